@@ -1,0 +1,78 @@
+// Products on the CPU: C = A B as segmented chains (docs/numerics.md, 2), packed, blocked and split over threads.
+// Everything here is free to choose tile, blocks, order and threads: none of it changes a bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+
+#include "engine/base/cpu_info.h"
+#include "engine/base/memory.h"
+#include "engine/base/thread_pool.h"
+#include "jitgen/code.h"
+#include "jitgen/row_kernel.h"
+
+namespace volta::cpu {
+
+// C [m, n] = A [m, k] x B [k, n], `batch` times. An operand that is `transposed` is stored as its transpose:
+// A as [k, m], B as [n, k]. Leading dimensions are in elements, of the stored matrix.
+struct ProductShape {
+    std::int64_t batch = 1, m = 0, n = 0, k = 0;
+    bool a_transposed = false, b_transposed = false;
+    std::int64_t lda = 0, ldb = 0, ldc = 0;
+    std::int64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_c = 0;  // elements; 0 repeats the operand
+};
+bool operator==(const ProductShape& x, const ProductShape& y);
+
+// What runs on each finished block of C while it is in cache: operand 0 of the kernel is C itself (full, in and
+// out of place as its program says); the others are as in jit::RowArgs, for the whole of C (one batch entry; with
+// batch > 1 rows run over batch * m). NULL kernel: nothing.
+struct Epilogue {
+    const jit::RowKernel* kernel = nullptr;
+    jit::RowArgs args = {};
+};
+
+struct ProductCall {
+    const float* a;
+    const float* b;
+    float* c;
+    bool into;           // C holds the operand `into`: c + first segment; else the first segment is stored
+    void* workspace;     // workspace_bytes of the plan, 64-byte aligned
+    const Epilogue* epilogue;  // may be NULL
+};
+
+// A product resolved to kernels and blocks when a plan is made. Immutable; run() is noexcept and allocates nothing.
+class Product {
+  public:
+    virtual ~Product() = default;
+    virtual std::size_t workspace_bytes() const noexcept = 0;  // packed panels, scratch tiles, epilogue scratch
+    virtual void run(ThreadPool& pool, const ProductCall& call) const noexcept = 0;
+    virtual const char* kernel_name() const noexcept = 0;      // "f32_gemm_8x48_avx512"
+};
+struct ProductDelete {
+    std::pmr::memory_resource* heap = nullptr;
+    std::size_t size = 0, alignment = 0;
+    void operator()(Product* product) const noexcept {
+        product->~Product();
+        heap->deallocate(product, size, alignment);
+    }
+};
+using ProductPtr = std::unique_ptr<Product, ProductDelete>;
+
+// What compiling needs from its context. Compiled kernels are cached by the KernelCache (kernels of the same
+// description are emitted once).
+class KernelCache;
+struct CompileContext {
+    Isa isa;                          // scalar: plain C++ with fma32
+    int thread_count;
+    jit::CodeArena* arena;
+    KernelCache* cache;
+    std::pmr::memory_resource* heap;
+    const char* forced_tile = nullptr;  // a row of the tile table by name, for tests and tuning; NULL: choose
+};
+
+// epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).
+ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
+                           const CompileContext& context);
+
+}  // namespace volta::cpu

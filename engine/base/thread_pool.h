@@ -1,0 +1,54 @@
+// A context's worker threads: fixed partition, no work stealing, so who computes what never depends on timing
+// (and no bit depends on it either). Between two runs of one plan workers spin briefly; when the plan has
+// ended, or when there are more workers than cores, they sleep.
+#pragma once
+
+#include <memory_resource>
+#include <type_traits>
+
+namespace volta {
+
+class ThreadPool final {
+  public:
+    // Creates thread_count - 1 threads; the caller of run() is worker 0. Throws Error{OUT_OF_MEMORY} when the
+    // system refuses a thread. thread_count 1 creates none.
+    ThreadPool(int thread_count, std::pmr::memory_resource* heap);
+    ~ThreadPool();
+    ThreadPool(const ThreadPool&) = delete;
+    ThreadPool& operator=(const ThreadPool&) = delete;
+
+    int thread_count() const noexcept { return thread_count_; }
+
+    using Task = void (*)(void* data, int worker, int worker_count) noexcept;
+    // Runs task(data, w, workers) for w = 0 .. workers-1 and returns when all have ended. workers is cut to
+    // thread_count. Every task starts with MXCSR = 0x1F80. Allocates nothing. One caller at a time.
+    void run(int workers, Task task, void* data) noexcept;
+
+    template <class Body>  // Body: void(int worker, int worker_count) noexcept
+    void run(int workers, Body&& body) noexcept {
+        run(workers,
+            [](void* data, int worker, int count) noexcept {
+                (*static_cast<std::remove_reference_t<Body>*>(data))(worker, count);
+            },
+            &body);
+    }
+
+    // Between these two, idle workers spin for a bounded time instead of sleeping at once. Nestable.
+    void begin_hot() noexcept;
+    void end_hot() noexcept;
+
+  private:
+    struct State;
+    State* state_;
+    std::pmr::memory_resource* heap_;
+    int thread_count_;
+};
+
+// The half-open part [begin, end) of `count` items that worker `w` of `workers` takes; parts differ by at most
+// one `grain`, and every cut is a multiple of `grain`.
+struct Range {
+    long long begin, end;
+};
+Range part_of(long long count, long long grain, int worker, int worker_count) noexcept;
+
+}  // namespace volta

@@ -1,0 +1,554 @@
+/* volta.h - define, train, save, resume, load and run small and medium neural networks from C.
+ *
+ * This header is the whole public interface of libvolta, and its manual: read it from top to bottom.
+ * C99, also valid C++. One library, no server, no other language, no surprises:
+ *
+ *   One result    In VOLTA_STRICT the same program on the same data gives the same bits on every number of
+ *                 threads, instruction set, tile, batch position, before a save and after a resume.
+ *   Life cycle    graph -> model -> trainer -> file -> session or generator, all from C.
+ *   Good guest    Memory, threads and log come from the host. No abort, no exit, no globals, no output, no
+ *                 environment variables. Every failure is a status and one clear sentence.
+ *
+ * Conventions
+ *   Ownership is in the verb: *_create and *_open give an object, *_release takes it (NULL: no effect),
+ *   accessors lend. Handles keep what they need alive: objects may be released in any order.
+ *   Options are structs that start with struct_size; every field's zero is its default, so
+ *   { sizeof options } is complete, and a caller built against an older header keeps working.
+ *   Out-parameters come last and are set on every path (NULL or 0 on failure).
+ *   Strings are UTF-8 and end with a zero byte. Tensors are dense, row-major, outermost extent first.
+ *   Labels: Shape, Units, Owns, Keeps, Lends, Thread, Cost, Errors. One with nothing to say is left out.
+ *   Thread: unless a label says otherwise an object is used by one thread at a time, and a context with
+ *   everything made from it counts as one object: give each host thread its own context to run in parallel.
+ *   Any call may report VOLTA_INVALID_ARGUMENT for a NULL handle, VOLTA_OUT_OF_MEMORY and VOLTA_INTERNAL.
+ */
+#ifndef VOLTA_H
+#define VOLTA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define VOLTA_API __attribute__((visibility("default")))
+#else
+#define VOLTA_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Version --------------------------------------------------------------------------------------- */
+
+#define VOLTA_VERSION_MAJOR 0
+#define VOLTA_VERSION_MINOR 1
+#define VOLTA_VERSION_PATCH 0
+#define VOLTA_CONTRACT_VERSION 1 /* of the numeric contract, docs/numerics.md */
+
+/* "0.1.0", of the library that is loaded. Never NULL. */
+VOLTA_API const char *volta_version(void);
+
+/* ---- Status ---------------------------------------------------------------------------------------- */
+
+/* What a call reports. Values are ABI: appended, never renumbered.
+ * int32_t rather than the enum, so that every compiler and FFI agrees on size. */
+typedef int32_t volta_status;
+enum {
+    VOLTA_OK = 0,
+    VOLTA_INVALID_ARGUMENT = 1, /* the call itself is wrong: the same call fails again       */
+    VOLTA_INVALID_STATE = 2,    /* a right call at the wrong moment                          */
+    VOLTA_SHAPE_MISMATCH = 3,   /* well-formed tensors that do not fit this graph            */
+    VOLTA_OUT_OF_MEMORY = 4,    /* the host allocator, or the system, said no                */
+    VOLTA_IO_ERROR = 5,         /* the file could not be read or written                     */
+    VOLTA_CORRUPT_MODEL = 6,    /* the file was read and is not a valid model                */
+    VOLTA_UNSUPPORTED = 7,      /* valid, but this build or device has no kernel             */
+    VOLTA_DEVICE_ERROR = 8,     /* the accelerator failed; the context stays usable          */
+    VOLTA_INTERNAL = 9,         /* a bug in Volta                                            */
+    VOLTA_NOT_FINITE = 10,      /* a loss, gradient or logit is NaN or infinite; nothing was written */
+    VOLTA_CANCELLED = 11        /* the host's callback asked to stop                         */
+};
+
+/* "VOLTA_OK", ...; "VOLTA_UNKNOWN" for a value that is no status. Never NULL. Thread: any. */
+VOLTA_API const char *volta_status_name(volta_status status);
+
+/* One English line about the calling thread's latest Volta call: what was wrong, and with which value.
+ * "" after a call that succeeded; never NULL.
+ * Lends:  valid until this thread calls Volta again.
+ * Thread: each thread has its own text, the library's only thread-local. */
+VOLTA_API const char *volta_last_error(void);
+
+/* ---- Context: everything Volta borrows from its host ------------------------------------------------- */
+
+typedef struct volta_context volta_context;
+
+/* The determinism level of everything a context computes; recorded in every plan, checkpoint and log. */
+typedef int32_t volta_level;
+enum { VOLTA_STRICT = 0 /* the numeric contract: bit-identical everywhere */ };
+
+/* The instruction set that kernels are generated for. All give the same bits. */
+typedef int32_t volta_isa;
+enum {
+    VOLTA_ISA_AUTO = 0,   /* the best this processor has                            */
+    VOLTA_ISA_SCALAR = 1, /* plain C++: no generated code at all; slow, runs anywhere */
+    VOLTA_ISA_AVX2 = 2,   /* 8 lanes                                                */
+    VOLTA_ISA_AVX512 = 3  /* 16 lanes                                               */
+};
+
+typedef int32_t volta_log_level;
+enum { VOLTA_LOG_INFO = 0, VOLTA_LOG_WARNING = 1 };
+
+/* What memory is for: tensor bytes are those a bill lists, structures are graphs, plans and names. */
+typedef int32_t volta_memory_kind;
+enum { VOLTA_MEMORY_STRUCTURE = 0, VOLTA_MEMORY_TENSOR = 1 };
+
+/* The host's memory. `alignment` is a power of two of at most 64. allocate returns NULL to refuse: the call
+ * that needed the memory then reports VOLTA_OUT_OF_MEMORY and leaks nothing. release gets the same size,
+ * alignment and kind as allocate. Generated machine code needs executable pages and is mapped separately. */
+typedef struct volta_allocator {
+    void *(*allocate)(void *user, size_t size, size_t alignment, volta_memory_kind kind);
+    void (*release)(void *user, void *pointer, size_t size, size_t alignment, volta_memory_kind kind);
+    void *user;
+} volta_allocator;
+
+/* Bits of volta_context_options.flags. */
+enum {
+    VOLTA_CONTEXT_NO_JIT = 1 /* behave as if the system refused executable memory: kernels are interpreted */
+};
+
+typedef struct volta_context_options {
+    size_t struct_size;               /* bytes: sizeof(volta_context_options)                         */
+    const volta_allocator *allocator; /* copied; its functions are used until release. NULL: the C heap */
+    void (*log)(void *user, volta_log_level level, const char *line); /* NULL: no log                 */
+    void *log_user;                   /* passed to log                                                */
+    uint32_t thread_count;            /* threads that compute; 0: one per physical core; at most 256  */
+    volta_level level;                /* 0: VOLTA_STRICT                                              */
+    volta_isa isa;                    /* 0: the best this processor has                               */
+    uint32_t flags;                   /* VOLTA_CONTEXT_* bits                                         */
+} volta_context_options;
+
+/* Owns:   *out_context, ended by volta_context_release.
+ * Cost:   starts thread_count - 1 threads, which sleep while no call runs.
+ * Errors: INVALID_ARGUMENT  an unknown level, isa or flag, too many threads
+ *         UNSUPPORTED       an isa that this processor does not have */
+VOLTA_API volta_status volta_context_create(const volta_context_options *options, volta_context **out_context);
+VOLTA_API void volta_context_release(volta_context *context);
+
+typedef struct volta_context_info {
+    size_t struct_size;         /* in: sizeof(volta_context_info)                                        */
+    volta_isa isa;              /* the one in use, never AUTO                                            */
+    uint32_t thread_count;      /* in use                                                                */
+    uint32_t physical_cores;    /* of this machine, as far as this process may use them                  */
+    int32_t jit_active;         /* 1: kernels run as machine code; 0: interpreted                        */
+    uint64_t plan_cache_hits;   /* plans taken from the context's cache                                  */
+    uint64_t plan_cache_misses; /* plans made                                                            */
+    uint64_t allocation_count;  /* allocations asked from the host since creation                        */
+    uint64_t tensor_bytes;      /* tensor memory held now, in bytes                                      */
+    uint64_t tensor_bytes_peak; /* the most ever held at once, in bytes                                  */
+    uint64_t code_bytes;        /* executable pages held, in bytes                                       */
+    char cpu[64];               /* the processor's own name                                              */
+} volta_context_info;
+
+/* Fills what fits in info->struct_size. */
+VOLTA_API volta_status volta_context_get_info(const volta_context *context, volta_context_info *info);
+
+/* ---- Tensor: a dense host array ---------------------------------------------------------------------- */
+
+typedef struct volta_tensor volta_tensor;
+
+typedef int32_t volta_dtype;
+enum { VOLTA_F32 = 1, VOLTA_I32 = 2 };
+
+#define VOLTA_MAX_RANK 8
+
+/* A new tensor of zeros. Shape: rank 0 (one element) to 8; extents >= 0.
+ * Owns: *out_tensor, ended by volta_tensor_release. */
+VOLTA_API volta_status volta_tensor_create(volta_context *context, volta_dtype dtype, const int64_t *shape,
+                                           int32_t rank, volta_tensor **out_tensor);
+/* A tensor over memory of the host, which must outlive it. Units: data holds the shape's product of elements.
+ * Errors: INVALID_ARGUMENT  data is NULL or not aligned to its element size */
+VOLTA_API volta_status volta_tensor_wrap(volta_context *context, volta_dtype dtype, const int64_t *shape,
+                                         int32_t rank, void *data, volta_tensor **out_tensor);
+VOLTA_API void volta_tensor_release(volta_tensor *tensor);
+
+VOLTA_API volta_dtype volta_tensor_dtype(const volta_tensor *tensor); /* 0 for NULL            */
+VOLTA_API int32_t volta_tensor_rank(const volta_tensor *tensor);      /* -1 for NULL           */
+VOLTA_API int64_t volta_tensor_extent(const volta_tensor *tensor, int32_t axis); /* -1: none   */
+VOLTA_API int64_t volta_tensor_elements(const volta_tensor *tensor);  /* product of the extents */
+/* Lends: the elements, for reading and writing, until release. */
+VOLTA_API void *volta_tensor_data(volta_tensor *tensor);
+
+/* ---- Graph: what to compute --------------------------------------------------------------------------- */
+
+typedef struct volta_graph volta_graph;
+
+/* A value of a graph: a handle that is valid in that graph only. */
+typedef struct volta_value {
+    int32_t id; /* < 0: no value */
+} volta_value;
+
+/* An attribute of an operator. docs/operators.md lists every operator with its inputs and attributes. */
+typedef struct volta_attribute {
+    const char *name;        /* "axis", "epsilon", ...                     */
+    double number;           /* for numeric and yes/no attributes          */
+    const int64_t *integers; /* for list attributes ("permutation", ...)   */
+    size_t integer_count;
+} volta_attribute;
+
+VOLTA_API volta_status volta_graph_create(volta_context *context, volta_graph **out_graph);
+VOLTA_API void volta_graph_release(volta_graph *graph);
+
+/* An input that every run is given. Names are unique within the graph's inputs and parameters. */
+VOLTA_API volta_status volta_graph_input(volta_graph *graph, const char *name, volta_dtype dtype,
+                                         const int64_t *shape, int32_t rank, volta_value *out_value);
+
+/* How a parameter starts when a model is made from the graph; drawn from the model's seed (Philox). */
+typedef int32_t volta_init_kind;
+enum { VOLTA_INIT_CONSTANT = 0, VOLTA_INIT_NORMAL = 1, VOLTA_INIT_UNIFORM = 2 };
+typedef struct volta_init {
+    volta_init_kind kind;
+    double a; /* constant: the value | normal: standard deviation, mean 0 | uniform: low  */
+    double b; /* constant, normal: unused                                 | uniform: high */
+} volta_init;
+
+/* A trainable f32 tensor. init NULL: zeros. */
+VOLTA_API volta_status volta_graph_parameter(volta_graph *graph, const char *name, const int64_t *shape,
+                                             int32_t rank, const volta_init *init, volta_value *out_value);
+
+/* A tensor of fixed values, copied. */
+VOLTA_API volta_status volta_graph_constant(volta_graph *graph, const volta_tensor *tensor,
+                                            volta_value *out_value);
+
+/* Applies the operator named `op` to `inputs`; its outputs go to out_values[0 .. out_count-1]. out_count may be
+ * smaller than the operator's number of outputs: the rest is not handed out.
+ * Errors: INVALID_ARGUMENT  an unknown operator or attribute, a wrong number of inputs
+ *         SHAPE_MISMATCH    shapes that do not fit, "matmul: inner extents differ: [64, 384] x [256, 384]" */
+VOLTA_API volta_status volta_graph_apply(volta_graph *graph, const char *op, const volta_value *inputs,
+                                         size_t input_count, const volta_attribute *attributes,
+                                         size_t attribute_count, volta_value *out_values, size_t out_count);
+
+/* volta_graph_apply for the common case of one or two inputs, no attribute and one output. */
+VOLTA_API volta_status volta_graph_unary(volta_graph *graph, const char *op, volta_value x,
+                                         volta_value *out_value);
+VOLTA_API volta_status volta_graph_binary(volta_graph *graph, const char *op, volta_value a, volta_value b,
+                                          volta_value *out_value);
+
+/* y = x W + b with new parameters "<name>.weight" [in, out], N(0, 1/sqrt(in)), and "<name>.bias" [out], zeros.
+ * Shape: x [..., in]; y [..., out]. */
+VOLTA_API volta_status volta_graph_linear(volta_graph *graph, const char *name, volta_value x,
+                                          int64_t out_features, volta_value *out_value);
+
+/* Declares a result of the graph, in call order. */
+VOLTA_API volta_status volta_graph_output(volta_graph *graph, const char *name, volta_value value);
+
+/* Shape of a value. Shape: shape has room for VOLTA_MAX_RANK extents. */
+VOLTA_API volta_status volta_graph_value_shape(const volta_graph *graph, volta_value value, int64_t *shape,
+                                               int32_t *out_rank);
+
+/* The graph as stable text, one node a line. Lends: until the graph changes or is released. */
+VOLTA_API volta_status volta_graph_print(volta_graph *graph, const char **out_text);
+
+/* ---- Tokenizer: text to ids and back ------------------------------------------------------------------- */
+
+typedef struct volta_tokenizer volta_tokenizer;
+
+/* 256 tokens, one per byte. */
+VOLTA_API volta_status volta_tokenizer_create_byte(volta_context *context, volta_tokenizer **out_tokenizer);
+/* The sorted distinct characters (code points) of a UTF-8 text.
+ * Errors: INVALID_ARGUMENT  an empty text; bytes that are not UTF-8, with their offset */
+VOLTA_API volta_status volta_tokenizer_create_char(volta_context *context, const char *text, size_t text_bytes,
+                                                   volta_tokenizer **out_tokenizer);
+VOLTA_API void volta_tokenizer_release(volta_tokenizer *tokenizer);
+VOLTA_API const char *volta_tokenizer_kind(const volta_tokenizer *tokenizer); /* "byte", "char" */
+VOLTA_API int32_t volta_tokenizer_size(const volta_tokenizer *tokenizer);     /* number of ids  */
+
+/* Ids of a text. Writes at most `capacity` of them and sets *out_count to how many there are in all, so that a
+ * first call with capacity 0 asks for the size (ids may then be NULL).
+ * Errors: INVALID_ARGUMENT  a character outside the vocabulary; the text names it and its offset */
+VOLTA_API volta_status volta_tokenizer_encode(const volta_tokenizer *tokenizer, const char *text,
+                                              size_t text_bytes, int32_t *ids, size_t capacity,
+                                              size_t *out_count);
+/* The bytes of one id, not zero-terminated. Lends: until release.
+ * Errors: INVALID_ARGUMENT  an id outside [0, size) */
+VOLTA_API volta_status volta_tokenizer_decode(const volta_tokenizer *tokenizer, int32_t id, const char **out_text,
+                                              size_t *out_bytes);
+
+/* ---- Model: a graph and its parameters ------------------------------------------------------------------ */
+
+typedef struct volta_model volta_model;
+
+/* A model of `graph` as it stands now (copied), with parameters initialised from `seed`. */
+VOLTA_API volta_status volta_model_create(const volta_graph *graph, uint64_t seed, volta_model **out_model);
+
+/* A GPT: learned positions, pre-norm, one fused QKV weight, biases, tied head. Zeros are the preset "tiny". */
+typedef struct volta_gpt_options {
+    size_t struct_size;
+    int64_t vocabulary; /* number of token ids; required                              */
+    int64_t layers;     /* 0: 6                                                       */
+    int64_t dim;        /* width; 0: 384; a multiple of heads                         */
+    int64_t heads;      /* 0: 6                                                       */
+    int64_t context;    /* longest sequence; 0: 256                                   */
+    double dropout;     /* probability after embedding, attention and both branches; 0: none */
+} volta_gpt_options;
+
+/* Shape: input "tokens" i32 [batch, time], time <= context, any batch; output "logits" f32
+ *        [batch, time, vocabulary].
+ * Errors: INVALID_ARGUMENT  dim not a multiple of heads, a size below 1 or so large that its product overflows */
+VOLTA_API volta_status volta_model_create_gpt(volta_context *context, const volta_gpt_options *options,
+                                              uint64_t seed, volta_model **out_model);
+
+typedef int32_t volta_load_mode;
+enum {
+    VOLTA_LOAD_MAP = 0, /* read-only mmap, zero-copy, milliseconds; the file must not change while it is open */
+    VOLTA_LOAD_COPY = 1 /* read into memory; checksums are verified                                         */
+};
+typedef struct volta_open_options {
+    size_t struct_size;
+    volta_load_mode mode;
+    int32_t verify; /* 1: verify every checksum although the file is mapped */
+} volta_open_options;
+
+/* Opens a model file (docs/model_format.md). The file is treated as hostile: everything in it is checked.
+ * Errors: IO_ERROR          missing, a directory, not readable
+ *         CORRUPT_MODEL     the reason is in the text
+ *         UNSUPPORTED       a format version this library does not know */
+VOLTA_API volta_status volta_model_open(volta_context *context, const char *path,
+                                        const volta_open_options *options, volta_model **out_model);
+/* The same from memory that the host keeps unchanged until release. Shape: data is 64-byte aligned, or copied
+ * by VOLTA_LOAD_COPY. */
+VOLTA_API volta_status volta_model_open_memory(volta_context *context, const void *data, size_t bytes,
+                                               const volta_open_options *options, volta_model **out_model);
+VOLTA_API void volta_model_release(volta_model *model);
+
+/* Writes graph, parameters, tokenizer and metadata. Crash-safe: until the new file is durable the old one stays.
+ * The same model gives the same file, byte for byte.
+ * Errors: IO_ERROR  the folder is missing or read-only, the disk is full; the old file is untouched */
+VOLTA_API volta_status volta_model_save(const volta_model *model, const char *path);
+
+/* 128-bit hash of all parameter bits in name order. Shape: text has room for 33 bytes (32 hex digits, zero). */
+VOLTA_API volta_status volta_model_hash(const volta_model *model, char *text);
+
+/* Inputs, outputs and parameters, in declaration order. Lends: names until release. Shape: shape has room for
+ * VOLTA_MAX_RANK extents; -1 stands for an extent that the host chooses per session (batch, time). */
+typedef struct volta_tensor_info {
+    const char *name;
+    volta_dtype dtype;
+    int32_t rank;
+    int64_t shape[VOLTA_MAX_RANK];
+} volta_tensor_info;
+VOLTA_API size_t volta_model_input_count(const volta_model *model);
+VOLTA_API volta_status volta_model_input_info(const volta_model *model, size_t index, volta_tensor_info *info);
+VOLTA_API size_t volta_model_output_count(const volta_model *model);
+VOLTA_API volta_status volta_model_output_info(const volta_model *model, size_t index, volta_tensor_info *info);
+VOLTA_API size_t volta_model_parameter_count(const volta_model *model);
+VOLTA_API volta_status volta_model_parameter_info(const volta_model *model, size_t index,
+                                                  volta_tensor_info *info);
+/* Lends: a parameter's elements, read-only, until the model is released. */
+VOLTA_API volta_status volta_model_parameter(const volta_model *model, const char *name,
+                                             const float **out_data, size_t *out_elements);
+/* Replaces a parameter's values (for weights from elsewhere). A mapped model takes a private copy first.
+ * Errors: INVALID_ARGUMENT unknown name; SHAPE_MISMATCH another number of elements */
+VOLTA_API volta_status volta_model_set_parameter(volta_model *model, const char *name, const float *data,
+                                                 size_t elements);
+
+/* The tokenizer that the file carries. Attaching copies it. get: *out is NULL when there is none; Owns: release it. */
+VOLTA_API volta_status volta_model_set_tokenizer(volta_model *model, const volta_tokenizer *tokenizer);
+VOLTA_API volta_status volta_model_get_tokenizer(const volta_model *model, volta_tokenizer **out_tokenizer);
+
+/* Free text that the file carries, by key ("title", "licence", ...). Keys that start with "volta." are reserved
+ * (readable: "volta.architecture" is "gpt" for models of volta_model_create_gpt, with "volta.gpt.layers" ...).
+ * set: value NULL removes. get: *out_value is NULL when there is none. Lends: until the key changes. */
+VOLTA_API volta_status volta_model_set_metadata(volta_model *model, const char *key, const char *value);
+VOLTA_API volta_status volta_model_get_metadata(const volta_model *model, const char *key,
+                                                const char **out_value);
+
+/* ---- Bill: what a plan will need, known before anything is allocated ------------------------------------ */
+
+/* Bytes of tensor memory by class. The peak that the allocator sees equals `total` exactly. */
+typedef struct volta_bill {
+    size_t struct_size;       /* in: sizeof(volta_bill)                                               */
+    uint64_t parameters;      /* copies the plan owns; 0 where it reads the model's                   */
+    uint64_t gradients;       /* one per parameter, kept until the next step                          */
+    uint64_t optimizer_state; /* moments                                                              */
+    uint64_t activations;     /* arena: values that live between steps of the plan                    */
+    uint64_t workspace;       /* packed panels and per-thread scratch                                 */
+    uint64_t staging;         /* inputs, targets and results the object keeps for the host            */
+    uint64_t total;
+} volta_bill;
+
+/* ---- Session: a model compiled to run -------------------------------------------------------------------- */
+
+typedef struct volta_session volta_session;
+
+typedef struct volta_session_options {
+    size_t struct_size;
+    const int64_t *input_shapes; /* extents of all inputs, one after the other, in the model's order; NULL
+                                    when no input has an extent of -1                                   */
+    size_t input_extent_count;   /* how many extents in all                                             */
+} volta_session_options;
+
+/* Compiles `model` for these input shapes and plans every byte it will use.
+ * Owns:   *out_session, ended by volta_session_release.
+ * Keeps:  `model` alive and its parameters unchanged: the two may be released in either order.
+ * Cost:   generates machine code: milliseconds.
+ * Errors: SHAPE_MISMATCH  shapes that do not fit the model
+ *         UNSUPPORTED     an operator without a kernel; the text names it */
+VOLTA_API volta_status volta_session_create(volta_model *model, const volta_session_options *options,
+                                            volta_session **out_session);
+VOLTA_API void volta_session_release(volta_session *session);
+
+/* Runs the graph once, inputs and outputs in the model's declared order.
+ * Keeps:  nothing; tensors are read and written only during the call.
+ * Cost:   allocates nothing.
+ * Errors: SHAPE_MISMATCH    the text gives index, expected and actual shape
+ *         INVALID_ARGUMENT  a token id outside the vocabulary; the text names it */
+VOLTA_API volta_status volta_session_run(volta_session *session, const volta_tensor *const *inputs,
+                                         size_t input_count, volta_tensor *const *outputs, size_t output_count);
+VOLTA_API volta_status volta_session_get_bill(const volta_session *session, volta_bill *bill);
+/* The plan as stable text: steps, kernels, offsets, bill, hash. Lends: until release. */
+VOLTA_API volta_status volta_session_print_plan(volta_session *session, const char **out_text);
+
+/* ---- Trainer: forward, backward, clipping and update as one plan ------------------------------------------ */
+
+typedef struct volta_trainer volta_trainer;
+
+typedef int32_t volta_loss;
+enum {
+    VOLTA_LOSS_CROSS_ENTROPY = 0, /* output [..., classes] against i32 targets [...]; -1 is ignored; mean      */
+    VOLTA_LOSS_MSE = 1            /* output against f32 targets of the same shape; mean over all elements      */
+};
+typedef int32_t volta_optimizer;
+enum { VOLTA_ADAMW = 0, VOLTA_ADAM = 1, VOLTA_SGD = 2, VOLTA_ADAGRAD = 3 };
+typedef int32_t volta_schedule;
+enum { VOLTA_SCHEDULE_CONSTANT = 0, VOLTA_SCHEDULE_COSINE = 1 /* both after the linear warm-up */ };
+typedef int32_t volta_nonfinite_policy;
+enum { VOLTA_NONFINITE_STOP = 0 /* NOT_FINITE, nothing written */, VOLTA_NONFINITE_LOG = 1 /* log, go on */ };
+
+/* Numbers are doubles here, in the file and in the configuration; step factors are rounded to f32 once. */
+typedef struct volta_trainer_options {
+    size_t struct_size;
+    const int64_t *input_shapes; /* of one micro-batch; as in volta_session_options                       */
+    size_t input_extent_count;
+    volta_loss loss;
+    volta_optimizer optimizer;
+    uint64_t seed;            /* of batch order and dropout                                               */
+    uint64_t steps;           /* the whole run, which the schedule spans; required for COSINE             */
+    uint64_t micro_batches;   /* accumulated per step; 0: 1                                               */
+    volta_schedule schedule;
+    uint64_t warmup_steps;    /* linear from lr/warmup to lr                                              */
+    double learning_rate;     /* 0: 1e-3                                                                  */
+    double final_learning_rate; /* COSINE ends here                                                       */
+    double beta1, beta2;      /* ADAM, ADAMW; 0: 0.9 and 0.999; -1: really 0                              */
+    double epsilon;           /* ADAM, ADAMW: 0: 1e-8; ADAGRAD: 0: 1e-10                                  */
+    double weight_decay;      /* applied as decay_all_parameters says                                     */
+    int32_t decay_all_parameters; /* 0: parameters of rank >= 2 only; 1: all                              */
+    double momentum;          /* SGD                                                                      */
+    int32_t nesterov;         /* SGD: 1: Nesterov momentum                                                */
+    double clip_norm;         /* largest global gradient norm; 0: no clipping                             */
+    volta_nonfinite_policy nonfinite;
+    int32_t output_index;     /* the model output that the loss is taken of                               */
+} volta_trainer_options;
+
+/* Keeps:  `model` alive. The trainer works on its own copy of the parameters: the model does not change until
+ *         volta_trainer_update_model.
+ * Errors: UNSUPPORTED  an operator without a gradient rule; the text names it */
+VOLTA_API volta_status volta_trainer_create(volta_model *model, const volta_trainer_options *options,
+                                            volta_trainer **out_trainer);
+VOLTA_API void volta_trainer_release(volta_trainer *trainer);
+
+/* What a step reports. */
+typedef struct volta_step_report {
+    size_t struct_size;
+    uint64_t step;        /* 1 after the first                                   */
+    float loss;           /* mean over the step's targets, before the update     */
+    float gradient_norm;  /* global, before clipping                             */
+    double learning_rate; /* used in this step                                   */
+} volta_step_report;
+
+/* One optimizer step on the host's data. Shape: inputs hold all micro-batches one after the other: the first
+ * extent is micro_batches times that of input_shapes; so do targets. report may be NULL.
+ * Cost:   allocates nothing after the first step.
+ * Errors: NOT_FINITE  the text names step and tensor; parameters and moments are as before the step */
+VOLTA_API volta_status volta_trainer_step(volta_trainer *trainer, const volta_tensor *const *inputs,
+                                          size_t input_count, const volta_tensor *targets,
+                                          volta_step_report *report);
+
+/* Token stream as data: for models with one i32 input [batch, time] and the cross-entropy loss. Samples are
+ * windows of time + 1 tokens; each epoch shifts and shuffles them by the seed (docs/training.md).
+ * Owns:   a copy of the tokens, counted under `staging`.
+ * Errors: INVALID_ARGUMENT  fewer than time + 1 tokens, an id outside the vocabulary */
+VOLTA_API volta_status volta_trainer_set_tokens(volta_trainer *trainer, const int32_t *tokens, size_t count);
+/* One step on the next batch of the token stream. */
+VOLTA_API volta_status volta_trainer_step_tokens(volta_trainer *trainer, volta_step_report *report);
+
+/* Mean loss of the current parameters over consecutive windows of `tokens` (time tokens each, the last one
+ * shorter, each token but the first predicted once). Units: natural logarithm per token. */
+VOLTA_API volta_status volta_trainer_evaluate_tokens(volta_trainer *trainer, const int32_t *tokens, size_t count,
+                                                     double *out_loss);
+VOLTA_API uint64_t volta_trainer_current_step(const volta_trainer *trainer);
+
+/* Lends: a parameter's current values, and its gradient of the latest step (summed over micro-batches, before
+ * clipping), read-only, until the next call on this trainer. */
+VOLTA_API volta_status volta_trainer_parameter(const volta_trainer *trainer, const char *name,
+                                               const float **out_data, size_t *out_elements);
+VOLTA_API volta_status volta_trainer_gradient(const volta_trainer *trainer, const char *name,
+                                              const float **out_data, size_t *out_elements);
+
+/* Copies the trained parameters into the model, for sessions and generators made afterwards. */
+VOLTA_API volta_status volta_trainer_update_model(volta_trainer *trainer);
+
+/* Writes a checkpoint: a model file with the current parameters that also holds moments, seed, step, running
+ * beta products, data cursor and every option. Crash-safe, see volta_model_save. */
+VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *path);
+
+/* A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
+ * those of the checkpoint; given options must agree with them (`steps` included).
+ * Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
+ *         INVALID_STATE     the model is no checkpoint */
+VOLTA_API volta_status volta_trainer_resume(volta_model *model, const volta_trainer_options *options,
+                                            volta_trainer **out_trainer);
+/* The options in force, input_shapes lent until release. */
+VOLTA_API volta_status volta_trainer_get_options(const volta_trainer *trainer, volta_trainer_options *options);
+VOLTA_API volta_status volta_trainer_get_bill(const volta_trainer *trainer, volta_bill *bill);
+VOLTA_API volta_status volta_trainer_print_plan(volta_trainer *trainer, const char **out_text);
+
+/* Mean loss of a model over consecutive windows of `tokens`, as volta_trainer_evaluate_tokens. For models with
+ * one i32 input [batch, time] and logits as first output. */
+VOLTA_API volta_status volta_model_evaluate_tokens(volta_model *model, const int32_t *tokens, size_t count,
+                                                   double *out_loss);
+
+/* ---- Generator: tokens from a language model -------------------------------------------------------------- */
+
+typedef struct volta_generator volta_generator;
+
+typedef struct volta_generator_options {
+    size_t struct_size;
+    double temperature;        /* 0: greedy                                                          */
+    int32_t top_k;             /* keep the k most likely; 0: all                                     */
+    double top_p;              /* keep the smallest head with this mass; 0: all                      */
+    double min_p;              /* keep tokens of at least this share of the best; 0: all             */
+    double repetition_penalty; /* > 1 discourages tokens of the sequence; 0: 1, none                 */
+    uint64_t seed;
+} volta_generator_options;
+
+/* For models whose first input is i32 [batch, time] and first output f32 [batch, time, vocabulary].
+ * Keeps: `model` alive. Cost: compiles plans; every later token allocates nothing. */
+VOLTA_API volta_status volta_generator_create(volta_model *model, const volta_generator_options *options,
+                                              volta_generator **out_generator);
+VOLTA_API void volta_generator_release(volta_generator *generator);
+
+/* Starts a sequence with these tokens (at least one).
+ * Errors: INVALID_ARGUMENT  none, more than the context, an id outside the vocabulary */
+VOLTA_API volta_status volta_generator_start(volta_generator *generator, const int32_t *tokens, size_t count);
+/* Draws the next token and appends it to the sequence.
+ * Errors: INVALID_STATE  no sequence, or the context is full
+ *         NOT_FINITE     the model gave NaN logits */
+VOLTA_API volta_status volta_generator_next(volta_generator *generator, int32_t *out_token);
+/* The logits of which the latest token was drawn. Lends: until the next call on this generator. */
+VOLTA_API volta_status volta_generator_logits(const volta_generator *generator, const float **out_logits,
+                                              size_t *out_count);
+VOLTA_API volta_status volta_generator_get_bill(const volta_generator *generator, volta_bill *bill);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VOLTA_H */

@@ -1,0 +1,33 @@
+// Pages of generated code: writable or executable, never both (W^X). Owned by a context.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+
+namespace volta::jit {
+
+// Collects code and publishes it in read-and-execute pages. Thread: one at a time.
+class CodeArena final {
+  public:
+    // refuse: behave as if the system forbade executable memory (VOLTA_CONTEXT_NO_JIT).
+    CodeArena(std::pmr::memory_resource* heap, bool refuse);
+    ~CodeArena();
+    CodeArena(const CodeArena&) = delete;
+    CodeArena& operator=(const CodeArena&) = delete;
+
+    // Copies `bytes` of position-independent code into fresh pages: mapped RW, written, then switched to RX.
+    // NULL when executable memory is refused (then and ever after: available() is false). `name` is kept for
+    // profilers and dumps. 64-byte aligned.
+    const void* publish(const void* code, std::size_t bytes, const char* name);
+    bool available() const noexcept { return available_; }
+    std::size_t bytes() const noexcept { return bytes_; }  // of pages mapped
+
+  private:
+    struct Block;
+    std::pmr::memory_resource* heap_;
+    Block* blocks_ = nullptr;
+    std::size_t bytes_ = 0;
+    bool available_;
+};
+
+}  // namespace volta::jit
