@@ -1,0 +1,63 @@
+// What a backend is: it turns a verified plan into something that runs, and only computes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+
+#include "engine/base/cpu_info.h"
+#include "engine/base/memory.h"
+#include "engine/base/thread_pool.h"
+#include "engine/plan/plan.h"
+#include "jitgen/code.h"
+
+namespace volta {
+
+// What a backend borrows from its context. For tests and tuning: `forced_tile` names a row of the tile table.
+struct BackendContext {
+    Isa isa;
+    ThreadPool* pool;
+    jit::CodeArena* arena;
+    void* kernel_cache;  // the backend's own, owned by the context through Backend::release_cache
+    std::pmr::memory_resource* heap;
+    const char* forced_tile = nullptr;
+};
+
+// One run's memory: a base address per region of the plan (host memory for the CPU).
+struct RunState {
+    void* const* regions;
+    void* workspace;            // Executable::workspace_bytes, 64-byte aligned
+    std::uint32_t micro_index;  // 0 .. micro_batches - 1 in Phase::each, 0 otherwise
+};
+
+class Executable {
+  public:
+    virtual ~Executable() = default;
+    virtual std::size_t workspace_bytes() const noexcept = 0;
+    // Runs the steps of one phase in order. Allocates nothing; a device failure is a status, never an exception.
+    virtual volta_status run(Phase phase, const RunState& state) noexcept = 0;
+    // The kernel of step i, for plan printing: "f32_gemm_8x48_avx512", "row avx512", "copy".
+    virtual const char* kernel_name(std::size_t step) const noexcept = 0;
+};
+struct ExecutableDelete {
+    std::pmr::memory_resource* heap = nullptr;
+    std::size_t size = 0, alignment = 0;
+    void operator()(Executable* executable) const noexcept {
+        executable->~Executable();
+        heap->deallocate(executable, size, alignment);
+    }
+};
+using ExecutablePtr = std::unique_ptr<Executable, ExecutableDelete>;
+
+// One row per backend.
+struct BackendRow {
+    const char* name;  // "cpu"
+    // Throws UNSUPPORTED with the operator's name when a step has no kernel at the strict level. `plan` outlives it.
+    ExecutablePtr (*compile)(const Plan& plan, const BackendContext& context);
+    void* (*create_cache)(std::pmr::memory_resource* heap);
+    void (*release_cache)(void* cache, std::pmr::memory_resource* heap) noexcept;
+};
+extern const BackendRow kBackends[];
+extern const int kBackendCount;
+
+}  // namespace volta

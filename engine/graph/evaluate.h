@@ -1,0 +1,29 @@
+// The reference evaluator: runs a graph node by node through the definitions (engine/numerics/definitions.h), in
+// float (the oracle of backends, constant folding) or in double (gradient checks). Slow and obvious.
+#pragma once
+
+#include <vector>
+
+#include "engine/graph/graph.h"
+
+namespace volta {
+
+// A tensor of the evaluator: f32 values as T, or i32 values.
+template <class T>
+struct EvalTensor {
+    std::pmr::vector<T> real;
+    std::pmr::vector<std::int32_t> integer;
+};
+
+// Evaluates `node` of `graph`: inputs in order; outputs are resized by their shapes. micro_index: of this
+// micro-batch, for random rows, stacks and accumulation (outputs then hold the earlier content).
+template <class T>
+void evaluate_node(const Graph& graph, const Node& node, const EvalTensor<T>* const* inputs,
+                   EvalTensor<T>* const* outputs, std::uint32_t micro_index = 0);
+
+// Evaluates the whole graph. `tensors` has one entry per value; sources must be filled in (constants are filled
+// from the graph). Runs phases `each` (once), `reduce`, `update`. In-place outputs are separate tensors here.
+template <class T>
+void evaluate(const Graph& graph, std::pmr::vector<EvalTensor<T>>& tensors);
+
+}  // namespace volta

@@ -1,0 +1,135 @@
+// The graph: what to compute. SSA: every value is written by exactly one node, nodes stand in an order in which
+// inputs come before their users, shapes are known. A graph is only ever appended to; passes build new graphs.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <string>
+#include <vector>
+
+#include "engine/base/memory.h"
+#include "engine/base/shape.h"
+#include "engine/graph/op.h"
+
+namespace volta {
+
+using ValueId = std::int32_t;  // index into Graph::values; -1: none
+using NodeId = std::int32_t;
+
+// When a node runs. A session has one phase; a training step runs `each` per micro-batch, then `reduce` once
+// (loss, complete gradients, norm), then, if all is finite, `update` once.
+enum class Phase : std::uint8_t { each, reduce, update };
+
+// One operation inside a fused node. Inputs >= 0 are results of earlier body operations; ~i is node input i.
+struct BodyOp {
+    Op op;
+    std::pmr::vector<std::int32_t> inputs;
+    std::pmr::vector<Attribute> attributes;
+    bool operator==(const BodyOp& other) const;
+};
+
+// Elementwise work carried by a node: Op::fused (over its inputs), or Op::matmul, where body input ~0 is the
+// finished product, ~i (i >= 1) node input i + 1, and the results replace the product as the node's outputs.
+struct Body {
+    explicit Body(std::pmr::memory_resource* heap) : ops(heap), results(heap) {}
+    std::pmr::vector<BodyOp> ops;                // empty: no body
+    std::pmr::vector<std::int32_t> results;      // per node output: a body op index, or ~0 for the product itself
+    bool operator==(const Body& other) const { return ops == other.ops && results == other.results; }
+};
+
+struct Node {
+    explicit Node(std::pmr::memory_resource* heap) : inputs(heap), attributes(heap), name(heap), body(heap) {}
+    Op op = Op::constant;
+    Phase phase = Phase::each;
+    std::pmr::vector<ValueId> inputs;
+    ValueId first_output = -1;
+    std::int32_t output_count = 0;
+    std::pmr::vector<Attribute> attributes;      // ascending by key; only those that differ from no entry: all rows'
+                                                 // attributes with their defaults filled in
+    std::pmr::string name;                       // sources: unique; others: for messages, may be empty
+    std::int32_t data = -1;                      // constant: index into Graph::constants
+    Body body;
+
+    double number(Attr key) const;               // the attribute, or its default from the table
+    bool flag(Attr key) const { return number(key) != 0; }
+    const Attribute* find(Attr key) const;       // NULL: not there
+};
+
+struct Value {
+    DType dtype = DType::f32;
+    Shape shape;
+    NodeId producer = -1;
+};
+
+// How a parameter starts (volta_init).
+struct Init {
+    std::int32_t kind = VOLTA_INIT_CONSTANT;
+    double a = 0, b = 0;
+};
+
+struct GraphOutput {
+    std::pmr::string name;
+    ValueId value;
+};
+
+// Facts about sources that are not part of what is computed.
+struct SourceInfo {
+    NodeId node;
+    Shape declared;       // inputs: -1 where the host chooses the extent
+    Init init;            // parameters
+    std::uint32_t stream; // parameters: the Philox stream of their init, in creation order
+};
+
+class Graph {
+  public:
+    explicit Graph(std::pmr::memory_resource* heap);
+    Graph(const Graph& other, std::pmr::memory_resource* heap);  // a copy on another heap
+    Graph(Graph&&) = default;
+    Graph& operator=(Graph&&) = default;
+    Graph(const Graph&) = delete;
+    Graph& operator=(const Graph&) = delete;
+    std::pmr::memory_resource* heap() const { return nodes.get_allocator().resource(); }
+
+    // ---- building: each throws Error and leaves the graph as it was ----
+    // Extents of -1 are the host's to choose (specialize); until then the value has 1 there.
+    ValueId input(const char* name, DType dtype, const Shape& declared);
+    ValueId parameter(const char* name, const Shape& shape, const Init& init);
+    ValueId state(const char* name, DType dtype, const Shape& shape);
+    ValueId constant(DType dtype, const Shape& shape, const void* data);
+    ValueId scalar(float value);  // a constant of shape []
+    // Applies an operator: checks arity, attributes and shapes by its row; defaults are filled in.
+    // Returns the first output; the others follow it.
+    ValueId apply(Op op, std::initializer_list<ValueId> inputs, std::initializer_list<Attribute> attributes = {},
+                  Phase phase = Phase::each);
+    ValueId apply(Op op, const ValueId* inputs, int input_count, const Attribute* attributes, int attribute_count,
+                  Phase phase, const Body* body = nullptr);
+    void output(const char* name, ValueId value);
+
+    // ---- reading ----
+    const Node& producer(ValueId value) const { return nodes[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].producer)]; }
+    const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
+    const Shape& shape(ValueId id) const { return value(id).shape; }
+    ValueId find_source(const char* name) const;  // -1: none
+    const SourceInfo& source(NodeId node) const;
+
+    std::pmr::vector<Node> nodes;
+    std::pmr::vector<Value> values;
+    std::pmr::vector<GraphOutput> outputs;
+    std::pmr::vector<SourceInfo> sources;          // one per source node but constants, in node order
+    std::pmr::vector<std::pmr::vector<std::uint32_t>> constants;  // bits, shared by index
+};
+
+// Attributes in code: number(Attr::axis, 1), list(Attr::axes, {0, 1}).
+Attribute number(Attr key, double value);
+Attribute list(Attr key, std::initializer_list<std::int64_t> values);
+Attribute list(Attr key, const Shape& shape);
+
+// The same graph for concrete input extents: every shape is inferred anew. Throws SHAPE_MISMATCH naming input,
+// expected and given shape. `input_shapes` in input order.
+Graph specialize(const Graph& graph, const Shape* input_shapes, int count, std::pmr::memory_resource* heap);
+
+// Copies node `node` of `from` into `to` with inputs renamed by `renamed` (one entry per value of `from`), and
+// enters its outputs there. For passes and gradients.
+void copy_node(const Graph& from, NodeId node, Graph& to, std::pmr::vector<ValueId>& renamed);
+
+}  // namespace volta

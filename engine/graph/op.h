@@ -1,0 +1,117 @@
+// The operator table: the single source of truth about operators. One row = name, arity, attributes, shape rule,
+// gradient rule, definition and how backends lower it. Everything else walks this table; docs/operators.md is
+// printed from it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "engine/base/shape.h"
+
+namespace volta {
+
+class Graph;
+struct Node;
+
+// Values are never written to files (names are), so rows may be inserted anywhere.
+enum class Op : std::uint16_t {
+    // sources: no inputs
+    input, parameter, state, constant,
+    // elementwise, one input of the output's shape
+    neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf, relu, sin, cos, pow, clamp,
+    // elementwise, inputs broadcast against each other (NumPy rules)
+    add, sub, mul, div, maximum, minimum, less, less_equal, equal, where,
+    // elementwise gradients: (x, dy) -> dx, formulas of docs/numerics.md, 5
+    gelu_tanh_grad, gelu_erf_grad, silu_grad, relu_grad, maximum_grad,
+    dropout,                 // (x, random) -> y; its gradient is itself on dy
+    fused,                   // any elementwise ops, made by the fusion pass: Node::body
+    // rows: along the last axis
+    softmax, softmax_grad, log_softmax, log_softmax_grad,
+    layer_norm, layer_norm_grad, layer_norm_grad_scale,
+    rms_norm, rms_norm_grad, rms_norm_grad_scale,
+    cross_entropy, cross_entropy_grad, mse, mse_grad,
+    // reductions over `axes`
+    sum, mean, max, min, max_grad, argmax,
+    // movement
+    reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids,
+    gather, embedding_gradient,
+    // products
+    matmul, attention, attention_grad,
+    // training
+    accumulate, stack, square_sum, clip_factor, sgd, adam, adamw, adagrad,
+    count_
+};
+inline constexpr int kOpCount = static_cast<int>(Op::count_);
+
+enum class Attr : std::uint8_t {
+    axis, axes, keep_dims, shape, permutation, begin, end, exponent, low, high, epsilon, transpose_a, transpose_b,
+    accumulate,  // 1: the output persists over micro-batches; the first stores, later ones add (`into`)
+    heads, kv_heads, causal, scale, probability, stream, rows, limit, maximum_norm, nesterov, operand, micro_batches,
+    packed,      // attention: one input holds q, k and v side by side
+    count_
+};
+const char* attr_name(Attr attr);
+
+// What an attribute holds: one number (booleans are 0 or 1) or a list of integers.
+struct Attribute {
+    Attr key;
+    double number = 0;
+    std::int64_t integers[kMaxRank] = {};
+    std::int32_t integer_count = -1;  // -1: a number
+};
+bool operator==(const Attribute& a, const Attribute& b);  // numbers by bits
+
+struct AttrRow {
+    Attr key;
+    bool required;
+    bool is_list;
+    double default_number;
+    const char* meaning;  // for docs/operators.md
+};
+
+// How a backend runs it; a backend that lacks one of these refuses the plan with the operator's name.
+enum class Lowering : std::uint8_t {
+    source,       // no step
+    alias,        // no step: the output is the input's bytes (reshape)
+    elementwise,  // a row program over broadcast operands
+    row,          // a row program along the last axis
+    reduction,    // rows or columns, by docs/numerics.md, 3
+    movement,     // copies
+    gather, embedding_gradient, product, attention, attention_grad,
+    update        // a row program that writes its inputs in place
+};
+
+// Appends to `outputs` the dtype and shape of each output, or throws SHAPE_MISMATCH with a message that starts
+// with the operator's name: "matmul: inner extents differ: [64, 384] x [256, 384]".
+struct TypedShape {
+    DType dtype;
+    Shape shape;
+};
+using ShapeRule = void (*)(const Node& node, const TypedShape* inputs, int input_count,
+                           std::pmr::vector<TypedShape>& outputs);
+
+class GradientBuilder;  // gradient.h
+// Adds the gradient of `node` to the builder's graph, given the gradients of its outputs.
+using GradientRule = void (*)(GradientBuilder& builder, const Node& node);
+
+struct OpRow {
+    Op op;
+    const char* name;
+    int min_inputs, max_inputs, outputs;
+    Lowering lowering;
+    ShapeRule shape;
+    GradientRule gradient;        // NULL: not differentiable; "no gradient rule" names it
+    const AttrRow* attributes;    // attribute_count of them, ascending by key
+    int attribute_count;
+    std::int8_t in_place[4];      // output i overwrites input in_place[i]; -1: not
+    bool random;                  // never merged, folded or moved
+    const char* inputs_text;      // "x [..., n], scale [n], bias [n]"
+    const char* outputs_text;
+    const char* formula;          // one line, for docs/operators.md
+};
+const OpRow& op_row(Op op);
+const OpRow* find_op(const char* name);  // NULL: unknown
+
+}  // namespace volta

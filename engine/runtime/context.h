@@ -1,0 +1,86 @@
+// A context: what the host lent, and the caches of plans and generated code. Shared by everything made from it;
+// it ends with the last of them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/base/cpu_info.h"
+#include "engine/base/log.h"
+#include "engine/base/memory.h"
+#include "engine/base/thread_pool.h"
+#include "jitgen/code.h"
+
+namespace volta {
+
+class PlanCache;  // runtime/gateway.h
+
+struct ContextOptions {
+    const volta_allocator* allocator = nullptr;
+    Log log;
+    int thread_count = 0;  // 0: physical cores
+    Isa isa = Isa::scalar;
+    bool isa_auto = true;
+    bool refuse_jit = false;
+};
+
+class Context final {
+  public:
+    // Everything lives on the host's heap, this object included. Created with one reference.
+    static Context* create(const ContextOptions& options);
+    void retain() noexcept;
+    void release() noexcept;
+
+    std::pmr::memory_resource* structures() noexcept { return heap_.structures(); }
+    std::pmr::memory_resource* tensors() noexcept { return heap_.tensors(); }
+    const HostHeap& heap() const noexcept { return heap_; }
+    ThreadPool& pool() noexcept { return *pool_; }
+    jit::CodeArena& code() noexcept { return *code_; }
+    PlanCache& plans() noexcept { return *plans_; }
+    void* kernel_cache() noexcept { return kernel_cache_; }
+    Isa isa() const noexcept { return isa_; }
+    const Log& log() const noexcept { return log_; }
+
+    // For tests and tuning: every product of plans made from now on uses this row of the tile table. NULL: choose.
+    const char* forced_tile = nullptr;
+
+  private:
+    explicit Context(const ContextOptions& options);
+    ~Context();
+    std::atomic<int> references_{1};
+    HostHeap heap_;
+    Log log_;
+    Isa isa_;
+    HeapPtr<ThreadPool> pool_;
+    HeapPtr<jit::CodeArena> code_;
+    HeapPtr<PlanCache> plans_;
+    void* kernel_cache_ = nullptr;
+};
+
+// A counted reference to a context.
+class ContextRef final {
+  public:
+    ContextRef() = default;
+    explicit ContextRef(Context* context) noexcept : context_(context) {
+        if (context_) context_->retain();
+    }
+    ContextRef(const ContextRef& other) noexcept : ContextRef(other.context_) {}
+    ContextRef(ContextRef&& other) noexcept : context_(other.context_) { other.context_ = nullptr; }
+    ContextRef& operator=(ContextRef other) noexcept {
+        Context* old = context_;
+        context_ = other.context_;
+        other.context_ = old;
+        return *this;
+    }
+    ~ContextRef() {
+        if (context_) context_->release();
+    }
+    Context* operator->() const noexcept { return context_; }
+    Context& operator*() const noexcept { return *context_; }
+    Context* get() const noexcept { return context_; }
+
+  private:
+    Context* context_ = nullptr;
+};
+
+}  // namespace volta

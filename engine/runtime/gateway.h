@@ -1,0 +1,55 @@
+// Graph to result: the one way to execute. verify -> passes -> verify -> plan -> verify -> backend. Sessions, the
+// trainer and the generator all come through here, and nothing else calls a backend.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+
+#include "engine/backend/backend.h"
+#include "engine/plan/plan.h"
+#include "engine/runtime/context.h"
+
+namespace volta {
+
+// A compiled plan: immutable, shared through the context's cache.
+class Program final {
+  public:
+    const Plan& plan() const noexcept { return *plan_; }
+    std::size_t workspace_bytes() const noexcept { return executable_->workspace_bytes(); }
+    // Runs one phase of the plan. Keeps the pool hot between its steps; allocates nothing.
+    volta_status run(Phase phase, const RunState& state) const noexcept;
+    // The plan's text with the kernel of each step and the complete bill.
+    std::pmr::string print(std::pmr::memory_resource* heap) const;
+
+  private:
+    friend class PlanCache;
+    HeapPtr<Plan> plan_;
+    ExecutablePtr executable_;
+    ThreadPool* pool_ = nullptr;
+};
+
+struct PrepareOptions {
+    std::uint32_t micro_batches = 1;
+    std::uint32_t passes = 0xffffffffu;  // tests run subsets
+};
+
+// The context's plans, keyed by the full content of graph and options; a hash only narrows the search.
+class PlanCache final {
+  public:
+    PlanCache(Context& context);
+    // The program for this graph: from the cache, or made now. Lives as long as the context.
+    // Throws UNSUPPORTED, OUT_OF_MEMORY, INTERNAL.
+    const Program& prepare(const Graph& graph, const PrepareOptions& options);
+    std::uint64_t hits() const noexcept { return hits_; }
+    std::uint64_t misses() const noexcept { return misses_; }
+    // Tests force collisions: the hash of a key, NULL: the real one.
+    Hash128 (*hash_override)(const void* data, std::size_t bytes) = nullptr;
+
+  private:
+    struct Entry;
+    Context& context_;
+    std::pmr::vector<HeapPtr<Entry>> entries_;
+    std::uint64_t hits_ = 0, misses_ = 0;
+};
+
+}  // namespace volta
