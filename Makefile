@@ -1,0 +1,148 @@
+# Volta. `make demo` and `make test` do everything on a fresh machine; `make help` lists the rest.
+# The build itself is CMake's (CMakeLists.txt); this file gives its uses short names.
+
+.DEFAULT_GOAL := all
+SHELL := /bin/sh
+
+# ---- Settings: make NAME=value -------------------------------------------------------------------------
+
+# gcc is what releases are built with, even where clang is installed.
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
+DEPS    ?= yes          # no: never call apt-get
+WERROR  ?= OFF          # ON: warnings are errors
+PREFIX  ?= /usr/local
+# Compilers at once: one per processor and per GiB of memory that is free.
+JOBS    ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 1048576) } END { print m < 1 ? 1 : m < n ? m : n }' /proc/meminfo)
+# Seconds of `make fuzz` per target, and arguments handed on to ctest by the targets that run tests.
+FUZZ_SECONDS ?= 60
+CTEST_FLAGS  ?=
+# A text of your own for `make demo`.
+TEXT    ?=
+
+DEPS := $(strip $(DEPS))
+WERROR := $(strip $(WERROR))
+
+# $(call configure,folder,options): CMake's first half. Asks for nothing from the network.
+define configure
+	@command -v cmake >/dev/null || { echo "cmake is missing: run 'make deps'" >&2; exit 1; }
+	@cmake -S . -B $(1) -DVOLTA_WERROR=$(WERROR) $(2) >/dev/null
+endef
+# $(call build,folder,options): its second half. Own jobserver, so that `make -j` outside does not interfere.
+build = env -u MAKEFLAGS -u MFLAGS cmake --build $(1) -j $(JOBS) $(2)
+# $(call run_tests,folder,options): ctest, with failures in full.
+run_tests = cd $(1) && ctest --output-on-failure -j $(JOBS) $(2) $(CTEST_FLAGS)
+
+with_gcc   = -DCMAKE_C_COMPILER=$(CC) -DCMAKE_CXX_COMPILER=$(CXX)
+with_clang = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+
+# ---- Building ------------------------------------------------------------------------------------------
+
+.PHONY: all deps deps-ci
+all: ## build/voltac, build/libvolta.so and build/libvolta.a, optimised
+	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF $(with_gcc))
+	@$(call build,build)
+
+deps: ## install what packages.txt lists for building and testing; DEPS=no: do nothing
+ifneq ($(DEPS),no)
+	@sh tools/install_deps.sh build test demo
+endif
+
+deps-ci: ## the same and clang, for .ci/run and `make fuzz`
+ifneq ($(DEPS),no)
+	@sh tools/install_deps.sh build test demo ci
+endif
+
+# ---- The two commands of the README ----------------------------------------------------------------------
+
+.PHONY: demo test build-tests
+demo: deps ## train a model on the King James Bible (or TEXT=FILE), save, reload, generate
+	@$(MAKE) --no-print-directory all
+	@sh tools/demo.sh $(if $(TEXT),'$(TEXT)')
+
+build-tests:
+	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_gcc))
+	@$(call build,build)
+
+test: deps ## every test; under 15 minutes on 2 cores
+	@$(MAKE) --no-print-directory build-tests
+	@$(call run_tests,build)
+
+# ---- Longer proofs -----------------------------------------------------------------------------------------
+
+.PHONY: sweep determinism fuzz parity coverage
+sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
+	@sh tools/sweep.sh build
+
+determinism: ## one hash from threads x ISA x tiles x repeats x resume x compilers x -O levels
+	@sh tools/determinism.sh
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang
+	$(call configure,build-fuzz,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOLTA_FUZZ=ON -DVOLTA_TESTS=OFF $(with_clang) \
+	    '-DCMAKE_CXX_FLAGS=-fsanitize=fuzzer-no-link' '-DVOLTA_SANITIZE=address$(comma)undefined;-fno-sanitize=function')
+	@$(call build,build-fuzz)
+	@sh tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+parity: all ## loss curve and gradients against PyTorch, where it is installed
+	@python3 tests/parity/parity_gpt.py --library build/libvolta.so
+
+coverage: ## line coverage of the tests, per folder
+	$(call configure,build-coverage,-DCMAKE_BUILD_TYPE=None -DVOLTA_TESTS=ON $(with_gcc) \
+	    '-DCMAKE_C_FLAGS=-O1 -g --coverage' '-DCMAKE_CXX_FLAGS=-O1 -g --coverage -fprofile-update=atomic')
+	@$(call build,build-coverage)
+	@find build-coverage -name '*.gcda' -delete
+	@$(call run_tests,build-coverage,-LE '^(slow|binary)$$' --quiet) || true
+	@sh tools/coverage.sh build-coverage
+
+# ---- Other compilers and sanitizers ------------------------------------------------------------------------
+
+# Sanitizers come with gcc. The generated code itself is not instrumented; everything that hands memory to it is.
+sanitized = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOLTA_TESTS=ON $(with_gcc)
+comma := ,
+
+.PHONY: clang asan tsan
+clang: ## build with clang into build-clang, and run the fast tests
+	$(call configure,build-clang,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_clang))
+	@$(call build,build-clang)
+	@$(call run_tests,build-clang,-LE slow)
+
+asan: ## the fast tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call configure,build-asan,$(sanitized) -DVOLTA_SANITIZE=address$(comma)undefined)
+	@$(call build,build-asan)
+	@export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
+	    UBSAN_OPTIONS=print_stacktrace=1; $(call run_tests,build-asan,-LE '^(slow|binary)$$')
+
+tsan: ## the threaded tests (label tsan) under ThreadSanitizer
+	$(call configure,build-tsan,$(sanitized) -DVOLTA_SANITIZE=thread)
+	@$(call build,build-tsan)
+	@sh tools/without_aslr.sh sh -c "$(call run_tests,build-tsan,-L tsan --no-tests=error)"
+
+# ---- Keeping house ------------------------------------------------------------------------------------------
+
+# include/volta.h is laid out by hand: its columns are part of the manual.
+sources = find engine jitgen cli tests fuzz examples bench -path '*/fixtures' -prune -o \
+    \( -name '*.h' -o -name '*.c' -o -name '*.cpp' \) -print 2>/dev/null
+
+.PHONY: format format-check docs-check install clean help
+format: ## lay out the sources with clang-format
+	@$(sources) | xargs clang-format -i
+
+format-check: ## fail if `make format` would change anything
+	@clang-format --version
+	@$(sources) | xargs clang-format --dry-run -Werror
+
+docs-check: ## dead links, unknown commands and missing files in the documentation
+	@sh tests/architecture/check_docs.sh .
+
+install: all ## header, libraries, voltac and pkg-config file below PREFIX (/usr/local)
+	@sh tools/install.sh build '$(DESTDIR)' '$(PREFIX)'
+
+clean: ## remove every build folder
+	rm -rf build build-*
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

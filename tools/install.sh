@@ -1,0 +1,28 @@
+#!/bin/sh
+# What `make install` does: tools/install.sh BUILD DESTDIR PREFIX
+set -eu
+build=$1
+prefix=$3
+to=$2$3
+top=$(cd "$(dirname "$0")/.." && pwd)
+version=$(sed -n 's/^project(volta VERSION \([0-9.]*\).*/\1/p' "$top/CMakeLists.txt")
+
+mkdir -p "$to/bin" "$to/lib/pkgconfig" "$to/include" "$to/share/doc/volta"
+install -m 755 "$build/voltac" "$to/bin/"
+install -m 644 "$build/libvolta.a" "$to/lib/"
+cp -d "$build"/libvolta.so* "$to/lib/" # the library and its links
+install -m 644 "$top/include/volta.h" "$to/include/"
+install -m 644 "$top/LICENSE" "$top/NOTICE" "$to/share/doc/volta/"
+cat >"$to/lib/pkgconfig/volta.pc" <<PC
+prefix=$prefix
+libdir=\${prefix}/lib
+includedir=\${prefix}/include
+
+Name: volta
+Description: Define, train, save, load and run small neural networks from C, bit for bit the same everywhere
+Version: $version
+Libs: -L\${libdir} -lvolta
+Libs.private: -lstdc++ -lm -lpthread
+Cflags: -I\${includedir}
+PC
+echo "installed volta $version below $to"
