@@ -12,15 +12,15 @@ namespace volta {
 enum class Isa : std::int32_t { scalar = VOLTA_ISA_SCALAR, avx2 = VOLTA_ISA_AVX2, avx512 = VOLTA_ISA_AVX512 };
 
 struct CpuInfo {
-    Isa best_isa;           // avx2: AVX2 + FMA + OS support; avx512: F, BW, DQ, VL + OS support
-    int physical_cores;     // that this process may run on; at least 1
+    Isa best_isa;        // avx2: AVX2 + FMA + OS support; avx512: F, BW, DQ, VL + OS support
+    int physical_cores;  // that this process may run on; at least 1
     int logical_cores;
     std::size_t l1_bytes, l2_bytes, l3_bytes;  // per core, per core, shared; 0: not known
-    char brand[64];         // "AMD EPYC ..." for doctor and benchmarks
+    char brand[64];                            // "AMD EPYC ..." for doctor and benchmarks
     bool has(Isa isa) const { return isa <= best_isa; }
 };
 
-const CpuInfo& host_cpu();       // detected once, at the first call; immutable afterwards
-const char* isa_name(Isa isa);   // "scalar", "avx2", "avx512"
+const CpuInfo& host_cpu();      // detected once, at the first call; immutable afterwards
+const char* isa_name(Isa isa);  // "scalar", "avx2", "avx512"
 
 }  // namespace volta

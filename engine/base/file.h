@@ -10,7 +10,8 @@
 
 namespace volta {
 
-// A whole file, mapped read-only and shared. Errors: IO_ERROR with path and reason (a directory, missing, ...).
+// A whole file, mapped read-only and shared. Errors: IO_ERROR with path and reason (a directory, missing,
+// ...).
 class MappedFile final {
   public:
     MappedFile() = default;
@@ -29,19 +30,24 @@ class MappedFile final {
 Buffer read_file(const char* path, std::pmr::memory_resource* heap);  // the copying read, 64-byte aligned
 
 // Writes a file that is either the old one or the complete new one at every instant: a temporary file in the
-// same folder, fsync, rename, fsync of the folder. Without commit() the temporary file is removed.
+// same folder ("<path>.tmp-<pid>-<n>"), fsync, rename, fsync of the folder. Without commit() the temporary
+// file is removed. A symbolic link stays and the file it leads to is replaced; permission bits stay; a file
+// that is write-protected, a folder or a device is refused. Errors of every member: IO_ERROR with path and
+// reason (disk full, ...); until the rename the old file is untouched.
 class AtomicFile final {
   public:
     AtomicFile(const char* path, std::pmr::memory_resource* heap);
     ~AtomicFile();
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
-    void write(const void* data, std::size_t bytes);  // Errors: IO_ERROR (disk full, ...)
-    void commit();
+    void write(const void* data, std::size_t bytes);
+    void commit();  // once, at the end
     std::uint64_t written() const noexcept { return written_; }
 
   private:
-    std::pmr::string path_, temporary_;
+    void open_temporary(unsigned mode);
+    void discard() noexcept;
+    std::pmr::string path_, temporary_;  // temporary_ is empty when there is none
     int descriptor_ = -1;
     std::uint64_t written_ = 0;
 };

@@ -1,4 +1,5 @@
-// 128-bit hashes (XXH3): checksums of tensor bytes, keys of plans, fingerprints of parameters. Not cryptographic.
+// 128-bit hashes (XXH3): checksums of tensor bytes, keys of plans, fingerprints of parameters. Not
+// cryptographic.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // The host's allocator as a memory_resource, and aligned buffers on it. Everything the engine allocates
-// goes through a HostHeap (generated code, which needs pages of its own, is the one exception: jitgen/code.h).
+// goes through a HostHeap (generated code, which needs pages of its own, is the one exception:
+// jitgen/code.h).
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@ class HostHeap final {
 
     std::pmr::memory_resource* structures() noexcept { return &structures_; }
     std::pmr::memory_resource* tensors() noexcept { return &tensors_; }
-    std::size_t tensor_bytes() const noexcept { return tensors_.bytes; }           // now
+    std::size_t tensor_bytes() const noexcept { return tensors_.bytes; }            // now
     std::size_t tensor_bytes_peak() const noexcept { return tensors_.peak_bytes; }  // since creation
     std::uint64_t allocation_count() const noexcept { return structures_.count + tensors_.count; }
 
@@ -65,7 +66,7 @@ class Buffer final {
     std::size_t bytes_ = 0;
 };
 
-// a * b and a + b of sizes, or Error{CORRUPT_MODEL or OUT_OF_MEMORY}: never a wrapped value.
+// a * b and a + b of sizes. True when the result does not fit: the caller then says which size was too large.
 bool multiply_overflows(std::uint64_t a, std::uint64_t b, std::uint64_t* product) noexcept;
 bool add_overflows(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept;
 

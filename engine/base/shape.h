@@ -26,16 +26,16 @@ struct Shape {
     std::int64_t operator[](int axis) const { return extent[axis]; }
     std::int64_t& operator[](int axis) { return extent[axis]; }
     std::int64_t last() const { return rank ? extent[rank - 1] : 1; }
-    std::int64_t elements() const;               // product of the extents; 1 for rank 0
-    std::int64_t rows() const;                   // elements of all axes but the last
-    std::int64_t leading(int axes) const;        // product of the first `axes` extents
+    std::int64_t elements() const;         // product of the extents; 1 for rank 0
+    std::int64_t rows() const;             // elements of all axes but the last
+    std::int64_t leading(int axes) const;  // product of the first `axes` extents
 };
 bool operator==(const Shape& a, const Shape& b);
 inline bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
 
 // "[64, 384]" in a small fixed buffer, for messages.
 struct ShapeText {
-    char text[8 * 21 + 4];
+    char text[kMaxRank * 22 + 4];  // ", -9223372036854775808" per axis
 };
 ShapeText to_text(const Shape& shape);
 

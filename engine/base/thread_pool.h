@@ -26,11 +26,12 @@ class ThreadPool final {
 
     template <class Body>  // Body: void(int worker, int worker_count) noexcept
     void run(int workers, Body&& body) noexcept {
-        run(workers,
+        run(
+            workers,
             [](void* data, int worker, int count) noexcept {
                 (*static_cast<std::remove_reference_t<Body>*>(data))(worker, count);
             },
-            &body);
+            const_cast<void*>(static_cast<const void*>(&body)));
     }
 
     // Between these two, idle workers spin for a bounded time instead of sleeping at once. Nestable.
@@ -39,13 +40,15 @@ class ThreadPool final {
 
   private:
     struct State;
+    void create_workers();
+    void release() noexcept;
     State* state_;
     std::pmr::memory_resource* heap_;
     int thread_count_;
 };
 
-// The half-open part [begin, end) of `count` items that worker `w` of `workers` takes; parts differ by at most
-// one `grain`, and every cut is a multiple of `grain`.
+// The half-open part [begin, end) of `count` items that worker `w` of `workers` takes; parts differ by at
+// most one `grain`, and every cut is a multiple of `grain`.
 struct Range {
     long long begin, end;
 };

@@ -1,0 +1,36 @@
+#include "engine/base/fp_environment.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace volta {
+namespace {
+
+#if defined(__x86_64__)
+unsigned read_control() { return _mm_getcsr(); }
+void write_control(unsigned value) { _mm_setcsr(value); }
+#elif defined(__aarch64__)
+unsigned read_control() {
+    unsigned long value;
+    asm volatile("mrs %0, fpcr" : "=r"(value));
+    return static_cast<unsigned>(value);
+}
+void write_control(unsigned value) {
+    asm volatile("msr fpcr, %0" : : "r"(static_cast<unsigned long>(value)));
+}
+#else
+#error "the floating-point control register of this processor is not known"
+#endif
+
+}  // namespace
+
+unsigned FpEnvironment::current() noexcept { return read_control(); }
+
+FpEnvironment::FpEnvironment() noexcept : FpEnvironment(kContractMxcsr) {}
+
+FpEnvironment::FpEnvironment(unsigned mxcsr) noexcept : saved_(read_control()) { write_control(mxcsr); }
+
+FpEnvironment::~FpEnvironment() { write_control(saved_); }
+
+}  // namespace volta

@@ -1,0 +1,239 @@
+// Who computes what is fixed by part_of(), so the pool only starts tasks and waits for their ends.
+// A worker has a word that the caller changes to start it; all workers share a word that counts those still
+// busy. Whoever waits on a word first spins on it (hot) and then sleeps, leaving a mark in the word, so that
+// the other side pays for a wake-up only when somebody sleeps.
+#include "engine/base/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <new>
+
+#include "engine/base/cpu_info.h"
+#include "engine/base/error.h"
+#include "engine/base/fp_environment.h"
+
+namespace volta {
+namespace {
+
+constexpr std::size_t kStackBytes = 1 << 20;
+constexpr std::chrono::microseconds kSpin{60};
+
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+// A word to wait on. Bit 0 says that the waiter sleeps; the rest is the value. One waiter.
+struct alignas(64) Word {
+    static constexpr std::uint32_t kAsleep = 1;
+    std::atomic<std::uint32_t> bits{0};
+    std::mutex mutex;
+    std::condition_variable changed;
+
+    // Sleeps while the value is still the one of `seen`.
+    void sleep_while(std::uint32_t seen) noexcept {
+        const std::uint32_t marked = seen | kAsleep;
+        if (seen != marked && !bits.compare_exchange_strong(seen, marked)) return;
+        std::unique_lock<std::mutex> lock(mutex);
+        while (bits.load(std::memory_order_acquire) == marked) changed.wait(lock);
+    }
+    // Taking the mutex once makes sure that the waiter, which checks the word under it, is really waiting.
+    void wake() noexcept {
+        { const std::lock_guard<std::mutex> lock(mutex); }
+        changed.notify_one();
+    }
+};
+
+}  // namespace
+
+struct ThreadPool::State {
+    struct Worker {
+        Word start;  // changes by 2 for each task
+        pthread_t thread;
+        State* state;
+        int index;
+    };
+
+    // The task in progress: written before the start words, read by the workers that were started, and stable
+    // until the last of them has counted itself out.
+    Task task = nullptr;  // NULL: end the thread
+    void* data = nullptr;
+    int task_workers = 0;
+
+    alignas(64) std::atomic<int> hot{0};
+    bool may_spin = false;
+    Word busy;  // 2 x the number of workers that have not finished
+    Worker* workers = nullptr;
+    int capacity = 0, started = 0;
+
+    bool spins() const noexcept { return may_spin && hot.load(std::memory_order_relaxed) > 0; }
+
+    // Waits until finished(bits): spinning for a bounded time while the pool is hot, then asleep.
+    template <class Finished>
+    void wait(Word& word, Finished finished) noexcept {
+        constexpr int kPauses = 32;  // between two looks at the clock
+        const auto bits = [&] { return word.bits.load(std::memory_order_acquire); };
+        if (spins()) {
+            const auto until = std::chrono::steady_clock::now() + kSpin;
+            do {
+                for (int i = 0; i < kPauses; ++i) {
+                    if (finished(bits())) return;
+                    pause();
+                }
+            } while (spins() && std::chrono::steady_clock::now() < until);
+        } else {
+            if (finished(bits())) return;
+            sched_yield();  // with more threads than cores the other side may need this one
+        }
+        for (;;) {
+            const std::uint32_t seen = bits();
+            if (finished(seen)) return;
+            word.sleep_while(seen);
+        }
+    }
+
+    void start_workers(int count, Task new_task, void* new_data) noexcept {
+        task = new_task;
+        data = new_data;
+        task_workers = count + 1;  // the caller is worker 0
+        busy.bits.store(2 * static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+        for (int i = 0; i < count; ++i) {
+            Word& start = workers[i].start;
+            const std::uint32_t next = (start.bits.load(std::memory_order_relaxed) & ~Word::kAsleep) + 2;
+            if (start.bits.exchange(next, std::memory_order_acq_rel) & Word::kAsleep) start.wake();
+        }
+    }
+
+    void count_out() noexcept {
+        const std::uint32_t before = busy.bits.fetch_sub(2, std::memory_order_acq_rel);
+        if (before == (2 | Word::kAsleep)) busy.wake();
+    }
+
+    static void work(Worker& self) noexcept {
+        State& state = *self.state;
+        for (std::uint32_t seen = 0;; seen += 2) {
+            state.wait(self.start, [seen](std::uint32_t bits) { return (bits & ~Word::kAsleep) != seen; });
+            if (state.task == nullptr) return;
+            {
+                const FpEnvironment environment;
+                state.task(state.data, self.index, state.task_workers);
+            }
+            state.count_out();
+        }
+    }
+
+    static void* thread_main(void* worker) {
+        work(*static_cast<Worker*>(worker));
+        return nullptr;
+    }
+
+    int start_thread(Worker& worker) noexcept;
+    void stop() noexcept;
+};
+
+// All signals stay with the host's threads: they are blocked while the thread is created, which inherits
+// that.
+int ThreadPool::State::start_thread(Worker& worker) noexcept {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_t attributes;
+    if (const int error = pthread_attr_init(&attributes)) return error;
+    pthread_attr_setstacksize(&attributes, kStackBytes);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(&worker.thread, &attributes, thread_main, &worker);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+#if defined(__linux__)
+    char name[16];
+    std::snprintf(name, sizeof name, "volta-%d", worker.index);
+    if (error == 0) pthread_setname_np(worker.thread, name);
+#endif
+    return error;
+}
+
+void ThreadPool::State::stop() noexcept {
+    start_workers(started, nullptr, nullptr);
+    for (int i = 0; i < started; ++i) pthread_join(workers[i].thread, nullptr);
+}
+
+ThreadPool::ThreadPool(int thread_count, std::pmr::memory_resource* heap)
+    : state_(nullptr), heap_(heap), thread_count_(thread_count) {
+    require(thread_count >= 1, "a thread pool needs at least 1 thread, not %d", thread_count);
+    state_ = new (heap->allocate(sizeof(State), alignof(State))) State;
+    state_->may_spin = thread_count <= host_cpu().logical_cores;
+    try {
+        create_workers();
+    } catch (...) {
+        release();
+        throw;
+    }
+}
+
+ThreadPool::~ThreadPool() { release(); }
+
+void ThreadPool::create_workers() {
+    State& state = *state_;
+    const int count = thread_count_ - 1;
+    if (count == 0) return;
+    void* place =
+        heap_->allocate(sizeof(State::Worker) * static_cast<std::size_t>(count), alignof(State::Worker));
+    state.workers = static_cast<State::Worker*>(place);
+    state.capacity = count;
+    for (int i = 0; i < count; ++i) new (&state.workers[i]) State::Worker;
+    for (int i = 0; i < count; ++i) {
+        state.workers[i].state = state_;
+        state.workers[i].index = i + 1;
+        if (const int error = state.start_thread(state.workers[i]))
+            fail(VOLTA_OUT_OF_MEMORY, "the system refused thread %d of %d (error %d)", i + 2, thread_count_,
+                 error);
+        ++state.started;
+    }
+}
+
+void ThreadPool::release() noexcept {
+    State& state = *state_;
+    state.stop();
+    for (int i = 0; i < state.capacity; ++i) state.workers[i].~Worker();
+    if (state.workers != nullptr)
+        heap_->deallocate(state.workers, sizeof(State::Worker) * static_cast<std::size_t>(state.capacity),
+                          alignof(State::Worker));
+    state_->~State();
+    heap_->deallocate(state_, sizeof(State), alignof(State));
+}
+
+void ThreadPool::run(int workers, Task task, void* data) noexcept {
+    const int count = std::clamp(workers, 1, thread_count_);
+    if (count > 1) state_->start_workers(count - 1, task, data);
+    {
+        const FpEnvironment environment;
+        task(data, 0, count);
+    }
+    if (count > 1) state_->wait(state_->busy, [](std::uint32_t bits) { return bits < 2; });
+}
+
+void ThreadPool::begin_hot() noexcept { state_->hot.fetch_add(1, std::memory_order_relaxed); }
+
+void ThreadPool::end_hot() noexcept { state_->hot.fetch_sub(1, std::memory_order_relaxed); }
+
+Range part_of(long long count, long long grain, int worker, int worker_count) noexcept {
+    const long long grains = count / grain + (count % grain != 0);
+    const long long each = grains / worker_count,
+                    longer = grains % worker_count;  // the first ones take one more
+    const auto cut = [&](long long w) {
+        const long long before = w * each + std::min(w, longer);
+        return before >= grains ? count : before * grain;
+    };
+    return {cut(worker), cut(worker + 1)};
+}
+
+}  // namespace volta
