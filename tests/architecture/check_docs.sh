@@ -1,0 +1,40 @@
+#!/bin/sh
+# The documentation points at things that exist: links between pages, `make` targets, files and folders in backquotes,
+# functions of volta.h. It cannot know whether a page is true; it knows when a name has moved.
+#     check_docs.sh ROOT
+set -eu
+cd "$1"
+pages=$(find . -maxdepth 1 -name '*.md'; find docs schemas engine -name '*.md' 2>/dev/null || true)
+[ -n "$pages" ] || { echo "no pages found: wrong folder?"; exit 1; }
+
+for page in $pages; do
+    folder=$(dirname "$page")
+    # Links: [text](target), targets inside the repository.
+    grep -noE '\]\([^)# ]+[^) ]*\)' "$page" | sed 's/](//; s/)$//' | while IFS=: read -r line target; do
+        case $target in http://* | https://* | mailto:*) continue ;; esac
+        file=${target%%#*}
+        [ -e "$folder/$file" ] || echo "$page:$line: link to $target, which does not exist"
+        anchor=${target#"$file"}
+        [ -z "$anchor" ] && continue
+        grep -E '^#+ ' "$folder/$file" | sed 's/^#* //' | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9\n_-' |
+            grep -qxF -e "${anchor#\#}" || echo "$page:$line: no heading for $target"
+    done
+    # Commands: make <target>.
+    grep -noE '(`|^    |^)make [a-z][a-z-]*' "$page" | sed 's/`//; s/: *make /:/' | while IFS=: read -r line target; do
+        grep -qE "^$target:" Makefile || echo "$page:$line: make $target is no target"
+    done
+    # Paths in backquotes that start with a folder of this repository.
+    grep -noE '`(engine|jitgen|include|cli|tests|tools|fuzz|bench|schemas|examples|docs)/[A-Za-z0-9_./-]*`' "$page" | tr -d '`' |
+        while IFS=: read -r line path; do
+            [ -e "$path" ] || echo "$page:$line: $path does not exist"
+        done
+    # Functions of the public header.
+    grep -noE 'volta_[a-z0-9_]+ *\(' "$page" | tr -d ' (' | while IFS=: read -r line name; do
+        grep -qE "(^|[^a-z_])$name\(" include/volta.h || echo "$page:$line: $name is not in volta.h"
+    done
+done >"${TMPDIR:-/tmp}/docs.$$"
+trap 'rm -f "${TMPDIR:-/tmp}/docs.$$"' EXIT
+
+cat "${TMPDIR:-/tmp}/docs.$$"
+[ ! -s "${TMPDIR:-/tmp}/docs.$$" ] || exit 1
+echo "$(printf '%s\n' "$pages" | wc -l | tr -d ' ') pages point at things that exist"
