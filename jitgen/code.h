@@ -20,6 +20,11 @@ class CodeArena final {
     // profilers and dumps. 64-byte aligned.
     const void* publish(const void* code, std::size_t bytes, const char* name);
     bool available() const noexcept { return available_; }
+
+    // Everything published, latest first: what a profiler's symbol map or a dump needs.
+    using Visitor = void (*)(void* data, const void* code, std::size_t bytes, const char* name);
+    void visit(Visitor visitor, void* data) const;
+
     std::size_t bytes() const noexcept { return bytes_; }  // of pages mapped
 
   private:

@@ -1,6 +1,6 @@
-// The kernel language. A Program is a small typed SSA program over rows x columns: operands are broadcast as full,
-// per row, per column or single values, and row reductions cut it into stages. One Program has three lowerings
-// with the same bits: the interpreter (interpreter.cpp), x86-64 machine code for AVX2 and AVX-512
+// The kernel language. A Program is a small typed SSA program over rows x columns: operands are broadcast as
+// full, per row, per column or single values, and row reductions cut it into stages. One Program has three
+// lowerings with the same bits: the interpreter (interpreter.cpp), x86-64 machine code for AVX2 and AVX-512
 // (row_emitter.cpp), and later CUDA C. What is computed is exactly the instructions, in the order of their
 // operands; nothing is contracted, reassociated or approximated.
 #pragma once
@@ -36,45 +36,94 @@ enum class Code : std::uint8_t {
     column_index,  // first_column + j, as integer
     row_length,    // columns, as real: (float)n
     // real x real
-    add, sub, mul, div, fma, sqrt, neg, abs,
-    less, less_equal, equal, is_nan,
+    add,
+    sub,
+    mul,
+    div,
+    fma,
+    sqrt,
+    neg,
+    abs,
+    less,
+    less_equal,
+    equal,
+    is_nan,
     // masks
-    both, either, invert,
-    select,        // a ? b : c, of reals or of integers
+    both,
+    either,
+    invert,
+    select,  // a ? b : c, of reals or of integers
     // integers
-    iadd, isub, iand, ior, ixor, shl, shr, sar, umul_low, umul_high, iequal, uless,
+    iadd,
+    isub,
+    iand,
+    ior,
+    ixor,
+    shl,
+    shr,
+    sar,
+    umul_low,
+    umul_high,
+    iequal,
+    uless,
     // between types
-    bits, from_bits, truncate, to_real,
+    bits,
+    from_bits,
+    truncate,
+    to_real,
     // row reductions over all columns of the row; the result is one value per row
-    row_sum,       // the canonical 32-lane sum (docs/numerics.md, 3)
-    row_max,       // NaN if any element is NaN; a zero result is +0
-    row_argmax,    // integer column index; NaN counts as the largest; ties take the lowest
+    row_sum,     // the canonical 32-lane sum (docs/numerics.md, 3); of no column: +0
+    row_max,     // NaN if any element is NaN; a zero result is +0; of no column: -Inf
+    row_argmax,  // first_column + j as integer; NaN counts as the largest; ties take the lowest; of no
+                 // column: j = 0
     // column reduction; the program may have no row reduction then
-    column_sum,    // operand a (per_column output) receives the segmented sum over rows of value b
+    column_sum,  // operand a (per_column output) receives the segmented sum over rows of value b
     // result
-    store          // operand a receives value b
+    store  // operand a receives value b
 };
+inline constexpr int kCodeCount = static_cast<int>(Code::store) + 1;
+
+// How a code is written and checked: one character per result and argument.
+//   r real | i integer | m mask | t the instruction's own type | o an operand | - none
+struct CodeInfo {
+    const char* name;
+    char result;            // store and column_sum have none; their `type` is that of the value
+    const char* arguments;  // three characters: a, b, c
+    char immediate;         // b bits | n shift count | x element index of a single operand | - none
+};
+const CodeInfo& info(Code code);
 
 struct Instruction {
     Code code;
-    Type type;               // of the result
-    std::int32_t a, b, c;    // earlier instructions (or an operand for load, store, column_sum); -1: unused
+    Type type;             // of the result
+    std::int32_t a, b, c;  // earlier instructions (or an operand for load, store, column_sum); -1: unused
     std::uint32_t immediate;
 };
 bool operator==(const Instruction& x, const Instruction& y);
 
 struct Program {
     explicit Program(std::pmr::memory_resource* heap) : operands(heap), code(heap) {}
+    // Copies stay on the heap of their source (a plain pmr copy would fall back to the global one).
+    Program(const Program& other) : Program(other, other.code.get_allocator().resource()) {}
+    Program(const Program& other, std::pmr::memory_resource* heap)
+        : operands(other.operands, heap), code(other.code, heap) {}
+    Program(Program&&) = default;
+    Program& operator=(const Program&) = default;
+    Program& operator=(Program&&) = default;
+
     std::pmr::vector<Operand> operands;
     std::pmr::vector<Instruction> code;
 
     bool has_column_sum() const;
     bool has_row_reduction() const;
+    // A row reduction or row_length: the program means something else on a part of the columns.
+    bool needs_whole_rows() const;
 };
 bool operator==(const Program& x, const Program& y);
 
-// Throws Error{INTERNAL} naming the first instruction that is malformed: an operand out of range, a type that does
-// not fit, a reduction of a per-row value, a full store of ... Every compile() runs it.
+// Throws Error{INTERNAL} naming the first instruction that is malformed: an argument or operand out of range,
+// a type that does not fit, a shift of 32, a store of a varying value per row, a load after the store of the
+// same operand, a column sum beside a row reduction, ... Every compile() runs it.
 void verify(const Program& program);
 
 // One line per instruction; stable: used by plan printing, hashing and golden tests.
@@ -104,9 +153,9 @@ class Builder final {
 
     explicit Builder(std::pmr::memory_resource* heap);
 
-    int input(Access access, Type type = Type::real);   // returns the operand number
+    int input(Access access, Type type = Type::real);  // returns the operand number
     int output(Access access, Type type = Type::real);
-    Real load(int operand, std::uint32_t index = 0);     // index: Access::single only
+    Real load(int operand, std::uint32_t index = 0);  // index: Access::single only
     Int load_int(int operand, std::uint32_t index = 0);
     void store(int operand, Real value);
     void store(int operand, Int value);
@@ -157,9 +206,9 @@ class Builder final {
     Int truncate(Real a);
     jit::Real to_real(Int a);
 
-    // Appends `program`; operand k of it is replaced by `operands[k]` of this builder, or, where values[k].id >= 0,
-    // its loads are replaced by that value (fusion). Stores to an operand whose operands[k] < 0 are not recorded
-    // but their value is returned in stored[k] (id -1: not stored).
+    // Appends `program`; operand k of it is replaced by `operands[k]` of this builder, or, where values[k].id
+    // >= 0, its loads are replaced by that value (fusion). Stores to an operand whose operands[k] < 0 are not
+    // recorded but their value is returned in stored[k] (id -1: not stored).
     void append(const Program& program, const std::pmr::vector<std::int32_t>& operands,
                 const std::pmr::vector<Real>& values, std::pmr::vector<Real>* stored);
 
@@ -168,8 +217,14 @@ class Builder final {
 
   private:
     std::int32_t record(const Instruction& instruction);
+    std::int32_t record(Code code, Type type, std::int32_t a = -1, std::int32_t b = -1, std::int32_t c = -1,
+                        std::uint32_t immediate = 0);
+    std::int32_t find_or_insert(const Instruction& instruction);
+    void grow_table();
+
     Program program_;
-    // value numbering lives in the .cpp
+    std::pmr::vector<std::int32_t> table_;  // open addressing over pure instructions; -1: free
+    std::size_t table_used_ = 0;
 };
 
 inline Real operator+(Real a, Real b) { return a.builder->add(a, b); }

@@ -19,8 +19,9 @@ struct RowArgs {
     const std::int64_t* row_strides;  // in elements, one per operand; used for full and per_row
     std::int64_t rows, columns;
     std::uint32_t first_row, first_column;  // what row_index and column_index start at
-    void* scratch;                    // scratch_bytes(columns) of this kernel, 64-byte aligned; one per thread
-    std::uint32_t continue_columns;   // column_sum: 1 starts from the operand's content (`into`), 0 stores afresh
+    void* scratch;  // scratch_bytes(columns) of this kernel, 64-byte aligned; one per thread
+    std::uint32_t
+        continue_columns;  // column_sum: 1 starts from the operand's content (`into`), 0 stores afresh
 };
 
 class RowKernel {
@@ -52,7 +53,8 @@ using RowKernelPtr = std::unique_ptr<RowKernel, RowKernelDelete>;
 RowKernelPtr compile(const Program& program, Isa isa, CodeArena& arena, std::pmr::memory_resource* heap);
 
 // Runs rows [row0, row1) x columns [column0, column1) of a larger problem whose full arguments are `whole`:
-// moves each base address by its operand's access. Programs with row reductions need all columns.
+// moves each base address by its operand's access. Programs for which Program::needs_whole_rows() need all
+// columns; a column sum may be cut by columns only (its segments of 512 rows count from row 0 of the call).
 void run_block(const RowKernel& kernel, const RowArgs& whole, std::int64_t row0, std::int64_t row1,
                std::int64_t column0, std::int64_t column1, void* scratch) noexcept;
 
