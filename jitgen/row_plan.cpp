@@ -211,7 +211,8 @@ std::size_t kept_row_bytes(std::int64_t columns) noexcept {
 }
 
 std::size_t chunk_row_bytes(std::int64_t columns) noexcept {
-    return static_cast<std::size_t>(((columns + kSumChunk - 1) / kSumChunk + 31) / 32) * 128;
+    const std::int64_t chunks = std::max<std::int64_t>(1, (columns + kSumChunk - 1) / kSumChunk);
+    return static_cast<std::size_t>((chunks + 31) / 32) * 128;
 }
 
 std::size_t scratch_bytes(const RowPlan& plan, std::int64_t columns) noexcept {
