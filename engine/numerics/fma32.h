@@ -1,5 +1,5 @@
-// The contract's fused multiply-add in plain C++. std::fma is libm's emulation where the baseline CPU has no FMA:
-// slow, and one more libm to trust.
+// The contract's fused multiply-add in plain C++. std::fma is libm's emulation where the baseline CPU has no
+// FMA: slow, and one more libm to trust.
 #pragma once
 
 #include <cstdint>

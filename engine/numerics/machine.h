@@ -1,5 +1,5 @@
-// The machine a definition runs on. Every function of the contract (exp, tanh, gelu, ...) is written once, as a
-// template over a machine M, and instantiated three times:
+// The machine a definition runs on. Every function of the contract (exp, tanh, gelu, ...) is written once, as
+// a template over a machine M, and instantiated three times:
 //
 //   ScalarMachine<float>    plain C++, one element: the specification, the fallback, the tests' oracle
 //   ScalarMachine<double>   double precision: gradient checks by central differences (tests only)
@@ -75,9 +75,7 @@ struct ScalarMachine<float> {
     static Int ixor(Int a, Int b) { return a ^ b; }
     static Int shl(Int a, int n) { return a << n; }
     static Int shr(Int a, int n) { return a >> n; }
-    static Int sar(Int a, int n) {
-        return static_cast<Int>(static_cast<std::int32_t>(a) >> n);
-    }
+    static Int sar(Int a, int n) { return static_cast<Int>(static_cast<std::int32_t>(a) >> n); }
     static Int umul_low(Int a, Int b) { return a * b; }
     static Int umul_high(Int a, Int b) { return static_cast<Int>((std::uint64_t{a} * b) >> 32); }
     static Mask iequal(Int a, Int b) { return a == b; }

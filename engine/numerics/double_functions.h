@@ -1,0 +1,16 @@
+// Double-precision functions for the host's scalars: schedules, bias corrections, rotary tables. The engine's
+// own, of + - * / alone, because libm's differ between machines and every bit of a training run depends on
+// them. Within 2 ulp (4e-16 relative) of the exact value; the same bits from every compiler and at every
+// level.
+#pragma once
+
+namespace volta {
+
+inline constexpr double kPi = 0x1.921fb54442d18p+1;
+
+double sind(double x);   // |x| <= 2^20, NaN beyond it; +-0 gives +-0
+double cosd(double x);   // |x| <= 2^20, NaN beyond it
+double exp2d(double x);  // 2^x; +Inf from 1024 on, +0 from -1075 down
+double log2d(double x);  // -Inf for +-0, NaN below
+
+}  // namespace volta
