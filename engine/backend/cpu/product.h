@@ -1,5 +1,5 @@
-// Products on the CPU: C = A B as segmented chains (docs/numerics.md, 2), packed, blocked and split over threads.
-// Everything here is free to choose tile, blocks, order and threads: none of it changes a bit.
+// Products on the CPU: C = A B as segmented chains (docs/numerics.md, 2), packed, blocked and split over
+// threads. Everything here is free to choose tile, blocks, order and threads: none of it changes a bit.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,14 @@ struct ProductShape {
     std::int64_t batch = 1, m = 0, n = 0, k = 0;
     bool a_transposed = false, b_transposed = false;
     std::int64_t lda = 0, ldb = 0, ldc = 0;
-    std::int64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_c = 0;  // elements; 0 repeats the operand
+    std::int64_t batch_stride_a = 0, batch_stride_b = 0,
+                 batch_stride_c = 0;  // elements; 0 repeats the operand
 };
 bool operator==(const ProductShape& x, const ProductShape& y);
 
-// What runs on each finished block of C while it is in cache: operand 0 of the kernel is C itself (full, in and
-// out of place as its program says); the others are as in jit::RowArgs, for the whole of C (one batch entry; with
-// batch > 1 rows run over batch * m). NULL kernel: nothing.
+// What runs on each finished block of C while it is in cache: operand 0 of the kernel is C itself (full, in
+// and out of place as its program says); the others are as in jit::RowArgs, for the whole of C (one batch
+// entry; with batch > 1 rows run over batch * m). NULL kernel: nothing.
 struct Epilogue {
     const jit::RowKernel* kernel = nullptr;
     jit::RowArgs args = {};
@@ -36,18 +37,20 @@ struct ProductCall {
     const float* a;
     const float* b;
     float* c;
-    bool into;           // C holds the operand `into`: c + first segment; else the first segment is stored
-    void* workspace;     // workspace_bytes of the plan, 64-byte aligned
+    bool into;        // C holds the operand `into`: c + first segment; else the first segment is stored
+    void* workspace;  // workspace_bytes of the plan, 64-byte aligned
     const Epilogue* epilogue;  // may be NULL
 };
 
-// A product resolved to kernels and blocks when a plan is made. Immutable; run() is noexcept and allocates nothing.
+// A product resolved to kernels and blocks when a plan is made. Immutable; run() is noexcept and allocates
+// nothing.
 class Product {
   public:
     virtual ~Product() = default;
-    virtual std::size_t workspace_bytes() const noexcept = 0;  // packed panels, scratch tiles, epilogue scratch
+    virtual std::size_t workspace_bytes()
+        const noexcept = 0;  // packed panels, scratch tiles, epilogue scratch
     virtual void run(ThreadPool& pool, const ProductCall& call) const noexcept = 0;
-    virtual const char* kernel_name() const noexcept = 0;      // "f32_gemm_8x48_avx512"
+    virtual const char* kernel_name() const noexcept = 0;  // "f32_gemm_8x48_avx512"
 };
 struct ProductDelete {
     std::pmr::memory_resource* heap = nullptr;
@@ -63,7 +66,7 @@ using ProductPtr = std::unique_ptr<Product, ProductDelete>;
 // description are emitted once).
 class KernelCache;
 struct CompileContext {
-    Isa isa;                          // scalar: plain C++ with fma32
+    Isa isa;  // scalar: plain C++ with fma32
     int thread_count;
     jit::CodeArena* arena;
     KernelCache* cache;

@@ -1,0 +1,92 @@
+#include "engine/backend/cpu/gemm_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/error.h"
+
+namespace volta::cpu {
+namespace {
+
+// Earlier rows win ties: the best of a set first. 16x8 exceeds the 16 registers of AVX2 and is emitted as two
+// 8x8 halves over the same panel.
+constexpr GemmTile kTiles[] = {
+    // name                    isa          mr  nr
+    {"f32_gemm_8x48_avx512", Isa::avx512, 8, 48},   {"f32_gemm_14x32_avx512", Isa::avx512, 14, 32},
+    {"f32_gemm_6x64_avx512", Isa::avx512, 6, 64},   {"f32_gemm_8x32_avx512", Isa::avx512, 8, 32},
+    {"f32_gemm_4x64_avx512", Isa::avx512, 4, 64},   {"f32_gemm_16x16_avx512", Isa::avx512, 16, 16},
+    {"f32_gemm_12x16_avx512", Isa::avx512, 12, 16}, {"f32_gemm_8x16_avx512", Isa::avx512, 8, 16},
+    {"f32_gemm_4x16_avx512", Isa::avx512, 4, 16},   {"f32_gemm_2x64_avx512", Isa::avx512, 2, 64},
+    {"f32_gemm_1x64_avx512", Isa::avx512, 1, 64},   {"f32_gemm_6x16_avx2", Isa::avx2, 6, 16},
+    {"f32_gemm_4x24_avx2", Isa::avx2, 4, 24},       {"f32_gemm_12x8_avx2", Isa::avx2, 12, 8},
+    {"f32_gemm_16x8_avx2", Isa::avx2, 16, 8},       {"f32_gemm_8x8_avx2", Isa::avx2, 8, 8},
+    {"f32_gemm_4x8_avx2", Isa::avx2, 4, 8},         {"f32_gemm_3x32_avx2", Isa::avx2, 3, 32},
+    {"f32_gemm_2x48_avx2", Isa::avx2, 2, 48},       {"f32_gemm_1x64_avx2", Isa::avx2, 1, 64},
+    {"f32_gemm_4x4_scalar", Isa::scalar, 4, 4},
+};
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+GemmTiles gemm_tiles() { return {kTiles, static_cast<int>(sizeof kTiles / sizeof kTiles[0])}; }
+
+const GemmTile* find_tile(const char* name) {
+    for (const GemmTile& tile : kTiles)
+        if (std::strcmp(tile.name, name) == 0) return &tile;
+    return nullptr;
+}
+
+bool usable(const GemmTile& tile, const CompileContext& context) {
+    return tile.isa == Isa::scalar || (tile.isa <= context.isa && context.arena->available());
+}
+
+double step_cycles(Isa isa, int rows, int columns) {
+    const int lanes = jit::gemm_lanes(isa);
+    const int vectors = (columns + lanes - 1) / lanes;
+    const double work = rows * vectors;
+    if (isa == Isa::scalar) return work * lanes * 8;  // fma32: about eight cycles each
+    // Two FMAs and two loads per cycle, four cycles of latency; a pass for every set of rows that fits
+    // registers.
+    const int in_registers = jit::gemm_rows_in_registers(isa, vectors);
+    const int passes = (rows + in_registers - 1) / in_registers;
+    return std::max({work / 2, (rows + passes * vectors) / 2.0, passes * 4.0}) + 0.25;
+}
+
+double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n) {
+    if (m == 0 || n == 0) return 0;
+    const std::int64_t tiles = ceil_div(m, tile.mr);  // heights differ by at most one row
+    const int low = static_cast<int>(m / tiles);
+    const double high_tiles = static_cast<double>(m % tiles);
+    const double low_tiles = static_cast<double>(tiles) - high_tiles;
+    const auto column = [&](int columns) {
+        return low_tiles * step_cycles(tile.isa, low, columns) +
+               (high_tiles > 0 ? high_tiles * step_cycles(tile.isa, low + 1, columns) : 0);
+    };
+    const int rest = static_cast<int>(n % tile.nr);
+    return static_cast<double>(n / tile.nr) * column(tile.nr) + (rest > 0 ? column(rest) : 0);
+}
+
+const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n) {
+    if (context.forced_tile) {
+        const GemmTile* const tile = find_tile(context.forced_tile);
+        require(tile != nullptr, "there is no product tile named \"%s\"", context.forced_tile);
+        if (!usable(*tile, context))
+            fail(VOLTA_UNSUPPORTED, "the product tile %s cannot run here", tile->name);
+        return *tile;
+    }
+    // The widest instruction set that may run, then the cheapest of its rows.
+    const GemmTile* best = nullptr;
+    double best_cycles = 0;
+    for (const GemmTile& tile : kTiles) {
+        if (!usable(tile, context) || (best && tile.isa != best->isa)) continue;
+        const double cycles = block_cycles(tile, m, n);
+        if (!best || cycles < best_cycles * 0.999) {
+            best = &tile;
+            best_cycles = cycles;
+        }
+    }
+    return *best;
+}
+
+}  // namespace volta::cpu

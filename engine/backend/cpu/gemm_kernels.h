@@ -1,0 +1,54 @@
+// The table of fp32 register tiles, and which one a product uses. All rows compute the same bits: the choice
+// is about speed only.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/backend/cpu/product.h"
+#include "jitgen/gemm_f32.h"
+
+namespace volta::cpu {
+
+// Add a tile: add its row. Selection, the agreement tests and the benchmark walk this table.
+struct GemmTile {
+    const char* name;  // f32_gemm_<mr>x<nr>_<isa>
+    Isa isa;           // the CPU must have it
+    int mr, nr;        // rows and columns of the register tile; nr is a multiple of gemm_lanes(isa)
+};
+struct GemmTiles {
+    const GemmTile* rows;
+    int count;
+    const GemmTile* begin() const { return rows; }
+    const GemmTile* end() const { return rows + count; }
+};
+GemmTiles gemm_tiles();
+const GemmTile* find_tile(const char* name);  // NULL: no such row
+
+// Whether this context can run the row: its instruction set, and machine code where the row needs it.
+bool usable(const GemmTile& tile, const CompileContext& context);
+
+// Estimated cycles of one step of k of a tile of `rows` x `columns`: the busiest of arithmetic, loads and the
+// latency of the chains. Enough to rank rows and to balance threads; no promise of time.
+double step_cycles(Isa isa, int rows, int columns);
+
+// The same for a whole block of m x n, edges included.
+double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n);
+
+// The cheapest usable row for m x n, ties to the earlier row; context.forced_tile goes before everything.
+// Throws INVALID_ARGUMENT when the forced row does not exist, UNSUPPORTED when it cannot run here.
+const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n);
+
+// A microkernel ready to run: machine code, or the plain form where there is none.
+struct GemmKernel {
+    jit::GemmForm form;
+    jit::GemmFunction code = nullptr;
+    void operator()(const jit::GemmArgs& args) const noexcept {
+        if (code) {
+            code(&args);
+        } else {
+            jit::gemm_f32_plain(form, args);
+        }
+    }
+};
+
+}  // namespace volta::cpu

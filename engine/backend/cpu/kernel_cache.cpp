@@ -1,0 +1,29 @@
+#include "engine/backend/cpu/kernel_cache.h"
+
+#include <utility>
+
+namespace volta::cpu {
+
+KernelCache::KernelCache(std::pmr::memory_resource* heap) : heap_(heap), gemm_(heap), rows_(heap) {}
+
+GemmKernel KernelCache::gemm(const jit::GemmForm& form, jit::CodeArena& arena) {
+    for (const GemmKernel& kernel : gemm_)
+        if (kernel.form == form) return kernel;
+    gemm_.push_back({form, jit::emit_gemm_f32(form, arena, heap_)});
+    return gemm_.back();
+}
+
+jit::TransposeFunction KernelCache::transpose(Isa isa, jit::CodeArena& arena) {
+    if (isa == Isa::scalar) return nullptr;
+    if (!transpose_) transpose_ = jit::emit_transpose_panel(arena, heap_);
+    return transpose_;
+}
+
+const jit::RowKernel& KernelCache::row(const jit::Program& program, Isa isa, jit::CodeArena& arena) {
+    for (const RowEntry& entry : rows_)
+        if (entry.isa == isa && entry.kernel->program() == program) return *entry.kernel;
+    rows_.push_back({isa, jit::compile(program, isa, arena, heap_)});
+    return *rows_.back().kernel;
+}
+
+}  // namespace volta::cpu

@@ -1,0 +1,42 @@
+// Generated kernels of a context by description: each is emitted once, however many steps and plans use it.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <vector>
+
+#include "engine/backend/cpu/gemm_kernels.h"
+#include "jitgen/gemm_pack.h"
+#include "jitgen/row_kernel.h"
+
+namespace volta::cpu {
+
+// Everything stays where it is until the cache ends: compiled products and attentions point into it.
+// Thread: one at a time (plans are made by one thread).
+class KernelCache final {
+  public:
+    explicit KernelCache(std::pmr::memory_resource* heap);
+
+    // With machine code where the arena allows it, else in the plain form. Same bits.
+    GemmKernel gemm(const jit::GemmForm& form, jit::CodeArena& arena);
+
+    // NULL for Isa::scalar and where the arena refuses.
+    jit::TransposeFunction transpose(Isa isa, jit::CodeArena& arena);
+
+    // The compiled form of `program`; owned by the cache.
+    const jit::RowKernel& row(const jit::Program& program, Isa isa, jit::CodeArena& arena);
+
+    std::size_t kernel_count() const noexcept { return gemm_.size() + rows_.size(); }
+
+  private:
+    struct RowEntry {
+        Isa isa;
+        jit::RowKernelPtr kernel;
+    };
+    std::pmr::memory_resource* heap_;
+    std::pmr::vector<GemmKernel> gemm_;
+    std::pmr::vector<RowEntry> rows_;
+    jit::TransposeFunction transpose_ = nullptr;
+};
+
+}  // namespace volta::cpu

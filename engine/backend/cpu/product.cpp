@@ -1,0 +1,283 @@
+#include "engine/backend/cpu/product.h"
+
+#include <algorithm>
+#include <new>
+
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/product_pack.h"
+#include "engine/backend/cpu/product_plan.h"
+#include "engine/base/error.h"
+
+namespace volta::cpu {
+namespace {
+
+constexpr std::size_t kLineFloats = kTensorAlignment / sizeof(float);
+
+std::size_t padded(std::int64_t floats) {
+    return (static_cast<std::size_t>(floats) + kLineFloats - 1) / kLineFloats * kLineFloats;
+}
+
+// The kernels of one height of tile: a whole tile or the last, narrower one of a row; for AVX2 panels also
+// from the second half of a panel.
+struct TileKernels {
+    GemmKernel whole[2], rest[2];
+};
+
+class CpuProduct final : public Product {
+  public:
+    CpuProduct(const ProductPlan& plan, const jit::RowKernel* epilogue, const CompileContext& context)
+        : plan_(plan),
+          epilogue_(epilogue),
+          row_epilogue_(epilogue && epilogue->program().has_row_reduction()) {
+        if (plan_.pack_b && plan_.shape.b_transposed)
+            transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
+        resolve_kernels(context);
+        if (plan_.pack_b) b_floats_ = padded(packed_floats(plan_.panel_columns, plan_.depth));
+        if (plan_.pack_a) a_floats_ = padded(plan_.block_rows * plan_.depth);
+        if (epilogue_)
+            epilogue_floats_ = padded(static_cast<std::int64_t>(epilogue_bytes() / sizeof(float)) + 1);
+    }
+
+    std::size_t workspace_bytes() const noexcept override {
+        return worker_floats() * static_cast<std::size_t>(plan_.workers) * sizeof(float);
+    }
+    const char* kernel_name() const noexcept override { return plan_.tile->name; }
+
+    void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
+        if (plan_.shape.m == 0 || plan_.shape.n == 0 || plan_.shape.batch == 0) return;
+        pool.run(plan_.workers, [&](int worker, int workers) noexcept {
+            float* const workspace =
+                static_cast<float*>(call.workspace) + static_cast<std::size_t>(worker) * worker_floats();
+            const Range parts = part_of(plan_.parts(), 1, worker, workers);
+            for (std::int64_t part = parts.begin; part < parts.end; ++part) run_part(call, part, workspace);
+        });
+    }
+
+  private:
+    const ProductPlan plan_;
+    const jit::RowKernel* const epilogue_;
+    const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
+    jit::TransposeFunction transpose_ = nullptr;
+    TileKernels kernels_[jit::kMaxTileRows + 1];                     // by height
+    std::size_t a_floats_ = 0, b_floats_ = 0, epilogue_floats_ = 0;  // per worker
+
+    // What a thread works on: rows and columns of one batch entry.
+    struct Part {
+        const float *a, *b;  // element (0, 0) of the part's rows of A and columns of B
+        float* c;
+        std::int64_t first_row, rows;  // first_row counts over the batch, as the epilogue does
+        std::int64_t first_column, columns;
+        float *packed_a, *packed_b;
+        void* epilogue_scratch;
+    };
+    // Columns [column, column + columns) and steps [step, step + depth) of a part.
+    struct Pass {
+        std::int64_t column, columns, step, depth;
+        const float* b;
+        std::int64_t ldb;
+        bool add, last;
+    };
+
+    std::size_t worker_floats() const { return a_floats_ + b_floats_ + epilogue_floats_; }
+
+    std::size_t epilogue_bytes() const {
+        return epilogue_->scratch_bytes(row_epilogue_ ? plan_.shape.n : plan_.panel_columns);
+    }
+
+    // --- making
+
+    void resolve_kernels(const CompileContext& context) {
+        for (std::int64_t i = 0; i < plan_.m_parts; ++i) {
+            const EvenCut tiles(plan_.row_begin(i + 1) - plan_.row_begin(i), plan_.tile->mr);
+            if (tiles.pieces == 0) continue;
+            for (const std::int64_t rows : {tiles.size(0), tiles.size(tiles.pieces - 1)})
+                resolve(static_cast<int>(rows), context);
+        }
+    }
+
+    void resolve(int rows, const CompileContext& context) {
+        const GemmTile& tile = *plan_.tile;
+        const int lanes = jit::gemm_lanes(tile.isa), rest = static_cast<int>(plan_.shape.n % tile.nr);
+        const bool halves = tile.isa == Isa::avx2 && tile.nr % jit::kPanel != 0 && plan_.pack_b;
+        jit::GemmForm form;
+        form.isa = tile.isa;
+        form.mr = static_cast<std::uint8_t>(rows);
+        form.a = plan_.shape.a_transposed ? jit::GemmA::k_major : jit::GemmA::rows;
+        form.b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
+        for (int half = 0; half < (halves ? 2 : 1); ++half) {
+            const auto kernel = [&](int columns) {
+                form.vectors = static_cast<std::uint8_t>((columns + lanes - 1) / lanes);
+                form.masked = columns % lanes != 0;
+                form.half = half == 1 && form.vectors > 1;  // one vector: the pointer moves instead
+                return context.cache->gemm(form, *context.arena);
+            };
+            if (plan_.shape.n >= tile.nr) kernels_[rows].whole[half] = kernel(tile.nr);
+            if (rest > 0) kernels_[rows].rest[half] = kernel(rest);
+        }
+    }
+
+    // --- running
+
+    void run_part(const ProductCall& call, std::int64_t index, float* workspace) const {
+        const ProductShape& shape = plan_.shape;
+        const std::int64_t i = index / plan_.n_parts % plan_.m_parts, j = index % plan_.n_parts;
+        const std::int64_t entry = index / (plan_.n_parts * plan_.m_parts);
+        const std::int64_t row = plan_.row_begin(i), column = plan_.column_begin(j);
+        Part part;
+        part.a = call.a + entry * shape.batch_stride_a + (shape.a_transposed ? row : row * shape.lda);
+        part.b = call.b + entry * shape.batch_stride_b + (shape.b_transposed ? column * shape.ldb : column);
+        part.c = call.c + entry * shape.batch_stride_c + row * shape.ldc + column;
+        part.first_row = entry * shape.m + row;
+        part.rows = plan_.row_begin(i + 1) - row;
+        part.first_column = column;
+        part.columns = plan_.column_begin(j + 1) - column;
+        part.packed_a = workspace;
+        part.packed_b = workspace + a_floats_;
+        part.epilogue_scratch = workspace + a_floats_ + b_floats_;
+        if (part.rows == 0 || part.columns == 0) return;
+
+        for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns)
+            run_columns(call, part, n, std::min(plan_.panel_columns, part.columns - n));
+        if (row_epilogue_) run_epilogue(call, part, 0, part.rows, 0, part.columns);
+    }
+
+    // All of k for one group of columns.
+    void run_columns(const ProductCall& call, const Part& part, std::int64_t column,
+                     std::int64_t columns) const {
+        const ProductShape& shape = plan_.shape;
+        std::int64_t step = 0;
+        do {
+            const std::int64_t depth = std::min(plan_.depth, shape.k - step);
+            Pass pass{
+                column, columns, step, depth, nullptr, 0, call.into || step > 0, step + depth == shape.k};
+            const float* const b =
+                part.b + (shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
+            if (plan_.pack_b) {
+                pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, part.packed_b);
+                pass.b = part.packed_b;
+                pass.ldb = depth * jit::kPanel;
+            } else {
+                pass.b = b;
+                pass.ldb = shape.ldb;
+            }
+            run_pass(call, part, pass);
+            step += depth;
+        } while (step < shape.k);
+    }
+
+    // Row blocks in turn: their rows of A stay in L2 for all columns of the pass, and so does their C for the
+    // epilogue.
+    void run_pass(const ProductCall& call, const Part& part, const Pass& pass) const {
+        const EvenCut tiles(part.rows, plan_.tile->mr);
+        const std::int64_t per_block = std::max<std::int64_t>(1, plan_.block_rows / plan_.tile->mr);
+        for (std::int64_t first = 0; first < tiles.pieces; first += per_block) {
+            const std::int64_t end = std::min(first + per_block, tiles.pieces);
+            if (plan_.shape.k > 0 || !call.into) run_block(part, pass, tiles, first, end);
+            if (epilogue_ && !row_epilogue_ && pass.last)
+                run_epilogue(call, part, tiles.begin(first), tiles.begin(end), pass.column,
+                             pass.column + pass.columns);
+        }
+    }
+
+    // Tiles [first, end) of rows, all columns of the pass: columns outside, so that a panel of B is read from
+    // L1.
+    void run_block(const Part& part, const Pass& pass, const EvenCut& tiles, std::int64_t first,
+                   std::int64_t end) const {
+        const ProductShape& shape = plan_.shape;
+        const std::int64_t row = tiles.begin(first), rows = tiles.begin(end) - row;
+        jit::GemmArgs args = {};
+        args.a_stride = shape.lda;
+        args.b_stride = pass.ldb;
+        args.c_stride = shape.ldc;
+        args.steps = pass.depth;
+        args.first_step = pass.step;
+        args.add = pass.add;
+        const float* a =
+            shape.a_transposed ? part.a + pass.step * shape.lda + row : part.a + row * shape.lda + pass.step;
+        if (plan_.pack_a) {
+            pack_a(a, shape.lda, rows, pass.depth, part.packed_a);
+            a = part.packed_a;
+            args.a_stride = rows;
+        }
+        const std::int64_t a_row = shape.a_transposed ? 1 : shape.lda;
+        const int lanes = jit::gemm_lanes(plan_.tile->isa);
+        for (std::int64_t j = 0; j < pass.columns; j += plan_.tile->nr) {
+            const std::int64_t columns = std::min<std::int64_t>(plan_.tile->nr, pass.columns - j);
+            const int half = at_b(pass, j, args);
+            args.tail_columns = (columns - 1) % lanes + 1;
+            for (std::int64_t t = first; t < end; ++t) {
+                const TileKernels& kernels = kernels_[tiles.size(t)];
+                args.a = a + (tiles.begin(t) - row) * a_row;
+                args.c = part.c + tiles.begin(t) * shape.ldc + pass.column + j;
+                (columns == plan_.tile->nr ? kernels.whole : kernels.rest)[half](args);
+            }
+        }
+    }
+
+    // Points args.b at column j; returns which half of a panel the kernel starts in.
+    int at_b(const Pass& pass, std::int64_t j, jit::GemmArgs& args) const {
+        if (!plan_.pack_b) {
+            args.b = pass.b + j;
+            return 0;
+        }
+        const std::int64_t within = j % jit::kPanel;
+        args.b = pass.b + j / jit::kPanel * pass.ldb;
+        const int lanes = jit::gemm_lanes(plan_.tile->isa);
+        const std::int64_t columns = std::min<std::int64_t>(plan_.tile->nr, pass.columns - j);
+        if (columns <= lanes) {
+            args.b += within;
+            return 0;
+        }
+        return within != 0;
+    }
+
+    void run_epilogue(const ProductCall& call, const Part& part, std::int64_t row, std::int64_t row_end,
+                      std::int64_t column, std::int64_t column_end) const {
+        if (!call.epilogue || !call.epilogue->kernel) return;
+        jit::run_block(*call.epilogue->kernel, call.epilogue->args, part.first_row + row,
+                       part.first_row + row_end, part.first_column + column, part.first_column + column_end,
+                       part.epilogue_scratch);
+    }
+};
+
+void check(const ProductShape& shape) {
+    const bool sizes = shape.batch >= 0 && shape.m >= 0 && shape.n >= 0 && shape.k >= 0;
+    const std::int64_t a_row = shape.a_transposed ? shape.m : shape.k,
+                       b_row = shape.b_transposed ? shape.k : shape.n;
+    const bool strides = shape.lda >= a_row && shape.ldb >= b_row && shape.ldc >= shape.n;
+    if (!sizes || !strides)
+        fail(VOLTA_INTERNAL,
+             "a product of [%lld, %lld] and [%lld, %lld] with leading dimensions %lld, %lld and %lld",
+             static_cast<long long>(shape.m), static_cast<long long>(shape.k),
+             static_cast<long long>(shape.k), static_cast<long long>(shape.n),
+             static_cast<long long>(shape.lda), static_cast<long long>(shape.ldb),
+             static_cast<long long>(shape.ldc));
+}
+
+}  // namespace
+
+bool operator==(const ProductShape& x, const ProductShape& y) {
+    return x.batch == y.batch && x.m == y.m && x.n == y.n && x.k == y.k && x.a_transposed == y.a_transposed &&
+           x.b_transposed == y.b_transposed && x.lda == y.lda && x.ldb == y.ldb && x.ldc == y.ldc &&
+           x.batch_stride_a == y.batch_stride_a && x.batch_stride_b == y.batch_stride_b &&
+           x.batch_stride_c == y.batch_stride_c;
+}
+
+ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
+                           const CompileContext& context) {
+    check(shape);
+    if (epilogue_kernel && epilogue_kernel->program().has_column_sum())
+        fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
+    const bool whole_rows = epilogue_kernel && epilogue_kernel->program().has_row_reduction();
+    const ProductPlan plan = plan_product(shape, whole_rows, context);
+    void* const place = context.heap->allocate(sizeof(CpuProduct), alignof(CpuProduct));
+    try {
+        return ProductPtr(new (place) CpuProduct(plan, epilogue_kernel, context),
+                          ProductDelete{context.heap, sizeof(CpuProduct), alignof(CpuProduct)});
+    } catch (...) {
+        context.heap->deallocate(place, sizeof(CpuProduct), alignof(CpuProduct));
+        throw;
+    }
+}
+
+}  // namespace volta::cpu

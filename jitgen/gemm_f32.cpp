@@ -1,0 +1,436 @@
+#include "jitgen/gemm_f32.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <type_traits>
+
+#include "jitgen/gemm_emit.h"
+
+namespace volta::jit {
+namespace {
+
+using Xbyak::Label;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Ymm;
+using Xbyak::Zmm;
+
+constexpr int kUnroll = 4;                        // steps per turn of the main loop; 8 gains under 1 %
+constexpr std::size_t kMaxCodeBytes = 64 * 1024;  // the largest form, 16x1v with a triangle, needs a fifth
+
+// The generator is one class for both vector widths. Registers:
+//   vectors  0 .. rows*vectors-1 the tile, then the smaller side of the step (the vectors of B, or the broadcasts
+//            of A) held for the whole step, then what is left rotates over the other side
+//   rdi args | rsi rdx rcx r8 rows 0, 4, 8, 12 of A (k-major: rsi) | r9 r10 stride of A, three times it
+//   r11 B | rbx rbp stride of B, three times it | rax steps | r12 r13 steps left in the segment, in all | r14 r15 free
+template <class Vmm>
+class GemmEmitter : public Xbyak::CodeGenerator {
+  public:
+    GemmEmitter(const GemmForm& form, EmitBuffer& buffer)
+        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()),
+          form_(form),
+          mr_(form.mr),
+          vectors_(form.vectors) {}
+
+    void emit() {
+        emit_entry();
+        const int parts = (mr_ + rows_in_registers() - 1) / rows_in_registers();
+        for (int p = 0; p < parts; ++p) {
+            first_ = mr_ * p / parts;
+            last_ = mr_ * (p + 1) / parts;
+            emit_part();
+        }
+        emit_exit();
+    }
+
+    static constexpr bool kZmm = std::is_same<Vmm, Zmm>::value;
+    static constexpr int kLanes = kZmm ? 16 : 8;
+    static constexpr int kVectorBytes = 4 * kLanes;
+    static constexpr int kRegisters = kZmm ? 32 : 16;
+
+  private:
+    const GemmForm form_;
+    const int mr_, vectors_;
+    int first_ = 0, last_ = 0;  // rows of this part
+    Label mask_table_;
+
+    const Reg64 args = rdi, lda = r9, lda3 = r10, b = r11, ldb = rbx, ldb3 = rbp, steps = rax;
+    const Reg64 segment_left = r12, steps_left = r13, pointer = r14, stride = r15;
+    Reg64 a_base(int group) const {
+        const Reg64 bases[] = {rsi, rdx, rcx, r8};
+        return bases[group];
+    }
+
+    // The stack: the mask of the last vector (AVX2), then whether the next closed segment is added.
+    static constexpr int kStackBytes = 48;
+    Xbyak::Address mask_slot() { return ptr[rsp]; }
+    Xbyak::Address add_slot() { return dword[rsp + 32]; }
+    Xbyak::Address arg(std::size_t offset) { return qword[args + static_cast<int>(offset)]; }
+
+    int rows_in_registers() const { return gemm_rows_in_registers(form_.isa, vectors_); }
+    int rows() const { return last_ - first_; }
+    bool is_last(int v) const { return form_.masked && v == vectors_ - 1; }
+    Vmm acc(int i, int v) const { return Vmm((i - first_) * vectors_ + v); }
+    Vmm free_vector(int n) const { return Vmm(rows() * vectors_ + n); }  // behind the tile
+    int free_vectors() const { return kRegisters - rows() * vectors_; }
+
+    void emit_entry() {
+        for (const Reg64& r : {rbx, rbp, r12, r13, r14, r15}) push(r);
+        sub(rsp, kStackBytes);
+        if (form_.masked) emit_mask();
+    }
+
+    void emit_exit() {
+        vzeroupper();
+        add(rsp, kStackBytes);
+        for (const Reg64& r : {r15, r14, r13, r12, rbp, rbx}) pop(r);
+        ret();
+        if (form_.masked && !kZmm) {
+            align(32);
+            L(mask_table_);
+            for (int i = 0; i < 8; ++i) dd(0xffffffffu);
+            for (int i = 0; i < 8; ++i) dd(0);
+        }
+    }
+
+    void emit_mask() {
+        mov(rcx, arg(offsetof(GemmArgs, tail_columns)));
+        if (kZmm) {
+            mov(eax, 1);
+            shl(eax, cl);
+            dec(eax);
+            kmovw(k1, eax);
+        } else {  // the table shifted so that the first tail_columns lanes are all ones
+            lea(rax, ptr[rip + mask_table_]);
+            neg(rcx);
+            vmovups(Ymm(0), ptr[rax + rcx * 4 + 32]);
+            vmovups(mask_slot(), Ymm(0));
+        }
+    }
+
+    // One pass over all steps for rows first_ .. last_.
+    void emit_part() {
+        Label segment, finish, add_next;
+        emit_pointers();
+        emit_chain_start();
+        if (form_.triangle == Triangle::head) emit_triangle();
+        L(segment);
+        mov(steps, segment_left);
+        cmp(steps_left, steps);
+        cmovb(steps, steps_left);
+        sub(steps_left, steps);
+        sub(segment_left, steps);
+        emit_steps();
+        // A segment that is not full is the last. A full one at the end of everything is closed by `finish`,
+        // except before a tail triangle, which then belongs to the next segment.
+        test(segment_left, segment_left);
+        jnz(finish, T_NEAR);
+        if (form_.triangle != Triangle::tail) {
+            test(steps_left, steps_left);
+            jz(finish, T_NEAR);
+        }
+        emit_close();
+        mov(add_slot(), 1);
+        mov(segment_left, static_cast<int>(kSegment));
+        emit_zero();
+        jmp(segment, T_NEAR);
+        L(finish);
+        if (form_.triangle == Triangle::tail) emit_triangle();
+        emit_finish();
+    }
+
+    void emit_pointers() {
+        mov(steps_left, arg(offsetof(GemmArgs, steps)));
+        mov(rax, arg(offsetof(GemmArgs, first_step)));  // segment_left = kSegment - first_step % kSegment
+        and_(rax, static_cast<int>(kSegment - 1));
+        mov(segment_left, static_cast<int>(kSegment));
+        sub(segment_left, rax);
+        mov(rax, arg(offsetof(GemmArgs, add)));
+        mov(add_slot(), eax);
+
+        mov(lda, arg(offsetof(GemmArgs, a_stride)));
+        shl(lda, 2);
+        mov(a_base(0), arg(offsetof(GemmArgs, a)));
+        if (form_.a == GemmA::rows) {
+            lea(lda3, ptr[lda + lda * 2]);
+            if (first_ > 0) {
+                imul(rax, lda, first_);
+                add(a_base(0), rax);
+            }
+            for (int g = 1; 4 * g < rows(); ++g) lea(a_base(g), ptr[a_base(g - 1) + lda * 4]);
+        } else if (first_ > 0) {
+            add(a_base(0), first_ * 4);
+        }
+        mov(b, arg(offsetof(GemmArgs, b)));
+        mov(ldb, arg(offsetof(GemmArgs, b_stride)));
+        shl(ldb, 2);
+        lea(ldb3, ptr[ldb + ldb * 2]);
+    }
+
+    // --- one step of k: acc[i][v] = fma(A[i][k], B[k][v], acc[i][v])
+
+    Xbyak::RegExp scaled(const Reg64& base, const Reg64& by, const Reg64& by3, int times) {
+        switch (times) {
+            case 0:
+                return Xbyak::RegExp(base);
+            case 1:
+                return base + by;
+            case 2:
+                return base + by * 2;
+            default:
+                return base + by3;
+        }
+    }
+    // A of row i, u steps ahead of the pointers.
+    Xbyak::Address a_at(int i, int u) {
+        const int r = i - first_;
+        if (form_.a == GemmA::k_major) return ptr[scaled(a_base(0), lda, lda3, 0) + r * 4];
+        return ptr[scaled(a_base(r / 4), lda, lda3, r % 4) + u * 4];
+    }
+    Xbyak::Address b_at(int v, int u) {
+        if (form_.b == GemmB::rows) return ptr[b + v * kVectorBytes];
+        const int column = v * kLanes + (form_.half ? kLanes : 0);
+        return ptr[scaled(b, ldb, ldb3, column / kPanel) + u * (kPanel * 4) + (column % kPanel) * 4];
+    }
+    void load_b(const Vmm& to, int v, int u) {
+        if (form_.b == GemmB::rows && is_last(v)) {  // memory behind the row is not ours
+            if (kZmm) {
+                vmovups(to | k1 | T_z, b_at(v, u));
+            } else {
+                vmovups(to, mask_slot());
+                vmaskmovps(to, to, b_at(v, u));
+            }
+        } else {
+            vmovups(to, b_at(v, u));
+        }
+    }
+
+    // Rows [from, to) take part. The pointers move by one step where they cannot be reached by a
+    // displacement.
+    void emit_step(int u, int from, int to) {
+        if (vectors_ <= rows()) {  // B held, A broadcast one row after the other
+            const int spare = std::min(free_vectors() - vectors_, 4);
+            if (to > from)
+                for (int v = 0; v < vectors_; ++v) load_b(free_vector(v), v, u);
+            for (int i = from; i < to; ++i) {
+                const Vmm value = free_vector(vectors_ + (i - from) % spare);
+                vbroadcastss(value, a_at(i, u));
+                for (int v = 0; v < vectors_; ++v) vfmadd231ps(acc(i, v), value, free_vector(v));
+            }
+        } else {  // A held, B streams by
+            const int spare = std::min(free_vectors() - rows(), 4);
+            for (int i = from; i < to; ++i) vbroadcastss(free_vector(i - first_), a_at(i, u));
+            for (int v = 0; v < vectors_ && to > from; ++v) {
+                const bool direct = to - from == 1 && !(form_.b == GemmB::rows && is_last(v));
+                const Vmm value = free_vector(rows() + v % spare);
+                if (!direct) load_b(value, v, u);
+                for (int i = from; i < to; ++i) {
+                    if (direct) {
+                        vfmadd231ps(acc(i, v), free_vector(i - first_), b_at(v, u));
+                    } else {
+                        vfmadd231ps(acc(i, v), free_vector(i - first_), value);
+                    }
+                }
+            }
+        }
+        if (form_.prefetch > 0 && form_.b == GemmB::panels) emit_prefetch(u);
+        if (form_.a == GemmA::k_major) add(a_base(0), lda);
+        if (form_.b == GemmB::rows) add(b, ldb);
+    }
+
+    void emit_prefetch(int u) {
+        const int panels = ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel;
+        for (int p = 0; p < panels; ++p)
+            prefetcht0(ptr[scaled(b, ldb, ldb3, p) + (u + form_.prefetch) * (kPanel * 4)]);
+    }
+
+    // Moves the pointers that steps reach by displacement.
+    void advance(int count) {
+        if (form_.a == GemmA::rows)
+            for (int g = 0; 4 * g < rows(); ++g) add(a_base(g), count * 4);
+        if (form_.b == GemmB::panels) add(b, count * kPanel * 4);
+    }
+
+    void emit_steps() {
+        Label unrolled, rest, one, done;
+        cmp(steps, kUnroll);
+        jb(rest, T_NEAR);
+        align(32);
+        L(unrolled);
+        for (int u = 0; u < kUnroll; ++u) emit_step(u, first_, last_);
+        advance(kUnroll);
+        sub(steps, kUnroll);
+        cmp(steps, kUnroll);
+        jae(unrolled, T_NEAR);
+        L(rest);
+        test(steps, steps);
+        jz(done, T_NEAR);
+        L(one);
+        emit_step(0, first_, last_);
+        advance(1);
+        dec(steps);
+        jnz(one, T_NEAR);
+        L(done);
+    }
+
+    void emit_triangle() {
+        for (int s = 0; s < mr_; ++s) {
+            if (form_.triangle == Triangle::tail) {
+                emit_step(0, std::max(first_, s), last_);
+            } else {
+                emit_step(0, first_, std::min(last_, s + 1));
+            }
+            advance(1);
+        }
+        sub(segment_left, mr_);
+    }
+
+    // --- chains and C, row by row
+
+    void emit_zero() {
+        for (int n = 0; n < rows() * vectors_; ++n) {
+            if (kZmm) {
+                vpxord(Vmm(n), Vmm(n), Vmm(n));
+            } else {
+                vxorps(Vmm(n), Vmm(n), Vmm(n));
+            }
+        }
+    }
+
+    void point_at(std::size_t base, std::size_t row_stride) {
+        mov(pointer, arg(base));
+        mov(stride, arg(row_stride));
+        shl(stride, 2);
+        if (first_ > 0) {
+            imul(rax, stride, first_);
+            add(pointer, rax);
+        }
+    }
+    // body(i, v, address of the vector) for the whole part; rows are walked with `pointer`.
+    template <class Body>
+    void for_tile(Body body) {
+        if (kZmm == false && form_.masked) vmovups(free_vector(0), mask_slot());
+        for (int i = first_; i < last_; ++i) {
+            for (int v = 0; v < vectors_; ++v) body(i, v, ptr[pointer + v * kVectorBytes]);
+            if (i + 1 < last_) add(pointer, stride);
+        }
+    }
+
+    void emit_chain_start() {
+        Label fresh, done;
+        point_at(offsetof(GemmArgs, chain_in), offsetof(GemmArgs, chain_stride));
+        if (form_.triangle != Triangle::head) {
+            cmp(arg(offsetof(GemmArgs, chain_in)), 0);
+            je(fresh, T_NEAR);
+            for_tile([&](int i, int v, const Xbyak::Address& at) {
+                if (!is_last(v)) {
+                    vmovups(acc(i, v), at);
+                } else if (kZmm) {
+                    vmovups(acc(i, v) | k1 | T_z, at);
+                } else {
+                    vmaskmovps(acc(i, v), free_vector(0), at);
+                }
+            });
+            jmp(done, T_NEAR);
+        }
+        L(fresh);
+        emit_zero();
+        L(done);
+    }
+
+    void emit_store() {
+        for_tile([&](int i, int v, const Xbyak::Address& at) {
+            if (!is_last(v)) {
+                vmovups(at, acc(i, v));
+            } else if (kZmm) {
+                vmovups(at | k1, acc(i, v));
+            } else {
+                vmaskmovps(at, free_vector(0), acc(i, v));
+            }
+        });
+    }
+
+    // C = acc for the first segment without `into`, else C + acc.
+    void emit_close() {
+        Label store;
+        cmp(add_slot(), 0);
+        je(store, T_NEAR);
+        point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
+        for_tile([&](int i, int v, const Xbyak::Address& at) {
+            if (!is_last(v)) {
+                vaddps(acc(i, v), acc(i, v), at);
+            } else if (kZmm) {
+                vaddps(acc(i, v) | k1, acc(i, v), at);
+            } else {
+                vmaskmovps(free_vector(1), free_vector(0), at);
+                vaddps(acc(i, v), acc(i, v), free_vector(1));
+            }
+        });
+        L(store);
+        point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
+        emit_store();
+    }
+
+    void emit_finish() {
+        Label unfinished, done;
+        cmp(arg(offsetof(GemmArgs, chain_out)), 0);
+        jne(unfinished, T_NEAR);
+        emit_close();
+        jmp(done, T_NEAR);
+        L(unfinished);
+        point_at(offsetof(GemmArgs, chain_out), offsetof(GemmArgs, chain_stride));
+        emit_store();
+        L(done);
+    }
+};
+
+template <class Vmm>
+GemmFunction emit_for(const GemmForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
+    EmitBuffer buffer(heap, kMaxCodeBytes);
+    GemmEmitter<Vmm> emitter(form, buffer);
+    return as_function<GemmFunction>(publish(emitter, arena, to_text(form).text));
+}
+
+void check(const GemmForm& form) {
+    const int columns = form.vectors * gemm_lanes(form.isa);
+    const bool fits =
+        form.mr >= 1 && form.mr <= kMaxTileRows && form.vectors >= 1 && columns <= kMaxTileColumns;
+    if (!fits) fail(VOLTA_INTERNAL, "no product kernel has %d rows and %d columns", form.mr, columns);
+}
+
+}  // namespace
+
+bool operator==(const GemmForm& x, const GemmForm& y) {
+    return x.isa == y.isa && x.mr == y.mr && x.vectors == y.vectors && x.masked == y.masked &&
+           x.half == y.half && x.a == y.a && x.b == y.b && x.triangle == y.triangle &&
+           x.prefetch == y.prefetch;
+}
+
+int gemm_rows_in_registers(Isa isa, int vectors) {
+    const int registers = isa == Isa::avx512 ? 32 : 16;
+    // The smaller side is held, and at least one register (two for AVX2's masks at the end) rotates.
+    for (int rows = kMaxTileRows; rows > 1; --rows)
+        if (rows * vectors + std::min(rows, vectors) + 1 <= registers) return rows;
+    return 1;
+}
+
+GemmFormText to_text(const GemmForm& form) {
+    GemmFormText name;
+    const char* const triangle = form.triangle == Triangle::tail   ? " tail"
+                                 : form.triangle == Triangle::head ? " head"
+                                                                   : "";
+    std::snprintf(name.text, sizeof name.text, "gemm %dx%dv %s %s %s%s%s%s", form.mr, form.vectors,
+                  isa_name(form.isa), form.a == GemmA::rows ? "rows" : "k-major",
+                  form.b == GemmB::panels ? "panels" : "in-place", form.half ? " half" : "",
+                  form.masked ? " masked" : "", triangle);
+    return name;
+}
+
+GemmFunction emit_gemm_f32(const GemmForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
+    check(form);
+    if (form.isa == Isa::scalar || !arena.available()) return nullptr;
+    return form.isa == Isa::avx512 ? emit_for<Zmm>(form, arena, heap) : emit_for<Ymm>(form, arena, heap);
+}
+
+}  // namespace volta::jit

@@ -1,0 +1,90 @@
+// The generator of fp32 product microkernels: one register tile of C = A B as segmented chains
+// (docs/numerics.md, 2.1), for AVX2 and AVX-512. A kernel walks all its k in one call: it closes a segment at
+// every absolute multiple of kSegment, adds it to the tile of C, which is in L1, and starts the next one from
+// +0. Packing, blocking, edges and threads are its callers' (engine/backend/cpu/product.cpp, attention.cpp).
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+
+#include "engine/base/cpu_info.h"
+#include "jitgen/code.h"
+
+namespace volta::jit {
+
+inline constexpr std::int64_t kSegment =
+    512;                           // where chains are cut: part of the contract, not a tuning knob
+inline constexpr int kPanel = 16;  // columns of a packed panel of B: one zmm, two ymm
+inline constexpr int kMaxTileRows = 16;
+inline constexpr int kMaxTileColumns = 64;  // four panels
+
+enum class GemmA : std::uint8_t {
+    rows,    // a[i * a_stride + k]: A as it lies in memory
+    k_major  // a[k * a_stride + i]: A stored transposed, or gathered so
+};
+enum class GemmB : std::uint8_t {
+    panels,  // b[(j / 16) * b_stride + k * 16 + j % 16]: packed, padded with zeros to whole panels
+    rows     // b[k * b_stride + j]: B as it lies in memory
+};
+// Causal products: row i of the tile takes part in only some of `mr` steps around the diagonal.
+enum class Triangle : std::uint8_t {
+    none,
+    tail,  // after args.steps full steps, mr more: row i takes part in step s if s <= i (queries: their own
+           // keys)
+    head   // before args.steps full steps, mr more: row i takes part in step s if i <= s (keys: their own
+           // queries)
+};
+
+// What is compiled in. With a triangle its first step must be at an absolute multiple of a power of two >= mr
+// (and mr <= 16), so that no cut falls inside it.
+struct GemmForm {
+    Isa isa = Isa::avx2;       // scalar: run by gemm_f32_plain, vectors of 4 columns
+    std::uint8_t mr = 1;       // rows of the tile, 1 .. kMaxTileRows
+    std::uint8_t vectors = 1;  // of gemm_lanes(isa) columns
+    bool masked = false;       // the last vector has args.tail_columns columns, else all
+    bool half = false;         // AVX2 panels: column 0 is the second half of a panel
+    GemmA a = GemmA::rows;
+    GemmB b = GemmB::panels;
+    Triangle triangle = Triangle::none;
+    std::uint8_t prefetch = 0;  // steps ahead, panels only; 0: none
+};
+bool operator==(const GemmForm& x, const GemmForm& y);
+
+// Columns of a vector: 16, 8; 4 for the plain form.
+constexpr int gemm_lanes(Isa isa) { return isa == Isa::avx512 ? 16 : isa == Isa::avx2 ? 8 : 4; }
+
+// The one argument of a kernel. Strides are in elements.
+struct GemmArgs {
+    const float* a;
+    std::int64_t a_stride;
+    const float* b;
+    std::int64_t b_stride;
+    float* c;
+    std::int64_t c_stride;
+    const float* chain_in;  // [mr, columns] unfinished chains to go on with; NULL: start from +0
+    float* chain_out;       // the last segment is left unfinished here; NULL: it is closed into C
+    std::int64_t chain_stride;
+    std::int64_t steps;       // full steps of k, without those of the triangle; >= 0
+    std::int64_t first_step;  // absolute index of the first k of this call, triangle included
+    std::int64_t add;  // 1: the first segment closed is added to C, 0: it is stored. Later ones are added
+    std::int64_t tail_columns;  // of the last vector, 1 .. lanes; read by masked forms only
+};
+using GemmFunction = void (*)(const GemmArgs*);
+
+// Rows a tile of `vectors` can hold in registers at once; a taller one runs as several passes over the same
+// panel.
+int gemm_rows_in_registers(Isa isa, int vectors);
+
+// Emits and publishes. NULL when executable memory is refused. Isa::scalar has no machine code: NULL.
+GemmFunction emit_gemm_f32(const GemmForm& form, CodeArena& arena, std::pmr::memory_resource* heap);
+
+// The same kernel in plain C++ with fma32: the scalar row, and what runs where code may not be generated.
+void gemm_f32_plain(const GemmForm& form, const GemmArgs& args) noexcept;
+
+// "gemm 8x3v avx512 k-major panels masked tail": for profilers and dumps.
+struct GemmFormText {
+    char text[96];
+};
+GemmFormText to_text(const GemmForm& form);
+
+}  // namespace volta::jit

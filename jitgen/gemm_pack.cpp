@@ -1,0 +1,82 @@
+#include "jitgen/gemm_pack.h"
+
+#include "jitgen/gemm_emit.h"
+
+namespace volta::jit {
+namespace {
+
+using Xbyak::Label;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Ymm;
+
+constexpr std::size_t kMaxCodeBytes = 4096;
+
+class TransposeEmitter : public Xbyak::CodeGenerator {
+  public:
+    explicit TransposeEmitter(EmitBuffer& buffer) : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()) {}
+
+    // rdi source, rsi stride, rdx panel, rcx blocks of 8 k. Rows 4 g + {0, 1, 2, 3} are at base(g) + rsi *
+    // {0, 1, 2} and + r11.
+    void emit() {
+        Label block, done;
+        test(rcx, rcx);
+        jle(done, T_NEAR);
+        shl(rsi, 2);
+        lea(r11, ptr[rsi + rsi * 2]);
+        lea(rax, ptr[rdi + rsi * 4]);
+        lea(r8, ptr[rax + rsi * 4]);
+        lea(r9, ptr[r8 + rsi * 4]);
+        align(32);
+        L(block);
+        emit_8x8(rdi, rax, 0);
+        emit_8x8(r8, r9, 32);
+        for (const Reg64& row : {rdi, rax, r8, r9}) add(row, 32);
+        add(rdx, 8 * 64);
+        dec(rcx);
+        jnz(block, T_NEAR);
+        L(done);
+        vzeroupper();
+        ret();
+    }
+
+  private:
+    Xbyak::RegExp row(const Reg64& base, int i) {
+        return i == 0 ? Xbyak::RegExp(base) : i == 1 ? base + rsi : i == 2 ? base + rsi * 2 : base + r11;
+    }
+
+    // Rows 0-3 at `low`, rows 4-7 at `high`; column k of them goes to panel[k][offset ..].
+    void emit_8x8(const Reg64& low, const Reg64& high, int offset) {
+        // v[i]: row i in the low half and row i + 4 in the high half, of k 0-3 (i < 4) and k 4-7 (v[4 + i]).
+        for (int half = 0; half < 2; ++half) {
+            for (int i = 0; i < 4; ++i) {
+                const int v = 4 * half + i;
+                vmovups(Xmm(v), ptr[row(low, i) + 16 * half]);
+                vinsertf128(Ymm(v), Ymm(v), ptr[row(high, i) + 16 * half], 1);
+            }
+        }
+        for (int half = 0; half < 2; ++half) {
+            const int v = 4 * half;
+            vunpcklps(Ymm(8), Ymm(v), Ymm(v + 1));       // 00 10 01 11
+            vunpckhps(Ymm(9), Ymm(v), Ymm(v + 1));       // 02 12 03 13
+            vunpcklps(Ymm(10), Ymm(v + 2), Ymm(v + 3));  // 20 30 21 31
+            vunpckhps(Ymm(11), Ymm(v + 2), Ymm(v + 3));  // 22 32 23 33
+            vshufps(Ymm(12), Ymm(8), Ymm(10), 0x44);
+            vshufps(Ymm(13), Ymm(8), Ymm(10), 0xee);
+            vshufps(Ymm(14), Ymm(9), Ymm(11), 0x44);
+            vshufps(Ymm(15), Ymm(9), Ymm(11), 0xee);
+            for (int k = 0; k < 4; ++k) vmovups(ptr[rdx + (4 * half + k) * 64 + offset], Ymm(12 + k));
+        }
+    }
+};
+
+}  // namespace
+
+TransposeFunction emit_transpose_panel(CodeArena& arena, std::pmr::memory_resource* heap) {
+    if (!arena.available()) return nullptr;
+    EmitBuffer buffer(heap, kMaxCodeBytes);
+    TransposeEmitter emitter(buffer);
+    return as_function<TransposeFunction>(publish(emitter, arena, "transpose panel avx2"));
+}
+
+}  // namespace volta::jit

@@ -1,0 +1,89 @@
+// The product microkernel in plain C++: what runs without generated code, and reads like the definition.
+#include <algorithm>
+
+#include "engine/numerics/fma32.h"
+#include "jitgen/gemm_f32.h"
+
+namespace volta::jit {
+namespace {
+
+// One register tile's worth of chains: [kMaxTileRows, kMaxTileColumns].
+struct Tile {
+    const GemmForm& form;
+    const GemmArgs& args;
+    int columns;
+    bool add;  // the next segment closed is added to C
+    float chain[kMaxTileRows * kMaxTileColumns];
+
+    float& at(int i, int j) { return chain[i * kMaxTileColumns + j]; }
+    float a(int i, std::int64_t k) const {
+        return form.a == GemmA::rows ? args.a[i * args.a_stride + k] : args.a[k * args.a_stride + i];
+    }
+    float b(std::int64_t k, int j) const {
+        if (form.b == GemmB::rows) return args.b[k * args.b_stride + j];
+        const int column = j + (form.half ? gemm_lanes(form.isa) : 0);
+        return args.b[column / kPanel * args.b_stride + k * kPanel + column % kPanel];
+    }
+
+    // Step k of rows [from, to).
+    void step(std::int64_t k, int from, int to) {
+        for (int i = from; i < to; ++i) {
+            const float value = a(i, k);
+            for (int j = 0; j < columns; ++j) at(i, j) = fma32(value, b(k, j), at(i, j));
+        }
+    }
+
+    void start() {
+        const bool resumed = args.chain_in != nullptr && form.triangle != Triangle::head;
+        for (int i = 0; i < form.mr; ++i)
+            for (int j = 0; j < columns; ++j)
+                at(i, j) = resumed ? args.chain_in[i * args.chain_stride + j] : 0.0f;
+    }
+
+    void close() {
+        for (int i = 0; i < form.mr; ++i) {
+            for (int j = 0; j < columns; ++j) {
+                float& c = args.c[i * args.c_stride + j];
+                c = add ? c + at(i, j) : at(i, j);
+                at(i, j) = 0.0f;
+            }
+        }
+        add = true;
+    }
+
+    void leave_unfinished() {
+        for (int i = 0; i < form.mr; ++i)
+            for (int j = 0; j < columns; ++j) args.chain_out[i * args.chain_stride + j] = at(i, j);
+    }
+};
+
+}  // namespace
+
+void gemm_f32_plain(const GemmForm& form, const GemmArgs& args) noexcept {
+    const int lanes = gemm_lanes(form.isa);
+    const int last = form.masked ? static_cast<int>(args.tail_columns) : lanes;
+    Tile tile{form, args, (form.vectors - 1) * lanes + last, args.add != 0, {}};
+    tile.start();
+
+    std::int64_t k = 0;
+    const auto close_at_cut = [&] {  // before the next step: the one before it ended a segment
+        if (k > 0 && (args.first_step + k) % kSegment == 0) tile.close();
+    };
+    if (form.triangle == Triangle::head)
+        for (int s = 0; s < form.mr; ++s, ++k) tile.step(k, 0, s + 1);
+    for (const std::int64_t end = k + args.steps; k < end; ++k) {
+        close_at_cut();
+        tile.step(k, 0, form.mr);
+    }
+    if (form.triangle == Triangle::tail) {
+        close_at_cut();
+        for (int s = 0; s < form.mr; ++s, ++k) tile.step(k, s, form.mr);
+    }
+    if (args.chain_out) {
+        tile.leave_unfinished();
+    } else {
+        tile.close();
+    }
+}
+
+}  // namespace volta::jit

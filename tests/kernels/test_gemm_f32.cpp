@@ -1,0 +1,260 @@
+// Every row of the tile table against the definition, bit for bit: every height and width of its edges, both
+// ways of reading A and B, segments, unfinished chains, triangles, special values. Operands end at protected
+// pages.
+#include <algorithm>
+#include <memory_resource>
+
+#include "engine/backend/cpu/kernel_cache.h"
+#include "tests/kernels/product_oracle.h"
+#include "tests/support/cmocka_cpp.h"
+
+namespace {
+using namespace volta;
+using namespace volta::cpu;
+using namespace volta::jit;
+using namespace volta::test;
+
+constexpr std::int64_t kDepths[] = {0, 1, 2, 7, 511, 512, 513, 1023, 1024, 1025};
+
+CodeArena& arena() {
+    static CodeArena code(std::pmr::new_delete_resource(), false);
+    return code;
+}
+KernelCache& cache() {
+    static KernelCache kernels(std::pmr::new_delete_resource());
+    return kernels;
+}
+
+// One call of one kernel, and the definition of what it leaves in C.
+struct Case {
+    GemmForm form;
+    int columns;
+    std::int64_t steps, first_step;
+    bool into;
+    std::int64_t
+        split;  // > 0: the chain is left unfinished after this many steps and goes on in a second call
+    Data data;
+    std::uint64_t seed;
+};
+
+GemmForm form_of(Isa isa, int rows, int columns, GemmA a, GemmB b) {
+    const int lanes = gemm_lanes(isa);
+    GemmForm form;
+    form.isa = isa;
+    form.mr = static_cast<std::uint8_t>(rows);
+    form.vectors = static_cast<std::uint8_t>((columns + lanes - 1) / lanes);
+    form.masked = columns % lanes != 0;
+    form.a = a;
+    form.b = b;
+    return form;
+}
+
+// Steps in which row i of the form takes part, of all steps 0 .. total.
+std::int64_t first_of(const Case& test, int i) { return test.form.triangle == Triangle::head ? i : 0; }
+std::int64_t end_of(const Case& test, int i) {
+    if (test.form.triangle == Triangle::tail) return test.steps + i + 1;
+    return test.steps + (test.form.triangle == Triangle::head ? test.form.mr : 0);
+}
+
+void run_case(const char* name, const Case& test) {
+    const GemmForm& form = test.form;
+    const int lanes = gemm_lanes(form.isa), start = form.half ? lanes : 0;
+    const std::int64_t total = test.steps + (form.triangle == Triangle::none ? 0 : form.mr),
+                       pad = test.seed % 4;
+    const std::int64_t lda = (form.a == GemmA::rows ? total : form.mr) + pad,
+                       ldc = test.columns + test.seed % 3;
+    const std::int64_t ldb = form.b == GemmB::panels ? total * kPanel + 16 * pad : test.columns + pad;
+    const std::int64_t panels = (start + test.columns + kPanel - 1) / kPanel;
+    // The last row ends with its last element: nothing behind it may be read.
+    const std::int64_t a_count =
+        form.a == GemmA::rows ? (form.mr - 1) * lda + total : (total - 1) * lda + form.mr;
+    const std::int64_t b_count =
+        form.b == GemmB::panels ? (panels - 1) * ldb + total * kPanel : (total - 1) * ldb + test.columns;
+    const std::int64_t c_count = (form.mr - 1) * ldc + test.columns;
+
+    EdgeFloats a(random_floats(std::max<std::int64_t>(a_count, 0), test.seed, test.data));
+    EdgeFloats b(random_floats(std::max<std::int64_t>(b_count, 0), test.seed + 1, test.data));
+    const std::vector<float> before = random_floats(c_count, test.seed + 2, test.data);
+    std::vector<float> expected = before;
+    EdgeFloats c(before), chain(random_floats(form.mr * test.columns, test.seed + 3));
+
+    const auto a_at = [&](int i, std::int64_t k) {
+        return form.a == GemmA::rows ? a.data()[i * lda + k] : a.data()[k * lda + i];
+    };
+    const auto b_at = [&](std::int64_t k, int j) {
+        const int column = j + start;
+        return form.b == GemmB::rows ? b.data()[k * ldb + j]
+                                     : b.data()[column / kPanel * ldb + k * kPanel + column % kPanel];
+    };
+    for (int i = 0; i < form.mr; ++i) {
+        for (int j = 0; j < test.columns; ++j) {
+            // Absolute k, so that the cuts fall where they fall in the whole product.
+            float& element = expected[static_cast<std::size_t>(i * ldc + j)];
+            const std::int64_t from = test.first_step + first_of(test, i),
+                               to = test.first_step + end_of(test, i);
+            if (from >=
+                to) {  // a kernel without steps closes an empty chain: the driver never asks for `into` then
+                element = test.into ? element + 0.0f : 0.0f;
+                continue;
+            }
+            element = define_chain(
+                from, to, [&](std::int64_t k) { return a_at(i, k - test.first_step); },
+                [&](std::int64_t k) { return b_at(k - test.first_step, j); }, test.into, element);
+        }
+    }
+
+    GemmArgs args = {};
+    args.a = a.data();
+    args.a_stride = lda;
+    args.b = b.data();
+    args.b_stride = ldb;
+    args.c = c.data();
+    args.c_stride = ldc;
+    args.chain_stride = test.columns;
+    args.steps = test.steps;
+    args.first_step = test.first_step;
+    args.add = test.into;
+    args.tail_columns = (test.columns - 1) % lanes + 1;
+    if (test.split == 0) {
+        cache().gemm(form, arena())(args);
+    } else {
+        GemmForm first = form, second = form;
+        if (form.triangle == Triangle::tail) first.triangle = Triangle::none;
+        if (form.triangle == Triangle::head) second.triangle = Triangle::none;
+        const std::int64_t done = test.split + (form.triangle == Triangle::head ? form.mr : 0);
+        args.steps = test.split;
+        args.chain_out = chain.data();
+        cache().gemm(first, arena())(args);
+        args.a += form.a == GemmA::rows ? done : done * lda;
+        args.b += form.b == GemmB::panels ? done * kPanel : done * ldb;
+        args.steps = test.steps - test.split;
+        args.first_step += done;
+        args.add = test.into || (test.first_step + done) / 512 > test.first_step / 512;
+        args.chain_in = chain.data();
+        args.chain_out = nullptr;
+        cache().gemm(second, arena())(args);
+    }
+    const std::int64_t at = first_difference(expected.data(), c.data(), c_count);
+    if (at >= 0)
+        print_error("%s, %s, %d columns, %lld steps from %lld, split %lld, into %d, data %d, seed %llu\n",
+                    name, to_text(form).text, test.columns, static_cast<long long>(test.steps),
+                    static_cast<long long>(test.first_step), static_cast<long long>(test.split), test.into,
+                    static_cast<int>(test.data), static_cast<unsigned long long>(test.seed));
+    assert_same_bits(name, expected.data(), c.data(), c_count);
+}
+
+Data data_of(std::uint64_t seed) { return static_cast<Data>(seed % 3); }
+
+// All heights and widths of the tile, both ways of reading A and B, at few depths.
+void test_every_edge(const GemmTile& tile) {
+    std::uint64_t seed = 1;
+    for (int rows = 1; rows <= tile.mr; ++rows) {
+        for (int columns = 1; columns <= tile.nr; columns += columns % 8 == 2 ? 4 : 1, ++seed) {
+            for (const GemmA a : {GemmA::rows, GemmA::k_major}) {
+                for (const GemmB b : {GemmB::panels, GemmB::rows}) {
+                    const GemmForm form = form_of(tile.isa, rows, columns, a, b);
+                    run_case(tile.name, {form, columns, 7, 0, seed % 2 == 0, 0, data_of(seed), seed});
+                }
+            }
+        }
+    }
+}
+
+void test_every_depth(const GemmTile& tile) {
+    std::uint64_t seed = 100;
+    for (const std::int64_t steps : kDepths) {
+        for (const std::int64_t first_step : {0, 300, 512}) {
+            for (int n = 0; n < 4; ++n, ++seed) {
+                const int rows = std::max(1, tile.mr - n % 2), columns = std::max(1, tile.nr - n);
+                const GemmForm form = form_of(tile.isa, rows, columns, n < 2 ? GemmA::rows : GemmA::k_major,
+                                              n % 2 ? GemmB::rows : GemmB::panels);
+                run_case(tile.name,
+                         {form, columns, steps, first_step, seed % 2 == 0, 0, data_of(seed), seed});
+                if (steps > 2 && (first_step + steps / 3) % 512 != 0)
+                    run_case(tile.name, {form, columns, steps, first_step, seed % 2 == 0, steps / 3,
+                                         data_of(seed), seed});
+            }
+        }
+    }
+}
+
+// Causal forms: every height up to the largest power of two, diagonals around the cuts.
+void test_triangles(const GemmTile& tile) {
+    std::uint64_t seed = 1000;
+    for (int rows = 1; rows <= tile.mr; ++rows) {
+        std::int64_t grain = 1;
+        while (grain < rows) grain *= 2;
+        if (grain > kMaxTileRows) continue;
+        for (const std::int64_t diagonal : {0, 16, 496, 512, 528, 1024}) {
+            for (int n = 0; n < 2; ++n, ++seed) {
+                const int columns = std::max(1, tile.nr - n);
+                const GemmB b = seed % 4 < 3 ? GemmB::panels : GemmB::rows;
+                GemmForm form = form_of(tile.isa, rows, columns, GemmA::rows, b);
+                form.triangle = Triangle::tail;
+                run_case(tile.name, {form, columns, diagonal, 0, seed % 3 == 0, 0, data_of(seed), seed});
+                form.triangle = Triangle::head;
+                form.a = GemmA::k_major;
+                const std::int64_t steps = (seed * 97) % 600;
+                run_case(tile.name, {form, columns, steps, diagonal, false, 0, data_of(seed), seed});
+                const std::int64_t split = steps / 2;
+                if ((diagonal + rows + split) % 512 != 0)
+                    run_case(tile.name, {form, columns, steps, diagonal, false, split, data_of(seed), seed});
+            }
+        }
+    }
+}
+
+// Panels read from their second half, as every other tile of 24 columns does.
+void test_half_panels(const GemmTile& tile) {
+    if (tile.isa != Isa::avx2) return;
+    std::uint64_t seed = 2000;
+    for (int columns = 1; columns <= std::min(tile.nr, 48); ++columns, ++seed) {
+        GemmForm form = form_of(tile.isa, tile.mr, columns, GemmA::rows, GemmB::panels);
+        form.half = true;
+        run_case(tile.name, {form, columns, 33, 0, false, 0, data_of(seed), seed});
+    }
+}
+
+// A chain that underflows to -0 at the end of a segment: a stored first segment keeps it, an added one does
+// not.
+void test_negative_zero(const GemmTile& tile) {
+    GemmForm form = form_of(tile.isa, 1, 1, GemmA::rows, GemmB::panels);
+    std::vector<float> a(513, 0.0f), panel(513 * kPanel, 0.0f);
+    a[511] = -1e-30f;
+    panel[511 * kPanel] = 1e-30f;
+    float c = -0.0f;
+    GemmArgs args = {};
+    args.a = a.data();
+    args.b = panel.data();
+    args.b_stride = static_cast<std::int64_t>(panel.size());
+    args.c = &c;
+    args.tail_columns = 1;
+    args.steps = 512;
+    cache().gemm(form, arena())(args);
+    const bool stored = bits_of(c) == 0x80000000u;
+    args.add = 1;
+    c = -0.0f;
+    cache().gemm(form, arena())(args);
+    const bool added = bits_of(c) == 0x80000000u;
+    args.add = 0;
+    args.steps = 513;  // -0 + (+0)
+    cache().gemm(form, arena())(args);
+    const bool second = bits_of(c) == 0;
+    assert_true(stored && added && second);
+}
+
+void test_row_equals_definition(void** state) {
+    const GemmTile& tile = *static_cast<const GemmTile*>(*state);
+    if (!host_cpu().has(tile.isa)) skip();
+    test_every_edge(tile);
+    test_every_depth(tile);
+    test_triangles(tile);
+    test_half_panels(tile);
+    test_negative_zero(tile);
+}
+}  // namespace
+
+int main() {
+    return run_rows("gemm_f32", gemm_tiles(), test_row_equals_definition,
+                    [](const GemmTile& tile) { return tile.name; });
+}

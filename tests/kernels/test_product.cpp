@@ -1,0 +1,403 @@
+// Whole products against the definition, bit for bit: every tile forced, all operand orders, threads,
+// batches, epilogues, and the bytes around C. Operands and workspace end at protected pages.
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <memory_resource>
+
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/base/error.h"
+#include "tests/kernels/product_oracle.h"
+#include "tests/support/cmocka_cpp.h"
+
+namespace {
+using namespace volta;
+using namespace volta::cpu;
+using namespace volta::test;
+
+std::pmr::memory_resource* heap() { return std::pmr::new_delete_resource(); }
+
+// A context per way of running: an instruction set, or none with code generation refused.
+struct Engine {
+    jit::CodeArena arena;
+    KernelCache cache;
+    Isa isa;
+    Engine(Isa wanted, bool refuse) : arena(heap(), refuse), cache(heap()), isa(wanted) {}
+    CompileContext context(int threads, const char* tile) {
+        return CompileContext{isa, threads, &arena, &cache, heap(), tile};
+    }
+};
+Engine& engine(Isa isa) {
+    static Engine scalar(Isa::scalar, false), avx2(Isa::avx2, false), avx512(Isa::avx512, false);
+    return isa == Isa::scalar ? scalar : isa == Isa::avx2 ? avx2 : avx512;
+}
+ThreadPool& pool(int threads) {
+    static ThreadPool one(1, heap()), two(2, heap()), three(3, heap()), seven(7, heap());
+    return threads == 1 ? one : threads == 2 ? two : threads == 3 ? three : seven;
+}
+
+// A problem in logical order, and its result by the definition.
+struct Problem {
+    std::int64_t batch, m, n, k;
+    bool into;
+    std::vector<float> a, b, before, expected;  // [batch, m, k], [batch, k, n], [batch, m, n]
+
+    Problem(std::int64_t batches, std::int64_t rows, std::int64_t columns, std::int64_t depth, bool add,
+            Data data, std::uint64_t seed)
+        : batch(batches),
+          m(rows),
+          n(columns),
+          k(depth),
+          into(add),
+          a(random_floats(batch * m * k, seed, data)),
+          b(random_floats(batch * k * n, seed + 1, data)),
+          before(random_floats(batch * m * n, seed + 2, data)),
+          expected(before) {
+        // Steps outside, so that an element's chain is where it was left: the same operations as
+        // define_chain.
+        std::vector<float> chain(static_cast<std::size_t>(n));
+        for (std::int64_t e = 0; e < batch; ++e) {
+            for (std::int64_t i = 0; i < m; ++i) {
+                float* const row = &expected[static_cast<std::size_t>((e * m + i) * n)];
+                if (k == 0 && !into) std::fill(row, row + n, 0.0f);
+                bool add_segment = into;
+                for (std::int64_t from = 0; from < k; from += 512, add_segment = true) {
+                    std::fill(chain.begin(), chain.end(), 0.0f);
+                    for (std::int64_t p = from; p < std::min<std::int64_t>(from + 512, k); ++p)
+                        for (std::int64_t j = 0; j < n; ++j)
+                            chain[static_cast<std::size_t>(j)] =
+                                fma32(a[static_cast<std::size_t>((e * m + i) * k + p)],
+                                      b[static_cast<std::size_t>((e * k + p) * n + j)],
+                                      chain[static_cast<std::size_t>(j)]);
+                    for (std::int64_t j = 0; j < n; ++j)
+                        row[j] = add_segment ? row[j] + chain[static_cast<std::size_t>(j)]
+                                             : chain[static_cast<std::size_t>(j)];
+                }
+            }
+        }
+    }
+};
+
+// `matrices` of [rows, columns] as stored: transposed or not, with `pad` floats between rows.
+std::vector<float> stored(const std::vector<float>& logical, std::int64_t matrices, std::int64_t rows,
+                          std::int64_t columns, bool transposed, std::int64_t pad) {
+    const std::int64_t out_rows = transposed ? columns : rows, ld = (transposed ? rows : columns) + pad;
+    std::vector<float> result(static_cast<std::size_t>(matrices * out_rows * ld), 77.0f);
+    for (std::int64_t e = 0; e < matrices; ++e)
+        for (std::int64_t i = 0; i < rows; ++i)
+            for (std::int64_t j = 0; j < columns; ++j)
+                result[static_cast<std::size_t>(e * out_rows * ld + (transposed ? j * ld + i : i * ld + j))] =
+                    logical[static_cast<std::size_t>((e * rows + i) * columns + j)];
+    return result;
+}
+
+struct Run {
+    Isa isa;
+    const char* tile;
+    int threads;
+    bool a_transposed, b_transposed;
+    std::int64_t pad;
+};
+
+void describe(const char* what, const Problem& problem, const Run& run) {
+    print_error("%s: %s, %s, %d threads, A%s B%s, pad %lld, [%lld x] %lld x %lld x %lld, into %d\n", what,
+                isa_name(run.isa), run.tile ? run.tile : "chosen", run.threads, run.a_transposed ? "^T" : "",
+                run.b_transposed ? "^T" : "", static_cast<long long>(run.pad),
+                static_cast<long long>(problem.batch), static_cast<long long>(problem.m),
+                static_cast<long long>(problem.n), static_cast<long long>(problem.k), problem.into);
+}
+
+// Runs and compares all of C, the floats between its rows included.
+void check(const Problem& problem, const Run& run) {
+    ProductShape shape;
+    shape.batch = problem.batch;
+    shape.m = problem.m;
+    shape.n = problem.n;
+    shape.k = problem.k;
+    shape.a_transposed = run.a_transposed;
+    shape.b_transposed = run.b_transposed;
+    shape.lda = (run.a_transposed ? problem.m : problem.k) + run.pad;
+    shape.ldb = (run.b_transposed ? problem.k : problem.n) + run.pad;
+    shape.ldc = problem.n + run.pad;
+    shape.batch_stride_a = (run.a_transposed ? problem.k : problem.m) * shape.lda;
+    shape.batch_stride_b = (run.b_transposed ? problem.n : problem.k) * shape.ldb;
+    shape.batch_stride_c = problem.m * shape.ldc;
+    EdgeFloats a(stored(problem.a, problem.batch, problem.m, problem.k, run.a_transposed, run.pad));
+    EdgeFloats b(stored(problem.b, problem.batch, problem.k, problem.n, run.b_transposed, run.pad));
+    EdgeFloats c(stored(problem.before, problem.batch, problem.m, problem.n, false, run.pad));
+    const std::vector<float> expected =
+        stored(problem.expected, problem.batch, problem.m, problem.n, false, run.pad);
+
+    const ProductPtr product =
+        compile_product(shape, nullptr, engine(run.isa).context(run.threads, run.tile));
+    EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16, 5.0f));
+    product->run(pool(run.threads), {a.data(), b.data(), c.data(), problem.into, workspace.data(), nullptr});
+
+    if (first_difference(expected.data(), c.data(), c.count()) >= 0) describe("differs", problem, run);
+    assert_same_bits(product->kernel_name(), expected.data(), c.data(), c.count());
+}
+
+Isa isas() { return host_cpu().best_isa; }
+template <class Body>
+void for_each_isa(Body body) {
+    for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
+        if (isa <= isas()) body(isa);
+}
+template <class Body>
+void for_each_order(Body body) {
+    for (const bool a : {false, true})
+        for (const bool b : {false, true}) body(a, b);
+}
+
+void test_every_tile_forced(void**) {
+    struct Size {
+        std::int64_t m, n, k;
+    };
+    constexpr Size kSizes[] = {{1, 1, 1},    {5, 70, 33},    {37, 53, 129},
+                               {70, 17, 40}, {33, 131, 515}, {17, 200, 8}};
+    std::uint64_t seed = 1;
+    for (const Size& size : kSizes) {
+        ++seed;
+        const Problem problem(1, size.m, size.n, size.k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+        for (const GemmTile& tile : gemm_tiles()) {
+            if (!host_cpu().has(tile.isa)) continue;
+            for_each_order([&](bool a, bool b) {
+                for (const int threads : {1, 3})
+                    check(problem, {tile.isa, tile.name, threads, a, b, static_cast<std::int64_t>(seed % 3)});
+            });
+        }
+    }
+}
+
+void test_small_sizes(void**) {
+    std::uint64_t seed = 100;
+    for (const std::int64_t k : {0, 1, 2, 7, 65, 513}) {
+        for (std::int64_t m = 1; m <= 17; m += m > 4 ? 3 : 1) {
+            for (std::int64_t n = 1; n <= 17; n += n > 4 ? 4 : 1, ++seed) {
+                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                for_each_isa([&](Isa isa) {
+                    check(problem, {isa, nullptr, 1 + static_cast<int>(seed % 3), seed % 4 < 2, seed % 8 < 4,
+                                    static_cast<std::int64_t>(seed % 5)});
+                });
+            }
+        }
+    }
+}
+
+void test_segments(void**) {
+    std::uint64_t seed = 2000;
+    for (const std::int64_t k : {511, 512, 513, 1023, 1024, 1025, 4096, 4097, 9001}) {
+        ++seed;
+        const Problem problem(1, 19, 50, k, seed % 2 == 0, Data::binades, seed);
+        for_each_isa([&](Isa isa) {
+            for_each_order([&](bool a, bool b) { check(problem, {isa, nullptr, 2, a, b, 1}); });
+        });
+    }
+}
+
+void test_large_sizes(void**) {
+    for (const std::int64_t size : {128, 256, 512}) {
+        const Problem problem(1, size, size, size, false, Data::plain, static_cast<std::uint64_t>(size));
+        for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+            if (!host_cpu().has(isa)) continue;
+            for_each_order([&](bool a, bool b) {
+                for (const int threads : {1, 2, 3, 7}) check(problem, {isa, nullptr, threads, a, b, 0});
+            });
+        }
+    }
+    const Problem odd(1, 301, 203, 577, true, Data::plain, 9);
+    for_each_isa([&](Isa isa) {
+        for_each_order([&](bool a, bool b) {
+            for (const int threads : {1, 2, 3, 7})
+                if (isa != Isa::scalar || threads == 3) check(odd, {isa, nullptr, threads, a, b, 3});
+        });
+    });
+}
+
+void test_batches(void**) {
+    std::uint64_t seed = 3000;
+    for (const std::int64_t batch : {2, 5}) {
+        ++seed;
+        const Problem problem(batch, 21, 34, 29, seed % 2 == 0, Data::binades, seed);
+        for_each_isa([&](Isa isa) {
+            for_each_order([&](bool a, bool b) {
+                for (const int threads : {1, 2, 3, 7}) check(problem, {isa, nullptr, threads, a, b, 1});
+            });
+        });
+    }
+}
+
+// A batch that shares B is folded into one product: the bits of the entries alone.
+void test_shared_operand(void**) {
+    constexpr std::int64_t kBatch = 3, kM = 9, kN = 40, kK = 25;
+    const Problem one(1, kBatch * kM, kN, kK, false, Data::binades, 4);
+    for_each_isa([&](Isa isa) {
+        for (const std::int64_t gap : {0, 5}) {  // rows of C between the entries: not folded
+            ProductShape shape;
+            shape.batch = kBatch;
+            shape.m = kM;
+            shape.n = kN;
+            shape.k = kK;
+            shape.lda = kK;
+            shape.ldb = kN;
+            shape.ldc = kN;
+            shape.batch_stride_a = kM * kK;
+            shape.batch_stride_c = (kM + gap) * kN;
+            std::vector<float> c(static_cast<std::size_t>(kBatch * (kM + gap) * kN), 3.0f), expected = c;
+            for (std::int64_t e = 0; e < kBatch; ++e)
+                std::memcpy(&expected[static_cast<std::size_t>(e * (kM + gap) * kN)],
+                            &one.expected[static_cast<std::size_t>(e * kM * kN)], sizeof(float) * kM * kN);
+            const ProductPtr product = compile_product(shape, nullptr, engine(isa).context(2, nullptr));
+            EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16));
+            product->run(pool(2), {one.a.data(), one.b.data(), c.data(), false, workspace.data(), nullptr});
+            assert_same_bits("shared operand", expected.data(), c.data(),
+                             static_cast<std::int64_t>(c.size()));
+        }
+    });
+}
+
+// y = relu(c + bias), and x - rowmax(x), which needs whole rows: inside the product and after it.
+jit::Program bias_relu() {
+    jit::Builder builder(heap());
+    const int c = builder.input(jit::Access::full), bias = builder.input(jit::Access::per_column);
+    const int y = builder.output(jit::Access::full);
+    const jit::Real z = builder.load(c) + builder.load(bias), zero = builder.real(0);
+    builder.store(y, builder.select(builder.less(z, zero), zero, z));
+    return builder.finish();
+}
+jit::Program below_maximum() {
+    jit::Builder builder(heap());
+    const int c = builder.input(jit::Access::full), bias = builder.input(jit::Access::per_column);
+    const int y = builder.output(jit::Access::full);
+    const jit::Real z = builder.load(c) + builder.load(bias);
+    builder.store(y, z - builder.row_max(z));
+    return builder.finish();
+}
+
+void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa, int threads) {
+    const std::int64_t rows = problem.batch * problem.m, n = problem.n;
+    const jit::RowKernelPtr kernel = jit::compile(program, isa, engine(isa).arena, heap());
+    std::vector<float> bias = random_floats(n, 17), c = problem.expected;
+    std::vector<float> expected(c.size()), y(c.size());
+    std::vector<char> scratch(kernel->scratch_bytes(n) + 64);
+    void* const aligned =
+        reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
+    void* separate[] = {c.data(), bias.data(), expected.data()};
+    const std::int64_t strides[] = {n, 0, n};
+    jit::RowArgs args = {separate, strides, rows, n, 0, 0, aligned, 0};
+    kernel->run(args);
+
+    ProductShape shape;
+    shape.batch = problem.batch;
+    shape.m = problem.m;
+    shape.n = n;
+    shape.k = problem.k;
+    shape.lda = problem.k;
+    shape.ldb = shape.ldc = n;
+    shape.batch_stride_a = problem.m * problem.k;
+    shape.batch_stride_b = problem.k * n;
+    shape.batch_stride_c = problem.m * n;
+    std::vector<float> fused = problem.before;
+    void* operands[] = {fused.data(), bias.data(), y.data()};
+    args.operands = operands;
+    args.scratch = nullptr;
+    const Epilogue epilogue = {kernel.get(), args};
+    const ProductPtr product = compile_product(shape, kernel.get(), engine(isa).context(threads, nullptr));
+    EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16));
+    product->run(pool(threads), {problem.a.data(), problem.b.data(), fused.data(), problem.into,
+                                 workspace.data(), &epilogue});
+    assert_same_bits("product under an epilogue", problem.expected.data(), fused.data(), rows * n);
+    assert_same_bits("epilogue", expected.data(), y.data(), rows * n);
+}
+
+void test_epilogues(void**) {
+    std::uint64_t seed = 5000;
+    for (const std::int64_t k : {0, 37, 600, 4200}) {
+        for (const std::int64_t batch : {1, 3}) {
+            ++seed;
+            const Problem problem(batch, k > 4096 ? 7 : 45, 150, k, seed % 2 == 0, Data::plain, seed);
+            for_each_isa([&](Isa isa) {
+                for (const int threads : {1, 2, 7}) {
+                    check_epilogue(bias_relu(), problem, isa, threads);
+                    check_epilogue(below_maximum(), problem, isa, threads);
+                }
+            });
+        }
+    }
+}
+
+// Nothing to compute: C is not touched, and an empty product (k = 0) keeps `into` or is +0.
+void test_empty_extents(void**) {
+    for_each_isa([&](Isa isa) {
+        for (const bool into : {false, true}) {
+            check(Problem(1, 0, 5, 5, into, Data::plain, 1), {isa, nullptr, 2, false, false, 1});
+            check(Problem(1, 5, 0, 5, into, Data::plain, 1), {isa, nullptr, 2, false, false, 1});
+            check(Problem(0, 5, 5, 5, into, Data::plain, 1), {isa, nullptr, 2, false, false, 1});
+            check(Problem(2, 5, 40, 0, into, Data::special, 1), {isa, nullptr, 2, false, false, 1});
+        }
+    });
+}
+
+// Where the system refuses executable memory the plain form runs: the same bits.
+void test_refused_code(void**) {
+    Engine refused(host_cpu().best_isa, true);
+    const Problem problem(1, 20, 40, 530, true, Data::binades, 6);
+    std::vector<float> c = problem.before;
+    ProductShape shape;
+    shape.m = problem.m;
+    shape.n = shape.ldb = shape.ldc = problem.n;
+    shape.k = shape.lda = problem.k;
+    const ProductPtr product = compile_product(shape, nullptr, refused.context(2, nullptr));
+    EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16));
+    product->run(pool(2), {problem.a.data(), problem.b.data(), c.data(), true, workspace.data(), nullptr});
+    assert_string_equal(product->kernel_name(), "f32_gemm_4x4_scalar");
+    assert_same_bits("refused", problem.expected.data(), c.data(), static_cast<std::int64_t>(c.size()));
+}
+
+volta_status status_of(const CompileContext& context) {
+    ProductShape shape;
+    shape.m = shape.n = shape.k = shape.lda = shape.ldb = shape.ldc = 4;
+    try {
+        compile_product(shape, nullptr, context);
+    } catch (const Error& error) {
+        return error.status();
+    }
+    return VOLTA_OK;
+}
+
+void test_unknown_tiles_are_errors(void**) {
+    assert_int_equal(status_of(engine(Isa::scalar).context(1, "f32_gemm_5x5_avx2")), VOLTA_INVALID_ARGUMENT);
+    assert_int_equal(status_of(engine(Isa::scalar).context(1, "f32_gemm_6x16_avx2")), VOLTA_UNSUPPORTED);
+    assert_int_equal(status_of(engine(Isa::scalar).context(1, "f32_gemm_4x4_scalar")), VOLTA_OK);
+}
+
+// A kernel is emitted once per description and context, however many products use it.
+void test_kernels_are_shared(void**) {
+    Engine fresh(host_cpu().best_isa, false);
+    ProductShape shape;
+    shape.m = shape.n = shape.k = shape.lda = shape.ldb = shape.ldc = 200;
+    compile_product(shape, nullptr, fresh.context(2, nullptr));
+    const std::size_t kernels = fresh.cache.kernel_count(), bytes = fresh.arena.bytes();
+    shape.k = shape.lda = 400;
+    compile_product(shape, nullptr, fresh.context(2, nullptr));
+    assert_int_equal(fresh.cache.kernel_count(), kernels);
+    assert_int_equal(fresh.arena.bytes(), bytes);
+}
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_tile_forced),
+        cmocka_unit_test(test_small_sizes),
+        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_large_sizes),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_shared_operand),
+        cmocka_unit_test(test_epilogues),
+        cmocka_unit_test(test_empty_extents),
+        cmocka_unit_test(test_refused_code),
+        cmocka_unit_test(test_unknown_tiles_are_errors),
+        cmocka_unit_test(test_kernels_are_shared),
+    };
+    return cmocka_run_group_tests_name("product", tests, nullptr, nullptr);
+}
