@@ -1,5 +1,5 @@
-// The reference evaluator: runs a graph node by node through the definitions (engine/numerics/definitions.h), in
-// float (the oracle of backends, constant folding) or in double (gradient checks). Slow and obvious.
+// The reference evaluator: runs a graph node by node through the definitions (engine/numerics/definitions.h),
+// in float (the oracle of backends, constant folding) or in double (gradient checks). Slow and obvious.
 #pragma once
 
 #include <vector>
@@ -21,8 +21,9 @@ template <class T>
 void evaluate_node(const Graph& graph, const Node& node, const EvalTensor<T>* const* inputs,
                    EvalTensor<T>* const* outputs, std::uint32_t micro_index = 0);
 
-// Evaluates the whole graph. `tensors` has one entry per value; sources must be filled in (constants are filled
-// from the graph). Runs phases `each` (once), `reduce`, `update`. In-place outputs are separate tensors here.
+// Evaluates the whole graph. `tensors` has one entry per value; sources must be filled in (constants are
+// filled from the graph). Runs phases `each` (once), `reduce`, `update`. In-place outputs are separate
+// tensors here.
 template <class T>
 void evaluate(const Graph& graph, std::pmr::vector<EvalTensor<T>>& tensors);
 

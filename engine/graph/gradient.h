@@ -1,5 +1,5 @@
-// Reverse-mode differentiation: builds the backward graph beside a copy of the forward one. The forward graph is
-// never changed.
+// Reverse-mode differentiation: builds the backward graph beside a copy of the forward one. The forward graph
+// is never changed.
 #pragma once
 
 #include <memory_resource>
@@ -9,22 +9,23 @@
 
 namespace volta {
 
-// A parameter's gradient as its uses gave it: u_1 is the first use in graph order. Each is complete; the caller
-// adds them as ((u_m + u_{m-1}) + ...) + u_1 (docs/numerics.md, 2.2), after accumulation over micro-batches.
+// A parameter's gradient as its uses gave it: u_1 is the first use in graph order. Each is complete; the
+// caller adds them as ((u_m + u_{m-1}) + ...) + u_1 (docs/numerics.md, 2.2), after accumulation over
+// micro-batches.
 struct ParameterGradient {
     ValueId parameter;                        // in the new graph
     std::pmr::vector<ValueId> contributions;  // u_1 first; empty: the loss does not depend on it
 };
 
 struct Backward {
-    Graph graph;                                     // the forward nodes, then the backward nodes, all in Phase::each
-    std::pmr::vector<ValueId> renamed;               // forward value -> value of `graph`
-    std::pmr::vector<ParameterGradient> gradients;   // one per parameter, in declaration order
+    Graph graph;                        // the forward nodes, then the backward nodes, all in Phase::each
+    std::pmr::vector<ValueId> renamed;  // forward value -> value of `graph`
+    std::pmr::vector<ParameterGradient> gradients;  // one per parameter, in declaration order
 };
 
-// Starts with `seed_gradient`-filled gradients: `seeds` are pairs (forward value, gradient value) whose gradients are
-// made by `seed` in the new graph (for example cross_entropy_grad). Throws UNSUPPORTED with the operator's name when
-// a node on the way has no gradient rule.
+// Starts with `seed_gradient`-filled gradients: `seeds` are pairs (forward value, gradient value) whose
+// gradients are made by `seed` in the new graph (for example cross_entropy_grad). Throws UNSUPPORTED with the
+// operator's name when a node on the way has no gradient rule.
 struct Seed {
     ValueId value;     // of the copied graph (after renaming)
     ValueId gradient;  // same shape

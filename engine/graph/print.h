@@ -10,8 +10,8 @@ namespace volta {
 
 //   %5 = matmul(%3, %4) {transpose_b=1} : f32[4, 256, 1152]
 //   %7, %8, %9 = layer_norm(%5, %1, %2) {epsilon=1e-05} : f32[4, 256, 384], f32[4, 256], f32[4, 256]
-// Numbers as hexadecimal floats where a decimal is not exact. Constants print their bits (complete: equal text
-// means equal graph).
+// Numbers as hexadecimal floats where a decimal is not exact. Constants print their bits (complete: equal
+// text means equal graph).
 std::pmr::string print(const Graph& graph, std::pmr::memory_resource* heap);
 
 // The operator tables of docs/operators.md, from the rows.

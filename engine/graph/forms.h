@@ -1,0 +1,55 @@
+// What a node's attributes and shapes mean, worked out in one place for the evaluator and the backends: axes
+// counted from the front, extents of products, widths of heads. All throw SHAPE_MISMATCH or INVALID_ARGUMENT
+// with the operator's name; on a node of a verified graph they cannot.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/shape.h"
+#include "engine/graph/op.h"
+
+namespace volta {
+
+// NumPy's rule: aligned at the last axis, extents equal or 1. False: they do not fit.
+bool broadcast(const Shape& a, const Shape& b, Shape* result);
+
+// The attribute `axis`, in 0 .. rank - 1.
+int axis_form(const Node& node, const Shape& x);
+
+// sum, mean, max, min, max_grad over `axes`. A reduction in which the last axis of extent above 1 is reduced
+// sums rows over `reduced` elements; any other sums columns (docs/numerics.md, 3).
+struct ReductionForm {
+    bool is_reduced[kMaxRank] = {};
+    bool is_row = false;       // the row rule
+    std::int64_t reduced = 1;  // elements per result
+    Shape result;              // with keep_dims as the node says
+};
+ReductionForm reduction_form(const Node& node, const Shape& x);
+
+struct SliceForm {
+    int axis = 0;
+    std::int64_t begin = 0, end = 0;  // 0 <= begin <= end <= extent
+};
+SliceForm slice_form(const Node& node, const Shape& x);
+
+// C [m, n] = A [m, k] x B [k, n], `batch` times. a_transposed: A is stored [k, m] (k linear over all leading
+// axes); b_transposed: B is stored [n, k]. With batch > 1 every operand advances by its own matrix.
+struct MatmulForm {
+    std::int64_t batch = 1, m = 0, n = 0, k = 0;
+    bool a_transposed = false, b_transposed = false;
+    Shape result;
+};
+MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b);
+
+// attention and attention_grad. `first` is q, or the packed qkv; `second` is k (unused when packed).
+struct AttentionForm {
+    std::int64_t batch = 0, time = 0, heads = 0, kv_heads = 0, head_dim = 0;
+    bool packed = false, causal = true;
+    int operands = 3;        // q, k, v or one packed
+    float scale = 0;         // the factor itself: float(1 / sqrt((double)head_dim)) unless given
+    double probability = 0;  // above 0: `random` is the last input
+    std::uint32_t stream = 0;
+};
+AttentionForm attention_form(const Node& node, const Shape& first, const Shape& second);
+
+}  // namespace volta

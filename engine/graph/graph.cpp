@@ -1,0 +1,383 @@
+#include "engine/graph/graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "engine/base/error.h"
+
+namespace volta {
+namespace {
+
+// Room for `more` elements, so that adding them cannot throw; doubling, so that a graph grows in linear time.
+template <class T>
+void make_room(std::pmr::vector<T>& vector, std::size_t more) {
+    const std::size_t needed = vector.size() + more;
+    if (needed > vector.capacity()) vector.reserve(std::max(needed, 2 * vector.capacity()));
+}
+
+// Whether the bytes of a tensor can be counted; an empty one must not hide extents that overflow on the way.
+bool elements_fit(const Shape& shape) {
+    std::uint64_t bytes = element_size(DType::f32);
+    for (int axis = 0; axis < shape.rank; ++axis) {
+        const std::uint64_t extent = static_cast<std::uint64_t>(std::max<std::int64_t>(shape[axis], 1));
+        if (multiply_overflows(bytes, extent, &bytes) || bytes > static_cast<std::uint64_t>(INT64_MAX))
+            return false;
+    }
+    return true;
+}
+
+void expect_elements_fit(const char* what, const Shape& shape) {
+    if (!elements_fit(shape))
+        fail(VOLTA_SHAPE_MISMATCH, "%s: the shape %s has too many elements", what, to_text(shape).text);
+}
+
+// ---- Attributes -------------------------------------------------------------------------------------------
+
+const AttrRow* find_row(const OpRow& row, Attr key) {
+    for (int i = 0; i < row.attribute_count; ++i)
+        if (row.attributes[i].key == key) return &row.attributes[i];
+    return nullptr;
+}
+
+void check_number(const char* op, const AttrRow& row, double value) {
+    const char* const name = attr_name(row.key);
+    require(value >= row.low && value <= row.high, "%s: %s %g is not between %g and %g", op, name, value,
+            row.low, row.high);
+    require(!row.whole || value == std::floor(value), "%s: %s %g is no whole number", op, name, value);
+}
+
+Attribute checked(const char* op, const AttrRow& row, const Attribute& given) {
+    const bool is_list = given.integer_count >= 0;
+    require(is_list == row.is_list, "%s: %s is %s", op, attr_name(row.key),
+            row.is_list ? "a list of integers" : "a number");
+    require(given.integer_count <= kMaxRank, "%s: %s has %d integers, the most is %d", op, attr_name(row.key),
+            given.integer_count, kMaxRank);
+    Attribute result;
+    result.key = row.key;
+    if (is_list) {
+        result.integer_count = given.integer_count;
+        std::copy(given.integers, given.integers + given.integer_count, result.integers);
+    } else {
+        check_number(op, row, given.number);
+        result.number = row.whole ? given.number + 0.0 : given.number;  // -0 is 0
+    }
+    return result;
+}
+
+// Every attribute of the row, in its order: as given, or the default.
+void complete_attributes(const OpRow& row, std::pmr::vector<Attribute>& attributes) {
+    for (const Attribute& given : attributes)
+        require(given.key < Attr::count_ && find_row(row, given.key), "%s: there is no attribute %s",
+                row.name, given.key < Attr::count_ ? attr_name(given.key) : "of that number");
+    std::pmr::vector<Attribute> complete(attributes.get_allocator());
+    complete.reserve(static_cast<std::size_t>(row.attribute_count));
+    for (int i = 0; i < row.attribute_count; ++i) {
+        const AttrRow& wanted = row.attributes[i];
+        const auto is_wanted = [&](const Attribute& given) { return given.key == wanted.key; };
+        const auto count = std::count_if(attributes.begin(), attributes.end(), is_wanted);
+        require(count <= 1, "%s: the attribute %s is given twice", row.name, attr_name(wanted.key));
+        require(count == 1 || !wanted.required, "%s: the attribute %s is missing", row.name,
+                attr_name(wanted.key));
+        if (count == 1) {
+            complete.push_back(
+                checked(row.name, wanted, *std::find_if(attributes.begin(), attributes.end(), is_wanted)));
+        } else {
+            complete.push_back(wanted.is_list ? list(wanted.key, {})
+                                              : number(wanted.key, wanted.default_number));
+        }
+    }
+    attributes = std::move(complete);
+}
+
+void check_inputs(const Graph& graph, const OpRow& row, const Node& node) {
+    const int count = static_cast<int>(node.inputs.size());
+    if (row.min_inputs == row.max_inputs)
+        require(count == row.min_inputs, "%s: takes %d input%s, not %d", row.name, row.min_inputs,
+                row.min_inputs == 1 ? "" : "s", count);
+    require(count >= row.min_inputs && count <= row.max_inputs, "%s: takes %d to %d inputs, not %d", row.name,
+            row.min_inputs, row.max_inputs, count);
+    for (int i = 0; i < count; ++i) {
+        const ValueId id = node.inputs[static_cast<std::size_t>(i)];
+        require(id >= 0 && id < static_cast<ValueId>(graph.values.size()),
+                "%s: input %d is no value of this graph", row.name, i);
+    }
+}
+
+}  // namespace
+
+// ---- Structures
+// ---------------------------------------------------------------------------------------------
+
+bool operator==(const BodyOp& a, const BodyOp& b) {
+    return a.op == b.op && a.inputs == b.inputs && a.attributes == b.attributes;
+}
+
+Node::Node(const Node& other, Allocator heap)
+    : op(other.op),
+      phase(other.phase),
+      inputs(other.inputs, heap),
+      first_output(other.first_output),
+      output_count(other.output_count),
+      attributes(other.attributes, heap),
+      name(other.name, heap),
+      data(other.data),
+      body(other.body, heap) {}
+
+Node::Node(Node&& other, Allocator heap)
+    : op(other.op),
+      phase(other.phase),
+      inputs(std::move(other.inputs), heap),
+      first_output(other.first_output),
+      output_count(other.output_count),
+      attributes(std::move(other.attributes), heap),
+      name(std::move(other.name), heap),
+      data(other.data),
+      body(std::move(other.body), heap) {}
+
+Attribute number(Attr key, double value) {
+    Attribute attribute;
+    attribute.key = key;
+    attribute.number = value;
+    return attribute;
+}
+
+Attribute list(Attr key, std::initializer_list<std::int64_t> values) { return list(key, Shape(values)); }
+
+Attribute list(Attr key, const Shape& shape) {
+    Attribute attribute;
+    attribute.key = key;
+    attribute.integer_count = shape.rank;
+    std::copy(shape.extent, shape.extent + shape.rank, attribute.integers);
+    return attribute;
+}
+
+Graph::Graph(std::pmr::memory_resource* heap)
+    : nodes(heap), values(heap), outputs(heap), sources(heap), constants(heap) {}
+
+Graph::Graph(const Graph& other, std::pmr::memory_resource* heap)
+    : nodes(other.nodes, heap),
+      values(other.values, heap),
+      outputs(other.outputs, heap),
+      sources(other.sources, heap),
+      constants(other.constants, heap) {}
+
+// ---- Sources
+// ------------------------------------------------------------------------------------------------
+
+ValueId Graph::find_source(const char* name) const {
+    for (const SourceInfo& source : sources)
+        if (node(source.node).name == name) return node(source.node).first_output;
+    return -1;
+}
+
+const SourceInfo& Graph::source(NodeId id) const {
+    const auto before = [](const SourceInfo& info, NodeId wanted) { return info.node < wanted; };
+    const auto at = std::lower_bound(sources.begin(), sources.end(), id, before);
+    if (at == sources.end() || at->node != id) fail(VOLTA_INTERNAL, "node %d is no source", id);
+    return *at;
+}
+
+ValueId Graph::add_source(Op op, const char* name, DType dtype, const SourceInfo& info) {
+    const char* const kind = op_row(op).name;
+    require(name != nullptr && *name != '\0', "the name of %s %s is empty", op == Op::input ? "an" : "a",
+            kind);
+    require(find_source(name) < 0, "%s \"%s\": there is already a source of this name", kind, name);
+    TypedShape typed = {dtype, info.declared};
+    for (int axis = 0; axis < typed.shape.rank; ++axis) {
+        std::int64_t& extent = typed.shape[axis];
+        const bool is_open = op == Op::input && extent == -1;
+        require(is_open || extent >= 0, "%s \"%s\": the extent %lld of axis %d is negative", kind, name,
+                static_cast<long long>(extent), axis);
+        if (is_open) extent = 1;
+    }
+    expect_elements_fit(name, typed.shape);
+    Node node(heap());
+    node.op = op;
+    node.name = name;
+    make_room(sources, 1);
+    const ValueId id = append(std::move(node), &typed, 1);
+    sources.push_back(info);
+    sources.back().node = static_cast<NodeId>(nodes.size()) - 1;
+    return id;
+}
+
+ValueId Graph::input(const char* name, DType dtype, const Shape& declared) {
+    return add_source(Op::input, name, dtype, {-1, declared, {}, 0});
+}
+
+ValueId Graph::parameter(const char* name, const Shape& shape, const Init& init) {
+    require(init.kind >= VOLTA_INIT_CONSTANT && init.kind <= VOLTA_INIT_UNIFORM,
+            "%d is no way to start a parameter", static_cast<int>(init.kind));
+    std::uint32_t stream = 0;
+    for (const SourceInfo& source : sources)
+        if (node(source.node).op == Op::parameter) stream = std::max(stream, source.stream + 1);
+    return add_source(Op::parameter, name, DType::f32, {-1, shape, init, stream});
+}
+
+ValueId Graph::state(const char* name, DType dtype, const Shape& shape) {
+    return add_source(Op::state, name, dtype, {-1, shape, {}, 0});
+}
+
+std::int32_t Graph::intern(const std::uint32_t* bits, std::size_t count) {
+    for (std::size_t i = 0; i < constants.size(); ++i)
+        if (constants[i].size() == count && std::equal(constants[i].begin(), constants[i].end(), bits))
+            return static_cast<std::int32_t>(i);
+    constants.emplace_back(bits, bits + count);
+    return static_cast<std::int32_t>(constants.size()) - 1;
+}
+
+ValueId Graph::constant(DType dtype, const Shape& shape, const void* data) {
+    for (int axis = 0; axis < shape.rank; ++axis)
+        require(shape[axis] >= 0, "a constant's shape %s has a negative extent", to_text(shape).text);
+    expect_elements_fit("a constant", shape);
+    const std::size_t count = static_cast<std::size_t>(shape.elements());
+    require(data != nullptr || count == 0, "the data of a constant is NULL");
+    std::pmr::vector<std::uint32_t> bits(count, heap());
+    if (count > 0) std::memcpy(bits.data(), data, count * sizeof bits[0]);
+    const TypedShape typed = {dtype, shape};
+    make_room(nodes, 1);
+    make_room(values, 1);
+    Node node(heap());
+    node.data = intern(bits.data(), count);
+    return append(std::move(node), &typed, 1);
+}
+
+ValueId Graph::scalar(float value) { return constant(DType::f32, {}, &value); }
+
+// ---- Operators
+// ----------------------------------------------------------------------------------------------
+
+// Last of all, after everything that may fail: room first, then nothing throws.
+ValueId Graph::append(Node&& node, const TypedShape* outputs_of, std::size_t count) {
+    require(values.size() + count <= static_cast<std::size_t>(INT32_MAX), "a graph has at most %d values",
+            INT32_MAX);
+    make_room(nodes, 1);
+    make_room(values, count);
+    node.first_output = static_cast<ValueId>(values.size());
+    node.output_count = static_cast<std::int32_t>(count);
+    nodes.push_back(std::move(node));
+    for (std::size_t i = 0; i < count; ++i)
+        values.push_back({outputs_of[i].dtype, outputs_of[i].shape, static_cast<NodeId>(nodes.size()) - 1});
+    return nodes.back().first_output;
+}
+
+ValueId Graph::apply(Node&& given) {
+    require(given.op < Op::count_, "there is no operator of number %d", static_cast<int>(given.op));
+    const OpRow& row = op_row(given.op);
+    Node node(std::move(given), heap());
+    check_inputs(*this, row, node);
+    complete_attributes(row, node.attributes);
+    for (BodyOp& op : node.body.ops) {
+        require(op.op < Op::count_, "%s: there is no operator of number %d", row.name,
+                static_cast<int>(op.op));
+        complete_attributes(op_row(op.op), op.attributes);
+    }
+    const bool carries_body = node.op == Op::fused || node.op == Op::matmul;
+    require(carries_body || (node.body.ops.empty() && node.body.results.empty()), "%s: carries no body",
+            row.name);
+
+    std::pmr::vector<TypedShape> inputs(heap()), results(heap());
+    for (const ValueId id : node.inputs) inputs.push_back({value(id).dtype, value(id).shape});
+    row.shape(node, inputs.data(), static_cast<int>(inputs.size()), results);
+    for (const TypedShape& result : results) expect_elements_fit(row.name, result.shape);
+    return append(std::move(node), results.data(), results.size());
+}
+
+ValueId Graph::apply(Op op, const ValueId* inputs, int input_count, const Attribute* attributes,
+                     int attribute_count, Phase phase, const Body* body) {
+    Node node(heap());
+    node.op = op;
+    node.phase = phase;
+    node.inputs.assign(inputs, inputs + input_count);
+    node.attributes.assign(attributes, attributes + attribute_count);
+    if (body != nullptr) node.body = Body(*body, heap());
+    return apply(std::move(node));
+}
+
+ValueId Graph::apply(Op op, std::initializer_list<ValueId> inputs,
+                     std::initializer_list<Attribute> attributes, Phase phase) {
+    return apply(op, inputs.begin(), static_cast<int>(inputs.size()), attributes.begin(),
+                 static_cast<int>(attributes.size()), phase);
+}
+
+void Graph::output(const char* name, ValueId value_id) {
+    require(name != nullptr && *name != '\0', "the name of an output is empty");
+    require(value_id >= 0 && value_id < static_cast<ValueId>(values.size()),
+            "output \"%s\": there is no such value in this graph", name);
+    for (const GraphOutput& other : outputs)
+        require(other.name != name, "output \"%s\": there is already an output of this name", name);
+    GraphOutput result(heap());
+    result.name = name;
+    result.value = value_id;
+    outputs.push_back(std::move(result));
+}
+
+// ---- Copies
+// -------------------------------------------------------------------------------------------------
+
+void copy_node(const Graph& from, NodeId id, Graph& to, std::pmr::vector<ValueId>& renamed) {
+    if (renamed.size() < from.values.size()) renamed.resize(from.values.size(), -1);
+    const Node& node = from.node(id);
+    const Value& first = from.value(node.first_output);
+    ValueId copied;
+    if (node.op == Op::constant) {
+        copied =
+            to.constant(first.dtype, first.shape, from.constants[static_cast<std::size_t>(node.data)].data());
+    } else if (op_row(node.op).lowering == Lowering::source) {
+        copied = to.add_source(node.op, node.name.c_str(), first.dtype, from.source(id));
+    } else {
+        Node copy(node, to.heap());
+        for (ValueId& input : copy.inputs) {
+            const ValueId value = renamed[static_cast<std::size_t>(input)];
+            if (value < 0)
+                fail(VOLTA_INTERNAL, "%s is copied before its input %%%d", op_row(node.op).name, input);
+            input = value;
+        }
+        copied = to.apply(std::move(copy));
+    }
+    for (std::int32_t i = 0; i < node.output_count; ++i)
+        renamed[static_cast<std::size_t>(node.first_output + i)] = copied + i;
+}
+
+namespace {
+
+// The declared shape with the host's extents filled in.
+Shape specialized_shape(const Node& node, const Shape& declared, const Shape& given) {
+    bool fits = given.rank == declared.rank;
+    for (int axis = 0; fits && axis < given.rank; ++axis)
+        fits = given[axis] >= 0 && (declared[axis] == -1 || declared[axis] == given[axis]);
+    if (!fits)
+        fail(VOLTA_SHAPE_MISMATCH, "input \"%s\": expected shape %s, got %s", node.name.c_str(),
+             to_text(declared).text, to_text(given).text);
+    return given;
+}
+
+}  // namespace
+
+Graph specialize(const Graph& graph, const Shape* input_shapes, int count, std::pmr::memory_resource* heap) {
+    int inputs = 0;
+    for (const Node& node : graph.nodes) inputs += node.op == Op::input;
+    require(count == inputs, "%d input shapes are given for a graph of %d inputs", count, inputs);
+
+    Graph result(heap);
+    result.nodes.reserve(graph.nodes.size());
+    result.values.reserve(graph.values.size());
+    std::pmr::vector<ValueId> renamed(graph.values.size(), -1, heap);
+    for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+        const Node& node = graph.node(id);
+        if (node.op != Op::input) {
+            copy_node(graph, id, result, renamed);
+            continue;
+        }
+        SourceInfo info = graph.source(id);
+        info.declared = specialized_shape(node, info.declared, *input_shapes++);
+        renamed[static_cast<std::size_t>(node.first_output)] =
+            result.add_source(Op::input, node.name.c_str(), graph.value(node.first_output).dtype, info);
+    }
+    for (const GraphOutput& output : graph.outputs)
+        result.output(output.name.c_str(), renamed[static_cast<std::size_t>(output.value)]);
+    return result;
+}
+
+}  // namespace volta

@@ -1,0 +1,323 @@
+// The operator table. To add an operator: a name in Op, a row here, its rules, its definition (evaluate.cpp).
+// Rows stand in the order of Op.
+#include <limits>
+
+#include "engine/graph/rules.h"
+
+namespace volta {
+namespace {
+
+// ---- Attributes -------------------------------------------------------------------------------------------
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargest = std::numeric_limits<float>::max();  // factors are rounded to f32
+constexpr double kManyIds = 2147483647;                         // i32
+constexpr double kWholeLimit = 9007199254740992;                // 2^53: every integer up to here is a double
+constexpr int kAnyCount = 32767;
+
+constexpr AttrRow yes_no(Attr key, double value, const char* meaning) {
+    return {key, false, false, value, meaning, true, 0, 1};
+}
+constexpr AttrRow integer(Attr key, bool required, double value, double low, double high,
+                          const char* meaning) {
+    return {key, required, false, value, meaning, true, low, high};
+}
+constexpr AttrRow real(Attr key, bool required, double value, double low, double high, const char* meaning) {
+    return {key, required, false, value, meaning, false, low, high};
+}
+constexpr AttrRow integers(Attr key, bool required, const char* meaning) {
+    return {key, required, true, 0, meaning, true, 0, 0};
+}
+
+constexpr AttrRow kAxisRow =
+    integer(Attr::axis, false, 0, -kMaxRank, kMaxRank - 1, "negative: from the last");
+constexpr AttrRow kAxesRow =
+    integers(Attr::axes, false, "which are reduced; none: all; negative: from the last");
+constexpr AttrRow kKeepDimsRow = yes_no(Attr::keep_dims, 0, "reduced axes stay, with extent 1");
+constexpr AttrRow kAccumulateRow = yes_no(Attr::accumulate, 0, "the result continues over micro-batches");
+constexpr AttrRow kProbabilityRow =
+    real(Attr::probability, false, 0, 0, 0.9999999, "of dropping an element, below 1");
+constexpr AttrRow kStreamRow = integer(Attr::stream, false, 0, 0, 16777215, "random stream of this node");
+constexpr AttrRow kClip[] = {real(Attr::maximum_norm, true, 0, 0, kLargest, "largest norm that is kept")};
+
+constexpr AttrRow kPow[] = {real(Attr::exponent, true, 0, -kLargest, kLargest, "n of x^n")};
+constexpr AttrRow kClamp[] = {real(Attr::low, true, 0, -kInfinity, kInfinity, "lower bound"),
+                              real(Attr::high, true, 0, -kInfinity, kInfinity, "upper bound")};
+constexpr AttrRow kOperand[] = {integer(Attr::operand, true, 0, 0, 1, "0: the gradient of a, 1: of b")};
+constexpr AttrRow kDropout[] = {kProbabilityRow, kStreamRow};
+constexpr AttrRow kEpsilon[] = {real(Attr::epsilon, false, 1e-5, 0, kLargest, "added to the variance")};
+constexpr AttrRow kAccumulate[] = {kAccumulateRow};
+constexpr AttrRow kSum[] = {kAxesRow, kKeepDimsRow, kAccumulateRow};
+constexpr AttrRow kReduction[] = {kAxesRow, kKeepDimsRow};
+constexpr AttrRow kReshape[] = {
+    integers(Attr::shape, true, "extents; -1, once: what remains; -2: the extent that x has on this axis")};
+constexpr AttrRow kTranspose[] = {
+    integers(Attr::permutation, true, "axis i of y is axis permutation[i] of x")};
+constexpr AttrRow kConcat[] = {kAxisRow};
+constexpr AttrRow kSlice[] = {
+    kAxisRow,
+    integer(Attr::begin, false, 0, -kWholeLimit, kWholeLimit, "first index; negative: from the end"),
+    integer(Attr::end, false, kWholeLimit, -kWholeLimit, kWholeLimit,
+            "one past the last index; negative: from the end; 2^53: the end")};
+constexpr AttrRow kSliceGrad[] = {
+    kAxisRow, integer(Attr::begin, false, 0, 0, kWholeLimit, "where the slice began"),
+    integer(Attr::rows, true, 0, 0, kWholeLimit, "the extent of the axis in x")};
+constexpr AttrRow kBroadcastTo[] = {integers(Attr::shape, true, "extents; -1: the extent that x has there")};
+constexpr AttrRow kPositions[] = {
+    integer(Attr::limit, true, 0, 1, kManyIds, "longest sequence that is allowed")};
+constexpr AttrRow kEmbedding[] = {integer(Attr::rows, true, 0, 1, kManyIds, "V, rows of the table")};
+constexpr AttrRow kMatmul[] = {yes_no(Attr::transpose_a, 0, "a is stored transposed, [..., m]"),
+                               yes_no(Attr::transpose_b, 0, "b is stored transposed, [n, k]"),
+                               kAccumulateRow};
+constexpr AttrRow kAttention[] = {
+    integer(Attr::heads, true, 0, 1, 65536, "query heads"),
+    integer(Attr::kv_heads, false, 0, 0, 65536, "key and value heads, a divisor of heads; 0: heads"),
+    yes_no(Attr::causal, 1, "a query sees no later key"),
+    real(Attr::scale, false, 0, -kLargest, kLargest, "factor of the scores; 0: 1/sqrt(d)"),
+    kProbabilityRow,
+    kStreamRow,
+    yes_no(Attr::packed, 0, "one input holds q, k and v side by side"),
+};
+constexpr AttrRow kStack[] = {integer(Attr::micro_batches, true, 0, 1, 4294967295.0, "M")};
+constexpr AttrRow kSgd[] = {yes_no(Attr::nesterov, 0, "Nesterov momentum")};
+
+// ---- Rows -------------------------------------------------------------------------------------------------
+
+// A gradient rule, or the reason why there is none.
+struct Differentiation {
+    GradientRule rule;
+    const char* reason;
+    constexpr Differentiation(GradientRule given) : rule(given), reason(nullptr) {}
+    constexpr Differentiation(const char* why) : rule(nullptr), reason(why) {}
+};
+constexpr const char* kSecond = "second derivatives are not offered";
+constexpr const char* kWhole = "its result is made of integers";
+constexpr const char* kTrainer = "it is a step of the trainer's, behind the gradients";
+constexpr const char* kPass = "passes make it, after differentiation";
+
+struct Count {
+    int least, most;
+    constexpr Count(int exactly) : least(exactly), most(exactly) {}
+    constexpr Count(int from, int to) : least(from), most(to) {}
+};
+
+constexpr OpRow row(Op op, const char* name, Count inputs, int outputs, Lowering lowering, ShapeRule shape,
+                    Differentiation gradient, const char* inputs_text, const char* outputs_text,
+                    const char* formula) {
+    return {op,    name,          inputs.least,    inputs.most, outputs, lowering,
+            shape, gradient.rule, gradient.reason, nullptr,     0,       {-1, -1, -1, -1},
+            false, inputs_text,   outputs_text,    formula};
+}
+template <std::size_t N>
+constexpr OpRow with(const AttrRow (&attributes)[N], OpRow row) {
+    for (std::size_t i = 1; i < N; ++i)
+        if (!(attributes[i - 1].key < attributes[i].key)) throw "attributes ascend by key";
+    row.attributes = attributes;
+    row.attribute_count = static_cast<int>(N);
+    return row;
+}
+constexpr OpRow random(OpRow row) {
+    row.random = true;
+    return row;
+}
+// Output i overwrites input first (i = 0), second (1), third (2).
+constexpr OpRow in_place(std::int8_t first, std::int8_t second, std::int8_t third, OpRow row) {
+    row.in_place[0] = first, row.in_place[1] = second, row.in_place[2] = third;
+    return row;
+}
+constexpr OpRow unary(Op op, const char* name, GradientRule gradient, const char* formula) {
+    return row(op, name, 1, 1, Lowering::elementwise, shape_rules::same, gradient, "x [...]", "y [...]",
+               formula);
+}
+constexpr OpRow binary(Op op, const char* name, GradientRule gradient, const char* formula) {
+    return row(op, name, 2, 1, Lowering::elementwise, shape_rules::broadcasting, gradient, "a, b", "y",
+               formula);
+}
+constexpr OpRow comparison(Op op, const char* name, const char* formula) {
+    return row(op, name, 2, 1, Lowering::elementwise, shape_rules::comparison, kWhole, "a, b", "y i32",
+               formula);
+}
+constexpr OpRow unary_grad(Op op, const char* name, const char* formula) {
+    return row(op, name, 2, 1, Lowering::elementwise, shape_rules::same, kSecond, "x [...], dy [...]",
+               "dx [...]", formula);
+}
+constexpr OpRow source(Op op, const char* name, const char* what) {
+    return row(op, name, 0, 1, Lowering::source, shape_rules::source, "it has no inputs", "", "y", what);
+}
+
+namespace s = shape_rules;
+namespace g = gradient_rules;
+
+// clang-format off
+constexpr OpRow kRows[] = {
+    source(Op::input,     "input",     "given by the host for every run"),
+    source(Op::parameter, "parameter", "trainable, f32"),
+    source(Op::state,     "state",     "kept between steps, for example an optimizer's moments"),
+    source(Op::constant,  "constant",  "fixed values"),
+
+    unary(Op::neg,       "neg",       g::neg,         "-x, the sign bit flipped"),
+    unary(Op::abs,       "abs",       g::abs,         "x without its sign bit"),
+    unary(Op::exp,       "exp",       g::exp,         "e^x"),
+    unary(Op::log,       "log",       g::log,         "natural logarithm"),
+    unary(Op::sqrt,      "sqrt",      g::sqrt,        "square root"),
+    unary(Op::rsqrt,     "rsqrt",     g::rsqrt,       "1 / sqrt(x)"),
+    unary(Op::tanh,      "tanh",      g::tanh,        "hyperbolic tangent"),
+    unary(Op::erf,       "erf",       g::erf,         "error function"),
+    unary(Op::sigmoid,   "sigmoid",   g::sigmoid,     "1 / (1 + e^-x)"),
+    unary(Op::silu,      "silu",      g::by_operator, "x * sigmoid(x)"),
+    unary(Op::gelu_tanh, "gelu_tanh", g::by_operator, "x * sigmoid(x * fma(x*x, c1, c0))"),
+    unary(Op::gelu_erf,  "gelu_erf",  g::by_operator, "(0.5*x) * (1 + erf(x / sqrt(2)))"),
+    unary(Op::relu,      "relu",      g::by_operator, "0 > x ? +0 : x"),
+    unary(Op::sin,       "sin",       g::sin,         "sine, NaN beyond 2^17"),
+    unary(Op::cos,       "cos",       g::cos,         "cosine, NaN beyond 2^17"),
+    with(kPow,   unary(Op::pow, "pow", g::pow,        "x^exponent")),
+    with(kClamp, row(Op::clamp, "clamp", 1, 1, Lowering::elementwise, s::clamp, g::clamp,
+                     "x [...]", "y [...]", "min(max(x, low), high)")),
+
+    binary(Op::add,     "add",     g::add,    "a + b"),
+    binary(Op::sub,     "sub",     g::sub,    "a - b"),
+    binary(Op::mul,     "mul",     g::mul,    "a * b"),
+    binary(Op::div,     "div",     g::div,    "a / b"),
+    binary(Op::maximum, "maximum", g::choice, "a is NaN or a > b ? a : b"),
+    binary(Op::minimum, "minimum", g::choice, "a is NaN or a < b ? a : b"),
+    comparison(Op::less,       "less",       "a < b ? 1 : 0"),
+    comparison(Op::less_equal, "less_equal", "a <= b ? 1 : 0"),
+    comparison(Op::equal,      "equal",      "a == b ? 1 : 0"),
+    row(Op::where, "where", 3, 1, Lowering::elementwise, s::where, g::where,
+        "mask i32, a, b", "y", "mask is not 0 ? a : b"),
+
+    unary_grad(Op::gelu_tanh_grad, "gelu_tanh_grad", "x clamped to [-16, 16]; dy * (s + ((x*s)*(1-s)) * fma(x*x, c2, c0))"),
+    unary_grad(Op::gelu_erf_grad,  "gelu_erf_grad",  "dy * (0.5*(1+erf) + x*(exp(-0.5*x*x)*c))"),
+    unary_grad(Op::silu_grad,      "silu_grad",      "dy * (s * (1 + x*(1-s)))"),
+    unary_grad(Op::relu_grad,      "relu_grad",      "0 >= x ? +0 : dy"),
+    with(kOperand, row(Op::maximum_grad, "maximum_grad", 3, 1, Lowering::elementwise, s::choice_grad, kSecond,
+                       "a, b, dy", "dx, of dy's shape", "the operand that maximum(a, b) took gets dy, the other +0")),
+    with(kOperand, row(Op::minimum_grad, "minimum_grad", 3, 1, Lowering::elementwise, s::choice_grad, kSecond,
+                       "a, b, dy", "dx, of dy's shape", "the operand that minimum(a, b) took gets dy, the other +0")),
+    random(with(kDropout, row(Op::dropout, "dropout", 2, 1, Lowering::elementwise, s::dropout, g::dropout,
+                              "x [...], random i32 [3] (seed low, seed high, step)", "y [...]",
+                              "kept ? x * (1 / (1-p)) : +0"))),
+    row(Op::fused, "fused", {1, kAnyCount}, -1, Lowering::elementwise, s::fused, kPass,
+        "operands of the body", "results of the body", "elementwise operators, one after the other"),
+
+    row(Op::softmax, "softmax", 1, 1, Lowering::row, s::rows, g::softmax, "x [..., n]", "p [..., n]",
+        "e = exp(x - max x); e / rowsum(e)"),
+    row(Op::softmax_grad, "softmax_grad", 2, 1, Lowering::row, s::rows, kSecond, "p [..., n], dp [..., n]",
+        "dx [..., n]", "p * (dp - rowsum(p*dp))"),
+    row(Op::log_softmax, "log_softmax", 1, 1, Lowering::row, s::rows, g::softmax, "x [..., n]", "y [..., n]",
+        "(x - m) - log(rowsum(exp(x - m))), m = max x"),
+    row(Op::log_softmax_grad, "log_softmax_grad", 2, 1, Lowering::row, s::rows, kSecond, "y [..., n], dy [..., n]",
+        "dx [..., n]", "dy - exp(y) * rowsum(dy)"),
+    with(kEpsilon, row(Op::layer_norm, "layer_norm", 3, 3, Lowering::row, s::layer_norm, g::layer_norm,
+                       "x [..., n], scale [n], bias [n]", "y [..., n], mean [...], rs [...]",
+                       "d = x - mean; rs = rsqrt(rowsum(d*d)/n + epsilon); ((d*rs) * scale) + bias")),
+    row(Op::layer_norm_grad, "layer_norm_grad", 5, 1, Lowering::row, s::layer_norm_grad, kSecond,
+        "dy [..., n], x [..., n], scale [n], mean [...], rs [...]", "dx [..., n]",
+        "dh = dy*scale; xh = (x-mean)*rs; ((dh - rowsum(dh)/n) - xh*(rowsum(dh*xh)/n)) * rs"),
+    with(kAccumulate, row(Op::layer_norm_grad_scale, "layer_norm_grad_scale", 4, 1, Lowering::reduction,
+                          s::layer_norm_grad_scale, kSecond, "dy [..., n], x [..., n], mean [...], rs [...]",
+                          "dscale [n]", "colsum(dy * ((x-mean)*rs))")),
+    with(kEpsilon, row(Op::rms_norm, "rms_norm", 2, 2, Lowering::row, s::rms_norm, g::rms_norm,
+                       "x [..., n], scale [n]", "y [..., n], r [...]",
+                       "r = rsqrt(rowsum(x*x)/n + epsilon); (x*r) * scale")),
+    row(Op::rms_norm_grad, "rms_norm_grad", 4, 1, Lowering::row, s::rms_norm_grad, kSecond,
+        "dy [..., n], x [..., n], scale [n], r [...]", "dx [..., n]",
+        "dh = dy*scale; xh = x*r; (dh - xh*(rowsum(dh*xh)/n)) * r"),
+    with(kAccumulate, row(Op::rms_norm_grad_scale, "rms_norm_grad_scale", 3, 1, Lowering::reduction,
+                          s::rms_norm_grad_scale, kSecond, "dy [..., n], x [..., n], r [...]", "dscale [n]",
+                          "colsum(dy * (x*r))")),
+    row(Op::cross_entropy, "cross_entropy", 2, 3, Lowering::row, s::cross_entropy, g::cross_entropy,
+        "x [..., V], targets i32 [...] (-1: ignored)", "loss [...], m [...], s [...]",
+        "m = max x; s = rowsum(exp(x - m)); log(s) - (x_target - m), ignored: +0"),
+    row(Op::cross_entropy_grad, "cross_entropy_grad", 5, 1, Lowering::row, s::cross_entropy_grad, kSecond,
+        "x [..., V], targets i32 [...], m [...], s [...], g [] or [...]", "dx [..., V]",
+        "(exp(x - m)/s - (j == target ? 1 : 0)) * g, ignored: +0"),
+    row(Op::mse, "mse", 2, 1, Lowering::row, s::mse, g::mse, "x [..., n], t [..., n]", "loss [...]",
+        "d = x - t; rowsum(d*d)"),
+    row(Op::mse_grad, "mse_grad", 3, 1, Lowering::row, s::mse_grad, kSecond, "x [..., n], t [..., n], g [] or [...]",
+        "dx [..., n]", "(x - t) * g"),
+
+    with(kSum, row(Op::sum, "sum", 1, 1, Lowering::reduction, s::reduction, g::sum, "x", "y", "the sum over axes")),
+    with(kReduction, row(Op::mean, "mean", 1, 1, Lowering::reduction, s::reduction, g::mean, "x", "y",
+                         "the sum over axes, divided by the number of its elements")),
+    with(kReduction, row(Op::max, "max", 1, 1, Lowering::reduction, s::extremum, g::extremum, "x", "y",
+                         "the largest over axes; NaN if there is one; zero is +0")),
+    with(kReduction, row(Op::min, "min", 1, 1, Lowering::reduction, s::extremum, g::extremum, "x", "y",
+                         "the smallest over axes; NaN if there is one; zero is +0")),
+    with(kReduction, row(Op::max_grad, "max_grad", 3, 1, Lowering::reduction, s::max_grad, kSecond,
+                         "x, y = max or min of x, dy", "dx, of x's shape",
+                         "dy at the lowest index where x equals y (NaN equals NaN), else +0")),
+    row(Op::argmax, "argmax", 1, 1, Lowering::row, s::argmax, kWhole, "x [..., n]", "y i32 [...]",
+        "index of the largest; NaN counts as the largest; ties take the lowest"),
+
+    with(kReshape, row(Op::reshape, "reshape", 1, 1, Lowering::alias, s::reshape, g::reshape, "x (f32 or i32)", "y",
+                       "the same elements in the same order")),
+    with(kTranspose, row(Op::transpose, "transpose", 1, 1, Lowering::movement, s::transpose, g::transpose,
+                         "x (f32 or i32)", "y", "the axes in another order")),
+    with(kConcat, row(Op::concat, "concat", {1, kAnyCount}, 1, Lowering::movement, s::concat, g::concat,
+                      "x, ... (f32 or i32)", "y", "one behind the other along axis")),
+    with(kSlice, row(Op::slice, "slice", 1, 1, Lowering::movement, s::slice, g::slice, "x (f32 or i32)", "y",
+                     "indices begin .. end-1 of axis")),
+    with(kSliceGrad, row(Op::slice_grad, "slice_grad", 1, 1, Lowering::movement, s::slice_grad, kSecond, "dy", "dx",
+                         "dy at begin along axis, else +0")),
+    with(kBroadcastTo, row(Op::broadcast_to, "broadcast_to", 1, 1, Lowering::movement, s::broadcast_to,
+                           g::broadcast_to, "x (f32 or i32)", "y", "axes of extent 1, or missing ones, repeated")),
+    with(kPositions, row(Op::position_ids, "position_ids", 1, 1, Lowering::movement, s::position_ids, kWhole,
+                         "ids i32 [..., T]", "y i32 [..., T]", "0 .. T-1 along the last axis")),
+    row(Op::gather, "gather", 2, 1, Lowering::gather, s::gather, g::gather, "table [V, d], ids i32 [...]",
+        "y [..., d]", "row ids of the table"),
+    with(kEmbedding, row(Op::embedding_gradient, "embedding_gradient", {2, 3}, 1, Lowering::embedding_gradient,
+                         s::embedding_gradient, kSecond, "ids i32 [...], dy [..., d] [, base [V, d]]", "dtable [V, d]",
+                         "row v: +0, then + dy of every position with id v, ascending; base + row on rows with ids")),
+
+    with(kMatmul, row(Op::matmul, "matmul", {2, kAnyCount}, -1, Lowering::product, s::matmul, g::matmul,
+                      "a [..., k], b [k, n]; or both [..., ., .], batched; [, operands of the epilogue]",
+                      "y [..., n]",
+                      "segmented chains over k; transpose_a: a [..., m], b [..., n], y [m, n], k over all leading axes")),
+    random(with(kAttention, row(Op::attention, "attention", {1, 4}, 3, Lowering::attention, s::attention, g::attention,
+                                "q [B, T, heads*d], k and v [B, T, kv_heads*d], or packed qkv [B, T, (heads+2*kv_heads)*d]; "
+                                "random i32 [3] when probability > 0",
+                                "o [B, T, heads*d], m [B, heads, T], l [B, heads, T]",
+                                "p = softmax(q k' * scale) over the allowed keys; o = dropout(p) v"))),
+    random(with(kAttention, row(Op::attention_grad, "attention_grad", {5, 8}, -1, Lowering::attention_grad,
+                                s::attention_grad, kSecond, "q, k, v, or packed qkv; o, m, l, do; random when probability > 0",
+                                "dq, dk, dv, or packed dqkv", "docs/numerics.md, 4"))),
+
+    row(Op::accumulate, "accumulate", 1, 1, Lowering::elementwise, s::same, kTrainer, "x [...]", "y [...]",
+        "the sum over micro-batches: the first is stored, later ones are added"),
+    with(kStack, row(Op::stack, "stack", 1, 1, Lowering::movement, s::stack, kTrainer, "x [m, ...] (f32 or i32)",
+                     "y [M*m, ...]", "the micro-batches one behind the other")),
+    row(Op::square_sum, "square_sum", 1, 1, Lowering::reduction, s::to_scalar, g::square_sum, "x", "y []",
+        "rowsum(x*x) over all elements"),
+    with(kClip, row(Op::clip_factor, "clip_factor", 1, 1, Lowering::elementwise, s::clip_factor, kTrainer, "norm []",
+                    "f []", "norm > maximum_norm ? maximum_norm / norm : 1")),
+    in_place(0, 2, -1, with(kSgd, row(Op::sgd, "sgd", 5, 2, Lowering::update, s::optimizer, kTrainer,
+                                      "w, g, v, factors [3] = {lr, mu, wd}, clip []", "w, v",
+                                      "g = fma(wd, w, g*clip); v = fma(mu, v, g); w = fma(-lr, nesterov ? fma(mu, v, g) : v, w)"))),
+    in_place(0, 2, 3, row(Op::adam, "adam", 6, 3, Lowering::update, s::optimizer, kTrainer,
+                          "w, g, m, v, factors [8] = {a, r2, wd, b1, b2, q1, q2, eps}, clip []", "w, m, v",
+                          "g = fma(wd, w, g*clip), then as adamw with k = 1")),
+    in_place(0, 2, 3, row(Op::adamw, "adamw", 6, 3, Lowering::update, s::optimizer, kTrainer,
+                          "w, g, m, v, factors [8] = {a, r2, k, b1, b2, q1, q2, eps}, clip []", "w, m, v",
+                          "g = g*clip; m = fma(b1, m, q1*g); v = fma(b2, v, (q2*g)*g); w = fma(-a, m / fma(sqrt(v), r2, eps), w*k)")),
+    in_place(0, 2, -1, row(Op::adagrad, "adagrad", 5, 2, Lowering::update, s::optimizer, kTrainer,
+                           "w, g, h, factors [3] = {lr, wd, eps}, clip []", "w, h",
+                           "g = fma(wd, w, g*clip); h = fma(g, g, h); w = fma(-lr, g / (sqrt(h) + eps), w)")),
+};
+// clang-format on
+
+constexpr bool rows_stand_in_order() {
+    for (int i = 0; i < kOpCount; ++i)
+        if (kRows[i].op != static_cast<Op>(i) ||
+            (kRows[i].gradient == nullptr) == (kRows[i].no_gradient == nullptr))
+            return false;
+    return true;
+}
+static_assert(sizeof kRows / sizeof *kRows == kOpCount, "one row per Op");
+static_assert(rows_stand_in_order(), "rows in the order of Op, each with a gradient rule or a reason");
+
+}  // namespace
+
+const OpRow& op_row(Op op) { return kRows[static_cast<int>(op)]; }
+
+}  // namespace volta

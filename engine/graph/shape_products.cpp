@@ -1,0 +1,289 @@
+// Output shapes of products and attention, of reductions over axes, and of fused bodies.
+#include <cmath>
+
+#include "engine/graph/forms.h"
+#include "engine/graph/rules.h"
+#include "engine/graph/shape_checks.h"
+
+namespace volta {
+
+bool broadcast(const Shape& a, const Shape& b, Shape* result) {
+    const Shape& longer = a.rank >= b.rank ? a : b;
+    const Shape& shorter = a.rank >= b.rank ? b : a;
+    Shape joined = longer;
+    for (int i = 1; i <= shorter.rank; ++i) {
+        const std::int64_t x = longer[longer.rank - i], y = shorter[shorter.rank - i];
+        if (x != y && x != 1 && y != 1) return false;
+        joined[longer.rank - i] = x == 1 ? y : x;
+    }
+    *result = joined;
+    return true;
+}
+
+// ---- Reductions
+// -----------------------------------------------------------------------------------------------
+
+namespace {
+
+void mark_reduced(const Node& node, const Shape& x, ReductionForm& form) {
+    const Attribute* axes = node.find(Attr::axes);
+    const bool all = axes == nullptr || axes->integer_count == 0;
+    for (int axis = 0; axis < x.rank; ++axis) form.is_reduced[axis] = all;
+    for (int i = 0; !all && i < axes->integer_count; ++i) {
+        const std::int64_t given = axes->integers[i], axis = given < 0 ? given + x.rank : given;
+        if (axis < 0 || axis >= x.rank)
+            fail(VOLTA_SHAPE_MISMATCH, "%s: there is no axis %lld in %s", name_of(node),
+                 static_cast<long long>(given), to_text(x).text);
+        if (form.is_reduced[axis])
+            fail(VOLTA_SHAPE_MISMATCH, "%s: axis %lld is named twice", name_of(node),
+                 static_cast<long long>(given));
+        form.is_reduced[axis] = true;
+    }
+}
+
+}  // namespace
+
+ReductionForm reduction_form(const Node& node, const Shape& x) {
+    ReductionForm form;
+    mark_reduced(node, x, form);
+    form.is_row = true;  // when every extent is 1
+    const bool keep = node.flag(Attr::keep_dims);
+    for (int axis = 0; axis < x.rank; ++axis) {
+        if (form.is_reduced[axis]) form.reduced *= x[axis];
+        if (x[axis] != 1) form.is_row = form.is_reduced[axis];
+        if (!form.is_reduced[axis])
+            form.result[form.result.rank++] = x[axis];
+        else if (keep)
+            form.result[form.result.rank++] = 1;
+    }
+    return form;
+}
+
+// ---- Products
+// -------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool equal_leading(const Shape& a, const Shape& b, int axes) {
+    for (int axis = 0; axis < axes; ++axis)
+        if (a[axis] != b[axis]) return false;
+    return true;
+}
+
+// "matmul: inner extents differ: [64, 384] x [256, 384]"
+[[noreturn]] void refuse_matmul(const Node& node, const char* why, const Shape& a, const Shape& b) {
+    fail(VOLTA_SHAPE_MISMATCH, "%s: %s: %s%s x %s%s", name_of(node), why, to_text(a).text,
+         node.flag(Attr::transpose_a) ? " transposed" : "", to_text(b).text,
+         node.flag(Attr::transpose_b) ? " transposed" : "");
+}
+
+// a [..., m], b [..., n], k linear over the leading axes. With both transposed: a [k, m], b [n, k].
+MatmulForm transposed_form(const Node& node, const Shape& a, const Shape& b, MatmulForm form) {
+    if (form.b_transposed && (a.rank != 2 || b.rank != 2))
+        refuse_matmul(node, "two transposed operands have rank 2 each", a, b);
+    if (a.rank != b.rank || (a.rank > 2 && !equal_leading(a, b, a.rank - 1)))
+        refuse_matmul(node, "leading axes differ", a, b);
+    form.m = a.last();
+    form.n = form.b_transposed ? b[0] : b.last();
+    form.k = a.rows();
+    if (form.k != (form.b_transposed ? b[1] : b.rows())) refuse_matmul(node, "inner extents differ", a, b);
+    form.result = {form.m, form.n};
+    return form;
+}
+
+}  // namespace
+
+MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b) {
+    MatmulForm form;
+    form.a_transposed = node.flag(Attr::transpose_a);
+    form.b_transposed = node.flag(Attr::transpose_b);
+    expect_least_rank(node, "a", a, 2);
+    expect_least_rank(node, "b", b, 2);
+    if (form.a_transposed) return transposed_form(node, a, b, form);
+    const int matrix = b.rank - 2;  // b's first matrix axis
+    const bool batched = b.rank > 2;
+    if (batched && (a.rank != b.rank || !equal_leading(a, b, matrix)))
+        refuse_matmul(node, "leading axes differ", a, b);
+    form.k = a.last();
+    form.n = b[form.b_transposed ? matrix : matrix + 1];
+    if (form.k != b[form.b_transposed ? matrix + 1 : matrix])
+        refuse_matmul(node, "inner extents differ", a, b);
+    form.batch = batched ? a.leading(matrix) : 1;
+    form.m = batched ? a[matrix] : a.rows();
+    form.result = a;
+    form.result[a.rank - 1] = form.n;
+    return form;
+}
+
+AttentionForm attention_form(const Node& node, const Shape& first, const Shape& second) {
+    AttentionForm form;
+    form.packed = node.flag(Attr::packed);
+    form.operands = form.packed ? 1 : 3;
+    form.causal = node.flag(Attr::causal);
+    form.probability = node.number(Attr::probability);
+    form.stream = static_cast<std::uint32_t>(node.number(Attr::stream));
+    form.heads = static_cast<std::int64_t>(node.number(Attr::heads));
+    form.kv_heads = static_cast<std::int64_t>(node.number(Attr::kv_heads));
+    if (form.kv_heads == 0) form.kv_heads = form.heads;
+    if (form.heads % form.kv_heads != 0)
+        fail(VOLTA_SHAPE_MISMATCH, "%s: %lld heads are no multiple of %lld key and value heads",
+             name_of(node), static_cast<long long>(form.heads), static_cast<long long>(form.kv_heads));
+
+    expect_rank(node, form.packed ? "qkv" : "q", first, 3);
+    const std::int64_t parts = form.packed ? form.heads + 2 * form.kv_heads : form.heads;
+    if (first.last() == 0 || first.last() % parts != 0)
+        fail(VOLTA_SHAPE_MISMATCH, "%s: a width of %lld is not divided by %lld heads", name_of(node),
+             static_cast<long long>(first.last()), static_cast<long long>(parts));
+    form.batch = first[0];
+    form.time = first[1];
+    form.head_dim = first.last() / parts;
+    if (!form.packed) expect_shape(node, "k", second, {first[0], first[1], form.kv_heads * form.head_dim});
+    const double scale = node.number(Attr::scale);
+    form.scale = static_cast<float>(scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(form.head_dim)));
+    return form;
+}
+
+namespace {
+
+// The form, after a check of the inputs: q, k, v or qkv, then `extra` more, then random with dropout.
+AttentionForm checked_attention(const Node& node, const TypedShape* inputs, int input_count, int extra) {
+    const bool packed = node.flag(Attr::packed), random = node.number(Attr::probability) > 0;
+    const int expected = (packed ? 1 : 3) + extra + (random ? 1 : 0);
+    require(input_count == expected, "%s: takes %d inputs %s%s, not %d", name_of(node), expected,
+            packed ? "when packed" : "when not packed", random ? " and with dropout" : "", input_count);
+    const Shape& first = real_shape(node, inputs[0], packed ? "qkv" : "q");
+    const Shape& second = packed ? first : real_shape(node, inputs[1], "k");
+    const AttentionForm form = attention_form(node, first, second);
+    if (!packed) expect_shape(node, "v", real_shape(node, inputs[2], "v"), second);
+    if (random) {
+        expect_shape(node, "random", integer_shape(node, inputs[expected - 1], "random"), {3});
+        const std::int64_t sequences = product_of(node, form.batch, form.heads);
+        expect_below(node, "the number of probability rows", product_of(node, sequences, form.time),
+                     kRandomRowLimit);
+    }
+    return form;
+}
+
+Shape attention_result(const AttentionForm& form) {
+    return {form.batch, form.time, form.heads * form.head_dim};
+}
+Shape attention_rows(const AttentionForm& form) { return {form.batch, form.heads, form.time}; }
+
+}  // namespace
+
+namespace shape_rules {
+
+void attention(const Node& node, const TypedShape* inputs, int input_count,
+               std::pmr::vector<TypedShape>& outputs) {
+    const AttentionForm form = checked_attention(node, inputs, input_count, 0);
+    add_output(outputs, DType::f32, attention_result(form));
+    add_output(outputs, DType::f32, attention_rows(form));
+    add_output(outputs, DType::f32, attention_rows(form));
+}
+
+void attention_grad(const Node& node, const TypedShape* inputs, int input_count,
+                    std::pmr::vector<TypedShape>& outputs) {
+    const AttentionForm form = checked_attention(node, inputs, input_count, 4);
+    const TypedShape* const saved = inputs + form.operands;
+    expect_shape(node, "o", real_shape(node, saved[0], "o"), attention_result(form));
+    expect_shape(node, "m", real_shape(node, saved[1], "m"), attention_rows(form));
+    expect_shape(node, "l", real_shape(node, saved[2], "l"), attention_rows(form));
+    expect_shape(node, "do", real_shape(node, saved[3], "do"), attention_result(form));
+    for (int i = 0; i < form.operands; ++i) add_output(outputs, DType::f32, inputs[i].shape);
+}
+
+}  // namespace shape_rules
+
+// ---- Bodies
+// ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+// The type of every body operation, by the rules of its row. `operands[i]` is what ~i names.
+void infer_ops(const Node& node, const TypedShape* operands, int operand_count,
+               std::pmr::vector<TypedShape>& types) {
+    std::pmr::memory_resource* const heap = types.get_allocator().resource();
+    std::pmr::vector<TypedShape> inputs(heap);
+    Node step(heap);
+    for (const BodyOp& op : node.body.ops) {
+        const OpRow& row = op_row(op.op);
+        const int count = static_cast<int>(op.inputs.size());
+        require(row.lowering == Lowering::elementwise && op.op != Op::fused && op.op != Op::accumulate,
+                "%s: %s is not elementwise", name_of(node), row.name);
+        require(count >= row.min_inputs && count <= row.max_inputs, "%s: %s in the body has %d inputs",
+                name_of(node), row.name, count);
+        inputs.clear();
+        for (const std::int32_t input : op.inputs) {
+            const bool exists =
+                input >= 0 ? input < static_cast<std::int32_t>(types.size()) : ~input < operand_count;
+            require(exists, "%s: %s in the body has an input %d that does not exist", name_of(node), row.name,
+                    input);
+            inputs.push_back(input >= 0 ? types[static_cast<std::size_t>(input)] : operands[~input]);
+        }
+        step.op = op.op;
+        step.attributes.assign(op.attributes.begin(), op.attributes.end());
+        row.shape(step, inputs.data(), count, types);
+    }
+}
+
+// One shape for all results, and no body operation that is wider. Random bits are drawn by row and column of
+// the whole, so a dropout must see all of it.
+void expect_one_shape(const Node& node, const std::pmr::vector<TypedShape>& types, const Shape& whole) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        Shape joined;
+        const bool fits = broadcast(types[i].shape, whole, &joined) && joined == whole;
+        const bool must_equal = node.body.ops[i].op == Op::dropout;
+        if (!fits || (must_equal && types[i].shape != whole))
+            fail(VOLTA_SHAPE_MISMATCH, "%s: %s in the body has shape %s in a node of shape %s", name_of(node),
+                 op_row(node.body.ops[i].op).name, to_text(types[i].shape).text, to_text(whole).text);
+    }
+}
+
+// `product`: what ~0 names and what a result of ~0 stands for; NULL for fused nodes.
+void infer_body(const Node& node, const TypedShape* operands, int operand_count, const TypedShape* product,
+                std::pmr::vector<TypedShape>& outputs) {
+    std::pmr::vector<TypedShape> types(outputs.get_allocator().resource());
+    types.reserve(node.body.ops.size());
+    infer_ops(node, operands, operand_count, types);
+    require(!node.body.results.empty(), "%s: the body has no result", name_of(node));
+    const std::size_t first = outputs.size();
+    for (const std::int32_t result : node.body.results) {
+        const bool exists =
+            result >= 0 ? result < static_cast<std::int32_t>(types.size()) : product && result == ~0;
+        require(exists, "%s: the body has no result %d", name_of(node), result);
+        outputs.push_back(result >= 0 ? types[static_cast<std::size_t>(result)] : *product);
+        expect_shape(node, "a result", outputs.back().shape, product ? product->shape : outputs[first].shape);
+    }
+    expect_one_shape(node, types, outputs[first].shape);
+}
+
+}  // namespace
+
+namespace shape_rules {
+
+void fused(const Node& node, const TypedShape* inputs, int input_count,
+           std::pmr::vector<TypedShape>& outputs) {
+    require(!node.body.ops.empty(), "fused: there is no body");
+    infer_body(node, inputs, input_count, nullptr, outputs);
+}
+
+void matmul(const Node& node, const TypedShape* inputs, int input_count,
+            std::pmr::vector<TypedShape>& outputs) {
+    const Shape& a = real_shape(node, inputs[0], "a");
+    const Shape& b = real_shape(node, inputs[1], "b");
+    const TypedShape product = {DType::f32, matmul_form(node, a, b).result};
+    if (node.body.ops.empty()) {
+        require(input_count == 2, "matmul: takes 2 inputs, not %d", input_count);
+        outputs.push_back(product);
+        return;
+    }
+    require(!node.flag(Attr::accumulate),
+            "matmul: a product that continues over micro-batches has no epilogue");
+    // ~0 is the product, ~i is input i + 1.
+    std::pmr::vector<TypedShape> operands(inputs + 1, inputs + input_count, outputs.get_allocator());
+    operands[0] = product;
+    infer_body(node, operands.data(), static_cast<int>(operands.size()), &product, outputs);
+}
+
+}  // namespace shape_rules
+}  // namespace volta
