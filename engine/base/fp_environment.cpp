@@ -33,4 +33,18 @@ FpEnvironment::FpEnvironment(unsigned mxcsr) noexcept : saved_(read_control()) {
 
 FpEnvironment::~FpEnvironment() { write_control(saved_); }
 
+namespace {
+
+thread_local unsigned host_value = kContractMxcsr;
+
+}  // namespace
+
+HostEnvironmentScope::HostEnvironmentScope(unsigned host_mxcsr) noexcept : outer_(host_value) {
+    host_value = host_mxcsr;
+}
+
+HostEnvironmentScope::~HostEnvironmentScope() { host_value = outer_; }
+
+HostCallback::HostCallback() noexcept : environment_(host_value) {}
+
 }  // namespace volta

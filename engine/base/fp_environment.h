@@ -25,4 +25,26 @@ class FpEnvironment final {
     unsigned saved_;
 };
 
+// Remembers, for the calling thread, the value its host had when it entered the library (engine/api/guard.h).
+class HostEnvironmentScope final {
+  public:
+    explicit HostEnvironmentScope(unsigned host_mxcsr) noexcept;
+    ~HostEnvironmentScope();
+    HostEnvironmentScope(const HostEnvironmentScope&) = delete;
+    HostEnvironmentScope& operator=(const HostEnvironmentScope&) = delete;
+
+  private:
+    unsigned outer_;
+};
+
+// Gives the host its own value back for the length of a callback (allocator, log); the contract's returns
+// after it.
+class HostCallback final {
+  public:
+    HostCallback() noexcept;
+
+  private:
+    FpEnvironment environment_;
+};
+
 }  // namespace volta

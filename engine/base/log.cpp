@@ -14,7 +14,7 @@ void Log::operator()(int32_t level, const char* format, ...) const noexcept {
     va_start(arguments, format);
     std::vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    const FpEnvironment restored_after_host(host_mxcsr != nullptr ? *host_mxcsr : FpEnvironment::current());
+    const HostCallback host_environment;
     write(user, level, line);
 }
 

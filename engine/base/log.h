@@ -8,8 +8,6 @@ namespace volta {
 struct Log {
     void (*write)(void* user, int32_t level, const char* line) = nullptr;
     void* user = nullptr;
-    // The MXCSR of the host's call in progress, which its callback runs under; NULL: as it is.
-    const unsigned* host_mxcsr = nullptr;
 
     // One line, cut at 1023 bytes. Thread: any.
     void operator()(int32_t level, const char* format, ...) const noexcept

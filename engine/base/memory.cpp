@@ -39,7 +39,7 @@ void* HostHeap::Resource::do_allocate(std::size_t size, std::size_t alignment) {
     if (alignment > kTensorAlignment) throw std::bad_alloc();  // the host is promised at most 64
     if (size == 0) size = 1;                                   // so that NULL means refusal only
     count.fetch_add(1, std::memory_order_relaxed);
-    const FpEnvironment restored_after_host(FpEnvironment::current());
+    const HostCallback host_environment;
     void* pointer = host.allocate(host.user, size, alignment, kind);
     if (pointer == nullptr) throw std::bad_alloc();
     if (!is_aligned(pointer, alignment)) {
@@ -57,7 +57,7 @@ void* HostHeap::Resource::do_allocate(std::size_t size, std::size_t alignment) {
 void HostHeap::Resource::do_deallocate(void* pointer, std::size_t size, std::size_t alignment) {
     if (size == 0) size = 1;
     bytes.fetch_sub(size, std::memory_order_relaxed);
-    const FpEnvironment restored_after_host(FpEnvironment::current());
+    const HostCallback host_environment;
     host.release(host.user, pointer, size, alignment, kind);
 }
 
