@@ -127,7 +127,7 @@ tsan: ## the threaded tests (label tsan) under ThreadSanitizer
 sources = find engine jitgen cli tests fuzz examples bench -path '*/fixtures' -prune -o \
     \( -name '*.h' -o -name '*.c' -o -name '*.cpp' \) -print 2>/dev/null
 
-.PHONY: format format-check docs-check install clean help
+.PHONY: format format-check docs-check docs-tables install clean help
 format: ## lay out the sources with clang-format
 	@$(sources) | xargs clang-format -i
 
@@ -137,6 +137,9 @@ format-check: ## fail if `make format` would change anything
 
 docs-check: ## dead links, unknown commands and missing files in the documentation
 	@sh tests/architecture/check_docs.sh .
+
+docs-tables: build-tests ## print the documentation's generated tables into its pages
+	@sh tests/architecture/check_tables.sh $$(find build -name print_tables -type f) . --write
 
 install: all ## header, libraries, voltac and pkg-config file below PREFIX (/usr/local)
 	@sh tools/install.sh build '$(DESTDIR)' '$(PREFIX)'

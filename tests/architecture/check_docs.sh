@@ -19,10 +19,14 @@ for page in $pages; do
         grep -E '^#+ ' "$folder/$file" | sed 's/^#* //' | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9\n_-' |
             grep -qxF -e "${anchor#\#}" || echo "$page:$line: no heading for $target"
     done
-    # Commands: make <target>.
-    grep -noE '(`|^    |^)make [a-z][a-z-]*' "$page" | sed 's/`//; s/: *make /:/' | while IFS=: read -r line target; do
-        grep -qE "^$target:" Makefile || echo "$page:$line: make $target is no target"
-    done
+    # Commands: make <target>, in backquotes or at the start of a line of a code block.
+    awk '/^```/ { code = !code; next }
+         code && /^make [a-z]/ { print FNR ":" $2; next }
+         { rest = $0; while (match(rest, /`make [a-z][a-z-]*/)) {
+               print FNR ":" substr(rest, RSTART + 6, RLENGTH - 6); rest = substr(rest, RSTART + RLENGTH) } }' "$page" |
+        while IFS=: read -r line target; do
+            grep -qE "^$target:" Makefile || echo "$page:$line: make $target is no target"
+        done
     # Paths in backquotes that start with a folder of this repository.
     grep -noE '`(engine|jitgen|include|cli|tests|tools|fuzz|bench|schemas|examples|docs)/[A-Za-z0-9_./-]*`' "$page" | tr -d '`' |
         while IFS=: read -r line path; do

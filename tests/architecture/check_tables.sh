@@ -1,0 +1,35 @@
+#!/bin/sh
+# Tables of the documentation that are printed by the code: a table stands between the comments NAME:begin and
+# NAME:end of a page and must be what `print_tables NAME` prints.
+#     check_tables.sh PRINT_TABLES ROOT [--write]
+set -eu
+print_tables=$1
+cd "$2"
+failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+while read -r name page; do
+    "$print_tables" "$name" >"$work/table"
+    awk -v name="$name" -v table="$work/table" '
+        index($0, "<!-- " name ":end -->") { inside = 0; ended = 1 }
+        !inside { print }
+        index($0, "<!-- " name ":begin -->") { inside = 1; while ((getline line < table) > 0) print line }
+        END { if (!ended) exit 1 }
+    ' "$page" >"$work/page" || { echo "$page has no place for the table $name"; failed=1; continue; }
+    cmp -s "$work/page" "$page" && continue
+    if [ "${3-}" = --write ]; then
+        cp "$work/page" "$page"
+        echo "wrote the table $name of $page"
+    else
+        echo "$page: the table $name is not what the code says; run 'make docs-tables'"
+        diff "$page" "$work/page" | head -n 10
+        failed=1
+    fi
+done <<TABLES
+special docs/numerics.md
+polynomials docs/numerics.md
+operators docs/operators.md
+passes docs/architecture.md
+TABLES
+[ "$failed" -eq 0 ]

@@ -1,0 +1,120 @@
+// Prints the tables of the documentation from the code that they describe: print_tables
+// special|polynomials|operators|passes. check_tables.sh compares them with the pages; `make docs-tables`
+// writes them there.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory_resource>
+
+#include "engine/graph/print.h"
+#include "engine/numerics/functions.h"
+#include "engine/numerics/polynomials.h"
+#include "engine/passes/pass.h"
+
+namespace {
+using namespace volta;
+using M = ScalarMachine<float>;
+
+struct SpecialRow {
+    const char* name;
+    float (*value)(float x);
+};
+M machine;
+
+constexpr SpecialRow kSpecial[] = {
+    {"exp", [](float x) { return exp(machine, x); }},
+    {"log", [](float x) { return log(machine, x); }},
+    {"sqrt", [](float x) { return M::sqrt(x); }},
+    {"rsqrt", [](float x) { return rsqrt(machine, x); }},
+    {"tanh", [](float x) { return tanh(machine, x); }},
+    {"erf", [](float x) { return erf(machine, x); }},
+    {"sigmoid", [](float x) { return sigmoid(machine, x); }},
+    {"sin", [](float x) { return sin(machine, x); }},
+    {"cos", [](float x) { return cos(machine, x); }},
+    {"relu", [](float x) { return relu(machine, x); }},
+    {"relu'", [](float x) { return relu_grad(machine, x, 1); }},
+    {"silu", [](float x) { return silu(machine, x); }},
+    {"silu'", [](float x) { return silu_grad(machine, x, 1); }},
+    {"gelu_tanh", [](float x) { return gelu_tanh(machine, x); }},
+    {"gelu_tanh'", [](float x) { return gelu_tanh_grad(machine, x, 1); }},
+    {"gelu_erf", [](float x) { return gelu_erf(machine, x); }},
+    {"gelu_erf'", [](float x) { return gelu_erf_grad(machine, x, 1); }},
+    {"maximum(x, 1)", [](float x) { return maximum(machine, x, 1); }},
+    {"minimum(x, 1)", [](float x) { return minimum(machine, x, 1); }},
+    {"pow(x, 2)", [](float x) { return pow(machine, x, 2); }},
+    {"pow(x, -1)", [](float x) { return pow(machine, x, -1); }},
+    {"pow(x, 1.5)", [](float x) { return pow(machine, x, 1.5); }},
+};
+
+void print_float(float y) {
+    if (y != y) {
+        std::printf(" NaN |");
+    } else if (std::isinf(y)) {
+        std::printf(" %cInf |", y > 0 ? '+' : '-');
+    } else if (y == 0) {
+        std::printf(" %c0 |", std::signbit(y) ? '-' : '+');
+    } else if (y == static_cast<float>(static_cast<int>(std::fabs(y) < 16 ? y : 0))) {
+        std::printf(" %d |", static_cast<int>(y));
+    } else {
+        std::printf(" %a |", static_cast<double>(y));
+    }
+}
+
+void print_special() {
+    const float inf = std::numeric_limits<float>::infinity();
+    const float arguments[] = {std::numeric_limits<float>::quiet_NaN(), inf, -inf, 0.0f, -0.0f, 0x1p-140f,
+                               std::numeric_limits<float>::max()};
+    std::printf("| f | NaN | +Inf | -Inf | +0 | -0 | sub | max |\n|---|---|---|---|---|---|---|---|\n");
+    for (const SpecialRow& row : kSpecial) {
+        std::printf("| %s |", row.name);
+        for (const float x : arguments) print_float(row.value(x));
+        std::printf("\n");
+    }
+}
+
+template <std::size_t N>
+void print_coefficients(const char* name, const float (&coefficients)[N]) {
+    std::printf("%-10s", name);
+    for (std::size_t i = 0; i < N; ++i) {
+        if (i > 0 && i % 5 == 0) std::printf("\n%-10s", "");
+        std::printf(" %a", static_cast<double>(coefficients[i]));
+    }
+    std::printf("\n");
+}
+
+void print_polynomials() {
+    std::printf("```\n");
+    print_coefficients("exp", polynomial::kExp);
+    print_coefficients("log", polynomial::kLog);
+    print_coefficients("tanh", polynomial::kTanh);
+    print_coefficients("erf_inner", polynomial::kErfInner);
+    print_coefficients("erf_outer", polynomial::kErfOuter);
+    print_coefficients("sin", polynomial::kSin);
+    print_coefficients("cos", polynomial::kCos);
+    print_coefficients("half_pi", polynomial::kHalfPi);
+    std::printf("```\n");
+}
+
+void print_passes() {
+    std::printf("| pass | what it does |\n|---|---|\n");
+    for (int i = 0; i < kPassCount; ++i) std::printf("| `%s` | %s |\n", kPasses[i].name, kPasses[i].meaning);
+}
+}  // namespace
+
+int main(int count, char** arguments) {
+    const char* what = count == 2 ? arguments[1] : "";
+    if (std::strcmp(what, "special") == 0) {
+        print_special();
+    } else if (std::strcmp(what, "polynomials") == 0) {
+        print_polynomials();
+    } else if (std::strcmp(what, "operators") == 0) {
+        std::fputs(print_operator_table(std::pmr::new_delete_resource()).c_str(), stdout);
+    } else if (std::strcmp(what, "passes") == 0) {
+        print_passes();
+    } else {
+        std::fprintf(stderr, "usage: print_tables special|polynomials|operators|passes\n");
+        return 2;
+    }
+    return 0;
+}
