@@ -492,6 +492,9 @@ VOLTA_API volta_status volta_trainer_parameter(const volta_trainer *trainer, con
 VOLTA_API volta_status volta_trainer_gradient(const volta_trainer *trainer, const char *name,
                                               const float **out_data, size_t *out_elements);
 
+/* 128-bit hash of the current parameters: what volta_model_hash gives for the saved file. Shape: room for 33 bytes. */
+VOLTA_API volta_status volta_trainer_hash(const volta_trainer *trainer, char *text);
+
 /* Copies the trained parameters into the model, for sessions and generators made afterwards. */
 VOLTA_API volta_status volta_trainer_update_model(volta_trainer *trainer);
 

@@ -1,0 +1,168 @@
+// volta.h: version, status, context, tensor.
+#include <cstdio>
+
+#include "engine/api/guard.h"
+#include "engine/api/handles.h"
+#include "engine/api/options.h"
+#include "engine/runtime/gateway.h"
+
+using namespace volta;
+using namespace volta::api;
+
+namespace {
+
+// The library's only thread-local: each thread's latest text.
+thread_local char last_error[512] = "";
+
+}  // namespace
+
+volta_status volta::api::set_last_error(volta_status status, const char* text) noexcept {
+    std::snprintf(last_error, sizeof last_error, "%s", text);
+    return status;
+}
+
+const char* volta_last_error(void) { return last_error; }
+
+const char* volta_version(void) { return VOLTA_VERSION_TEXT; }
+
+const char* volta_status_name(volta_status status) {
+    static constexpr const char* kNames[] = {"VOLTA_OK",
+                                             "VOLTA_INVALID_ARGUMENT",
+                                             "VOLTA_INVALID_STATE",
+                                             "VOLTA_SHAPE_MISMATCH",
+                                             "VOLTA_OUT_OF_MEMORY",
+                                             "VOLTA_IO_ERROR",
+                                             "VOLTA_CORRUPT_MODEL",
+                                             "VOLTA_UNSUPPORTED",
+                                             "VOLTA_DEVICE_ERROR",
+                                             "VOLTA_INTERNAL",
+                                             "VOLTA_NOT_FINITE",
+                                             "VOLTA_CANCELLED"};
+    constexpr int kCount = sizeof kNames / sizeof kNames[0];
+    return status >= 0 && status < kCount ? kNames[status] : "VOLTA_UNKNOWN";
+}
+
+volta_status volta_context_create(const volta_context_options* options, volta_context** out_context) {
+    if (out_context != nullptr) *out_context = nullptr;
+    return guarded([&] {
+        require(out_context != nullptr, "out_context is NULL");
+        const auto given = read_options(options, "volta_context_options");
+        require(given.level == VOLTA_STRICT, "level is %d, only VOLTA_STRICT (0) exists", given.level);
+        require(given.isa >= VOLTA_ISA_AUTO && given.isa <= VOLTA_ISA_AVX512,
+                "isa is %d, it must be in 0 .. 3", given.isa);
+        require((given.flags & ~static_cast<uint32_t>(VOLTA_CONTEXT_NO_JIT)) == 0,
+                "flags is %u, which has unknown bits", given.flags);
+        require(given.thread_count <= 256, "thread_count is %u, at most 256 are supported",
+                given.thread_count);
+        if (given.allocator != nullptr)
+            require(given.allocator->allocate != nullptr && given.allocator->release != nullptr,
+                    "the allocator lacks %s", given.allocator->allocate == nullptr ? "allocate" : "release");
+        ContextOptions inner;
+        inner.allocator = given.allocator;
+        inner.log.write = given.log;
+        inner.log.user = given.log_user;
+        inner.thread_count = static_cast<int>(given.thread_count);
+        inner.isa_auto = given.isa == VOLTA_ISA_AUTO;
+        if (!inner.isa_auto) inner.isa = static_cast<Isa>(given.isa);
+        inner.refuse_jit = (given.flags & VOLTA_CONTEXT_NO_JIT) != 0;
+        *out_context = reinterpret_cast<volta_context*>(Context::create(inner));
+    });
+}
+
+void volta_context_release(volta_context* context) {
+    if (context != nullptr) unfailing([&] { unwrap(context)->release(); });
+}
+
+volta_status volta_context_get_info(const volta_context* context, volta_context_info* info) {
+    return guarded([&] {
+        require(context != nullptr, "context is NULL");
+        auto& inner = *const_cast<Context*>(unwrap(context));
+        volta_context_info report = {};
+        report.isa = static_cast<volta_isa>(inner.isa());
+        report.thread_count = static_cast<uint32_t>(inner.pool().thread_count());
+        report.physical_cores = static_cast<uint32_t>(host_cpu().physical_cores);
+        report.jit_active = inner.isa() != Isa::scalar && inner.code().available();
+        report.plan_cache_hits = inner.plans().hits();
+        report.plan_cache_misses = inner.plans().misses();
+        report.allocation_count = inner.heap().allocation_count();
+        report.tensor_bytes = inner.heap().tensor_bytes();
+        report.tensor_bytes_peak = inner.heap().tensor_bytes_peak();
+        report.code_bytes = inner.code().bytes();
+        std::snprintf(report.cpu, sizeof report.cpu, "%s", host_cpu().brand);
+        write_report(report, info, "volta_context_info");
+    });
+}
+
+namespace {
+
+Shape read_shape(const int64_t* extents, int32_t rank) {
+    require(rank >= 0 && rank <= VOLTA_MAX_RANK, "rank is %d, it must be in 0 .. %d", rank, VOLTA_MAX_RANK);
+    require(extents != nullptr || rank == 0, "shape is NULL");
+    Shape shape;
+    shape.rank = rank;
+    std::uint64_t elements = 1;
+    for (int axis = 0; axis < rank; ++axis) {
+        require(extents[axis] >= 0, "the extent of axis %d is %lld", axis,
+                static_cast<long long>(extents[axis]));
+        shape[axis] = extents[axis];
+        if (multiply_overflows(elements, static_cast<std::uint64_t>(extents[axis]), &elements) ||
+            elements >> 60)
+            fail(VOLTA_INVALID_ARGUMENT, "the tensor would have more than 2^60 elements");
+    }
+    return shape;
+}
+
+DType read_dtype(volta_dtype dtype) {
+    require(dtype == VOLTA_F32 || dtype == VOLTA_I32, "dtype is %d, it must be VOLTA_F32 or VOLTA_I32",
+            dtype);
+    return static_cast<DType>(dtype);
+}
+
+}  // namespace
+
+volta_status volta_tensor_create(volta_context* context, volta_dtype dtype, const int64_t* shape,
+                                 int32_t rank, volta_tensor** out_tensor) {
+    if (out_tensor != nullptr) *out_tensor = nullptr;
+    return guarded([&] {
+        require(out_tensor != nullptr, "out_tensor is NULL");
+        require(context != nullptr, "context is NULL");
+        const ContextRef owner(unwrap(context));
+        TensorView view{read_dtype(dtype), read_shape(shape, rank), nullptr};
+        Buffer bytes(owner->tensors(),
+                     static_cast<std::size_t>(view.shape.elements()) * element_size(view.dtype), true);
+        view.data = bytes.data();
+        *out_tensor = make_handle<volta_tensor>(owner, view, std::move(bytes));
+    });
+}
+
+volta_status volta_tensor_wrap(volta_context* context, volta_dtype dtype, const int64_t* shape, int32_t rank,
+                               void* data, volta_tensor** out_tensor) {
+    if (out_tensor != nullptr) *out_tensor = nullptr;
+    return guarded([&] {
+        require(out_tensor != nullptr, "out_tensor is NULL");
+        require(context != nullptr, "context is NULL");
+        require(data != nullptr, "data is NULL");
+        const TensorView view{read_dtype(dtype), read_shape(shape, rank), data};
+        require(reinterpret_cast<std::uintptr_t>(data) % element_size(view.dtype) == 0,
+                "data is not aligned to its elements of %zu bytes", element_size(view.dtype));
+        *out_tensor = make_handle<volta_tensor>(ContextRef(unwrap(context)), view, Buffer());
+    });
+}
+
+void volta_tensor_release(volta_tensor* tensor) {
+    unfailing([&] { end_handle(tensor); });
+}
+
+volta_dtype volta_tensor_dtype(const volta_tensor* tensor) {
+    return tensor != nullptr ? static_cast<volta_dtype>(tensor->view.dtype) : 0;
+}
+int32_t volta_tensor_rank(const volta_tensor* tensor) {
+    return tensor != nullptr ? tensor->view.shape.rank : -1;
+}
+int64_t volta_tensor_extent(const volta_tensor* tensor, int32_t axis) {
+    return tensor != nullptr && axis >= 0 && axis < tensor->view.shape.rank ? tensor->view.shape[axis] : -1;
+}
+int64_t volta_tensor_elements(const volta_tensor* tensor) {
+    return tensor != nullptr ? tensor->view.shape.elements() : 0;
+}
+void* volta_tensor_data(volta_tensor* tensor) { return tensor != nullptr ? tensor->view.data : nullptr; }

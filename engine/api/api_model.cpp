@@ -1,0 +1,358 @@
+// volta.h: tokenizer and model.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "engine/api/guard.h"
+#include "engine/api/handles.h"
+#include "engine/api/options.h"
+#include "engine/model/gpt.h"
+#include "engine/model/model_file.h"
+#include "engine/runtime/token_loss.h"
+
+using namespace volta;
+using namespace volta::api;
+
+ModelRef volta::api::share(const ContextRef& context, HeapPtr<Model>&& made) {
+    std::pmr::memory_resource* heap = context->structures();
+    struct Delete {
+        ContextRef context;
+        void operator()(Model* model) const noexcept { HeapDelete<Model>{context->structures()}(model); }
+    };
+    Model* model = made.release();
+    return ModelRef(model, Delete{context}, std::pmr::polymorphic_allocator<Model>(heap));
+}
+
+// ---- Tokenizer ----
+
+namespace {
+
+void create_tokenizer(volta_context* context, volta_tokenizer** out,
+                      Tokenizer (*make)(std::string_view, std::pmr::memory_resource*),
+                      std::string_view text) {
+    require(out != nullptr, "out_tokenizer is NULL");
+    require(context != nullptr, "context is NULL");
+    const ContextRef owner(unwrap(context));
+    *out = make_handle<volta_tokenizer>(owner, make(text, owner->structures()));
+}
+
+}  // namespace
+
+volta_status volta_tokenizer_create_byte(volta_context* context, volta_tokenizer** out_tokenizer) {
+    if (out_tokenizer != nullptr) *out_tokenizer = nullptr;
+    return guarded([&] {
+        create_tokenizer(
+            context, out_tokenizer,
+            [](std::string_view, std::pmr::memory_resource* heap) { return Tokenizer::make_byte(heap); }, {});
+    });
+}
+
+volta_status volta_tokenizer_create_char(volta_context* context, const char* text, size_t text_bytes,
+                                         volta_tokenizer** out_tokenizer) {
+    if (out_tokenizer != nullptr) *out_tokenizer = nullptr;
+    return guarded([&] {
+        require(text != nullptr, "text is NULL");
+        create_tokenizer(
+            context, out_tokenizer,
+            [](std::string_view t, std::pmr::memory_resource* heap) {
+                return Tokenizer::make_character(t, heap);
+            },
+            std::string_view(text, text_bytes));
+    });
+}
+
+void volta_tokenizer_release(volta_tokenizer* tokenizer) {
+    unfailing([&] { end_handle(tokenizer); });
+}
+
+const char* volta_tokenizer_kind(const volta_tokenizer* tokenizer) {
+    return tokenizer != nullptr ? tokenizer_kind_name(tokenizer->tokenizer.kind()) : "";
+}
+
+int32_t volta_tokenizer_size(const volta_tokenizer* tokenizer) {
+    return tokenizer != nullptr ? tokenizer->tokenizer.size() : 0;
+}
+
+volta_status volta_tokenizer_encode(const volta_tokenizer* tokenizer, const char* text, size_t text_bytes,
+                                    int32_t* ids, size_t capacity, size_t* out_count) {
+    if (out_count != nullptr) *out_count = 0;
+    return guarded([&] {
+        require(tokenizer != nullptr, "tokenizer is NULL");
+        require(out_count != nullptr, "out_count is NULL");
+        require(text != nullptr || text_bytes == 0, "text is NULL");
+        require(ids != nullptr || capacity == 0, "ids is NULL and capacity is %zu", capacity);
+        *out_count = tokenizer->tokenizer.encode(std::string_view(text, text_bytes), ids, capacity);
+    });
+}
+
+volta_status volta_tokenizer_decode(const volta_tokenizer* tokenizer, int32_t id, const char** out_text,
+                                    size_t* out_bytes) {
+    if (out_text != nullptr) *out_text = nullptr;
+    if (out_bytes != nullptr) *out_bytes = 0;
+    return guarded([&] {
+        require(tokenizer != nullptr, "tokenizer is NULL");
+        require(out_text != nullptr && out_bytes != nullptr, "%s is NULL",
+                out_text == nullptr ? "out_text" : "out_bytes");
+        const std::string_view piece = tokenizer->tokenizer.piece(id);
+        *out_text = piece.data();
+        *out_bytes = piece.size();
+    });
+}
+
+// ---- Model ----
+
+namespace {
+
+void give_model(const ContextRef& context, HeapPtr<Model>&& made, volta_model** out_model) {
+    *out_model = make_handle<volta_model>(context, share(context, std::move(made)));
+}
+
+std::int64_t or_default(std::int64_t value, std::int64_t fallback) { return value == 0 ? fallback : value; }
+
+ReadOptions read_open_options(const volta_open_options* options) {
+    const auto given = read_options(options, "volta_open_options");
+    require(given.mode == VOLTA_LOAD_MAP || given.mode == VOLTA_LOAD_COPY, "mode is %d, it must be 0 or 1",
+            given.mode);
+    require(given.verify == 0 || given.verify == 1, "verify is %d, it must be 0 or 1", given.verify);
+    ReadOptions read;
+    read.mode = given.mode == VOLTA_LOAD_MAP ? LoadMode::map : LoadMode::copy;
+    read.verify_checksums = given.verify == 1;
+    return read;
+}
+
+void fill_info(const char* name, DType dtype, const Shape& shape, volta_tensor_info* info) {
+    *info = volta_tensor_info{};
+    info->name = name;
+    info->dtype = static_cast<volta_dtype>(dtype);
+    info->rank = shape.rank;
+    std::memcpy(info->shape, shape.extent, static_cast<std::size_t>(shape.rank) * sizeof(int64_t));
+}
+
+}  // namespace
+
+volta_status volta_model_create(const volta_graph* graph, uint64_t seed, volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        require(graph != nullptr, "graph is NULL");
+        require(!graph->graph.outputs.empty(), "the graph has no output: call volta_graph_output first");
+        const ContextRef& context = graph->context;
+        give_model(context, Model::create(graph->graph, seed, context->structures(), context->tensors()),
+                   out_model);
+    });
+}
+
+volta_status volta_model_create_gpt(volta_context* context, const volta_gpt_options* options, uint64_t seed,
+                                    volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        require(context != nullptr, "context is NULL");
+        const auto given = read_options(options, "volta_gpt_options");
+        const ContextRef owner(unwrap(context));
+        GptConfig config;
+        config.vocabulary = given.vocabulary;
+        config.layers = or_default(given.layers, config.layers);
+        config.dim = or_default(given.dim, config.dim);
+        config.heads = or_default(given.heads, config.heads);
+        config.context = or_default(given.context, config.context);
+        config.dropout = given.dropout;
+        give_model(owner, create_gpt(config, seed, owner->structures(), owner->tensors()), out_model);
+    });
+}
+
+volta_status volta_model_open(volta_context* context, const char* path, const volta_open_options* options,
+                              volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        require(context != nullptr, "context is NULL");
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        const ContextRef owner(unwrap(context));
+        give_model(owner, read_model(path, read_open_options(options), owner->structures(), owner->tensors()),
+                   out_model);
+    });
+}
+
+volta_status volta_model_open_memory(volta_context* context, const void* data, size_t bytes,
+                                     const volta_open_options* options, volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        require(context != nullptr, "context is NULL");
+        require(data != nullptr, "data is NULL");
+        const ContextRef owner(unwrap(context));
+        give_model(owner,
+                   read_model(data, bytes, read_open_options(options), owner->structures(), owner->tensors()),
+                   out_model);
+    });
+}
+
+void volta_model_release(volta_model* model) {
+    unfailing([&] { end_handle(model); });
+}
+
+volta_status volta_model_save(const volta_model* model, const char* path) {
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        SaveSource source;
+        source.model = model->model.get();
+        write_model(source, path, model->context->structures());
+    });
+}
+
+volta_status volta_model_hash(const volta_model* model, char* text) {
+    if (text != nullptr) *text = '\0';
+    return guarded([&] {
+        require(model != nullptr && text != nullptr, "%s is NULL", model == nullptr ? "model" : "text");
+        const HashText hash = to_text(hash_parameters(*model->model, model->context->structures()));
+        std::memcpy(text, hash.text, sizeof hash.text);
+    });
+}
+
+size_t volta_model_input_count(const volta_model* model) {
+    if (model == nullptr) return 0;
+    size_t count = 0;
+    for (const SourceInfo& source : model->model->graph.sources) {
+        const Node& node = model->model->graph.nodes[static_cast<std::size_t>(source.node)];
+        count += node.op == Op::input && !is_step_input(node.name.c_str());
+    }
+    return count;
+}
+
+volta_status volta_model_input_info(const volta_model* model, size_t index, volta_tensor_info* info) {
+    return guarded([&] {
+        require(model != nullptr && info != nullptr, "%s is NULL", model == nullptr ? "model" : "info");
+        const Graph& graph = model->model->graph;
+        const auto inputs = host_inputs(graph, model->context->structures());
+        require(index < inputs.size(), "input %zu is asked for, the model has %zu", index, inputs.size());
+        const Value& value = graph.value(inputs[index]);
+        fill_info(graph.producer(inputs[index]).name.c_str(), value.dtype,
+                  graph.source(value.producer).declared, info);
+    });
+}
+
+size_t volta_model_output_count(const volta_model* model) {
+    return model != nullptr ? model->model->graph.outputs.size() : 0;
+}
+
+volta_status volta_model_output_info(const volta_model* model, size_t index, volta_tensor_info* info) {
+    return guarded([&] {
+        require(model != nullptr && info != nullptr, "%s is NULL", model == nullptr ? "model" : "info");
+        const Graph& graph = model->model->graph;
+        require(index < graph.outputs.size(), "output %zu is asked for, the model has %zu", index,
+                graph.outputs.size());
+        const GraphOutput& output = graph.outputs[index];
+        fill_info(output.name.c_str(), graph.value(output.value).dtype, graph.shape(output.value), info);
+    });
+}
+
+size_t volta_model_parameter_count(const volta_model* model) {
+    return model != nullptr ? model->model->parameters.size() : 0;
+}
+
+volta_status volta_model_parameter_info(const volta_model* model, size_t index, volta_tensor_info* info) {
+    return guarded([&] {
+        require(model != nullptr && info != nullptr, "%s is NULL", model == nullptr ? "model" : "info");
+        const auto& parameters = model->model->parameters;
+        require(index < parameters.size(), "parameter %zu is asked for, the model has %zu", index,
+                parameters.size());
+        fill_info(parameters[index].name.c_str(), parameters[index].dtype, parameters[index].shape, info);
+    });
+}
+
+volta_status volta_model_parameter(const volta_model* model, const char* name, const float** out_data,
+                                   size_t* out_elements) {
+    if (out_data != nullptr) *out_data = nullptr;
+    if (out_elements != nullptr) *out_elements = 0;
+    return guarded([&] {
+        require(model != nullptr && name != nullptr, "%s is NULL", model == nullptr ? "model" : "name");
+        require(out_data != nullptr && out_elements != nullptr, "%s is NULL",
+                out_data == nullptr ? "out_data" : "out_elements");
+        const NamedTensor* parameter = model->model->find_parameter(name);
+        require(parameter != nullptr, "the model has no parameter %s", name);
+        *out_data = static_cast<const float*>(parameter->data);
+        *out_elements = static_cast<size_t>(parameter->shape.elements());
+    });
+}
+
+volta_status volta_model_set_parameter(volta_model* model, const char* name, const float* data,
+                                       size_t elements) {
+    return guarded([&] {
+        require(model != nullptr && name != nullptr, "%s is NULL", model == nullptr ? "model" : "name");
+        require(data != nullptr, "data is NULL");
+        Model& inner = *model->model;
+        const NamedTensor* parameter = inner.find_parameter(name);
+        require(parameter != nullptr, "the model has no parameter %s", name);
+        const auto expected = static_cast<size_t>(parameter->shape.elements());
+        if (elements != expected)
+            fail(VOLTA_SHAPE_MISMATCH, "parameter %s has %zu elements, %zu are given", name, expected,
+                 elements);
+        const auto index = static_cast<std::size_t>(parameter - inner.parameters.data());
+        std::memcpy(inner.mutable_parameter(index), data, elements * sizeof(float));
+    });
+}
+
+volta_status volta_model_set_tokenizer(volta_model* model, const volta_tokenizer* tokenizer) {
+    return guarded([&] {
+        require(model != nullptr && tokenizer != nullptr, "%s is NULL",
+                model == nullptr ? "model" : "tokenizer");
+        Tokenizer copy(tokenizer->tokenizer, model->context->structures());
+        model->model->tokenizer.reset();
+        model->model->tokenizer.emplace(std::move(copy));
+    });
+}
+
+volta_status volta_model_get_tokenizer(const volta_model* model, volta_tokenizer** out_tokenizer) {
+    if (out_tokenizer != nullptr) *out_tokenizer = nullptr;
+    return guarded([&] {
+        require(model != nullptr && out_tokenizer != nullptr, "%s is NULL",
+                model == nullptr ? "model" : "out_tokenizer");
+        if (!model->model->tokenizer) return;
+        *out_tokenizer = make_handle<volta_tokenizer>(
+            model->context, Tokenizer(*model->model->tokenizer, model->context->structures()));
+    });
+}
+
+volta_status volta_model_set_metadata(volta_model* model, const char* key, const char* value) {
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(key != nullptr && *key != '\0', "key is NULL or empty");
+        require(std::strncmp(key, "volta.", 6) != 0, "the key %s starts with volta., which is reserved", key);
+        require(std::strlen(key) <= 255, "the key %.40s... is longer than 255 bytes", key);
+        model->model->set_metadata(key, value);
+    });
+}
+
+volta_status volta_model_get_metadata(const volta_model* model, const char* key, const char** out_value) {
+    if (out_value != nullptr) *out_value = nullptr;
+    return guarded([&] {
+        require(model != nullptr && key != nullptr, "%s is NULL", model == nullptr ? "model" : "key");
+        require(out_value != nullptr, "out_value is NULL");
+        const std::pmr::string* value = model->model->find_metadata(key);
+        *out_value = value != nullptr ? value->c_str() : nullptr;
+    });
+}
+
+volta_status volta_model_evaluate_tokens(volta_model* model, const int32_t* tokens, size_t count,
+                                         double* out_loss) {
+    if (out_loss != nullptr) *out_loss = 0;
+    return guarded([&] {
+        require(model != nullptr && out_loss != nullptr, "%s is NULL",
+                model == nullptr ? "model" : "out_loss");
+        Model& inner = *model->model;
+        TokenLossJob job = {};
+        job.context = model->context.get();
+        job.graph = &inner.graph;
+        job.time = language_model(inner.graph).context;
+        job.rows = 4;
+        job.tokens = tokens;
+        job.count = count;
+        job.owner = &inner;
+        job.lend_parameters = [](void* self, ProgramMemory& memory) {
+            lend_parameters(memory, *static_cast<Model*>(self));
+        };
+        *out_loss = mean_token_loss(job);
+    });
+}

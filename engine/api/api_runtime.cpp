@@ -1,0 +1,296 @@
+// volta.h: session, trainer, generator.
+#include <cstring>
+
+#include "engine/api/guard.h"
+#include "engine/api/handles.h"
+#include "engine/api/options.h"
+
+using namespace volta;
+using namespace volta::api;
+
+namespace {
+
+// Tensors of a call as views, without allocating: runs have few of them.
+constexpr size_t kMostTensors = 64;
+
+void read_tensors(const char* what, const volta_tensor* const* tensors, size_t count, TensorView* views) {
+    require(count <= kMostTensors, "%zu %ss are given, at most %zu are possible", count, what, kMostTensors);
+    require(tensors != nullptr || count == 0, "%ss is NULL", what);
+    for (size_t i = 0; i < count; ++i) {
+        require(tensors[i] != nullptr, "%s %zu is NULL", what, i);
+        views[i] = tensors[i]->view;
+    }
+}
+
+}  // namespace
+
+// ---- Session ----
+
+volta_status volta_session_create(volta_model* model, const volta_session_options* options,
+                                  volta_session** out_session) {
+    if (out_session != nullptr) *out_session = nullptr;
+    return guarded([&] {
+        require(out_session != nullptr, "out_session is NULL");
+        require(model != nullptr, "model is NULL");
+        const auto given = read_options(options, "volta_session_options");
+        const auto shapes = read_input_shapes(model->model->graph, given.input_shapes,
+                                              given.input_extent_count, model->context->structures());
+        *out_session =
+            make_handle<volta_session>(model->context, Session(model->context, model->model, shapes));
+    });
+}
+
+void volta_session_release(volta_session* session) {
+    unfailing([&] { end_handle(session); });
+}
+
+volta_status volta_session_run(volta_session* session, const volta_tensor* const* inputs, size_t input_count,
+                               volta_tensor* const* outputs, size_t output_count) {
+    return guarded([&] {
+        require(session != nullptr, "session is NULL");
+        TensorView in[kMostTensors], out[kMostTensors];
+        read_tensors("input", inputs, input_count, in);
+        read_tensors("output", outputs, output_count, out);
+        session->session.run(in, input_count, out, output_count);
+    });
+}
+
+volta_status volta_session_get_bill(const volta_session* session, volta_bill* bill) {
+    return guarded([&] {
+        require(session != nullptr, "session is NULL");
+        write_report(session->session.bill(), bill, "volta_bill");
+    });
+}
+
+volta_status volta_session_print_plan(volta_session* session, const char** out_text) {
+    if (out_text != nullptr) *out_text = nullptr;
+    return guarded([&] {
+        require(session != nullptr && out_text != nullptr, "%s is NULL",
+                session == nullptr ? "session" : "out_text");
+        *out_text = session->session.plan_text();
+    });
+}
+
+// ---- Trainer ----
+
+volta_status volta_trainer_create(volta_model* model, const volta_trainer_options* options,
+                                  volta_trainer** out_trainer) {
+    if (out_trainer != nullptr) *out_trainer = nullptr;
+    return guarded([&] {
+        require(out_trainer != nullptr, "out_trainer is NULL");
+        require(model != nullptr, "model is NULL");
+        const ContextRef& context = model->context;
+        const auto given = read_options(options, "volta_trainer_options");
+        auto trainer = make_on<Trainer>(context->structures(), context, model->model,
+                                        read_trainer_options(given, *model->model, context->structures()));
+        *out_trainer = make_handle<volta_trainer>(context, std::move(trainer));
+    });
+}
+
+volta_status volta_trainer_resume(volta_model* model, const volta_trainer_options* options,
+                                  volta_trainer** out_trainer) {
+    if (out_trainer != nullptr) *out_trainer = nullptr;
+    return guarded([&] {
+        require(out_trainer != nullptr, "out_trainer is NULL");
+        require(model != nullptr, "model is NULL");
+        const auto given = read_options(options, "volta_trainer_options");
+        *out_trainer = make_handle<volta_trainer>(
+            model->context,
+            Trainer::resume(model->context, model->model, options != nullptr ? &given : nullptr));
+    });
+}
+
+void volta_trainer_release(volta_trainer* trainer) {
+    unfailing([&] { end_handle(trainer); });
+}
+
+namespace {
+
+void write_step_report(const StepReport& step, volta_step_report* out) {
+    if (out == nullptr) return;
+    volta_step_report report = {};
+    report.step = step.step;
+    report.loss = step.loss;
+    report.gradient_norm = step.gradient_norm;
+    report.learning_rate = step.learning_rate;
+    write_report(report, out, "volta_step_report");
+}
+
+// A wrong struct_size must not be found only after the step has been made.
+void check_step_report(const volta_step_report* out) {
+    if (out != nullptr)
+        require(out->struct_size >= sizeof(size_t) && out->struct_size <= 65536,
+                "volta_step_report.struct_size is %zu: set it to sizeof(volta_step_report)",
+                out->struct_size);
+}
+
+Trainer& inner(const volta_trainer* trainer) {
+    require(trainer != nullptr, "trainer is NULL");
+    return *trainer->trainer;
+}
+
+}  // namespace
+
+volta_status volta_trainer_step(volta_trainer* trainer, const volta_tensor* const* inputs, size_t input_count,
+                                const volta_tensor* targets, volta_step_report* report) {
+    return guarded([&] {
+        Trainer& self = inner(trainer);
+        require(targets != nullptr, "targets is NULL");
+        check_step_report(report);
+        TensorView in[kMostTensors];
+        read_tensors("input", inputs, input_count, in);
+        write_step_report(self.step(in, input_count, targets->view), report);
+    });
+}
+
+volta_status volta_trainer_set_tokens(volta_trainer* trainer, const int32_t* tokens, size_t count) {
+    return guarded([&] { inner(trainer).set_tokens(tokens, count); });
+}
+
+volta_status volta_trainer_step_tokens(volta_trainer* trainer, volta_step_report* report) {
+    return guarded([&] {
+        check_step_report(report);
+        write_step_report(inner(trainer).step_tokens(), report);
+    });
+}
+
+volta_status volta_trainer_evaluate_tokens(volta_trainer* trainer, const int32_t* tokens, size_t count,
+                                           double* out_loss) {
+    if (out_loss != nullptr) *out_loss = 0;
+    return guarded([&] {
+        require(out_loss != nullptr, "out_loss is NULL");
+        *out_loss = inner(trainer).evaluate_tokens(tokens, count);
+    });
+}
+
+uint64_t volta_trainer_current_step(const volta_trainer* trainer) {
+    return trainer != nullptr ? trainer->trainer->current_step() : 0;
+}
+
+namespace {
+
+void lend(const Trainer::Lent& lent, const float** out_data, size_t* out_elements) {
+    *out_data = lent.data;
+    *out_elements = lent.elements;
+}
+
+template <class Body>
+volta_status lend_by_name(const char* name, const float** out_data, size_t* out_elements, Body&& body) {
+    if (out_data != nullptr) *out_data = nullptr;
+    if (out_elements != nullptr) *out_elements = 0;
+    return guarded([&] {
+        require(name != nullptr, "name is NULL");
+        require(out_data != nullptr && out_elements != nullptr, "%s is NULL",
+                out_data == nullptr ? "out_data" : "out_elements");
+        lend(body(), out_data, out_elements);
+    });
+}
+
+}  // namespace
+
+volta_status volta_trainer_parameter(const volta_trainer* trainer, const char* name, const float** out_data,
+                                     size_t* out_elements) {
+    return lend_by_name(name, out_data, out_elements, [&] { return inner(trainer).parameter(name); });
+}
+
+volta_status volta_trainer_gradient(const volta_trainer* trainer, const char* name, const float** out_data,
+                                    size_t* out_elements) {
+    return lend_by_name(name, out_data, out_elements, [&] { return inner(trainer).gradient(name); });
+}
+
+volta_status volta_trainer_hash(const volta_trainer* trainer, char* text) {
+    if (text != nullptr) *text = '\0';
+    return guarded([&] {
+        require(text != nullptr, "text is NULL");
+        const HashText hash = to_text(inner(trainer).hash());
+        std::memcpy(text, hash.text, sizeof hash.text);
+    });
+}
+
+volta_status volta_trainer_update_model(volta_trainer* trainer) {
+    return guarded([&] { inner(trainer).update_model(); });
+}
+
+volta_status volta_trainer_save(volta_trainer* trainer, const char* path) {
+    return guarded([&] {
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        inner(trainer).save(path);
+    });
+}
+
+volta_status volta_trainer_get_options(const volta_trainer* trainer, volta_trainer_options* options) {
+    return guarded([&] { write_report(inner(trainer).c_options(), options, "volta_trainer_options"); });
+}
+
+volta_status volta_trainer_get_bill(const volta_trainer* trainer, volta_bill* bill) {
+    return guarded([&] { write_report(inner(trainer).bill(), bill, "volta_bill"); });
+}
+
+volta_status volta_trainer_print_plan(volta_trainer* trainer, const char** out_text) {
+    if (out_text != nullptr) *out_text = nullptr;
+    return guarded([&] {
+        require(out_text != nullptr, "out_text is NULL");
+        *out_text = inner(trainer).plan_text();
+    });
+}
+
+// ---- Generator ----
+
+volta_status volta_generator_create(volta_model* model, const volta_generator_options* options,
+                                    volta_generator** out_generator) {
+    if (out_generator != nullptr) *out_generator = nullptr;
+    return guarded([&] {
+        require(out_generator != nullptr, "out_generator is NULL");
+        require(model != nullptr, "model is NULL");
+        const auto given = read_options(options, "volta_generator_options");
+        SamplerOptions sampler;
+        sampler.temperature = given.temperature;
+        sampler.top_k = given.top_k;
+        sampler.top_p = given.top_p;
+        sampler.min_p = given.min_p;
+        sampler.repetition_penalty = given.repetition_penalty == 0 ? 1 : given.repetition_penalty;
+        sampler.seed = given.seed;
+        check(sampler);
+        *out_generator =
+            make_handle<volta_generator>(model->context, Generator(model->context, model->model, sampler));
+    });
+}
+
+void volta_generator_release(volta_generator* generator) {
+    unfailing([&] { end_handle(generator); });
+}
+
+volta_status volta_generator_start(volta_generator* generator, const int32_t* tokens, size_t count) {
+    return guarded([&] {
+        require(generator != nullptr, "generator is NULL");
+        generator->generator.start(tokens, count);
+    });
+}
+
+volta_status volta_generator_next(volta_generator* generator, int32_t* out_token) {
+    if (out_token != nullptr) *out_token = -1;
+    return guarded([&] {
+        require(generator != nullptr && out_token != nullptr, "%s is NULL",
+                generator == nullptr ? "generator" : "out_token");
+        *out_token = generator->generator.next();
+    });
+}
+
+volta_status volta_generator_logits(const volta_generator* generator, const float** out_logits,
+                                    size_t* out_count) {
+    if (out_logits != nullptr) *out_logits = nullptr;
+    if (out_count != nullptr) *out_count = 0;
+    return guarded([&] {
+        require(generator != nullptr, "generator is NULL");
+        require(out_logits != nullptr && out_count != nullptr, "%s is NULL",
+                out_logits == nullptr ? "out_logits" : "out_count");
+        *out_logits = generator->generator.logits(out_count);
+    });
+}
+
+volta_status volta_generator_get_bill(const volta_generator* generator, volta_bill* bill) {
+    return guarded([&] {
+        require(generator != nullptr, "generator is NULL");
+        write_report(generator->generator.bill(), bill, "volta_bill");
+    });
+}

@@ -1,0 +1,41 @@
+// The only place where a C++ failure becomes a C status, and where the host's floating-point environment is
+// put aside.
+#pragma once
+
+#include <new>
+
+#include "engine/base/error.h"
+#include "engine/base/fp_environment.h"
+
+namespace volta::api {
+
+// Stores the calling thread's text and returns `status`.
+volta_status set_last_error(volta_status status, const char* text) noexcept;
+
+template <class Body>
+volta_status guarded(Body&& body) noexcept {
+    const FpEnvironment contract;
+    const HostEnvironmentScope host(contract.host());
+    try {
+        body();
+        return set_last_error(VOLTA_OK, "");
+    } catch (const Error& e) {
+        return set_last_error(e.status(), e.what());
+    } catch (const std::bad_alloc&) {
+        return set_last_error(VOLTA_OUT_OF_MEMORY, "the host allocator returned NULL");
+    } catch (const std::exception& e) {
+        return set_last_error(VOLTA_INTERNAL, e.what());
+    } catch (...) {
+        return set_last_error(VOLTA_INTERNAL, "an exception of unknown type; please report it");
+    }
+}
+
+// For functions that cannot fail: release and accessors that end objects.
+template <class Body>
+void unfailing(Body&& body) noexcept {
+    const FpEnvironment contract;
+    const HostEnvironmentScope host(contract.host());
+    body();
+}
+
+}  // namespace volta::api

@@ -1,0 +1,81 @@
+// What the opaque types of volta.h are, and how they are made and ended on the host's heap. Every handle
+// keeps its context; objects may be released in any order.
+#pragma once
+
+#include <optional>
+
+#include "engine/base/error.h"
+#include "engine/runtime/generator.h"
+#include "engine/runtime/session.h"
+#include "engine/runtime/trainer.h"
+
+struct volta_tensor {
+    volta::ContextRef context;
+    volta::TensorView view;
+    volta::Buffer owned;  // empty when the host's memory is wrapped
+};
+
+struct volta_graph {
+    volta::ContextRef context;
+    volta::Graph graph;
+    std::pmr::string text;  // lent by volta_graph_print
+};
+
+struct volta_tokenizer {
+    volta::ContextRef context;
+    volta::Tokenizer tokenizer;
+};
+
+struct volta_model {
+    volta::ContextRef context;
+    volta::ModelRef model;
+};
+
+struct volta_session {
+    volta::ContextRef context;
+    volta::Session session;
+};
+
+struct volta_trainer {
+    volta::ContextRef context;
+    volta::HeapPtr<volta::Trainer> trainer;
+};
+
+struct volta_generator {
+    volta::ContextRef context;
+    volta::Generator generator;
+};
+
+namespace volta::api {
+
+inline Context* unwrap(volta_context* context) { return reinterpret_cast<Context*>(context); }
+inline const Context* unwrap(const volta_context* context) {
+    return reinterpret_cast<const Context*>(context);
+}
+
+// A handle on its context's heap, made from braces: Handle{context, ...}.
+template <class Handle, class... Args>
+Handle* make_handle(const ContextRef& context, Args&&... args) {
+    std::pmr::memory_resource* heap = context->structures();
+    void* place = heap->allocate(sizeof(Handle), alignof(Handle));
+    try {
+        return new (place) Handle{context, std::forward<Args>(args)...};
+    } catch (...) {
+        heap->deallocate(place, sizeof(Handle), alignof(Handle));
+        throw;
+    }
+}
+
+template <class Handle>
+void end_handle(Handle* handle) noexcept {
+    if (handle == nullptr) return;
+    const ContextRef context = handle->context;  // outlives the handle's memory
+    handle->~Handle();
+    context->structures()->deallocate(handle, sizeof(Handle), alignof(Handle));
+}
+
+// A shared model whose control block lives on the host's heap too. `made` lives on its context's heap, so the
+// deleter keeps the context alive until the last user of the model has gone.
+ModelRef share(const ContextRef& context, HeapPtr<Model>&& made);
+
+}  // namespace volta::api

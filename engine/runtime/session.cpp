@@ -1,0 +1,146 @@
+#include "engine/runtime/session.h"
+
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/base/fp_environment.h"
+#include "engine/model/gpt.h"
+
+namespace volta {
+
+void check_limits(const Plan& plan, void* const* addresses) {
+    for (const InputLimit& limit : plan.limits) {
+        const Region& region = plan.regions[static_cast<std::size_t>(limit.region)];
+        const auto* ids = static_cast<const std::int32_t*>(addresses[limit.region]);
+        const std::size_t count = region.bytes / sizeof(std::int32_t);
+        for (std::size_t i = 0; i < count; ++i)
+            if (ids[i] < limit.low || ids[i] > limit.high)
+                fail(VOLTA_INVALID_ARGUMENT, "%s: element %zu is %d, outside %d .. %d", region.name.c_str(),
+                     i, ids[i], limit.low, limit.high);
+    }
+}
+
+void check_tensor(const char* what, std::size_t index, DType dtype, const Shape& expected,
+                  const TensorView& given) {
+    require(given.data != nullptr || given.shape.elements() == 0, "%s %zu is NULL", what, index);
+    if (given.dtype != dtype)
+        fail(VOLTA_SHAPE_MISMATCH, "%s %zu: expected elements of %s, got %s", what, index, dtype_name(dtype),
+             dtype_name(given.dtype));
+    if (given.shape != expected)
+        fail(VOLTA_SHAPE_MISMATCH, "%s %zu: expected shape %s, got %s", what, index, to_text(expected).text,
+             to_text(given.shape).text);
+}
+
+std::pmr::vector<ValueId> host_inputs(const Graph& graph, std::pmr::memory_resource* heap) {
+    std::pmr::vector<ValueId> inputs(heap);
+    for (const SourceInfo& source : graph.sources) {
+        const Node& node = graph.nodes[static_cast<std::size_t>(source.node)];
+        if (node.op == Op::input && node.name.compare(0, 5, "step/") != 0)
+            inputs.push_back(node.first_output);
+    }
+    return inputs;
+}
+
+std::pmr::vector<Shape> read_input_shapes(const Graph& graph, const std::int64_t* extents, std::size_t count,
+                                          std::pmr::memory_resource* heap) {
+    std::pmr::vector<Shape> shapes(heap);
+    std::size_t next = 0;
+    for (ValueId input : host_inputs(graph, heap)) {
+        const Node& node = graph.producer(input);
+        const Shape& declared = graph.source(graph.value(input).producer).declared;
+        Shape shape = declared;
+        for (int axis = 0; axis < declared.rank; ++axis) {
+            if (extents != nullptr) {
+                if (next == count)
+                    fail(VOLTA_SHAPE_MISMATCH, "input %s: %zu extents are given, too few for its shape %s",
+                         node.name.c_str(), count, to_text(declared).text);
+                shape[axis] = extents[next++];
+            }
+            if (shape[axis] < 1 || (declared[axis] >= 0 && shape[axis] != declared[axis]))
+                fail(VOLTA_SHAPE_MISMATCH, "input %s: expected shape %s, got %lld on axis %d",
+                     node.name.c_str(), to_text(declared).text, static_cast<long long>(shape[axis]), axis);
+        }
+        shapes.push_back(shape);
+    }
+    if (extents != nullptr && next != count)
+        fail(VOLTA_SHAPE_MISMATCH, "%zu extents are given, but the inputs have %zu", count, next);
+    return shapes;
+}
+
+void lend_parameters(ProgramMemory& memory, const Model& model) {
+    const auto& regions = memory.program().plan().regions;
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+        if (regions[i].kind != RegionKind::parameter) continue;
+        const NamedTensor* parameter = model.find_parameter(regions[i].name.c_str());
+        if (parameter == nullptr)
+            fail(VOLTA_INTERNAL, "the model has no parameter %s", regions[i].name.c_str());
+        memory.lend(i, const_cast<void*>(parameter->data));
+    }
+}
+
+namespace {
+
+const Program& prepare(Context& context, const Model& model, const std::pmr::vector<Shape>& input_shapes) {
+    std::pmr::memory_resource* heap = context.structures();
+    const Graph inference = without_dropout(model.graph, heap);
+    const Graph concrete =
+        specialize(inference, input_shapes.data(), static_cast<int>(input_shapes.size()), heap);
+    return context.plans().prepare(concrete, PrepareOptions{});
+}
+
+}  // namespace
+
+Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shape>& input_shapes)
+    : context_(context),
+      model_(std::move(model)),
+      memory_(prepare(*context, *model_, input_shapes), context->structures()),
+      input_regions_(context->structures()),
+      output_regions_(context->structures()),
+      plan_text_(context->structures()) {
+    const Plan& plan = memory_.program().plan();
+    for (ValueId input : host_inputs(plan.graph, context->structures()))
+        input_regions_.push_back(memory_.find(RegionKind::input, plan.graph.producer(input).name.c_str()));
+    for (const GraphOutput& output : plan.graph.outputs)
+        output_regions_.push_back(memory_.find(RegionKind::output, output.name.c_str()));
+    for (int region : input_regions_) memory_.lend(static_cast<std::size_t>(region), nullptr);
+    for (int region : output_regions_) memory_.lend(static_cast<std::size_t>(region), nullptr);
+    lend_parameters(memory_, *model_);
+    memory_.allocate(context->tensors());
+}
+
+void Session::run(const TensorView* inputs, std::size_t input_count, const TensorView* outputs,
+                  std::size_t output_count) {
+    const Plan& plan = memory_.program().plan();
+    require(input_count == input_regions_.size(), "%zu inputs are given, the model has %zu", input_count,
+            input_regions_.size());
+    require(output_count == output_regions_.size(), "%zu outputs are given, the model has %zu", output_count,
+            output_regions_.size());
+    const auto bind = [&](const char* what, const TensorView* tensors, const std::pmr::vector<int>& regions) {
+        for (std::size_t i = 0; i < regions.size(); ++i) {
+            const Region& region = plan.regions[static_cast<std::size_t>(regions[i])];
+            const Value& value = plan.graph.value(region.source);
+            check_tensor(what, i, value.dtype, value.shape, tensors[i]);
+            memory_.lend(static_cast<std::size_t>(regions[i]), tensors[i].data);
+        }
+    };
+    bind("input", inputs, input_regions_);
+    bind("output", outputs, output_regions_);
+    lend_parameters(memory_, *model_);
+    check_limits(plan, memory_.addresses());
+    const FpEnvironment contract;
+    const volta_status status = memory_.run(Phase::each, 0);
+    if (status != VOLTA_OK) fail(status, "the device failed while the plan ran");
+}
+
+volta_bill Session::bill() const {
+    volta_bill bill = {};
+    memory_.add_to(bill);
+    return bill;
+}
+
+const char* Session::plan_text() {
+    plan_text_ = memory_.program().print(context_->structures());
+    return plan_text_.c_str();
+}
+
+}  // namespace volta

@@ -1,0 +1,428 @@
+#include "engine/runtime/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/base/fp_environment.h"
+#include "engine/model/model_file.h"
+#include "engine/runtime/checkpoint.h"
+#include "engine/runtime/token_loss.h"
+
+namespace volta {
+
+namespace {
+
+void require_range(const char* name, double value, double low, double high) {
+    if (!(value >= low && value <= high))  // NaN fails too
+        fail(VOLTA_INVALID_ARGUMENT, "%s is %g, it must be in %g .. %g", name, value, low, high);
+}
+
+void require_choice(const char* name, std::int32_t value, std::int32_t last) {
+    if (value < 0 || value > last)
+        fail(VOLTA_INVALID_ARGUMENT, "%s is %d, it must be in 0 .. %d", name, value, last);
+}
+
+double beta_or_default(const char* name, double value, double fallback) {
+    if (value == 0) return fallback;
+    if (value == -1) return 0;
+    require_range(name, value, 0, 1);
+    if (value == 1) fail(VOLTA_INVALID_ARGUMENT, "%s is 1, it must be below 1", name);
+    return value;
+}
+
+constexpr double kLargest = 1e30;  // of any hyper-parameter: far above sense, far below overflow
+
+}  // namespace
+
+TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model& model,
+                                    std::pmr::memory_resource* heap) {
+    require_choice("loss", c.loss, VOLTA_LOSS_MSE);
+    require_choice("schedule", c.schedule, VOLTA_SCHEDULE_COSINE);
+    require_choice("nonfinite", c.nonfinite, VOLTA_NONFINITE_LOG);
+    require_choice("decay_all_parameters", c.decay_all_parameters, 1);
+    require_choice("nesterov", c.nesterov, 1);
+    const OptimizerRow& optimizer = optimizer_row(c.optimizer);
+
+    TrainerOptions options(heap);
+    const std::uint64_t micro_batches = c.micro_batches == 0 ? 1 : c.micro_batches;
+    if (micro_batches > 1000000)
+        fail(VOLTA_INVALID_ARGUMENT, "micro_batches is %llu, at most 1000000 are supported",
+             static_cast<unsigned long long>(micro_batches));
+    if (c.steps >= (std::uint64_t{1} << 32))
+        fail(VOLTA_INVALID_ARGUMENT, "steps is %llu, it must be below 2^32",
+             static_cast<unsigned long long>(c.steps));
+    if (c.schedule == VOLTA_SCHEDULE_COSINE && c.steps == 0)
+        fail(VOLTA_INVALID_ARGUMENT, "the cosine schedule needs steps, which is 0");
+    if (c.steps != 0 && c.warmup_steps > c.steps)
+        fail(VOLTA_INVALID_ARGUMENT, "warmup_steps is %llu, more than the %llu steps",
+             static_cast<unsigned long long>(c.warmup_steps), static_cast<unsigned long long>(c.steps));
+
+    options.spec.loss = c.loss;
+    options.spec.optimizer = c.optimizer;
+    options.spec.micro_batches = static_cast<std::uint32_t>(micro_batches);
+    options.spec.clip_norm = c.clip_norm;
+    options.spec.decay_all_parameters = c.decay_all_parameters != 0;
+    options.spec.nesterov = c.nesterov != 0;
+    options.spec.output_index = c.output_index;
+    options.seed = c.seed;
+    options.schedule = {c.schedule, c.learning_rate == 0 ? 1e-3 : c.learning_rate, c.final_learning_rate,
+                        c.warmup_steps, c.steps};
+    options.beta1 = beta_or_default("beta1", c.beta1, 0.9);
+    options.beta2 = beta_or_default("beta2", c.beta2, 0.999);
+    options.epsilon = c.epsilon == 0 ? optimizer.default_epsilon : c.epsilon;
+    options.weight_decay = c.weight_decay;
+    options.momentum = c.momentum;
+    options.nonfinite = c.nonfinite;
+    require_range("learning_rate", options.schedule.learning_rate, 0, kLargest);
+    require_range("final_learning_rate", c.final_learning_rate, 0, kLargest);
+    require_range("epsilon", options.epsilon, 0, kLargest);
+    require_range("weight_decay", c.weight_decay, 0, kLargest);
+    require_range("momentum", c.momentum, 0, 1);
+    require_range("clip_norm", c.clip_norm, 0, kLargest);
+    options.input_shapes = read_input_shapes(model.graph, c.input_shapes, c.input_extent_count, heap);
+    return options;
+}
+
+namespace {
+
+const Program& prepare(Context& context, const Model& model, const TrainerOptions& options) {
+    std::pmr::memory_resource* heap = context.structures();
+    const Graph concrete = specialize(model.graph, options.input_shapes.data(),
+                                      static_cast<int>(options.input_shapes.size()), heap);
+    const Graph graph = build_training_graph(concrete, options.spec, heap);
+    PrepareOptions prepare_options;
+    prepare_options.micro_batches = options.spec.micro_batches;
+    return context.plans().prepare(graph, prepare_options);
+}
+
+// Everything of a model but its values.
+void copy_description(const Model& from, Model& to, std::pmr::memory_resource* heap) {
+    to.graph = Graph(from.graph, heap);
+    for (const NamedTensor& parameter : from.parameters) {
+        NamedTensor copy{std::pmr::string(parameter.name, heap), parameter.dtype, parameter.shape, nullptr,
+                         Buffer()};
+        to.parameters.push_back(std::move(copy));
+    }
+    if (from.tokenizer) to.tokenizer.emplace(*from.tokenizer, heap);
+    for (const Metadata& entry : from.metadata) to.set_metadata(entry.key.c_str(), entry.value.c_str());
+}
+
+Shape times(const Shape& shape, std::uint32_t micro_batches) {
+    Shape whole = shape;
+    if (whole.rank > 0) whole[0] *= micro_batches;
+    return whole;
+}
+
+}  // namespace
+
+Trainer::Trainer(ContextRef context, const ModelRef& model, TrainerOptions options)
+    : context_(context),
+      model_(model),
+      description_(context->structures(), context->tensors()),
+      options_(std::move(options)),
+      memory_(prepare(*context, *model, options_), context->structures()),
+      input_regions_(context->structures()),
+      parameter_regions_(context->structures()),
+      trained_(context->structures()),
+      extents_(context->structures()),
+      plan_text_(context->structures()) {
+    std::pmr::memory_resource* heap = context->structures();
+    copy_description(*model, description_, heap);
+    for (const Shape& shape : options_.input_shapes) {
+        require(options_.spec.micro_batches == 1 || shape.rank > 0,
+                "an input of rank 0 cannot be cut into micro-batches");
+        extents_.insert(extents_.end(), shape.extent, shape.extent + shape.rank);
+    }
+    memory_.allocate(context->tensors());
+    for (ValueId input : host_inputs(model->graph, heap))
+        input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
+    targets_region_ = region(RegionKind::input, "targets");
+    for (std::size_t i = 0; i < model->parameters.size(); ++i) {
+        const NamedTensor& parameter = model->parameters[i];
+        const int own = region(RegionKind::parameter, parameter.name.c_str());
+        parameter_regions_.push_back(own);
+        description_.parameters[i].data = memory_.address(static_cast<std::size_t>(own));
+        if (parameter.bytes() != 0)
+            std::memcpy(memory_.address(static_cast<std::size_t>(own)), parameter.data, parameter.bytes());
+        std::pmr::string gradient_name("gradient/", heap);
+        gradient_name += parameter.name;
+        if (memory_.find(RegionKind::gradient, gradient_name.c_str()) >= 0)
+            trained_.emplace_back(parameter.name);
+    }
+}
+
+int Trainer::region(RegionKind kind, const char* name) const {
+    const int found = memory_.find(kind, name);
+    if (found < 0) fail(VOLTA_INTERNAL, "the training plan has no region %s", name);
+    return found;
+}
+
+void Trainer::run(Phase phase, std::uint32_t micro_index) {
+    const volta_status status = memory_.run(phase, micro_index);
+    if (status != VOLTA_OK) fail(status, "the device failed while the plan ran");
+}
+
+// Targets of the whole step that count: the divisor of loss and gradient.
+std::uint64_t Trainer::count_targets() const {
+    const Region& region = memory_.program().plan().regions[static_cast<std::size_t>(targets_region_)];
+    const std::uint64_t elements = region.bytes / sizeof(float);
+    if (options_.spec.loss == VOLTA_LOSS_MSE) return elements;
+    const auto* targets = memory_.at<std::int32_t>(targets_region_);
+    std::uint64_t count = 0;
+    for (std::uint64_t i = 0; i < elements; ++i) count += targets[i] >= 0;
+    return count;
+}
+
+void Trainer::write_step_inputs(double learning_rate, double beta1_product, double beta2_product) {
+    const std::uint64_t count = count_targets();
+    require(count > 0, "step %llu has no target that counts: all are -1",
+            static_cast<unsigned long long>(step_ + 1));
+    const double factor = options_.spec.loss == VOLTA_LOSS_MSE ? 2.0 : 1.0;
+    *memory_.at<float>(region(RegionKind::input, "step/gradient_scale")) =
+        static_cast<float>(factor / static_cast<double>(count));
+    *memory_.at<float>(region(RegionKind::input, "step/count")) = static_cast<float>(count);
+
+    const Hyper hyper{learning_rate,         options_.beta1,    options_.beta2, options_.epsilon,
+                      options_.weight_decay, options_.momentum, beta1_product,  beta2_product};
+    const OptimizerRow& optimizer = optimizer_row(options_.spec.optimizer);
+    optimizer.factors(hyper, options_.weight_decay,
+                      memory_.at<float>(region(RegionKind::input, "step/factors")));
+    optimizer.factors(hyper, 0, memory_.at<float>(region(RegionKind::input, "step/factors_plain")));
+
+    const int random = memory_.find(RegionKind::input, "step/random");
+    if (random < 0) return;
+    auto* words = memory_.at<std::uint32_t>(random);
+    words[0] = static_cast<std::uint32_t>(options_.seed);
+    words[1] = static_cast<std::uint32_t>(options_.seed >> 32);
+    words[2] = static_cast<std::uint32_t>(step_);
+}
+
+// Names what is not finite. The sums of squares are one per gradient: they tell which tensor it is.
+void Trainer::check_finite(const StepReport& report) {
+    char text[256] = "";
+    const auto step = static_cast<unsigned long long>(report.step);
+    if (!std::isfinite(report.loss)) {
+        std::snprintf(text, sizeof text, "step %llu: the loss is %g", step, static_cast<double>(report.loss));
+    } else if (!std::isfinite(report.gradient_norm)) {
+        const float* sums = memory_.at<float>(region(RegionKind::output, "square_sums"));
+        std::size_t tensor = 0;
+        while (tensor < trained_.size() && std::isfinite(sums[tensor])) ++tensor;
+        const char* name = tensor < trained_.size() ? trained_[tensor].c_str() : "all parameters together";
+        std::snprintf(text, sizeof text,
+                      "step %llu: the gradient of %s has a sum of squares that is not finite", step, name);
+    } else {
+        return;
+    }
+    if (options_.nonfinite == VOLTA_NONFINITE_STOP) fail(VOLTA_NOT_FINITE, "%s", text);
+    context_->log()(VOLTA_LOG_WARNING, "%s", text);
+}
+
+// The step on what stands in the input and target regions. Nothing of the trainer changes before the update.
+StepReport Trainer::run_step() {
+    require(step_ < 0xffffffffu, "the trainer has made 2^32 - 1 steps, the most there can be");
+    const FpEnvironment contract;
+    check_limits(memory_.program().plan(), memory_.addresses());
+    StepReport report;
+    report.step = step_ + 1;
+    report.learning_rate = learning_rate_at(options_.schedule, step_);
+    const double beta1_product = beta1_product_ * options_.beta1,
+                 beta2_product = beta2_product_ * options_.beta2;
+    write_step_inputs(report.learning_rate, beta1_product, beta2_product);
+
+    for (std::uint32_t micro = 0; micro < options_.spec.micro_batches; ++micro) run(Phase::each, micro);
+    run(Phase::reduce, 0);
+    report.loss = *memory_.at<float>(region(RegionKind::output, "loss"));
+    report.gradient_norm = *memory_.at<float>(region(RegionKind::output, "gradient_norm"));
+    check_finite(report);
+    run(Phase::update, 0);
+
+    step_ += 1;
+    beta1_product_ = beta1_product;
+    beta2_product_ = beta2_product;
+    return report;
+}
+
+StepReport Trainer::step(const TensorView* inputs, std::size_t input_count, const TensorView& targets) {
+    require(input_count == input_regions_.size(), "%zu inputs are given, the model has %zu", input_count,
+            input_regions_.size());
+    const Plan& plan = memory_.program().plan();
+    const auto take = [&](const char* what, std::size_t index, int to, const TensorView& tensor) {
+        const Region& place = plan.regions[static_cast<std::size_t>(to)];
+        const Value& value = plan.graph.value(place.source);
+        check_tensor(what, index, value.dtype, times(value.shape, options_.spec.micro_batches), tensor);
+        if (place.bytes != 0)
+            std::memcpy(memory_.address(static_cast<std::size_t>(to)), tensor.data, place.bytes);
+    };
+    for (std::size_t i = 0; i < input_count; ++i) take("input", i, input_regions_[i], inputs[i]);
+    take("targets", 0, targets_region_, targets);
+    return run_step();
+}
+
+void Trainer::set_tokens(const std::int32_t* tokens, std::size_t count) {
+    require(options_.spec.loss == VOLTA_LOSS_CROSS_ENTROPY, "a token stream needs the cross-entropy loss");
+    const LanguageModel shape = language_model(description_.graph);
+    const std::int64_t time = options_.input_shapes[0][1];
+    TokenStream stream(tokens, count, time, shape.vocabulary, options_.seed, context_->tensors());
+    const Hash128 hash = hash_bytes(tokens, count * sizeof(std::int32_t));
+    if (resumed_) {
+        require(hash == resumed_->hash,
+                "the text is not the one that the checkpoint was trained on (%s, now %s)",
+                to_text(resumed_->hash).text, to_text(hash).text);
+        stream.set(resumed_->epoch, resumed_->cursor);
+        resumed_.reset();
+    }
+    stream_.reset();
+    stream_.emplace(std::move(stream));
+    stream_bytes_ = TokenStream::bytes_for(count, time);
+    stream_hash_ = hash;
+}
+
+StepReport Trainer::step_tokens() {
+    if (!stream_) fail(VOLTA_INVALID_STATE, "the trainer has no tokens: call volta_trainer_set_tokens first");
+    const std::uint64_t epoch = stream_->epoch(), cursor = stream_->cursor();
+    const std::int64_t rows = options_.input_shapes[0][0] * options_.spec.micro_batches;
+    try {
+        stream_->next(rows, memory_.at<std::int32_t>(input_regions_[0]),
+                      memory_.at<std::int32_t>(targets_region_));
+        return run_step();
+    } catch (...) {
+        stream_->set(epoch, cursor);  // a step that failed has read nothing
+        throw;
+    }
+}
+
+double Trainer::evaluate_tokens(const std::int32_t* tokens, std::size_t count) {
+    const LanguageModel shape = language_model(description_.graph);
+    TokenLossJob job = {};
+    job.context = context_.get();
+    job.graph = &description_.graph;
+    job.time = std::min(shape.context, options_.input_shapes[0][1]);
+    job.rows = options_.input_shapes[0][0];
+    job.tokens = tokens;
+    job.count = count;
+    job.owner = this;
+    job.lend_parameters = [](void* self, ProgramMemory& memory) {
+        const Trainer& trainer = *static_cast<Trainer*>(self);
+        const auto& regions = memory.program().plan().regions;
+        for (std::size_t i = 0; i < regions.size(); ++i)
+            if (regions[i].kind == RegionKind::parameter)
+                memory.lend(i, trainer.memory_.at<void>(
+                                   trainer.region(RegionKind::parameter, regions[i].name.c_str())));
+    };
+    job.arena = memory_.address(0);
+    job.arena_bytes = memory_.arena_bytes();
+    job.workspace = memory_.workspace();
+    job.workspace_bytes = memory_.workspace_bytes();
+    return mean_token_loss(job);
+}
+
+void Trainer::update_model() {
+    const ModelRef model = model_.lock();
+    if (!model) fail(VOLTA_INVALID_STATE, "the model has been released");
+    for (std::size_t i = 0; i < parameter_regions_.size(); ++i)
+        std::memcpy(model->mutable_parameter(i), memory_.at<void>(parameter_regions_[i]),
+                    model->parameters[i].bytes());
+}
+
+void Trainer::capture(TrainingState& state) {
+    std::pmr::memory_resource* heap = context_->structures();
+    describe_options(options_, state);
+    add_number(state, "beta1_product", beta1_product_);
+    add_number(state, "beta2_product", beta2_product_);
+    add_integer(state, "step", step_);
+    const bool pending = resumed_.has_value();  // resumed, but the tokens have not been given again
+    const Hash128 hash = pending ? resumed_->hash : stream_hash_;
+    add_integer(state, "data_epoch", pending ? resumed_->epoch : stream_ ? stream_->epoch() : 0);
+    add_integer(state, "data_cursor", pending ? resumed_->cursor : stream_ ? stream_->cursor() : 0);
+    add_integer(state, "data_hash_high", hash.high);
+    add_integer(state, "data_hash_low", hash.low);
+    const Plan& plan = memory_.program().plan();
+    for (std::size_t i = 0; i < plan.regions.size(); ++i) {
+        if (plan.regions[i].kind != RegionKind::state) continue;
+        const Shape& shape = plan.graph.shape(plan.regions[i].source);
+        state.tensors.push_back(NamedTensor{std::pmr::string(plan.regions[i].name, heap), DType::f32, shape,
+                                            memory_.address(i), Buffer()});
+    }
+    sort_by_name(state);
+}
+
+void Trainer::save(const char* path) {
+    std::pmr::memory_resource* heap = context_->structures();
+    TrainingState state(heap);
+    capture(state);
+    SaveSource source;
+    source.model = &description_;
+    source.training = &state;
+    write_model(source, path, heap);
+}
+
+Hash128 Trainer::hash() const { return hash_parameters(description_, context_->structures()); }
+
+void Trainer::restore(const TrainingState& state) {
+    beta1_product_ = number_of(state, "beta1_product");
+    beta2_product_ = number_of(state, "beta2_product");
+    step_ = integer_of(state, "step");
+    Resumed resumed;
+    resumed.epoch = integer_of(state, "data_epoch");
+    resumed.cursor = integer_of(state, "data_cursor");
+    resumed.hash = Hash128{integer_of(state, "data_hash_high"), integer_of(state, "data_hash_low")};
+    if (resumed.hash != Hash128{}) resumed_ = resumed;
+    const Plan& plan = memory_.program().plan();
+    for (std::size_t i = 0; i < plan.regions.size(); ++i) {
+        if (plan.regions[i].kind != RegionKind::state) continue;
+        const NamedTensor* found = nullptr;
+        for (const NamedTensor& tensor : state.tensors)
+            if (tensor.name == plan.regions[i].name) found = &tensor;
+        if (found == nullptr || found->dtype != DType::f32 || found->bytes() != plan.regions[i].bytes)
+            fail(VOLTA_CORRUPT_MODEL, "the checkpoint has no optimizer state %s of %llu bytes",
+                 plan.regions[i].name.c_str(), static_cast<unsigned long long>(plan.regions[i].bytes));
+        std::memcpy(memory_.address(i), found->data, found->bytes());
+    }
+}
+
+HeapPtr<Trainer> Trainer::resume(ContextRef context, const ModelRef& model,
+                                 const volta_trainer_options* given) {
+    if (!model->training) fail(VOLTA_INVALID_STATE, "the model is no checkpoint: it has no training state");
+    std::pmr::memory_resource* heap = context->structures();
+    TrainerOptions options = options_of_checkpoint(*model->training, *model, heap);
+    if (given != nullptr) require_same_options(read_trainer_options(*given, *model, heap), options, heap);
+    HeapPtr<Trainer> trainer = make_on<Trainer>(heap, context, model, std::move(options));
+    trainer->restore(*model->training);
+    return trainer;
+}
+
+Trainer::Lent Trainer::parameter(const char* name) const {
+    require(name != nullptr, "name is NULL");
+    const int found = memory_.find(RegionKind::parameter, name);
+    require(found >= 0, "the model has no parameter %s", name);
+    const std::uint64_t bytes = memory_.program().plan().regions[static_cast<std::size_t>(found)].bytes;
+    return {memory_.at<const float>(found), static_cast<std::size_t>(bytes / sizeof(float))};
+}
+
+Trainer::Lent Trainer::gradient(const char* name) const {
+    const std::size_t elements = parameter(name).elements;
+    if (step_ == 0) fail(VOLTA_INVALID_STATE, "there is no gradient before the first step");
+    char full[512];
+    std::snprintf(full, sizeof full, "gradient/%s", name);
+    const int found = memory_.find(RegionKind::gradient, full);
+    if (found < 0) fail(VOLTA_INVALID_STATE, "the loss does not depend on %s: it has no gradient", name);
+    return {memory_.at<const float>(found), elements};
+}
+
+volta_bill Trainer::bill() const {
+    volta_bill bill = {};
+    memory_.add_to(bill);
+    bill.staging += stream_bytes_;
+    bill.total += stream_bytes_;
+    return bill;
+}
+
+const char* Trainer::plan_text() {
+    plan_text_ = memory_.program().print(context_->structures());
+    return plan_text_.c_str();
+}
+
+}  // namespace volta

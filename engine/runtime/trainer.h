@@ -1,0 +1,102 @@
+// Training: one plan per step, its own copies of the parameters, and everything a checkpoint needs to go on
+// bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+
+#include "engine/base/hash.h"
+#include "engine/runtime/optimizer.h"
+#include "engine/runtime/program_memory.h"
+#include "engine/runtime/session.h"
+#include "engine/runtime/token_stream.h"
+#include "engine/runtime/training_graph.h"
+
+namespace volta {
+
+// volta_trainer_options with every default decided. Numbers are checked: finite and in range.
+struct TrainerOptions {
+    explicit TrainerOptions(std::pmr::memory_resource* heap) : input_shapes(heap) {}
+    TrainingSpec spec;
+    std::pmr::vector<Shape> input_shapes;  // of one micro-batch
+    std::uint64_t seed = 0;
+    Schedule schedule;
+    double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0, momentum = 0;
+    volta_nonfinite_policy nonfinite = VOLTA_NONFINITE_STOP;
+};
+// Reads and checks the caller's struct against the model. Throws INVALID_ARGUMENT naming field and value.
+TrainerOptions read_trainer_options(const volta_trainer_options& options, const Model& model,
+                                    std::pmr::memory_resource* heap);
+
+struct StepReport {
+    std::uint64_t step = 0;
+    float loss = 0, gradient_norm = 0;
+    double learning_rate = 0;
+};
+
+class Trainer final {
+  public:
+    // Copies graph, tokenizer, metadata and parameters; `model` itself is only remembered for update_model,
+    // so a host that releases it right away pays for the parameters once.
+    Trainer(ContextRef context, const ModelRef& model, TrainerOptions options);
+    // Goes on from the model's training state. `given` may be NULL; if not, it must agree with the
+    // checkpoint. Throws INVALID_STATE: the model is no checkpoint; INVALID_ARGUMENT naming the option and
+    // both values.
+    static HeapPtr<Trainer> resume(ContextRef context, const ModelRef& model,
+                                   const volta_trainer_options* given);
+
+    StepReport step(const TensorView* inputs, std::size_t input_count, const TensorView& targets);
+    void set_tokens(const std::int32_t* tokens, std::size_t count);
+    StepReport step_tokens();
+    double evaluate_tokens(const std::int32_t* tokens, std::size_t count);
+    void update_model();  // throws INVALID_STATE: the model has been released
+    void save(const char* path);
+    Hash128 hash() const;  // of the current parameters
+
+    std::uint64_t current_step() const { return step_; }
+    const TrainerOptions& options() const { return options_; }
+    volta_trainer_options c_options() const;  // lends input_shapes
+    struct Lent {
+        const float* data;
+        std::size_t elements;
+    };
+    Lent parameter(const char* name) const;
+    Lent gradient(const char* name) const;
+    volta_bill bill() const;
+    const char* plan_text();
+
+  private:
+    StepReport run_step();
+    void write_step_inputs(double learning_rate, double beta1_product, double beta2_product);
+    std::uint64_t count_targets() const;
+    void check_finite(const StepReport& report);
+    void run(Phase phase, std::uint32_t micro_index);
+    void restore(const TrainingState& state);
+    void capture(TrainingState& state);
+    int region(RegionKind kind, const char* name) const;
+
+    ContextRef context_;
+    std::weak_ptr<Model> model_;
+    Model description_;  // graph, tokenizer, metadata; its parameters borrow this trainer's values
+    TrainerOptions options_;
+    ProgramMemory memory_;
+    std::pmr::vector<int> input_regions_;      // model inputs, in order
+    std::pmr::vector<int> parameter_regions_;  // one per model parameter; -1: the loss does not depend on it
+    std::pmr::vector<std::pmr::string> trained_;  // parameters with a gradient, in the order of square_sums
+    std::pmr::vector<std::int64_t> extents_;      // options_.input_shapes, flat
+    int targets_region_ = -1;
+    std::optional<TokenStream> stream_;
+    std::uint64_t stream_bytes_ = 0;
+    Hash128 stream_hash_;
+    std::uint64_t step_ = 0;
+    double beta1_product_ = 1, beta2_product_ = 1;
+    struct Resumed {  // of the checkpoint's stream, until the host has given the same tokens again
+        std::uint64_t epoch = 0, cursor = 0;
+        Hash128 hash;
+    };
+    std::optional<Resumed> resumed_;
+    std::pmr::string plan_text_;
+};
+
+}  // namespace volta

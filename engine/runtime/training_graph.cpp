@@ -1,0 +1,215 @@
+#include "engine/runtime/training_graph.h"
+
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/graph/gradient.h"
+#include "engine/runtime/optimizer.h"
+
+namespace volta {
+
+bool decays(const TrainingSpec& spec, const Shape& shape) {
+    return spec.decay_all_parameters || shape.rank >= 2;
+}
+
+namespace {
+
+class TrainingGraphBuilder {
+  public:
+    TrainingGraphBuilder(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap)
+        : spec_(spec),
+          heap_(heap),
+          backward_(copy_forward(model, heap)),
+          graph_(backward_.graph),
+          stacks_(heap) {
+        graph_.outputs.clear();  // a training step's results are the loss and the gradients
+        const int index = spec.output_index;
+        require(index >= 0 && index < static_cast<int>(model.outputs.size()),
+                "output_index is %d, the model has %zu outputs", index, model.outputs.size());
+        prediction_ =
+            backward_.renamed[static_cast<std::size_t>(model.outputs[static_cast<std::size_t>(index)].value)];
+    }
+
+    Graph build() {
+        add_loss();
+        std::pmr::vector<ValueId> gradients(heap_);
+        for (const ParameterGradient& parameter : backward_.gradients) gradients.push_back(total(parameter));
+        add_norm(gradients);
+        add_updates(gradients);
+        return std::move(graph_);
+    }
+
+  private:
+    ValueId apply(Op op, std::initializer_list<ValueId> inputs, std::initializer_list<Attribute> attributes,
+                  Phase phase) {
+        return graph_.apply(op, inputs, attributes, phase);
+    }
+
+    // The rows of all micro-batches, one after the other, for phases that run once.
+    ValueId stacked(ValueId value) {
+        for (const auto& known : stacks_)
+            if (known.first == value) return known.second;
+        const ValueId stack =
+            apply(Op::stack, {value}, {number(Attr::micro_batches, spec_.micro_batches)}, Phase::each);
+        stacks_.emplace_back(value, stack);
+        return stack;
+    }
+
+    void add_loss() {
+        const Shape& shape = graph_.shape(prediction_);
+        const bool classes = spec_.loss == VOLTA_LOSS_CROSS_ENTROPY;
+        require(shape.rank >= 1, "the loss needs an output of rank 1 or more, it has rank 0");
+        Shape target_shape = shape;
+        if (classes) target_shape.rank -= 1;
+        const ValueId targets = graph_.input("targets", classes ? DType::i32 : DType::f32, target_shape);
+        const ValueId scale = graph_.input("step/gradient_scale", DType::f32, Shape{});
+        const ValueId count = graph_.input("step/count", DType::f32, Shape{});
+
+        ValueId rows, gradient;
+        if (classes) {
+            rows = apply(Op::cross_entropy, {prediction_, targets}, {}, Phase::each);
+            gradient = apply(Op::cross_entropy_grad, {prediction_, targets, rows + 1, rows + 2, scale}, {},
+                             Phase::each);
+        } else {
+            rows = apply(Op::mse, {prediction_, targets}, {}, Phase::each);
+            gradient = apply(Op::mse_grad, {prediction_, targets, scale}, {}, Phase::each);
+        }
+        const Shape flat{graph_.shape(rows).elements()};
+        const ValueId column = apply(Op::reshape, {rows}, {list(Attr::shape, flat)}, Phase::each);
+        const ValueId sum = apply(Op::sum, {stacked(column)}, {}, Phase::reduce);
+        graph_.output("loss", apply(Op::div, {sum, count}, {}, Phase::reduce));
+
+        std::pmr::vector<Seed> seeds(heap_);
+        seeds.push_back(Seed{prediction_, gradient});
+        differentiate(backward_, seeds);
+    }
+
+    int uses(ValueId value) const {
+        int count = 0;
+        for (const Node& node : graph_.nodes)
+            for (ValueId input : node.inputs) count += input == value;
+        return count;
+    }
+
+    // The node continues its own chain over micro-batches: products over the token axis and column sums.
+    bool continues(ValueId contribution) const {
+        const Node& node = graph_.producer(contribution);
+        if (uses(contribution) != 0) return false;
+        switch (node.op) {
+            case Op::matmul:
+                return node.flag(Attr::transpose_a) && node.body.ops.empty();
+            case Op::layer_norm_grad_scale:
+            case Op::rms_norm_grad_scale:
+                return true;
+            case Op::sum:
+                return is_column_sum(node);
+            default:
+                return false;
+        }
+    }
+
+    // docs/numerics.md, 3: of the axes with an extent above 1, the last one stays.
+    bool is_column_sum(const Node& node) const {
+        const Shape& shape = graph_.shape(node.inputs[0]);
+        const Attribute* axes = node.find(Attr::axes);
+        int last = shape.rank - 1;
+        while (last >= 0 && shape[last] == 1) --last;
+        if (last < 0 || axes == nullptr || axes->integer_count == 0) return false;
+        for (int i = 0; i < axes->integer_count; ++i)
+            if (axes->integers[i] == last || axes->integers[i] == last - shape.rank) return false;
+        return true;
+    }
+
+    // One use's gradient, complete after all micro-batches.
+    ValueId complete(ValueId contribution) {
+        if (!continues(contribution)) return apply(Op::accumulate, {contribution}, {}, Phase::each);
+        Node& node = graph_.nodes[static_cast<std::size_t>(graph_.value(contribution).producer)];
+        for (Attribute& attribute : node.attributes)
+            if (attribute.key == Attr::accumulate) attribute.number = 1;
+        return contribution;
+    }
+
+    // ((u_m + u_{m-1}) + ...) + u_1, each complete before it is added. An embedding's rows wait for the
+    // positions of the whole step and are added on rows that have tokens.
+    ValueId total(const ParameterGradient& parameter) {
+        ValueId sum = -1;
+        for (std::size_t use = parameter.contributions.size(); use-- > 0;) {
+            const ValueId contribution = parameter.contributions[use];
+            const Node& node = graph_.producer(contribution);
+            if (node.op == Op::embedding_gradient) {
+                const ValueId ids = node.inputs[0], rows = node.inputs[1];
+                const double vocabulary = node.number(Attr::rows);
+                const ValueId all_ids = stacked(ids), all_rows = stacked(rows);
+                sum = sum < 0 ? apply(Op::embedding_gradient, {all_ids, all_rows},
+                                      {number(Attr::rows, vocabulary)}, Phase::reduce)
+                              : apply(Op::embedding_gradient, {all_ids, all_rows, sum},
+                                      {number(Attr::rows, vocabulary)}, Phase::reduce);
+                continue;
+            }
+            const ValueId whole = complete(contribution);
+            sum = sum < 0 ? whole : apply(Op::add, {sum, whole}, {}, Phase::reduce);
+        }
+        return sum;
+    }
+
+    void add_norm(const std::pmr::vector<ValueId>& gradients) {
+        std::pmr::vector<ValueId> squares(heap_);
+        for (ValueId gradient : gradients) {
+            if (gradient < 0) continue;
+            const ValueId square = apply(Op::square_sum, {gradient}, {}, Phase::reduce);
+            squares.push_back(apply(Op::reshape, {square}, {list(Attr::shape, Shape{1})}, Phase::reduce));
+        }
+        require(!squares.empty(), "the loss depends on no parameter: there is nothing to train");
+        const Attribute axis = number(Attr::axis, 0);
+        const ValueId all = graph_.apply(Op::concat, squares.data(), static_cast<int>(squares.size()), &axis,
+                                         1, Phase::reduce);
+        norm_ = apply(Op::sqrt, {apply(Op::sum, {all}, {}, Phase::reduce)}, {}, Phase::reduce);
+        graph_.output("square_sums", all);
+        graph_.output("gradient_norm", norm_);
+    }
+
+    void add_updates(const std::pmr::vector<ValueId>& gradients) {
+        const OptimizerRow& optimizer = optimizer_row(spec_.optimizer);
+        const Shape factor_shape{optimizer.factor_count};
+        const ValueId decayed = graph_.input("step/factors", DType::f32, factor_shape);
+        const ValueId plain = graph_.input("step/factors_plain", DType::f32, factor_shape);
+        const ValueId clip = spec_.clip_norm > 0
+                                 ? apply(Op::clip_factor, {norm_},
+                                         {number(Attr::maximum_norm, spec_.clip_norm)}, Phase::update)
+                                 : graph_.scalar(1.0f);
+        for (std::size_t i = 0; i < gradients.size(); ++i) {
+            if (gradients[i] < 0) continue;
+            const ValueId parameter = backward_.gradients[i].parameter;
+            const Shape shape = graph_.shape(parameter);
+            std::pmr::string name(graph_.producer(parameter).name, heap_);
+            std::pmr::vector<ValueId> inputs({parameter, gradients[i]}, heap_);
+            for (int s = 0; s < optimizer.state_count; ++s) {
+                std::pmr::string state_name(name, heap_);
+                state_name += optimizer.state_suffix[s];
+                inputs.push_back(graph_.state(state_name.c_str(), DType::f32, shape));
+            }
+            inputs.push_back(decays(spec_, shape) ? decayed : plain);
+            inputs.push_back(clip);
+            const Attribute nesterov = number(Attr::nesterov, spec_.nesterov);
+            graph_.apply(optimizer.op, inputs.data(), static_cast<int>(inputs.size()), &nesterov,
+                         optimizer.op == Op::sgd ? 1 : 0, Phase::update);
+            name.insert(0, "gradient/");
+            graph_.output(name.c_str(), gradients[i]);
+        }
+    }
+
+    const TrainingSpec& spec_;
+    std::pmr::memory_resource* heap_;
+    Backward backward_;
+    Graph& graph_;
+    ValueId prediction_ = -1, norm_ = -1;
+    std::pmr::vector<std::pair<ValueId, ValueId>> stacks_;
+};
+
+}  // namespace
+
+Graph build_training_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap) {
+    return TrainingGraphBuilder(model, spec, heap).build();
+}
+
+}  // namespace volta

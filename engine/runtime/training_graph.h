@@ -1,0 +1,36 @@
+// Forward, loss, backward, clipping and update as one graph with three phases. What a gradient is over
+// several micro-batches is said here once (docs/numerics.md, 7): products and column sums continue (`into`),
+// embedding gradients wait for all positions, everything else is added complete.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+
+#include "engine/graph/graph.h"
+
+namespace volta {
+
+struct TrainingSpec {
+    volta_loss loss = VOLTA_LOSS_CROSS_ENTROPY;
+    volta_optimizer optimizer = VOLTA_ADAMW;
+    std::uint32_t micro_batches = 1;
+    double clip_norm = 0;
+    bool decay_all_parameters = false;
+    bool nesterov = false;
+    int output_index = 0;
+};
+
+// Sources the trainer fills in, beside the model's inputs and parameters:
+//   targets              i32 or f32, one micro-batch; the host gives all of them one after the other
+//   step/gradient_scale  f32 []: 1/targets (cross-entropy) or 2/elements (MSE) of the whole step
+//   step/count           f32 []: what the summed loss is divided by
+//   step/factors         f32 [8 or 3]: of parameters that decay; step/factors_plain: of those that do not
+//   step/random          i32 [3]: seed low, seed high, step; only where the model has dropout
+// Outputs: loss [], gradient_norm [], square_sums [n] (one per trained parameter, in declaration order), and
+// gradient/<parameter>. States: <parameter>/m, /v or /h.
+Graph build_training_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap);
+
+// Does weight decay apply to a parameter of this shape?
+bool decays(const TrainingSpec& spec, const Shape& shape);
+
+}  // namespace volta
