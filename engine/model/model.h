@@ -34,7 +34,7 @@ struct Metadata {
 // versions may know more of them; the trainer translates (runtime/trainer.cpp).
 struct NamedNumber {
     std::pmr::string name;
-    double value;          // exact: raw bits in the file
+    double value;  // exact: raw bits in the file
 };
 struct NamedInteger {
     std::pmr::string name;
@@ -42,9 +42,11 @@ struct NamedInteger {
 };
 struct TrainingState {
     explicit TrainingState(std::pmr::memory_resource* heap) : numbers(heap), integers(heap), tensors(heap) {}
-    std::pmr::vector<NamedNumber> numbers;    // ascending by name: "beta1", "beta1_product", "learning_rate", ...
-    std::pmr::vector<NamedInteger> integers;  // ascending by name: "step", "seed", "epoch", "cursor", "steps", ...
-    std::pmr::vector<NamedTensor> tensors;    // optimizer state: "<parameter>/m", "<parameter>/v", ...
+    std::pmr::vector<NamedNumber>
+        numbers;  // ascending by name: "beta1", "beta1_product", "learning_rate", ...
+    std::pmr::vector<NamedInteger>
+        integers;  // ascending by name: "step", "seed", "epoch", "cursor", "steps", ...
+    std::pmr::vector<NamedTensor> tensors;  // optimizer state: "<parameter>/m", "<parameter>/v", ...
 };
 
 class Model final {
@@ -53,22 +55,22 @@ class Model final {
 
     // A model of `graph` (copied) with parameters drawn from `seed` (docs/numerics.md, 8: purpose 0, the
     // parameter's stream, row and column of the tensor seen as [rows, last axis]).
-    static HeapPtr<Model> create(const Graph& graph, std::uint64_t seed, std::pmr::memory_resource* structures,
-                                 std::pmr::memory_resource* tensors);
+    static HeapPtr<Model> create(const Graph& graph, std::uint64_t seed,
+                                 std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 
-    Graph graph;                                // dynamic extents undecided; sources give the parameters' order
-    std::pmr::vector<NamedTensor> parameters;   // in the graph's declaration order
+    Graph graph;  // dynamic extents undecided; sources give the parameters' order
+    std::pmr::vector<NamedTensor> parameters;  // in the graph's declaration order
     std::optional<Tokenizer> tokenizer;
-    std::pmr::vector<Metadata> metadata;        // ascending by key
-    std::optional<TrainingState> training;      // a checkpoint's
-    MappedFile mapping;                         // keeps mapped parameters alive
-    Buffer copy;                                // keeps copied ones alive
+    std::pmr::vector<Metadata> metadata;    // ascending by key
+    std::optional<TrainingState> training;  // a checkpoint's
+    MappedFile mapping;                     // keeps mapped parameters alive
+    Buffer copy;                            // keeps copied ones alive
 
     const NamedTensor* find_parameter(const char* name) const;  // NULL: none
     // The parameter's bytes for writing: a mapped or borrowed one is copied to memory of its own first.
     float* mutable_parameter(std::size_t index);
     const std::pmr::string* find_metadata(const char* key) const;
-    void set_metadata(const char* key, const char* value);      // NULL removes; keeps the order
+    void set_metadata(const char* key, const char* value);  // NULL removes; keeps the order
     std::pmr::memory_resource* structures() const { return structures_; }
     std::pmr::memory_resource* tensors() const { return tensors_; }
 
@@ -79,16 +81,5 @@ class Model final {
 
 // 128-bit hash of all parameter bits in name order (name, shape, floats; NaNs canonical).
 Hash128 hash_parameters(const Model& model, std::pmr::memory_resource* heap);
-
-// GPT, docs/training.md. Parameters: token_embedding [V, d], position_embedding [context, d], block.<i>.norm1.weight
-// and .bias, block.<i>.qkv.weight [d, 3d] and .bias, block.<i>.proj.weight [d, d] and .bias, block.<i>.norm2.*,
-// block.<i>.fc.weight [d, 4d] and .bias, block.<i>.fc_proj.weight [4d, d] and .bias, norm_final.*. Head tied.
-// Initial N(0, 0.02), proj and fc_proj N(0, 0.02 / sqrt(2 layers)), norm weights 1, biases 0.
-struct GptConfig {
-    std::int64_t vocabulary = 0, layers = 6, dim = 384, heads = 6, context = 256;
-    double dropout = 0;
-};
-// Input "tokens" i32 [-1, -1], output "logits" f32 [batch, time, vocabulary]. Throws INVALID_ARGUMENT.
-Graph build_gpt(const GptConfig& config, std::pmr::memory_resource* heap);
 
 }  // namespace volta

@@ -1,0 +1,188 @@
+#include "engine/model/encode_model.h"
+
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/model/file_layout.h"
+
+namespace volta {
+
+// FlatBuffers reports the size of a block wrongly after an allocation has thrown, so the block itself knows
+// it.
+struct alignas(16) BlockHeader {
+    std::size_t bytes;
+};
+
+std::uint8_t* BuilderHeap::allocate(std::size_t bytes) {
+    // The builder grows by halves: twice the limit is asked for only by metadata beyond it.
+    if (bytes > std::size_t{2} * kMaxMetadataBytes)
+        fail(VOLTA_INVALID_ARGUMENT, "the model's metadata is larger than the %u MiB that a file may have",
+             kMaxMetadataBytes >> 20);
+    void* block = heap_->allocate(sizeof(BlockHeader) + bytes, alignof(BlockHeader));
+    return reinterpret_cast<std::uint8_t*>(new (block) BlockHeader{sizeof(BlockHeader) + bytes} + 1);
+}
+
+void BuilderHeap::deallocate(std::uint8_t* pointer, std::size_t) {
+    auto* header = reinterpret_cast<BlockHeader*>(pointer) - 1;
+    heap_->deallocate(header, header->bytes, alignof(BlockHeader));
+}
+
+namespace {
+
+using flatbuffers::Offset;
+
+std::uint64_t bits_of(double value) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+fb::DType encode_dtype(DType dtype) { return dtype == DType::f32 ? fb::DType::f32 : fb::DType::i32; }
+
+// Offsets of strings and tables are collected on the host's heap: FlatBuffers builds children first.
+class Encoder {
+  public:
+    Encoder(flatbuffers::FlatBufferBuilder& builder, std::pmr::memory_resource* heap)
+        : out_(builder), heap_(heap) {}
+
+    template <class T>
+    using Offsets = std::pmr::vector<Offset<T>>;
+
+    Offset<flatbuffers::String> text(std::string_view value) {
+        return out_.CreateString(value.data(), value.size());
+    }
+    // Empty lists of strings and tables are left out: a reader cannot tell the two apart.
+    template <class T>
+    Offset<flatbuffers::Vector<Offset<T>>> list(const Offsets<T>& items, bool required = false) {
+        if (items.empty() && !required) return 0;
+        return out_.CreateVector(items.data(), items.size());
+    }
+    Offset<flatbuffers::Vector<std::int64_t>> extents(const Shape& shape) {
+        return out_.CreateVector(shape.extent, static_cast<std::size_t>(shape.rank));
+    }
+
+    Offset<fb::Tensor> tensor(const StoredTensor& tensor) {
+        const auto name = text(tensor.name);
+        const auto shape = extents(tensor.shape);
+        const fb::Checksum checksum(tensor.checksum.low, tensor.checksum.high);
+        return fb::CreateTensor(out_, name, tensor.role, encode_dtype(tensor.dtype), shape, tensor.offset,
+                                tensor.bytes, &checksum);
+    }
+
+    Offset<fb::Attribute> attribute(const Attribute& attribute) {
+        const auto name = text(attr_name(attribute.key));
+        if (attribute.integer_count < 0) return fb::CreateAttribute(out_, name, bits_of(attribute.number));
+        const auto integers =
+            out_.CreateVector(attribute.integers, static_cast<std::size_t>(attribute.integer_count));
+        return fb::CreateAttribute(out_, name, 0, integers);
+    }
+
+    Offset<fb::Node> source(const Graph& graph, NodeId id, const Node& node) {
+        const auto op = text(op_row(node.op).name);
+        const auto name = node.name.empty() ? 0 : text(node.name);
+        const Value& value = graph.value(node.first_output);
+        if (node.op == Op::constant)
+            return fb::CreateNode(out_, op, name, 0, 0, encode_dtype(value.dtype), extents(value.shape));
+        const SourceInfo& info = graph.source(id);
+        if (node.op == Op::input)
+            return fb::CreateNode(out_, op, name, 0, 0, encode_dtype(value.dtype), extents(info.declared));
+        const auto shape = extents(value.shape);
+        const auto init = fb::CreateInit(out_, static_cast<fb::InitKind>(info.init.kind),
+                                         bits_of(info.init.a), bits_of(info.init.b));
+        return fb::CreateNode(out_, op, name, 0, 0, fb::DType::none, shape, init);
+    }
+
+    Offset<fb::Node> node(const Graph& graph, NodeId id) {
+        const Node& node = graph.nodes[static_cast<std::size_t>(id)];
+        if (op_row(node.op).lowering == Lowering::source) return source(graph, id, node);
+        if (node.phase != Phase::each || !node.body.ops.empty())
+            fail(VOLTA_INVALID_ARGUMENT,
+                 "node %d (%s) belongs to a training or fused graph, which a model file does not hold",
+                 static_cast<int>(id), op_row(node.op).name);
+        Offsets<fb::Attribute> attributes(heap_);
+        for (const Attribute& a : node.attributes) attributes.push_back(attribute(a));
+        const auto op = text(op_row(node.op).name);
+        const auto name = node.name.empty() ? 0 : text(node.name);
+        const auto inputs = out_.CreateVector(node.inputs.data(), node.inputs.size());
+        return fb::CreateNode(out_, op, name, inputs, list(attributes));
+    }
+
+    Offset<fb::Graph> graph(const Graph& graph) {
+        Offsets<fb::Node> nodes(heap_);
+        nodes.reserve(graph.nodes.size());
+        for (std::size_t id = 0; id < graph.nodes.size(); ++id)
+            nodes.push_back(node(graph, static_cast<NodeId>(id)));
+        Offsets<fb::Output> outputs(heap_);
+        for (const GraphOutput& output : graph.outputs)
+            outputs.push_back(fb::CreateOutput(out_, text(output.name), output.value));
+        const auto node_list = list(nodes, true);
+        return fb::CreateGraph(out_, node_list, list(outputs, true));
+    }
+
+    Offset<fb::Tokenizer> tokenizer(const Tokenizer& tokenizer) {
+        std::pmr::vector<std::uint8_t> bytes(heap_);
+        std::pmr::vector<std::uint32_t> ends(heap_);
+        for (const std::pmr::string& piece : tokenizer.pieces()) {
+            bytes.insert(bytes.end(), piece.begin(), piece.end());
+            ends.push_back(static_cast<std::uint32_t>(bytes.size()));
+        }
+        const auto byte_list = out_.CreateVector(bytes.data(), bytes.size());
+        const auto end_list = out_.CreateVector(ends.data(), ends.size());
+        const auto kind = tokenizer.kind() == TokenizerKind::byte ? fb::TokenizerKind::bytes
+                                                                  : fb::TokenizerKind::characters;
+        return fb::CreateTokenizer(out_, kind, byte_list, end_list);
+    }
+
+    Offset<fb::Training> training(const TrainingState& training) {
+        Offsets<fb::TrainingNumber> numbers(heap_);
+        for (const NamedNumber& number : training.numbers)
+            numbers.push_back(fb::CreateTrainingNumber(out_, text(number.name), bits_of(number.value)));
+        Offsets<fb::TrainingInteger> integers(heap_);
+        for (const NamedInteger& integer : training.integers)
+            integers.push_back(fb::CreateTrainingInteger(out_, text(integer.name), integer.value));
+        const auto number_list = list(numbers, true);
+        return fb::CreateTraining(out_, number_list, list(integers, true));
+    }
+
+    Offset<flatbuffers::Vector<Offset<fb::KeyValue>>> metadata(const std::pmr::vector<Metadata>& metadata) {
+        Offsets<fb::KeyValue> entries(heap_);
+        for (const Metadata& entry : metadata) {
+            const auto key = text(entry.key);
+            entries.push_back(fb::CreateKeyValue(out_, key, text(entry.value)));
+        }
+        return list(entries);
+    }
+
+    Offset<flatbuffers::Vector<Offset<fb::Tensor>>> tensors(const std::pmr::vector<StoredTensor>& tensors) {
+        Offsets<fb::Tensor> entries(heap_);
+        entries.reserve(tensors.size());
+        for (const StoredTensor& t : tensors) entries.push_back(tensor(t));
+        return list(entries, true);
+    }
+
+  private:
+    flatbuffers::FlatBufferBuilder& out_;
+    std::pmr::memory_resource* heap_;
+};
+
+}  // namespace
+
+void encode_model(flatbuffers::FlatBufferBuilder& builder, const Model& model, const TrainingState* training,
+                  const std::pmr::vector<StoredTensor>& tensors, std::uint64_t data_bytes) {
+    Encoder encoder(builder, tensors.get_allocator().resource());
+    // One statement each: the order in which C++ evaluates arguments is open, that of the file is not.
+    const auto producer = encoder.text("Volta " VOLTA_VERSION_TEXT);
+    const auto tensor_list = encoder.tensors(tensors);
+    const auto graph = encoder.graph(model.graph);
+    const auto tokenizer = model.tokenizer ? encoder.tokenizer(*model.tokenizer) : 0;
+    const auto metadata = encoder.metadata(model.metadata);
+    const auto training_state = training != nullptr ? encoder.training(*training) : 0;
+    fb::FinishModelBuffer(
+        builder, fb::CreateModel(builder, producer, kFormatMinor, VOLTA_CONTRACT_VERSION, fb::Level::strict,
+                                 data_bytes, tensor_list, graph, tokenizer, metadata, training_state));
+    if (builder.GetSize() > kMaxMetadataBytes)
+        fail(VOLTA_INVALID_ARGUMENT, "the model's metadata has %u bytes, a file may have %u",
+             static_cast<unsigned>(builder.GetSize()), kMaxMetadataBytes);
+}
+
+}  // namespace volta

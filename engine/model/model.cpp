@@ -1,0 +1,141 @@
+#include "engine/model/model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/model/text.h"
+#include "engine/numerics/random.h"
+
+namespace volta {
+namespace {
+
+constexpr std::int64_t kCounterLimit = std::int64_t{1} << 32;  // rows and columns are 32-bit Philox counters
+
+Buffer allocate(const Shape& shape, std::pmr::memory_resource* heap) {
+    return Buffer(heap, static_cast<std::size_t>(shape.elements()) * sizeof(float));
+}
+
+template <class Draw>  // Draw: float(std::uint32_t row, std::uint32_t column)
+void fill(float* values, const Shape& shape, Draw draw) {
+    const std::int64_t rows = shape.rows(), columns = shape.last();
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t column = 0; column < columns; ++column)
+            *values++ = draw(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column));
+}
+
+// Hyper-parameters are doubles and are rounded to f32 once (docs/numerics.md, 6).
+void initialise(float* values, const Shape& shape, const Init& init, const RandomPlace& place) {
+    const float a = static_cast<float>(init.a), b = static_cast<float>(init.b);
+    switch (init.kind) {
+        case VOLTA_INIT_CONSTANT:
+            return std::fill(values, values + shape.elements(), a);
+        case VOLTA_INIT_NORMAL:
+            return fill(values, shape,
+                        [&](auto row, auto column) { return init_normal(place, row, column, a); });
+        case VOLTA_INIT_UNIFORM:
+            return fill(values, shape,
+                        [&](auto row, auto column) { return init_uniform(place, row, column, a, b); });
+        default:
+            fail(VOLTA_INTERNAL, "%d is no way to start a parameter", static_cast<int>(init.kind));
+    }
+}
+
+NamedTensor make_parameter(const Graph& graph, const SourceInfo& source, std::uint64_t seed,
+                           std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    const Node& node = graph.node(source.node);
+    const Shape& shape = graph.shape(node.first_output);
+    require(shape.rows() < kCounterLimit && shape.last() < kCounterLimit,
+            "parameter '%s' has the shape %s; rows and columns must each be fewer than 2^32",
+            node.name.c_str(), to_text(shape).text);
+    NamedTensor parameter{std::pmr::string(node.name, structures), DType::f32, shape, nullptr,
+                          allocate(shape, tensors)};
+    RandomPlace place;
+    place.seed = seed;
+    place.purpose = Purpose::init;
+    place.stream = source.stream;
+    initialise(static_cast<float*>(parameter.owned.data()), shape, source.init, place);
+    parameter.data = parameter.owned.data();
+    return parameter;
+}
+
+}  // namespace
+
+Model::Model(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors)
+    : graph(structures),
+      parameters(structures),
+      metadata(structures),
+      structures_(structures),
+      tensors_(tensors) {}
+
+HeapPtr<Model> Model::create(const Graph& graph, std::uint64_t seed, std::pmr::memory_resource* structures,
+                             std::pmr::memory_resource* tensors) {
+    HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
+    model->graph = Graph(graph, structures);
+    for (const SourceInfo& source : model->graph.sources)
+        if (model->graph.node(source.node).op == Op::parameter)
+            model->parameters.push_back(make_parameter(model->graph, source, seed, structures, tensors));
+    return model;
+}
+
+const NamedTensor* Model::find_parameter(const char* name) const {
+    for (const NamedTensor& parameter : parameters)
+        if (parameter.name == name) return &parameter;
+    return nullptr;
+}
+
+float* Model::mutable_parameter(std::size_t index) {
+    NamedTensor& parameter = parameters.at(index);
+    if (parameter.owned.data() == nullptr && parameter.bytes() > 0) {
+        parameter.owned = allocate(parameter.shape, tensors_);
+        std::memcpy(parameter.owned.data(), parameter.data, parameter.bytes());
+        parameter.data = parameter.owned.data();
+    }
+    return static_cast<float*>(parameter.owned.data());
+}
+
+const std::pmr::string* Model::find_metadata(const char* key) const {
+    for (const Metadata& entry : metadata)
+        if (entry.key == key) return &entry.value;
+    return nullptr;
+}
+
+void Model::set_metadata(const char* key, const char* value) {
+    if (const char* problem = name_problem(key)) fail(VOLTA_INVALID_ARGUMENT, "the metadata key %s", problem);
+    const auto before = [](const Metadata& entry, const char* wanted) { return entry.key < wanted; };
+    const auto at = std::lower_bound(metadata.begin(), metadata.end(), key, before);
+    const bool exists = at != metadata.end() && at->key == key;
+    if (value == nullptr) {
+        if (exists) metadata.erase(at);
+        return;
+    }
+    const std::string_view text(value);
+    const std::size_t invalid = find_invalid_utf8(text);
+    require(invalid == text.size(), "the metadata value of '%s' is not UTF-8: byte 0x%02x at offset %zu", key,
+            static_cast<unsigned>(static_cast<unsigned char>(value[invalid])), invalid);
+    if (exists)
+        at->value.assign(value);
+    else
+        metadata.insert(at,
+                        Metadata{std::pmr::string(key, structures_), std::pmr::string(value, structures_)});
+}
+
+Hash128 hash_parameters(const Model& model, std::pmr::memory_resource* heap) {
+    std::pmr::vector<const NamedTensor*> by_name(heap);
+    by_name.reserve(model.parameters.size());
+    for (const NamedTensor& parameter : model.parameters) by_name.push_back(&parameter);
+    std::sort(by_name.begin(), by_name.end(),
+              [](const NamedTensor* a, const NamedTensor* b) { return a->name < b->name; });
+    Hasher hasher;
+    for (const NamedTensor* parameter : by_name) {
+        hasher.add(parameter->name.c_str(), parameter->name.size() + 1);  // the zero ends the name
+        const std::int64_t rank = parameter->shape.rank;
+        hasher.add(&rank, sizeof rank);
+        hasher.add(parameter->shape.extent, static_cast<std::size_t>(rank) * sizeof(std::int64_t));
+        hasher.add_floats(static_cast<const float*>(parameter->data),
+                          static_cast<std::size_t>(parameter->shape.elements()));
+    }
+    return hasher.result();
+}
+
+}  // namespace volta
