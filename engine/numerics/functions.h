@@ -285,6 +285,21 @@ typename M::Real cos(M& m, typename M::Real x) {
     return in_quadrant(m, m.select(q.even, q.cosine, q.sine), n, a);
 }
 
+// ---- Rotary position: the pair (x0, x1) turned by the angle with this cosine and sine
+// -------------------------
+
+template <class M>
+struct Pair {
+    typename M::Real first, second;
+};
+
+template <class M>  // backward: the same with -sine
+Pair<M> rotate(M&, typename M::Real x0, typename M::Real x1, typename M::Real cosine, typename M::Real sine) {
+    const auto x0c = x0 * cosine, x1s = x1 * sine, x0s = x0 * sine, x1c = x1 * cosine;
+    const auto y0 = x0c - x1s, y1 = x0s + x1c;
+    return {y0, y1};
+}
+
 // ---- The tests' independent reference: the same names in double precision, by libm
 // ---------------------------
 
