@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/numerics/canonical.h"
-#include "engine/numerics/optimizers.h"
+#include "engine/numerics/functions.h"
 
 namespace volta::define {
 
@@ -53,40 +53,65 @@ T global_norm(std::int64_t tensors, const T* square_sums) {
     return ScalarMachine<T>::sqrt(row_sum<T>(tensors, [&](std::int64_t i) { return square_sums[i]; }));
 }
 
-// w, g, m, v [n]; g is not changed.
+template <class T>  // what every gradient is multiplied with; 1 is exact
+T clip_factor(T norm, T most) {
+    return most < norm ? most / norm : T(1);
+}
+
+// ---- Updates: w, g and the state [n]; states start at +0, g is not changed
+// ------------------------------------
+
+// The factors of one step, computed in double and rounded once.
 template <class T>
-void adamw(std::int64_t n, const T* g, T clip, const AdamFactors<T>& f, T* w, T* m, T* v) {
+struct AdamFactors {
+    T a;      // lr / (1 - beta1^t)
+    T r2;     // 1 / sqrt(1 - beta2^t)
+    T decay;  // AdamW: 1 - lr * weight decay, a factor of w; Adam: the weight decay, which joins the gradient
+    T b1, b2;  // beta1, beta2
+    T q1, q2;  // 1 - beta1, 1 - beta2
+    T eps;
+};
+
+template <class T>
+void adam(std::int64_t n, const T* g, T clip, const AdamFactors<T>& f, bool decoupled, T* w, T* m, T* v) {
     ScalarMachine<T> machine;
     for (std::int64_t i = 0; i < n; ++i) {
-        const AdamElement<T> e = volta::adamw(machine, {w[i], m[i], v[i]}, g[i], clip, f);
-        w[i] = e.w, m[i] = e.m, v[i] = e.v;
+        const T gi = decoupled ? g[i] * clip : machine.fma(f.decay, w[i], g[i] * clip);
+        m[i] = machine.fma(f.b1, m[i], f.q1 * gi);
+        v[i] = machine.fma(f.b2, v[i], (f.q2 * gi) * gi);
+        const T u = m[i] / machine.fma(machine.sqrt(v[i]), f.r2, f.eps);
+        w[i] = machine.fma(-f.a, u, decoupled ? w[i] * f.decay : w[i]);
     }
 }
 
 template <class T>
-void adam(std::int64_t n, const T* g, T clip, const AdamFactors<T>& f, T* w, T* m, T* v) {
-    ScalarMachine<T> machine;
-    for (std::int64_t i = 0; i < n; ++i) {
-        const AdamElement<T> e = volta::adam(machine, {w[i], m[i], v[i]}, g[i], clip, f);
-        w[i] = e.w, m[i] = e.m, v[i] = e.v;
-    }
-}
+struct SgdFactors {
+    T lr, mu, wd;
+};
 
 template <class T>
 void sgd(std::int64_t n, const T* g, T clip, const SgdFactors<T>& f, bool nesterov, T* w, T* v) {
     ScalarMachine<T> machine;
     for (std::int64_t i = 0; i < n; ++i) {
-        const SgdElement<T> e = volta::sgd(machine, {w[i], v[i]}, g[i], clip, f, nesterov);
-        w[i] = e.w, v[i] = e.v;
+        const T gi = machine.fma(f.wd, w[i], g[i] * clip);
+        v[i] = machine.fma(f.mu, v[i], gi);
+        const T u = nesterov ? machine.fma(f.mu, v[i], gi) : v[i];
+        w[i] = machine.fma(-f.lr, u, w[i]);
     }
 }
+
+template <class T>
+struct AdagradFactors {
+    T lr, wd, eps;
+};
 
 template <class T>
 void adagrad(std::int64_t n, const T* g, T clip, const AdagradFactors<T>& f, T* w, T* h) {
     ScalarMachine<T> machine;
     for (std::int64_t i = 0; i < n; ++i) {
-        const AdagradElement<T> e = volta::adagrad(machine, {w[i], h[i]}, g[i], clip, f);
-        w[i] = e.w, h[i] = e.h;
+        const T gi = machine.fma(f.wd, w[i], g[i] * clip);
+        h[i] = machine.fma(gi, gi, h[i]);
+        w[i] = machine.fma(-f.lr, gi / (machine.sqrt(h[i]) + f.eps), w[i]);
     }
 }
 
