@@ -10,8 +10,8 @@ complain() {
     failed=1
 }
 
-# Exported: volta_ only. Of the linker's own names, _init and _fini may appear.
-exported=$(nm -D --defined-only "$library" | awk '{ print $NF }' | sed 's/@.*//' | grep -vE '^(_init|_fini)$' || true)
+# Exported: volta_ only. The linker adds _init and _fini, and names of symbol versions.
+exported=$(nm -D --defined-only "$library" | awk '{ print $NF }' | sed 's/@.*//' | grep -vE '^(_init|_fini|VOLTA_[0-9]+)$' || true)
 foreign=$(printf '%s\n' "$exported" | grep -v '^volta_' | head -n 5 || true)
 [ -n "$exported" ] || complain "exports nothing"
 [ -z "$foreign" ] || complain "exports names outside volta_:" $foreign

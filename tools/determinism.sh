@@ -1,0 +1,113 @@
+#!/bin/sh
+# One hash: trains the same small models in every way that must not matter, and compares parameter hashes.
+#     tools/determinism.sh [TEXT]          (default: the beginning of the King James Bible)
+#
+#   compilers   gcc and clang, -O0 and -O2
+#   threads     1 2 3 8       instruction sets  scalar avx2 avx512, as far as the processor has them
+#   repeats     2 of `tiny` (20 steps), 100 of a model of 2 layers, width 64
+#   resume      --stop-at 10, then --resume in a new process
+#   tiles       every row of the tile table, by the test programs of tests/determinism
+#
+# The scalar path runs the small model only: plain C++ takes minutes for a step of `tiny`.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+work=$top/build/determinism
+mkdir -p "$work"
+runs=0
+differing=0
+
+if [ $# -gt 0 ]; then
+    cp "$1" "$work/text"
+else
+    command -v bible >/dev/null || { echo "the program 'bible' is missing: run 'make deps', or name a text" >&2; exit 1; }
+    bible -f gen1:1-gen10:32 </dev/null | sed 's/^[^ ]* //' >"$work/text"
+fi
+
+small="--layers 2 --dim 64 --heads 4 --context 64 --batch 4"
+isas=scalar
+for isa in avx2 avx512; do
+    grep -qw "$([ $isa = avx2 ] && echo avx2 || echo avx512vl)" /proc/cpuinfo && isas="$isas $isa"
+done
+
+# same GROUP WHAT HASH: the first hash of a group is what all others of it must be.
+same() {
+    runs=$((runs + 1))
+    eval "expected=\${expected_$1-}"
+    if [ -n "$3" ] && [ -z "$expected" ]; then
+        eval "expected_$1=$3"
+        expected=$3
+    fi
+    if [ -n "$3" ] && [ "$3" = "$expected" ]; then
+        printf '  %s  %s\n' "$3" "$2"
+    else
+        printf '! %s  %s, expected %s\n' "$3" "$2" "$expected"
+        differing=$((differing + 1))
+    fi
+}
+
+# train VOLTAC OPTIONS...: a run of seed 1; prints the hash of the file it wrote.
+train() {
+    voltac=$1
+    shift
+    rm -f "$work/model.volta"
+    "$voltac" train --text "$work/text" --out "$work/model.volta" --seed 1 "$@" >"$work/train.log" 2>&1 ||
+        { cat "$work/train.log" >&2; exit 1; }
+    "$voltac" hash "$work/model.volta"
+}
+
+echo "== build: gcc and clang, -O0 and -O2"
+for compiler in gcc clang; do
+    command -v "$compiler" >/dev/null || { echo "$compiler is missing: run 'make deps-ci'" >&2; exit 1; }
+    for level in O2 O0; do
+        cxx=$([ $compiler = gcc ] && echo g++ || echo clang++)
+        cmake -S . -B "build-$level-$compiler" -DCMAKE_BUILD_TYPE=None -DVOLTA_TESTS=OFF \
+            -DCMAKE_C_COMPILER=$compiler -DCMAKE_CXX_COMPILER=$cxx \
+            "-DCMAKE_C_FLAGS=-$level" "-DCMAKE_CXX_FLAGS=-$level" >/dev/null
+        env -u MAKEFLAGS -u MFLAGS cmake --build "build-$level-$compiler" -j "${JOBS:-$(nproc)}" >/dev/null
+    done
+done
+
+echo "== small model, 20 steps: threads x instruction sets"
+voltac=$top/build-O2-gcc/voltac
+for isa in $isas; do
+    for threads in 1 2 3 8; do
+        same small "isa $isa, threads $threads" "$(train "$voltac" $small --steps 20 --isa $isa --threads $threads)"
+    done
+done
+
+echo "== small model: compilers and optimisation levels"
+for build in O0-gcc O2-clang O0-clang; do
+    for isa in $isas; do
+        same small "$build, isa $isa" "$(train "$top/build-$build/voltac" $small --steps 20 --isa $isa --threads 2)"
+    done
+done
+
+echo "== small model: 100 repeats"
+repeat=0
+while [ $repeat -lt 100 ]; do
+    repeat=$((repeat + 1))
+    same small "repeat $repeat, threads $((repeat % 4 + 1))" \
+        "$(train "$voltac" $small --steps 20 --threads $((repeat % 4 + 1)))"
+done
+
+echo "== tiny, 20 steps: threads x instruction sets x 2 repeats"
+for isa in ${isas#scalar}; do
+    for threads in 1 2 3 8; do
+        for repeat in 1 2; do
+            same tiny "isa $isa, threads $threads, repeat $repeat" \
+                "$(train "$voltac" --preset tiny --steps 20 --isa $isa --threads $threads)"
+        done
+    done
+done
+
+echo "== tiny: stop at 10, resume to 20"
+for isa in ${isas#scalar}; do
+    train "$voltac" --preset tiny --steps 20 --stop-at 10 --isa $isa >/dev/null
+    mv "$work/model.volta" "$work/half.volta"
+    same tiny "isa $isa, resumed" \
+        "$(train "$voltac" --preset tiny --steps 20 --isa $isa --resume "$work/half.volta")"
+done
+
+echo "$runs runs, $differing differing"
+[ $differing -eq 0 ]
