@@ -13,42 +13,35 @@ namespace volta {
 // caller adds them as ((u_m + u_{m-1}) + ...) + u_1 (docs/numerics.md, 2.2), after accumulation over
 // micro-batches.
 struct ParameterGradient {
-    ValueId parameter;                        // in the new graph
+    using allocator_type = Allocator;
+    explicit ParameterGradient(Allocator heap) : contributions(heap) {}
+    ParameterGradient(ParameterGradient&& other, Allocator heap)
+        : parameter(other.parameter), contributions(std::move(other.contributions), heap) {}
+    ParameterGradient(ParameterGradient&&) = default;
+    ParameterGradient& operator=(ParameterGradient&&) = default;
+
+    ValueId parameter = -1;                   // in the new graph
     std::pmr::vector<ValueId> contributions;  // u_1 first; empty: the loss does not depend on it
 };
 
 struct Backward {
+    explicit Backward(std::pmr::memory_resource* heap) : graph(heap), renamed(heap), gradients(heap) {}
     Graph graph;                        // the forward nodes, then the backward nodes, all in Phase::each
     std::pmr::vector<ValueId> renamed;  // forward value -> value of `graph`
     std::pmr::vector<ParameterGradient> gradients;  // one per parameter, in declaration order
 };
 
-// Starts with `seed_gradient`-filled gradients: `seeds` are pairs (forward value, gradient value) whose
-// gradients are made by `seed` in the new graph (for example cross_entropy_grad). Throws UNSUPPORTED with the
-// operator's name when a node on the way has no gradient rule.
+// Where differentiation starts: a value of the copied graph and its gradient, which the caller has added to
+// that graph (for example by cross_entropy_grad). Seeds count as the last uses of their values, in their
+// order.
 struct Seed {
-    ValueId value;     // of the copied graph (after renaming)
+    ValueId value;
     ValueId gradient;  // same shape
 };
-// Step 1: copy the forward graph; the caller appends loss nodes and the seeds' gradients to the copy.
-// Step 2: differentiate.
+// Step 1: copy the forward graph (of concrete shapes: rules write them into attributes); the caller appends
+// loss nodes and the seeds' gradients to the copy. Step 2: differentiate. Throws UNSUPPORTED with the
+// operator's name when a node on the way has no gradient rule.
 Backward copy_forward(const Graph& forward, std::pmr::memory_resource* heap);
 void differentiate(Backward& backward, const std::pmr::vector<Seed>& seeds);
-
-// What a gradient rule sees (engine/graph/gradient_rules.cpp).
-class GradientBuilder {
-  public:
-    explicit GradientBuilder(Graph& target) : graph(target) {}
-    Graph& graph;
-    virtual ~GradientBuilder() = default;
-    // The gradient of the node's output `index`: -1 if nothing depends on it.
-    virtual ValueId output_gradient(const Node& node, int index) = 0;
-    // Adds one use's contribution to the gradient of input `index`. Shape: that of the input (a rule reduces
-    // broadcast axes itself, with reduce_to).
-    virtual void contribute(const Node& node, int index, ValueId gradient) = 0;
-    virtual bool needs_gradient(ValueId value) const = 0;  // false: the rule may skip it
-    // Sums `gradient` over the axes along which `shape` was broadcast (docs/numerics.md, 3: rows or columns).
-    ValueId reduce_to(ValueId gradient, const Shape& shape);
-};
 
 }  // namespace volta

@@ -1,10 +1,10 @@
 #include "engine/graph/graph.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/graph/attributes.h"
 
 namespace volta {
 namespace {
@@ -32,82 +32,9 @@ void expect_elements_fit(const char* what, const Shape& shape) {
         fail(VOLTA_SHAPE_MISMATCH, "%s: the shape %s has too many elements", what, to_text(shape).text);
 }
 
-// ---- Attributes -------------------------------------------------------------------------------------------
-
-const AttrRow* find_row(const OpRow& row, Attr key) {
-    for (int i = 0; i < row.attribute_count; ++i)
-        if (row.attributes[i].key == key) return &row.attributes[i];
-    return nullptr;
-}
-
-void check_number(const char* op, const AttrRow& row, double value) {
-    const char* const name = attr_name(row.key);
-    require(value >= row.low && value <= row.high, "%s: %s %g is not between %g and %g", op, name, value,
-            row.low, row.high);
-    require(!row.whole || value == std::floor(value), "%s: %s %g is no whole number", op, name, value);
-}
-
-Attribute checked(const char* op, const AttrRow& row, const Attribute& given) {
-    const bool is_list = given.integer_count >= 0;
-    require(is_list == row.is_list, "%s: %s is %s", op, attr_name(row.key),
-            row.is_list ? "a list of integers" : "a number");
-    require(given.integer_count <= kMaxRank, "%s: %s has %d integers, the most is %d", op, attr_name(row.key),
-            given.integer_count, kMaxRank);
-    Attribute result;
-    result.key = row.key;
-    if (is_list) {
-        result.integer_count = given.integer_count;
-        std::copy(given.integers, given.integers + given.integer_count, result.integers);
-    } else {
-        check_number(op, row, given.number);
-        result.number = row.whole ? given.number + 0.0 : given.number;  // -0 is 0
-    }
-    return result;
-}
-
-// Every attribute of the row, in its order: as given, or the default.
-void complete_attributes(const OpRow& row, std::pmr::vector<Attribute>& attributes) {
-    for (const Attribute& given : attributes)
-        require(given.key < Attr::count_ && find_row(row, given.key), "%s: there is no attribute %s",
-                row.name, given.key < Attr::count_ ? attr_name(given.key) : "of that number");
-    std::pmr::vector<Attribute> complete(attributes.get_allocator());
-    complete.reserve(static_cast<std::size_t>(row.attribute_count));
-    for (int i = 0; i < row.attribute_count; ++i) {
-        const AttrRow& wanted = row.attributes[i];
-        const auto is_wanted = [&](const Attribute& given) { return given.key == wanted.key; };
-        const auto count = std::count_if(attributes.begin(), attributes.end(), is_wanted);
-        require(count <= 1, "%s: the attribute %s is given twice", row.name, attr_name(wanted.key));
-        require(count == 1 || !wanted.required, "%s: the attribute %s is missing", row.name,
-                attr_name(wanted.key));
-        if (count == 1) {
-            complete.push_back(
-                checked(row.name, wanted, *std::find_if(attributes.begin(), attributes.end(), is_wanted)));
-        } else {
-            complete.push_back(wanted.is_list ? list(wanted.key, {})
-                                              : number(wanted.key, wanted.default_number));
-        }
-    }
-    attributes = std::move(complete);
-}
-
-void check_inputs(const Graph& graph, const OpRow& row, const Node& node) {
-    const int count = static_cast<int>(node.inputs.size());
-    if (row.min_inputs == row.max_inputs)
-        require(count == row.min_inputs, "%s: takes %d input%s, not %d", row.name, row.min_inputs,
-                row.min_inputs == 1 ? "" : "s", count);
-    require(count >= row.min_inputs && count <= row.max_inputs, "%s: takes %d to %d inputs, not %d", row.name,
-            row.min_inputs, row.max_inputs, count);
-    for (int i = 0; i < count; ++i) {
-        const ValueId id = node.inputs[static_cast<std::size_t>(i)];
-        require(id >= 0 && id < static_cast<ValueId>(graph.values.size()),
-                "%s: input %d is no value of this graph", row.name, i);
-    }
-}
-
 }  // namespace
 
-// ---- Structures
-// ---------------------------------------------------------------------------------------------
+// ---- Structures --------------------------------------------------------------------------------
 
 bool operator==(const BodyOp& a, const BodyOp& b) {
     return a.op == b.op && a.inputs == b.inputs && a.attributes == b.attributes;
@@ -162,8 +89,7 @@ Graph::Graph(const Graph& other, std::pmr::memory_resource* heap)
       sources(other.sources, heap),
       constants(other.constants, heap) {}
 
-// ---- Sources
-// ------------------------------------------------------------------------------------------------
+// ---- Sources -----------------------------------------------------------------------------------
 
 ValueId Graph::find_source(const char* name) const {
     for (const SourceInfo& source : sources)
@@ -245,8 +171,7 @@ ValueId Graph::constant(DType dtype, const Shape& shape, const void* data) {
 
 ValueId Graph::scalar(float value) { return constant(DType::f32, {}, &value); }
 
-// ---- Operators
-// ----------------------------------------------------------------------------------------------
+// ---- Operators ---------------------------------------------------------------------------------
 
 // Last of all, after everything that may fail: room first, then nothing throws.
 ValueId Graph::append(Node&& node, const TypedShape* outputs_of, std::size_t count) {
@@ -266,7 +191,7 @@ ValueId Graph::apply(Node&& given) {
     require(given.op < Op::count_, "there is no operator of number %d", static_cast<int>(given.op));
     const OpRow& row = op_row(given.op);
     Node node(std::move(given), heap());
-    check_inputs(*this, row, node);
+    check_inputs(*this, node);
     complete_attributes(row, node.attributes);
     for (BodyOp& op : node.body.ops) {
         require(op.op < Op::count_, "%s: there is no operator of number %d", row.name,
@@ -313,8 +238,7 @@ void Graph::output(const char* name, ValueId value_id) {
     outputs.push_back(std::move(result));
 }
 
-// ---- Copies
-// -------------------------------------------------------------------------------------------------
+// ---- Copies ------------------------------------------------------------------------------------
 
 void copy_node(const Graph& from, NodeId id, Graph& to, std::pmr::vector<ValueId>& renamed) {
     if (renamed.size() < from.values.size()) renamed.resize(from.values.size(), -1);

@@ -15,130 +15,48 @@ namespace volta {
 class Graph;
 struct Node;
 
-// Values are never written to files (names are), so rows may be inserted anywhere.
+// clang-format off
+// One line, one family. Values are never written to files (names are), so rows may be inserted anywhere.
 enum class Op : std::uint16_t {
     // sources: no inputs
-    input,
-    parameter,
-    state,
-    constant,
+    input, parameter, state, constant,
     // elementwise, one input of the output's shape
-    neg,
-    abs,
-    exp,
-    log,
-    sqrt,
-    rsqrt,
-    tanh,
-    erf,
-    sigmoid,
-    silu,
-    gelu_tanh,
-    gelu_erf,
-    relu,
-    sin,
-    cos,
-    pow,
-    clamp,
+    neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf, relu, sin, cos, pow, clamp,
     // elementwise, inputs broadcast against each other (NumPy rules)
-    add,
-    sub,
-    mul,
-    div,
-    maximum,
-    minimum,
-    less,
-    less_equal,
-    equal,
-    where,
+    add, sub, mul, div, maximum, minimum, less, less_equal, equal, where,
     // elementwise gradients: (x, dy) -> dx, formulas of docs/numerics.md, 5
-    gelu_tanh_grad,
-    gelu_erf_grad,
-    silu_grad,
-    relu_grad,
-    maximum_grad,
-    minimum_grad,  // (a, b, dy) -> what operand `operand` gets
-    dropout,       // (x, random) -> y; its gradient is itself on dy
-    fused,         // any elementwise ops, made by the fusion pass: Node::body
+    gelu_tanh_grad, gelu_erf_grad, silu_grad, relu_grad,
+    maximum_grad, minimum_grad,  // (a, b, dy) -> what operand `operand` gets
+    dropout,                     // (x, random) -> y; its gradient is itself on dy
+    fused,                       // any elementwise ops, made by the fusion pass: Node::body
     // rows: along the last axis
-    softmax,
-    softmax_grad,
-    log_softmax,
-    log_softmax_grad,
-    layer_norm,
-    layer_norm_grad,
-    layer_norm_grad_scale,
-    rms_norm,
-    rms_norm_grad,
-    rms_norm_grad_scale,
-    cross_entropy,
-    cross_entropy_grad,
-    mse,
-    mse_grad,
+    softmax, softmax_grad, log_softmax, log_softmax_grad,
+    layer_norm, layer_norm_grad, layer_norm_grad_scale,
+    rms_norm, rms_norm_grad, rms_norm_grad_scale,
+    cross_entropy, cross_entropy_grad, mse, mse_grad,
     // reductions over `axes`
-    sum,
-    mean,
-    max,
-    min,
-    max_grad,
-    argmax,
+    sum, mean, max, min, max_grad, argmax,
     // movement
-    reshape,
-    transpose,
-    concat,
-    slice,
-    slice_grad,
-    broadcast_to,
-    position_ids,
-    gather,
-    embedding_gradient,
+    reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids,
+    gather, embedding_gradient,
     // products
-    matmul,
-    attention,
-    attention_grad,
+    matmul, attention, attention_grad,
     // training
-    accumulate,
-    stack,
-    square_sum,
-    clip_factor,
-    sgd,
-    adam,
-    adamw,
-    adagrad,
+    accumulate, stack, square_sum, clip_factor, sgd, adam, adamw, adagrad,
     count_
 };
+// clang-format on
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
 
+// clang-format off
 enum class Attr : std::uint8_t {
-    axis,
-    axes,
-    keep_dims,
-    shape,
-    permutation,
-    begin,
-    end,
-    exponent,
-    low,
-    high,
-    epsilon,
-    transpose_a,
-    transpose_b,
+    axis, axes, keep_dims, shape, permutation, begin, end, exponent, low, high, epsilon, transpose_a, transpose_b,
     accumulate,  // 1: the output persists over micro-batches; the first stores, later ones add (`into`)
-    heads,
-    kv_heads,
-    causal,
-    scale,
-    probability,
-    stream,
-    rows,
-    limit,
-    maximum_norm,
-    nesterov,
-    operand,
-    micro_batches,
-    packed,  // attention: one input holds q, k and v side by side
+    heads, kv_heads, causal, scale, probability, stream, rows, limit, maximum_norm, nesterov, operand, micro_batches,
+    packed,      // attention: one input holds q, k and v side by side
     count_
 };
+// clang-format on
 const char* attr_name(Attr attr);
 
 // What an attribute holds: one number (booleans are 0 or 1) or a list of integers.
@@ -185,9 +103,9 @@ struct TypedShape {
 using ShapeRule = void (*)(const Node& node, const TypedShape* inputs, int input_count,
                            std::pmr::vector<TypedShape>& outputs);
 
-class GradientBuilder;  // gradient.h
-// Adds the gradient of `node` to the builder's graph, given the gradients of its outputs.
-using GradientRule = void (*)(GradientBuilder& builder, const Node& node);
+class GradientBuilder;  // gradient_builder.h
+// Adds the gradients of a node's inputs to the graph, given the gradients of its outputs.
+using GradientRule = void (*)(const GradientBuilder& builder);
 
 struct OpRow {
     Op op;

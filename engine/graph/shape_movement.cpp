@@ -51,7 +51,7 @@ SliceForm slice_form(const Node& node, const Shape& x) {
 
 namespace shape_rules {
 
-void reshape(const Node& node, const TypedShape* inputs, int, std::pmr::vector<TypedShape>& outputs) {
+void reshape(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = inputs[0].shape;
     const Attribute& wanted = *node.find(Attr::shape);
     Shape y;
@@ -75,7 +75,7 @@ void reshape(const Node& node, const TypedShape* inputs, int, std::pmr::vector<T
     add_output(outputs, inputs[0].dtype, y);
 }
 
-void transpose(const Node& node, const TypedShape* inputs, int, std::pmr::vector<TypedShape>& outputs) {
+void transpose(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = inputs[0].shape;
     const Attribute& order = *node.find(Attr::permutation);
     Shape y = x, text;
@@ -94,8 +94,7 @@ void transpose(const Node& node, const TypedShape* inputs, int, std::pmr::vector
     add_output(outputs, inputs[0].dtype, y);
 }
 
-void concat(const Node& node, const TypedShape* inputs, int input_count,
-            std::pmr::vector<TypedShape>& outputs) {
+void concat(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     Shape y = inputs[0].shape;
     const int axis = axis_form(node, y);
     for (int i = 1; i < input_count; ++i) {
@@ -106,14 +105,14 @@ void concat(const Node& node, const TypedShape* inputs, int input_count,
     add_output(outputs, inputs[0].dtype, y);
 }
 
-void slice(const Node& node, const TypedShape* inputs, int, std::pmr::vector<TypedShape>& outputs) {
+void slice(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     Shape y = inputs[0].shape;
     const SliceForm form = slice_form(node, y);
     y[form.axis] = form.end - form.begin;
     add_output(outputs, inputs[0].dtype, y);
 }
 
-void slice_grad(const Node& node, const TypedShape* inputs, int, std::pmr::vector<TypedShape>& outputs) {
+void slice_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     Shape x = real_shape(node, inputs[0], "dy");
     const int axis = axis_form(node, x);
     const std::int64_t begin = static_cast<std::int64_t>(node.number(Attr::begin));
@@ -126,7 +125,7 @@ void slice_grad(const Node& node, const TypedShape* inputs, int, std::pmr::vecto
     add_output(outputs, DType::f32, x);
 }
 
-void broadcast_to(const Node& node, const TypedShape* inputs, int, std::pmr::vector<TypedShape>& outputs) {
+void broadcast_to(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = inputs[0].shape;
     const Attribute& wanted = *node.find(Attr::shape);
     const int missing = wanted.integer_count - x.rank;
@@ -144,7 +143,7 @@ void broadcast_to(const Node& node, const TypedShape* inputs, int, std::pmr::vec
     add_output(outputs, inputs[0].dtype, y);
 }
 
-void position_ids(const Node& node, const TypedShape* inputs, int, std::pmr::vector<TypedShape>& outputs) {
+void position_ids(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& ids = integer_shape(node, inputs[0], "ids");
     expect_least_rank(node, "ids", ids, 1);
     const std::int64_t limit = static_cast<std::int64_t>(node.number(Attr::limit));
@@ -154,7 +153,7 @@ void position_ids(const Node& node, const TypedShape* inputs, int, std::pmr::vec
     add_output(outputs, DType::i32, ids);
 }
 
-void gather(const Node& node, const TypedShape* inputs, int, std::pmr::vector<TypedShape>& outputs) {
+void gather(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& table = real_shape(node, inputs[0], "the table");
     const Shape& ids = integer_shape(node, inputs[1], "ids");
     expect_rank(node, "the table", table, 2);
@@ -162,8 +161,7 @@ void gather(const Node& node, const TypedShape* inputs, int, std::pmr::vector<Ty
     add_output(outputs, DType::f32, with_last(node, ids, table[1]));
 }
 
-void embedding_gradient(const Node& node, const TypedShape* inputs, int input_count,
-                        std::pmr::vector<TypedShape>& outputs) {
+void embedding_gradient(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& ids = integer_shape(node, inputs[0], "ids");
     const Shape& dy = real_shape(node, inputs[1], "dy");
     expect_rank(node, "dy", dy, ids.rank + 1);

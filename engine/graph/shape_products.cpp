@@ -20,8 +20,7 @@ bool broadcast(const Shape& a, const Shape& b, Shape* result) {
     return true;
 }
 
-// ---- Reductions
-// -----------------------------------------------------------------------------------------------
+// ---- Reductions --------------------------------------------------------------------------------
 
 namespace {
 
@@ -59,8 +58,7 @@ ReductionForm reduction_form(const Node& node, const Shape& x) {
     return form;
 }
 
-// ---- Products
-// -------------------------------------------------------------------------------------------------
+// ---- Products ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -173,16 +171,14 @@ Shape attention_rows(const AttentionForm& form) { return {form.batch, form.heads
 
 namespace shape_rules {
 
-void attention(const Node& node, const TypedShape* inputs, int input_count,
-               std::pmr::vector<TypedShape>& outputs) {
+void attention(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const AttentionForm form = checked_attention(node, inputs, input_count, 0);
     add_output(outputs, DType::f32, attention_result(form));
     add_output(outputs, DType::f32, attention_rows(form));
     add_output(outputs, DType::f32, attention_rows(form));
 }
 
-void attention_grad(const Node& node, const TypedShape* inputs, int input_count,
-                    std::pmr::vector<TypedShape>& outputs) {
+void attention_grad(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const AttentionForm form = checked_attention(node, inputs, input_count, 4);
     const TypedShape* const saved = inputs + form.operands;
     expect_shape(node, "o", real_shape(node, saved[0], "o"), attention_result(form));
@@ -194,8 +190,7 @@ void attention_grad(const Node& node, const TypedShape* inputs, int input_count,
 
 }  // namespace shape_rules
 
-// ---- Bodies
-// ---------------------------------------------------------------------------------------------------
+// ---- Bodies ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -241,7 +236,7 @@ void expect_one_shape(const Node& node, const std::pmr::vector<TypedShape>& type
 
 // `product`: what ~0 names and what a result of ~0 stands for; NULL for fused nodes.
 void infer_body(const Node& node, const TypedShape* operands, int operand_count, const TypedShape* product,
-                std::pmr::vector<TypedShape>& outputs) {
+                TypedShapes& outputs) {
     std::pmr::vector<TypedShape> types(outputs.get_allocator().resource());
     types.reserve(node.body.ops.size());
     infer_ops(node, operands, operand_count, types);
@@ -261,14 +256,12 @@ void infer_body(const Node& node, const TypedShape* operands, int operand_count,
 
 namespace shape_rules {
 
-void fused(const Node& node, const TypedShape* inputs, int input_count,
-           std::pmr::vector<TypedShape>& outputs) {
+void fused(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     require(!node.body.ops.empty(), "fused: there is no body");
     infer_body(node, inputs, input_count, nullptr, outputs);
 }
 
-void matmul(const Node& node, const TypedShape* inputs, int input_count,
-            std::pmr::vector<TypedShape>& outputs) {
+void matmul(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& a = real_shape(node, inputs[0], "a");
     const Shape& b = real_shape(node, inputs[1], "b");
     const TypedShape product = {DType::f32, matmul_form(node, a, b).result};

@@ -79,50 +79,45 @@ std::int64_t sum_of(const Node& node, std::int64_t a, std::int64_t b) {
     return a + b;
 }
 
-#define VOLTA_RULE(name)                                                                    \
-    void name([[maybe_unused]] const Node& node, [[maybe_unused]] const TypedShape* inputs, \
-              [[maybe_unused]] int input_count, std::pmr::vector<TypedShape>& outputs)
-
 namespace shape_rules {
 
-void source(const Node& node, const TypedShape*, int, std::pmr::vector<TypedShape>&) {
+void source(const Node& node, const TypedShape*, int, TypedShapes&) {
     fail(VOLTA_INVALID_ARGUMENT, "%s: a source is declared by a call of its own, not applied", name_of(node));
 }
 
-// ---- Elementwise
-// --------------------------------------------------------------------------------------------
+// ---- Elementwise -------------------------------------------------------------------------------
 
-VOLTA_RULE(same) {
+void same(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& first = real_shape(node, inputs[0], ordinal(0));
     for (int i = 1; i < input_count; ++i) expect_same(node, ordinal(i), inputs[i], ordinal(0), first);
     add_output(outputs, DType::f32, first);
 }
 
-VOLTA_RULE(clamp) {
+void clamp(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const double low = node.number(Attr::low), high = node.number(Attr::high);
     require(low <= high, "clamp: low %g is above high %g", low, high);
     same(node, inputs, input_count, outputs);
 }
 
-VOLTA_RULE(broadcasting) {
+void broadcasting(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& a = real_shape(node, inputs[0], ordinal(0));
     const Shape& b = real_shape(node, inputs[1], ordinal(1));
     add_output(outputs, DType::f32, broadcast_of(node, a, b));
 }
 
-VOLTA_RULE(comparison) {
+void comparison(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     broadcasting(node, inputs, input_count, outputs);
     outputs.back().dtype = DType::i32;
 }
 
-VOLTA_RULE(where) {
+void where(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& mask = integer_shape(node, inputs[0], "the mask");
     const Shape& a = real_shape(node, inputs[1], ordinal(1));
     const Shape& b = real_shape(node, inputs[2], ordinal(2));
     add_output(outputs, DType::f32, broadcast_of(node, mask, broadcast_of(node, a, b)));
 }
 
-VOLTA_RULE(choice_grad) {
+void choice_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& a = real_shape(node, inputs[0], ordinal(0));
     const Shape& b = real_shape(node, inputs[1], ordinal(1));
     const Shape result = broadcast_of(node, a, b);
@@ -130,7 +125,7 @@ VOLTA_RULE(choice_grad) {
     add_output(outputs, DType::f32, result);
 }
 
-VOLTA_RULE(dropout) {
+void dropout(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = real_shape(node, inputs[0], "x");
     expect_shape(node, "random", integer_shape(node, inputs[1], "random"), kRandomState);
     expect_below(node, "the number of rows", x.rows(),
@@ -139,16 +134,15 @@ VOLTA_RULE(dropout) {
     add_output(outputs, DType::f32, x);
 }
 
-// ---- Rows
-// ---------------------------------------------------------------------------------------------------
+// ---- Rows --------------------------------------------------------------------------------------
 
-VOLTA_RULE(rows) {
+void rows(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& first = row_shape(node, inputs[0], ordinal(0));
     for (int i = 1; i < input_count; ++i) expect_same(node, ordinal(i), inputs[i], ordinal(0), first);
     add_output(outputs, DType::f32, first);
 }
 
-VOLTA_RULE(layer_norm) {
+void layer_norm(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_real(node, "scale", inputs[1], {x.last()});
     expect_real(node, "bias", inputs[2], {x.last()});
@@ -157,7 +151,7 @@ VOLTA_RULE(layer_norm) {
     add_output(outputs, DType::f32, without_last(x));
 }
 
-VOLTA_RULE(layer_norm_grad) {
+void layer_norm_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[1], "x");
     expect_real(node, "dy", inputs[0], x);
     expect_real(node, "scale", inputs[2], {x.last()});
@@ -166,7 +160,7 @@ VOLTA_RULE(layer_norm_grad) {
     add_output(outputs, DType::f32, x);
 }
 
-VOLTA_RULE(layer_norm_grad_scale) {
+void layer_norm_grad_scale(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[1], "x");
     expect_real(node, "dy", inputs[0], x);
     expect_real(node, "mean", inputs[2], without_last(x));
@@ -174,14 +168,14 @@ VOLTA_RULE(layer_norm_grad_scale) {
     add_output(outputs, DType::f32, {x.last()});
 }
 
-VOLTA_RULE(rms_norm) {
+void rms_norm(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_real(node, "scale", inputs[1], {x.last()});
     add_output(outputs, DType::f32, x);
     add_output(outputs, DType::f32, without_last(x));
 }
 
-VOLTA_RULE(rms_norm_grad) {
+void rms_norm_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[1], "x");
     expect_real(node, "dy", inputs[0], x);
     expect_real(node, "scale", inputs[2], {x.last()});
@@ -189,21 +183,21 @@ VOLTA_RULE(rms_norm_grad) {
     add_output(outputs, DType::f32, x);
 }
 
-VOLTA_RULE(rms_norm_grad_scale) {
+void rms_norm_grad_scale(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[1], "x");
     expect_real(node, "dy", inputs[0], x);
     expect_real(node, "r", inputs[2], without_last(x));
     add_output(outputs, DType::f32, {x.last()});
 }
 
-VOLTA_RULE(cross_entropy) {
+void cross_entropy(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_below(node, "the number of classes", x.last(), kIdLimit);
     expect_targets(node, inputs[1], without_last(x));
     for (int i = 0; i < 3; ++i) add_output(outputs, DType::f32, without_last(x));  // loss, m, s
 }
 
-VOLTA_RULE(cross_entropy_grad) {
+void cross_entropy_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_below(node, "the number of classes", x.last(), kIdLimit);
     expect_targets(node, inputs[1], without_last(x));
@@ -213,27 +207,26 @@ VOLTA_RULE(cross_entropy_grad) {
     add_output(outputs, DType::f32, x);
 }
 
-VOLTA_RULE(mse) {
+void mse(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_same(node, "t", inputs[1], "x", x);
     add_output(outputs, DType::f32, without_last(x));
 }
 
-VOLTA_RULE(mse_grad) {
+void mse_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_same(node, "t", inputs[1], "x", x);
     expect_row_factor(node, inputs[2], without_last(x));
     add_output(outputs, DType::f32, x);
 }
 
-// ---- Reductions
-// -----------------------------------------------------------------------------------------------
+// ---- Reductions --------------------------------------------------------------------------------
 
-VOLTA_RULE(reduction) {
+void reduction(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     add_output(outputs, DType::f32, reduction_form(node, real_shape(node, inputs[0], "x")).result);
 }
 
-VOLTA_RULE(extremum) {
+void extremum(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = real_shape(node, inputs[0], "x");
     const ReductionForm form = reduction_form(node, x);
     if (form.reduced == 0)
@@ -242,7 +235,7 @@ VOLTA_RULE(extremum) {
     add_output(outputs, DType::f32, form.result);
 }
 
-VOLTA_RULE(max_grad) {
+void max_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = real_shape(node, inputs[0], "x");
     const ReductionForm form = reduction_form(node, x);
     expect_real(node, "y", inputs[1], form.result);
@@ -250,34 +243,33 @@ VOLTA_RULE(max_grad) {
     add_output(outputs, DType::f32, x);
 }
 
-VOLTA_RULE(argmax) {
+void argmax(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_below(node, "the last extent", x.last(), kIdLimit);
     add_output(outputs, DType::i32, without_last(x));
 }
 
-// ---- Training
-// -------------------------------------------------------------------------------------------------
+// ---- Training ----------------------------------------------------------------------------------
 
-VOLTA_RULE(stack) {
+void stack(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     Shape shape = inputs[0].shape;
     if (shape.rank == 0) shape = Shape{1};
     shape[0] = product_of(node, shape[0], static_cast<std::int64_t>(node.number(Attr::micro_batches)));
     add_output(outputs, inputs[0].dtype, shape);
 }
 
-VOLTA_RULE(to_scalar) {
+void to_scalar(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     real_shape(node, inputs[0], "x");
     add_output(outputs, DType::f32, kScalar);
 }
 
-VOLTA_RULE(clip_factor) {
+void clip_factor(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     expect_real(node, "norm", inputs[0], kScalar);
     add_output(outputs, DType::f32, kScalar);
 }
 
 // w, g, moments, factors, clip -> w, moments.
-VOLTA_RULE(optimizer) {
+void optimizer(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const bool is_adam = node.op == Op::adam || node.op == Op::adamw;
     const int moments = is_adam ? 2 : 1;
     const Shape& w = real_shape(node, inputs[0], "w");
