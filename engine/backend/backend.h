@@ -34,7 +34,8 @@ class Executable {
   public:
     virtual ~Executable() = default;
     virtual std::size_t workspace_bytes() const noexcept = 0;
-    // Runs the steps of one phase in order. Allocates nothing; a device failure is a status, never an exception.
+    // Runs the steps of one phase in order. Allocates nothing; a device failure is a status, never an
+    // exception.
     virtual volta_status run(Phase phase, const RunState& state) noexcept = 0;
     // The kernel of step i, for plan printing: "f32_gemm_8x48_avx512", "row avx512", "copy".
     virtual const char* kernel_name(std::size_t step) const noexcept = 0;
@@ -52,7 +53,8 @@ using ExecutablePtr = std::unique_ptr<Executable, ExecutableDelete>;
 // One row per backend.
 struct BackendRow {
     const char* name;  // "cpu"
-    // Throws UNSUPPORTED with the operator's name when a step has no kernel at the strict level. `plan` outlives it.
+    // Throws UNSUPPORTED with the operator's name when a step has no kernel at the strict level. `plan`
+    // outlives it.
     ExecutablePtr (*compile)(const Plan& plan, const BackendContext& context);
     void* (*create_cache)(std::pmr::memory_resource* heap);
     void (*release_cache)(void* cache, std::pmr::memory_resource* heap) noexcept;

@@ -1,5 +1,5 @@
-// A context: what the host lent, and the caches of plans and generated code. Shared by everything made from it;
-// it ends with the last of them.
+// A context: what the host lent, and the caches of plans and generated code. Shared by everything made from
+// it; it ends with the last of them.
 #pragma once
 
 #include <atomic>
@@ -37,11 +37,11 @@ class Context final {
     ThreadPool& pool() noexcept { return *pool_; }
     jit::CodeArena& code() noexcept { return *code_; }
     PlanCache& plans() noexcept { return *plans_; }
-    void* kernel_cache() noexcept { return kernel_cache_; }
     Isa isa() const noexcept { return isa_; }
     const Log& log() const noexcept { return log_; }
 
-    // For tests and tuning: every product of plans made from now on uses this row of the tile table. NULL: choose.
+    // For tests and tuning: every product of plans made from now on uses this row of the tile table. NULL:
+    // choose.
     const char* forced_tile = nullptr;
 
   private:
@@ -54,7 +54,8 @@ class Context final {
     HeapPtr<ThreadPool> pool_;
     HeapPtr<jit::CodeArena> code_;
     HeapPtr<PlanCache> plans_;
-    void* kernel_cache_ = nullptr;
+    volta_allocator allocator_ = {};  // the host's, to give this object's own bytes back
+    bool has_allocator_ = false;
 };
 
 // A counted reference to a context.

@@ -1,5 +1,5 @@
-// Graph to result: the one way to execute. verify -> passes -> verify -> plan -> verify -> backend. Sessions, the
-// trainer and the generator all come through here, and nothing else calls a backend.
+// Graph to result: the one way to execute. verify -> passes -> verify -> plan -> verify -> backend. Sessions,
+// the trainer and the generator all come through here, and nothing else calls a backend.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,13 @@ class Program final {
     // The plan's text with the kernel of each step and the complete bill.
     std::pmr::string print(std::pmr::memory_resource* heap) const;
 
+    // Use PlanCache::prepare.
+    Program(HeapPtr<Plan> plan, ExecutablePtr executable, ThreadPool* pool) noexcept;
+
   private:
-    friend class PlanCache;
     HeapPtr<Plan> plan_;
     ExecutablePtr executable_;
-    ThreadPool* pool_ = nullptr;
+    ThreadPool* pool_;
 };
 
 struct PrepareOptions {
@@ -36,7 +38,10 @@ struct PrepareOptions {
 // The context's plans, keyed by the full content of graph and options; a hash only narrows the search.
 class PlanCache final {
   public:
-    PlanCache(Context& context);
+    explicit PlanCache(Context& context);
+    ~PlanCache();
+    PlanCache(const PlanCache&) = delete;
+    PlanCache& operator=(const PlanCache&) = delete;
     // The program for this graph: from the cache, or made now. Lives as long as the context.
     // Throws UNSUPPORTED, OUT_OF_MEMORY, INTERNAL.
     const Program& prepare(const Graph& graph, const PrepareOptions& options);
@@ -47,7 +52,11 @@ class PlanCache final {
 
   private:
     struct Entry;
+    const Program* find(const std::pmr::string& key, Hash128 hash) const noexcept;
+    HeapPtr<Entry> make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
+                        const PrepareOptions& options);
     Context& context_;
+    void* kernel_cache_;  // the backend's: kernels that programs share
     std::pmr::vector<HeapPtr<Entry>> entries_;
     std::uint64_t hits_ = 0, misses_ = 0;
 };

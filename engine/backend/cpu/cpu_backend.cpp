@@ -1,0 +1,107 @@
+#include "engine/backend/cpu/cpu_backend.h"
+
+#include <algorithm>
+
+#include "engine/backend/cpu/step.h"
+#include "engine/base/error.h"
+
+namespace volta::cpu {
+namespace {
+
+using Lower = void (*)(StepCompiler&);
+
+// How each way of lowering is done here; NULL: not at all.
+Lower lower_of(Lowering lowering) {
+    switch (lowering) {
+        case Lowering::elementwise:
+            return lower_elementwise;
+        case Lowering::row:
+            return lower_row;
+        case Lowering::reduction:
+            return lower_reduction;
+        case Lowering::movement:
+            return lower_movement;
+        case Lowering::gather:
+            return lower_gather;
+        case Lowering::embedding_gradient:
+            return lower_embedding_gradient;
+        case Lowering::product:
+            return lower_product;
+        case Lowering::attention:
+            return lower_attention;
+        case Lowering::attention_grad:
+            return lower_attention_gradient;
+        case Lowering::update:
+            return lower_update;
+        case Lowering::source:
+        case Lowering::alias:
+            break;
+    }
+    return nullptr;
+}
+
+class CpuExecutable final : public Executable {
+  public:
+    CpuExecutable(const Plan& plan, const BackendContext& context)
+        : pool_(*context.pool), actions_(context.heap), steps_(context.heap) {
+        steps_.reserve(plan.steps.size());
+        for (const Step& step : plan.steps) {
+            const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
+            const Lower lower = lower_of(op_row(node.op).lowering);
+            if (lower == nullptr)
+                fail(VOLTA_UNSUPPORTED, "%s: the CPU has no kernel for it", op_row(node.op).name);
+            StepCompiler compiler(plan, node, context, actions_);
+            lower(compiler);
+            workspace_bytes_ = std::max(workspace_bytes_, compiler.workspace_bytes());
+            steps_.push_back(CompiledStep{step.phase, actions_.size()});
+        }
+    }
+
+    std::size_t workspace_bytes() const noexcept override { return workspace_bytes_; }
+
+    volta_status run(Phase phase, const RunState& state) noexcept override {
+        const StepCall call{state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index,
+                            pool_};
+        std::size_t action = 0;
+        for (const CompiledStep& step : steps_)
+            for (; action < step.end; ++action)
+                if (step.phase == phase && actions_[action]->runs_at(state.micro_index))
+                    actions_[action]->run(call);
+        return VOLTA_OK;
+    }
+
+    // The action that does the work: the last one, of those that always run if there is one.
+    const char* kernel_name(std::size_t step) const noexcept override {
+        const std::size_t begin = step == 0 ? 0 : steps_[step - 1].end;
+        const char* name = "nothing";
+        for (std::size_t i = begin; i < steps_[step].end; ++i)
+            if (i == begin || actions_[i]->when == When::always) name = actions_[i]->kernel_name();
+        return name;
+    }
+
+  private:
+    struct CompiledStep {
+        Phase phase;
+        std::size_t end;  // one past its last action
+    };
+    ThreadPool& pool_;
+    std::pmr::vector<ActionPtr> actions_;  // of all steps, one after the other
+    std::pmr::vector<CompiledStep> steps_;
+    std::size_t workspace_bytes_ = 0;
+};
+
+}  // namespace
+
+ExecutablePtr compile_plan(const Plan& plan, const BackendContext& context) {
+    HeapPtr<CpuExecutable> made = make_on<CpuExecutable>(context.heap, plan, context);
+    return ExecutablePtr(made.release(),
+                         ExecutableDelete{context.heap, sizeof(CpuExecutable), alignof(CpuExecutable)});
+}
+
+void* create_cache(std::pmr::memory_resource* heap) { return make_on<KernelCache>(heap, heap).release(); }
+
+void release_cache(void* cache, std::pmr::memory_resource* heap) noexcept {
+    HeapPtr<KernelCache>(static_cast<KernelCache*>(cache), HeapDelete<KernelCache>{heap}).reset();
+}
+
+}  // namespace volta::cpu

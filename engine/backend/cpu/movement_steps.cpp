@@ -1,0 +1,108 @@
+// Steps that only move elements.
+#include "engine/backend/cpu/copy_action.h"
+#include "engine/graph/forms.h"
+
+namespace volta::cpu {
+namespace {
+
+void add_transpose(StepCompiler& step) {
+    const Strides in(step.input_shape(0)), out(step.output_shape());
+    const Attribute& permutation = *step.node.find(Attr::permutation);
+    CopyLoops loops;
+    for (int i = 0; i < step.output_shape().rank; ++i)
+        loops.push(step.output_shape()[i], in.at[permutation.integers[i]], out.at[i]);
+    add_copy(step, loops, step.input(0), step.output());
+}
+
+void add_broadcast(StepCompiler& step) {
+    const Shape &x = step.input_shape(0), &y = step.output_shape();
+    const Strides in(x), out(y);
+    CopyLoops loops;
+    for (int i = 0; i < y.rank; ++i) {
+        const int own = i - (y.rank - x.rank);
+        loops.push(y[i], own < 0 || x[own] == 1 ? 0 : in.at[own], out.at[i]);
+    }
+    add_copy(step, loops, step.input(0), step.output());
+}
+
+// From a tensor into a part of a larger one, or from such a part into a tensor of its own.
+CopyLoops part_loops(const Shape& part, const Shape& whole, bool into_whole) {
+    const Strides own(part), outer(whole);
+    CopyLoops loops;
+    for (int i = 0; i < part.rank; ++i)
+        loops.push(part[i], into_whole ? own.at[i] : outer.at[i], into_whole ? outer.at[i] : own.at[i]);
+    return loops;
+}
+
+void add_concat(StepCompiler& step) {
+    const Shape& whole = step.output_shape();
+    const int axis = axis_form(step.node, step.input_shape(0));
+    std::int64_t begin = 0;
+    for (int i = 0; i < step.input_count(); ++i) {
+        const Shape& part = step.input_shape(i);
+        add_copy(step, part_loops(part, whole, true), step.input(i),
+                 plus_elements(step.output(), begin * Strides(whole).at[axis]));
+        begin += part[axis];
+    }
+}
+
+void add_slice(StepCompiler& step) {
+    const SliceForm form = slice_form(step.node, step.input_shape(0));
+    const std::int64_t first = form.begin * Strides(step.input_shape(0)).at[form.axis];
+    add_copy(step, part_loops(step.output_shape(), step.input_shape(0), false),
+             plus_elements(step.input(0), first), step.output());
+}
+
+void add_slice_gradient(StepCompiler& step) {
+    const Shape& whole = step.output_shape();
+    const int axis = axis_form(step.node, step.input_shape(0));
+    const auto begin = static_cast<std::int64_t>(step.node.number(Attr::begin));
+    step.add<ZeroAction>(step, step.output(), whole.elements());
+    add_copy(step, part_loops(step.input_shape(0), whole, true), step.input(0),
+             plus_elements(step.output(), begin * Strides(whole).at[axis]));
+}
+
+// 0 .. T-1 in every row.
+class PositionAction final : public Action {
+  public:
+    PositionAction(Ref to, std::int64_t rows, std::int64_t columns)
+        : to_(to), rows_(rows), columns_(columns) {}
+    void run(const StepCall& call) const noexcept override {
+        std::int32_t* out = call.integers(to_);
+        for (std::int64_t row = 0; row < rows_; ++row)
+            for (std::int64_t column = 0; column < columns_; ++column)
+                out[row * columns_ + column] = static_cast<std::int32_t>(column);
+    }
+    const char* kernel_name() const noexcept override { return "positions"; }
+
+  private:
+    Ref to_;
+    std::int64_t rows_, columns_;
+};
+
+}  // namespace
+
+void lower_movement(StepCompiler& step) {
+    switch (step.node.op) {
+        case Op::transpose:
+            return add_transpose(step);
+        case Op::concat:
+            return add_concat(step);
+        case Op::slice:
+            return add_slice(step);
+        case Op::slice_grad:
+            return add_slice_gradient(step);
+        case Op::broadcast_to:
+            return add_broadcast(step);
+        case Op::position_ids:
+            step.add<PositionAction>(step.output(), step.output_shape().rows(), step.output_shape().last());
+            return;
+        case Op::stack:  // the place of the output moves with the micro-batch
+            add_copy(step, step.input(0), step.output(), step.input_shape(0).elements());
+            return;
+        default:
+            step.unsupported("the CPU has no kernel for it");
+    }
+}
+
+}  // namespace volta::cpu

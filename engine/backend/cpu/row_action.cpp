@@ -1,0 +1,106 @@
+#include "engine/backend/cpu/row_action.h"
+
+#include <algorithm>
+
+#include "engine/base/error.h"
+
+namespace volta::cpu {
+namespace {
+
+// Columns are cut where lanes and cache lines end: 32 floats are 128 bytes.
+constexpr std::int64_t kColumnGrain = 32;
+
+const char* name_of(const jit::RowKernel& kernel, Isa isa) {
+    if (!kernel.is_native()) return "row interpreted";
+    return isa == Isa::avx512 ? "row avx512" : "row avx2";
+}
+
+}  // namespace
+
+RowAction::RowAction(StepCompiler& step, const jit::RowKernel& kernel, const std::pmr::vector<Ref>& refs,
+                     const LoopSpace& loops)
+    : kernel_(kernel),
+      refs_(refs, step.heap()),
+      row_strides_(step.heap()),
+      loops_(loops),
+      name_(name_of(kernel, step.context.isa)) {
+    if (refs.size() > jit::kMaxOperands || refs.size() != loops.operands.size())
+        fail(VOLTA_INTERNAL, "%s: a row kernel of %zu operands, at most %d are possible",
+             op_row(step.node.op).name, refs.size(), jit::kMaxOperands);
+    for (const LoopOperand& operand : loops_.operands) row_strides_.push_back(operand.row_stride);
+    choose_split(step.thread_count());
+    scratch_bytes_ =
+        (kernel.scratch_bytes(loops_.columns) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+    if (scratch_bytes_ > 0) scratch_ = step.temporary(scratch_bytes_ * static_cast<std::size_t>(workers_));
+}
+
+void RowAction::choose_split(int thread_count) {
+    const std::int64_t outer = loops_.outer_count(), all_rows = outer * loops_.rows;
+    // Short programs wait for memory, which costs as much as sixteen instructions.
+    const auto per_element = static_cast<double>(std::max<std::size_t>(kernel_.program().code.size(), 16));
+    workers_ = workers_for(static_cast<double>(all_rows * loops_.columns) * per_element, thread_count);
+    std::int64_t parts = all_rows;  // at most
+    if (kernel_.program().has_column_sum()) {
+        split_ = outer >= workers_ ? Split::outer : Split::columns;
+    } else if (kernel_.program().needs_whole_rows() || all_rows >= 4 * workers_) {
+        split_ = Split::rows;
+    } else {
+        split_ = Split::columns;
+    }
+    if (split_ == Split::outer) parts = outer;
+    if (split_ == Split::columns) parts = (loops_.columns + kColumnGrain - 1) / kColumnGrain;
+    workers_ = static_cast<int>(std::clamp<std::int64_t>(parts, 1, workers_));
+}
+
+void RowAction::run(const StepCall& call) const noexcept {
+    void* bases[jit::kMaxOperands];
+    for (std::size_t k = 0; k < refs_.size(); ++k) bases[k] = call.at(refs_[k]);
+    if (workers_ == 1) return run_part(call, bases, 0, 1);
+    call.pool.run(workers_, [&](int worker, int count) noexcept { run_part(call, bases, worker, count); });
+}
+
+void RowAction::run_part(const StepCall& call, void* const* bases, int worker,
+                         int worker_count) const noexcept {
+    const std::int64_t outer_count = loops_.outer_count();
+    void* scratch = nullptr;
+    if (scratch_bytes_ > 0)
+        scratch = static_cast<unsigned char*>(call.at(scratch_)) +
+                  scratch_bytes_ * static_cast<std::size_t>(worker);
+    const Range all_columns{0, loops_.columns}, all_rows{0, loops_.rows};
+    if (split_ == Split::columns) {
+        const Range columns = part_of(loops_.columns, kColumnGrain, worker, worker_count);
+        if (columns.begin == columns.end && loops_.columns > 0) return;
+        for (std::int64_t outer = 0; outer < outer_count; ++outer)
+            run_block(call, bases, outer, all_rows, columns, scratch);
+    } else if (split_ == Split::outer) {
+        const Range mine = part_of(outer_count, 1, worker, worker_count);
+        for (std::int64_t outer = mine.begin; outer < mine.end; ++outer)
+            run_block(call, bases, outer, all_rows, all_columns, scratch);
+    } else {
+        const Range mine = part_of(outer_count * loops_.rows, 1, worker, worker_count);
+        for (std::int64_t row = mine.begin; row < mine.end;) {
+            const std::int64_t first = row % loops_.rows;
+            const std::int64_t end = std::min<std::int64_t>(loops_.rows, first + (mine.end - row));
+            run_block(call, bases, row / loops_.rows, Range{first, end}, all_columns, scratch);
+            row += end - first;
+        }
+    }
+}
+
+void RowAction::run_block(const StepCall& call, void* const* bases, std::int64_t outer, Range rows,
+                          Range columns, void* scratch) const noexcept {
+    void* operands[jit::kMaxOperands];
+    for (std::size_t k = 0; k < refs_.size(); ++k)
+        operands[k] = static_cast<float*>(bases[k]) + loops_.outer_offset(k, outer);
+    jit::RowArgs whole = {};
+    whole.operands = operands;
+    whole.row_strides = row_strides_.data();
+    whole.rows = loops_.rows;
+    whole.columns = loops_.columns;
+    whole.first_row =
+        static_cast<std::uint32_t>(rows_per_micro_batch_ * call.micro_index + outer * loops_.rows);
+    whole.continue_columns = continues_ && call.micro_index > 0 ? 1 : 0;
+    jit::run_block(kernel_, whole, rows.begin, rows.end, columns.begin, columns.end, scratch);
+}
+
+}  // namespace volta::cpu

@@ -1,0 +1,46 @@
+// Running a row kernel over a loop space on the pool: who takes which rows or columns is fixed when the plan
+// is compiled, and no bit depends on it.
+#pragma once
+
+#include <memory_resource>
+#include <vector>
+
+#include "engine/backend/cpu/loop_space.h"
+#include "engine/backend/cpu/step.h"
+
+namespace volta::cpu {
+
+class RowAction final : public Action {
+  public:
+    // `refs`: one per operand of the kernel's program, in its order, as loops.operands.
+    RowAction(StepCompiler& step, const jit::RowKernel& kernel, const std::pmr::vector<Ref>& refs,
+              const LoopSpace& loops);
+    void run(const StepCall& call) const noexcept override;
+    const char* kernel_name() const noexcept override { return name_; }
+
+    // Row numbers of random draws count over the whole step: micro-batch i starts at i times this.
+    void count_rows_over_step() { rows_per_micro_batch_ = loops_.outer_count() * loops_.rows; }
+    // Column sums of later micro-batches continue from what the output holds.
+    void continue_columns() { continues_ = true; }
+
+  private:
+    enum class Split : std::uint8_t { rows, columns, outer };
+    void choose_split(int thread_count);
+    void run_part(const StepCall& call, void* const* bases, int worker, int worker_count) const noexcept;
+    void run_block(const StepCall& call, void* const* bases, std::int64_t outer, Range rows, Range columns,
+                   void* scratch) const noexcept;
+
+    const jit::RowKernel& kernel_;
+    std::pmr::vector<Ref> refs_;
+    std::pmr::vector<std::int64_t> row_strides_;
+    LoopSpace loops_;
+    Split split_ = Split::rows;
+    int workers_ = 1;
+    Ref scratch_;
+    std::size_t scratch_bytes_ = 0;  // per worker
+    std::int64_t rows_per_micro_batch_ = 0;
+    bool continues_ = false;
+    const char* name_;
+};
+
+}  // namespace volta::cpu

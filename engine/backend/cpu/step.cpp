@@ -1,0 +1,49 @@
+#include "engine/backend/cpu/step.h"
+
+#include <algorithm>
+
+#include "engine/base/error.h"
+
+namespace volta::cpu {
+
+StepCompiler::StepCompiler(const Plan& owner, const Node& compiled, const BackendContext& backend,
+                           std::pmr::vector<ActionPtr>& list)
+    : plan(owner), node(compiled), context(backend), actions(list) {}
+
+Ref StepCompiler::place(ValueId value) const {
+    const Place& place = plan.places[static_cast<std::size_t>(value)];
+    return Ref{place.region, place.offset, place.micro_stride};
+}
+
+Ref StepCompiler::temporary(std::size_t bytes) {
+    const Ref ref{kWorkspace, workspace_bytes_, 0};
+    workspace_bytes_ += (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+    return ref;
+}
+
+CompileContext StepCompiler::kernels() const {
+    CompileContext kernels = {};
+    kernels.isa = context.isa;
+    kernels.thread_count = thread_count();
+    kernels.arena = context.arena;
+    kernels.cache = &cache();
+    kernels.heap = heap();
+    kernels.forced_tile = context.forced_tile;
+    return kernels;
+}
+
+const jit::RowKernel& StepCompiler::kernel(const jit::Program& program) const {
+    return cache().row(program, context.isa, *context.arena);
+}
+
+void StepCompiler::unsupported(const char* why) const {
+    fail(VOLTA_UNSUPPORTED, "%s: %s", op_row(node.op).name, why);
+}
+
+int workers_for(double operations, int thread_count) {
+    constexpr double kOperationsPerWorker = 262144;  // some microseconds: more than waking a worker costs
+    const double worth = operations / kOperationsPerWorker;
+    return worth >= thread_count ? thread_count : std::max(1, static_cast<int>(worth));
+}
+
+}  // namespace volta::cpu

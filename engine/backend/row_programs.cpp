@@ -1,0 +1,528 @@
+#include "engine/backend/row_programs.h"
+
+#include <cstring>
+#include <optional>
+
+#include "engine/base/error.h"
+#include "engine/numerics/functions.h"
+#include "engine/numerics/random.h"
+
+namespace volta {
+namespace {
+
+using Int = jit::Int;
+using Mask = jit::Mask;
+using Real = jit::Real;
+
+// ---- Elementwise ------------------------------------------------------------------------------------------
+
+// y = function(x), for the functions of the contract that take a machine.
+template <Real (*function)(jit::Builder&, Real)>
+void unary(RowScope& s) {
+    s.out(0, function(s.b, s.in(0)));
+}
+template <Real (*function)(jit::Builder&, Real, Real)>
+void binary(RowScope& s) {
+    const Real a = s.in(0), b = s.in(1);
+    s.out(0, function(s.b, a, b));
+}
+
+Real negate(jit::Builder& b, Real x) { return b.neg(x); }
+Real absolute(jit::Builder& b, Real x) { return b.abs(x); }
+Real square_root(jit::Builder& b, Real x) { return b.sqrt(x); }
+Real plus(jit::Builder&, Real x, Real y) { return x + y; }
+Real minus(jit::Builder&, Real x, Real y) { return x - y; }
+Real times(jit::Builder&, Real x, Real y) { return x * y; }
+Real divided(jit::Builder&, Real x, Real y) { return x / y; }
+
+template <Mask (jit::Builder::*compare)(Real, Real)>
+void comparison(RowScope& s) {
+    const Real a = s.in(0), b = s.in(1);
+    const Int one = s.b.integer(1), zero = s.b.integer(0);
+    s.out(0, s.b.select((s.b.*compare)(a, b), one, zero));
+}
+
+void define_pow(RowScope& s) { s.out(0, pow(s.b, s.in(0), s.number(Attr::exponent))); }
+
+void define_clamp(RowScope& s) {
+    const Real low = s.b.real(s.number(Attr::low)), high = s.b.real(s.number(Attr::high));
+    s.out(0, clamp(s.b, s.in(0), low, high));
+}
+
+void define_where(RowScope& s) {
+    const Int mask = s.in_int(0), zero = s.b.integer(0);
+    const Mask no = s.b.iequal(mask, zero);
+    const Real yes = s.in(1), other = s.in(2);
+    s.out(0, s.b.select(no, other, yes));
+}
+
+// The operand that maximum or minimum took: a where a is NaN or wins strictly, else b.
+template <bool kMaximum>
+void define_choice_grad(RowScope& s) {
+    const Real a = s.in(0), b = s.in(1), dy = s.in(2), zero = s.b.real(0);
+    const Mask wins = kMaximum ? s.b.less(b, a) : s.b.less(a, b), nan = s.b.is_nan(a);
+    const Mask took_a = s.b.either(nan, wins);
+    const bool of_a = s.number(Attr::operand) == 0;
+    s.out(0, of_a ? s.b.select(took_a, dy, zero) : s.b.select(took_a, zero, dy));
+}
+
+void define_dropout(RowScope& s) {
+    const auto stream = static_cast<std::uint32_t>(s.number(Attr::stream));
+    const PhiloxKey<Int> key{s.in_int(1, 0), s.in_int(1, 1)};
+    const Int step = s.in_int(1, 2), row = s.b.row_index(), column = s.b.column_index();
+    const Int last_word = s.b.integer(purpose_and_stream(Purpose::dropout, stream));
+    const Int bits = element_bits(s.b, row, column, step, last_word, key);
+    s.out(0, dropout(s.b, s.in(0), bits, dropout_rule(s.number(Attr::probability))));
+}
+
+void define_accumulate(RowScope& s) { s.out(0, s.in(0)); }
+
+void define_clip_factor(RowScope& s) {
+    const Real norm = s.in(0), most = s.b.real(s.number(Attr::maximum_norm)), one = s.b.real(1);
+    const Mask above = s.b.less(most, norm);
+    s.out(0, s.b.select(above, most / norm, one));
+}
+
+// ---- Rows -------------------------------------------------------------------------------------------------
+
+void define_softmax(RowScope& s) {
+    const Real x = s.in(0);
+    const Real e = exp(s.b, x - s.b.row_max(x));
+    s.out(0, e / s.b.row_sum(e));
+}
+
+void define_softmax_grad(RowScope& s) {
+    const Real p = s.in(0), dp = s.in(1);
+    s.out(0, p * (dp - s.b.row_sum(p * dp)));
+}
+
+void define_log_softmax(RowScope& s) {
+    const Real x = s.in(0);
+    const Real d = x - s.b.row_max(x);
+    s.out(0, d - log(s.b, s.b.row_sum(exp(s.b, d))));
+}
+
+void define_log_softmax_grad(RowScope& s) {
+    const Real y = s.in(0), dy = s.in(1), p = exp(s.b, y);
+    s.out(0, dy - p * s.b.row_sum(dy));
+}
+
+void define_layer_norm(RowScope& s) {
+    const Real x = s.in(0), scale = s.in(1), bias = s.in(2);
+    const Real n = s.b.row_length(), epsilon = s.b.real(s.number(Attr::epsilon));
+    const Real mean = s.b.row_sum(x) / n;
+    const Real d = x - mean;
+    const Real variance = s.b.row_sum(d * d) / n;
+    const Real rs = rsqrt(s.b, variance + epsilon);
+    s.out(0, ((d * rs) * scale) + bias);
+    s.out(1, mean);
+    s.out(2, rs);
+}
+
+void define_layer_norm_grad(RowScope& s) {
+    const Real dy = s.in(0), x = s.in(1), scale = s.in(2), mean = s.in(3), rs = s.in(4), n = s.b.row_length();
+    const Real dh = dy * scale, xh = (x - mean) * rs;
+    const Real a1 = s.b.row_sum(dh) / n, a2 = s.b.row_sum(dh * xh) / n;
+    const Real centred = dh - a1;
+    s.out(0, (centred - xh * a2) * rs);
+}
+
+void define_layer_norm_grad_scale(RowScope& s) {
+    const Real dy = s.in(0), x = s.in(1), mean = s.in(2), rs = s.in(3);
+    s.column_sum(0, dy * ((x - mean) * rs));
+}
+
+void define_rms_norm(RowScope& s) {
+    const Real x = s.in(0), scale = s.in(1);
+    const Real n = s.b.row_length(), epsilon = s.b.real(s.number(Attr::epsilon));
+    const Real mean = s.b.row_sum(x * x) / n;
+    const Real r = rsqrt(s.b, mean + epsilon);
+    s.out(0, (x * r) * scale);
+    s.out(1, r);
+}
+
+void define_rms_norm_grad(RowScope& s) {
+    const Real dy = s.in(0), x = s.in(1), scale = s.in(2), r = s.in(3);
+    const Real dh = dy * scale, xh = x * r, n = s.b.row_length();
+    const Real a2 = s.b.row_sum(dh * xh) / n;
+    s.out(0, (dh - xh * a2) * r);
+}
+
+void define_rms_norm_grad_scale(RowScope& s) {
+    const Real dy = s.in(0), x = s.in(1), r = s.in(2);
+    s.column_sum(0, dy * (x * r));
+}
+
+constexpr std::uint32_t kIgnored = 0xffffffffu;  // target -1
+
+// Targets are checked when they come from the host (Plan::limits): -1 or a column.
+void define_cross_entropy(RowScope& s) {
+    const Real x = s.in(0), zero = s.b.real(0);
+    const Int target = s.in_int(1);
+    const Real m = s.b.row_max(x);
+    const Real sum = s.b.row_sum(exp(s.b, x - m));
+    // One element and zeros: the sum is the element itself (a -0 becomes +0, which no later rounding can
+    // see).
+    const Int column = s.b.column_index(), none = s.b.integer(kIgnored);
+    const Real chosen = s.b.row_sum(s.b.select(s.b.iequal(column, target), x, zero));
+    const Real log_sum = log(s.b, sum);
+    const Real loss = log_sum - (chosen - m);
+    const Mask ignored = s.b.iequal(target, none);
+    s.out(0, s.b.select(ignored, zero, loss));
+    s.out(1, m);
+    s.out(2, sum);
+}
+
+void define_cross_entropy_grad(RowScope& s) {
+    const Real x = s.in(0), m = s.in(2), sum = s.in(3), g = s.in(4), zero = s.b.real(0);
+    const Int target = s.in_int(1);
+    const Real p = exp(s.b, x - m) / sum, one = s.b.real(1);
+    const Int column = s.b.column_index(), none = s.b.integer(kIgnored);
+    const Real hit = s.b.select(s.b.iequal(column, target), one, zero);
+    const Mask ignored = s.b.iequal(target, none);
+    s.out(0, s.b.select(ignored, zero, (p - hit) * g));
+}
+
+void define_mse(RowScope& s) {
+    const Real x = s.in(0), target = s.in(1);
+    const Real d = x - target;
+    s.out(0, s.b.row_sum(d * d));
+}
+
+void define_mse_grad(RowScope& s) {
+    const Real x = s.in(0), target = s.in(1), g = s.in(2);
+    s.out(0, (x - target) * g);
+}
+
+void define_argmax(RowScope& s) { s.out(0, s.b.row_argmax(s.in(0))); }
+
+// The lowest column in which x is the extremum y, of a row that holds it; NaN equals NaN.
+void define_max_grad(RowScope& s) {
+    const Real x = s.in(0), y = s.in(1), dy = s.in(2), zero = s.b.real(0), one = s.b.real(1);
+    const Mask equal = s.b.equal(x, y), x_nan = s.b.is_nan(x), y_nan = s.b.is_nan(y);
+    const Mask same = s.b.either(equal, s.b.both(x_nan, y_nan));
+    const Int first = s.b.row_argmax(s.b.select(same, one, zero)), column = s.b.column_index();
+    const Mask here = s.b.both(same, s.b.iequal(column, first));
+    s.out(0, s.b.select(here, dy, zero));
+}
+
+// ---- Updates ----------------------------------------------------------------------------------------------
+// Inputs: w, g, states, factors (engine/graph/op_table.cpp names them), clip.
+
+void define_sgd(RowScope& s) {
+    jit::Builder& b = s.b;
+    const Real w = s.in(0), lr = s.in(3, 0), mu = s.in(3, 1), wd = s.in(3, 2);
+    const Real gradient = s.in(1), velocity = s.in(2), clip = s.in(4);
+    const Real g = b.fma(wd, w, gradient * clip);
+    const Real v = b.fma(mu, velocity, g);
+    const Real u = s.number(Attr::nesterov) != 0 ? b.fma(mu, v, g) : v;
+    s.out(0, b.fma(b.neg(lr), u, w));
+    s.out(1, v);
+}
+
+// decoupled: AdamW, whose third factor scales w; else Adam, whose third factor adds the decay to the
+// gradient.
+template <bool kDecoupled>
+void define_adam(RowScope& s) {
+    jit::Builder& b = s.b;
+    const Real w = s.in(0), a = s.in(4, 0), r2 = s.in(4, 1), third = s.in(4, 2);
+    const Real b1 = s.in(4, 3), b2 = s.in(4, 4), q1 = s.in(4, 5), q2 = s.in(4, 6), eps = s.in(4, 7);
+    const Real gradient = s.in(1), first_moment = s.in(2), second_moment = s.in(3), clip = s.in(5);
+    const Real clipped = gradient * clip;
+    const Real g = kDecoupled ? clipped : b.fma(third, w, clipped);
+    const Real m = b.fma(b1, first_moment, q1 * g);
+    const Real v = b.fma(b2, second_moment, (q2 * g) * g);
+    const Real u = m / b.fma(b.sqrt(v), r2, eps);
+    const Real kept = kDecoupled ? w * third : w;
+    s.out(0, b.fma(b.neg(a), u, kept));
+    s.out(1, m);
+    s.out(2, v);
+}
+
+void define_adagrad(RowScope& s) {
+    jit::Builder& b = s.b;
+    const Real w = s.in(0), lr = s.in(3, 0), wd = s.in(3, 1), eps = s.in(3, 2);
+    const Real gradient = s.in(1), history = s.in(2), clip = s.in(4);
+    const Real g = b.fma(wd, w, gradient * clip);
+    const Real h = b.fma(g, g, history);
+    const Real u = g / (b.sqrt(h) + eps);
+    s.out(0, b.fma(b.neg(lr), u, w));
+    s.out(1, h);
+}
+
+// ---- The table --------------------------------------------------------------------------------------------
+
+// clang-format off
+constexpr RowDefinition kDefinitions[] = {
+    {Op::neg,       "b", "f", unary<negate>},
+    {Op::abs,       "b", "f", unary<absolute>},
+    {Op::exp,       "b", "f", unary<exp<jit::Builder>>},
+    {Op::log,       "b", "f", unary<log<jit::Builder>>},
+    {Op::sqrt,      "b", "f", unary<square_root>},
+    {Op::rsqrt,     "b", "f", unary<rsqrt<jit::Builder>>},
+    {Op::tanh,      "b", "f", unary<tanh<jit::Builder>>},
+    {Op::erf,       "b", "f", unary<erf<jit::Builder>>},
+    {Op::sigmoid,   "b", "f", unary<sigmoid<jit::Builder>>},
+    {Op::silu,      "b", "f", unary<silu<jit::Builder>>},
+    {Op::gelu_tanh, "b", "f", unary<gelu_tanh<jit::Builder>>},
+    {Op::gelu_erf,  "b", "f", unary<gelu_erf<jit::Builder>>},
+    {Op::relu,      "b", "f", unary<relu<jit::Builder>>},
+    {Op::sin,       "b", "f", unary<sin<jit::Builder>>},
+    {Op::cos,       "b", "f", unary<cos<jit::Builder>>},
+    {Op::pow,       "b", "f", define_pow},
+    {Op::clamp,     "b", "f", define_clamp},
+
+    {Op::add,        "b", "f", binary<plus>},
+    {Op::sub,        "b", "f", binary<minus>},
+    {Op::mul,        "b", "f", binary<times>},
+    {Op::div,        "b", "f", binary<divided>},
+    {Op::maximum,    "b", "f", binary<maximum<jit::Builder>>},
+    {Op::minimum,    "b", "f", binary<minimum<jit::Builder>>},
+    {Op::less,       "b", "f", comparison<&jit::Builder::less>},
+    {Op::less_equal, "b", "f", comparison<&jit::Builder::less_equal>},
+    {Op::equal,      "b", "f", comparison<&jit::Builder::equal>},
+    {Op::where,      "b", "f", define_where},
+
+    {Op::gelu_tanh_grad, "b",  "f", binary<gelu_tanh_grad<jit::Builder>>},
+    {Op::gelu_erf_grad,  "b",  "f", binary<gelu_erf_grad<jit::Builder>>},
+    {Op::silu_grad,      "b",  "f", binary<silu_grad<jit::Builder>>},
+    {Op::relu_grad,      "b",  "f", binary<relu_grad<jit::Builder>>},
+    {Op::maximum_grad,   "b",  "f", define_choice_grad<true>},
+    {Op::minimum_grad,   "b",  "f", define_choice_grad<false>},
+    {Op::dropout,        "bs", "f", define_dropout},
+    {Op::accumulate,     "b",  "f", define_accumulate},
+    {Op::clip_factor,    "b",  "f", define_clip_factor},
+
+    {Op::softmax,               "f",     "f",   define_softmax},
+    {Op::softmax_grad,          "f",     "f",   define_softmax_grad},
+    {Op::log_softmax,           "f",     "f",   define_log_softmax},
+    {Op::log_softmax_grad,      "f",     "f",   define_log_softmax_grad},
+    {Op::layer_norm,            "fc",    "frr", define_layer_norm},
+    {Op::layer_norm_grad,       "ffcrr", "f",   define_layer_norm_grad},
+    {Op::layer_norm_grad_scale, "ffrr",  "c",   define_layer_norm_grad_scale},
+    {Op::rms_norm,              "fc",    "fr",  define_rms_norm},
+    {Op::rms_norm_grad,         "ffcr",  "f",   define_rms_norm_grad},
+    {Op::rms_norm_grad_scale,   "ffr",   "c",   define_rms_norm_grad_scale},
+    {Op::cross_entropy,         "fr",    "rrr", define_cross_entropy},
+    {Op::cross_entropy_grad,    "frrrg", "f",   define_cross_entropy_grad},
+    {Op::mse,                   "f",     "r",   define_mse},
+    {Op::mse_grad,              "ffg",   "f",   define_mse_grad},
+    {Op::argmax,                "f",     "r",   define_argmax},
+    {Op::max_grad,              "fr",    "f",   define_max_grad},
+
+    {Op::sgd,     "fffs",  "f", define_sgd},
+    {Op::adam,    "ffffs", "f", define_adam<false>},
+    {Op::adamw,   "ffffs", "f", define_adam<true>},
+    {Op::adagrad, "fffs",  "f", define_adagrad},
+};
+// clang-format on
+
+char letter(const char* letters, int index) {
+    const int count = static_cast<int>(std::strlen(letters));
+    return letters[index < count ? index : count - 1];
+}
+
+// ---- Assembling programs
+// ------------------------------------------------------------------------------------
+
+jit::Type type_of(const Graph& graph, ValueId value) {
+    return graph.value(value).dtype == DType::f32 ? jit::Type::real : jit::Type::integer;
+}
+
+// A value of either type.
+struct AnyValue {
+    std::optional<Real> real;
+    std::optional<Int> integer;
+};
+
+// Inputs are operands of the program, outputs are stored.
+class NodeScope final : public RowScope {
+  public:
+    NodeScope(jit::Builder& builder, const Node& node, int first_output)
+        : RowScope(builder, node.op, node.attributes), first_output_(first_output) {}
+    Real in(int input, std::uint32_t index) override { return b.load(input, index); }
+    Int in_int(int input, std::uint32_t index) override { return b.load_int(input, index); }
+    void out(int output, Real value) override { b.store(first_output_ + output, value); }
+    void out(int output, Int value) override { b.store(first_output_ + output, value); }
+    void column_sum(int output, Real value) override { b.column_sum(first_output_ + output, value); }
+
+  private:
+    int first_output_;
+};
+
+// One operation of a body: an input is an operand (~i in the body) or an earlier result, the output is kept.
+class BodyScope final : public RowScope {
+  public:
+    BodyScope(jit::Builder& builder, const BodyOp& op, const std::pmr::vector<AnyValue>& results)
+        : RowScope(builder, op.op, op.attributes), op_(op), results_(results) {}
+    Real in(int input, std::uint32_t index) override {
+        const std::int32_t source = op_.inputs[static_cast<std::size_t>(input)];
+        return source < 0 ? b.load(~source, index) : results_[static_cast<std::size_t>(source)].real.value();
+    }
+    Int in_int(int input, std::uint32_t index) override {
+        const std::int32_t source = op_.inputs[static_cast<std::size_t>(input)];
+        return source < 0 ? b.load_int(~source, index)
+                          : results_[static_cast<std::size_t>(source)].integer.value();
+    }
+    void out(int, Real value) override { result.real = value; }
+    void out(int, Int value) override { result.integer = value; }
+    void column_sum(int, Real) override { fail(VOLTA_INTERNAL, "a body holds elementwise operators only"); }
+    AnyValue result;
+
+  private:
+    const BodyOp& op_;
+    const std::pmr::vector<AnyValue>& results_;
+};
+
+const RowDefinition& definition_of(Op op) {
+    const RowDefinition* definition = find_row_definition(op);
+    if (definition == nullptr)
+        fail(VOLTA_UNSUPPORTED, "%s: it cannot be part of a row program", op_row(op).name);
+    return *definition;
+}
+
+// Appends the body's operations. Body input ~i is operand i; the program's outputs start at `first_output`.
+void define_body(jit::Builder& builder, const Body& body, int first_output, std::pmr::memory_resource* heap) {
+    std::pmr::vector<AnyValue> results(heap);
+    results.reserve(body.ops.size());
+    for (const BodyOp& op : body.ops) {
+        BodyScope scope(builder, op, results);
+        definition_of(op.op).define(scope);
+        results.push_back(scope.result);
+    }
+    for (std::size_t k = 0; k < body.results.size(); ++k) {
+        if (body.results[k] < 0) continue;  // the product itself stays where it is
+        const AnyValue& value = results[static_cast<std::size_t>(body.results[k])];
+        const int operand = first_output + static_cast<int>(k);
+        value.real ? builder.store(operand, *value.real) : builder.store(operand, *value.integer);
+    }
+}
+
+void add_outputs(jit::Builder& builder, const Graph& graph, const Node& node, const jit::Access* accesses) {
+    for (int k = 0; k < node.output_count; ++k)
+        builder.output(accesses[k], type_of(graph, node.first_output + k));
+}
+
+}  // namespace
+
+double RowScope::number(Attr key) const {
+    for (const Attribute& attribute : attributes_)
+        if (attribute.key == key) return attribute.number;
+    const OpRow& row = op_row(op_);
+    for (int i = 0; i < row.attribute_count; ++i)
+        if (row.attributes[i].key == key) return row.attributes[i].default_number;
+    fail(VOLTA_INTERNAL, "%s has no attribute %s", row.name, attr_name(key));
+}
+
+const RowDefinition* find_row_definition(Op op) {
+    for (const RowDefinition& definition : kDefinitions)
+        if (definition.op == op) return &definition;
+    return nullptr;
+}
+
+char input_letter(const RowDefinition& definition, int input) { return letter(definition.inputs, input); }
+char output_letter(const RowDefinition& definition, int output) { return letter(definition.outputs, output); }
+
+bool knows_position(const Node& node) {
+    if (node.op == Op::dropout) return true;
+    for (const BodyOp& op : node.body.ops)
+        if (op.op == Op::dropout) return true;
+    return false;
+}
+
+bool is_read_by_index(const Node& node, int input) {
+    if (node.body.ops.empty()) {
+        const RowDefinition* definition = find_row_definition(node.op);
+        return definition != nullptr && input_letter(*definition, input) == 's';
+    }
+    const int operand = node.op == Op::matmul ? input - 1 : input;
+    for (const BodyOp& op : node.body.ops)
+        for (std::size_t i = 0; i < op.inputs.size(); ++i)
+            if (op.inputs[i] == ~operand && input_letter(definition_of(op.op), static_cast<int>(i)) == 's')
+                return true;
+    return false;
+}
+
+jit::Program make_row_program(const Graph& graph, const Node& node,
+                              const std::pmr::vector<jit::Access>& accesses,
+                              std::pmr::memory_resource* heap) {
+    jit::Builder builder(heap);
+    const std::size_t inputs = node.inputs.size();
+    for (std::size_t i = 0; i < inputs; ++i) builder.input(accesses[i], type_of(graph, node.inputs[i]));
+    add_outputs(builder, graph, node, accesses.data() + inputs);
+    const int first_output = static_cast<int>(inputs);
+    if (node.op == Op::fused) {
+        define_body(builder, node.body, first_output, heap);
+    } else {
+        NodeScope scope(builder, node, first_output);
+        definition_of(node.op).define(scope);
+    }
+    return builder.finish();
+}
+
+jit::Program make_epilogue_program(const Graph& graph, const Node& node,
+                                   const std::pmr::vector<jit::Access>& accesses,
+                                   std::pmr::memory_resource* heap) {
+    jit::Builder builder(heap);
+    const std::size_t inputs = node.inputs.size() - 1;  // the product, then the node's further inputs
+    builder.input(accesses[0]);
+    for (std::size_t i = 1; i < inputs; ++i) builder.input(accesses[i], type_of(graph, node.inputs[i + 1]));
+    add_outputs(builder, graph, node, accesses.data() + inputs);
+    define_body(builder, node.body, static_cast<int>(inputs), heap);
+    return builder.finish();
+}
+
+// ---- Small programs
+// -----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr jit::Access kFull = jit::Access::full;
+
+Real reduce(jit::Builder& b, Reduction reduction, Real x) {
+    switch (reduction) {
+        case Reduction::sum:
+            return b.row_sum(x);
+        case Reduction::square_sum:
+            return b.row_sum(x * x);
+        case Reduction::max:
+            return b.row_max(x);
+        // The smallest is the negated largest of the negated; adding +0 makes its zero +0 again.
+        case Reduction::min:
+            return b.neg(b.row_max(b.neg(x))) + b.real(0);
+    }
+    fail(VOLTA_INTERNAL, "%d is no reduction", static_cast<int>(reduction));
+}
+
+}  // namespace
+
+jit::Program make_row_reduction(Reduction reduction, std::pmr::memory_resource* heap) {
+    jit::Builder b(heap);
+    const int x = b.input(kFull), y = b.output(jit::Access::per_row);
+    b.store(y, reduce(b, reduction, b.load(x)));
+    return b.finish();
+}
+
+jit::Program make_column_sum(std::pmr::memory_resource* heap) {
+    jit::Builder b(heap);
+    const int x = b.input(kFull), y = b.output(jit::Access::per_column);
+    b.column_sum(y, b.load(x));
+    return b.finish();
+}
+
+jit::Program make_division(double divisor, std::pmr::memory_resource* heap) {
+    jit::Builder b(heap);
+    const int x = b.input(kFull), y = b.output(kFull);
+    b.store(y, b.load(x) / b.real(divisor));
+    return b.finish();
+}
+
+jit::Program make_addition(std::pmr::memory_resource* heap) {
+    jit::Builder b(heap);
+    const int x = b.input(kFull), other = b.input(kFull), y = b.output(kFull);
+    const Real left = b.load(x), right = b.load(other);
+    b.store(y, left + right);
+    return b.finish();
+}
+
+}  // namespace volta

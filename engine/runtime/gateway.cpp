@@ -1,0 +1,115 @@
+#include "engine/runtime/gateway.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+#include "engine/base/fp_environment.h"
+#include "engine/graph/print.h"
+#include "engine/graph/verify.h"
+#include "engine/passes/pass.h"
+
+namespace volta {
+
+// ---- Program --------------------------------------------------------------------------------------------
+
+Program::Program(HeapPtr<Plan> plan, ExecutablePtr executable, ThreadPool* pool) noexcept
+    : plan_(std::move(plan)), executable_(std::move(executable)), pool_(pool) {}
+
+volta_status Program::run(Phase phase, const RunState& state) const noexcept {
+    const FpEnvironment contract;
+    pool_->begin_hot();
+    const volta_status status = executable_->run(phase, state);
+    pool_->end_hot();
+    return status;
+}
+
+std::pmr::string Program::print(std::pmr::memory_resource* heap) const {
+    std::pmr::string text(plan_->text, heap);
+    text += "kernels\n";
+    char line[256];
+    for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
+        const Node& node = plan_->graph.nodes[static_cast<std::size_t>(plan_->steps[i].node)];
+        std::snprintf(line, sizeof line, "  %zu %%%d %s: %s\n", i, node.first_output, op_row(node.op).name,
+                      executable_->kernel_name(i));
+        text += line;
+    }
+    std::snprintf(line, sizeof line, "workspace %zu bytes\n", executable_->workspace_bytes());
+    text += line;
+    return text;
+}
+
+// ---- PlanCache ------------------------------------------------------------------------------------------
+
+struct PlanCache::Entry {
+    Entry(std::pmr::string&& text, Hash128 text_hash, HeapPtr<Plan> plan, ExecutablePtr executable,
+          ThreadPool* pool)
+        : key(std::move(text)), hash(text_hash), program(std::move(plan), std::move(executable), pool) {}
+    std::pmr::string key;  // complete: equal text, equal program
+    Hash128 hash;
+    Program program;
+};
+
+namespace {
+
+// Everything that a program depends on and that can differ within one context.
+std::pmr::string key_of(const Graph& graph, const PrepareOptions& options, const char* forced_tile,
+                        std::pmr::memory_resource* heap) {
+    char head[96];
+    std::snprintf(head, sizeof head,
+                  "micro_batches=%" PRIu32 " passes=%08" PRIx32 " tile=", options.micro_batches,
+                  options.passes);
+    std::pmr::string key(head, heap);
+    if (forced_tile != nullptr) key += forced_tile;
+    key += '\n';
+    key += print(graph, heap);
+    return key;
+}
+
+}  // namespace
+
+PlanCache::PlanCache(Context& context)
+    : context_(context),
+      kernel_cache_(kBackends[0].create_cache(context.structures())),
+      entries_(context.structures()) {}
+
+PlanCache::~PlanCache() {
+    entries_.clear();  // programs use the kernels of the cache
+    kBackends[0].release_cache(kernel_cache_, context_.structures());
+}
+
+const Program* PlanCache::find(const std::pmr::string& key, Hash128 hash) const noexcept {
+    for (const HeapPtr<Entry>& entry : entries_)
+        if (entry->hash == hash && entry->key == key) return &entry->program;
+    return nullptr;
+}
+
+HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
+                                          const PrepareOptions& options) {
+    std::pmr::memory_resource* heap = context_.structures();
+    verify(graph);
+    Graph simplified = run_passes(graph, options.passes, heap);
+    PlanOptions plan_options;
+    plan_options.micro_batches = options.micro_batches;
+    HeapPtr<Plan> plan = make_plan(std::move(simplified), plan_options, heap);
+    verify(*plan);
+    const BackendContext backend{context_.isa(), &context_.pool(),    &context_.code(), kernel_cache_,
+                                 heap,           context_.forced_tile};
+    ExecutablePtr executable = kBackends[0].compile(*plan, backend);
+    return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable),
+                          &context_.pool());
+}
+
+const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
+    std::pmr::string key = key_of(graph, options, context_.forced_tile, context_.structures());
+    const Hash128 hash =
+        hash_override ? hash_override(key.data(), key.size()) : hash_bytes(key.data(), key.size());
+    if (const Program* known = find(key, hash)) {
+        ++hits_;
+        return *known;
+    }
+    entries_.push_back(make(std::move(key), hash, graph, options));
+    ++misses_;
+    return entries_.back()->program;
+}
+
+}  // namespace volta
