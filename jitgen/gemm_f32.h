@@ -8,6 +8,7 @@
 #include <memory_resource>
 
 #include "engine/base/cpu_info.h"
+#include "engine/numerics/canonical.h"
 #include "jitgen/code.h"
 
 namespace volta::jit {

@@ -5,7 +5,7 @@
 #include <memory_resource>
 
 #include "engine/backend/cpu/kernel_cache.h"
-#include "tests/kernels/product_oracle.h"
+#include "tests/kernels/edge_floats.h"
 #include "tests/support/cmocka_cpp.h"
 
 namespace {
@@ -97,9 +97,10 @@ void run_case(const char* name, const Case& test) {
                 element = test.into ? element + 0.0f : 0.0f;
                 continue;
             }
-            element = define_chain(
-                from, to, [&](std::int64_t k) { return a_at(i, k - test.first_step); },
-                [&](std::int64_t k) { return b_at(k - test.first_step, j); }, test.into, element);
+            element = product_chain<float>(
+                from, to, test.into ? &element : nullptr,
+                [&](std::int64_t k) { return a_at(i, k - test.first_step); },
+                [&](std::int64_t k) { return b_at(k - test.first_step, j); });
         }
     }
 

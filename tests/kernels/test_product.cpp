@@ -7,7 +7,8 @@
 
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/base/error.h"
-#include "tests/kernels/product_oracle.h"
+#include "engine/numerics/definitions.h"
+#include "tests/kernels/edge_floats.h"
 #include "tests/support/cmocka_cpp.h"
 
 namespace {
@@ -53,27 +54,14 @@ struct Problem {
           b(random_floats(batch * k * n, seed + 1, data)),
           before(random_floats(batch * m * n, seed + 2, data)),
           expected(before) {
-        // Steps outside, so that an element's chain is where it was left: the same operations as
-        // define_chain.
-        std::vector<float> chain(static_cast<std::size_t>(n));
+        std::vector<float> columns_of_b(static_cast<std::size_t>(k * n));  // one after the other, for speed
         for (std::int64_t e = 0; e < batch; ++e) {
-            for (std::int64_t i = 0; i < m; ++i) {
-                float* const row = &expected[static_cast<std::size_t>((e * m + i) * n)];
-                if (k == 0 && !into) std::fill(row, row + n, 0.0f);
-                bool add_segment = into;
-                for (std::int64_t from = 0; from < k; from += 512, add_segment = true) {
-                    std::fill(chain.begin(), chain.end(), 0.0f);
-                    for (std::int64_t p = from; p < std::min<std::int64_t>(from + 512, k); ++p)
-                        for (std::int64_t j = 0; j < n; ++j)
-                            chain[static_cast<std::size_t>(j)] =
-                                fma32(a[static_cast<std::size_t>((e * m + i) * k + p)],
-                                      b[static_cast<std::size_t>((e * k + p) * n + j)],
-                                      chain[static_cast<std::size_t>(j)]);
-                    for (std::int64_t j = 0; j < n; ++j)
-                        row[j] = add_segment ? row[j] + chain[static_cast<std::size_t>(j)]
-                                             : chain[static_cast<std::size_t>(j)];
-                }
-            }
+            for (std::int64_t p = 0; p < k; ++p)
+                for (std::int64_t j = 0; j < n; ++j)
+                    columns_of_b[static_cast<std::size_t>(j * k + p)] =
+                        b[static_cast<std::size_t>((e * k + p) * n + j)];
+            define::product<float>(m, n, k, {a.data() + e * m * k, k}, {columns_of_b.data(), k, true}, into,
+                                   expected.data() + e * m * n, n);
         }
     }
 };

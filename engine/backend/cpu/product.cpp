@@ -6,6 +6,7 @@
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_pack.h"
 #include "engine/backend/cpu/product_plan.h"
+#include "engine/backend/cpu/product_strip.h"
 #include "engine/base/error.h"
 
 namespace volta::cpu {
@@ -17,21 +18,16 @@ std::size_t padded(std::int64_t floats) {
     return (static_cast<std::size_t>(floats) + kLineFloats - 1) / kLineFloats * kLineFloats;
 }
 
-// The kernels of one height of tile: a whole tile or the last, narrower one of a row; for AVX2 panels also
-// from the second half of a panel.
-struct TileKernels {
-    GemmKernel whole[2], rest[2];
-};
-
 class CpuProduct final : public Product {
   public:
     CpuProduct(const ProductPlan& plan, const jit::RowKernel* epilogue, const CompileContext& context)
         : plan_(plan),
           epilogue_(epilogue),
-          row_epilogue_(epilogue && epilogue->program().has_row_reduction()) {
+          row_epilogue_(epilogue && epilogue->program().needs_whole_rows()),
+          strips_(context.heap) {
         if (plan_.pack_b && plan_.shape.b_transposed)
             transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
-        resolve_kernels(context);
+        resolve_strips(context);
         if (plan_.pack_b) b_floats_ = padded(packed_floats(plan_.panel_columns, plan_.depth));
         if (plan_.pack_a) a_floats_ = padded(plan_.block_rows * plan_.depth);
         if (epilogue_)
@@ -58,7 +54,8 @@ class CpuProduct final : public Product {
     const jit::RowKernel* const epilogue_;
     const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
     jit::TransposeFunction transpose_ = nullptr;
-    TileKernels kernels_[jit::kMaxTileRows + 1];                     // by height
+    std::pmr::vector<TileStrip> strips_;                 // a product needs few heights
+    std::uint8_t strip_of_[jit::kMaxTileRows + 1] = {};  // by height: 1 + the strip's index, 0: none
     std::size_t a_floats_ = 0, b_floats_ = 0, epilogue_floats_ = 0;  // per worker
 
     // What a thread works on: rows and columns of one batch entry.
@@ -86,34 +83,24 @@ class CpuProduct final : public Product {
 
     // --- making
 
-    void resolve_kernels(const CompileContext& context) {
+    void resolve_strips(const CompileContext& context) {
         for (std::int64_t i = 0; i < plan_.m_parts; ++i) {
             const EvenCut tiles(plan_.row_begin(i + 1) - plan_.row_begin(i), plan_.tile->mr);
             if (tiles.pieces == 0) continue;
             for (const std::int64_t rows : {tiles.size(0), tiles.size(tiles.pieces - 1)})
-                resolve(static_cast<int>(rows), context);
+                if (strip_of_[rows] == 0) resolve_strip(static_cast<int>(rows), context);
         }
     }
 
-    void resolve(int rows, const CompileContext& context) {
-        const GemmTile& tile = *plan_.tile;
-        const int lanes = jit::gemm_lanes(tile.isa), rest = static_cast<int>(plan_.shape.n % tile.nr);
-        const bool halves = tile.isa == Isa::avx2 && tile.nr % jit::kPanel != 0 && plan_.pack_b;
+    void resolve_strip(int rows, const CompileContext& context) {
         jit::GemmForm form;
-        form.isa = tile.isa;
+        form.isa = plan_.tile->isa;
         form.mr = static_cast<std::uint8_t>(rows);
         form.a = plan_.shape.a_transposed ? jit::GemmA::k_major : jit::GemmA::rows;
         form.b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
-        for (int half = 0; half < (halves ? 2 : 1); ++half) {
-            const auto kernel = [&](int columns) {
-                form.vectors = static_cast<std::uint8_t>((columns + lanes - 1) / lanes);
-                form.masked = columns % lanes != 0;
-                form.half = half == 1 && form.vectors > 1;  // one vector: the pointer moves instead
-                return context.cache->gemm(form, *context.arena);
-            };
-            if (plan_.shape.n >= tile.nr) kernels_[rows].whole[half] = kernel(tile.nr);
-            if (rest > 0) kernels_[rows].rest[half] = kernel(rest);
-        }
+        strips_.emplace_back();
+        strips_.back().resolve(form, plan_.tile->nr, plan_.shape.n, false, context);
+        strip_of_[rows] = static_cast<std::uint8_t>(strips_.size());
     }
 
     // --- running
@@ -199,36 +186,15 @@ class CpuProduct final : public Product {
             a = part.packed_a;
             args.a_stride = rows;
         }
+        args.b = pass.b;
         const std::int64_t a_row = shape.a_transposed ? 1 : shape.lda;
-        const int lanes = jit::gemm_lanes(plan_.tile->isa);
         for (std::int64_t j = 0; j < pass.columns; j += plan_.tile->nr) {
-            const std::int64_t columns = std::min<std::int64_t>(plan_.tile->nr, pass.columns - j);
-            const int half = at_b(pass, j, args);
-            args.tail_columns = (columns - 1) % lanes + 1;
             for (std::int64_t t = first; t < end; ++t) {
-                const TileKernels& kernels = kernels_[tiles.size(t)];
                 args.a = a + (tiles.begin(t) - row) * a_row;
-                args.c = part.c + tiles.begin(t) * shape.ldc + pass.column + j;
-                (columns == plan_.tile->nr ? kernels.whole : kernels.rest)[half](args);
+                args.c = part.c + tiles.begin(t) * shape.ldc + pass.column;
+                strips_[strip_of_[tiles.size(t)] - 1u].run_tile(args, j, pass.columns);
             }
         }
-    }
-
-    // Points args.b at column j; returns which half of a panel the kernel starts in.
-    int at_b(const Pass& pass, std::int64_t j, jit::GemmArgs& args) const {
-        if (!plan_.pack_b) {
-            args.b = pass.b + j;
-            return 0;
-        }
-        const std::int64_t within = j % jit::kPanel;
-        args.b = pass.b + j / jit::kPanel * pass.ldb;
-        const int lanes = jit::gemm_lanes(plan_.tile->isa);
-        const std::int64_t columns = std::min<std::int64_t>(plan_.tile->nr, pass.columns - j);
-        if (columns <= lanes) {
-            args.b += within;
-            return 0;
-        }
-        return within != 0;
     }
 
     void run_epilogue(const ProductCall& call, const Part& part, std::int64_t row, std::int64_t row_end,
@@ -268,7 +234,7 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
     check(shape);
     if (epilogue_kernel && epilogue_kernel->program().has_column_sum())
         fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
-    const bool whole_rows = epilogue_kernel && epilogue_kernel->program().has_row_reduction();
+    const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
     const ProductPlan plan = plan_product(shape, whole_rows, context);
     void* const place = context.heap->allocate(sizeof(CpuProduct), alignof(CpuProduct));
     try {

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/numerics/fma32.h"
 #include "tests/support/tensors.h"
 
 namespace volta::test {
@@ -38,21 +37,5 @@ class EdgeFloats {
     char* base_;
     float* data_;
 };
-
-// One element of a product (docs/numerics.md, 2.1): the chain over k in [from, to), cut at absolute multiples
-// of 512. `c` is the operand `into` (used if `into`) and receives the result; an empty chain leaves `into` or
-// +0.
-template <class A, class B>
-float define_chain(std::int64_t from, std::int64_t to, A a, B b, bool into, float c) {
-    if (from >= to) return into ? c : 0.0f;
-    for (std::int64_t k = from; k < to;) {
-        float acc = 0.0f;
-        const std::int64_t cut = (k / 512 + 1) * 512;
-        for (; k < to && k < cut; ++k) acc = fma32(a(k), b(k), acc);
-        c = into ? c + acc : acc;
-        into = true;
-    }
-    return c;
-}
 
 }  // namespace volta::test

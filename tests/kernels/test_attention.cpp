@@ -1,0 +1,295 @@
+// Attention forward and backward against the definition, bit for bit: lengths around tiles and cuts, head
+// sizes, groups, causal or not, dropout, threads, every tile; and what a key in the future may not do.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory_resource>
+
+#include "engine/backend/cpu/attention.h"
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/numerics/definitions.h"
+#include "tests/kernels/edge_floats.h"
+#include "tests/support/cmocka_cpp.h"
+
+namespace {
+using namespace volta;
+using namespace volta::cpu;
+using namespace volta::test;
+
+std::pmr::memory_resource* heap() { return std::pmr::new_delete_resource(); }
+
+struct Engine {
+    jit::CodeArena arena;
+    KernelCache cache;
+    Isa isa;
+    explicit Engine(Isa wanted) : arena(heap(), false), cache(heap()), isa(wanted) {}
+    CompileContext context(int threads, const char* tile) {
+        return CompileContext{isa, threads, &arena, &cache, heap(), tile};
+    }
+};
+Engine& engine(Isa isa) {
+    static Engine scalar(Isa::scalar), avx2(Isa::avx2), avx512(Isa::avx512);
+    return isa == Isa::scalar ? scalar : isa == Isa::avx2 ? avx2 : avx512;
+}
+ThreadPool& pool(int threads) {
+    static ThreadPool one(1, heap()), two(2, heap()), three(3, heap());
+    return threads == 1 ? one : threads == 2 ? two : three;
+}
+
+struct Sizes {
+    std::int64_t batch, time, heads, kv_heads, head_dim;
+    bool causal;
+    double dropout;
+};
+
+constexpr RandomState kRandom = {0x12345678u, 0x9abcdef0u, 7};
+constexpr std::uint32_t kStream = 3, kFirstSequence = 5;
+
+// Inputs, and everything the definition makes of them. q, k and v stand in one tensor of [batch, time, heads
+// + 2 kv_heads, head_dim], as a fused projection leaves them, and their gradients in another.
+struct Problem {
+    Sizes sizes;
+    std::int64_t stride, o_stride;
+    float scale;
+    std::vector<float> qkv, d_o;  // [batch * time, stride], [batch * time, o_stride]
+    std::vector<float> o, row_max, row_sum, d_qkv;
+
+    Problem(const Sizes& wanted, Data data, std::uint64_t seed)
+        : sizes(wanted),
+          stride((wanted.heads + 2 * wanted.kv_heads) * wanted.head_dim),
+          o_stride(wanted.heads * wanted.head_dim + 1),
+          scale(static_cast<float>(1 / std::sqrt(static_cast<double>(wanted.head_dim)))),
+          qkv(random_floats(tokens() * stride, seed, data)),
+          d_o(random_floats(tokens() * o_stride, seed + 1, data)),
+          o(size_of(o_stride), 9.0f),
+          row_max(static_cast<std::size_t>(tokens() * wanted.heads)),
+          row_sum(row_max.size()),
+          d_qkv(size_of(stride), 9.0f) {}
+
+    std::int64_t tokens() const { return sizes.batch * sizes.time; }
+    std::size_t size_of(std::int64_t token_stride) const {
+        return static_cast<std::size_t>(tokens() * token_stride);
+    }
+    std::int64_t k_at() const { return sizes.heads * sizes.head_dim; }
+    std::int64_t v_at() const { return k_at() + sizes.kv_heads * sizes.head_dim; }
+
+    void define() {
+        define::AttentionSizes size;
+        size.batch = sizes.batch;
+        size.queries = size.keys = sizes.time;
+        size.heads = sizes.heads;
+        size.kv_heads = sizes.kv_heads;
+        size.head_dim = sizes.head_dim;
+        size.causal = sizes.causal;
+        size.q_stride = size.k_stride = size.v_stride = stride;
+        size.dq_stride = size.dk_stride = size.dv_stride = stride;
+        size.o_stride = o_stride;
+        const RandomPlace place = {kRandom.seed_low | std::uint64_t{kRandom.seed_high} << 32, kRandom.step,
+                                   Purpose::dropout, kStream};
+        const define::AttentionDropout dropout = {place, dropout_rule(sizes.dropout), kFirstSequence,
+                                                  sizes.time};
+        const define::AttentionDropout* const random = sizes.dropout > 0 ? &dropout : nullptr;
+        std::vector<float> workspace(static_cast<std::size_t>(2 * sizes.time * sizes.time));
+        define::attention<float>(size, scale, random, qkv.data(), qkv.data() + k_at(), qkv.data() + v_at(),
+                                 o.data(), row_max.data(), row_sum.data(), workspace.data());
+        define::attention_grad<float>(size, scale, random, qkv.data(), qkv.data() + k_at(),
+                                      qkv.data() + v_at(), o.data(), row_max.data(), row_sum.data(),
+                                      d_o.data(), d_qkv.data(), d_qkv.data() + k_at(), d_qkv.data() + v_at(),
+                                      workspace.data());
+    }
+
+    AttentionShape shape() const {
+        AttentionShape shape;
+        shape.batch = sizes.batch;
+        shape.time = sizes.time;
+        shape.heads = sizes.heads;
+        shape.kv_heads = sizes.kv_heads;
+        shape.head_dim = sizes.head_dim;
+        shape.causal = sizes.causal;
+        shape.scale = scale;
+        shape.dropout = sizes.dropout;
+        shape.stream = kStream;
+        shape.q_stride = shape.k_stride = shape.v_stride = stride;
+        shape.dq_stride = shape.dk_stride = shape.dv_stride = stride;
+        shape.o_stride = o_stride;
+        return shape;
+    }
+};
+
+// What the kernels make of the same inputs.
+struct Result {
+    std::vector<float> o, row_max, row_sum, d_qkv;
+};
+
+void run(const Attention& attention, int threads, AttentionCall call) {
+    EdgeFloats workspace(std::vector<float>((attention.workspace_bytes() + 63) / 64 * 16,
+                                            std::numeric_limits<float>::quiet_NaN()));
+    call.random = &kRandom;
+    call.first_sequence = kFirstSequence;
+    call.workspace = workspace.data();
+    attention.run(pool(threads), call);
+}
+
+Result compute(const Problem& problem, Isa isa, int threads, const char* tile) {
+    const CompileContext context = engine(isa).context(threads, tile);
+    Result result = {std::vector<float>(problem.o.size(), 9.0f), std::vector<float>(problem.row_max.size()),
+                     std::vector<float>(problem.row_sum.size()),
+                     std::vector<float>(problem.d_qkv.size(), 9.0f)};
+    AttentionCall call = {};
+    EdgeFloats qkv(problem.qkv), d_o(problem.d_o);
+    call.q = qkv.data();
+    call.k = qkv.data() + problem.k_at();
+    call.v = qkv.data() + problem.v_at();
+    call.o = result.o.data();
+    call.row_max = result.row_max.data();
+    call.row_sum = result.row_sum.data();
+    call.d_o = d_o.data();
+    call.dq = result.d_qkv.data();
+    call.dk = result.d_qkv.data() + problem.k_at();
+    call.dv = result.d_qkv.data() + problem.v_at();
+    run(*compile_attention_forward(problem.shape(), context), threads, call);
+    run(*compile_attention_backward(problem.shape(), context), threads, call);
+    return result;
+}
+
+void check(const Problem& problem, Isa isa, int threads, const char* tile) {
+    const Result actual = compute(problem, isa, threads, tile);
+    const Sizes& s = problem.sizes;
+    char name[160];
+    const auto compare = [&](const char* what, const std::vector<float>& expected,
+                             const std::vector<float>& got) {
+        snprintf(name, sizeof name,
+                 "%s of [%lld, %lld, %lld/%lld, %lld]%s, dropout %g, %s, %d threads, tile %s", what,
+                 static_cast<long long>(s.batch), static_cast<long long>(s.time),
+                 static_cast<long long>(s.heads), static_cast<long long>(s.kv_heads),
+                 static_cast<long long>(s.head_dim), s.causal ? " causal" : "", s.dropout, isa_name(isa),
+                 threads, tile ? tile : "chosen");
+        assert_same_bits(name, expected.data(), got.data(), static_cast<std::int64_t>(expected.size()));
+    };
+    compare("row_max", problem.row_max, actual.row_max);
+    compare("row_sum", problem.row_sum, actual.row_sum);
+    compare("o", problem.o, actual.o);
+    compare("gradients", problem.d_qkv, actual.d_qkv);
+}
+
+template <class Body>
+void for_each_isa(Body body) {
+    for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
+        if (host_cpu().has(isa)) body(isa);
+}
+
+void check_all(const Sizes& sizes, Data data, std::uint64_t seed) {
+    Problem problem(sizes, data, seed);
+    problem.define();
+    for_each_isa([&](Isa isa) { check(problem, isa, 1 + static_cast<int>(seed % 3), nullptr); });
+}
+
+void test_lengths_around_tiles(void**) {
+    std::uint64_t seed = 1;
+    for (std::int64_t time = 1; time <= 70; time += time < 34 ? 1 : 5)
+        for (const bool causal : {true, false}) check_all({1, time, 2, 1, 5, causal, 0}, Data::plain, ++seed);
+}
+
+void test_lengths_around_cuts(void**) {
+    std::uint64_t seed = 100;
+    for (const std::int64_t time : {511, 512, 513, 1023, 1024, 1025})
+        for (const bool causal : {true, false}) check_all({1, time, 1, 1, 2, causal, 0}, Data::plain, ++seed);
+}
+
+void test_head_sizes(void**) {
+    std::uint64_t seed = 200;
+    for (const std::int64_t head_dim : {1, 8, 16, 31, 64, 65, 130, 520})
+        for (const bool causal : {true, false})
+            check_all({1, 37, 2, 2, head_dim, causal, 0}, Data::plain, ++seed);
+}
+
+void test_groups(void**) {
+    std::uint64_t seed = 300;
+    for (const std::int64_t group : {1, 2, 4})
+        for (const bool causal : {true, false})
+            check_all({2, 45, 4, 4 / group, 16, causal, 0}, Data::plain, ++seed);
+}
+
+void test_dropout(void**) {
+    std::uint64_t seed = 400;
+    for (const std::int64_t time : {1, 40, 150})
+        for (const bool causal : {true, false})
+            check_all({2, time, 4, 2, 8, causal, 0.3}, Data::plain, ++seed);
+}
+
+void test_many_binades(void**) {
+    check_all({2, 50, 2, 2, 9, true, 0}, Data::binades, 500);
+    check_all({2, 50, 2, 2, 9, false, 0}, Data::binades, 501);
+    check_all({2, 20, 2, 2, 9, true, 0.5}, Data::special, 502);
+}
+
+void test_every_tile_and_thread_count(void**) {
+    for (const bool causal : {true, false}) {
+        Problem problem({1, 75, 3, 3, 40, causal, 0}, Data::plain, causal);
+        problem.define();
+        for (const GemmTile& tile : gemm_tiles()) {
+            if (!host_cpu().has(tile.isa)) continue;
+            for (const int threads : {1, 2, 3}) check(problem, tile.isa, threads, tile.name);
+        }
+    }
+}
+
+// The shape of training: 256 queries, heads of 64.
+void test_a_real_head(void**) {
+    Problem problem({1, 256, 2, 2, 64, true, 0.1}, Data::plain, 600);
+    problem.define();
+    for (const Isa isa : {Isa::avx2, Isa::avx512})
+        if (host_cpu().has(isa)) check(problem, isa, 2, nullptr);
+}
+
+// A NaN in the last key and value reaches the last query and nobody else.
+void test_a_later_key_is_not_seen(void**) {
+    const Sizes sizes = {1, 60, 1, 1, 8, true, 0};
+    Problem clean(sizes, Data::plain, 700), poisoned(sizes, Data::plain, 700);
+    for (std::int64_t c = 0; c < 8; ++c) {
+        float* const token = &poisoned.qkv[static_cast<std::size_t>(59 * poisoned.stride)];
+        token[poisoned.k_at() + c] = std::numeric_limits<float>::quiet_NaN();
+        token[poisoned.v_at() + c] = std::numeric_limits<float>::infinity();
+    }
+    clean.define();
+    poisoned.define();
+    for_each_isa([&](Isa isa) {
+        check(poisoned, isa, 1, nullptr);
+        const Result got = compute(poisoned, isa, 1, nullptr);
+        assert_same_bits("rows before a poisoned key", clean.o.data(), got.o.data(), 59 * clean.o_stride);
+        assert_true(std::isnan(got.o[static_cast<std::size_t>(59 * clean.o_stride)]));
+    });
+}
+
+// A sequence has the bits that it has alone.
+void test_a_sequence_alone(void**) {
+    Problem both({2, 33, 2, 2, 12, true, 0}, Data::plain, 800);
+    both.define();
+    Problem second({1, 33, 2, 2, 12, true, 0}, Data::plain, 800);
+    second.qkv.assign(both.qkv.begin() + 33 * both.stride, both.qkv.end());
+    second.d_o.assign(both.d_o.begin() + 33 * both.o_stride, both.d_o.end());
+    second.define();
+    for_each_isa([&](Isa isa) {
+        check(both, isa, 2, nullptr);
+        check(second, isa, 2, nullptr);
+    });
+    assert_same_bits("alone", second.d_qkv.data(), &both.d_qkv[static_cast<std::size_t>(33 * both.stride)],
+                     static_cast<std::int64_t>(second.d_qkv.size()));
+}
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_lengths_around_tiles),
+        cmocka_unit_test(test_lengths_around_cuts),
+        cmocka_unit_test(test_head_sizes),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_many_binades),
+        cmocka_unit_test(test_every_tile_and_thread_count),
+        cmocka_unit_test(test_a_real_head),
+        cmocka_unit_test(test_a_later_key_is_not_seen),
+        cmocka_unit_test(test_a_sequence_alone),
+    };
+    return cmocka_run_group_tests_name("attention", tests, nullptr, nullptr);
+}
