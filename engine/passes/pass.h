@@ -9,11 +9,12 @@
 namespace volta {
 
 struct PassRow {
-    const char* name;     // "fold_constants", ...
+    const char* name;  // "fold_constants", ...
     Graph (*run)(const Graph& graph, std::pmr::memory_resource* heap);
     const char* meaning;  // one line, for docs
 };
-// In pipeline order: fold_constants, simplify, merge_duplicates, fuse_elementwise, fuse_epilogues, remove_dead.
+// In pipeline order: fold_constants, simplify, merge_duplicates, fuse_elementwise, fuse_epilogues,
+// remove_dead.
 extern const PassRow kPasses[];
 extern const int kPassCount;
 
@@ -22,8 +23,8 @@ inline constexpr std::uint32_t kAllPasses = 0xffffffffu;  // bit i: pass i runs 
 // Runs verify, pass, verify, ... ; a pass that breaks a rule is reported with its name.
 Graph run_passes(const Graph& graph, std::uint32_t enabled, std::pmr::memory_resource* heap);
 
-// Where two pipelines part: runs both on `graph` pass by pass and, if the results differ, names the first pass and
-// the first differing node with both lines. "" when all agree.
+// Where two pipelines part: runs both on `graph` pass by pass and, if the results differ, names the first
+// pass and the first differing node with both lines. "" when all agree.
 std::pmr::string first_divergence(const Graph& graph, std::uint32_t enabled_a, std::uint32_t enabled_b,
                                   std::pmr::memory_resource* heap);
 

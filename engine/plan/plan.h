@@ -17,20 +17,20 @@ enum class RegionKind : std::uint8_t { arena, constants, input, output, paramete
 
 struct Region {
     RegionKind kind;
-    std::pmr::string name;      // of the source or output; "" for arena and constants
-    std::uint64_t bytes;        // of the whole: inputs hold all micro-batches
-    std::int32_t source = -1;   // input/parameter/state: the graph's value; output/gradient: likewise
+    std::pmr::string name;     // of the source or output; "" for arena and constants
+    std::uint64_t bytes;       // of the whole: inputs hold all micro-batches
+    std::int32_t source = -1;  // input/parameter/state: the graph's value; output/gradient: likewise
 };
 
 // Where a value lies: micro_stride bytes are added per micro-batch (inputs of a step, stacks).
 struct Place {
     std::int32_t region = -1;
-    std::uint64_t offset = 0;        // bytes; a multiple of kTensorAlignment in arena and constants
+    std::uint64_t offset = 0;  // bytes; a multiple of kTensorAlignment in arena and constants
     std::uint64_t micro_stride = 0;
 };
 
 struct Step {
-    NodeId node;      // of Plan::graph
+    NodeId node;  // of Plan::graph
     Phase phase;
 };
 
@@ -46,29 +46,35 @@ struct PlanBill {  // bytes by class; workspace is the backend's and is added by
 
 struct PlanOptions {
     std::uint32_t micro_batches = 1;
-    // Results that stay readable after the run in regions of their own (kind gradient): by graph output name prefix
-    // "gradient/". All other graph outputs become regions of kind output.
+    // Results that stay readable after the run in regions of their own (kind gradient): by graph output name
+    // prefix "gradient/". All other graph outputs become regions of kind output.
 };
 
 struct Plan {
-    explicit Plan(Graph&& owned) : graph(std::move(owned)), steps(graph.heap()), places(graph.heap()), regions(graph.heap()), limits(graph.heap()), text(graph.heap()) {}
-    Graph graph;                           // after the passes
+    explicit Plan(Graph&& owned)
+        : graph(std::move(owned)),
+          steps(graph.heap()),
+          places(graph.heap()),
+          regions(graph.heap()),
+          limits(graph.heap()),
+          text(graph.heap()) {}
+    Graph graph;  // after the passes
     std::uint32_t micro_batches = 1;
-    std::pmr::vector<Step> steps;          // phase each, then reduce, then update
-    std::pmr::vector<Place> places;        // one per value of the graph
+    std::pmr::vector<Step> steps;    // phase each, then reduce, then update
+    std::pmr::vector<Place> places;  // one per value of the graph
     std::pmr::vector<Region> regions;
     std::pmr::vector<InputLimit> limits;
-    std::pmr::string text;                 // print(): made once
+    std::pmr::string text;  // print(): made once
     PlanBill bill = {};
-    Hash128 hash;                          // of `text`
+    Hash128 hash;  // of `text`
 };
 
 // Orders, places and bills. `graph` has been through the passes and is verified.
 HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::memory_resource* heap);
 
-// Checks every plan, in release builds too: order (a value is written before it is read, in-place writers come
-// after all other readers, phases ascend), lifetimes (no step writes memory of a value that is still to be read),
-// overlaps, alignment, arena and region bounds. Throws Error{INTERNAL} naming step and rule.
+// Checks every plan, in release builds too: order (a value is written before it is read, in-place writers
+// come after all other readers, phases ascend), lifetimes (no step writes memory of a value that is still to
+// be read), overlaps, alignment, arena and region bounds. Throws Error{INTERNAL} naming step and rule.
 void verify(const Plan& plan);
 
 // Steps, values, offsets, bill: stable text, complete (equal text, equal plan).

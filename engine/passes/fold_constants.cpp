@@ -1,0 +1,111 @@
+// Nodes whose inputs are all constants become constants, computed by the reference evaluator (never by the
+// C++ compiler or libm). Small ones only: a plan must not grow by what a step computes in microseconds.
+#include <cstring>
+
+#include "engine/graph/evaluate.h"
+#include "engine/passes/passes.h"
+#include "engine/passes/rewrite.h"
+
+namespace volta {
+namespace {
+
+constexpr std::int64_t kMostElements =
+    16384;  // of all inputs and of all outputs; a product of these takes milliseconds
+
+class Folder {
+  public:
+    Folder(const Graph& graph, std::pmr::memory_resource* heap) : heap_(heap), rewrite_(graph, heap) {}
+
+    Graph run() {
+        for (NodeId id = 0; id < node_count(rewrite_.from); ++id) {
+            if (is_foldable(rewrite_.from.node(id)))
+                fold(rewrite_.from.node(id));
+            else
+                rewrite_.copy(id);
+        }
+        return rewrite_.finish();
+    }
+
+  private:
+    bool is_foldable(const Node& node) const {
+        const OpRow& row = op_row(node.op);
+        if (is_source(node) || row.random || carries_random(node) || writes_in_place(node) ||
+            holds_over_micro_batches(node))
+            return false;
+        std::int64_t read = 0, written = 0;
+        for (const ValueId input : node.inputs) {
+            if (rewrite_.to.producer(rewrite_.now(input)).op != Op::constant) return false;
+            read += rewrite_.from.shape(input).elements();
+        }
+        for (std::int32_t i = 0; i < node.output_count; ++i)
+            written += rewrite_.from.shape(node.first_output + i).elements();
+        return read <= kMostElements && written <= kMostElements;
+    }
+
+    static bool carries_random(const Node& node) {
+        for (const BodyOp& op : node.body.ops)
+            if (op_row(op.op).random) return true;
+        return false;
+    }
+
+    EvalTensor<float> empty_tensor() const {
+        return EvalTensor<float>{std::pmr::vector<float>(heap_), std::pmr::vector<std::int32_t>(heap_)};
+    }
+
+    EvalTensor<float> content(ValueId old) const {
+        EvalTensor<float> tensor = empty_tensor();
+        const Node& constant = rewrite_.to.producer(rewrite_.now(old));
+        const auto& bits = rewrite_.to.constants[index_of(constant.data)];
+        const bool is_real = rewrite_.from.value(old).dtype == DType::f32;
+        if (is_real)
+            tensor.real.resize(bits.size());
+        else
+            tensor.integer.resize(bits.size());
+        void* const target = is_real ? static_cast<void*>(tensor.real.data()) : tensor.integer.data();
+        if (!bits.empty()) std::memcpy(target, bits.data(), bits.size() * sizeof bits[0]);
+        return tensor;
+    }
+
+    void fold(const Node& node) {
+        std::pmr::vector<EvalTensor<float>> inputs(heap_), outputs(heap_);
+        std::pmr::vector<const EvalTensor<float>*> input_pointers(heap_);
+        std::pmr::vector<EvalTensor<float>*> output_pointers(heap_);
+        for (const ValueId input : node.inputs) inputs.push_back(content(input));
+        for (std::int32_t i = 0; i < node.output_count; ++i) outputs.push_back(empty_tensor());
+        for (const auto& tensor : inputs) input_pointers.push_back(&tensor);
+        for (auto& tensor : outputs) output_pointers.push_back(&tensor);
+        evaluate_node(rewrite_.from, node, input_pointers.data(), output_pointers.data());
+        for (std::int32_t i = 0; i < node.output_count; ++i)
+            store(node.first_output + i, outputs[index_of(i)]);
+    }
+
+    void store(ValueId old, EvalTensor<float>& tensor) {
+        const Value& value = rewrite_.from.value(old);
+        const void* data = tensor.integer.data();
+        if (value.dtype == DType::f32) {
+            canonicalize_nans(tensor.real);
+            data = tensor.real.data();
+        }
+        const std::uint32_t none = 0;  // an empty constant has no data, but its address must not be NULL
+        rewrite_.renamed[index_of(old)] =
+            rewrite_.to.constant(value.dtype, value.shape, data != nullptr ? data : &none);
+    }
+
+    // Payloads are not part of the contract, but constants are part of a plan's hash.
+    static void canonicalize_nans(std::pmr::vector<float>& values) {
+        constexpr std::uint32_t kNaN = 0x7fc00000u;
+        for (float& value : values)
+            if (value != value) std::memcpy(&value, &kNaN, sizeof value);
+    }
+
+    std::pmr::memory_resource* heap_;
+    Rewrite rewrite_;
+};
+
+}  // namespace
+
+Graph fold_constants(const Graph& graph, std::pmr::memory_resource* heap) {
+    return Folder(graph, heap).run();
+}
+
+}  // namespace volta

@@ -1,0 +1,18 @@
+// The passes themselves, one file each. What each may do is said in docs/passes.md; all of it keeps every
+// bit. Graphs are concrete: every extent is known (specialize comes first).
+#pragma once
+
+#include <memory_resource>
+
+#include "engine/graph/graph.h"
+
+namespace volta {
+
+Graph fold_constants(const Graph& graph, std::pmr::memory_resource* heap);
+Graph simplify(const Graph& graph, std::pmr::memory_resource* heap);
+Graph merge_duplicates(const Graph& graph, std::pmr::memory_resource* heap);
+Graph fuse_elementwise(const Graph& graph, std::pmr::memory_resource* heap);
+Graph fuse_epilogues(const Graph& graph, std::pmr::memory_resource* heap);
+Graph remove_dead(const Graph& graph, std::pmr::memory_resource* heap);
+
+}  // namespace volta

@@ -1,0 +1,251 @@
+#include "engine/plan/place.h"
+
+#include <algorithm>
+
+#include "engine/base/error.h"
+#include "engine/plan/memory_planner.h"
+
+namespace volta {
+namespace {
+
+constexpr std::int32_t kArena = 0, kConstants = 1;
+constexpr char kGradientPrefix[] = "gradient/";
+constexpr char kStepPrefix[] = "step/";
+
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+bool starts_with(const std::pmr::string& text, const char* prefix) {
+    return text.compare(0, std::char_traits<char>::length(prefix), prefix) == 0;
+}
+
+std::uint64_t bytes_of(const Value& value) {
+    std::uint64_t bytes = 0;
+    if (multiply_overflows(static_cast<std::uint64_t>(value.shape.elements()), element_size(value.dtype),
+                           &bytes))
+        fail(VOLTA_UNSUPPORTED, "a value of shape %s is too large to be placed", to_text(value.shape).text);
+    return bytes;
+}
+
+std::uint64_t product(std::uint64_t a, std::uint64_t b) {
+    std::uint64_t result = 0;
+    if (multiply_overflows(a, b, &result))
+        fail(VOLTA_UNSUPPORTED, "a region would be larger than 2^64 bytes");
+    return result;
+}
+
+// Values that share their bytes: an alias, an in-place output, an elementwise result in its input's memory.
+struct Group {
+    std::uint64_t bytes = 0;
+    std::int32_t first_step = -1, last_step = -1;  // -1: no step touches it
+    std::int32_t region = kArena;
+    std::int32_t merged_into = -1;
+    bool persistent = false;  // holds over micro-batches
+};
+
+// Decides in which group, and so in which region, each value lies; then asks the memory planner for the
+// arena.
+class Placer {
+  public:
+    Placer(Plan& plan, const Identity& identity)
+        : plan_(plan),
+          graph_(plan.graph),
+          identity_(identity),
+          groups_(graph_.values.size(), plan.graph.heap()),
+          read_in_each_(graph_.values.size(), false, plan.graph.heap()) {}
+
+    void run() {
+        for (const Step& step : plan_.steps) steps_in_each_ += step.phase == Phase::each;
+        measure();
+        add_regions();
+        share_dying_inputs();
+        place_arena();
+        place_rest();
+    }
+
+  private:
+    // The group of a value's bytes; groups are indexed by the value that first had them.
+    std::int32_t group_of(ValueId value) const {
+        std::int32_t group = identity_.bytes(value);
+        while (groups_[at(group)].merged_into >= 0) group = groups_[at(group)].merged_into;
+        return group;
+    }
+
+    void touch(ValueId value, std::int32_t step) {
+        Group& group = groups_[at(identity_.bytes(value))];
+        if (group.first_step < 0) group.first_step = step;
+        group.last_step = std::max(group.last_step, step);
+    }
+
+    // Sizes and lifetimes. What holds over micro-batches is alive from the first step to the last of phase
+    // each.
+    void measure() {
+        for (std::size_t v = 0; v < graph_.values.size(); ++v) groups_[v].bytes = bytes_of(graph_.values[v]);
+        for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+            const Node& node = graph_.node(plan_.steps[s].node);
+            const auto step = static_cast<std::int32_t>(s);
+            for (const ValueId input : node.inputs) touch(input, step);
+            for (std::int32_t i = 0; i < node.output_count; ++i) touch(node.first_output + i, step);
+            if (node.phase == Phase::each)
+                for (const ValueId input : node.inputs) read_in_each_[at(identity_.bytes(input))] = true;
+            if (plan_.micro_batches > 1 && node.phase == Phase::each && persists(node)) {
+                for (std::int32_t i = 0; i < node.output_count; ++i) hold(node.first_output + i);
+            }
+        }
+    }
+
+    void hold(ValueId value) {
+        Group& group = groups_[at(identity_.bytes(value))];
+        group.persistent = true;
+        group.first_step = 0;
+        group.last_step = std::max(group.last_step, steps_in_each_ - 1);
+    }
+
+    void add_regions() {
+        std::pmr::memory_resource* heap = graph_.heap();
+        const auto add = [&](RegionKind kind, const char* name, std::uint64_t bytes, ValueId source) {
+            plan_.regions.push_back(Region{kind, std::pmr::string(name, heap), bytes, source});
+            return static_cast<std::int32_t>(plan_.regions.size()) - 1;
+        };
+        add(RegionKind::arena, "", 0, -1);
+        add(RegionKind::constants, "", 0, -1);
+        for (const SourceInfo& info : graph_.sources) {
+            const Node& node = graph_.node(info.node);
+            Group& group = groups_[at(node.first_output)];
+            std::uint64_t bytes = group.bytes;
+            RegionKind kind = node.op == Op::parameter ? RegionKind::parameter : RegionKind::state;
+            if (node.op == Op::input) {
+                kind = RegionKind::input;
+                if (is_per_micro_batch(node)) bytes = product(bytes, plan_.micro_batches);
+            }
+            group.region = add(kind, node.name.c_str(), bytes, node.first_output);
+        }
+        for (const GraphOutput& output : graph_.outputs) {
+            const RegionKind kind =
+                starts_with(output.name, kGradientPrefix) ? RegionKind::gradient : RegionKind::output;
+            Group& group = groups_[at(identity_.bytes(output.value))];
+            group.region = add(kind, output.name.c_str(), group.bytes, output.value);
+        }
+    }
+
+    // The host gives all micro-batches of what phase each reads, but one value of what belongs to the whole
+    // step.
+    bool is_per_micro_batch(const Node& input) const {
+        return plan_.micro_batches > 1 && read_in_each_[at(input.first_output)] &&
+               !starts_with(input.name, kStepPrefix);
+    }
+
+    // An elementwise step may write over an input that it is the last to read: element i of the input is read
+    // before element i of the output is written, and nothing else of that input is needed.
+    void share_dying_inputs() {
+        for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+            const Node& node = graph_.node(plan_.steps[s].node);
+            if (op_row(node.op).lowering != Lowering::elementwise || node.output_count != 1 || persists(node))
+                continue;
+            for (const ValueId input : node.inputs)
+                if (try_share(node, input, static_cast<std::int32_t>(s))) break;
+        }
+    }
+
+    bool try_share(const Node& node, ValueId input, std::int32_t step) {
+        const Value &from = graph_.value(input), &to = graph_.value(node.first_output);
+        const std::int32_t source = group_of(input), target = group_of(node.first_output);
+        Group &dying = groups_[at(source)], &born = groups_[at(target)];
+        if (source == target || from.shape != to.shape || from.dtype != to.dtype) return false;
+        if (dying.region != kArena || dying.last_step != step || dying.bytes == 0) return false;
+        if (born.first_step != step || born.persistent || dying.bytes != born.bytes) return false;
+        int slots = 0;  // reads of these bytes by this step, under whatever name
+        for (const ValueId other : node.inputs) slots += group_of(other) == source;
+        if (slots != 1) return false;
+        dying.last_step = born.last_step;
+        dying.region = born.region;  // a chain that ends in a region runs there from its start
+        born.merged_into = source;
+        return true;
+    }
+
+    void place_arena() {
+        std::pmr::vector<Lifetime> lifetimes(graph_.heap());
+        std::pmr::vector<std::int32_t> owners(graph_.heap());
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            const Group& group = groups_[g];
+            if (group.merged_into >= 0 || group.region != kArena || group.first_step < 0) continue;
+            if (identity_.bytes(static_cast<ValueId>(g)) != static_cast<ValueId>(g)) continue;
+            if (graph_.producer(static_cast<ValueId>(g)).op == Op::constant) continue;
+            lifetimes.push_back(Lifetime{group.bytes, group.first_step, group.last_step});
+            owners.push_back(static_cast<std::int32_t>(g));
+        }
+        const MemoryPlan memory = plan_memory(lifetimes);
+        plan_.regions[kArena].bytes = memory.arena_bytes;
+        plan_.places.assign(graph_.values.size(), Place{});
+        for (std::size_t i = 0; i < owners.size(); ++i)
+            plan_.places[at(owners[i])] = Place{kArena, memory.offsets[i], 0};
+    }
+
+    void place_rest() {
+        for (const Node& node : graph_.nodes) {
+            if (node.op != Op::constant) continue;
+            Region& region = plan_.regions[kConstants];
+            plan_.places[at(node.first_output)] = Place{kConstants, region.bytes, 0};
+            if (add_overflows(region.bytes, padded(groups_[at(node.first_output)].bytes), &region.bytes))
+                fail(VOLTA_UNSUPPORTED, "the constants are larger than 2^64 bytes");
+        }
+        for (std::size_t v = 0; v < graph_.values.size(); ++v) {
+            const std::int32_t group = group_of(static_cast<ValueId>(v));
+            if (groups_[at(group)].region != kArena)
+                plan_.places[v] = Place{groups_[at(group)].region, 0, 0};
+            else
+                plan_.places[v] = plan_.places[at(group)];
+            plan_.places[v].micro_stride = micro_stride(static_cast<ValueId>(v));
+        }
+    }
+
+    std::uint64_t micro_stride(ValueId value) const {
+        const Node& origin = graph_.producer(identity_.bytes(value));
+        if (plan_.micro_batches == 1) return 0;
+        const std::uint64_t bytes = bytes_of(graph_.value(value));
+        if (origin.op == Op::stack) return bytes / plan_.micro_batches;
+        return origin.op == Op::input && is_per_micro_batch(origin) ? bytes : 0;
+    }
+
+    Plan& plan_;
+    const Graph& graph_;
+    const Identity& identity_;
+    std::pmr::vector<Group> groups_;
+    std::pmr::vector<bool> read_in_each_;  // by the value that first had the bytes
+    std::int32_t steps_in_each_ = 0;
+};
+
+}  // namespace
+
+void place_values(Plan& plan, const Identity& identity) { Placer(plan, identity).run(); }
+
+PlanBill bill_of(const Plan& plan) {
+    PlanBill bill = {};
+    for (const Region& region : plan.regions) {
+        switch (region.kind) {
+            case RegionKind::arena:
+                bill.activations += region.bytes;
+                break;
+            case RegionKind::constants:
+                bill.constants += region.bytes;
+                break;
+            case RegionKind::input:
+                bill.inputs += region.bytes;
+                break;
+            case RegionKind::output:
+                bill.outputs += region.bytes;
+                break;
+            case RegionKind::parameter:
+                bill.parameters += region.bytes;
+                break;
+            case RegionKind::state:
+                bill.optimizer_state += region.bytes;
+                break;
+            case RegionKind::gradient:
+                bill.gradients += region.bytes;
+                break;
+        }
+    }
+    return bill;
+}
+
+}  // namespace volta

@@ -1,0 +1,79 @@
+#include "engine/plan/plan.h"
+
+#include "engine/base/error.h"
+#include "engine/plan/order.h"
+#include "engine/plan/place.h"
+
+namespace volta {
+namespace {
+
+// With several micro-batches phase each runs once for each of them: what it reads must be there by then, and
+// what the later phases read must be complete.
+class MicroBatchCheck {
+  public:
+    MicroBatchCheck(const Graph& graph, const Identity& identity, std::uint32_t micro_batches)
+        : graph_(graph), identity_(identity), micro_batches_(micro_batches) {}
+
+    void run() const {
+        std::pmr::vector<bool> read_in_each(graph_.values.size(), false, graph_.heap());
+        for (const Node& node : graph_.nodes) {
+            if (node.op == Op::stack) check_stack(node);
+            if (micro_batches_ == 1 || !is_step(node) || node.phase != Phase::each) continue;
+            for (const ValueId input : node.inputs) {
+                check_complete(node, input);
+                read_in_each[static_cast<std::size_t>(identity_.bytes(input))] = true;
+            }
+        }
+        if (micro_batches_ == 1) return;
+        for (const Node& node : graph_.nodes)
+            if (is_step(node) && node.phase != Phase::each)
+                for (const ValueId input : node.inputs) check_whole(node, input, read_in_each);
+    }
+
+  private:
+    void check_stack(const Node& node) const {
+        require(node.number(Attr::micro_batches) == micro_batches_,
+                "stack: it is made for %.0f micro-batches, the plan has %u", node.number(Attr::micro_batches),
+                micro_batches_);
+    }
+
+    void check_complete(const Node& node, ValueId input) const {
+        const Node& origin = graph_.producer(identity_.bytes(input));
+        require(!persists(origin), "%s reads what %s completes in the last micro-batch only",
+                op_row(node.op).name, op_row(origin.op).name);
+    }
+
+    void check_whole(const Node& node, ValueId input, const std::pmr::vector<bool>& read_in_each) const {
+        const Node& origin = graph_.producer(identity_.bytes(input));
+        const bool per_micro_batch = origin.op == Op::input && origin.name.compare(0, 5, "step/") != 0 &&
+                                     read_in_each[static_cast<std::size_t>(origin.first_output)];
+        require(!per_micro_batch, "%s reads input %s for the whole step, but each micro-batch has its own",
+                op_row(node.op).name, origin.name.c_str());
+    }
+
+    const Graph& graph_;
+    const Identity& identity_;
+    const std::uint32_t micro_batches_;
+};
+
+}  // namespace
+
+HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::memory_resource* heap) {
+    require(options.micro_batches >= 1, "a plan needs at least one micro-batch");
+    HeapPtr<Plan> plan = make_on<Plan>(heap, std::move(graph));
+    plan->micro_batches = options.micro_batches;
+    separate_outputs(plan->graph, plan->micro_batches);
+
+    const Identity identity(plan->graph);
+    MicroBatchCheck(plan->graph, identity, plan->micro_batches).run();
+    plan->steps = order_steps(plan->graph, identity);
+    place_values(*plan, identity);
+    limit_inputs(*plan);
+    plan->bill = bill_of(*plan);
+    plan->text = print(*plan, plan->graph.heap());
+    plan->hash = hash_bytes(plan->text.data(), plan->text.size());
+    verify(*plan);
+    return plan;
+}
+
+}  // namespace volta
