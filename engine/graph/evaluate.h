@@ -11,6 +11,18 @@ namespace volta {
 // A tensor of the evaluator: f32 values as T, or i32 values.
 template <class T>
 struct EvalTensor {
+    using allocator_type = Allocator;
+    EvalTensor() = default;
+    explicit EvalTensor(Allocator heap) : real(heap), integer(heap) {}
+    EvalTensor(std::pmr::vector<T> reals, std::pmr::vector<std::int32_t> integers)
+        : real(std::move(reals)), integer(std::move(integers)) {}
+    EvalTensor(const EvalTensor& other, Allocator heap)
+        : real(other.real, heap), integer(other.integer, heap) {}
+    EvalTensor(EvalTensor&& other, Allocator heap)
+        : real(std::move(other.real), heap), integer(std::move(other.integer), heap) {}
+    EvalTensor(EvalTensor&&) = default;
+    EvalTensor& operator=(EvalTensor&&) = default;
+
     std::pmr::vector<T> real;
     std::pmr::vector<std::int32_t> integer;
 };

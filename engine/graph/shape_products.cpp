@@ -207,6 +207,8 @@ void infer_ops(const Node& node, const TypedShape* operands, int operand_count,
                 "%s: %s is not elementwise", name_of(node), row.name);
         require(count >= row.min_inputs && count <= row.max_inputs, "%s: %s in the body has %d inputs",
                 name_of(node), row.name, count);
+        require(op.op != Op::dropout || op.inputs[1] < 0, "%s: the state of a dropout is no operand",
+                name_of(node));
         inputs.clear();
         for (const std::int32_t input : op.inputs) {
             const bool exists =

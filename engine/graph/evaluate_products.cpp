@@ -1,0 +1,141 @@
+// Products, attention and updates.
+#include <algorithm>
+
+#include "engine/base/error.h"
+#include "engine/graph/evaluate_node.h"
+#include "engine/graph/forms.h"
+#include "engine/numerics/definitions.h"
+
+namespace volta {
+namespace {
+
+template <class T>
+void matmul_into(const NodeRun<T>& run, T* c) {
+    const MatmulForm form = matmul_form(run.node, run.in_shape(0), run.in_shape(1));
+    for (std::int64_t b = 0; b < form.batch; ++b) {
+        const define::Matrix<T> left = {run.in(0) + b * form.m * form.k, form.a_transposed ? form.m : form.k,
+                                        form.a_transposed};
+        const define::Matrix<T> right = {run.in(1) + b * form.k * form.n, form.b_transposed ? form.k : form.n,
+                                         form.b_transposed};
+        define::product(form.m, form.n, form.k, left, right, run.continues(), c + b * form.m * form.n,
+                        form.n);
+    }
+}
+
+template <class T>
+void matmul(const NodeRun<T>& run) {
+    if (run.node.body.ops.empty()) return matmul_into(run, run.out());
+    EvalTensor<T> product{Allocator(run.heap())};
+    product.real.resize(static_cast<std::size_t>(run.out_shape().elements()));
+    matmul_into(run, product.real.data());
+    evaluate_epilogue(run, product);
+}
+
+// Where q, k and v begin, in `run`'s first inputs or in outputs of the same layout.
+template <class Pointer>
+struct Operands {
+    Pointer q, k, v;
+};
+template <class Pointer, class At>  // at(i): operand i
+Operands<Pointer> operands_of(const AttentionForm& form, At at) {
+    if (!form.packed) return {at(0), at(1), at(2)};
+    const Pointer q = at(0), k = q + form.heads * form.head_dim;
+    return {q, k, k + form.kv_heads * form.head_dim};
+}
+
+define::AttentionSizes sizes_of(const AttentionForm& form) {
+    define::AttentionSizes sizes;
+    sizes.batch = form.batch;
+    sizes.queries = sizes.keys = form.time;
+    sizes.heads = form.heads;
+    sizes.kv_heads = form.kv_heads;
+    sizes.head_dim = form.head_dim;
+    sizes.causal = form.causal;
+    const std::int64_t all = (form.heads + 2 * form.kv_heads) * form.head_dim;
+    sizes.o_stride = form.heads * form.head_dim;
+    sizes.q_stride = sizes.dq_stride = form.packed ? all : sizes.o_stride;
+    sizes.k_stride = sizes.dk_stride = form.packed ? all : form.kv_heads * form.head_dim;
+    sizes.v_stride = sizes.dv_stride = sizes.k_stride;
+    return sizes;
+}
+
+template <class T>
+AttentionForm form_of(const NodeRun<T>& run) {
+    return attention_form(run.node, run.in_shape(0), run.in_shape(run.node.flag(Attr::packed) ? 0 : 1));
+}
+
+template <class T>
+define::AttentionDropout dropout_of(const NodeRun<T>& run, const AttentionForm& form) {
+    if (form.probability == 0) return {};
+    const std::int32_t* const random = run.in_ids(static_cast<int>(run.node.inputs.size()) - 1);
+    return {dropout_place(random, form.stream), dropout_rule(form.probability),
+            run.micro_index * static_cast<std::uint32_t>(form.batch), form.time};
+}
+
+template <class T>
+void attention(const NodeRun<T>& run) {
+    const AttentionForm form = form_of(run);
+    const auto in = operands_of<const T*>(form, [&](int i) { return run.in(i); });
+    const define::AttentionDropout dropout = dropout_of(run, form);
+    auto workspace = run.scratch(form.time);
+    define::attention(sizes_of(form), static_cast<T>(form.scale), form.probability > 0 ? &dropout : nullptr,
+                      in.q, in.k, in.v, run.out(0), run.out(1), run.out(2), workspace.data());
+}
+
+template <class T>
+void attention_grad(const NodeRun<T>& run) {
+    const AttentionForm form = form_of(run);
+    const auto in = operands_of<const T*>(form, [&](int i) { return run.in(i); });
+    const auto out = operands_of<T*>(form, [&](int i) { return run.out(i); });
+    const int saved = form.operands;  // o, m, l, do
+    const define::AttentionDropout dropout = dropout_of(run, form);
+    auto workspace = run.scratch(2 * form.time * form.time);
+    define::attention_grad(sizes_of(form), static_cast<T>(form.scale),
+                           form.probability > 0 ? &dropout : nullptr, in.q, in.k, in.v, run.in(saved),
+                           run.in(saved + 1), run.in(saved + 2), run.in(saved + 3), out.q, out.k, out.v,
+                           workspace.data());
+}
+
+}  // namespace
+
+template <class T>
+void evaluate_product(const NodeRun<T>& run) {
+    switch (run.node.op) {
+        case Op::matmul:
+            return matmul(run);
+        case Op::attention:
+            return attention(run);
+        case Op::attention_grad:
+            return attention_grad(run);
+        default:
+            fail(VOLTA_INTERNAL, "%s is no product", op_row(run.node.op).name);
+    }
+}
+
+template <class T>
+void evaluate_update(const NodeRun<T>& run) {
+    const Op op = run.node.op;
+    const bool is_adam = op == Op::adam || op == Op::adamw;
+    const int moments = is_adam ? 2 : 1;
+    const std::int64_t n = run.in_shape(0).elements();
+    std::copy_n(run.in(0), n, run.out(0));
+    for (int i = 0; i < moments; ++i) std::copy_n(run.in(2 + i), n, run.out(1 + i));
+    const T* const f = run.in(2 + moments);
+    const T clip = *run.in(3 + moments), *const g = run.in(1);
+    T *const w = run.out(0), *const first = run.out(1);
+    if (is_adam)
+        define::adam(n, g, clip, define::AdamFactors<T>{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]},
+                     op == Op::adamw, w, first, run.out(2));
+    else if (op == Op::sgd)
+        define::sgd(n, g, clip, define::SgdFactors<T>{f[0], f[1], f[2]}, run.node.flag(Attr::nesterov), w,
+                    first);
+    else
+        define::adagrad(n, g, clip, define::AdagradFactors<T>{f[0], f[1], f[2]}, w, first);
+}
+
+template void evaluate_product<float>(const NodeRun<float>&);
+template void evaluate_product<double>(const NodeRun<double>&);
+template void evaluate_update<float>(const NodeRun<float>&);
+template void evaluate_update<double>(const NodeRun<double>&);
+
+}  // namespace volta
