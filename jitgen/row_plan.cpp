@@ -144,28 +144,11 @@ class Planner {
         return cost;
     }
 
-    // Ascending; but a full store waits until every full load has been used once, because its operand may be
-    // the memory of an input (emitters load at the first use).
+    // Ascending, stores last: an output may be the memory of an input.
     void order_loop(const std::pmr::vector<bool>& runs, std::pmr::vector<std::int32_t>& order) const {
-        std::pmr::vector<bool> seen(count_, false, heap_);
-        std::int32_t last_load = -1;
-        for (std::int32_t id = 0; id < count_; ++id) {
-            if (!runs[id]) continue;
-            for (const std::int32_t argument : arguments_of(plan_.code[id])) {
-                if (plan_.code[argument].code == Code::load && runs[argument] && !seen[argument])
-                    last_load = id;
-                seen[argument] = true;
-            }
-        }
-        std::pmr::vector<std::int32_t> waiting(heap_);
-        for (std::int32_t id = 0; id < count_; ++id) {
-            if (!runs[id]) continue;
-            const bool waits = plan_.code[id].code == Code::store && id < last_load;
-            (waits ? waiting : order).push_back(id);
-            if (id != last_load) continue;
-            order.insert(order.end(), waiting.begin(), waiting.end());
-            waiting.clear();
-        }
+        for (const bool stores : {false, true})
+            for (std::int32_t id = 0; id < count_; ++id)
+                if (runs[id] && (plan_.code[id].code == Code::store) == stores) order.push_back(id);
     }
 
     RowPlan& plan_;

@@ -18,9 +18,8 @@ enum class Rate : std::uint8_t { call, row, column };
 // One pass over the columns of a row. `row_code` runs once before it.
 struct Stage {
     explicit Stage(std::pmr::memory_resource* heap) : row_code(heap), loop_code(heap) {}
-    std::pmr::vector<std::int32_t> row_code;  // values of Rate::row; in the last stage also stores per row
-    std::pmr::vector<std::int32_t>
-        loop_code;  // values of Rate::column, reductions, stores; ascending but for stores
+    std::pmr::vector<std::int32_t> row_code;   // values of Rate::row; in the last stage also stores per row
+    std::pmr::vector<std::int32_t> loop_code;  // values of Rate::column and reductions; then the stores
 };
 
 struct RowPlan {

@@ -1,0 +1,118 @@
+// Values, registers and memory; which instruction computes what is row_selector_steps.cpp.
+#include "jitgen/row_selector.h"
+
+#include "jitgen/row_kernel.h"
+
+namespace volta::jit {
+
+template <class Isa>
+void RowSelector<Isa>::emit_copy(const Copy& copy, int vectors, int first_mask,
+                                 const std::pmr::vector<Pin>& pins) {
+    copy_ = copy;
+    tail_ = vectors;
+    registers_.begin(*copy.steps, vectors, first_mask);
+    for (const Pin& pin : pins) registers_.pin(pin.value, pin.reg);
+    for (const Step& step : copy.steps->list()) {
+        emit_step(step);
+        registers_.advance();
+    }
+}
+
+template <class Isa>
+Xbyak::Address RowSelector<Isa>::stream_address(int number, int displacement) {
+    const Stream& stream = frame_.streams[number];
+    const bool walks_columns =
+        stream.kept_row >= 0 || plan_.operands[stream.operand].access != Access::per_row;
+    if (stream.reg < 0) emit_.mov(emit_.rax, emit_.frame_quad(stream.pointer_at));
+    const Xbyak::Reg64 pointer = stream.reg < 0 ? emit_.rax : Xbyak::Reg64(stream.reg);
+    return walks_columns ? emit_.ptr[pointer + emit_.rcx + displacement] : emit_.ptr[pointer + displacement];
+}
+
+template <class Isa>
+bool RowSelector<Isa>::has_home(std::int32_t value) const {
+    if (plan_.is_constant(value) || frame_.slots[value] >= 0) return true;
+    if (!copy_.is_loop) return false;
+    if (plan_.kept_row[value] >= 0) return true;
+    // A load may be repeated as long as no store can have changed its memory.
+    return plan_.code[value].code == Code::load && copy_.steps->last_use(value) <= copy_.steps->first_store();
+}
+
+template <class Isa>
+void RowSelector<Isa>::spill(std::int32_t value, int reg, int slot) {
+    if (is_mask(value))
+        emit_.store_mask(spill_address(slot), reg);
+    else
+        emit_.vmovaps(spill_address(slot), emit_.vec(reg));
+}
+
+template <class Isa>
+void RowSelector<Isa>::fill(std::int32_t value, int reg, int slot) {
+    const Instruction& x = plan_.code[value];
+    if (slot < 0 && plan_.is_constant(value)) return emit_.load_constant(reg, x.immediate);
+    if (slot >= 0 || frame_.slots[value] >= 0) {
+        const Address from = slot >= 0 ? spill_address(slot) : emit_.frame(frame_.slots[value]);
+        if (is_mask(value)) return emit_.load_mask(reg, from);
+        return emit_.vmovaps(emit_.vec(reg), from);
+    }
+    if (plan_.kept_row[value] >= 0) {
+        const int stream = frame_.stream_of_kept_row[plan_.kept_row[value]];
+        return emit_.vmovups(emit_.vec(reg), stream_address(stream, copy_.unit * kBytes));
+    }
+    emit_.load(reg, operand_address(x.a, copy_.unit), copy_.masked, tail_);
+}
+
+template <class Isa>
+typename RowSelector<Isa>::Source RowSelector<Isa>::source(std::int32_t value) {
+    if (in_register(value)) {
+        registers_.lock(value);
+        return source_of(registers_.find(value));
+    }
+    const int slot = registers_.slot_of(value);
+    if (plan_.is_constant(value)) return source_at(emit_.constant(plan_.code[value].immediate));
+    if (slot < 0 && frame_.slots[value] >= 0) return source_at(emit_.frame(frame_.slots[value]));
+    if (!registers_.dies(value)) return source_of(registers_.ensure(value));
+    if (slot >= 0) return source_at(spill_address(slot));
+    if (plan_.kept_row[value] >= 0) {
+        const int stream = frame_.stream_of_kept_row[plan_.kept_row[value]];
+        return source_at(stream_address(stream, copy_.unit * kBytes));
+    }
+    if (copy_.masked) return source_of(registers_.ensure(value));  // a whole vector could end behind the row
+    return source_at(operand_address(plan_.code[value].a, copy_.unit));
+}
+
+// What a later stage or section reads is written at once; from then on the register may be given away for
+// nothing.
+template <class Isa>
+void RowSelector<Isa>::keep(std::int32_t value) {
+    const int reg = registers_.find(value);
+    if (!copy_.is_loop && frame_.slots[value] >= 0) {
+        if (is_mask(value))
+            emit_.store_mask(emit_.frame(frame_.slots[value]), reg);
+        else
+            emit_.vmovaps(emit_.frame(frame_.slots[value]), emit_.vec(reg));
+    }
+    if (!copy_.is_loop || plan_.kept_row[value] < 0 || plan_.is_reloaded(value, copy_.stage)) return;
+    const int stream = frame_.stream_of_kept_row[plan_.kept_row[value]];
+    emit_.vmovups(stream_address(stream, copy_.unit * kBytes), emit_.vec(reg));
+}
+
+template <class Isa>
+void RowSelector<Isa>::column_index(int to, int unit) {
+    emit_.mov(emit_.rax, emit_.rcx);
+    emit_.shr(emit_.rax, 2);
+    if (unit > 0) emit_.add(emit_.eax, unit * kLanes);
+    emit_.broadcast_word(to, emit_.eax);
+    emit_.vpaddd(emit_.vec(to), emit_.vec(to), emit_.frame(frame_.iota));
+}
+
+template <class Isa>
+Xbyak::Address RowSelector<Isa>::lanes_in_frame(std::int32_t id) {
+    emit_.mov(emit_.edx, emit_.ecx);
+    emit_.and_(emit_.edx, 127);
+    return emit_.ptr[emit_.rsp + emit_.rdx + frame_.accumulators[id]];
+}
+
+template class RowSelector<Avx2>;
+template class RowSelector<Avx512>;
+
+}  // namespace volta::jit

@@ -1,0 +1,132 @@
+// From steps to instructions: one straight-line section at a time, on the vector at [column + unit * lanes].
+#pragma once
+
+#include "jitgen/row_assembler.h"
+#include "jitgen/row_frame.h"
+#include "jitgen/row_registers.h"
+
+namespace volta::jit {
+
+// Where the running results of one loop's reductions and column sums are kept: in registers, or where those
+// are short in the frame.
+struct Accumulators {
+    explicit Accumulators(std::size_t values, std::pmr::memory_resource* heap)
+        : first(values, -1, heap), count(values, 0, heap), nan(values, -1, heap) {}
+    std::pmr::vector<int>
+        first;  // register of unit 0; -1: in the frame. row_argmax: the keys, then the indices
+    std::pmr::vector<int> count;  // how many registers the units share in turn
+    std::pmr::vector<int> nan;    // row_max: lanes that saw a NaN; a vector of AVX2, a k register of AVX-512
+    bool in_frame(std::int32_t id) const { return first[id] < 0; }
+    int reg(std::int32_t id, int unit) const { return first[id] + unit % count[id]; }
+};
+
+// One copy of a section's code.
+struct Copy {
+    const Steps* steps;
+    const Accumulators* accumulators;  // NULL outside of loops
+    int stage;
+    int unit;  // which vector, from the column at hand
+    bool is_loop;
+    bool masked;  // the vector is partial
+};
+
+// A value that is in a register before a copy begins and stays there.
+struct Pin {
+    std::int32_t value;
+    int reg;
+};
+
+template <class Isa>
+class RowSelector final : private RegisterMoves {
+  public:
+    static constexpr int kBytes = Isa::kBytes, kLanes = Isa::kLanes;
+    static constexpr bool kWide = Isa::kWide;
+    using Address = Xbyak::Address;
+
+    RowSelector(const RowPlan& plan, const Frame& frame, RowAssembler<Isa>& assembler,
+                std::pmr::memory_resource* heap)
+        : plan_(plan), frame_(frame), emit_(assembler), registers_(plan, kWide, *this, heap) {}
+
+    // Emits the copy with vector registers [0, vectors) and k registers [first_mask, 8). The mask of a masked
+    // copy is k1, or with AVX2 in register `vectors`.
+    void emit_copy(const Copy& copy, int vectors, int first_mask, const std::pmr::vector<Pin>& pins);
+
+    // May put the pointer into rax.
+    Address stream_address(int stream, int displacement);
+    Address operand_address(int operand, int unit) {
+        return stream_address(frame_.stream_of_operand[operand], unit * kBytes);
+    }
+    void fill(std::int32_t value, int reg, int slot) override;  // public for pins: slot -1
+    void column_index(int to, int unit);
+    int spill_slots() const { return registers_.spill_slots(); }
+
+    // The lanes of a row sum in the frame that belong to the vector at hand; puts an offset into rdx.
+    Address lanes_in_frame(std::int32_t id);
+
+    static constexpr std::uint32_t kMinusInfinity = 0xff800000u, kLowestKey = 0x80000000u, kNan = 0x7fc00000u;
+    static constexpr int kSecondHalf = 128;  // of the frame's 256 bytes of a reduction: NaN lanes, indices
+
+  private:
+    // The last source of an instruction: a register or memory.
+    struct Source {
+        bool in_memory;
+        typename Isa::Vector reg;
+        Address address;
+        operator const Xbyak::Operand&() const {
+            return in_memory ? static_cast<const Xbyak::Operand&>(address) : reg;
+        }
+    };
+
+    bool has_home(std::int32_t value) const override;
+    void spill(std::int32_t value, int reg, int slot) override;
+    Address spill_address(int slot) { return emit_.frame(frame_.spills + slot * kBytes); }
+
+    bool is_mask(std::int32_t value) const { return registers_.file_of(value) == File::mask; }
+    bool is_uniform(std::int32_t value) const { return plan_.rates[value] != Rate::column; }
+    bool is_zero(std::int32_t value) const {
+        return plan_.is_constant(value) && plan_.code[value].immediate == 0;
+    }
+    bool in_register(std::int32_t value) const { return registers_.find(value) >= 0; }
+    Source source(std::int32_t value);
+    Source source_of(int reg) { return Source{false, emit_.vec(reg), emit_.frame(0)}; }
+    Source source_at(const Address& address) { return Source{true, emit_.vec(0), address}; }
+
+    void emit_step(const Step& step);
+    void keep(std::int32_t value);
+    void real_step(const Step& step);
+    void mask_step(const Step& step);
+    void integer_step(const Step& step);
+    void other_step(const Step& step);
+
+    enum class Order { fixed, commutes, result_apart };  // result_apart: not in the register of a
+    template <class Emit>                                // Emit(to, a, b): b may be memory
+    void binary(const Step& step, Order order, Emit emit);
+    template <class Emit>  // Emit(to, a, b): all in registers
+    void masks(const Step& step, Emit emit);
+    template <class Emit>  // Emit(to, a): a may be memory
+    void unary(const Step& step, Emit emit);
+    template <class Emit>  // Emit(to, a): a in a register
+    void unary_register(const Step& step, Emit emit);
+    void fma(const Step& step);
+    void fma_over_addend(const Step& step, std::int32_t a, std::int32_t b, std::int32_t c);
+    void fma_over_factor(const Step& step, std::int32_t a, std::int32_t b, std::int32_t c);
+    void fma_fresh(const Step& step, std::int32_t a, std::int32_t b, std::int32_t c);
+    void select(const Step& step);
+    void multiply_high(const Step& step);
+    void load_uniform(const Step& step);
+    void row_length(const Step& step);
+    void store(const Step& step);
+    void row_sum(const Step& step);
+    void row_max(const Step& step);
+    void row_argmax(const Step& step);
+    void column_sum(const Step& step);
+
+    const RowPlan& plan_;
+    const Frame& frame_;
+    RowAssembler<Isa>& emit_;
+    Registers registers_;
+    Copy copy_{};
+    int tail_ = 0;  // AVX2: the register of the mask in a masked copy
+};
+
+}  // namespace volta::jit
