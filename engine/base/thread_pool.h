@@ -47,8 +47,8 @@ class ThreadPool final {
     int thread_count_;
 };
 
-// The half-open part [begin, end) of `count` items that worker `w` of `workers` takes; parts differ by at
-// most one `grain`, and every cut is a multiple of `grain`.
+// The half-open part [begin, end) of `count` items that worker `w` of `workers` takes: cuts are multiples of
+// `grain`, and parts differ by at most one grain (the last grain may be short).
 struct Range {
     long long begin, end;
 };

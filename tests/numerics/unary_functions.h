@@ -2,6 +2,7 @@
 // The sampled test and the full sweep walk this table; a backend adds itself by appending implementations.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -115,9 +116,15 @@ inline double error_in_ulps(float y, double reference) {
         return std::isnan(reference) ? (y != y ? 0 : kWrong) : (y == rounded ? 0 : kWrong);
     if (y != y || std::isinf(y)) return kWrong;
     if (reference == 0) return y == 0 && std::signbit(y) == std::signbit(reference) ? 0 : kWrong;
-    int exponent;
-    std::frexp(reference, &exponent);
-    return std::ldexp(std::fabs(static_cast<double>(y) - reference), -std::max(exponent - 24, -149));
+    std::uint64_t bits;
+    std::memcpy(&bits, &reference, sizeof bits);
+    const int exponent =
+        static_cast<int>(bits >> 52 & 0x7ff) - 1023;  // of the binade that the reference lies in
+    const int last_place = std::max(exponent - 23, -149);
+    double ulps_per_unit;
+    bits = static_cast<std::uint64_t>(1023 - last_place) << 52;
+    std::memcpy(&ulps_per_unit, &bits, sizeof bits);
+    return std::fabs(static_cast<double>(y) - reference) * ulps_per_unit;
 }
 
 // How wrong y = f(x) is, in the units of the function's bound: more than 1 breaks it. NaN inputs give NaN.

@@ -12,6 +12,8 @@
 extern "C" {
 #include <cmocka.h>
 }
+#undef fail  // a macro without arguments, which would hide volta::fail; fail_msg goes with it
+#undef fail_msg
 
 namespace volta::test {
 

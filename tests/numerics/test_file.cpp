@@ -1,0 +1,285 @@
+// Files: mappings refuse what is no file, and a save is the old file or the new one whatever fails in
+// between.
+#include "engine/base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/support/errors.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+auto* const kHeap = std::pmr::new_delete_resource();
+char folder[] = "/tmp/volta_test_file_XXXXXX";
+
+std::string in_folder(const char* name) { return std::string(folder) + "/" + name; }
+
+void put(const std::string& path, const char* text) {
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    std::fwrite(text, 1, strlen(text), file);
+    std::fclose(file);
+}
+
+// The content, or "(none)".
+std::string get(const std::string& path) {
+    std::FILE* file = std::fopen(path.c_str(), "rb");
+    if (file == nullptr) return "(none)";
+    char bytes[4096];
+    const std::size_t n = std::fread(bytes, 1, sizeof bytes, file);
+    std::fclose(file);
+    return std::string(bytes, n);
+}
+
+void save(const std::string& path, const std::string& text) {
+    AtomicFile file(path.c_str(), kHeap);
+    file.write(text.data(), text.size());
+    file.commit();
+}
+
+int entries_in_folder() {
+    int count = 0;
+    DIR* dir = opendir(folder);
+    while (readdir(dir) != nullptr) ++count;
+    closedir(dir);
+    return count - 2;  // "." and ".."
+}
+
+int make_folder(void**) { return mkdtemp(folder) == nullptr; }
+
+int remove_folder(void**) {
+    const std::string command = std::string("rm -rf '") + folder + "'";
+    return std::system(command.c_str());
+}
+
+// Every test starts with an empty folder.
+int empty_folder(void**) {
+    const std::string command = std::string("chmod u+w '") + folder + "' && rm -rf '" + folder + "'/*";
+    return std::system(command.c_str());
+}
+
+// ---- Reading
+// -----------------------------------------------------------------------------------------------
+
+void test_mapping_and_reading_give_the_bytes(void**) {
+    const std::string path = in_folder("data");
+    put(path, "hello");
+    MappedFile mapped(path.c_str());
+    MappedFile moved(std::move(mapped));
+    const Buffer buffer = read_file(path.c_str(), kHeap);
+    assert_true(mapped.data() == nullptr && mapped.bytes() == 0 && moved.bytes() == 5 && buffer.bytes() == 5);
+    assert_memory_equal(moved.data(), "hello", 5);
+    assert_memory_equal(buffer.data(), "hello", 5);
+    assert_true(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64 == 0);
+}
+
+void test_empty_file_has_no_bytes(void**) {
+    const std::string path = in_folder("empty");
+    put(path, "");
+    const MappedFile mapped(path.c_str());
+    const Buffer buffer = read_file(path.c_str(), kHeap);
+    assert_true(mapped.bytes() == 0 && mapped.data() == nullptr && buffer.bytes() == 0);
+}
+
+void assert_unreadable(const std::string& path, const char* reason) {
+    assert_failure(failure_of([&] { MappedFile{path.c_str()}; }), VOLTA_IO_ERROR, reason);
+    assert_failure(failure_of([&] { read_file(path.c_str(), kHeap); }), VOLTA_IO_ERROR, reason);
+}
+
+void test_what_is_no_file_is_refused_by_name(void**) {
+    const std::string fifo = in_folder("fifo"), missing = in_folder("missing");
+    mkfifo(fifo.c_str(), 0600);
+    assert_unreadable(missing, (missing + "': No such file or directory").c_str());
+    assert_unreadable(folder, "it is a directory");
+    assert_unreadable(fifo, "it is not a regular file");  // and opening it does not block
+    assert_unreadable("/dev/zero", "it is not a regular file");
+    assert_failure(failure_of([] { MappedFile{""}; }), VOLTA_INVALID_ARGUMENT, "path");
+}
+
+// ---- Saving
+// ------------------------------------------------------------------------------------------------
+
+void test_save_replaces_the_file_at_commit_and_not_before(void**) {
+    const std::string path = in_folder("model");
+    put(path, "old");
+    {
+        AtomicFile file(path.c_str(), kHeap);
+        file.write("ne", 2);
+        file.write("w", 1);
+        assert_true(get(path) == "old" && file.written() == 3);
+        file.commit();
+        assert_true(get(path) == "new");
+        assert_failure(failure_of([&] { file.write("x", 1); }), VOLTA_INVALID_STATE, "committed already");
+        assert_failure(failure_of([&] { file.commit(); }), VOLTA_INVALID_STATE, "committed already");
+    }
+    assert_int_equal(entries_in_folder(), 1);
+}
+
+void test_save_without_commit_leaves_nothing(void**) {
+    const std::string path = in_folder("model");
+    { AtomicFile(path.c_str(), kHeap).write("half", 4); }
+    assert_int_equal(entries_in_folder(), 0);
+    put(path, "old");
+    { AtomicFile(path.c_str(), kHeap).write("half", 4); }
+    assert_true(get(path) == "old" && entries_in_folder() == 1);
+}
+
+// A disk that is full: the limit on file sizes fails the write in the same way.
+void test_full_disk_keeps_the_old_file(void**) {
+    const std::string path = in_folder("model");
+    put(path, "old");
+    const std::string large(100000, 'x');
+    rlimit before, tight;
+    getrlimit(RLIMIT_FSIZE, &before);
+    tight = before;
+    tight.rlim_cur = 65536;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &tight);
+    const Failure failure = failure_of([&] { save(path, large); });
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_failure(failure, VOLTA_IO_ERROR, (path + "': File too large").c_str());
+    assert_true(get(path) == "old" && entries_in_folder() == 1);
+}
+
+// kill -9 in the middle of a save, and then the next save beside what the first one left.
+void test_killed_save_keeps_the_old_file(void**) {
+    const std::string path = in_folder("model");
+    put(path, "old");
+    const pid_t child = fork();
+    if (child == 0) {
+        AtomicFile file(path.c_str(), kHeap);
+        file.write("half", 4);
+        kill(getpid(), SIGKILL);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status) && get(path) == "old" && entries_in_folder() == 2);
+    save(path, "new");
+    assert_true(get(path) == "new");
+}
+
+// Two saves of one path, also within a process, use two temporary files; the later commit wins.
+void test_saves_at_once_do_not_mix(void**) {
+    const std::string path = in_folder("model");
+    AtomicFile a(path.c_str(), kHeap), b(path.c_str(), kHeap);
+    a.write("aaa", 3);
+    b.write("bb", 2);
+    b.commit();
+    assert_true(get(path) == "bb");
+    a.commit();
+    assert_true(get(path) == "aaa" && entries_in_folder() == 1);
+}
+
+void test_unwritable_places_are_refused_by_name(void**) {
+    const auto text_of = [](const std::string& path) { return failure_of([&] { save(path, "x"); }); };
+    assert_failure(text_of(in_folder("no/model")), VOLTA_IO_ERROR, "/no/model': No such file or directory");
+    assert_failure(text_of(folder), VOLTA_IO_ERROR, "it is a directory");
+    assert_failure(text_of("/dev/null"), VOLTA_IO_ERROR,
+                   "it is not a regular file");  // renaming over it would destroy it
+    put(in_folder("file"), "");
+    assert_failure(text_of(in_folder("file/model")), VOLTA_IO_ERROR, "Not a directory");
+    assert_failure(text_of(in_folder("") + std::string(300, 'n')), VOLTA_IO_ERROR, "File name too long");
+    assert_failure(text_of(""), VOLTA_INVALID_ARGUMENT, "path");
+}
+
+// As a user whom permissions bind (root passes them all, so a child gives up root first).
+void test_write_protection_is_respected(void**) {
+    const std::string path = in_folder("model");
+    put(path, "old");
+    chmod(path.c_str(), 0444);
+    chmod(folder, 0777);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(3);
+        const Failure of_file = failure_of([&] { save(path, "new"); });
+        _exit(of_file.status == VOLTA_IO_ERROR && strstr(of_file.text, "Permission denied") ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0 && get(path) == "old" &&
+                entries_in_folder() == 1);
+}
+
+unsigned mode_of(const std::string& path) {
+    struct stat status;
+    return stat(path.c_str(), &status) == 0 ? status.st_mode & 07777u : 0;
+}
+
+void test_permissions_stay_and_new_files_follow_the_umask(void**) {
+    const std::string path = in_folder("model"), fresh = in_folder("fresh");
+    put(path, "old");
+    chmod(path.c_str(), 0640);
+    const mode_t mask = umask(0027);
+    save(path, "new");
+    save(fresh, "new");
+    umask(mask);
+    assert_int_equal(mode_of(path), 0640);
+    assert_int_equal(mode_of(fresh), 0640);
+}
+
+void test_symbolic_link_stays_and_its_target_is_replaced(void**) {
+    const std::string target = in_folder("target"), link = in_folder("link"),
+                      dangling = in_folder("dangling");
+    put(target, "old");
+    assert_int_equal(symlink("target", link.c_str()), 0);
+    assert_int_equal(symlink("nowhere", dangling.c_str()), 0);
+    save(link, "new");
+    save(dangling, "file");
+    struct stat status;
+    assert_true(lstat(link.c_str(), &status) == 0 && S_ISLNK(status.st_mode) && get(target) == "new");
+    assert_true(lstat(dangling.c_str(), &status) == 0 && S_ISREG(status.st_mode) && get(dangling) == "file");
+}
+
+void test_path_without_a_folder_is_in_the_current_one(void**) {
+    char before[4096];
+    assert_true(getcwd(before, sizeof before) != nullptr && chdir(folder) == 0);
+    save("model", "new");
+    const bool right = get("model") == "new" && chdir(before) == 0;
+    assert_true(right && get(in_folder("model")) == "new");
+}
+
+void test_files_are_not_inherited_by_programs(void**) {
+    constexpr int kMost = 64;
+    bool open_before[kMost];
+    for (int d = 0; d < kMost; ++d) open_before[d] = fcntl(d, F_GETFD) >= 0;
+    int opened = 0, inherited = 0;
+    {
+        const AtomicFile file(in_folder("model").c_str(), kHeap);
+        for (int d = 0; d < kMost; ++d) {
+            const int flags = open_before[d] ? -1 : fcntl(d, F_GETFD);
+            if (flags >= 0) ++opened, inherited += (flags & FD_CLOEXEC) == 0;
+        }
+    }
+    assert_true(opened == 1 && inherited == 0);
+}
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_mapping_and_reading_give_the_bytes, empty_folder),
+        cmocka_unit_test_setup(test_empty_file_has_no_bytes, empty_folder),
+        cmocka_unit_test_setup(test_what_is_no_file_is_refused_by_name, empty_folder),
+        cmocka_unit_test_setup(test_save_replaces_the_file_at_commit_and_not_before, empty_folder),
+        cmocka_unit_test_setup(test_save_without_commit_leaves_nothing, empty_folder),
+        cmocka_unit_test_setup(test_full_disk_keeps_the_old_file, empty_folder),
+        cmocka_unit_test_setup(test_killed_save_keeps_the_old_file, empty_folder),
+        cmocka_unit_test_setup(test_saves_at_once_do_not_mix, empty_folder),
+        cmocka_unit_test_setup(test_unwritable_places_are_refused_by_name, empty_folder),
+        cmocka_unit_test_setup(test_write_protection_is_respected, empty_folder),
+        cmocka_unit_test_setup(test_permissions_stay_and_new_files_follow_the_umask, empty_folder),
+        cmocka_unit_test_setup(test_symbolic_link_stays_and_its_target_is_replaced, empty_folder),
+        cmocka_unit_test_setup(test_path_without_a_folder_is_in_the_current_one, empty_folder),
+        cmocka_unit_test_setup(test_files_are_not_inherited_by_programs, empty_folder),
+    };
+    return cmocka_run_group_tests_name("files", tests, make_folder, remove_folder);
+}

@@ -1,0 +1,269 @@
+// Worker threads: every worker runs once per task, whatever the thread count, hot or cold; the environment of
+// tasks; and what an idle pool costs (nothing).
+#include "engine/base/thread_pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <atomic>
+#include <new>
+
+#include "engine/base/cpu_info.h"
+#include "engine/base/fp_environment.h"
+#include "tests/support/errors.h"
+#include "tests/support/tensors.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+auto* const kHeap = std::pmr::new_delete_resource();
+
+// ---- The partition
+// -----------------------------------------------------------------------------------------
+
+void test_parts_cover_all_items_on_grains(void**) {
+    for (const long long count : {0, 1, 7, 64, 1000, 1001})
+        for (const long long grain : {1, 3, 16, 2000})
+            for (const int workers : {1, 2, 3, 7, 64}) {
+                long long next = 0, least = count, most = 0;  // in grains, of which the last may be cut short
+                for (int w = 0; w < workers; ++w) {
+                    const Range part = part_of(count, grain, w, workers);
+                    assert_true(part.begin == next && part.end >= part.begin);
+                    assert_true(part.end == count || part.end % grain == 0);
+                    next = part.end;
+                    const long long grains = (part.end - part.begin + grain - 1) / grain;
+                    least = std::min(least, grains), most = std::max(most, grains);
+                }
+                assert_true(next == count && most - least <= 1);
+            }
+}
+
+// ---- Running
+// -----------------------------------------------------------------------------------------------
+
+constexpr int kMost = 64;
+
+// Runs `rounds` tasks of changing width and says whether each worker ran exactly as often as it should.
+bool every_worker_runs_once(ThreadPool& pool, int rounds) {
+    long long expected[kMost] = {}, counts[kMost] = {};
+    bool widths_agree = true;
+    for (int round = 0; round < rounds; ++round) {
+        const int asked = round % 3 == 2 ? 1 + round % pool.thread_count() : pool.thread_count();
+        std::atomic<int> ran{0};
+        pool.run(asked, [&](int worker, int workers) noexcept {
+            ++counts[worker];  // without an atomic: each has its own, and a run ends before the next begins
+            if (workers == asked) ran.fetch_add(1, std::memory_order_relaxed);
+        });
+        widths_agree = widths_agree && ran.load() == asked;
+        for (int w = 0; w < asked; ++w) ++expected[w];
+    }
+    return widths_agree && memcmp(expected, counts, sizeof counts) == 0;
+}
+
+constexpr struct Row {
+    const char* name;
+    int threads, rounds;
+    bool hot;
+} kRows[] = {
+    {"1 thread", 1, 1000, true},         {"2 threads, hot", 2, 20000, true},
+    {"2 threads, cold", 2, 2000, false}, {"3 threads, hot", 3, 1000, true},
+    {"7 threads, hot", 7, 500, true},    {"7 threads, cold", 7, 500, false},
+    {"64 threads, hot", 64, 100, true},
+};
+
+void test_every_worker_runs_once_per_task(void** state) {
+    const Row& row = *static_cast<const Row*>(*state);
+    bool right;
+    {
+        ThreadPool pool(row.threads, kHeap);
+        if (row.hot) pool.begin_hot();
+        right = every_worker_runs_once(pool, row.rounds);
+        if (row.hot) pool.end_hot();
+        right = right && every_worker_runs_once(pool, 20);  // and after the plan
+    }
+    assert_true(right);
+}
+
+void test_width_is_cut_to_the_thread_count(void**) {
+    ThreadPool pool(2, kHeap);
+    std::atomic<int> ran{0}, width{0};
+    pool.run(100, [&](int, int workers) noexcept { ran.fetch_add(1), width.store(workers); });
+    assert_true(ran.load() == 2 && width.load() == 2);
+    pool.run(0, [&](int, int workers) noexcept { ran.fetch_add(1), width.store(workers); });
+    assert_true(ran.load() == 3 && width.load() == 1);
+}
+
+// What a task wrote is there when run() returns, and what the caller wrote before is there in the task.
+void test_memory_is_handed_over(void**) {
+    ThreadPool pool(4, kHeap);
+    pool.begin_hot();
+    int in[4] = {}, out[4] = {};
+    bool right = true;
+    for (int round = 0; round < 2000 && right; ++round) {
+        for (int& value : in) value = round;
+        pool.run(4, [&](int worker, int) noexcept { out[worker] = in[worker] * 2 + worker; });
+        for (int w = 0; w < 4; ++w) right = right && out[w] == round * 2 + w;
+    }
+    pool.end_hot();
+    assert_true(right);
+}
+
+// ---- Environment and manners
+// -------------------------------------------------------------------------------
+
+void test_tasks_run_in_the_contracts_environment(void**) {
+    const FpEnvironment hostile(0xffc0);  // the host flushes, rounds toward zero
+    ThreadPool pool(3, kHeap);            // and its threads would inherit that
+    unsigned seen[3] = {}, spoiled[3] = {};
+    float products[3] = {};
+    volatile float tiny = 1e-40f, half = 0.5f;
+    for (int round = 0; round < 2; ++round)
+        pool.run(3, [&](int worker, int) noexcept {
+            seen[worker] = FpEnvironment::current();
+            products[worker] = tiny * half;
+            new (&spoiled[worker])
+                FpEnvironment(0xffc0);  // never destroyed: the task leaves its thread spoiled
+        });
+    assert_int_equal(FpEnvironment::current() & 0xffc0u, 0xffc0);
+    for (int w = 0; w < 3; ++w) assert_true(seen[w] == kContractMxcsr && bits_of(products[w]) != 0);
+}
+
+void test_workers_block_all_signals(void**) {
+    ThreadPool pool(2, kHeap);
+    int blocked[2] = {-1, -1};
+    pool.run(2, [&](int worker, int) noexcept {
+        sigset_t set;
+        pthread_sigmask(SIG_SETMASK, nullptr, &set);
+        blocked[worker] = sigismember(&set, SIGINT) + sigismember(&set, SIGALRM) + sigismember(&set, SIGTERM);
+    });
+    assert_true(blocked[0] == 0 && blocked[1] == 3);
+}
+
+double cpu_seconds() {
+    timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+void sleep_milliseconds(long milliseconds) {
+    const timespec t = {0, milliseconds * 1000000};
+    nanosleep(&t, nullptr);
+}
+
+// After the last task, between plans and inside one, workers end up asleep.
+void test_idle_pool_uses_no_processor_time(void**) {
+    for (const bool hot : {false, true}) {
+        ThreadPool pool(2, kHeap);
+        if (hot) pool.begin_hot();
+        every_worker_runs_once(pool, 100);
+        sleep_milliseconds(20);  // the bounded time of spinning is long over
+        const double before = cpu_seconds();
+        sleep_milliseconds(200);
+        const double used = cpu_seconds() - before;
+        if (hot) pool.end_hot();
+        assert_true(used < 0.02);
+    }
+}
+
+// A long task of one worker: the others, and the caller, wait asleep.
+void test_waiting_for_a_long_task_uses_no_processor_time(void**) {
+    ThreadPool pool(2, kHeap);
+    pool.begin_hot();
+    const double before = cpu_seconds();
+    pool.run(2, [](int worker, int) noexcept {
+        if (worker == 1) sleep_milliseconds(200);
+    });
+    const double used = cpu_seconds() - before;
+    pool.end_hot();
+    assert_true(used < 0.02);
+}
+
+// ---- Creation
+// ----------------------------------------------------------------------------------------------
+
+#if defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+struct CountingHeap final : std::pmr::memory_resource {
+    long long live = 0, calls = 0, refuse_at = -1;
+    void* do_allocate(std::size_t size, std::size_t alignment) override {
+        if (calls++ == refuse_at) throw std::bad_alloc();
+        live += static_cast<long long>(size);
+        return kHeap->allocate(size, alignment);
+    }
+    void do_deallocate(void* pointer, std::size_t size, std::size_t alignment) override {
+        live -= static_cast<long long>(size);
+        kHeap->deallocate(pointer, size, alignment);
+    }
+    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+void test_running_allocates_nothing_and_the_end_leaks_nothing(void**) {
+    CountingHeap heap;
+    long long at_creation, after_runs;
+    {
+        ThreadPool pool(3, &heap);
+        at_creation = heap.calls;
+        every_worker_runs_once(pool, 50);
+        after_runs = heap.calls;
+    }
+    assert_true(at_creation == after_runs && heap.live == 0);
+}
+
+void test_refused_memory_leaves_nothing(void**) {
+    for (int at = 0; at < 2; ++at) {
+        CountingHeap heap;
+        heap.refuse_at = at;
+        bool thrown = false;
+        try {
+            ThreadPool pool(3, &heap);
+        } catch (const std::bad_alloc&) {
+            thrown = true;
+        }
+        assert_true(thrown && heap.live == 0);
+    }
+    const Failure failure = failure_of([] { ThreadPool pool(0, kHeap); });
+    assert_failure(failure, VOLTA_INVALID_ARGUMENT, "at least 1 thread, not 0");
+}
+
+// The system refuses threads: those that were started end, and the error says which one failed.
+void test_refused_thread_is_an_error(void**) {
+    if (kSanitized) skip();  // sanitizers reserve terabytes of address space
+    rlimit before, tight;
+    getrlimit(RLIMIT_AS, &before);
+    tight = before;
+    tight.rlim_cur = 256u << 20;
+    CountingHeap heap;
+    setrlimit(RLIMIT_AS, &tight);
+    const Failure failure = failure_of([&] { ThreadPool pool(2000, &heap); });
+    setrlimit(RLIMIT_AS, &before);
+    assert_failure(failure, VOLTA_OUT_OF_MEMORY, "the system refused thread");
+    assert_true(heap.live == 0);
+}
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_cover_all_items_on_grains),
+        cmocka_unit_test(test_width_is_cut_to_the_thread_count),
+        cmocka_unit_test(test_memory_is_handed_over),
+        cmocka_unit_test(test_tasks_run_in_the_contracts_environment),
+        cmocka_unit_test(test_workers_block_all_signals),
+        cmocka_unit_test(test_idle_pool_uses_no_processor_time),
+        cmocka_unit_test(test_waiting_for_a_long_task_uses_no_processor_time),
+        cmocka_unit_test(test_running_allocates_nothing_and_the_end_leaks_nothing),
+        cmocka_unit_test(test_refused_memory_leaves_nothing),
+        cmocka_unit_test(test_refused_thread_is_an_error),
+    };
+    return run_rows("thread pool: rows", kRows, test_every_worker_runs_once_per_task,
+                    [](const Row& row) { return row.name; }) +
+           cmocka_run_group_tests_name("thread pool", tests, nullptr, nullptr);
+}
