@@ -21,6 +21,9 @@ struct BackendContext {
     void* kernel_cache;  // the backend's own, owned by the context through Backend::release_cache
     std::pmr::memory_resource* heap;
     const char* forced_tile = nullptr;
+    // Element operations that are worth waking one worker for: some microseconds. Tests set 1, so that tiny
+    // tensors are shared too; no bit depends on it.
+    double operations_per_worker = 262144;
 };
 
 // One run's memory: a base address per region of the plan (host memory for the CPU).

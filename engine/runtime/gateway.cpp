@@ -5,7 +5,6 @@
 
 #include "engine/base/fp_environment.h"
 #include "engine/graph/print.h"
-#include "engine/graph/verify.h"
 #include "engine/passes/pass.h"
 
 namespace volta {
@@ -83,23 +82,31 @@ const Program* PlanCache::find(const std::pmr::string& key, Hash128 hash) const 
     return nullptr;
 }
 
+// Once: the host asked for speed and gets the same bits slowly.
+void PlanCache::tell_interpreted() noexcept {
+    if (told_interpreted_ || context_.isa() == Isa::scalar || context_.code().available()) return;
+    told_interpreted_ = true;
+    context_.log()(VOLTA_LOG_WARNING, "executable memory is refused: kernels are interpreted, which is slow");
+}
+
 HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
                                           const PrepareOptions& options) {
     std::pmr::memory_resource* heap = context_.structures();
-    verify(graph);
+    // run_passes verifies its input and every pass's result, make_plan verifies what it made.
     Graph simplified = run_passes(graph, options.passes, heap);
     PlanOptions plan_options;
     plan_options.micro_batches = options.micro_batches;
     HeapPtr<Plan> plan = make_plan(std::move(simplified), plan_options, heap);
-    verify(*plan);
     const BackendContext backend{context_.isa(), &context_.pool(),    &context_.code(), kernel_cache_,
                                  heap,           context_.forced_tile};
     ExecutablePtr executable = kBackends[0].compile(*plan, backend);
+    tell_interpreted();
     return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable),
                           &context_.pool());
 }
 
 const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
+    const FpEnvironment contract;  // passes fold constants
     std::pmr::string key = key_of(graph, options, context_.forced_tile, context_.structures());
     const Hash128 hash =
         hash_override ? hash_override(key.data(), key.size()) : hash_bytes(key.data(), key.size());

@@ -53,12 +53,14 @@ class PlanCache final {
   private:
     struct Entry;
     const Program* find(const std::pmr::string& key, Hash128 hash) const noexcept;
+    void tell_interpreted() noexcept;
     HeapPtr<Entry> make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
                         const PrepareOptions& options);
     Context& context_;
     void* kernel_cache_;  // the backend's: kernels that programs share
     std::pmr::vector<HeapPtr<Entry>> entries_;
     std::uint64_t hits_ = 0, misses_ = 0;
+    bool told_interpreted_ = false;
 };
 
 }  // namespace volta

@@ -93,7 +93,7 @@ Strides::Strides(const Shape& shape) {
 
 CopyAction::CopyAction(const StepCompiler& step, const CopyLoops& loops, Ref from, Ref to)
     : loops_(collapse(loops)), from_(from), to_(to) {
-    workers_ = workers_for(static_cast<double>(loops_.count()) * kOperationsPerWord, step.thread_count());
+    workers_ = step.workers_for(static_cast<double>(loops_.count()) * kOperationsPerWord);
     const int last = loops_.rank - 1;
     if (loops_.in_stride[last] > 1)
         for (int i = 0; i < last; ++i)
@@ -157,7 +157,7 @@ void CopyAction::copy_tiles(const Word* in, Word* out, Range tiles) const noexce
 }
 
 ZeroAction::ZeroAction(const StepCompiler& step, Ref to, std::int64_t count) : to_(to), count_(count) {
-    workers_ = workers_for(static_cast<double>(count) * kOperationsPerWord, step.thread_count());
+    workers_ = step.workers_for(static_cast<double>(count) * kOperationsPerWord);
 }
 
 void ZeroAction::run(const StepCall& call) const noexcept {

@@ -19,9 +19,8 @@ class GatherAction final : public Action {
           ids_(step.input(1)),
           to_(step.output()),
           width_(step.input_shape(0)[1]),
-          count_(step.input_shape(1).elements()) {
-        workers_ =
-            workers_for(static_cast<double>(count_ * width_) * kOperationsPerElement, step.thread_count());
+          count_(width_ == 0 ? 0 : step.input_shape(1).elements()) {
+        workers_ = step.workers_for(static_cast<double>(count_ * width_) * kOperationsPerElement);
     }
     void run(const StepCall& call) const noexcept override {
         const float* table = call.floats(table_);
@@ -59,7 +58,7 @@ class EmbeddingGradientAction final : public Action {
         first_ = step.temporary(static_cast<std::size_t>(rows_) * sizeof(std::int32_t));
         next_ = step.temporary(static_cast<std::size_t>(count_) * sizeof(std::int32_t));
         const double elements = static_cast<double>(count_ + rows_) * static_cast<double>(width_);
-        workers_ = workers_for(elements * kOperationsPerElement, step.thread_count());
+        workers_ = step.workers_for(elements * kOperationsPerElement);
     }
 
     void run(const StepCall& call) const noexcept override {

@@ -28,17 +28,17 @@ RowAction::RowAction(StepCompiler& step, const jit::RowKernel& kernel, const std
         fail(VOLTA_INTERNAL, "%s: a row kernel of %zu operands, at most %d are possible",
              op_row(step.node.op).name, refs.size(), jit::kMaxOperands);
     for (const LoopOperand& operand : loops_.operands) row_strides_.push_back(operand.row_stride);
-    choose_split(step.thread_count());
+    choose_split(step);
     scratch_bytes_ =
         (kernel.scratch_bytes(loops_.columns) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     if (scratch_bytes_ > 0) scratch_ = step.temporary(scratch_bytes_ * static_cast<std::size_t>(workers_));
 }
 
-void RowAction::choose_split(int thread_count) {
+void RowAction::choose_split(const StepCompiler& step) {
     const std::int64_t outer = loops_.outer_count(), all_rows = outer * loops_.rows;
     // Short programs wait for memory, which costs as much as sixteen instructions.
     const auto per_element = static_cast<double>(std::max<std::size_t>(kernel_.program().code.size(), 16));
-    workers_ = workers_for(static_cast<double>(all_rows * loops_.columns) * per_element, thread_count);
+    workers_ = step.workers_for(static_cast<double>(all_rows * loops_.columns) * per_element);
     std::int64_t parts = all_rows;  // at most
     if (kernel_.program().has_column_sum()) {
         split_ = outer >= workers_ ? Split::outer : Split::columns;

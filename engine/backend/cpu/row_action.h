@@ -25,7 +25,7 @@ class RowAction final : public Action {
 
   private:
     enum class Split : std::uint8_t { rows, columns, outer };
-    void choose_split(int thread_count);
+    void choose_split(const StepCompiler& step);
     void run_part(const StepCall& call, void* const* bases, int worker, int worker_count) const noexcept;
     void run_block(const StepCall& call, void* const* bases, std::int64_t outer, Range rows, Range columns,
                    void* scratch) const noexcept;

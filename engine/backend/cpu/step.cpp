@@ -40,10 +40,9 @@ void StepCompiler::unsupported(const char* why) const {
     fail(VOLTA_UNSUPPORTED, "%s: %s", op_row(node.op).name, why);
 }
 
-int workers_for(double operations, int thread_count) {
-    constexpr double kOperationsPerWorker = 262144;  // some microseconds: more than waking a worker costs
-    const double worth = operations / kOperationsPerWorker;
-    return worth >= thread_count ? thread_count : std::max(1, static_cast<int>(worth));
+int StepCompiler::workers_for(double operations) const {
+    const double worth = operations / context.operations_per_worker;
+    return worth >= thread_count() ? thread_count() : std::max(1, static_cast<int>(worth));
 }
 
 }  // namespace volta::cpu

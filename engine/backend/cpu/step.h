@@ -83,6 +83,8 @@ class StepCompiler final {
     Ref temporary(std::size_t bytes);
     std::size_t workspace_bytes() const { return workspace_bytes_; }
     int thread_count() const { return context.pool->thread_count(); }
+    // How many threads a piece of work is worth.
+    int workers_for(double operations) const;
     std::pmr::memory_resource* heap() const { return context.heap; }
     KernelCache& cache() const { return *static_cast<KernelCache*>(context.kernel_cache); }
     CompileContext kernels() const;
@@ -106,9 +108,6 @@ class StepCompiler final {
     Ref place(ValueId value) const;
     std::size_t workspace_bytes_ = 0;
 };
-
-// How many threads a piece of work is worth: waking one costs about as much as this many element operations.
-int workers_for(double operations, int thread_count);
 
 // total = complete in the first micro-batch, total + complete in later ones.
 void add_accumulation(StepCompiler& step, Ref complete, Ref total, std::int64_t count);

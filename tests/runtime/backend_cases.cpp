@@ -1,0 +1,716 @@
+#include "tests/runtime/backend_cases.h"
+
+#include <cstring>
+
+namespace volta::test {
+
+// ---- CaseBuilder
+// --------------------------------------------------------------------------------------------
+
+namespace {
+Bits to_bits(const std::vector<float>& values) {
+    Bits bits(values.size());
+    if (!values.empty()) std::memcpy(bits.data(), values.data(), values.size() * 4);
+    return bits;
+}
+}  // namespace
+
+std::string CaseBuilder::name(const char* prefix) { return prefix + std::to_string(names_++); }
+
+void CaseBuilder::fill(ValueId value, Bits&& bits) {
+    filled.content.resize(static_cast<std::size_t>(value) + 1);
+    filled.content[static_cast<std::size_t>(value)] = std::move(bits);
+}
+
+ValueId CaseBuilder::input(DType dtype, const Shape& shape, const char* prefix) {
+    return graph().input(name(prefix).c_str(), dtype, shape);
+}
+
+Bits CaseBuilder::reals(std::int64_t count, Data data) {
+    return to_bits(random_floats(count, random_.next(), data));
+}
+
+ValueId CaseBuilder::real(const Shape& shape) {
+    const ValueId value = input(DType::f32, shape, "x");
+    fill(value, reals(content_elements(shape), data_));
+    return value;
+}
+
+ValueId CaseBuilder::plain(const Shape& shape) {
+    const ValueId value = input(DType::f32, shape, "x");
+    fill(value, reals(content_elements(shape), Data::plain));
+    return value;
+}
+
+ValueId CaseBuilder::parameter(const Shape& shape) {
+    const ValueId value = graph().parameter(name("w").c_str(), shape, Init{});
+    fill(value, reals(shape.elements(), data_));
+    return value;
+}
+
+ValueId CaseBuilder::state(const Shape& shape) {
+    const ValueId value = graph().state(name("state").c_str(), DType::f32, shape);
+    std::vector<float> values = random_floats(shape.elements(), random_.next(), data_);
+    for (float& x : values) x = std::fabs(x);
+    fill(value, to_bits(values));
+    return value;
+}
+
+ValueId CaseBuilder::integers(const Shape& shape, int low, int high) {
+    const ValueId value = input(DType::i32, shape, "ids");
+    Bits bits(static_cast<std::size_t>(content_elements(shape)));
+    for (std::uint32_t& word : bits) word = static_cast<std::uint32_t>(low + random_.below(high - low + 1));
+    fill(value, std::move(bits));
+    return value;
+}
+
+ValueId CaseBuilder::random_state() {
+    const ValueId value = graph().input("step/random", DType::i32, Shape{3});
+    fill(value, {static_cast<std::uint32_t>(random_.next()), static_cast<std::uint32_t>(random_.next()), 17});
+    return value;
+}
+
+ValueId CaseBuilder::hidden(Op op, std::initializer_list<ValueId> inputs,
+                            std::initializer_list<Attribute> attributes, Phase phase) {
+    const ValueId first = graph().apply(op, inputs, attributes, phase);
+    filled.content.resize(graph().values.size());
+    return first;
+}
+
+ValueId CaseBuilder::apply(Op op, std::initializer_list<ValueId> inputs,
+                           std::initializer_list<Attribute> attributes, Phase phase) {
+    const ValueId first = hidden(op, inputs, attributes, phase);
+    declare_outputs(first);
+    return first;
+}
+
+ValueId CaseBuilder::apply(Node&& node) {
+    const ValueId first = graph().apply(std::move(node));
+    filled.content.resize(graph().values.size());
+    declare_outputs(first);
+    return first;
+}
+
+void CaseBuilder::declare_outputs(ValueId first) {
+    const int count = graph().producer(first).output_count;
+    for (int k = 0; k < count; ++k) graph().output(name("y").c_str(), first + k);
+}
+
+// ---- The cases
+// ----------------------------------------------------------------------------------------------
+
+namespace {
+
+using Cases = std::vector<BackendCase>;
+
+std::string shapes_text(std::initializer_list<Shape> shapes) {
+    std::string text;
+    for (const Shape& shape : shapes) text += (text.empty() ? "" : " x ") + std::string(to_text(shape).text);
+    return text;
+}
+
+void add_unary(Cases& cases) {
+    const std::vector<Shape> shapes = {{}, {1}, {7}, {0}, {3, 5}, {4, 0}, {2, 3, 33}, {1, 300}};
+    for (const Op op : {Op::neg, Op::abs, Op::exp, Op::log, Op::sqrt, Op::rsqrt, Op::tanh, Op::erf,
+                        Op::sigmoid, Op::silu, Op::gelu_tanh, Op::gelu_erf, Op::relu, Op::sin, Op::cos})
+        for (const Shape& shape : shapes)
+            cases.push_back(
+                {op, shapes_text({shape}), [=](CaseBuilder& b) { b.apply(op, {b.real(shape)}); }});
+    for (const double exponent : {2.0, 3.0, 0.5, -1.0, -0.5, 1.7, 0.0})
+        cases.push_back({Op::pow, "exponent " + std::to_string(exponent), [=](CaseBuilder& b) {
+                             b.apply(Op::pow, {b.real({3, 33})}, {number(Attr::exponent, exponent)});
+                         }});
+    cases.push_back(
+        {Op::clamp, "", [](CaseBuilder& b) {
+             b.apply(Op::clamp, {b.real({3, 33})}, {number(Attr::low, -0.25), number(Attr::high, 0.5)});
+         }});
+    for (const Op op : {Op::gelu_tanh_grad, Op::gelu_erf_grad, Op::silu_grad, Op::relu_grad})
+        for (const Shape& shape : shapes)
+            cases.push_back({op, shapes_text({shape}), [=](CaseBuilder& b) {
+                                 const ValueId x = b.real(shape), dy = b.real(shape);
+                                 b.apply(op, {x, dy});
+                             }});
+    cases.push_back({Op::clip_factor, "", [](CaseBuilder& b) {
+                         b.apply(Op::clip_factor, {b.real({})}, {number(Attr::maximum_norm, 0.3)});
+                     }});
+}
+
+void add_binary(Cases& cases) {
+    const std::vector<std::pair<Shape, Shape>> pairs = {{{}, {}},
+                                                        {{3, 5}, {3, 5}},
+                                                        {{3, 5}, {5}},
+                                                        {{3, 5}, {}},
+                                                        {{}, {70}},
+                                                        {{3, 1}, {1, 5}},
+                                                        {{3, 1}, {3, 40}},
+                                                        {{4, 1, 1}, {1, 33}},
+                                                        {{0, 3}, {3}},
+                                                        {{2, 0}, {1, 1}},
+                                                        {{1}, {1, 1}},
+                                                        {{2, 3, 1}, {2, 1, 1}},
+                                                        {{2, 3, 4, 5}, {3, 1, 5}},
+                                                        {{2, 1, 3, 1, 5}, {1, 4, 1, 6, 1}},
+                                                        {{2, 1, 2, 1, 2, 1, 3, 1}, {1, 2, 1, 2, 1, 2, 1, 5}},
+                                                        {{130, 3}, {130, 1}}};
+    for (const Op op :
+         {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::minimum, Op::less, Op::less_equal, Op::equal})
+        for (const auto& pair : pairs)
+            cases.push_back({op, shapes_text({pair.first, pair.second}), [=](CaseBuilder& b) {
+                                 const ValueId x = b.real(pair.first), y = b.real(pair.second);
+                                 b.apply(op, {x, y});
+                             }});
+    for (const auto& pair : pairs)
+        cases.push_back({Op::where, shapes_text({pair.first, pair.second}), [=](CaseBuilder& b) {
+                             const ValueId mask = b.integers(pair.second, -1, 1);
+                             const ValueId x = b.real(pair.first), y = b.real({});
+                             b.apply(Op::where, {mask, x, y});
+                         }});
+    for (const Op op : {Op::maximum_grad, Op::minimum_grad})
+        for (const int operand : {0, 1})
+            for (const auto& pair : pairs)
+                cases.push_back({op, shapes_text({pair.first, pair.second}), [=](CaseBuilder& b) {
+                                     const ValueId x = b.real(pair.first), y = b.real(pair.second);
+                                     const ValueId dy = b.real(b.graph().shape(b.hidden(Op::add, {x, y})));
+                                     b.apply(op, {x, y, dy}, {number(Attr::operand, operand)});
+                                 }});
+}
+
+void add_dropout(Cases& cases) {
+    for (const Shape& shape : {Shape{}, Shape{5}, Shape{3, 300}, Shape{2, 3, 7}, Shape{40, 1}, Shape{0, 4}})
+        for (const double p : {0.0, 0.1, 0.5})
+            cases.push_back({Op::dropout, shapes_text({shape}), [=](CaseBuilder& b) {
+                                 const ValueId x = b.real(shape), random = b.random_state();
+                                 b.apply(Op::dropout, {x, random},
+                                         {number(Attr::probability, p), number(Attr::stream, 5)});
+                             }});
+}
+
+const std::vector<Shape>& row_shapes() {
+    static const std::vector<Shape> shapes = {{1},     {5},      {1, 1},    {3, 7},    {0, 5},   {2, 3, 33},
+                                              {9, 64}, {2, 130}, {2, 4097}, {1, 9000}, {600, 3}, {33, 65}};
+    return shapes;
+}
+Shape rows_of(const Shape& x) {
+    Shape rows = x;
+    rows[--rows.rank] = 0;
+    return rows;
+}
+
+void add_rows(Cases& cases) {
+    for (const Shape& x : row_shapes()) {
+        const std::string name = shapes_text({x});
+        const Shape rows = rows_of(x), columns = {x.last()};
+        for (const Op op : {Op::softmax, Op::log_softmax, Op::argmax})
+            cases.push_back({op, name, [=](CaseBuilder& b) { b.apply(op, {b.real(x)}); }});
+        for (const Op op : {Op::softmax_grad, Op::log_softmax_grad, Op::mse})
+            cases.push_back({op, name, [=](CaseBuilder& b) {
+                                 const ValueId first = b.real(x), second = b.real(x);
+                                 b.apply(op, {first, second});
+                             }});
+        cases.push_back({Op::layer_norm, name, [=](CaseBuilder& b) {
+                             const ValueId in = b.real(x), scale = b.real(columns), bias = b.real(columns);
+                             b.apply(Op::layer_norm, {in, scale, bias}, {number(Attr::epsilon, 1e-5)});
+                         }});
+        cases.push_back({Op::layer_norm_grad, name, [=](CaseBuilder& b) {
+                             const ValueId dy = b.real(x), in = b.real(x), scale = b.real(columns);
+                             const ValueId mean = b.real(rows), rs = b.real(rows);
+                             b.apply(Op::layer_norm_grad, {dy, in, scale, mean, rs});
+                         }});
+        cases.push_back({Op::layer_norm_grad_scale, name, [=](CaseBuilder& b) {
+                             const ValueId dy = b.real(x), in = b.real(x), mean = b.real(rows),
+                                           rs = b.real(rows);
+                             b.apply(Op::layer_norm_grad_scale, {dy, in, mean, rs});
+                         }});
+        cases.push_back({Op::rms_norm, name, [=](CaseBuilder& b) {
+                             const ValueId in = b.real(x), scale = b.real(columns);
+                             b.apply(Op::rms_norm, {in, scale}, {number(Attr::epsilon, 1e-6)});
+                         }});
+        cases.push_back({Op::rms_norm_grad, name, [=](CaseBuilder& b) {
+                             const ValueId dy = b.real(x), in = b.real(x), scale = b.real(columns),
+                                           r = b.real(rows);
+                             b.apply(Op::rms_norm_grad, {dy, in, scale, r});
+                         }});
+        cases.push_back({Op::rms_norm_grad_scale, name, [=](CaseBuilder& b) {
+                             const ValueId dy = b.real(x), in = b.real(x), r = b.real(rows);
+                             b.apply(Op::rms_norm_grad_scale, {dy, in, r});
+                         }});
+        for (const Shape& factor : {Shape{}, rows}) {
+            cases.push_back({Op::mse_grad, name, [=](CaseBuilder& b) {
+                                 const ValueId in = b.real(x), target = b.real(x), g = b.real(factor);
+                                 b.apply(Op::mse_grad, {in, target, g});
+                             }});
+            cases.push_back(
+                {Op::cross_entropy_grad, name, [=](CaseBuilder& b) {
+                     const ValueId in = b.real(x);
+                     const ValueId targets = b.integers(rows, -1, static_cast<int>(x.last()) - 1);
+                     const ValueId loss = b.hidden(Op::cross_entropy, {in, targets}), g = b.real(factor);
+                     b.apply(Op::cross_entropy_grad, {in, targets, loss + 1, loss + 2, g});
+                 }});
+        }
+        cases.push_back(
+            {Op::cross_entropy, name, [=](CaseBuilder& b) {
+                 const ValueId in = b.real(x);
+                 b.apply(Op::cross_entropy, {in, b.integers(rows, -1, static_cast<int>(x.last()) - 1)});
+             }});
+    }
+    cases.push_back({Op::cross_entropy, "[2, 50257]", [=](CaseBuilder& b) {
+                         const ValueId in = b.real({2, 50257});
+                         b.apply(Op::cross_entropy, {in, b.integers({2}, -1, 50256)});
+                     }});
+}
+
+std::string list_text(const std::vector<std::int64_t>& list) {
+    std::string text = " over";
+    for (const std::int64_t item : list) text += " " + std::to_string(item);
+    return text;
+}
+Attribute axes_of(const std::vector<std::int64_t>& axes) {
+    Attribute attribute = list(Attr::axes, {});
+    attribute.integer_count = static_cast<std::int32_t>(axes.size());
+    for (std::size_t i = 0; i < axes.size(); ++i) attribute.integers[i] = axes[i];
+    return attribute;
+}
+
+// Every subset of the axes of every shape: rows, columns, columns of an inner axis, and orders that need a
+// copy.
+void add_reductions(Cases& cases) {
+    const std::vector<Shape> shapes = {
+        {},      {1},    {7},    {4, 5},       {1, 3, 1},           {600, 3}, {3, 600},    {5000}, {2, 4100},
+        {70, 1}, {0, 3}, {3, 0}, {2, 3, 4, 5}, {2, 1, 3, 1, 4, 35}, {20000},  {3, 513, 40}};
+    for (const Shape& x : shapes)
+        for (int subset = 0; subset < 1 << x.rank; ++subset) {
+            std::vector<std::int64_t> axes;
+            std::int64_t reduced = 1;
+            for (int axis = 0; axis < x.rank; ++axis)
+                if (subset >> axis & 1) axes.push_back(axis % 2 ? axis : axis - x.rank);
+            for (int axis = 0; axis < x.rank; ++axis)
+                if (axes.empty() || subset >> axis & 1) reduced *= x[axis];
+            const std::string name = shapes_text({x}) + list_text(axes);
+            const Attribute over = axes_of(axes), keep = number(Attr::keep_dims, subset % 2);
+            for (const Op op : {Op::sum, Op::mean})
+                cases.push_back({op, name, [=](CaseBuilder& b) { b.apply(op, {b.real(x)}, {over, keep}); }});
+            if (reduced == 0) continue;
+            for (const Op op : {Op::max, Op::min}) {
+                cases.push_back({op, name, [=](CaseBuilder& b) { b.apply(op, {b.real(x)}, {over, keep}); }});
+                cases.push_back({Op::max_grad, name, [=](CaseBuilder& b) {
+                                     const ValueId in = b.real(x), y = b.hidden(op, {in}, {over, keep});
+                                     const ValueId dy = b.real(b.graph().shape(y));
+                                     b.apply(Op::max_grad, {in, y, dy}, {over, keep});
+                                 }});
+            }
+        }
+    for (const Shape& x : shapes)
+        cases.push_back({Op::square_sum, shapes_text({x}),
+                         [=](CaseBuilder& b) { b.apply(Op::square_sum, {b.real(x)}); }});
+    cases.push_back(
+        {Op::square_sum, "[40001]", [=](CaseBuilder& b) { b.apply(Op::square_sum, {b.real({40001})}); }});
+}
+
+void add_movement(Cases& cases) {
+    const std::vector<std::pair<Shape, std::vector<std::int64_t>>> transposes = {
+        {{}, {}},
+        {{5}, {0}},
+        {{3, 5}, {1, 0}},
+        {{40, 50}, {1, 0}},
+        {{2, 3, 33}, {0, 2, 1}},
+        {{2, 3, 33}, {2, 1, 0}},
+        {{2, 3, 33}, {1, 0, 2}},
+        {{4, 1, 5, 3}, {2, 1, 3, 0}},
+        {{0, 3}, {1, 0}},
+        {{2, 17, 3, 19}, {2, 3, 0, 1}},
+        {{9000}, {0}}};
+    for (const auto& row : transposes)
+        cases.push_back(
+            {Op::transpose, shapes_text({row.first}) + list_text(row.second), [=](CaseBuilder& b) {
+                 Attribute order = axes_of(row.second);
+                 order.key = Attr::permutation;
+                 b.apply(Op::transpose, {b.real(row.first)}, {order});
+             }});
+    cases.push_back(
+        {Op::transpose, "i32", [](CaseBuilder& b) {
+             b.apply(Op::transpose, {b.integers({7, 9}, -5, 5)}, {list(Attr::permutation, {1, 0})});
+         }});
+    for (const int axis : {0, 1, -1})
+        cases.push_back({Op::concat, "axis " + std::to_string(axis), [=](CaseBuilder& b) {
+                             Shape first{2, 3, 4}, second = first, third = first;
+                             second[axis < 0 ? 2 : axis] = 7;
+                             third[axis < 0 ? 2 : axis] = 0;
+                             const ValueId p = b.real(first), q = b.real(second), r = b.real(third);
+                             b.apply(Op::concat, {p, q, r, p}, {number(Attr::axis, axis)});
+                         }});
+    for (const int axis : {0, 1, 2})
+        for (const auto& range : {std::pair<int, int>{0, 2}, {1, -1}, {2, 2}}) {
+            const std::string name = "axis " + std::to_string(axis) + " from " + std::to_string(range.first);
+            cases.push_back({Op::slice, name, [=](CaseBuilder& b) {
+                                 b.apply(Op::slice, {b.real({3, 4, 35})},
+                                         {number(Attr::axis, axis), number(Attr::begin, range.first),
+                                          number(Attr::end, range.second)});
+                             }});
+            cases.push_back({Op::slice_grad, name, [=](CaseBuilder& b) {
+                                 b.apply(Op::slice_grad, {b.real({3, 4, 35})},
+                                         {number(Attr::axis, axis), number(Attr::begin, range.first),
+                                          number(Attr::rows, 40)});
+                             }});
+        }
+    const std::vector<std::pair<Shape, Shape>> broadcasts = {{{}, {3, 40}},     {{40}, {3, 40}},
+                                                             {{3, 1}, {3, 40}}, {{2, 1, 5}, {2, 4, 5}},
+                                                             {{1, 1}, {0, 3}},  {{7}, {7}}};
+    for (const auto& row : broadcasts)
+        cases.push_back({Op::broadcast_to, shapes_text({row.first, row.second}), [=](CaseBuilder& b) {
+                             b.apply(Op::broadcast_to, {b.real(row.first)}, {list(Attr::shape, row.second)});
+                         }});
+    cases.push_back({Op::reshape, "between two steps", [](CaseBuilder& b) {
+                         const ValueId y = b.hidden(Op::neg, {b.real({3, 4})});
+                         const ValueId z = b.hidden(Op::reshape, {y}, {list(Attr::shape, {2, -1})});
+                         b.apply(Op::transpose, {z}, {list(Attr::permutation, {1, 0})});
+                         b.apply(Op::reshape, {z}, {list(Attr::shape, {12})});
+                     }});
+    for (const Shape& ids : {Shape{5}, Shape{2, 3, 7}, Shape{0, 4}})
+        cases.push_back({Op::position_ids, shapes_text({ids}), [=](CaseBuilder& b) {
+                             b.apply(Op::position_ids, {b.integers(ids, 0, 3)}, {number(Attr::limit, 9)});
+                         }});
+}
+
+void add_embeddings(Cases& cases) {
+    const std::vector<std::pair<Shape, Shape>> tables = {
+        {{5, 3}, {7}}, {{65, 40}, {3, 50}}, {{1, 1}, {1}},     {{9, 33}, {}},
+        {{4, 3}, {0}}, {{3, 0}, {4}},       {{700, 300}, {90}}};
+    for (const auto& row : tables) {
+        const Shape table = row.first, ids = row.second;
+        const std::string name = shapes_text({table, ids});
+        const int last = static_cast<int>(table[0]) - 1;
+        Shape dy = ids;
+        dy[dy.rank++] = table[1];
+        cases.push_back({Op::gather, name, [=](CaseBuilder& b) {
+                             const ValueId rows = b.real(table);
+                             b.apply(Op::gather, {rows, b.integers(ids, 0, last)});
+                         }});
+        for (const bool with_base : {false, true})
+            cases.push_back(
+                {Op::embedding_gradient, name + (with_base ? " with base" : ""), [=](CaseBuilder& b) {
+                     const ValueId at = b.integers(ids, 0, last), in = b.real(dy);
+                     const Attribute rows = number(Attr::rows, static_cast<double>(table[0]));
+                     if (with_base)
+                         b.apply(Op::embedding_gradient, {at, in, b.real(table)}, {rows});
+                     else
+                         b.apply(Op::embedding_gradient, {at, in}, {rows});
+                 }});
+    }
+}
+
+void add_products(Cases& cases) {
+    struct Row {
+        Shape a, b;
+        bool ta, tb;
+    };
+    const std::vector<Row> rows = {{{3, 5}, {5, 4}, false, false},
+                                   {{1, 1}, {1, 1}, false, false},
+                                   {{7, 600}, {600, 33}, false, false},
+                                   {{2, 3, 8}, {8, 17}, false, false},
+                                   {{2, 3, 8}, {17, 8}, false, true},
+                                   {{2, 3, 8}, {2, 8, 5}, false, false},
+                                   {{2, 3, 8}, {2, 5, 8}, false, true},
+                                   {{9, 4}, {9, 6}, true, false},
+                                   {{3, 200, 4}, {3, 200, 6}, true, false},
+                                   {{8, 4}, {6, 8}, true, true},
+                                   {{0, 5}, {5, 4}, false, false},
+                                   {{3, 0}, {0, 4}, false, false},
+                                   {{1, 40}, {40, 70}, false, false},
+                                   {{50, 1}, {1, 1}, false, false},
+                                   {{2, 2, 3, 8}, {2, 2, 8, 5}, false, false}};
+    for (const Row& row : rows)
+        cases.push_back({Op::matmul, shapes_text({row.a, row.b}), [=](CaseBuilder& b) {
+                             const ValueId p = b.real(row.a), q = b.real(row.b);
+                             b.apply(Op::matmul, {p, q},
+                                     {number(Attr::transpose_a, row.ta), number(Attr::transpose_b, row.tb)});
+                         }});
+}
+
+BodyOp body_op(Op op, std::initializer_list<std::int32_t> inputs,
+               std::initializer_list<Attribute> attributes = {}) {
+    BodyOp body{Allocator(std::pmr::get_default_resource())};
+    body.op = op;
+    body.inputs.assign(inputs);
+    body.attributes.assign(attributes);
+    return body;
+}
+
+Node product_node(std::initializer_list<ValueId> inputs) {
+    Node node{Allocator(std::pmr::get_default_resource())};
+    node.op = Op::matmul;
+    node.inputs.assign(inputs);
+    return node;
+}
+
+// Body input ~0 is the product, ~i is input i + 1.
+void add_epilogues(Cases& cases) {
+    for (const Shape& a : {Shape{3, 5}, Shape{2, 20, 600}, Shape{1, 1}, Shape{0, 5}}) {
+        const Shape b_shape{a.last(), 37};
+        Shape y = a;
+        y[y.rank - 1] = 37;
+        const std::string name = shapes_text({a});
+        cases.push_back({Op::matmul, "bias, gelu and residual " + name, [=](CaseBuilder& b) {
+                             const ValueId p = b.real(a), q = b.real(b_shape), bias = b.real({37}),
+                                           residual = b.real(y);
+                             Node node = product_node({p, q, bias, residual});
+                             node.body.ops.push_back(body_op(Op::add, {~0, ~1}));
+                             node.body.ops.push_back(body_op(Op::gelu_tanh, {0}));
+                             node.body.ops.push_back(body_op(Op::add, {1, ~2}));
+                             node.body.results.assign({2});
+                             b.apply(std::move(node));
+                         }});
+        cases.push_back({Op::matmul, "the product, and z beside it " + name, [=](CaseBuilder& b) {
+                             const ValueId p = b.real(a), q = b.real(b_shape), bias = b.real({37});
+                             Node node = product_node({p, q, bias});
+                             node.body.ops.push_back(body_op(Op::add, {~0, ~1}));
+                             node.body.ops.push_back(body_op(Op::relu, {0}));
+                             node.body.results.assign({0, ~0, 1});
+                             b.apply(std::move(node));
+                         }});
+        cases.push_back({Op::matmul, "dropout in the epilogue " + name, [=](CaseBuilder& b) {
+                             const ValueId p = b.real(a), q = b.real(b_shape), random = b.random_state();
+                             Node node = product_node({p, q, random});
+                             node.body.ops.push_back(
+                                 body_op(Op::dropout, {~0, ~1},
+                                         {number(Attr::probability, 0.3), number(Attr::stream, 9)}));
+                             node.body.results.assign({0});
+                             b.apply(std::move(node));
+                         }});
+    }
+    cases.push_back({Op::matmul, "an operand along an inner axis", [](CaseBuilder& b) {
+                         const ValueId p = b.real({3, 4, 8}), q = b.real({8, 5}), table = b.real({4, 5});
+                         Node node = product_node({p, q, table});
+                         node.body.ops.push_back(body_op(Op::add, {~0, ~1}));
+                         node.body.results.assign({0});
+                         b.apply(std::move(node));
+                     }});
+    cases.push_back({Op::matmul, "one column, an operand per row, batched", [](CaseBuilder& b) {
+                         const ValueId p = b.real({3, 4, 8}), q = b.real({3, 8, 1}), rows = b.real({3, 4, 1}),
+                                       one = b.real({});
+                         Node node = product_node({p, q, rows, one});
+                         node.body.ops.push_back(body_op(Op::mul, {~0, ~1}));
+                         node.body.ops.push_back(body_op(Op::less, {0, ~2}));
+                         node.body.results.assign({0, 1});
+                         b.apply(std::move(node));
+                     }});
+}
+
+// Random elementwise bodies: results of earlier operations, broadcast inputs, masks and dropout.
+void add_random_body(Cases& cases, std::uint64_t seed) {
+    cases.push_back(
+        {Op::fused, "seed " + std::to_string(seed), [=](CaseBuilder& b) {
+             const Shape spaces[] = {{3, 40}, {2, 3, 5}, {70}, {}, {2, 1, 33}, {0, 4}};
+             const Shape space = spaces[b.below(6)];
+             Node node{Allocator(std::pmr::get_default_resource())};
+             node.op = Op::fused;
+             node.inputs.push_back(b.real(space));  // ~0 has the whole shape
+             for (int i = 0; i < 3; ++i) {
+                 Shape part = space;
+                 for (int axis = 0; axis < part.rank; ++axis)
+                     if (b.below(2) == 0) part[axis] = 1;
+                 node.inputs.push_back(b.real(part));
+             }
+             node.inputs.push_back(b.random_state());
+             const Op unary[] = {Op::neg, Op::exp, Op::tanh, Op::sigmoid, Op::relu, Op::sqrt};
+             const Op binary[] = {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::silu_grad};
+             std::vector<std::int32_t> wide = {~0};  // values of the whole shape
+             for (int i = 0; i < 8; ++i) {
+                 const auto pick = [&] {
+                     return wide[static_cast<std::size_t>(b.below(static_cast<std::int64_t>(wide.size())))];
+                 };
+                 const auto next = [&] { return static_cast<std::int32_t>(node.body.ops.size()); };
+                 const std::int32_t x = pick();
+                 switch (b.below(4)) {
+                     case 0:
+                         node.body.ops.push_back(body_op(unary[b.below(6)], {x}));
+                         break;
+                     case 1: {
+                         const Op op = binary[b.below(6)];
+                         const std::int32_t other =
+                             op == Op::silu_grad ? pick() : ~static_cast<std::int32_t>(b.below(4));
+                         node.body.ops.push_back(body_op(op, {x, other}));
+                         break;
+                     }
+                     case 2: {
+                         node.body.ops.push_back(
+                             body_op(Op::less, {x, ~static_cast<std::int32_t>(b.below(4))}));
+                         node.body.ops.push_back(body_op(Op::where, {next() - 1, pick(), x}));
+                         break;
+                     }
+                     default:
+                         node.body.ops.push_back(body_op(Op::dropout, {x, ~4},
+                                                         {number(Attr::probability, 0.25),
+                                                          number(Attr::stream, static_cast<double>(i))}));
+                 }
+                 wide.push_back(next() - 1);
+             }
+             node.body.results.push_back(wide.back());
+             node.body.results.push_back(wide[wide.size() / 2] < 0 ? wide.back() : wide[wide.size() / 2]);
+             b.apply(std::move(node));
+         }});
+}
+
+void add_attention(Cases& cases) {
+    struct Row {
+        std::int64_t batch, time, heads, kv_heads, head_dim;
+        bool packed, causal;
+        double dropout;
+    };
+    const std::vector<Row> rows = {{1, 1, 1, 0, 1, false, true, 0},     {2, 7, 2, 0, 8, false, true, 0},
+                                   {2, 7, 2, 0, 8, true, true, 0},      {1, 33, 4, 2, 16, false, true, 0},
+                                   {1, 33, 4, 1, 16, true, false, 0},   {2, 9, 2, 0, 5, true, true, 0.2},
+                                   {1, 19, 4, 2, 8, false, false, 0.5}, {1, 70, 1, 0, 64, true, true, 0},
+                                   {0, 4, 2, 0, 8, true, true, 0}};
+    for (const Row& row : rows)
+        for (const bool backward : {false, true}) {
+            const Op op = backward ? Op::attention_grad : Op::attention;
+            const std::string name =
+                shapes_text({{row.batch, row.time, row.heads, row.kv_heads, row.head_dim}}) +
+                (row.packed ? " packed" : "") + (row.causal ? " causal" : "");
+            cases.push_back(
+                {op, name, [=](CaseBuilder& b) {
+                     const std::int64_t query = row.heads * row.head_dim;
+                     const std::int64_t key = (row.kv_heads ? row.kv_heads : row.heads) * row.head_dim;
+                     std::vector<ValueId> in;
+                     if (row.packed) {
+                         in.push_back(b.real({row.batch, row.time, query + 2 * key}));
+                     } else {
+                         in.push_back(b.real({row.batch, row.time, query}));
+                         in.push_back(b.real({row.batch, row.time, key}));
+                         in.push_back(b.real({row.batch, row.time, key}));
+                     }
+                     const Attribute attributes[] = {
+                         number(Attr::heads, static_cast<double>(row.heads)),
+                         number(Attr::kv_heads, static_cast<double>(row.kv_heads)),
+                         number(Attr::causal, row.causal),
+                         number(Attr::probability, row.dropout),
+                         number(Attr::stream, 3),
+                         number(Attr::packed, row.packed)};
+                     std::vector<ValueId> forward = in;
+                     const ValueId random = row.dropout > 0 ? b.random_state() : -1;
+                     if (random >= 0) forward.push_back(random);
+                     const ValueId o =
+                         b.graph().apply(Op::attention, forward.data(), static_cast<int>(forward.size()),
+                                         attributes, 6, Phase::each);
+                     b.filled.content.resize(b.graph().values.size());
+                     if (!backward) return b.declare_outputs(o);
+                     std::vector<ValueId> all = in;
+                     all.insert(all.end(), {o, o + 1, o + 2, b.real({row.batch, row.time, query})});
+                     if (random >= 0) all.push_back(random);
+                     const ValueId first =
+                         b.graph().apply(Op::attention_grad, all.data(), static_cast<int>(all.size()),
+                                         attributes, 6, Phase::each);
+                     b.filled.content.resize(b.graph().values.size());
+                     b.declare_outputs(first);
+                 }});
+        }
+}
+
+void add_updates(Cases& cases) {
+    for (const Shape& shape : {Shape{}, Shape{5}, Shape{3, 70}, Shape{0, 4}}) {
+        const std::string name = shapes_text({shape});
+        for (const Op op : {Op::sgd, Op::adagrad})
+            for (const int nesterov : {0, 1}) {
+                if (op == Op::adagrad && nesterov) continue;
+                cases.push_back(
+                    {op, name, [=](CaseBuilder& b) {
+                         const ValueId w = b.parameter(shape), g = b.real(shape), v = b.state(shape);
+                         const ValueId factors = b.plain({3}), clip = b.plain({});
+                         if (op == Op::sgd)
+                             b.apply(op, {w, g, v, factors, clip}, {number(Attr::nesterov, nesterov)});
+                         else
+                             b.apply(op, {w, g, v, factors, clip});
+                     }});
+            }
+        for (const Op op : {Op::adam, Op::adamw})
+            cases.push_back({op, name, [=](CaseBuilder& b) {
+                                 const ValueId w = b.parameter(shape), g = b.real(shape);
+                                 const ValueId m = b.state(shape), v = b.state(shape);
+                                 const ValueId factors = b.plain({8}), clip = b.plain({});
+                                 b.apply(op, {w, g, m, v, factors, clip});
+                             }});
+    }
+}
+
+// What continues over micro-batches: stored by the first, continued or added by the others.
+void add_micro_batches(Cases& cases) {
+    constexpr std::uint32_t kCount = 3;
+    const Attribute keeps = number(Attr::accumulate, 1);
+    const auto add = [&](Op op, const char* name, std::function<void(CaseBuilder&)> build) {
+        cases.push_back({op, std::string("micro-batches: ") + name, [=](CaseBuilder& b) {
+                             b.set_micro_batches(kCount);
+                             build(b);
+                         }});
+    };
+    add(Op::accumulate, "added", [=](CaseBuilder& b) { b.apply(Op::accumulate, {b.real({3, 40})}); });
+    add(Op::stack, "one behind the other", [=](CaseBuilder& b) {
+        const ValueId rows = b.hidden(Op::neg, {b.real({5, 3})});
+        const ValueId all = b.apply(Op::stack, {rows}, {number(Attr::micro_batches, kCount)});
+        b.apply(Op::sum, {all}, {}, Phase::reduce);
+    });
+    for (const std::int64_t rows : {7, 600})
+        add(Op::matmul, "continued", [=](CaseBuilder& b) {
+            const ValueId x = b.real({2, rows, 5}), dy = b.real({2, rows, 35});
+            b.apply(Op::matmul, {x, dy}, {number(Attr::transpose_a, 1), keeps});
+        });
+    for (const auto& axes : {std::vector<std::int64_t>{0}, {1}, {0, 2}, {0, 1}})
+        add(Op::sum, "continued columns, added rows", [=](CaseBuilder& b) {
+            b.apply(Op::sum, {b.real({3, 520, 4})}, {axes_of(axes), keeps});
+        });
+    add(Op::layer_norm_grad_scale, "continued", [=](CaseBuilder& b) {
+        const ValueId dy = b.real({2, 300, 9}), x = b.real({2, 300, 9}), mean = b.real({2, 300}),
+                      rs = b.real({2, 300});
+        b.apply(Op::layer_norm_grad_scale, {dy, x, mean, rs}, {keeps});
+    });
+    add(Op::rms_norm_grad_scale, "continued", [=](CaseBuilder& b) {
+        const ValueId dy = b.real({2, 300, 9}), x = b.real({2, 300, 9}), r = b.real({2, 300});
+        b.apply(Op::rms_norm_grad_scale, {dy, x, r}, {keeps});
+    });
+    add(Op::dropout, "rows of the whole step", [=](CaseBuilder& b) {
+        const ValueId x = b.real({2, 3, 40}), random = b.random_state();
+        const ValueId y = b.hidden(Op::dropout, {x, random}, {number(Attr::probability, 0.5)});
+        b.apply(Op::accumulate, {y});
+    });
+    add(Op::matmul, "dropout in an epilogue", [=](CaseBuilder& b) {
+        const ValueId p = b.real({2, 3, 8}), q = b.real({8, 33}), random = b.random_state();
+        Node node = product_node({p, q, random});
+        node.body.ops.push_back(body_op(Op::dropout, {~0, ~1}, {number(Attr::probability, 0.5)}));
+        node.body.results.assign({0});
+        const ValueId y = b.graph().apply(std::move(node));
+        b.apply(Op::accumulate, {y});
+    });
+    add(Op::attention, "sequences of the whole step", [=](CaseBuilder& b) {
+        const ValueId qkv = b.real({2, 9, 24}), random = b.random_state();
+        const ValueId o =
+            b.hidden(Op::attention, {qkv, random},
+                     {number(Attr::heads, 2), number(Attr::probability, 0.5), number(Attr::packed, 1)});
+        b.apply(Op::accumulate, {o});
+    });
+}
+
+Cases make_cases() {
+    Cases cases;
+    add_unary(cases);
+    add_binary(cases);
+    add_dropout(cases);
+    add_rows(cases);
+    add_reductions(cases);
+    add_movement(cases);
+    add_embeddings(cases);
+    add_products(cases);
+    add_epilogues(cases);
+    for (std::uint64_t seed = 0; seed < 40; ++seed) add_random_body(cases, seed);
+    add_attention(cases);
+    add_updates(cases);
+    add_micro_batches(cases);
+    return cases;
+}
+
+}  // namespace
+
+const std::vector<BackendCase>& backend_cases() {
+    static const Cases cases = make_cases();
+    return cases;
+}
+
+}  // namespace volta::test

@@ -1,0 +1,231 @@
+#include "tests/runtime/plan_runner.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "engine/base/fp_environment.h"
+#include "engine/graph/evaluate.h"
+#include "tests/support/tensors.h"
+
+namespace volta::test {
+namespace {
+
+std::pmr::memory_resource* heap() { return std::pmr::get_default_resource(); }
+
+using Tensor = EvalTensor<float>;
+
+void set(Tensor& tensor, DType dtype, const std::uint32_t* bits, std::int64_t count) {
+    if (dtype == DType::f32) {
+        tensor.real.resize(static_cast<std::size_t>(count));
+        if (count > 0) std::memcpy(tensor.real.data(), bits, static_cast<std::size_t>(count) * 4);
+    } else {
+        tensor.integer.resize(static_cast<std::size_t>(count));
+        if (count > 0) std::memcpy(tensor.integer.data(), bits, static_cast<std::size_t>(count) * 4);
+    }
+}
+
+Bits bits_of_tensor(const Tensor& tensor, DType dtype) {
+    Bits bits(dtype == DType::f32 ? tensor.real.size() : tensor.integer.size());
+    const void* data =
+        dtype == DType::f32 ? static_cast<const void*>(tensor.real.data()) : tensor.integer.data();
+    if (!bits.empty()) std::memcpy(bits.data(), data, bits.size() * 4);
+    return bits;
+}
+
+bool is_source(const Node& node) { return op_row(node.op).lowering == Lowering::source; }
+
+// The reference's memory: every value's tensor.
+class Reference {
+  public:
+    explicit Reference(const FilledGraph& filled) : filled_(filled), graph_(filled.graph) {
+        for (std::size_t v = 0; v < graph_.values.size(); ++v)
+            tensors_.push_back(
+                Tensor{std::pmr::vector<float>(heap()), std::pmr::vector<std::int32_t>(heap())});
+    }
+
+    std::vector<Bits> run() {
+        for (std::uint32_t micro = 0; micro < filled_.micro_batches; ++micro) {
+            for (const Node& node : graph_.nodes)
+                if (is_source(node)) fill(node, micro);
+            run_phase(Phase::each, micro);
+        }
+        run_phase(Phase::reduce, 0);
+        run_phase(Phase::update, 0);
+        std::vector<Bits> results;
+        for (const GraphOutput& output : graph_.outputs)
+            results.push_back(bits_of_tensor(at(output.value), graph_.value(output.value).dtype));
+        return results;
+    }
+
+  private:
+    Tensor& at(ValueId value) { return tensors_[static_cast<std::size_t>(value)]; }
+
+    void fill(const Node& node, std::uint32_t micro) {
+        const Value& value = graph_.value(node.first_output);
+        const std::int64_t count = value.shape.elements();
+        if (node.op == Op::constant)
+            return set(at(node.first_output), value.dtype,
+                       graph_.constants[static_cast<std::size_t>(node.data)].data(), count);
+        const Bits& content = filled_.content[static_cast<std::size_t>(node.first_output)];
+        const bool sliced = static_cast<std::int64_t>(content.size()) > count;
+        set(at(node.first_output), value.dtype, content.data() + (sliced ? micro * count : 0), count);
+    }
+
+    void run_phase(Phase phase, std::uint32_t micro) {
+        for (const Node& node : graph_.nodes) {
+            if (is_source(node) || node.phase != phase) continue;
+            std::vector<const Tensor*> inputs;
+            std::vector<Tensor*> outputs;
+            for (const ValueId input : node.inputs) inputs.push_back(&at(input));
+            for (int k = 0; k < node.output_count; ++k) outputs.push_back(&at(node.first_output + k));
+            evaluate_node(graph_, node, inputs.data(), outputs.data(), micro);
+        }
+    }
+
+    const FilledGraph& filled_;
+    const Graph& graph_;
+    std::vector<Tensor> tensors_;
+};
+
+// The backend's memory: one buffer per region, filled with a pattern that no step may rely on.
+class Memory {
+  public:
+    Memory(const Plan& plan, const FilledGraph& filled) {
+        for (const Region& region : plan.regions) {
+            buffers_.emplace_back(heap(), static_cast<std::size_t>(region.bytes) + kTensorAlignment);
+            std::memset(buffers_.back().data(), 0xa5, buffers_.back().bytes());
+            addresses_.push_back(buffers_.back().data());
+        }
+        for (std::size_t r = 0; r < plan.regions.size(); ++r) fill(plan, r, filled);
+        for (const Node& node : plan.graph.nodes) {
+            if (node.op != Op::constant) continue;
+            const Bits bits(plan.graph.constants[static_cast<std::size_t>(node.data)].begin(),
+                            plan.graph.constants[static_cast<std::size_t>(node.data)].end());
+            const Place& place = plan.places[static_cast<std::size_t>(node.first_output)];
+            if (!bits.empty()) std::memcpy(at(place.region) + place.offset, bits.data(), bits.size() * 4);
+        }
+    }
+    void* const* addresses() const { return addresses_.data(); }
+    unsigned char* at(std::int32_t region) const {
+        return static_cast<unsigned char*>(addresses_[static_cast<std::size_t>(region)]);
+    }
+
+  private:
+    // Sources keep their names, whatever else plan and passes do to the graph.
+    void fill(const Plan& plan, std::size_t r, const FilledGraph& filled) {
+        const Region& region = plan.regions[r];
+        const bool is_source_region = region.kind == RegionKind::input ||
+                                      region.kind == RegionKind::parameter ||
+                                      region.kind == RegionKind::state;
+        if (!is_source_region) return;
+        const Bits& content =
+            filled.content[static_cast<std::size_t>(filled.graph.find_source(region.name.c_str()))];
+        if (!content.empty())
+            std::memcpy(addresses_[r], content.data(), static_cast<std::size_t>(region.bytes));
+    }
+
+    std::vector<Buffer> buffers_;
+    std::vector<void*> addresses_;
+};
+
+}  // namespace
+
+std::vector<MachineRow> machine_rows() {
+    static constexpr MachineRow kRows[] = {
+        {"scalar", Isa::scalar, 1, false},
+        {"scalar, 2 threads", Isa::scalar, 2, false},
+        {"scalar, 3 threads", Isa::scalar, 3, false},
+        {"avx2", Isa::avx2, 1, false},
+        {"avx2, 2 threads", Isa::avx2, 2, false},
+        {"avx2, 3 threads", Isa::avx2, 3, false},
+        {"avx512", Isa::avx512, 1, false},
+        {"avx512, 2 threads", Isa::avx512, 2, false},
+        {"avx512, 3 threads", Isa::avx512, 3, false},
+        {"avx2 refused", Isa::avx2, 2, true},
+        {"avx512 refused", Isa::avx512, 1, true},
+    };
+    std::vector<MachineRow> rows;
+    for (const MachineRow& row : kRows)
+        if (host_cpu().has(row.isa)) rows.push_back(row);
+    return rows;
+}
+
+Machine::Machine(const MachineRow& choice)
+    : row(choice),
+      pool_(choice.threads, heap()),
+      arena_(heap(), choice.refuse_jit),
+      cache_(kBackends[0].create_cache(heap())) {}
+Machine::~Machine() { kBackends[0].release_cache(cache_, heap()); }
+
+BackendContext Machine::context() {
+    BackendContext context = {};
+    context.isa = row.isa;
+    context.pool = &pool_;
+    context.arena = &arena_;
+    context.kernel_cache = cache_;
+    context.heap = heap();
+    context.operations_per_worker = 1;  // so that tiny tensors are shared too
+    return context;
+}
+
+std::vector<Bits> run_reference(const FilledGraph& filled) {
+    const FpEnvironment contract;
+    return Reference(filled).run();
+}
+
+std::vector<Bits> run_backend(const FilledGraph& filled, Machine& machine) {
+    const FpEnvironment contract;
+    PlanOptions options;
+    options.micro_batches = filled.micro_batches;
+    const HeapPtr<Plan> plan = make_plan(Graph(filled.graph, heap()), options, heap());
+    const ExecutablePtr executable = kBackends[0].compile(*plan, machine.context());
+    const Memory memory(*plan, filled);
+    Buffer workspace(heap(), executable->workspace_bytes() + kTensorAlignment);
+    std::memset(workspace.data(), 0x5a, workspace.bytes());
+    unsigned char* const fence =
+        static_cast<unsigned char*>(workspace.data()) + executable->workspace_bytes();
+    RunState state{memory.addresses(), workspace.data(), 0};
+    for (; state.micro_index < filled.micro_batches; ++state.micro_index) executable->run(Phase::each, state);
+    state.micro_index = 0;
+    executable->run(Phase::reduce, state);
+    executable->run(Phase::update, state);
+
+    std::vector<Bits> results;
+    for (std::size_t i = 0; i < kTensorAlignment; ++i)
+        if (fence[i] != 0x5a) return results;  // it wrote beyond the workspace it asked for
+    for (const GraphOutput& output : plan->graph.outputs) {
+        const Place& place = plan->places[static_cast<std::size_t>(output.value)];
+        Bits bits(static_cast<std::size_t>(plan->graph.shape(output.value).elements()));
+        if (!bits.empty()) std::memcpy(bits.data(), memory.at(place.region) + place.offset, bits.size() * 4);
+        results.push_back(bits);
+    }
+    return results;
+}
+
+std::string first_difference(const Graph& graph, const std::vector<Bits>& expected,
+                             const std::vector<Bits>& actual) {
+    if (actual.size() != expected.size()) return "the workspace was overrun, or results are missing";
+    char text[200];
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+        const GraphOutput& output = graph.outputs[k];
+        const bool real = graph.value(output.value).dtype == DType::f32;
+        if (actual[k].size() != expected[k].size())
+            return "output " + std::to_string(k) + " has another size";
+        for (std::size_t i = 0; i < expected[k].size(); ++i) {
+            std::uint32_t want = expected[k][i], got = actual[k][i];
+            float x, y;
+            std::memcpy(&x, &want, 4);
+            std::memcpy(&y, &got, 4);
+            if (real) want = bits_of(x), got = bits_of(y);
+            if (want == got) continue;
+            std::snprintf(text, sizeof text,
+                          "output %s, element %zu of %zu: expected %08x (%g), got %08x (%g)",
+                          output.name.c_str(), i, expected[k].size(), want, static_cast<double>(x), got,
+                          static_cast<double>(y));
+            return text;
+        }
+    }
+    return "";
+}
+
+}  // namespace volta::test

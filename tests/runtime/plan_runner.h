@@ -1,0 +1,61 @@
+// Runs one graph twice: through plan and backend on a machine of choice, and node by node through the
+// reference evaluator. What comes back is bits, to be compared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/backend/backend.h"
+#include "engine/base/thread_pool.h"
+#include "engine/graph/graph.h"
+#include "engine/plan/plan.h"
+#include "jitgen/code.h"
+
+namespace volta::test {
+
+using Bits = std::vector<std::uint32_t>;
+
+// One way to run: instruction set, threads, and whether the system grants executable memory.
+struct MachineRow {
+    const char* name;
+    Isa isa;
+    int threads;
+    bool refuse_jit;
+};
+std::vector<MachineRow> machine_rows();  // all that this processor can run
+
+class Machine final {
+  public:
+    explicit Machine(const MachineRow& row);
+    ~Machine();
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+    BackendContext context();
+    const MachineRow row;
+
+  private:
+    ThreadPool pool_;
+    jit::CodeArena arena_;
+    void* cache_;
+};
+
+// A graph with the content of its sources: bits of all micro-batches, one entry per value (empty: no source).
+struct FilledGraph {
+    explicit FilledGraph() : graph(std::pmr::get_default_resource()) {}
+    Graph graph;
+    std::vector<Bits> content;
+    std::uint32_t micro_batches = 1;
+};
+
+// The bits of every graph output, in order. Persisting ones: after the last micro-batch.
+std::vector<Bits> run_reference(const FilledGraph& filled);
+std::vector<Bits> run_backend(const FilledGraph& filled, Machine& machine);
+
+// "output 1 (y1), element 7: expected 3f800000, got 3f800001", or "" when all bits agree (any NaN equals any
+// NaN).
+std::string first_difference(const Graph& graph, const std::vector<Bits>& expected,
+                             const std::vector<Bits>& actual);
+
+}  // namespace volta::test

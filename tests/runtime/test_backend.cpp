@@ -1,0 +1,81 @@
+// Conformance: every operator of the table, on every machine this processor can be, against the reference
+// evaluator, bit for bit. A backend passes this suite or it is not one.
+#include <cstdio>
+
+#include "tests/runtime/backend_cases.h"
+#include "tests/support/cmocka_cpp.h"
+
+namespace volta::test {
+namespace {
+
+std::vector<std::unique_ptr<Machine>>& machines() {
+    static std::vector<std::unique_ptr<Machine>> all = [] {
+        std::vector<std::unique_ptr<Machine>> made;
+        for (const MachineRow& row : machine_rows()) made.push_back(std::make_unique<Machine>(row));
+        return made;
+    }();
+    return all;
+}
+
+bool needs_a_case(const OpRow& row) { return row.lowering != Lowering::source; }
+
+// Runs one case with one kind of data everywhere. Returns the number of machines that failed.
+int failures_of(const BackendCase& test, Data data, const char* data_name, std::uint64_t seed) {
+    CaseBuilder builder(data, seed);
+    test.build(builder);
+    const std::vector<Bits> expected = run_reference(builder.filled);
+    int failures = 0;
+    for (const auto& machine : machines()) {
+        const std::string difference =
+            first_difference(builder.filled.graph, expected, run_backend(builder.filled, *machine));
+        if (difference.empty()) continue;
+        ++failures;
+        print_error("%s %s, %s data, %s: %s\n", op_row(test.op).name, test.name.c_str(), data_name,
+                    machine->row.name, difference.c_str());
+    }
+    return failures;
+}
+
+int failures_of(const OpRow& row, int* cases) {
+    int failures = 0;
+    std::uint64_t seed = 1;
+    for (const BackendCase& test : backend_cases()) {
+        if (test.op != row.op) continue;
+        ++*cases;
+        for (const auto& kind : {std::pair<Data, const char*>{Data::plain, "plain"},
+                                 {Data::binades, "wide"},
+                                 {Data::special, "special"}})
+            failures += failures_of(test, kind.first, kind.second, seed++);
+    }
+    return failures;
+}
+
+void test_operator_equals_reference(void** state) {
+    const OpRow& row = *static_cast<const OpRow*>(*state);
+    int failures = 0, cases = 0;
+    std::string error;
+    try {
+        failures = failures_of(row, &cases);
+    } catch (const std::exception& e) {
+        error = e.what();
+    }
+    if (!error.empty()) print_error("%s: %s\n", row.name, error.c_str());
+    const bool threw = !error.empty();
+    error = std::string();
+    assert_false(threw);
+    if (needs_a_case(row) && cases == 0)
+        print_error("%s: no case covers this row of the operator table\n", row.name);
+    assert_true(!needs_a_case(row) || cases > 0);
+    assert_int_equal(failures, 0);
+}
+
+}  // namespace
+}  // namespace volta::test
+
+int main() {
+    using namespace volta;
+    std::vector<OpRow> rows;
+    for (int i = 0; i < kOpCount; ++i) rows.push_back(op_row(static_cast<Op>(i)));
+    return test::run_rows("backend", rows, test::test_operator_equals_reference,
+                          [](const OpRow& row) { return row.name; });
+}

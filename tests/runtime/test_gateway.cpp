@@ -1,0 +1,325 @@
+// The gateway and its context: what is cached, what a host may do to the floating-point environment, what a
+// run allocates, and that no pass, thread or instruction set can be seen in a result.
+#include <cstdlib>
+#include <new>
+
+#include "engine/base/fp_environment.h"
+#include "engine/graph/gradient.h"
+#include "engine/runtime/context.h"
+#include "engine/runtime/gateway.h"
+#include "engine/runtime/program_memory.h"
+#include "tests/runtime/plan_runner.h"
+#include "tests/support/errors.h"
+#include "tests/support/tensors.h"
+
+namespace {
+std::size_t global_allocations = 0;  // of operator new, which the engine must not use in a run either
+}
+
+void* operator new(std::size_t size) {
+    ++global_allocations;
+    if (void* pointer = std::malloc(size ? size : 1)) return pointer;
+    throw std::bad_alloc();
+}
+void operator delete(void* pointer) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
+
+namespace volta::test {
+namespace {
+
+std::pmr::memory_resource* heap() { return std::pmr::get_default_resource(); }
+
+// A host allocator that counts, keeps a balance, and refuses the call with a given number.
+struct CountingHost {
+    std::size_t calls = 0, refused_call = 0;
+    long long balance = 0;
+    volta_allocator allocator() { return {allocate, release, this}; }
+    static void* allocate(void* user, size_t size, size_t alignment, volta_memory_kind) {
+        auto& host = *static_cast<CountingHost*>(user);
+        if (++host.calls == host.refused_call) return nullptr;
+        host.balance += static_cast<long long>(size);
+        void* pointer = nullptr;
+        return posix_memalign(&pointer, alignment < 16 ? 16 : alignment, size) == 0 ? pointer : nullptr;
+    }
+    static void release(void* user, void* pointer, size_t size, size_t, volta_memory_kind) {
+        static_cast<CountingHost*>(user)->balance -= static_cast<long long>(size);
+        std::free(pointer);
+    }
+};
+
+ContextRef make_context(int threads, const volta_allocator* allocator = nullptr, bool scalar = false) {
+    ContextOptions options;
+    options.thread_count = threads;
+    options.allocator = allocator;
+    options.isa_auto = !scalar;
+    Context* context = Context::create(options);
+    ContextRef reference(context);
+    context->release();  // the reference holds it now
+    return reference;
+}
+
+// y = gelu(x w + b), with the gradients of sum(y) if asked: products, an epilogue, column sums.
+Graph make_layer(std::int64_t rows, bool with_gradients) {
+    Graph graph(heap());
+    const ValueId x = graph.input("x", DType::f32, {rows, 24});
+    const ValueId w = graph.parameter("w", {24, 40}, Init{}), b = graph.parameter("b", {40}, Init{});
+    const ValueId z = graph.apply(Op::add, {graph.apply(Op::matmul, {x, w}), b});
+    const ValueId y = graph.apply(Op::gelu_tanh, {z});
+    graph.output("y", y);
+    if (!with_gradients) return graph;
+    Backward backward = copy_forward(graph, heap());
+    const ValueId root = backward.renamed[static_cast<std::size_t>(y)];
+    std::pmr::vector<Seed> seeds(heap());
+    const Attribute shape = list(Attr::shape, graph.shape(y));
+    seeds.push_back(
+        Seed{root, backward.graph.apply(Op::broadcast_to, {backward.graph.scalar(0.5f)}, {shape})});
+    differentiate(backward, seeds);
+    backward.graph.output("dw", backward.gradients[0].contributions[0]);
+    backward.graph.output("db", backward.gradients[1].contributions[0]);
+    return std::move(backward.graph);
+}
+
+// Fills inputs (times `factor`) and parameters from a fixed seed, runs, and gives all outputs.
+std::vector<float> run_program(Context& context, const Program& program, float factor, unsigned mxcsr) {
+    ProgramMemory memory(program, context.structures());
+    memory.allocate(context.tensors());
+    const Plan& plan = program.plan();
+    for (std::size_t r = 0; r < plan.regions.size(); ++r) {
+        const RegionKind kind = plan.regions[r].kind;
+        if (kind != RegionKind::input && kind != RegionKind::parameter) continue;
+        const float scale = kind == RegionKind::input ? factor : 1;
+        const std::vector<float> data =
+            random_floats(static_cast<std::int64_t>(plan.regions[r].bytes / 4), r);
+        for (std::size_t i = 0; i < data.size(); ++i)
+            static_cast<float*>(memory.address(r))[i] = data[i] * scale;
+    }
+    {
+        const FpEnvironment host(mxcsr);
+        memory.run(Phase::each, 0);
+        memory.run(Phase::reduce, 0);
+        if (FpEnvironment::current() != mxcsr) return {};
+    }
+    std::vector<float> results;
+    for (std::size_t r = 0; r < plan.regions.size(); ++r) {
+        if (plan.regions[r].kind != RegionKind::output) continue;
+        const auto* data = static_cast<const float*>(memory.address(r));
+        results.insert(results.end(), data, data + plan.regions[r].bytes / 4);
+    }
+    return results;
+}
+
+void test_same_graph_is_compiled_once(void**) {
+    bool same, other_shape, other_passes, other_tile;
+    std::uint64_t hits, misses;
+    {
+        const ContextRef context = make_context(1);
+        PlanCache& plans = context->plans();
+        const Program& first = plans.prepare(make_layer(3, false), {});
+        same = &first == &plans.prepare(make_layer(3, false), {});
+        other_shape = &first != &plans.prepare(make_layer(4, false), {});
+        PrepareOptions no_passes;
+        no_passes.passes = 0;
+        other_passes = &first != &plans.prepare(make_layer(3, false), no_passes);
+        context->forced_tile = host_cpu().has(Isa::avx2) ? "f32_gemm_6x16_avx2" : "f32_gemm_4x4_scalar";
+        other_tile = true;
+        try {
+            other_tile = &first != &plans.prepare(make_layer(3, false), {});
+        } catch (const Error&) {  // no such row in this build
+        }
+        hits = plans.hits();
+        misses = plans.misses();
+    }
+    assert_true(same);
+    assert_true(other_shape);
+    assert_true(other_passes);
+    assert_true(other_tile);
+    assert_int_equal(hits, 1);
+    assert_in_range(misses, 3, 4);
+}
+
+Hash128 always_the_same(const void*, std::size_t) { return Hash128{1, 2}; }
+
+void test_colliding_hashes_do_not_mix_plans(void**) {
+    std::size_t sizes[2];
+    std::uint64_t hits, misses;
+    {
+        const ContextRef context = make_context(1);
+        context->plans().hash_override = always_the_same;
+        for (const int i : {0, 1, 0, 1}) {
+            const Program& program = context->plans().prepare(make_layer(3 + i, false), {});
+            sizes[i] = run_program(*context, program, 1, kContractMxcsr).size();
+        }
+        hits = context->plans().hits();
+        misses = context->plans().misses();
+    }
+    assert_int_equal(sizes[0], 3 * 40);
+    assert_int_equal(sizes[1], 4 * 40);
+    assert_int_equal(misses, 2);
+    assert_int_equal(hits, 2);
+}
+
+// Flush to zero, denormals are zero, and every rounding direction: no bit may notice, on no thread.
+void test_hostile_environment_changes_no_bit_and_is_restored(void**) {
+    constexpr unsigned kFlush = 0x8000, kDenormalsAreZero = 0x0040, kDown = 0x2000, kUp = 0x4000,
+                       kTowardZero = 0x6000;
+    const unsigned hostile[] = {kContractMxcsr | kFlush | kDenormalsAreZero, kContractMxcsr | kDown,
+                                kContractMxcsr | kUp, kContractMxcsr | kTowardZero | kFlush | 0x3f};
+    std::size_t differing = 0, subnormal = 0, count = 0;
+    for (const int threads : {1, 3}) {
+        const ContextRef context = make_context(threads);
+        const Program& program = context->plans().prepare(make_layer(700, true), {});
+        for (const float factor : {1.0f, 0x1p-130f}) {  // the latter's inputs, and so dw, are subnormal
+            const std::vector<float> expected = run_program(*context, program, factor, kContractMxcsr);
+            for (const float x : expected) subnormal += x != 0 && std::fabs(x) < 0x1p-126f;
+            for (const unsigned mxcsr : hostile) {
+                const std::vector<float> actual = run_program(*context, program, factor, mxcsr);
+                const bool equal = actual.size() == expected.size() &&
+                                   first_difference(expected.data(), actual.data(),
+                                                    static_cast<std::int64_t>(expected.size())) < 0;
+                differing += !equal;
+                count += expected.size();
+            }
+        }
+    }
+    assert_true(count > 0);
+    assert_true(subnormal > 0);
+    assert_int_equal(differing, 0);
+}
+
+void test_run_allocates_nothing(void**) {
+    CountingHost host;
+    std::size_t host_calls, new_calls;
+    {
+        const volta_allocator allocator = host.allocator();
+        const ContextRef context = make_context(3, &allocator);
+        const Program& program = context->plans().prepare(make_layer(900, true), {});
+        ProgramMemory memory(program, context->structures());
+        memory.allocate(context->tensors());
+        for (std::size_t r = 0; r < program.plan().regions.size(); ++r)
+            std::memset(memory.address(r) ? memory.address(r) : &host_calls, 0,
+                        memory.address(r) ? program.plan().regions[r].bytes : 0);
+        const std::size_t host_before = host.calls, new_before = global_allocations;
+        for (int i = 0; i < 3; ++i) memory.run(Phase::each, 0);
+        host_calls = host.calls - host_before;
+        new_calls = global_allocations - new_before;
+    }
+    assert_int_equal(host_calls, 0);
+    assert_int_equal(new_calls, 0);
+    assert_int_equal(host.balance, 0);
+}
+
+// Every allocation of making a context and a program may be refused: the refusal comes out as such, nothing
+// leaks.
+void test_refused_allocation_leaks_nothing(void**) {
+    std::size_t refused = 0, leaks = 0;
+    bool finished = false;
+    for (std::size_t n = 1; !finished && n < 20000; n += n < 200 ? 1 : 7) {
+        CountingHost host;
+        host.refused_call = n;
+        try {
+            const volta_allocator allocator = host.allocator();
+            const ContextRef context = make_context(2, &allocator);
+            context->plans().prepare(make_layer(3, false), {});
+            finished = true;
+        } catch (const std::bad_alloc&) {
+            ++refused;
+        } catch (const Error& error) {
+            refused += error.status() == VOLTA_OUT_OF_MEMORY;
+        }
+        leaks += host.balance != 0;
+    }
+    assert_true(finished);
+    assert_true(refused > 100);
+    assert_int_equal(leaks, 0);
+}
+
+void test_no_pass_thread_or_isa_shows_in_a_result(void**) {
+    std::size_t differing = 0, runs = 0;
+    std::vector<float> expected;
+    for (const int threads : {1, 2, 3})
+        for (const bool scalar : {false, true}) {
+            const ContextRef context = make_context(threads, nullptr, scalar);
+            for (std::uint32_t passes = 0; passes < 64; passes += threads == 1 && !scalar ? 1 : 21) {
+                PrepareOptions options;
+                options.passes = passes;
+                const Program& program = context->plans().prepare(make_layer(530, true), options);
+                const std::vector<float> actual = run_program(*context, program, 1, kContractMxcsr);
+                if (expected.empty()) expected = actual;
+                differing += actual.size() != expected.size() ||
+                             first_difference(expected.data(), actual.data(),
+                                              static_cast<std::int64_t>(expected.size())) >= 0;
+                ++runs;
+            }
+        }
+    assert_true(runs >= 64);
+    assert_int_equal(differing, 0);
+}
+
+void test_print_names_the_kernel_of_each_step(void**) {
+    bool kernels, workspace, plan;
+    {
+        const ContextRef context = make_context(1);
+        const Program& program = context->plans().prepare(make_layer(5, false), {});
+        const std::pmr::string text = program.print(heap());
+        plan = text.compare(0, program.plan().text.size(), program.plan().text) == 0;
+        kernels = text.find("matmul: f32_gemm") != std::pmr::string::npos;
+        workspace = text.find("workspace ") != std::pmr::string::npos;
+    }
+    assert_true(plan);
+    assert_true(kernels);
+    assert_true(workspace);
+}
+
+void test_isa_above_the_processor_is_refused(void**) {
+    if (host_cpu().has(Isa::avx512)) return skip();
+    const Failure failure = failure_of([] {
+        ContextOptions options;
+        options.isa_auto = false;
+        options.isa = Isa::avx512;
+        Context::create(options)->release();
+    });
+    assert_failure(failure, VOLTA_UNSUPPORTED, "avx512");
+}
+
+struct Lines {
+    int warnings = 0;
+};
+
+void test_refused_code_is_told_once(void**) {
+    Lines lines;
+    bool interpreted;
+    {
+        ContextOptions options;
+        options.refuse_jit = true;
+        options.thread_count = 1;
+        options.log.user = &lines;
+        options.log.write = [](void* user, int32_t level, const char*) {
+            static_cast<Lines*>(user)->warnings += level == VOLTA_LOG_WARNING;
+        };
+        Context* context = Context::create(options);
+        context->plans().prepare(make_layer(3, false), {});
+        context->plans().prepare(make_layer(4, false), {});
+        interpreted = context->isa() != Isa::scalar;
+        context->release();
+    }
+    assert_int_equal(lines.warnings, interpreted ? 1 : 0);
+}
+
+}  // namespace
+}  // namespace volta::test
+
+int main() {
+    using namespace volta::test;
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_graph_is_compiled_once),
+        cmocka_unit_test(test_colliding_hashes_do_not_mix_plans),
+        cmocka_unit_test(test_hostile_environment_changes_no_bit_and_is_restored),
+        cmocka_unit_test(test_run_allocates_nothing),
+        cmocka_unit_test(test_refused_allocation_leaks_nothing),
+        cmocka_unit_test(test_no_pass_thread_or_isa_shows_in_a_result),
+        cmocka_unit_test(test_print_names_the_kernel_of_each_step),
+        cmocka_unit_test(test_isa_above_the_processor_is_refused),
+        cmocka_unit_test(test_refused_code_is_told_once),
+    };
+    return cmocka_run_group_tests_name("gateway", tests, nullptr, nullptr);
+}
