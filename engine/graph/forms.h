@@ -26,6 +26,7 @@ struct ReductionForm {
 };
 ReductionForm reduction_form(const Node& node, const Shape& x);
 
+inline constexpr double kToTheEnd = 9007199254740992;  // `end` of a slice, 2^53
 struct SliceForm {
     int axis = 0;
     std::int64_t begin = 0, end = 0;  // 0 <= begin <= end <= extent

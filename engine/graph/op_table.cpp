@@ -2,6 +2,7 @@
 // Rows stand in the order of Op.
 #include <limits>
 
+#include "engine/graph/forms.h"
 #include "engine/graph/rules.h"
 
 namespace volta {
@@ -57,7 +58,7 @@ constexpr AttrRow kConcat[] = {kAxisRow};
 constexpr AttrRow kSlice[] = {
     kAxisRow,
     integer(Attr::begin, false, 0, -kWholeLimit, kWholeLimit, "first index; negative: from the end"),
-    integer(Attr::end, false, kWholeLimit, -kWholeLimit, kWholeLimit,
+    integer(Attr::end, false, kToTheEnd, -kWholeLimit, kWholeLimit,
             "one past the last index; negative: from the end; 2^53: the end")};
 constexpr AttrRow kSliceGrad[] = {
     kAxisRow, integer(Attr::begin, false, 0, 0, kWholeLimit, "where the slice began"),

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "engine/graph/forms.h"
+
 namespace volta {
 namespace {
 
@@ -63,19 +65,23 @@ void write_attribute(Writer& out, const Attribute& attribute) {
     out << "]";
 }
 
-// All but zeros and empty lists that are there by default: " {axis=1, epsilon=1e-05}".
+// Zeros, empty lists and "to the end" go without saying where they are the default.
+bool is_silent(const AttrRow& row, const Attribute& attribute) {
+    if (row.required) return false;
+    if (row.is_list) return attribute.integer_count == 0;
+    return attribute == number(row.key, row.default_number) &&
+           (row.default_number == 0 || row.default_number == kToTheEnd);
+}
+
+// " {axis=1, epsilon=1e-05}"
 void write_attributes(Writer& out, Op op, const std::pmr::vector<Attribute>& attributes) {
     const OpRow& row = op_row(op);
     bool any = false;
     for (std::size_t i = 0; i < attributes.size(); ++i) {
-        const Attribute& attribute = attributes[i];
-        const bool is_zero = attribute.integer_count == 0 ||
-                             (attribute.integer_count < 0 && attribute == number(attribute.key, 0));
-        const bool by_default = static_cast<int>(i) < row.attribute_count && !row.attributes[i].required &&
-                                row.attributes[i].default_number == 0;
-        if (is_zero && by_default) continue;
+        if (static_cast<int>(i) < row.attribute_count && is_silent(row.attributes[i], attributes[i]))
+            continue;
         out << (any ? ", " : " {");
-        write_attribute(out, attribute);
+        write_attribute(out, attributes[i]);
         any = true;
     }
     if (any) out << "}";

@@ -11,8 +11,9 @@ namespace volta {
 //   %5 = matmul(%3, %4) {transpose_b=1} : f32[4, 256, 1152]
 //   %7, %8, %9 = layer_norm(%5, %1, %2) {epsilon=1e-05} : f32[4, 256, 384], f32[4, 256], f32[4, 256]
 //   %6 = fused(%5, %2) [0 = add(in0, in1); 1 = relu(0); results 1] : f32[4, 256]
-// Attributes that are 0 or empty by default are left out. Numbers are the shortest decimals that read back as
-// the same double, whatever the locale. Constants print their bits. Complete: equal text means equal graph.
+// Defaults of 0, of nothing and of "to the end" are left out. Numbers are the shortest decimals that read
+// back as the same double, whatever the locale. Constants print their bits. Complete: equal text means equal
+// graph.
 std::pmr::string print(const Graph& graph, std::pmr::memory_resource* heap);
 
 // The operator tables of docs/operators.md, from the rows.

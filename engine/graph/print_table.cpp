@@ -1,6 +1,7 @@
 // docs/operators.md, from the rows.
 #include <charconv>
 
+#include "engine/graph/forms.h"
 #include "engine/graph/print.h"
 
 namespace volta {
@@ -32,12 +33,15 @@ void append_number(std::pmr::string& out, double value) {
     out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-// A bar would end the cell.
-void append_cell(std::pmr::string& out, const char* text) {
+// As code, where stars and brackets mean themselves; a bar would end the cell.
+void append_code(std::pmr::string& out, const char* text) {
+    if (*text == '\0') return;
+    out += '`';
     for (; *text != '\0'; ++text) {
         if (*text == '|') out += '\\';
         out += *text;
     }
+    out += '`';
 }
 
 void append_attributes(std::pmr::string& out, const OpRow& row) {
@@ -47,28 +51,27 @@ void append_attributes(std::pmr::string& out, const OpRow& row) {
         out += attr_name(attribute.key);
         if (!attribute.required && !attribute.is_list) {
             out += '=';
-            if (attribute.default_number == 9007199254740992.0)
+            if (attribute.default_number == kToTheEnd)
                 out += "2^53";
             else
                 append_number(out, attribute.default_number);
         }
         out += "` ";
         if (attribute.required) out += "(required) ";
-        append_cell(out, attribute.meaning);
+        out += attribute.meaning;
     }
 }
 
 void append_row(std::pmr::string& out, const OpRow& row) {
-    out += "| `";
-    out += row.name;
-    for (const char* cell : {row.inputs_text, row.outputs_text, row.formula}) {
-        out += cell == row.inputs_text ? "` | " : " | ";
-        append_cell(out, cell);
+    for (const char* cell : {row.name, row.inputs_text, row.outputs_text, row.formula}) {
+        out += "| ";
+        append_code(out, cell);
+        out += ' ';
     }
-    out += " | ";
+    out += "| ";
     append_attributes(out, row);
     out += " | ";
-    append_cell(out, row.gradient ? "yes" : row.no_gradient);
+    out += row.gradient ? "yes" : row.no_gradient;
     out += " |\n";
 }
 

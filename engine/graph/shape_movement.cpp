@@ -33,7 +33,6 @@ int axis_form(const Node& node, const Shape& x) {
 }
 
 SliceForm slice_form(const Node& node, const Shape& x) {
-    constexpr double kToTheEnd = 9007199254740992;
     SliceForm form;
     form.axis = axis_form(node, x);
     const std::int64_t extent = x[form.axis];

@@ -71,8 +71,11 @@ class Verifier {
             broken(node, "it is not described as a source");
         const Shape& declared = graph_.sources[(*next_source)++].declared;
         bool fits = declared.rank == value.shape.rank;
-        for (int axis = 0; fits && axis < declared.rank; ++axis)
-            fits = declared[axis] == (declared[axis] == -1 && node.op == Op::input ? -1 : value.shape[axis]);
+        for (int axis = 0; fits && axis < declared.rank; ++axis) {
+            const bool is_open =
+                declared[axis] == -1 && node.op == Op::input;  // stands as 1 until specialized
+            fits = value.shape[axis] == (is_open ? 1 : declared[axis]);
+        }
         if (!fits) broken(node, "its shape is not the declared one");
     }
 

@@ -1,0 +1,746 @@
+// Every gradient rule against central differences in double, fused forms against compositions, the order of
+// sums, and what has no gradient.
+#include <cmath>
+#include <vector>
+
+#include "engine/graph/gradient.h"
+#include "tests/graph/graphs.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+// A function of parameters: builds its graph and returns the value of which a gradient is taken.
+struct Case {
+    const char* name;
+    ValueId (*build)(Graph& graph);
+};
+
+ValueId unary(Graph& g, Op op, double low, double high) {
+    return g.apply(op, {weights(g, {3, 5}, low, high)});
+}
+ValueId powered(Graph& g, double exponent) {
+    return g.apply(Op::pow, {weights(g, {7}, 0.5, 2)}, {number(Attr::exponent, exponent)});
+}
+ValueId random_state(Graph& g) { return integers(g, {3}); }
+
+const Case kCases[] = {
+    {"neg", [](Graph& g) { return unary(g, Op::neg, -2, 2); }},
+    {"abs", [](Graph& g) { return unary(g, Op::abs, -2, 2); }},
+    {"exp", [](Graph& g) { return unary(g, Op::exp, -2, 2); }},
+    {"log", [](Graph& g) { return unary(g, Op::log, 0.5, 3); }},
+    {"sqrt", [](Graph& g) { return unary(g, Op::sqrt, 0.5, 3); }},
+    {"rsqrt", [](Graph& g) { return unary(g, Op::rsqrt, 0.5, 3); }},
+    {"tanh", [](Graph& g) { return unary(g, Op::tanh, -2, 2); }},
+    {"erf", [](Graph& g) { return unary(g, Op::erf, -2, 2); }},
+    {"sigmoid", [](Graph& g) { return unary(g, Op::sigmoid, -3, 3); }},
+    {"silu", [](Graph& g) { return unary(g, Op::silu, -3, 3); }},
+    {"gelu_tanh", [](Graph& g) { return unary(g, Op::gelu_tanh, -3, 3); }},
+    {"gelu_erf", [](Graph& g) { return unary(g, Op::gelu_erf, -3, 3); }},
+    {"relu", [](Graph& g) { return unary(g, Op::relu, -1, 1); }},
+    {"sin", [](Graph& g) { return unary(g, Op::sin, -4, 4); }},
+    {"cos", [](Graph& g) { return unary(g, Op::cos, -4, 4); }},
+    {"pow 1", [](Graph& g) { return powered(g, 1); }},
+    {"pow 2",
+     [](Graph& g) { return g.apply(Op::pow, {weights(g, {7}, -2, 2)}, {number(Attr::exponent, 2)}); }},
+    {"pow 3",
+     [](Graph& g) { return g.apply(Op::pow, {weights(g, {7}, -2, 2)}, {number(Attr::exponent, 3)}); }},
+    {"pow -1",
+     [](Graph& g) { return g.apply(Op::pow, {weights(g, {7}, -2, -1)}, {number(Attr::exponent, -1)}); }},
+    {"pow 0.5", [](Graph& g) { return powered(g, 0.5); }},
+    {"pow -0.5", [](Graph& g) { return powered(g, -0.5); }},
+    {"pow 2.75", [](Graph& g) { return powered(g, 2.75); }},
+    {"clamp",
+     [](Graph& g) {
+         return g.apply(Op::clamp, {weights(g, {30}, -2, 2)},
+                        {number(Attr::low, -0.5), number(Attr::high, 0.75)});
+     }},
+    {"add",
+     [](Graph& g) {
+         return g.apply(Op::add, {weights(g, {4, 3}), weights(g, {3})});
+     }},
+    {"add of one value twice",
+     [](Graph& g) {
+         const ValueId x = weights(g, {4});
+         return g.apply(Op::add, {x, x});
+     }},
+    {"sub",
+     [](Graph& g) {
+         return g.apply(Op::sub, {weights(g, {4, 1, 3}), weights(g, {2, 1})});
+     }},
+    {"mul",
+     [](Graph& g) {
+         return g.apply(Op::mul, {weights(g, {2, 4, 3}), weights(g, {4, 1})});
+     }},
+    {"mul by one number",
+     [](Graph& g) {
+         return g.apply(Op::mul, {weights(g, {2, 4, 3}), weights(g, {})});
+     }},
+    {"mul of a value by itself",
+     [](Graph& g) {
+         const ValueId x = weights(g, {4});
+         return g.apply(Op::mul, {x, x});
+     }},
+    {"div",
+     [](Graph& g) {
+         return g.apply(Op::div, {weights(g, {4, 3}), weights(g, {4, 1}, 0.5, 2)});
+     }},
+    {"maximum",
+     [](Graph& g) {
+         return g.apply(Op::maximum, {weights(g, {4, 3}), weights(g, {3})});
+     }},
+    {"minimum",
+     [](Graph& g) {
+         return g.apply(Op::minimum, {weights(g, {4, 1}), weights(g, {4, 3})});
+     }},
+    {"where",
+     [](Graph& g) {
+         const ValueId mask = g.apply(Op::less, {reals(g, {4, 3}), g.scalar(0)});
+         return g.apply(Op::where, {mask, weights(g, {3}), weights(g, {4, 1})});
+     }},
+    {"dropout",
+     [](Graph& g) {
+         return g.apply(Op::dropout, {weights(g, {6, 40}), random_state(g)},
+                        {number(Attr::probability, 0.3), number(Attr::stream, 5)});
+     }},
+    {"softmax",
+     [](Graph& g) {
+         return g.apply(Op::softmax, {weights(g, {4, 7}, -2, 2)});
+     }},
+    {"log_softmax",
+     [](Graph& g) {
+         return g.apply(Op::log_softmax, {weights(g, {4, 7}, -2, 2)});
+     }},
+    {"layer_norm",
+     [](Graph& g) {
+         return g.apply(Op::layer_norm, {weights(g, {2, 3, 7}), weights(g, {7}), weights(g, {7})},
+                        {number(Attr::epsilon, 0.01)});
+     }},
+    {"layer_norm of one row",
+     [](Graph& g) {
+         return g.apply(Op::layer_norm, {weights(g, {7}), weights(g, {7}), weights(g, {7})});
+     }},
+    {"rms_norm",
+     [](Graph& g) {
+         return g.apply(Op::rms_norm, {weights(g, {2, 3, 7}), weights(g, {7})},
+                        {number(Attr::epsilon, 0.01)});
+     }},
+    {"cross_entropy",
+     [](Graph& g) {
+         const std::int32_t targets[] = {2, -1, 0, 4};
+         return g.apply(Op::cross_entropy,
+                        {weights(g, {2, 2, 5}, -2, 2), g.constant(DType::i32, {2, 2}, targets)});
+     }},
+    {"mse",
+     [](Graph& g) {
+         return g.apply(Op::mse, {weights(g, {3, 5}), weights(g, {3, 5})});
+     }},
+    {"sum of all",
+     [](Graph& g) {
+         return g.apply(Op::sum, {weights(g, {3, 5})});
+     }},
+    {"sum of rows",
+     [](Graph& g) {
+         return g.apply(Op::sum, {weights(g, {2, 3, 5})}, {list(Attr::axes, {0, -1})});
+     }},
+    {"sum of columns",
+     [](Graph& g) {
+         return g.apply(Op::sum, {weights(g, {4, 3, 5})},
+                        {list(Attr::axes, {0, 1}), number(Attr::keep_dims, 1)});
+     }},
+    {"mean",
+     [](Graph& g) {
+         return g.apply(Op::mean, {weights(g, {4, 3, 5})}, {list(Attr::axes, {1})});
+     }},
+    {"max",
+     [](Graph& g) {
+         return g.apply(Op::max, {weights(g, {4, 3, 5})}, {list(Attr::axes, {0, 2})});
+     }},
+    {"min",
+     [](Graph& g) {
+         return g.apply(Op::min, {weights(g, {4, 3})}, {list(Attr::axes, {0}), number(Attr::keep_dims, 1)});
+     }},
+    {"square_sum",
+     [](Graph& g) {
+         return g.apply(Op::square_sum, {weights(g, {4, 3})});
+     }},
+    {"reshape",
+     [](Graph& g) {
+         return g.apply(Op::reshape, {weights(g, {4, 3})}, {list(Attr::shape, {2, -1})});
+     }},
+    {"transpose",
+     [](Graph& g) {
+         return g.apply(Op::transpose, {weights(g, {2, 3, 4})}, {list(Attr::permutation, {2, 0, 1})});
+     }},
+    {"concat",
+     [](Graph& g) {
+         const ValueId x = weights(g, {2, 3});
+         return g.apply(Op::concat, {x, weights(g, {2, 1}), x}, {number(Attr::axis, 1)});
+     }},
+    {"slice",
+     [](Graph& g) {
+         return g.apply(Op::slice, {weights(g, {3, 7, 2})},
+                        {number(Attr::axis, -2), number(Attr::begin, 2), number(Attr::end, -1)});
+     }},
+    {"broadcast_to",
+     [](Graph& g) {
+         return g.apply(Op::broadcast_to, {weights(g, {3, 1})}, {list(Attr::shape, {2, 3, 4})});
+     }},
+    {"gather",
+     [](Graph& g) {
+         return g.apply(Op::gather, {weights(g, {4, 3}), integers(g, {2, 5})});
+     }},
+    {"matmul",
+     [](Graph& g) {
+         return g.apply(Op::matmul, {weights(g, {2, 3, 4}), weights(g, {4, 5})});
+     }},
+    {"matmul, b transposed",
+     [](Graph& g) {
+         return g.apply(Op::matmul, {weights(g, {2, 3, 4}), weights(g, {5, 4})},
+                        {number(Attr::transpose_b, 1)});
+     }},
+    {"matmul, a transposed",
+     [](Graph& g) {
+         return g.apply(Op::matmul, {weights(g, {2, 3, 4}), weights(g, {2, 3, 5})},
+                        {number(Attr::transpose_a, 1)});
+     }},
+    {"matmul, both transposed",
+     [](Graph& g) {
+         return g.apply(Op::matmul, {weights(g, {3, 4}), weights(g, {5, 3})},
+                        {number(Attr::transpose_a, 1), number(Attr::transpose_b, 1)});
+     }},
+    {"matmul, batched",
+     [](Graph& g) {
+         return g.apply(Op::matmul, {weights(g, {2, 2, 3, 4}), weights(g, {2, 2, 4, 5})});
+     }},
+    {"matmul, batched, b transposed",
+     [](Graph& g) {
+         return g.apply(Op::matmul, {weights(g, {2, 3, 4}), weights(g, {2, 5, 4})},
+                        {number(Attr::transpose_b, 1)});
+     }},
+    {"matmul, K of three segments",
+     [](Graph& g) {
+         return g.apply(Op::matmul, {weights(g, {2, 550, 2}), weights(g, {2, 2})});
+     }},
+    {"matmul, 1024 x 1024",
+     [](Graph& g) {
+         return g.apply(Op::matmul, {weights(g, {3, 1024}), weights(g, {1024, 1024})});
+     }},
+    {"attention",
+     [](Graph& g) {
+         return g.apply(Op::attention,
+                        {weights(g, {2, 5, 12}), weights(g, {2, 5, 12}), weights(g, {2, 5, 12})},
+                        {number(Attr::heads, 3)});
+     }},
+    {"attention, grouped, not causal, own scale",
+     [](Graph& g) {
+         return g.apply(Op::attention, {weights(g, {2, 4, 12}), weights(g, {2, 4, 6}), weights(g, {2, 4, 6})},
+                        {number(Attr::heads, 4), number(Attr::kv_heads, 2), number(Attr::causal, 0),
+                         number(Attr::scale, 0.75)});
+     }},
+    {"attention, packed, grouped, dropout",
+     [](Graph& g) {
+         return g.apply(Op::attention, {weights(g, {2, 5, 16}), random_state(g)},
+                        {number(Attr::heads, 4), number(Attr::kv_heads, 2), number(Attr::packed, 1),
+                         number(Attr::probability, 0.4), number(Attr::stream, 3)});
+     }},
+    {"a tied table",
+     [](Graph& g) {
+         const ValueId table = weights(g, {4, 3});
+         const ValueId x = g.apply(Op::gather, {table, integers(g, {2, 5})});
+         const ValueId y = g.apply(Op::tanh, {g.apply(Op::matmul, {x, weights(g, {3, 3})})});
+         return g.apply(Op::matmul, {y, table}, {number(Attr::transpose_b, 1)});
+     }},
+    {"a block",
+     [](Graph& g) {
+         const ValueId x = weights(g, {2, 4, 6});
+         const ValueId n = g.apply(Op::layer_norm, {x, weights(g, {6}), weights(g, {6})});
+         const ValueId qkv =
+             g.apply(Op::add, {g.apply(Op::matmul, {n, weights(g, {6, 18})}), weights(g, {18})});
+         const ValueId a = g.apply(Op::attention, {qkv}, {number(Attr::heads, 2), number(Attr::packed, 1)});
+         const ValueId r = g.apply(Op::add, {x, g.apply(Op::matmul, {a, weights(g, {6, 6})})});
+         const ValueId h = g.apply(Op::gelu_tanh, {g.apply(Op::matmul, {r, weights(g, {6, 8})})});
+         return g.apply(Op::add, {r, g.apply(Op::matmul, {h, weights(g, {8, 6})})});
+     }},
+};
+
+// The backward graph of sum(y * direction): the seed of y is the source "direction".
+struct Differentiated {
+    Backward backward{heap()};
+    ValueId y, direction;
+};
+Differentiated differentiated(ValueId (*build)(Graph&)) {
+    Graph forward(heap());
+    const ValueId y = build(forward);
+    Differentiated result;
+    result.backward = copy_forward(forward, heap());
+    result.y = result.backward.renamed[static_cast<std::size_t>(y)];
+    Graph& graph = result.backward.graph;
+    result.direction = graph.input("direction", DType::f32, Shape(graph.shape(result.y)));
+    std::pmr::vector<Seed> seeds({{result.y, result.direction}}, heap());
+    differentiate(result.backward, seeds);
+    verify(graph);
+    return result;
+}
+
+// ((u_m + u_{m-1}) + ...) + u_1
+std::vector<double> summed(const ParameterGradient& gradient, const Tensors<double>& tensors) {
+    std::vector<double> sum;
+    for (auto use = gradient.contributions.rbegin(); use != gradient.contributions.rend(); ++use) {
+        const auto& values = tensors[static_cast<std::size_t>(*use)].real;
+        if (sum.empty())
+            sum.assign(values.begin(), values.end());
+        else
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + values[i];
+    }
+    return sum;
+}
+
+double inner(const std::pmr::vector<double>& a, const std::pmr::vector<double>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+// Moves one parameter along `along` and compares the change of the loss with the gradient's promise.
+bool agrees(const Differentiated& d, Tensors<double>& tensors, ValueId parameter,
+            const std::vector<double>& gradient, const std::vector<double>& along, const char* name) {
+    constexpr double kStep = 1e-5;
+    auto& values = tensors[static_cast<std::size_t>(parameter)].real;
+    const std::vector<double> at(values.begin(), values.end());
+    double loss[2], expected = 0;
+    for (int side = 0; side < 2; ++side) {
+        for (std::size_t i = 0; i < at.size(); ++i) values[i] = at[i] + (side ? kStep : -kStep) * along[i];
+        evaluate(d.backward.graph, tensors);
+        loss[side] = inner(tensors[static_cast<std::size_t>(d.y)].real,
+                           tensors[static_cast<std::size_t>(d.direction)].real);
+    }
+    std::copy(at.begin(), at.end(), values.begin());
+    for (std::size_t i = 0; i < at.size(); ++i) expected += gradient[i] * along[i];
+    const double measured = (loss[1] - loss[0]) / (2 * kStep);
+    const bool close = std::fabs(measured - expected) <= 2e-6 * (1 + std::fabs(expected));
+    if (!close)
+        print_error("%s: parameter %%%d: the rule gives %.12g, the difference %.12g\n", name, parameter,
+                    expected, measured);
+    return close;
+}
+
+// Single elements of small parameters, random directions of large ones.
+bool all_directions_agree(const Differentiated& d, Tensors<double>& tensors,
+                          const ParameterGradient& parameter, const char* name) {
+    evaluate(d.backward.graph, tensors);
+    const std::vector<double> gradient = summed(parameter, tensors);
+    const std::size_t count = tensors[static_cast<std::size_t>(parameter.parameter)].real.size();
+    const bool small = count <= 60;
+    Random random(77);
+    for (std::size_t i = 0; i < (small ? count : 3); ++i) {
+        std::vector<double> along(count, 0);
+        if (small)
+            along[i] = 1;
+        else
+            for (double& x : along) x = random.uniform() * 2 - 1;
+        if (!agrees(d, tensors, parameter.parameter, gradient, along, name)) return false;
+    }
+    return true;
+}
+
+void test_rule_equals_central_difference(void** state) {
+    const Case& test = *static_cast<const Case*>(*state);
+    bool all = true;
+    {
+        const Differentiated d = differentiated(test.build);
+        Tensors<double> tensors(d.backward.graph.values.size(), heap());
+        fill_sources(d.backward.graph, tensors, 4711);
+        for (const ParameterGradient& parameter : d.backward.gradients) {
+            const bool complete = !parameter.contributions.empty();
+            if (!complete) print_error("%s: a parameter has no gradient\n", test.name);
+            all = all && complete && all_directions_agree(d, tensors, parameter, test.name);
+        }
+    }
+    assert_true(all);
+}
+
+void test_every_differentiable_operator_has_a_case(void**) {
+    bool seen[kOpCount] = {};
+    for (const Case& test : kCases) {
+        Graph graph(heap());
+        test.build(graph);
+        for (const Node& node : graph.nodes) seen[static_cast<int>(node.op)] = true;
+    }
+    for (int op = 0; op < kOpCount; ++op) {
+        const OpRow& row = op_row(static_cast<Op>(op));
+        if (row.gradient && !seen[op]) print_error("%s has a gradient rule and no case\n", row.name);
+        assert_true(!row.gradient || seen[op]);
+    }
+}
+
+// Special values everywhere: no crash, and every gradient has its shape.
+void test_special_values_pass_through(void**) {
+    for (const Case& test : kCases) {
+        const Differentiated d = differentiated(test.build);
+        Tensors<float> tensors(d.backward.graph.values.size(), heap());
+        fill_sources(d.backward.graph, tensors, 815, Data::special);
+        evaluate(d.backward.graph, tensors);
+    }
+}
+
+// ---- Fused operators against what they stand for ----
+
+struct Pair {
+    const char* name;
+    ValueId (*fused)(Graph& graph);
+    ValueId (*composed)(Graph& graph);  // the same sources in the same order
+};
+
+ValueId row_reduction(Graph& g, Op op, ValueId x) {
+    return g.apply(op, {x}, {list(Attr::axes, {-1}), number(Attr::keep_dims, 1)});
+}
+ValueId sub(Graph& g, ValueId a, ValueId b) { return g.apply(Op::sub, {a, b}); }
+ValueId mul(Graph& g, ValueId a, ValueId b) { return g.apply(Op::mul, {a, b}); }
+ValueId composed_softmax(Graph& g, ValueId x) {
+    const ValueId e = g.apply(Op::exp, {sub(g, x, row_reduction(g, Op::max, x))});
+    return g.apply(Op::div, {e, row_reduction(g, Op::sum, e)});
+}
+// [B, T, heads*d] -> [B, heads, T, d], the kv heads repeated for their group
+ValueId split_heads(Graph& g, ValueId x, std::int64_t heads, std::int64_t group) {
+    const Shape shape = g.shape(x);
+    const std::int64_t d = shape[2] / heads;
+    ValueId y = g.apply(Op::reshape, {x}, {list(Attr::shape, {shape[0], shape[1], heads, 1, d})});
+    y = g.apply(Op::broadcast_to, {y}, {list(Attr::shape, {-1, -1, -1, group, -1})});
+    y = g.apply(Op::reshape, {y}, {list(Attr::shape, {shape[0], shape[1], heads * group, d})});
+    return g.apply(Op::transpose, {y}, {list(Attr::permutation, {0, 2, 1, 3})});
+}
+ValueId composed_attention(Graph& g, ValueId q, ValueId k, ValueId v, std::int64_t heads,
+                           std::int64_t kv_heads, bool causal, float scale) {
+    const Shape shape = g.shape(q);
+    const std::int64_t time = shape[1], group = heads / kv_heads;
+    const ValueId scores =
+        g.apply(Op::matmul, {split_heads(g, q, heads, 1), split_heads(g, k, kv_heads, group)},
+                {number(Attr::transpose_b, 1)});
+    ValueId s = mul(g, scores, g.scalar(scale));
+    std::vector<std::int32_t> allowed;
+    for (std::int64_t i = 0; i < time; ++i)
+        for (std::int64_t j = 0; j < time; ++j) allowed.push_back(!causal || j <= i);
+    const ValueId mask = g.constant(DType::i32, {time, time}, allowed.data());
+    s = g.apply(Op::where, {mask, s, g.scalar(-1e30f)});
+    const ValueId o = g.apply(Op::matmul, {composed_softmax(g, s), split_heads(g, v, kv_heads, group)});
+    const ValueId joined = g.apply(Op::transpose, {o}, {list(Attr::permutation, {0, 2, 1, 3})});
+    return g.apply(Op::reshape, {joined}, {list(Attr::shape, shape)});
+}
+
+const Pair kPairs[] = {
+    {"gelu_tanh", [](Graph& g) { return unary(g, Op::gelu_tanh, -4, 4); },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}, -4, 4), cube = mul(g, mul(g, x, x), x);
+         const ValueId t =
+             mul(g, g.scalar(0x1.988454p+0f / 2), g.apply(Op::add, {x, mul(g, g.scalar(0.044715f), cube)}));
+         const ValueId one = g.apply(Op::add, {g.scalar(1), g.apply(Op::tanh, {t})});
+         return mul(g, mul(g, g.scalar(0.5f), x), one);
+     }},
+    {"gelu_erf", [](Graph& g) { return unary(g, Op::gelu_erf, -4, 4); },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}, -4, 4);
+         const ValueId e = g.apply(Op::erf, {mul(g, x, g.scalar(0x1.6a09e6p-1f))});
+         return mul(g, mul(g, g.scalar(0.5f), x), g.apply(Op::add, {g.scalar(1), e}));
+     }},
+    {"silu", [](Graph& g) { return unary(g, Op::silu, -4, 4); },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}, -4, 4);
+         return mul(g, x, g.apply(Op::sigmoid, {x}));
+     }},
+    {"relu", [](Graph& g) { return unary(g, Op::relu, -1, 1); },
+     [](Graph& g) {
+         return g.apply(Op::maximum, {weights(g, {3, 5}, -1, 1), g.scalar(0)});
+     }},
+    {"clamp",
+     [](Graph& g) {
+         return g.apply(Op::clamp, {weights(g, {30})}, {number(Attr::low, -0.5), number(Attr::high, 0.25)});
+     },
+     [](Graph& g) {
+         const ValueId raised = g.apply(Op::maximum, {weights(g, {30}), g.scalar(-0.5f)});
+         return g.apply(Op::minimum, {raised, g.scalar(0.25f)});
+     }},
+    {"softmax",
+     [](Graph& g) {
+         return g.apply(Op::softmax, {weights(g, {4, 7}, -3, 3)});
+     },
+     [](Graph& g) {
+         return composed_softmax(g, weights(g, {4, 7}, -3, 3));
+     }},
+    {"log_softmax",
+     [](Graph& g) {
+         return g.apply(Op::log_softmax, {weights(g, {4, 7}, -3, 3)});
+     },
+     [](Graph& g) {
+         return g.apply(Op::log, {composed_softmax(g, weights(g, {4, 7}, -3, 3))});
+     }},
+    {"layer_norm",
+     [](Graph& g) {
+         return g.apply(Op::layer_norm, {weights(g, {4, 7}), weights(g, {7}), weights(g, {7})},
+                        {number(Attr::epsilon, 0.125)});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {4, 7}), d = sub(g, x, row_reduction(g, Op::mean, x));
+         const ValueId variance = row_reduction(g, Op::mean, mul(g, d, d));
+         const ValueId rs = g.apply(Op::rsqrt, {g.apply(Op::add, {variance, g.scalar(0.125f)})});
+         const ValueId scaled = mul(g, mul(g, d, rs), weights(g, {7}));
+         return g.apply(Op::add, {scaled, weights(g, {7})});
+     }},
+    {"rms_norm",
+     [](Graph& g) {
+         return g.apply(Op::rms_norm, {weights(g, {4, 7}), weights(g, {7})}, {number(Attr::epsilon, 0.125)});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {4, 7}), square = row_reduction(g, Op::mean, mul(g, x, x));
+         const ValueId r = g.apply(Op::rsqrt, {g.apply(Op::add, {square, g.scalar(0.125f)})});
+         return mul(g, mul(g, x, r), weights(g, {7}));
+     }},
+    {"mse",
+     [](Graph& g) {
+         return g.apply(Op::mse, {weights(g, {3, 5}), weights(g, {3, 5})});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}), d = sub(g, x, weights(g, {3, 5}));
+         return g.apply(Op::sum, {mul(g, d, d)}, {list(Attr::axes, {1})});
+     }},
+    {"square_sum",
+     [](Graph& g) {
+         return g.apply(Op::square_sum, {weights(g, {3, 5})});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5});
+         return g.apply(Op::sum, {mul(g, x, x)});
+     }},
+    {"cross_entropy",
+     [](Graph& g) {
+         const std::int32_t targets[] = {2, 0, 4};
+         return g.apply(Op::cross_entropy, {weights(g, {3, 5}, -2, 2), g.constant(DType::i32, {3}, targets)});
+     },
+     [](Graph& g) {
+         const float chosen[] = {0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+         const ValueId y = g.apply(Op::log_softmax, {weights(g, {3, 5}, -2, 2)});
+         const ValueId picked = mul(g, y, g.constant(DType::f32, {3, 5}, chosen));
+         return g.apply(Op::neg, {g.apply(Op::sum, {picked}, {list(Attr::axes, {1})})});
+     }},
+    {"gather",
+     [](Graph& g) {
+         const std::int32_t ids[] = {2, 0, 2};
+         return g.apply(Op::gather, {weights(g, {3, 4}), g.constant(DType::i32, {3}, ids)});
+     },
+     [](Graph& g) {
+         const float rows[] = {0, 0, 1, 1, 0, 0, 0, 0, 1};
+         const ValueId table = weights(g, {3, 4});
+         return g.apply(Op::matmul, {g.constant(DType::f32, {3, 3}, rows), table});
+     }},
+    {"attention, grouped and causal",
+     [](Graph& g) {
+         return g.apply(Op::attention, {weights(g, {2, 5, 12}), weights(g, {2, 5, 6}), weights(g, {2, 5, 6})},
+                        {number(Attr::heads, 4), number(Attr::kv_heads, 2)});
+     },
+     [](Graph& g) {
+         const ValueId q = weights(g, {2, 5, 12}), k = weights(g, {2, 5, 6}), v = weights(g, {2, 5, 6});
+         return composed_attention(g, q, k, v, 4, 2, true, static_cast<float>(1 / std::sqrt(3.0)));
+     }},
+    {"attention, packed, not causal",
+     [](Graph& g) {
+         return g.apply(Op::attention, {weights(g, {2, 5, 18})},
+                        {number(Attr::heads, 2), number(Attr::packed, 1), number(Attr::causal, 0),
+                         number(Attr::scale, 0.5)});
+     },
+     [](Graph& g) {
+         const ValueId qkv = weights(g, {2, 5, 18});
+         ValueId part[3];
+         for (int i = 0; i < 3; ++i)
+             part[i] =
+                 g.apply(Op::slice, {qkv},
+                         {number(Attr::axis, 2), number(Attr::begin, 6 * i), number(Attr::end, 6 * i + 6)});
+         return composed_attention(g, part[0], part[1], part[2], 2, 2, false, 0.5f);
+     }},
+};
+
+bool close(const double* a, const double* b, std::size_t count, const char* name, const char* what) {
+    for (std::size_t i = 0; i < count; ++i)
+        if (!(std::fabs(a[i] - b[i]) <= 1e-6 * (1 + std::fabs(b[i])))) {
+            print_error("%s: %s %zu: fused %.12g, composed %.12g\n", name, what, i, a[i], b[i]);
+            return false;
+        }
+    return true;
+}
+
+void test_fused_equals_composed(void** state) {
+    const Pair& test = *static_cast<const Pair*>(*state);
+    bool equal = true;
+    {
+        const Differentiated sides[] = {differentiated(test.fused), differentiated(test.composed)};
+        Tensors<double> tensors[2] = {Tensors<double>(sides[0].backward.graph.values.size(), heap()),
+                                      Tensors<double>(sides[1].backward.graph.values.size(), heap())};
+        for (int i = 0; i < 2; ++i) {
+            fill_sources(sides[i].backward.graph, tensors[i], 99);
+            evaluate(sides[i].backward.graph, tensors[i]);
+        }
+        const auto &y0 = tensors[0][static_cast<std::size_t>(sides[0].y)].real,
+                   &y1 = tensors[1][static_cast<std::size_t>(sides[1].y)].real;
+        equal = y0.size() == y1.size() && close(y0.data(), y1.data(), y0.size(), test.name, "value");
+        for (std::size_t p = 0; p < sides[0].backward.gradients.size(); ++p) {
+            const auto g0 = summed(sides[0].backward.gradients[p], tensors[0]),
+                       g1 = summed(sides[1].backward.gradients[p], tensors[1]);
+            equal = equal && g0.size() == g1.size() &&
+                    close(g0.data(), g1.data(), g0.size(), test.name, "gradient");
+        }
+    }
+    assert_true(equal);
+}
+
+// ---- The order of sums ----
+
+// x is used three times, w three times, the last use twice in one node.
+void test_uses_are_added_from_the_last_to_the_first(void**) {
+    Graph forward(heap());
+    const ValueId w = forward.parameter("weight", {2}, {});
+    const ValueId x = forward.apply(Op::neg, {w});     // w: u1
+    const ValueId a = forward.apply(Op::exp, {x});     // x: u1
+    const ValueId b = forward.apply(Op::mul, {x, w});  // x: u2, w: u2
+    const ValueId c = forward.apply(Op::sub, {w, x});  // w: u3, x: u3
+    const ValueId ab = forward.apply(Op::add, {a, b});
+    const ValueId y = forward.apply(Op::add, {ab, c});
+    Backward backward = copy_forward(forward, heap());
+    Graph& g = backward.graph;
+    const ValueId seed = g.input("seed", DType::f32, {2});
+    std::pmr::vector<Seed> seeds({{y, seed}}, heap());
+    differentiate(backward, seeds);
+    verify(g);
+    assert_text("order", print(g, heap()).c_str(),
+                R"(%0 = parameter "weight" {init=constant(0), stream=0} : f32[2]
+%1 = neg(%0) : f32[2]
+%2 = exp(%1) : f32[2]
+%3 = mul(%1, %0) : f32[2]
+%4 = sub(%0, %1) : f32[2]
+%5 = add(%2, %3) : f32[2]
+%6 = add(%5, %4) : f32[2]
+%7 = input "seed" : f32[2]
+%8 = neg(%7) : f32[2]
+%9 = mul(%7, %0) : f32[2]
+%10 = mul(%7, %1) : f32[2]
+%11 = add(%8, %9) : f32[2]
+%12 = mul(%7, %2) : f32[2]
+%13 = add(%11, %12) : f32[2]
+%14 = neg(%13) : f32[2]
+)");
+    const auto& uses = backward.gradients[0].contributions;
+    const bool in_order = uses.size() == 3 && uses[0] == 14 && uses[1] == 10 && uses[2] == 7;
+    assert_true(in_order);
+}
+
+void test_two_uses_in_one_node_follow_the_inputs(void**) {
+    Graph forward(heap());
+    const ValueId w = forward.parameter("weight", {2}, {});
+    const ValueId y = forward.apply(Op::sub, {w, w});
+    Backward backward = copy_forward(forward, heap());
+    const ValueId seed = backward.graph.input("seed", DType::f32, {2});
+    std::pmr::vector<Seed> seeds({{y, seed}}, heap());
+    differentiate(backward, seeds);
+    const auto& uses = backward.gradients[0].contributions;
+    const bool in_order =
+        uses.size() == 2 && uses[0] == seed && backward.graph.producer(uses[1]).op == Op::neg;
+    assert_true(in_order);
+}
+
+void test_seeds_are_the_last_uses(void**) {
+    Graph forward(heap());
+    const ValueId w = forward.parameter("weight", {2}, {});
+    const ValueId y = forward.apply(Op::neg, {w});
+    Backward backward = copy_forward(forward, heap());
+    const ValueId first = backward.graph.input("first", DType::f32, {2});
+    const ValueId second = backward.graph.input("second", DType::f32, {2});
+    std::pmr::vector<Seed> seeds({{y, first}, {w, second}, {y, second}}, heap());
+    differentiate(backward, seeds);
+    const auto& uses = backward.gradients[0].contributions;
+    assert_int_equal(uses.size(), 2);
+    assert_int_equal(uses[1], second);  // w: the seed is the last use
+    const Node& sum = backward.graph.producer(backward.graph.producer(uses[0]).inputs[0]);
+    assert_true(sum.op == Op::add && sum.inputs[0] == second && sum.inputs[1] == first);
+}
+
+void test_the_forward_graph_is_not_changed(void**) {
+    Graph forward(heap());
+    kCases[0].build(forward);
+    const std::pmr::string before = print(forward, heap());
+    differentiated(kCases[0].build);
+    Backward backward = copy_forward(forward, heap());
+    const ValueId seed = backward.graph.input("seed", DType::f32, {3, 5});
+    std::pmr::vector<Seed> seeds({{1, seed}}, heap());
+    differentiate(backward, seeds);
+    assert_text("forward", print(forward, heap()).c_str(), before.c_str());
+}
+
+void test_a_parameter_off_the_path_has_no_contribution(void**) {
+    Graph forward(heap());
+    const ValueId w = forward.parameter("used", {2}, {}), unused = forward.parameter("unused", {2}, {});
+    const ValueId y = forward.apply(Op::neg, {w});
+    forward.apply(Op::argmax, {unused});
+    Backward backward = copy_forward(forward, heap());
+    const ValueId seed = backward.graph.input("seed", DType::f32, {2});
+    std::pmr::vector<Seed> seeds({{y, seed}}, heap());
+    differentiate(backward, seeds);
+    assert_int_equal(backward.gradients[0].contributions.size(), 1);
+    assert_int_equal(backward.gradients[1].contributions.size(), 0);
+    assert_int_equal(backward.gradients[1].parameter, unused);
+}
+
+// ---- What has none ----
+
+const Case kWithout[] = {
+    {"no gradient rule for relu_grad: second derivatives are not offered",
+     [](Graph& g) {
+         return g.apply(Op::relu_grad, {weights(g, {3}), weights(g, {3})});
+     }},
+    {"no gradient rule for clip_factor: it is a step of the trainer's, behind the gradients",
+     [](Graph& g) { return g.apply(Op::clip_factor, {weights(g, {})}, {number(Attr::maximum_norm, 1)}); }},
+    {"no gradient rule for layer_norm: only its first output is differentiable",
+     [](Graph& g) {
+         return g.apply(Op::layer_norm, {weights(g, {2, 3}), weights(g, {3}), weights(g, {3})}) + 1;
+     }},
+    {"no gradient rule for cross_entropy: only its first output is differentiable",
+     [](Graph& g) {
+         return g.apply(Op::cross_entropy, {weights(g, {2, 3}), integers(g, {2})}) + 2;
+     }},
+    {"no gradient rule for sum: it has been through passes or belongs to a trainer",
+     [](Graph& g) {
+         return g.apply(Op::sum, {weights(g, {2, 3})}, {number(Attr::accumulate, 1)});
+     }},
+};
+
+void test_what_has_no_rule_is_named(void**) {
+    for (const Case& test : kWithout) {
+        const Failure failure = failure_of([&] { differentiated(test.build); });
+        assert_failure(test.name, failure, VOLTA_UNSUPPORTED, test.name);
+    }
+    const Failure seed = failure_of([] {
+        Backward backward(heap());
+        backward.graph.input("data", DType::f32, {2});
+        backward.graph.input("seed", DType::f32, {3});
+        std::pmr::vector<Seed> seeds({{0, 1}}, heap());
+        differentiate(backward, seeds);
+    });
+    assert_failure("seed", seed, VOLTA_INVALID_ARGUMENT, "a seed's gradient has shape [3], its value [2]");
+}
+
+}  // namespace
+
+int main() {
+    const auto name = [](const auto& row) { return row.name; };
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_differentiable_operator_has_a_case),
+        cmocka_unit_test(test_special_values_pass_through),
+        cmocka_unit_test(test_uses_are_added_from_the_last_to_the_first),
+        cmocka_unit_test(test_two_uses_in_one_node_follow_the_inputs),
+        cmocka_unit_test(test_seeds_are_the_last_uses),
+        cmocka_unit_test(test_the_forward_graph_is_not_changed),
+        cmocka_unit_test(test_a_parameter_off_the_path_has_no_contribution),
+        cmocka_unit_test(test_what_has_no_rule_is_named),
+    };
+    int failed = cmocka_run_group_tests_name("gradient", tests, nullptr, nullptr);
+    failed += run_rows("gradient rules", kCases, test_rule_equals_central_difference, name);
+    failed += run_rows("fused against composed", kPairs, test_fused_equals_composed, name);
+    return failed;
+}
