@@ -50,7 +50,7 @@ constexpr ChoiceField kChoices[] = {
     {"schedule", &volta_trainer_options::schedule},
 };
 
-constexpr int kExtentNameBytes = 32;
+constexpr int kExtentNameBytes = 40;
 void extent_name(std::size_t index, char (&name)[kExtentNameBytes]) {
     std::snprintf(name, sizeof name, "input_extent_%06zu", index);
 }

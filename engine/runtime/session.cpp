@@ -35,8 +35,7 @@ std::pmr::vector<ValueId> host_inputs(const Graph& graph, std::pmr::memory_resou
     std::pmr::vector<ValueId> inputs(heap);
     for (const SourceInfo& source : graph.sources) {
         const Node& node = graph.nodes[static_cast<std::size_t>(source.node)];
-        if (node.op == Op::input && node.name.compare(0, 5, "step/") != 0)
-            inputs.push_back(node.first_output);
+        if (node.op == Op::input && !is_step_input(node.name.c_str())) inputs.push_back(node.first_output);
     }
     return inputs;
 }

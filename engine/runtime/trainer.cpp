@@ -7,6 +7,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
+#include "engine/model/gpt.h"
 #include "engine/model/model_file.h"
 #include "engine/runtime/checkpoint.h"
 #include "engine/runtime/token_loss.h"
@@ -88,10 +89,23 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
 
 namespace {
 
+// The host's shapes, and those of the model's own step inputs, which are fixed.
+std::pmr::vector<Shape> all_input_shapes(const Graph& graph, const std::pmr::vector<Shape>& given,
+                                         std::pmr::memory_resource* heap) {
+    std::pmr::vector<Shape> shapes(heap);
+    std::size_t next = 0;
+    for (const SourceInfo& source : graph.sources) {
+        const Node& node = graph.nodes[static_cast<std::size_t>(source.node)];
+        if (node.op != Op::input) continue;
+        shapes.push_back(is_step_input(node.name.c_str()) ? source.declared : given[next++]);
+    }
+    return shapes;
+}
+
 const Program& prepare(Context& context, const Model& model, const TrainerOptions& options) {
     std::pmr::memory_resource* heap = context.structures();
-    const Graph concrete = specialize(model.graph, options.input_shapes.data(),
-                                      static_cast<int>(options.input_shapes.size()), heap);
+    const auto shapes = all_input_shapes(model.graph, options.input_shapes, heap);
+    const Graph concrete = specialize(model.graph, shapes.data(), static_cast<int>(shapes.size()), heap);
     const Graph graph = build_training_graph(concrete, options.spec, heap);
     PrepareOptions prepare_options;
     prepare_options.micro_batches = options.spec.micro_batches;

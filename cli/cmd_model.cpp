@@ -1,0 +1,194 @@
+// voltac info and hash: what is in a model file.
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace voltac {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json extents(const volta_tensor_info& info) {
+    Json shape = Json::array();
+    for (std::int32_t axis = 0; axis < info.rank; ++axis) shape.push_back(info.shape[axis]);
+    return shape;
+}
+
+Json tensors(const Model& model, std::size_t count,
+             volta_status (*get)(const volta_model*, std::size_t, volta_tensor_info*)) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < count; ++i) {
+        volta_tensor_info info;
+        check(get(model.get(), i, &info));
+        list.push_back({{"name", info.name},
+                        {"dtype", info.dtype == VOLTA_F32 ? "f32" : "i32"},
+                        {"shape", extents(info)}});
+    }
+    return list;
+}
+
+std::uint64_t parameter_elements(const Json& parameters) {
+    std::uint64_t total = 0;
+    for (const Json& parameter : parameters) {
+        std::uint64_t elements = 1;
+        for (const Json& extent : parameter["shape"]) elements *= extent.get<std::uint64_t>();
+        total += elements;
+    }
+    return total;
+}
+
+Json bill_json(const volta_bill& bill) {
+    return {{"parameters", bill.parameters},
+            {"gradients", bill.gradients},
+            {"optimizer_state", bill.optimizer_state},
+            {"activations", bill.activations},
+            {"workspace", bill.workspace},
+            {"staging", bill.staging},
+            {"total", bill.total}};
+}
+
+// What generating with the model will hold.
+Json generation_bill(const Model& model) {
+    volta_generator_options options = {};
+    options.struct_size = sizeof options;
+    volta_generator* generator = nullptr;
+    if (volta_generator_create(model.get(), &options, &generator) != VOLTA_OK)
+        return nullptr;  // no language model
+    const Generator owned(generator);
+    volta_bill bill = {};
+    bill.struct_size = sizeof bill;
+    check(volta_generator_get_bill(generator, &bill));
+    return bill_json(bill);
+}
+
+// Step, steps and the training's own bill, where the file is a checkpoint.
+Json training(const Model& model) {
+    volta_trainer* trainer = nullptr;
+    const volta_status status = volta_trainer_resume(model.get(), nullptr, &trainer);
+    if (status == VOLTA_INVALID_STATE) return nullptr;  // a model without training state
+    check(status);
+    const Trainer owned(trainer);
+    volta_trainer_options options = {};
+    options.struct_size = sizeof options;
+    check(volta_trainer_get_options(trainer, &options));
+    volta_bill bill = {};
+    bill.struct_size = sizeof bill;
+    check(volta_trainer_get_bill(trainer, &bill));
+    return {{"step", volta_trainer_current_step(trainer)},
+            {"steps", options.steps},
+            {"seed", options.seed},
+            {"bill", bill_json(bill)}};
+}
+
+std::string shape_text(const Json& tensor) {
+    std::string text = tensor["dtype"].get<std::string>() + "[";
+    for (const Json& extent : tensor["shape"]) {
+        if (text.back() != '[') text += ", ";
+        const auto value = extent.get<std::int64_t>();
+        text += value < 0 ? "?" : std::to_string(value);
+    }
+    return text + "]";
+}
+
+std::string bill_text(const char* title, const Json& bill) {
+    std::string text = std::string(title) + "\n";
+    for (const auto& [name, bytes] : bill.items())
+        text += formatted("  %-40s %15llu bytes\n", name.c_str(),
+                          static_cast<unsigned long long>(bytes.get<std::uint64_t>()));
+    return text;
+}
+
+std::string as_text(const Json& info) {
+    std::string text;
+    for (const char* key : {"file", "bytes", "architecture", "level", "contract", "tokenizer", "vocabulary",
+                            "parameters", "hash"})
+        if (info.contains(key))
+            text += formatted(
+                "%-18s %s\n", key,
+                info[key].is_string() ? info[key].get<std::string>().c_str() : info[key].dump().c_str());
+    if (info.contains("gpt"))
+        for (const auto& [key, value] : info["gpt"].items())
+            text += formatted("  %-16s %s\n", key.c_str(), value.get<std::string>().c_str());
+    if (!info["training"].is_null())
+        text +=
+            formatted("%-18s step %s of %s, seed %s\n", "checkpoint", info["training"]["step"].dump().c_str(),
+                      info["training"]["steps"].dump().c_str(), info["training"]["seed"].dump().c_str());
+    for (const char* group : {"inputs", "outputs", "tensors"}) {
+        text += std::string(group) + "\n";
+        for (const Json& tensor : info[group])
+            text += formatted("  %-40s %s\n", tensor["name"].get<std::string>().c_str(),
+                              shape_text(tensor).c_str());
+    }
+    if (!info["generation_bill"].is_null()) text += bill_text("memory to generate", info["generation_bill"]);
+    if (!info["training"].is_null()) text += bill_text("memory to go on training", info["training"]["bill"]);
+    return text;
+}
+
+}  // namespace
+
+int run_info(const std::vector<std::string>& arguments) {
+    std::string path;
+    bool json = false, verify = false;
+    Options options("info", "What a model file holds and what it will need.");
+    options.positional("model", path, "a model file");
+    options.flag("--json", json, "one JSON object");
+    options.flag("--verify", verify, "verify the checksum of every tensor");
+    options.config();
+    options.parse(arguments);
+
+    const Context context = make_context(Machine{});
+    volta_open_options open = {};
+    open.struct_size = sizeof open;
+    open.verify = verify;
+    volta_model* opened = nullptr;
+    check(volta_model_open(context.get(), path.c_str(), &open, &opened));
+    const Model model(opened);
+
+    struct stat file = {};
+    stat(path.c_str(), &file);
+    Json info = {{"file", path}, {"bytes", static_cast<std::uint64_t>(file.st_size)}};
+    const std::string architecture = metadata(model, "volta.architecture");
+    info["architecture"] = architecture.empty() ? "graph" : architecture;
+    info["level"] = "strict";
+    info["contract"] = VOLTA_CONTRACT_VERSION;
+    volta_tokenizer* tokenizer = nullptr;
+    check(volta_model_get_tokenizer(opened, &tokenizer));
+    const Tokenizer owned(tokenizer);
+    if (tokenizer != nullptr) {
+        info["tokenizer"] = volta_tokenizer_kind(tokenizer);
+        info["vocabulary"] = volta_tokenizer_size(tokenizer);
+    }
+    const Json parameters = tensors(model, volta_model_parameter_count(opened), volta_model_parameter_info);
+    info["parameters"] = parameter_elements(parameters);
+    char hash[33];
+    check(volta_model_hash(opened, hash));
+    info["hash"] = hash;
+    if (architecture == "gpt")
+        for (const char* key : {"layers", "dim", "heads", "context", "vocabulary", "dropout"})
+            info["gpt"][key] = metadata(model, (std::string("volta.gpt.") + key).c_str());
+    info["training"] = training(model);
+    info["inputs"] = tensors(model, volta_model_input_count(opened), volta_model_input_info);
+    info["outputs"] = tensors(model, volta_model_output_count(opened), volta_model_output_info);
+    info["tensors"] = parameters;
+    info["generation_bill"] = generation_bill(model);
+    print(json ? info.dump() + "\n" : as_text(info));
+    return 0;
+}
+
+int run_hash(const std::vector<std::string>& arguments) {
+    std::string path;
+    Options options("hash", "One line: the 128-bit hash of all parameter bits in name order.");
+    options.positional("model", path, "a model file");
+    options.parse(arguments);
+    const Context context = make_context(Machine{});
+    const Model model = open_model(context, path);
+    char hash[33];
+    check(volta_model_hash(model.get(), hash));
+    print(std::string(hash) + "\n");
+    return 0;
+}
+
+}  // namespace voltac

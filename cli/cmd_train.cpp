@@ -1,0 +1,376 @@
+// voltac train: a text becomes a model. The --out file is weights, optimizer state, seed, step and data
+// cursor.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+
+namespace voltac {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Preset {
+    const char* name;
+    std::int64_t layers, dim, heads, context, batch;
+};
+constexpr Preset kPresets[] = {
+    {"tiny", 6, 384, 6, 256, 4},
+    {"small", 4, 128, 4, 64, 8},
+    {"gpt2", 12, 768, 12, 1024, 4},
+};
+
+// What the call asks for; defaults are preset tiny's.
+struct Settings {
+    std::string text, out, preset = "tiny", tokenizer = "char", resume;
+    std::int64_t layers = 0, dim = 0, heads = 0, context = 0, batch = 0;
+    std::int64_t steps = 1000, warmup = 100, seed = 1, accumulate = 1, save_every = 0, stop_at = 0;
+    double learning_rate = 1e-3, final_learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1,
+           clip = 1.0, dropout = 0;
+    bool json = false;
+    Machine machine;
+};
+
+constexpr std::int64_t kMost = 1 << 20;
+
+void declare(Options& options, Settings& s) {
+    options.text("--text", s.text, "the text to learn: the first 90 % trains, the last 10 % validates")
+        ->required();
+    options.text("--out", s.out, "the model file to write; with --resume it may be left out");
+    options.choice("--preset", s.preset, {"tiny", "small", "gpt2"},
+                   "sizes that the options below override (default: tiny)");
+    options.integer("--layers", s.layers, 1, 1024, "transformer blocks");
+    options.integer("--dim", s.dim, 1, kMost, "width; a multiple of --heads");
+    options.integer("--heads", s.heads, 1, kMost, "attention heads");
+    options.integer("--context", s.context, 1, kMost, "longest sequence, in tokens");
+    options.integer("--batch", s.batch, 1, kMost, "sequences per micro-batch");
+    options.integer("--accumulate", s.accumulate, 1, 1000000, "micro-batches per step (default: 1)");
+    options.integer("--steps", s.steps, 1, 4294967295,
+                    "the whole run, which the schedule spans (default: 1000)");
+    options.number("--lr", s.learning_rate, 0, 1e6, "learning rate after warm-up (default: 1e-3)");
+    options.number("--final-lr", s.final_learning_rate, 0, 1e6, "where the cosine ends (default: 1e-4)");
+    options.integer("--warmup", s.warmup, 0, 4294967295,
+                    "linear warm-up steps (default: 100, at most --steps)");
+    options.number("--beta1", s.beta1, 0, 0.9999999, "AdamW (default: 0.9)");
+    options.number("--beta2", s.beta2, 0, 0.9999999, "AdamW (default: 0.99)");
+    options.number("--weight-decay", s.weight_decay, 0, 1e6, "AdamW, on matrices (default: 0.1)");
+    options.number("--clip", s.clip, 0, 1e6, "largest global gradient norm; 0: none (default: 1)");
+    options.number("--dropout", s.dropout, 0, 0.99, "probability (default: 0)");
+    options.choice("--tokenizer", s.tokenizer, {"byte", "char"}, "byte or char (default: char)");
+    options.integer("--seed", s.seed, 0, INT64_MAX, "of weights, batch order and dropout (default: 1)");
+    options.text("--resume", s.resume, "a checkpoint to go on from, to its --steps");
+    options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
+    options.integer("--stop-at", s.stop_at, 1, 4294967295, "write --out after step N and end");
+    options.flag("--json", s.json, "one JSON object per line on standard output");
+    options.machine(s.machine);
+    options.config();
+}
+
+void apply_preset(Settings& s) {
+    for (const Preset& preset : kPresets) {
+        if (s.preset != preset.name) continue;
+        if (s.layers == 0) s.layers = preset.layers;
+        if (s.dim == 0) s.dim = preset.dim;
+        if (s.heads == 0) s.heads = preset.heads;
+        if (s.context == 0) s.context = preset.context;
+        if (s.batch == 0) s.batch = preset.batch;
+    }
+}
+
+void check_settings(const Settings& s, const Options& options) {
+    if (s.dim % s.heads != 0)
+        usage_error(formatted("voltac train: --dim %lld is not a multiple of --heads %lld",
+                              static_cast<long long>(s.dim), static_cast<long long>(s.heads)));
+    if (options.given("--warmup") && s.warmup > s.steps)
+        usage_error(formatted("voltac train: --warmup %lld is more than --steps %lld",
+                              static_cast<long long>(s.warmup), static_cast<long long>(s.steps)));
+    if (s.out.empty()) usage_error("voltac train: --out is required (see voltac train --help)");
+}
+
+// A run must not end after hours in a folder that cannot be written.
+void check_output(const std::string& out) {
+    struct stat info;
+    if (stat(out.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+        failure(out + ": is a directory, not a model file");
+    const std::size_t slash = out.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : out.substr(0, slash);
+    if (stat(folder.c_str(), &info) != 0)
+        failure("--out: the folder " + folder + ": " + std::strerror(errno));
+    if (!S_ISDIR(info.st_mode)) failure("--out: " + folder + " is not a folder");
+    if (access(folder.c_str(), W_OK) != 0)
+        failure("--out: the folder " + folder + " cannot be written: " + std::strerror(errno));
+}
+
+volta_trainer_options trainer_options(const Settings& s, const std::int64_t* shape) {
+    volta_trainer_options options = {};
+    options.struct_size = sizeof options;
+    options.input_shapes = shape;
+    options.input_extent_count = 2;
+    options.optimizer = VOLTA_ADAMW;
+    options.seed = static_cast<std::uint64_t>(s.seed);
+    options.steps = static_cast<std::uint64_t>(s.steps);
+    options.micro_batches = static_cast<std::uint64_t>(s.accumulate);
+    options.schedule = VOLTA_SCHEDULE_COSINE;
+    options.warmup_steps = static_cast<std::uint64_t>(std::min(s.warmup, s.steps));
+    options.learning_rate = s.learning_rate;
+    options.final_learning_rate = s.final_learning_rate;
+    options.beta1 = s.beta1 == 0 ? -1 : s.beta1;
+    options.beta2 = s.beta2 == 0 ? -1 : s.beta2;
+    options.weight_decay = s.weight_decay;
+    options.clip_norm = s.clip;
+    return options;
+}
+
+Model new_model(const Context& context, const Settings& s, const Tokenizer& tokenizer) {
+    volta_gpt_options gpt = {};
+    gpt.struct_size = sizeof gpt;
+    gpt.vocabulary = volta_tokenizer_size(tokenizer.get());
+    gpt.layers = s.layers;
+    gpt.dim = s.dim;
+    gpt.heads = s.heads;
+    gpt.context = s.context;
+    gpt.dropout = s.dropout;
+    volta_model* model = nullptr;
+    check(volta_model_create_gpt(context.get(), &gpt, static_cast<std::uint64_t>(s.seed), &model));
+    Model owned(model);
+    check(volta_model_set_tokenizer(model, tokenizer.get()));
+    return owned;
+}
+
+Tokenizer new_tokenizer(const Context& context, const Settings& s, const std::string& text) {
+    volta_tokenizer* tokenizer = nullptr;
+    if (s.tokenizer == "byte")
+        check(volta_tokenizer_create_byte(context.get(), &tokenizer));
+    else
+        check(volta_tokenizer_create_char(context.get(), text.data(), text.size(), &tokenizer));
+    return Tokenizer(tokenizer);
+}
+
+// Options that are given beside --resume must be the checkpoint's.
+void refuse_contradictions(const Options& options, const Settings& s, const Model& model,
+                           const volta_trainer_options& c, const Tokenizer& tokenizer) {
+    const auto compare = [&](const char* name, double given, double checkpoint) {
+        if (options.given(name) && given != checkpoint)
+            usage_error(
+                formatted("voltac train: %s is %.10g, the checkpoint has %.10g", name, given, checkpoint));
+    };
+    const auto field = [&](const char* key) { return std::strtod(metadata(model, key).c_str(), nullptr); };
+    const auto as_double = [](auto value) { return static_cast<double>(value); };
+    const auto beta = [](double value) { return value == -1 ? 0 : value; };
+    Settings preset = s;  // a preset that is named must fit as well
+    apply_preset(preset);
+    if (options.given("--preset")) {
+        for (const auto& [name, given, key] : {std::tuple{"layers", preset.layers, "volta.gpt.layers"},
+                                               std::tuple{"dim", preset.dim, "volta.gpt.dim"},
+                                               std::tuple{"heads", preset.heads, "volta.gpt.heads"},
+                                               std::tuple{"context", preset.context, "volta.gpt.context"}})
+            if (as_double(given) != field(key))
+                usage_error(formatted("voltac train: --preset %s has %s %lld, the checkpoint has %s",
+                                      s.preset.c_str(), name, static_cast<long long>(given),
+                                      metadata(model, key).c_str()));
+    }
+    compare("--layers", as_double(s.layers), field("volta.gpt.layers"));
+    compare("--dim", as_double(s.dim), field("volta.gpt.dim"));
+    compare("--heads", as_double(s.heads), field("volta.gpt.heads"));
+    compare("--context", as_double(s.context), field("volta.gpt.context"));
+    compare("--dropout", s.dropout, field("volta.gpt.dropout"));
+    compare("--batch", as_double(s.batch), as_double(c.input_shapes[0]));
+    compare("--accumulate", as_double(s.accumulate), as_double(c.micro_batches));
+    compare("--steps", as_double(s.steps), as_double(c.steps));
+    compare("--seed", as_double(s.seed), as_double(c.seed));
+    compare("--warmup", as_double(s.warmup), as_double(c.warmup_steps));
+    compare("--lr", s.learning_rate, c.learning_rate);
+    compare("--final-lr", s.final_learning_rate, c.final_learning_rate);
+    compare("--beta1", s.beta1, beta(c.beta1));
+    compare("--beta2", s.beta2, beta(c.beta2));
+    compare("--weight-decay", s.weight_decay, c.weight_decay);
+    compare("--clip", s.clip, c.clip_norm);
+    if (options.given("--tokenizer") && s.tokenizer != volta_tokenizer_kind(tokenizer.get()))
+        usage_error(formatted("voltac train: --tokenizer is %s, the checkpoint has %s", s.tokenizer.c_str(),
+                              volta_tokenizer_kind(tokenizer.get())));
+}
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void on_interrupt(int) { interrupted = 1; }
+
+// The first Ctrl-C asks for a checkpoint and an orderly end; a second one ends the process as ever.
+void watch_interrupts() {
+    struct sigaction action = {};
+    action.sa_handler = on_interrupt;
+    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+}
+
+class Run {
+  public:
+    Run(const Settings& settings, Trainer trainer, std::uint64_t steps, std::uint64_t tokens_per_step)
+        : s_(settings), trainer_(std::move(trainer)), steps_(steps), tokens_per_step_(tokens_per_step) {}
+
+    void loop() {
+        const std::uint64_t start = volta_trainer_current_step(trainer_.get());
+        const std::uint64_t end =
+            s_.stop_at > 0 ? std::min<std::uint64_t>(steps_, static_cast<std::uint64_t>(s_.stop_at)) : steps_;
+        if (start > end)
+            failure(formatted("the checkpoint is at step %llu, beyond the last step %llu",
+                              static_cast<unsigned long long>(start), static_cast<unsigned long long>(end)));
+        Progress progress(start, end, tokens_per_step_, s_.json);
+        watch_interrupts();
+        for (std::uint64_t step = start; step < end && interrupted == 0; ++step) {
+            last_.struct_size = sizeof last_;
+            const volta_status status = volta_trainer_step_tokens(trainer_.get(), &last_);
+            if (status != VOLTA_OK) {
+                progress.finish();
+                failure(volta_last_error());
+            }
+            progress.step(last_.step, static_cast<double>(last_.loss));
+            if (s_.json) print_step(progress);
+            const bool due = s_.save_every > 0 && last_.step % static_cast<std::uint64_t>(s_.save_every) == 0;
+            if (due && last_.step != end) save();
+        }
+        progress.finish();
+        seconds_ = progress.seconds();
+        tokens_per_second_ = progress.tokens_per_second();
+        save();
+    }
+
+    void finish(const std::vector<std::int32_t>& validation) {
+        double validation_loss = 0;
+        const bool validates = interrupted == 0;
+        if (validates)
+            check(volta_trainer_evaluate_tokens(trainer_.get(), validation.data(), validation.size(),
+                                                &validation_loss));
+        char hash[33];
+        check(volta_trainer_hash(trainer_.get(), hash));
+        const std::uint64_t step = volta_trainer_current_step(trainer_.get());
+        if (s_.json) {
+            Json line = {{"event", "end"}, {"step", step}, {"interrupted", interrupted != 0}};
+            if (last_.step != 0) line["loss"] = last_.loss;
+            if (validates) line["validation_loss"] = validation_loss;
+            line["hash"] = hash;
+            line["out"] = s_.out;
+            line["seconds"] = seconds_;
+            line["tokens_per_second"] = tokens_per_second_;
+            print(line.dump() + "\n");
+            return;
+        }
+        std::fprintf(stderr, "%s at step %llu of %llu, %.0f s, %.0f tokens/s; saved %s\n",
+                     interrupted != 0 ? "interrupted" : "ended", static_cast<unsigned long long>(step),
+                     static_cast<unsigned long long>(steps_), seconds_, tokens_per_second_, s_.out.c_str());
+        std::string text = formatted("step               %llu\n", static_cast<unsigned long long>(step));
+        if (last_.step != 0) text += formatted("training loss      %.6f\n", static_cast<double>(last_.loss));
+        if (validates) text += formatted("validation loss    %.6f\n", validation_loss);
+        print(text + formatted("hash               %s\n", hash));
+    }
+
+  private:
+    void print_step(const Progress& progress) {
+        const Json line = {{"event", "step"},
+                           {"step", last_.step},
+                           {"loss", last_.loss},
+                           {"gradient_norm", last_.gradient_norm},
+                           {"learning_rate", last_.learning_rate},
+                           {"tokens_per_second", progress.tokens_per_second()}};
+        print(line.dump() + "\n");
+    }
+
+    void save() {
+        check(volta_trainer_save(trainer_.get(), s_.out.c_str()));
+        if (s_.json)
+            print(Json({{"event", "saved"},
+                        {"step", volta_trainer_current_step(trainer_.get())},
+                        {"out", s_.out}})
+                      .dump() +
+                  "\n");
+    }
+
+    const Settings& s_;
+    Trainer trainer_;
+    std::uint64_t steps_, tokens_per_step_;
+    volta_step_report last_ = {};
+    double seconds_ = 0, tokens_per_second_ = 0;
+};
+
+Trainer new_trainer(const Context& context, const Settings& s, const Tokenizer& tokenizer) {
+    const Model model =
+        new_model(context, s, tokenizer);  // released at the end: the trainer has its own copy
+    const std::int64_t shape[] = {s.batch, s.context};
+    const volta_trainer_options options = trainer_options(s, shape);
+    volta_trainer* trainer = nullptr;
+    check(volta_trainer_create(model.get(), &options, &trainer));
+    return Trainer(trainer);
+}
+
+Trainer resumed_trainer(const Context& context, const Settings& s, const Options& options,
+                        Tokenizer& tokenizer) {
+    const Model model = open_model(context, s.resume);
+    volta_trainer* trainer = nullptr;
+    const volta_status status = volta_trainer_resume(model.get(), nullptr, &trainer);
+    if (status != VOLTA_OK) failure("--resume " + s.resume + ": " + volta_last_error());
+    Trainer owned(trainer);
+    tokenizer = tokenizer_of(model);
+    volta_trainer_options checkpoint = {};
+    checkpoint.struct_size = sizeof checkpoint;
+    check(volta_trainer_get_options(trainer, &checkpoint));
+    refuse_contradictions(options, s, model, checkpoint, tokenizer);
+    return owned;
+}
+
+}  // namespace
+
+int run_train(const std::vector<std::string>& arguments) {
+    Settings s;
+    Options options(
+        "train", "Trains a GPT on a text. Deterministic: the same call gives the same bits on any machine.");
+    declare(options, s);
+    options.parse(arguments);
+    if (s.out.empty()) s.out = s.resume;
+    if (s.resume.empty()) {
+        apply_preset(s);
+        check_settings(s, options);
+    } else if (s.out.empty()) {
+        usage_error("voltac train: --out is required (see voltac train --help)");
+    }
+    std::string text = read_text(s.text);
+    check_output(s.out);
+
+    const Context context = make_context(s.machine);
+    Tokenizer tokenizer;
+    if (s.resume.empty()) tokenizer = new_tokenizer(context, s, text);
+    Trainer trainer = s.resume.empty() ? new_trainer(context, s, tokenizer)
+                                       : resumed_trainer(context, s, options, tokenizer);
+    std::vector<std::int32_t> ids = encode(tokenizer, text);
+    text = std::string();
+    const std::size_t train_count = ids.size() / 10 * 9 + ids.size() % 10 * 9 / 10;  // the first 90 %
+    const std::vector<std::int32_t> validation(ids.begin() + static_cast<std::ptrdiff_t>(train_count),
+                                               ids.end());
+    if (validation.size() < 2)
+        failure(
+            formatted("%s: %zu tokens are too few to keep 10 %% for validation", s.text.c_str(), ids.size()));
+    const volta_status status = volta_trainer_set_tokens(trainer.get(), ids.data(), train_count);
+    if (status != VOLTA_OK) failure(s.text + ": " + volta_last_error());
+    ids = std::vector<std::int32_t>();
+
+    volta_trainer_options used = {};
+    used.struct_size = sizeof used;
+    check(volta_trainer_get_options(trainer.get(), &used));
+    const auto tokens_per_step =
+        static_cast<std::uint64_t>(used.input_shapes[0] * used.input_shapes[1]) * used.micro_batches;
+    Run run(s, std::move(trainer), used.steps, tokens_per_step);
+    run.loop();
+    run.finish(validation);
+    return 0;
+}
+
+}  // namespace voltac

@@ -1,0 +1,78 @@
+// voltac: the command table, and the one place where a failure becomes a line and an exit status.
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace {
+
+using namespace voltac;
+
+constexpr Command kCommands[] = {
+    {"train", "train --text FILE --out FILE [options]",
+     "train a GPT on a text; the file it writes is also the checkpoint", run_train},
+    {"generate", "generate MODEL --prompt TEXT --tokens N [options]", "write text with a trained model",
+     run_generate},
+    {"eval", "eval MODEL --text FILE", "loss, perplexity and bits per byte on a text", run_eval},
+    {"info", "info MODEL [--json] [--verify]", "architecture, tensors, sizes, memory bill, determinism level",
+     run_info},
+    {"hash", "hash MODEL", "128-bit hash of all parameter bits in name order", run_hash},
+    {"doctor", "doctor", "what this machine can do, and whether every backend gives the same bits here",
+     run_doctor},
+    {"version", "version", "version of the program and of the numeric contract", run_version},
+};
+
+std::string usage_line() {
+    std::string line = "usage: voltac ";
+    for (const Command& command : kCommands)
+        line += (&command == kCommands ? "" : "|") + std::string(command.name);
+    return line + " ... (voltac --help says more)";
+}
+
+void print_help() {
+    std::string text =
+        "voltac: train, run and inspect small neural networks, with the same bits everywhere\n\n";
+    for (const Command& command : kCommands)
+        text += formatted("  voltac %-50s %s\n", command.usage, command.summary);
+    text +=
+        "\nvoltac COMMAND --help lists a command's options. Results go to standard output, everything else "
+        "to standard\n"
+        "error. Exit status: 0 done, 1 it did not work, 2 the call was wrong.\n";
+    print(text);
+}
+
+int dispatch(const std::vector<std::string>& words) {
+    if (words.empty()) usage_error(usage_line());
+    if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+        print_help();
+        return 0;
+    }
+    const std::string name = words[0] == "--version" ? "version" : words[0];
+    for (const Command& command : kCommands)
+        if (name == command.name)
+            return command.run(std::vector<std::string>(words.begin() + 1, words.end()));
+    usage_error("voltac: there is no command '" + words[0] + "'; " + usage_line());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    // A full disk and a closed pipe are errors of a write call, with a sentence, not the end of the process.
+    std::signal(SIGXFSZ, SIG_IGN);
+    std::signal(SIGPIPE, SIG_IGN);
+    try {
+        return dispatch(std::vector<std::string>(argv + 1, argv + argc));
+    } catch (const Stop& stop) {
+        if (std::strlen(stop.what()) > 0)
+            std::fprintf(stderr, "%s%s\n", stop.status == kExitFailure ? "voltac: " : "", stop.what());
+        return stop.status;
+    } catch (const std::bad_alloc&) {
+        std::fprintf(stderr, "voltac: out of memory\n");
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "voltac: %s\n", error.what());
+    }
+    return kExitFailure;
+}

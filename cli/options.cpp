@@ -1,0 +1,166 @@
+#include "cli/options.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace voltac {
+
+Options::Options(const char* command, const char* description)
+    : command_(std::string("voltac ") + command), app_(description, command_) {
+    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+// Parsed here rather than by CLI11, which takes "nan" for a number and reports ranges in its own words.
+CLI::Option* Options::integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
+                              const char* help) {
+    const std::string label = name;
+    return app_
+        .add_option_function<std::string>(
+            name,
+            [=, &value](const std::string& given) {
+                char* end = nullptr;
+                errno = 0;
+                const long long parsed = std::strtoll(given.c_str(), &end, 10);
+                if (given.empty() || *end != '\0')
+                    usage_error(command_ + ": " + label + " is '" + given + "', which is not a whole number");
+                if (errno != 0 || parsed < low || parsed > high)
+                    usage_error(command_ + ": " + label + " is " + given + ", it must be in " +
+                                std::to_string(low) + " .. " + std::to_string(high));
+                value = parsed;
+            },
+            help)
+        ->type_name("N")
+        ->trigger_on_parse();
+}
+
+CLI::Option* Options::number(const char* name, double& value, double low, double high, const char* help) {
+    const std::string label = name;
+    return app_
+        .add_option_function<std::string>(
+            name,
+            [=, &value](const std::string& given) {
+                char* end = nullptr;
+                const double parsed = std::strtod(given.c_str(), &end);
+                if (given.empty() || *end != '\0')
+                    usage_error(command_ + ": " + label + " is '" + given + "', which is not a number");
+                if (!std::isfinite(parsed) || parsed < low || parsed > high)
+                    usage_error(command_ + ": " + label +
+                                formatted(" is %s, it must be in %g .. %g", given.c_str(), low, high));
+                value = parsed;
+            },
+            help)
+        ->type_name("X")
+        ->trigger_on_parse();
+}
+
+CLI::Option* Options::text(const char* name, std::string& value, const char* help) {
+    return app_.add_option(name, value, help)->type_name("TEXT");
+}
+
+CLI::Option* Options::choice(const char* name, std::string& value, const std::vector<std::string>& choices,
+                             const char* help) {
+    const std::string label = name;
+    std::string list;
+    for (const std::string& choice : choices) list += (list.empty() ? "" : "|") + choice;
+    return app_
+        .add_option_function<std::string>(
+            name,
+            [=, &value](const std::string& given) {
+                for (const std::string& choice : choices)
+                    if (choice == given) {
+                        value = given;
+                        return;
+                    }
+                usage_error(command_ + ": " + label + " is '" + given + "', it must be one of " + list);
+            },
+            help)
+        ->type_name(list)
+        ->trigger_on_parse();
+}
+
+CLI::Option* Options::flag(const char* name, bool& value, const char* help) {
+    return app_.add_flag(name, value, help);
+}
+
+CLI::Option* Options::positional(const char* name, std::string& value, const char* help) {
+    return app_.add_option(name, value, help)->required()->type_name("FILE");
+}
+
+void Options::machine(Machine& value) {
+    integer("--threads", value.threads, 1, 256,
+            "threads (default: VOLTA_NUM_THREADS, else the physical cores)");
+    choice("--isa", value.isa, {"auto", "scalar", "avx2", "avx512"},
+           "instruction set; every one gives the same bits");
+}
+
+void Options::config() {
+    app_.add_option("--config", config_path_, "a JSON object of options by their long names")
+        ->type_name("FILE");
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// {"steps": 100, "json": true} as --steps 100 --json, to be parsed before the command line's own words.
+std::vector<std::string> arguments_of_config(const std::string& command, const std::string& path) {
+    const Json config = Json::parse(read_text(path), nullptr, false);
+    if (config.is_discarded() || !config.is_object())
+        usage_error(command + ": --config " + path + " is not a JSON object");
+    std::vector<std::string> arguments;
+    for (const auto& [key, value] : config.items()) {
+        if (key == "config")
+            usage_error(command + ": --config " + path + " names another configuration file");
+        if (value.is_boolean()) {
+            if (value.get<bool>()) arguments.push_back("--" + key);
+        } else if (value.is_string()) {
+            arguments.push_back("--" + key + "=" + value.get<std::string>());
+        } else if (value.is_number()) {
+            arguments.push_back("--" + key + "=" + value.dump());
+        } else {
+            usage_error(command + ": --config " + path + ": " + key +
+                        " is neither a number, a string nor a truth value");
+        }
+    }
+    return arguments;
+}
+
+// Where the words name a configuration file: "--config FILE" or "--config=FILE"; the last one counts.
+std::string config_in(const std::vector<std::string>& arguments) {
+    std::string path;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        if (arguments[i] == "--config" && i + 1 < arguments.size()) path = arguments[i + 1];
+        if (arguments[i].rfind("--config=", 0) == 0) path = arguments[i].substr(9);
+    }
+    return path;
+}
+
+std::string first_line(std::string text) {
+    const std::size_t end = text.find('\n');
+    return end == std::string::npos ? text : text.substr(0, end);
+}
+
+}  // namespace
+
+void Options::parse(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words;
+    const bool takes_config = app_.get_option_no_throw("--config") != nullptr;
+    const std::string config = takes_config ? config_in(arguments) : "";
+    if (!config.empty()) words = arguments_of_config(command_, config);
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> reversed(words.rbegin(), words.rend());  // what CLI11 expects of a vector
+    try {
+        app_.parse(reversed);
+    } catch (const CLI::CallForHelp&) {
+        print(app_.help());
+        throw Stop(0, "");
+    } catch (const CLI::ParseError& error) {
+        usage_error(command_ + ": " + first_line(error.what()) + " (see " + command_ + " --help)");
+    }
+}
+
+bool Options::given(const char* name) const { return app_.get_option(name)->count() > 0; }
+
+}  // namespace voltac

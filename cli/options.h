@@ -1,0 +1,48 @@
+// Command lines: CLI11 with the manners of voltac. One line per mistake, exit status 2; numbers are finite
+// and in range; --config FILE.json sets any option by its long name, and the command line overrides it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/support.h"
+
+namespace voltac {
+
+// One command: `voltac <name> ...`.
+struct Command {
+    const char* name;
+    const char* usage;    // "train --text FILE --out model.volta [options]"
+    const char* summary;  // one line
+    int (*run)(const std::vector<std::string>& arguments);
+};
+
+// A parser for one command's options.
+class Options {
+  public:
+    Options(const char* command, const char* description);
+    // The value's place keeps its default. Ranges are inclusive.
+    CLI::Option* integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
+                         const char* help);
+    CLI::Option* number(const char* name, double& value, double low, double high, const char* help);
+    CLI::Option* text(const char* name, std::string& value, const char* help);
+    CLI::Option* choice(const char* name, std::string& value, const std::vector<std::string>& choices,
+                        const char* help);
+    CLI::Option* flag(const char* name, bool& value, const char* help);
+    CLI::Option* positional(const char* name, std::string& value, const char* help);
+    void machine(Machine& value);  // --threads, --isa
+    void config();                 // --config FILE.json
+
+    // Throws Stop: a usage error, or status 0 with the help text printed.
+    void parse(const std::vector<std::string>& arguments);
+    bool given(const char* name) const;  // on the command line or in the configuration file
+
+  private:
+    std::string command_;
+    CLI::App app_;
+    std::string config_path_;
+};
+
+}  // namespace voltac

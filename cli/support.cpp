@@ -1,0 +1,124 @@
+#include "cli/support.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace voltac {
+
+void usage_error(const std::string& line) { throw Stop(kExitUsage, line); }
+void failure(const std::string& line) { throw Stop(kExitFailure, line); }
+
+void check(volta_status status) {
+    if (status == VOLTA_OK) return;
+    failure(std::string(volta_last_error()));
+}
+
+namespace {
+
+// The environment is the program's, not the library's.
+std::int64_t default_threads() {
+    const char* value = std::getenv("VOLTA_NUM_THREADS");
+    if (value == nullptr || *value == '\0') return 0;
+    char* end = nullptr;
+    errno = 0;
+    const long long threads = std::strtoll(value, &end, 10);
+    if (errno != 0 || *end != '\0' || threads < 1 || threads > 256)
+        usage_error(formatted("VOLTA_NUM_THREADS is '%s', it must be in 1 .. 256", value));
+    return threads;
+}
+
+volta_isa isa_of(const std::string& name) {
+    if (name == "scalar") return VOLTA_ISA_SCALAR;
+    if (name == "avx2") return VOLTA_ISA_AVX2;
+    if (name == "avx512") return VOLTA_ISA_AVX512;
+    return VOLTA_ISA_AUTO;
+}
+
+void log_line(void*, volta_log_level level, const char* line) {
+    if (level >= VOLTA_LOG_WARNING) std::fprintf(stderr, "voltac: warning: %s\n", line);
+}
+
+}  // namespace
+
+Context make_context(const Machine& machine) {
+    volta_context_options options = {};
+    options.struct_size = sizeof options;
+    options.log = log_line;
+    options.thread_count =
+        static_cast<std::uint32_t>(machine.threads > 0 ? machine.threads : default_threads());
+    options.isa = isa_of(machine.isa);
+    volta_context* context = nullptr;
+    const volta_status status = volta_context_create(&options, &context);
+    if (status == VOLTA_UNSUPPORTED)
+        usage_error(std::string("--isa ") + machine.isa + ": " + volta_last_error());
+    check(status);
+    return Context(context);
+}
+
+Model open_model(const Context& context, const std::string& path, volta_load_mode mode) {
+    volta_open_options options = {};
+    options.struct_size = sizeof options;
+    options.mode = mode;
+    volta_model* model = nullptr;
+    check(volta_model_open(context.get(), path.c_str(), &options, &model));
+    return Model(model);
+}
+
+std::string read_text(const std::string& path) {
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) failure(path + ": " + std::strerror(errno));
+    if (S_ISDIR(info.st_mode)) failure(path + ": is a directory, not a text file");
+    std::FILE* file = std::fopen(path.c_str(), "rb");
+    if (file == nullptr) failure(path + ": " + std::strerror(errno));
+    std::string text;
+    char block[1 << 16];
+    std::size_t count;
+    while ((count = std::fread(block, 1, sizeof block, file)) > 0) text.append(block, count);
+    const int error = std::ferror(file) ? errno : 0;
+    std::fclose(file);
+    if (error != 0) failure(path + ": " + std::strerror(error));
+    if (text.empty()) failure(path + ": the file is empty");
+    return text;
+}
+
+std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text) {
+    std::vector<std::int32_t> ids(text.size());  // no tokenizer gives more ids than bytes
+    std::size_t count = 0;
+    check(volta_tokenizer_encode(tokenizer.get(), text.data(), text.size(), ids.data(), ids.size(), &count));
+    ids.resize(count);
+    return ids;
+}
+
+Tokenizer tokenizer_of(const Model& model) {
+    volta_tokenizer* tokenizer = nullptr;
+    check(volta_model_get_tokenizer(model.get(), &tokenizer));
+    if (tokenizer == nullptr) failure("the model carries no tokenizer, so it cannot read text");
+    return Tokenizer(tokenizer);
+}
+
+std::string metadata(const Model& model, const char* key) {
+    const char* value = nullptr;
+    check(volta_model_get_metadata(model.get(), key, &value));
+    return value != nullptr ? value : "";
+}
+
+void print(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        failure(std::string("standard output: ") + std::strerror(errno));
+}
+
+std::string formatted(const char* format, ...) {
+    char buffer[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    return buffer;
+}
+
+}  // namespace voltac

@@ -1,0 +1,54 @@
+// What every command needs: failures that become one line and an exit status, owned handles, files, output.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "include/volta.h"
+
+namespace voltac {
+
+inline constexpr int kExitFailure = 1;  // it was tried and did not work
+inline constexpr int kExitUsage = 2;    // the call was wrong
+
+// One line for standard error, and the exit status.
+struct Stop : std::runtime_error {
+    Stop(int exit_status, const std::string& line) : std::runtime_error(line), status(exit_status) {}
+    int status;
+};
+[[noreturn]] void usage_error(const std::string& line);
+[[noreturn]] void failure(const std::string& line);
+void check(volta_status status);  // failure(volta_last_error()) unless OK
+
+template <class T, void (*release)(T*)>
+struct Release {
+    void operator()(T* handle) const { release(handle); }
+};
+using Context = std::unique_ptr<volta_context, Release<volta_context, volta_context_release>>;
+using Model = std::unique_ptr<volta_model, Release<volta_model, volta_model_release>>;
+using Trainer = std::unique_ptr<volta_trainer, Release<volta_trainer, volta_trainer_release>>;
+using Generator = std::unique_ptr<volta_generator, Release<volta_generator, volta_generator_release>>;
+using Tokenizer = std::unique_ptr<volta_tokenizer, Release<volta_tokenizer, volta_tokenizer_release>>;
+using Session = std::unique_ptr<volta_session, Release<volta_session, volta_session_release>>;
+
+// Where and how to compute: the options every command shares.
+struct Machine {
+    std::int64_t threads = 0;  // 0: VOLTA_NUM_THREADS, else the physical cores
+    std::string isa = "auto";
+};
+Context make_context(const Machine& machine);
+Model open_model(const Context& context, const std::string& path, volta_load_mode mode = VOLTA_LOAD_MAP);
+
+std::string read_text(const std::string& path);  // a non-empty regular file
+std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text);
+Tokenizer tokenizer_of(const Model& model);                 // failure when the model has none
+std::string metadata(const Model& model, const char* key);  // "" when there is none
+
+// Writes results to standard output and checks that they arrived (a full disk, a closed pipe).
+void print(const std::string& text);
+std::string formatted(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+}  // namespace voltac

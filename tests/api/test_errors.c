@@ -1,0 +1,356 @@
+/* The wrong call gets a status and one sentence that names what was wrong, and loses nothing. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/api/api_test.h"
+
+static volta_context* context;
+static volta_model* model;
+
+static int set_up(void** state) {
+    (void)state;
+    return context_on(NULL, 1, 0, 0, &context) != VOLTA_OK || small_gpt(context, 0, &model) != VOLTA_OK;
+}
+
+static int tear_down(void** state) {
+    (void)state;
+    volta_model_release(model);
+    volta_context_release(context);
+    return 0;
+}
+
+static void test_context_options(void** state) {
+    (void)state;
+    volta_context* made = (volta_context*)1;
+    volta_context_options options = {0};
+    assert_fails(volta_context_create(NULL, NULL), VOLTA_INVALID_ARGUMENT, "out_context is NULL");
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "volta_context_options.struct_size is 0: set it to sizeof(volta_context_options)");
+    assert_null(made);
+    options.struct_size = sizeof options;
+    options.level = 1;
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "level is 1, only VOLTA_STRICT (0) exists");
+    options.level = 0;
+    options.isa = 9;
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "isa is 9, it must be in 0 .. 3");
+    options.isa = 0;
+    options.thread_count = 1000;
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "thread_count is 1000, at most 256 are supported");
+    options.thread_count = 1;
+    options.flags = 4;
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "flags is 4, which has unknown bits");
+    assert_ok(volta_context_create(NULL, &made));
+    assert_string_equal(volta_last_error(), "");
+    volta_context_release(made);
+}
+
+/* A caller of a newer header is served while the fields this library does not know are zero. */
+static void test_larger_structs(void** state) {
+    (void)state;
+    struct {
+        volta_context_options known;
+        uint64_t newer;
+    } options;
+    volta_context* made;
+    memset(&options, 0, sizeof options);
+    options.known.struct_size = sizeof options;
+    options.known.thread_count = 1;
+    assert_ok(volta_context_create(&options.known, &made));
+    volta_context_release(made);
+    options.newer = 1;
+    assert_fails(volta_context_create(&options.known, &made), VOLTA_INVALID_ARGUMENT,
+                 "volta_context_options has a field that this version does not know");
+}
+
+static void test_graph_calls(void** state) {
+    (void)state;
+    volta_graph* graph;
+    volta_value a, b, y;
+    const int64_t a_shape[] = {64, 384}, b_shape[] = {256, 384}, empty[] = {0};
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "a", VOLTA_F32, a_shape, 2, &a));
+    assert_ok(volta_graph_parameter(graph, "b", b_shape, 2, NULL, &b));
+    assert_fails(volta_graph_binary(graph, "matmul", a, b, &y), VOLTA_SHAPE_MISMATCH,
+                 "matmul: inner extents differ: [64, 384] x [256, 384]");
+    assert_int_equal(y.id, -1);
+    assert_fails(volta_graph_unary(graph, "sofmax", a, &y), VOLTA_INVALID_ARGUMENT,
+                 "there is no operator sofmax");
+    assert_fails(volta_graph_unary(graph, "adamw", a, &y), VOLTA_INVALID_ARGUMENT,
+                 "there is no operator adamw");
+    const volta_value foreign = {99};
+    assert_fails(volta_graph_unary(graph, "exp", foreign, &y), VOLTA_INVALID_ARGUMENT,
+                 "exp is value 99, which is none of this graph");
+    const volta_attribute wrong = {"axsi", 1, NULL, 0};
+    assert_fails(volta_graph_apply(graph, "softmax", &a, 1, &wrong, 1, &y, 1), VOLTA_INVALID_ARGUMENT,
+                 "softmax has no attribute axsi");
+    assert_fails(volta_graph_input(graph, "step/x", VOLTA_F32, a_shape, 2, &y), VOLTA_INVALID_ARGUMENT,
+                 "the name step/x starts with step/, which is reserved");
+    assert_fails(volta_graph_parameter(graph, "c", empty, 1, NULL, &y), VOLTA_INVALID_ARGUMENT,
+                 "the extent of axis 0 is 0");
+    volta_model* made;
+    assert_fails(volta_model_create(graph, 1, &made), VOLTA_INVALID_ARGUMENT,
+                 "the graph has no output: call volta_graph_output first");
+    volta_graph_release(graph);
+}
+
+static void test_model_files(void** state) {
+    (void)state;
+    volta_model* opened;
+    assert_int_equal(volta_model_open(context, "no/such/file.volta", NULL, &opened), VOLTA_IO_ERROR);
+    assert_non_null(strstr(volta_last_error(), "no/such/file.volta"));
+    assert_null(opened);
+    assert_int_equal(volta_model_open(context, "/", NULL, &opened), VOLTA_IO_ERROR);
+    assert_non_null(strstr(volta_last_error(), "directory"));
+    assert_int_equal(volta_model_save(model, "no/such/folder/model.volta"), VOLTA_IO_ERROR);
+    assert_int_equal(volta_model_save(model, "/"), VOLTA_IO_ERROR);
+    const char junk[64] = "this is not a model";
+    volta_open_options copy = {sizeof copy, VOLTA_LOAD_COPY, 0};
+    assert_int_equal(volta_model_open_memory(context, junk, sizeof junk, &copy, &opened),
+                     VOLTA_CORRUPT_MODEL);
+    assert_non_null(volta_last_error()[0] ? volta_last_error() : NULL);
+}
+
+static void test_gpt_options(void** state) {
+    (void)state;
+    volta_model* made;
+    volta_gpt_options gpt = {0};
+    gpt.struct_size = sizeof gpt;
+    assert_int_equal(volta_model_create_gpt(context, &gpt, 1, &made), VOLTA_INVALID_ARGUMENT);
+    assert_non_null(strstr(volta_last_error(), "vocabulary"));
+    gpt.vocabulary = 65;
+    gpt.dim = 100;
+    assert_int_equal(volta_model_create_gpt(context, &gpt, 1, &made), VOLTA_INVALID_ARGUMENT);
+    assert_non_null(strstr(volta_last_error(), "100"));
+    gpt.dim = INT64_MAX / 2;
+    gpt.heads = 1;
+    assert_int_not_equal(volta_model_create_gpt(context, &gpt, 1, &made), VOLTA_OK);
+    gpt.dim = 384;
+    gpt.heads = 6;
+    gpt.dropout = -1;
+    assert_int_equal(volta_model_create_gpt(context, &gpt, 1, &made), VOLTA_INVALID_ARGUMENT);
+}
+
+static void test_session_tensors(void** state) {
+    (void)state;
+    volta_session* session;
+    volta_tensor *x, *y, *wrong;
+    const int64_t shape[] = {2, 8}, out_shape[] = {2, 8, kVocabulary}, wrong_shape[] = {2, 9},
+                  too_long[] = {1, kContext + 1};
+    volta_session_options options = {sizeof options, shape, 2};
+    int32_t tokens[18] = {0};
+    assert_fails(volta_session_create(model, NULL, &session), VOLTA_SHAPE_MISMATCH,
+                 "input tokens: expected shape [-1, -1], got -1 on axis 0");
+    options.input_shapes = too_long;
+    assert_fails(volta_session_create(model, &options, &session), VOLTA_SHAPE_MISMATCH,
+                 "position_ids: a sequence of 33 tokens is longer than the context 32");
+    options.input_shapes = shape;
+    options.input_extent_count = 1;
+    assert_fails(volta_session_create(model, &options, &session), VOLTA_SHAPE_MISMATCH,
+                 "input tokens: 1 extents are given, too few for its shape [-1, -1]");
+    options.input_extent_count = 2;
+    assert_ok(volta_session_create(model, &options, &session));
+    assert_ok(volta_tensor_wrap(context, VOLTA_I32, shape, 2, tokens, &x));
+    assert_ok(volta_tensor_wrap(context, VOLTA_I32, wrong_shape, 2, tokens, &wrong));
+    assert_ok(volta_tensor_create(context, VOLTA_F32, out_shape, 3, &y));
+    const volta_tensor *good[] = {x}, *bad[] = {wrong};
+    assert_fails(volta_session_run(session, bad, 1, &y, 1), VOLTA_SHAPE_MISMATCH,
+                 "input 0: expected shape [2, 8], got [2, 9]");
+    assert_fails(volta_session_run(session, good, 0, &y, 1), VOLTA_INVALID_ARGUMENT,
+                 "0 inputs are given, the model has 1");
+    assert_fails(volta_session_run(session, good, 1, &x, 1), VOLTA_SHAPE_MISMATCH,
+                 "output 0: expected elements of f32, got i32");
+    tokens[5] = kVocabulary;
+    assert_fails(volta_session_run(session, good, 1, &y, 1), VOLTA_INVALID_ARGUMENT,
+                 "tokens: element 5 is 29, outside 0 .. 28");
+    tokens[5] = -1;
+    assert_fails(volta_session_run(session, good, 1, &y, 1), VOLTA_INVALID_ARGUMENT,
+                 "tokens: element 5 is -1, outside 0 .. 28");
+    tokens[5] = 0;
+    assert_ok(volta_session_run(session, good, 1, &y, 1));
+    volta_tensor_release(y);
+    volta_tensor_release(wrong);
+    volta_tensor_release(x);
+    volta_session_release(session);
+}
+
+static void test_trainer_options(void** state) {
+    (void)state;
+    const int64_t shape[] = {2, 8};
+    volta_trainer* trainer;
+    volta_trainer_options good = small_trainer_options(shape), options;
+    static int32_t tokens[8] = {0};
+#define expect(change, text)                                                                         \
+    do {                                                                                             \
+        options = good;                                                                              \
+        change;                                                                                      \
+        assert_fails(volta_trainer_create(model, &options, &trainer), VOLTA_INVALID_ARGUMENT, text); \
+    } while (0)
+    expect(options.learning_rate = -1, "learning_rate is -1, it must be in 0 .. 1e+30");
+    expect(options.learning_rate = 0.0 / 0.0 * -1, "learning_rate is nan, it must be in 0 .. 1e+30");
+    expect(options.beta1 = 1, "beta1 is 1, it must be below 1");
+    expect(options.optimizer = 7, "optimizer is 7, which is none of 0 .. 3");
+    expect(options.loss = -1, "loss is -1, it must be in 0 .. 1");
+    expect(options.warmup_steps = 41, "warmup_steps is 41, more than the 40 steps");
+    expect(options.steps = 0, "the cosine schedule needs steps, which is 0");
+    expect(options.output_index = 1, "output_index is 1, the model has 1 outputs");
+    options = good;
+    assert_ok(volta_trainer_create(model, &options, &trainer));
+    assert_fails(volta_trainer_step_tokens(trainer, NULL), VOLTA_INVALID_STATE,
+                 "the trainer has no tokens: call volta_trainer_set_tokens first");
+    assert_fails(volta_trainer_set_tokens(trainer, tokens, 8), VOLTA_INVALID_ARGUMENT,
+                 "the text has 8 tokens, one window of 8 needs 9");
+    const float* data;
+    size_t elements;
+    assert_fails(volta_trainer_gradient(trainer, "token_embedding", &data, &elements), VOLTA_INVALID_STATE,
+                 "there is no gradient before the first step");
+    assert_fails(volta_trainer_parameter(trainer, "nothing", &data, &elements), VOLTA_INVALID_ARGUMENT,
+                 "the model has no parameter nothing");
+    assert_int_equal(volta_trainer_save(trainer, "no/such/folder/x.volta"), VOLTA_IO_ERROR);
+    volta_trainer_release(trainer);
+}
+
+/* A loss that is not finite stops before anything is written: parameters, moments, step and cursor stay. */
+static void test_not_finite(void** state) {
+    (void)state;
+    volta_graph* graph;
+    volta_model* line;
+    volta_trainer* trainer;
+    volta_value x, y;
+    volta_tensor *points, *targets;
+    float a[4] = {1, 2, 3, 4}, b[4] = {1, 2, 3, 4};
+    const int64_t shape[] = {4, 1};
+    char before[33], after[33];
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "x", VOLTA_F32, shape, 2, &x));
+    assert_ok(volta_graph_linear(graph, "line", x, 1, &y));
+    assert_ok(volta_graph_output(graph, "y", y));
+    assert_ok(volta_model_create(graph, 1, &line));
+    assert_ok(volta_tensor_wrap(context, VOLTA_F32, shape, 2, a, &points));
+    assert_ok(volta_tensor_wrap(context, VOLTA_F32, shape, 2, b, &targets));
+    volta_trainer_options options = {0};
+    options.struct_size = sizeof options;
+    options.loss = VOLTA_LOSS_MSE;
+    assert_ok(volta_trainer_create(line, &options, &trainer));
+    const volta_tensor* inputs[] = {points};
+    volta_step_report report = {0};
+    report.struct_size = sizeof report;
+    assert_ok(volta_trainer_step(trainer, inputs, 1, targets, &report));
+    assert_ok(volta_trainer_hash(trainer, before));
+    a[2] = 1e30f;
+    assert_int_equal(volta_trainer_step(trainer, inputs, 1, targets, &report), VOLTA_NOT_FINITE);
+    assert_string_equal(volta_last_error(), "step 2: the loss is inf");
+    b[1] = a[1] = 0.0f / 0.0f;
+    a[2] = 3;
+    assert_int_equal(volta_trainer_step(trainer, inputs, 1, targets, &report), VOLTA_NOT_FINITE);
+    a[1] = 3e18f; /* the loss is finite, the square of the weight's gradient is not */
+    b[1] = 2;
+    assert_int_equal(volta_trainer_step(trainer, inputs, 1, targets, &report), VOLTA_NOT_FINITE);
+    assert_non_null(strstr(volta_last_error(), "line.weight"));
+    assert_ok(volta_trainer_hash(trainer, after));
+    assert_string_equal(before, after);
+    assert_int_equal(volta_trainer_current_step(trainer), 1);
+    a[1] = 2;
+    assert_ok(volta_trainer_step(trainer, inputs, 1, targets, &report));
+    assert_int_equal(report.step, 2);
+    volta_trainer_release(trainer);
+    volta_tensor_release(targets);
+    volta_tensor_release(points);
+    volta_model_release(line);
+    volta_graph_release(graph);
+}
+
+static void test_operator_without_gradient(void** state) {
+    (void)state;
+    volta_graph* graph;
+    volta_model* made;
+    volta_trainer* trainer;
+    volta_value x, y;
+    const int64_t shape[] = {4, 3};
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "x", VOLTA_F32, shape, 2, &x));
+    assert_ok(volta_graph_linear(graph, "a", x, 3, &y));
+    const volta_value less[] = {y, x};
+    volta_value mask;
+    assert_ok(volta_graph_apply(graph, "less", less, 2, NULL, 0, &mask, 1));
+    const volta_value where[] = {mask, y, x};
+    assert_ok(volta_graph_apply(graph, "where", where, 3, NULL, 0, &y, 1));
+    volta_value best;
+    assert_ok(volta_graph_unary(graph, "argmax", y, &best));
+    assert_ok(volta_graph_output(graph, "best", best));
+    assert_ok(volta_model_create(graph, 1, &made));
+    volta_trainer_options options = {0};
+    options.struct_size = sizeof options;
+    options.loss = VOLTA_LOSS_MSE;
+    assert_int_not_equal(volta_trainer_create(made, &options, &trainer), VOLTA_OK);
+    assert_null(trainer);
+    volta_model_release(made);
+    volta_graph_release(graph);
+}
+
+static void test_generator_calls(void** state) {
+    (void)state;
+    volta_generator* generator;
+    volta_generator_options options = {0};
+    int32_t token, many[kContext + 1] = {0};
+    options.struct_size = sizeof options;
+    options.temperature = -0.5;
+    assert_fails(volta_generator_create(model, &options, &generator), VOLTA_INVALID_ARGUMENT,
+                 "temperature is -0.5, it must be in 0 .. 1000");
+    options.temperature = 1;
+    options.top_p = 1.5;
+    assert_fails(volta_generator_create(model, &options, &generator), VOLTA_INVALID_ARGUMENT,
+                 "top_p is 1.5, it must be in 0 .. 1");
+    options.top_p = 0;
+    assert_ok(volta_generator_create(model, &options, &generator));
+    assert_fails(volta_generator_next(generator, &token), VOLTA_INVALID_STATE,
+                 "no sequence has been started");
+    assert_fails(volta_generator_start(generator, many, kContext + 1), VOLTA_INVALID_ARGUMENT,
+                 "the prompt has 33 tokens, the context holds 32");
+    assert_fails(volta_generator_start(generator, many, 0), VOLTA_INVALID_ARGUMENT,
+                 "a sequence needs at least one token to start from");
+    many[1] = 77;
+    assert_fails(volta_generator_start(generator, many, 2), VOLTA_INVALID_ARGUMENT,
+                 "token 1 is 77, outside the vocabulary of 29");
+    volta_generator_release(generator);
+}
+
+static void test_null_handles(void** state) {
+    (void)state;
+    volta_context_release(NULL);
+    volta_tensor_release(NULL);
+    volta_graph_release(NULL);
+    volta_tokenizer_release(NULL);
+    volta_model_release(NULL);
+    volta_session_release(NULL);
+    volta_trainer_release(NULL);
+    volta_generator_release(NULL);
+    char hash[33];
+    assert_fails(volta_model_hash(NULL, hash), VOLTA_INVALID_ARGUMENT, "model is NULL");
+    assert_fails(volta_session_run(NULL, NULL, 0, NULL, 0), VOLTA_INVALID_ARGUMENT, "session is NULL");
+    assert_fails(volta_trainer_step(NULL, NULL, 0, NULL, NULL), VOLTA_INVALID_ARGUMENT, "trainer is NULL");
+    assert_int_equal(volta_tensor_rank(NULL), -1);
+    assert_int_equal(volta_model_parameter_count(NULL), 0);
+    assert_string_equal(volta_status_name(VOLTA_NOT_FINITE), "VOLTA_NOT_FINITE");
+    assert_string_equal(volta_status_name(77), "VOLTA_UNKNOWN");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_context_options),
+        cmocka_unit_test(test_larger_structs),
+        cmocka_unit_test(test_graph_calls),
+        cmocka_unit_test(test_model_files),
+        cmocka_unit_test(test_gpt_options),
+        cmocka_unit_test(test_session_tensors),
+        cmocka_unit_test(test_trainer_options),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_operator_without_gradient),
+        cmocka_unit_test(test_generator_calls),
+        cmocka_unit_test(test_null_handles),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

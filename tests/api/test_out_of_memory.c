@@ -1,0 +1,90 @@
+/* The host may refuse any allocation: for every n the n-th is refused once, over the whole life cycle. Each
+ * call then reports OUT_OF_MEMORY, nothing crashes, and nothing is leaked. */
+#include "tests/api/api_test.h"
+
+static const char* const kPath = "test_out_of_memory.volta";
+
+/* The life cycle until the first failure; every object is released. */
+static volta_status life_cycle(struct counting_heap* heap) {
+    volta_context* context = NULL;
+    volta_model *model = NULL, *opened = NULL;
+    volta_trainer* trainer = NULL;
+    volta_tokenizer* tokenizer = NULL;
+    volta_generator* generator = NULL;
+    volta_graph* graph = NULL;
+    const int64_t shape[] = {2, 8};
+    static int32_t tokens[100];
+    int32_t token;
+    const char* text;
+    volta_status status = context_on(heap, 1, 0, 0, &context);
+    volta_gpt_options gpt = {0};
+    volta_trainer_options options = small_trainer_options(shape);
+    volta_generator_options sampling = {0};
+    volta_value x, y;
+    fill_tokens(tokens, 100);
+    gpt.struct_size = sizeof gpt;
+    gpt.vocabulary = kVocabulary;
+    gpt.layers = 1;
+    gpt.dim = 8;
+    gpt.heads = 2;
+    gpt.context = 8;
+    sampling.struct_size = sizeof sampling;
+#define then(call) \
+    if (status == VOLTA_OK) status = (call)
+    then(volta_graph_create(context, &graph));
+    then(volta_graph_input(graph, "x", VOLTA_F32, shape, 2, &x));
+    then(volta_graph_linear(graph, "a", x, 4, &y));
+    then(volta_graph_output(graph, "y", y));
+    then(volta_graph_print(graph, &text));
+    then(volta_model_create_gpt(context, &gpt, 1, &model));
+    then(volta_tokenizer_create_char(context, "hello\nworld", 11, &tokenizer));
+    then(volta_model_set_tokenizer(model, tokenizer));
+    then(volta_model_set_metadata(model, "title", "a small model"));
+    then(volta_trainer_create(model, &options, &trainer));
+    then(volta_trainer_set_tokens(trainer, tokens, 100));
+    then(volta_trainer_step_tokens(trainer, NULL));
+    then(volta_trainer_save(trainer, kPath));
+    volta_trainer_release(trainer);
+    trainer = NULL;
+    then(volta_model_open(context, kPath, NULL, &opened));
+    then(volta_trainer_resume(opened, NULL, &trainer));
+    then(volta_trainer_print_plan(trainer, &text));
+    then(volta_generator_create(opened, &sampling, &generator));
+    then(volta_generator_start(generator, tokens, 2));
+    then(volta_generator_next(generator, &token));
+    volta_generator_release(generator);
+    volta_trainer_release(trainer);
+    volta_tokenizer_release(tokenizer);
+    volta_model_release(opened);
+    volta_model_release(model);
+    volta_graph_release(graph);
+    volta_context_release(context);
+    return status;
+}
+
+static void test_every_allocation_may_be_refused(void** state) {
+    (void)state;
+    struct counting_heap whole = {0};
+    assert_ok(life_cycle(&whole));
+    assert_int_equal(whole.live_bytes, 0);
+    /* Every n at the start of each object's life, then a stride that still meets all places over the runs of
+     * CI. */
+    const uint64_t stride = whole.count > 4000 ? whole.count / 2000 : 1;
+    for (uint64_t n = 1; n <= whole.count; n += n < 300 ? 1 : stride) {
+        struct counting_heap heap = {0};
+        heap.fail_at = n;
+        const volta_status status = life_cycle(&heap);
+        if (status != VOLTA_OUT_OF_MEMORY || heap.live_bytes != 0)
+            print_error("allocation %llu of %llu: %s (%s), %zu bytes leaked\n", (unsigned long long)n,
+                        (unsigned long long)whole.count, volta_status_name(status), volta_last_error(),
+                        heap.live_bytes);
+        assert_int_equal(heap.live_bytes, 0);
+        assert_int_equal(status, VOLTA_OUT_OF_MEMORY);
+    }
+    remove(kPath);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation_may_be_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
