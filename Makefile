@@ -76,7 +76,7 @@ test: deps ## every test; under 15 minutes on 2 cores
 
 .PHONY: sweep determinism fuzz parity coverage
 sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
-	@sh tools/sweep.sh build
+	@sh tools/sweep.sh build $(if $(UPDATE),--update)
 
 determinism: ## one hash from threads x ISA x tiles x repeats x resume x compilers x -O levels
 	@sh tools/determinism.sh
