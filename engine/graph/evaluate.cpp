@@ -59,7 +59,8 @@ void dispatch(const NodeRun<T>& run) {
         case Op::erf: case Op::sigmoid: case Op::silu: case Op::gelu_tanh: case Op::gelu_erf: case Op::relu:
         case Op::sin: case Op::cos: case Op::pow: case Op::clamp: case Op::add: case Op::sub: case Op::mul:
         case Op::div: case Op::maximum: case Op::minimum: case Op::less: case Op::less_equal: case Op::equal:
-        case Op::where: case Op::gelu_tanh_grad: case Op::gelu_erf_grad: case Op::silu_grad: case Op::relu_grad:
+        case Op::where: case Op::gelu_tanh_grad: case Op::gelu_erf_grad: case Op::silu_grad:
+        case Op::relu_grad:
         case Op::maximum_grad: case Op::minimum_grad: case Op::dropout: case Op::fused:
             evaluate_elementwise(run);
             break;

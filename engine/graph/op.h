@@ -21,7 +21,8 @@ enum class Op : std::uint16_t {
     // sources: no inputs
     input, parameter, state, constant,
     // elementwise, one input of the output's shape
-    neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf, relu, sin, cos, pow, clamp,
+    neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf, relu, sin, cos, pow,
+    clamp,
     // elementwise, inputs broadcast against each other (NumPy rules)
     add, sub, mul, div, maximum, minimum, less, less_equal, equal, where,
     // elementwise gradients: (x, dy) -> dx, formulas of docs/numerics.md, 5
@@ -50,9 +51,11 @@ inline constexpr int kOpCount = static_cast<int>(Op::count_);
 
 // clang-format off
 enum class Attr : std::uint8_t {
-    axis, axes, keep_dims, shape, permutation, begin, end, exponent, low, high, epsilon, transpose_a, transpose_b,
+    axis, axes, keep_dims, shape, permutation, begin, end, exponent, low, high, epsilon, transpose_a,
+    transpose_b,
     accumulate,  // 1: the output persists over micro-batches; the first stores, later ones add (`into`)
-    heads, kv_heads, causal, scale, probability, stream, rows, limit, maximum_norm, nesterov, operand, micro_batches,
+    heads, kv_heads, causal, scale, probability, stream, rows, limit, maximum_norm, nesterov, operand,
+    micro_batches,
     packed,      // attention: one input holds q, k and v side by side
     count_
 };
