@@ -30,7 +30,7 @@ class Folder {
     bool is_foldable(const Node& node) const {
         const OpRow& row = op_row(node.op);
         if (is_source(node) || row.random || carries_random(node) || writes_in_place(node) ||
-            holds_over_micro_batches(node))
+            holds_over_micro_batches(node) || uses_ids(node))
             return false;
         std::int64_t read = 0, written = 0;
         for (const ValueId input : node.inputs) {
@@ -40,6 +40,12 @@ class Folder {
         for (std::int32_t i = 0; i < node.output_count; ++i)
             written += rewrite_.from.shape(node.first_output + i).elements();
         return read <= kMostElements && written <= kMostElements;
+    }
+
+    // Ids outside of their table are refused when the plan is made; until then nobody may follow them.
+    static bool uses_ids(const Node& node) {
+        return node.op == Op::gather || node.op == Op::embedding_gradient || node.op == Op::cross_entropy ||
+               node.op == Op::cross_entropy_grad;
     }
 
     static bool carries_random(const Node& node) {

@@ -11,10 +11,10 @@ Graph fuse_elementwise(const Graph& graph, std::pmr::memory_resource* heap) {
         changed = false;
         Fusion fusion(current, heap);
         for (NodeId id = 0; id < node_count(current); ++id) {
-            if (!fusion.is_needed(id) || !is_fusable(current, current.node(id))) continue;
+            if (!fusion.is_needed(id) || !is_fusable(current.node(id))) continue;
             for (const ValueId input : current.node(id).inputs) {
                 const NodeId producer = current.value(input).producer;
-                if (is_fusable(current, current.node(producer))) changed |= fusion.join(producer, id);
+                if (is_fusable(current.node(producer))) changed |= fusion.join(producer, id);
             }
         }
         if (changed) current = fusion.build();

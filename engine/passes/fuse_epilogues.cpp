@@ -36,9 +36,11 @@ Graph fuse_epilogues(const Graph& graph, std::pmr::memory_resource* heap) {
     for (bool changed = true; changed;) {
         changed = false;
         Fusion fusion(current, heap);
-        for (NodeId id = 0; id < node_count(current); ++id)
-            if (fusion.is_needed(id) && is_fusable(current, current.node(id)))
+        for (NodeId id = 0; id < node_count(current); ++id) {
+            const Node& node = current.node(id);
+            if (fusion.is_needed(id) && is_fusable(node) && has_row_operands(current, node))
                 changed |= join_product(fusion, current, id, heap);
+        }
         if (changed) current = fusion.build();
     }
     return current;

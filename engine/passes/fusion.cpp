@@ -5,7 +5,7 @@
 namespace volta {
 namespace {
 
-// The four ways in which a row kernel addresses an operand of a result of shape `whole`.
+// Whole, one per row, one per column, or a single one: how an epilogue addresses an operand of its product.
 bool is_row_operand(const Shape& operand, const Shape& whole) {
     if (operand == whole || operand.elements() == 1) return true;
     if (operand.rank > whole.rank || whole.rank == 0) return false;
@@ -22,9 +22,12 @@ bool is_row_operand(const Shape& operand, const Shape& whole) {
 
 }  // namespace
 
-bool is_fusable(const Graph& graph, const Node& node) {
-    if (op_row(node.op).lowering != Lowering::elementwise || node.phase == Phase::update) return false;
-    if (node.op == Op::accumulate || node.op == Op::clip_factor) return false;
+bool is_fusable(const Node& node) {
+    return op_row(node.op).lowering == Lowering::elementwise && node.phase != Phase::update &&
+           node.op != Op::accumulate && node.op != Op::clip_factor;
+}
+
+bool has_row_operands(const Graph& graph, const Node& node) {
     const Shape& whole = graph.shape(node.first_output);
     for (const ValueId input : node.inputs) {
         const bool is_random_state = graph.value(input).dtype == DType::i32 && graph.shape(input) == Shape{3};

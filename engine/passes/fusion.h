@@ -8,9 +8,11 @@ namespace volta {
 // What fits into one kernel: jit::kMaxOperands addresses, and code of a reasonable size.
 inline constexpr std::size_t kMostFusedInputs = 16, kMostFusedResults = 4, kMostFusedOps = 32;
 
-// Elementwise work that a body may hold, with operands a row kernel can address: whole, per row, per column,
-// single.
-bool is_fusable(const Graph& graph, const Node& node);
+// Elementwise work that a body may hold. Phase update is left alone: there it matters what comes before a
+// write.
+bool is_fusable(const Node& node);
+// Can the node run on blocks of rows and columns of its result, as an epilogue does?
+bool has_row_operands(const Graph& graph, const Node& node);
 
 // A partition of the graph's nodes into groups; each starts as one node. A group stands where its last member
 // stood, so it may only form if everyone else who reads its values comes later.

@@ -28,16 +28,6 @@ namespace {
 
 bool is_enabled(std::uint32_t enabled, int pass) { return (enabled >> pass & 1) != 0; }
 
-Graph run_pass(const PassRow& pass, const Graph& graph, std::pmr::memory_resource* heap) {
-    try {
-        Graph result = pass.run(graph, heap);
-        verify(result);
-        return result;
-    } catch (const Error& error) {
-        fail(error.status(), "pass %s: %s", pass.name, error.what());
-    }
-}
-
 // The line of `text` that starts at `at`, without its end; moves `at` behind it.
 std::string_view next_line(std::string_view text, std::size_t& at) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -67,6 +57,16 @@ std::pmr::string first_difference(const char* pass, std::string_view a, std::str
 }
 
 }  // namespace
+
+Graph run_pass(const PassRow& pass, const Graph& graph, std::pmr::memory_resource* heap) {
+    try {
+        Graph result = pass.run(graph, heap);
+        verify(result);
+        return result;
+    } catch (const Error& error) {
+        fail(error.status(), "pass %s: %s", pass.name, error.what());
+    }
+}
 
 Graph run_passes(const Graph& graph, std::uint32_t enabled, std::pmr::memory_resource* heap) {
     verify(graph);

@@ -20,7 +20,10 @@ extern const int kPassCount;
 
 inline constexpr std::uint32_t kAllPasses = 0xffffffffu;  // bit i: pass i runs (tests run all subsets)
 
-// Runs verify, pass, verify, ... ; a pass that breaks a rule is reported with its name.
+// Runs one pass and verifies its result; what it breaks is reported with its name.
+Graph run_pass(const PassRow& pass, const Graph& graph, std::pmr::memory_resource* heap);
+
+// Runs verify, pass, verify, ...
 Graph run_passes(const Graph& graph, std::uint32_t enabled, std::pmr::memory_resource* heap);
 
 // Where two pipelines part: runs both on `graph` pass by pass and, if the results differ, names the first

@@ -37,22 +37,15 @@ struct Placed {
     Lifetime life;
 };
 
-// The lowest of the smallest gaps between buffers alive with `life`, or the first byte above all of them.
-std::uint64_t best_gap(const std::pmr::vector<Placed>& placed, const Lifetime& life, std::uint64_t bytes) {
-    constexpr std::uint64_t kNone = ~std::uint64_t{0};
-    std::uint64_t best = kNone, best_size = kNone, top = 0;
+// The lowest offset at which `bytes` fit between or above the buffers alive with `life`.
+std::uint64_t lowest_gap(const std::pmr::vector<Placed>& placed, const Lifetime& life, std::uint64_t bytes) {
+    std::uint64_t top = 0;
     for (const Placed& other : placed) {  // ascending by begin
         if (!alive_together(life, other.life)) continue;
-        if (other.begin >= top) {
-            const std::uint64_t gap = other.begin - top;
-            if (gap >= bytes && gap < best_size) {
-                best = top;
-                best_size = gap;
-            }
-        }
+        if (other.begin >= top && other.begin - top >= bytes) break;
         top = std::max(top, other.end);
     }
-    return best != kNone ? best : top;
+    return top;
 }
 
 }  // namespace
@@ -67,7 +60,7 @@ MemoryPlan plan_memory(const std::pmr::vector<Lifetime>& buffers) {
         const Lifetime& life = buffers[index];
         const std::uint64_t bytes = padded(life.bytes);
         if (bytes == 0) continue;  // empty tensors lie at 0 and disturb nobody
-        const std::uint64_t begin = best_gap(placed, life, bytes);
+        const std::uint64_t begin = lowest_gap(placed, life, bytes);
         std::uint64_t end = 0;
         if (add_overflows(begin, bytes, &end))
             fail(VOLTA_UNSUPPORTED, "the arena would be larger than 2^64 bytes");

@@ -4,6 +4,7 @@
 
 #include "engine/base/error.h"
 #include "engine/plan/memory_planner.h"
+#include "engine/plan/sharing.h"
 
 namespace volta {
 namespace {
@@ -108,6 +109,8 @@ class Placer {
         };
         add(RegionKind::arena, "", 0, -1);
         add(RegionKind::constants, "", 0, -1);
+        for (const Node& node : graph_.nodes)
+            if (node.op == Op::constant) groups_[at(node.first_output)].region = kConstants;
         for (const SourceInfo& info : graph_.sources) {
             const Node& node = graph_.node(info.node);
             Group& group = groups_[at(node.first_output)];
@@ -134,15 +137,15 @@ class Placer {
                !starts_with(input.name, kStepPrefix);
     }
 
-    // An elementwise step may write over an input that it is the last to read: element i of the input is read
-    // before element i of the output is written, and nothing else of that input is needed.
+    // A step may write over an input that it is the last to read, if element i of the input matters for
+    // element i of the output alone. Saves memory, and with it the traffic to it.
     void share_dying_inputs() {
         for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
             const Node& node = graph_.node(plan_.steps[s].node);
-            if (op_row(node.op).lowering != Lowering::elementwise || node.output_count != 1 || persists(node))
-                continue;
-            for (const ValueId input : node.inputs)
-                if (try_share(node, input, static_cast<std::int32_t>(s))) break;
+            for (std::size_t slot = 0; slot < node.inputs.size(); ++slot)
+                if (may_overwrite(node, slot) &&
+                    try_share(node, node.inputs[slot], static_cast<std::int32_t>(s)))
+                    break;
         }
     }
 
@@ -169,7 +172,6 @@ class Placer {
             const Group& group = groups_[g];
             if (group.merged_into >= 0 || group.region != kArena || group.first_step < 0) continue;
             if (identity_.bytes(static_cast<ValueId>(g)) != static_cast<ValueId>(g)) continue;
-            if (graph_.producer(static_cast<ValueId>(g)).op == Op::constant) continue;
             lifetimes.push_back(Lifetime{group.bytes, group.first_step, group.last_step});
             owners.push_back(static_cast<std::int32_t>(g));
         }
@@ -190,10 +192,9 @@ class Placer {
         }
         for (std::size_t v = 0; v < graph_.values.size(); ++v) {
             const std::int32_t group = group_of(static_cast<ValueId>(v));
-            if (groups_[at(group)].region != kArena)
-                plan_.places[v] = Place{groups_[at(group)].region, 0, 0};
-            else
-                plan_.places[v] = plan_.places[at(group)];
+            const std::int32_t region = groups_[at(group)].region;
+            const bool at_start = region != kArena && region != kConstants;
+            plan_.places[v] = at_start ? Place{region, 0, 0} : plan_.places[at(group)];
             plan_.places[v].micro_stride = micro_stride(static_cast<ValueId>(v));
         }
     }

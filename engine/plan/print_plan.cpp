@@ -84,8 +84,12 @@ void add_steps(Text& text, const Plan& plan) {
     text.add("steps\n");
     for (std::size_t s = 0; s < plan.steps.size(); ++s) {
         const Step& step = plan.steps[s];
-        const Node& node = plan.graph.node(step.node);
         text.add("  %zu %s node %d", s, kPhaseNames[static_cast<int>(step.phase)], step.node);
+        if (step.node < 0 || static_cast<std::size_t>(step.node) >= plan.graph.nodes.size()) {
+            text.add(", which does not exist\n");  // a broken plan prints too: the verifier will say so
+            continue;
+        }
+        const Node& node = plan.graph.node(step.node);
         for (std::int32_t i = 0; i < node.output_count; ++i) text.add_value(plan, node.first_output + i);
         text.add(" = %s", op_row(node.op).name);
         for (const ValueId input : node.inputs) text.add_value(plan, input);

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "engine/plan/plan_view.h"
+#include "engine/plan/sharing.h"
 
 namespace volta {
 namespace {
@@ -156,7 +157,7 @@ class ShadowRun {
                 PlanView::rule(span.equals(read), "step", s,
                                "an in-place output does not lie where its input does");
             else
-                PlanView::rule(!span.overlaps(read) || shares_elementwise(node, slot), "step", s,
+                PlanView::rule(!span.overlaps(read) || may_share(node, slot), "step", s,
                                "an output lies on an input");
         }
         const RegionKind kind = plan_.regions[at(span.region)].kind;
@@ -166,13 +167,9 @@ class ShadowRun {
         PlanView::rule(is_memory_of_the_run || is_update, "step", s, "writes what is not its to write");
     }
 
-    // Element i is read before element i is written, by a step with one output that reads these bytes only
-    // there.
-    bool shares_elementwise(const Node& node, std::size_t slot) const {
+    bool may_share(const Node& node, std::size_t slot) const {
         const ValueId input = node.inputs[slot], output = node.first_output;
-        if (op_row(node.op).lowering != Lowering::elementwise || node.output_count != 1 ||
-            PlanView::adds_up(node))
-            return false;
+        if (!may_overwrite(node, slot) || PlanView::adds_up(node)) return false;
         if (graph_.shape(input) != graph_.shape(output) || !whole(input).equals(whole(output))) return false;
         for (std::size_t other = 0; other < node.inputs.size(); ++other)
             if (other != slot && whole(node.inputs[other]).overlaps(whole(output))) return false;

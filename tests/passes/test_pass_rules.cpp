@@ -1,0 +1,318 @@
+// What passes may not do, each with data on which it would show; and what they must do.
+#include <cmath>
+
+#include "engine/graph/print.h"
+#include "engine/graph/verify.h"
+#include "engine/passes/pass.h"
+#include "tests/passes/random_graph.h"
+#include "tests/support/errors.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+// A graph of inputs x, y, z (f32 [4]) with one output, and what its forbidden rewrite would compute.
+using Build = ValueId (*)(Graph& graph, ValueId x, ValueId y, ValueId z);
+using Rewritten = float (*)(float x, float y, float z);
+
+float plus(float a, float b) { return a + b; }
+
+struct Forbidden {
+    const char* name;
+    Build build;
+    Rewritten rewritten;
+    float x[4], y[4], z[4];
+};
+constexpr float kInf = INFINITY;
+
+ValueId op(Graph& graph, Op name, ValueId a, ValueId b) { return graph.apply(name, {a, b}); }
+
+const Forbidden kForbidden[] = {
+    {"x + (+0) is not x",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::add, x, g.scalar(0.0f)); },
+     [](float x, float, float) { return x; },
+     {1, -0.0f, 2, 3},
+     {},
+     {}},
+    {"(+0) + x is not x",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::add, g.scalar(0.0f), x); },
+     [](float x, float, float) { return x; },
+     {1, -0.0f, 2, 3},
+     {},
+     {}},
+    {"x - (-0) is not x",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::sub, x, g.scalar(-0.0f)); },
+     [](float x, float, float) { return x; },
+     {1, -0.0f, 2, 3},
+     {},
+     {}},
+    {"0 - x is not -x",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::sub, g.scalar(0.0f), x); },
+     [](float x, float, float) { return -x; },
+     {1, 0.0f, 2, 3},
+     {},
+     {}},
+    {"x * 0 is not 0",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::mul, x, g.scalar(0.0f)); },
+     [](float, float, float) { return 0.0f; },
+     {1, kInf, -2, 3},
+     {},
+     {}},
+    {"x - x is not 0",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::sub, x, x); },
+     [](float, float, float) { return 0.0f; },
+     {1, kInf, -2, 3},
+     {},
+     {}},
+    {"x / x is not 1",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::div, x, x); },
+     [](float, float, float) { return 1.0f; },
+     {1, 0, -2, 3},
+     {},
+     {}},
+    {"x / 3 is not x * (1/3)",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::div, x, g.scalar(3.0f)); },
+     [](float x, float, float) { return x * (1.0f / 3.0f); },
+     {5, 7, 11, 0.7f},
+     {},
+     {}},
+    {"x / 2^127 is not x * 2^-127, if subnormals are lost",
+     [](Graph& g, ValueId x, ValueId, ValueId) { return op(g, Op::div, x, g.scalar(0x1p127f)); },
+     [](float x, float, float) { return x * 0.0f; },
+     {0x1p127f, 7, 11, 0x1.8p100f},
+     {},
+     {}},
+    {"(x + a) + b is not x + (a + b)",
+     [](Graph& g, ValueId x, ValueId, ValueId) {
+         return op(g, Op::add, op(g, Op::add, x, g.scalar(1e8f)), g.scalar(-1e8f));
+     },
+     [](float x, float, float) { return plus(x, plus(1e8f, -1e8f)); },
+     {1.5f, 7, 11, 0.7f},
+     {},
+     {}},
+    {"(x * a) * b is not x * (a * b)",
+     [](Graph& g, ValueId x, ValueId, ValueId) {
+         return op(g, Op::mul, op(g, Op::mul, x, g.scalar(1e30f)), g.scalar(1e-30f));
+     },
+     [](float x, float, float) { return x; },
+     {1e30f, 7, 11, 0.7f},
+     {},
+     {}},
+    {"x*y + x*z is not x * (y + z)",
+     [](Graph& g, ValueId x, ValueId y, ValueId z) {
+         return op(g, Op::add, op(g, Op::mul, x, y), op(g, Op::mul, x, z));
+     },
+     [](float x, float y, float z) { return x * plus(y, z); },
+     {1.1f, 1.3f, 1.7f, 1e30f},
+     {0.1f, 0.3f, 0.7f, 1e30f},
+     {0.9f, 0.77f, 0.33f, -1e30f}},
+    {"x*y + z is not fma(x, y, z)",
+     [](Graph& g, ValueId x, ValueId y, ValueId z) { return op(g, Op::add, op(g, Op::mul, x, y), z); },
+     [](float x, float y, float z) { return std::fma(x, y, z); },
+     {1.1f, 1.3f, 1.7f, 1.9f},
+     {1.1f, 1.3f, 1.7f, 1.9f},
+     {-1.21f, -1.69f, -2.89f, -3.61f}},
+    {"max(x, y) is not max(y, x)",
+     [](Graph& g, ValueId x, ValueId y, ValueId) { return op(g, Op::maximum, x, y); },
+     [](float x, float y, float) { return y != y || y > x ? y : x; },
+     {-0.0f, 0.0f, 1, 2},
+     {0.0f, -0.0f, 1, 2},
+     {}},
+    {"sqrt(x) * sqrt(x) is not x",
+     [](Graph& g, ValueId x, ValueId, ValueId) {
+         const ValueId r = g.apply(Op::sqrt, {x});
+         return op(g, Op::mul, r, r);
+     },
+     [](float x, float, float) { return x; },
+     {2, 3, 5, -1},
+     {},
+     {}},
+    {"1 / sqrt(x), rounded twice, is not 1/x under the root",
+     [](Graph& g, ValueId x, ValueId, ValueId) {
+         return op(g, Op::div, g.scalar(1.0f), g.apply(Op::sqrt, {x}));
+     },
+     [](float x, float, float) { return std::sqrt(1.0f / x); },
+     {2, 3, 5, 7},
+     {},
+     {}},
+    {"the sum of one element is not that element",
+     [](Graph& g, ValueId x, ValueId, ValueId) {
+         const ValueId column = g.apply(Op::reshape, {x}, {list(Attr::shape, {4, 1})});
+         return g.apply(Op::sum, {column}, {list(Attr::axes, {1})});
+     },
+     [](float x, float, float) { return x; },
+     {1, -0.0f, 2, 3},
+     {},
+     {}},
+};
+
+std::vector<std::uint32_t> bits_of_values(const float (&values)[4]) {
+    std::vector<std::uint32_t> bits;
+    for (const float value : values) bits.push_back(bits_of(value));
+    return bits;
+}
+
+void test_forbidden_rewrites_are_not_made(void**) {
+    for (const Forbidden& test : kForbidden) {
+        bool has_teeth = false, kept = true;
+        {
+            Graph graph(test_heap());
+            const ValueId x = graph.input("x", DType::f32, {4}), y = graph.input("y", DType::f32, {4}),
+                          z = graph.input("z", DType::f32, {4});
+            graph.output("r", test.build(graph, x, y, z));
+            const auto bits = [&](const Graph& form) {
+                Tensors tensors(form.values.size(), test_heap());
+                const float* data[] = {test.x, test.y, test.z};
+                for (std::size_t i = 0; i < 3; ++i)
+                    tensors[static_cast<std::size_t>(form.node(form.sources[i].node).first_output)]
+                        .real.assign(data[i], data[i] + 4);
+                evaluate(form, tensors);
+                return output_bits(form, tensors);
+            };
+            const std::vector<std::uint32_t> expected = bits(graph);
+            float wrong[4];
+            for (int i = 0; i < 4; ++i) wrong[i] = test.rewritten(test.x[i], test.y[i], test.z[i]);
+            has_teeth = bits_of_values(wrong) != expected;
+            for (std::uint32_t subset = 0; subset < 1u << kPassCount; ++subset)
+                kept = kept && bits(run_passes(graph, subset, test_heap())) == expected;
+        }
+        if (!has_teeth) print_error("%s: the rewrite does not show on this data\n", test.name);
+        if (!kept) print_error("%s: a pass has made it\n", test.name);
+        assert_true(has_teeth && kept);
+    }
+}
+
+// add(product, x) finishes all segments first; with x as `into` the first segment is added to it. K = 1024:
+// two.
+void test_an_add_does_not_become_into(void**) {
+    bool has_teeth = false, kept = false;
+    {
+        Graph graph(test_heap());
+        const ValueId a = graph.input("a", DType::f32, {8, 1024}),
+                      b = graph.input("b", DType::f32, {1024, 8}), x = graph.input("x", DType::f32, {8, 8});
+        graph.output("y", graph.apply(Op::add, {graph.apply(Op::matmul, {a, b}), x}));
+        const std::vector<std::uint32_t> expected = evaluated_bits(graph, 7, Data::plain);
+        const Graph result = run_passes(graph, kAllPasses, test_heap());
+        kept = evaluated_bits(result, 7, Data::plain) == expected;
+
+        Graph wrong(test_heap());
+        const ValueId wa = wrong.input("a", DType::f32, {8, 1024}),
+                      wb = wrong.input("b", DType::f32, {1024, 8});
+        const ValueId wx = wrong.input("x", DType::f32, {8, 8});
+        const ValueId sum = wrong.apply(Op::matmul, {wa, wb}, {number(Attr::accumulate, 1)});
+        Tensors tensors = filled_sources(wrong, 7, Data::plain);
+        const EvalTensor<float>* inputs[] = {&tensors[static_cast<std::size_t>(wa)],
+                                             &tensors[static_cast<std::size_t>(wb)]};
+        EvalTensor<float>* output = &tensors[static_cast<std::size_t>(sum)];
+        output->real = tensors[static_cast<std::size_t>(wx)].real;
+        evaluate_node<float>(wrong, wrong.producer(sum), inputs, &output, 1);
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            has_teeth |= bits_of(output->real[i]) != expected[i];
+    }
+    assert_true(has_teeth);
+    assert_true(kept);
+}
+
+int count(const Graph& graph, Op op) {
+    int found = 0;
+    for (const Node& node : graph.nodes) found += node.op == op;
+    return found;
+}
+
+// Two dropouts are two draws, even with one stream; neither is folded away.
+void test_random_nodes_never_merge(void**) {
+    Graph graph(test_heap());
+    const float ones[4] = {1, 1, 1, 1};
+    const ValueId x = graph.constant(DType::f32, {4}, ones),
+                  random = graph.input("step/random", DType::i32, {3});
+    const auto drop = [&] { return graph.apply(Op::dropout, {x, random}, {number(Attr::probability, 0.5)}); };
+    graph.output("a", drop());
+    graph.output("b", drop());
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    assert_int_equal(count(result, Op::dropout), 2);
+}
+
+// A body is never larger than a kernel can be, however long the chain and however many the operands.
+void test_bodies_stay_small(void**) {
+    std::size_t most_ops = 0, most_inputs = 0, most_results = 0;
+    {
+        Graph graph(test_heap());
+        ValueId chain = graph.input("x", DType::f32, {4}), wide = chain, first = chain;
+        for (int i = 0; i < 100; ++i) chain = graph.apply(Op::tanh, {chain});
+        for (int i = 0; i < 60; ++i) {
+            const std::string name = "p" + std::to_string(i);
+            wide = graph.apply(Op::add, {wide, graph.parameter(name.c_str(), {4}, {})});
+        }
+        for (int i = 0; i < 9; ++i) {
+            first = graph.apply(Op::exp, {first});
+            graph.output(("y" + std::to_string(i)).c_str(), first);
+        }
+        graph.output("chain", chain);
+        graph.output("wide", wide);
+        const Graph result = run_passes(graph, kAllPasses, test_heap());
+        for (const Node& node : result.nodes) {
+            if (node.op != Op::fused) continue;
+            most_ops = std::max(most_ops, node.body.ops.size());
+            most_inputs = std::max(most_inputs, node.inputs.size());
+            most_results = std::max(most_results, node.body.results.size());
+        }
+    }
+    assert_int_equal(most_ops, 32);
+    assert_int_equal(most_inputs, 16);
+    assert_int_equal(most_results, 4);
+}
+
+// Broken by hand: a pass that gives the wrong shape to a value.
+Graph break_shape(const Graph& graph, std::pmr::memory_resource* heap) {
+    Graph result(graph, heap);
+    result.values.back().shape = {1, 2, 3};
+    return result;
+}
+
+void test_a_broken_pass_is_named(void**) {
+    Graph graph(test_heap());
+    graph.output("y", graph.apply(Op::neg, {graph.input("x", DType::f32, {4})}));
+    const PassRow row = {"break_shape", break_shape, ""};
+    const Failure pass = failure_of([&] { run_pass(row, graph, test_heap()); });
+    const Failure input = failure_of([&] { run_passes(break_shape(graph, test_heap()), 0, test_heap()); });
+    assert_failure(pass, VOLTA_INTERNAL, "pass break_shape: graph: node 1 (neg)");
+    assert_failure(input, VOLTA_INTERNAL, "graph: node 1 (neg)");
+}
+
+void test_divergence_names_pass_and_node(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {4});
+    graph.output("y", graph.apply(Op::neg, {graph.apply(Op::neg, {graph.apply(Op::exp, {x})})}));
+    const std::string same(first_divergence(graph, kAllPasses, kAllPasses, test_heap()));
+    const std::string other(first_divergence(graph, kAllPasses, kAllPasses & ~2u, test_heap()));
+    assert_string_equal(same.c_str(), "");
+    assert_string_equal(other.c_str(), "after simplify: \"output \"y\" = %1\" or \"%3 = neg(%2) : f32[4]\"");
+}
+
+// A copy of a parameter from before the update is not replaced by the parameter.
+void test_copies_of_updated_parameters_stay(void**) {
+    Graph graph(test_heap());
+    const ValueId w = graph.parameter("w", {4}, {}), v = graph.state("w/v", DType::f32, {4});
+    const ValueId g = graph.input("step/g", DType::f32, {4}),
+                  factors = graph.input("step/factors", DType::f32, {3});
+    const ValueId copy = graph.apply(Op::mul, {w, graph.scalar(1)});
+    graph.output("before", copy);
+    graph.apply(Op::sgd, {w, g, v, factors, graph.scalar(1)}, {}, Phase::update);
+    const Failure failure = failure_of([&] { run_passes(graph, kAllPasses, test_heap()); });
+    assert_string_equal(failure.text, "");
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_forbidden_rewrites_are_not_made),
+        cmocka_unit_test(test_an_add_does_not_become_into),
+        cmocka_unit_test(test_random_nodes_never_merge),
+        cmocka_unit_test(test_bodies_stay_small),
+        cmocka_unit_test(test_a_broken_pass_is_named),
+        cmocka_unit_test(test_divergence_names_pass_and_node),
+        cmocka_unit_test(test_copies_of_updated_parameters_stay),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
