@@ -25,7 +25,10 @@ class ReadingCost {
     }
     template <class T>
     void add(const flatbuffers::Vector<T>* list) {
-        if (list != nullptr) bytes_ += std::uint64_t{list->size()} * sizeof(T);
+        if (list == nullptr) return;
+        bytes_ += std::uint64_t{list->size()} * sizeof(T);
+        if (list->size() > 0 && reinterpret_cast<std::uintptr_t>(list->Data()) % alignof(T) != 0)
+            fail(VOLTA_CORRUPT_MODEL, "a list of its metadata is not aligned");
     }
     std::uint64_t bytes() const { return bytes_; }
 
@@ -101,8 +104,8 @@ const fb::Model& verified_metadata(const void* metadata, std::size_t bytes) {
 void fail_unknown(const fb::Model& file, const char* what, std::string_view name) {
     const ShownName text = shown(name);
     if (file.minor_version() <= kFormatMinor)
-        fail(VOLTA_CORRUPT_MODEL, "it has an unknown %s, '%.*s'", what, text.bytes, text.text);
-    fail(VOLTA_UNSUPPORTED, "it has a %s, '%.*s', of format version %u.%u; this library knows %u.%u", what,
+        fail(VOLTA_CORRUPT_MODEL, "the %s '%.*s' is unknown", what, text.bytes, text.text);
+    fail(VOLTA_UNSUPPORTED, "the %s '%.*s' belongs to format version %u.%u; this library knows %u.%u", what,
          text.bytes, text.text, kFormatVersion, file.minor_version(), kFormatVersion, kFormatMinor);
 }
 
@@ -114,7 +117,7 @@ void check_name(const char* what, std::size_t index, std::string_view name) {
 Shape decode_shape(const flatbuffers::Vector<std::int64_t>* extents, bool open, const char* what,
                    std::string_view name) {
     const ShownName text = shown(name);
-    if (extents == nullptr) fail(VOLTA_CORRUPT_MODEL, "%s '%.*s' has no shape", what, text.bytes, text.text);
+    if (extents == nullptr) return Shape();
     if (extents->size() > kMaxRank)
         fail(VOLTA_CORRUPT_MODEL, "%s '%.*s' has %u axes, the most are %d", what, text.bytes, text.text,
              static_cast<unsigned>(extents->size()), kMaxRank);

@@ -149,18 +149,20 @@ class GraphDecoder {
         for (int i = 0; i < row.attribute_count; ++i)
             if (view(stored.name()) == attr_name(row.attributes[i].key)) known = &row.attributes[i];
         if (known == nullptr) fail_unknown(file_, "attribute", view(stored.name()));
-        if (known->is_list != (stored.integers() != nullptr))
+        const bool is_number = stored.number_bits() != 0, is_list = stored.integers() != nullptr;
+        if (known->is_list ? is_number : is_list)
             fail(VOLTA_CORRUPT_MODEL, "the attribute '%s' is %s", attr_name(known->key),
                  known->is_list ? "a number, not a list" : "a list, not a number");
-        if (known->key == Attr::accumulate && stored.number_bits() != 0)
+        if (known->key == Attr::accumulate && is_number)
             fail(VOLTA_CORRUPT_MODEL, "the attribute 'accumulate' is set, which no stored graph has");
         if (!known->is_list) return number(known->key, number_of(stored.number_bits()));
-        if (stored.integers()->size() > kMaxRank)
-            fail(VOLTA_CORRUPT_MODEL, "the list '%s' has %u entries, the most are %d", attr_name(known->key),
-                 static_cast<unsigned>(stored.integers()->size()), kMaxRank);
+        if (count_of(stored.integers()) > kMaxRank)
+            fail(VOLTA_CORRUPT_MODEL, "the list '%s' has %zu entries, the most are %d", attr_name(known->key),
+                 count_of(stored.integers()), kMaxRank);
         Attribute attribute = list(known->key, {});
-        for (const std::int64_t value : *stored.integers())
-            attribute.integers[attribute.integer_count++] = value;
+        for (std::size_t i = 0; i < count_of(stored.integers()); ++i)
+            attribute.integers[attribute.integer_count++] =
+                stored.integers()->Get(static_cast<flatbuffers::uoffset_t>(i));
         return attribute;
     }
 

@@ -47,7 +47,8 @@ DType decode_dtype(const fb::Model& file, fb::DType dtype, const char* what, std
 void check_name(const char* what, std::size_t index, std::string_view name);
 
 // Throws CORRUPT_MODEL unless there are at most 8 extents, none is negative (-1 is allowed where the host
-// chooses, `open`), and 4 bytes for each element are countable.
+// chooses, `open`), and 4 bytes for each element are countable. An absent list is an empty one, as everywhere
+// in FlatBuffers: a scalar.
 Shape decode_shape(const flatbuffers::Vector<std::int64_t>* extents, bool open, const char* what,
                    std::string_view name);
 

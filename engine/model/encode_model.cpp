@@ -39,6 +39,18 @@ std::uint64_t bits_of(double value) {
 
 fb::DType encode_dtype(DType dtype) { return dtype == DType::f32 ? fb::DType::f32 : fb::DType::i32; }
 
+// Defaults are not written: a later version may give an operator one more attribute, and files that do not
+// use it stay readable by this one. (Defaults never change, schemas/README.md.)
+bool is_default(const OpRow& row, const Attribute& attribute) {
+    for (int i = 0; i < row.attribute_count; ++i) {
+        const AttrRow& known = row.attributes[i];
+        if (known.key != attribute.key || known.required) continue;
+        return known.is_list ? attribute.integer_count == 0
+                             : bits_of(attribute.number) == bits_of(known.default_number);
+    }
+    return false;
+}
+
 // Offsets of strings and tables are collected on the host's heap: FlatBuffers builds children first.
 class Encoder {
   public:
@@ -100,7 +112,8 @@ class Encoder {
                  "node %d (%s) belongs to a training or fused graph, which a model file does not hold",
                  static_cast<int>(id), op_row(node.op).name);
         Offsets<fb::Attribute> attributes(heap_);
-        for (const Attribute& a : node.attributes) attributes.push_back(attribute(a));
+        for (const Attribute& a : node.attributes)
+            if (!is_default(op_row(node.op), a)) attributes.push_back(attribute(a));
         const auto op = text(op_row(node.op).name);
         const auto name = node.name.empty() ? 0 : text(node.name);
         const auto inputs = out_.CreateVector(node.inputs.data(), node.inputs.size());

@@ -93,9 +93,15 @@ HeapPtr<Model> read_frame_and_model(const void* data, std::size_t bytes, bool ve
     return decode_model(file, locate_tensors(file, frame, structures), structures, tensors);
 }
 
-// The path goes last, where a message that is too long is cut.
-[[noreturn]] void fail_with_path(const Error& error, const char* path) {
-    fail(error.status(), "not a model that can be opened: %s ('%s')", error.what(), path);
+// Says what was being done. The path goes last, where a message that is too long is cut.
+template <class Body>
+HeapPtr<Model> opening(const char* path, Body body) {
+    try {
+        return body();
+    } catch (const Error& error) {
+        if (path == nullptr) fail(error.status(), "cannot open the model: %s", error.what());
+        fail(error.status(), "cannot open the model: %s ('%s')", error.what(), path);
+    }
 }
 
 }  // namespace
@@ -103,38 +109,33 @@ HeapPtr<Model> read_frame_and_model(const void* data, std::size_t bytes, bool ve
 HeapPtr<Model> read_model(const void* data, std::size_t bytes, const ReadOptions& options,
                           std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
     require(data != nullptr || bytes == 0, "the memory to read a model from is NULL");
-    if (options.mode == LoadMode::copy) {
-        Buffer copy(tensors, bytes);
-        if (bytes > 0) std::memcpy(copy.data(), data, bytes);
-        HeapPtr<Model> model = read_frame_and_model(copy.data(), bytes, true, structures, tensors);
-        model->copy = std::move(copy);
-        return model;
-    }
-    require(reinterpret_cast<std::uintptr_t>(data) % kTensorAlignment == 0,
+    const bool copied = options.mode == LoadMode::copy;
+    require(copied || reinterpret_cast<std::uintptr_t>(data) % kTensorAlignment == 0,
             "the memory to read a model from is not aligned to %zu bytes, and is not to be copied",
             kTensorAlignment);
-    return read_frame_and_model(data, bytes, options.verify_checksums, structures, tensors);
+    Buffer copy(tensors, copied ? bytes : 0);
+    if (copied && bytes > 0) std::memcpy(copy.data(), data, bytes);
+    HeapPtr<Model> model = opening(nullptr, [&] {
+        return read_frame_and_model(copied ? copy.data() : data, bytes, copied || options.verify_checksums,
+                                    structures, tensors);
+    });
+    model->copy = std::move(copy);
+    return model;
 }
 
 HeapPtr<Model> read_model(const char* path, const ReadOptions& options, std::pmr::memory_resource* structures,
                           std::pmr::memory_resource* tensors) {
-    Buffer copy;
-    MappedFile mapping;
-    if (options.mode == LoadMode::copy)
-        copy = read_file(path, tensors);
-    else
-        mapping = MappedFile(path);
-    try {
-        const bool copied = options.mode == LoadMode::copy;
-        HeapPtr<Model> model = read_frame_and_model(copied ? copy.data() : mapping.data(),
-                                                    copied ? copy.bytes() : mapping.bytes(),
-                                                    copied || options.verify_checksums, structures, tensors);
-        model->mapping = std::move(mapping);
-        model->copy = std::move(copy);
-        return model;
-    } catch (const Error& error) {
-        fail_with_path(error, path);
-    }
+    const bool copied = options.mode == LoadMode::copy;
+    Buffer copy = copied ? read_file(path, tensors) : Buffer();
+    MappedFile mapping = copied ? MappedFile() : MappedFile(path);
+    HeapPtr<Model> model = opening(path, [&] {
+        return read_frame_and_model(copied ? copy.data() : mapping.data(),
+                                    copied ? copy.bytes() : mapping.bytes(),
+                                    copied || options.verify_checksums, structures, tensors);
+    });
+    model->mapping = std::move(mapping);
+    model->copy = std::move(copy);
+    return model;
 }
 
 }  // namespace volta

@@ -1,0 +1,49 @@
+#include "tests/model/fingerprint.h"
+
+#include <cstdio>
+
+#include "engine/graph/print.h"
+
+namespace volta::test {
+namespace {
+
+void add_tensor(std::string& out, const char* what, const NamedTensor& tensor) {
+    const HashText hash = to_text(hash_bytes(tensor.data, tensor.bytes()));
+    out += std::string(what) + " " + tensor.name.c_str() + " " + dtype_name(tensor.dtype) +
+           to_text(tensor.shape).text + " " + hash.text + "\n";
+}
+
+std::string hex(double value) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%a", value);
+    return text;
+}
+
+}  // namespace
+
+std::string fingerprint(const Model& model) {
+    std::string out(print(model.graph, model.graph.heap()));
+    for (const SourceInfo& source : model.graph.sources)
+        out += "source " + std::to_string(source.node) + " " + to_text(source.declared).text + " " +
+               std::to_string(source.init.kind) + " " + hex(source.init.a) + " " + hex(source.init.b) + " " +
+               std::to_string(source.stream) + "\n";
+    for (const Node& node : model.graph.nodes) out += "name '" + std::string(node.name) + "'\n";
+    for (const NamedTensor& parameter : model.parameters) add_tensor(out, "parameter", parameter);
+    if (model.tokenizer) {
+        out += std::string("tokenizer ") + tokenizer_kind_name(model.tokenizer->kind()) + "\n";
+        for (const std::pmr::string& piece : model.tokenizer->pieces())
+            out += "piece '" + std::string(piece) + "'\n";
+    }
+    for (const Metadata& entry : model.metadata)
+        out += "metadata " + std::string(entry.key) + " = '" + std::string(entry.value) + "'\n";
+    if (model.training) {
+        for (const NamedNumber& number : model.training->numbers)
+            out += "number " + std::string(number.name) + " " + hex(number.value) + "\n";
+        for (const NamedInteger& integer : model.training->integers)
+            out += "integer " + std::string(integer.name) + " " + std::to_string(integer.value) + "\n";
+        for (const NamedTensor& tensor : model.training->tensors) add_tensor(out, "state", tensor);
+    }
+    return out;
+}
+
+}  // namespace volta::test

@@ -1,0 +1,98 @@
+#include "tests/model/sample_models.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/model/gpt.h"
+#include "tests/support/tensors.h"
+
+namespace volta::test {
+namespace {
+
+using Text = std::pmr::string;
+
+NamedTensor make_state(const NamedTensor& parameter, const char* suffix, std::uint64_t seed, Model& model) {
+    NamedTensor state;
+    state.name = Text(parameter.name, model.structures());
+    state.name += suffix;
+    state.shape = parameter.shape;
+    state.owned = Buffer(model.tensors(), parameter.bytes());
+    Random random(seed);
+    auto* values = static_cast<float*>(state.owned.data());
+    for (std::int64_t i = 0; i < parameter.shape.elements(); ++i) {
+        // No libm: a golden file is the same on every machine.
+        const float x = random.uniform() - 0.5f;
+        values[i] = random.below(32) == 0 ? 0.0f : x * 0x1p-9f;
+    }
+    state.data = state.owned.data();
+    return state;
+}
+
+}  // namespace
+
+HeapPtr<Model> make_golden_gpt(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    GptConfig config;
+    config.layers = 1;
+    config.dim = 12;
+    config.heads = 2;
+    config.context = 8;
+    config.dropout = 0.125;
+    Tokenizer tokenizer = Tokenizer::make_character("Voltá: ⚡ 𝛑≈3.14\n", structures);
+    config.vocabulary = tokenizer.size();
+    HeapPtr<Model> model = create_gpt(config, 42, structures, tensors);
+    model->tokenizer.emplace(std::move(tokenizer));
+    model->set_metadata("title", "golden: a GPT in the middle of its training");
+    model->set_metadata("licence", "");
+
+    TrainingState& training = model->training.emplace(structures);
+    const double inf = std::numeric_limits<double>::infinity();
+    training.numbers.push_back({Text("beta1", structures), 0.9});
+    training.numbers.push_back({Text("beta1_product", structures), 0.9 * 0.9 * 0.9});
+    training.numbers.push_back({Text("clip_norm", structures), inf});
+    training.numbers.push_back({Text("least", structures), 4.9406564584124654e-324});
+    training.numbers.push_back({Text("minus_zero", structures), -0.0});
+    training.numbers.push_back({Text("zero", structures), 0.0});
+    training.integers.push_back({Text("seed", structures), 0xffffffffffffffffu});
+    training.integers.push_back({Text("step", structures), 3});
+    training.integers.push_back({Text("warmup_steps", structures), 0});
+    std::uint64_t seed = 1;
+    for (const NamedTensor& parameter : model->parameters) {
+        training.tensors.push_back(make_state(parameter, "/m", seed++, *model));
+        training.tensors.push_back(make_state(parameter, "/v", seed++, *model));
+    }
+    return model;
+}
+
+HeapPtr<Model> make_golden_graph(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    Graph graph(structures);
+    const ValueId x = graph.input("x", DType::f32, {-1, 3});
+    const ValueId mask = graph.input("mask", DType::i32, {-1, 3});
+    const ValueId weight = graph.parameter("Gewicht ⚖", {3, 4}, {VOLTA_INIT_UNIFORM, -0.5, 0.5});
+    const ValueId gain = graph.parameter("gain", {}, {VOLTA_INIT_CONSTANT, 2, 0});
+    graph.parameter("empty", {0, 5}, {VOLTA_INIT_NORMAL, 1, 0});
+    const float table[] = {1, -0.0f, 0x1p-149f, std::numeric_limits<float>::infinity()};
+    const ValueId floats = graph.constant(DType::f32, {1, 4}, table);
+    const std::int32_t numbers[] = {-1, 0, 2147483647};
+    const ValueId integers = graph.constant(DType::i32, {3}, numbers);
+    const ValueId half = graph.scalar(0.5f);
+
+    const ValueId chosen = graph.apply(Op::where, {mask, x, half});
+    const ValueId product = graph.apply(Op::matmul, {chosen, weight});
+    graph.nodes.back().name = "product";
+    const ValueId scaled = graph.apply(Op::mul, {product, gain});
+    const ValueId shifted = graph.apply(Op::add, {scaled, floats});
+    const ValueId clamped =
+        graph.apply(Op::clamp, {shifted}, {number(Attr::low, -1), number(Attr::high, 0x1.8p0)});
+    const ValueId turned = graph.apply(Op::transpose, {clamped}, {list(Attr::permutation, {1, 0})});
+    const ValueId total = graph.apply(Op::sum, {turned}, {list(Attr::axes, {0}), number(Attr::keep_dims, 1)});
+    graph.output("y", clamped);
+    graph.output("total", total);
+    graph.output("integers", integers);
+    graph.output("again", clamped);
+    HeapPtr<Model> model = Model::create(graph, 7, structures, tensors);
+    model->set_metadata("note", "ünïcode, \"quotes\" and\ntwo lines");
+    return model;
+}
+
+}  // namespace volta::test

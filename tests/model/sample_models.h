@@ -1,0 +1,12 @@
+// The two models of tests/golden/models, made again: a GPT with tokenizer and training state, and a small
+// graph with what the GPT lacks (constants, lists, a scalar, an empty tensor, a parameter used twice).
+#pragma once
+
+#include "engine/model/model.h"
+
+namespace volta::test {
+
+HeapPtr<Model> make_golden_gpt(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_graph(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+
+}  // namespace volta::test

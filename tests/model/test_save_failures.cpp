@@ -1,0 +1,200 @@
+// What can go wrong around a save or a load: the disk fills up, the process dies, memory runs out.
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "engine/model/model_file.h"
+#include "tests/model/expect_error.h"
+#include "tests/model/fingerprint.h"
+#include "tests/model/model_editor.h"
+#include "tests/model/sample_models.h"
+#include "tests/model/test_heap.h"
+#include "tests/support/tensors.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+// A folder of one test's own.
+class Folder {
+  public:
+    Folder() {
+        if (mkdtemp(path_) == nullptr) std::abort();
+    }
+    ~Folder() {
+        each([this](const char* name) { unlink(file(name).c_str()); });
+        rmdir(path_);
+    }
+    std::string file(const char* name) const { return std::string(path_) + "/" + name; }
+    int count() const {
+        int count = 0;
+        each([&](const char*) { ++count; });
+        return count;
+    }
+
+  private:
+    template <class Visit>
+    void each(Visit visit) const {
+        DIR* folder = opendir(path_);
+        while (const dirent* entry = readdir(folder))
+            if (entry->d_name[0] != '.') visit(entry->d_name);
+        closedir(folder);
+    }
+    char path_[32] = "/tmp/volta-save-XXXXXX";
+};
+
+HeapPtr<Model> make_model(TestHeap& heap) { return make_golden_gpt(heap.structures(), heap.tensors()); }
+
+void save(const Model& model, const std::string& path, TestHeap& heap) {
+    SaveSource source;
+    source.model = &model;
+    write_model(source, path.c_str(), heap.structures());
+}
+
+// A file size limit is a full disk at that byte. Every size up to the file's: in the metadata, between
+// tensors, in the last byte.
+void test_a_full_disk_keeps_the_old_file(void**) {
+    const Folder folder;
+    TestHeap heap;
+    const auto model = make_model(heap);
+    const std::string path = folder.file("model.volta");
+    save(*model, path, heap);
+    const std::string old = read_bytes(path);
+    model->mutable_parameter(0)[0] = 1;
+    signal(SIGXFSZ, SIG_IGN);  // so that a write reports it
+    rlimit before;
+    getrlimit(RLIMIT_FSIZE, &before);
+    for (std::size_t limit = 0; limit < old.size(); limit += limit < 256 ? 1 : 997) {
+        const rlimit small = {static_cast<rlim_t>(limit), before.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+        const Failure failure = failure_of([&] { save(*model, path, heap); });
+        setrlimit(RLIMIT_FSIZE, &before);
+        const bool kept = read_bytes(path) == old;
+        if (failure.status != VOLTA_IO_ERROR || !kept) print_error("limit %zu: %s\n", limit, failure.text);
+        assert_int_equal(failure.status, VOLTA_IO_ERROR);
+        assert_true(kept);
+        assert_int_equal(folder.count(), 1);
+    }
+    save(*model, path, heap);
+    assert_true(read_bytes(path) != old);
+}
+
+// Saves over and over, two contents in turn, until it is killed.
+[[noreturn]] void save_until_killed(const std::string& path, int ready) {
+    TestHeap heap;
+    const auto model = make_model(heap);
+    char byte = 1;
+    for (float value = 1;; value = 3 - value) {
+        model->mutable_parameter(0)[0] = value;
+        save(*model, path, heap);
+        if (byte != 0 && write(ready, &byte, 1) == 1) byte = 0;
+    }
+}
+
+void test_a_killed_save_leaves_old_or_new(void**) {
+    Random random(11);
+    int first = 0, second = 0;
+    for (int i = 0; i < 100; ++i) {
+        const Folder folder;
+        const std::string path = folder.file("model.volta");
+        int ready[2];
+        assert_int_equal(pipe(ready), 0);
+        const pid_t child = fork();
+        if (child == 0) save_until_killed(path, ready[1]);
+        char byte;
+        assert_int_equal(read(ready[0], &byte, 1), 1);  // the first file is there
+        usleep(static_cast<useconds_t>(random.below(4000)));
+        kill(child, SIGKILL);
+        int status;
+        waitpid(child, &status, 0);
+        close(ready[0]);
+        close(ready[1]);
+        assert_true(WIFSIGNALED(status));
+
+        TestHeap heap;
+        float value = 0;
+        const Failure failure = failure_of([&] {
+            const auto model =
+                read_model(path.c_str(), {LoadMode::copy, true}, heap.structures(), heap.tensors());
+            value = static_cast<const float*>(model->parameters[0].data)[0];
+        });
+        assert_int_equal(failure.status, VOLTA_OK);
+        assert_true(value == 1 || value == 2);
+        (value == 1 ? first : second) += 1;
+        // What the killed process left beside it does not stand in the way of the next save.
+        const auto model = make_model(heap);
+        save(*model, path, heap);
+    }
+    print_message("killed 100 times: %d found the one content, %d the other\n", first, second);
+}
+
+void test_out_of_memory_while_saving_keeps_the_old_file(void**) {
+    const Folder folder;
+    TestHeap heap;
+    const auto model = make_model(heap);
+    const std::string path = folder.file("model.volta");
+    save(*model, path, heap);
+    const std::string old = read_bytes(path);
+    model->mutable_parameter(0)[0] = 1;
+    long call = 1;
+    for (;; ++call) {
+        const long held = heap.held;
+        heap.calls = 0;
+        heap.refused_call = call;
+        const Failure failure = failure_of([&] { save(*model, path, heap); });
+        heap.refused_call = 0;
+        assert_int_equal(heap.held, held);
+        assert_int_equal(folder.count(), 1);
+        if (failure.status == VOLTA_OK) break;
+        assert_int_equal(failure.status, VOLTA_OUT_OF_MEMORY);
+        // The last refusals may come after the rename; then the new file is there, complete.
+        const std::string now = read_bytes(path);
+        assert_int_equal(now.size(), old.size());
+    }
+    print_message("a save asks for memory %ld times\n", call - 1);
+    assert_true(read_bytes(path) != old);
+}
+
+void test_out_of_memory_while_loading_leaks_nothing(void**) {
+    const Folder folder;
+    TestHeap writer;
+    const std::string path = folder.file("model.volta");
+    save(*make_model(writer), path, writer);
+    const std::string bytes = read_bytes(path);
+    for (const LoadMode mode : {LoadMode::map, LoadMode::copy})
+        for (const bool from_memory : {false, true})
+            for (long call = 1;; ++call) {
+                TestHeap heap;
+                heap.refused_call = call;
+                alignas(64) static char memory[1 << 17];
+                assert_true(bytes.size() <= sizeof memory);
+                std::memcpy(memory, bytes.data(), bytes.size());
+                const Failure failure = failure_of([&] {
+                    if (from_memory)
+                        read_model(memory, bytes.size(), {mode, true}, heap.structures(), heap.tensors());
+                    else
+                        read_model(path.c_str(), {mode, true}, heap.structures(), heap.tensors());
+                });
+                assert_int_equal(heap.held, 0);
+                if (failure.status == VOLTA_OK) break;
+                if (failure.status != VOLTA_OUT_OF_MEMORY) print_error("call %ld: %s\n", call, failure.text);
+                assert_int_equal(failure.status, VOLTA_OUT_OF_MEMORY);
+            }
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_full_disk_keeps_the_old_file),
+        cmocka_unit_test(test_a_killed_save_leaves_old_or_new),
+        cmocka_unit_test(test_out_of_memory_while_saving_keeps_the_old_file),
+        cmocka_unit_test(test_out_of_memory_while_loading_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

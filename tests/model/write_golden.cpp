@@ -1,0 +1,38 @@
+// Writes tests/golden/models anew: build the target write_golden_models and run it with the folder. The valid
+// files of a release are never written again (schemas/README.md); this is for a new minor version's.
+#include <cstdio>
+#include <string>
+
+#include "engine/base/error.h"
+#include "engine/model/model_file.h"
+#include "tests/model/defects.h"
+#include "tests/model/model_editor.h"
+#include "tests/model/sample_models.h"
+#include "tests/model/test_heap.h"
+
+using namespace volta;
+using namespace volta::test;
+
+int main(int count, char** arguments) {
+    if (count != 2) return std::fprintf(stderr, "write_golden_models FOLDER\n"), 2;
+    const std::string folder = arguments[1];
+    TestHeap heap;
+    try {
+        const auto write = [&](const char* name, const Model& model) {
+            SaveSource source;
+            source.model = &model;
+            write_model(source, (folder + name).c_str(), heap.structures());
+        };
+        write("/gpt_v1.0.volta", *make_golden_gpt(heap.structures(), heap.tensors()));
+        write("/graph_v1.0.volta", *make_golden_graph(heap.structures(), heap.tensors()));
+    } catch (const Error& error) {
+        return std::fprintf(stderr, "%s\n", error.what()), 1;
+    }
+    const std::string gpt = read_bytes(folder + "/gpt_v1.0.volta"),
+                      graph = read_bytes(folder + "/graph_v1.0.volta");
+    for (int i = 0; i < kDefectCount; ++i)
+        if (kDefects[i].committed)
+            write_bytes(folder + "/" + broken_path(kDefects[i]),
+                        make_broken(kDefects[i], kDefects[i].base == Base::gpt ? gpt : graph));
+    return 0;
+}
