@@ -1,0 +1,256 @@
+// What make_plan promises beyond what the verifier sees: limits, copies, shared memory, clear refusals.
+#include "engine/plan/plan.h"
+
+#include "engine/passes/pass.h"
+#include "engine/plan/memory_planner.h"
+#include "tests/passes/sample_graphs.h"
+#include "tests/support/errors.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+HeapPtr<Plan> plan_of(Graph graph, std::uint32_t micro_batches = 1) {
+    PlanOptions options;
+    options.micro_batches = micro_batches;
+    return make_plan(std::move(graph), options, test_heap());
+}
+
+// With and without passes every graph has a plan (make_plan verifies it), and the arena is no larger than the
+// values.
+void test_random_graphs_have_plans(void**) {
+    std::uint64_t arenas = 0, sums = 0;
+    for (int index = 0; index < 300; ++index) {
+        std::string fault;
+        for (const std::uint32_t passes : {0u, kAllPasses}) {
+            const Graph graph = RandomGraph(static_cast<std::uint64_t>(index), 3 + index % 40).take();
+            try {
+                const HeapPtr<Plan> plan = plan_of(run_passes(graph, passes, test_heap()));
+                std::uint64_t sum = 0;
+                for (std::size_t v = 0; v < plan->places.size(); ++v)
+                    if (plan->places[v].region == 0)
+                        sum += padded(static_cast<std::uint64_t>(plan->graph.values[v].shape.elements()) * 4);
+                if (plan->bill.activations > sum) fault = "the arena is larger than its values";
+                arenas += plan->bill.activations;
+                sums += sum;
+            } catch (const Error& error) {
+                fault = error.what();
+            }
+        }
+        const bool fine = fault.empty();
+        if (!fine) print_error("graph %d: %s\n", index, fault.c_str());
+        fault = std::string();
+        assert_true(fine);
+    }
+    print_message("arenas take %.0f %% of their values\n",
+                  100.0 * static_cast<double>(arenas) / static_cast<double>(sums));
+    assert_true(arenas < sums * 3 / 4);
+}
+
+// ---- Ids -----------------------------------------------------------------------------------------------
+
+using BuildIds = ValueId (*)(Graph& graph);
+ValueId ids_input(Graph& graph) { return graph.input("ids", DType::i32, {2, 3}); }
+ValueId constant_ids(Graph& graph, std::int32_t last) {
+    const std::int32_t ids[] = {0, 3, last};
+    return graph.constant(DType::i32, {3}, ids);
+}
+
+struct IdCase {
+    const char* name;
+    BuildIds build;
+    const char* limit;    // "low..high" of the only limit, "" for none
+    const char* refused;  // a part of the message
+};
+const IdCase kIds[] = {
+    {"an input", ids_input, "0..9", nullptr},
+    {"moved",
+     [](Graph& g) {
+         const ValueId rows =
+             g.apply(Op::slice, {g.apply(Op::transpose, {ids_input(g)}, {list(Attr::permutation, {1, 0})})},
+                     {number(Attr::end, 2)});
+         return g.apply(Op::reshape, {g.apply(Op::concat, {rows, rows})}, {list(Attr::shape, {8})});
+     },
+     "0..9", nullptr},
+    {"positions",
+     [](Graph& g) { return g.apply(Op::position_ids, {ids_input(g)}, {number(Attr::limit, 3)}); }, "",
+     nullptr},
+    {"a good constant", [](Graph& g) { return constant_ids(g, 9); }, "", nullptr},
+    {"a bad constant", [](Graph& g) { return constant_ids(g, 10); }, "",
+     "gather: ids run from 10 to 10, the table takes 0 to 9"},
+    {"a negative constant", [](Graph& g) { return constant_ids(g, -1); }, "", "gather: ids run from -1"},
+    {"an index",
+     [](Graph& g) {
+         return g.apply(Op::argmax, {g.input("x", DType::f32, {4, 10})});
+     },
+     "", nullptr},
+    {"an index too large",
+     [](Graph& g) {
+         return g.apply(Op::argmax, {g.input("x", DType::f32, {4, 11})});
+     },
+     "", "ids run from 0 to 10"},
+    {"positions too many",
+     [](Graph& g) {
+         return g.apply(Op::position_ids, {g.input("ids", DType::i32, {11})}, {number(Attr::limit, 11)});
+     },
+     "", "ids run from 0 to 10"},
+    {"a mask",
+     [](Graph& g) {
+         return g.apply(Op::less, {g.input("x", DType::f32, {4}), g.scalar(0)});
+     },
+     "", nullptr},
+    {"a state", [](Graph& g) { return g.state("s", DType::i32, {4}); }, "",
+     "gather: its ids come from state, where they cannot be checked"},
+};
+
+void test_ids_have_limits(void**) {
+    bool all = true;
+    for (const IdCase& test : kIds) {
+        std::string limit;
+        const Failure failure = failure_of([&] {
+            Graph graph(test_heap());
+            const ValueId table = graph.parameter("table", {10, 4}, {});
+            graph.output("y", graph.apply(Op::gather, {table, test.build(graph)}));
+            const HeapPtr<Plan> plan = plan_of(std::move(graph));
+            for (const InputLimit& l : plan->limits)
+                limit += std::to_string(l.low) + ".." + std::to_string(l.high);
+        });
+        const bool right = test.refused ? strstr(failure.text, test.refused) != nullptr
+                                        : failure.status == VOLTA_OK && limit == test.limit;
+        if (!right) print_error("%s: limit '%s', error '%s'\n", test.name, limit.c_str(), failure.text);
+        all = all && right;
+    }
+    assert_true(all);
+}
+
+// Targets may be -1, ids may not; an input that is both has the narrower limit.
+void test_limits_meet(void**) {
+    Graph graph(test_heap());
+    const ValueId ids = graph.input("ids", DType::i32, {6}),
+                  targets = graph.input("targets", DType::i32, {6});
+    const ValueId table = graph.parameter("table", {20, 8}, {}), x = graph.apply(Op::gather, {table, ids});
+    graph.output("loss", graph.apply(Op::cross_entropy, {x, targets}));
+    graph.output("other", graph.apply(Op::cross_entropy, {x, ids}));
+    const HeapPtr<Plan> plan = plan_of(std::move(graph));
+    assert_int_equal(plan->limits.size(), 2);
+    assert_int_equal(plan->limits[0].low, 0);
+    assert_int_equal(plan->limits[0].high, 7);
+    assert_int_equal(plan->limits[1].low, -1);
+    assert_int_equal(plan->limits[1].high, 7);
+}
+
+// ---- Outputs and shared memory
+// -----------------------------------------------------------------------------
+
+int copies(const Plan& plan) {
+    int count = 0;
+    for (const Node& node : plan.graph.nodes) count += node.op == Op::broadcast_to;
+    return count;
+}
+
+void test_outputs_have_bytes_of_their_own(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {2, 3}), y = graph.apply(Op::exp, {x});
+    const ValueId flat = graph.apply(Op::reshape, {y}, {list(Attr::shape, {6})});
+    graph.output("a source", x);                                                                    // copied
+    graph.output("an alias of a source", graph.apply(Op::reshape, {x}, {list(Attr::shape, {6})}));  // copied
+    graph.output("a constant", graph.scalar(2));                                                    // copied
+    graph.output("a value", y);
+    graph.output("it again", y);           // copied
+    graph.output("an alias of it", flat);  // copied
+    const HeapPtr<Plan> plan = plan_of(std::move(graph));
+    assert_int_equal(copies(*plan), 5);
+    assert_int_equal(plan->bill.outputs, 5 * 24 + 4);
+}
+
+// A chain of elementwise steps runs in one buffer; the last one runs in the output's.
+void test_chains_share_memory(void**) {
+    Graph graph(test_heap());
+    ValueId x = graph.apply(Op::sum, {graph.input("x", DType::f32, {16, 64})}, {list(Attr::axes, {0})});
+    for (int i = 0; i < 5; ++i) x = graph.apply(Op::tanh, {x});
+    graph.output("y", graph.apply(Op::sum, {x}));
+    const ValueId z = graph.apply(
+        Op::exp, {graph.apply(Op::sum, {graph.input("z", DType::f32, {16, 64})}, {list(Attr::axes, {0})})});
+    graph.output("z", graph.apply(Op::neg, {z}));
+    const HeapPtr<Plan> plan = plan_of(std::move(graph));
+    assert_int_equal(plan->bill.activations, 256);
+    assert_int_equal(plan->places[static_cast<std::size_t>(z)].region,
+                     plan->places[static_cast<std::size_t>(z + 1)].region);
+}
+
+// ---- Micro-batches ----------------------------------------------------------------------------------------
+
+struct StepCase {
+    const char* name;
+    void (*build)(Graph& graph);
+    const char* refused;
+};
+const StepCase kSteps[] = {
+    {"an output of each micro-batch",
+     [](Graph& g) { g.output("y", g.apply(Op::exp, {g.input("x", DType::f32, {4})})); },
+     "output y is computed anew in each of 3 micro-batches"},
+    {"an input of each micro-batch as output", [](Graph& g) { g.output("y", g.input("x", DType::f32, {4})); },
+     "output y is computed anew in each of 3 micro-batches"},
+    {"a stack of another number",
+     [](Graph& g) {
+         g.output("y", g.apply(Op::stack, {g.input("x", DType::f32, {4})}, {number(Attr::micro_batches, 2)}));
+     },
+     "stack: it is made for 2 micro-batches, the plan has 3"},
+    {"half a sum",
+     [](Graph& g) {
+         g.output("y",
+                  g.apply(Op::accumulate,
+                          {g.apply(Op::neg, {g.apply(Op::accumulate, {g.input("x", DType::f32, {4})})})}));
+     },
+     "neg reads what accumulate completes in the last micro-batch only"},
+    {"one input for both",
+     [](Graph& g) {
+         const ValueId x = g.input("x", DType::f32, {4}), sum = g.apply(Op::accumulate, {x});
+         g.output("y", g.apply(Op::add, {sum, x}, {}, Phase::reduce));
+     },
+     "add reads input x for the whole step, but each micro-batch has its own"},
+};
+
+void test_half_steps_are_refused(void**) {
+    for (const StepCase& test : kSteps) {
+        const Failure failure = failure_of([&] {
+            Graph graph(test_heap());
+            test.build(graph);
+            plan_of(std::move(graph), 3);
+        });
+        assert_failure(failure, VOLTA_INVALID_ARGUMENT, test.refused);
+    }
+}
+
+// Inputs of the step are not strided, nor is what only the later phases read; outputs of sources come from
+// `reduce`.
+void test_inputs_of_the_whole_step(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {4}), late = graph.input("late", DType::f32, {4});
+    const ValueId step = graph.input("step/scale", DType::f32, {}), p = graph.parameter("p", {4}, {});
+    const ValueId sum = graph.apply(Op::accumulate, {graph.apply(Op::mul, {x, step})});
+    graph.output("y", graph.apply(Op::add, {sum, late}, {}, Phase::reduce));
+    graph.output("p", p);
+    const HeapPtr<Plan> plan = plan_of(std::move(graph), 3);
+    assert_int_equal(plan->places[static_cast<std::size_t>(x)].micro_stride, 16);
+    assert_int_equal(plan->places[static_cast<std::size_t>(late)].micro_stride, 0);
+    assert_int_equal(plan->places[static_cast<std::size_t>(step)].micro_stride, 0);
+    assert_int_equal(plan->bill.inputs, 3 * 16 + 16 + 4);
+    assert_true(plan->graph.nodes.back().op == Op::broadcast_to &&
+                plan->graph.nodes.back().phase == Phase::reduce);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_graphs_have_plans),
+        cmocka_unit_test(test_ids_have_limits),
+        cmocka_unit_test(test_limits_meet),
+        cmocka_unit_test(test_outputs_have_bytes_of_their_own),
+        cmocka_unit_test(test_chains_share_memory),
+        cmocka_unit_test(test_half_steps_are_refused),
+        cmocka_unit_test(test_inputs_of_the_whole_step),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
