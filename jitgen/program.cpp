@@ -164,7 +164,8 @@ void print_instruction(const Instruction& x, std::size_t index, std::pmr::string
         text += piece;
     }
     text += row.name;
-    if (row.result == 't' && row.arguments[0] != 'o') (text += ' ') += name_of(x.type);
+    if (row.result == 't' && x.code != Code::store && x.code != Code::column_sum)
+        (text += ' ') += name_of(x.type);
     const std::int32_t arguments[3] = {x.a, x.b, x.c};
     for (int k = 0; k < 3; ++k) {
         if (row.arguments[k] == '-') continue;
