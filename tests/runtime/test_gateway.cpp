@@ -2,6 +2,7 @@
 // run allocates, and that no pass, thread or instruction set can be seen in a result.
 #include <cstdlib>
 #include <new>
+#include <string>
 
 #include "engine/base/fp_environment.h"
 #include "engine/graph/gradient.h"
@@ -281,6 +282,27 @@ void test_isa_above_the_processor_is_refused(void**) {
     assert_failure(failure, VOLTA_UNSUPPORTED, "avx512");
 }
 
+// A valid graph that the backend cannot lower is refused with the operator's name.
+void test_operator_without_a_kernel_is_named(void**) {
+    const Failure failure = failure_of([] {
+        Graph graph(heap());
+        Node node{Allocator(heap())};
+        node.op = Op::fused;
+        for (int i = 0; i < 40; ++i)
+            node.inputs.push_back(graph.input(("x" + std::to_string(i)).c_str(), DType::f32, {3}));
+        for (int i = 0; i + 1 < 40; ++i) {
+            BodyOp add{Allocator(heap())};
+            add.op = Op::add;
+            add.inputs.assign({i == 0 ? ~0 : i - 1, ~(i + 1)});
+            node.body.ops.push_back(std::move(add));
+        }
+        node.body.results.push_back(38);
+        graph.output("y", graph.apply(std::move(node)));
+        make_context(1)->plans().prepare(graph, {});
+    });
+    assert_failure(failure, VOLTA_UNSUPPORTED, "fused: it has more operands");
+}
+
 struct Lines {
     int warnings = 0;
 };
@@ -319,6 +341,7 @@ int main() {
         cmocka_unit_test(test_no_pass_thread_or_isa_shows_in_a_result),
         cmocka_unit_test(test_print_names_the_kernel_of_each_step),
         cmocka_unit_test(test_isa_above_the_processor_is_refused),
+        cmocka_unit_test(test_operator_without_a_kernel_is_named),
         cmocka_unit_test(test_refused_code_is_told_once),
     };
     return cmocka_run_group_tests_name("gateway", tests, nullptr, nullptr);

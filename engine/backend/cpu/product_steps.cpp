@@ -58,6 +58,8 @@ BodyKernel make_body(const StepCompiler& step, Ref c) {
         shapes.push_back(&space);
         body.refs.push_back(step.output(k));
     }
+    if (shapes.size() > jit::kMaxOperands)
+        step.unsupported("its epilogue has more operands than a kernel can take");
     body.loops = make_loop_space(space, shapes, true, step.heap());
     const std::size_t inputs = static_cast<std::size_t>(step.input_count()) - 1;
     std::pmr::vector<Access> accesses(step.heap());
@@ -136,7 +138,6 @@ void lower_product(StepCompiler& step) {
     }
     const Ref c = step.output(product_output(node));
     const BodyKernel body = make_body(step, c);
-    if (body.refs.size() > jit::kMaxOperands) step.unsupported("its epilogue has too many operands");
     step.add<ProductAction>(step, c, body.follows_rows() ? &body : nullptr);
     if (body.follows_rows()) return;
     RowAction& rows = step.add<RowAction>(step, *body.kernel, body.refs, body.loops);
