@@ -19,9 +19,10 @@ constexpr std::uint64_t kAllInputs = std::uint64_t{1} << 32;
 constexpr long long kBlock = 1 << 22;  // inputs between two looks of the hash
 constexpr int kMostWorkers = 256;
 
+// Of equal errors the lowest input bits count, so that the number of threads does not show.
 struct Worst {
     double error = 0;  // in units of the function's bound
-    float x = 0;
+    std::uint32_t input = 0;
 };
 
 struct Sweep {
@@ -32,16 +33,18 @@ struct Sweep {
 void compute_part(const Implementation& implementation, const UnaryFunction& f, std::uint64_t first,
                   std::uint64_t stride, Range part, float* outputs, Worst& worst) noexcept {
     constexpr long long kPiece = 1024;
+    std::uint32_t bits[kPiece];
     float in[kPiece];
     for (long long begin = part.begin; begin < part.end; begin += kPiece) {
         const long long n = std::min(kPiece, part.end - begin);
-        for (long long i = 0; i < n; ++i)
-            in[i] = float_of_bits(
-                static_cast<std::uint32_t>((first + static_cast<std::uint64_t>(begin + i)) * stride));
+        for (long long i = 0; i < n; ++i) {
+            bits[i] = static_cast<std::uint32_t>((first + static_cast<std::uint64_t>(begin + i)) * stride);
+            in[i] = float_of_bits(bits[i]);
+        }
         implementation.run(in, outputs + begin, static_cast<std::size_t>(n));
         for (long long i = 0; i < n; ++i)
             if (const double error = error_of(f, in[i], outputs[begin + i]); error > worst.error)
-                worst = {error, in[i]};
+                worst = {error, bits[i]};
     }
 }
 
@@ -62,7 +65,7 @@ Sweep sweep(const Implementation& implementation, const UnaryFunction& f, std::u
     }
     Sweep result = {{}, hasher.result()};
     for (const Worst& w : worst)
-        if (w.error > result.worst.error || (w.error == result.worst.error && w.x < result.worst.x))
+        if (w.error > result.worst.error || (w.error == result.worst.error && w.input < result.worst.input))
             result.worst = w;
     return result;
 }
@@ -72,7 +75,7 @@ bool report(const Implementation& implementation, const UnaryFunction& f, const 
     const bool ulps = f.most_ulps > 0, holds = result.worst.error <= 1;
     std::printf("%-15s %-8s %10.3g %-4s at %-16a %s%s\n", f.name, implementation.backend,
                 result.worst.error * (ulps ? f.most_ulps : f.most_error), ulps ? "ulp" : "abs",
-                static_cast<double>(result.worst.x), to_text(result.hash).text,
+                static_cast<double>(float_of_bits(result.worst.input)), to_text(result.hash).text,
                 holds ? "" : "  ABOVE THE BOUND");
     std::fflush(stdout);
     return holds;

@@ -7,7 +7,7 @@ Usage: fit_polynomials.py [name ...]      (no name: all)
 import struct
 import sys
 
-from mpmath import (cos, erf, erfc, exp, inf, linspace, log, lu_solve, matrix, mp, mpf, nstr, pi, sin, sqrt, tanh)
+from mpmath import cos, erf, erfc, exp, linspace, log, lu_solve, matrix, mp, mpf, nstr, pi, sin, sqrt, tanh
 
 mp.prec = 160
 
@@ -144,8 +144,8 @@ def log_double(n):
 FITS = {
     "tanh": lambda: tanh_inner(5),
     "erf_inner": lambda: erf_inner(6, "0.9375"),
-    "erf_outer": lambda: erf_outer(8, "0.9375"),
-    "log": lambda: log_fraction(8),
+    "erf_outer": lambda: erf_outer(7, "0.9375"),
+    "log": lambda: log_fraction(9),
     "sin": lambda: sin_quarter(3),
     "cos": lambda: cos_quarter(3),
     "sind": lambda: sin_quarter(6, to_f64, mpf("0.7855")),
