@@ -7,7 +7,7 @@ Usage: fit_polynomials.py [name ...]      (no name: all)
 import struct
 import sys
 
-from mpmath import cos, erf, erfc, exp, linspace, log, lu_solve, matrix, mp, mpf, nstr, pi, sin, sqrt, tanh
+from mpmath import cos, erf, erfc, linspace, log, lu_solve, matrix, mp, mpf, nstr, pi, sin, sqrt, tanh
 
 mp.prec = 160
 
