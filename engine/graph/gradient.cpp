@@ -119,7 +119,7 @@ ValueId GradientBuilder::reduce_to(ValueId gradient, const Shape& shape) const {
     const int missing = wide.rank - shape.rank;
     Shape axes;
     for (int axis = 0; axis < wide.rank; ++axis)
-        if (axis < missing || (shape[axis - missing] == 1 && wide[axis] != 1)) axes[axes.rank++] = axis;
+        if (axis < missing || shape[axis - missing] == 1) axes[axes.rank++] = axis;
     return reshape(apply(Op::sum, {gradient}, {list(Attr::axes, axes)}), shape);
 }
 

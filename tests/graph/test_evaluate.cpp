@@ -469,6 +469,21 @@ void test_random_rows_count_over_the_step(void**) {
     }
 }
 
+// The state holds {seed low, seed high, step}; attributes give stream and probability.
+void test_dropout_draws_at_its_place(void**) {
+    Graph graph(heap());
+    graph.apply(Op::dropout, {reals(graph, {3, 4, 50}), integers(graph, {3})},
+                {number(Attr::probability, 0.3), number(Attr::stream, 11)});
+    const std::vector<float> data = random_floats(600, 4);
+    const EvalTensor<float> x = tensor_of(data), random = tensor_of_ids({7, -2, 3});
+    EvalTensor<float> y = empty();
+    run_last(graph, {&x, &random}, {&y}, 2);
+    const RandomPlace place = {0xfffffffe00000007u, 3, Purpose::dropout, 11};
+    std::vector<float> expected(600);
+    define::dropout(12, 50, data.data(), place, 24, dropout_rule(0.3), expected.data());
+    assert_same_bits("dropout", expected.data(), y.real.data(), 600);
+}
+
 // ---- Movement and embeddings ----
 
 void test_movement_moves_integers_too(void**) {
@@ -596,6 +611,7 @@ int main() {
         cmocka_unit_test(test_other_sums_add_complete_results),
         cmocka_unit_test(test_stacks_put_micro_batches_one_behind_the_other),
         cmocka_unit_test(test_random_rows_count_over_the_step),
+        cmocka_unit_test(test_dropout_draws_at_its_place),
         cmocka_unit_test(test_movement_moves_integers_too),
         cmocka_unit_test(test_embedding_gradients_spare_rows_without_tokens),
         cmocka_unit_test(test_updates_bind_their_inputs),
