@@ -516,6 +516,10 @@ const Wrong kWrong[] = {
      [](Graph& g) {
          reals(g, {std::int64_t{1} << 32, std::int64_t{1} << 32});
      }},
+    {"x0: the shape [0, 4294967296, 4294967296] has too many elements",
+     [](Graph& g) {
+         reals(g, {0, std::int64_t{1} << 32, std::int64_t{1} << 32});
+     }},
     {"x0: the shape [4294967296, 4294967296, 0] has too many elements",
      [](Graph& g) {
          reals(g, {std::int64_t{1} << 32, std::int64_t{1} << 32, 0});
