@@ -171,14 +171,13 @@ class RandomGraph {
         keep(apply(Op::matmul, {a, b}, {number(Attr::transpose_b, static_cast<double>(random_.below(2)))}));
     }
 
-    // What merging looks for: the same node again, its operands swapped or not.
+    // What merging looks for: the same node again, or nearly, with its operands swapped.
     void add_repeated() {
         const Node& node = graph_.nodes[static_cast<std::size_t>(
             random_.below(static_cast<std::int64_t>(graph_.nodes.size())))];
         if (node.inputs.empty()) return;
         Node again(node, test_heap());
-        if ((again.op == Op::add || again.op == Op::mul) && random_.below(2))
-            std::swap(again.inputs[0], again.inputs[1]);
+        if (again.inputs.size() == 2 && random_.below(2)) std::swap(again.inputs[0], again.inputs[1]);
         const ValueId value = graph_.apply(std::move(again));
         if (graph_.value(value).dtype == DType::f32) keep(value);
     }

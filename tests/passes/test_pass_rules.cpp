@@ -232,6 +232,116 @@ void test_random_nodes_never_merge(void**) {
     assert_int_equal(count(result, Op::dropout), 2);
 }
 
+// Two nodes over x, y [4, 4]; do they become one?
+struct Pair {
+    const char* name;
+    void (*build)(Graph& graph, ValueId x, ValueId y);
+    bool merges;
+};
+const Attribute kAxis0 = list(Attr::axes, {0}), kAxis1 = list(Attr::axes, {1});
+void two(Graph& graph, ValueId a, ValueId b) {
+    graph.output("a", a);
+    graph.output("b", b);
+}
+
+const Pair kPairs[] = {
+    {"the same", [](Graph& g, ValueId x, ValueId y) { two(g, op(g, Op::sub, x, y), op(g, Op::sub, x, y)); },
+     true},
+    {"sums swapped",
+     [](Graph& g, ValueId x, ValueId y) { two(g, op(g, Op::add, x, y), op(g, Op::add, y, x)); }, true},
+    {"products swapped",
+     [](Graph& g, ValueId x, ValueId y) { two(g, op(g, Op::mul, x, y), op(g, Op::mul, y, x)); }, true},
+    {"chains",
+     [](Graph& g, ValueId x, ValueId) {
+         two(g, g.apply(Op::exp, {g.apply(Op::neg, {x})}), g.apply(Op::exp, {g.apply(Op::neg, {x})}));
+     },
+     true},
+    {"differences swapped",
+     [](Graph& g, ValueId x, ValueId y) { two(g, op(g, Op::sub, x, y), op(g, Op::sub, y, x)); }, false},
+    {"maxima swapped",
+     [](Graph& g, ValueId x, ValueId y) { two(g, op(g, Op::maximum, x, y), op(g, Op::maximum, y, x)); },
+     false},
+    {"other operators",
+     [](Graph& g, ValueId x, ValueId) { two(g, g.apply(Op::exp, {x}), g.apply(Op::log, {x})); }, false},
+    {"other exponents",
+     [](Graph& g, ValueId x, ValueId) {
+         two(g, g.apply(Op::pow, {x}, {number(Attr::exponent, 2)}),
+             g.apply(Op::pow, {x}, {number(Attr::exponent, 3)}));
+     },
+     false},
+    {"other axes",
+     [](Graph& g, ValueId x, ValueId) {
+         two(g, g.apply(Op::sum, {x}, {kAxis0}), g.apply(Op::sum, {x}, {kAxis1}));
+     },
+     false},
+    {"other phases",
+     [](Graph& g, ValueId x, ValueId) {
+         two(g, g.apply(Op::exp, {x}), g.apply(Op::exp, {x}, {}, Phase::reduce));
+     },
+     false},
+    {"constants of other types",
+     [](Graph& g, ValueId, ValueId) {
+         const std::int32_t zero = 0;
+         two(g, g.constant(DType::f32, {}, &zero), g.constant(DType::i32, {}, &zero));
+     },
+     false},
+    {"constants of other shapes",
+     [](Graph& g, ValueId, ValueId) {
+         const float one = 1;
+         two(g, g.constant(DType::f32, {1}, &one), g.constant(DType::f32, {1, 1}, &one));
+     },
+     false},
+    {"zeros of other signs", [](Graph& g, ValueId, ValueId) { two(g, g.scalar(0.0f), g.scalar(-0.0f)); },
+     false},
+};
+
+void test_equal_nodes_merge_and_no_others(void**) {
+    for (const Pair& pair : kPairs) {
+        bool merged = false;
+        {
+            Graph graph(test_heap());
+            const ValueId x = graph.input("x", DType::f32, {4, 4}), y = graph.input("y", DType::f32, {4, 4});
+            pair.build(graph, x, y);
+            const Graph result = run_pass(kPasses[2], graph, test_heap());
+            merged = result.outputs[0].value == result.outputs[1].value;
+        }
+        if (merged != pair.merges) print_error("%s: %s\n", pair.name, merged ? "merged" : "not merged");
+        assert_true(merged == pair.merges);
+    }
+}
+
+// Ids outside of their table are for make_plan to refuse: folding must not follow them.
+void test_ids_are_not_followed(void**) {
+    Graph graph(test_heap());
+    const float table[] = {1, 2};
+    const std::int32_t ids[] = {0, 1 << 28};
+    graph.output("y", graph.apply(Op::gather, {graph.constant(DType::f32, {2, 1}, table),
+                                               graph.constant(DType::i32, {2}, ids)}));
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    assert_int_equal(count(result, Op::gather), 1);
+}
+
+// A product over tokens (transpose_a) or micro-batches (accumulate) stays bare; so does one whose result
+// someone reads before the elementwise node is there.
+void test_products_that_stay_bare(void**) {
+    Graph graph(test_heap());
+    const ValueId a = graph.input("a", DType::f32, {4, 4}), b = graph.input("b", DType::f32, {4, 4});
+    const auto matmul = [&](double transpose_a, double accumulate) {
+        return graph.apply(Op::matmul, {a, b},
+                           {number(Attr::transpose_a, transpose_a), number(Attr::accumulate, accumulate)});
+    };
+    graph.output("over tokens", graph.apply(Op::relu, {matmul(1, 0)}));
+    graph.output("over micro-batches", graph.apply(Op::relu, {matmul(0, 1)}));
+    const ValueId early = matmul(0, 0);
+    graph.output("read early", graph.apply(Op::add, {early, graph.apply(Op::softmax, {early})}));
+    graph.output("not bare", graph.apply(Op::relu, {graph.apply(Op::matmul, {b, a})}));
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    int bodies = 0;
+    for (const Node& node : result.nodes) bodies += node.op == Op::matmul && !node.body.ops.empty();
+    assert_int_equal(count(result, Op::matmul), 4);
+    assert_int_equal(bodies, 1);
+}
+
 // A body is never larger than a kernel can be, however long the chain and however many the operands.
 void test_bodies_stay_small(void**) {
     std::size_t most_ops = 0, most_inputs = 0, most_results = 0;
@@ -308,7 +418,10 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_forbidden_rewrites_are_not_made),
         cmocka_unit_test(test_an_add_does_not_become_into),
+        cmocka_unit_test(test_equal_nodes_merge_and_no_others),
         cmocka_unit_test(test_random_nodes_never_merge),
+        cmocka_unit_test(test_ids_are_not_followed),
+        cmocka_unit_test(test_products_that_stay_bare),
         cmocka_unit_test(test_bodies_stay_small),
         cmocka_unit_test(test_a_broken_pass_is_named),
         cmocka_unit_test(test_divergence_names_pass_and_node),

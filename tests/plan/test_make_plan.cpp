@@ -178,6 +178,20 @@ void test_chains_share_memory(void**) {
                      plan->places[static_cast<std::size_t>(z + 1)].region);
 }
 
+// An alias is another name of the parameter: whoever reads it runs before the parameter is overwritten.
+void test_readers_of_aliases_come_before_updates(void**) {
+    Graph graph(test_heap());
+    const ValueId w = graph.parameter("w", {4}, {}), v = graph.state("w/v", DType::f32, {4});
+    const ValueId g = graph.input("step/g", DType::f32, {4}),
+                  factors = graph.input("step/factors", DType::f32, {3});
+    const ValueId alias = graph.apply(Op::reshape, {w}, {list(Attr::shape, {2, 2})}, Phase::update);
+    graph.apply(Op::sgd, {w, g, v, factors, graph.scalar(1)}, {}, Phase::update);
+    graph.output("minus the old w", graph.apply(Op::neg, {alias}, {}, Phase::update));
+    const HeapPtr<Plan> plan = plan_of(std::move(graph));
+    assert_true(plan->graph.node(plan->steps[0].node).op == Op::neg);
+    assert_true(plan->graph.node(plan->steps[1].node).op == Op::sgd);
+}
+
 // ---- Micro-batches ----------------------------------------------------------------------------------------
 
 struct StepCase {
@@ -249,6 +263,7 @@ int main() {
         cmocka_unit_test(test_limits_meet),
         cmocka_unit_test(test_outputs_have_bytes_of_their_own),
         cmocka_unit_test(test_chains_share_memory),
+        cmocka_unit_test(test_readers_of_aliases_come_before_updates),
         cmocka_unit_test(test_half_steps_are_refused),
         cmocka_unit_test(test_inputs_of_the_whole_step),
     };
