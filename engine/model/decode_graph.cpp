@@ -15,7 +15,7 @@ namespace {
 
 // Far above any model. Graph compares a new name with all others, and a new constant with all others: these
 // limits bound what a hostile file can make that cost.
-constexpr std::size_t kMaxNodes = 65536, kMaxSources = 16384, kMaxConstants = 4096, kMaxOutputs = 1024;
+constexpr std::size_t kMaxNodes = 65536, kMaxSources = 8192, kMaxConstants = 2048, kMaxOutputs = 1024;
 
 double number_of(std::uint64_t bits) {
     double value;
@@ -56,28 +56,28 @@ class GraphDecoder {
             fail(VOLTA_CORRUPT_MODEL, "its graph has %zu %s, the most are %zu", count, what, most);
     }
 
-    // What the graph itself objects to is a fault of the file.
+    // Says where. What the graph itself objects to is a fault of the file.
     template <class Body>
     void guarded(const char* where, Body body) {
         try {
             body();
         } catch (const Error& error) {
-            if (error.status() == VOLTA_CORRUPT_MODEL || error.status() == VOLTA_UNSUPPORTED ||
-                error.status() == VOLTA_OUT_OF_MEMORY)
-                throw;
-            fail(VOLTA_CORRUPT_MODEL, "%s: %s", where, error.what());
+            const bool later = error.status() == VOLTA_UNSUPPORTED;
+            fail(later ? VOLTA_UNSUPPORTED : VOLTA_CORRUPT_MODEL, "%s: %s", where, error.what());
         }
     }
 
     void guarded_node(const fb::Node& node) {
-        const OpRow* row = find_op(node.op()->c_str());
-        if (row == nullptr || view(node.op()) != row->name) fail_unknown(file_, "operator", view(node.op()));
-        if (!is_stored(*row))
-            fail(VOLTA_CORRUPT_MODEL, "node %u of its graph is '%s', which no stored graph has", index_,
-                 row->name);
         char where[32];
         std::snprintf(where, sizeof where, "node %u of its graph", index_);
-        guarded(where, [&] { decode_node(node, *row); });
+        guarded(where, [&] {
+            const OpRow* row = find_op(node.op()->c_str());
+            if (row == nullptr || view(node.op()) != row->name)
+                fail_unknown(file_, "operator", view(node.op()));
+            if (!is_stored(*row))
+                fail(VOLTA_CORRUPT_MODEL, "'%s' is an operator that no stored graph has", row->name);
+            decode_node(node, *row);
+        });
     }
 
     void decode_node(const fb::Node& node, const OpRow& row) {
@@ -154,7 +154,7 @@ class GraphDecoder {
             fail(VOLTA_CORRUPT_MODEL, "the attribute '%s' is %s", attr_name(known->key),
                  known->is_list ? "a number, not a list" : "a list, not a number");
         if (known->key == Attr::accumulate && is_number)
-            fail(VOLTA_CORRUPT_MODEL, "the attribute 'accumulate' is set, which no stored graph has");
+            fail(VOLTA_CORRUPT_MODEL, "the attribute 'accumulate' is set, as in no stored graph");
         if (!known->is_list) return number(known->key, number_of(stored.number_bits()));
         if (count_of(stored.integers()) > kMaxRank)
             fail(VOLTA_CORRUPT_MODEL, "the list '%s' has %zu entries, the most are %d", attr_name(known->key),

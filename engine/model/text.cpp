@@ -55,7 +55,7 @@ std::size_t find_invalid_utf8(std::string_view text) {
 
 const char* name_problem(std::string_view name) {
     if (name.empty()) return "is empty";
-    if (name.size() > kMaxNameBytes) return "is longer than 1023 bytes";
+    if (name.size() > kMaxNameBytes) return "is longer than 255 bytes";
     if (std::any_of(name.begin(), name.end(), is_control)) return "contains a control character";
     if (find_invalid_utf8(name) != name.size()) return "is not UTF-8";
     return nullptr;

@@ -20,7 +20,7 @@ Character read_character(std::string_view text, std::size_t at);
 // The offset of the first byte that is not UTF-8; text.size() when all of it is.
 std::size_t find_invalid_utf8(std::string_view text);
 
-inline constexpr std::size_t kMaxNameBytes = 1023;
+inline constexpr std::size_t kMaxNameBytes = 255;
 
 // Why `name` cannot name a tensor, an output or a metadata key, as the end of a sentence ("is empty", "is not
 // UTF-8", ...); NULL when it can. The same rule at save and at load: what was saved loads.

@@ -129,7 +129,7 @@ void test_metadata_stays_in_order(void**) {
     assert_string_equal(model.metadata[1].key.c_str(), "k");
     assert_string_equal(model.find_metadata("m")->c_str(), "changed");
     assert_null(model.find_metadata("z"));
-    const std::string long_key(1024, 'k');
+    const std::string long_key(256, 'k');
     assert_int_equal(failure_of([&] { model.set_metadata("", "x"); }).status, VOLTA_INVALID_ARGUMENT);
     assert_int_equal(failure_of([&] { model.set_metadata(long_key.c_str(), "x"); }).status,
                      VOLTA_INVALID_ARGUMENT);

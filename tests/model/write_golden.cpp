@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/base/error.h"
+#include "engine/model/gpt.h"
 #include "engine/model/model_file.h"
 #include "tests/model/defects.h"
 #include "tests/model/model_editor.h"
@@ -14,17 +15,28 @@ using namespace volta;
 using namespace volta::test;
 
 int main(int count, char** arguments) {
-    if (count != 2) return std::fprintf(stderr, "write_golden_models FOLDER\n"), 2;
-    const std::string folder = arguments[1];
+    if (count != 3) return std::fprintf(stderr, "write_golden_models GOLDEN-FOLDER SEED-FOLDER\n"), 2;
+    const std::string folder = arguments[1], seeds = arguments[2];
     TestHeap heap;
     try {
-        const auto write = [&](const char* name, const Model& model) {
+        const auto write = [&](const std::string& path, const Model& model) {
             SaveSource source;
             source.model = &model;
-            write_model(source, (folder + name).c_str(), heap.structures());
+            write_model(source, path.c_str(), heap.structures());
         };
-        write("/gpt_v1.0.volta", *make_golden_gpt(heap.structures(), heap.tensors()));
-        write("/graph_v1.0.volta", *make_golden_graph(heap.structures(), heap.tensors()));
+        write(folder + "/gpt_v1.0.volta", *make_golden_gpt(heap.structures(), heap.tensors()));
+        write(folder + "/graph_v1.0.volta", *make_golden_graph(heap.structures(), heap.tensors()));
+        write(seeds + "/graph", *make_golden_graph(heap.structures(), heap.tensors()));
+        // Mutations of small files are fast.
+        GptConfig config;
+        config.vocabulary = 256;
+        config.layers = config.heads = 1;
+        config.dim = config.context = 2;
+        config.dropout = 0.5;
+        const auto gpt = create_gpt(config, 1, heap.structures(), heap.tensors());
+        gpt->tokenizer.emplace(Tokenizer::make_byte(heap.structures()));
+        gpt->training.emplace(heap.structures());
+        write(seeds + "/gpt", *gpt);
     } catch (const Error& error) {
         return std::fprintf(stderr, "%s\n", error.what()), 1;
     }
