@@ -1,0 +1,182 @@
+// One result: the parameters after some training steps hash the same on every number of threads, instruction
+// set, tile of the table, repeat, with machine code refused, and across a stop and a resume. The full cross
+// product on a small model with dropout; a thin sample of it on preset `tiny`.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/backend/cpu/gemm_kernels.h"
+#include "engine/base/cpu_info.h"
+#include "engine/runtime/context.h"
+#include "tests/support/cmocka_cpp.h"
+#include "volta.h"
+
+namespace {
+
+using namespace volta;
+
+struct Size {
+    std::int64_t vocabulary, layers, dim, heads, context, batch;
+    double dropout;
+    int steps;
+};
+constexpr Size kSmall = {29, 2, 64, 4, 32, 4, 0.1, 4};
+constexpr Size kTiny = {65, 6, 384, 6, 256, 4, 0, 3};
+
+struct Way {
+    Isa isa;
+    unsigned threads;
+    const char* tile;  // of the table; NULL: the engine's choice
+    bool refuse_jit;
+    int stop_at;  // > 0: save there, resume in another context
+};
+
+const char* const kPath = "test_one_result.volta";
+
+volta_status make_context(const Way& way, volta_context** context) {
+    volta_context_options options = {};
+    options.struct_size = sizeof options;
+    options.thread_count = way.threads;
+    options.isa = static_cast<volta_isa>(way.isa);
+    options.flags = way.refuse_jit ? VOLTA_CONTEXT_NO_JIT : 0;
+    const volta_status status = volta_context_create(&options, context);
+    if (status == VOLTA_OK) reinterpret_cast<Context*>(*context)->forced_tile = way.tile;
+    return status;
+}
+
+std::vector<int32_t> tokens_for(const Size& size) {
+    std::vector<int32_t> tokens(20000);
+    std::uint32_t state = 1;
+    std::int32_t x = 0;
+    for (std::int32_t& token : tokens) {
+        state = state * 1664525u + 1013904223u;
+        token = x =
+            static_cast<std::int32_t>((5 * x + 1 + static_cast<std::int32_t>(state >> 31)) % size.vocabulary);
+    }
+    return tokens;
+}
+
+volta_status start(volta_context* context, const Size& size, volta_trainer** trainer) {
+    volta_gpt_options gpt = {};
+    gpt.struct_size = sizeof gpt;
+    gpt.vocabulary = size.vocabulary;
+    gpt.layers = size.layers;
+    gpt.dim = size.dim;
+    gpt.heads = size.heads;
+    gpt.context = size.context;
+    gpt.dropout = size.dropout;
+    const std::int64_t shape[] = {size.batch, size.context};
+    volta_trainer_options options = {};
+    options.struct_size = sizeof options;
+    options.input_shapes = shape;
+    options.input_extent_count = 2;
+    options.seed = 5;
+    options.learning_rate = 1e-3;
+    options.weight_decay = 0.1;
+    options.clip_norm = 1;
+    volta_model* model = nullptr;
+    volta_status status = volta_model_create_gpt(context, &gpt, 1, &model);
+    if (status == VOLTA_OK) status = volta_trainer_create(model, &options, trainer);
+    volta_model_release(model);
+    return status;
+}
+
+// Trains and returns the hash, or the error's text.
+std::string train(const Size& size, const Way& way) {
+    const std::vector<int32_t> tokens = tokens_for(size);
+    volta_context* context = nullptr;
+    volta_trainer* trainer = nullptr;
+    char hash[33] = "";
+    volta_status status = make_context(way, &context);
+    if (status == VOLTA_OK) status = start(context, size, &trainer);
+    if (status == VOLTA_OK) status = volta_trainer_set_tokens(trainer, tokens.data(), tokens.size());
+    for (int step = 0; step < size.steps && status == VOLTA_OK; ++step) {
+        if (step > 0 && step == way.stop_at) {
+            status = volta_trainer_save(trainer, kPath);
+            volta_trainer_release(trainer);
+            volta_context_release(context);
+            trainer = nullptr;
+            context = nullptr;
+            volta_model* model = nullptr;
+            if (status == VOLTA_OK) status = make_context(way, &context);
+            if (status == VOLTA_OK) status = volta_model_open(context, kPath, nullptr, &model);
+            if (status == VOLTA_OK) status = volta_trainer_resume(model, nullptr, &trainer);
+            if (status == VOLTA_OK) status = volta_trainer_set_tokens(trainer, tokens.data(), tokens.size());
+            volta_model_release(model);
+        }
+        if (status == VOLTA_OK) status = volta_trainer_step_tokens(trainer, nullptr);
+    }
+    if (status == VOLTA_OK) status = volta_trainer_hash(trainer, hash);
+    const std::string result = status == VOLTA_OK ? hash : volta_last_error();
+    volta_trainer_release(trainer);
+    volta_context_release(context);
+    std::remove(kPath);
+    return result;
+}
+
+struct Tally {
+    std::string expected;
+    int runs = 0, differing = 0;
+    void add(const Size& size, const Way& way) {
+        const std::string hash = train(size, way);
+        if (expected.empty()) expected = hash;
+        runs += 1;
+        if (hash.size() == 32 && hash == expected) return;
+        differing += 1;
+        print_error("%s, %u threads, tile %s%s, stop at %d: %s, expected %s\n", isa_name(way.isa),
+                    way.threads, way.tile ? way.tile : "chosen", way.refuse_jit ? ", no machine code" : "",
+                    way.stop_at, hash.c_str(), expected.c_str());
+    }
+};
+
+constexpr Isa kIsas[] = {Isa::scalar, Isa::avx2, Isa::avx512};
+
+void test_small_model_full_cross_product(void**) {
+    Tally tally;
+    for (Isa isa : kIsas) {
+        if (!host_cpu().has(isa)) continue;
+        for (unsigned threads : {1u, 2u, 3u, 8u})
+            for (int repeat = 0; repeat < 2; ++repeat) {
+                tally.add(kSmall, {isa, threads, nullptr, false, repeat * 2});
+                for (const cpu::GemmTile& tile : cpu::gemm_tiles())
+                    if (tile.isa == isa) tally.add(kSmall, {isa, threads, tile.name, false, 0});
+            }
+    }
+    for (Isa isa : {Isa::avx2, Isa::avx512})
+        if (host_cpu().has(isa)) tally.add(kSmall, {isa, 2, nullptr, true, 0});
+    print_message("%d runs of the small model, %d differing, hash %s\n", tally.runs, tally.differing,
+                  tally.expected.c_str());
+    assert_int_equal(tally.differing, 0);
+}
+
+// Every tile of one instruction set would take minutes here; `make determinism` runs them
+// (VOLTA_TEST_TINY=all).
+void test_tiny_sample(void**) {
+    Tally tally;
+    const char* all = std::getenv("VOLTA_TEST_TINY");
+    for (Isa isa : {Isa::avx512, Isa::avx2}) {
+        if (!host_cpu().has(isa)) continue;
+        for (unsigned threads : {1u, 2u})
+            tally.add(kTiny, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
+        if (all == nullptr || std::strcmp(all, "all") != 0) continue;
+        for (unsigned threads : {1u, 2u, 3u, 8u})
+            for (const cpu::GemmTile& tile : cpu::gemm_tiles())
+                if (tile.isa == isa) tally.add(kTiny, {isa, threads, tile.name, false, 0});
+    }
+    if (tally.runs == 0) skip();
+    print_message("%d runs of tiny, %d differing, hash %s\n", tally.runs, tally.differing,
+                  tally.expected.c_str());
+    assert_int_equal(tally.differing, 0);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_model_full_cross_product),
+        cmocka_unit_test(test_tiny_sample),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
