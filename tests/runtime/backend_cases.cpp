@@ -30,25 +30,25 @@ Bits CaseBuilder::reals(std::int64_t count, Data data) {
     return to_bits(random_floats(count, random_.next(), data));
 }
 
-ValueId CaseBuilder::real(const Shape& shape) {
+ValueId CaseBuilder::real(Shape shape) {
     const ValueId value = input(DType::f32, shape, "x");
     fill(value, reals(content_elements(shape), data_));
     return value;
 }
 
-ValueId CaseBuilder::plain(const Shape& shape) {
+ValueId CaseBuilder::plain(Shape shape) {
     const ValueId value = input(DType::f32, shape, "x");
     fill(value, reals(content_elements(shape), Data::plain));
     return value;
 }
 
-ValueId CaseBuilder::parameter(const Shape& shape) {
+ValueId CaseBuilder::parameter(Shape shape) {
     const ValueId value = graph().parameter(name("w").c_str(), shape, Init{});
     fill(value, reals(shape.elements(), data_));
     return value;
 }
 
-ValueId CaseBuilder::state(const Shape& shape) {
+ValueId CaseBuilder::state(Shape shape) {
     const ValueId value = graph().state(name("state").c_str(), DType::f32, shape);
     std::vector<float> values = random_floats(shape.elements(), random_.next(), data_);
     for (float& x : values) x = std::fabs(x);
@@ -56,7 +56,7 @@ ValueId CaseBuilder::state(const Shape& shape) {
     return value;
 }
 
-ValueId CaseBuilder::integers(const Shape& shape, int low, int high) {
+ValueId CaseBuilder::integers(Shape shape, int low, int high) {
     const ValueId value = input(DType::i32, shape, "ids");
     Bits bits(static_cast<std::size_t>(content_elements(shape)));
     for (std::uint32_t& word : bits) word = static_cast<std::uint32_t>(low + random_.below(high - low + 1));
