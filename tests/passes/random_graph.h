@@ -1,5 +1,6 @@
 // Random graphs for the passes and the planner: every kind of node that a pass looks at, small tensors,
-// constants with the values that rewrites ask for, shapes that broadcast. And what a graph computes, as bits.
+// constants with the values that rewrites ask for, shapes that broadcast. The same from every compiler: no
+// two draws stand in one argument list. And what a graph computes, as bits.
 #pragma once
 
 #include <memory_resource>
@@ -100,12 +101,14 @@ class RandomGraph {
     void add_unary() {
         const Op ops[] = {Op::neg,  Op::neg,  Op::neg,  Op::abs,       Op::exp,
                           Op::sqrt, Op::tanh, Op::relu, Op::gelu_tanh, Op::silu};
-        keep(apply(ops[random_.below(10)], {any()}));
+        const Op op = ops[random_.below(10)];
+        keep(apply(op, {any()}));
     }
     void add_binary() {
         const Op ops[] = {Op::add, Op::add, Op::sub, Op::sub,     Op::mul,
                           Op::mul, Op::div, Op::div, Op::maximum, Op::minimum};
-        keep(apply(ops[random_.below(10)], {any(), any()}));
+        const Op op = ops[random_.below(10)];
+        keep(apply(op, {any(), any()}));
     }
     void add_choice() {
         const ValueId a = any(), b = any();
@@ -115,7 +118,8 @@ class RandomGraph {
             return;
         }
         const Op ops[] = {Op::less, Op::less_equal, Op::equal};
-        keep(apply(Op::where, {apply(ops[random_.below(3)], {a, b}), a, any()}));
+        const Op op = ops[random_.below(3)];
+        keep(apply(Op::where, {apply(op, {a, b}), a, any()}));
     }
 
     void add_movement() {

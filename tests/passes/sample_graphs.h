@@ -44,7 +44,8 @@ inline Graph arithmetic_graph() {
     out(apply(Op::add, x, graph.apply(Op::neg, {y})));
     out(apply(Op::div, x, graph.scalar(-8)));
     out(apply(Op::div, x, graph.scalar(3)));
-    out(apply(Op::mul, x, apply(Op::div, graph.scalar(1), graph.scalar(3))));
+    const ValueId one = graph.scalar(1), three = graph.scalar(3);
+    out(apply(Op::mul, x, apply(Op::div, one, three)));
     return graph;
 }
 

@@ -1,9 +1,11 @@
 // Plans run: what the backend computes on a plan's memory are the evaluator's bits, with and without passes,
 // on every instruction set and over micro-batches. Where the planner lets values share bytes, the kernels
 // have to agree.
+#include "engine/model/gpt.h"
 #include "engine/passes/pass.h"
 #include "engine/runtime/context.h"
 #include "engine/runtime/gateway.h"
+#include "engine/runtime/training_graph.h"
 #include "tests/passes/sample_graphs.h"
 
 namespace {
@@ -232,6 +234,42 @@ void test_steps_run(void**) {
     }));
 }
 
+// A whole training step of a small GPT, as the trainer builds it.
+Graph gpt_step(std::uint32_t micro_batches, double dropout) {
+    GptConfig config;
+    config.vocabulary = 11;
+    config.layers = 2;
+    config.dim = 24;
+    config.heads = 2;
+    config.context = 7;
+    config.dropout = dropout;
+    const Graph gpt = build_gpt(config, test_heap());
+    std::pmr::vector<Shape> shapes(test_heap());
+    for (const SourceInfo& source : gpt.sources) {
+        const Node& node = gpt.node(source.node);
+        if (node.op == Op::input)
+            shapes.push_back(is_step_input(node.name.c_str()) ? source.declared : Shape{3, 7});
+    }
+    const Graph concrete = specialize(gpt, shapes.data(), static_cast<int>(shapes.size()), test_heap());
+    TrainingSpec spec;
+    spec.micro_batches = micro_batches;
+    spec.clip_norm = 0.5;
+    return build_training_graph(concrete, spec, test_heap());
+}
+
+void test_gpt_steps_run(void**) {
+    expect_nothing(on_every_isa([](Context& context) {
+        for (const std::uint32_t micro_batches : {1u, 3u})
+            for (const double dropout : {0.0, 0.25})
+                for (const std::uint32_t passes : {0u, kAllPasses}) {
+                    const Graph graph = gpt_step(micro_batches, dropout);
+                    const std::string found = fault(context, graph, micro_batches, passes, 2, Data::plain);
+                    if (!found.empty()) return std::to_string(micro_batches) + " micro-batches: " + found;
+                }
+        return std::string();
+    }));
+}
+
 // Every operator that may overwrite an input, behind one that makes a dying value and before one that reads
 // the result.
 Graph sharing_graph() {
@@ -278,6 +316,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs_run),
         cmocka_unit_test(test_steps_run),
+        cmocka_unit_test(test_gpt_steps_run),
         cmocka_unit_test(test_shared_memory_is_harmless),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
