@@ -112,6 +112,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     // One pass over all steps for rows first_ .. last_.
     void emit_part() {
         Label segment, finish, add_next;
+        emit_c_prefetch();
         emit_pointers();
         emit_chain_start();
         if (form_.triangle == Triangle::head) emit_triangle();
@@ -140,6 +141,15 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         emit_finish();
     }
 
+    // C is asked for now, so that it has come when the chains end.
+    void emit_c_prefetch() {
+        point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
+        for (int i = first_; i < last_; ++i) {
+            for (int at = 0; at < vectors_ * kVectorBytes; at += 64) prefetchw(ptr[pointer + at]);
+            if (i + 1 < last_) add(pointer, stride);
+        }
+    }
+
     void emit_pointers() {
         mov(steps_left, arg(offsetof(GemmArgs, steps)));
         mov(rax, arg(offsetof(GemmArgs, first_step)));  // segment_left = kSegment - first_step % kSegment
@@ -165,7 +175,11 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         mov(b, arg(offsetof(GemmArgs, b)));
         mov(ldb, arg(offsetof(GemmArgs, b_stride)));
         shl(ldb, 2);
-        lea(ldb3, ptr[ldb + ldb * 2]);
+        if (form_.b == GemmB::panels) {
+            lea(ldb3, ptr[ldb + ldb * 2]);
+        } else if (form_.prefetch > 0) {
+            imul(ldb3, ldb, form_.prefetch);
+        }
     }
 
     // --- one step of k: acc[i][v] = fma(A[i][k], B[k][v], acc[i][v])
@@ -234,12 +248,16 @@ class GemmEmitter : public Xbyak::CodeGenerator {
                 }
             }
         }
-        if (form_.prefetch > 0 && form_.b == GemmB::panels) emit_prefetch(u);
+        if (form_.prefetch > 0) emit_prefetch(u);
         if (form_.a == GemmA::k_major) add(a_base(0), lda);
         if (form_.b == GemmB::rows) add(b, ldb);
     }
 
     void emit_prefetch(int u) {
+        if (form_.b == GemmB::rows) {
+            for (int at = 0; at < vectors_ * kVectorBytes; at += 64) prefetcht0(ptr[b + ldb3 + at]);
+            return;
+        }
         const int panels = ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel;
         for (int p = 0; p < panels; ++p)
             prefetcht0(ptr[scaled(b, ldb, ldb3, p) + (u + form_.prefetch) * (kPanel * 4)]);

@@ -47,7 +47,7 @@ struct GemmForm {
     GemmA a = GemmA::rows;
     GemmB b = GemmB::panels;
     Triangle triangle = Triangle::none;
-    std::uint8_t prefetch = 0;  // steps ahead, panels only; 0: none
+    std::uint8_t prefetch = 0;  // of B, steps ahead; 0: none
 };
 bool operator==(const GemmForm& x, const GemmForm& y);
 

@@ -67,7 +67,7 @@ double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n) {
     return static_cast<double>(n / tile.nr) * column(tile.nr) + (rest > 0 ? column(rest) : 0);
 }
 
-const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n) {
+const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place) {
     if (context.forced_tile) {
         const GemmTile* const tile = find_tile(context.forced_tile);
         require(tile != nullptr, "there is no product tile named \"%s\"", context.forced_tile);
@@ -80,8 +80,9 @@ const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::
     double best_cycles = 0;
     for (const GemmTile& tile : kTiles) {
         if (!usable(tile, context) || (best && tile.isa != best->isa)) continue;
+        if (in_place && tile.isa != Isa::scalar && tile.nr % jit::kPanel != 0) continue;
         const double cycles = block_cycles(tile, m, n);
-        if (!best || cycles < best_cycles * 0.999) {
+        if (!best || cycles < best_cycles * 0.99) {
             best = &tile;
             best_cycles = cycles;
         }

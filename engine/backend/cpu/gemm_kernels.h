@@ -34,9 +34,10 @@ double step_cycles(Isa isa, int rows, int columns);
 // The same for a whole block of m x n, edges included.
 double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n);
 
-// The cheapest usable row for m x n, ties to the earlier row; context.forced_tile goes before everything.
-// Throws INVALID_ARGUMENT when the forced row does not exist, UNSUPPORTED when it cannot run here.
-const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n);
+// The cheapest usable row for m x n, near ties to the earlier row; context.forced_tile goes before
+// everything. With B `in_place` only rows whose columns are whole cache lines are chosen. Throws
+// INVALID_ARGUMENT when the forced row does not exist, UNSUPPORTED when it cannot run here.
+const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place);
 
 // A microkernel ready to run: machine code, or the plain form where there is none.
 struct GemmKernel {

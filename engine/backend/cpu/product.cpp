@@ -97,6 +97,7 @@ class CpuProduct final : public Product {
         form.isa = plan_.tile->isa;
         form.mr = static_cast<std::uint8_t>(rows);
         form.a = plan_.shape.a_transposed ? jit::GemmA::k_major : jit::GemmA::rows;
+        form.prefetch = static_cast<std::uint8_t>(plan_.prefetch);
         form.b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
         strips_.emplace_back();
         strips_.back().resolve(form, plan_.tile->nr, plan_.shape.n, false, context);
@@ -166,12 +167,11 @@ class CpuProduct final : public Product {
         }
     }
 
-    // Tiles [first, end) of rows, all columns of the pass: columns outside, so that a panel of B is read from
-    // L1.
+    // Tiles [first, end) of rows, all columns of the pass.
     void run_block(const Part& part, const Pass& pass, const EvenCut& tiles, std::int64_t first,
                    std::int64_t end) const {
         const ProductShape& shape = plan_.shape;
-        const std::int64_t row = tiles.begin(first), rows = tiles.begin(end) - row;
+        const std::int64_t row = tiles.begin(first);
         jit::GemmArgs args = {};
         args.a_stride = shape.lda;
         args.b_stride = pass.ldb;
@@ -179,21 +179,27 @@ class CpuProduct final : public Product {
         args.steps = pass.depth;
         args.first_step = pass.step;
         args.add = pass.add;
-        const float* a =
+        const float* const a =
             shape.a_transposed ? part.a + pass.step * shape.lda + row : part.a + row * shape.lda + pass.step;
-        if (plan_.pack_a) {
-            pack_a(a, shape.lda, rows, pass.depth, part.packed_a);
-            a = part.packed_a;
-            args.a_stride = rows;
-        }
+        if (plan_.pack_a) pack_a(a, shape.lda, tiles, first, end, pass.depth, part.packed_a);
         args.b = pass.b;
         const std::int64_t a_row = shape.a_transposed ? 1 : shape.lda;
-        for (std::int64_t j = 0; j < pass.columns; j += plan_.tile->nr) {
-            for (std::int64_t t = first; t < end; ++t) {
-                args.a = a + (tiles.begin(t) - row) * a_row;
-                args.c = part.c + tiles.begin(t) * shape.ldc + pass.column;
-                strips_[strip_of_[tiles.size(t)] - 1u].run_tile(args, j, pass.columns);
+        const auto tile = [&](std::int64_t t) {
+            const std::int64_t offset = tiles.begin(t) - row;
+            if (plan_.pack_a) {
+                args.a = part.packed_a + offset * pass.depth;
+                args.a_stride = tiles.size(t);
+            } else {
+                args.a = a + offset * a_row;
             }
+            args.c = part.c + tiles.begin(t) * shape.ldc + pass.column;
+            return &strips_[strip_of_[tiles.size(t)] - 1u];
+        };
+        if (plan_.columns_outside) {
+            for (std::int64_t j = 0; j < pass.columns; j += plan_.tile->nr)
+                for (std::int64_t t = first; t < end; ++t) tile(t)->run_tile(args, j, pass.columns);
+        } else {
+            for (std::int64_t t = first; t < end; ++t) tile(t)->run(args, pass.columns);
         }
     }
 

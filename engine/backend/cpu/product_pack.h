@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "engine/backend/cpu/product_plan.h"
 #include "jitgen/gemm_pack.h"
 
 namespace volta::cpu {
@@ -16,7 +17,9 @@ std::int64_t packed_floats(std::int64_t columns, std::int64_t depth);
 void pack_b(const float* b, std::int64_t ldb, bool transposed, std::int64_t columns, std::int64_t depth,
             jit::TransposeFunction transpose, float* panels) noexcept;
 
-// Rows [0, rows) and steps [0, depth) of a [k, m]: packed[k * rows + i], the k-major order of the kernels.
-void pack_a(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, float* packed) noexcept;
+// Row tiles [first, end) of a transposed A [k, m], whose tile `first` starts at `a`: tile after tile in the
+// k-major order of the kernels, packed[k * rows + i] with the tile's own number of rows.
+void pack_a(const float* a, std::int64_t lda, const EvenCut& tiles, std::int64_t first, std::int64_t end,
+            std::int64_t depth, float* packed) noexcept;
 
 }  // namespace volta::cpu
