@@ -92,7 +92,8 @@ int run_eval(const std::vector<std::string>& arguments) {
     Machine machine;
     Options options("eval", "Loss, perplexity and bits per byte of a model on a whole text.");
     options.positional("model", path, "a model file");
-    options.text("--text", text_path, "the text")->required();
+    options.text("--text", text_path, "the text");
+    options.require("--text");
     options.flag("--json", json, "one JSON object");
     options.machine(machine);
     options.config();

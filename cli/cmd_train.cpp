@@ -44,8 +44,8 @@ struct Settings {
 constexpr std::int64_t kMost = 1 << 20;
 
 void declare(Options& options, Settings& s) {
-    options.text("--text", s.text, "the text to learn: the first 90 % trains, the last 10 % validates")
-        ->required();
+    options.text("--text", s.text, "the text to learn: the first 90 % trains, the last 10 % validates");
+    options.require("--text");
     options.text("--out", s.out, "the model file to write; with --resume it may be left out");
     options.choice("--preset", s.preset, {"tiny", "small", "gpt2"},
                    "sizes that the options below override (default: tiny)");

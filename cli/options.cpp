@@ -85,8 +85,11 @@ CLI::Option* Options::flag(const char* name, bool& value, const char* help) {
 }
 
 CLI::Option* Options::positional(const char* name, std::string& value, const char* help) {
-    return app_.add_option(name, value, help)->required()->type_name("FILE");
+    require(name);
+    return app_.add_option(name, value, help)->type_name("FILE");
 }
+
+void Options::require(const char* name) { required_.push_back(name); }
 
 void Options::machine(Machine& value) {
     integer("--threads", value.threads, 1, 256,
@@ -159,6 +162,13 @@ void Options::parse(const std::vector<std::string>& arguments) {
     } catch (const CLI::ParseError& error) {
         usage_error(command_ + ": " + first_line(error.what()) + " (see " + command_ + " --help)");
     }
+    check_required();
+}
+
+// After parsing, so that a word that is unknown is named before one that is missing.
+void Options::check_required() const {
+    for (const char* name : required_)
+        if (!given(name)) usage_error(command_ + ": " + name + " is required (see " + command_ + " --help)");
 }
 
 bool Options::given(const char* name) const { return app_.get_option(name)->count() > 0; }

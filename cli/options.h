@@ -32,17 +32,20 @@ class Options {
                         const char* help);
     CLI::Option* flag(const char* name, bool& value, const char* help);
     CLI::Option* positional(const char* name, std::string& value, const char* help);
-    void machine(Machine& value);  // --threads, --isa
-    void config();                 // --config FILE.json
+    void machine(Machine& value);    // --threads, --isa
+    void config();                   // --config FILE.json
+    void require(const char* name);  // the call must give it
 
     // Throws Stop: a usage error, or status 0 with the help text printed.
     void parse(const std::vector<std::string>& arguments);
     bool given(const char* name) const;  // on the command line or in the configuration file
 
   private:
+    void check_required() const;
     std::string command_;
     CLI::App app_;
     std::string config_path_;
+    std::vector<const char*> required_;
 };
 
 }  // namespace voltac

@@ -1,0 +1,121 @@
+#!/bin/sh
+# voltac as a person meets it: wrong calls get one line that names what was wrong and exit status 2, failures one line
+# and 1; the life cycle works over processes; a full disk, an interrupt and a bad file lose nothing.
+#     test_voltac.sh PATH_OF_VOLTAC
+set -u
+voltac=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+passed=0
+failed=0
+
+ok() { passed=$((passed + 1)); }
+bad() {
+    failed=$((failed + 1))
+    echo "FAILED: $*"
+}
+
+# refused STATUS TEXT ARGUMENTS...: exit status, exactly one line on standard error that holds TEXT, nothing on output.
+refused() {
+    status=$1
+    text=$2
+    shift 2
+    "$voltac" "$@" >out 2>err
+    got=$?
+    lines=$(wc -l <err)
+    if [ "$got" -eq "$status" ] && [ "$lines" -eq 1 ] && [ ! -s out ] && grep -qF -- "$text" err; then
+        ok
+    else
+        bad "voltac $*: status $got (expected $status), $lines lines: $(cat err)"
+    fi
+}
+
+# expect NAME EXPECTED ACTUAL
+expect() { if [ "$2" = "$3" ]; then ok; else bad "$1: expected '$2', got '$3'"; fi; }
+
+i=0
+while [ $i -lt 400 ]; do
+    echo "line $i: the quick brown fox jumps over the lazy dog; $((i * i % 97)) times"
+    i=$((i + 1))
+done >text.txt
+: >empty.txt
+printf 'short' >short.txt
+printf 'caf\351 latin-1 is not UTF-8, and this text is long enough to hold a window of sixteen or more tokens' >latin1.txt
+small="--layers 1 --dim 16 --heads 2 --context 16 --batch 2"
+
+echo "== wrong calls"
+refused 2 "usage: voltac"
+refused 2 "there is no command 'trian'" trian
+refused 2 "--text is required" train
+refused 2 "--out is required" train --text text.txt
+refused 2 "--bogus" train --bogus 3
+refused 2 "'huge'" train --text text.txt --out m.volta --preset huge
+refused 2 "--steps is -5" train --text text.txt --out m.volta --steps -5
+refused 2 "'abc'" train --text text.txt --out m.volta --steps abc
+refused 2 "--lr is nan" train --text text.txt --out m.volta --lr nan
+refused 2 "--lr is inf" train --text text.txt --out m.volta --lr inf
+refused 2 "--dim 100 is not a multiple of --heads 3" train --text text.txt --out m.volta --dim 100 --heads 3
+refused 2 "'sse9'" train --text text.txt --out m.volta --isa sse9
+refused 2 "--threads is 0" train --text text.txt --out m.volta --threads 0
+refused 2 "--warmup 50 is more than --steps 10" train --text text.txt --out m.volta --warmup 50 --steps 10
+refused 2 "model is required" hash
+refused 2 "--text is required" eval m.volta
+
+echo "== failures"
+refused 1 "empty.txt: the file is empty" train --text empty.txt --out m.volta
+refused 1 "too few" train --text short.txt --out m.volta
+refused 1 "is a directory" train --text . --out m.volta
+refused 1 "No such file" train --text missing.txt --out m.volta
+refused 1 "one window of 256 needs 257" train --text latin1.txt --tokenizer byte --out m.volta
+refused 1 "UTF-8" train --text latin1.txt --out m.volta
+refused 1 "No such file" train --text text.txt --out missing/m.volta
+refused 1 "is a directory" train --text text.txt --out .
+refused 1 "No such file" hash missing.volta
+refused 1 "text.txt" info text.txt
+[ ! -e m.volta ] && ok || bad "a refused call wrote a file"
+
+echo "== the life cycle"
+$voltac train --text text.txt --out whole.volta $small --steps 12 >whole.out 2>/dev/null || bad "train"
+$voltac train --text text.txt --out half.volta $small --steps 12 --stop-at 5 --threads 2 >/dev/null 2>&1 || bad "train --stop-at"
+$voltac train --text text.txt --resume half.volta --threads 1 >resumed.out 2>/dev/null || bad "train --resume"
+expect "resume" "$($voltac hash whole.volta)" "$($voltac hash half.volta)"
+cmp -s whole.volta half.volta && ok || bad "the resumed file differs from the whole one"
+expect "hash of the report" "$(sed -n 's/^hash *//p' whole.out)" "$($voltac hash whole.volta)"
+refused 2 "--lr is 0.5, the checkpoint has 0.001" train --text text.txt --resume whole.volta --lr 0.5
+refused 2 "--steps is 13, the checkpoint has 12" train --text text.txt --resume whole.volta --steps 13
+refused 2 "--dim is 32, the checkpoint has 16" train --text text.txt --resume whole.volta --dim 32
+head -n 300 text.txt >other.txt
+refused 1 "the text is not the one" train --text other.txt --resume half.volta
+expect "generate twice" "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3)" "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3 --threads 3)"
+expect "generate length" 13 "$($voltac generate whole.volta --prompt fox --tokens 10 --temperature 0 | wc -c | tr -d ' ')"
+refused 1 "'é' (U+00E9)" generate whole.volta --prompt é
+refused 1 "larger than the model's context of 16" generate whole.volta --prompt fox --tokens 14
+"$voltac" eval whole.volta --text text.txt | grep -q '^bits per byte' && ok || bad "eval"
+"$voltac" info whole.volta --verify | grep -q '^checkpoint *step 12 of 12, seed 1' && ok || bad "info"
+"$voltac" info whole.volta --json | grep -q '^{.*"architecture":"gpt".*}$' && ok || bad "info --json"
+printf '{"layers": 1, "dim": 16, "heads": 2, "context": 16, "batch": 2, "steps": 12, "json": true}' >c.json
+"$voltac" train --text text.txt --out config.volta --config c.json >config.out 2>err || bad "train --config"
+expect "train --config" "$($voltac hash whole.volta)" "$($voltac hash config.volta)"
+[ ! -s err ] && ok || bad "train --json wrote to standard error: $(cat err)"
+expect "JSON lines" 0 "$(grep -cv '^{.*}$' config.out)"
+
+echo "== a full disk, an interrupt, a broken file"
+before=$($voltac hash half.volta)
+(ulimit -f 8; "$voltac" train --text text.txt --out half.volta $small --steps 3 >out 2>err)
+expect "status on a full disk" 1 $?
+expect "the old checkpoint after a full disk" "$before" "$($voltac hash half.volta)"
+[ "$(find . -name 'half.volta?*' | wc -l)" -eq 0 ] && ok || bad "a full disk left $(find . -name 'half.volta?*')"
+"$voltac" train --text text.txt --out stopped.volta $small --steps 100000000 >out 2>err &
+pid=$!
+sleep 2
+kill -INT $pid
+wait $pid
+expect "status after an interrupt" 0 $?
+grep -q "^interrupted at step" err && ok || bad "an interrupt said: $(cat err)"
+"$voltac" info stopped.volta | grep -q '^checkpoint' && ok || bad "an interrupt left no checkpoint"
+head -c 1000 whole.volta >cut.volta
+refused 1 "cut.volta" hash cut.volta
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
