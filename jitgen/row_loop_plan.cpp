@@ -8,10 +8,20 @@ namespace {
 
 // A step holds up to four values and five temporaries at once; below this the allocator could not serve it.
 constexpr int kFewestVectors = 9;
+// Of the k registers, k2 and k3 may hold which lanes saw a NaN; four are left for masks of the steps.
+constexpr int kLastMaskForLanes = 4;
 
-// Values of the steps need this many registers not to be spilled; AVX2 masks a partial vector by one more.
-int wanted_vectors(const ColumnLoop& loop, const RegisterBudget& budget) {
-    return std::max(kFewestVectors, loop.steps.pressure() + 1 + (budget.wide ? 0 : 1));
+// Registers that keep values of the steps from being spilled; AVX2 masks a partial vector by one more.
+int wanted_vectors(const Steps& steps, const RegisterBudget& budget) {
+    return std::max(kFewestVectors, steps.pressure() + (budget.wide ? 0 : 1));
+}
+
+// Two copies in turn where the section is long (the processor finds short ones by itself) and registers
+// allow.
+void choose_copies(const RegisterBudget& budget, int top, ColumnLoop& loop) {
+    if (loop.steps.size() < 14 || wanted_vectors(loop.interleaved, budget) > top) return;
+    loop.copies = Steps::kMostCopies;
+    loop.unroll = std::max(loop.unroll, loop.copies);
 }
 
 // Constants and uniform values go to registers that are left, the most used first.
@@ -25,7 +35,8 @@ void choose_pins(const RowPlan& plan, const RegisterBudget& budget, int top, Col
         const int uses_a = loop.steps.use_count(a), uses_b = loop.steps.use_count(b);
         return uses_a != uses_b ? uses_a > uses_b : a < b;
     });
-    const int room = std::max(0, top - std::min(top, wanted_vectors(loop, budget)));
+    const int wanted = wanted_vectors(loop.copies > 1 ? loop.interleaved : loop.steps, budget);
+    const int room = std::max(0, top - wanted);
     for (int k = 0; k < std::min<int>(room, static_cast<int>(candidates.size())); ++k)
         loop.pins.push_back(Pin{candidates[k], --top});
     loop.vectors = top;
@@ -35,40 +46,29 @@ int unroll_of(int steps) { return steps <= 12 ? 4 : steps <= 40 ? 2 : 1; }
 
 }  // namespace
 
-// Row sums want the 32 lanes in registers, one group of 32 columns per iteration. A loop too long to copy
-// that often, or too short of registers, keeps its running results in the frame and handles one vector at a
-// time.
+// A row sum fixes the iteration: 32 columns, one per lane. Running results are in registers as long as those
+// last.
 void plan_row_loop(const RowPlan& plan, const RegisterBudget& budget, ColumnLoop& loop) {
     const int group = 32 / budget.lanes;
-    int sums = 0, maxima = 0, indices = 0;
-    for (const Step& step : loop.steps.list()) {
-        sums += step.code == Code::row_sum;
-        maxima += step.code == Code::row_max;
-        indices += step.code == Code::row_argmax;
-    }
-    loop.has_row_sum = sums > 0;
-    loop.unroll = sums > 0 ? group : unroll_of(loop.steps.size());
+    for (const Step& step : loop.steps.list())
+        loop.has_row_sum = loop.has_row_sum || step.code == Code::row_sum;
+    loop.unroll = loop.has_row_sum ? group : unroll_of(loop.steps.size());
+    const int wanted =
+        std::max(kFewestVectors, std::min(wanted_vectors(loop.steps, budget), budget.vectors - 4));
     int top = budget.vectors;
-    const int per_maximum = loop.unroll + (budget.wide ? 0 : 1);
-    const int results = sums * group + maxima * per_maximum + indices * 2;
-    const bool fits = results <= top - std::min(wanted_vectors(loop, budget), budget.vectors - 4) &&
-                      results <= top - kFewestVectors && (maxima <= 2 || !budget.wide) &&
-                      (sums == 0 || loop.steps.size() * group <= 160);
-    if (fits) {
-        for (const Step& step : loop.steps.list()) {
-            if (!is_row_reduction(step.code)) continue;
-            const int count = step.code == Code::row_sum   ? group
-                              : step.code == Code::row_max ? loop.unroll
-                                                           : 2;
-            top -= count;
-            loop.accumulators.first[step.id] = top;
-            loop.accumulators.count[step.id] = count;
-            if (step.code == Code::row_max)
-                loop.accumulators.nan[step.id] = budget.wide ? loop.first_mask++ : --top;
-        }
-    } else if (sums > 0) {
-        loop.unroll = 1;
+    for (const Step& step : loop.steps.list()) {
+        if (!is_row_reduction(step.code)) continue;
+        const bool is_max = step.code == Code::row_max;
+        const int count = step.code == Code::row_sum ? group : is_max ? loop.unroll : 2;
+        const bool nan_in_vector = is_max && !budget.wide;
+        if (top - count - (nan_in_vector ? 1 : 0) < wanted) continue;
+        if (is_max && budget.wide && loop.first_mask == kLastMaskForLanes) continue;
+        top -= count;
+        loop.accumulators.first[step.id] = top;
+        loop.accumulators.count[step.id] = count;
+        if (is_max) loop.accumulators.nan[step.id] = budget.wide ? loop.first_mask++ : --top;
     }
+    choose_copies(budget, top, loop);
     choose_pins(plan, budget, top, loop);
 }
 
@@ -78,9 +78,9 @@ void plan_column_sums(const RowPlan& plan, const RegisterBudget& budget, ColumnL
     int sums = 0;
     for (const Step& step : loop.steps.list()) sums += step.code == Code::column_sum;
     const int size = loop.steps.size();
-    loop.unroll = size <= 10 ? 8 : size <= 24 ? 4 : size <= 60 ? 2 : 1;
-    const int room =
-        budget.vectors - std::max(kFewestVectors, std::min(wanted_vectors(loop, budget), budget.vectors - 4));
+    loop.unroll = size <= 10 ? 8 : size <= 24 ? 4 : 2;
+    const int wanted = std::min(wanted_vectors(loop.steps, budget), budget.vectors - 4);
+    const int room = budget.vectors - std::max(kFewestVectors, wanted);
     while (loop.unroll > 1 && sums * loop.unroll > room) loop.unroll /= 2;
     int top = budget.vectors;
     for (const Step& step : loop.steps.list()) {
@@ -89,6 +89,7 @@ void plan_column_sums(const RowPlan& plan, const RegisterBudget& budget, ColumnL
         loop.accumulators.first[step.id] = top;
         loop.accumulators.count[step.id] = loop.unroll;
     }
+    if (loop.unroll > 1) choose_copies(budget, top, loop);
     choose_pins(plan, budget, top, loop);
 }
 

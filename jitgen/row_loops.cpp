@@ -16,8 +16,8 @@ RowLoops<Isa>::RowLoops(const RowPlan& plan, void* buffer, std::size_t bytes, st
       select_(plan, frame_, emit_, heap),
       loops_(heap) {
     const RegisterBudget budget{Isa::kVectors, kLanes, kWide};
-    for (const Stage& stage : plan.stages) {
-        loops_.emplace_back(plan, stage.loop_code, heap);
+    for (int t = 0; t < static_cast<int>(plan.stages.size()); ++t) {
+        loops_.emplace_back(plan, t, kWide, heap);
         if (plan.column_sums)
             plan_column_sums(plan, budget, loops_.back());
         else
@@ -184,7 +184,7 @@ void RowLoops<Isa>::advance_row() {
 template <class Isa>
 void RowLoops<Isa>::section(const std::pmr::vector<std::int32_t>& code, int stage, int vectors) {
     if (code.empty()) return;
-    const Steps steps(plan_, code, false, heap_);
+    const Steps steps(plan_, code, {false, kWide, 1, stage}, heap_);
     select_.emit_copy(Copy{&steps, nullptr, stage, 0, false, false}, vectors, 2,
                       std::pmr::vector<Pin>(heap_));
 }

@@ -7,13 +7,16 @@ namespace volta::jit {
 
 // One pass over columns: its steps, how often they are copied, and who owns which register.
 struct ColumnLoop {
-    ColumnLoop(const RowPlan& plan, const std::pmr::vector<std::int32_t>& code,
-               std::pmr::memory_resource* heap)
-        : steps(plan, code, true, heap), accumulators(plan.code.size(), heap), pins(heap) {}
-    Steps steps;
+    ColumnLoop(const RowPlan& plan, int stage, bool wide, std::pmr::memory_resource* heap)
+        : steps(plan, plan.stages[stage].loop_code, {true, wide, 1, stage}, heap),
+          interleaved(plan, plan.stages[stage].loop_code, {true, wide, Steps::kMostCopies, stage}, heap),
+          accumulators(plan.code.size(), heap),
+          pins(heap) {}
+    Steps steps, interleaved;
     Accumulators accumulators;
     std::pmr::vector<Pin> pins;
     int unroll = 1;      // vectors per iteration
+    int copies = 1;      // of them interleaved
     int vectors = 0;     // registers [0, vectors) are for values of the steps
     int first_mask = 2;  // the same of k registers
     bool has_row_sum = false;
@@ -54,9 +57,11 @@ class RowLoops {
     // row_loops_columns.cpp: one pass over the columns of a row; reductions
     void load_pins(const ColumnLoop& loop, bool per_row);
     void copy(const ColumnLoop& loop, int t, int unit, bool masked, int mask_at);
+    void copies(const ColumnLoop& loop, int t, int units);
     void plain_columns(const ColumnLoop& loop, int t);
     void chunked_columns(const ColumnLoop& loop, int t);
     void main_columns(const ColumnLoop& loop, int t);
+    void group_tail(const ColumnLoop& loop, int t);
     void begin_chunk(const ColumnLoop& loop);
     void end_chunk(const ColumnLoop& loop);
     void begin_maxima(const ColumnLoop& loop);

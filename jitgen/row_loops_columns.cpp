@@ -20,6 +20,18 @@ void RowLoops<Isa>::copy(const ColumnLoop& loop, int t, int unit, bool masked, i
                       loop.pins);
 }
 
+// `units` whole vectors, interleaved as the loop was planned.
+template <class Isa>
+void RowLoops<Isa>::copies(const ColumnLoop& loop, int t, int units) {
+    if (units % loop.copies != 0 || loop.copies == 1) {
+        for (int unit = 0; unit < units; ++unit) copy(loop, t, unit, false, 0);
+        return;
+    }
+    for (int unit = 0; unit < units; unit += loop.copies)
+        select_.emit_copy(Copy{&loop.interleaved, &loop.accumulators, t, unit, true, false}, loop.vectors,
+                          loop.first_mask, loop.pins);
+}
+
 // Whole groups of `unroll` vectors from rcx to kMainEnd.
 template <class Isa>
 void RowLoops<Isa>::main_columns(const ColumnLoop& loop, int t) {
@@ -29,7 +41,7 @@ void RowLoops<Isa>::main_columns(const ColumnLoop& loop, int t) {
     e.jae(done, e.T_NEAR);
     e.align(32);
     e.L(next);
-    for (int unit = 0; unit < loop.unroll; ++unit) copy(loop, t, unit, false, 0);
+    copies(loop, t, loop.unroll);
     e.add(e.rcx, loop.unroll * kBytes);
     e.cmp(e.rcx, e.frame_quad(Frame::kMainEnd));
     e.jb(next, e.T_NEAR);
@@ -67,7 +79,7 @@ void RowLoops<Isa>::plain_columns(const ColumnLoop& loop, int t) {
 template <class Isa>
 void RowLoops<Isa>::chunked_columns(const ColumnLoop& loop, int t) {
     auto& e = emit_;
-    Xbyak::Label next_chunk, tail_done;
+    Xbyak::Label next_chunk;
     e.xor_(e.ecx, e.ecx);
     e.mov(e.frame_quad(Frame::kChunkAt), e.rcx);
     e.L(next_chunk);
@@ -80,18 +92,25 @@ void RowLoops<Isa>::chunked_columns(const ColumnLoop& loop, int t) {
     e.and_(e.rax, -loop.unroll * kBytes);
     e.mov(e.frame_quad(Frame::kMainEnd), e.rax);
     main_columns(loop, t);
-    for (int unit = 0; unit < loop.unroll; ++unit) {
-        e.lea(e.rax, e.ptr[e.rcx + unit * kBytes]);
-        e.cmp(e.rax, e.frame_quad(Frame::kChunkEnd));
-        e.jae(tail_done, e.T_NEAR);
-        const int group_mask = frame_.group_masks + unit * (kWide ? 2 : kBytes);
-        copy(loop, t, unit, true, loop.unroll > 1 ? group_mask : frame_.partial_mask);
-    }
-    e.L(tail_done);
+    group_tail(loop, t);
     end_chunk(loop);
     e.mov(e.rcx, e.frame_quad(Frame::kChunkEnd));
     e.cmp(e.rcx, e.frame_quad(Frame::kTotalBytes));
     e.jb(next_chunk, e.T_NEAR);
+}
+
+// The last columns mod 32, masked: each vector of the group has its own lanes.
+template <class Isa>
+void RowLoops<Isa>::group_tail(const ColumnLoop& loop, int t) {
+    auto& e = emit_;
+    Xbyak::Label done;
+    for (int unit = 0; unit < loop.unroll; ++unit) {
+        e.lea(e.rax, e.ptr[e.rcx + unit * kBytes]);
+        e.cmp(e.rax, e.frame_quad(Frame::kChunkEnd));
+        e.jae(done, e.T_NEAR);
+        copy(loop, t, unit, true, frame_.group_masks + unit * (kWide ? 2 : kBytes));
+    }
+    e.L(done);
 }
 
 template <class Isa>

@@ -68,7 +68,10 @@ void RowLoops<Isa>::column_block(const ColumnLoop& loop, int units, bool masked)
     e.L(next_row);
     section(plan_.stages[0].row_code, 0, loop.vectors);
     load_pins(loop, true);
-    for (int unit = 0; unit < units; ++unit) copy(loop, 0, unit, masked, frame_.partial_mask);
+    if (masked)
+        copy(loop, 0, 0, true, frame_.partial_mask);
+    else
+        copies(loop, 0, units);
     advance_row();
     e.dec(e.frame_quad(Frame::kSegmentRows));
     e.jnz(next_row, e.T_NEAR);

@@ -13,9 +13,10 @@ Registers::Registers(const RowPlan& plan, bool has_mask_file, RegisterMoves& mov
       has_mask_file_(has_mask_file),
       vectors_(heap),
       masks_(8, Register{kFree, false}, heap),
-      where_(plan.code.size(), -1, heap),
-      slot_(plan.code.size(), -1, heap),
-      free_slots_(heap) {}
+      where_(plan.code.size() * Steps::kMostCopies, -1, heap),
+      slot_(plan.code.size() * Steps::kMostCopies, -1, heap),
+      free_slots_(heap),
+      dead_slots_(heap) {}
 
 void Registers::begin(const Steps& steps, int vectors, int first_mask) {
     steps_ = &steps;
@@ -24,13 +25,15 @@ void Registers::begin(const Steps& steps, int vectors, int first_mask) {
     std::fill(where_.begin(), where_.end(), -1);
     std::fill(slot_.begin(), slot_.end(), -1);
     free_slots_.clear();
+    dead_slots_.clear();
     slots_in_use_ = 0;
     first_mask_ = first_mask;
     position_ = 0;
 }
 
 File Registers::file_of(std::int32_t value) const {
-    return has_mask_file_ && plan_.code[value].type == Type::mask ? File::mask : File::vector;
+    const Instruction& x = plan_.code[static_cast<std::size_t>(value) % plan_.code.size()];
+    return has_mask_file_ && x.type == Type::mask ? File::mask : File::vector;
 }
 
 int Registers::acquire(File file) {
@@ -105,7 +108,7 @@ void Registers::release(std::int32_t value) {
         at(file_of(value), where_[value]) = Register{kFree, false};
         where_[value] = -1;
     }
-    if (slot_[value] >= 0) free_slots_.push_back(slot_[value]);
+    if (slot_[value] >= 0) dead_slots_.push_back(slot_[value]);
     slot_[value] = -1;
 }
 
@@ -123,6 +126,8 @@ void Registers::advance() {
             if (r.value == kTemporary) r.value = kFree;
             r.locked = false;
         }
+    free_slots_.insert(free_slots_.end(), dead_slots_.begin(), dead_slots_.end());
+    dead_slots_.clear();
     ++position_;
 }
 

@@ -72,6 +72,7 @@ class Registers {
     std::pmr::vector<Register> vectors_, masks_;
     std::pmr::vector<int> where_, slot_;  // per value
     std::pmr::vector<int> free_slots_;
+    std::pmr::vector<int> dead_slots_;  // the step at hand may still read them
     int first_mask_ = 0, position_ = 0, spill_slots_ = 0, slots_in_use_ = 0;
 };
 

@@ -30,11 +30,11 @@ Xbyak::Address RowSelector<Isa>::stream_address(int number, int displacement) {
 
 template <class Isa>
 bool RowSelector<Isa>::has_home(std::int32_t value) const {
-    if (plan_.is_constant(value) || frame_.slots[value] >= 0) return true;
+    if (is_constant(value) || frame_.slots[base(value)] >= 0) return true;
     if (!copy_.is_loop) return false;
-    if (plan_.kept_row[value] >= 0) return true;
+    if (plan_.kept_row[base(value)] >= 0) return true;
     // A load may be repeated as long as no store can have changed its memory.
-    return plan_.code[value].code == Code::load && copy_.steps->last_use(value) <= copy_.steps->first_store();
+    return code_of(value).code == Code::load && copy_.steps->last_use(value) <= copy_.steps->first_store();
 }
 
 template <class Isa>
@@ -47,18 +47,15 @@ void RowSelector<Isa>::spill(std::int32_t value, int reg, int slot) {
 
 template <class Isa>
 void RowSelector<Isa>::fill(std::int32_t value, int reg, int slot) {
-    const Instruction& x = plan_.code[value];
-    if (slot < 0 && plan_.is_constant(value)) return emit_.load_constant(reg, x.immediate);
-    if (slot >= 0 || frame_.slots[value] >= 0) {
-        const Address from = slot >= 0 ? spill_address(slot) : emit_.frame(frame_.slots[value]);
+    const int home = frame_.slots[base(value)];
+    if (slot < 0 && is_constant(value)) return emit_.load_constant(reg, code_of(value).immediate);
+    if (slot >= 0 || home >= 0) {
+        const Address from = slot >= 0 ? spill_address(slot) : emit_.frame(home);
         if (is_mask(value)) return emit_.load_mask(reg, from);
         return emit_.vmovaps(emit_.vec(reg), from);
     }
-    if (plan_.kept_row[value] >= 0) {
-        const int stream = frame_.stream_of_kept_row[plan_.kept_row[value]];
-        return emit_.vmovups(emit_.vec(reg), stream_address(stream, copy_.unit * kBytes));
-    }
-    emit_.load(reg, operand_address(x.a, copy_.unit), copy_.masked, tail_);
+    if (plan_.kept_row[base(value)] >= 0) return emit_.vmovups(emit_.vec(reg), kept_address(value));
+    emit_.load(reg, operand_address(code_of(value).a, unit_of(value)), copy_.masked, tail_);
 }
 
 template <class Isa>
@@ -67,33 +64,30 @@ typename RowSelector<Isa>::Source RowSelector<Isa>::source(std::int32_t value) {
         registers_.lock(value);
         return source_of(registers_.find(value));
     }
-    const int slot = registers_.slot_of(value);
-    if (plan_.is_constant(value)) return source_at(emit_.constant(plan_.code[value].immediate));
-    if (slot < 0 && frame_.slots[value] >= 0) return source_at(emit_.frame(frame_.slots[value]));
+    const int slot = registers_.slot_of(value), home = frame_.slots[base(value)];
+    if (is_constant(value)) return source_at(emit_.constant(code_of(value).immediate));
+    if (slot < 0 && home >= 0) return source_at(emit_.frame(home));
     if (!registers_.dies(value)) return source_of(registers_.ensure(value));
     if (slot >= 0) return source_at(spill_address(slot));
-    if (plan_.kept_row[value] >= 0) {
-        const int stream = frame_.stream_of_kept_row[plan_.kept_row[value]];
-        return source_at(stream_address(stream, copy_.unit * kBytes));
-    }
+    if (plan_.kept_row[base(value)] >= 0) return source_at(kept_address(value));
     if (copy_.masked) return source_of(registers_.ensure(value));  // a whole vector could end behind the row
-    return source_at(operand_address(plan_.code[value].a, copy_.unit));
+    return source_at(operand_address(code_of(value).a, unit_of(value)));
 }
 
 // What a later stage or section reads is written at once; from then on the register may be given away for
 // nothing.
 template <class Isa>
 void RowSelector<Isa>::keep(std::int32_t value) {
-    const int reg = registers_.find(value);
-    if (!copy_.is_loop && frame_.slots[value] >= 0) {
+    const int reg = registers_.find(value), home = frame_.slots[base(value)];
+    if (!copy_.is_loop && home >= 0) {
         if (is_mask(value))
-            emit_.store_mask(emit_.frame(frame_.slots[value]), reg);
+            emit_.store_mask(emit_.frame(home), reg);
         else
-            emit_.vmovaps(emit_.frame(frame_.slots[value]), emit_.vec(reg));
+            emit_.vmovaps(emit_.frame(home), emit_.vec(reg));
     }
-    if (!copy_.is_loop || plan_.kept_row[value] < 0 || plan_.is_reloaded(value, copy_.stage)) return;
-    const int stream = frame_.stream_of_kept_row[plan_.kept_row[value]];
-    emit_.vmovups(stream_address(stream, copy_.unit * kBytes), emit_.vec(reg));
+    if (!copy_.is_loop || plan_.kept_row[base(value)] < 0 || plan_.is_reloaded(base(value), copy_.stage))
+        return;
+    emit_.vmovups(kept_address(value), emit_.vec(reg));
 }
 
 template <class Isa>
@@ -103,13 +97,6 @@ void RowSelector<Isa>::column_index(int to, int unit) {
     if (unit > 0) emit_.add(emit_.eax, unit * kLanes);
     emit_.broadcast_word(to, emit_.eax);
     emit_.vpaddd(emit_.vec(to), emit_.vec(to), emit_.frame(frame_.iota));
-}
-
-template <class Isa>
-Xbyak::Address RowSelector<Isa>::lanes_in_frame(std::int32_t id) {
-    emit_.mov(emit_.edx, emit_.ecx);
-    emit_.and_(emit_.edx, 127);
-    return emit_.ptr[emit_.rsp + emit_.rdx + frame_.accumulators[id]];
 }
 
 template class RowSelector<Avx2>;

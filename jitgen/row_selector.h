@@ -60,9 +60,6 @@ class RowSelector final : private RegisterMoves {
     void column_index(int to, int unit);
     int spill_slots() const { return registers_.spill_slots(); }
 
-    // The lanes of a row sum in the frame that belong to the vector at hand; puts an offset into rdx.
-    Address lanes_in_frame(std::int32_t id);
-
     static constexpr std::uint32_t kMinusInfinity = 0xff800000u, kLowestKey = 0x80000000u, kNan = 0x7fc00000u;
     static constexpr int kSecondHalf = 128;  // of the frame's 256 bytes of a reduction: NaN lanes, indices
 
@@ -81,10 +78,25 @@ class RowSelector final : private RegisterMoves {
     void spill(std::int32_t value, int reg, int slot) override;
     Address spill_address(int slot) { return emit_.frame(frame_.spills + slot * kBytes); }
 
+    // Of a value or step of interleaved copies: the instruction, and the vector it belongs to.
+    std::int32_t base(std::int32_t value) const {
+        return value % static_cast<std::int32_t>(plan_.code.size());
+    }
+    const Instruction& code_of(std::int32_t value) const { return plan_.code[base(value)]; }
+    int unit_of(std::int32_t value) const {
+        return copy_.unit + value / static_cast<std::int32_t>(plan_.code.size());
+    }
+
     bool is_mask(std::int32_t value) const { return registers_.file_of(value) == File::mask; }
-    bool is_uniform(std::int32_t value) const { return plan_.rates[value] != Rate::column; }
-    bool is_zero(std::int32_t value) const {
-        return plan_.is_constant(value) && plan_.code[value].immediate == 0;
+    bool is_uniform(std::int32_t value) const { return plan_.rates[base(value)] != Rate::column; }
+    bool is_constant(std::int32_t value) const { return code_of(value).code == Code::constant; }
+    bool is_zero(std::int32_t value) const { return is_constant(value) && code_of(value).immediate == 0; }
+    Address kept_address(std::int32_t value) {
+        return stream_address(frame_.stream_of_kept_row[plan_.kept_row[base(value)]],
+                              unit_of(value) * kBytes);
+    }
+    int accumulator(const Step& step) const {
+        return copy_.accumulators->reg(base(step.id), unit_of(step.id));
     }
     bool in_register(std::int32_t value) const { return registers_.find(value) >= 0; }
     Source source(std::int32_t value);

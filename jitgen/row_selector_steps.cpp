@@ -24,6 +24,11 @@ template <class Isa>
 void RowSelector<Isa>::real_step(const Step& step) {
     auto& e = emit_;
     using Op = const Xbyak::Operand&;
+    if (step.merged == Merged::minus_abs)
+        return unary_register(step,
+                              [&](int to, int a) { e.vorps(e.vec(to), e.vec(a), e.constant(0x80000000u)); });
+    if (step.merged == Merged::scale)
+        return binary(step, Order::fixed, [&](int to, int a, Op b) { e.vscalefps(e.vec(to), e.vec(a), b); });
     switch (step.code) {
         case Code::add:
             return binary(step, Order::commutes,
@@ -80,7 +85,7 @@ template <class Isa>
 void RowSelector<Isa>::integer_step(const Step& step) {
     auto& e = emit_;
     using Op = const Xbyak::Operand&;
-    const auto count = static_cast<std::uint8_t>(plan_.code[step.id].immediate);
+    const auto count = static_cast<std::uint8_t>(code_of(step.id).immediate);
     switch (step.code) {
         case Code::iadd:
             return binary(step, Order::commutes,
@@ -129,7 +134,7 @@ void RowSelector<Isa>::other_step(const Step& step) {
             return emit_.vpbroadcastd(emit_.vec(registers_.define(step.id)),
                                       emit_.frame_word(Frame::kRowIndex));
         case Code::column_index:
-            return column_index(registers_.define(step.id), copy_.unit);
+            return column_index(registers_.define(step.id), unit_of(step.id));
         case Code::row_length:
             return row_length(step);
         case Code::row_sum:
@@ -246,17 +251,22 @@ template <class Isa>
 void RowSelector<Isa>::select(const Step& step) {
     auto& e = emit_;
     using Op = const Xbyak::Operand&;
-    if (step.merged == Step::maximum)
+    if (step.merged == Merged::maximum)
         return binary(step, Order::fixed, [&](int to, int a, Op b) { e.vmaxps(e.vec(to), e.vec(a), b); });
-    if (step.merged == Step::minimum)
+    if (step.merged == Merged::minimum)
         return binary(step, Order::fixed, [&](int to, int a, Op b) { e.vminps(e.vec(to), e.vec(a), b); });
     const std::int32_t yes = step.arguments.ids[1], no = step.arguments.ids[2];
     const int condition = registers_.ensure(step.arguments.ids[0]);
     if (is_zero(no)) {
         // VMOVUPS takes no broadcast word.
-        const Source last = kWide && plan_.is_constant(yes) ? source_of(registers_.ensure(yes)) : source(yes);
+        const Source last = kWide && is_constant(yes) ? source_of(registers_.ensure(yes)) : source(yes);
         registers_.retire();
         return e.select_or_zero(registers_.define(step.id), condition, last);
+    }
+    if (!kWide && is_zero(yes)) {  // VANDNPS: not condition and no
+        const Source last = source(no);
+        registers_.retire();
+        return e.vandnps(e.vec(registers_.define(step.id)), e.vec(condition), last);
     }
     const int rn = registers_.ensure(no);
     const Source last = source(yes);
@@ -275,7 +285,7 @@ void RowSelector<Isa>::multiply_high(const Step& step) {
 
 template <class Isa>
 void RowSelector<Isa>::load_uniform(const Step& step) {
-    const Instruction& x = plan_.code[step.id];
+    const Instruction& x = code_of(step.id);
     const int to = registers_.define(step.id);
     if (plan_.operands[x.a].access == Access::per_row)
         return emit_.vbroadcastss(emit_.vec(to), operand_address(x.a, 0));
@@ -302,40 +312,40 @@ void RowSelector<Isa>::row_length(const Step& step) {
 
 template <class Isa>
 void RowSelector<Isa>::store(const Step& step) {
-    const Instruction& x = plan_.code[step.id];
-    const int reg = registers_.ensure(x.b);
+    const Instruction& x = code_of(step.id);
+    const int reg = registers_.ensure(step.arguments.ids[0]);
     if (plan_.operands[x.a].access == Access::per_row)
         return emit_.vmovss(operand_address(x.a, 0), emit_.quarter(reg));
-    emit_.store(operand_address(x.a, copy_.unit), reg, copy_.masked, tail_);
+    emit_.store(operand_address(x.a, unit_of(step.id)), reg, copy_.masked, tail_);
 }
 
 template <class Isa>
 void RowSelector<Isa>::column_sum(const Step& step) {
     const std::int32_t value = step.arguments.ids[0];
-    if (!copy_.accumulators->in_frame(step.id)) {
-        const auto acc = emit_.vec(copy_.accumulators->reg(step.id, copy_.unit));
+    if (!copy_.accumulators->in_frame(base(step.id))) {
+        const auto acc = emit_.vec(accumulator(step));
         return emit_.vaddps(acc, acc, source(value));
     }
     const auto v = emit_.vec(registers_.ensure(value)), t = emit_.vec(registers_.temporary(File::vector));
-    emit_.vaddps(t, v, emit_.frame(frame_.accumulators[step.id]));
-    emit_.vmovaps(emit_.frame(frame_.accumulators[step.id]), t);
+    emit_.vaddps(t, v, emit_.frame(frame_.accumulators[base(step.id)]));
+    emit_.vmovaps(emit_.frame(frame_.accumulators[base(step.id)]), t);
 }
 
 // Lanes of a partial vector are left alone, or add +0: a lane is never -0, so both keep its bits.
 template <class Isa>
 void RowSelector<Isa>::row_sum(const Step& step) {
     const std::int32_t value = step.arguments.ids[0];
-    const bool in_frame = copy_.accumulators->in_frame(step.id);
+    const bool in_frame = copy_.accumulators->in_frame(base(step.id));
     if (!in_frame && !copy_.masked) {
-        const auto acc = emit_.vec(copy_.accumulators->reg(step.id, copy_.unit));
+        const auto acc = emit_.vec(accumulator(step));
         return emit_.vaddps(acc, acc, source(value));
     }
     const auto v = emit_.vec(registers_.ensure(value));
-    const int scratch = registers_.temporary(File::vector);
-    const auto t = emit_.vec(scratch);
-    const auto acc = in_frame ? t : emit_.vec(copy_.accumulators->reg(step.id, copy_.unit));
+    const auto t = emit_.vec(registers_.temporary(File::vector));
+    const auto acc = in_frame ? t : emit_.vec(accumulator(step));
+    const Address lanes = emit_.frame(frame_.accumulators[base(step.id)] + unit_of(step.id) * kBytes);
     if constexpr (kWide) {
-        if (in_frame) emit_.vmovups(t, lanes_in_frame(step.id));
+        if (in_frame) emit_.vmovaps(t, lanes);
         if (copy_.masked)
             emit_.vaddps(acc | emit_.k1, acc, v);
         else
@@ -344,11 +354,11 @@ void RowSelector<Isa>::row_sum(const Step& step) {
         if (copy_.masked) emit_.vandps(t, v, emit_.vec(tail_));
         const auto term = copy_.masked ? t : v;
         if (in_frame)
-            emit_.vaddps(t, term, lanes_in_frame(step.id));
+            emit_.vaddps(t, term, lanes);
         else
             emit_.vaddps(acc, acc, term);
     }
-    if (in_frame) emit_.vmovups(lanes_in_frame(step.id), t);
+    if (in_frame) emit_.vmovaps(lanes, t);
 }
 
 // MAXPS(x, best) keeps `best` where x is a NaN; which lanes saw one is collected apart.
@@ -356,10 +366,10 @@ template <class Isa>
 void RowSelector<Isa>::row_max(const Step& step) {
     auto& e = emit_;
     const auto& accumulators = *copy_.accumulators;
-    const bool in_frame = accumulators.in_frame(step.id);
-    const int at = frame_.accumulators[step.id];
+    const bool in_frame = accumulators.in_frame(base(step.id));
+    const int at = frame_.accumulators[base(step.id)];
     const int value = registers_.ensure(step.arguments.ids[0]);
-    const int acc = in_frame ? registers_.temporary(File::vector) : accumulators.reg(step.id, copy_.unit);
+    const int acc = in_frame ? registers_.temporary(File::vector) : accumulator(step);
     const int unordered = registers_.temporary(kWide ? File::mask : File::vector);
     if (in_frame) e.vmovaps(e.vec(acc), e.frame(at));
     e.compare(unordered, value, e.vec(value), Compare::unordered);
@@ -374,7 +384,8 @@ void RowSelector<Isa>::row_max(const Step& step) {
             e.kmovw(e.eax, e.mask(unordered));
             e.or_(e.frame_word(at + kSecondHalf), e.eax);
         } else {
-            e.korw(e.mask(accumulators.nan[step.id]), e.mask(accumulators.nan[step.id]), e.mask(unordered));
+            e.korw(e.mask(accumulators.nan[base(step.id)]), e.mask(accumulators.nan[base(step.id)]),
+                   e.mask(unordered));
         }
     } else {
         int candidate = value;
@@ -389,7 +400,7 @@ void RowSelector<Isa>::row_max(const Step& step) {
             e.vorps(e.vec(unordered), e.vec(unordered), e.frame(at + kSecondHalf));
             e.vmovaps(e.frame(at + kSecondHalf), e.vec(unordered));
         } else {
-            const auto nan = e.vec(accumulators.nan[step.id]);
+            const auto nan = e.vec(accumulators.nan[base(step.id)]);
             e.vorps(nan, nan, e.vec(unordered));
         }
     }
@@ -401,8 +412,8 @@ void RowSelector<Isa>::row_max(const Step& step) {
 template <class Isa>
 void RowSelector<Isa>::row_argmax(const Step& step) {
     auto& e = emit_;
-    const bool in_frame = copy_.accumulators->in_frame(step.id);
-    const int at = frame_.accumulators[step.id];
+    const bool in_frame = copy_.accumulators->in_frame(base(step.id));
+    const int at = frame_.accumulators[base(step.id)];
     const int value = registers_.ensure(step.arguments.ids[0]);
     const int key = registers_.temporary(File::vector), index = registers_.temporary(File::vector);
     const int t = registers_.temporary(File::vector);
@@ -415,9 +426,9 @@ void RowSelector<Isa>::row_argmax(const Step& step) {
     e.compare(m, value, e.vec(value), Compare::unordered);
     e.load_constant(index, 0x7fffffffu);
     e.select(key, m, e.vec(index), key);
-    column_index(index, copy_.unit);
+    column_index(index, unit_of(step.id));
 
-    const int best = in_frame ? registers_.temporary(File::vector) : copy_.accumulators->first[step.id];
+    const int best = in_frame ? registers_.temporary(File::vector) : copy_.accumulators->first[base(step.id)];
     if (in_frame) e.vmovaps(e.vec(best), e.frame(at));
     e.greater_words(m, key, e.vec(best));
     if (copy_.masked) e.mask_and(m, m, kWide ? 1 : tail_);

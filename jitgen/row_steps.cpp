@@ -9,20 +9,6 @@ bool has_effect(Code code) {
     return code == Code::store || code == Code::column_sum || is_row_reduction(code);
 }
 
-// select(less(q, p), p, q) is p > q ? p : q, which is MAXPS(p, q) on every input: for NaNs and equal zeros
-// both take the second. select(less(p, q), p, q) is MINPS(p, q).
-Step step_of(const RowPlan& plan, std::int32_t id) {
-    const Instruction& x = plan.code[id];
-    Step step{id, x.code, Step::none, arguments_of(x)};
-    if (x.code != Code::select || x.type != Type::real) return step;
-    const Instruction& condition = plan.code[x.a];
-    if (condition.code != Code::less) return step;
-    if (condition.a == x.c && condition.b == x.b) step.merged = Step::maximum;
-    if (condition.a == x.b && condition.b == x.c) step.merged = Step::minimum;
-    if (step.merged != Step::none) step.arguments = Arguments{{x.b, x.c, -1}, 2};
-    return step;
-}
-
 // Registers beyond the result and the arguments, in the worst case of both instruction sets.
 int temporaries(Code code) {
     switch (code) {
@@ -40,33 +26,62 @@ int temporaries(Code code) {
 
 }  // namespace
 
-Steps::Steps(const RowPlan& plan, const std::pmr::vector<std::int32_t>& order, bool is_loop,
+Steps::Steps(const RowPlan& plan, const std::pmr::vector<std::int32_t>& order, Form form,
              std::pmr::memory_resource* heap)
     : list_(heap), use_begin_(heap), uses_(heap) {
     std::pmr::vector<bool> is_stored(plan.code.size(), false, heap);
     for (const std::int32_t id : order)
         if (plan.code[id].code == Code::store) is_stored[plan.code[id].b] = true;
-    for (const std::int32_t id : order)
-        if (!is_loop || plan.code[id].code != Code::load || is_stored[id]) list_.push_back(step_of(plan, id));
-    index_uses(plan.code.size());
-    if (is_loop) {
-        remove_merged();
+    // What an instruction is merged from may not be at hand in this stage, where its own argument was kept.
+    const auto at_hand = [&](std::int32_t value) {
+        return plan.rates[value] != Rate::column || plan.code[value].code == Code::load ||
+               plan.is_reloaded(value, form.stage) || std::count(order.begin(), order.end(), value) > 0;
+    };
+    const Merger merger(plan, form.wide, heap);
+    for (const std::int32_t id : order) {
+        if (form.is_loop && plan.code[id].code == Code::load && !is_stored[id]) continue;
+        Merger::Result merged = merger.merge(id);
+        if (!std::all_of(merged.arguments.begin(), merged.arguments.end(), at_hand))
+            merged = {Merged::none, arguments_of(plan.code[id])};
+        list_.push_back(Step{id, plan.code[id].code, merged.kind, merged.arguments});
+    }
+    if (form.is_loop) {
+        remove_dead(plan);
         index_uses(plan.code.size());
         place_stores(plan);
-        index_uses(plan.code.size());
     }
+    if (form.copies > 1) interleave(plan, form.copies);
+    index_uses(plan.code.size() * static_cast<std::size_t>(form.copies));
     first_store_ = size();
     for (int at = size(); at-- > 0;)
         if (list_[at].code == Code::store) first_store_ = at;
     measure(plan);
 }
 
-// A comparison that was merged into all of its selects is not needed any more.
-void Steps::remove_merged() {
-    const auto is_dead = [this](const Step& step) {
-        return !has_effect(step.code) && use_count(step.id) == 0;
-    };
+// What was computed only for instructions that are merged into others is not needed any more.
+void Steps::remove_dead(const RowPlan& plan) {
+    std::pmr::vector<bool> live(plan.code.size(), false, list_.get_allocator());
+    for (int at = size(); at-- > 0;) {  // a step is read by later ones only
+        if (has_effect(list_[at].code)) live[list_[at].id] = true;
+        if (!live[list_[at].id]) continue;
+        for (const std::int32_t value : list_[at].arguments) live[value] = true;
+    }
+    const auto is_dead = [&live](const Step& step) { return !live[step.id]; };
     list_.erase(std::remove_if(list_.begin(), list_.end(), is_dead), list_.end());
+}
+
+void Steps::interleave(const RowPlan& plan, int copies) {
+    const auto count = static_cast<std::int32_t>(plan.code.size());
+    std::pmr::vector<Step> both(list_.get_allocator());
+    for (const Step& step : list_)
+        for (int copy = 0; copy < copies; ++copy) {
+            Step own = step;
+            own.id += copy * count;
+            for (int k = 0; k < own.arguments.count; ++k)
+                if (plan.rates[step.arguments.ids[k]] == Rate::column) own.arguments.ids[k] += copy * count;
+            both.push_back(own);
+        }
+    list_ = std::move(both);
 }
 
 // A store moves up to where its value is known, which frees the value's register; but not before all loads,
@@ -119,14 +134,14 @@ int Steps::last_use(std::int32_t value) const {
 }
 
 void Steps::measure(const RowPlan& plan) {
-    const auto count = static_cast<std::int32_t>(plan.code.size());
     std::pmr::vector<int> live(static_cast<std::size_t>(size() + 1), 0, list_.get_allocator());
-    for (std::int32_t value = 0; value < count; ++value) {
-        if (plan.rates[value] != Rate::column || use_count(value) == 0) continue;
+    for (std::size_t value = 0; value + 1 < use_begin_.size(); ++value) {
+        const auto id = static_cast<std::int32_t>(value);
+        if (plan.rates[value % plan.code.size()] != Rate::column || use_count(id) == 0) continue;
         int begin = uses_[use_begin_[value]];  // loads and values read back: from their first use
         for (int at = 0; at < size(); ++at)
-            if (list_[at].id == value) begin = at;
-        for (int at = begin; at < last_use(value); ++at) ++live[at];
+            if (list_[at].id == id) begin = at;
+        for (int at = begin; at < last_use(id); ++at) ++live[at];
     }
     for (int at = 0; at < size(); ++at)
         pressure_ = std::max(pressure_, live[at] + temporaries(list_[at].code) + 2);

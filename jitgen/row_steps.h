@@ -7,6 +7,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "jitgen/row_merge.h"
 #include "jitgen/row_plan.h"
 
 namespace volta::jit {
@@ -14,15 +15,25 @@ namespace volta::jit {
 struct Step {
     std::int32_t id;  // of the instruction; also the value it defines
     Code code;
-    enum Merged : std::uint8_t { none, maximum, minimum } merged;
+    Merged merged;
     Arguments arguments;  // values read
 };
 
+// Steps may be interleaved: two copies of a section in turn, for neighbouring vectors. A processor that waits
+// for one chain of instructions then works on the other; its own window is too short to find it behind a long
+// section. Value v of the second copy is v + count of the plan's instructions; values that both share keep
+// their number.
 class Steps {
   public:
+    struct Form {
+        bool is_loop;
+        bool wide;  // AVX-512: more can be merged
+        int copies;
+        int stage;
+    };
     // `order`: instructions of one section. Loads of a loop are no steps (their values are read at their
     // first use), but for those that are stored as they are.
-    Steps(const RowPlan& plan, const std::pmr::vector<std::int32_t>& order, bool is_loop,
+    Steps(const RowPlan& plan, const std::pmr::vector<std::int32_t>& order, Form form,
           std::pmr::memory_resource* heap);
 
     const std::pmr::vector<Step>& list() const { return list_; }
@@ -37,10 +48,12 @@ class Steps {
     int pressure() const { return pressure_; }
 
     static constexpr int kNever = 1 << 30;
+    static constexpr int kMostCopies = 2;
 
   private:
-    void remove_merged();
+    void remove_dead(const RowPlan& plan);
     void place_stores(const RowPlan& plan);
+    void interleave(const RowPlan& plan, int copies);
     void index_uses(std::size_t values);
     void measure(const RowPlan& plan);
 

@@ -162,14 +162,16 @@ void test_random_programs(void** state) { check(*static_cast<const Lowering*>(*s
 // Programs with far more values alive than registers.
 void long_programs(const Lowering& lowering, Outcome& outcome) {
     jit::CodeArena arena(heap(), false);
-    for (std::uint64_t seed = 0; seed < 30; ++seed) {
-        const auto program = random_program(seed + 5000, static_cast<Shape>(seed % 3), 600, heap());
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        const auto program = random_program(seed + 5000, static_cast<Shape>(seed % 3),
+                                            250 + static_cast<int>(seed % 200), heap());
         const auto kernel = jit::compile(program, lowering.isa, arena, heap());
         Layout layout{};
         layout.rows = 2;
-        layout.columns = 77;
+        layout.columns = static_cast<std::int64_t>(seed % 79);
         layout.in_place = seed % 2 != 0;
         layout.seed = seed;
+        layout.data = static_cast<Data>(seed % 4 % 3);
         run(*kernel, ("long program " + std::to_string(seed)).c_str(), layout, outcome);
     }
 }
