@@ -26,7 +26,7 @@ void choose_copies(const RegisterBudget& budget, int top, ColumnLoop& loop) {
 
 // Constants and uniform values go to registers that are left, the most used first.
 void choose_pins(const RowPlan& plan, const RegisterBudget& budget, int top, ColumnLoop& loop) {
-    std::pmr::vector<std::int32_t> candidates(loop.pins.get_allocator());
+    std::pmr::vector<std::int32_t> candidates(loop.registers.pinned.get_allocator());
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(plan.code.size()); ++id)
         if (plan.rates[id] != Rate::column && loop.steps.use_count(id) > 0 &&
             !(budget.wide && plan.code[id].type == Type::mask))
@@ -38,8 +38,8 @@ void choose_pins(const RowPlan& plan, const RegisterBudget& budget, int top, Col
     const int wanted = wanted_vectors(loop.copies > 1 ? loop.interleaved : loop.steps, budget);
     const int room = std::max(0, top - wanted);
     for (int k = 0; k < std::min<int>(room, static_cast<int>(candidates.size())); ++k)
-        loop.pins.push_back(Pin{candidates[k], --top});
-    loop.vectors = top;
+        loop.registers.pinned.push_back(Pin{candidates[k], --top});
+    loop.registers.vectors = top;
 }
 
 int unroll_of(int steps) { return steps <= 12 ? 4 : steps <= 40 ? 2 : 1; }
@@ -62,11 +62,11 @@ void plan_row_loop(const RowPlan& plan, const RegisterBudget& budget, ColumnLoop
         const int count = step.code == Code::row_sum ? group : is_max ? loop.unroll : 2;
         const bool nan_in_vector = is_max && !budget.wide;
         if (top - count - (nan_in_vector ? 1 : 0) < wanted) continue;
-        if (is_max && budget.wide && loop.first_mask == kLastMaskForLanes) continue;
+        if (is_max && budget.wide && loop.registers.first_mask == kLastMaskForLanes) continue;
         top -= count;
         loop.accumulators.first[step.id] = top;
         loop.accumulators.count[step.id] = count;
-        if (is_max) loop.accumulators.nan[step.id] = budget.wide ? loop.first_mask++ : --top;
+        if (is_max) loop.accumulators.nan[step.id] = budget.wide ? loop.registers.first_mask++ : --top;
     }
     choose_copies(budget, top, loop);
     choose_pins(plan, budget, top, loop);

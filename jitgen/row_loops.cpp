@@ -14,7 +14,8 @@ RowLoops<Isa>::RowLoops(const RowPlan& plan, void* buffer, std::size_t bytes, st
       emit_(buffer, bytes, heap),
       frame_(plan, kBytes, heap),
       select_(plan, frame_, emit_, heap),
-      loops_(heap) {
+      loops_(heap),
+      results_(heap) {
     const RegisterBudget budget{Isa::kVectors, kLanes, kWide};
     for (int t = 0; t < static_cast<int>(plan.stages.size()); ++t) {
         loops_.emplace_back(plan, t, kWide, heap);
@@ -40,7 +41,9 @@ void RowLoops<Isa>::generate() {
     e.mov(e.frame_quad(Frame::kArgs), e.rdi);
 
     enter();
-    section(plan_.call_code, 0, Isa::kVectors);
+    CopyRegisters all(heap_);
+    all.vectors = Isa::kVectors;
+    section(plan_.call_code, 0, all);
     if (plan_.column_sums)
         columns();
     else
@@ -182,11 +185,18 @@ void RowLoops<Isa>::advance_row() {
 
 // Code that runs once per call or row, on vectors of equal lanes.
 template <class Isa>
-void RowLoops<Isa>::section(const std::pmr::vector<std::int32_t>& code, int stage, int vectors) {
+void RowLoops<Isa>::section(const std::pmr::vector<std::int32_t>& code, int stage,
+                            const CopyRegisters& registers) {
     if (code.empty()) return;
     const Steps steps(plan_, code, {false, kWide, 1, stage}, heap_);
-    select_.emit_copy(Copy{&steps, nullptr, stage, 0, false, false}, vectors, 2,
-                      std::pmr::vector<Pin>(heap_));
+    select_.emit_copy(Copy{&steps, nullptr, stage, 0, false, false}, registers);
+}
+
+template <class Isa>
+bool RowLoops<Isa>::is_computed_in(std::int32_t value, int stage) const {
+    for (const std::int32_t id : plan_.stages[stage].row_code)
+        if (id == value) return true;
+    return false;
 }
 
 template <class Isa>
@@ -198,7 +208,7 @@ void RowLoops<Isa>::rows() {
     e.mov(e.frame_quad(Frame::kRows), e.rax);
     e.test(e.rax, e.rax);
     e.jle(done, e.T_NEAR);
-    if (pins_stay_) load_pins(loops_[0], false);
+    if (pins_stay_) load_call_pins(loops_[0]);
     e.align(32);
     e.L(next_row);
     for (int t = 0; t < static_cast<int>(plan_.stages.size()); ++t) stage(t);
@@ -208,13 +218,39 @@ void RowLoops<Isa>::rows() {
     e.L(done);
 }
 
+// The row code, then the loop. Results of the loop before come in registers; what the row code computes for
+// the loop goes straight to its pinned register: the way through memory would add its latency to every row.
 template <class Isa>
 void RowLoops<Isa>::stage(int t) {
+    auto& e = emit_;
     const ColumnLoop& loop = loops_[t];
-    section(plan_.stages[t].row_code, t, pins_stay_ ? loop.vectors : Isa::kVectors);
+    CopyRegisters before(heap_);
+    before.vectors = loop.registers.vectors;
+    const auto result_of = [this](std::int32_t value) {
+        for (const Pin& result : results_)
+            if (result.value == value) return result.reg;
+        return -1;
+    };
+    for (const Pin& pin : loop.registers.pinned) {
+        const bool is_call = plan_.rates[pin.value] == Rate::call;
+        if (is_computed_in(pin.value, t)) {
+            before.delivered.push_back(pin);
+            continue;
+        }
+        if (result_of(pin.value) >= 0)
+            e.vmovaps(e.vec(pin.reg), e.vec(result_of(pin.value)));
+        else if (!is_call || !pins_stay_)
+            select_.fill(pin.value, pin.reg, -1);
+        before.pinned.push_back(pin);
+    }
+    for (const Pin& result : results_) {
+        bool pinned = false;
+        for (const Pin& pin : before.pinned) pinned = pinned || pin.value == result.value;
+        if (!pinned) before.adopted.push_back(result);
+    }
+    results_.clear();
+    section(plan_.stages[t].row_code, t, before);
     if (loop.steps.size() == 0) return;
-    if (!pins_stay_) load_pins(loop, false);
-    load_pins(loop, true);
     begin_maxima(loop);
     if (loop.has_row_sum)
         chunked_columns(loop, t);

@@ -11,14 +11,12 @@ struct ColumnLoop {
         : steps(plan, plan.stages[stage].loop_code, {true, wide, 1, stage}, heap),
           interleaved(plan, plan.stages[stage].loop_code, {true, wide, Steps::kMostCopies, stage}, heap),
           accumulators(plan.code.size(), heap),
-          pins(heap) {}
+          registers(heap) {}
     Steps steps, interleaved;
     Accumulators accumulators;
-    std::pmr::vector<Pin> pins;
-    int unroll = 1;      // vectors per iteration
-    int copies = 1;      // of them interleaved
-    int vectors = 0;     // registers [0, vectors) are for values of the steps
-    int first_mask = 2;  // the same of k registers
+    CopyRegisters registers;
+    int unroll = 1;  // vectors per iteration
+    int copies = 1;  // of them interleaved
     bool has_row_sum = false;
 };
 
@@ -50,12 +48,13 @@ class RowLoops {
     void set_strides();
     void set_row_index();
     void advance_row();
-    void section(const std::pmr::vector<std::int32_t>& code, int stage, int vectors);
+    void section(const std::pmr::vector<std::int32_t>& code, int stage, const CopyRegisters& registers);
+    bool is_computed_in(std::int32_t value, int stage) const;
     void rows();
     void stage(int t);
 
     // row_loops_columns.cpp: one pass over the columns of a row; reductions
-    void load_pins(const ColumnLoop& loop, bool per_row);
+    void load_call_pins(const ColumnLoop& loop);
     void copy(const ColumnLoop& loop, int t, int unit, bool masked, int mask_at);
     void copies(const ColumnLoop& loop, int t, int units);
     void plain_columns(const ColumnLoop& loop, int t);
@@ -66,10 +65,10 @@ class RowLoops {
     void end_chunk(const ColumnLoop& loop);
     void begin_maxima(const ColumnLoop& loop);
     void end_reductions(const ColumnLoop& loop);
-    void end_sum(std::int32_t id);
-    void end_max(const ColumnLoop& loop, std::int32_t id);
-    void end_argmax(const ColumnLoop& loop, std::int32_t id);
-    void broadcast_result(std::int32_t id);
+    void end_sums(const ColumnLoop& loop);
+    void end_max(const ColumnLoop& loop, std::int32_t id, int result);
+    void end_argmax(const ColumnLoop& loop, std::int32_t id, int result);
+    int result_register(const ColumnLoop& loop, std::int32_t id) const;
     void sum_chunks_routine();
 
     // row_loops_sums.cpp: column sums
@@ -85,7 +84,8 @@ class RowLoops {
     RowSelector<Isa> select_;
     std::pmr::vector<ColumnLoop> loops_;  // one per stage
     Xbyak::Label sum_chunks_;
-    bool pins_stay_ = false;  // no reduction: what is pinned stays for all rows
+    std::pmr::vector<Pin> results_;  // of the loop before, while they still are in registers
+    bool pins_stay_ = false;         // no reduction: what is pinned stays for all rows
 };
 
 }  // namespace volta::jit

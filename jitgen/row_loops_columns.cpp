@@ -1,23 +1,23 @@
 // One pass over the columns of a row, and the reductions it carries.
+#include <algorithm>
+
 #include "jitgen/row_loops.h"
 
 namespace volta::jit {
 
-// `per_row`: the values that change with the row; else the others.
 template <class Isa>
-void RowLoops<Isa>::load_pins(const ColumnLoop& loop, bool per_row) {
-    for (const Pin& pin : loop.pins)
-        if ((plan_.rates[pin.value] == Rate::row) == per_row) select_.fill(pin.value, pin.reg, -1);
+void RowLoops<Isa>::load_call_pins(const ColumnLoop& loop) {
+    for (const Pin& pin : loop.registers.pinned)
+        if (plan_.rates[pin.value] == Rate::call) select_.fill(pin.value, pin.reg, -1);
 }
 
 // mask_at: the frame offset of a masked copy's mask.
 template <class Isa>
 void RowLoops<Isa>::copy(const ColumnLoop& loop, int t, int unit, bool masked, int mask_at) {
-    int vectors = loop.vectors;
+    CopyRegisters registers = loop.registers;
     if (masked && kWide) emit_.kmovw(emit_.k1, emit_.frame(mask_at));
-    if (masked && !kWide) emit_.vmovaps(emit_.vec(--vectors), emit_.frame(mask_at));
-    select_.emit_copy(Copy{&loop.steps, &loop.accumulators, t, unit, true, masked}, vectors, loop.first_mask,
-                      loop.pins);
+    if (masked && !kWide) emit_.vmovaps(emit_.vec(--registers.vectors), emit_.frame(mask_at));
+    select_.emit_copy(Copy{&loop.steps, &loop.accumulators, t, unit, true, masked}, registers);
 }
 
 // `units` whole vectors, interleaved as the loop was planned.
@@ -28,8 +28,7 @@ void RowLoops<Isa>::copies(const ColumnLoop& loop, int t, int units) {
         return;
     }
     for (int unit = 0; unit < units; unit += loop.copies)
-        select_.emit_copy(Copy{&loop.interleaved, &loop.accumulators, t, unit, true, false}, loop.vectors,
-                          loop.first_mask, loop.pins);
+        select_.emit_copy(Copy{&loop.interleaved, &loop.accumulators, t, unit, true, false}, loop.registers);
 }
 
 // Whole groups of `unroll` vectors from rcx to kMainEnd.
@@ -131,32 +130,46 @@ void RowLoops<Isa>::begin_chunk(const ColumnLoop& loop) {
     }
 }
 
-// Folds the 32 lanes of every row sum into its next chunk result. The values of the steps are dead: 0 and 1
-// are free.
+// Results of a loop's reductions end in registers 2 .. 8, below every loop's pinned ones; -1: in memory only.
+template <class Isa>
+int RowLoops<Isa>::result_register(const ColumnLoop& loop, std::int32_t id) const {
+    int reg = 2;
+    for (const Step& step : loop.steps.list()) {
+        if (step.id == id) return reg <= 8 ? reg : -1;
+        reg += is_row_reduction(step.code);
+    }
+    return -1;
+}
+
+// Folds the 32 lanes of every row sum into its next chunk result, which stays in its result register too. The
+// values of the steps are dead: registers below the accumulators are free.
 template <class Isa>
 void RowLoops<Isa>::end_chunk(const ColumnLoop& loop) {
     auto& e = emit_;
+    e.mov(e.rdx, e.frame_quad(Frame::kChunkAt));
     for (const Step& step : loop.steps.list()) {
         if (step.code != Code::row_sum) continue;
         constexpr int kVectorsOfLanes = 32 / kLanes;
+        const int result = std::max(0, result_register(loop, step.id));
         for (int u = 0; u < kVectorsOfLanes / 2; ++u) {  // lane l + lane l + 16
             const int other = u + kVectorsOfLanes / 2;
+            const auto half = e.vec(u == 0 ? result : 1);
             if (loop.accumulators.in_frame(step.id)) {
                 const int at = frame_.accumulators[step.id];
-                e.vmovaps(e.vec(u), e.frame(at + u * kBytes));
-                e.vaddps(e.vec(u), e.vec(u), e.frame(at + other * kBytes));
+                e.vmovaps(half, e.frame(at + u * kBytes));
+                e.vaddps(half, half, e.frame(at + other * kBytes));
             } else {
-                e.vaddps(e.vec(u), e.vec(loop.accumulators.reg(step.id, u)),
+                e.vaddps(half, e.vec(loop.accumulators.reg(step.id, u)),
                          e.vec(loop.accumulators.reg(step.id, other)));
             }
         }
-        if constexpr (!kWide) e.vaddps(e.vec(0), e.vec(0), e.vec(1));
-        e.fold(0, 1, [&e](const auto& x, const auto& y) { e.vaddps(x, x, y); });
+        if constexpr (!kWide) e.vaddps(e.vec(result), e.vec(result), e.vec(1));
+        e.fold(result, 1, [&e](const auto& x, const auto& y) { e.vaddps(x, x, y); });
         e.mov(e.rax, e.frame_quad(frame_.chunk_rows[step.id]));
-        e.mov(e.rdx, e.frame_quad(Frame::kChunkAt));
-        e.vmovss(e.ptr[e.rax + e.rdx], e.quarter(0));
+        e.vmovss(e.ptr[e.rax + e.rdx], e.quarter(result));
     }
-    e.add(e.frame_quad(Frame::kChunkAt), 4);
+    e.add(e.rdx, 4);
+    e.mov(e.frame_quad(Frame::kChunkAt), e.rdx);
 }
 
 template <class Isa>
@@ -190,54 +203,71 @@ void RowLoops<Isa>::begin_maxima(const ColumnLoop& loop) {
     }
 }
 
+// Every result becomes a vector of equal lanes, in its slot of the frame and, as long as those last, in a
+// register.
 template <class Isa>
 void RowLoops<Isa>::end_reductions(const ColumnLoop& loop) {
+    auto& e = emit_;
+    if (loop.has_row_sum) end_sums(loop);
     for (const Step& step : loop.steps.list()) {
         if (!is_row_reduction(step.code) || frame_.slots[step.id] < 0) continue;
-        if (step.code == Code::row_sum) end_sum(step.id);
-        if (step.code == Code::row_max) end_max(loop, step.id);
-        if (step.code == Code::row_argmax) end_argmax(loop, step.id);
+        const int reg = result_register(loop, step.id), result = std::max(0, reg);
+        if (step.code == Code::row_max) end_max(loop, step.id, result);
+        if (step.code == Code::row_argmax) end_argmax(loop, step.id, result);
+        if (step.code == Code::row_sum && reg < 0) {
+            e.mov(e.rax, e.frame_quad(frame_.chunk_rows[step.id]));
+            e.vbroadcastss(e.vec(result), e.dword[e.rax]);
+        }
+        e.vmovaps(e.frame(frame_.slots[step.id]), e.vec(result));
+        if (reg >= 0) results_.push_back(Pin{step.id, reg});
     }
 }
 
-// Lane 0 of register 0 becomes the value of `id` for later sections.
+// Of one chunk the sum is there; chunk results of longer rows are summed in memory first.
 template <class Isa>
-void RowLoops<Isa>::broadcast_result(std::int32_t id) {
-    emit_.vbroadcastss(emit_.vec(0), emit_.quarter(0));
-    emit_.vmovaps(emit_.frame(frame_.slots[id]), emit_.vec(0));
-}
-
-template <class Isa>
-void RowLoops<Isa>::end_sum(std::int32_t id) {
+void RowLoops<Isa>::end_sums(const ColumnLoop& loop) {
     auto& e = emit_;
-    Xbyak::Label single;
-    e.mov(e.rax, e.frame_quad(frame_.chunk_rows[id]));
-    e.mov(e.rdx, e.frame_quad(Frame::kChunkAt));
-    e.shr(e.rdx, 2);
-    e.cmp(e.rdx, 1);
+    Xbyak::Label single, done;
+    e.cmp(e.frame_quad(Frame::kChunkAt), 4);
     e.jbe(single, e.T_NEAR);
-    e.call(sum_chunks_);
+    for (const bool load : {false, true})
+        for (const Step& step : loop.steps.list()) {
+            const int result = result_register(loop, step.id);
+            if (step.code != Code::row_sum || (load && result < 0)) continue;
+            e.mov(e.rax, e.frame_quad(frame_.chunk_rows[step.id]));
+            if (load) {
+                e.vbroadcastss(e.vec(result), e.dword[e.rax]);
+            } else {
+                e.mov(e.rdx, e.frame_quad(Frame::kChunkAt));
+                e.shr(e.rdx, 2);
+                e.call(sum_chunks_);
+            }
+        }
+    e.jmp(done, e.T_NEAR);
     e.L(single);
-    e.vmovss(e.quarter(0), e.ptr[e.rax]);
-    broadcast_result(id);
+    for (const Step& step : loop.steps.list()) {
+        const int result = result_register(loop, step.id);
+        if (step.code == Code::row_sum && result >= 0) e.vbroadcastss(e.vec(result), e.quarter(result));
+    }
+    e.L(done);
 }
 
 template <class Isa>
-void RowLoops<Isa>::end_max(const ColumnLoop& loop, std::int32_t id) {
+void RowLoops<Isa>::end_max(const ColumnLoop& loop, std::int32_t id, int result) {
     auto& e = emit_;
     Xbyak::Label ordered;
     const auto combine = [&e](const auto& x, const auto& y) { e.vmaxps(x, x, y); };
     const int at = frame_.accumulators[id] + RowSelector<Isa>::kSecondHalf, nan = loop.accumulators.nan[id];
     if (loop.accumulators.in_frame(id)) {
-        e.vmovaps(e.vec(0), e.frame(frame_.accumulators[id]));
+        e.vmovaps(e.vec(result), e.frame(frame_.accumulators[id]));
     } else {
-        e.vmovaps(e.vec(0), e.vec(loop.accumulators.first[id]));
+        e.vmovaps(e.vec(result), e.vec(loop.accumulators.first[id]));
         for (int u = 1; u < loop.accumulators.count[id]; ++u)
-            combine(e.vec(0), e.vec(loop.accumulators.first[id] + u));
+            combine(e.vec(result), e.vec(loop.accumulators.first[id] + u));
     }
-    e.fold(0, 1, combine);
+    e.fold(result, 1, combine);
     e.zero(1);
-    e.vaddss(e.quarter(0), e.quarter(0), e.quarter(1));  // -0 becomes +0
+    e.vaddss(e.quarter(result), e.quarter(result), e.quarter(1));  // -0 becomes +0
     if constexpr (kWide) {
         if (loop.accumulators.in_frame(id))
             e.cmp(e.frame_word(at), 0);
@@ -249,15 +279,15 @@ void RowLoops<Isa>::end_max(const ColumnLoop& loop, std::int32_t id) {
         e.test(e.eax, e.eax);
     }
     e.jz(ordered);
-    e.load_constant(0, RowSelector<Isa>::kNan);
+    e.load_constant(result, RowSelector<Isa>::kNan);
     e.L(ordered);
-    broadcast_result(id);
+    e.vbroadcastss(e.vec(result), e.quarter(result));
 }
 
 // The largest (key, ~index) over the lanes, as signed words of 64 bits: ties of the key go to the lowest
 // index.
 template <class Isa>
-void RowLoops<Isa>::end_argmax(const ColumnLoop& loop, std::int32_t id) {
+void RowLoops<Isa>::end_argmax(const ColumnLoop& loop, std::int32_t id, int result) {
     auto& e = emit_;
     const int keys = frame_.accumulators[id], indices = keys + RowSelector<Isa>::kSecondHalf;
     if (!loop.accumulators.in_frame(id)) {
@@ -278,8 +308,7 @@ void RowLoops<Isa>::end_argmax(const ColumnLoop& loop, std::int32_t id) {
         }
     }
     e.not_(e.ecx);
-    e.vmovd(e.quarter(0), e.ecx);
-    broadcast_result(id);
+    e.broadcast_word(result, e.ecx);
 }
 
 // Sums the rdx > 1 chunk results at [rax] by the rule of chunks and lanes until one is left, in [rax].

@@ -41,9 +41,14 @@ template <class Isa>
 void RowLoops<Isa>::column_block(const ColumnLoop& loop, int units, bool masked) {
     auto& e = emit_;
     Xbyak::Label next_segment, next_row, close, done;
+    CopyRegisters row_registers(heap_);  // of the row code
+    row_registers.vectors = loop.registers.vectors;
+    for (const Pin& pin : loop.registers.pinned)
+        (plan_.rates[pin.value] == Rate::call ? row_registers.pinned : row_registers.delivered)
+            .push_back(pin);
     set_operand_pointers();
     set_row_index();
-    load_pins(loop, false);
+    load_call_pins(loop);
     e.mov(e.rdx, e.frame_quad(Frame::kArgs));
     e.mov(e.eax, e.ptr[e.rdx + offsetof(RowArgs, continue_columns)]);
     e.mov(e.frame_quad(Frame::kStored), e.rax);
@@ -66,8 +71,7 @@ void RowLoops<Isa>::column_block(const ColumnLoop& loop, int units, bool masked)
     e.jz(close, e.T_NEAR);
     e.align(32);
     e.L(next_row);
-    section(plan_.stages[0].row_code, 0, loop.vectors);
-    load_pins(loop, true);
+    section(plan_.stages[0].row_code, 0, row_registers);
     if (masked)
         copy(loop, 0, 0, true, frame_.partial_mask);
     else
@@ -101,7 +105,7 @@ void RowLoops<Isa>::begin_segment(const ColumnLoop& loop, int units) {
 template <class Isa>
 void RowLoops<Isa>::end_segment(const ColumnLoop& loop, int units, bool masked) {
     auto& e = emit_;
-    const int tail = loop.vectors - 1;
+    const int tail = loop.registers.vectors - 1;
     if (masked && kWide) e.kmovw(e.k1, e.frame(frame_.partial_mask));
     if (masked && !kWide) e.vmovaps(e.vec(tail), e.frame(frame_.partial_mask));
     for (const Step& step : loop.steps.list()) {

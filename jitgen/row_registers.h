@@ -32,6 +32,11 @@ class Registers {
     void begin(const Steps& steps, int vectors, int first_mask);
     // Keeps a value in a register outside of that range until the next begin().
     void pin(std::int32_t value, int reg) { where_[value] = reg; }
+    // `value`, which has a home, is in this register of the range when the section begins.
+    void adopt(std::int32_t value, int reg) {
+        vectors_[reg].value = value;
+        where_[value] = reg;
+    }
 
     File file_of(std::int32_t value) const;
     int find(std::int32_t value) const { return where_[value]; }    // -1: in no register

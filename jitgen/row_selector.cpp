@@ -6,12 +6,13 @@
 namespace volta::jit {
 
 template <class Isa>
-void RowSelector<Isa>::emit_copy(const Copy& copy, int vectors, int first_mask,
-                                 const std::pmr::vector<Pin>& pins) {
+void RowSelector<Isa>::emit_copy(const Copy& copy, const CopyRegisters& registers) {
     copy_ = copy;
-    tail_ = vectors;
-    registers_.begin(*copy.steps, vectors, first_mask);
-    for (const Pin& pin : pins) registers_.pin(pin.value, pin.reg);
+    own_ = &registers;
+    tail_ = registers.vectors;
+    registers_.begin(*copy.steps, registers.vectors, registers.first_mask);
+    for (const Pin& pin : registers.pinned) registers_.pin(pin.value, pin.reg);
+    for (const Pin& pin : registers.adopted) registers_.adopt(pin.value, pin.reg);
     for (const Step& step : copy.steps->list()) {
         emit_step(step);
         registers_.advance();
@@ -85,6 +86,8 @@ void RowSelector<Isa>::keep(std::int32_t value) {
         else
             emit_.vmovaps(emit_.frame(home), emit_.vec(reg));
     }
+    for (const Pin& pin : own_->delivered)
+        if (pin.value == value) emit_.vmovaps(emit_.vec(pin.reg), emit_.vec(reg));
     if (!copy_.is_loop || plan_.kept_row[base(value)] < 0 || plan_.is_reloaded(base(value), copy_.stage))
         return;
     emit_.vmovups(kept_address(value), emit_.vec(reg));

@@ -20,20 +20,30 @@ struct Accumulators {
     int reg(std::int32_t id, int unit) const { return first[id] + unit % count[id]; }
 };
 
+// A value in a register.
+struct Pin {
+    std::int32_t value;
+    int reg;
+};
+
 // One copy of a section's code.
 struct Copy {
     const Steps* steps;
     const Accumulators* accumulators;  // NULL outside of loops
     int stage;
-    int unit;  // which vector, from the column at hand
+    int unit;  // which vector, from the column at hand; of interleaved copies the first
     bool is_loop;
     bool masked;  // the vector is partial
 };
 
-// A value that is in a register before a copy begins and stays there.
-struct Pin {
-    std::int32_t value;
-    int reg;
+// The vector registers of a copy: [0, vectors) are its own, what is pinned lies beyond and stays.
+struct CopyRegisters {
+    explicit CopyRegisters(std::pmr::memory_resource* heap) : pinned(heap), adopted(heap), delivered(heap) {}
+    int vectors = 0;
+    int first_mask = 2;  // of k registers
+    std::pmr::vector<Pin> pinned;
+    std::pmr::vector<Pin> adopted;    // values in own registers at the beginning
+    std::pmr::vector<Pin> delivered;  // what the copy defines is also put here, beyond its own
 };
 
 template <class Isa>
@@ -47,9 +57,8 @@ class RowSelector final : private RegisterMoves {
                 std::pmr::memory_resource* heap)
         : plan_(plan), frame_(frame), emit_(assembler), registers_(plan, kWide, *this, heap) {}
 
-    // Emits the copy with vector registers [0, vectors) and k registers [first_mask, 8). The mask of a masked
-    // copy is k1, or with AVX2 in register `vectors`.
-    void emit_copy(const Copy& copy, int vectors, int first_mask, const std::pmr::vector<Pin>& pins);
+    // The mask of a masked copy is k1, or with AVX2 in register `vectors`.
+    void emit_copy(const Copy& copy, const CopyRegisters& registers);
 
     // May put the pointer into rax.
     Address stream_address(int stream, int displacement);
@@ -138,6 +147,7 @@ class RowSelector final : private RegisterMoves {
     RowAssembler<Isa>& emit_;
     Registers registers_;
     Copy copy_{};
+    const CopyRegisters* own_ = nullptr;
     int tail_ = 0;  // AVX2: the register of the mask in a masked copy
 };
 
