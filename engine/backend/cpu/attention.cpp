@@ -23,10 +23,10 @@ class AttentionForward final : public Attention {
           workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.thread_count, 1)))) {
         const std::int64_t time = sizes_.time(), head_dim = sizes_.head_dim();
         const jit::Triangle tail = shape.causal ? jit::Triangle::tail : jit::Triangle::none;
-        const int lanes = jit::gemm_lanes(sizes_.isa);
-        scores_.resolve(sizes_, time, jit::GemmA::rows, jit::Triangle::none,
-                        (time + lanes - 1) / lanes * lanes, true, context);
-        output_.resolve(sizes_, time, jit::GemmA::rows, tail, head_dim, false, context);
+        scores_ = TwoStrips(sizes_, time, jit::GemmA::rows, jit::Triangle::none);
+        scores_.add_whole_vectors(time + jit::kPanel, context);
+        output_ = TwoStrips(sizes_, time, jit::GemmA::rows, tail);
+        output_.add_columns(head_dim, context);
         keys_at_ = layout_.add(packed_floats(time, head_dim));
         values_at_ = layout_.add(packed_floats(head_dim, time));
         rows_at_ = layout_.add(sizes_.mr * sizes_.row_floats);

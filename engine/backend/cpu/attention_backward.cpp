@@ -29,7 +29,7 @@ class AttentionBackward final : public Attention {
           transpose_(context.cache->transpose(sizes_.isa, *context.arena)),
           workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.thread_count, 1)))),
           block_rows_(rows_of_a_block(sizes_)) {
-        resolve(context);
+        make_strips(context);
         lay_out();
     }
 
@@ -86,18 +86,20 @@ class AttentionBackward final : public Attention {
         return context.cache->row(program, sizes_.isa, *context.arena);
     }
 
-    void resolve(const CompileContext& context) {
+    void make_strips(const CompileContext& context) {
         using jit::GemmA;
         using jit::Triangle;
         const std::int64_t time = sizes_.time(), head_dim = sizes_.head_dim();
-        const int lanes = jit::gemm_lanes(sizes_.isa);
-        scores_.resolve(sizes_, time, GemmA::rows, Triangle::none, (time + lanes - 1) / lanes * lanes, true,
-                        context);
         const bool causal = sizes_.shape.causal;
-        d_q_.resolve(sizes_, time, GemmA::rows, causal ? Triangle::tail : Triangle::none, head_dim, false,
-                     context);
-        whole_.resolve(sizes_, time, GemmA::k_major, Triangle::none, head_dim, false, context);
-        if (causal) diagonal_.resolve(sizes_, time, GemmA::k_major, Triangle::head, head_dim, false, context);
+        scores_ = TwoStrips(sizes_, time, GemmA::rows, Triangle::none);
+        scores_.add_whole_vectors(time + jit::kPanel, context);
+        d_q_ = TwoStrips(sizes_, time, GemmA::rows, causal ? Triangle::tail : Triangle::none);
+        d_q_.add_columns(head_dim, context);
+        whole_ = TwoStrips(sizes_, time, GemmA::k_major, Triangle::none);
+        whole_.add_columns(head_dim, context);
+        if (!causal) return;
+        diagonal_ = TwoStrips(sizes_, time, GemmA::k_major, Triangle::head);
+        diagonal_.add_columns(head_dim, context);
     }
 
     void lay_out() {

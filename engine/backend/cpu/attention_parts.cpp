@@ -41,7 +41,8 @@ void check(const AttentionShape& shape) {
 
 AttentionSizes attention_sizes(const AttentionShape& shape, const CompileContext& context) {
     check(shape);
-    const GemmTile& tile = select_tile(context, 8, 48, false);  // 8x48, 4x24: as wide as heads, few enough rows
+    const GemmTile& tile =
+        select_tile(context, 8, 48, false);  // 8x48, 4x24: as wide as heads, few enough rows
     AttentionSizes sizes;
     sizes.shape = shape;
     sizes.isa = tile.isa;
@@ -55,16 +56,25 @@ AttentionSizes attention_sizes(const AttentionShape& shape, const CompileContext
     return sizes;
 }
 
-void TwoStrips::resolve(const AttentionSizes& sizes, std::int64_t rows, jit::GemmA a, jit::Triangle triangle,
-                        std::int64_t columns, bool every_width, const CompileContext& context) {
+TwoStrips::TwoStrips(const AttentionSizes& sizes, std::int64_t rows, jit::GemmA a, jit::Triangle triangle) {
     jit::GemmForm form;
     form.isa = sizes.isa;
     form.a = a;
     form.triangle = triangle;
     form.mr = static_cast<std::uint8_t>(sizes.mr);
-    if (rows >= sizes.mr) whole.resolve(form, sizes.nr, columns, every_width, context);
+    if (rows >= sizes.mr) whole = TileStrip(form, sizes.nr);
     form.mr = static_cast<std::uint8_t>(rows % sizes.mr);
-    if (form.mr > 0) last.resolve(form, sizes.nr, columns, every_width, context);
+    if (form.mr > 0) last = TileStrip(form, sizes.nr);
+}
+
+void TwoStrips::add_columns(std::int64_t columns, const CompileContext& context) {
+    for (TileStrip* strip : {&whole, &last})
+        if (!strip->empty()) strip->add_columns(columns, context);
+}
+
+void TwoStrips::add_whole_vectors(std::int64_t columns, const CompileContext& context) {
+    for (TileStrip* strip : {&whole, &last})
+        if (!strip->empty()) strip->add_whole_vectors(columns, context);
 }
 
 void attention_scores(const AttentionSizes& sizes, const TwoStrips& strips, const float* q,

@@ -39,11 +39,13 @@ AttentionSizes attention_sizes(const AttentionShape& shape, const CompileContext
 // Rows of a sequence in tiles of mr: all but the last tile are whole.
 struct TwoStrips {
     TileStrip whole, last;
-    // For `rows` rows in all; the rest as TileStrip::resolve.
-    void resolve(const AttentionSizes& sizes, std::int64_t rows, jit::GemmA a, jit::Triangle triangle,
-                 std::int64_t columns, bool every_width, const CompileContext& context);
+    // For `rows` rows in all.
+    TwoStrips() = default;
+    TwoStrips(const AttentionSizes& sizes, std::int64_t rows, jit::GemmA a, jit::Triangle triangle);
+    void add_columns(std::int64_t columns, const CompileContext& context);
+    void add_whole_vectors(std::int64_t columns, const CompileContext& context);
     const TileStrip& of(std::int64_t rows) const {
-        return last.resolved() && rows == last.rows() ? last : whole;
+        return !last.empty() && rows == last.rows() ? last : whole;
     }
 };
 

@@ -41,6 +41,13 @@ bool usable(const GemmTile& tile, const CompileContext& context) {
     return tile.isa == Isa::scalar || (tile.isa <= context.isa && context.arena->available());
 }
 
+int next_width(Isa isa, int nr, std::int64_t remaining) {
+    if (remaining <= nr) return static_cast<int>(remaining);
+    if (remaining >= 2 * nr) return nr;
+    const int lanes = jit::gemm_lanes(isa), vectors = static_cast<int>((remaining + lanes - 1) / lanes);
+    return (vectors + 1) / 2 * lanes;
+}
+
 double step_cycles(Isa isa, int rows, int columns) {
     const int lanes = jit::gemm_lanes(isa);
     const int vectors = (columns + lanes - 1) / lanes;
@@ -63,8 +70,14 @@ double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n) {
         return low_tiles * step_cycles(tile.isa, low, columns) +
                (high_tiles > 0 ? high_tiles * step_cycles(tile.isa, low + 1, columns) : 0);
     };
-    const int rest = static_cast<int>(n % tile.nr);
-    return static_cast<double>(n / tile.nr) * column(tile.nr) + (rest > 0 ? column(rest) : 0);
+    const std::int64_t whole = std::max<std::int64_t>(0, n / tile.nr - 1);
+    double cycles = static_cast<double>(whole) * column(tile.nr);
+    for (std::int64_t rest = n - whole * tile.nr; rest > 0;) {
+        const int width = next_width(tile.isa, tile.nr, rest);
+        cycles += column(width);
+        rest -= width;
+    }
+    return cycles;
 }
 
 const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place) {

@@ -27,6 +27,10 @@ const GemmTile* find_tile(const char* name);  // NULL: no such row
 // Whether this context can run the row: its instruction set, and machine code where the row needs it.
 bool usable(const GemmTile& tile, const CompileContext& context);
 
+// Columns of the next tile when `remaining` are to go: nr, but the last two share what is left, in whole
+// vectors (64 columns are 32 + 32, not 48 + 16: a narrow tile costs almost as much as a wide one).
+int next_width(Isa isa, int nr, std::int64_t remaining);
+
 // Estimated cycles of one step of k of a tile of `rows` x `columns`: the busiest of arithmetic, loads and the
 // latency of the chains. Enough to rank rows and to balance threads; no promise of time.
 double step_cycles(Isa isa, int rows, int columns);

@@ -99,8 +99,13 @@ class CpuProduct final : public Product {
         form.a = plan_.shape.a_transposed ? jit::GemmA::k_major : jit::GemmA::rows;
         form.prefetch = static_cast<std::uint8_t>(plan_.prefetch);
         form.b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
-        strips_.emplace_back();
-        strips_.back().resolve(form, plan_.tile->nr, plan_.shape.n, false, context);
+        strips_.emplace_back(form, plan_.tile->nr);
+        for (std::int64_t j = 0; j < plan_.n_parts; ++j) {
+            const std::int64_t columns = plan_.column_begin(j + 1) - plan_.column_begin(j);
+            if (columns == 0) continue;
+            if (columns >= plan_.panel_columns) strips_.back().add_columns(plan_.panel_columns, context);
+            strips_.back().add_columns(columns % plan_.panel_columns, context);
+        }
         strip_of_[rows] = static_cast<std::uint8_t>(strips_.size());
     }
 
@@ -196,8 +201,11 @@ class CpuProduct final : public Product {
             return &strips_[strip_of_[tiles.size(t)] - 1u];
         };
         if (plan_.columns_outside) {
-            for (std::int64_t j = 0; j < pass.columns; j += plan_.tile->nr)
-                for (std::int64_t t = first; t < end; ++t) tile(t)->run_tile(args, j, pass.columns);
+            for (std::int64_t j = 0; j < pass.columns;) {
+                const int width = strips_[0].width_at(j, pass.columns);
+                for (std::int64_t t = first; t < end; ++t) tile(t)->run_tile(args, j, width);
+                j += width;
+            }
         } else {
             for (std::int64_t t = first; t < end; ++t) tile(t)->run(args, pass.columns);
         }

@@ -6,34 +6,34 @@
 
 namespace volta::cpu {
 
-void TileStrip::resolve(const jit::GemmForm& form, int nr, std::int64_t columns, bool every_width,
-                        const CompileContext& context) {
-    form_ = form;
-    nr_ = nr;
-    const int lanes = jit::gemm_lanes(form.isa);
-    if (columns >= nr) resolve_width(nr, context);
-    if (columns % nr != 0) resolve_width(static_cast<int>(columns % nr), context);
-    for (int width = lanes; every_width && width < std::min<std::int64_t>(nr, columns); width += lanes)
-        resolve_width(width, context);
+void TileStrip::add_columns(std::int64_t columns, const CompileContext& context) {
+    if (columns >= nr_) add_width(nr_, context);
+    const std::int64_t whole = std::max<std::int64_t>(0, columns / nr_ - 1) * nr_;
+    for (std::int64_t j = whole; j < columns; j += width_at(j, columns))
+        add_width(width_at(j, columns), context);
 }
 
-void TileStrip::resolve_width(int columns, const CompileContext& context) {
+void TileStrip::add_whole_vectors(std::int64_t columns, const CompileContext& context) {
+    const int lanes = jit::gemm_lanes(form_.isa);
+    for (int width = lanes; width <= std::min<std::int64_t>(nr_, columns); width += lanes)
+        add_width(width, context);
+}
+
+void TileStrip::add_width(int width, const CompileContext& context) {
     const int lanes = jit::gemm_lanes(form_.isa);
     jit::GemmForm form = form_;
-    form.vectors = static_cast<std::uint8_t>((columns + lanes - 1) / lanes);
-    form.masked = columns % lanes != 0;
-    GemmKernel* const kernels = form.masked ? masked_ : whole_[form.vectors];
+    form.vectors = static_cast<std::uint8_t>((width + lanes - 1) / lanes);
+    form.masked = width % lanes != 0;
+    GemmKernel* const kernels = kernels_[form.vectors][form.masked];
     kernels[0] = context.cache->gemm(form, *context.arena);
     // A tile of one vector moves its pointer into the panel's second half instead.
-    const bool halves = lanes < jit::kPanel && nr_ % jit::kPanel != 0 && form.vectors > 1;
-    if (!halves || form.b != jit::GemmB::panels) return;
+    if (form.b != jit::GemmB::panels || lanes != 8 || form.vectors == 1 || nr_ == jit::kPanel) return;
     form.half = true;
     kernels[1] = context.cache->gemm(form, *context.arena);
 }
 
-void TileStrip::run_tile(const jit::GemmArgs& strip, std::int64_t j, std::int64_t columns) const noexcept {
+void TileStrip::run_tile(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept {
     const int lanes = jit::gemm_lanes(form_.isa);
-    const int width = static_cast<int>(std::min<std::int64_t>(nr_, columns - j));
     const int vectors = (width + lanes - 1) / lanes;
     int half = 0;
     jit::GemmArgs args = strip;
@@ -52,7 +52,7 @@ void TileStrip::run_tile(const jit::GemmArgs& strip, std::int64_t j, std::int64_
     if (args.chain_in) args.chain_in += j;
     if (args.chain_out) args.chain_out += j;
     args.tail_columns = (width - 1) % lanes + 1;
-    (width % lanes != 0 ? masked_ : whole_[vectors])[half](args);
+    kernels_[vectors][width % lanes != 0][half](args);
 }
 
 }  // namespace volta::cpu

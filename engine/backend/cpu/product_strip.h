@@ -9,31 +9,42 @@ namespace volta::cpu {
 
 class TileStrip final {
   public:
-    // Resolves the kernels for strips of `columns` columns in tiles of `nr`; with `every_width` also for all
-    // smaller strips whose columns are a multiple of the vector's lanes. `form` gives everything but the
-    // width.
-    void resolve(const jit::GemmForm& form, int nr, std::int64_t columns, bool every_width,
-                 const CompileContext& context);
-    bool resolved() const { return nr_ > 0; }
-    int rows() const { return form_.mr; }
+    // `form` gives everything but the width.
+    TileStrip() = default;
+    TileStrip(const jit::GemmForm& form, int nr) : form_(form), nr_(nr) {}
 
-    // The tile at column j of a strip of `columns`; `args` point at column 0.
-    void run_tile(const jit::GemmArgs& args, std::int64_t j, std::int64_t columns) const noexcept;
+    // Resolves the kernels for strips of `columns` columns.
+    void add_columns(std::int64_t columns, const CompileContext& context);
+    // The same for all strips of up to `columns` columns, whole vectors only.
+    void add_whole_vectors(std::int64_t columns, const CompileContext& context);
+
+    bool empty() const { return nr_ == 0; }
+    int rows() const { return form_.mr; }
+    // Columns of the tile at column j of a strip of `columns`.
+    int width_at(std::int64_t j, std::int64_t columns) const {
+        return next_width(form_.isa, nr_, columns - j);
+    }
+
+    // The tile of `width` columns at column j; `strip` points at column 0.
+    void run_tile(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept;
 
     // All tiles.
-    void run(const jit::GemmArgs& args, std::int64_t columns) const noexcept {
-        for (std::int64_t j = 0; j < columns; j += nr_) run_tile(args, j, columns);
+    void run(const jit::GemmArgs& strip, std::int64_t columns) const noexcept {
+        for (std::int64_t j = 0; j < columns;) {
+            const int width = width_at(j, columns);
+            run_tile(strip, j, width);
+            j += width;
+        }
     }
 
   private:
     static constexpr int kMostVectors = jit::kMaxTileColumns / 8;
     jit::GemmForm form_;
     int nr_ = 0;
-    // By vectors, and by the half of a panel that the tile starts in (AVX2). One width at most is masked: the
-    // last of the strip.
-    GemmKernel whole_[kMostVectors + 1][2], masked_[2];
+    // By vectors, by whether the last is masked, and by the half of a panel that the tile starts in (AVX2).
+    GemmKernel kernels_[kMostVectors + 1][2][2];
 
-    void resolve_width(int columns, const CompileContext& context);
+    void add_width(int width, const CompileContext& context);
 };
 
 }  // namespace volta::cpu
