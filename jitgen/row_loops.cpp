@@ -259,9 +259,8 @@ void RowLoops<Isa>::stage(int t) {
     end_reductions(loop);
 }
 
-template RowLoops<Avx2>::RowLoops(const RowPlan&, void*, std::size_t, std::pmr::memory_resource*);
-template RowLoops<Avx512>::RowLoops(const RowPlan&, void*, std::size_t, std::pmr::memory_resource*);
-template void RowLoops<Avx2>::generate();
-template void RowLoops<Avx512>::generate();
+// What stands in this file; the other two instantiate what they hand over.
+template class RowLoops<Avx2>;
+template class RowLoops<Avx512>;
 
 }  // namespace volta::jit

@@ -359,7 +359,21 @@ void RowLoops<Isa>::sum_chunks_routine() {
     e.ret();
 }
 
-template class RowLoops<Avx2>;
-template class RowLoops<Avx512>;
+template void RowLoops<Avx2>::load_call_pins(const ColumnLoop&);
+template void RowLoops<Avx2>::copy(const ColumnLoop&, int, int, bool, int);
+template void RowLoops<Avx2>::copies(const ColumnLoop&, int, int);
+template void RowLoops<Avx2>::plain_columns(const ColumnLoop&, int);
+template void RowLoops<Avx2>::chunked_columns(const ColumnLoop&, int);
+template void RowLoops<Avx2>::begin_maxima(const ColumnLoop&);
+template void RowLoops<Avx2>::end_reductions(const ColumnLoop&);
+template void RowLoops<Avx2>::sum_chunks_routine();
+template void RowLoops<Avx512>::load_call_pins(const ColumnLoop&);
+template void RowLoops<Avx512>::copy(const ColumnLoop&, int, int, bool, int);
+template void RowLoops<Avx512>::copies(const ColumnLoop&, int, int);
+template void RowLoops<Avx512>::plain_columns(const ColumnLoop&, int);
+template void RowLoops<Avx512>::chunked_columns(const ColumnLoop&, int);
+template void RowLoops<Avx512>::begin_maxima(const ColumnLoop&);
+template void RowLoops<Avx512>::end_reductions(const ColumnLoop&);
+template void RowLoops<Avx512>::sum_chunks_routine();
 
 }  // namespace volta::jit
