@@ -101,7 +101,8 @@ coverage: ## line coverage of the tests, per folder
 # ---- Other compilers and sanitizers ------------------------------------------------------------------------
 
 # Sanitizers come with gcc. The generated code itself is not instrumented; everything that hands memory to it is.
-sanitized = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOLTA_TESTS=ON $(with_gcc)
+# Their checks give gcc 12 false warnings about sizes, so warnings are errors in the other builds only.
+sanitized = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOLTA_TESTS=ON -DVOLTA_WERROR=OFF $(with_gcc)
 comma := ,
 
 .PHONY: clang asan tsan
