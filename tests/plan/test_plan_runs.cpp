@@ -260,12 +260,11 @@ Graph gpt_step(std::uint32_t micro_batches, double dropout) {
 void test_gpt_steps_run(void**) {
     expect_nothing(on_every_isa([](Context& context) {
         for (const std::uint32_t micro_batches : {1u, 3u})
-            for (const double dropout : {0.0, 0.25})
-                for (const std::uint32_t passes : {0u, kAllPasses}) {
-                    const Graph graph = gpt_step(micro_batches, dropout);
-                    const std::string found = fault(context, graph, micro_batches, passes, 2, Data::plain);
-                    if (!found.empty()) return std::to_string(micro_batches) + " micro-batches: " + found;
-                }
+            for (const std::uint32_t passes : {0u, kAllPasses}) {
+                const Graph graph = gpt_step(micro_batches, micro_batches == 1 ? 0 : 0.25);
+                const std::string found = fault(context, graph, micro_batches, passes, 2, Data::plain);
+                if (!found.empty()) return std::to_string(micro_batches) + " micro-batches: " + found;
+            }
         return std::string();
     }));
 }
