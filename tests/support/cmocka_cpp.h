@@ -1,6 +1,6 @@
-// CMocka from C++: its four headers first, in C linkage. A failed assert leaves by longjmp, so no object with a
-// destructor may be alive across an assert that can fail: compute first, assert on plain values afterwards, or
-// accept a leak in a test that has failed anyway.
+// CMocka from C++: its four headers first, in C linkage. A failed assert leaves by longjmp, so no object with
+// a destructor may be alive across an assert that can fail: compute first, assert on plain values afterwards,
+// or accept a leak in a test that has failed anyway.
 #pragma once
 
 #include <setjmp.h>
@@ -25,7 +25,8 @@ int run_rows(const char* group, const Rows& rows, CMUnitTestFunction test, Name 
     int count = 0;
     for (const auto& row : rows) {
         if (count == kMost) return -1;
-        tests[count++] = CMUnitTest{name_of(row), test, nullptr, nullptr, const_cast<void*>(static_cast<const void*>(&row))};
+        tests[count++] = CMUnitTest{name_of(row), test, nullptr, nullptr,
+                                    const_cast<void*>(static_cast<const void*>(&row))};
     }
     return _cmocka_run_group_tests(group, tests, static_cast<size_t>(count), nullptr, nullptr);
 }

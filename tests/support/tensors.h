@@ -1,4 +1,5 @@
-// Data for tests: floats from a fixed seed, over many binades and with the special values, and comparison of bits.
+// Data for tests: floats from a fixed seed, over many binades and with the special values, and comparison of
+// bits.
 #pragma once
 
 #include <cmath>
@@ -21,7 +22,9 @@ struct Random {
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
         return z ^ (z >> 31);
     }
-    std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n)); }
+    std::int64_t below(std::int64_t n) {
+        return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
+    }
     float uniform() { return static_cast<float>(next() >> 40) * 0x1p-24f; }  // [0, 1)
 };
 
@@ -32,7 +35,7 @@ inline float random_float(Random& random, Data data) {
     if (data == Data::plain) return x;
     if (data == Data::special) {
         const float inf = std::numeric_limits<float>::infinity();
-        const float specials[] = {0.0f,  -0.0f,    inf,      -inf, std::numeric_limits<float>::quiet_NaN(),
+        const float specials[] = {0.0f,   -0.0f,   inf,     -inf,    std::numeric_limits<float>::quiet_NaN(),
                                   1e-42f, -3e-45f, 3.4e38f, -3.4e38f};
         if (random.below(16) == 0) return specials[random.below(9)];
     }
@@ -60,7 +63,8 @@ inline std::int64_t first_difference(const float* expected, const float* actual,
 }
 
 // Prints name, element and both values in hex, and fails the test.
-inline void assert_same_bits(const char* name, const float* expected, const float* actual, std::int64_t count) {
+inline void assert_same_bits(const char* name, const float* expected, const float* actual,
+                             std::int64_t count) {
     const std::int64_t i = first_difference(expected, actual, count);
     if (i >= 0)
         print_error("%s: element %lld: expected %a (%08x), got %a (%08x)\n", name, static_cast<long long>(i),
