@@ -100,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // A block of exactly this size, 64-byte aligned, so that a read beyond the file is seen.
     void* exact = nullptr;
     if (posix_memalign(&exact, 64, size > 0 ? size : 1) != 0) return 0;
-    memcpy(exact, data, size);
+    if (size > 0) memcpy(exact, data, size);
     const volta_status mapped = open(exact, size, VOLTA_LOAD_MAP, 0);
     const volta_status verified = open(exact, size, VOLTA_LOAD_MAP, 1);
     const volta_status copied = open(exact, size, VOLTA_LOAD_COPY, 0);
