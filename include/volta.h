@@ -396,6 +396,7 @@ VOLTA_API volta_status volta_session_create(volta_model *model, const volta_sess
 VOLTA_API void volta_session_release(volta_session *session);
 
 /* Runs the graph once, inputs and outputs in the model's declared order.
+ * Shape:  outputs must not share memory with inputs: a plan may write an output before its last read.
  * Keeps:  nothing; tensors are read and written only during the call.
  * Cost:   allocates nothing.
  * Errors: SHAPE_MISMATCH    the text gives index, expected and actual shape
