@@ -33,7 +33,7 @@ define configure
 	@cmake -S . -B $(1) -DVOLTA_WERROR=$(WERROR) $(2) >/dev/null
 endef
 # $(call build,folder,options): its second half. Own jobserver, so that `make -j` outside does not interfere.
-build = env -u MAKEFLAGS -u MFLAGS cmake --build $(1) -j $(JOBS) $(2)
+build = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(1) -j $(JOBS) $(2)
 # $(call run_tests,folder,options): ctest, with failures in full.
 run_tests = cd $(1) && ctest --output-on-failure -j $(JOBS) $(2) $(CTEST_FLAGS)
 
