@@ -24,7 +24,9 @@ volta_status Program::run(Phase phase, const RunState& state) const noexcept {
 
 std::pmr::string Program::print(std::pmr::memory_resource* heap) const {
     std::pmr::string text(plan_->text, heap);
-    text += "kernels\n";
+    text += "hash ";
+    text += to_text(plan_->hash).text;
+    text += "\nkernels\n";
     char line[256];
     for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
         const Node& node = plan_->graph.nodes[static_cast<std::size_t>(plan_->steps[i].node)];
