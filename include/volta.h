@@ -218,7 +218,7 @@ VOLTA_API volta_status volta_graph_constant(volta_graph *graph, const volta_tens
                                             volta_value *out_value);
 
 /* Applies the operator named `op` to `inputs`; its outputs go to out_values[0 .. out_count-1]. out_count may be
- * smaller than the operator's number of outputs: the rest is not handed out.
+ * smaller than the operator's number of outputs: the rest is not handed out. out_values may be `inputs`.
  * Errors: INVALID_ARGUMENT  an unknown operator or attribute, a wrong number of inputs
  *         SHAPE_MISMATCH    shapes that do not fit, "matmul: inner extents differ: [64, 384] x [256, 384]" */
 VOLTA_API volta_status volta_graph_apply(volta_graph *graph, const char *op, const volta_value *inputs,
@@ -534,7 +534,9 @@ typedef struct volta_generator_options {
 } volta_generator_options;
 
 /* For models whose first input is i32 [batch, time] and first output f32 [batch, time, vocabulary].
- * Keeps: `model` alive. Cost: compiles plans; every later token allocates nothing. */
+ * Keeps:  `model` alive.
+ * Cost:   compiles plans; every later token allocates nothing.
+ * Errors: UNSUPPORTED  attention that is not causal; the text names the node */
 VOLTA_API volta_status volta_generator_create(volta_model *model, const volta_generator_options *options,
                                               volta_generator **out_generator);
 VOLTA_API void volta_generator_release(volta_generator *generator);

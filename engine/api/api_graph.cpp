@@ -177,9 +177,10 @@ volta_status volta_graph_constant(volta_graph* graph, const volta_tensor* tensor
 volta_status volta_graph_apply(volta_graph* graph, const char* op, const volta_value* inputs,
                                size_t input_count, const volta_attribute* attributes, size_t attribute_count,
                                volta_value* out_values, size_t out_count) {
-    clear(out_values, out_count);
-    return guarded(
+    const volta_status status = guarded(
         [&] { apply(graph, op, inputs, input_count, attributes, attribute_count, out_values, out_count); });
+    if (status != VOLTA_OK) clear(out_values, out_count);  // not before: they may be the inputs
+    return status;
 }
 
 volta_status volta_graph_unary(volta_graph* graph, const char* op, volta_value x, volta_value* out_value) {

@@ -38,6 +38,14 @@ Graph last_row_graph(const Graph& model, std::int64_t time, std::pmr::memory_res
     return graph;
 }
 
+// A sequence is run with what follows it still unknown, so no token may look ahead.
+void require_causal(const Graph& graph) {
+    for (const Node& node : graph.nodes)
+        if (node.op == Op::attention && !node.flag(Attr::causal))
+            fail(VOLTA_UNSUPPORTED, "generating needs causal attention: in node %%%d a token sees later ones",
+                 node.first_output);
+}
+
 // 16, 32, 64, ... and the context itself.
 std::pmr::vector<std::int64_t> lengths_up_to(std::int64_t context, std::pmr::memory_resource* heap) {
     std::pmr::vector<std::int64_t> lengths(heap);
@@ -55,6 +63,7 @@ Generator::Generator(ContextRef context, ModelRef model, const SamplerOptions& o
       context_length_(language_model(model_->graph).context),
       vocabulary_(language_model(model_->graph).vocabulary),
       sampler_(options, vocabulary_, context->tensors()) {
+    require_causal(model_->graph);
     std::pmr::memory_resource* heap = context->structures();
     const auto extents = lengths_up_to(context_length_, heap);
     lengths_.reserve(extents.size());

@@ -318,6 +318,32 @@ static void test_generator_calls(void** state) {
     volta_generator_release(generator);
 }
 
+/* Tokens that see later ones can be trained and run, but there is nothing to generate from. */
+static void test_generator_needs_causal_attention(void** state) {
+    (void)state;
+    volta_graph* graph;
+    volta_model* sees_all;
+    volta_generator* generator;
+    volta_value tokens, table, x;
+    const int64_t shape[] = {1, 8}, table_shape[] = {5, 12};
+    const volta_init init = {VOLTA_INIT_NORMAL, 0.1, 0};
+    const volta_attribute attributes[] = {
+        {"packed", 1, NULL, 0}, {"heads", 2, NULL, 0}, {"causal", 0, NULL, 0}};
+    const volta_generator_options options = {sizeof options, 0, 0, 0, 0, 0, 0};
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "tokens", VOLTA_I32, shape, 2, &tokens));
+    assert_ok(volta_graph_parameter(graph, "table", table_shape, 2, &init, &table));
+    assert_ok(volta_graph_binary(graph, "gather", table, tokens, &x));
+    assert_ok(volta_graph_apply(graph, "attention", &x, 1, attributes, 3, &x, 1));
+    assert_ok(volta_graph_linear(graph, "head", x, 5, &x));
+    assert_ok(volta_graph_output(graph, "logits", x));
+    assert_ok(volta_model_create(graph, 1, &sees_all));
+    volta_graph_release(graph);
+    assert_fails(volta_generator_create(sees_all, &options, &generator), VOLTA_UNSUPPORTED,
+                 "generating needs causal attention: in node %3 a token sees later ones");
+    volta_model_release(sees_all);
+}
+
 static void test_null_handles(void** state) {
     (void)state;
     volta_context_release(NULL);
@@ -350,6 +376,7 @@ int main(void) {
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_operator_without_gradient),
         cmocka_unit_test(test_generator_calls),
+        cmocka_unit_test(test_generator_needs_causal_attention),
         cmocka_unit_test(test_null_handles),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
