@@ -110,7 +110,7 @@ bool Merger::is_at_most_zero(std::int32_t id) const {
 // [-150, 128] and p in [0.7, 1.42]: the first product is exact, the second rounds once, and so does
 // VSCALEFPS(p, n). Below -104 the select takes 0, NaNs stay NaNs; above 88.73 the proof needs exp's outer
 // select, or an x that is never positive. All 2^32 inputs of exp are compared by
-// tests/jitgen/sweep_backends.cpp.
+// tests/jitgen/sweep_functions.cpp.
 void Merger::find_scales(std::pmr::memory_resource* heap) {
     const auto count = static_cast<std::int32_t>(plan_.code.size());
     const auto uses = [&](std::int32_t value) {
