@@ -78,8 +78,8 @@ test: deps ## every test; under 15 minutes on 2 cores
 sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
 	@sh tools/sweep.sh build $(if $(UPDATE),--update)
 
-determinism: ## one hash from threads x ISA x tiles x repeats x resume x compilers x -O levels
-	@sh tools/determinism.sh
+determinism: build-tests ## one hash from threads x ISA x tiles x repeats x resume x compilers x -O levels
+	@sh tools/determinism.sh build
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang
 	$(call configure,build-fuzz,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOLTA_FUZZ=ON -DVOLTA_TESTS=OFF $(with_clang) \

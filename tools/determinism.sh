@@ -1,17 +1,21 @@
 #!/bin/sh
 # One hash: trains the same small models in every way that must not matter, and compares parameter hashes.
-#     tools/determinism.sh [TEXT]          (default: the beginning of the King James Bible)
+#     tools/determinism.sh BUILD [TEXT]    BUILD: a folder with the tests; default text: the beginning of the King
+#                                          James Bible. About an hour and a half on 2 cores.
 #
 #   compilers   gcc and clang, -O0 and -O2
 #   threads     1 2 3 8       instruction sets  scalar avx2 avx512, as far as the processor has them
 #   repeats     2 of `tiny` (20 steps), 100 of a model of 2 layers, width 64
 #   resume      --stop-at 10, then --resume in a new process
-#   tiles       every row of the tile table, by the test programs of tests/determinism
+#   tiles       every row of the tile table x threads x 2 repeats, on both models: tests/determinism/test_one_result,
+#               which chooses tiles through an internal option
 #
 # The scalar path runs the small model only: plain C++ takes minutes for a step of `tiny`.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
+tests=$(cd "$1" && pwd)/tests/determinism/test_one_result
+shift
 work=$top/build/determinism
 mkdir -p "$work"
 runs=0
@@ -64,7 +68,7 @@ for compiler in gcc clang; do
         cmake -S . -B "build-$level-$compiler" -DCMAKE_BUILD_TYPE=None -DVOLTA_TESTS=OFF \
             -DCMAKE_C_COMPILER=$compiler -DCMAKE_CXX_COMPILER=$cxx \
             "-DCMAKE_C_FLAGS=-$level" "-DCMAKE_CXX_FLAGS=-$level" >/dev/null
-        env -u MAKEFLAGS -u MFLAGS cmake --build "build-$level-$compiler" -j "${JOBS:-$(nproc)}" >/dev/null
+        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build "build-$level-$compiler" -j "${JOBS:-$(nproc)}" >/dev/null
     done
 done
 
@@ -108,6 +112,9 @@ for isa in ${isas#scalar}; do
     same tiny "isa $isa, resumed" \
         "$(train "$voltac" --preset tiny --steps 20 --isa $isa --resume "$work/half.volta")"
 done
+
+echo "== every tile, on the small model and on tiny"
+(cd tests && VOLTA_TEST_TINY=all "$tests") || differing=$((differing + 1))
 
 echo "$runs runs, $differing differing"
 [ $differing -eq 0 ]
