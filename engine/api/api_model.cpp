@@ -237,6 +237,31 @@ size_t volta_model_output_count(const volta_model* model) {
     return model != nullptr ? model->model->graph.outputs.size() : 0;
 }
 
+namespace {
+
+// The shape of an output, with -1 for extents that follow an input's open extent. Open extents are 1 in a
+// graph as it was defined: what differs when they are 2 follows them. A model that runs with 1 only has no
+// open outputs.
+Shape declared_output_shape(const Graph& graph, std::size_t index, std::pmr::memory_resource* heap) {
+    Shape shape = graph.shape(graph.outputs[index].value);
+    std::pmr::vector<Shape> doubled(heap);
+    for (const ValueId input : host_inputs(graph, heap)) {
+        Shape& extents = doubled.emplace_back(graph.source(graph.value(input).producer).declared);
+        for (int axis = 0; axis < extents.rank; ++axis)
+            if (extents[axis] < 0) extents[axis] = 2;
+    }
+    try {
+        const Graph larger = specialize(graph, doubled.data(), static_cast<int>(doubled.size()), heap);
+        const Shape& other = larger.shape(larger.outputs[index].value);
+        for (int axis = 0; axis < shape.rank; ++axis)
+            if (other[axis] != shape[axis]) shape[axis] = -1;
+    } catch (const Error&) {
+    }
+    return shape;
+}
+
+}  // namespace
+
 volta_status volta_model_output_info(const volta_model* model, size_t index, volta_tensor_info* info) {
     return guarded([&] {
         require(model != nullptr && info != nullptr, "%s is NULL", model == nullptr ? "model" : "info");
@@ -244,7 +269,8 @@ volta_status volta_model_output_info(const volta_model* model, size_t index, vol
         require(index < graph.outputs.size(), "output %zu is asked for, the model has %zu", index,
                 graph.outputs.size());
         const GraphOutput& output = graph.outputs[index];
-        fill_info(output.name.c_str(), graph.value(output.value).dtype, graph.shape(output.value), info);
+        fill_info(output.name.c_str(), graph.value(output.value).dtype,
+                  declared_output_shape(graph, index, model->context->structures()), info);
     });
 }
 

@@ -286,6 +286,24 @@ static void test_generator_agrees_with_session(void** state) {
     volta_context_release(context);
 }
 
+/* Extents that the host chooses show as -1, in outputs as in inputs. */
+static void test_open_extents_are_told(void** state) {
+    (void)state;
+    volta_context* context;
+    volta_model* model;
+    volta_tensor_info info;
+    assert_ok(context_on(NULL, 1, 0, 0, &context));
+    assert_ok(small_gpt(context, 0, &model));
+    assert_ok(volta_model_input_info(model, 0, &info));
+    assert_int_equal(info.rank, 2);
+    assert_true(info.shape[0] == -1 && info.shape[1] == -1);
+    assert_ok(volta_model_output_info(model, 0, &info));
+    assert_int_equal(info.rank, 3);
+    assert_true(info.shape[0] == -1 && info.shape[1] == -1 && info.shape[2] == kVocabulary);
+    volta_model_release(model);
+    volta_context_release(context);
+}
+
 /* y = 3 a - 2 b + 1 is found from 64 points: MSE, each optimizer. */
 static void test_linear_regression(void** state) {
     (void)state;
@@ -357,6 +375,7 @@ int main(void) {
         cmocka_unit_test(test_micro_batches),
         cmocka_unit_test(test_nothing_is_allocated_after_warm_up),
         cmocka_unit_test(test_generator_agrees_with_session),
+        cmocka_unit_test(test_open_extents_are_told),
         cmocka_unit_test(test_linear_regression),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
