@@ -41,6 +41,9 @@ struct MatmulForm {
     Shape result;
 };
 MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b);
+// Which output of a product with a body holds the product itself until the body has run: one that is the
+// product, else the first.
+int product_output(const Node& node);
 
 // attention and attention_grad. `first` is q, or the packed qkv; `second` is k (unused when packed).
 struct AttentionForm {

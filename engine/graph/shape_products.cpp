@@ -91,6 +91,12 @@ MatmulForm transposed_form(const Node& node, const Shape& a, const Shape& b, Mat
 
 }  // namespace
 
+int product_output(const Node& node) {
+    for (std::size_t k = 0; k < node.body.results.size(); ++k)
+        if (node.body.results[k] == ~0) return static_cast<int>(k);
+    return 0;
+}
+
 MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b) {
     MatmulForm form;
     form.a_transposed = node.flag(Attr::transpose_a);

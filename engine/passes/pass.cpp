@@ -10,13 +10,14 @@
 
 namespace volta {
 
-// Folding comes first, so that simplify sees constants; merging before fusion, which hides nodes in bodies;
-// epilogues take what elementwise fusion has made.
+// Folding comes first, so that simplify sees constants; merging before fusion, which hides nodes in bodies,
+// and before recomputing, which it would undo; epilogues take what elementwise fusion has made.
 const PassRow kPasses[] = {
     {"fold_constants", fold_constants,
      "computes nodes whose inputs are constants, by the reference evaluator"},
     {"simplify", simplify, "drops and joins operations where no bit changes"},
     {"merge_duplicates", merge_duplicates, "computes equal nodes once"},
+    {"recompute", recompute, "computes activations again for the backward pass rather than keeping them"},
     {"fuse_elementwise", fuse_elementwise, "joins elementwise nodes of one shape into one kernel"},
     {"fuse_epilogues", fuse_epilogues,
      "lets a product finish its elementwise successors while its result is in cache"},

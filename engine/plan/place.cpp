@@ -142,16 +142,18 @@ class Placer {
     void share_dying_inputs() {
         for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
             const Node& node = graph_.node(plan_.steps[s].node);
-            for (std::size_t slot = 0; slot < node.inputs.size(); ++slot)
-                if (may_overwrite(node, slot) &&
-                    try_share(node, node.inputs[slot], static_cast<std::int32_t>(s)))
-                    break;
+            for (std::int32_t output = 0; output < node.output_count; ++output)
+                for (std::size_t slot = 0; slot < node.inputs.size(); ++slot)
+                    if (may_overwrite(node, slot, output) &&
+                        try_share(node, node.inputs[slot], node.first_output + output,
+                                  static_cast<std::int32_t>(s)))
+                        break;
         }
     }
 
-    bool try_share(const Node& node, ValueId input, std::int32_t step) {
-        const Value &from = graph_.value(input), &to = graph_.value(node.first_output);
-        const std::int32_t source = group_of(input), target = group_of(node.first_output);
+    bool try_share(const Node& node, ValueId input, ValueId output, std::int32_t step) {
+        const Value &from = graph_.value(input), &to = graph_.value(output);
+        const std::int32_t source = group_of(input), target = group_of(output);
         Group &dying = groups_[at(source)], &born = groups_[at(target)];
         if (source == target || from.shape != to.shape || from.dtype != to.dtype) return false;
         if (dying.region != kArena || dying.last_step != step || dying.bytes == 0) return false;

@@ -157,7 +157,7 @@ class ShadowRun {
                 PlanView::rule(span.equals(read), "step", s,
                                "an in-place output does not lie where its input does");
             else
-                PlanView::rule(!span.overlaps(read) || may_share(node, slot), "step", s,
+                PlanView::rule(!span.overlaps(read) || may_share(node, slot, index), "step", s,
                                "an output lies on an input");
         }
         const RegionKind kind = plan_.regions[at(span.region)].kind;
@@ -167,9 +167,9 @@ class ShadowRun {
         PlanView::rule(is_memory_of_the_run || is_update, "step", s, "writes what is not its to write");
     }
 
-    bool may_share(const Node& node, std::size_t slot) const {
-        const ValueId input = node.inputs[slot], output = node.first_output;
-        if (!may_overwrite(node, slot) || PlanView::adds_up(node)) return false;
+    bool may_share(const Node& node, std::size_t slot, std::int32_t index) const {
+        const ValueId input = node.inputs[slot], output = node.first_output + index;
+        if (!may_overwrite(node, slot, index) || PlanView::adds_up(node)) return false;
         if (graph_.shape(input) != graph_.shape(output) || !whole(input).equals(whole(output))) return false;
         for (std::size_t other = 0; other < node.inputs.size(); ++other)
             if (other != slot && whole(node.inputs[other]).overlaps(whole(output))) return false;

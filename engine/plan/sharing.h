@@ -2,15 +2,19 @@
 // rows; that nobody needs the input any more is the planner's to decide and the verifier's to check.
 #pragma once
 
+#include "engine/graph/forms.h"
 #include "engine/graph/graph.h"
 
 namespace volta {
 
-// True when the step has one output, and reads element i of this input for element i of the output alone, or,
-// along rows, reads a row completely before it writes the row.
-inline bool may_overwrite(const Node& node, std::size_t slot) {
-    if (node.output_count != 1 || node.op == Op::accumulate) return false;
+// True when the step reads element i of this input for element i of this output alone, all inputs before any
+// output, or, along rows, reads a row completely before it writes the row. Of a product this holds for what
+// its epilogue reads, but not where the product itself lies until then.
+inline bool may_overwrite(const Node& node, std::size_t slot, std::int32_t output) {
+    if (node.op == Op::accumulate) return false;
     if (op_row(node.op).lowering == Lowering::elementwise) return true;
+    if (node.op == Op::matmul) return !node.body.ops.empty() && slot >= 2 && output != product_output(node);
+    if (node.output_count != 1) return false;
     switch (node.op) {
         case Op::softmax:
         case Op::log_softmax:

@@ -21,6 +21,7 @@ class RandomGraph {
     RandomGraph(std::uint64_t seed, int nodes) : random_(seed), graph_(test_heap()), values_(test_heap()) {
         add_sources();
         for (int i = 0; i < nodes; ++i) add_node();
+        for (const auto& [x, y] : early_) keep(graph_.apply(Op::mul, {x, y}));
         const auto count = 1 + random_.below(4);
         for (std::int64_t i = 0; i < count; ++i) {
             const std::string name = "y" + std::to_string(i);
@@ -102,7 +103,9 @@ class RandomGraph {
         const Op ops[] = {Op::neg,  Op::neg,  Op::neg,  Op::abs,       Op::exp,
                           Op::sqrt, Op::tanh, Op::relu, Op::gelu_tanh, Op::silu};
         const Op op = ops[random_.below(10)];
-        keep(apply(op, {any()}));
+        const ValueId x = any(), y = apply(op, {x});
+        keep(y);
+        if (random_.below(3) == 0) early_.emplace_back(x, y);  // both are read again at the end
     }
     void add_binary() {
         const Op ops[] = {Op::add, Op::add, Op::sub, Op::sub,     Op::mul,
@@ -189,6 +192,7 @@ class RandomGraph {
     Random random_;
     Graph graph_;
     std::pmr::vector<ValueId> values_;  // f32
+    std::vector<std::pair<ValueId, ValueId>> early_;
     ValueId table_ = -1, ids_ = -1, state_ = -1;
     std::uint32_t stream_ = 0;
 };

@@ -27,6 +27,26 @@ inline Graph mlp_graph() {
     return graph;
 }
 
+// Forward and backward of gelu(x w) v by hand, far apart: the activation is wanted again for dv, beside its
+// derivative.
+inline Graph activation_graph() {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {6, 8}),
+                  target = graph.input("target", DType::f32, {6, 8});
+    const ValueId w = graph.parameter("w", {8, 16}, {}), v = graph.parameter("v", {16, 8}, {}),
+                  scale = graph.input("step/scale", DType::f32, {});
+    const ValueId z = graph.apply(Op::matmul, {x, w}), y = graph.apply(Op::gelu_tanh, {z});
+    const ValueId p = graph.apply(Op::softmax, {graph.apply(Op::matmul, {y, v})});
+    const ValueId loss = graph.apply(Op::sum, {graph.apply(Op::mse, {p, target})});
+    const ValueId dp = graph.apply(Op::softmax_grad, {p, graph.apply(Op::mse_grad, {p, target, scale})});
+    const ValueId dy = graph.apply(Op::matmul, {dp, v}, {number(Attr::transpose_b, 1)});
+    graph.output("dv", graph.apply(Op::matmul, {y, dp}, {number(Attr::transpose_a, 1)}));
+    const ValueId dz = graph.apply(Op::gelu_tanh_grad, {z, dy});
+    graph.output("dw", graph.apply(Op::matmul, {x, dz}, {number(Attr::transpose_a, 1)}));
+    graph.output("loss", loss);
+    return graph;
+}
+
 // One node for each rewrite of the table in docs/numerics.md, 9, and its forbidden neighbour.
 inline Graph arithmetic_graph() {
     Graph graph(test_heap());

@@ -213,9 +213,13 @@ void test_an_add_does_not_become_into(void**) {
     assert_true(kept);
 }
 
+// Nodes and operations of bodies.
 int count(const Graph& graph, Op op) {
     int found = 0;
-    for (const Node& node : graph.nodes) found += node.op == op;
+    for (const Node& node : graph.nodes) {
+        found += node.op == op;
+        for (const BodyOp& part : node.body.ops) found += part.op == op;
+    }
     return found;
 }
 

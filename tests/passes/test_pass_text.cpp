@@ -12,11 +12,8 @@ constexpr struct {
     const char* name;
     Graph (*build)();
 } kSamples[] = {
-    {"mlp", mlp_graph},
-    {"arithmetic", arithmetic_graph},
-    {"movement", movement_graph},
-    {"duplicates", duplicates_graph},
-    {"step", [] { return step_graph(2); }},
+    {"mlp", mlp_graph},           {"activation", activation_graph}, {"arithmetic", arithmetic_graph},
+    {"movement", movement_graph}, {"duplicates", duplicates_graph}, {"step", [] { return step_graph(2); }},
 };
 
 std::string story(Graph graph) {

@@ -297,6 +297,19 @@ Graph sharing_graph() {
         keep(graph.apply(Op::rms_norm_grad, {a(y), b(x), scale, r + 1}));
         keep(graph.apply(Op::mse_grad, {a(x), b(y), g}));
     }
+    const ValueId w = graph.parameter("w", {50, 50}, {});
+    Body body{Allocator(test_heap())};  // x w + d and its exponential: one result lies on d
+    BodyOp& sum = body.ops.emplace_back();
+    sum.op = Op::add;
+    sum.inputs.assign({~0, ~1});
+    BodyOp& power = body.ops.emplace_back();
+    power.op = Op::exp;
+    power.inputs.assign({0});
+    body.results = {0, 1};
+    const ValueId factors[] = {x, w, dying(y)};
+    const ValueId two = graph.apply(Op::matmul, factors, 3, nullptr, 0, Phase::each, &body);
+    keep(two);
+    keep(two + 1);
     const ValueId loss = graph.apply(Op::cross_entropy, {x, ids});
     keep(graph.apply(Op::cross_entropy_grad, {dying(x), ids, loss + 1, loss + 2, g}));
     keep(graph.apply(Op::embedding_gradient, {ids, y, dying(x)}, {number(Attr::rows, 37)}));

@@ -32,6 +32,26 @@ HeapPtr<Plan> update_plan() {
     return plan_of(std::move(graph), 1);
 }
 
+// (x w) + t and its exponential, t = tanh(x): results of an epilogue, and what it reads.
+HeapPtr<Plan> epilogue_plan() {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {6, 8}), w = graph.parameter("w", {8, 8}, {});
+    const ValueId t = graph.apply(Op::tanh, {x});
+    Body body{Allocator(test_heap())};
+    BodyOp& sum = body.ops.emplace_back();
+    sum.op = Op::add;
+    sum.inputs.assign({~0, ~1});
+    BodyOp& power = body.ops.emplace_back();
+    power.op = Op::exp;
+    power.inputs.assign({0});
+    body.results = {0, 1};
+    const ValueId inputs[] = {x, w, t};
+    const ValueId two = graph.apply(Op::matmul, inputs, 3, nullptr, 0, Phase::each, &body);
+    graph.output("left", graph.apply(Op::softmax, {two}));
+    graph.output("right", graph.apply(Op::softmax, {two + 1}));
+    return plan_of(std::move(graph), 1);
+}
+
 // e + e, e * sum(e), and two results of t = tanh(x): what may share memory, and what may not.
 HeapPtr<Plan> twice_plan() {
     Graph graph(test_heap());
@@ -144,8 +164,8 @@ const Mutation kMutations[] = {
          refit(p);
      },
      "an output lies on an input"},
-    {"one of two results on an input", twice_plan, [](Plan& p) { place(p, Op::fused) = place(p, Op::tanh); },
-     "an output lies on an input"},
+    {"a product on what its epilogue reads", epilogue_plan,
+     [](Plan& p) { std::swap(p.places[3], p.places[4]); }, "an output lies on an input"},
     {"an input that is not its to write", mlp_plan, [](Plan& p) { place(p, Op::add, 2) = p.places[0]; },
      "writes what is not its to write"},
     {"a parameter that is not its to write", step_plan,

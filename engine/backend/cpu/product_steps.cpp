@@ -38,13 +38,6 @@ struct BodyKernel {
     bool follows_rows() const { return loops.outer_rank == 0; }
 };
 
-// Which output holds the product itself while the body runs: one that is the product, else the first.
-int product_output(const Node& node) {
-    for (std::size_t k = 0; k < node.body.results.size(); ++k)
-        if (node.body.results[k] == ~0) return static_cast<int>(k);
-    return 0;
-}
-
 BodyKernel make_body(const StepCompiler& step, Ref c) {
     const Shape& space = step.output_shape();
     BodyKernel body(step.heap());
