@@ -128,6 +128,8 @@ void fill_info(const char* name, DType dtype, const Shape& shape, volta_tensor_i
     std::memcpy(info->shape, shape.extent, static_cast<std::size_t>(shape.rank) * sizeof(int64_t));
 }
 
+InitMachine init_machine(Context& context) { return {context.isa(), &context.code(), &context.pool()}; }
+
 }  // namespace
 
 volta_status volta_model_create(const volta_graph* graph, uint64_t seed, volta_model** out_model) {
@@ -137,7 +139,9 @@ volta_status volta_model_create(const volta_graph* graph, uint64_t seed, volta_m
         require(graph != nullptr, "graph is NULL");
         require(!graph->graph.outputs.empty(), "the graph has no output: call volta_graph_output first");
         const ContextRef& context = graph->context;
-        give_model(context, Model::create(graph->graph, seed, context->structures(), context->tensors()),
+        give_model(context,
+                   Model::create(graph->graph, seed, context->structures(), context->tensors(),
+                                 init_machine(*context)),
                    out_model);
     });
 }
@@ -157,7 +161,9 @@ volta_status volta_model_create_gpt(volta_context* context, const volta_gpt_opti
         config.heads = or_default(given.heads, config.heads);
         config.context = or_default(given.context, config.context);
         config.dropout = given.dropout;
-        give_model(owner, create_gpt(config, seed, owner->structures(), owner->tensors()), out_model);
+        give_model(owner,
+                   create_gpt(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
+                   out_model);
     });
 }
 

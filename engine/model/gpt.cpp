@@ -137,8 +137,8 @@ Graph build_gpt(const GptConfig& config, std::pmr::memory_resource* heap) {
 }
 
 HeapPtr<Model> create_gpt(const GptConfig& config, std::uint64_t seed, std::pmr::memory_resource* structures,
-                          std::pmr::memory_resource* tensors) {
-    HeapPtr<Model> model = Model::create(build_gpt(config, structures), seed, structures, tensors);
+                          std::pmr::memory_resource* tensors, const InitMachine& machine) {
+    HeapPtr<Model> model = Model::create(build_gpt(config, structures), seed, structures, tensors, machine);
     model->set_metadata("volta.architecture", "gpt");
     const struct {
         const char* key;

@@ -31,7 +31,7 @@ Graph build_gpt(const GptConfig& config, std::pmr::memory_resource* heap);
 
 // A model of that graph whose metadata says what it is: "volta.architecture" = "gpt", "volta.gpt.layers", ...
 HeapPtr<Model> create_gpt(const GptConfig& config, std::uint64_t seed, std::pmr::memory_resource* structures,
-                          std::pmr::memory_resource* tensors);
+                          std::pmr::memory_resource* tensors, const InitMachine& machine = {});
 
 // What a training step feeds its random nodes: i32 [3], seed low, seed high, step. Inputs whose names start
 // with "step/" are the trainer's and never the host's.

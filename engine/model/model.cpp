@@ -5,7 +5,6 @@
 
 #include "engine/base/error.h"
 #include "engine/model/text.h"
-#include "engine/numerics/random.h"
 
 namespace volta {
 namespace {
@@ -16,32 +15,7 @@ Buffer allocate(const Shape& shape, std::pmr::memory_resource* heap) {
     return Buffer(heap, static_cast<std::size_t>(shape.elements()) * sizeof(float));
 }
 
-template <class Draw>  // Draw: float(std::uint32_t row, std::uint32_t column)
-void fill(float* values, const Shape& shape, Draw draw) {
-    const std::int64_t rows = shape.rows(), columns = shape.last();
-    for (std::int64_t row = 0; row < rows; ++row)
-        for (std::int64_t column = 0; column < columns; ++column)
-            *values++ = draw(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column));
-}
-
-// Hyper-parameters are doubles and are rounded to f32 once (docs/numerics.md, 6).
-void initialise(float* values, const Shape& shape, const Init& init, const RandomPlace& place) {
-    const float a = static_cast<float>(init.a), b = static_cast<float>(init.b);
-    switch (init.kind) {
-        case VOLTA_INIT_CONSTANT:
-            return std::fill(values, values + shape.elements(), a);
-        case VOLTA_INIT_NORMAL:
-            return fill(values, shape,
-                        [&](auto row, auto column) { return init_normal(place, row, column, a); });
-        case VOLTA_INIT_UNIFORM:
-            return fill(values, shape,
-                        [&](auto row, auto column) { return init_uniform(place, row, column, a, b); });
-        default:
-            fail(VOLTA_INTERNAL, "%d is no way to start a parameter", static_cast<int>(init.kind));
-    }
-}
-
-NamedTensor make_parameter(const Graph& graph, const SourceInfo& source, std::uint64_t seed,
+NamedTensor make_parameter(const Graph& graph, const SourceInfo& source, Initialiser& initialiser,
                            std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
     const Node& node = graph.node(source.node);
     const Shape& shape = graph.shape(node.first_output);
@@ -50,11 +24,7 @@ NamedTensor make_parameter(const Graph& graph, const SourceInfo& source, std::ui
             node.name.c_str(), to_text(shape).text);
     NamedTensor parameter{std::pmr::string(node.name, structures), DType::f32, shape, nullptr,
                           allocate(shape, tensors)};
-    RandomPlace place;
-    place.seed = seed;
-    place.purpose = Purpose::init;
-    place.stream = source.stream;
-    initialise(static_cast<float*>(parameter.owned.data()), shape, source.init, place);
+    initialiser.fill(static_cast<float*>(parameter.owned.data()), shape, source.init, source.stream);
     parameter.data = parameter.owned.data();
     return parameter;
 }
@@ -69,12 +39,14 @@ Model::Model(std::pmr::memory_resource* structures, std::pmr::memory_resource* t
       tensors_(tensors) {}
 
 HeapPtr<Model> Model::create(const Graph& graph, std::uint64_t seed, std::pmr::memory_resource* structures,
-                             std::pmr::memory_resource* tensors) {
+                             std::pmr::memory_resource* tensors, const InitMachine& machine) {
     HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
     model->graph = Graph(graph, structures);
+    Initialiser initialiser(machine, seed, structures);
     for (const SourceInfo& source : model->graph.sources)
         if (model->graph.node(source.node).op == Op::parameter)
-            model->parameters.push_back(make_parameter(model->graph, source, seed, structures, tensors));
+            model->parameters.push_back(
+                make_parameter(model->graph, source, initialiser, structures, tensors));
     return model;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/memory.h"
 #include "engine/graph/graph.h"
+#include "engine/model/initialise.h"
 #include "engine/model/tokenizer.h"
 
 namespace volta {
@@ -56,7 +57,8 @@ class Model final {
     // A model of `graph` (copied) with parameters drawn from `seed` (docs/numerics.md, 8: purpose 0, the
     // parameter's stream, row and column of the tensor seen as [rows, last axis]).
     static HeapPtr<Model> create(const Graph& graph, std::uint64_t seed,
-                                 std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+                                 std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors,
+                                 const InitMachine& machine = {});
 
     Graph graph;  // dynamic extents undecided; sources give the parameters' order
     std::pmr::vector<NamedTensor> parameters;  // in the graph's declaration order

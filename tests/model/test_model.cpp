@@ -52,6 +52,29 @@ void test_parameters_start_as_the_contract_says(void**) {
     }
 }
 
+// The kernels draw what the definition draws, on every instruction set, with and without threads and machine
+// code.
+void test_parameters_start_the_same_everywhere(void**) {
+    TestHeap heap;
+    const std::uint64_t seed = 0xfedcba9876543210u;
+    const Graph graph = three_parameters(heap.structures());
+    const auto expected = Model::create(graph, seed, heap.structures(), heap.tensors());
+    ThreadPool pool(3, heap.structures());
+    for (const bool refused : {false, true}) {
+        jit::CodeArena arena(heap.structures(), refused);
+        for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+            if (!host_cpu().has(isa)) continue;
+            for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+                const auto model =
+                    Model::create(graph, seed, heap.structures(), heap.tensors(), {isa, &arena, threads});
+                for (std::size_t i = 0; i < 3; ++i)
+                    assert_memory_equal(model->parameters[i].data, expected->parameters[i].data,
+                                        expected->parameters[i].bytes());
+            }
+        }
+    }
+}
+
 void test_normal_parameters_look_normal(void**) {
     TestHeap heap;
     Graph graph(heap.structures());
@@ -168,6 +191,7 @@ void test_out_of_memory_leaks_nothing(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_parameters_start_as_the_contract_says),
+        cmocka_unit_test(test_parameters_start_the_same_everywhere),
         cmocka_unit_test(test_normal_parameters_look_normal),
         cmocka_unit_test(test_the_seed_decides_the_hash),
         cmocka_unit_test(test_the_hash_is_of_names_shapes_and_bits),
