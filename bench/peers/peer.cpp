@@ -193,9 +193,11 @@ class Server {
 
     // Fills the caches and wakes the threads for half a batch; returns how many calls make a whole one.
     static std::int64_t warm_up(Product& product, double batch) {
+        double start = seconds_now();
         product.run();
+        if (seconds_now() - start >= batch) return 1;
+        start = seconds_now();
         std::int64_t calls = 0;
-        const double start = seconds_now();
         double elapsed = 0;
         do {
             product.run();
