@@ -21,6 +21,8 @@ JOBS    ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 1048576) 
 # Seconds of `make fuzz` per target, and arguments handed on to ctest by the targets that run tests.
 FUZZ_SECONDS ?= 60
 CTEST_FLAGS  ?=
+# Further arguments of bench/make_bench.py and bench/perf_check.py.
+BENCH_FLAGS  ?=
 # A text of your own for `make demo`.
 TEXT    ?=
 
@@ -97,6 +99,24 @@ coverage: ## line coverage of the tests, per folder
 	@find build-coverage -name '*.gcda' -delete
 	@$(call run_tests,build-coverage,-LE '^(slow|binary)$$' --quiet) || true
 	@sh tools/coverage.sh build-coverage
+
+# ---- Speed: docs/benchmarks.md --------------------------------------------------------------------------------
+
+.PHONY: deps-bench build-bench-programs bench perf-check
+deps-bench: ## the same and the libraries that Volta is compared with, for `make bench`
+ifneq ($(DEPS),no)
+	@sh tools/install_deps.sh build bench
+endif
+
+build-bench-programs: deps-bench
+	$(call configure,build-bench,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF -DVOLTA_BENCH=ON $(with_gcc))
+	@$(call build,build-bench)
+
+bench: build-bench-programs ## every benchmark, written into docs/benchmarks.md; QUICK=1: short lists
+	@python3 -B bench/make_bench.py $(if $(QUICK),--quick) $(BENCH_FLAGS)
+
+perf-check: build-bench-programs ## ratios to other libraries against bench/baseline.json; UPDATE=1 writes it
+	@python3 -B bench/perf_check.py --programs build-bench/bench $(if $(UPDATE),--update) $(BENCH_FLAGS)
 
 # ---- Other compilers and sanitizers ------------------------------------------------------------------------
 

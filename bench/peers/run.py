@@ -149,13 +149,13 @@ def print_row(field, product, row):
 
 
 def print_means(result):
-    print("\nGeometric mean over the list, Volta / peer (the same mode on both sides)")
+    print("\nGeometric mean over the list, Volta / peer (the same mode on both sides); products below 0.95 of the fastest")
     for run in result["runs"]:
         means = summary.means(run["rows"])
         line = ", ".join(f"{peer} {value:.2f}" for peer, value in means.items())
-        print(f"  {run['threads']} threads, {run['isa']}: {line or 'no peers'}")
+        print(f"  {run['threads']} threads, {run['isa']}: {line or 'no peers'}", flush=True)
         for row, peer, value in summary.losses(run["rows"], 0.95):
-            print(f"    below 0.95 of the fastest: {row['form']} {row['m']},{row['n']},{row['k']}: {value:.2f} of {peer}")
+            print(f"    {summary.row_name(row)}: {value:.2f} of {peer}")
 
 
 def parse_arguments(argv):

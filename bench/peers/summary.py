@@ -10,6 +10,11 @@ import statistics
 VOLTA = "volta"
 
 
+def row_name(row):
+    """"nn 256,1152,384": as shapes.name writes it."""
+    return f"{row['form']} {row['m']},{row['n']},{row['k']}"
+
+
 def is_packed(contender):
     return contender.endswith(" packed")
 
