@@ -63,6 +63,7 @@ def describe():
     fields = _cpuinfo()
     return {"class": class_key(fields), "cpu": fields.get("model name", "unknown"),
             "cores": len(os.sched_getaffinity(0)), "isa": instruction_sets(fields),
-            "memory_gib": round(_total_memory_gib(), 1), "system": _distribution(), "kernel": platform.release(),
+            "memory_gib": round(_total_memory_gib(), 1),
+            "system": _distribution(), "kernel": platform.release().split("-")[0],
             "compiler": _first_line("g++", "--version"), "load": round(os.getloadavg()[0], 2),
             "date": datetime.date.today().isoformat()}

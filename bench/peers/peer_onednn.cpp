@@ -5,6 +5,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "bench/peers/peer.h"
 

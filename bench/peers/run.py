@@ -149,7 +149,8 @@ def print_row(field, product, row):
 
 
 def print_means(result):
-    print("\nGeometric mean over the list, Volta / peer (the same mode on both sides); products below 0.95 of the fastest")
+    print("\nGeometric mean over the list, Volta / peer, the same mode on both sides; "
+          "products below 0.95 of the fastest:")
     for run in result["runs"]:
         means = summary.means(run["rows"])
         line = ", ".join(f"{peer} {value:.2f}" for peer, value in means.items())
@@ -197,6 +198,8 @@ def run_suite(arguments):
     products = arguments.shapes or (shapes.QUICK if arguments.quick else shapes.ALL)
     settings = {name: getattr(arguments, name) for name in ("rounds", "samples", "batch_ms", "repeats", "wait")}
     result = {"suite": "products", "machine": machine.describe(), "settings": settings, "runs": []}
+    if result["machine"]["load"] > 0.5:
+        say(f"this machine is busy (load {result['machine']['load']}): the figures are indicative only")
     for isa in arguments.isa:
         for threads in arguments.threads:
             result["runs"].append(run_field(threads, isa, products, arguments))
