@@ -64,8 +64,10 @@ def script_rows(arguments, name):
     usage = subprocess.run(command + ["--help"], capture_output=True, text=True, check=False).stdout
     if arguments.quick and "--quick" in usage:
         command.append("--quick")
-    if "--library" in usage:
-        command += ["--library", os.path.join(arguments.build, "libvolta.so")]
+    for option, built in (("--library", "libvolta.so"), ("--voltac", "voltac")):
+        if option in usage:
+            command += [option, os.path.join(arguments.build, built)]
+    command += ["--threads", *map(str, thread_counts())]
     return json_lines(command + ["--json"])
 
 

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]  # Okabe and Ito: told apart by all
 INK, FAINT, PAPER = "#222222", "#d8d8d8", "#fdfdfb"
 FONT = "font-family='system-ui, sans-serif'"
-ROW, LABEL, PANEL, GAP, TOP, BOTTOM = 15, 150, 330, 40, 74, 48  # pixels
+ROW, LABEL, PANEL, GAP, TOP, BOTTOM = 15, 210, 330, 40, 74, 48  # pixels
 
 
 class Scale:
@@ -56,7 +56,7 @@ def _range(panels, logarithmic, reference, limits):
         return limits
     values = [v for _, rows in panels for _, cells in rows for v in cells.values() if v is not None]
     values += [reference] if reference is not None else []
-    low, high = min(values), max(values)
+    low, high = min(values, default=1.0), max(values, default=1.0)
     if logarithmic:
         return low / 1.1, high * 1.1
     return min(0.0, low), (high or 1.0) * 1.05

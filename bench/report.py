@@ -119,12 +119,9 @@ def products_chart(result):
 # ---- Suites that are a list of rows ----------------------------------------------------------------------
 
 def rows_section(result, fields):
-    """Rows as a table of the fields that occur: [(key, title)]; other keys of the rows follow."""
+    """Rows as a table of those fields [(key, title)] that have a value somewhere."""
     rows = result["rows"]
-    known = [key for key, _ in fields]
-    extra = [key for key in dict.fromkeys(k for row in rows for k in row) if key not in known]
-    shown = [(key, title) for key, title in fields if any(key in row for row in rows)]
-    shown += [(key, key.replace("_", " ")) for key in extra]
+    shown = [(key, title) for key, title in fields if any(row.get(key) is not None for row in rows)]
     body = [[number(row.get(key)) for key, _ in shown] for row in rows]
     return machine_line(result) + "\n\n" + table([title for _, title in shown], body)
 
@@ -137,11 +134,15 @@ TRAIN = [("model", "model"), ("optimizer", "optimizer"), ("batch", "batch"), ("s
          ("spread", "spread"), ("per_second", "per s"), ("floor_ms", "floor ms"), ("ratio_to_floor", "/ floor"),
          ("peak_gflops", "peak GFLOP/s"), ("stream_gb_s", "stream GB/s"), ("bill_mib", "bill MiB"),
          ("resident_mib", "resident MiB")]
-TRAIN_PEERS = [("model", "model"), ("optimizer", "optimizer"), ("batch", "batch"), ("threads", "threads"),
-               ("volta_ms", "Volta ms"), ("torch_ms", "PyTorch ms"), ("ratio", "ratio"), ("floor_ms", "floor ms"),
-               ("torch", "PyTorch")]
+TRAIN_PEERS = [("model", "model"), ("task", "task"), ("optimizer", "optimizer"), ("batch", "batch"),
+               ("threads", "threads"), ("isa", "isa"), ("volta_ms", "Volta ms"), ("torch_ms", "PyTorch ms"),
+               ("ratio", "ratio"), ("ratio_of_bests", "of the bests"), ("floor_ms", "floor ms"),
+               ("ratio_to_floor", "/ floor"), ("torch", "PyTorch")]
 OPS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("isa", "isa"), ("median_us", "us"),
        ("spread", "spread"), ("rate", "rate"), ("unit", "unit"), ("fraction_of_peak", "of the peak")]
+OPS_PEERS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("isa", "isa"), ("volta_us", "Volta us"),
+             ("torch_us", "PyTorch us"), ("ratio", "ratio"), ("rate", "rate"), ("unit", "unit"),
+             ("fraction_of_peak", "of the peak"), ("torch", "PyTorch")]
 MEMORY = [("preset", "preset"), ("batch", "batch"), ("seq", "seq"), ("vocab", "vocab"), ("bill_mib", "bill MiB"),
           ("resident_mib", "resident MiB")]
 
@@ -177,17 +178,17 @@ SUITES = {
                lambda r: rows_chart(_shape_of(r), "Products: fraction of the machine's measured peak", ["shape"],
                                     "fraction_of_peak", "fraction of the multiply-add peak", 1.0, "mode")),
     "train": (lambda r: rows_section(r, TRAIN),
-              lambda r: rows_chart(r, "Training step: time over the floor", ["model", "optimizer"],
+              lambda r: rows_chart(r, "Training step: time over the floor", ["model", "optimizer", "batch"],
                                    "ratio_to_floor", "time / floor", 1.0)),
     "train_peers": (lambda r: rows_section(r, TRAIN_PEERS),
                     lambda r: rows_chart(r, "Training and inference steps: speed of Volta / speed of PyTorch",
-                                         ["model", "optimizer"], "ratio", "Volta / PyTorch", 1.0)),
+                                         ["model", "task", "optimizer", "batch"], "ratio", "Volta / PyTorch", 1.0)),
     "ops": (lambda r: rows_section(r, OPS),
             lambda r: rows_chart(r, "Operators: fraction of the machine's measured peak", ["op", "shape"],
                                  "fraction_of_peak", "fraction of the peak", 1.0)),
-    "ops_peers": (lambda r: rows_section(r, OPS),
-                  lambda r: rows_chart(r, "Operators: speed of Volta / speed of the peer", ["op", "shape", "peer"],
-                                       "ratio", "Volta / peer", 1.0)),
+    "ops_peers": (lambda r: rows_section(r, OPS_PEERS),
+                  lambda r: rows_chart(r, "Operators: speed of Volta / speed of PyTorch", ["op", "shape"], "ratio",
+                                       "Volta / PyTorch", 1.0)),
     "memory": (lambda r: rows_section(r, MEMORY),
                lambda r: rows_chart(r, "Memory of a training step", ["preset"], "resident_mib", "resident MiB")),
 }

@@ -67,10 +67,10 @@ class SectionTest(unittest.TestCase):
                             (1464.2, "1,464"), (124439808, "124,439,808"), ("tiny", "tiny"), (0.0, "0.00")):
             self.assertEqual(report.number(value), text)
 
-    def test_unknown_columns_are_shown(self):
-        text = report.rows_section(rows_result(op="add", surprise=7), report.OPS)
-        self.assertIn("| operator | threads | surprise |", text)
-        self.assertIn("| add | 1 | 7 |", text)
+    def test_columns_without_a_value_are_left_out(self):
+        text = report.rows_section(rows_result(op="add", volta_us=1.5, torch_us=None), report.OPS_PEERS)
+        self.assertIn("| operator | threads | Volta us |", text)
+        self.assertIn("| add | 1 | 1.50 |", text)
 
     def test_every_runner_has_a_section_and_the_page_a_place(self):
         self.assertEqual(set(report.SUITES), set(make_bench.RUNNERS))
@@ -103,6 +103,10 @@ class ChartTest(unittest.TestCase):
         dots = [e for e in xml.fromstring(text).iter() if e.get("r") == "3.6"]
         self.assertEqual([d.get("fill") == plot.PAPER for d in dots], [True, False])
         self.assertEqual(float(dots[0].get("cx")), plot.LABEL + 10 + plot.PANEL)
+
+    def test_without_peers_there_is_still_a_chart(self):
+        for suite, result in (("train_peers", rows_result(model="tiny", volta_ms=1.0, ratio=None)),):
+            self.assertIn("<svg", report.SUITES[suite][1](result))
 
     def test_missing_values_have_no_mark(self):
         text = plot.chart("t", [("", [("a", {"s": None, "r": 1.0})])], ["s", "r"], "x", style="dots")
