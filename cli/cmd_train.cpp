@@ -13,22 +13,13 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/presets.h"
 #include "cli/progress.h"
 
 namespace voltac {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct Preset {
-    const char* name;
-    std::int64_t layers, dim, heads, context, batch;
-};
-constexpr Preset kPresets[] = {
-    {"tiny", 6, 384, 6, 256, 4},
-    {"small", 4, 128, 4, 64, 8},
-    {"gpt2", 12, 768, 12, 1024, 4},
-};
 
 // What the call asks for; defaults are preset tiny's.
 struct Settings {

@@ -20,6 +20,7 @@ constexpr Command kCommands[] = {
     {"info", "info MODEL [--json] [--verify]", "architecture, tensors, sizes, memory bill, determinism level",
      run_info},
     {"hash", "hash MODEL", "128-bit hash of all parameter bits in name order", run_hash},
+    {"bench", "bench matmul|train|ops|memory [options]", "measure this machine, and Volta on it", run_bench},
     {"doctor", "doctor", "what this machine can do, and whether every backend gives the same bits here",
      run_doctor},
     {"version", "version", "version of the program and of the numeric contract", run_version},

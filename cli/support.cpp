@@ -45,9 +45,10 @@ void log_line(void*, volta_log_level level, const char* line) {
 
 }  // namespace
 
-Context make_context(const Machine& machine) {
+Context make_context(const Machine& machine, const volta_allocator* allocator) {
     volta_context_options options = {};
     options.struct_size = sizeof options;
+    options.allocator = allocator;
     options.log = log_line;
     options.thread_count =
         static_cast<std::uint32_t>(machine.threads > 0 ? machine.threads : default_threads());

@@ -39,7 +39,7 @@ struct Machine {
     std::int64_t threads = 0;  // 0: VOLTA_NUM_THREADS, else the physical cores
     std::string isa = "auto";
 };
-Context make_context(const Machine& machine);
+Context make_context(const Machine& machine, const volta_allocator* allocator = nullptr);  // NULL: the C heap
 Model open_model(const Context& context, const std::string& path, volta_load_mode mode = VOLTA_LOAD_MAP);
 
 std::string read_text(const std::string& path);  // a non-empty regular file

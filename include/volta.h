@@ -150,6 +150,26 @@ typedef struct volta_context_info {
 /* Fills what fits in info->struct_size. */
 VOLTA_API volta_status volta_context_get_info(const volta_context *context, volta_context_info *info);
 
+/* The most this machine does with the context's threads and instruction set, measured now: what the speed of
+ * anything that computes is to be divided by. Medians; a spread is (90th - 10th percentile) / median. */
+typedef struct volta_machine_speed {
+    size_t struct_size;    /* in: sizeof(volta_machine_speed)                                            */
+    volta_isa isa;         /* in use                                                                     */
+    uint32_t thread_count; /* that ran at once                                                           */
+    double fma_gflops;     /* fused multiply-adds on registers alone, two operations each, GFLOP/s       */
+    double fma_spread;
+    double read_gb_s;      /* reading memory, four streams per thread, GB/s (10^9 bytes)                 */
+    double read_spread;
+    double stream_gb_s;    /* an optimizer pass: 16 bytes read, 12 written per parameter, GB/s of all 28 */
+    double stream_spread;
+    uint64_t buffer_bytes; /* of memory that was walked: twice the last-level cache, 128 .. 768 MiB      */
+} volta_machine_speed;
+
+/* Fills what fits in speed->struct_size; zeros on failure.
+ * Cost:   about a second on all threads, and buffer_bytes of structure memory until it returns.
+ * Errors: OUT_OF_MEMORY  the buffer */
+VOLTA_API volta_status volta_measure_machine(volta_context *context, volta_machine_speed *speed);
+
 /* ---- Tensor: a dense host array ---------------------------------------------------------------------- */
 
 typedef struct volta_tensor volta_tensor;

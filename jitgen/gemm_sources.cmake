@@ -1,2 +1,2 @@
-# Generators of the products, part of the module jitgen.
-set(VOLTA_GEMM_SOURCES gemm_f32.cpp gemm_plain.cpp gemm_pack.cpp)
+# Generators of the products and of the loops that measure the machine, part of the module jitgen.
+set(VOLTA_GEMM_SOURCES gemm_f32.cpp gemm_plain.cpp gemm_pack.cpp machine_kernels.cpp)

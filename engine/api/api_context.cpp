@@ -5,6 +5,7 @@
 #include "engine/api/handles.h"
 #include "engine/api/options.h"
 #include "engine/runtime/gateway.h"
+#include "engine/runtime/machine_speed.h"
 
 using namespace volta;
 using namespace volta::api;
@@ -90,6 +91,26 @@ volta_status volta_context_get_info(const volta_context* context, volta_context_
         report.code_bytes = inner.code().bytes();
         std::snprintf(report.cpu, sizeof report.cpu, "%s", host_cpu().brand);
         write_report(report, info, "volta_context_info");
+    });
+}
+
+volta_status volta_measure_machine(volta_context* context, volta_machine_speed* speed) {
+    return guarded([&] {
+        volta_machine_speed report = {};
+        write_report(report, speed, "volta_machine_speed");  // before a second is spent
+        require(context != nullptr, "context is NULL");
+        const ContextRef owner(unwrap(context));
+        const MachineSpeed measured = measure_machine(*owner);
+        report.isa = static_cast<volta_isa>(owner->isa());
+        report.thread_count = static_cast<uint32_t>(owner->pool().thread_count());
+        report.fma_gflops = measured.fma.median;
+        report.fma_spread = measured.fma.spread;
+        report.read_gb_s = measured.read.median;
+        report.read_spread = measured.read.spread;
+        report.stream_gb_s = measured.stream.median;
+        report.stream_spread = measured.stream.spread;
+        report.buffer_bytes = measured.buffer_bytes;
+        write_report(report, speed, "volta_machine_speed");
     });
 }
 

@@ -1,5 +1,8 @@
 #include "engine/base/memory.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -86,6 +89,18 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
     if (data_ != nullptr) heap_->deallocate(data_, bytes_, kTensorAlignment);
+}
+
+void prefer_large_pages(void* data, std::size_t bytes) noexcept {
+#if defined(__linux__)
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto start = reinterpret_cast<std::uintptr_t>(data);
+    const std::uintptr_t first = (start + page - 1) / page * page, last = (start + bytes) / page * page;
+    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#else
+    (void)data;
+    (void)bytes;
+#endif
 }
 
 bool multiply_overflows(std::uint64_t a, std::uint64_t b, std::uint64_t* product) noexcept {

@@ -66,6 +66,10 @@ class Buffer final {
     std::size_t bytes_ = 0;
 };
 
+// A hint to back these bytes with large pages where the system can: long streams then miss the TLB less. What
+// lies outside whole pages, and a system without the call, is left alone.
+void prefer_large_pages(void* data, std::size_t bytes) noexcept;
+
 // a * b and a + b of sizes. True when the result does not fit: the caller then says which size was too large.
 bool multiply_overflows(std::uint64_t a, std::uint64_t b, std::uint64_t* product) noexcept;
 bool add_overflows(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept;

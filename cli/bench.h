@@ -1,0 +1,14 @@
+// The benchmarks, one per row of the table in cmd_bench.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace voltac::bench {
+
+int run_matmul(const std::vector<std::string>& arguments);
+int run_train(const std::vector<std::string>& arguments);
+int run_ops(const std::vector<std::string>& arguments);
+int run_memory(const std::vector<std::string>& arguments);
+
+}  // namespace voltac::bench

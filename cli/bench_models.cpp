@@ -1,0 +1,106 @@
+#include "cli/bench_models.h"
+
+#include <cstdlib>
+
+#include "cli/bench_case.h"
+
+namespace voltac::bench {
+
+const Preset& preset_of(const std::string& name) {
+    for (const Preset& preset : kPresets)
+        if (name == preset.name) return preset;
+    failure("there is no preset " + name);
+}
+
+double parameter_count(const Model& model) {
+    double count = 0;
+    volta_tensor_info info = {};
+    for (std::size_t i = 0; i < volta_model_parameter_count(model.get()); ++i) {
+        check(volta_model_parameter_info(model.get(), i, &info));
+        count += static_cast<double>(elements_of(Extents(info.shape, info.shape + info.rank)));
+    }
+    return count;
+}
+
+namespace {
+
+double gpt_operations(const Preset& p, std::int64_t vocabulary, std::int64_t batch, std::int64_t seq) {
+    const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+    const double dim = number(p.dim), layers = number(p.layers), time = number(seq);
+    const double weights = 12 * layers * dim * dim + number(vocabulary) * dim;
+    const double attention = 6 * time * time * dim * layers;  // per sequence: half of the square, three times
+    return 6 * weights * number(batch) * time + attention * number(batch);
+}
+
+}  // namespace
+
+Subject gpt_subject(const Context& context, const Preset& preset, std::int64_t vocabulary, std::int64_t batch,
+                    std::int64_t seq) {
+    volta_gpt_options gpt = {};
+    gpt.struct_size = sizeof gpt;
+    gpt.vocabulary = vocabulary;
+    gpt.layers = preset.layers;
+    gpt.dim = preset.dim;
+    gpt.heads = preset.heads;
+    gpt.context = preset.context;
+    volta_model* model = nullptr;
+    check(volta_model_create_gpt(context.get(), &gpt, 1, &model));
+    Subject subject;
+    subject.model.reset(model);
+    subject.name = preset.name;
+    subject.batch = batch;
+    subject.seq = seq;
+    subject.vocabulary = vocabulary;
+    subject.input_shape = subject.target_shape = {batch, seq};
+    subject.parameters = parameter_count(subject.model);
+    subject.operations = gpt_operations(preset, vocabulary, batch, seq);
+    return subject;
+}
+
+namespace {
+
+// "mlp:8-16-1" as {8, 16, 1}; empty when the text is no such thing.
+std::vector<std::int64_t> widths_of(const std::string& text) {
+    if (text == "linear") return {512, 512};
+    const bool linear = text.rfind("linear:", 0) == 0;
+    if (!linear && text.rfind("mlp:", 0) != 0) return {};
+    std::vector<std::int64_t> widths;
+    const char* at = text.c_str() + text.find(':') + 1;
+    for (;;) {
+        char* end = nullptr;
+        const long long width = *at >= '0' && *at <= '9' ? std::strtoll(at, &end, 10) : 0;
+        if (width < 1 || width > (1 << 20) || (*end != '-' && *end != '\0')) return {};
+        widths.push_back(width);
+        if (*end == '\0') break;
+        at = end + 1;
+    }
+    return widths.size() < 2 || (linear && widths.size() > 2) ? std::vector<std::int64_t>{} : widths;
+}
+
+}  // namespace
+
+Subject dense_subject(const Context& context, const std::string& command, const std::string& text,
+                      std::int64_t batch) {
+    const std::vector<std::int64_t> widths = widths_of(text);
+    if (widths.empty())
+        usage_error(command + ": --model is '" + text + "', it must be mlp:A-B-...-Z, linear:A-B or linear");
+    GraphBuilder graph(context);
+    Subject subject;
+    subject.name = text;
+    subject.batch = batch;
+    subject.input_shape = {batch, widths.front()};
+    subject.target_shape = {batch, widths.back()};
+    volta_value x = graph.input("x", subject.input_shape);
+    for (std::size_t i = 1; i < widths.size(); ++i) {
+        if (i > 1) x = graph.apply("relu", {x});
+        x = graph.linear(formatted("layer.%zu", i).c_str(), x, widths[i]);
+        const double weights = static_cast<double>(widths[i - 1]) * static_cast<double>(widths[i]);
+        subject.operations += (i == 1 ? 4 : 6) * weights * static_cast<double>(batch);
+    }
+    graph.output(x);
+    subject.model = graph.model();
+    subject.parameters = parameter_count(subject.model);
+    return subject;
+}
+
+}  // namespace voltac::bench

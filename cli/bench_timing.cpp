@@ -1,0 +1,83 @@
+#include "cli/bench_timing.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace voltac::bench {
+
+void declare(Options& options, Repeats& repeats) {
+    options.integer(
+        "--runs", repeats.runs, 1, 1000000,
+        formatted("runs that count (default: %lld)", static_cast<long long>(repeats.runs)).c_str());
+    options.integer(
+        "--warmup", repeats.warmup, 0, 1000000,
+        formatted("runs before them that do not (default: %lld)", static_cast<long long>(repeats.warmup))
+            .c_str());
+    options.flag("--json", repeats.json, "one JSON object per line on standard output");
+    options.machine(repeats.machine);
+}
+
+Timing summarize(std::vector<double> samples) {
+    std::sort(samples.begin(), samples.end());
+    const auto quantile = [&](double q) {
+        const double at = q * static_cast<double>(samples.size() - 1);
+        const auto below = static_cast<std::size_t>(at);
+        const std::size_t above = std::min(below + 1, samples.size() - 1);
+        return samples[below] + (at - static_cast<double>(below)) * (samples[above] - samples[below]);
+    };
+    const double median = quantile(0.5);
+    return {median, median > 0 ? (quantile(0.9) - quantile(0.1)) / median : 0};
+}
+
+volta_machine_speed measure_machine(const Context& context) {
+    volta_machine_speed speed = {};
+    speed.struct_size = sizeof speed;
+    check(volta_measure_machine(context.get(), &speed));
+    return speed;
+}
+
+volta_context_info info_of(const Context& context) {
+    volta_context_info info = {};
+    info.struct_size = sizeof info;
+    check(volta_context_get_info(context.get(), &info));
+    return info;
+}
+
+const char* isa_name(volta_isa isa) {
+    switch (isa) {
+        case VOLTA_ISA_SCALAR:
+            return "scalar";
+        case VOLTA_ISA_AVX2:
+            return "avx2";
+        case VOLTA_ISA_AVX512:
+            return "avx512";
+        default:
+            return "auto";
+    }
+}
+
+std::string machine_line(const Context& context, const volta_machine_speed& speed) {
+    const volta_context_info info = info_of(context);
+    return formatted("%s, %s%s, %u thread%s: %.1f GFLOP/s, read %.1f GB/s, optimizer stream %.1f GB/s\n",
+                     info.cpu, isa_name(speed.isa),
+                     info.jit_active || info.isa == VOLTA_ISA_SCALAR ? "" : " interpreted",
+                     speed.thread_count, speed.thread_count == 1 ? "" : "s", speed.fma_gflops,
+                     speed.read_gb_s, speed.stream_gb_s);
+}
+
+std::uint64_t resident_peak_bytes() {
+    std::FILE* file = std::fopen("/proc/self/status", "r");
+    if (file == nullptr) return 0;
+    char line[256];
+    unsigned long long kib = 0;
+    while (std::fgets(line, sizeof line, file) != nullptr)
+        if (std::strncmp(line, "VmHWM:", 6) == 0) {
+            if (std::sscanf(line + 6, "%llu", &kib) != 1) kib = 0;
+            break;
+        }
+    std::fclose(file);
+    return kib * 1024;
+}
+
+}  // namespace voltac::bench

@@ -1,0 +1,89 @@
+// How voltac bench measures: warm-up that is not counted, repeats on a monotonic clock, median and spread.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/support.h"
+
+namespace voltac::bench {
+
+// The options every benchmark shares.
+struct Repeats {
+    std::int64_t runs = 15, warmup = 3;
+    bool json = false;
+    Machine machine;
+};
+void declare(Options& options, Repeats& repeats);
+
+// What "spread" means, for --help and for the heads of tables.
+inline constexpr const char* kSpreadMeans = "spread: (90th - 10th percentile) / median of the runs";
+
+struct Timing {
+    double seconds = 0;  // median
+    double spread = 0;   // (90th - 10th percentile) / median
+};
+Timing summarize(std::vector<double> samples);
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Body() once.
+template <class Body>
+double seconds_of(Body&& body) {
+    const auto start = Clock::now();
+    body();
+    return seconds_since(start);
+}
+
+// One call of body() per run: for calls of a millisecond and more.
+template <class Body>
+Timing time_calls(const Repeats& repeats, Body&& body) {
+    for (std::int64_t i = 0; i < repeats.warmup; ++i) body();
+    std::vector<double> samples;
+    for (std::int64_t i = 0; i < repeats.runs; ++i) samples.push_back(seconds_of(body));
+    return summarize(std::move(samples));
+}
+
+// As many calls per run as fill kRunSeconds, so that the clock and a wake-up weigh nothing.
+inline constexpr double kRunSeconds = 2e-3;
+template <class Body>
+Timing time_short_calls(const Repeats& repeats, Body&& body) {
+    std::int64_t calls = 1;
+    const auto run = [&] {
+        for (std::int64_t i = 0; i < calls; ++i) body();
+    };
+    const auto best_of_three = [&] {  // so that no interruption makes the calls too few
+        return std::min({seconds_of(run), seconds_of(run), seconds_of(run)});
+    };
+    double seconds = best_of_three();
+    while (seconds < kRunSeconds / 4) {
+        calls *= 2;
+        seconds = best_of_three();
+    }
+    calls = std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(kRunSeconds / seconds * static_cast<double>(calls)));
+    Timing timing = time_calls(repeats, run);
+    timing.seconds /= static_cast<double>(calls);
+    return timing;
+}
+
+volta_machine_speed measure_machine(const Context& context);
+volta_context_info info_of(const Context& context);
+const char* isa_name(volta_isa isa);  // "scalar", "avx2", "avx512"
+
+// One line about machine, instruction set, threads and peaks: what stands above a table.
+std::string machine_line(const Context& context, const volta_machine_speed& speed);
+
+// The most memory this process ever had resident, in bytes (VmHWM); 0 where the system does not say.
+std::uint64_t resident_peak_bytes();
+
+inline constexpr double kMiB = 1024.0 * 1024.0;
+
+}  // namespace voltac::bench

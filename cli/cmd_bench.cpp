@@ -1,0 +1,49 @@
+// voltac bench: the table of benchmarks. Each is a program of its own, cmd_bench_<name>.cpp.
+#include "cli/bench.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace voltac {
+namespace {
+
+constexpr Command kBenchmarks[] = {
+    {"matmul", "matmul [--shapes MxNxK,...] [--form nn|nt|tn] [--mode plain|packed|both]",
+     "matrix products, in GFLOP/s and as a share of the peak", bench::run_matmul},
+    {"train", "train [--preset tiny|small|gpt2 | --model mlp:A-B-...|linear:A-B]",
+     "training steps on random data, beside the time the machine needs at least", bench::run_train},
+    {"ops", "ops [--only NAME]", "operators one by one, and the overhead of a plan of one operator",
+     bench::run_ops},
+    {"memory", "memory [--preset tiny|small|gpt2|all]",
+     "the bill by class beside what the allocator and the system saw", bench::run_memory},
+};
+
+std::string names() {
+    std::string text;
+    for (const Command& row : kBenchmarks) text += (text.empty() ? "" : "|") + std::string(row.name);
+    return text;
+}
+
+void print_help() {
+    std::string text =
+        "Measures this machine and Volta on it. Warm-up is not counted; figures are medians on a monotonic\n"
+        "clock; spread is (90th - 10th percentile) / median of the runs.\n\n";
+    for (const Command& row : kBenchmarks)
+        text += formatted("  voltac bench %-76s %s\n", row.usage, row.summary);
+    print(text + "\nvoltac bench NAME --help lists its options.\n");
+}
+
+}  // namespace
+
+int run_bench(const std::vector<std::string>& arguments) {
+    if (arguments.empty()) usage_error("voltac bench: name a benchmark: " + names());
+    if (arguments[0] == "--help" || arguments[0] == "-h") {
+        print_help();
+        return 0;
+    }
+    for (const Command& row : kBenchmarks)
+        if (arguments[0] == row.name)
+            return row.run(std::vector<std::string>(arguments.begin() + 1, arguments.end()));
+    usage_error("voltac bench: there is no benchmark '" + arguments[0] + "', it must be one of " + names());
+}
+
+}  // namespace voltac

@@ -1,0 +1,189 @@
+// voltac bench matmul: products C[m, n] = A[m, k] B[k, n] on the path every product takes, graph to session.
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "cli/bench.h"
+#include "cli/bench_case.h"
+#include "cli/bench_timing.h"
+
+namespace voltac::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Shape {
+    std::int64_t m, n, k;
+};
+
+// Squares, the layers of GPTs of width 384 and 768 in training and generation, their weight gradients, and
+// odd sizes: the list that the peers are compared on.
+constexpr Shape kShapes[] = {
+    {64, 64, 64},       {128, 128, 128},    {256, 256, 256},   {512, 512, 512},   {1024, 1024, 1024},
+    {2048, 2048, 2048}, {4096, 4096, 4096}, {64, 384, 384},    {256, 1152, 384},  {256, 1536, 384},
+    {256, 384, 1536},   {1024, 1152, 384},  {1024, 1536, 384}, {1024, 384, 1536}, {1024, 65, 384},
+    {1024, 768, 768},   {1024, 3072, 768},  {1024, 768, 3072}, {256, 50257, 768}, {384, 1152, 1024},
+    {384, 1536, 1024},  {768, 3072, 1024},  {4, 3072, 768},    {8, 3072, 768},    {16, 3072, 768},
+    {1, 1152, 384},     {1, 1536, 384},     {1, 2304, 768},    {1, 3072, 768},    {1, 768, 3072},
+    {1, 50257, 768},    {100, 100, 100},    {127, 127, 127},   {255, 257, 253},   {1000, 1000, 1000},
+    {1023, 1023, 1023}, {13, 777, 333},
+};
+
+// What is multiplied: "plain" has two inputs, so that whatever the product packs it packs within the run;
+// "packed" has B as a parameter of the model, which a session may keep as it likes.
+struct Settings {
+    std::string shapes, form = "nn", mode = "both";
+    bool cold = false, csv = false;
+    Repeats repeats;
+};
+
+std::int64_t extent_of(const std::string& word, const std::string& text) {
+    constexpr long long kMost = 1 << 22;
+    char* end = nullptr;
+    const long long value = std::strtoll(text.c_str(), &end, 10);
+    if (text.empty() || *end != '\0' || value < 1 || value > kMost)
+        usage_error(formatted("voltac bench matmul: --shapes has '%s', which is no MxNxK of 1 .. %lld",
+                              word.c_str(), kMost));
+    return value;
+}
+
+std::vector<std::string> cut(const std::string& text, char separator) {
+    std::vector<std::string> words(1);
+    for (char c : text) {
+        if (c == separator)
+            words.emplace_back();
+        else
+            words.back() += c;
+    }
+    return words;
+}
+
+std::vector<Shape> shapes_of(const std::string& list) {
+    if (list.empty()) return std::vector<Shape>(std::begin(kShapes), std::end(kShapes));
+    std::vector<Shape> shapes;
+    for (const std::string& word : cut(list, ',')) {
+        std::vector<std::string> extents = cut(word, 'x');
+        extents.resize(3);
+        if (cut(word, 'x').size() != 3) extents[0].clear();  // extent_of then names the word
+        shapes.push_back(
+            {extent_of(word, extents[0]), extent_of(word, extents[1]), extent_of(word, extents[2])});
+    }
+    return shapes;
+}
+
+SessionCase product(const Context& context, const Shape& s, const std::string& form, bool packed) {
+    const bool a_transposed = form == "tn", b_transposed = form == "nt";
+    const Extents a = a_transposed ? Extents{s.k, s.m} : Extents{s.m, s.k};
+    const Extents b = b_transposed ? Extents{s.n, s.k} : Extents{s.k, s.n};
+    GraphBuilder graph(context);
+    const volta_value x = graph.input("a", a);
+    const volta_value w = packed ? graph.parameter("b", b) : graph.input("b", b);
+    graph.output(graph.apply(
+        "matmul", {x, w}, {attribute("transpose_a", a_transposed), attribute("transpose_b", b_transposed)}));
+    return SessionCase(context, graph.model());
+}
+
+// Cold: each call takes another copy of everything, until more than the last-level cache has passed by.
+std::int64_t copies_of(const Shape& s, const volta_machine_speed& speed) {
+    const double bytes = 4.0 * static_cast<double>(s.n) * static_cast<double>(s.k);
+    return std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(static_cast<double>(speed.buffer_bytes) / bytes) + 1, 2, 4096);
+}
+
+Timing time_product(const Context& context, const Shape& s, const Settings& settings, bool packed,
+                    const volta_machine_speed& speed) {
+    std::deque<SessionCase> cases;
+    const std::int64_t copies = settings.cold ? copies_of(s, speed) : 1;
+    for (std::int64_t i = 0; i < copies; ++i) cases.push_back(product(context, s, settings.form, packed));
+    for (SessionCase& one : cases) one.run();
+    std::size_t next = 0;
+    return time_short_calls(settings.repeats, [&] {
+        cases[next].run();
+        next = next + 1 == cases.size() ? 0 : next + 1;
+    });
+}
+
+void print_row(const Shape& s, const Settings& settings, const char* mode, const Timing& timing,
+               const volta_machine_speed& speed) {
+    const double operations =
+        2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+    const double gflops = operations / timing.seconds * 1e-9;
+    const double share = gflops / speed.fma_gflops;
+    if (settings.repeats.json) {
+        print(Json({{"m", s.m},
+                    {"n", s.n},
+                    {"k", s.k},
+                    {"threads", speed.thread_count},
+                    {"isa", isa_name(speed.isa)},
+                    {"mode", mode},
+                    {"median_gflops", gflops},
+                    {"spread", timing.spread},
+                    {"fraction_of_peak", share},
+                    {"form", settings.form},
+                    {"cold", settings.cold}})
+                  .dump() +
+              "\n");
+        return;
+    }
+    const auto whole = [](std::int64_t value) { return static_cast<long long>(value); };
+    if (settings.csv) {
+        print(formatted("%lld,%lld,%lld,%u,%s,%s,%.6g,%.4g,%.4g,%s,%d\n", whole(s.m), whole(s.n), whole(s.k),
+                        speed.thread_count, isa_name(speed.isa), mode, gflops, timing.spread, share,
+                        settings.form.c_str(), settings.cold ? 1 : 0));
+        return;
+    }
+    const double weights = 4e-9 * static_cast<double>(s.n) * static_cast<double>(s.k) / timing.seconds;
+    print(formatted("%6lld %6lld %6lld  %-6s %10.2f %8.1f %% %10.1f %% %10.1f\n", whole(s.m), whole(s.n),
+                    whole(s.k), mode, gflops, 100 * timing.spread, 100 * share, weights));
+}
+
+void print_head(const Context& context, const Settings& settings, const volta_machine_speed& speed) {
+    if (settings.repeats.json) return;
+    if (settings.csv) {
+        print("m,n,k,threads,isa,mode,median_gflops,spread,fraction_of_peak,form,cold\n");
+        return;
+    }
+    print(machine_line(context, speed) + formatted("form %s%s; %s\n\n%6s %6s %6s  %-6s %10s %10s %12s %10s\n",
+                                                   settings.form.c_str(), settings.cold ? ", cold" : "",
+                                                   kSpreadMeans, "M", "N", "K", "mode", "GFLOP/s", "spread",
+                                                   "of the peak", "GB/s of B"));
+}
+
+}  // namespace
+
+int run_matmul(const std::vector<std::string>& arguments) {
+    Settings s;
+    s.repeats.runs = 7;
+    s.repeats.warmup = 1;
+    Options options(
+        "bench matmul",
+        "Matrix products C[m,n] = A[m,k] B[k,n], in GFLOP/s. A run repeats short products for 2 ms; "
+        "spread is (90th - 10th percentile) / median of the runs. Mode plain has two inputs, so packing "
+        "is within the run; mode packed has B as a parameter of the model.");
+    options.text("--shapes", s.shapes,
+                 "MxNxK,... (default: 37 shapes of small transformers, squares, odd sizes)");
+    options.choice("--form", s.form, {"nn", "nt", "tn"},
+                   "nt: B is stored [n,k]; tn: A is stored [k,m], as in a weight gradient (default: nn)");
+    options.choice("--mode", s.mode, {"plain", "packed", "both"}, "(default: both)");
+    options.flag("--cold", s.cold,
+                 "every call takes another copy of the matrices, so that B comes from memory");
+    options.flag("--csv", s.csv, "comma-separated values on standard output");
+    declare(options, s.repeats);
+    options.parse(arguments);
+    if (s.repeats.json && s.csv) usage_error("voltac bench matmul: --json and --csv exclude each other");
+    const std::vector<Shape> shapes = shapes_of(s.shapes);
+
+    const Context context = make_context(s.repeats.machine);
+    const volta_machine_speed speed = measure_machine(context);
+    print_head(context, s, speed);
+    for (const Shape& shape : shapes) {
+        if (s.mode != "packed")
+            print_row(shape, s, "plain", time_product(context, shape, s, false, speed), speed);
+        if (s.mode != "plain")
+            print_row(shape, s, "packed", time_product(context, shape, s, true, speed), speed);
+    }
+    return 0;
+}
+
+}  // namespace voltac::bench

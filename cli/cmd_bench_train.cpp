@@ -1,0 +1,223 @@
+// voltac bench train: whole training steps on seeded random data, beside the floor: the time the machine
+// needs at least, of its own peaks measured in the same run.
+#include <nlohmann/json.hpp>
+
+#include "cli/bench.h"
+#include "cli/bench_case.h"
+#include "cli/bench_models.h"
+#include "cli/bench_timing.h"
+
+namespace voltac::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Settings {
+    std::string preset = "tiny", model, optimizer;
+    std::int64_t vocabulary = 0, batch = 0, seq = 0;
+    double momentum = 0, clip = -1;
+    Repeats repeats;
+};
+
+struct Optimizer {
+    const char* name;
+    volta_optimizer id;
+    double bytes;  // that one pass reads and writes per parameter: weights, gradient and moments
+    double learning_rate;
+};
+constexpr Optimizer kOptimizers[] = {
+    {"sgd", VOLTA_SGD, 12, 1e-2},
+    {"adam", VOLTA_ADAM, 28, 1e-3},
+    {"adamw", VOLTA_ADAMW, 28, 1e-3},
+    {"adagrad", VOLTA_ADAGRAD, 20, 1e-2},
+};
+constexpr double kMomentumBytes = 8;
+
+const Optimizer& optimizer_of(const std::string& name) {
+    for (const Optimizer& row : kOptimizers)
+        if (name == row.name) return row;
+    failure("there is no optimizer " + name);
+}
+
+void declare_all(Options& options, Settings& s) {
+    options.choice(
+        "--preset", s.preset, {"tiny", "small", "gpt2"},
+        "a GPT: tiny 4 x 256 tokens of 65, small 8 x 64 of 65, gpt2 4 x 64 of 50257 (default: tiny)");
+    options.text("--model", s.model,
+                 "instead: mlp:A-B-...-Z (ReLU between the layers), linear:A-B or linear");
+    options.integer("--vocab", s.vocabulary, 1, 1 << 24, "token ids of a GPT");
+    options.integer("--batch", s.batch, 1, 1 << 20, "sequences or samples per step (--model: default 64)");
+    options.integer("--seq", s.seq, 1, 1 << 20, "tokens per sequence, at most the preset's context");
+    options.choice("--optimizer", s.optimizer, {"sgd", "adam", "adamw", "adagrad"},
+                   "(default: adamw for a preset, sgd for --model)");
+    options.number("--momentum", s.momentum, 0, 1, "of sgd (default: 0)");
+    options.number("--clip", s.clip, 0, 1e6,
+                   "largest gradient norm; 0: none (default: 1 for a preset, 0 for --model)");
+    declare(options, s.repeats);
+}
+
+void complete(Settings& s, const Options& options) {
+    const bool dense = !s.model.empty();
+    for (const char* name : {"--preset", "--vocab", "--seq"})
+        if (dense && options.given(name))
+            usage_error(std::string("voltac bench train: --model and ") + name + " exclude each other");
+    if (s.optimizer.empty()) s.optimizer = dense ? "sgd" : "adamw";
+    if (s.momentum != 0 && s.optimizer != "sgd")
+        usage_error("voltac bench train: --momentum is sgd's, the optimizer is " + s.optimizer);
+    if (s.clip < 0) s.clip = dense ? 0 : 1;
+    if (dense) {
+        if (s.batch == 0) s.batch = 64;
+        return;
+    }
+    const Preset& preset = preset_of(s.preset);
+    if (s.batch == 0) s.batch = preset.batch;
+    if (s.seq == 0) s.seq = preset.bench_seq;
+    if (s.vocabulary == 0) s.vocabulary = preset.bench_vocabulary;
+    if (s.seq > preset.context)
+        usage_error(formatted("voltac bench train: --seq is %lld, the preset's context is %lld",
+                              static_cast<long long>(s.seq), static_cast<long long>(preset.context)));
+}
+
+Trainer new_trainer(const Subject& subject, const Settings& s) {
+    const Optimizer& optimizer = optimizer_of(s.optimizer);
+    volta_trainer_options options = {};
+    options.struct_size = sizeof options;
+    options.input_shapes = subject.input_shape.data();
+    options.input_extent_count = subject.input_shape.size();
+    options.loss = subject.seq > 0 ? VOLTA_LOSS_CROSS_ENTROPY : VOLTA_LOSS_MSE;
+    options.optimizer = optimizer.id;
+    options.seed = 1;
+    options.learning_rate = optimizer.learning_rate;
+    options.weight_decay = optimizer.id == VOLTA_ADAMW ? 0.1 : 0;
+    options.momentum = s.momentum;
+    options.clip_norm = s.clip;
+    volta_trainer* trainer = nullptr;
+    check(volta_trainer_create(subject.model.get(), &options, &trainer));
+    return Trainer(trainer);
+}
+
+// Steps on what the host provides for every step: a token stream of a GPT, one batch of everything else.
+Timing time_steps(const Context& context, const Subject& subject, const Trainer& trainer,
+                  const Repeats& repeats) {
+    Random random(1);
+    if (subject.seq > 0) {
+        std::vector<std::int32_t> tokens(static_cast<std::size_t>(16 * subject.per_step() + 1));
+        for (std::int32_t& token : tokens) token = random.below(subject.vocabulary);
+        check(volta_trainer_set_tokens(trainer.get(), tokens.data(), tokens.size()));
+        return time_calls(repeats, [&] { check(volta_trainer_step_tokens(trainer.get(), nullptr)); });
+    }
+    const Tensor x = random_tensor(context, subject.input_shape, random);
+    const Tensor y = random_tensor(context, subject.target_shape, random);
+    const volta_tensor* const inputs[] = {x.get()};
+    return time_calls(repeats,
+                      [&] { check(volta_trainer_step(trainer.get(), inputs, 1, y.get(), nullptr)); });
+}
+
+struct Result {
+    Timing step;
+    volta_bill bill = {};
+    std::uint64_t resident = 0;
+    volta_machine_speed speed = {};
+    double compute_ms = 0, optimizer_ms = 0;  // the floor
+    double floor_ms() const { return compute_ms + optimizer_ms; }
+};
+
+// The peaks are measured last, when the resident memory has been read and the trainer's has been given back.
+Result measure(const Context& context, const Subject& subject, const Settings& s) {
+    Result result;
+    {
+        const Trainer trainer = new_trainer(subject, s);
+        result.step = time_steps(context, subject, trainer, s.repeats);
+        result.resident = resident_peak_bytes();
+        result.bill.struct_size = sizeof result.bill;
+        check(volta_trainer_get_bill(trainer.get(), &result.bill));
+    }
+    result.speed = measure_machine(context);
+    const double bytes = optimizer_of(s.optimizer).bytes + (s.momentum != 0 ? kMomentumBytes : 0);
+    result.compute_ms = subject.operations / result.speed.fma_gflops * 1e-6;
+    result.optimizer_ms = subject.parameters * bytes / result.speed.stream_gb_s * 1e-6;
+    return result;
+}
+
+void print_json(const Subject& subject, const Settings& s, const Result& r) {
+    const auto or_null = [](std::int64_t value) { return value > 0 ? Json(value) : Json(); };
+    const double ms = r.step.seconds * 1e3;
+    print(Json({{"model", subject.name},
+                {"parameters", static_cast<std::uint64_t>(subject.parameters)},
+                {"batch", subject.batch},
+                {"seq", or_null(subject.seq)},
+                {"vocab", or_null(subject.vocabulary)},
+                {"optimizer", s.optimizer},
+                {"threads", r.speed.thread_count},
+                {"isa", isa_name(r.speed.isa)},
+                {"median_ms", ms},
+                {"spread", r.step.spread},
+                {"per_second", static_cast<double>(subject.per_step()) / r.step.seconds},
+                {"floor_ms", r.floor_ms()},
+                {"ratio_to_floor", ms / r.floor_ms()},
+                {"peak_gflops", r.speed.fma_gflops},
+                {"stream_gb_s", r.speed.stream_gb_s},
+                {"bill_mib", static_cast<double>(r.bill.total) / kMiB},
+                {"resident_mib", static_cast<double>(r.resident) / kMiB}})
+              .dump() +
+          "\n");
+}
+
+void print_text(const Context& context, const Subject& subject, const Settings& s, const Result& r) {
+    const bool tokens = subject.seq > 0;
+    const double ms = r.step.seconds * 1e3;
+    std::string text = machine_line(context, r.speed);
+    text += formatted("model              %s, %.2f M parameters\n", subject.name.c_str(),
+                      subject.parameters * 1e-6);
+    text += tokens ? formatted("batch              %lld x %lld tokens of %lld\n",
+                               static_cast<long long>(subject.batch), static_cast<long long>(subject.seq),
+                               static_cast<long long>(subject.vocabulary))
+                   : formatted("batch              %lld samples\n", static_cast<long long>(subject.batch));
+    text += formatted("optimizer          %s%s\n", s.optimizer.c_str(),
+                      s.clip > 0 ? formatted(", gradient norm clipped to %g", s.clip).c_str() : "");
+    text += formatted("step               %.3f ms, spread %.1f %% of %lld runs (%s)\n", ms,
+                      100 * r.step.spread, static_cast<long long>(s.repeats.runs), kSpreadMeans);
+    text += formatted("rate               %.0f %s per second, %.1f GFLOP/s\n",
+                      static_cast<double>(subject.per_step()) / r.step.seconds, tokens ? "tokens" : "samples",
+                      subject.operations / r.step.seconds * 1e-9);
+    text += formatted("floor              %.3f ms = %.3f GFLOP at the peak %.3f + optimizer stream %.3f\n",
+                      r.floor_ms(), subject.operations * 1e-9, r.compute_ms, r.optimizer_ms);
+    text += formatted("step / floor       %.3f\n", ms / r.floor_ms());
+    const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
+    text += formatted(
+        "memory             %.1f MiB: parameters %.1f, gradients %.1f, optimizer %.1f, activations %.1f, "
+        "workspace %.1f, staging %.1f\n",
+        mib(r.bill.total), mib(r.bill.parameters), mib(r.bill.gradients), mib(r.bill.optimizer_state),
+        mib(r.bill.activations), mib(r.bill.workspace), mib(r.bill.staging));
+    text += formatted("resident at most   %.1f MiB\n", mib(r.resident));
+    print(text);
+}
+
+}  // namespace
+
+int run_train(const std::vector<std::string>& arguments) {
+    Settings s;
+    s.repeats.runs = 9;
+    s.repeats.warmup = 2;
+    Options options(
+        "bench train",
+        "Training steps (forward, backward, clipping, update) on seeded random data. The floor is "
+        "the step's operations at the peak of the threads used, plus one pass over weights, gradients "
+        "and moments at the machine's streaming bandwidth; both are measured in the same run. Spread is "
+        "(90th - 10th percentile) / median of the runs.");
+    declare_all(options, s);
+    options.parse(arguments);
+    complete(s, options);
+    const Context context = make_context(s.repeats.machine);
+    const Subject subject = s.model.empty()
+                                ? gpt_subject(context, preset_of(s.preset), s.vocabulary, s.batch, s.seq)
+                                : dense_subject(context, "voltac bench train", s.model, s.batch);
+    const Result result = measure(context, subject, s);
+    if (s.repeats.json)
+        print_json(subject, s, result);
+    else
+        print_text(context, subject, s, result);
+    return 0;
+}
+
+}  // namespace voltac::bench
