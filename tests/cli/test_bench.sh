@@ -1,0 +1,135 @@
+#!/bin/sh
+# voltac bench: the form of its results (names and order of JSON keys, columns of CSV, heads of tables) and its wrong
+# calls. How fast anything is, is no test's business: only that figures are finite and positive.
+#     test_bench.sh PATH_OF_VOLTAC
+set -u
+voltac=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+passed=0
+failed=0
+
+ok() { passed=$((passed + 1)); }
+bad() {
+    failed=$((failed + 1))
+    echo "FAILED: $*"
+}
+expect() { if [ "$2" = "$3" ]; then ok; else bad "$1: expected '$2', got '$3'"; fi; }
+
+# refused TEXT ARGUMENTS...: status 2, one line on standard error that holds TEXT, nothing on standard output.
+refused() {
+    text=$1
+    shift
+    "$voltac" bench "$@" >out 2>err
+    got=$?
+    lines=$(wc -l <err)
+    if [ "$got" -eq 2 ] && [ "$lines" -eq 1 ] && [ ! -s out ] && grep -qF -- "$text" err; then
+        ok
+    else
+        bad "voltac bench $*: status $got (expected 2), $lines lines: $(cat err)"
+    fi
+}
+
+# shown NAME ARGUMENTS...: status 0, something in `out`, nothing on standard error, no figure that is not finite.
+shown() {
+    name=$1
+    shift
+    if ! "$voltac" bench "$@" >out 2>err || [ ! -s out ] || [ -s err ]; then
+        bad "$name: $(cat err)"
+    elif grep -qiwE -- '-?(nan|inf)' out; then
+        bad "$name: $(cat out)"
+    else
+        ok
+    fi
+}
+
+# keys_are NAME KEYS: every line of `out` is a JSON object with these keys in this order.
+keys_are() {
+    expect "keys of $1" "$2" "$(sed -E 's/:("[^"]*"|[^,}]*)//g; s/[{}"]//g' out | sort -u)"
+    if command -v python3 >/dev/null; then
+        python3 -c 'import json, sys; [json.loads(line) for line in open("out")]' && ok || bad "$1 is no JSON"
+    fi
+}
+
+# positive KEY: in every line of `out` the figure is above zero.
+positive() {
+    expect "$1 above zero" 0 "$(sed -E "s/.*\"$1\":([^,}]*).*/\\1/" out | awk '!($1 > 0)' | wc -l | tr -d ' ')"
+}
+
+fast="--runs 2 --warmup 1 --threads 1"
+
+echo "== wrong calls"
+refused "name a benchmark: matmul|train|ops|memory"
+refused "there is no benchmark 'matmull'" matmull
+refused "--shapes has '8x8', which is no MxNxK" matmul --shapes 8x8
+refused "--shapes has '8x8x0', which is no MxNxK" matmul --shapes 4x4x4,8x8x0
+refused "--shapes has '8x8x8x8', which is no MxNxK" matmul --shapes 8x8x8x8
+refused "--shapes has '8xax8', which is no MxNxK" matmul --shapes 8xax8
+refused "--form is 'tt'" matmul --form tt
+refused "--mode is 'fast'" matmul --mode fast
+refused "--runs is 0" matmul --runs 0
+refused "--json and --csv exclude each other" matmul --json --csv
+refused "--preset is 'huge'" train --preset huge
+refused "--model is 'cnn:3', it must be mlp:A-B-...-Z" train --model cnn:3
+refused "--model is 'mlp:8'" train --model mlp:8
+refused "--model is 'mlp:8--1'" train --model mlp:8--1
+refused "--model is 'linear:8-8-8'" train --model linear:8-8-8
+refused "--model and --preset exclude each other" train --model linear --preset tiny
+refused "--model and --seq exclude each other" train --model linear --seq 3
+refused "--seq is 65, the preset's context is 64" train --preset small --seq 65
+refused "--momentum is sgd's, the optimizer is adamw" train --momentum 0.5
+refused "--optimizer is 'lion'" train --optimizer lion
+refused "--only is 'conv'" ops --only conv
+refused "--preset is 'huge'" memory --preset huge
+
+echo "== products"
+product=m,n,k,threads,isa,mode,median_gflops,spread,fraction_of_peak,form,cold
+shown "matmul --json" matmul --shapes 5x7x3,1x33x17 $fast --json
+keys_are "matmul --json" $product
+expect "rows: two shapes, two modes" 4 "$(wc -l <out | tr -d ' ')"
+positive median_gflops
+positive fraction_of_peak
+for form in nn nt tn; do
+    shown "matmul --form $form --csv" matmul --shapes 5x7x3 --form $form --mode packed $fast --csv
+    expect "CSV's head" $product "$(head -n 1 out)"
+    expect "CSV's row of form $form" "5,7,3,1,packed,$form,0" "$(tail -n 1 out | cut -d , -f 1-4,6,10-11)"
+done
+shown "matmul --cold" matmul --shapes 1x512x512 --mode plain --cold $fast
+grep -q '^ *M  *N  *K' out && ok || bad "the table has no head"
+
+echo "== training"
+step=model,parameters,batch,seq,vocab,optimizer,threads,isa,median_ms,spread,per_second,floor_ms,ratio_to_floor
+step=$step,peak_gflops,stream_gb_s,bill_mib,resident_mib
+for optimizer in sgd adam adamw adagrad; do
+    shown "train --optimizer $optimizer" train --model mlp:8-16-1 --batch 4 --optimizer $optimizer $fast --json
+    keys_are "train --json" $step
+    positive ratio_to_floor
+done
+expect "parameters of mlp:8-16-1" 161 "$(sed -E 's/.*"parameters":([0-9]*).*/\1/' out)"
+shown "train --preset small" train --preset small --batch 2 --seq 8 --vocab 11 --threads 2 --runs 2 --json
+keys_are "train --preset" $step
+positive bill_mib
+positive resident_mib
+shown "train, as text" train --model linear:8-3 --momentum 0.9 --clip 1 $fast
+grep -q '^step / floor' out && ok || bad "the report of a step has no ratio"
+
+echo "== operators and memory"
+shown "ops" ops --only launch $fast --json
+keys_are "ops --json" op,shape,threads,isa,median_us,spread,unit,rate,fraction_of_peak
+for op in add sum_rows sum_columns layer_norm_gelu softmax; do
+    shown "ops --only $op" ops --only $op --runs 1 --warmup 0 --threads 2
+done
+shown "memory" memory --preset small --threads 1 --json
+grep -q '"bill_is_exact":true' out && ok || bad "the bill is not what the allocator counted: $(cat out)"
+positive resident_mib
+shown "memory, as text" memory --preset small --threads 2
+
+shown "help" --help
+for name in matmul train ops memory; do
+    shown "help of $name" $name --help
+    grep -q -- --threads out && ok || bad "the help of $name does not name --threads"
+done
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
