@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The operators of `voltac bench ops` beside PyTorch's kernels, on this machine and the same threads.
 
-    bench/ops_peers.py [--voltac build/voltac] [--threads 1 2] [--only add softmax ...] [--rounds 3] [--json]
+    bench/ops_peers.py [--voltac build/voltac] [--threads 1 2] [--only add softmax ...] [--rounds 3] [--quick]
+                       [--json]
 
 `voltac bench ops` and a PyTorch process take turns, operator by operator. PyTorch writes into tensors that exist
 already (out=), in inference mode, with its fused AdamW; `launch` is one call of torch.add on two numbers from Python.
@@ -158,11 +159,14 @@ def main():
     parser.add_argument("--pause", type=float, default=0.05, help="seconds between turns")
     parser.add_argument("--waiting", choices=["passive", "default"], default="passive",
                         help="how PyTorch's OpenMP threads wait: asleep, or as its users have it")
+    parser.add_argument("--quick", action="store_true", help="1 turn of 3 runs")
     parser.add_argument("--json", action="store_true", help="one object per line")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         return torch_worker(arguments)
+    if arguments.quick:
+        arguments.rounds, arguments.runs = 1, 3
     if not arguments.json:
         print(f"load {os.getloadavg()[0]:.1f}; us per call; ratio: PyTorch / Volta, above 1 Volta is faster\n"
               f"{'operator':<16} {'shape':>15} {'thr':>3} {'Volta':>12} {'PyTorch':>12} {'ratio':>8} {'Volta rate':>10} "
