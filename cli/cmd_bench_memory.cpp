@@ -67,7 +67,7 @@ Result measure(const Preset& preset, const Settings& s) {
     Result result;
     {
         const Context context = make_context(s.machine, &allocator);
-        const Subject subject =
+        Subject subject =
             gpt_subject(context, preset, preset.bench_vocabulary, preset.batch, preset.bench_seq);
         result.model = heap.tensors.now;
         Random random(1);
@@ -81,6 +81,7 @@ Result measure(const Preset& preset, const Settings& s) {
         options.clip_norm = 1;
         volta_trainer* made = nullptr;
         check(volta_trainer_create(subject.model.get(), &options, &made));
+        subject.model.reset();  // the trainer has its own copy
         const Trainer trainer(made);
         const volta_tensor* const inputs[] = {x.get()};
         for (int i = 0; i < 3; ++i) check(volta_trainer_step(made, inputs, 1, y.get(), nullptr));

@@ -78,7 +78,8 @@ void complete(Settings& s, const Options& options) {
                               static_cast<long long>(s.seq), static_cast<long long>(preset.context)));
 }
 
-Trainer new_trainer(const Subject& subject, const Settings& s) {
+// The trainer has its own copy of the parameters: the model goes, so that resident memory is the trainer's.
+Trainer new_trainer(Subject& subject, const Settings& s) {
     const Optimizer& optimizer = optimizer_of(s.optimizer);
     volta_trainer_options options = {};
     options.struct_size = sizeof options;
@@ -93,6 +94,7 @@ Trainer new_trainer(const Subject& subject, const Settings& s) {
     options.clip_norm = s.clip;
     volta_trainer* trainer = nullptr;
     check(volta_trainer_create(subject.model.get(), &options, &trainer));
+    subject.model.reset();
     return Trainer(trainer);
 }
 
@@ -123,7 +125,7 @@ struct Result {
 };
 
 // The peaks are measured last, when the resident memory has been read and the trainer's has been given back.
-Result measure(const Context& context, const Subject& subject, const Settings& s) {
+Result measure(const Context& context, Subject& subject, const Settings& s) {
     Result result;
     {
         const Trainer trainer = new_trainer(subject, s);
@@ -210,9 +212,9 @@ int run_train(const std::vector<std::string>& arguments) {
     options.parse(arguments);
     complete(s, options);
     const Context context = make_context(s.repeats.machine);
-    const Subject subject = s.model.empty()
-                                ? gpt_subject(context, preset_of(s.preset), s.vocabulary, s.batch, s.seq)
-                                : dense_subject(context, "voltac bench train", s.model, s.batch);
+    Subject subject = s.model.empty()
+                          ? gpt_subject(context, preset_of(s.preset), s.vocabulary, s.batch, s.seq)
+                          : dense_subject(context, "voltac bench train", s.model, s.batch);
     const Result result = measure(context, subject, s);
     if (s.repeats.json)
         print_json(subject, s, result);
