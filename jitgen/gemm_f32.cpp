@@ -16,7 +16,6 @@ using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Xbyak::Zmm;
 
-constexpr int kUnroll = 4;                        // steps per turn of the main loop; 8 gains under 1 %
 constexpr std::size_t kMaxCodeBytes = 64 * 1024;  // the largest form, 16x1v with a triangle, needs a fifth
 
 // The generator is one class for both vector widths. Registers:
@@ -272,14 +271,15 @@ class GemmEmitter : public Xbyak::CodeGenerator {
 
     void emit_steps() {
         Label unrolled, rest, one, done;
-        cmp(steps, kUnroll);
+        const int unroll = form_.unroll;
+        cmp(steps, unroll);
         jb(rest, T_NEAR);
         align(32);
         L(unrolled);
-        for (int u = 0; u < kUnroll; ++u) emit_step(u, first_, last_);
-        advance(kUnroll);
-        sub(steps, kUnroll);
-        cmp(steps, kUnroll);
+        for (int u = 0; u < unroll; ++u) emit_step(u, first_, last_);
+        advance(unroll);
+        sub(steps, unroll);
+        cmp(steps, unroll);
         jae(unrolled, T_NEAR);
         L(rest);
         test(steps, steps);
@@ -415,6 +415,8 @@ void check(const GemmForm& form) {
     const bool fits =
         form.mr >= 1 && form.mr <= kMaxTileRows && form.vectors >= 1 && columns <= kMaxTileColumns;
     if (!fits) fail(VOLTA_INTERNAL, "no product kernel has %d rows and %d columns", form.mr, columns);
+    if (form.unroll < 1 || form.unroll > kMaxUnroll)
+        fail(VOLTA_INTERNAL, "no product kernel takes %d steps at once", form.unroll);
 }
 
 }  // namespace
@@ -422,7 +424,7 @@ void check(const GemmForm& form) {
 bool operator==(const GemmForm& x, const GemmForm& y) {
     return x.isa == y.isa && x.mr == y.mr && x.vectors == y.vectors && x.masked == y.masked &&
            x.half == y.half && x.a == y.a && x.b == y.b && x.triangle == y.triangle &&
-           x.prefetch == y.prefetch;
+           x.prefetch == y.prefetch && x.unroll == y.unroll;
 }
 
 int gemm_rows_in_registers(Isa isa, int vectors) {

@@ -37,6 +37,8 @@ const GemmTile* find_tile(const char* name) {
     return nullptr;
 }
 
+int tile_row(const GemmTile& tile) { return static_cast<int>(&tile - kTiles); }
+
 bool usable(const GemmTile& tile, const CompileContext& context) {
     return tile.isa == Isa::scalar || (tile.isa <= context.isa && context.arena->available());
 }
@@ -80,14 +82,15 @@ double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n) {
     return cycles;
 }
 
+const GemmTile& forced_tile(const char* name, const CompileContext& context) {
+    const GemmTile* const tile = find_tile(name);
+    require(tile != nullptr, "there is no product tile named \"%s\"", name);
+    if (!usable(*tile, context)) fail(VOLTA_UNSUPPORTED, "the product tile %s cannot run here", tile->name);
+    return *tile;
+}
+
 const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place) {
-    if (context.forced_tile) {
-        const GemmTile* const tile = find_tile(context.forced_tile);
-        require(tile != nullptr, "there is no product tile named \"%s\"", context.forced_tile);
-        if (!usable(*tile, context))
-            fail(VOLTA_UNSUPPORTED, "the product tile %s cannot run here", tile->name);
-        return *tile;
-    }
+    if (context.forced_tile) return forced_tile(context.forced_tile, context);
     // The widest instruction set that may run, then the cheapest of its rows.
     const GemmTile* best = nullptr;
     double best_cycles = 0;

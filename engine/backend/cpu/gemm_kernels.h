@@ -23,6 +23,7 @@ struct GemmTiles {
 };
 GemmTiles gemm_tiles();
 const GemmTile* find_tile(const char* name);  // NULL: no such row
+int tile_row(const GemmTile& tile);           // its index in the table
 
 // Whether this context can run the row: its instruction set, and machine code where the row needs it.
 bool usable(const GemmTile& tile, const CompileContext& context);
@@ -38,9 +39,12 @@ double step_cycles(Isa isa, int rows, int columns);
 // The same for a whole block of m x n, edges included.
 double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n);
 
+// The row of this name. Throws INVALID_ARGUMENT when there is none, UNSUPPORTED when it cannot run here.
+const GemmTile& forced_tile(const char* name, const CompileContext& context);
+
 // The cheapest usable row for m x n, near ties to the earlier row; context.forced_tile goes before
-// everything. With B `in_place` only rows whose columns are whole cache lines are chosen. Throws
-// INVALID_ARGUMENT when the forced row does not exist, UNSUPPORTED when it cannot run here.
+// everything. With B `in_place` only rows whose columns are whole cache lines are chosen. Throws what
+// forced_tile() throws.
 const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place);
 
 // A microkernel ready to run: machine code, or the plain form where there is none.

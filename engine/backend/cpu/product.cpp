@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/product.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <new>
 
 #include "engine/backend/cpu/kernel_cache.h"
@@ -20,16 +21,24 @@ std::size_t padded(std::int64_t floats) {
 
 class CpuProduct final : public Product {
   public:
-    CpuProduct(const ProductPlan& plan, const jit::RowKernel* epilogue, const CompileContext& context)
+    CpuProduct(const ProductPlan& plan, const jit::RowKernel* epilogue, const CompileContext& context,
+               const ProductChoice& choice)
         : plan_(plan),
           epilogue_(epilogue),
           row_epilogue_(epilogue && epilogue->program().needs_whole_rows()),
           strips_(context.heap) {
+        name(choice);
         if (plan_.pack_b && plan_.shape.b_transposed)
             transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
         resolve_strips(context);
         if (plan_.pack_b) b_floats_ = padded(packed_floats(plan_.panel_columns, plan_.depth));
-        if (plan_.pack_a) a_floats_ = padded(plan_.block_rows * plan_.depth);
+        if (plan_.pack_a)
+            a_floats_ =
+                padded(plan_.block_rows * (plan_.shape.a_transposed ? plan_.depth : plan_.packed_a_stride()));
+        if (plan_.carries_chains()) {
+            chain_stride_ = static_cast<std::int64_t>(padded(plan_.panel_columns));
+            chain_floats_ = padded(plan_.most_rows() * chain_stride_);
+        }
         if (epilogue_)
             epilogue_floats_ = padded(static_cast<std::int64_t>(epilogue_bytes() / sizeof(float)) + 1);
     }
@@ -37,7 +46,7 @@ class CpuProduct final : public Product {
     std::size_t workspace_bytes() const noexcept override {
         return worker_floats() * static_cast<std::size_t>(plan_.workers) * sizeof(float);
     }
-    const char* kernel_name() const noexcept override { return plan_.tile->name; }
+    const char* kernel_name() const noexcept override { return name_; }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         if (plan_.shape.m == 0 || plan_.shape.n == 0 || plan_.shape.batch == 0) return;
@@ -56,7 +65,9 @@ class CpuProduct final : public Product {
     jit::TransposeFunction transpose_ = nullptr;
     std::pmr::vector<TileStrip> strips_;                 // a product needs few heights
     std::uint8_t strip_of_[jit::kMaxTileRows + 1] = {};  // by height: 1 + the strip's index, 0: none
-    std::size_t a_floats_ = 0, b_floats_ = 0, epilogue_floats_ = 0;  // per worker
+    std::size_t a_floats_ = 0, b_floats_ = 0, chain_floats_ = 0, epilogue_floats_ = 0;  // per worker
+    std::int64_t chain_stride_ = 0;
+    char name_[sizeof(ChoiceText) + 32];
 
     // What a thread works on: rows and columns of one batch entry.
     struct Part {
@@ -64,7 +75,7 @@ class CpuProduct final : public Product {
         float* c;
         std::int64_t first_row, rows;  // first_row counts over the batch, as the epilogue does
         std::int64_t first_column, columns;
-        float *packed_a, *packed_b;
+        float *packed_a, *packed_b, *chains;
         void* epilogue_scratch;
     };
     // Columns [column, column + columns) and steps [step, step + depth) of a part.
@@ -73,15 +84,23 @@ class CpuProduct final : public Product {
         const float* b;
         std::int64_t ldb;
         bool add, last;
+        bool resumed, unfinished;  // it goes on with chains in scratch memory; it leaves them there
     };
 
-    std::size_t worker_floats() const { return a_floats_ + b_floats_ + epilogue_floats_; }
+    std::size_t worker_floats() const { return a_floats_ + b_floats_ + chain_floats_ + epilogue_floats_; }
 
     std::size_t epilogue_bytes() const {
         return epilogue_->scratch_bytes(row_epilogue_ ? plan_.shape.n : plan_.panel_columns);
     }
 
     // --- making
+
+    // The tile, and what the choice says beside it.
+    void name(ProductChoice choice) {
+        choice.tile = 0;
+        const ChoiceText rest = to_text(choice);
+        std::snprintf(name_, sizeof name_, "%s%s%s", plan_.tile->name, *rest.text ? " " : "", rest.text);
+    }
 
     void resolve_strips(const CompileContext& context) {
         for (std::int64_t i = 0; i < plan_.m_parts; ++i) {
@@ -98,6 +117,7 @@ class CpuProduct final : public Product {
         form.mr = static_cast<std::uint8_t>(rows);
         form.a = plan_.shape.a_transposed ? jit::GemmA::k_major : jit::GemmA::rows;
         form.prefetch = static_cast<std::uint8_t>(plan_.prefetch);
+        form.unroll = static_cast<std::uint8_t>(plan_.unroll);
         form.b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
         strips_.emplace_back(form, plan_.tile->nr);
         for (std::int64_t j = 0; j < plan_.n_parts; ++j) {
@@ -126,7 +146,8 @@ class CpuProduct final : public Product {
         part.columns = plan_.column_begin(j + 1) - column;
         part.packed_a = workspace;
         part.packed_b = workspace + a_floats_;
-        part.epilogue_scratch = workspace + a_floats_ + b_floats_;
+        part.chains = part.packed_b + b_floats_;
+        part.epilogue_scratch = part.chains + chain_floats_;
         if (part.rows == 0 || part.columns == 0) return;
 
         for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns)
@@ -141,8 +162,16 @@ class CpuProduct final : public Product {
         std::int64_t step = 0;
         do {
             const std::int64_t depth = std::min(plan_.depth, shape.k - step);
-            Pass pass{
-                column, columns, step, depth, nullptr, 0, call.into || step > 0, step + depth == shape.k};
+            const std::int64_t end = step + depth;
+            Pass pass = {};
+            pass.column = column;
+            pass.columns = columns;
+            pass.step = step;
+            pass.depth = depth;
+            pass.add = call.into || step >= jit::kSegment;  // a segment has been closed before
+            pass.last = end == shape.k;
+            pass.resumed = step % jit::kSegment != 0;
+            pass.unfinished = !pass.last && end % jit::kSegment != 0;
             const float* const b =
                 part.b + (shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
             if (plan_.pack_b) {
@@ -186,17 +215,27 @@ class CpuProduct final : public Product {
         args.add = pass.add;
         const float* const a =
             shape.a_transposed ? part.a + pass.step * shape.lda + row : part.a + row * shape.lda + pass.step;
-        if (plan_.pack_a) pack_a(a, shape.lda, tiles, first, end, pass.depth, part.packed_a);
+        const std::int64_t packed_stride = plan_.packed_a_stride();
+        if (plan_.pack_a && shape.a_transposed) {
+            pack_a(a, shape.lda, tiles, first, end, pass.depth, part.packed_a);
+        } else if (plan_.pack_a) {
+            copy_rows(a, shape.lda, tiles.begin(end) - row, pass.depth, part.packed_a, packed_stride);
+            args.a_stride = packed_stride;
+        }
         args.b = pass.b;
+        args.chain_stride = chain_stride_;
         const std::int64_t a_row = shape.a_transposed ? 1 : shape.lda;
         const auto tile = [&](std::int64_t t) {
             const std::int64_t offset = tiles.begin(t) - row;
-            if (plan_.pack_a) {
+            if (plan_.pack_a && shape.a_transposed) {
                 args.a = part.packed_a + offset * pass.depth;
                 args.a_stride = tiles.size(t);
             } else {
-                args.a = a + offset * a_row;
+                args.a = plan_.pack_a ? part.packed_a + offset * packed_stride : a + offset * a_row;
             }
+            float* const chains = part.chains + tiles.begin(t) * chain_stride_;
+            args.chain_in = pass.resumed ? chains : nullptr;
+            args.chain_out = pass.unfinished ? chains : nullptr;
             args.c = part.c + tiles.begin(t) * shape.ldc + pass.column;
             return &strips_[strip_of_[tiles.size(t)] - 1u];
         };
@@ -249,10 +288,11 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
     if (epilogue_kernel && epilogue_kernel->program().has_column_sum())
         fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
     const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
-    const ProductPlan plan = plan_product(shape, whole_rows, context);
+    const ProductChoice choice = context.forced_choice ? *context.forced_choice : ProductChoice();
+    const ProductPlan plan = plan_product(shape, whole_rows, context, choice);
     void* const place = context.heap->allocate(sizeof(CpuProduct), alignof(CpuProduct));
     try {
-        return ProductPtr(new (place) CpuProduct(plan, epilogue_kernel, context),
+        return ProductPtr(new (place) CpuProduct(plan, epilogue_kernel, context, choice),
                           ProductDelete{context.heap, sizeof(CpuProduct), alignof(CpuProduct)});
     } catch (...) {
         context.heap->deallocate(place, sizeof(CpuProduct), alignof(CpuProduct));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory_resource>
 
+#include "engine/backend/cpu/product_choice.h"
 #include "engine/base/cpu_info.h"
 #include "engine/base/memory.h"
 #include "engine/base/thread_pool.h"
@@ -50,7 +51,8 @@ class Product {
     virtual std::size_t workspace_bytes()
         const noexcept = 0;  // packed panels, scratch tiles, epilogue scratch
     virtual void run(ThreadPool& pool, const ProductCall& call) const noexcept = 0;
-    virtual const char* kernel_name() const noexcept = 0;  // "f32_gemm_8x48_avx512"
+    // "f32_gemm_8x48_avx512", and what else was chosen: "f32_gemm_8x48_avx512 k_block=128 pack_b=no"
+    virtual const char* kernel_name() const noexcept = 0;
 };
 struct ProductDelete {
     std::pmr::memory_resource* heap = nullptr;
@@ -71,7 +73,8 @@ struct CompileContext {
     jit::CodeArena* arena;
     KernelCache* cache;
     std::pmr::memory_resource* heap;
-    const char* forced_tile = nullptr;  // a row of the tile table by name, for tests and tuning; NULL: choose
+    const char* forced_tile = nullptr;             // a row of the tile table by name, for tests; NULL: choose
+    const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: the rules
 };
 
 // epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).

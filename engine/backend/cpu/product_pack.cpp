@@ -94,4 +94,10 @@ void pack_a(const float* a, std::int64_t lda, const EvenCut& tiles, std::int64_t
                                                         packed + done * depth);
 }
 
+void copy_rows(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, float* packed,
+               std::int64_t packed_stride) noexcept {
+    for (std::int64_t i = 0; i < rows; ++i)
+        std::memcpy(packed + i * packed_stride, a + i * lda, sizeof(float) * static_cast<std::size_t>(depth));
+}
+
 }  // namespace volta::cpu

@@ -1,4 +1,4 @@
-// Packing: B into 16-column panels, a transposed A into blocks of rows. Copies only; nothing is padded along
+// Packing: B into 16-column panels, A into blocks of rows. Copies only; nothing is padded along
 // k.
 #pragma once
 
@@ -21,5 +21,9 @@ void pack_b(const float* b, std::int64_t ldb, bool transposed, std::int64_t colu
 // k-major order of the kernels, packed[k * rows + i] with the tile's own number of rows.
 void pack_a(const float* a, std::int64_t lda, const EvenCut& tiles, std::int64_t first, std::int64_t end,
             std::int64_t depth, float* packed) noexcept;
+
+// Rows [0, rows) and steps [0, depth) of an A that is not transposed, to rows `packed_stride` floats apart.
+void copy_rows(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, float* packed,
+               std::int64_t packed_stride) noexcept;
 
 }  // namespace volta::cpu

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/error.h"
+
 namespace volta::cpu {
 namespace {
 
@@ -13,6 +15,9 @@ constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with e
 constexpr int kFarPrefetch = 8;            // steps ahead when the hardware does not see where B goes on
 constexpr double kStartCycles = 6000;      // of a second thread: about 0.2 MFLOP on one core
 constexpr double kPackCyclesPerFloat = 0.5;
+// What a chosen block may cost at most, per thread: a choice may come from a file.
+constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
+constexpr std::int64_t kMostChainFloats = 4 * 1024 * 1024;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
@@ -95,6 +100,45 @@ void choose_blocks(ProductPlan& plan) {
     plan.block_rows = std::max(mr, kBlockFloats / depth / mr * mr);
 }
 
+// Chosen blocks in whole tiles, none larger than its extent or its share of memory.
+void apply_blocks(ProductPlan& plan, const ProductChoice& choice) {
+    const std::int64_t nr = plan.tile->nr, mr = plan.tile->mr;
+    const std::int64_t rows = ceil_div(plan.shape.m, plan.m_parts);
+    if (choice.k_block > 0) {
+        const bool packs = plan.pack_a || plan.pack_b;
+        const std::int64_t most = packs ? kMostPackedFloats / jit::kMaxTileColumns : plan.shape.k;
+        plan.depth = std::min({plan.shape.k, most,
+                               choice.k_block == kWholeExtent ? plan.shape.k : std::int64_t{choice.k_block}});
+    }
+    const std::int64_t depth = std::max<std::int64_t>(plan.depth, 1);
+    if (choice.n_block > 0) {
+        const std::int64_t fit = plan.pack_b ? kMostPackedFloats / depth / nr * nr : plan.panel_columns;
+        const std::int64_t part = round_up(ceil_div(plan.shape.n, plan.n_parts), nr);
+        const std::int64_t asked =
+            choice.n_block == kWholeExtent ? part : round_up(std::int64_t{choice.n_block}, nr);
+        plan.panel_columns = std::max(nr, std::min({part, asked, fit}));
+    }
+    if (plan.carries_chains()) {
+        const std::int64_t fit = kMostChainFloats / std::max<std::int64_t>(rows, 1) / nr * nr;
+        if (fit == 0) plan.depth = std::min(round_up(plan.depth, jit::kSegment), plan.shape.k);
+        if (fit > 0) plan.panel_columns = std::min(plan.panel_columns, fit);
+    }
+    if (choice.m_block > 0) {
+        const std::int64_t fit = plan.pack_a ? kMostPackedFloats / depth / mr * mr : rows + mr;
+        const std::int64_t asked = choice.m_block == kWholeExtent ? rows + mr : choice.m_block / mr * mr;
+        plan.block_rows = std::max(mr, std::min({round_up(rows, mr), asked, fit}));
+    }
+}
+
+bool decide(Toggle toggle, bool rule) { return toggle == Toggle::rule ? rule : toggle == Toggle::yes; }
+
+const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& context,
+                            const ProductChoice& choice) {
+    if (choice.tile == 0 || context.forced_tile)
+        return select_tile(context, plan.shape.m, plan.shape.n, !plan.pack_b);
+    return forced_tile(gemm_tiles().rows[choice.tile - 1].name, context);
+}
+
 }  // namespace
 
 std::int64_t ProductPlan::column_begin(std::int64_t j) const {
@@ -102,17 +146,46 @@ std::int64_t ProductPlan::column_begin(std::int64_t j) const {
     return std::min(tiles * j / n_parts * tile->nr, shape.n);
 }
 
-ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const CompileContext& context) {
+std::int64_t ProductPlan::packed_a_stride() const {
+    const std::int64_t lines = ceil_div(depth, jit::kPanel);
+    return (lines + 1 - lines % 2) * jit::kPanel;
+}
+
+ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const CompileContext& context,
+                         const ProductChoice& choice) {
+    check(choice);
     ProductPlan plan;
     plan.shape = folded(shape);
-    plan.pack_b = packs_b(plan.shape);
-    plan.tile = &select_tile(context, plan.shape.m, plan.shape.n, !plan.pack_b);
-    plan.pack_a = packs_a(plan);
-    plan.columns_outside = plan.pack_a || !plan.pack_b;
+    plan.pack_b = decide(choice.pack_b, packs_b(plan.shape));
+    require(plan.pack_b || !plan.shape.b_transposed,
+            "pack_b=no: B is stored transposed, which no kernel reads in place");
+    plan.tile = &choose_tile(plan, context, choice);
+    plan.pack_a = decide(choice.pack_a, packs_a(plan));
+    plan.columns_outside =
+        choice.order == TileOrder::rule ? plan.pack_a || !plan.pack_b : choice.order == TileOrder::columns;
     plan.prefetch = !plan.pack_b && shape.ldb >= kWideRow ? kFarPrefetch : 0;
+    if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
+    if (choice.unroll > 0) plan.unroll = choice.unroll;
     choose_grid(plan, whole_rows, context.thread_count);
     choose_blocks(plan);
+    apply_blocks(plan, choice);
     return plan;
+}
+
+PlanKey key_of(const ProductPlan& plan) {
+    const std::int64_t columns =
+        ceil_div(ceil_div(plan.shape.n, plan.tile->nr), plan.n_parts) * plan.tile->nr;
+    return {tile_row(*plan.tile),
+            plan.pack_a,
+            plan.pack_b,
+            plan.columns_outside,
+            plan.prefetch,
+            plan.unroll,
+            plan.m_parts,
+            plan.n_parts,
+            plan.depth,
+            std::min(plan.panel_columns, columns),
+            std::min(plan.block_rows, round_up(plan.most_rows(), plan.tile->mr))};
 }
 
 }  // namespace volta::cpu

@@ -1,6 +1,7 @@
 // How a product is cut: parts for the threads, blocks for the caches, tiles for the registers. Sizes only.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "engine/backend/cpu/gemm_kernels.h"
@@ -28,18 +29,34 @@ struct ProductPlan {
     // takes them all in turn; columns that come from further away take all rows of the block in turn.
     bool columns_outside = false;
     int prefetch = 0;                       // of B, in steps of k; 0: left to the hardware
+    int unroll = 4;                         // steps of k per turn of the kernel's loop
     std::int64_t m_parts = 1, n_parts = 1;  // parts of one batch entry: threads never split k
-    std::int64_t depth = 0;                 // steps of k per pass over C: k, or a multiple of kSegment
+    std::int64_t depth = 0;                 // steps of k per pass over C
     std::int64_t panel_columns = 0;         // columns packed (or walked) at a time, a multiple of tile->nr
     std::int64_t block_rows = 0;            // rows walked per turn, at least a tile
     int workers = 1;
 
     std::int64_t parts() const { return shape.batch * m_parts * n_parts; }
+    // Does a pass leave chains unfinished, for the next one to go on with?
+    bool carries_chains() const { return depth < shape.k && depth % jit::kSegment != 0; }
+    // Floats from row to row of a copied A that is not transposed: whole lines, never a power of two of them,
+    // so that rows do not meet in one set of the cache.
+    std::int64_t packed_a_stride() const;
     // Rows of m-part i; columns of n-part j: cut at multiples of the tile's columns.
     std::int64_t row_begin(std::int64_t i) const { return shape.m * i / m_parts; }
     std::int64_t column_begin(std::int64_t j) const;
+    std::int64_t most_rows() const { return (shape.m + m_parts - 1) / m_parts; }  // of a part
 };
 
-ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const CompileContext& context);
+// The default rules, with what `choice` says instead. Throws INVALID_ARGUMENT when the choice is outside its
+// limits or the shape cannot have it (B stored transposed and not packed), UNSUPPORTED when its tile cannot
+// run here.
+ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const CompileContext& context,
+                         const ProductChoice& choice);
+
+// What of a plan its speed depends on: plans of one shape with equal keys run the same way, whatever choices
+// led to them.
+using PlanKey = std::array<std::int64_t, 11>;
+PlanKey key_of(const ProductPlan& plan);
 
 }  // namespace volta::cpu
