@@ -204,7 +204,7 @@ void walk_isa(Isa isa, std::initializer_list<Bench*> benches) {
 // Segments that end inside, at and just before the end of k; parts with rows and columns left over.
 void test_whole_grid(void** state) {
     const Isa isa = *static_cast<const Isa*>(*state);
-    Bench wide(40, 100, 600, false, 1), tall(140, 20, 1025, true, 2), even(33, 50, 1024, true, 3);
+    Bench wide(40, 70, 600, false, 1), tall(140, 20, 1025, true, 2), even(20, 40, 1024, true, 3);
     walk_isa(isa, {&wide, &tall, &even});
 }
 void test_scalar_grid(void**) {

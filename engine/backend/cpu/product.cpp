@@ -8,6 +8,7 @@
 #include "engine/backend/cpu/product_pack.h"
 #include "engine/backend/cpu/product_plan.h"
 #include "engine/backend/cpu/product_strip.h"
+#include "engine/backend/cpu/tuning_table.h"
 #include "engine/base/error.h"
 
 namespace volta::cpu {
@@ -273,6 +274,17 @@ void check(const ProductShape& shape) {
              static_cast<long long>(shape.ldc));
 }
 
+// Forced, or as tuned for this product; the default where the tuned tile cannot run (generated code refused).
+ProductChoice choice_of(const ProductShape& shape, const jit::RowKernel* epilogue,
+                        const CompileContext& context) {
+    if (context.forced_choice) return *context.forced_choice;
+    if (context.forced_tile || !context.tuning) return {};
+    const TuningKey key = key_of(shape, epilogue_kind(epilogue), context.isa, context.thread_count);
+    const ProductChoice choice = context.tuning->find(key);
+    const bool runs = choice.tile == 0 || usable(gemm_tiles().rows[choice.tile - 1], context);
+    return runs ? choice : ProductChoice();
+}
+
 }  // namespace
 
 bool operator==(const ProductShape& x, const ProductShape& y) {
@@ -288,7 +300,7 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
     if (epilogue_kernel && epilogue_kernel->program().has_column_sum())
         fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
     const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
-    const ProductChoice choice = context.forced_choice ? *context.forced_choice : ProductChoice();
+    const ProductChoice choice = choice_of(shape, epilogue_kernel, context);
     const ProductPlan plan = plan_product(shape, whole_rows, context, choice);
     void* const place = context.heap->allocate(sizeof(CpuProduct), alignof(CpuProduct));
     try {

@@ -67,6 +67,7 @@ using ProductPtr = std::unique_ptr<Product, ProductDelete>;
 // What compiling needs from its context. Compiled kernels are cached by the KernelCache (kernels of the same
 // description are emitted once).
 class KernelCache;
+class TuningTable;
 struct CompileContext {
     Isa isa;  // scalar: plain C++ with fma32
     int thread_count;
@@ -74,7 +75,8 @@ struct CompileContext {
     KernelCache* cache;
     std::pmr::memory_resource* heap;
     const char* forced_tile = nullptr;             // a row of the tile table by name, for tests; NULL: choose
-    const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: the rules
+    const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: choose
+    const TuningTable* tuning = nullptr;           // what tuning found; NULL: the default rules
 };
 
 // epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).

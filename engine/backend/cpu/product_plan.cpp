@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/product_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/error.h"
 
@@ -110,6 +111,11 @@ void apply_blocks(ProductPlan& plan, const ProductChoice& choice) {
         plan.depth = std::min({plan.shape.k, most,
                                choice.k_block == kWholeExtent ? plan.shape.k : std::int64_t{choice.k_block}});
     }
+    // Chains of a column group lie in whole lines.
+    const std::int64_t fit_chains =
+        kMostChainFloats / std::max<std::int64_t>(rows, 1) / jit::kPanel * jit::kPanel / nr * nr;
+    if (plan.carries_chains() && fit_chains == 0)
+        plan.depth = std::min(round_up(plan.depth, jit::kSegment), plan.shape.k);
     const std::int64_t depth = std::max<std::int64_t>(plan.depth, 1);
     if (choice.n_block > 0) {
         const std::int64_t fit = plan.pack_b ? kMostPackedFloats / depth / nr * nr : plan.panel_columns;
@@ -118,11 +124,7 @@ void apply_blocks(ProductPlan& plan, const ProductChoice& choice) {
             choice.n_block == kWholeExtent ? part : round_up(std::int64_t{choice.n_block}, nr);
         plan.panel_columns = std::max(nr, std::min({part, asked, fit}));
     }
-    if (plan.carries_chains()) {
-        const std::int64_t fit = kMostChainFloats / std::max<std::int64_t>(rows, 1) / nr * nr;
-        if (fit == 0) plan.depth = std::min(round_up(plan.depth, jit::kSegment), plan.shape.k);
-        if (fit > 0) plan.panel_columns = std::min(plan.panel_columns, fit);
-    }
+    if (plan.carries_chains()) plan.panel_columns = std::min(plan.panel_columns, fit_chains);
     if (choice.m_block > 0) {
         const std::int64_t fit = plan.pack_a ? kMostPackedFloats / depth / mr * mr : rows + mr;
         const std::int64_t asked = choice.m_block == kWholeExtent ? rows + mr : choice.m_block / mr * mr;
@@ -170,6 +172,23 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     choose_blocks(plan);
     apply_blocks(plan, choice);
     return plan;
+}
+
+double expected_cycles(const ProductPlan& plan) {
+    constexpr double kCallCycles = 40, kTouchCyclesPerFloat = 0.15;  // C and chains in L2, read and written
+    const double m = static_cast<double>(plan.most_rows()), k = static_cast<double>(plan.shape.k);
+    const std::int64_t columns =
+        ceil_div(ceil_div(plan.shape.n, plan.tile->nr), plan.n_parts) * plan.tile->nr;
+    const double n = static_cast<double>(std::min(columns, plan.shape.n));
+    const double passes = plan.depth > 0 ? static_cast<double>(ceil_div(plan.shape.k, plan.depth)) : 1;
+    double cycles = block_cycles(*plan.tile, plan.most_rows(), static_cast<std::int64_t>(n)) * k;
+    if (plan.pack_b) cycles += kPackCyclesPerFloat * k * n;
+    if (plan.pack_a)
+        cycles += kPackCyclesPerFloat * k * m *
+                  std::ceil(n / static_cast<double>(std::max<std::int64_t>(plan.panel_columns, 1)));
+    cycles += kTouchCyclesPerFloat * m * n * (passes - 1) * (plan.carries_chains() ? 2 : 1);
+    cycles += kCallCycles * passes * std::ceil(m / plan.tile->mr) * std::ceil(n / plan.tile->nr);
+    return cycles * static_cast<double>(ceil_div(plan.parts(), std::max(plan.workers, 1)));
 }
 
 PlanKey key_of(const ProductPlan& plan) {

@@ -54,6 +54,10 @@ struct ProductPlan {
 ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const CompileContext& context,
                          const ProductChoice& choice);
 
+// How long the busiest thread takes, in cycles: arithmetic, packing, traffic of C and calls of kernels.
+// Enough to leave out what cannot win; the caches are left to measurement.
+double expected_cycles(const ProductPlan& plan);
+
 // What of a plan its speed depends on: plans of one shape with equal keys run the same way, whatever choices
 // led to them.
 using PlanKey = std::array<std::int64_t, 11>;

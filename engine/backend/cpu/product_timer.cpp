@@ -1,0 +1,130 @@
+#include "engine/backend/cpu/product_timer.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace volta::cpu {
+namespace {
+
+constexpr double kShortestRun = 100e-6;  // seconds
+constexpr int kMostRepeats = 1000;
+
+double now() {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(since).count();
+}
+
+// Ordinary numbers: zeros and subnormals have speeds of their own.
+Buffer matrix(std::int64_t floats, std::pmr::memory_resource* heap) {
+    Buffer buffer(heap, static_cast<std::size_t>(floats) * sizeof(float));
+    float* const values = static_cast<float*>(buffer.data());
+    std::uint32_t state = 12345;
+    for (std::int64_t i = 0; i < floats; ++i) {
+        state = state * 1664525u + 1013904223u;
+        values[i] = (static_cast<float>(state >> 16) + 1) * 0x1p-17f;
+    }
+    return buffer;
+}
+
+std::int64_t extent(std::int64_t batch, std::int64_t stride, std::int64_t rows, std::int64_t ld) {
+    return (batch - 1) * stride + rows * ld;
+}
+
+// y = relu(c + bias), and the same less the largest of its row.
+jit::Program stand_in(bool whole_rows, std::pmr::memory_resource* heap) {
+    jit::Builder builder(heap);
+    const int c = builder.input(jit::Access::full), bias = builder.input(jit::Access::per_column);
+    const int y = builder.output(jit::Access::full);
+    const jit::Real z = builder.load(c) + builder.load(bias), zero = builder.real(0);
+    const jit::Real relu = builder.select(builder.less(z, zero), zero, z);
+    builder.store(y, whole_rows ? relu - builder.row_max(relu) : relu);
+    return builder.finish();
+}
+
+}  // namespace
+
+MachineTimer::MachineTimer(const ProductShape& shape, EpilogueKind epilogue, const CompileContext& context,
+                           ThreadPool& pool, std::pmr::memory_resource* tensors)
+    : shape_(shape),
+      context_(context),
+      pool_(pool),
+      tensors_(tensors),
+      a_(matrix(extent(shape.batch, shape.batch_stride_a, shape.a_transposed ? shape.k : shape.m, shape.lda),
+                tensors)),
+      b_(matrix(extent(shape.batch, shape.batch_stride_b, shape.b_transposed ? shape.n : shape.k, shape.ldb),
+                tensors)),
+      c_(matrix(extent(shape.batch, shape.batch_stride_c, shape.m, shape.ldc), tensors)),
+      products_(context.heap),
+      start_(now()) {
+    context_.forced_tile = nullptr;
+    context_.tuning = nullptr;
+    make_epilogue(epilogue, context);
+    pool_.begin_hot();
+    try {
+        choose_repeats();
+    } catch (...) {
+        pool_.end_hot();
+        throw;
+    }
+}
+
+MachineTimer::~MachineTimer() {
+    products_.clear();
+    pool_.end_hot();
+}
+
+void MachineTimer::make_epilogue(EpilogueKind epilogue, const CompileContext& context) {
+    if (epilogue == EpilogueKind::none) return;
+    owned_kernel_ = jit::compile(stand_in(epilogue == EpilogueKind::rows, context.heap), context.isa,
+                                 *context.arena, context.heap);
+    kernel_ = owned_kernel_.get();
+    bias_ = matrix(shape_.n, tensors_);
+    operands_[0] = operands_[2] = c_.data();
+    operands_[1] = bias_.data();
+    strides_[0] = strides_[2] = shape_.ldc;
+    epilogue_.kernel = kernel_;
+    epilogue_.args = {operands_, strides_, shape_.batch * shape_.m, shape_.n, 0, 0, nullptr, 0};
+}
+
+void MachineTimer::choose_repeats() {
+    const ProductChoice rule;
+    open(&rule, 1);
+    run(0);  // pages and code are touched
+    const double seconds = std::max(run(0), 1e-7);
+    repeats_ = std::clamp(static_cast<int>(kShortestRun / seconds) + 1, 1, kMostRepeats);
+}
+
+void MachineTimer::open(const ProductChoice* contenders, int count) {
+    products_.clear();
+    code_ = make_on<Code>(context_.heap, context_.heap, !context_.arena->available());
+    CompileContext context = context_;
+    context.arena = &code_->arena;
+    context.cache = &code_->cache;
+    std::size_t workspace = 0;
+    for (int i = 0; i < count; ++i) {
+        context.forced_choice = &contenders[i];
+        products_.push_back(compile_product(shape_, kernel_, context));
+        workspace = std::max(workspace, products_.back()->workspace_bytes());
+    }
+    if (workspace > workspace_.bytes()) {
+        workspace_ = Buffer();
+        workspace_ = Buffer(tensors_, workspace, true);
+    }
+}
+
+double MachineTimer::run(int contender) noexcept {
+    const ProductCall call = {static_cast<const float*>(a_.data()),
+                              static_cast<const float*>(b_.data()),
+                              static_cast<float*>(c_.data()),
+                              false,
+                              workspace_.data(),
+                              kernel_ ? &epilogue_ : nullptr};
+    const Product& product = *products_[static_cast<std::size_t>(contender)];
+    const double start = now();
+    for (int i = 0; i < repeats_; ++i) product.run(pool_, call);
+    return (now() - start) / repeats_;
+}
+
+double MachineTimer::elapsed() const noexcept { return now() - start_; }
+
+}  // namespace volta::cpu
