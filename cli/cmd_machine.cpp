@@ -55,8 +55,10 @@ volta_context_info info_of(const Context& context) {
 int run_doctor(const std::vector<std::string>& arguments) {
     Options options("doctor",
                     "What this machine can do, and whether every backend gives the same bits here.");
+    Machine chosen;
+    options.tuning(chosen);
     options.parse(arguments);
-    const Context best = make_context(Machine{});
+    const Context best = make_context(chosen);
     const volta_context_info machine = info_of(best);
     std::string text =
         formatted("version            %s, numeric contract %d\n", volta_version(), VOLTA_CONTRACT_VERSION);
@@ -67,12 +69,12 @@ int run_doctor(const std::vector<std::string>& arguments) {
         machine.jit_active
             ? "yes: pages are writable or executable, never both"
             : "no: the system refuses executable memory; kernels are interpreted, with the same bits");
-    Machine reference;
+    Machine reference = chosen;
     reference.isa = "scalar";
     const std::string expected = logits_of(make_context(reference));
     bool same = true;
     for (const char* isa : {"scalar", "avx2", "avx512"}) {
-        Machine one;
+        Machine one = chosen;
         one.isa = isa;
         std::string verdict;
         try {

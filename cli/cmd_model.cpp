@@ -132,14 +132,16 @@ std::string as_text(const Json& info) {
 int run_info(const std::vector<std::string>& arguments) {
     std::string path;
     bool json = false, verify = false;
+    Machine machine;
     Options options("info", "What a model file holds and what it will need.");
     options.positional("model", path, "a model file");
     options.flag("--json", json, "one JSON object");
     options.flag("--verify", verify, "verify the checksum of every tensor");
+    options.tuning(machine);
     options.config();
     options.parse(arguments);
 
-    const Context context = make_context(Machine{});
+    const Context context = make_context(machine);
     volta_open_options open = {};
     open.struct_size = sizeof open;
     open.verify = verify;
@@ -181,9 +183,11 @@ int run_info(const std::vector<std::string>& arguments) {
 int run_hash(const std::vector<std::string>& arguments) {
     std::string path;
     Options options("hash", "One line: the 128-bit hash of all parameter bits in name order.");
+    Machine machine;
     options.positional("model", path, "a model file");
+    options.tuning(machine);
     options.parse(arguments);
-    const Context context = make_context(Machine{});
+    const Context context = make_context(machine);
     const Model model = open_model(context, path);
     char hash[33];
     check(volta_model_hash(model.get(), hash));

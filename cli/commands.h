@@ -12,6 +12,7 @@ int run_eval(const std::vector<std::string>& arguments);
 int run_info(const std::vector<std::string>& arguments);
 int run_hash(const std::vector<std::string>& arguments);
 int run_bench(const std::vector<std::string>& arguments);
+int run_tune(const std::vector<std::string>& arguments);
 int run_doctor(const std::vector<std::string>& arguments);
 int run_version(const std::vector<std::string>& arguments);
 

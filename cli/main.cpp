@@ -21,6 +21,8 @@ constexpr Command kCommands[] = {
      run_info},
     {"hash", "hash MODEL", "128-bit hash of all parameter bits in name order", run_hash},
     {"bench", "bench matmul|train|ops|memory [options]", "measure this machine, and Volta on it", run_bench},
+    {"tune", "tune matmul [--dim N|--shapes MxNxK,...|--model FILE]",
+     "measure the fastest way through matrix products on this machine", run_tune},
     {"doctor", "doctor", "what this machine can do, and whether every backend gives the same bits here",
      run_doctor},
     {"version", "version", "version of the program and of the numeric contract", run_version},

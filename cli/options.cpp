@@ -96,6 +96,11 @@ void Options::machine(Machine& value) {
             "threads (default: VOLTA_NUM_THREADS, else the physical cores)");
     choice("--isa", value.isa, {"auto", "scalar", "avx2", "avx512"},
            "instruction set; every one gives the same bits");
+    tuning(value);
+}
+
+void Options::tuning(Machine& value) {
+    flag("--no-tuning", value.no_tuning, "leave out what `voltac tune` found; it changes speed only");
 }
 
 void Options::config() {

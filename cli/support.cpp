@@ -39,6 +39,12 @@ volta_isa isa_of(const std::string& name) {
     return VOLTA_ISA_AUTO;
 }
 
+// $HOME/.volta/matmul_tuning; "" without a home.
+std::string tuning_folder() {
+    const char* home = std::getenv("HOME");
+    return home != nullptr && *home != '\0' ? std::string(home) + "/.volta/matmul_tuning" : "";
+}
+
 void log_line(void*, volta_log_level level, const char* line) {
     if (level >= VOLTA_LOG_WARNING) std::fprintf(stderr, "voltac: warning: %s\n", line);
 }
@@ -53,6 +59,8 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     options.thread_count =
         static_cast<std::uint32_t>(machine.threads > 0 ? machine.threads : default_threads());
     options.isa = isa_of(machine.isa);
+    const std::string tuning = machine.no_tuning ? "" : tuning_folder();
+    options.tuning_folder = tuning.empty() ? nullptr : tuning.c_str();
     volta_context* context = nullptr;
     const volta_status status = volta_context_create(&options, &context);
     if (status == VOLTA_UNSUPPORTED)

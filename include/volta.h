@@ -123,11 +123,15 @@ typedef struct volta_context_options {
     volta_level level;                /* 0: VOLTA_STRICT                                              */
     volta_isa isa;                    /* 0: the best this processor has                               */
     uint32_t flags;                   /* VOLTA_CONTEXT_* bits                                         */
+    const char *tuning_folder;        /* where volta_tune keeps its results, one file per processor: read
+                                         now, written by volta_tune. NULL: no file is read or written  */
 } volta_context_options;
 
 /* Owns:   *out_context, ended by volta_context_release.
  * Cost:   starts thread_count - 1 threads, which sleep while no call runs.
- * Errors: INVALID_ARGUMENT  an unknown level, isa or flag, too many threads
+ * Keeps:  nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
+ *         or contract) is ignored with one line of the log that says why; it is never an error.
+ * Errors: INVALID_ARGUMENT  an unknown level, isa or flag, too many threads, an empty tuning_folder
  *         UNSUPPORTED       an isa that this processor does not have */
 VOLTA_API volta_status volta_context_create(const volta_context_options *options, volta_context **out_context);
 VOLTA_API void volta_context_release(volta_context *context);
@@ -572,6 +576,58 @@ VOLTA_API volta_status volta_generator_next(volta_generator *generator, int32_t 
 VOLTA_API volta_status volta_generator_logits(const volta_generator *generator, const float **out_logits,
                                               size_t *out_count);
 VOLTA_API volta_status volta_generator_get_bill(const volta_generator *generator, volta_bill *bill);
+
+/* ---- Tuning: the fastest way through a product, for this machine ---------------------------------------- */
+
+/* One matrix product C [m, n] = A [m, k] x B [k, n] of f32. A transposed operand is stored as its transpose.
+ * Units: leading dimensions are elements from row to row as stored; 0: dense. */
+typedef struct volta_tune_shape {
+    int64_t m, n, k; /* 1 .. 2^24                                                                     */
+    int32_t a_transposed, b_transposed;
+    int64_t lda, ldb, ldc;
+} volta_tune_shape;
+
+/* What volta_tune tells while it works, and about each product when it has been tuned. */
+typedef struct volta_tune_report {
+    size_t struct_size;     /* sizeof(volta_tune_report) of the library                                  */
+    size_t index, count;    /* which product of how many                                                 */
+    double share;           /* of the whole work, 0 .. 1                                                 */
+    int32_t done;           /* 1: what follows is final for this product; 0: it is being searched        */
+    int32_t has_epilogue;   /* 1: bias, activation or the like follow it (a stand-in is timed)           */
+    volta_tune_shape shape; /* leading dimensions filled in                                              */
+    int64_t batch;          /* products of this shape in one call                                        */
+    double default_seconds; /* of the default rules; median of the final play-off                        */
+    double tuned_seconds;   /* of the choice; the same where the default stays                           */
+    uint64_t plans_timed;
+    const char *choice;     /* "f32_gemm_14x32_avx512 k_block=512", the fields that are not the default
+                               rule; "": the default stays. Lends: until the callback returns             */
+} volta_tune_report;
+
+typedef struct volta_tune_options {
+    size_t struct_size;
+    const volta_tune_shape *shapes; /* may be NULL                                                      */
+    size_t shape_count;
+    const volta_session *session;   /* all products of this session; may be NULL                        */
+    const volta_trainer *trainer;   /* all products of this trainer's step; may be NULL                 */
+    uint32_t runs;                  /* timed runs per contender, of which the median counts; 0: 5       */
+    uint32_t warmup;                /* runs before them; 0: 1                                           */
+    double seconds;                 /* for all products together, about; 0: 3 each, at most 20 in all   */
+    int32_t (*progress)(void *user, const volta_tune_report *report); /* not 0: stop. NULL: none       */
+    void *user;                     /* passed to progress                                               */
+} volta_tune_options;
+
+/* Searches the fastest tile, blocks, loop order, prefetch, unrolling and packing of each product, for this
+ * context's threads and instruction set. No choice changes a bit of any result. The default rules stay unless a
+ * final play-off beats them by more than 2 %. Sessions, trainers and generators made from this context from now
+ * on use what was found; those that exist do not change. Results are kept in the context and, where it has a
+ * tuning_folder, added to its file (docs/matmul_tuning.md).
+ * Keeps:  nothing of the options.
+ * Cost:   about `seconds`, with all threads busy; the product's matrices are allocated as tensor memory and given
+ *         back. On a machine that is busy otherwise the choices are worse, never the results.
+ * Errors: INVALID_ARGUMENT  nothing to tune, a size out of range, a session or trainer of another context
+ *         IO_ERROR          the tuning_folder cannot be written; found out before anything is timed
+ *         CANCELLED         progress said so; products that were done by then are kept */
+VOLTA_API volta_status volta_tune(volta_context *context, const volta_tune_options *options);
 
 #ifdef __cplusplus
 }

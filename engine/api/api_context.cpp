@@ -66,6 +66,8 @@ volta_status volta_context_create(const volta_context_options* options, volta_co
         inner.isa_auto = given.isa == VOLTA_ISA_AUTO;
         if (!inner.isa_auto) inner.isa = static_cast<Isa>(given.isa);
         inner.refuse_jit = (given.flags & VOLTA_CONTEXT_NO_JIT) != 0;
+        require(given.tuning_folder == nullptr || *given.tuning_folder != '\0', "tuning_folder is empty");
+        inner.tuning_folder = given.tuning_folder;
         *out_context = reinterpret_cast<volta_context*>(Context::create(inner));
     });
 }

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory_resource>
 
+#include "engine/backend/tuning.h"
 #include "engine/base/cpu_info.h"
+#include "engine/base/log.h"
 #include "engine/base/memory.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/plan.h"
@@ -13,7 +15,8 @@
 
 namespace volta {
 
-// What a backend borrows from its context. For tests and tuning: `forced_tile` names a row of the tile table.
+// What a backend borrows from its context. For tests: `forced_tile` names a row of the tile table,
+// `forced_choice` is the text of a product's choice, for all products.
 struct BackendContext {
     Isa isa;
     ThreadPool* pool;
@@ -24,6 +27,7 @@ struct BackendContext {
     // Element operations that are worth waking one worker for: some microseconds. Tests set 1, so that tiny
     // tensors are shared too; no bit depends on it.
     double operations_per_worker = 262144;
+    const char* forced_choice = nullptr;
 };
 
 // One run's memory: a base address per region of the plan (host memory for the CPU).
@@ -61,6 +65,12 @@ struct BackendRow {
     ExecutablePtr (*compile)(const Plan& plan, const BackendContext& context);
     void* (*create_cache)(std::pmr::memory_resource* heap);
     void (*release_cache)(void* cache, std::pmr::memory_resource* heap) noexcept;
+    // Tuning (tuning.h): the folder its results are kept in, a number that grows with every result, the
+    // search.
+    void (*open_tuning_folder)(void* cache, const char* folder, const Log& log,
+                               std::pmr::memory_resource* heap);
+    std::uint64_t (*tuning_version)(const void* cache) noexcept;
+    void (*tune)(const TuneRequest& request, const BackendContext& context);
 };
 extern const BackendRow kBackends[];
 extern const int kBackendCount;

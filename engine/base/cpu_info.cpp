@@ -61,6 +61,19 @@ void read_brand(char (&brand)[64]) {
     std::snprintf(brand, sizeof brand, "%.*s", static_cast<int>(length), start);
 }
 
+void read_identity(CpuInfo& info) {
+    const Leaf zero = cpuid(0), one = cpuid(1), seven = cpuid(7);
+    std::memcpy(info.vendor, &zero.ebx, 4);
+    std::memcpy(info.vendor + 4, &zero.edx, 4);
+    std::memcpy(info.vendor + 8, &zero.ecx, 4);
+    const unsigned family = one.eax >> 8 & 15, model = one.eax >> 4 & 15;
+    info.family = static_cast<int>(family == 15 ? family + (one.eax >> 20 & 255) : family);
+    info.model = static_cast<int>(family == 15 || family == 6 ? model + ((one.eax >> 16 & 15) << 4) : model);
+    info.stepping = static_cast<int>(one.eax & 15);
+    constexpr unsigned kVectorBits = 1u << 12 | 1u << 19 | 1u << 20 | 1u << 28;  // FMA, SSE4.1, SSE4.2, AVX
+    info.features = std::uint64_t{seven.ebx} << 32 | (one.ecx & kVectorBits);
+}
+
 // Deterministic cache parameters: Intel's leaf 4, AMD's 0x8000001D, of one layout.
 void read_caches(CpuInfo& info) {
     const bool amd_layout = bit(cpuid(0x80000001u).ecx, 22);  // TOPOEXT
@@ -83,6 +96,7 @@ void read_caches(CpuInfo& info) {
 Isa best_isa() { return Isa::scalar; }
 void read_brand(char (&brand)[64]) { std::snprintf(brand, sizeof brand, "unknown"); }
 void read_caches(CpuInfo&) {}
+void read_identity(CpuInfo&) {}
 
 #endif
 
@@ -139,10 +153,27 @@ CpuInfo detect() {
     count_cores(info);
     read_caches(info);
     read_brand(info.brand);
+    read_identity(info);
     return info;
 }
 
 }  // namespace
+
+CpuSignature cpu_signature(const CpuInfo& info) {
+    char vendor[sizeof info.vendor];
+    std::size_t length = 0;
+    for (const char* c = info.vendor; *c != '\0'; ++c) {
+        const bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        if (letter) vendor[length++] = *c;
+    }
+    vendor[length] = '\0';
+    CpuSignature signature;
+    std::snprintf(signature.text, sizeof signature.text,
+                  "%s-%d-%d-%d-%016llx-l1_%zu-l2_%zu-l3_%zu-contract_%d", length > 0 ? vendor : "unknown",
+                  info.family, info.model, info.stepping, static_cast<unsigned long long>(info.features),
+                  info.l1_bytes, info.l2_bytes, info.l3_bytes, VOLTA_CONTRACT_VERSION);
+    return signature;
+}
 
 const CpuInfo& host_cpu() {
     static const CpuInfo info = detect();

@@ -17,10 +17,20 @@ struct CpuInfo {
     int logical_cores;
     std::size_t l1_bytes, l2_bytes, l3_bytes;  // per core, per core, shared; 0: not known
     char brand[64];                            // "AMD EPYC ..." for doctor and benchmarks
+    char vendor[16];                           // "GenuineIntel"
+    int family, model, stepping;
+    std::uint64_t features;  // of leaf 7 (high half) and leaf 1 that generated code could depend on
     bool has(Isa isa) const { return isa <= best_isa; }
 };
 
 const CpuInfo& host_cpu();      // detected once, at the first call; immutable afterwards
 const char* isa_name(Isa isa);  // "scalar", "avx2", "avx512"
+
+// What measured speeds belong to: vendor, family, model, stepping, features, cache sizes, contract version.
+// A file name: letters, digits, '-', '_' only.
+struct CpuSignature {
+    char text[160];
+};
+CpuSignature cpu_signature(const CpuInfo& info);
 
 }  // namespace volta

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -125,8 +126,11 @@ MappedFile::~MappedFile() {
     if (data_ != nullptr) ::munmap(const_cast<unsigned char*>(data_), bytes_);
 }
 
-Buffer read_file(const char* path, std::pmr::memory_resource* heap) {
+Buffer read_file(const char* path, std::pmr::memory_resource* heap, std::size_t most) {
     const OpenFile file = open_to_read(path);
+    if (file.bytes > most)
+        fail(VOLTA_IO_ERROR, "cannot read '%s': it has %zu bytes, at most %zu are read", path, file.bytes,
+             most);
     Buffer buffer(heap, file.bytes);
     auto* const data = static_cast<unsigned char*>(buffer.data());
     unsigned char beyond;
@@ -174,6 +178,38 @@ void sync_folder_of(std::string_view path, std::pmr::memory_resource* heap) {
 }
 
 }  // namespace
+
+bool file_exists(const char* path) noexcept {
+    struct stat status;
+    return ::stat(path, &status) == 0;
+}
+
+void make_folders(const char* path, std::pmr::memory_resource* heap) {
+    require(path != nullptr && *path != '\0', "the path of the folder is empty");
+    std::pmr::string part(heap);
+    for (const char* at = path;; ++at) {
+        if ((*at == '/' || *at == '\0') && !part.empty() && part.back() != '/' &&
+            ::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
+            fail_io("make the folder", part, errno);
+        if (*at == '\0') break;
+        part += *at;
+    }
+    struct stat status;
+    if (::stat(path, &status) != 0) fail_io("make the folder", path, errno);
+    if (!S_ISDIR(status.st_mode)) fail_io("make the folder", path, ENOTDIR);
+}
+
+FileLock::FileLock(const char* path)
+    : descriptor_(uninterrupted([&] { return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666); })) {
+    if (descriptor_ < 0) fail_io("lock", path, errno);
+    if (uninterrupted([&] { return ::flock(descriptor_, LOCK_EX); }) != 0) {
+        const int error = errno;
+        ::close(descriptor_);
+        fail_io("lock", path, error);
+    }
+}
+
+FileLock::~FileLock() { ::close(descriptor_); }
 
 AtomicFile::AtomicFile(const char* path, std::pmr::memory_resource* heap) : path_(heap), temporary_(heap) {
     require(path != nullptr && *path != '\0', "the path of the file to write is empty");

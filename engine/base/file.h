@@ -27,7 +27,27 @@ class MappedFile final {
     std::size_t bytes_ = 0;
 };
 
-Buffer read_file(const char* path, std::pmr::memory_resource* heap);  // the copying read, 64-byte aligned
+// The copying read, 64-byte aligned. IO_ERROR if the file is larger than `most` bytes.
+Buffer read_file(const char* path, std::pmr::memory_resource* heap,
+                 std::size_t most = static_cast<std::size_t>(-1));
+
+bool file_exists(const char* path) noexcept;  // anything of this name, as far as this process may see
+
+// Makes the folder `path` and those above it, where they are missing.
+void make_folders(const char* path, std::pmr::memory_resource* heap);
+
+// Holds a lock between processes for its lifetime: waits until no one else holds it. The file `path`, empty,
+// is made where it is missing, and stays. Errors: IO_ERROR.
+class FileLock final {
+  public:
+    explicit FileLock(const char* path);
+    ~FileLock();
+    FileLock(const FileLock&) = delete;
+    FileLock& operator=(const FileLock&) = delete;
+
+  private:
+    int descriptor_;
+};
 
 // Writes a file that is either the old one or the complete new one at every instant: a temporary file in the
 // same folder ("<path>.tmp-<pid>-<n>"), fsync, rename, fsync of the folder. Without commit() the temporary

@@ -34,6 +34,7 @@ Context::Context(const ContextOptions& options)
     pool_ = make_on<ThreadPool>(heap, choose_threads(options.thread_count), heap);
     code_ = make_on<jit::CodeArena>(heap, heap, options.refuse_jit);
     plans_ = make_on<PlanCache>(heap, *this);
+    if (options.tuning_folder != nullptr) plans_->open_tuning_folder(options.tuning_folder);
 }
 
 Context::~Context() =

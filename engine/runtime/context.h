@@ -22,6 +22,7 @@ struct ContextOptions {
     Isa isa = Isa::scalar;
     bool isa_auto = true;
     bool refuse_jit = false;
+    const char* tuning_folder = nullptr;  // read now, written by tuning; NULL: no file is touched
 };
 
 class Context final {
@@ -40,9 +41,10 @@ class Context final {
     Isa isa() const noexcept { return isa_; }
     const Log& log() const noexcept { return log_; }
 
-    // For tests and tuning: every product of plans made from now on uses this row of the tile table. NULL:
-    // choose.
+    // For tests: every product of plans made from now on uses this row of the tile table, or this choice (as
+    // text). NULL: choose.
     const char* forced_tile = nullptr;
+    const char* forced_choice = nullptr;
 
   private:
     explicit Context(const ContextOptions& options);

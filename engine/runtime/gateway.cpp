@@ -53,14 +53,15 @@ struct PlanCache::Entry {
 namespace {
 
 // Everything that a program depends on and that can differ within one context.
-std::pmr::string key_of(const Graph& graph, const PrepareOptions& options, const char* forced_tile,
-                        std::pmr::memory_resource* heap) {
-    char head[96];
+std::pmr::string key_of(const Graph& graph, const PrepareOptions& options, const BackendContext& backend,
+                        std::uint64_t tuning, std::pmr::memory_resource* heap) {
+    char head[128];
     std::snprintf(head, sizeof head,
-                  "micro_batches=%" PRIu32 " passes=%08" PRIx32 " tile=", options.micro_batches,
-                  options.passes);
+                  "micro_batches=%" PRIu32 " passes=%08" PRIx32 " tuning=%" PRIu64 " tile=",
+                  options.micro_batches, options.passes, tuning);
     std::pmr::string key(head, heap);
-    if (forced_tile != nullptr) key += forced_tile;
+    if (backend.forced_tile != nullptr) key += backend.forced_tile;
+    if (backend.forced_choice != nullptr) (key += " choice=") += backend.forced_choice;
     key += '\n';
     key += print(graph, heap);
     return key;
@@ -91,6 +92,32 @@ void PlanCache::tell_interpreted() noexcept {
     context_.log()(VOLTA_LOG_WARNING, "executable memory is refused: kernels are interpreted, which is slow");
 }
 
+BackendContext PlanCache::backend_context() const {
+    BackendContext backend = {};
+    backend.isa = context_.isa();
+    backend.pool = &context_.pool();
+    backend.arena = &context_.code();
+    backend.kernel_cache = kernel_cache_;
+    backend.heap = context_.structures();
+    backend.forced_tile = context_.forced_tile;
+    backend.forced_choice = context_.forced_choice;
+    return backend;
+}
+
+void PlanCache::open_tuning_folder(const char* folder) {
+    kBackends[0].open_tuning_folder(kernel_cache_, folder, context_.log(), context_.structures());
+}
+
+void PlanCache::tune(TuneRequest request, const Program* const* programs, std::size_t count) {
+    std::pmr::vector<const Executable*> executables(context_.structures());
+    for (std::size_t i = 0; i < count; ++i)
+        if (programs[i] != nullptr) executables.push_back(&programs[i]->executable());
+    request.executables = executables.data();
+    request.executable_count = executables.size();
+    request.tensors = context_.tensors();
+    kBackends[0].tune(request, backend_context());
+}
+
 HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
                                           const PrepareOptions& options) {
     std::pmr::memory_resource* heap = context_.structures();
@@ -99,9 +126,7 @@ HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, 
     PlanOptions plan_options;
     plan_options.micro_batches = options.micro_batches;
     HeapPtr<Plan> plan = make_plan(std::move(simplified), plan_options, heap);
-    const BackendContext backend{context_.isa(), &context_.pool(),    &context_.code(), kernel_cache_,
-                                 heap,           context_.forced_tile};
-    ExecutablePtr executable = kBackends[0].compile(*plan, backend);
+    ExecutablePtr executable = kBackends[0].compile(*plan, backend_context());
     tell_interpreted();
     return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable),
                           &context_.pool());
@@ -109,7 +134,8 @@ HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, 
 
 const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
     const FpEnvironment contract;  // passes fold constants
-    std::pmr::string key = key_of(graph, options, context_.forced_tile, context_.structures());
+    std::pmr::string key = key_of(graph, options, backend_context(),
+                                  kBackends[0].tuning_version(kernel_cache_), context_.structures());
     const Hash128 hash =
         hash_override ? hash_override(key.data(), key.size()) : hash_bytes(key.data(), key.size());
     if (const Program* known = find(key, hash)) {

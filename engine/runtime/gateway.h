@@ -18,6 +18,7 @@ class Program final {
     std::size_t workspace_bytes() const noexcept { return executable_->workspace_bytes(); }
     // Runs one phase of the plan. Keeps the pool hot between its steps; allocates nothing.
     volta_status run(Phase phase, const RunState& state) const noexcept;
+    const Executable& executable() const noexcept { return *executable_; }
     // The plan's text with the kernel of each step and the complete bill.
     std::pmr::string print(std::pmr::memory_resource* heap) const;
 
@@ -45,6 +46,12 @@ class PlanCache final {
     // The program for this graph: from the cache, or made now. Lives as long as the context.
     // Throws UNSUPPORTED, OUT_OF_MEMORY, INTERNAL.
     const Program& prepare(const Graph& graph, const PrepareOptions& options);
+    // Tuning results of the folder count from now on, and new ones are written there. A file that cannot be
+    // used is logged, never an error.
+    void open_tuning_folder(const char* folder);
+    // Tunes the products of `request` and of the programs that are not NULL. Programs prepared from now on
+    // use the results. Throws as TuneRequest's backend does: INVALID_ARGUMENT, IO_ERROR, CANCELLED.
+    void tune(TuneRequest request, const Program* const* programs, std::size_t count);
     std::uint64_t hits() const noexcept { return hits_; }
     std::uint64_t misses() const noexcept { return misses_; }
     // Tests force collisions: the hash of a key, NULL: the real one.
@@ -53,6 +60,7 @@ class PlanCache final {
   private:
     struct Entry;
     const Program* find(const std::pmr::string& key, Hash128 hash) const noexcept;
+    BackendContext backend_context() const;
     void tell_interpreted() noexcept;
     HeapPtr<Entry> make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
                         const PrepareOptions& options);

@@ -44,6 +44,7 @@ class Session final {
              std::size_t output_count);
     volta_bill bill() const;
     const char* plan_text();  // lends
+    const Program& program() const { return memory_.program(); }
 
   private:
     ContextRef context_;

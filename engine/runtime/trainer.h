@@ -65,6 +65,7 @@ class Trainer final {
     Lent gradient(const char* name) const;
     volta_bill bill() const;
     const char* plan_text();
+    const Program& program() const { return memory_.program(); }
 
   private:
     StepReport run_step();

@@ -70,6 +70,11 @@ class CpuExecutable final : public Executable {
         return VOLTA_OK;
     }
 
+    void visit_products(void (*visitor)(void* user, const Product& product), void* user) const {
+        for (const ActionPtr& action : actions_)
+            if (const Product* product = action->product()) visitor(user, *product);
+    }
+
     // The action that does the work: the last one, of those that always run if there is one.
     const char* kernel_name(std::size_t step) const noexcept override {
         const std::size_t begin = step == 0 ? 0 : steps_[step - 1].end;
@@ -98,10 +103,15 @@ ExecutablePtr compile_plan(const Plan& plan, const BackendContext& context) {
                          ExecutableDelete{context.heap, sizeof(CpuExecutable), alignof(CpuExecutable)});
 }
 
-void* create_cache(std::pmr::memory_resource* heap) { return make_on<KernelCache>(heap, heap).release(); }
+void visit_products(const Executable& executable, void (*visitor)(void* user, const Product& product),
+                    void* user) {
+    static_cast<const CpuExecutable&>(executable).visit_products(visitor, user);
+}
+
+void* create_cache(std::pmr::memory_resource* heap) { return make_on<CpuCache>(heap, heap).release(); }
 
 void release_cache(void* cache, std::pmr::memory_resource* heap) noexcept {
-    HeapPtr<KernelCache>(static_cast<KernelCache*>(cache), HeapDelete<KernelCache>{heap}).reset();
+    HeapPtr<CpuCache>(static_cast<CpuCache*>(cache), HeapDelete<CpuCache>{heap}).reset();
 }
 
 }  // namespace volta::cpu

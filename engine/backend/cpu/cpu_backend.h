@@ -2,8 +2,13 @@
 #pragma once
 
 #include "engine/backend/backend.h"
+#include "engine/backend/cpu/product.h"
 
 namespace volta::cpu {
+
+// The products of a program that compile_plan() made.
+void visit_products(const Executable& executable, void (*visitor)(void* user, const Product& product),
+                    void* user);
 
 ExecutablePtr compile_plan(const Plan& plan, const BackendContext& context);
 void* create_cache(std::pmr::memory_resource* heap);

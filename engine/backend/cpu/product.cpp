@@ -22,9 +22,10 @@ std::size_t padded(std::int64_t floats) {
 
 class CpuProduct final : public Product {
   public:
-    CpuProduct(const ProductPlan& plan, const jit::RowKernel* epilogue, const CompileContext& context,
-               const ProductChoice& choice)
-        : plan_(plan),
+    CpuProduct(const ProductShape& shape, const ProductPlan& plan, const jit::RowKernel* epilogue,
+               const CompileContext& context, const ProductChoice& choice)
+        : shape_(shape),
+          plan_(plan),
           epilogue_(epilogue),
           row_epilogue_(epilogue && epilogue->program().needs_whole_rows()),
           strips_(context.heap) {
@@ -48,6 +49,8 @@ class CpuProduct final : public Product {
         return worker_floats() * static_cast<std::size_t>(plan_.workers) * sizeof(float);
     }
     const char* kernel_name() const noexcept override { return name_; }
+    const ProductShape& shape() const noexcept override { return shape_; }
+    EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         if (plan_.shape.m == 0 || plan_.shape.n == 0 || plan_.shape.batch == 0) return;
@@ -60,6 +63,7 @@ class CpuProduct final : public Product {
     }
 
   private:
+    const ProductShape shape_;  // as given
     const ProductPlan plan_;
     const jit::RowKernel* const epilogue_;
     const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
@@ -294,6 +298,11 @@ bool operator==(const ProductShape& x, const ProductShape& y) {
            x.batch_stride_c == y.batch_stride_c;
 }
 
+EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
+    if (kernel == nullptr) return EpilogueKind::none;
+    return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;
+}
+
 ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
                            const CompileContext& context) {
     check(shape);
@@ -304,7 +313,7 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
     const ProductPlan plan = plan_product(shape, whole_rows, context, choice);
     void* const place = context.heap->allocate(sizeof(CpuProduct), alignof(CpuProduct));
     try {
-        return ProductPtr(new (place) CpuProduct(plan, epilogue_kernel, context, choice),
+        return ProductPtr(new (place) CpuProduct(shape, plan, epilogue_kernel, context, choice),
                           ProductDelete{context.heap, sizeof(CpuProduct), alignof(CpuProduct)});
     } catch (...) {
         context.heap->deallocate(place, sizeof(CpuProduct), alignof(CpuProduct));

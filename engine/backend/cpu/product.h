@@ -43,6 +43,14 @@ struct ProductCall {
     const Epilogue* epilogue;  // may be NULL
 };
 
+// Where an epilogue runs, which decides how its product may be cut.
+enum class EpilogueKind : std::uint8_t {
+    none,
+    blocks,  // on finished blocks of C
+    rows     // on whole rows: it reduces over them
+};
+EpilogueKind epilogue_kind(const jit::RowKernel* kernel);
+
 // A product resolved to kernels and blocks when a plan is made. Immutable; run() is noexcept and allocates
 // nothing.
 class Product {
@@ -53,6 +61,8 @@ class Product {
     virtual void run(ThreadPool& pool, const ProductCall& call) const noexcept = 0;
     // "f32_gemm_8x48_avx512", and what else was chosen: "f32_gemm_8x48_avx512 k_block=128 pack_b=no"
     virtual const char* kernel_name() const noexcept = 0;
+    virtual const ProductShape& shape() const noexcept = 0;  // as it was compiled for
+    virtual EpilogueKind epilogue() const noexcept = 0;
 };
 struct ProductDelete {
     std::pmr::memory_resource* heap = nullptr;

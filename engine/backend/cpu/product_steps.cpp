@@ -110,6 +110,7 @@ class ProductAction final : public Action {
         product_->run(call.pool, product);
     }
     const char* kernel_name() const noexcept override { return product_->kernel_name(); }
+    const Product* product() const noexcept override { return product_.get(); }
 
   private:
     Ref a_, b_, c_, workspace_{kWorkspace, 0, 0};

@@ -18,6 +18,8 @@ constexpr double kTakesTheLead = 0.998;  // a new leader gains at least so much:
 constexpr double kStays = 0.98;          // the default stays unless it is beaten by more than 2 %
 constexpr int kMostRounds = 4;           // of all axes
 constexpr int kMostRuns = 64;
+constexpr double kRaceShare = 0.6;  // of the budget
+constexpr int kFewestFinalRuns = 3;
 
 struct Contender {
     ProductChoice choice;
@@ -77,7 +79,8 @@ class Search {
     int timed_ = 1;
     bool cancelled_ = false;
 
-    bool over() const { return cancelled_ || timer_.elapsed() >= options_.budget_seconds; }
+    bool over() const { return cancelled_ || timer_.elapsed() >= race_seconds(); }
+    double race_seconds() const { return kRaceShare * options_.budget_seconds; }
 
     Contender made(const ProductChoice& choice) const {
         const ProductPlan plan = plan_product(shape_, whole_rows_, context_, choice);
@@ -107,7 +110,7 @@ class Search {
             const std::size_t count = std::min(field_.size() - first, heat_size());
             heat(&field_[first], static_cast<int>(count));
             first += count;
-            const double share = std::min(1.0, timer_.elapsed() / options_.budget_seconds);
+            const double share = std::min(1.0, timer_.elapsed() / race_seconds());
             if (options_.progress && !options_.progress(options_.user, share)) cancelled_ = true;
         }
         field_.clear();
@@ -115,7 +118,7 @@ class Search {
 
     // So few that one heat does not overdraw the budget.
     std::size_t heat_size() const {
-        const double left = options_.budget_seconds - timer_.elapsed();
+        const double left = race_seconds() - timer_.elapsed();
         const double each = leader_seconds_ * (options_.warmup + 2);
         const double fit = each > 0 ? left / each - 1 : kMostContenders - 1;
         return static_cast<std::size_t>(std::clamp(fit, 1.0, kMostContenders - 1.0));
@@ -275,7 +278,16 @@ class Search {
 
     // --- the end
 
-    // Leader against default, alternating; more runs than a race has.
+    // More than a race has, where the budget allows.
+    int final_runs() const {
+        const double left = options_.budget_seconds - timer_.elapsed();
+        const int most = std::min(kMostRuns, std::max(2 * options_.runs, 7));
+        if (leader_seconds_ <= 0) return kFewestFinalRuns;
+        return static_cast<int>(
+            std::clamp(left / (2 * leader_seconds_), double{kFewestFinalRuns}, static_cast<double>(most)));
+    }
+
+    // Leader against default, alternating.
     TunerResult play_off() {
         TunerResult result;
         result.contenders = timed_;
@@ -286,7 +298,7 @@ class Search {
         pair[1].runs = 0;
         const ProductChoice choices[] = {pair[0].choice, pair[1].choice};
         const bool same = pair[0].key == pair[1].key;
-        run_all(racers, choices, same ? 1 : 2, std::min(kMostRuns, std::max(2 * options_.runs, 7)));
+        run_all(racers, choices, same ? 1 : 2, final_runs());
         result.default_seconds = result.tuned_seconds = pair[0].median();
         if (same || pair[1].out || !(pair[1].median() < kStays * pair[0].median())) return result;
         result.choice = pair[1].choice;

@@ -22,7 +22,7 @@ class ProductTimer {
 struct TunerOptions {
     int runs = 5;               // timed runs per contender, of which the median counts
     int warmup = 1;             // runs before them
-    double budget_seconds = 2;  // no race starts after so long; those that have started and the play-off end
+    double budget_seconds = 2;  // three fifths for the races, the rest for the play-off; what runs, ends
     // Asked after every race with the share of the budget that is used. False: stop.
     bool (*progress)(void* user, double share) = nullptr;
     void* user = nullptr;

@@ -8,7 +8,9 @@ namespace volta::cpu {
 
 StepCompiler::StepCompiler(const Plan& owner, const Node& compiled, const BackendContext& backend,
                            std::pmr::vector<ActionPtr>& list)
-    : plan(owner), node(compiled), context(backend), actions(list) {}
+    : plan(owner), node(compiled), context(backend), actions(list) {
+    if (context.forced_choice) forced_choice_ = parse_choice(context.forced_choice);
+}
 
 Ref StepCompiler::place(ValueId value) const {
     const Place& place = plan.places[static_cast<std::size_t>(value)];
@@ -29,6 +31,8 @@ CompileContext StepCompiler::kernels() const {
     kernels.cache = &cache();
     kernels.heap = heap();
     kernels.forced_tile = context.forced_tile;
+    kernels.forced_choice = forced_choice_ ? &*forced_choice_ : nullptr;
+    kernels.tuning = &own().tuning;
     return kernels;
 }
 

@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <memory_resource>
+#include <optional>
 #include <vector>
 
 #include "engine/backend/backend.h"
-#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/cpu_cache.h"
 #include "engine/backend/cpu/product.h"
 
 namespace volta::cpu {
@@ -47,7 +48,8 @@ class Action {
   public:
     virtual ~Action() = default;
     virtual void run(const StepCall& call) const noexcept = 0;
-    virtual const char* kernel_name() const noexcept = 0;  // "copy", "row avx512"
+    virtual const char* kernel_name() const noexcept = 0;                // "copy", "row avx512"
+    virtual const Product* product() const noexcept { return nullptr; }  // what tuning can tune
     bool runs_at(std::uint32_t micro_index) const noexcept {
         return when == When::always || (when == When::first) == (micro_index == 0);
     }
@@ -86,7 +88,7 @@ class StepCompiler final {
     // How many threads a piece of work is worth.
     int workers_for(double operations) const;
     std::pmr::memory_resource* heap() const { return context.heap; }
-    KernelCache& cache() const { return *static_cast<KernelCache*>(context.kernel_cache); }
+    KernelCache& cache() const { return own().kernels; }
     CompileContext kernels() const;
     // The kernel of `program`, shared by all steps of the context that need the same.
     const jit::RowKernel& kernel(const jit::Program& program) const;
@@ -106,7 +108,9 @@ class StepCompiler final {
 
   private:
     Ref place(ValueId value) const;
+    CpuCache& own() const { return *static_cast<CpuCache*>(context.kernel_cache); }
     std::size_t workspace_bytes_ = 0;
+    std::optional<ProductChoice> forced_choice_;
 };
 
 // total = complete in the first micro-batch, total + complete in later ones.

@@ -22,11 +22,6 @@ void check_seconds(const char* name, double seconds) {
 
 }  // namespace
 
-EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
-    if (kernel == nullptr) return EpilogueKind::none;
-    return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;
-}
-
 std::uint8_t stride_class(std::int64_t leading_dimension) {
     const int meets = leading_dimension % kPageFloats == 0, wide = leading_dimension >= kWideRow;
     return static_cast<std::uint8_t>(meets + 2 * wide);

@@ -10,14 +10,6 @@
 
 namespace volta::cpu {
 
-// Where the epilogue runs, which decides how a product may be cut.
-enum class EpilogueKind : std::uint8_t {
-    none,
-    blocks,  // on finished blocks of C
-    rows     // on whole rows: it reduces over them
-};
-EpilogueKind epilogue_kind(const jit::RowKernel* kernel);
-
 // What the rows of an operand mean for the caches: bit 0, rows that lie multiples of 4 KiB apart and so meet
 // in one set; bit 1, rows so long that each step of k is a new page.
 std::uint8_t stride_class(std::int64_t leading_dimension);

@@ -1,0 +1,88 @@
+// volta.h: tuning.
+#include <cmath>
+
+#include "engine/api/guard.h"
+#include "engine/api/handles.h"
+#include "engine/api/options.h"
+#include "engine/base/fp_environment.h"
+#include "engine/runtime/gateway.h"
+
+using namespace volta;
+using namespace volta::api;
+
+namespace {
+
+constexpr std::size_t kMostShapes = 4096;
+constexpr std::uint32_t kMostRuns = 64;
+
+std::pmr::vector<TuneShape> read_shapes(const volta_tune_options& given, std::pmr::memory_resource* heap) {
+    require(given.shapes != nullptr || given.shape_count == 0, "shapes is NULL");
+    require(given.shape_count <= kMostShapes, "shape_count is %zu, at most %zu are possible",
+            given.shape_count, kMostShapes);
+    std::pmr::vector<TuneShape> shapes(heap);
+    for (std::size_t i = 0; i < given.shape_count; ++i) {
+        const volta_tune_shape& one = given.shapes[i];
+        shapes.push_back(
+            {one.m, one.n, one.k, one.a_transposed != 0, one.b_transposed != 0, one.lda, one.ldb, one.ldc});
+    }
+    return shapes;
+}
+
+// The host's callback, with its own floating-point environment.
+bool forward_report(void* user, const TuneReport& report) {
+    const auto& options = *static_cast<const volta_tune_options*>(user);
+    if (options.progress == nullptr) return true;
+    volta_tune_report out = {};
+    out.struct_size = sizeof out;
+    out.index = report.index;
+    out.count = report.count;
+    out.share = report.share;
+    out.done = report.done;
+    out.has_epilogue = report.epilogue;
+    out.shape = {report.shape.m,
+                 report.shape.n,
+                 report.shape.k,
+                 report.shape.a_transposed,
+                 report.shape.b_transposed,
+                 report.shape.lda,
+                 report.shape.ldb,
+                 report.shape.ldc};
+    out.batch = report.batch;
+    out.default_seconds = report.default_seconds;
+    out.tuned_seconds = report.tuned_seconds;
+    out.plans_timed = static_cast<std::uint64_t>(report.contenders);
+    out.choice = report.choice;
+    const HostCallback host_environment;
+    return options.progress(options.user, &out) == 0;
+}
+
+}  // namespace
+
+volta_status volta_tune(volta_context* context, const volta_tune_options* options) {
+    return guarded([&] {
+        require(context != nullptr, "context is NULL");
+        const ContextRef owner(unwrap(context));
+        volta_tune_options given = read_options(options, "volta_tune_options");
+        require(given.shape_count > 0 || given.session != nullptr || given.trainer != nullptr,
+                "there is nothing to tune: no shapes, no session and no trainer");
+        require(given.session == nullptr || given.session->context.get() == owner.get(),
+                "the session is of another context");
+        require(given.trainer == nullptr || given.trainer->context.get() == owner.get(),
+                "the trainer is of another context");
+        require(given.runs <= kMostRuns && given.warmup <= kMostRuns,
+                "runs is %u and warmup is %u, at most %u are possible", given.runs, given.warmup, kMostRuns);
+        require(std::isfinite(given.seconds) && given.seconds >= 0, "seconds is %g", given.seconds);
+        const auto shapes = read_shapes(given, owner->structures());
+        TuneRequest request;
+        request.shapes = shapes.data();
+        request.shape_count = shapes.size();
+        request.runs = static_cast<int>(given.runs);
+        request.warmup = static_cast<int>(given.warmup);
+        request.seconds = given.seconds;
+        request.report = forward_report;
+        request.user = &given;
+        const Program* const programs[] = {given.session ? &given.session->session.program() : nullptr,
+                                           given.trainer ? &given.trainer->trainer->program() : nullptr};
+        owner->plans().tune(request, programs, 2);
+    });
+}
