@@ -131,6 +131,7 @@ typedef struct volta_context_options {
  * Cost:   starts thread_count - 1 threads, which sleep while no call runs.
  * Keeps:  nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
  *         or contract) is ignored with one line of the log that says why; it is never an error.
+ *         While that file is read or written its JSON is on the C++ heap, not the host's allocator.
  * Errors: INVALID_ARGUMENT  an unknown level, isa or flag, too many threads, an empty tuning_folder
  *         UNSUPPORTED       an isa that this processor does not have */
 VOLTA_API volta_status volta_context_create(const volta_context_options *options, volta_context **out_context);

@@ -1,6 +1,6 @@
 // The host's allocator as a memory_resource, and aligned buffers on it. Everything the engine allocates
-// goes through a HostHeap (generated code, which needs pages of its own, is the one exception:
-// jitgen/code.h).
+// goes through a HostHeap (two exceptions: generated code, which needs pages of its own,
+// jitgen/code.h; and the JSON parser while it reads a tuning file, engine/backend/cpu/tuning_file.cpp).
 #pragma once
 
 #include <atomic>

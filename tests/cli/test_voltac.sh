@@ -7,6 +7,8 @@ voltac=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+export HOME="$work/home" # what `voltac tune` keeps is kept here
+mkdir "$HOME"
 passed=0
 failed=0
 
@@ -116,6 +118,48 @@ grep -q "^interrupted at step" err && ok || bad "an interrupt said: $(cat err)"
 "$voltac" info stopped.volta | grep -q '^checkpoint' && ok || bad "an interrupt left no checkpoint"
 head -c 1000 whole.volta >cut.volta
 refused 1 "cut.volta" hash cut.volta
+
+echo "== tuning"
+refused 2 "say what: voltac tune matmul" tune
+refused 2 "'conv' cannot be tuned" tune conv
+refused 2 "'8x8' is no shape" tune matmul --shapes 8x8
+refused 2 "'8x8x8x8' is no shape" tune matmul --shapes 8x8x8x8
+refused 2 "'0x8x8' is no shape" tune matmul --shapes 8x8x8,0x8x8
+refused 2 "'8x8x8:xx' is no shape" tune matmul --shapes 8x8x8:xx
+refused 2 "'' is no shape" tune matmul --shapes 8x8x8,
+refused 2 "--shapes is empty" tune matmul --shapes=
+refused 2 "exclude each other" tune matmul --shapes 8x8x8 --dim 8
+refused 2 "--batch belongs to --model" tune matmul --batch 2
+refused 2 "--runs is 0" tune matmul --runs 0
+refused 2 "--dim is 0" tune matmul --dim 0
+refused 2 "'sse9'" tune matmul --isa sse9
+refused 1 "No such file" tune matmul --model missing.volta
+refused 1 "text.txt" tune matmul --model text.txt
+"$voltac" tune matmul --shapes 24x40x56,40x24x56:nt,56x40x24:tn --seconds 0.3 --runs 2 >tune.out 2>err || bad "tune: $(cat err)"
+expect "tune's table" 4 "$(wc -l <tune.out | tr -d ' ')"
+grep -q '^product  *default ms  *tuned ms  *GFLOP/s  *gain  *choice$' tune.out && ok || bad "tune's heading: $(head -n 1 tune.out)"
+grep -q '^40 x 24 x 56 B^T ' tune.out && ok || bad "tune's rows: $(cat tune.out)"
+[ ! -s err ] && ok || bad "tune wrote to standard error: $(cat err)"
+"$voltac" tune matmul --dim 16 --seconds 0.3 --runs 2 --threads 1 --json >tune.json 2>/dev/null || bad "tune --dim --json"
+expect "tune's JSON lines" 12 "$(grep -c '^{.*"gain":.*"choice":.*}$' tune.json)"
+"$voltac" tune matmul --model whole.volta --seconds 0.5 --runs 1 --json >tune.json 2>/dev/null || bad "tune --model"
+[ "$(wc -l <tune.json)" -ge 8 ] && ok || bad "tune --model: $(cat tune.json)"
+expect "one file per processor" 1 "$(find "$HOME/.volta/matmul_tuning" -name '*.json' | wc -l | tr -d ' ')"
+"$voltac" train --text text.txt --out tuned.volta $small --steps 12 >/dev/null 2>&1 || bad "train after tune"
+expect "training after tuning" "$("$voltac" hash whole.volta)" "$("$voltac" hash tuned.volta)"
+tuning_file=$(find "$HOME/.volta/matmul_tuning" -name '*.json')
+echo damaged >"$tuning_file"
+"$voltac" hash whole.volta >/dev/null 2>err || bad "hash with a damaged tuning file"
+expect "lines about a damaged tuning file" 1 "$(grep -c 'warning: the tuning file .* is ignored: it is damaged' err)"
+"$voltac" hash whole.volta --no-tuning >/dev/null 2>err || bad "hash --no-tuning"
+[ ! -s err ] && ok || bad "--no-tuning read the tuning file: $(cat err)"
+rm -r "$HOME/.volta"
+"$voltac" tune matmul --shapes 8x8x8 --seconds 0.02 --no-tuning >/dev/null 2>&1 || bad "tune --no-tuning"
+[ ! -e "$HOME/.volta" ] && ok || bad "--no-tuning wrote a tuning file"
+(unset HOME; "$voltac" tune matmul --shapes 8x8x8 --seconds 0.02 >/dev/null 2>&1) && ok || bad "tune without HOME"
+echo file >"$HOME/.volta"
+refused 1 "cannot make the folder" tune matmul --shapes 8x8x8
+rm "$HOME/.volta"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/backend/cpu/gemm_kernels.h"
+#include "engine/backend/cpu/product_grid.h"
 #include "engine/base/cpu_info.h"
 #include "engine/runtime/context.h"
 #include "tests/support/cmocka_cpp.h"
@@ -30,7 +31,8 @@ struct Way {
     unsigned threads;
     const char* tile;  // of the table; NULL: the engine's choice
     bool refuse_jit;
-    int stop_at;  // > 0: save there, resume in another context
+    int stop_at;                   // > 0: save there, resume in another context
+    const char* choice = nullptr;  // of every product, as tuning writes it; NULL: the default rules
 };
 
 const char* const kPath = "test_one_result.volta";
@@ -42,7 +44,10 @@ volta_status make_context(const Way& way, volta_context** context) {
     options.isa = static_cast<volta_isa>(way.isa);
     options.flags = way.refuse_jit ? VOLTA_CONTEXT_NO_JIT : 0;
     const volta_status status = volta_context_create(&options, context);
-    if (status == VOLTA_OK) reinterpret_cast<Context*>(*context)->forced_tile = way.tile;
+    if (status == VOLTA_OK) {
+        reinterpret_cast<Context*>(*context)->forced_tile = way.tile;
+        reinterpret_cast<Context*>(*context)->forced_choice = way.choice;
+    }
     return status;
 }
 
@@ -125,9 +130,10 @@ struct Tally {
         runs += 1;
         if (hash.size() == 32 && hash == expected) return;
         differing += 1;
-        print_error("%s, %u threads, tile %s%s, stop at %d: %s, expected %s\n", isa_name(way.isa),
-                    way.threads, way.tile ? way.tile : "chosen", way.refuse_jit ? ", no machine code" : "",
-                    way.stop_at, hash.c_str(), expected.c_str());
+        print_error("%s, %u threads, tile %s%s, choice '%s', stop at %d: %s, expected %s\n",
+                    isa_name(way.isa), way.threads, way.tile ? way.tile : "chosen",
+                    way.refuse_jit ? ", no machine code" : "", way.choice ? way.choice : "", way.stop_at,
+                    hash.c_str(), expected.c_str());
     }
 };
 
@@ -148,6 +154,56 @@ void test_small_model_full_cross_product(void**) {
         if (host_cpu().has(isa)) tally.add(kSmall, {isa, 2, nullptr, true, 0});
     print_message("%d runs of the small model, %d differing, hash %s\n", tally.runs, tally.differing,
                   tally.expected.c_str());
+    assert_int_equal(tally.differing, 0);
+}
+
+// Training under the tuner's grid: every value of every axis alone, and a sample of combinations. (All of it,
+// product by product: tests/kernels/test_product_grid.cpp.) B stays packed: dX = dY W^T has no other way.
+void test_small_model_over_the_grid(void**) {
+    std::vector<cpu::ProductChoice> choices;
+    const auto each = [&](const auto& values, auto cpu::ProductChoice::*field) {
+        for (const auto value : values) {
+            cpu::ProductChoice choice;
+            choice.*field = value;
+            choices.push_back(choice);
+        }
+    };
+    each(cpu::kBlocksOfK, &cpu::ProductChoice::k_block);
+    each(cpu::kBlocksOfM, &cpu::ProductChoice::m_block);
+    each(cpu::kBlocksOfN, &cpu::ProductChoice::n_block);
+    each(cpu::kTileOrders, &cpu::ProductChoice::order);
+    each(cpu::kPrefetches, &cpu::ProductChoice::prefetch);
+    each(cpu::kUnrolls, &cpu::ProductChoice::unroll);
+    each(cpu::kPackings, &cpu::ProductChoice::pack_a);
+    std::uint64_t state = 1;
+    const auto drawn = [&](const auto& values) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return values[(state >> 33) % (sizeof values / sizeof values[0])];
+    };
+    for (int i = 0; i < 60; ++i) {
+        cpu::ProductChoice choice;
+        choice.k_block = drawn(cpu::kBlocksOfK);
+        choice.m_block = drawn(cpu::kBlocksOfM);
+        choice.n_block = drawn(cpu::kBlocksOfN);
+        choice.order = drawn(cpu::kTileOrders);
+        choice.prefetch = drawn(cpu::kPrefetches);
+        choice.unroll = drawn(cpu::kUnrolls);
+        choice.pack_a = drawn(cpu::kPackings);
+        choices.push_back(choice);
+    }
+    Tally tally;
+    for (Isa isa : {Isa::avx512, Isa::avx2, Isa::scalar}) {
+        if (!host_cpu().has(isa)) continue;
+        int index = 0;
+        for (const cpu::ProductChoice& choice : choices) {
+            if (isa == Isa::scalar && ++index % 8 != 0) continue;
+            const cpu::ChoiceText text = cpu::to_text(choice);
+            tally.add(kSmall, {isa, 2, nullptr, false, 0, text.text});
+        }
+    }
+    print_message("%d runs of the small model, %d differing, hash %s\n", tally.runs, tally.differing,
+                  tally.expected.c_str());
+    assert_true(tally.expected == train(kSmall, {Isa::scalar, 1, nullptr, false, 0}));
     assert_int_equal(tally.differing, 0);
 }
 
@@ -180,6 +236,7 @@ void test_tiny(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_small_model_full_cross_product),
+        cmocka_unit_test(test_small_model_over_the_grid),
         cmocka_unit_test(test_tiny),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
