@@ -158,9 +158,11 @@ Json json_of(const volta_tune_report& report, const volta_context_info& machine)
             {"isa", kIsas[machine.isa]},
             {"default_ms", 1e3 * report.default_seconds},
             {"tuned_ms", 1e3 * report.tuned_seconds},
+            {"classic_ms", 1e3 * report.classic_seconds},
             {"default_gflops", gflops(report, report.default_seconds)},
             {"tuned_gflops", gflops(report, report.tuned_seconds)},
             {"gain", report.default_seconds / report.tuned_seconds - 1},
+            {"gain_over_classic", report.classic_seconds / report.tuned_seconds - 1},
             {"plans_timed", report.plans_timed},
             {"choice", report.choice}};
 }
@@ -202,12 +204,14 @@ class Show {
             print(json_of(report, machine_).dump() + "\n");
         } else {
             if (products_ == 0)
-                print(formatted("%-28s %12s %12s %8s %8s  %s\n", "product", "default ms", "tuned ms",
-                                "GFLOP/s", "gain", "choice"));
-            print(formatted("%-28s %12.4f %12.4f %8.1f %7.1f%%  %s\n", product_text(report).c_str(),
+                print(formatted("%-28s %11s %11s %11s %8s %7s %8s  %s\n", "product", "classic ms",
+                                "default ms", "tuned ms", "GFLOP/s", "gain", "classic", "choice"));
+            print(formatted("%-28s %11.4f %11.4f %11.4f %8.1f %6.1f%% %7.1f%%  %s\n",
+                            product_text(report).c_str(), 1e3 * report.classic_seconds,
                             1e3 * report.default_seconds, 1e3 * report.tuned_seconds,
                             gflops(report, report.tuned_seconds),
                             100 * (report.default_seconds / report.tuned_seconds - 1),
+                            100 * (report.classic_seconds / report.tuned_seconds - 1),
                             *report.choice != '\0' ? report.choice : "default"));
         }
         ++products_;

@@ -599,6 +599,7 @@ typedef struct volta_tune_report {
     int64_t batch;          /* products of this shape in one call                                        */
     double default_seconds; /* of the default rules; median of the final play-off                        */
     double tuned_seconds;   /* of the choice; the same where the default stays                           */
+    double classic_seconds; /* for comparison: tile 8x8, K_BLOCK 128, M_BLOCK 64, operands packed        */
     uint64_t plans_timed;
     const char *choice;     /* "f32_gemm_14x32_avx512 k_block=512", the fields that are not the default
                                rule; "": the default stays. Lends: until the callback returns             */

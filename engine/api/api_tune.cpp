@@ -50,6 +50,7 @@ bool forward_report(void* user, const TuneReport& report) {
     out.batch = report.batch;
     out.default_seconds = report.default_seconds;
     out.tuned_seconds = report.tuned_seconds;
+    out.classic_seconds = report.classic_seconds;
     out.plans_timed = static_cast<std::uint64_t>(report.contenders);
     out.choice = report.choice;
     const HostCallback host_environment;

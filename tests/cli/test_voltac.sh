@@ -127,7 +127,7 @@ refused 2 "'8x8x8x8' is no shape" tune matmul --shapes 8x8x8x8
 refused 2 "'0x8x8' is no shape" tune matmul --shapes 8x8x8,0x8x8
 refused 2 "'8x8x8:xx' is no shape" tune matmul --shapes 8x8x8:xx
 refused 2 "'' is no shape" tune matmul --shapes 8x8x8,
-refused 2 "--shapes is empty" tune matmul --shapes=
+refused 2 "--shapes is empty" tune matmul --shapes ''
 refused 2 "exclude each other" tune matmul --shapes 8x8x8 --dim 8
 refused 2 "--batch belongs to --model" tune matmul --batch 2
 refused 2 "--runs is 0" tune matmul --runs 0
@@ -137,7 +137,7 @@ refused 1 "No such file" tune matmul --model missing.volta
 refused 1 "text.txt" tune matmul --model text.txt
 "$voltac" tune matmul --shapes 24x40x56,40x24x56:nt,56x40x24:tn --seconds 0.3 --runs 2 >tune.out 2>err || bad "tune: $(cat err)"
 expect "tune's table" 4 "$(wc -l <tune.out | tr -d ' ')"
-grep -q '^product  *default ms  *tuned ms  *GFLOP/s  *gain  *choice$' tune.out && ok || bad "tune's heading: $(head -n 1 tune.out)"
+grep -q '^product  *classic ms  *default ms  *tuned ms  *GFLOP/s  *gain  *classic  *choice$' tune.out && ok || bad "tune's heading: $(head -n 1 tune.out)"
 grep -q '^40 x 24 x 56 B^T ' tune.out && ok || bad "tune's rows: $(cat tune.out)"
 [ ! -s err ] && ok || bad "tune wrote to standard error: $(cat err)"
 "$voltac" tune matmul --dim 16 --seconds 0.3 --runs 2 --threads 1 --json >tune.json 2>/dev/null || bad "tune --dim --json"

@@ -138,6 +138,28 @@ void test_same_graph_is_compiled_once(void**) {
     assert_in_range(misses, 3, 4);
 }
 
+// A choice of products is another program, whose text says so; the result is the same.
+void test_choice_is_part_of_program_and_text(void**) {
+    bool other = false, said = false, unsaid = false;
+    std::vector<float> results[2];
+    {
+        const ContextRef context = make_context(2);
+        const Program& plain = context->plans().prepare(make_layer(70, true), {});
+        context->forced_choice = "k_block=10 m_block=16 order=columns pack_a=yes";
+        const Program& chosen = context->plans().prepare(make_layer(70, true), {});
+        other = &plain != &chosen;
+        said =
+            chosen.print(heap()).find(" k_block=10 m_block=16 order=columns pack_a=yes") != std::string::npos;
+        unsaid = plain.print(heap()).find("k_block") == std::string::npos;
+        results[0] = run_program(*context, plain, 1, kContractMxcsr);
+        results[1] = run_program(*context, chosen, 1, kContractMxcsr);
+    }
+    assert_true(other && said && unsaid);
+    assert_int_equal(results[0].size(), results[1].size());
+    assert_same_bits("chosen", results[0].data(), results[1].data(),
+                     static_cast<std::int64_t>(results[0].size()));
+}
+
 Hash128 always_the_same(const void*, std::size_t) { return Hash128{1, 2}; }
 
 void test_colliding_hashes_do_not_mix_plans(void**) {
@@ -334,6 +356,7 @@ int main() {
     using namespace volta::test;
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_same_graph_is_compiled_once),
+        cmocka_unit_test(test_choice_is_part_of_program_and_text),
         cmocka_unit_test(test_colliding_hashes_do_not_mix_plans),
         cmocka_unit_test(test_hostile_environment_changes_no_bit_and_is_restored),
         cmocka_unit_test(test_run_allocates_nothing),

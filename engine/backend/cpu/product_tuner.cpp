@@ -287,6 +287,13 @@ class Search {
             std::clamp(left / (2 * leader_seconds_), double{kFewestFinalRuns}, static_cast<double>(most)));
     }
 
+    double time_classic() {
+        Contender classic = made(classic_choice(context_));
+        Contender* racers[] = {&classic};
+        run_all(racers, &classic.choice, 1, kFewestFinalRuns);
+        return classic.median();
+    }
+
     // Leader against default, alternating.
     TunerResult play_off() {
         TunerResult result;
@@ -300,6 +307,7 @@ class Search {
         const bool same = pair[0].key == pair[1].key;
         run_all(racers, choices, same ? 1 : 2, final_runs());
         result.default_seconds = result.tuned_seconds = pair[0].median();
+        result.classic_seconds = time_classic();
         if (same || pair[1].out || !(pair[1].median() < kStays * pair[0].median())) return result;
         result.choice = pair[1].choice;
         result.tuned_seconds = pair[1].median();
@@ -308,6 +316,16 @@ class Search {
 };
 
 }  // namespace
+
+ProductChoice classic_choice(const CompileContext& context) {
+    ProductChoice choice;
+    const GemmTile* const tile = find_tile("f32_gemm_8x8_avx2");
+    choice.tile = 1 + tile_row(usable(*tile, context) ? *tile : *find_tile("f32_gemm_4x4_scalar"));
+    choice.k_block = 128;
+    choice.m_block = 64;
+    choice.pack_a = choice.pack_b = Toggle::yes;
+    return choice;
+}
 
 TunerResult tune_product(const ProductShape& shape, bool whole_rows, const CompileContext& context,
                          ProductTimer& timer, const TunerOptions& options) {

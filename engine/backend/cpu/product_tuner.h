@@ -31,9 +31,14 @@ struct TunerOptions {
 struct TunerResult {
     ProductChoice choice;  // the default unless it was beaten by more than 2 %
     double default_seconds = 0, tuned_seconds = 0;
-    int contenders = 0;  // how many different plans were timed
+    double classic_seconds = 0;  // of classic_choice(): what a fixed choice of old would give
+    int contenders = 0;          // how many different plans were timed
     bool cancelled = false;
 };
+
+// The fixed choice that tuners are measured against: tile 8x8, K_BLOCK 128, M_BLOCK 64, both operands packed.
+// (4x4 where there is no machine code.)
+ProductChoice classic_choice(const CompileContext& context);
 
 // Searches from the default rules: tiles first, then one axis of the grid after the other, then pairs of axes
 // that depend on each other, until nothing gains or the budget is used; then the play-off. What the cost

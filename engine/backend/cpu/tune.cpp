@@ -153,6 +153,7 @@ class Tuning {
             report.done = true;
             report.default_seconds = result->default_seconds;
             report.tuned_seconds = result->tuned_seconds;
+            report.classic_seconds = result->classic_seconds;
             report.contenders = result->contenders;
             text = to_text(result->choice);
         }
