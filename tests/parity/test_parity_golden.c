@@ -86,8 +86,9 @@ static volta_model* model;
 static volta_trainer* trainer;
 
 static void create(void) {
-    const volta_context_options options = {sizeof options, NULL,           NULL, NULL, 2,
-                                           VOLTA_STRICT,   VOLTA_ISA_AUTO, 0};
+    volta_context_options options = {0};
+    options.struct_size = sizeof options;
+    options.thread_count = 2;
     CHECK(volta_context_create(&options, &context));
 
     volta_gpt_options gpt = {sizeof gpt, VOCABULARY, 2, 64, 4, TIME, 0.0};
