@@ -100,6 +100,7 @@ Session compile(const Model& model, const Extents& extents) {
     options.struct_size = sizeof options;
     options.input_shapes = extents.empty() ? nullptr : extents.data();
     options.input_extent_count = extents.size();
+    options.flags = VOLTA_SESSION_PACK_WEIGHTS;  // where weights are parameters: mode packed of bench matmul
     volta_session* session = nullptr;
     check(volta_session_create(model.get(), &options, &session));
     return Session(session);

@@ -31,7 +31,7 @@ constexpr Shape kShapes[] = {
 };
 
 // What is multiplied: "plain" has two inputs, so that whatever the product packs it packs within the run;
-// "packed" has B as a parameter of the model, which a session may keep as it likes.
+// "packed" has B as a parameter of the model, which the session packs once (VOLTA_SESSION_PACK_WEIGHTS).
 struct Settings {
     std::string shapes, form = "nn", mode = "both";
     bool cold = false, csv = false;
@@ -160,7 +160,7 @@ int run_matmul(const std::vector<std::string>& arguments) {
         "bench matmul",
         "Matrix products C[m,n] = A[m,k] B[k,n], in GFLOP/s. A run repeats short products for 2 ms; "
         "spread is (90th - 10th percentile) / median of the runs. Mode plain has two inputs, so packing "
-        "is within the run; mode packed has B as a parameter of the model.");
+        "is within the run; mode packed has B as a parameter of the model, packed once.");
     options.text("--shapes", s.shapes,
                  "MxNxK,... (default: 37 shapes of small transformers, squares, odd sizes)");
     options.choice("--form", s.form, {"nn", "nt", "tn"},

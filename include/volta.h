@@ -390,7 +390,7 @@ VOLTA_API volta_status volta_model_get_metadata(const volta_model *model, const 
 /* Bytes of tensor memory by class. The peak that the allocator sees equals `total` exactly. */
 typedef struct volta_bill {
     size_t struct_size;       /* in: sizeof(volta_bill)                                               */
-    uint64_t parameters;      /* copies the plan owns; 0 where it reads the model's                   */
+    uint64_t parameters;      /* copies the plan owns, packed ones too; 0 where it reads the model's  */
     uint64_t gradients;       /* one per parameter, kept until the next step                          */
     uint64_t optimizer_state; /* moments                                                              */
     uint64_t activations;     /* arena: values that live between steps of the plan                    */
@@ -408,7 +408,15 @@ typedef struct volta_session_options {
     const int64_t *input_shapes; /* extents of all inputs, one after the other, in the model's order; NULL
                                     when no input has an extent of -1                                   */
     size_t input_extent_count;   /* how many extents in all                                             */
+    uint32_t flags;              /* VOLTA_SESSION_* bits                                                */
 } volta_session_options;
+
+/* Bits of volta_session_options.flags. */
+enum {
+    VOLTA_SESSION_PACK_WEIGHTS = 1 /* keep a copy of the weights of products in the order in which kernels read them:
+                                      runs are faster, most of all on few rows, for as much memory again (under
+                                      `parameters` of the bill). Packed anew when the model's parameters change */
+};
 
 /* Compiles `model` for these input shapes and plans every byte it will use.
  * Owns:   *out_session, ended by volta_session_release.

@@ -75,6 +75,7 @@ class VoltaProduct : public Product {
             must(volta_model_set_parameter(model, "b", o.b, static_cast<std::size_t>(b[0] * b[1])));
         volta_session_options options{};
         options.struct_size = sizeof options;
+        options.flags = VOLTA_SESSION_PACK_WEIGHTS;
         volta_session* session = nullptr;
         must(volta_session_create(model, &options, &session));
         session_.reset(session);

@@ -33,10 +33,13 @@ volta_status volta_session_create(volta_model* model, const volta_session_option
         require(out_session != nullptr, "out_session is NULL");
         require(model != nullptr, "model is NULL");
         const auto given = read_options(options, "volta_session_options");
+        require((given.flags & ~static_cast<uint32_t>(VOLTA_SESSION_PACK_WEIGHTS)) == 0,
+                "flags is %u, which has unknown bits", given.flags);
+        const bool pack_weights = (given.flags & VOLTA_SESSION_PACK_WEIGHTS) != 0;
         const auto shapes = read_input_shapes(model->model->graph, given.input_shapes,
                                               given.input_extent_count, model->context->structures());
-        *out_session =
-            make_handle<volta_session>(model->context, Session(model->context, model->model, shapes));
+        *out_session = make_handle<volta_session>(
+            model->context, Session(model->context, model->model, shapes, pack_weights));
     });
 }
 

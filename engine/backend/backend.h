@@ -28,6 +28,8 @@ struct BackendContext {
     // tensors are shared too; no bit depends on it.
     double operations_per_worker = 262144;
     const char* forced_choice = nullptr;
+    // Products may keep a packed copy of a parameter, which no run changes, in Executable::kept_bytes.
+    bool keep_weights = false;
 };
 
 // One run's memory: a base address per region of the plan (host memory for the CPU).
@@ -35,12 +37,17 @@ struct RunState {
     void* const* regions;
     void* workspace;            // Executable::workspace_bytes, 64-byte aligned
     std::uint32_t micro_index;  // 0 .. micro_batches - 1 in Phase::each, 0 otherwise
+    void* kept = nullptr;       // Executable::kept_bytes, 64-byte aligned, as keep() left them
 };
 
 class Executable {
   public:
     virtual ~Executable() = default;
     virtual std::size_t workspace_bytes() const noexcept = 0;
+    // Memory that holds over runs: packed weights. keep() fills it from the parameters, before the first run
+    // and whenever they have changed; it allocates nothing.
+    virtual std::size_t kept_bytes() const noexcept { return 0; }
+    virtual void keep(const RunState&) noexcept {}
     // Runs the steps of one phase in order. Allocates nothing; a device failure is a status, never an
     // exception.
     virtual volta_status run(Phase phase, const RunState& state) noexcept = 0;

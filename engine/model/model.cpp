@@ -58,6 +58,7 @@ const NamedTensor* Model::find_parameter(const char* name) const {
 
 float* Model::mutable_parameter(std::size_t index) {
     NamedTensor& parameter = parameters.at(index);
+    ++version_;
     if (parameter.owned.data() == nullptr && parameter.bytes() > 0) {
         parameter.owned = allocate(parameter.shape, tensors_);
         std::memcpy(parameter.owned.data(), parameter.data, parameter.bytes());

@@ -71,12 +71,15 @@ class Model final {
     const NamedTensor* find_parameter(const char* name) const;  // NULL: none
     // The parameter's bytes for writing: a mapped or borrowed one is copied to memory of its own first.
     float* mutable_parameter(std::size_t index);
+    // Grows with every call of mutable_parameter: what was made from the parameters is older then.
+    std::uint64_t version() const { return version_; }
     const std::pmr::string* find_metadata(const char* key) const;
     void set_metadata(const char* key, const char* value);  // NULL removes; keeps the order
     std::pmr::memory_resource* structures() const { return structures_; }
     std::pmr::memory_resource* tensors() const { return tensors_; }
 
   private:
+    std::uint64_t version_ = 0;
     std::pmr::memory_resource* structures_;
     std::pmr::memory_resource* tensors_;
 };

@@ -22,6 +22,12 @@ volta_status Program::run(Phase phase, const RunState& state) const noexcept {
     return status;
 }
 
+void Program::keep(const RunState& state) const noexcept {
+    if (kept_bytes() == 0) return;
+    const FpEnvironment contract;
+    executable_->keep(state);
+}
+
 std::pmr::string Program::print(std::pmr::memory_resource* heap) const {
     std::pmr::string text(plan_->text, heap);
     text += "hash ";
@@ -36,6 +42,10 @@ std::pmr::string Program::print(std::pmr::memory_resource* heap) const {
     }
     std::snprintf(line, sizeof line, "workspace %zu bytes\n", executable_->workspace_bytes());
     text += line;
+    if (kept_bytes() > 0) {
+        std::snprintf(line, sizeof line, "kept %zu bytes\n", kept_bytes());
+        text += line;
+    }
     return text;
 }
 
@@ -57,8 +67,8 @@ std::pmr::string key_of(const Graph& graph, const PrepareOptions& options, const
                         std::uint64_t tuning, std::pmr::memory_resource* heap) {
     char head[128];
     std::snprintf(head, sizeof head,
-                  "micro_batches=%" PRIu32 " passes=%08" PRIx32 " tuning=%" PRIu64 " tile=",
-                  options.micro_batches, options.passes, tuning);
+                  "micro_batches=%" PRIu32 " passes=%08" PRIx32 " keep=%d tuning=%" PRIu64 " tile=",
+                  options.micro_batches, options.passes, options.keep_weights, tuning);
     std::pmr::string key(head, heap);
     if (backend.forced_tile != nullptr) key += backend.forced_tile;
     if (backend.forced_choice != nullptr) (key += " choice=") += backend.forced_choice;
@@ -92,7 +102,7 @@ void PlanCache::tell_interpreted() noexcept {
     context_.log()(VOLTA_LOG_WARNING, "executable memory is refused: kernels are interpreted, which is slow");
 }
 
-BackendContext PlanCache::backend_context() const {
+BackendContext PlanCache::backend_context(const PrepareOptions& options) const {
     BackendContext backend = {};
     backend.isa = context_.isa();
     backend.pool = &context_.pool();
@@ -101,6 +111,7 @@ BackendContext PlanCache::backend_context() const {
     backend.heap = context_.structures();
     backend.forced_tile = context_.forced_tile;
     backend.forced_choice = context_.forced_choice;
+    backend.keep_weights = options.keep_weights;
     return backend;
 }
 
@@ -126,7 +137,7 @@ HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, 
     PlanOptions plan_options;
     plan_options.micro_batches = options.micro_batches;
     HeapPtr<Plan> plan = make_plan(std::move(simplified), plan_options, heap);
-    ExecutablePtr executable = kBackends[0].compile(*plan, backend_context());
+    ExecutablePtr executable = kBackends[0].compile(*plan, backend_context(options));
     tell_interpreted();
     return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable),
                           &context_.pool());
@@ -134,7 +145,7 @@ HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, 
 
 const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
     const FpEnvironment contract;  // passes fold constants
-    std::pmr::string key = key_of(graph, options, backend_context(),
+    std::pmr::string key = key_of(graph, options, backend_context(options),
                                   kBackends[0].tuning_version(kernel_cache_), context_.structures());
     const Hash128 hash =
         hash_override ? hash_override(key.data(), key.size()) : hash_bytes(key.data(), key.size());

@@ -16,6 +16,9 @@ class Program final {
   public:
     const Plan& plan() const noexcept { return *plan_; }
     std::size_t workspace_bytes() const noexcept { return executable_->workspace_bytes(); }
+    std::size_t kept_bytes() const noexcept { return executable_->kept_bytes(); }
+    // Fills what holds over runs from the parameters (Executable::keep).
+    void keep(const RunState& state) const noexcept;
     // Runs one phase of the plan. Keeps the pool hot between its steps; allocates nothing.
     volta_status run(Phase phase, const RunState& state) const noexcept;
     const Executable& executable() const noexcept { return *executable_; }
@@ -34,6 +37,7 @@ class Program final {
 struct PrepareOptions {
     std::uint32_t micro_batches = 1;
     std::uint32_t passes = 0xffffffffu;  // tests run subsets
+    bool keep_weights = false;           // products keep packed copies of parameters
 };
 
 // The context's plans, keyed by the full content of graph and options; a hash only narrows the search.
@@ -60,7 +64,7 @@ class PlanCache final {
   private:
     struct Entry;
     const Program* find(const std::pmr::string& key, Hash128 hash) const noexcept;
-    BackendContext backend_context() const;
+    BackendContext backend_context(const PrepareOptions& options = {}) const;
     void tell_interpreted() noexcept;
     HeapPtr<Entry> make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
                         const PrepareOptions& options);

@@ -49,6 +49,8 @@ void ProgramMemory::add_to(volta_bill& bill) const {
         }
         bill.total += bytes;
     }
+    bill.parameters += program_->kept_bytes();
+    bill.total += program_->kept_bytes();
     if (!workspace_lent_) {
         bill.workspace += program_->workspace_bytes();
         bill.total += program_->workspace_bytes();
@@ -81,6 +83,7 @@ void ProgramMemory::allocate(std::pmr::memory_resource* tensors) {
     }
     if (addresses_[1] != nullptr && !lent_[1])
         fill_constants(plan, static_cast<unsigned char*>(addresses_[1]));
+    kept_ = Buffer(tensors, program_->kept_bytes());
     if (workspace_lent_) return;
     workspace_ = Buffer(tensors, program_->workspace_bytes());
     workspace_address_ = workspace_.data();

@@ -40,8 +40,11 @@ class ProgramMemory final {
     void* workspace() const { return workspace_address_; }
 
     volta_status run(Phase phase, std::uint32_t micro_index) const noexcept {
-        return program_->run(phase, RunState{addresses_.data(), workspace_address_, micro_index});
+        return program_->run(phase,
+                             RunState{addresses_.data(), workspace_address_, micro_index, kept_.data()});
     }
+    // Packs the parameters that the program keeps, from where they lie now.
+    void keep() noexcept { program_->keep(RunState{addresses_.data(), workspace_address_, 0, kept_.data()}); }
     const Program& program() const { return *program_; }
 
   private:
@@ -49,6 +52,7 @@ class ProgramMemory final {
     std::pmr::vector<void*> addresses_;  // one per region
     std::pmr::vector<bool> lent_;
     std::pmr::vector<Buffer> owned_;
+    mutable Buffer kept_;  // runs read it
     Buffer workspace_;
     void* workspace_address_ = nullptr;
     bool workspace_lent_ = false;

@@ -79,20 +79,24 @@ void lend_parameters(ProgramMemory& memory, const Model& model) {
 
 namespace {
 
-const Program& prepare(Context& context, const Model& model, const std::pmr::vector<Shape>& input_shapes) {
+const Program& prepare(Context& context, const Model& model, const std::pmr::vector<Shape>& input_shapes,
+                       bool pack_weights) {
     std::pmr::memory_resource* heap = context.structures();
     const Graph inference = without_dropout(model.graph, heap);
     const Graph concrete =
         specialize(inference, input_shapes.data(), static_cast<int>(input_shapes.size()), heap);
-    return context.plans().prepare(concrete, PrepareOptions{});
+    PrepareOptions options;
+    options.keep_weights = pack_weights;
+    return context.plans().prepare(concrete, options);
 }
 
 }  // namespace
 
-Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shape>& input_shapes)
+Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shape>& input_shapes,
+                 bool pack_weights)
     : context_(context),
       model_(std::move(model)),
-      memory_(prepare(*context, *model_, input_shapes), context->structures()),
+      memory_(prepare(*context, *model_, input_shapes, pack_weights), context->structures()),
       input_regions_(context->structures()),
       output_regions_(context->structures()),
       plan_text_(context->structures()) {
@@ -105,6 +109,12 @@ Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shap
     for (int region : output_regions_) memory_.lend(static_cast<std::size_t>(region), nullptr);
     lend_parameters(memory_, *model_);
     memory_.allocate(context->tensors());
+    pack();
+}
+
+void Session::pack() {
+    memory_.keep();
+    packed_version_ = model_->version();
 }
 
 void Session::run(const TensorView* inputs, std::size_t input_count, const TensorView* outputs,
@@ -125,6 +135,7 @@ void Session::run(const TensorView* inputs, std::size_t input_count, const Tenso
     bind("input", inputs, input_regions_);
     bind("output", outputs, output_regions_);
     lend_parameters(memory_, *model_);
+    if (packed_version_ != model_->version()) pack();
     check_limits(plan, memory_.addresses());
     const FpEnvironment contract;
     const volta_status status = memory_.run(Phase::each, 0);

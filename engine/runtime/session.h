@@ -39,7 +39,9 @@ void lend_parameters(ProgramMemory& memory, const Model& model);
 
 class Session final {
   public:
-    Session(ContextRef context, ModelRef model, const std::pmr::vector<Shape>& input_shapes);
+    // pack_weights: products keep packed copies of the parameters.
+    Session(ContextRef context, ModelRef model, const std::pmr::vector<Shape>& input_shapes,
+            bool pack_weights = false);
     void run(const TensorView* inputs, std::size_t input_count, const TensorView* outputs,
              std::size_t output_count);
     volta_bill bill() const;
@@ -47,10 +49,12 @@ class Session final {
     const Program& program() const { return memory_.program(); }
 
   private:
+    void pack();
     ContextRef context_;
     ModelRef model_;
     ProgramMemory memory_;
     std::pmr::vector<int> input_regions_, output_regions_;  // in the model's declared order
+    std::uint64_t packed_version_ = 0;                      // of the model's parameters
     std::pmr::string plan_text_;
 };
 

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     volta_model_release(model);
 
     volta_session* session;
-    volta_session_options session_options = {sizeof session_options, points_shape, 2};
+    volta_session_options session_options = {sizeof session_options, points_shape, 2, 0};
     CHECK(volta_model_open(context, argv[1], NULL, &model));
     CHECK(volta_session_create(model, &session_options, &session));
     CHECK(volta_session_run(session, inputs, 1, &scores, 1));

@@ -140,7 +140,7 @@ static void test_session_tensors(void** state) {
     volta_tensor *x, *y, *wrong;
     const int64_t shape[] = {2, 8}, out_shape[] = {2, 8, kVocabulary}, wrong_shape[] = {2, 9},
                   too_long[] = {1, kContext + 1};
-    volta_session_options options = {sizeof options, shape, 2};
+    volta_session_options options = {sizeof options, shape, 2, 0};
     int32_t tokens[18] = {0};
     assert_fails(volta_session_create(model, NULL, &session), VOLTA_SHAPE_MISMATCH,
                  "input tokens: expected shape [-1, -1], got -1 on axis 0");

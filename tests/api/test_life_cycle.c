@@ -223,7 +223,7 @@ static void test_nothing_is_allocated_after_warm_up(void** state) {
     volta_generator_release(generator);
 
     volta_session* session;
-    volta_session_options session_options = {sizeof session_options, shape, 2};
+    volta_session_options session_options = {sizeof session_options, shape, 2, 0};
     heap.tensor_peak = heap.tensor_bytes;
     assert_ok(volta_session_create(mapped, &session_options, &session));
     bill.struct_size = sizeof bill;
@@ -247,6 +247,80 @@ static void test_nothing_is_allocated_after_warm_up(void** state) {
     remove(kPath);
 }
 
+/* x w as a model with w [k, n], or [n, k] where it is transposed, and a bias. */
+static volta_model* make_product(volta_context* context, const int64_t* x_shape, int64_t n, int transposed) {
+    volta_graph* graph;
+    volta_model* model;
+    volta_value values[2], bias;
+    const int64_t k = x_shape[1], w_shape[] = {transposed ? n : k, transposed ? k : n};
+    const volta_init init = {VOLTA_INIT_NORMAL, 1, 0};
+    const volta_attribute attribute = {"transpose_b", transposed, NULL, 0};
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "x", VOLTA_F32, x_shape, 2, &values[0]));
+    assert_ok(volta_graph_parameter(graph, "w", w_shape, 2, &init, &values[1]));
+    assert_ok(volta_graph_parameter(graph, "bias", &n, 1, &init, &bias));
+    assert_ok(volta_graph_apply(graph, "matmul", values, 2, &attribute, 1, values, 1));
+    assert_ok(volta_graph_binary(graph, "add", values[0], bias, values));
+    assert_ok(volta_graph_output(graph, "y", values[0]));
+    assert_ok(volta_model_create(graph, 1, &model));
+    volta_graph_release(graph);
+    return model;
+}
+
+/* Packed weights change no bit, follow the model's parameters, and are on the bill. */
+static void check_packed(volta_isa isa, uint32_t threads, int64_t m, int64_t k, int64_t n, int transposed) {
+    volta_context* context;
+    volta_session *plain, *packed;
+    volta_tensor *x, *y[2];
+    volta_bill bill = {0};
+    const int64_t x_shape[] = {m, k}, y_shape[] = {m, n};
+    volta_session_options options = {0};
+    if (context_on(NULL, threads, isa, 0, &context) == VOLTA_UNSUPPORTED) return;
+    volta_model* const model = make_product(context, x_shape, n, transposed);
+    options.struct_size = sizeof options;
+    assert_ok(volta_session_create(model, &options, &plain));
+    options.flags = VOLTA_SESSION_PACK_WEIGHTS;
+    assert_ok(volta_session_create(model, &options, &packed));
+    bill.struct_size = sizeof bill;
+    assert_ok(volta_session_get_bill(plain, &bill));
+    assert_int_equal(bill.parameters, 0);
+    assert_ok(volta_session_get_bill(packed, &bill));
+    assert_true(bill.parameters >= (uint64_t)(k * n) * sizeof(float));
+    assert_ok(volta_tensor_create(context, VOLTA_F32, x_shape, 2, &x));
+    for (int i = 0; i < 2; ++i) assert_ok(volta_tensor_create(context, VOLTA_F32, y_shape, 2, &y[i]));
+    float* const values = volta_tensor_data(x);
+    for (int64_t i = 0; i < m * k; ++i) values[i] = (float)((i * 37 + 11) % 101) / 16 - 3;
+    const volta_tensor* inputs[] = {x};
+    for (int round = 0; round < 2; ++round) {
+        assert_ok(volta_session_run(plain, inputs, 1, &y[0], 1));
+        assert_ok(volta_session_run(packed, inputs, 1, &y[1], 1));
+        assert_memory_equal(volta_tensor_data(y[0]), volta_tensor_data(y[1]),
+                            (size_t)(m * n) * sizeof(float));
+        float* const other = malloc((size_t)(k * n) * sizeof(float));
+        assert_non_null(other);
+        for (int64_t i = 0; i < k * n; ++i) other[i] = (float)((i * 53 + 7) % 89) / 32 - 1;
+        assert_ok(volta_model_set_parameter(model, "w", other, (size_t)(k * n)));
+        free(other);
+    }
+    volta_session_release(plain);
+    volta_session_release(packed);
+    volta_tensor_release(x);
+    for (int i = 0; i < 2; ++i) volta_tensor_release(y[i]);
+    volta_model_release(model);
+    volta_context_release(context);
+}
+
+static void test_packed_weights_change_nothing(void** state) {
+    (void)state;
+    static const int64_t kSizes[][3] = {
+        {1, 300, 65}, {5, 1030, 100}, {70, 5000, 33}, {128, 64, 530}, {40, 513, 1}};
+    for (volta_isa isa = VOLTA_ISA_SCALAR; isa <= VOLTA_ISA_AVX512; ++isa)
+        for (size_t i = 0; i < sizeof kSizes / sizeof kSizes[0]; ++i)
+            for (int transposed = 0; transposed < 2; ++transposed)
+                for (uint32_t threads = 1; threads <= 3; threads += 2)
+                    check_packed(isa, threads, kSizes[i][0], kSizes[i][1], kSizes[i][2], transposed);
+}
+
 /* The logits that a token is drawn of are those of a session over the exact sequence. */
 static void test_generator_agrees_with_session(void** state) {
     (void)state;
@@ -267,7 +341,7 @@ static void test_generator_agrees_with_session(void** state) {
         assert_ok(volta_generator_logits(generator, &drawn, &count));
         assert_int_equal(count, kVocabulary);
         const int64_t shape[] = {1, used}, out_shape[] = {1, used, kVocabulary};
-        volta_session_options options = {sizeof options, shape, 2};
+        volta_session_options options = {sizeof options, shape, 2, 0};
         volta_session* session;
         volta_tensor *x, *y;
         assert_ok(volta_session_create(model, &options, &session));
@@ -375,6 +449,7 @@ int main(void) {
         cmocka_unit_test(test_micro_batches),
         cmocka_unit_test(test_nothing_is_allocated_after_warm_up),
         cmocka_unit_test(test_generator_agrees_with_session),
+        cmocka_unit_test(test_packed_weights_change_nothing),
         cmocka_unit_test(test_open_extents_are_told),
         cmocka_unit_test(test_linear_regression),
     };

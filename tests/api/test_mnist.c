@@ -100,7 +100,7 @@ static int count_right(volta_context* context, volta_model* model, const struct 
     volta_session* session;
     volta_tensor *x, *logits;
     const int64_t shape[] = {kTest, kPixels}, logits_shape[] = {kTest, kClasses};
-    const volta_session_options options = {sizeof options, shape, 2};
+    const volta_session_options options = {sizeof options, shape, 2, 0};
     assert_ok(volta_session_create(model, &options, &session));
     assert_ok(volta_tensor_wrap(context, VOLTA_F32, shape, 2, digits->pixels, &x));
     assert_ok(volta_tensor_create(context, VOLTA_F32, logits_shape, 2, &logits));

@@ -13,7 +13,7 @@ static void print_plans(int child) {
     const char* text;
     const int64_t shape[] = {4, kContext};
     const volta_trainer_options trainer_options = small_trainer_options(shape);
-    const volta_session_options session_options = {sizeof session_options, shape, 2};
+    const volta_session_options session_options = {sizeof session_options, shape, 2, 0};
     void* const moved = malloc((size_t)child * 4096 + 1); /* later allocations lie elsewhere */
     assert_ok(context_on(NULL, 2, VOLTA_ISA_SCALAR, 0, &context));
     assert_ok(small_gpt(context, 0.1, &model));

@@ -23,7 +23,14 @@ struct Engine {
     Isa isa;
     Engine(Isa wanted, bool refuse) : arena(heap(), refuse), cache(heap()), isa(wanted) {}
     CompileContext context(int threads, const char* tile) {
-        return CompileContext{isa, threads, &arena, &cache, heap(), tile};
+        CompileContext made = {};
+        made.isa = isa;
+        made.thread_count = threads;
+        made.arena = &arena;
+        made.cache = &cache;
+        made.heap = heap();
+        made.forced_tile = tile;
+        return made;
     }
 };
 inline Engine& engine(Isa isa) {

@@ -50,8 +50,9 @@ class CpuExecutable final : public Executable {
             const Lower lower = lower_of(op_row(node.op).lowering);
             if (lower == nullptr)
                 fail(VOLTA_UNSUPPORTED, "%s: the CPU has no kernel for it", op_row(node.op).name);
-            StepCompiler compiler(plan, node, context, actions_);
+            StepCompiler compiler(plan, node, context, actions_, kept_bytes_);
             lower(compiler);
+            kept_bytes_ = compiler.kept_bytes();
             workspace_bytes_ = std::max(workspace_bytes_, compiler.workspace_bytes());
             steps_.push_back(CompiledStep{step.phase, actions_.size()});
         }
@@ -59,9 +60,14 @@ class CpuExecutable final : public Executable {
 
     std::size_t workspace_bytes() const noexcept override { return workspace_bytes_; }
 
+    std::size_t kept_bytes() const noexcept override { return kept_bytes_; }
+
+    void keep(const RunState& state) noexcept override {
+        for (const ActionPtr& action : actions_) action->keep(call_of(state));
+    }
+
     volta_status run(Phase phase, const RunState& state) noexcept override {
-        const StepCall call{state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index,
-                            pool_};
+        const StepCall call = call_of(state);
         std::size_t action = 0;
         for (const CompiledStep& step : steps_)
             for (; action < step.end; ++action)
@@ -85,6 +91,11 @@ class CpuExecutable final : public Executable {
     }
 
   private:
+    StepCall call_of(const RunState& state) const noexcept {
+        return {state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index, pool_,
+                static_cast<unsigned char*>(state.kept)};
+    }
+
     struct CompiledStep {
         Phase phase;
         std::size_t end;  // one past its last action
@@ -92,7 +103,7 @@ class CpuExecutable final : public Executable {
     ThreadPool& pool_;
     std::pmr::vector<ActionPtr> actions_;  // of all steps, one after the other
     std::pmr::vector<CompiledStep> steps_;
-    std::size_t workspace_bytes_ = 0;
+    std::size_t workspace_bytes_ = 0, kept_bytes_ = 0;
 };
 
 }  // namespace

@@ -33,7 +33,8 @@ class CpuProduct final : public Product {
         if (plan_.pack_b && plan_.shape.b_transposed)
             transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
         resolve_strips(context);
-        if (plan_.pack_b) b_floats_ = padded(packed_floats(plan_.panel_columns, plan_.depth));
+        if (plan_.pack_b && !plan_.keep_b)
+            b_floats_ = padded(packed_floats(plan_.panel_columns, plan_.depth));
         if (plan_.pack_a)
             a_floats_ =
                 padded(plan_.block_rows * (plan_.shape.a_transposed ? plan_.depth : plan_.packed_a_stride()));
@@ -48,6 +49,9 @@ class CpuProduct final : public Product {
     std::size_t workspace_bytes() const noexcept override {
         return worker_floats() * static_cast<std::size_t>(plan_.workers) * sizeof(float);
     }
+    std::size_t kept_bytes() const noexcept override {
+        return static_cast<std::size_t>(plan_.kept_floats()) * sizeof(float);
+    }
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return shape_; }
     EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
@@ -59,6 +63,14 @@ class CpuProduct final : public Product {
                 static_cast<float*>(call.workspace) + static_cast<std::size_t>(worker) * worker_floats();
             const Range parts = part_of(plan_.parts(), 1, worker, workers);
             for (std::int64_t part = parts.begin; part < parts.end; ++part) run_part(call, part, workspace);
+        });
+    }
+
+    void keep(ThreadPool& pool, const float* b, float* kept) const noexcept override {
+        const std::int64_t groups = plan_.groups(), all = plan_.n_parts * groups;
+        pool.run(pool.thread_count(), [&](int worker, int workers) noexcept {
+            const Range mine = part_of(all, 1, worker, workers);
+            for (std::int64_t g = mine.begin; g < mine.end; ++g) keep_group(b, g / groups, g % groups, kept);
         });
     }
 
@@ -80,6 +92,7 @@ class CpuProduct final : public Product {
         float* c;
         std::int64_t first_row, rows;  // first_row counts over the batch, as the epilogue does
         std::int64_t first_column, columns;
+        std::int64_t n_part;
         float *packed_a, *packed_b, *chains;
         void* epilogue_scratch;
     };
@@ -134,6 +147,21 @@ class CpuProduct final : public Product {
         strip_of_[rows] = static_cast<std::uint8_t>(strips_.size());
     }
 
+    // Group g of n-part j, all passes.
+    void keep_group(const float* b, std::int64_t j, std::int64_t g, float* kept) const {
+        const ProductShape& shape = plan_.shape;
+        const std::int64_t column = plan_.column_begin(j) + g * plan_.panel_columns;
+        const std::int64_t columns = std::min(plan_.panel_columns, plan_.column_begin(j + 1) - column);
+        float* const to = kept + plan_.kept_begin(j, g, column);
+        for (std::int64_t step = 0; columns > 0 && step < shape.k; step += plan_.depth) {
+            const std::int64_t depth = std::min(plan_.depth, shape.k - step);
+            const float* const from =
+                b + (shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
+            pack_b(from, shape.ldb, shape.b_transposed, columns, depth, transpose_,
+                   to + packed_floats(columns, step));
+        }
+    }
+
     // --- running
 
     void run_part(const ProductCall& call, std::int64_t index, float* workspace) const {
@@ -148,6 +176,7 @@ class CpuProduct final : public Product {
         part.first_row = entry * shape.m + row;
         part.rows = plan_.row_begin(i + 1) - row;
         part.first_column = column;
+        part.n_part = j;
         part.columns = plan_.column_begin(j + 1) - column;
         part.packed_a = workspace;
         part.packed_b = workspace + a_floats_;
@@ -179,7 +208,12 @@ class CpuProduct final : public Product {
             pass.unfinished = !pass.last && end % jit::kSegment != 0;
             const float* const b =
                 part.b + (shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
-            if (plan_.pack_b) {
+            if (plan_.keep_b) {
+                const std::int64_t group = column / plan_.panel_columns;
+                pass.b = call.kept + plan_.kept_begin(part.n_part, group, part.first_column + column) +
+                         packed_floats(columns, step);
+                pass.ldb = depth * jit::kPanel;
+            } else if (plan_.pack_b) {
                 pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, part.packed_b);
                 pass.b = part.packed_b;
                 pass.ldb = depth * jit::kPanel;

@@ -40,7 +40,8 @@ struct ProductCall {
     float* c;
     bool into;        // C holds the operand `into`: c + first segment; else the first segment is stored
     void* workspace;  // workspace_bytes of the plan, 64-byte aligned
-    const Epilogue* epilogue;  // may be NULL
+    const Epilogue* epilogue;     // may be NULL
+    const float* kept = nullptr;  // what keep() has packed, where the product keeps B
 };
 
 // Where an epilogue runs, which decides how its product may be cut.
@@ -59,6 +60,10 @@ class Product {
     virtual std::size_t workspace_bytes()
         const noexcept = 0;  // packed panels, scratch tiles, epilogue scratch
     virtual void run(ThreadPool& pool, const ProductCall& call) const noexcept = 0;
+    // B packed once, for calls that read it from there: kept_bytes of memory, 0 where the product does not
+    // keep it.
+    virtual std::size_t kept_bytes() const noexcept = 0;
+    virtual void keep(ThreadPool& pool, const float* b, float* kept) const noexcept = 0;
     // "f32_gemm_8x48_avx512", and what else was chosen: "f32_gemm_8x48_avx512 k_block=128 pack_b=no"
     virtual const char* kernel_name() const noexcept = 0;
     virtual const ProductShape& shape() const noexcept = 0;  // as it was compiled for
@@ -84,6 +89,7 @@ struct CompileContext {
     jit::CodeArena* arena;
     KernelCache* cache;
     std::pmr::memory_resource* heap;
+    bool keep_b = false;                           // B does not change between calls: pack it once
     const char* forced_tile = nullptr;             // a row of the tile table by name, for tests; NULL: choose
     const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: choose
     const TuningTable* tuning = nullptr;           // what tuning found; NULL: the default rules

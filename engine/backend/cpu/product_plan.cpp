@@ -53,7 +53,7 @@ bool packs_a(const ProductPlan& plan) {
 double part_cycles(const ProductPlan& plan, std::int64_t m, std::int64_t n) {
     const double k = static_cast<double>(plan.shape.k);
     double cycles = block_cycles(*plan.tile, m, n) * k;
-    if (plan.pack_b) cycles += kPackCyclesPerFloat * k * static_cast<double>(n);
+    if (plan.pack_b && !plan.keep_b) cycles += kPackCyclesPerFloat * k * static_cast<double>(n);
     if (plan.pack_a) cycles += kPackCyclesPerFloat * k * static_cast<double>(m);
     return cycles;
 }
@@ -148,6 +148,20 @@ std::int64_t ProductPlan::column_begin(std::int64_t j) const {
     return std::min(tiles * j / n_parts * tile->nr, shape.n);
 }
 
+std::int64_t ProductPlan::groups() const {
+    const std::int64_t part = ceil_div(ceil_div(shape.n, tile->nr), n_parts) * tile->nr;
+    return ceil_div(part, std::max<std::int64_t>(panel_columns, 1));
+}
+
+// A group of w columns at column c takes whole panels, which may be one more than its columns' share of them.
+std::int64_t ProductPlan::kept_floats() const {
+    return keep_b ? (round_up(shape.n, jit::kPanel) + jit::kPanel * n_parts * groups()) * shape.k : 0;
+}
+
+std::int64_t ProductPlan::kept_begin(std::int64_t j, std::int64_t g, std::int64_t column) const {
+    return (column / jit::kPanel + j * groups() + g) * jit::kPanel * shape.k;
+}
+
 std::int64_t ProductPlan::packed_a_stride() const {
     const std::int64_t lines = ceil_div(depth, jit::kPanel);
     return (lines + 1 - lines % 2) * jit::kPanel;
@@ -158,7 +172,11 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     check(choice);
     ProductPlan plan;
     plan.shape = folded(shape);
-    plan.pack_b = decide(choice.pack_b, packs_b(plan.shape));
+    // Packed once, B is never better where it lies. (Entries of a batch with matrices of their own are no
+    // weights.)
+    plan.keep_b =
+        context.keep_b && plan.shape.k > 0 && (plan.shape.batch == 1 || plan.shape.batch_stride_b == 0);
+    plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape));
     require(plan.pack_b || !plan.shape.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
     plan.tile = &choose_tile(plan, context, choice);
@@ -182,7 +200,7 @@ double expected_cycles(const ProductPlan& plan) {
     const double n = static_cast<double>(std::min(columns, plan.shape.n));
     const double passes = plan.depth > 0 ? static_cast<double>(ceil_div(plan.shape.k, plan.depth)) : 1;
     double cycles = block_cycles(*plan.tile, plan.most_rows(), static_cast<std::int64_t>(n)) * k;
-    if (plan.pack_b) cycles += kPackCyclesPerFloat * k * n;
+    if (plan.pack_b && !plan.keep_b) cycles += kPackCyclesPerFloat * k * n;
     if (plan.pack_a)
         cycles += kPackCyclesPerFloat * k * m *
                   std::ceil(n / static_cast<double>(std::max<std::int64_t>(plan.panel_columns, 1)));

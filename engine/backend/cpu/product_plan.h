@@ -25,6 +25,7 @@ struct ProductPlan {
     ProductShape shape;  // batches that are one product are folded into m
     const GemmTile* tile = nullptr;
     bool pack_a = false, pack_b = false;
+    bool keep_b = false;  // B is packed once, not by each call
     // The order of tiles inside a block: packed columns of B stay in L2, so a tile of rows, which fits L1,
     // takes them all in turn; columns that come from further away take all rows of the block in turn.
     bool columns_outside = false;
@@ -45,6 +46,12 @@ struct ProductPlan {
     // Rows of m-part i; columns of n-part j: cut at multiples of the tile's columns.
     std::int64_t row_begin(std::int64_t i) const { return shape.m * i / m_parts; }
     std::int64_t column_begin(std::int64_t j) const;
+    // Groups of panel_columns in an n-part.
+    std::int64_t groups() const;
+    // Floats of B packed once, and where group g of n-part j, which starts at this column of B, lies among
+    // them: whole panels, all k of a group together, pass after pass.
+    std::int64_t kept_floats() const;
+    std::int64_t kept_begin(std::int64_t j, std::int64_t g, std::int64_t column) const;
     std::int64_t most_rows() const { return (shape.m + m_parts - 1) / m_parts; }  // of a part
 };
 

@@ -84,7 +84,10 @@ class ProductAction final : public Action {
         }
         rows_ = form.batch * form.m;
         columns_ = form.n;
-        product_ = compile_product(product_shape(form), kernel_, step.kernels());
+        CompileContext kernels = step.kernels();
+        kernels.keep_b = step.keeps(1);
+        product_ = compile_product(product_shape(form), kernel_, kernels);
+        if (product_->kept_bytes() > 0) kept_ = step.kept(product_->kept_bytes());
         if (product_->workspace_bytes() > 0) workspace_ = step.temporary(product_->workspace_bytes());
     }
 
@@ -106,14 +109,18 @@ class ProductAction final : public Action {
         product.c = call.floats(c_);
         product.into = into_ && call.micro_index > 0;
         product.workspace = call.at(workspace_);
+        product.kept = product_->kept_bytes() > 0 ? call.floats(kept_) : nullptr;
         product.epilogue = kernel_ != nullptr ? &epilogue : nullptr;
         product_->run(call.pool, product);
+    }
+    void keep(const StepCall& call) const noexcept override {
+        if (product_->kept_bytes() > 0) product_->keep(call.pool, call.floats(b_), call.floats(kept_));
     }
     const char* kernel_name() const noexcept override { return product_->kernel_name(); }
     const Product* product() const noexcept override { return product_.get(); }
 
   private:
-    Ref a_, b_, c_, workspace_{kWorkspace, 0, 0};
+    Ref a_, b_, c_, workspace_{kWorkspace, 0, 0}, kept_{kKept, 0, 0};
     bool into_;
     ProductPtr product_;
     const jit::RowKernel* kernel_ = nullptr;

@@ -7,8 +7,8 @@
 namespace volta::cpu {
 
 StepCompiler::StepCompiler(const Plan& owner, const Node& compiled, const BackendContext& backend,
-                           std::pmr::vector<ActionPtr>& list)
-    : plan(owner), node(compiled), context(backend), actions(list) {
+                           std::pmr::vector<ActionPtr>& list, std::size_t kept_bytes)
+    : plan(owner), node(compiled), context(backend), actions(list), kept_bytes_(kept_bytes) {
     if (context.forced_choice) forced_choice_ = parse_choice(context.forced_choice);
 }
 
@@ -20,6 +20,12 @@ Ref StepCompiler::place(ValueId value) const {
 Ref StepCompiler::temporary(std::size_t bytes) {
     const Ref ref{kWorkspace, workspace_bytes_, 0};
     workspace_bytes_ += (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+    return ref;
+}
+
+Ref StepCompiler::kept(std::size_t bytes) {
+    const Ref ref{kKept, kept_bytes_, 0};
+    kept_bytes_ += (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     return ref;
 }
 

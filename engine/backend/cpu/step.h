@@ -15,6 +15,7 @@ namespace volta::cpu {
 
 // Where a tensor lies: a place of the plan, or a temporary of the step in the workspace.
 inline constexpr std::int32_t kWorkspace = -2;
+inline constexpr std::int32_t kKept = -3;  // in the memory that holds over runs
 struct Ref {
     std::int32_t region = -1;
     std::uint64_t offset = 0;        // bytes
@@ -32,9 +33,12 @@ struct StepCall {
     std::uint32_t micro_index;
     ThreadPool& pool;
 
+    unsigned char* kept;
+
     void* at(const Ref& ref) const noexcept {
-        unsigned char* base =
-            ref.region == kWorkspace ? workspace : static_cast<unsigned char*>(regions[ref.region]);
+        unsigned char* base = ref.region == kWorkspace ? workspace
+                              : ref.region == kKept    ? kept
+                                                       : static_cast<unsigned char*>(regions[ref.region]);
         return base + ref.offset + ref.micro_stride * micro_index;
     }
     float* floats(const Ref& ref) const noexcept { return static_cast<float*>(at(ref)); }
@@ -48,6 +52,7 @@ class Action {
   public:
     virtual ~Action() = default;
     virtual void run(const StepCall& call) const noexcept = 0;
+    virtual void keep(const StepCall&) const noexcept {}                 // fills what it keeps over runs
     virtual const char* kernel_name() const noexcept = 0;                // "copy", "row avx512"
     virtual const Product* product() const noexcept { return nullptr; }  // what tuning can tune
     bool runs_at(std::uint32_t micro_index) const noexcept {
@@ -68,8 +73,9 @@ using ActionPtr = std::unique_ptr<Action, ActionDelete>;
 // Compiles one step: what lowerings read, and where they put their actions and temporaries.
 class StepCompiler final {
   public:
+    // kept_bytes: of the steps before this one.
     StepCompiler(const Plan& plan, const Node& node, const BackendContext& context,
-                 std::pmr::vector<ActionPtr>& actions);
+                 std::pmr::vector<ActionPtr>& actions, std::size_t kept_bytes);
 
     int input_count() const { return static_cast<int>(node.inputs.size()); }
     ValueId input_id(int i) const { return node.inputs[static_cast<std::size_t>(i)]; }
@@ -84,6 +90,13 @@ class StepCompiler final {
     // Bytes of the workspace that belong to this step until it ends. 64-byte aligned.
     Ref temporary(std::size_t bytes);
     std::size_t workspace_bytes() const { return workspace_bytes_; }
+    // Bytes that are the step's over all runs, behind those of the steps before it.
+    Ref kept(std::size_t bytes);
+    std::size_t kept_bytes() const { return kept_bytes_; }
+    // May this input be packed once: does no run change it?
+    bool keeps(int i) const {
+        return context.keep_weights && plan.graph.producer(input_id(i)).op == Op::parameter;
+    }
     int thread_count() const { return context.pool->thread_count(); }
     // How many threads a piece of work is worth.
     int workers_for(double operations) const;
@@ -109,7 +122,7 @@ class StepCompiler final {
   private:
     Ref place(ValueId value) const;
     CpuCache& own() const { return *static_cast<CpuCache*>(context.kernel_cache); }
-    std::size_t workspace_bytes_ = 0;
+    std::size_t workspace_bytes_ = 0, kept_bytes_;
     std::optional<ProductChoice> forced_choice_;
 };
 
