@@ -304,8 +304,8 @@ void test_memory_is_bounded(void**) {
 void test_choice_text(void**) {
     const char* const texts[] = {
         "", "k_block=96", "f32_gemm_6x16_avx2 m_block=all prefetch=none",
-        "f32_gemm_8x48_avx512 k_block=128 m_block=64 n_block=all order=rows prefetch=8 unroll=2 pack_a=yes "
-        "pack_b=no"};
+        ("f32_gemm_8x48_avx512 k_block=128 m_block=64 n_block=all order=rows prefetch=8 unroll=2 pack_a=yes "
+         "pack_b=no")};
     for (const char* text : texts) assert_string_equal(to_text(parse_choice(text)).text, text);
     assert_true(parse_choice("  k_block=0 order=rule ") == ProductChoice());
 }
