@@ -296,7 +296,7 @@ void test_memory_is_bounded(void**) {
         CompileContext context = engine(Isa::scalar).context(1, nullptr);
         context.forced_choice = &choice;
         const ProductPtr product = compile_product(shape, nullptr, context);
-        assert_in_range(product->workspace_bytes(), 1, std::size_t{49} << 20);
+        assert_true(product->workspace_bytes() <= std::size_t{49} << 20);
     }
 }
 

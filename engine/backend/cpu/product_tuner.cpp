@@ -134,7 +134,7 @@ class Search {
         }
         leader_.runs = 0;
         timed_ += count;
-        run_all(racers, choices, count + 1, options_.runs);
+        run_all(racers, choices, count + 1, options_.runs, true);
         Contender* best = &leader_;
         for (int i = 1; i <= count; ++i) {
             const double mark = best == &leader_ ? leader_.median() * kTakesTheLead : best->median();
@@ -145,18 +145,19 @@ class Search {
         leader_seconds_ = leader_.median();
     }
 
-    void run_all(Contender** racers, const ProductChoice* choices, int count, int rounds) {
+    // Runs in turns. drops: who is slow leaves.
+    void run_all(Contender** racers, const ProductChoice* choices, int count, int rounds, bool drops) {
         timer_.open(choices, count);
         double first[kMostContenders] = {};
         for (int w = 0; w < std::max(1, options_.warmup); ++w)
             for (int i = 0; i < count; ++i) first[i] = timer_.run(i);
         // The leader never drops out: the others are measured against it.
         const double best_first = *std::min_element(first, first + count);
-        for (int i = 1; i < count; ++i) racers[i]->out = first[i] > kDropAtOnce * best_first;
+        for (int i = 1; i < count; ++i) racers[i]->out = drops && first[i] > kDropAtOnce * best_first;
         for (int round = 0; round < rounds; ++round) {
             for (int i = 0; i < count; ++i)
                 if (!racers[i]->out) racers[i]->seconds[racers[i]->runs++] = timer_.run(i);
-            if (round == 1) drop_slow(racers, count);
+            if (drops && round == 1) drop_slow(racers, count);
         }
     }
 
@@ -284,33 +285,25 @@ class Search {
         const int most = std::min(kMostRuns, std::max(2 * options_.runs, 7));
         if (leader_seconds_ <= 0) return kFewestFinalRuns;
         return static_cast<int>(
-            std::clamp(left / (2 * leader_seconds_), double{kFewestFinalRuns}, static_cast<double>(most)));
+            std::clamp(left / (4 * leader_seconds_), double{kFewestFinalRuns}, static_cast<double>(most)));
     }
 
-    double time_classic() {
-        Contender classic = made(classic_choice(context_));
-        Contender* racers[] = {&classic};
-        run_all(racers, &classic.choice, 1, kFewestFinalRuns);
-        return classic.median();
-    }
-
-    // Leader against default, alternating.
+    // Leader, default and the classic choice in turns.
     TunerResult play_off() {
         TunerResult result;
         result.contenders = timed_;
         result.cancelled = cancelled_;
         if (cancelled_) return result;
-        Contender pair[2] = {made(ProductChoice()), leader_};
-        Contender* racers[] = {&pair[0], &pair[1]};
-        pair[1].runs = 0;
-        const ProductChoice choices[] = {pair[0].choice, pair[1].choice};
-        const bool same = pair[0].key == pair[1].key;
-        run_all(racers, choices, same ? 1 : 2, final_runs());
-        result.default_seconds = result.tuned_seconds = pair[0].median();
-        result.classic_seconds = time_classic();
-        if (same || pair[1].out || !(pair[1].median() < kStays * pair[0].median())) return result;
-        result.choice = pair[1].choice;
-        result.tuned_seconds = pair[1].median();
+        Contender three[3] = {made(ProductChoice()), leader_, made(classic_choice(context_))};
+        Contender* racers[] = {&three[0], &three[1], &three[2]};
+        three[1].runs = 0;
+        const ProductChoice choices[] = {three[0].choice, three[1].choice, three[2].choice};
+        run_all(racers, choices, 3, final_runs(), false);
+        result.default_seconds = result.tuned_seconds = three[0].median();
+        result.classic_seconds = three[2].median();
+        if (three[0].key == three[1].key || !(three[1].median() < kStays * three[0].median())) return result;
+        result.choice = three[1].choice;
+        result.tuned_seconds = three[1].median();
         return result;
     }
 };
