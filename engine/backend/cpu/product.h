@@ -89,10 +89,10 @@ struct CompileContext {
     jit::CodeArena* arena;
     KernelCache* cache;
     std::pmr::memory_resource* heap;
-    bool keep_b = false;                           // B does not change between calls: pack it once
     const char* forced_tile = nullptr;             // a row of the tile table by name, for tests; NULL: choose
     const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: choose
     const TuningTable* tuning = nullptr;           // what tuning found; NULL: the default rules
+    bool keep_b = false;                           // B does not change between calls: pack it once
 };
 
 // epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).
