@@ -20,6 +20,9 @@ struct CpuInfo {
     char vendor[16];                           // "GenuineIntel"
     int family, model, stepping;
     std::uint64_t features;  // of leaf 7 (high half) and leaf 1 that generated code could depend on
+    // 512-bit arithmetic runs as two turns of 256-bit units (AMD family 25, Zen 4): speed only, nothing is
+    // chosen by it but the faster of two ways that give the same bits.
+    bool halves_avx512;
     bool has(Isa isa) const { return isa <= best_isa; }
 };
 

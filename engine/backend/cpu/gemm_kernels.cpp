@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
 
 namespace volta::cpu {
@@ -55,11 +56,12 @@ double step_cycles(Isa isa, int rows, int columns) {
     const int vectors = (columns + lanes - 1) / lanes;
     const double work = rows * vectors;
     if (isa == Isa::scalar) return work * lanes * 8;  // fma32: about eight cycles each
-    // Two FMAs and two loads per cycle, four cycles of latency; a pass for every set of rows that fits
-    // registers.
+    // Two FMAs and two loads per cycle (one each, of 64 bytes, where the units are half as wide; broadcasts
+    // are not halved), four cycles of latency; a pass for every set of rows that fits registers.
     const int in_registers = jit::gemm_rows_in_registers(isa, vectors);
     const int passes = (rows + in_registers - 1) / in_registers;
-    return std::max({work / 2, (rows + passes * vectors) / 2.0, passes * 4.0}) + 0.25;
+    const double turns = isa == Isa::avx512 && host_cpu().halves_avx512 ? 2 : 1;
+    return std::max({work * turns / 2, (rows + passes * vectors * turns) / 2.0, passes * 4.0}) + 0.25;
 }
 
 double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n) {
@@ -91,14 +93,15 @@ const GemmTile& forced_tile(const char* name, const CompileContext& context) {
 
 const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place) {
     if (context.forced_tile) return forced_tile(context.forced_tile, context);
-    // The widest instruction set that may run, then the cheapest of its rows.
+    // The cheapest row; of a narrower instruction set only if it is cheaper by more than the estimate is
+    // worth.
     const GemmTile* best = nullptr;
     double best_cycles = 0;
     for (const GemmTile& tile : kTiles) {
-        if (!usable(tile, context) || (best && tile.isa != best->isa)) continue;
+        if (!usable(tile, context)) continue;
         if (in_place && tile.isa != Isa::scalar && tile.nr % jit::kPanel != 0) continue;
         const double cycles = block_cycles(tile, m, n);
-        if (!best || cycles < best_cycles * 0.99) {
+        if (!best || cycles < best_cycles * (tile.isa == best->isa ? 0.99 : 0.95)) {
             best = &tile;
             best_cycles = cycles;
         }

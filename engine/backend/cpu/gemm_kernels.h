@@ -42,9 +42,9 @@ double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n);
 // The row of this name. Throws INVALID_ARGUMENT when there is none, UNSUPPORTED when it cannot run here.
 const GemmTile& forced_tile(const char* name, const CompileContext& context);
 
-// The cheapest usable row for m x n, near ties to the earlier row; context.forced_tile goes before
-// everything. With B `in_place` only rows whose columns are whole cache lines are chosen. Throws what
-// forced_tile() throws.
+// The cheapest usable row for m x n, near ties to the earlier row and the wider instruction set;
+// context.forced_tile goes before everything. With B `in_place` only rows whose columns are whole cache lines
+// are chosen. Throws what forced_tile() throws.
 const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place);
 
 // A microkernel ready to run: machine code, or the plain form where there is none.
