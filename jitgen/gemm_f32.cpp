@@ -22,7 +22,9 @@ constexpr std::size_t kMaxCodeBytes = 64 * 1024;  // the largest form, 16x1v wit
 //   vectors  0 .. rows*vectors-1 the tile, then the smaller side of the step (the vectors of B, or the broadcasts
 //            of A) held for the whole step, then what is left rotates over the other side
 //   rdi args | rsi rdx rcx r8 rows 0, 4, 8, 12 of A (k-major: rsi) | r9 r10 stride of A, three times it
-//   r11 B | rbx rbp stride of B, three times it | rax steps | r12 r13 steps left in the segment, in all | r14 r15 free
+//   r11 B | rbx rbp stride of B, three times it (in place: `prefetch` times it) | rax steps
+//   r12 r13 steps left in the segment, in all | r14 r15 rows of C and chains; between them the panels that are
+//   written and their stride (r8 three times it: four panels leave no room for rows 12 and up)
 template <class Vmm>
 class GemmEmitter : public Xbyak::CodeGenerator {
   public:
@@ -61,8 +63,14 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         return bases[group];
     }
 
-    // The stack: the mask of the last vector (AVX2), then whether the next closed segment is added.
+    const Reg64 packed = r14, packed_stride = r15, packed_stride3 = r8;
+    bool in_place() const { return form_.b != GemmB::panels; }
+    bool packs() const { return form_.b == GemmB::rows_to_panels; }
+
+    // The stack: the mask of the last vector (AVX2), whether the next closed segment is added, and where the
+    // panels that are written go on.
     static constexpr int kStackBytes = 48;
+    Xbyak::Address packed_slot() { return qword[rsp + 40]; }
     Xbyak::Address mask_slot() { return ptr[rsp]; }
     Xbyak::Address add_slot() { return dword[rsp + 32]; }
     Xbyak::Address arg(std::size_t offset) { return qword[args + static_cast<int>(offset)]; }
@@ -114,6 +122,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         emit_c_prefetch();
         emit_pointers();
         emit_chain_start();
+        if (packs()) emit_packed_pointers();
         if (form_.triangle == Triangle::head) emit_triangle();
         L(segment);
         mov(steps, segment_left);
@@ -130,7 +139,13 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             test(steps_left, steps_left);
             jz(finish, T_NEAR);
         }
+        if (packs()) mov(packed_slot(), packed);
         emit_close();
+        if (packs()) {
+            mov(packed, packed_slot());
+            mov(packed_stride, arg(offsetof(GemmArgs, packed_stride)));
+            shl(packed_stride, 2);
+        }
         mov(add_slot(), 1);
         mov(segment_left, static_cast<int>(kSegment));
         emit_zero();
@@ -181,6 +196,16 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
     }
 
+    void emit_packed_pointers() {
+        mov(packed, arg(offsetof(GemmArgs, packed)));
+        mov(packed_stride, arg(offsetof(GemmArgs, packed_stride)));
+        shl(packed_stride, 2);
+        if (panels_touched() > 3) lea(packed_stride3, ptr[packed_stride + packed_stride * 2]);
+    }
+    int panels_touched() const {
+        return ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel;
+    }
+
     // --- one step of k: acc[i][v] = fma(A[i][k], B[k][v], acc[i][v])
 
     Xbyak::RegExp scaled(const Reg64& base, const Reg64& by, const Reg64& by3, int times) {
@@ -202,12 +227,15 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         return ptr[scaled(a_base(r / 4), lda, lda3, r % 4) + u * 4];
     }
     Xbyak::Address b_at(int v, int u) {
-        if (form_.b == GemmB::rows) return ptr[b + v * kVectorBytes];
+        if (in_place()) return ptr[b + v * kVectorBytes];
+        return in_panel(b, ldb, ldb3, v, u);
+    }
+    Xbyak::Address in_panel(const Reg64& base, const Reg64& by, const Reg64& by3, int v, int u) {
         const int column = v * kLanes + (form_.half ? kLanes : 0);
-        return ptr[scaled(b, ldb, ldb3, column / kPanel) + u * (kPanel * 4) + (column % kPanel) * 4];
+        return ptr[scaled(base, by, by3, column / kPanel) + u * (kPanel * 4) + (column % kPanel) * 4];
     }
     void load_b(const Vmm& to, int v, int u) {
-        if (form_.b == GemmB::rows && is_last(v)) {  // memory behind the row is not ours
+        if (in_place() && is_last(v)) {  // memory behind the row is not ours
             if (kZmm) {
                 vmovups(to | k1 | T_z, b_at(v, u));
             } else {
@@ -217,6 +245,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         } else {
             vmovups(to, b_at(v, u));
         }
+        if (packs()) vmovups(in_panel(packed, packed_stride, packed_stride3, v, u), to);
     }
 
     // Rows [from, to) take part. The pointers move by one step where they cannot be reached by a
@@ -235,7 +264,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             const int spare = std::min(free_vectors() - rows(), 4);
             for (int i = from; i < to; ++i) vbroadcastss(free_vector(i - first_), a_at(i, u));
             for (int v = 0; v < vectors_ && to > from; ++v) {
-                const bool direct = to - from == 1 && !(form_.b == GemmB::rows && is_last(v));
+                const bool direct = to - from == 1 && !packs() && !(in_place() && is_last(v));
                 const Vmm value = free_vector(rows() + v % spare);
                 if (!direct) load_b(value, v, u);
                 for (int i = from; i < to; ++i) {
@@ -249,16 +278,22 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
         if (form_.prefetch > 0) emit_prefetch(u);
         if (form_.a == GemmA::k_major) add(a_base(0), lda);
-        if (form_.b == GemmB::rows) add(b, ldb);
+        if (in_place()) add(b, ldb);
     }
 
     void emit_prefetch(int u) {
-        if (form_.b == GemmB::rows) {
-            for (int at = 0; at < vectors_ * kVectorBytes; at += 64) prefetcht0(ptr[b + ldb3 + at]);
+        if (in_place()) {
+            for (int at = 0; at < vectors_ * kVectorBytes; at += 64) {
+                const Xbyak::Address line = ptr[b + ldb3 + at];
+                if (packs()) {  // far ahead, and rows a power of two apart: L1 would not hold them
+                    prefetcht1(line);
+                } else {
+                    prefetcht0(line);
+                }
+            }
             return;
         }
-        const int panels = ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel;
-        for (int p = 0; p < panels; ++p)
+        for (int p = 0; p < panels_touched(); ++p)
             prefetcht0(ptr[scaled(b, ldb, ldb3, p) + (u + form_.prefetch) * (kPanel * 4)]);
     }
 
@@ -267,6 +302,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (form_.a == GemmA::rows)
             for (int g = 0; 4 * g < rows(); ++g) add(a_base(g), count * 4);
         if (form_.b == GemmB::panels) add(b, count * kPanel * 4);
+        if (packs()) add(packed, count * kPanel * 4);
     }
 
     void emit_steps() {
@@ -415,6 +451,8 @@ void check(const GemmForm& form) {
     const bool fits =
         form.mr >= 1 && form.mr <= kMaxTileRows && form.vectors >= 1 && columns <= kMaxTileColumns;
     if (!fits) fail(VOLTA_INTERNAL, "no product kernel has %d rows and %d columns", form.mr, columns);
+    if (form.b == GemmB::rows_to_panels && form.triangle != Triangle::none)
+        fail(VOLTA_INTERNAL, "no product kernel packs B beside a triangle");
     if (form.unroll < 1 || form.unroll > kMaxUnroll)
         fail(VOLTA_INTERNAL, "no product kernel takes %d steps at once", form.unroll);
 }
@@ -442,7 +480,8 @@ GemmFormText to_text(const GemmForm& form) {
                                                                    : "";
     std::snprintf(name.text, sizeof name.text, "gemm %dx%dv %s %s %s%s%s%s", form.mr, form.vectors,
                   isa_name(form.isa), form.a == GemmA::rows ? "rows" : "k-major",
-                  form.b == GemmB::panels ? "panels" : "in-place", form.half ? " half" : "",
+                  form.b == GemmB::panels ? "panels" : form.b == GemmB::rows ? "in-place" : "packing",
+                  form.half ? " half" : "",
                   form.masked ? " masked" : "", triangle);
     return name;
 }

@@ -25,8 +25,9 @@ enum class GemmA : std::uint8_t {
     k_major  // a[k * a_stride + i]: A stored transposed, or gathered so
 };
 enum class GemmB : std::uint8_t {
-    panels,  // b[(j / 16) * b_stride + k * 16 + j % 16]: packed, padded with zeros to whole panels
-    rows     // b[k * b_stride + j]: B as it lies in memory
+    panels,         // b[(j / 16) * b_stride + k * 16 + j % 16]: packed, padded to whole panels
+    rows,           // b[k * b_stride + j]: B as it lies in memory
+    rows_to_panels  // the same, and what is read is left in panels: packed[(j / 16) * packed_stride + k * 16 + j % 16]
 };
 // Causal products: row i of the tile takes part in only some of `mr` steps around the diagonal.
 enum class Triangle : std::uint8_t {
@@ -44,7 +45,7 @@ struct GemmForm {
     std::uint8_t mr = 1;       // rows of the tile, 1 .. kMaxTileRows
     std::uint8_t vectors = 1;  // of gemm_lanes(isa) columns
     bool masked = false;       // the last vector has args.tail_columns columns, else all
-    bool half = false;         // AVX2 panels: column 0 is the second half of a panel
+    bool half = false;         // AVX2, panels read or written: column 0 is the second half of a panel
     GemmA a = GemmA::rows;
     GemmB b = GemmB::panels;
     Triangle triangle = Triangle::none;
@@ -71,6 +72,8 @@ struct GemmArgs {
     std::int64_t first_step;  // absolute index of the first k of this call, triangle included
     std::int64_t add;  // 1: the first segment closed is added to C, 0: it is stored. Later ones are added
     std::int64_t tail_columns;  // of the last vector, 1 .. lanes; read by masked forms only
+    float* packed;              // GemmB::rows_to_panels: the panel of column 0
+    std::int64_t packed_stride;
 };
 using GemmFunction = void (*)(const GemmArgs*);
 

@@ -20,13 +20,18 @@ struct Tile {
         return form.a == GemmA::rows ? args.a[i * args.a_stride + k] : args.a[k * args.a_stride + i];
     }
     float b(std::int64_t k, int j) const {
-        if (form.b == GemmB::rows) return args.b[k * args.b_stride + j];
+        if (form.b != GemmB::panels) return args.b[k * args.b_stride + j];
+        return args.b[in_panel(args.b_stride, k, j)];
+    }
+    std::int64_t in_panel(std::int64_t stride, std::int64_t k, int j) const {
         const int column = j + (form.half ? gemm_lanes(form.isa) : 0);
-        return args.b[column / kPanel * args.b_stride + k * kPanel + column % kPanel];
+        return column / kPanel * stride + k * kPanel + column % kPanel;
     }
 
     // Step k of rows [from, to).
     void step(std::int64_t k, int from, int to) {
+        if (form.b == GemmB::rows_to_panels)
+            for (int j = 0; j < columns; ++j) args.packed[in_panel(args.packed_stride, k, j)] = b(k, j);
         for (int i = from; i < to; ++i) {
             const float value = a(i, k);
             for (int j = 0; j < columns; ++j) at(i, j) = fma32(value, b(k, j), at(i, j));

@@ -77,14 +77,16 @@ void run_case(const char* name, const Case& test) {
     const std::vector<float> before = random_floats(c_count, test.seed + 2, test.data);
     std::vector<float> expected = before;
     EdgeFloats c(before), chain(random_floats(form.mr * test.columns, test.seed + 3));
+    const std::int64_t packed_stride = total * kPanel + 16 * pad;
+    EdgeFloats packed(random_floats((panels - 1) * packed_stride + total * kPanel, test.seed + 4));
 
     const auto a_at = [&](int i, std::int64_t k) {
         return form.a == GemmA::rows ? a.data()[i * lda + k] : a.data()[k * lda + i];
     };
     const auto b_at = [&](std::int64_t k, int j) {
         const int column = j + start;
-        return form.b == GemmB::rows ? b.data()[k * ldb + j]
-                                     : b.data()[column / kPanel * ldb + k * kPanel + column % kPanel];
+        return form.b != GemmB::panels ? b.data()[k * ldb + j]
+                                       : b.data()[column / kPanel * ldb + k * kPanel + column % kPanel];
     };
     for (int i = 0; i < form.mr; ++i) {
         for (int j = 0; j < test.columns; ++j) {
@@ -116,6 +118,8 @@ void run_case(const char* name, const Case& test) {
     args.first_step = test.first_step;
     args.add = test.into;
     args.tail_columns = (test.columns - 1) % lanes + 1;
+    args.packed = packed.data();
+    args.packed_stride = packed_stride;
     if (test.split == 0) {
         cache().gemm(form, arena())(args);
     } else {
@@ -128,6 +132,7 @@ void run_case(const char* name, const Case& test) {
         cache().gemm(first, arena())(args);
         args.a += form.a == GemmA::rows ? done : done * lda;
         args.b += form.b == GemmB::panels ? done * kPanel : done * ldb;
+        args.packed += done * kPanel;
         args.steps = test.steps - test.split;
         args.first_step += done;
         args.add = test.into || (test.first_step + done) / 512 > test.first_step / 512;
@@ -142,6 +147,14 @@ void run_case(const char* name, const Case& test) {
                     static_cast<long long>(test.first_step), static_cast<long long>(test.split), test.into,
                     static_cast<int>(test.data), static_cast<unsigned long long>(test.seed));
     assert_same_bits(name, expected.data(), c.data(), c_count);
+    if (form.b != GemmB::rows_to_panels) return;
+    for (std::int64_t k = 0; k < total; ++k)
+        for (int j = 0; j < test.columns; ++j) {
+            const int column = j + start;
+            const float left =
+                packed.data()[column / kPanel * packed_stride + k * kPanel + column % kPanel];
+            assert_int_equal(bits_of(left), bits_of(b_at(k, j)));
+        }
 }
 
 Data data_of(std::uint64_t seed) { return static_cast<Data>(seed % 3); }
@@ -152,7 +165,7 @@ void test_every_edge(const GemmTile& tile) {
     for (int rows = 1; rows <= tile.mr; ++rows) {
         for (int columns = 1; columns <= tile.nr; columns += columns % 8 == 2 ? 4 : 1, ++seed) {
             for (const GemmA a : {GemmA::rows, GemmA::k_major}) {
-                for (const GemmB b : {GemmB::panels, GemmB::rows}) {
+                for (const GemmB b : {GemmB::panels, GemmB::rows, GemmB::rows_to_panels}) {
                     const GemmForm form = form_of(tile.isa, rows, columns, a, b);
                     run_case(tile.name, {form, columns, 7, 0, seed % 2 == 0, 0, data_of(seed), seed});
                 }
@@ -165,10 +178,10 @@ void test_every_depth(const GemmTile& tile) {
     std::uint64_t seed = 100;
     for (const std::int64_t steps : kDepths) {
         for (const std::int64_t first_step : {0, 300, 512}) {
-            for (int n = 0; n < 4; ++n, ++seed) {
+            for (int n = 0; n < 6; ++n, ++seed) {
                 const int rows = std::max(1, tile.mr - n % 2), columns = std::max(1, tile.nr - n);
-                const GemmForm form = form_of(tile.isa, rows, columns, n < 2 ? GemmA::rows : GemmA::k_major,
-                                              n % 2 ? GemmB::rows : GemmB::panels);
+                const GemmForm form = form_of(tile.isa, rows, columns, n < 3 ? GemmA::rows : GemmA::k_major,
+                                              static_cast<GemmB>(n % 3));
                 run_case(tile.name,
                          {form, columns, steps, first_step, seed % 2 == 0, 0, data_of(seed), seed});
                 if (steps > 2 && (first_step + steps / 3) % 512 != 0)
@@ -205,13 +218,15 @@ void test_triangles(const GemmTile& tile) {
     }
 }
 
-// Panels read from their second half, as every other tile of 24 columns does.
+// Panels read from, or written to, their second half, as every other tile of 24 columns does.
 void test_half_panels(const GemmTile& tile) {
     if (tile.isa != Isa::avx2) return;
     std::uint64_t seed = 2000;
     for (int columns = 1; columns <= std::min(tile.nr, 48); ++columns, ++seed) {
         GemmForm form = form_of(tile.isa, tile.mr, columns, GemmA::rows, GemmB::panels);
         form.half = true;
+        run_case(tile.name, {form, columns, 33, 0, false, 0, data_of(seed), seed});
+        form.b = GemmB::rows_to_panels;
         run_case(tile.name, {form, columns, 33, 0, false, 0, data_of(seed), seed});
     }
 }

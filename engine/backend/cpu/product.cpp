@@ -80,8 +80,9 @@ class CpuProduct final : public Product {
     const jit::RowKernel* const epilogue_;
     const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
     jit::TransposeFunction transpose_ = nullptr;
-    std::pmr::vector<TileStrip> strips_;                 // a product needs few heights
-    std::uint8_t strip_of_[jit::kMaxTileRows + 1] = {};  // by height: 1 + the strip's index, 0: none
+    std::pmr::vector<TileStrip> strips_;  // a product needs few heights
+    // By height: 1 + the strip's index, 0: none. The second kind packs what it reads of B.
+    std::uint8_t strip_of_[2][jit::kMaxTileRows + 1] = {};
     std::size_t a_floats_ = 0, b_floats_ = 0, chain_floats_ = 0, epilogue_floats_ = 0;  // per worker
     std::int64_t chain_stride_ = 0;
     char name_[sizeof(ChoiceText) + 32];
@@ -101,6 +102,7 @@ class CpuProduct final : public Product {
         std::int64_t column, columns, step, depth;
         const float* b;
         std::int64_t ldb;
+        const float* unpacked;  // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
         bool add, last;
         bool resumed, unfinished;  // it goes on with chains in scratch memory; it leaves them there
     };
@@ -124,19 +126,24 @@ class CpuProduct final : public Product {
         for (std::int64_t i = 0; i < plan_.m_parts; ++i) {
             const EvenCut tiles(plan_.row_begin(i + 1) - plan_.row_begin(i), plan_.tile->mr);
             if (tiles.pieces == 0) continue;
+            const jit::GemmB b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
             for (const std::int64_t rows : {tiles.size(0), tiles.size(tiles.pieces - 1)})
-                if (strip_of_[rows] == 0) resolve_strip(static_cast<int>(rows), context);
+                resolve_strip(static_cast<int>(rows), b, context);
+            if (plan_.packs_in_tiles())
+                resolve_strip(static_cast<int>(tiles.size(0)), jit::GemmB::rows_to_panels, context);
         }
     }
 
-    void resolve_strip(int rows, const CompileContext& context) {
+    void resolve_strip(int rows, jit::GemmB b, const CompileContext& context) {
+        const bool packs = b == jit::GemmB::rows_to_panels;
+        if (strip_of_[packs][rows] != 0) return;
         jit::GemmForm form;
         form.isa = plan_.tile->isa;
         form.mr = static_cast<std::uint8_t>(rows);
         form.a = plan_.shape.a_transposed ? jit::GemmA::k_major : jit::GemmA::rows;
-        form.prefetch = static_cast<std::uint8_t>(plan_.prefetch);
+        form.prefetch = static_cast<std::uint8_t>(packs ? plan_.packing_prefetch() : plan_.prefetch);
         form.unroll = static_cast<std::uint8_t>(plan_.unroll);
-        form.b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
+        form.b = b;
         strips_.emplace_back(form, plan_.tile->nr);
         for (std::int64_t j = 0; j < plan_.n_parts; ++j) {
             const std::int64_t columns = plan_.column_begin(j + 1) - plan_.column_begin(j);
@@ -144,7 +151,7 @@ class CpuProduct final : public Product {
             if (columns >= plan_.panel_columns) strips_.back().add_columns(plan_.panel_columns, context);
             strips_.back().add_columns(columns % plan_.panel_columns, context);
         }
-        strip_of_[rows] = static_cast<std::uint8_t>(strips_.size());
+        strip_of_[packs][rows] = static_cast<std::uint8_t>(strips_.size());
     }
 
     // Group g of n-part j, all passes.
@@ -213,6 +220,10 @@ class CpuProduct final : public Product {
                 pass.b = call.kept + plan_.kept_begin(part.n_part, group, part.first_column + column) +
                          packed_floats(columns, step);
                 pass.ldb = depth * jit::kPanel;
+            } else if (plan_.packs_in_tiles()) {
+                pass.b = part.packed_b;
+                pass.ldb = depth * jit::kPanel;
+                pass.unpacked = b;
             } else if (plan_.pack_b) {
                 pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, part.packed_b);
                 pass.b = part.packed_b;
@@ -247,7 +258,6 @@ class CpuProduct final : public Product {
         const std::int64_t row = tiles.begin(first);
         jit::GemmArgs args = {};
         args.a_stride = shape.lda;
-        args.b_stride = pass.ldb;
         args.c_stride = shape.ldc;
         args.steps = pass.depth;
         args.first_step = pass.step;
@@ -261,8 +271,9 @@ class CpuProduct final : public Product {
             copy_rows(a, shape.lda, tiles.begin(end) - row, pass.depth, part.packed_a, packed_stride);
             args.a_stride = packed_stride;
         }
-        args.b = pass.b;
         args.chain_stride = chain_stride_;
+        args.packed = part.packed_b;
+        args.packed_stride = pass.ldb;
         const std::int64_t a_row = shape.a_transposed ? 1 : shape.lda;
         const auto tile = [&](std::int64_t t) {
             const std::int64_t offset = tiles.begin(t) - row;
@@ -276,7 +287,10 @@ class CpuProduct final : public Product {
             args.chain_in = pass.resumed ? chains : nullptr;
             args.chain_out = pass.unfinished ? chains : nullptr;
             args.c = part.c + tiles.begin(t) * shape.ldc + pass.column;
-            return &strips_[strip_of_[tiles.size(t)] - 1u];
+            const bool packs = t == 0 && pass.unpacked != nullptr;
+            args.b = packs ? pass.unpacked : pass.b;
+            args.b_stride = packs ? shape.ldb : pass.ldb;
+            return &strips_[strip_of_[packs][tiles.size(t)] - 1u];
         };
         if (plan_.columns_outside) {
             for (std::int64_t j = 0; j < pass.columns;) {

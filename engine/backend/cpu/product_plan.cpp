@@ -15,7 +15,7 @@ constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
 constexpr int kFarPrefetch = 8;            // steps ahead when the hardware does not see where B goes on
 constexpr double kStartCycles = 6000;      // of a second thread: about 0.2 MFLOP on one core
-constexpr double kPackCyclesPerFloat = 0.5;
+constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
 // What a chosen block may cost at most, per thread: a choice may come from a file.
 constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
 constexpr std::int64_t kMostChainFloats = 4 * 1024 * 1024;
@@ -50,10 +50,16 @@ bool packs_a(const ProductPlan& plan) {
     return plan.shape.a_transposed && plan.pack_b && short_steps && plan.shape.n > plan.tile->nr;
 }
 
+double pack_b_cycles(const ProductPlan& plan, double n) {
+    if (!plan.pack_b || plan.keep_b) return 0;
+    const double each = plan.packs_in_tiles() ? kPackInTileCyclesPerFloat : kPackCyclesPerFloat;
+    return each * static_cast<double>(plan.shape.k) * n;
+}
+
 double part_cycles(const ProductPlan& plan, std::int64_t m, std::int64_t n) {
     const double k = static_cast<double>(plan.shape.k);
     double cycles = block_cycles(*plan.tile, m, n) * k;
-    if (plan.pack_b && !plan.keep_b) cycles += kPackCyclesPerFloat * k * static_cast<double>(n);
+    cycles += pack_b_cycles(plan, static_cast<double>(n));
     if (plan.pack_a) cycles += kPackCyclesPerFloat * k * static_cast<double>(m);
     return cycles;
 }
@@ -200,7 +206,7 @@ double expected_cycles(const ProductPlan& plan) {
     const double n = static_cast<double>(std::min(columns, plan.shape.n));
     const double passes = plan.depth > 0 ? static_cast<double>(ceil_div(plan.shape.k, plan.depth)) : 1;
     double cycles = block_cycles(*plan.tile, plan.most_rows(), static_cast<std::int64_t>(n)) * k;
-    if (plan.pack_b && !plan.keep_b) cycles += kPackCyclesPerFloat * k * n;
+    cycles += pack_b_cycles(plan, n);
     if (plan.pack_a)
         cycles += kPackCyclesPerFloat * k * m *
                   std::ceil(n / static_cast<double>(std::max<std::int64_t>(plan.panel_columns, 1)));

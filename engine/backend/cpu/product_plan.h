@@ -38,6 +38,14 @@ struct ProductPlan {
     int workers = 1;
 
     std::int64_t parts() const { return shape.batch * m_parts * n_parts; }
+    // The first tile of rows packs B while it computes: nearly for nothing. Where rows of B lie further apart than
+    // pages, each of its steps would miss the TLB, and copying rows by themselves is faster.
+    bool packs_in_tiles() const {
+        return pack_b && !keep_b && !shape.b_transposed && shape.ldb <= kFarRow;
+    }
+    static constexpr std::int64_t kFarRow = 16384;  // floats
+    // Steps of k ahead that the packing tile asks for, into L2: a row of B per step is no stream to the hardware.
+    int packing_prefetch() const { return prefetch > 0 ? prefetch : 32; }
     // Does a pass leave chains unfinished, for the next one to go on with?
     bool carries_chains() const { return depth < shape.k && depth % jit::kSegment != 0; }
     // Floats from row to row of a copied A that is not transposed: whole lines, never a power of two of them,

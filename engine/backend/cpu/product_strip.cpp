@@ -27,7 +27,7 @@ void TileStrip::add_width(int width, const CompileContext& context) {
     GemmKernel* const kernels = kernels_[form.vectors][form.masked];
     kernels[0] = context.cache->gemm(form, *context.arena);
     // A tile of one vector moves its pointer into the panel's second half instead.
-    if (form.b != jit::GemmB::panels || lanes != 8 || form.vectors == 1 || nr_ == jit::kPanel) return;
+    if (form.b == jit::GemmB::rows || lanes != 8 || form.vectors == 1 || nr_ == jit::kPanel) return;
     form.half = true;
     kernels[1] = context.cache->gemm(form, *context.arena);
 }
@@ -35,19 +35,15 @@ void TileStrip::add_width(int width, const CompileContext& context) {
 void TileStrip::run_tile(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept {
     const int lanes = jit::gemm_lanes(form_.isa);
     const int vectors = (width + lanes - 1) / lanes;
-    int half = 0;
     jit::GemmArgs args = strip;
+    const std::int64_t panel = j / jit::kPanel, within = j % jit::kPanel;
+    const int half = vectors > 1 && within != 0 && form_.b != jit::GemmB::rows;
     if (form_.b == jit::GemmB::panels) {
-        const std::int64_t within = j % jit::kPanel;
-        args.b += j / jit::kPanel * args.b_stride;
-        if (vectors == 1) {
-            args.b += within;
-        } else {
-            half = within != 0;
-        }
+        args.b += panel * args.b_stride + (half ? 0 : within);
     } else {
         args.b += j;
     }
+    if (form_.b == jit::GemmB::rows_to_panels) args.packed += panel * args.packed_stride + (half ? 0 : within);
     args.c += j;
     if (args.chain_in) args.chain_in += j;
     if (args.chain_out) args.chain_out += j;
