@@ -202,9 +202,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         shl(packed_stride, 2);
         if (panels_touched() > 3) lea(packed_stride3, ptr[packed_stride + packed_stride * 2]);
     }
-    int panels_touched() const {
-        return ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel;
-    }
+    int panels_touched() const { return ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel; }
 
     // --- one step of k: acc[i][v] = fma(A[i][k], B[k][v], acc[i][v])
 
@@ -480,9 +478,10 @@ GemmFormText to_text(const GemmForm& form) {
                                                                    : "";
     std::snprintf(name.text, sizeof name.text, "gemm %dx%dv %s %s %s%s%s%s", form.mr, form.vectors,
                   isa_name(form.isa), form.a == GemmA::rows ? "rows" : "k-major",
-                  form.b == GemmB::panels ? "panels" : form.b == GemmB::rows ? "in-place" : "packing",
-                  form.half ? " half" : "",
-                  form.masked ? " masked" : "", triangle);
+                  form.b == GemmB::panels ? "panels"
+                  : form.b == GemmB::rows ? "in-place"
+                                          : "packing",
+                  form.half ? " half" : "", form.masked ? " masked" : "", triangle);
     return name;
 }
 

@@ -27,7 +27,8 @@ enum class GemmA : std::uint8_t {
 enum class GemmB : std::uint8_t {
     panels,         // b[(j / 16) * b_stride + k * 16 + j % 16]: packed, padded to whole panels
     rows,           // b[k * b_stride + j]: B as it lies in memory
-    rows_to_panels  // the same, and what is read is left in panels: packed[(j / 16) * packed_stride + k * 16 + j % 16]
+    rows_to_panels  // the same, and what is read is left in panels: packed[(j / 16) * packed_stride + k * 16
+                    // + j % 16]
 };
 // Causal products: row i of the tile takes part in only some of `mr` steps around the diagonal.
 enum class Triangle : std::uint8_t {

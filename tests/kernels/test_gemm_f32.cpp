@@ -151,8 +151,7 @@ void run_case(const char* name, const Case& test) {
     for (std::int64_t k = 0; k < total; ++k)
         for (int j = 0; j < test.columns; ++j) {
             const int column = j + start;
-            const float left =
-                packed.data()[column / kPanel * packed_stride + k * kPanel + column % kPanel];
+            const float left = packed.data()[column / kPanel * packed_stride + k * kPanel + column % kPanel];
             assert_int_equal(bits_of(left), bits_of(b_at(k, j)));
         }
 }

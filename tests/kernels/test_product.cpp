@@ -214,16 +214,59 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
     assert_same_bits("epilogue", expected.data(), y.data(), rows * n);
 }
 
+// Few rows sweep over B where it lies, in groups of 4096 columns and a few steps of k at a time.
+void test_few_rows(void**) {
+    std::uint64_t seed = 4000;
+    for (const std::int64_t k : {0, 1, 7, 8, 9, 511, 512, 513, 1030}) {
+        for (std::int64_t m = 1; m <= 5; ++m) {
+            for (const std::int64_t n : {64, 65, 77, 2048, 2051}) {
+                ++seed;
+                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                for (const Isa isa : {Isa::avx2, Isa::avx512})
+                    if (isa <= isas())
+                        check(problem, {isa, nullptr, 1 + static_cast<int>(seed % 3), seed % 4 < 2, false,
+                                        static_cast<std::int64_t>(seed % 5)});
+            }
+        }
+    }
+    const Problem wide(1, 3, 9000, 20, true, Data::plain, seed),
+        batch(4, 1, 300, 530, false, Data::plain, seed);
+    for_each_isa([&](Isa isa) {
+        for (const int threads : {1, 3}) {
+            check(wide, {isa, nullptr, threads, false, false, 1});
+            check(batch, {isa, nullptr, threads, true, false, 1});
+        }
+    });
+    if (!host_cpu().has(Isa::avx2)) return;
+    ProductShape shape;
+    shape.m = 1;
+    shape.n = shape.ldb = shape.ldc = 100;
+    shape.k = shape.lda = 30;
+    const ProductPtr product = compile_product(shape, nullptr, engine(Isa::avx2).context(1, nullptr));
+    assert_string_equal(product->kernel_name(), "f32_gemm_sweep_avx2");
+}
+
+// Rows of B further apart than pages are packed by themselves, not by the first tile.
+void test_far_rows(void**) {
+    const Problem problem(1, 40, 70, 33, false, Data::binades, 12);
+    for_each_isa([&](Isa isa) {
+        for_each_order([&](bool a, bool b) { check(problem, {isa, nullptr, 2, a, b, 17000}); });
+    });
+}
+
 void test_epilogues(void**) {
     std::uint64_t seed = 5000;
     for (const std::int64_t k : {0, 37, 600, 4200}) {
         for (const std::int64_t batch : {1, 3}) {
             ++seed;
             const Problem problem(batch, k > 4096 ? 7 : 45, 150, k, seed % 2 == 0, Data::plain, seed);
+            const Problem row(batch, 1, 150, k, seed % 2 == 0, Data::plain, seed);
             for_each_isa([&](Isa isa) {
                 for (const int threads : {1, 2, 7}) {
                     check_epilogue(bias_relu(), problem, isa, threads);
                     check_epilogue(below_maximum(), problem, isa, threads);
+                    check_epilogue(bias_relu(), row, isa, threads);
+                    check_epilogue(below_maximum(), row, isa, threads);
                 }
             });
         }
@@ -297,6 +340,8 @@ int main() {
         cmocka_unit_test(test_large_sizes),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_shared_operand),
+        cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_far_rows),
         cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_empty_extents),
         cmocka_unit_test(test_refused_code),

@@ -4,7 +4,8 @@
 
 namespace volta::cpu {
 
-KernelCache::KernelCache(std::pmr::memory_resource* heap) : heap_(heap), gemm_(heap), rows_(heap) {}
+KernelCache::KernelCache(std::pmr::memory_resource* heap)
+    : heap_(heap), gemm_(heap), sweeps_(heap), rows_(heap) {}
 
 GemmKernel KernelCache::gemm(const jit::GemmForm& form, jit::CodeArena& arena) {
     for (const GemmKernel& kernel : gemm_)
@@ -17,6 +18,13 @@ jit::TransposeFunction KernelCache::transpose(Isa isa, jit::CodeArena& arena) {
     if (isa == Isa::scalar) return nullptr;
     if (!transpose_) transpose_ = jit::emit_transpose_panel(arena, heap_);
     return transpose_;
+}
+
+jit::SweepFunction KernelCache::sweep(const jit::SweepForm& form, jit::CodeArena& arena) {
+    for (const Sweep& sweep : sweeps_)
+        if (sweep.form == form) return sweep.code;
+    sweeps_.push_back({form, jit::emit_sweep(form, arena, heap_)});
+    return sweeps_.back().code;
 }
 
 const jit::RowKernel& KernelCache::row(const jit::Program& program, Isa isa, jit::CodeArena& arena) {

@@ -7,6 +7,7 @@
 
 #include "engine/backend/cpu/gemm_kernels.h"
 #include "jitgen/gemm_pack.h"
+#include "jitgen/gemm_sweep.h"
 #include "jitgen/row_kernel.h"
 
 namespace volta::cpu {
@@ -23,10 +24,13 @@ class KernelCache final {
     // NULL for Isa::scalar and where the arena refuses.
     jit::TransposeFunction transpose(Isa isa, jit::CodeArena& arena);
 
+    // NULL where the arena refuses.
+    jit::SweepFunction sweep(const jit::SweepForm& form, jit::CodeArena& arena);
+
     // The compiled form of `program`; owned by the cache.
     const jit::RowKernel& row(const jit::Program& program, Isa isa, jit::CodeArena& arena);
 
-    std::size_t kernel_count() const noexcept { return gemm_.size() + rows_.size(); }
+    std::size_t kernel_count() const noexcept { return gemm_.size() + sweeps_.size() + rows_.size(); }
 
   private:
     struct RowEntry {
@@ -34,7 +38,12 @@ class KernelCache final {
         jit::RowKernelPtr kernel;
     };
     std::pmr::memory_resource* heap_;
+    struct Sweep {
+        jit::SweepForm form;
+        jit::SweepFunction code;
+    };
     std::pmr::vector<GemmKernel> gemm_;
+    std::pmr::vector<Sweep> sweeps_;
     std::pmr::vector<RowEntry> rows_;
     jit::TransposeFunction transpose_ = nullptr;
 };

@@ -29,7 +29,7 @@ class CpuProduct final : public Product {
           epilogue_(epilogue),
           row_epilogue_(epilogue && epilogue->program().needs_whole_rows()),
           strips_(context.heap) {
-        name(choice);
+        name(choice, context.isa);
         if (plan_.pack_b && plan_.shape.b_transposed)
             transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
         resolve_strips(context);
@@ -38,7 +38,8 @@ class CpuProduct final : public Product {
         if (plan_.pack_a)
             a_floats_ =
                 padded(plan_.block_rows * (plan_.shape.a_transposed ? plan_.depth : plan_.packed_a_stride()));
-        if (plan_.carries_chains()) {
+        if (plan_.sweeps) resolve_sweeps(context);
+        if (plan_.carries_chains() || plan_.sweeps) {
             chain_stride_ = static_cast<std::int64_t>(padded(plan_.panel_columns));
             chain_floats_ = padded(plan_.most_rows() * chain_stride_);
         }
@@ -83,6 +84,8 @@ class CpuProduct final : public Product {
     std::pmr::vector<TileStrip> strips_;  // a product needs few heights
     // By height: 1 + the strip's index, 0: none. The second kind packs what it reads of B.
     std::uint8_t strip_of_[2][jit::kMaxTileRows + 1] = {};
+    jit::SweepFunction sweep_ = nullptr, sweep_one_ = nullptr;
+    std::int64_t sweep_steps_ = 1;
     std::size_t a_floats_ = 0, b_floats_ = 0, chain_floats_ = 0, epilogue_floats_ = 0;  // per worker
     std::int64_t chain_stride_ = 0;
     char name_[sizeof(ChoiceText) + 32];
@@ -102,7 +105,8 @@ class CpuProduct final : public Product {
         std::int64_t column, columns, step, depth;
         const float* b;
         std::int64_t ldb;
-        const float* unpacked;  // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
+        const float*
+            unpacked;  // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
         bool add, last;
         bool resumed, unfinished;  // it goes on with chains in scratch memory; it leaves them there
     };
@@ -116,13 +120,27 @@ class CpuProduct final : public Product {
     // --- making
 
     // The tile, and what the choice says beside it.
-    void name(ProductChoice choice) {
+    void name(ProductChoice choice, Isa context_isa) {
         choice.tile = 0;
         const ChoiceText rest = to_text(choice);
-        std::snprintf(name_, sizeof name_, "%s%s%s", plan_.tile->name, *rest.text ? " " : "", rest.text);
+        const char* const kernel = !plan_.sweeps                ? plan_.tile->name
+                                   : context_isa == Isa::avx512 ? "f32_gemm_sweep_avx512"
+                                                                : "f32_gemm_sweep_avx2";
+        std::snprintf(name_, sizeof name_, "%s%s%s", kernel, *rest.text ? " " : "", rest.text);
+    }
+
+    void resolve_sweeps(const CompileContext& context) {
+        jit::SweepForm form;
+        form.isa = context.isa;
+        form.rows = static_cast<std::uint8_t>(plan_.shape.m);
+        sweep_one_ = context.cache->sweep(form, *context.arena);
+        sweep_steps_ = jit::sweep_steps(context.isa, form.rows);
+        form.steps = static_cast<std::uint8_t>(sweep_steps_);
+        sweep_ = context.cache->sweep(form, *context.arena);
     }
 
     void resolve_strips(const CompileContext& context) {
+        if (plan_.sweeps) return;
         for (std::int64_t i = 0; i < plan_.m_parts; ++i) {
             const EvenCut tiles(plan_.row_begin(i + 1) - plan_.row_begin(i), plan_.tile->mr);
             if (tiles.pieces == 0) continue;
@@ -191,9 +209,53 @@ class CpuProduct final : public Product {
         part.epilogue_scratch = part.chains + chain_floats_;
         if (part.rows == 0 || part.columns == 0) return;
 
-        for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns)
-            run_columns(call, part, n, std::min(plan_.panel_columns, part.columns - n));
+        for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns) {
+            const std::int64_t columns = std::min(plan_.panel_columns, part.columns - n);
+            if (plan_.sweeps) {
+                sweep_columns(call, part, n, columns);
+            } else {
+                run_columns(call, part, n, columns);
+            }
+        }
         if (row_epilogue_) run_epilogue(call, part, 0, part.rows, 0, part.columns);
+    }
+
+    // All rows and all of k for one group of columns, a few steps of k at a time. The chains of a first
+    // segment that is stored grow in C itself.
+    void sweep_columns(const ProductCall& call, const Part& part, std::int64_t column,
+                       std::int64_t columns) const {
+        const ProductShape& shape = plan_.shape;
+        float* const c = part.c + column;
+        for (std::int64_t step = 0; step < shape.k || step == 0; step += jit::kSegment) {
+            const bool stored = step == 0 && !call.into;
+            if (shape.k == 0 && !stored) break;
+            jit::SweepArgs args = {};
+            args.chains = stored ? c : part.chains;
+            args.chain_stride = stored ? shape.ldc : chain_stride_;
+            for (std::int64_t i = 0; i < shape.m; ++i)
+                std::fill_n(args.chains + i * args.chain_stride, columns, 0.0f);
+            args.columns = columns;
+            args.b_stride = shape.ldb;
+            args.a_row = shape.a_transposed ? 1 : shape.lda;
+            args.a_step = shape.a_transposed ? shape.lda : 1;
+            const std::int64_t end = std::min(step + jit::kSegment, shape.k);
+            for (std::int64_t k = step; k < end;) {
+                const bool whole = k + sweep_steps_ <= end;
+                args.a = part.a + k * args.a_step;
+                args.b = part.b + k * shape.ldb + column;
+                (whole ? sweep_ : sweep_one_)(&args);
+                k += whole ? sweep_steps_ : 1;
+            }
+            if (!stored) add_chains(args, c);
+        }
+        if (epilogue_ && !row_epilogue_) run_epilogue(call, part, 0, shape.m, column, column + columns);
+    }
+
+    // C = C + a segment's chains.
+    void add_chains(const jit::SweepArgs& args, float* c) const {
+        for (std::int64_t i = 0; i < plan_.shape.m; ++i)
+            for (std::int64_t j = 0; j < args.columns; ++j)
+                c[i * plan_.shape.ldc + j] += args.chains[i * args.chain_stride + j];
     }
 
     // All of k for one group of columns.

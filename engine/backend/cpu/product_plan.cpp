@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/base/error.h"
+#include "jitgen/gemm_sweep.h"
 
 namespace volta::cpu {
 namespace {
@@ -13,8 +14,10 @@ constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
-constexpr int kFarPrefetch = 8;            // steps ahead when the hardware does not see where B goes on
-constexpr double kStartCycles = 6000;      // of a second thread: about 0.2 MFLOP on one core
+constexpr std::int64_t kNarrowestSweep = 64, kNarrowestSweepOfRows = 2048;  // columns
+constexpr std::int64_t kSweptColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
+constexpr int kFarPrefetch = 8;               // steps ahead when the hardware does not see where B goes on
+constexpr double kStartCycles = 6000;         // of a second thread: about 0.2 MFLOP on one core
 constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
 // What a chosen block may cost at most, per thread: a choice may come from a file.
 constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
@@ -40,6 +43,17 @@ bool packs_b(const ProductShape& shape) {
     const bool few_rows = shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4);
     const bool small = shape.m <= 128 && shape.n <= 128 && shape.k <= 128;
     return !few_rows && !small;
+}
+
+// Tiles of few rows read B in narrow strips, which is no stream to the memory. For several rows that matters
+// when few rows of B share a page.
+bool sweeps(const ProductPlan& plan, const CompileContext& context, const ProductChoice& choice) {
+    const ProductShape& shape = plan.shape;
+    const bool free = choice.tile == 0 && choice.k_block == 0 && !context.forced_tile;
+    const bool runs = context.isa != Isa::scalar && context.arena->available();
+    const bool few = shape.m == 1 ? shape.n >= kNarrowestSweep
+                                  : shape.m <= jit::kMaxSweepRows && shape.n >= kNarrowestSweepOfRows;
+    return free && runs && !plan.pack_b && few;
 }
 
 // A transposed A is read where it lies by AVX-512: a step of its tiles lasts long enough to hide the misses
@@ -79,7 +93,7 @@ void choose_grid(ProductPlan& plan, bool whole_rows, std::int64_t threads) {
     double best = grid_cycles(plan, 1);
     ProductPlan chosen = plan;
     for (plan.n_parts = 1; plan.n_parts <= most_n; ++plan.n_parts) {
-        const std::int64_t most_m = std::min(threads / plan.n_parts, plan.shape.m);
+        const std::int64_t most_m = plan.sweeps ? 1 : std::min(threads / plan.n_parts, plan.shape.m);
         for (plan.m_parts = 1; plan.m_parts <= most_m; ++plan.m_parts) {
             plan.workers = static_cast<int>(std::min(threads, plan.parts()));
             const double cycles = grid_cycles(plan, std::max(plan.workers, 1));
@@ -104,6 +118,7 @@ void choose_blocks(ProductPlan& plan) {
     const std::int64_t part_columns = round_up(ceil_div(shape.n, plan.n_parts), nr);
     plan.panel_columns =
         plan.pack_b ? std::min(part_columns, std::max(nr, floats / depth / nr * nr)) : part_columns;
+    if (plan.sweeps) plan.panel_columns = std::min(part_columns, kSweptColumns / nr * nr);
     plan.block_rows = std::max(mr, kBlockFloats / depth / mr * mr);
 }
 
@@ -185,6 +200,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape));
     require(plan.pack_b || !plan.shape.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
+    plan.sweeps = sweeps(plan, context, choice);
     plan.tile = &choose_tile(plan, context, choice);
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
@@ -220,7 +236,7 @@ PlanKey key_of(const ProductPlan& plan) {
         ceil_div(ceil_div(plan.shape.n, plan.tile->nr), plan.n_parts) * plan.tile->nr;
     return {tile_row(*plan.tile),
             plan.pack_a,
-            plan.pack_b,
+            plan.pack_b + 2 * plan.sweeps,
             plan.columns_outside,
             plan.prefetch,
             plan.unroll,

@@ -26,6 +26,9 @@ struct ProductPlan {
     const GemmTile* tile = nullptr;
     bool pack_a = false, pack_b = false;
     bool keep_b = false;  // B is packed once, not by each call
+    // Few rows, B where it lies: all columns of a group go on by a few steps of k at a time
+    // (jitgen/gemm_sweep.h).
+    bool sweeps = false;
     // The order of tiles inside a block: packed columns of B stay in L2, so a tile of rows, which fits L1,
     // takes them all in turn; columns that come from further away take all rows of the block in turn.
     bool columns_outside = false;
@@ -38,13 +41,12 @@ struct ProductPlan {
     int workers = 1;
 
     std::int64_t parts() const { return shape.batch * m_parts * n_parts; }
-    // The first tile of rows packs B while it computes: nearly for nothing. Where rows of B lie further apart than
-    // pages, each of its steps would miss the TLB, and copying rows by themselves is faster.
-    bool packs_in_tiles() const {
-        return pack_b && !keep_b && !shape.b_transposed && shape.ldb <= kFarRow;
-    }
+    // The first tile of rows packs B while it computes: nearly for nothing. Where rows of B lie further apart
+    // than pages, each of its steps would miss the TLB, and copying rows by themselves is faster.
+    bool packs_in_tiles() const { return pack_b && !keep_b && !shape.b_transposed && shape.ldb <= kFarRow; }
     static constexpr std::int64_t kFarRow = 16384;  // floats
-    // Steps of k ahead that the packing tile asks for, into L2: a row of B per step is no stream to the hardware.
+    // Steps of k ahead that the packing tile asks for, into L2: a row of B per step is no stream to the
+    // hardware.
     int packing_prefetch() const { return prefetch > 0 ? prefetch : 32; }
     // Does a pass leave chains unfinished, for the next one to go on with?
     bool carries_chains() const { return depth < shape.k && depth % jit::kSegment != 0; }

@@ -43,7 +43,8 @@ void TileStrip::run_tile(const jit::GemmArgs& strip, std::int64_t j, int width) 
     } else {
         args.b += j;
     }
-    if (form_.b == jit::GemmB::rows_to_panels) args.packed += panel * args.packed_stride + (half ? 0 : within);
+    if (form_.b == jit::GemmB::rows_to_panels)
+        args.packed += panel * args.packed_stride + (half ? 0 : within);
     args.c += j;
     if (args.chain_in) args.chain_in += j;
     if (args.chain_out) args.chain_out += j;

@@ -1,0 +1,194 @@
+#include "jitgen/gemm_sweep.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <type_traits>
+
+#include "jitgen/gemm_emit.h"
+
+namespace volta::jit {
+namespace {
+
+using Xbyak::Label;
+using Xbyak::Reg64;
+using Xbyak::Ymm;
+using Xbyak::Zmm;
+
+constexpr std::size_t kMaxCodeBytes = 16 * 1024;
+constexpr int kAheadBytes = 256;  // of each row of B: a third faster from memory; twice as far is slower
+
+// Registers:
+//   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
+//   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
+//   rax columns left
+template <class Vmm>
+class SweepEmitter : public Xbyak::CodeGenerator {
+  public:
+    SweepEmitter(const SweepForm& form, EmitBuffer& buffer)
+        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()), rows_(form.rows), steps_(form.steps) {}
+
+    void emit() {
+        Label wide, narrow, tail, done, mask_table;
+        emit_entry();
+        L(wide);
+        cmp(rax, unroll() * kLanes);
+        jl(narrow, T_NEAR);
+        emit_columns(unroll(), false);
+        jmp(wide, T_NEAR);
+        L(narrow);
+        cmp(rax, kLanes);
+        jl(tail, T_NEAR);
+        emit_columns(1, false);
+        jmp(narrow, T_NEAR);
+        L(tail);
+        test(rax, rax);
+        jz(done, T_NEAR);
+        emit_mask(mask_table);
+        emit_columns(1, true);
+        L(done);
+        vzeroupper();
+        ret();
+        if (kZmm) return;
+        align(32);
+        L(mask_table);
+        for (int i = 0; i < 8; ++i) dd(0xffffffffu);
+        for (int i = 0; i < 8; ++i) dd(0);
+    }
+
+    static constexpr bool kZmm = std::is_same<Vmm, Zmm>::value;
+    static constexpr int kLanes = kZmm ? 16 : 8;
+    static constexpr int kBytes = 4 * kLanes;
+    static constexpr int kRegisters = kZmm ? 32 : 16;
+
+  private:
+    const int rows_, steps_;
+
+    int unroll() const { return std::min(4, (kRegisters - 2 - rows_ * steps_) / rows_); }
+    Vmm a(int i, int s) const { return Vmm(i * steps_ + s); }
+    Vmm chain(int i, int v) const { return Vmm(rows_ * steps_ + v * rows_ + i); }
+    Vmm value() const { return Vmm(kRegisters - 2); }
+    Vmm mask() const { return Vmm(kRegisters - 1); }
+
+    Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
+    Xbyak::RegExp scaled(const Reg64& base, const Reg64& by, const Reg64& by3, int times) {
+        return times == 0   ? Xbyak::RegExp(base)
+               : times == 1 ? base + by
+               : times == 2 ? base + by * 2
+                            : base + by3;
+    }
+    Xbyak::Address b_at(int s, int offset) { return ptr[scaled(s < 4 ? rsi : r8, rdx, rcx, s % 4) + offset]; }
+    Xbyak::Address chain_at(int i, int v) { return ptr[scaled(r9, r10, r11, i) + v * kBytes]; }
+
+    void emit_entry() {
+        mov(rsi, arg(offsetof(SweepArgs, a)));
+        mov(rdx, arg(offsetof(SweepArgs, a_row)));
+        mov(rcx, arg(offsetof(SweepArgs, a_step)));
+        for (int i = 0; i < rows_; ++i) {
+            mov(rax, rsi);
+            for (int s = 0; s < steps_; ++s) {
+                vbroadcastss(a(i, s), ptr[rax]);
+                lea(rax, ptr[rax + rcx * 4]);
+            }
+            lea(rsi, ptr[rsi + rdx * 4]);
+        }
+        mov(rsi, arg(offsetof(SweepArgs, b)));
+        mov(rdx, arg(offsetof(SweepArgs, b_stride)));
+        shl(rdx, 2);
+        lea(rcx, ptr[rdx + rdx * 2]);
+        lea(r8, ptr[rsi + rdx * 4]);
+        mov(r9, arg(offsetof(SweepArgs, chains)));
+        mov(r10, arg(offsetof(SweepArgs, chain_stride)));
+        shl(r10, 2);
+        lea(r11, ptr[r10 + r10 * 2]);
+        mov(rax, arg(offsetof(SweepArgs, columns)));
+    }
+
+    void emit_mask(Label& table) {
+        if (kZmm) {
+            mov(ecx, eax);  // three strides of B end here: put together again below
+            mov(edi, 1);
+            shl(edi, cl);
+            dec(edi);
+            kmovw(k1, edi);
+            lea(rcx, ptr[rdx + rdx * 2]);
+        } else {
+            lea(rdi, ptr[rip + table]);
+            neg(rax);
+            vmovups(mask(), ptr[rdi + rax * 4 + 32]);
+        }
+    }
+
+    // `count` vectors of columns, or the masked last one.
+    void emit_columns(int count, bool masked) {
+        for (int v = 0; v < count; ++v)
+            for (int i = 0; i < rows_; ++i) load(chain(i, v), chain_at(i, v), masked);
+        for (int s = 0; s < steps_; ++s) {
+            for (int v = 0; v < count; ++v) {
+                if (!masked && v * kBytes % 64 == 0) prefetcht0(b_at(s, v * kBytes + kAheadBytes));
+                if (rows_ == 1 && !masked) {
+                    vfmadd231ps(chain(0, v), a(0, s), b_at(s, v * kBytes));
+                    continue;
+                }
+                load(value(), b_at(s, v * kBytes), masked);
+                for (int i = 0; i < rows_; ++i) vfmadd231ps(chain(i, v), a(i, s), value());
+            }
+        }
+        for (int v = 0; v < count; ++v)
+            for (int i = 0; i < rows_; ++i) store(chain_at(i, v), chain(i, v), masked);
+        if (masked) return;
+        for (const Reg64& each : {rsi, r8, r9}) add(each, count * kBytes);
+        sub(rax, count * kLanes);
+    }
+
+    void load(const Vmm& to, const Xbyak::Address& from, bool masked) {
+        if (!masked) {
+            vmovups(to, from);
+        } else if constexpr (kZmm) {
+            vmovups(to | k1 | T_z, from);
+        } else {
+            vmaskmovps(to, mask(), from);
+        }
+    }
+    void store(const Xbyak::Address& to, const Vmm& from, bool masked) {
+        if (!masked) {
+            vmovups(to, from);
+        } else if constexpr (kZmm) {
+            vmovups(to | k1, from);
+        } else {
+            vmaskmovps(to, mask(), from);
+        }
+    }
+};
+
+template <class Vmm>
+SweepFunction emit_for(const SweepForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
+    char name[48];
+    std::snprintf(name, sizeof name, "sweep %d rows %d steps %s", form.rows, form.steps, isa_name(form.isa));
+    EmitBuffer buffer(heap, kMaxCodeBytes);
+    SweepEmitter<Vmm> emitter(form, buffer);
+    return as_function<SweepFunction>(publish(emitter, arena, name));
+}
+
+}  // namespace
+
+bool operator==(const SweepForm& x, const SweepForm& y) {
+    return x.isa == y.isa && x.rows == y.rows && x.steps == y.steps;
+}
+
+int sweep_steps(Isa isa, int rows) {
+    const int elements = isa == Isa::avx512 ? 16 : 8;  // half of the registers
+    return rows <= elements / 8 ? 8 : rows <= elements / 4 ? 4 : 2;
+}
+
+SweepFunction emit_sweep(const SweepForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
+    const bool fits = form.isa != Isa::scalar && form.rows >= 1 && form.rows <= kMaxSweepRows &&
+                      form.steps >= 1 && form.steps <= sweep_steps(form.isa, form.rows);
+    if (!fits)
+        fail(VOLTA_INTERNAL, "no sweep takes %d steps of %d rows in %s", form.steps, form.rows,
+             isa_name(form.isa));
+    if (!arena.available()) return nullptr;
+    return form.isa == Isa::avx512 ? emit_for<Zmm>(form, arena, heap) : emit_for<Ymm>(form, arena, heap);
+}
+
+}  // namespace volta::jit

@@ -1,0 +1,41 @@
+// Products of few rows with B where it lies: chains of all columns go on by a few steps of k at a time, so
+// that B is read as the memory lies, row by row, at the speed of the memory.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+
+#include "engine/base/cpu_info.h"
+#include "jitgen/code.h"
+
+namespace volta::jit {
+
+inline constexpr int kMaxSweepRows = 4, kMaxSweepSteps = 8;
+
+struct SweepForm {
+    Isa isa = Isa::avx2;     // not scalar
+    std::uint8_t rows = 1;   // of A and C, 1 .. kMaxSweepRows
+    std::uint8_t steps = 1;  // of k per call, 1 .. sweep_steps(isa, rows)
+};
+bool operator==(const SweepForm& x, const SweepForm& y);
+
+// Strides are in elements.
+struct SweepArgs {
+    const float* a;  // element (i, k) at a[i * a_row + k * a_step]
+    std::int64_t a_row, a_step;
+    const float* b;  // [steps, columns], rows b_stride apart
+    std::int64_t b_stride;
+    float* chains;  // [rows, columns], rows chain_stride apart
+    std::int64_t chain_stride;
+    std::int64_t columns;
+};
+// chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
+using SweepFunction = void (*)(const SweepArgs*);
+
+// The most steps whose elements of A fit registers.
+int sweep_steps(Isa isa, int rows);
+
+// NULL when executable memory is refused.
+SweepFunction emit_sweep(const SweepForm& form, CodeArena& arena, std::pmr::memory_resource* heap);
+
+}  // namespace volta::jit
