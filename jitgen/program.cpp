@@ -198,6 +198,7 @@ bool operator==(const Instruction& x, const Instruction& y) {
 
 bool operator==(const Program& x, const Program& y) {
     if (x.operands.size() != y.operands.size() || x.code.size() != y.code.size()) return false;
+    if (x.streams != y.streams) return false;
     for (std::size_t k = 0; k < x.operands.size(); ++k) {
         const Operand &a = x.operands[k], &b = y.operands[k];
         if (a.access != b.access || a.type != b.type || a.output != b.output) return false;

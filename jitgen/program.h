@@ -106,13 +106,16 @@ struct Program {
     // Copies stay on the heap of their source (a plain pmr copy would fall back to the global one).
     Program(const Program& other) : Program(other, other.code.get_allocator().resource()) {}
     Program(const Program& other, std::pmr::memory_resource* heap)
-        : operands(other.operands, heap), code(other.code, heap) {}
+        : operands(other.operands, heap), code(other.code, heap), streams(other.streams) {}
     Program(Program&&) = default;
     Program& operator=(const Program&) = default;
     Program& operator=(Program&&) = default;
 
     std::pmr::vector<Operand> operands;
     std::pmr::vector<Instruction> code;
+    // Full outputs are written past the caches, for tensors that no cache holds: their rows begin at
+    // multiples of 64 bytes. It is about speed only.
+    bool streams = false;
 
     bool has_column_sum() const;
     bool has_row_reduction() const;

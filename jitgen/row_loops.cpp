@@ -49,6 +49,7 @@ void RowLoops<Isa>::generate() {
     else
         rows();
 
+    if (plan_.streams) e.sfence();  // other threads are told by ordinary stores that the work is done
     e.vzeroupper();
     e.mov(e.rsp, e.frame_quad(Frame::kSavedStack));
     for (int k = 5; k >= 0; --k) e.pop(saved[k]);

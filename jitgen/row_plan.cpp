@@ -175,6 +175,7 @@ bool is_row_reduction(Code code) {
 RowPlan::RowPlan(const Program& program, std::pmr::memory_resource* heap)
     : code(program.code, heap),
       operands(program.operands, heap),
+      streams(program.streams),
       rates(program.code.size(), Rate::call, heap),
       call_code(heap),
       stages(heap),

@@ -316,7 +316,10 @@ void RowSelector<Isa>::store(const Step& step) {
     const int reg = registers_.ensure(step.arguments.ids[0]);
     if (plan_.operands[x.a].access == Access::per_row)
         return emit_.vmovss(operand_address(x.a, 0), emit_.quarter(reg));
-    emit_.store(operand_address(x.a, unit_of(step.id)), reg, copy_.masked, tail_);
+    const Address to = operand_address(x.a, unit_of(step.id));
+    if (plan_.streams && plan_.operands[x.a].access == Access::full && !copy_.masked)
+        return emit_.vmovntps(to, emit_.vec(reg));
+    emit_.store(to, reg, copy_.masked, tail_);
 }
 
 template <class Isa>

@@ -65,6 +65,9 @@ void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcom
         const auto kernel = jit::compile(program, lowering.isa, arena, heap());
         if (kernel->is_native() != (lowering.isa != Isa::scalar))
             outcome = {true, "compiled to another lowering"};
+        jit::Program past_caches = program;
+        past_caches.streams = true;
+        const auto streaming = jit::compile(past_caches, lowering.isa, arena, heap());
         std::uint64_t seed = 1;
         for (const std::int64_t columns : column_counts()) {
             Layout layout{};
@@ -77,6 +80,10 @@ void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcom
             layout.first_row = static_cast<std::uint32_t>(seed * 1000);
             layout.data = static_cast<Data>(seed % 3);
             run(*kernel, row.name, layout, outcome);
+            layout.offset = 0;
+            layout.row_gap = (16 - columns % 16) % 16;
+            layout.in_place = false;
+            run(*streaming, row.name, layout, outcome);
         }
     }
 }

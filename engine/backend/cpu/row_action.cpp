@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
 
 namespace volta::cpu {
@@ -9,6 +10,8 @@ namespace {
 
 // Columns are cut where lanes and cache lines end: 32 floats are 128 bytes.
 constexpr std::int64_t kColumnGrain = 32;
+constexpr std::int64_t kLineFloats = kTensorAlignment / sizeof(float);
+constexpr std::size_t kUsualCacheBytes = std::size_t{32} << 20;  // where the processor does not tell
 
 const char* name_of(const jit::RowKernel& kernel, Isa isa) {
     if (!kernel.is_native()) return "row interpreted";
@@ -29,9 +32,48 @@ RowAction::RowAction(StepCompiler& step, const jit::RowKernel& kernel, const std
              op_row(step.node.op).name, refs.size(), jit::kMaxOperands);
     for (const LoopOperand& operand : loops_.operands) row_strides_.push_back(operand.row_stride);
     choose_split(step);
+    choose_streaming(step);
     scratch_bytes_ =
         (kernel.scratch_bytes(loops_.columns) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     if (scratch_bytes_ > 0) scratch_ = step.temporary(scratch_bytes_ * static_cast<std::size_t>(workers_));
+}
+
+// Where a step's tensors exceed the last cache its outputs would be read from memory before they are written,
+// and drive out what could have stayed. An output in the place of an input has been read anyway.
+void RowAction::choose_streaming(const StepCompiler& step) {
+    const auto& operands = kernel_.program().operands;
+    const bool simple =
+        kernel_.is_native() && !kernel_.program().has_column_sum() && loops_.outer_count() == 1;
+    if (!simple) return;
+    const std::size_t known = host_cpu().l3_bytes, cache = known > 0 ? known : kUsualCacheBytes;
+    const double bytes = 4.0 * static_cast<double>(loops_.rows) * static_cast<double>(loops_.columns);
+    double all = 0;
+    bool writes = false;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+        if (operands[k].access != jit::Access::full) continue;
+        all += bytes;
+        if (!operands[k].output) continue;
+        writes = true;
+        if (loops_.rows > 1 && row_strides_[k] % kLineFloats != 0) return;
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            const bool same = refs_[i].region == refs_[k].region && refs_[i].offset == refs_[k].offset;
+            if (!operands[i].output && same) return;
+        }
+    }
+    if (!writes || all <= static_cast<double>(cache)) return;
+    jit::Program program(kernel_.program(), step.heap());
+    program.streams = true;
+    streaming_ = &step.kernel(program);
+}
+
+const jit::RowKernel& RowAction::kernel_for(void* const* bases) const noexcept {
+    if (streaming_ == nullptr) return kernel_;
+    const auto& operands = kernel_.program().operands;
+    for (std::size_t k = 0; k < operands.size(); ++k)
+        if (operands[k].output && operands[k].access == jit::Access::full &&
+            reinterpret_cast<std::uintptr_t>(bases[k]) % kTensorAlignment != 0)
+            return kernel_;
+    return *streaming_;
 }
 
 void RowAction::choose_split(const StepCompiler& step) {
@@ -100,7 +142,7 @@ void RowAction::run_block(const StepCall& call, void* const* bases, std::int64_t
     whole.first_row =
         static_cast<std::uint32_t>(rows_per_micro_batch_ * call.micro_index + outer * loops_.rows);
     whole.continue_columns = continues_ && call.micro_index > 0 ? 1 : 0;
-    jit::run_block(kernel_, whole, rows.begin, rows.end, columns.begin, columns.end, scratch);
+    jit::run_block(kernel_for(bases), whole, rows.begin, rows.end, columns.begin, columns.end, scratch);
 }
 
 }  // namespace volta::cpu

@@ -24,6 +24,10 @@ class RowAction final : public Action {
     void continue_columns() { continues_ = true; }
 
   private:
+    void choose_streaming(const StepCompiler& step);
+    // The kernel for these places: outputs are written past the caches where that pays and their rows allow
+    // it.
+    const jit::RowKernel& kernel_for(void* const* bases) const noexcept;
     enum class Split : std::uint8_t { rows, columns, outer };
     void choose_split(const StepCompiler& step);
     void run_part(const StepCall& call, void* const* bases, int worker, int worker_count) const noexcept;
@@ -31,6 +35,7 @@ class RowAction final : public Action {
                    void* scratch) const noexcept;
 
     const jit::RowKernel& kernel_;
+    const jit::RowKernel* streaming_ = nullptr;  // the same program, for tensors that no cache holds
     std::pmr::vector<Ref> refs_;
     std::pmr::vector<std::int64_t> row_strides_;
     LoopSpace loops_;
