@@ -18,7 +18,11 @@ thread_local char last_error[512] = "";
 }  // namespace
 
 volta_status volta::api::set_last_error(volta_status status, const char* text) noexcept {
-    std::snprintf(last_error, sizeof last_error, "%s", text);
+    if (*text == '\0') {
+        last_error[0] = '\0';
+    } else {
+        std::snprintf(last_error, sizeof last_error, "%s", text);
+    }
     return status;
 }
 

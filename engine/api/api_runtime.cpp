@@ -1,5 +1,7 @@
 // volta.h: session, trainer, generator.
 #include <cstring>
+#include <new>
+#include <type_traits>
 
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
@@ -13,12 +15,23 @@ namespace {
 // Tensors of a call as views, without allocating: runs have few of them.
 constexpr size_t kMostTensors = 64;
 
-void read_tensors(const char* what, const volta_tensor* const* tensors, size_t count, TensorView* views) {
+// Room that is not cleared: that would take longer than a small product.
+class TensorViews {
+  public:
+    TensorViews(const char* what, const volta_tensor* const* tensors, size_t count);
+    const TensorView* data() const { return reinterpret_cast<const TensorView*>(room_); }
+
+  private:
+    static_assert(std::is_trivially_destructible<TensorView>::value, "views end without a word");
+    alignas(TensorView) unsigned char room_[kMostTensors * sizeof(TensorView)];
+};
+
+TensorViews::TensorViews(const char* what, const volta_tensor* const* tensors, size_t count) {
     require(count <= kMostTensors, "%zu %ss are given, at most %zu are possible", count, what, kMostTensors);
     require(tensors != nullptr || count == 0, "%ss is NULL", what);
     for (size_t i = 0; i < count; ++i) {
         require(tensors[i] != nullptr, "%s %zu is NULL", what, i);
-        views[i] = tensors[i]->view;
+        new (room_ + i * sizeof(TensorView)) TensorView(tensors[i]->view);
     }
 }
 
@@ -51,10 +64,8 @@ volta_status volta_session_run(volta_session* session, const volta_tensor* const
                                volta_tensor* const* outputs, size_t output_count) {
     return guarded([&] {
         require(session != nullptr, "session is NULL");
-        TensorView in[kMostTensors], out[kMostTensors];
-        read_tensors("input", inputs, input_count, in);
-        read_tensors("output", outputs, output_count, out);
-        session->session.run(in, input_count, out, output_count);
+        const TensorViews in("input", inputs, input_count), out("output", outputs, output_count);
+        session->session.run(in.data(), input_count, out.data(), output_count);
     });
 }
 
@@ -140,9 +151,8 @@ volta_status volta_trainer_step(volta_trainer* trainer, const volta_tensor* cons
         Trainer& self = inner(trainer);
         require(targets != nullptr, "targets is NULL");
         check_step_report(report);
-        TensorView in[kMostTensors];
-        read_tensors("input", inputs, input_count, in);
-        write_step_report(self.step(in, input_count, targets->view), report);
+        const TensorViews in("input", inputs, input_count);
+        write_step_report(self.step(in.data(), input_count, targets->view), report);
     });
 }
 

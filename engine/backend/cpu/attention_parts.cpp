@@ -42,7 +42,7 @@ void check(const AttentionShape& shape) {
 AttentionSizes attention_sizes(const AttentionShape& shape, const CompileContext& context) {
     check(shape);
     const GemmTile& tile =
-        select_tile(context, 8, 48, false);  // 8x48, 4x24: as wide as heads, few enough rows
+        select_tile(context, 8, 48, false, false);  // 8x48, 4x24: as wide as heads, few enough rows
     AttentionSizes sizes;
     sizes.shape = shape;
     sizes.isa = tile.isa;

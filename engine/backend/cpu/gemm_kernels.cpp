@@ -91,7 +91,8 @@ const GemmTile& forced_tile(const char* name, const CompileContext& context) {
     return *tile;
 }
 
-const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place) {
+const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place,
+                            bool a_transposed) {
     if (context.forced_tile) return forced_tile(context.forced_tile, context);
     // The cheapest row; of a narrower instruction set only if it is cheaper by more than the estimate is
     // worth.
@@ -100,6 +101,7 @@ const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::
     for (const GemmTile& tile : kTiles) {
         if (!usable(tile, context)) continue;
         if (in_place && tile.isa != Isa::scalar && tile.nr % jit::kPanel != 0) continue;
+        if (best && a_transposed && tile.isa < best->isa) continue;
         const double cycles = block_cycles(tile, m, n);
         if (!best || cycles < best_cycles * (tile.isa == best->isa ? 0.99 : 0.95)) {
             best = &tile;

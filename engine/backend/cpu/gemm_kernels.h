@@ -44,8 +44,10 @@ const GemmTile& forced_tile(const char* name, const CompileContext& context);
 
 // The cheapest usable row for m x n, near ties to the earlier row and the wider instruction set;
 // context.forced_tile goes before everything. With B `in_place` only rows whose columns are whole cache lines
-// are chosen. Throws what forced_tile() throws.
-const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place);
+// are chosen; with A transposed none of a narrower instruction set, which would have to copy A. Throws what
+// forced_tile() throws.
+const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place,
+                            bool a_transposed);
 
 // A microkernel ready to run: machine code, or the plain form where there is none.
 struct GemmKernel {

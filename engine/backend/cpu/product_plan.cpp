@@ -16,8 +16,10 @@ constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
 constexpr std::int64_t kNarrowestSweep = 64, kNarrowestSweepOfRows = 2048;  // columns
 constexpr std::int64_t kSweptColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
-constexpr int kFarPrefetch = 8;               // steps ahead when the hardware does not see where B goes on
-constexpr double kStartCycles = 6000;         // of a second thread: about 0.2 MFLOP on one core
+constexpr std::int64_t kPrefetchedRow =
+    1024;                              // floats: from here on the hardware does not see where B goes on
+constexpr int kFarPrefetch = 32;       // steps ahead
+constexpr double kStartCycles = 6000;  // of a second thread: about 0.2 MFLOP on one core
 constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
 // What a chosen block may cost at most, per thread: a choice may come from a file.
 constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
@@ -73,7 +75,8 @@ double pack_b_cycles(const ProductPlan& plan, double n) {
 double part_cycles(const ProductPlan& plan, std::int64_t m, std::int64_t n) {
     const double k = static_cast<double>(plan.shape.k);
     double cycles = block_cycles(*plan.tile, m, n) * k;
-    cycles += pack_b_cycles(plan, static_cast<double>(n));
+    // Also where it costs less than this: threads that share B's columns pack, and hold, less.
+    if (plan.pack_b && !plan.keep_b) cycles += kPackCyclesPerFloat * k * static_cast<double>(n);
     if (plan.pack_a) cycles += kPackCyclesPerFloat * k * static_cast<double>(m);
     return cycles;
 }
@@ -158,7 +161,7 @@ bool decide(Toggle toggle, bool rule) { return toggle == Toggle::rule ? rule : t
 const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& context,
                             const ProductChoice& choice) {
     if (choice.tile == 0 || context.forced_tile)
-        return select_tile(context, plan.shape.m, plan.shape.n, !plan.pack_b);
+        return select_tile(context, plan.shape.m, plan.shape.n, !plan.pack_b, plan.shape.a_transposed);
     return forced_tile(gemm_tiles().rows[choice.tile - 1].name, context);
 }
 
@@ -205,7 +208,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
         choice.order == TileOrder::rule ? plan.pack_a || !plan.pack_b : choice.order == TileOrder::columns;
-    plan.prefetch = !plan.pack_b && shape.ldb >= kWideRow ? kFarPrefetch : 0;
+    plan.prefetch = !plan.pack_b && shape.ldb >= kPrefetchedRow ? kFarPrefetch : 0;
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
     choose_grid(plan, whole_rows, context.thread_count);
