@@ -16,12 +16,17 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
   public:
     explicit TransposeEmitter(EmitBuffer& buffer) : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()) {}
 
-    // rdi source, rsi stride, rdx panel, rcx blocks of 8 k. Rows 4 g + {0, 1, 2, 3} are at base(g) + rsi *
-    // {0, 1, 2} and + r11.
+    // rdi source, rsi its stride, rdx target, rcx blocks of 8 k, r8 the target's stride. Source rows 4 g +
+    // {0, 1, 2, 3} are at base(g) + rsi * {0, 1, 2} and + r11, target rows at rdx or rbp + r10 * {0, 1, 2}
+    // and + rbx.
     void emit() {
         Label block, done;
         test(rcx, rcx);
         jle(done, T_NEAR);
+        for (const Reg64& saved : {rbx, rbp}) push(saved);
+        lea(r10, ptr[r8 * 4]);
+        lea(rbx, ptr[r10 + r10 * 2]);
+        lea(rbp, ptr[rdx + r10 * 4]);
         shl(rsi, 2);
         lea(r11, ptr[rsi + rsi * 2]);
         lea(rax, ptr[rdi + rsi * 4]);
@@ -32,9 +37,10 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
         emit_8x8(rdi, rax, 0);
         emit_8x8(r8, r9, 32);
         for (const Reg64& row : {rdi, rax, r8, r9}) add(row, 32);
-        add(rdx, 8 * 64);
+        for (const Reg64& target : {rdx, rbp}) lea(target, ptr[target + r10 * 8]);
         dec(rcx);
         jnz(block, T_NEAR);
+        for (const Reg64& saved : {rbp, rbx}) pop(saved);
         L(done);
         vzeroupper();
         ret();
@@ -45,7 +51,12 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
         return i == 0 ? Xbyak::RegExp(base) : i == 1 ? base + rsi : i == 2 ? base + rsi * 2 : base + r11;
     }
 
-    // Rows 0-3 at `low`, rows 4-7 at `high`; column k of them goes to panel[k][offset ..].
+    Xbyak::RegExp target(int half, int k) {
+        const Reg64& base = half == 0 ? rdx : rbp;
+        return k == 0 ? Xbyak::RegExp(base) : k == 1 ? base + r10 : k == 2 ? base + r10 * 2 : base + rbx;
+    }
+
+    // Rows 0-3 at `low`, rows 4-7 at `high`; column k of them goes to row k of the target, `offset` bytes on.
     void emit_8x8(const Reg64& low, const Reg64& high, int offset) {
         // v[i]: row i in the low half and row i + 4 in the high half, of k 0-3 (i < 4) and k 4-7 (v[4 + i]).
         for (int half = 0; half < 2; ++half) {
@@ -65,7 +76,7 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
             vshufps(Ymm(13), Ymm(8), Ymm(10), 0xee);
             vshufps(Ymm(14), Ymm(9), Ymm(11), 0x44);
             vshufps(Ymm(15), Ymm(9), Ymm(11), 0xee);
-            for (int k = 0; k < 4; ++k) vmovups(ptr[rdx + (4 * half + k) * 64 + offset], Ymm(12 + k));
+            for (int k = 0; k < 4; ++k) vmovups(ptr[target(half, k) + offset], Ymm(12 + k));
         }
     }
 };

@@ -178,7 +178,8 @@ void test_shared_operand(void**) {
     });
 }
 
-void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa, int threads) {
+void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa, int threads,
+                    bool b_transposed = false) {
     const std::int64_t rows = problem.batch * problem.m, n = problem.n;
     const jit::RowKernelPtr kernel = jit::compile(program, isa, engine(isa).arena, heap());
     std::vector<float> bias = random_floats(n, 17), c = problem.expected;
@@ -197,7 +198,10 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
     shape.n = n;
     shape.k = problem.k;
     shape.lda = problem.k;
-    shape.ldb = shape.ldc = n;
+    shape.b_transposed = b_transposed;
+    shape.ldb = b_transposed ? problem.k : n;
+    shape.ldc = n;
+    const std::vector<float> b = stored(problem.b, problem.batch, problem.k, n, b_transposed, 0);
     shape.batch_stride_a = problem.m * problem.k;
     shape.batch_stride_b = problem.k * n;
     shape.batch_stride_c = problem.m * n;
@@ -208,8 +212,8 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
     const Epilogue epilogue = {kernel.get(), args};
     const ProductPtr product = compile_product(shape, kernel.get(), engine(isa).context(threads, nullptr));
     EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16));
-    product->run(pool(threads), {problem.a.data(), problem.b.data(), fused.data(), problem.into,
-                                 workspace.data(), &epilogue});
+    product->run(pool(threads),
+                 {problem.a.data(), b.data(), fused.data(), problem.into, workspace.data(), &epilogue});
     assert_same_bits("product under an epilogue", problem.expected.data(), fused.data(), rows * n);
     assert_same_bits("epilogue", expected.data(), y.data(), rows * n);
 }
@@ -244,6 +248,36 @@ void test_few_rows(void**) {
     shape.k = shape.lda = 30;
     const ProductPtr product = compile_product(shape, nullptr, engine(Isa::avx2).context(1, nullptr));
     assert_string_equal(product->kernel_name(), "f32_gemm_sweep_avx2");
+}
+
+// Few rows and a large B that is stored transposed: computed as the transpose.
+void test_swapped(void**) {
+    std::uint64_t seed = 6000;
+    for (const std::int64_t k : {150, 512, 513, 1100}) {
+        for (const std::int64_t m : {2, 7, 8, 16, 17, 30}) {
+            for (const std::int64_t n : {300, 337, 400}) {
+                ++seed;
+                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+                    if (isa > isas()) continue;
+                    const int threads = 1 + static_cast<int>(seed % 3);
+                    check(problem, {isa, nullptr, threads, false, true, static_cast<std::int64_t>(seed % 5)});
+                    if (n == 337) {
+                        check_epilogue(bias_relu(), problem, isa, threads, true);
+                        check_epilogue(below_maximum(), problem, isa, threads, true);
+                    }
+                }
+            }
+        }
+    }
+    if (!host_cpu().has(Isa::avx2)) return;
+    ProductShape shape;
+    shape.m = 16;
+    shape.n = shape.ldc = 400;
+    shape.k = shape.lda = shape.ldb = 300;
+    shape.b_transposed = true;
+    const ProductPtr product = compile_product(shape, nullptr, engine(Isa::avx2).context(1, nullptr));
+    assert_string_equal(product->kernel_name(), "f32_gemm_6x16_avx2 swapped");
 }
 
 // Rows of B further apart than pages are packed by themselves, not by the first tile.
@@ -341,6 +375,7 @@ int main() {
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_shared_operand),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_far_rows),
         cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_empty_extents),

@@ -8,6 +8,7 @@
 #include "engine/backend/cpu/product_pack.h"
 #include "engine/backend/cpu/product_plan.h"
 #include "engine/backend/cpu/product_strip.h"
+#include "engine/backend/cpu/product_swap.h"
 #include "engine/backend/cpu/tuning_table.h"
 #include "engine/base/error.h"
 
@@ -420,6 +421,10 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
         fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
     const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
     const ProductChoice choice = choice_of(shape, epilogue_kernel, context);
+    const bool can_swap = !whole_rows && !context.keep_b && !context.forced_tile &&
+                          choice == ProductChoice() && context.isa != Isa::scalar &&
+                          context.arena->available();
+    if (can_swap && gains_by_swap(shape)) return compile_swapped(shape, epilogue_kernel, context);
     const ProductPlan plan = plan_product(shape, whole_rows, context, choice);
     void* const place = context.heap->allocate(sizeof(CpuProduct), alignof(CpuProduct));
     try {

@@ -44,7 +44,7 @@ void pack_transposed_panel(const float* b, std::int64_t ldb, std::int64_t column
                            jit::TransposeFunction transpose, float* panel) {
     std::int64_t k = 0;
     if (transpose && columns == kPanel) {
-        transpose(b, ldb, panel, depth / 8);
+        transpose(b, ldb, panel, depth / 8, kPanel);
         k = depth / 8 * 8;
     }
     for (; k < depth; ++k)
