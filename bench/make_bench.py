@@ -51,7 +51,8 @@ def voltac_rows(arguments, *commands):
     rows = []
     for command in commands:
         for threads in thread_counts():
-            rows += json_lines([voltac, "bench", *command, "--threads", str(threads), "--json"])
+            found = json_lines([voltac, "bench", *command, "--threads", str(threads), "--json"])
+            rows += [{"threads": threads, **row} for row in found]
     return rows
 
 
@@ -75,7 +76,8 @@ def run_products(arguments):
     path = os.path.join(arguments.build, "results", "products.json")
     command = [sys.executable, os.path.join(HERE, "peers", "run.py"), "--json", path,
                "--programs", os.path.join(arguments.build, "bench")]
-    command += ["--quick", "--rounds", "3"] if arguments.quick else ["--repeats", "3"]
+    short = ["--rounds", "2", "--samples", "2", "--batch-ms", "10"]  # per pass; the medians are over three
+    command += ["--quick", "--rounds", "3"] if arguments.quick else ["--repeats", "3", *short]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         raise Skipped("bench/peers/run.py failed")
     with open(path, encoding="utf-8") as file:

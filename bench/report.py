@@ -143,8 +143,8 @@ OPS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("isa", "
 OPS_PEERS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("isa", "isa"), ("volta_us", "Volta us"),
              ("torch_us", "PyTorch us"), ("ratio", "ratio"), ("rate", "rate"), ("unit", "unit"),
              ("fraction_of_peak", "of the peak"), ("torch", "PyTorch")]
-MEMORY = [("preset", "preset"), ("batch", "batch"), ("seq", "seq"), ("vocab", "vocab"), ("bill_mib", "bill MiB"),
-          ("resident_mib", "resident MiB")]
+MEMORY = [("preset", "preset"), ("batch", "batch"), ("seq", "seq"), ("vocab", "vocab"), ("threads", "threads"),
+          ("bill_mib", "bill MiB"), ("resident_mib", "resident MiB")]
 
 
 def label(row, keys):
