@@ -474,7 +474,7 @@ typedef struct volta_trainer_options {
     double epsilon;           /* ADAM, ADAMW: 0: 1e-8; ADAGRAD: 0: 1e-10                                  */
     double weight_decay;      /* applied as decay_all_parameters says                                     */
     int32_t decay_all_parameters; /* 0: parameters of rank >= 2 only; 1: all                              */
-    double momentum;          /* SGD                                                                      */
+    double momentum;          /* SGD; 0: none, and no memory for it                                       */
     int32_t nesterov;         /* SGD: 1: Nesterov momentum                                                */
     double clip_norm;         /* largest global gradient norm; 0: no clipping                             */
     volta_nonfinite_policy nonfinite;

@@ -220,6 +220,12 @@ void define_sgd(RowScope& s) {
     s.out(1, v);
 }
 
+void define_sgd_plain(RowScope& s) {
+    jit::Builder& b = s.b;
+    const Real w = s.in(0), gradient = s.in(1), lr = s.in(2, 0), wd = s.in(2, 1), clip = s.in(3);
+    s.out(0, b.fma(b.neg(lr), b.fma(wd, w, gradient * clip), w));
+}
+
 // decoupled: AdamW, whose third factor scales w; else Adam, whose third factor adds the decay to the
 // gradient.
 template <bool kDecoupled>
@@ -310,10 +316,11 @@ constexpr RowDefinition kDefinitions[] = {
     {Op::argmax,                "f",     "r",   define_argmax},
     {Op::max_grad,              "fr",    "f",   define_max_grad},
 
-    {Op::sgd,     "fffs",  "f", define_sgd},
-    {Op::adam,    "ffffs", "f", define_adam<false>},
-    {Op::adamw,   "ffffs", "f", define_adam<true>},
-    {Op::adagrad, "fffs",  "f", define_adagrad},
+    {Op::sgd,       "fffs",  "f", define_sgd},
+    {Op::sgd_plain, "ffs",   "f", define_sgd_plain},
+    {Op::adam,      "ffffs", "f", define_adam<false>},
+    {Op::adamw,     "ffffs", "f", define_adam<true>},
+    {Op::adagrad,   "fffs",  "f", define_adagrad},
 };
 // clang-format on
 

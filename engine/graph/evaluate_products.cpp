@@ -115,20 +115,21 @@ void evaluate_product(const NodeRun<T>& run) {
 template <class T>
 void evaluate_update(const NodeRun<T>& run) {
     const Op op = run.node.op;
-    const bool is_adam = op == Op::adam || op == Op::adamw;
-    const int moments = is_adam ? 2 : 1;
+    const int moments = op_row(op).outputs - 1;
     const std::int64_t n = run.in_shape(0).elements();
     std::copy_n(run.in(0), n, run.out(0));
     for (int i = 0; i < moments; ++i) std::copy_n(run.in(2 + i), n, run.out(1 + i));
     const T* const f = run.in(2 + moments);
     const T clip = *run.in(3 + moments), *const g = run.in(1);
-    T *const w = run.out(0), *const first = run.out(1);
-    if (is_adam)
+    T *const w = run.out(0), *const first = moments > 0 ? run.out(1) : nullptr;
+    if (moments == 2)
         define::adam(n, g, clip, define::AdamFactors<T>{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]},
                      op == Op::adamw, w, first, run.out(2));
     else if (op == Op::sgd)
         define::sgd(n, g, clip, define::SgdFactors<T>{f[0], f[1], f[2]}, run.node.flag(Attr::nesterov), w,
                     first);
+    else if (op == Op::sgd_plain)
+        define::sgd_plain(n, g, clip, f[0], f[1], w);
     else
         define::adagrad(n, g, clip, define::AdagradFactors<T>{f[0], f[1], f[2]}, w, first);
 }

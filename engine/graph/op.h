@@ -43,7 +43,7 @@ enum class Op : std::uint16_t {
     // products
     matmul, attention, attention_grad,
     // training
-    accumulate, stack, square_sum, clip_factor, sgd, adam, adamw, adagrad,
+    accumulate, stack, square_sum, clip_factor, sgd, sgd_plain, adam, adamw, adagrad,
     count_
 };
 // clang-format on

@@ -270,12 +270,12 @@ void clip_factor(const Node& node, const TypedShape* inputs, int, TypedShapes& o
 
 // w, g, moments, factors, clip -> w, moments.
 void optimizer(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
-    const bool is_adam = node.op == Op::adam || node.op == Op::adamw;
-    const int moments = is_adam ? 2 : 1;
+    const int moments = op_row(node.op).outputs - 1;
+    static constexpr int kFactors[] = {2, 3, 8};  // by moments
     const Shape& w = real_shape(node, inputs[0], "w");
     static constexpr const char* kNames[] = {"w", "g", "a moment", "a moment"};
     for (int i = 1; i < 2 + moments; ++i) expect_same(node, kNames[i], inputs[i], "w", w);
-    expect_real(node, "factors", inputs[2 + moments], {is_adam ? 8 : 3});
+    expect_real(node, "factors", inputs[2 + moments], {kFactors[moments]});
     expect_real(node, "clip", inputs[3 + moments], kScalar);
     for (int i = 0; i < 1 + moments; ++i) add_output(outputs, DType::f32, w);
 }

@@ -100,6 +100,13 @@ void sgd(std::int64_t n, const T* g, T clip, const SgdFactors<T>& f, bool nester
     }
 }
 
+// Without momentum there is no v: u = g.
+template <class T>
+void sgd_plain(std::int64_t n, const T* g, T clip, T lr, T wd, T* w) {
+    ScalarMachine<T> machine;
+    for (std::int64_t i = 0; i < n; ++i) w[i] = machine.fma(-lr, machine.fma(wd, w[i], g[i] * clip), w[i]);
+}
+
 template <class T>
 struct AdagradFactors {
     T lr, wd, eps;

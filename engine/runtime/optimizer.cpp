@@ -32,6 +32,11 @@ void sgd(const Hyper& h, double decay, float* out) {
     out[2] = rounded(decay);
 }
 
+void sgd_plain(const Hyper& h, double decay, float* out) {
+    out[0] = rounded(h.learning_rate);
+    out[1] = rounded(decay);
+}
+
 void adagrad(const Hyper& h, double decay, float* out) {
     out[0] = rounded(h.learning_rate);
     out[1] = rounded(decay);
@@ -42,14 +47,15 @@ constexpr OptimizerRow kOptimizers[] = {
     {VOLTA_ADAMW, "adamw", Op::adamw, 8, 2, {"/m", "/v"}, adamw, 1e-8},
     {VOLTA_ADAM, "adam", Op::adam, 8, 2, {"/m", "/v"}, adam, 1e-8},
     {VOLTA_SGD, "sgd", Op::sgd, 3, 1, {"/v", nullptr}, sgd, 0},
+    {VOLTA_SGD, "sgd", Op::sgd_plain, 2, 0, {nullptr, nullptr}, sgd_plain, 0},
     {VOLTA_ADAGRAD, "adagrad", Op::adagrad, 3, 1, {"/h", nullptr}, adagrad, 1e-10},
 };
 
 }  // namespace
 
-const OptimizerRow& optimizer_row(volta_optimizer id) {
+const OptimizerRow& optimizer_row(volta_optimizer id, bool has_momentum) {
     for (const OptimizerRow& row : kOptimizers)
-        if (row.id == id) return row;
+        if (row.id == id && (id != VOLTA_SGD || (row.state_count > 0) == has_momentum)) return row;
     fail(VOLTA_INVALID_ARGUMENT, "optimizer is %d, which is none of 0 .. 3", id);
 }
 

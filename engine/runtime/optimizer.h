@@ -29,8 +29,9 @@ struct OptimizerRow {
     void (*factors)(const Hyper& hyper, double decay, float* out);
     double default_epsilon;
 };
-// Throws INVALID_ARGUMENT for a number that is no optimizer.
-const OptimizerRow& optimizer_row(volta_optimizer id);
+// SGD without momentum keeps no velocity, which would cost a stream of memory to no effect. Throws
+// INVALID_ARGUMENT for a number that is no optimizer.
+const OptimizerRow& optimizer_row(volta_optimizer id, bool has_momentum);
 
 struct Schedule {
     volta_schedule kind = VOLTA_SCHEDULE_CONSTANT;

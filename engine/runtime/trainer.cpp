@@ -45,7 +45,7 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
     require_choice("nonfinite", c.nonfinite, VOLTA_NONFINITE_LOG);
     require_choice("decay_all_parameters", c.decay_all_parameters, 1);
     require_choice("nesterov", c.nesterov, 1);
-    const OptimizerRow& optimizer = optimizer_row(c.optimizer);
+    const OptimizerRow& optimizer = optimizer_row(c.optimizer, c.momentum != 0);
 
     TrainerOptions options(heap);
     const std::uint64_t micro_batches = c.micro_batches == 0 ? 1 : c.micro_batches;
@@ -66,6 +66,7 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
     options.spec.micro_batches = static_cast<std::uint32_t>(micro_batches);
     options.spec.clip_norm = c.clip_norm;
     options.spec.decay_all_parameters = c.decay_all_parameters != 0;
+    options.spec.has_momentum = c.momentum != 0;
     options.spec.nesterov = c.nesterov != 0;
     options.spec.output_index = c.output_index;
     options.seed = c.seed;
@@ -201,7 +202,7 @@ void Trainer::write_step_inputs(double learning_rate, double beta1_product, doub
 
     const Hyper hyper{learning_rate,         options_.beta1,    options_.beta2, options_.epsilon,
                       options_.weight_decay, options_.momentum, beta1_product,  beta2_product};
-    const OptimizerRow& optimizer = optimizer_row(options_.spec.optimizer);
+    const OptimizerRow& optimizer = optimizer_row(options_.spec.optimizer, options_.spec.has_momentum);
     optimizer.factors(hyper, options_.weight_decay,
                       memory_.at<float>(region(RegionKind::input, "step/factors")));
     optimizer.factors(hyper, 0, memory_.at<float>(region(RegionKind::input, "step/factors_plain")));

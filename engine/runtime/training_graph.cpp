@@ -169,7 +169,7 @@ class TrainingGraphBuilder {
     }
 
     void add_updates(const std::pmr::vector<ValueId>& gradients) {
-        const OptimizerRow& optimizer = optimizer_row(spec_.optimizer);
+        const OptimizerRow& optimizer = optimizer_row(spec_.optimizer, spec_.has_momentum);
         const Shape factor_shape{optimizer.factor_count};
         const ValueId decayed = graph_.input("step/factors", DType::f32, factor_shape);
         const ValueId plain = graph_.input("step/factors_plain", DType::f32, factor_shape);

@@ -16,7 +16,7 @@ struct TrainingSpec {
     std::uint32_t micro_batches = 1;
     double clip_norm = 0;
     bool decay_all_parameters = false;
-    bool nesterov = false;
+    bool has_momentum = false, nesterov = false;  // of SGD
     int output_index = 0;
 };
 
@@ -24,7 +24,7 @@ struct TrainingSpec {
 //   targets              i32 or f32, one micro-batch; the host gives all of them one after the other
 //   step/gradient_scale  f32 []: 1/targets (cross-entropy) or 2/elements (MSE) of the whole step
 //   step/count           f32 []: what the summed loss is divided by
-//   step/factors         f32 [8 or 3]: of parameters that decay; step/factors_plain: of those that do not
+//   step/factors         f32 [8, 3 or 2]: of parameters that decay; step/factors_plain: of those that do not
 //   step/random          i32 [3]: seed low, seed high, step; only where the model has dropout
 // Outputs: loss [], gradient_norm [], square_sums [n] (one per trained parameter, in declaration order), and
 // gradient/<parameter>. States: <parameter>/m, /v or /h.

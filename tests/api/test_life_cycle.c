@@ -418,6 +418,10 @@ static void test_linear_regression(void** state) {
         options.momentum = kRuns[run].momentum;
         options.nesterov = kRuns[run].nesterov;
         assert_ok(volta_trainer_create(model, &options, &trainer));
+        volta_bill bill = {0};
+        bill.struct_size = sizeof bill;
+        assert_ok(volta_trainer_get_bill(trainer, &bill));
+        assert_true((bill.optimizer_state == 0) == (options.optimizer == VOLTA_SGD && options.momentum == 0));
         volta_step_report report = {0};
         const volta_tensor* inputs[] = {points};
         for (int step = 0; step < 400; ++step) {

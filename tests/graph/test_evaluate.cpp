@@ -538,7 +538,7 @@ void test_updates_bind_their_inputs(void**) {
     const std::vector<float> f = {0.01f, 1.5f, 0.99f, 0.9f, 0.95f, 0.1f, 0.05f, 1e-6f};
     const EvalTensor<float> tw = tensor_of({w}), tg = tensor_of({g}), tm = tensor_of({m}),
                             tv = tensor_of({v}), tf = tensor_of(f), tc = tensor_of({clip}),
-                            t3 = tensor_of({f[0], f[3], f[5]});
+                            t3 = tensor_of({f[0], f[3], f[5]}), t2 = tensor_of({f[0], f[5]});
     const auto run = [&](Op op, bool nesterov, std::vector<float>& result) {
         const bool is_adam = op == Op::adam || op == Op::adamw;
         Graph graph(heap());
@@ -570,6 +570,15 @@ void test_updates_bind_their_inputs(void**) {
     for (const float x : {fma32(-lr, v1, w), v1}) expected.push_back(x);
     run(Op::sgd, true, actual);
     for (const float x : {fma32(-lr, fma32(mu, v1, gi), w), v1}) expected.push_back(x);
+    {
+        Graph graph(heap());
+        const ValueId x = reals(graph, {1});
+        graph.apply(Op::sgd_plain, {x, x, reals(graph, {2}), reals(graph, {})});
+        EvalTensor<float> out = empty();
+        run_last(graph, {&tw, &tg, &t2, &tc}, {&out});
+        actual.push_back(out.real[0]);
+        expected.push_back(fma32(-lr, gi, w));
+    }
     const float ga = fma32(f[3], w, gc), h = fma32(ga, ga, m);  // factors {lr, wd, eps}
     run(Op::adagrad, false, actual);
     for (const float x : {fma32(-lr, ga / (std::sqrt(h) + f[5]), w), h}) expected.push_back(x);

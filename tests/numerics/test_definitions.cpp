@@ -456,12 +456,13 @@ void test_adam_follows_its_formula(void** state) {
 void test_sgd_and_adagrad_follow_their_formulas(void**) {
     Random random(9);
     const float lr = 0.1f, mu = 0.9f, wd = 0.01f, eps = 1e-10f;
-    float w[3] = {1, 1, 1}, v[2] = {}, h = 0, e[3] = {1, 1, 1}, ev[2] = {}, eh = 0;
+    float w[4] = {1, 1, 1, 1}, v[2] = {}, h = 0, e[4] = {1, 1, 1, 1}, ev[2] = {}, eh = 0;
     for (int t = 0; t < 1000; ++t) {
         const float g = random_float(random, Data::plain), clip = 0.5f;
         define::sgd<float>(1, &g, clip, {lr, mu, wd}, false, &w[0], &v[0]);
         define::sgd<float>(1, &g, clip, {lr, mu, wd}, true, &w[1], &v[1]);
         define::adagrad<float>(1, &g, clip, {lr, wd, eps}, &w[2], &h);
+        define::sgd_plain<float>(1, &g, clip, lr, wd, &w[3]);
         for (int nesterov = 0; nesterov < 2; ++nesterov) {
             const float gd = std::fma(wd, e[nesterov], g * clip);
             ev[nesterov] = std::fma(mu, ev[nesterov], gd);
@@ -471,8 +472,9 @@ void test_sgd_and_adagrad_follow_their_formulas(void**) {
         const float gd = std::fma(wd, e[2], g * clip);
         eh = std::fma(gd, gd, eh);
         e[2] = std::fma(-lr, gd / (std::sqrt(eh) + eps), e[2]);
+        e[3] = std::fma(-lr, std::fma(wd, e[3], g * clip), e[3]);
     }
-    assert_same_bits("sgd, nesterov, adagrad", e, w, 3);
+    assert_same_bits("sgd, nesterov, adagrad, sgd without momentum", e, w, 4);
 }
 }  // namespace
 

@@ -622,6 +622,11 @@ void add_updates(Cases& cases) {
                              b.apply(op, {w, g, v, factors, clip});
                      }});
             }
+        cases.push_back({Op::sgd_plain, name, [=](CaseBuilder& b) {
+                             const ValueId w = b.parameter(shape), g = b.real(shape);
+                             const ValueId factors = b.plain({2}), clip = b.plain({});
+                             b.apply(Op::sgd_plain, {w, g, factors, clip});
+                         }});
         for (const Op op : {Op::adam, Op::adamw})
             cases.push_back({op, name, [=](CaseBuilder& b) {
                                  const ValueId w = b.parameter(shape), g = b.real(shape);
