@@ -24,7 +24,7 @@ constexpr std::size_t kMaxCodeBytes = 64 * 1024;  // the largest form, 16x1v wit
 //   rdi args | rsi rdx rcx r8 rows 0, 4, 8, 12 of A (k-major: rsi) | r9 r10 stride of A, three times it
 //   r11 B | rbx rbp stride of B, three times it (in place: `prefetch` times it) | rax steps
 //   r12 r13 steps left in the segment, in all | r14 r15 rows of C and chains; between them the panels that are
-//   written and their stride (r8 three times it: four panels leave no room for rows 12 and up)
+//   written, or what is asked for, and the stride (r8 three times it: four panels leave no room for rows 12 and up)
 template <class Vmm>
 class GemmEmitter : public Xbyak::CodeGenerator {
   public:
@@ -63,14 +63,15 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         return bases[group];
     }
 
-    const Reg64 packed = r14, packed_stride = r15, packed_stride3 = r8;
+    const Reg64 stream = r14, stream_stride = r15, stream_stride3 = r8;
     bool in_place() const { return form_.b != GemmB::panels; }
     bool packs() const { return form_.b == GemmB::rows_to_panels; }
+    bool streams() const { return packs() || form_.ahead; }
 
     // The stack: the mask of the last vector (AVX2), whether the next closed segment is added, and where the
-    // panels that are written go on.
+    // stream beside the step goes on: the panels that are written, or what is asked for.
     static constexpr int kStackBytes = 48;
-    Xbyak::Address packed_slot() { return qword[rsp + 40]; }
+    Xbyak::Address stream_slot() { return qword[rsp + 40]; }
     Xbyak::Address mask_slot() { return ptr[rsp]; }
     Xbyak::Address add_slot() { return dword[rsp + 32]; }
     Xbyak::Address arg(std::size_t offset) { return qword[args + static_cast<int>(offset)]; }
@@ -122,7 +123,11 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         emit_c_prefetch();
         emit_pointers();
         emit_chain_start();
-        if (packs()) emit_packed_pointers();
+        if (streams()) {
+            mov(stream, arg(packs() ? offsetof(GemmArgs, packed) : offsetof(GemmArgs, ahead)));
+            emit_stream_stride();
+            if (packs() && panels_touched() > 3) lea(stream_stride3, ptr[stream_stride + stream_stride * 2]);
+        }
         if (form_.triangle == Triangle::head) emit_triangle();
         L(segment);
         mov(steps, segment_left);
@@ -139,12 +144,11 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             test(steps_left, steps_left);
             jz(finish, T_NEAR);
         }
-        if (packs()) mov(packed_slot(), packed);
+        if (streams()) mov(stream_slot(), stream);
         emit_close();
-        if (packs()) {
-            mov(packed, packed_slot());
-            mov(packed_stride, arg(offsetof(GemmArgs, packed_stride)));
-            shl(packed_stride, 2);
+        if (streams()) {
+            mov(stream, stream_slot());
+            emit_stream_stride();
         }
         mov(add_slot(), 1);
         mov(segment_left, static_cast<int>(kSegment));
@@ -155,7 +159,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         emit_finish();
     }
 
-    // C is asked for now, so that it has come when the chains end.
+    // C comes into the cache while the chains grow.
     void emit_c_prefetch() {
         point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
         for (int i = first_; i < last_; ++i) {
@@ -196,11 +200,10 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
     }
 
-    void emit_packed_pointers() {
-        mov(packed, arg(offsetof(GemmArgs, packed)));
-        mov(packed_stride, arg(offsetof(GemmArgs, packed_stride)));
-        shl(packed_stride, 2);
-        if (panels_touched() > 3) lea(packed_stride3, ptr[packed_stride + packed_stride * 2]);
+    void emit_stream_stride() {
+        mov(stream_stride,
+            arg(packs() ? offsetof(GemmArgs, packed_stride) : offsetof(GemmArgs, ahead_stride)));
+        shl(stream_stride, 2);
     }
     int panels_touched() const { return ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel; }
 
@@ -243,7 +246,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         } else {
             vmovups(to, b_at(v, u));
         }
-        if (packs()) vmovups(in_panel(packed, packed_stride, packed_stride3, v, u), to);
+        if (packs()) vmovups(in_panel(stream, stream_stride, stream_stride3, v, u), to);
     }
 
     // Rows [from, to) take part. The pointers move by one step where they cannot be reached by a
@@ -275,6 +278,10 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             }
         }
         if (form_.prefetch > 0) emit_prefetch(u);
+        if (form_.ahead) {
+            prefetcht1(ptr[stream]);
+            add(stream, stream_stride);
+        }
         if (form_.a == GemmA::k_major) add(a_base(0), lda);
         if (in_place()) add(b, ldb);
     }
@@ -300,7 +307,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (form_.a == GemmA::rows)
             for (int g = 0; 4 * g < rows(); ++g) add(a_base(g), count * 4);
         if (form_.b == GemmB::panels) add(b, count * kPanel * 4);
-        if (packs()) add(packed, count * kPanel * 4);
+        if (packs()) add(stream, count * kPanel * 4);
     }
 
     void emit_steps() {
@@ -451,6 +458,8 @@ void check(const GemmForm& form) {
     if (!fits) fail(VOLTA_INTERNAL, "no product kernel has %d rows and %d columns", form.mr, columns);
     if (form.b == GemmB::rows_to_panels && form.triangle != Triangle::none)
         fail(VOLTA_INTERNAL, "no product kernel packs B beside a triangle");
+    if (form.ahead && (form.b != GemmB::panels || form.triangle != Triangle::none))
+        fail(VOLTA_INTERNAL, "no product kernel asks for what lies ahead while it reads B in place");
     if (form.unroll < 1 || form.unroll > kMaxUnroll)
         fail(VOLTA_INTERNAL, "no product kernel takes %d steps at once", form.unroll);
 }
@@ -460,7 +469,7 @@ void check(const GemmForm& form) {
 bool operator==(const GemmForm& x, const GemmForm& y) {
     return x.isa == y.isa && x.mr == y.mr && x.vectors == y.vectors && x.masked == y.masked &&
            x.half == y.half && x.a == y.a && x.b == y.b && x.triangle == y.triangle &&
-           x.prefetch == y.prefetch && x.unroll == y.unroll;
+           x.prefetch == y.prefetch && x.ahead == y.ahead && x.unroll == y.unroll;
 }
 
 int gemm_rows_in_registers(Isa isa, int vectors) {
@@ -476,12 +485,13 @@ GemmFormText to_text(const GemmForm& form) {
     const char* const triangle = form.triangle == Triangle::tail   ? " tail"
                                  : form.triangle == Triangle::head ? " head"
                                                                    : "";
-    std::snprintf(name.text, sizeof name.text, "gemm %dx%dv %s %s %s%s%s%s", form.mr, form.vectors,
+    std::snprintf(name.text, sizeof name.text, "gemm %dx%dv %s %s %s%s%s%s%s", form.mr, form.vectors,
                   isa_name(form.isa), form.a == GemmA::rows ? "rows" : "k-major",
                   form.b == GemmB::panels ? "panels"
                   : form.b == GemmB::rows ? "in-place"
                                           : "packing",
-                  form.half ? " half" : "", form.masked ? " masked" : "", triangle);
+                  form.ahead ? " asking" : "", form.half ? " half" : "", form.masked ? " masked" : "",
+                  triangle);
     return name;
 }
 

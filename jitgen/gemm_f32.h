@@ -51,6 +51,7 @@ struct GemmForm {
     GemmB b = GemmB::panels;
     Triangle triangle = Triangle::none;
     std::uint8_t prefetch = 0;  // of B, steps ahead; 0: none
+    bool ahead = false;         // panels: each step asks for a line of args.ahead too, into L2
     std::uint8_t unroll = 4;    // steps per turn of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %
 };
 bool operator==(const GemmForm& x, const GemmForm& y);
@@ -75,6 +76,8 @@ struct GemmArgs {
     std::int64_t tail_columns;  // of the last vector, 1 .. lanes; read by masked forms only
     float* packed;              // GemmB::rows_to_panels: the panel of column 0
     std::int64_t packed_stride;
+    const float* ahead;         // what is wanted soon: never read, so it may lie outside of any array
+    std::int64_t ahead_stride;  // from step to step
 };
 using GemmFunction = void (*)(const GemmArgs*);
 

@@ -10,7 +10,7 @@
 
 namespace volta::jit {
 
-inline constexpr int kMaxSweepRows = 4, kMaxSweepSteps = 8;
+inline constexpr int kMaxSweepRows = 4;
 
 struct SweepForm {
     Isa isa = Isa::avx2;     // not scalar

@@ -120,6 +120,8 @@ void run_case(const char* name, const Case& test) {
     args.tail_columns = (test.columns - 1) % lanes + 1;
     args.packed = packed.data();
     args.packed_stride = packed_stride;
+    args.ahead = b.data();
+    args.ahead_stride = static_cast<std::int64_t>(1) << 40;  // prefetching outside of any array is no fault
     if (test.split == 0) {
         cache().gemm(form, arena())(args);
     } else {
@@ -165,7 +167,8 @@ void test_every_edge(const GemmTile& tile) {
         for (int columns = 1; columns <= tile.nr; columns += columns % 8 == 2 ? 4 : 1, ++seed) {
             for (const GemmA a : {GemmA::rows, GemmA::k_major}) {
                 for (const GemmB b : {GemmB::panels, GemmB::rows, GemmB::rows_to_panels}) {
-                    const GemmForm form = form_of(tile.isa, rows, columns, a, b);
+                    GemmForm form = form_of(tile.isa, rows, columns, a, b);
+                    form.ahead = b == GemmB::panels && seed % 2 == 0;
                     run_case(tile.name, {form, columns, 7, 0, seed % 2 == 0, 0, data_of(seed), seed});
                 }
             }
@@ -179,8 +182,9 @@ void test_every_depth(const GemmTile& tile) {
         for (const std::int64_t first_step : {0, 300, 512}) {
             for (int n = 0; n < 6; ++n, ++seed) {
                 const int rows = std::max(1, tile.mr - n % 2), columns = std::max(1, tile.nr - n);
-                const GemmForm form = form_of(tile.isa, rows, columns, n < 3 ? GemmA::rows : GemmA::k_major,
-                                              static_cast<GemmB>(n % 3));
+                GemmForm form = form_of(tile.isa, rows, columns, n < 3 ? GemmA::rows : GemmA::k_major,
+                                        static_cast<GemmB>(n % 3));
+                form.ahead = form.b == GemmB::panels && seed % 2 == 1;
                 run_case(tile.name,
                          {form, columns, steps, first_step, seed % 2 == 0, 0, data_of(seed), seed});
                 if (steps > 2 && (first_step + steps / 3) % 512 != 0)

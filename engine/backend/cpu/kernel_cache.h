@@ -37,11 +37,11 @@ class KernelCache final {
         Isa isa;
         jit::RowKernelPtr kernel;
     };
-    std::pmr::memory_resource* heap_;
     struct Sweep {
         jit::SweepForm form;
         jit::SweepFunction code;
     };
+    std::pmr::memory_resource* heap_;
     std::pmr::vector<GemmKernel> gemm_;
     std::pmr::vector<Sweep> sweeps_;
     std::pmr::vector<RowEntry> rows_;

@@ -9,6 +9,7 @@
 #include "engine/backend/cpu/product_plan.h"
 #include "engine/backend/cpu/product_strip.h"
 #include "engine/backend/cpu/product_swap.h"
+#include "engine/backend/cpu/product_sweep.h"
 #include "engine/backend/cpu/tuning_table.h"
 #include "engine/base/error.h"
 
@@ -30,7 +31,7 @@ class CpuProduct final : public Product {
           epilogue_(epilogue),
           row_epilogue_(epilogue && epilogue->program().needs_whole_rows()),
           strips_(context.heap) {
-        name(choice, context.isa);
+        name(choice);
         if (plan_.pack_b && plan_.shape.b_transposed)
             transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
         resolve_strips(context);
@@ -39,8 +40,7 @@ class CpuProduct final : public Product {
         if (plan_.pack_a)
             a_floats_ =
                 padded(plan_.block_rows * (plan_.shape.a_transposed ? plan_.depth : plan_.packed_a_stride()));
-        if (plan_.sweeps) resolve_sweeps(context);
-        if (plan_.carries_chains() || plan_.sweeps) {
+        if (plan_.carries_chains()) {
             chain_stride_ = static_cast<std::int64_t>(padded(plan_.panel_columns));
             chain_floats_ = padded(plan_.most_rows() * chain_stride_);
         }
@@ -83,10 +83,8 @@ class CpuProduct final : public Product {
     const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
     jit::TransposeFunction transpose_ = nullptr;
     std::pmr::vector<TileStrip> strips_;  // a product needs few heights
-    // By height: 1 + the strip's index, 0: none. The second kind packs what it reads of B.
-    std::uint8_t strip_of_[2][jit::kMaxTileRows + 1] = {};
-    jit::SweepFunction sweep_ = nullptr, sweep_one_ = nullptr;
-    std::int64_t sweep_steps_ = 1;
+    enum StripUse { kPlain, kPacking, kAsking, kStripUses };
+    std::uint8_t strip_of_[kStripUses][jit::kMaxTileRows + 1] = {};  // by height: 1 + its index, 0: none
     std::size_t a_floats_ = 0, b_floats_ = 0, chain_floats_ = 0, epilogue_floats_ = 0;  // per worker
     std::int64_t chain_stride_ = 0;
     char name_[sizeof(ChoiceText) + 32];
@@ -107,7 +105,8 @@ class CpuProduct final : public Product {
         const float* b;
         std::int64_t ldb;
         const float*
-            unpacked;  // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
+            unpacked;       // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
+        const float* next;  // what the next pass packs; NULL: nothing
         bool add, last;
         bool resumed, unfinished;  // it goes on with chains in scratch memory; it leaves them there
     };
@@ -121,48 +120,37 @@ class CpuProduct final : public Product {
     // --- making
 
     // The tile, and what the choice says beside it.
-    void name(ProductChoice choice, Isa context_isa) {
+    void name(ProductChoice choice) {
         choice.tile = 0;
         const ChoiceText rest = to_text(choice);
-        const char* const kernel = !plan_.sweeps                ? plan_.tile->name
-                                   : context_isa == Isa::avx512 ? "f32_gemm_sweep_avx512"
-                                                                : "f32_gemm_sweep_avx2";
-        std::snprintf(name_, sizeof name_, "%s%s%s", kernel, *rest.text ? " " : "", rest.text);
-    }
-
-    void resolve_sweeps(const CompileContext& context) {
-        jit::SweepForm form;
-        form.isa = context.isa;
-        form.rows = static_cast<std::uint8_t>(plan_.shape.m);
-        sweep_one_ = context.cache->sweep(form, *context.arena);
-        sweep_steps_ = jit::sweep_steps(context.isa, form.rows);
-        form.steps = static_cast<std::uint8_t>(sweep_steps_);
-        sweep_ = context.cache->sweep(form, *context.arena);
+        std::snprintf(name_, sizeof name_, "%s%s%s", plan_.tile->name, *rest.text ? " " : "", rest.text);
     }
 
     void resolve_strips(const CompileContext& context) {
-        if (plan_.sweeps) return;
         for (std::int64_t i = 0; i < plan_.m_parts; ++i) {
             const EvenCut tiles(plan_.row_begin(i + 1) - plan_.row_begin(i), plan_.tile->mr);
             if (tiles.pieces == 0) continue;
-            const jit::GemmB b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
             for (const std::int64_t rows : {tiles.size(0), tiles.size(tiles.pieces - 1)})
-                resolve_strip(static_cast<int>(rows), b, context);
-            if (plan_.packs_in_tiles())
-                resolve_strip(static_cast<int>(tiles.size(0)), jit::GemmB::rows_to_panels, context);
+                for (const StripUse use : {kPlain, kAsking})
+                    if (use == kPlain || plan_.packs_in_tiles())
+                        resolve_strip(static_cast<int>(rows), use, context);
+            if (plan_.packs_in_tiles()) resolve_strip(static_cast<int>(tiles.size(0)), kPacking, context);
         }
     }
 
-    void resolve_strip(int rows, jit::GemmB b, const CompileContext& context) {
-        const bool packs = b == jit::GemmB::rows_to_panels;
-        if (strip_of_[packs][rows] != 0) return;
+    void resolve_strip(int rows, StripUse use, const CompileContext& context) {
+        if (strip_of_[use][rows] != 0) return;
         jit::GemmForm form;
         form.isa = plan_.tile->isa;
         form.mr = static_cast<std::uint8_t>(rows);
         form.a = plan_.shape.a_transposed ? jit::GemmA::k_major : jit::GemmA::rows;
-        form.prefetch = static_cast<std::uint8_t>(packs ? plan_.packing_prefetch() : plan_.prefetch);
+        form.b = use == kPacking ? jit::GemmB::rows_to_panels
+                 : plan_.pack_b  ? jit::GemmB::panels
+                                 : jit::GemmB::rows;
+        form.prefetch =
+            static_cast<std::uint8_t>(use == kPacking ? plan_.packing_prefetch() : plan_.prefetch);
+        form.ahead = use == kAsking;
         form.unroll = static_cast<std::uint8_t>(plan_.unroll);
-        form.b = b;
         strips_.emplace_back(form, plan_.tile->nr);
         for (std::int64_t j = 0; j < plan_.n_parts; ++j) {
             const std::int64_t columns = plan_.column_begin(j + 1) - plan_.column_begin(j);
@@ -170,7 +158,7 @@ class CpuProduct final : public Product {
             if (columns >= plan_.panel_columns) strips_.back().add_columns(plan_.panel_columns, context);
             strips_.back().add_columns(columns % plan_.panel_columns, context);
         }
-        strip_of_[packs][rows] = static_cast<std::uint8_t>(strips_.size());
+        strip_of_[use][rows] = static_cast<std::uint8_t>(strips_.size());
     }
 
     // Group g of n-part j, all passes.
@@ -210,53 +198,9 @@ class CpuProduct final : public Product {
         part.epilogue_scratch = part.chains + chain_floats_;
         if (part.rows == 0 || part.columns == 0) return;
 
-        for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns) {
-            const std::int64_t columns = std::min(plan_.panel_columns, part.columns - n);
-            if (plan_.sweeps) {
-                sweep_columns(call, part, n, columns);
-            } else {
-                run_columns(call, part, n, columns);
-            }
-        }
+        for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns)
+            run_columns(call, part, n, std::min(plan_.panel_columns, part.columns - n));
         if (row_epilogue_) run_epilogue(call, part, 0, part.rows, 0, part.columns);
-    }
-
-    // All rows and all of k for one group of columns, a few steps of k at a time. The chains of a first
-    // segment that is stored grow in C itself.
-    void sweep_columns(const ProductCall& call, const Part& part, std::int64_t column,
-                       std::int64_t columns) const {
-        const ProductShape& shape = plan_.shape;
-        float* const c = part.c + column;
-        for (std::int64_t step = 0; step < shape.k || step == 0; step += jit::kSegment) {
-            const bool stored = step == 0 && !call.into;
-            if (shape.k == 0 && !stored) break;
-            jit::SweepArgs args = {};
-            args.chains = stored ? c : part.chains;
-            args.chain_stride = stored ? shape.ldc : chain_stride_;
-            for (std::int64_t i = 0; i < shape.m; ++i)
-                std::fill_n(args.chains + i * args.chain_stride, columns, 0.0f);
-            args.columns = columns;
-            args.b_stride = shape.ldb;
-            args.a_row = shape.a_transposed ? 1 : shape.lda;
-            args.a_step = shape.a_transposed ? shape.lda : 1;
-            const std::int64_t end = std::min(step + jit::kSegment, shape.k);
-            for (std::int64_t k = step; k < end;) {
-                const bool whole = k + sweep_steps_ <= end;
-                args.a = part.a + k * args.a_step;
-                args.b = part.b + k * shape.ldb + column;
-                (whole ? sweep_ : sweep_one_)(&args);
-                k += whole ? sweep_steps_ : 1;
-            }
-            if (!stored) add_chains(args, c);
-        }
-        if (epilogue_ && !row_epilogue_) run_epilogue(call, part, 0, shape.m, column, column + columns);
-    }
-
-    // C = C + a segment's chains.
-    void add_chains(const jit::SweepArgs& args, float* c) const {
-        for (std::int64_t i = 0; i < plan_.shape.m; ++i)
-            for (std::int64_t j = 0; j < args.columns; ++j)
-                c[i * plan_.shape.ldc + j] += args.chains[i * args.chain_stride + j];
     }
 
     // All of k for one group of columns.
@@ -287,6 +231,11 @@ class CpuProduct final : public Product {
                 pass.b = part.packed_b;
                 pass.ldb = depth * jit::kPanel;
                 pass.unpacked = b;
+                if (!pass.last) {
+                    pass.next = b + depth * shape.ldb;
+                } else if (column + columns < part.columns) {
+                    pass.next = part.b + column + columns;
+                }
             } else if (plan_.pack_b) {
                 pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, part.packed_b);
                 pass.b = part.packed_b;
@@ -337,6 +286,7 @@ class CpuProduct final : public Product {
         args.chain_stride = chain_stride_;
         args.packed = part.packed_b;
         args.packed_stride = pass.ldb;
+        args.ahead_stride = shape.ldb;
         const std::int64_t a_row = shape.a_transposed ? 1 : shape.lda;
         const auto tile = [&](std::int64_t t) {
             const std::int64_t offset = tiles.begin(t) - row;
@@ -350,10 +300,15 @@ class CpuProduct final : public Product {
             args.chain_in = pass.resumed ? chains : nullptr;
             args.chain_out = pass.unfinished ? chains : nullptr;
             args.c = part.c + tiles.begin(t) * shape.ldc + pass.column;
-            const bool packs = t == 0 && pass.unpacked != nullptr;
-            args.b = packs ? pass.unpacked : pass.b;
-            args.b_stride = packs ? shape.ldb : pass.ldb;
-            return &strips_[strip_of_[packs][tiles.size(t)] - 1u];
+            // The first tile packs; each of the following asks for one line of every step of the next pass,
+            // until all that one column of tiles will read is in L2.
+            const StripUse use = t == 0 && pass.unpacked                               ? kPacking
+                                 : pass.next && (t - 1) * jit::kPanel < plan_.tile->nr ? kAsking
+                                                                                       : kPlain;
+            args.b = use == kPacking ? pass.unpacked : pass.b;
+            args.b_stride = use == kPacking ? shape.ldb : pass.ldb;
+            if (use == kAsking) args.ahead = pass.next + (t - 1) * jit::kPanel;
+            return &strips_[strip_of_[use][tiles.size(t)] - 1u];
         };
         if (plan_.columns_outside) {
             for (std::int64_t j = 0; j < pass.columns;) {
@@ -421,10 +376,11 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
         fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
     const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
     const ProductChoice choice = choice_of(shape, epilogue_kernel, context);
-    const bool can_swap = !whole_rows && !context.keep_b && !context.forced_tile &&
-                          choice == ProductChoice() && context.isa != Isa::scalar &&
-                          context.arena->available();
-    if (can_swap && gains_by_swap(shape)) return compile_swapped(shape, epilogue_kernel, context);
+    const bool free = choice == ProductChoice() && !context.keep_b && !context.forced_tile &&
+                      context.isa != Isa::scalar && context.arena->available();
+    if (free && gains_by_sweep(shape))
+        if (ProductPtr swept = compile_sweep(shape, epilogue_kernel, context)) return swept;
+    if (free && !whole_rows && gains_by_swap(shape)) return compile_swapped(shape, epilogue_kernel, context);
     const ProductPlan plan = plan_product(shape, whole_rows, context, choice);
     void* const place = context.heap->allocate(sizeof(CpuProduct), alignof(CpuProduct));
     try {

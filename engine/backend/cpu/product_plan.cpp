@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "engine/base/error.h"
-#include "jitgen/gemm_sweep.h"
 
 namespace volta::cpu {
 namespace {
@@ -14,8 +13,6 @@ constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
-constexpr std::int64_t kNarrowestSweep = 64, kNarrowestSweepOfRows = 2048;  // columns
-constexpr std::int64_t kSweptColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kPrefetchedRow =
     1024;                              // floats: from here on the hardware does not see where B goes on
 constexpr int kFarPrefetch = 32;       // steps ahead
@@ -28,16 +25,6 @@ constexpr std::int64_t kMostChainFloats = 4 * 1024 * 1024;
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
-// A batch whose entries share B and follow each other in A and C is one taller product.
-ProductShape folded(ProductShape shape) {
-    if (shape.batch > 1 && !shape.a_transposed && shape.batch_stride_b == 0 &&
-        shape.batch_stride_a == shape.m * shape.lda && shape.batch_stride_c == shape.m * shape.ldc) {
-        shape.m *= shape.batch;
-        shape.batch = 1;
-    }
-    return shape;
-}
-
 // B is read where it lies when it is used for few rows, or when it is so small that its rows do not collide
 // in L1.
 bool packs_b(const ProductShape& shape) {
@@ -45,17 +32,6 @@ bool packs_b(const ProductShape& shape) {
     const bool few_rows = shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4);
     const bool small = shape.m <= 128 && shape.n <= 128 && shape.k <= 128;
     return !few_rows && !small;
-}
-
-// Tiles of few rows read B in narrow strips, which is no stream to the memory. For several rows that matters
-// when few rows of B share a page.
-bool sweeps(const ProductPlan& plan, const CompileContext& context, const ProductChoice& choice) {
-    const ProductShape& shape = plan.shape;
-    const bool free = choice.tile == 0 && choice.k_block == 0 && !context.forced_tile;
-    const bool runs = context.isa != Isa::scalar && context.arena->available();
-    const bool few = shape.m == 1 ? shape.n >= kNarrowestSweep
-                                  : shape.m <= jit::kMaxSweepRows && shape.n >= kNarrowestSweepOfRows;
-    return free && runs && !plan.pack_b && few;
 }
 
 // A transposed A is read where it lies by AVX-512: a step of its tiles lasts long enough to hide the misses
@@ -96,7 +72,7 @@ void choose_grid(ProductPlan& plan, bool whole_rows, std::int64_t threads) {
     double best = grid_cycles(plan, 1);
     ProductPlan chosen = plan;
     for (plan.n_parts = 1; plan.n_parts <= most_n; ++plan.n_parts) {
-        const std::int64_t most_m = plan.sweeps ? 1 : std::min(threads / plan.n_parts, plan.shape.m);
+        const std::int64_t most_m = std::min(threads / plan.n_parts, plan.shape.m);
         for (plan.m_parts = 1; plan.m_parts <= most_m; ++plan.m_parts) {
             plan.workers = static_cast<int>(std::min(threads, plan.parts()));
             const double cycles = grid_cycles(plan, std::max(plan.workers, 1));
@@ -121,7 +97,6 @@ void choose_blocks(ProductPlan& plan) {
     const std::int64_t part_columns = round_up(ceil_div(shape.n, plan.n_parts), nr);
     plan.panel_columns =
         plan.pack_b ? std::min(part_columns, std::max(nr, floats / depth / nr * nr)) : part_columns;
-    if (plan.sweeps) plan.panel_columns = std::min(part_columns, kSweptColumns / nr * nr);
     plan.block_rows = std::max(mr, kBlockFloats / depth / mr * mr);
 }
 
@@ -167,6 +142,15 @@ const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& conte
 
 }  // namespace
 
+ProductShape folded(ProductShape shape) {
+    if (shape.batch > 1 && !shape.a_transposed && shape.batch_stride_b == 0 &&
+        shape.batch_stride_a == shape.m * shape.lda && shape.batch_stride_c == shape.m * shape.ldc) {
+        shape.m *= shape.batch;
+        shape.batch = 1;
+    }
+    return shape;
+}
+
 std::int64_t ProductPlan::column_begin(std::int64_t j) const {
     const std::int64_t tiles = ceil_div(shape.n, tile->nr);
     return std::min(tiles * j / n_parts * tile->nr, shape.n);
@@ -203,7 +187,6 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape));
     require(plan.pack_b || !plan.shape.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
-    plan.sweeps = sweeps(plan, context, choice);
     plan.tile = &choose_tile(plan, context, choice);
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
@@ -239,7 +222,7 @@ PlanKey key_of(const ProductPlan& plan) {
         ceil_div(ceil_div(plan.shape.n, plan.tile->nr), plan.n_parts) * plan.tile->nr;
     return {tile_row(*plan.tile),
             plan.pack_a,
-            plan.pack_b + 2 * plan.sweeps,
+            plan.pack_b,
             plan.columns_outside,
             plan.prefetch,
             plan.unroll,

@@ -21,14 +21,14 @@ struct EvenCut {
     std::int64_t size(std::int64_t piece) const { return low + (piece < larger); }
 };
 
+// A batch whose entries share B and follow each other in A and C is one taller product.
+ProductShape folded(ProductShape shape);
+
 struct ProductPlan {
-    ProductShape shape;  // batches that are one product are folded into m
+    ProductShape shape;  // folded
     const GemmTile* tile = nullptr;
     bool pack_a = false, pack_b = false;
     bool keep_b = false;  // B is packed once, not by each call
-    // Few rows, B where it lies: all columns of a group go on by a few steps of k at a time
-    // (jitgen/gemm_sweep.h).
-    bool sweeps = false;
     // The order of tiles inside a block: packed columns of B stay in L2, so a tile of rows, which fits L1,
     // takes them all in turn; columns that come from further away take all rows of the block in turn.
     bool columns_outside = false;

@@ -45,6 +45,7 @@ void TileStrip::run_tile(const jit::GemmArgs& strip, std::int64_t j, int width) 
     }
     if (form_.b == jit::GemmB::rows_to_panels)
         args.packed += panel * args.packed_stride + (half ? 0 : within);
+    if (form_.ahead) args.ahead += j;
     args.c += j;
     if (args.chain_in) args.chain_in += j;
     if (args.chain_out) args.chain_out += j;

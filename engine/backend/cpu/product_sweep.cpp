@@ -1,0 +1,152 @@
+#include "engine/backend/cpu/product_sweep.h"
+
+#include <algorithm>
+
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/product_plan.h"
+
+namespace volta::cpu {
+namespace {
+
+constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfRows = 2048;
+constexpr std::int64_t kGroupColumns = 4096;   // whose chains stay in L1, or in L2 for several rows
+constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
+constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+class SweepProduct final : public Product {
+  public:
+    SweepProduct(const ProductShape& shape, const jit::RowKernel* epilogue, const CompileContext& context)
+        : given_(shape),
+          shape_(folded(shape)),
+          epilogue_(epilogue),
+          whole_rows_(epilogue_kind(epilogue) == EpilogueKind::rows),
+          name_(context.isa == Isa::avx512 ? "f32_gemm_sweep_avx512" : "f32_gemm_sweep_avx2") {
+        jit::SweepForm form;
+        form.isa = context.isa;
+        form.rows = static_cast<std::uint8_t>(shape_.m);
+        one_ = context.cache->sweep(form, *context.arena);
+        steps_ = jit::sweep_steps(context.isa, form.rows);
+        form.steps = static_cast<std::uint8_t>(steps_);
+        several_ = context.cache->sweep(form, *context.arena);
+        const double elements = static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
+        if (!whole_rows_ && elements > kElementsForThread)
+            n_parts_ = std::min<std::int64_t>(context.thread_count, ceil_div(shape_.n, kCutColumns));
+        workers_ = std::min<std::int64_t>(context.thread_count, shape_.batch * n_parts_);
+        const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
+        chain_stride_ = std::min(part, kGroupColumns);
+        const std::int64_t scratch =
+            epilogue ? static_cast<std::int64_t>(
+                           epilogue->scratch_bytes(whole_rows_ ? shape_.n : chain_stride_) / sizeof(float))
+                     : 0;
+        worker_floats_ = shape_.m * chain_stride_ + round_up(scratch + 1, jit::kPanel);
+    }
+
+    bool has_code() const { return one_ != nullptr && several_ != nullptr; }
+
+    std::size_t workspace_bytes() const noexcept override {
+        return static_cast<std::size_t>(worker_floats_ * workers_) * sizeof(float);
+    }
+    std::size_t kept_bytes() const noexcept override { return 0; }
+    void keep(ThreadPool&, const float*, float*) const noexcept override {}
+    const char* kernel_name() const noexcept override { return name_; }
+    const ProductShape& shape() const noexcept override { return given_; }
+    EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+
+    void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
+        const std::int64_t parts = shape_.batch * n_parts_;
+        pool.run(static_cast<int>(workers_), [&](int worker, int workers) noexcept {
+            float* const workspace = static_cast<float*>(call.workspace) + worker * worker_floats_;
+            const Range mine = part_of(parts, 1, worker, workers);
+            for (std::int64_t part = mine.begin; part < mine.end; ++part) run_part(call, part, workspace);
+        });
+    }
+
+  private:
+    void run_part(const ProductCall& call, std::int64_t index, float* workspace) const {
+        const std::int64_t entry = index / n_parts_;
+        const Range columns =
+            part_of(shape_.n, kCutColumns, static_cast<int>(index % n_parts_), static_cast<int>(n_parts_));
+        for (std::int64_t j = columns.begin; j < columns.end; j += chain_stride_) {
+            const std::int64_t end = std::min<std::int64_t>(j + chain_stride_, columns.end);
+            run_columns(call, entry, j, end, workspace);
+            if (!whole_rows_) run_epilogue(call, entry, j, end, workspace);
+        }
+        if (whole_rows_) run_epilogue(call, entry, columns.begin, columns.end, workspace);
+    }
+
+    // All k. The chains of a first segment that is stored grow in C itself.
+    void run_columns(const ProductCall& call, std::int64_t entry, std::int64_t begin, std::int64_t end,
+                     float* scratch) const {
+        const float* const a = call.a + entry * shape_.batch_stride_a;
+        const float* const b = call.b + entry * shape_.batch_stride_b + begin;
+        float* const c = call.c + entry * shape_.batch_stride_c + begin;
+        jit::SweepArgs args = {};
+        args.columns = end - begin;
+        args.b_stride = shape_.ldb;
+        args.a_row = shape_.a_transposed ? 1 : shape_.lda;
+        args.a_step = shape_.a_transposed ? shape_.lda : 1;
+        for (std::int64_t step = 0; step < shape_.k || step == 0; step += jit::kSegment) {
+            const bool stored = step == 0 && !call.into;
+            if (shape_.k == 0 && !stored) break;
+            args.chains = stored ? c : scratch;
+            args.chain_stride = stored ? shape_.ldc : chain_stride_;
+            for (std::int64_t i = 0; i < shape_.m; ++i)
+                std::fill_n(args.chains + i * args.chain_stride, args.columns, 0.0f);
+            const std::int64_t segment_end = std::min(step + jit::kSegment, shape_.k);
+            for (std::int64_t k = step; k < segment_end;) {
+                const bool fits = k + steps_ <= segment_end;
+                args.a = a + k * args.a_step;
+                args.b = b + k * shape_.ldb;
+                (fits ? several_ : one_)(&args);
+                k += fits ? steps_ : 1;
+            }
+            if (!stored) add_chains(args, c);
+        }
+    }
+
+    // C = C + a segment's chains.
+    void add_chains(const jit::SweepArgs& args, float* c) const {
+        for (std::int64_t i = 0; i < shape_.m; ++i)
+            for (std::int64_t j = 0; j < args.columns; ++j)
+                c[i * shape_.ldc + j] += args.chains[i * args.chain_stride + j];
+    }
+
+    void run_epilogue(const ProductCall& call, std::int64_t entry, std::int64_t begin, std::int64_t end,
+                      float* workspace) const {
+        if (!call.epilogue || !call.epilogue->kernel || begin == end) return;
+        jit::run_block(*call.epilogue->kernel, call.epilogue->args, entry * shape_.m, (entry + 1) * shape_.m,
+                       begin, end, workspace + shape_.m * chain_stride_);
+    }
+
+    const ProductShape given_, shape_;
+    const jit::RowKernel* const epilogue_;
+    const bool whole_rows_;
+    const char* const name_;
+    jit::SweepFunction several_ = nullptr, one_ = nullptr;
+    std::int64_t steps_ = 1;  // of k, by `several_`
+    std::int64_t n_parts_ = 1, workers_ = 1;
+    std::int64_t chain_stride_ = 0;   // columns of a group
+    std::int64_t worker_floats_ = 0;  // chains, then the epilogue's scratch
+};
+
+}  // namespace
+
+bool gains_by_sweep(const ProductShape& given) {
+    const ProductShape shape = folded(given);
+    if (shape.b_transposed || shape.m == 0 || shape.batch == 0) return false;
+    return shape.m == 1 ? shape.n >= kFewestColumns
+                        : shape.m <= jit::kMaxSweepRows && shape.n >= kFewestColumnsOfRows;
+}
+
+ProductPtr compile_sweep(const ProductShape& shape, const jit::RowKernel* epilogue,
+                         const CompileContext& context) {
+    HeapPtr<SweepProduct> made = make_on<SweepProduct>(context.heap, shape, epilogue, context);
+    if (!made->has_code()) return nullptr;
+    return ProductPtr(made.release(),
+                      ProductDelete{context.heap, sizeof(SweepProduct), alignof(SweepProduct)});
+}
+
+}  // namespace volta::cpu
