@@ -36,12 +36,15 @@ class GemmEmitter : public Xbyak::CodeGenerator {
 
     void emit() {
         emit_entry();
+        Label tile;
+        L(tile);
         const int parts = (mr_ + rows_in_registers() - 1) / rows_in_registers();
         for (int p = 0; p < parts; ++p) {
             first_ = mr_ * p / parts;
             last_ = mr_ * (p + 1) / parts;
             emit_part();
         }
+        emit_next_tile(tile);
         emit_exit();
     }
 
@@ -102,6 +105,35 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
     }
 
+    void emit_next_tile(const Label& tile) {
+        Label done;
+        dec(arg(offsetof(GemmArgs, tiles)));
+        jz(done, T_NEAR);
+        emit_move(offsetof(GemmArgs, a), offsetof(GemmArgs, a_next), false);
+        emit_move(offsetof(GemmArgs, b), offsetof(GemmArgs, b_next), false);
+        emit_move(offsetof(GemmArgs, c), offsetof(GemmArgs, c_next), false);
+        emit_move(offsetof(GemmArgs, chain_in), offsetof(GemmArgs, chain_next), true);
+        emit_move(offsetof(GemmArgs, chain_out), offsetof(GemmArgs, chain_next), true);
+        if (streams()) emit_move(stream_offset(), offsetof(GemmArgs, stream_next), false);
+        jmp(tile, T_NEAR);
+        L(done);
+    }
+    // A pointer that may be NULL stays so.
+    void emit_move(std::size_t pointer_offset, std::size_t by, bool may_be_null) {
+        Label null;
+        if (may_be_null) {
+            cmp(arg(pointer_offset), 0);
+            je(null);
+        }
+        mov(rax, arg(by));
+        shl(rax, 2);
+        add(arg(pointer_offset), rax);
+        L(null);
+    }
+    std::size_t stream_offset() const {
+        return packs() ? offsetof(GemmArgs, packed) : offsetof(GemmArgs, ahead);
+    }
+
     void emit_mask() {
         mov(rcx, arg(offsetof(GemmArgs, tail_columns)));
         if (kZmm) {
@@ -124,7 +156,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         emit_pointers();
         emit_chain_start();
         if (streams()) {
-            mov(stream, arg(packs() ? offsetof(GemmArgs, packed) : offsetof(GemmArgs, ahead)));
+            mov(stream, arg(stream_offset()));
             emit_stream_stride();
             if (packs() && panels_touched() > 3) lea(stream_stride3, ptr[stream_stride + stream_stride * 2]);
         }

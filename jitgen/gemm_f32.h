@@ -59,7 +59,7 @@ bool operator==(const GemmForm& x, const GemmForm& y);
 // Columns of a vector: 16, 8; 4 for the plain form.
 constexpr int gemm_lanes(Isa isa) { return isa == Isa::avx512 ? 16 : isa == Isa::avx2 ? 8 : 4; }
 
-// The one argument of a kernel. Strides are in elements.
+// The one argument of a kernel, which moves the pointers in it from tile to tile. Strides are in elements.
 struct GemmArgs {
     const float* a;
     std::int64_t a_stride;
@@ -78,8 +78,11 @@ struct GemmArgs {
     std::int64_t packed_stride;
     const float* ahead;         // what is wanted soon: never read, so it may lie outside of any array
     std::int64_t ahead_stride;  // from step to step
+    // Several tiles of one form in a call, 1 or more: how far on the next one's operands lie. chain_next is
+    // of both chains, where there are any; stream_next of `packed` or `ahead`.
+    std::int64_t tiles = 1, a_next, b_next, c_next, chain_next, stream_next;
 };
-using GemmFunction = void (*)(const GemmArgs*);
+using GemmFunction = void (*)(GemmArgs*);
 
 // Rows a tile of `vectors` can hold in registers at once; a taller one runs as several passes over the same
 // panel.
@@ -89,7 +92,7 @@ int gemm_rows_in_registers(Isa isa, int vectors);
 GemmFunction emit_gemm_f32(const GemmForm& form, CodeArena& arena, std::pmr::memory_resource* heap);
 
 // The same kernel in plain C++ with fma32: the scalar row, and what runs where code may not be generated.
-void gemm_f32_plain(const GemmForm& form, const GemmArgs& args) noexcept;
+void gemm_f32_plain(const GemmForm& form, GemmArgs& args) noexcept;
 
 // "gemm 8x3v avx512 k-major panels masked tail": for profilers and dumps.
 struct GemmFormText {

@@ -62,9 +62,7 @@ struct Tile {
     }
 };
 
-}  // namespace
-
-void gemm_f32_plain(const GemmForm& form, const GemmArgs& args) noexcept {
+void run_tile(const GemmForm& form, const GemmArgs& args) {
     const int lanes = gemm_lanes(form.isa);
     const int last = form.masked ? static_cast<int>(args.tail_columns) : lanes;
     Tile tile{form, args, (form.vectors - 1) * lanes + last, args.add != 0, {}};
@@ -88,6 +86,21 @@ void gemm_f32_plain(const GemmForm& form, const GemmArgs& args) noexcept {
         tile.leave_unfinished();
     } else {
         tile.close();
+    }
+}
+
+}  // namespace
+
+void gemm_f32_plain(const GemmForm& form, GemmArgs& args) noexcept {
+    for (;;) {
+        run_tile(form, args);
+        if (--args.tiles == 0) return;
+        args.a += args.a_next;
+        args.b += args.b_next;
+        args.c += args.c_next;
+        if (args.chain_in) args.chain_in += args.chain_next;
+        if (args.chain_out) args.chain_out += args.chain_next;
+        if (form.b == GemmB::rows_to_panels) args.packed += args.stream_next;
     }
 }
 

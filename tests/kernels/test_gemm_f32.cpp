@@ -25,6 +25,9 @@ KernelCache& cache() {
     return kernels;
 }
 
+// args by value: a kernel moves on in them.
+void call(const GemmForm& form, GemmArgs args) { cache().gemm(form, arena())(args); }
+
 // One call of one kernel, and the definition of what it leaves in C.
 struct Case {
     GemmForm form;
@@ -123,7 +126,7 @@ void run_case(const char* name, const Case& test) {
     args.ahead = b.data();
     args.ahead_stride = static_cast<std::int64_t>(1) << 40;  // prefetching outside of any array is no fault
     if (test.split == 0) {
-        cache().gemm(form, arena())(args);
+        call(form, args);
     } else {
         GemmForm first = form, second = form;
         if (form.triangle == Triangle::tail) first.triangle = Triangle::none;
@@ -131,7 +134,7 @@ void run_case(const char* name, const Case& test) {
         const std::int64_t done = test.split + (form.triangle == Triangle::head ? form.mr : 0);
         args.steps = test.split;
         args.chain_out = chain.data();
-        cache().gemm(first, arena())(args);
+        call(first, args);
         args.a += form.a == GemmA::rows ? done : done * lda;
         args.b += form.b == GemmB::panels ? done * kPanel : done * ldb;
         args.packed += done * kPanel;
@@ -140,7 +143,7 @@ void run_case(const char* name, const Case& test) {
         args.add = test.into || (test.first_step + done) / 512 > test.first_step / 512;
         args.chain_in = chain.data();
         args.chain_out = nullptr;
-        cache().gemm(second, arena())(args);
+        call(second, args);
     }
     const std::int64_t at = first_difference(expected.data(), c.data(), c_count);
     if (at >= 0)
@@ -234,6 +237,72 @@ void test_half_panels(const GemmTile& tile) {
     }
 }
 
+// Several tiles in one call are as many calls: tiles below each other, as products in place have them, and
+// side by side, as packed ones have.
+void test_several_tiles(const GemmTile& tile) {
+    constexpr int kTiles = 3;
+    constexpr std::int64_t kSteps = 530;  // a cut inside
+    if (tile.nr % kPanel != 0) return;    // the driver calls each of those tiles by itself
+    std::uint64_t seed = 3000;
+    for (const GemmB b : {GemmB::panels, GemmB::rows, GemmB::rows_to_panels}) {
+        for (const bool side_by_side : {false, true}) {
+            for (const bool chains : {false, true}) {
+                GemmForm form = form_of(tile.isa, tile.mr, tile.nr, GemmA::rows, b);
+                form.ahead = b == GemmB::panels && chains;
+                Random random(++seed);
+                const auto filled = [&](std::int64_t count) {
+                    std::vector<float> data(static_cast<std::size_t>(count));
+                    for (float& x : data) x = random_float(random, data_of(seed));
+                    return data;
+                };
+                const std::int64_t rows = tile.mr * kTiles, columns = tile.nr * kTiles;
+                const std::vector<float> a = filled(rows * kSteps), b_data = filled(columns * kSteps),
+                                         chain = filled(rows * columns), c_before = filled(rows * columns);
+                std::vector<float> c[2] = {c_before, c_before}, out[2] = {chain, chain}, packed[2];
+                for (int several = 0; several < 2; ++several) {
+                    packed[several].assign(b_data.size(), 0.0f);
+                    GemmArgs args = {};
+                    args.a = a.data();
+                    args.a_stride = kSteps;
+                    args.b = b_data.data();
+                    args.b_stride = b == GemmB::panels ? kSteps * kPanel : columns;
+                    args.c = c[several].data();
+                    args.c_stride = args.chain_stride = columns;
+                    args.chain_in = chains ? chain.data() : nullptr;
+                    args.chain_out = chains ? out[several].data() : nullptr;
+                    args.steps = kSteps;
+                    args.add = seed % 2;
+                    args.packed = packed[several].data();
+                    args.packed_stride = kSteps * kPanel;
+                    args.ahead = b_data.data();
+                    const std::int64_t panels = tile.nr / kPanel;
+                    args.a_next = side_by_side ? 0 : tile.mr * kSteps;
+                    args.b_next = !side_by_side ? 0 : b == GemmB::panels ? panels * args.b_stride : tile.nr;
+                    args.c_next = args.chain_next = side_by_side ? tile.nr : tile.mr * columns;
+                    args.stream_next = side_by_side ? panels * args.packed_stride : 0;
+                    const GemmArgs first = args;
+                    args.tiles = kTiles;
+                    if (several) call(form, args);
+                    for (int t = 0; t < kTiles && !several; ++t) {
+                        args = first;
+                        args.a += t * args.a_next;
+                        args.b += t * args.b_next;
+                        args.c += t * args.c_next;
+                        if (chains) args.chain_in += t * args.chain_next;
+                        if (chains) args.chain_out += t * args.chain_next;
+                        args.packed += t * args.stream_next;
+                        call(form, args);
+                    }
+                }
+                assert_same_bits(tile.name, c[0].data(), c[1].data(), rows * columns);
+                assert_same_bits(tile.name, out[0].data(), out[1].data(), rows * columns);
+                assert_same_bits(tile.name, packed[0].data(), packed[1].data(),
+                                 static_cast<std::int64_t>(packed[0].size()));
+            }
+        }
+    }
+}
+
 // A chain that underflows to -0 at the end of a segment: a stored first segment keeps it, an added one does
 // not.
 void test_negative_zero(const GemmTile& tile) {
@@ -249,15 +318,15 @@ void test_negative_zero(const GemmTile& tile) {
     args.c = &c;
     args.tail_columns = 1;
     args.steps = 512;
-    cache().gemm(form, arena())(args);
+    call(form, args);
     const bool stored = bits_of(c) == 0x80000000u;
     args.add = 1;
     c = -0.0f;
-    cache().gemm(form, arena())(args);
+    call(form, args);
     const bool added = bits_of(c) == 0x80000000u;
     args.add = 0;
     args.steps = 513;  // -0 + (+0)
-    cache().gemm(form, arena())(args);
+    call(form, args);
     const bool second = bits_of(c) == 0;
     assert_true(stored && added && second);
 }
@@ -269,6 +338,7 @@ void test_row_equals_definition(void** state) {
     test_every_depth(tile);
     test_triangles(tile);
     test_half_panels(tile);
+    test_several_tiles(tile);
     test_negative_zero(tile);
 }
 }  // namespace

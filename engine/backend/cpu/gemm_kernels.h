@@ -53,7 +53,7 @@ const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::
 struct GemmKernel {
     jit::GemmForm form;
     jit::GemmFunction code = nullptr;
-    void operator()(const jit::GemmArgs& args) const noexcept {
+    void operator()(jit::GemmArgs& args) const noexcept {
         if (code) {
             code(&args);
         } else {

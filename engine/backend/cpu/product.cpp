@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <new>
 
 #include "engine/backend/cpu/kernel_cache.h"
@@ -287,37 +288,58 @@ class CpuProduct final : public Product {
         args.packed = part.packed_b;
         args.packed_stride = pass.ldb;
         args.ahead_stride = shape.ldb;
-        const std::int64_t a_row = shape.a_transposed ? 1 : shape.lda;
-        const auto tile = [&](std::int64_t t) {
-            const std::int64_t offset = tiles.begin(t) - row;
-            if (plan_.pack_a && shape.a_transposed) {
-                args.a = part.packed_a + offset * pass.depth;
-                args.a_stride = tiles.size(t);
-            } else {
-                args.a = plan_.pack_a ? part.packed_a + offset * packed_stride : a + offset * a_row;
-            }
+        const float* const rows_of_a = plan_.pack_a ? part.packed_a : a;
+        const std::int64_t a_row = !plan_.pack_a        ? (shape.a_transposed ? 1 : shape.lda)
+                                   : shape.a_transposed ? pass.depth
+                                                        : packed_stride;
+        const auto point_at = [&](std::int64_t t) {
+            args.a = rows_of_a + (tiles.begin(t) - row) * a_row;
+            if (plan_.pack_a && shape.a_transposed) args.a_stride = tiles.size(t);
             float* const chains = part.chains + tiles.begin(t) * chain_stride_;
             args.chain_in = pass.resumed ? chains : nullptr;
             args.chain_out = pass.unfinished ? chains : nullptr;
             args.c = part.c + tiles.begin(t) * shape.ldc + pass.column;
-            // The first tile packs; each of the following asks for one line of every step of the next pass,
-            // until all that one column of tiles will read is in L2.
-            const StripUse use = t == 0 && pass.unpacked                               ? kPacking
-                                 : pass.next && (t - 1) * jit::kPanel < plan_.tile->nr ? kAsking
-                                                                                       : kPlain;
-            args.b = use == kPacking ? pass.unpacked : pass.b;
-            args.b_stride = use == kPacking ? shape.ldb : pass.ldb;
-            if (use == kAsking) args.ahead = pass.next + (t - 1) * jit::kPanel;
-            return &strips_[strip_of_[use][tiles.size(t)] - 1u];
+            const bool packs = use_of(pass, t) == kPacking;
+            args.b = packs ? pass.unpacked : pass.b;
+            args.b_stride = packs ? shape.ldb : pass.ldb;
+            if (pass.next) args.ahead = pass.next + (t - 1) * jit::kPanel;
         };
-        if (plan_.columns_outside) {
-            for (std::int64_t j = 0; j < pass.columns;) {
-                const int width = strips_[0].width_at(j, pass.columns);
-                for (std::int64_t t = first; t < end; ++t) tile(t)->run_tile(args, j, width);
-                j += width;
+        const auto strip = [&](std::int64_t t) -> const TileStrip& {
+            return strips_[strip_of_[use_of(pass, t)][tiles.size(t)] - 1u];
+        };
+        if (!plan_.columns_outside) {
+            for (std::int64_t t = first; t < end; ++t) {
+                point_at(t);
+                strip(t).run(args, pass.columns);
             }
-        } else {
-            for (std::int64_t t = first; t < end; ++t) tile(t)->run(args, pass.columns);
+            return;
+        }
+        for (std::int64_t j = 0, width = 0; j < pass.columns; j += width) {
+            width = strips_[0].width_at(j, pass.columns);
+            for (std::int64_t t = first, next = 0; t < end; t = next) {
+                next = std::min({end, end_of_use(pass, t), t < tiles.larger ? tiles.larger : end});
+                point_at(t);
+                strip(t).run_rows(args, j, static_cast<int>(width), next - t, tiles.size(t) * a_row);
+            }
+        }
+    }
+
+    // The first tile of rows packs; each of the following asks for one line of every step of the next pass,
+    // until all that one column of tiles will read is in L2.
+    StripUse use_of(const Pass& pass, std::int64_t t) const {
+        if (t == 0) return pass.unpacked ? kPacking : kPlain;
+        return pass.next && t < end_of_asking() ? kAsking : kPlain;
+    }
+    std::int64_t end_of_asking() const { return 1 + (plan_.tile->nr + jit::kPanel - 1) / jit::kPanel; }
+    // One past the last tile of the same use.
+    std::int64_t end_of_use(const Pass& pass, std::int64_t t) const {
+        switch (use_of(pass, t)) {
+            case kPacking:
+                return t + 1;
+            case kAsking:
+                return end_of_asking();
+            default:
+                return std::numeric_limits<std::int64_t>::max();
         }
     }
 

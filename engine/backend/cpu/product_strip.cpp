@@ -32,25 +32,48 @@ void TileStrip::add_width(int width, const CompileContext& context) {
     kernels[1] = context.cache->gemm(form, *context.arena);
 }
 
-void TileStrip::run_tile(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept {
+jit::GemmArgs TileStrip::at(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept {
     const int lanes = jit::gemm_lanes(form_.isa);
-    const int vectors = (width + lanes - 1) / lanes;
     jit::GemmArgs args = strip;
-    const std::int64_t panel = j / jit::kPanel, within = j % jit::kPanel;
-    const int half = vectors > 1 && within != 0 && form_.b != jit::GemmB::rows;
-    if (form_.b == jit::GemmB::panels) {
-        args.b += panel * args.b_stride + (half ? 0 : within);
-    } else {
-        args.b += j;
-    }
-    if (form_.b == jit::GemmB::rows_to_panels)
-        args.packed += panel * args.packed_stride + (half ? 0 : within);
+    const std::int64_t panel = j / jit::kPanel;
+    const std::int64_t within = starts_in_half(j, width) ? 0 : j % jit::kPanel;
+    args.b += form_.b == jit::GemmB::panels ? panel * args.b_stride + within : j;
+    if (form_.b == jit::GemmB::rows_to_panels) args.packed += panel * args.packed_stride + within;
     if (form_.ahead) args.ahead += j;
     args.c += j;
     if (args.chain_in) args.chain_in += j;
     if (args.chain_out) args.chain_out += j;
     args.tail_columns = (width - 1) % lanes + 1;
-    kernels_[vectors][width % lanes != 0][half](args);
+    return args;
+}
+
+void TileStrip::run_rows(const jit::GemmArgs& strip, std::int64_t j, int width, std::int64_t tiles,
+                         std::int64_t a_next) const noexcept {
+    jit::GemmArgs args = at(strip, j, width);
+    args.tiles = tiles;
+    args.a_next = a_next;
+    args.c_next = form_.mr * args.c_stride;
+    args.chain_next = form_.mr * args.chain_stride;
+    args.stream_next = jit::kPanel;  // the next line of what lies ahead; no more than one tile packs
+    kernel(j, width)(args);
+}
+
+void TileStrip::run(const jit::GemmArgs& strip, std::int64_t columns) const noexcept {
+    std::int64_t j = 0;
+    if (nr_ % jit::kPanel == 0 && columns >= 2 * nr_) {  // all whole tiles but the last in one call
+        jit::GemmArgs args = at(strip, 0, nr_);
+        const std::int64_t panels = nr_ / jit::kPanel;
+        args.tiles = columns % nr_ == 0 ? columns / nr_ : columns / nr_ - 1;
+        args.b_next = form_.b == jit::GemmB::panels ? panels * args.b_stride : nr_;
+        args.c_next = args.chain_next = nr_;
+        args.stream_next = form_.ahead ? nr_ : panels * args.packed_stride;
+        j = args.tiles * nr_;
+        kernel(0, nr_)(args);
+    }
+    for (; j < columns; j += width_at(j, columns)) {
+        jit::GemmArgs args = at(strip, j, width_at(j, columns));
+        kernel(j, width_at(j, columns))(args);
+    }
 }
 
 }  // namespace volta::cpu

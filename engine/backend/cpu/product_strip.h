@@ -25,17 +25,13 @@ class TileStrip final {
         return next_width(form_.isa, nr_, columns - j);
     }
 
-    // The tile of `width` columns at column j; `strip` points at column 0.
-    void run_tile(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept;
+    // `tiles` tiles of `width` columns at column j, one below the other; `strip` points at column 0 of the
+    // first, a_next on to the next one's rows of A.
+    void run_rows(const jit::GemmArgs& strip, std::int64_t j, int width, std::int64_t tiles,
+                  std::int64_t a_next) const noexcept;
 
-    // All tiles.
-    void run(const jit::GemmArgs& strip, std::int64_t columns) const noexcept {
-        for (std::int64_t j = 0; j < columns;) {
-            const int width = width_at(j, columns);
-            run_tile(strip, j, width);
-            j += width;
-        }
-    }
+    // All tiles side by side.
+    void run(const jit::GemmArgs& strip, std::int64_t columns) const noexcept;
 
   private:
     static constexpr int kMostVectors = jit::kMaxTileColumns / 8;
@@ -44,6 +40,15 @@ class TileStrip final {
     // By vectors, by whether the last is masked, and by the half of a panel that the tile starts in (AVX2).
     GemmKernel kernels_[kMostVectors + 1][2][2];
 
+    // A tile of one vector moves its pointer into the panel's second half instead.
+    bool starts_in_half(std::int64_t j, int width) const {
+        return width > jit::gemm_lanes(form_.isa) && j % jit::kPanel != 0 && form_.b != jit::GemmB::rows;
+    }
+    GemmKernel kernel(std::int64_t j, int width) const {
+        const int lanes = jit::gemm_lanes(form_.isa);
+        return kernels_[(width + lanes - 1) / lanes][width % lanes != 0][starts_in_half(j, width)];
+    }
+    jit::GemmArgs at(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept;
     void add_width(int width, const CompileContext& context);
 };
 
