@@ -223,7 +223,8 @@ void test_few_rows(void**) {
     std::uint64_t seed = 4000;
     for (const std::int64_t k : {0, 1, 7, 8, 9, 511, 512, 513, 1030}) {
         for (std::int64_t m = 1; m <= 5; ++m) {
-            for (const std::int64_t n : {64, 65, 77, 2048, 2051}) {
+            for (const std::int64_t n : {64, 65, 77, 2048, 2051, 8195}) {
+                if (n == 8195 && (m < 3 || k % 512 > 9)) continue;
                 ++seed;
                 const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512})
@@ -248,6 +249,12 @@ void test_few_rows(void**) {
     shape.k = shape.lda = 30;
     const ProductPtr product = compile_product(shape, nullptr, engine(Isa::avx2).context(1, nullptr));
     assert_string_equal(product->kernel_name(), "f32_gemm_sweep_avx2");
+    shape.m = 4;
+    const ProductPtr narrow = compile_product(shape, nullptr, engine(Isa::avx2).context(1, nullptr));
+    assert_null(std::strstr(narrow->kernel_name(), "sweep"));
+    shape.n = shape.ldb = shape.ldc = 8192;
+    const ProductPtr wide_rows = compile_product(shape, nullptr, engine(Isa::avx2).context(1, nullptr));
+    assert_string_equal(wide_rows->kernel_name(), "f32_gemm_sweep_avx2");
 }
 
 // Few rows and a large B that is stored transposed: computed as the transpose.

@@ -103,7 +103,11 @@ const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::
         if (in_place && tile.isa != Isa::scalar && tile.nr % jit::kPanel != 0) continue;
         if (best && a_transposed && tile.isa < best->isa) continue;
         const double cycles = block_cycles(tile, m, n);
-        if (!best || cycles < best_cycles * (tile.isa == best->isa ? 0.99 : 0.95)) {
+        // In place, wider tiles win ties, if they read B as few times: they read longer pieces of each row.
+        const bool longer =
+            in_place && best && tile.nr > best->nr && ceil_div(m, tile.mr) <= ceil_div(m, best->mr);
+        const double tie = longer ? 1.005 : 0.99;
+        if (!best || cycles < best_cycles * (tile.isa == best->isa ? tie : 0.95)) {
             best = &tile;
             best_cycles = cycles;
         }

@@ -13,8 +13,8 @@ constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
-constexpr std::int64_t kPrefetchedRow =
-    1024;                              // floats: from here on the hardware does not see where B goes on
+// Floats of B that L2 does not keep: the hardware does not see where a tile's columns go on in the next row.
+constexpr std::int64_t kPrefetchedFloats = 64 * 1024;
 constexpr int kFarPrefetch = 32;       // steps ahead
 constexpr double kStartCycles = 6000;  // of a second thread: about 0.2 MFLOP on one core
 constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
@@ -191,7 +191,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
         choice.order == TileOrder::rule ? plan.pack_a || !plan.pack_b : choice.order == TileOrder::columns;
-    plan.prefetch = !plan.pack_b && shape.ldb >= kPrefetchedRow ? kFarPrefetch : 0;
+    plan.prefetch = !plan.pack_b && plan.shape.k * shape.ldb > kPrefetchedFloats ? kFarPrefetch : 0;
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
     choose_grid(plan, whole_rows, context.thread_count);

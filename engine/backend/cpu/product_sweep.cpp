@@ -8,7 +8,8 @@
 namespace volta::cpu {
 namespace {
 
-constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfRows = 2048;
+// For several rows it matters when few rows of B share a page, or not even one.
+constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestColumnsOfMore = 8192;
 constexpr std::int64_t kGroupColumns = 4096;   // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
@@ -137,8 +138,10 @@ class SweepProduct final : public Product {
 bool gains_by_sweep(const ProductShape& given) {
     const ProductShape shape = folded(given);
     if (shape.b_transposed || shape.m == 0 || shape.batch == 0) return false;
-    return shape.m == 1 ? shape.n >= kFewestColumns
-                        : shape.m <= jit::kMaxSweepRows && shape.n >= kFewestColumnsOfRows;
+    if (shape.m > jit::kMaxSweepRows) return false;
+    return shape.n >= (shape.m == 1   ? kFewestColumns
+                       : shape.m == 2 ? kFewestColumnsOfTwo
+                                      : kFewestColumnsOfMore);
 }
 
 ProductPtr compile_sweep(const ProductShape& shape, const jit::RowKernel* epilogue,
