@@ -281,6 +281,16 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (packs()) vmovups(in_panel(stream, stream_stride, stream_stride3, v, u), to);
     }
 
+    // acc[i][v] = fma(x, y, acc[i][v]), in half a register where that holds all columns: half the work where
+    // the units are half as wide.
+    void fma(int i, int v, const Vmm& x, const Vmm& y) {
+        if (form_.narrow && is_last(v)) {
+            vfmadd231ps(Ymm(acc(i, v).getIdx()), Ymm(x.getIdx()), Ymm(y.getIdx()));
+        } else {
+            vfmadd231ps(acc(i, v), x, y);
+        }
+    }
+
     // Rows [from, to) take part. The pointers move by one step where they cannot be reached by a
     // displacement.
     void emit_step(int u, int from, int to) {
@@ -291,20 +301,21 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             for (int i = from; i < to; ++i) {
                 const Vmm value = free_vector(vectors_ + (i - from) % spare);
                 vbroadcastss(value, a_at(i, u));
-                for (int v = 0; v < vectors_; ++v) vfmadd231ps(acc(i, v), value, free_vector(v));
+                for (int v = 0; v < vectors_; ++v) fma(i, v, value, free_vector(v));
             }
         } else {  // A held, B streams by
             const int spare = std::min(free_vectors() - rows(), 4);
             for (int i = from; i < to; ++i) vbroadcastss(free_vector(i - first_), a_at(i, u));
             for (int v = 0; v < vectors_ && to > from; ++v) {
-                const bool direct = to - from == 1 && !packs() && !(in_place() && is_last(v));
+                const bool direct =
+                    to - from == 1 && !packs() && !(is_last(v) && (in_place() || form_.narrow));
                 const Vmm value = free_vector(rows() + v % spare);
                 if (!direct) load_b(value, v, u);
                 for (int i = from; i < to; ++i) {
                     if (direct) {
                         vfmadd231ps(acc(i, v), free_vector(i - first_), b_at(v, u));
                     } else {
-                        vfmadd231ps(acc(i, v), free_vector(i - first_), value);
+                        fma(i, v, free_vector(i - first_), value);
                     }
                 }
             }
@@ -484,6 +495,8 @@ void check(const GemmForm& form) {
     if (!fits) fail(VOLTA_INTERNAL, "no product kernel has %d rows and %d columns", form.mr, columns);
     if (form.b == GemmB::rows_to_panels && form.triangle != Triangle::none)
         fail(VOLTA_INTERNAL, "no product kernel packs B beside a triangle");
+    if (form.narrow && (form.isa != Isa::avx512 || !form.masked))
+        fail(VOLTA_INTERNAL, "no product kernel of %s has a narrow last vector", isa_name(form.isa));
     if (form.ahead && (form.b != GemmB::panels || form.triangle != Triangle::none))
         fail(VOLTA_INTERNAL, "no product kernel asks for what lies ahead while it reads B in place");
     if (form.unroll < 1 || form.unroll > kMaxUnroll)
@@ -494,7 +507,7 @@ void check(const GemmForm& form) {
 
 bool operator==(const GemmForm& x, const GemmForm& y) {
     return x.isa == y.isa && x.mr == y.mr && x.vectors == y.vectors && x.masked == y.masked &&
-           x.half == y.half && x.a == y.a && x.b == y.b && x.triangle == y.triangle &&
+           x.narrow == y.narrow && x.half == y.half && x.a == y.a && x.b == y.b && x.triangle == y.triangle &&
            x.prefetch == y.prefetch && x.ahead == y.ahead && x.unroll == y.unroll;
 }
 
@@ -516,7 +529,10 @@ GemmFormText to_text(const GemmForm& form) {
                   form.b == GemmB::panels ? "panels"
                   : form.b == GemmB::rows ? "in-place"
                                           : "packing",
-                  form.ahead ? " asking" : "", form.half ? " half" : "", form.masked ? " masked" : "",
+                  form.ahead ? " asking" : "", form.half ? " half" : "",
+                  form.narrow   ? " narrow"
+                  : form.masked ? " masked"
+                                : "",
                   triangle);
     return name;
 }

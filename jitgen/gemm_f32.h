@@ -46,6 +46,7 @@ struct GemmForm {
     std::uint8_t mr = 1;       // rows of the tile, 1 .. kMaxTileRows
     std::uint8_t vectors = 1;  // of gemm_lanes(isa) columns
     bool masked = false;       // the last vector has args.tail_columns columns, else all
+    bool narrow = false;       // AVX-512, masked: the last vector has at most 8 columns, half a register
     bool half = false;         // AVX2, panels read or written: column 0 is the second half of a panel
     GemmA a = GemmA::rows;
     GemmB b = GemmB::panels;

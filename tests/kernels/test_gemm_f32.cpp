@@ -41,12 +41,10 @@ struct Case {
 };
 
 GemmForm form_of(Isa isa, int rows, int columns, GemmA a, GemmB b) {
-    const int lanes = gemm_lanes(isa);
     GemmForm form;
     form.isa = isa;
     form.mr = static_cast<std::uint8_t>(rows);
-    form.vectors = static_cast<std::uint8_t>((columns + lanes - 1) / lanes);
-    form.masked = columns % lanes != 0;
+    set_width(form, columns);
     form.a = a;
     form.b = b;
     return form;

@@ -44,6 +44,13 @@ bool usable(const GemmTile& tile, const CompileContext& context) {
     return tile.isa == Isa::scalar || (tile.isa <= context.isa && context.arena->available());
 }
 
+void set_width(jit::GemmForm& form, int width) {
+    const int lanes = jit::gemm_lanes(form.isa), tail = width % lanes;
+    form.vectors = static_cast<std::uint8_t>((width + lanes - 1) / lanes);
+    form.masked = tail != 0;
+    form.narrow = form.isa == Isa::avx512 && form.masked && tail <= lanes / 2;
+}
+
 int next_width(Isa isa, int nr, std::int64_t remaining) {
     if (remaining <= nr) return static_cast<int>(remaining);
     if (remaining >= 2 * nr) return nr;
@@ -54,14 +61,16 @@ int next_width(Isa isa, int nr, std::int64_t remaining) {
 double step_cycles(Isa isa, int rows, int columns) {
     const int lanes = jit::gemm_lanes(isa);
     const int vectors = (columns + lanes - 1) / lanes;
-    const double work = rows * vectors;
-    if (isa == Isa::scalar) return work * lanes * 8;  // fma32: about eight cycles each
+    if (isa == Isa::scalar) return rows * vectors * lanes * 8.0;  // fma32: about eight cycles each
     // Two FMAs and two loads per cycle (one each, of 64 bytes, where the units are half as wide; broadcasts
     // are not halved), four cycles of latency; a pass for every set of rows that fits registers.
     const int in_registers = jit::gemm_rows_in_registers(isa, vectors);
     const int passes = (rows + in_registers - 1) / in_registers;
-    const double turns = isa == Isa::avx512 && host_cpu().halves_avx512 ? 2 : 1;
-    return std::max({work * turns / 2, (rows + passes * vectors * turns) / 2.0, passes * 4.0}) + 0.25;
+    const bool halves = isa == Isa::avx512 && host_cpu().halves_avx512;
+    const int units =
+        halves ? (columns + lanes / 2 - 1) / (lanes / 2) : vectors;  // a narrow vector is one half
+    const double loads = (rows + passes * vectors * (halves ? 2 : 1)) / 2.0;
+    return std::max({rows * units / 2.0, loads, passes * 4.0}) + 0.25;
 }
 
 double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n) {

@@ -28,6 +28,9 @@ int tile_row(const GemmTile& tile);           // its index in the table
 // Whether this context can run the row: its instruction set, and machine code where the row needs it.
 bool usable(const GemmTile& tile, const CompileContext& context);
 
+// The form of this width: vectors, mask and the width of the last vector.
+void set_width(jit::GemmForm& form, int width);
+
 // Columns of the next tile when `remaining` are to go: nr, but the last two share what is left, in whole
 // vectors (64 columns are 32 + 32, not 48 + 16: a narrow tile costs almost as much as a wide one).
 int next_width(Isa isa, int nr, std::int64_t remaining);

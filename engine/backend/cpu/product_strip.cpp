@@ -22,9 +22,8 @@ void TileStrip::add_whole_vectors(std::int64_t columns, const CompileContext& co
 void TileStrip::add_width(int width, const CompileContext& context) {
     const int lanes = jit::gemm_lanes(form_.isa);
     jit::GemmForm form = form_;
-    form.vectors = static_cast<std::uint8_t>((width + lanes - 1) / lanes);
-    form.masked = width % lanes != 0;
-    GemmKernel* const kernels = kernels_[form.vectors][form.masked];
+    set_width(form, width);
+    GemmKernel* const kernels = kernels_[form.vectors][tail_of(width)];
     kernels[0] = context.cache->gemm(form, *context.arena);
     // A tile of one vector moves its pointer into the panel's second half instead.
     if (form.b == jit::GemmB::rows || lanes != 8 || form.vectors == 1 || nr_ == jit::kPanel) return;

@@ -37,8 +37,9 @@ class TileStrip final {
     static constexpr int kMostVectors = jit::kMaxTileColumns / 8;
     jit::GemmForm form_;
     int nr_ = 0;
-    // By vectors, by whether the last is masked, and by the half of a panel that the tile starts in (AVX2).
-    GemmKernel kernels_[kMostVectors + 1][2][2];
+    // By vectors, by the last vector (whole, at most half, more than half), and by the half of a panel that
+    // the tile starts in (AVX2).
+    GemmKernel kernels_[kMostVectors + 1][3][2];
 
     // A tile of one vector moves its pointer into the panel's second half instead.
     bool starts_in_half(std::int64_t j, int width) const {
@@ -46,7 +47,11 @@ class TileStrip final {
     }
     GemmKernel kernel(std::int64_t j, int width) const {
         const int lanes = jit::gemm_lanes(form_.isa);
-        return kernels_[(width + lanes - 1) / lanes][width % lanes != 0][starts_in_half(j, width)];
+        return kernels_[(width + lanes - 1) / lanes][tail_of(width)][starts_in_half(j, width)];
+    }
+    int tail_of(int width) const {
+        const int lanes = jit::gemm_lanes(form_.isa), tail = width % lanes;
+        return tail == 0 ? 0 : tail <= lanes / 2 ? 1 : 2;
     }
     jit::GemmArgs at(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept;
     void add_width(int width, const CompileContext& context);
