@@ -218,6 +218,46 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
     assert_same_bits("epilogue", expected.data(), y.data(), rows * n);
 }
 
+// What a sweep asks for ahead of its columns changes no bit. (Products choose by sizes that tests have not.)
+void test_far_sweeps(void**) {
+    constexpr std::int64_t kColumns = 333, kSteps = 2;
+    Random random(77);
+    std::vector<float> b(kColumns * kSteps), a(jit::kMaxSweepRows * kSteps);
+    for (float& x : b) x = random_float(random, Data::plain);
+    for (float& x : a) x = random_float(random, Data::plain);
+    for_each_isa([&](Isa isa) {
+        if (isa == Isa::scalar) return;
+        const CompileContext context = engine(isa).context(1, nullptr);
+        for (int rows = 1; rows <= jit::kMaxSweepRows; ++rows) {
+            std::vector<float> chains[2];
+            for (const bool far : {false, true}) {
+                jit::SweepForm form;
+                form.isa = isa;
+                form.rows = static_cast<std::uint8_t>(rows);
+                form.steps = kSteps;
+                form.far = far;
+                chains[far].assign(static_cast<std::size_t>(rows * kColumns), 0.0f);
+                jit::SweepArgs args = {};
+                args.a = a.data();
+                args.a_row = kSteps;
+                args.a_step = 1;
+                args.b = b.data();
+                args.b_stride = args.chain_stride = args.columns = kColumns;
+                args.chains = chains[far].data();
+                context.cache->sweep(form, *context.arena)(&args);
+            }
+            for (std::int64_t i = 0; i < rows; ++i)
+                for (std::int64_t j = 0; j < kColumns; ++j) {
+                    float chain = 0;
+                    for (std::int64_t k = 0; k < kSteps; ++k)
+                        chain = fma32(a[i * kSteps + k], b[k * kColumns + j], chain);
+                    assert_int_equal(bits_of(chains[0][i * kColumns + j]), bits_of(chain));
+                }
+            assert_same_bits("far sweep", chains[0].data(), chains[1].data(), rows * kColumns);
+        }
+    });
+}
+
 // Few rows sweep over B where it lies, in groups of 4096 columns and a few steps of k at a time.
 void test_few_rows(void**) {
     std::uint64_t seed = 4000;
@@ -382,6 +422,7 @@ int main() {
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_shared_operand),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_far_sweeps),
         cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_far_rows),
         cmocka_unit_test(test_epilogues),
