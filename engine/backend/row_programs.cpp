@@ -156,31 +156,55 @@ void define_rms_norm_grad_scale(RowScope& s) {
 constexpr std::uint32_t kIgnored = 0xffffffffu;  // target -1
 
 // Targets are checked when they come from the host (Plan::limits): -1 or a column.
+Real zero_if_ignored(RowScope& s, Int target, Real value) {
+    const Real zero = s.b.real(0);
+    const Int none = s.b.integer(kIgnored);
+    return s.b.select(s.b.iequal(target, none), zero, value);
+}
+
+// Of a row with maximum m and the sum of exp(x - m).
+Real class_loss(RowScope& s, Real x, Int target, Real m, Real sum) {
+    // One element and zeros: the sum is the element itself (a -0 becomes +0, which no later rounding can
+    // see).
+    const Real zero = s.b.real(0);
+    const Int column = s.b.column_index();
+    const Real chosen = s.b.row_sum(s.b.select(s.b.iequal(column, target), x, zero));
+    const Real log_sum = log(s.b, sum);
+    return zero_if_ignored(s, target, log_sum - (chosen - m));
+}
+
+// e is exp(x - m).
+Real class_gradient(RowScope& s, Real e, Int target, Real sum, Real g) {
+    const Real p = e / sum, one = s.b.real(1), zero = s.b.real(0);
+    const Int column = s.b.column_index();
+    const Real hit = s.b.select(s.b.iequal(column, target), one, zero);
+    return zero_if_ignored(s, target, (p - hit) * g);
+}
+
 void define_cross_entropy(RowScope& s) {
-    const Real x = s.in(0), zero = s.b.real(0);
+    const Real x = s.in(0);
     const Int target = s.in_int(1);
     const Real m = s.b.row_max(x);
     const Real sum = s.b.row_sum(exp(s.b, x - m));
-    // One element and zeros: the sum is the element itself (a -0 becomes +0, which no later rounding can
-    // see).
-    const Int column = s.b.column_index(), none = s.b.integer(kIgnored);
-    const Real chosen = s.b.row_sum(s.b.select(s.b.iequal(column, target), x, zero));
-    const Real log_sum = log(s.b, sum);
-    const Real loss = log_sum - (chosen - m);
-    const Mask ignored = s.b.iequal(target, none);
-    s.out(0, s.b.select(ignored, zero, loss));
+    s.out(0, class_loss(s, x, target, m, sum));
     s.out(1, m);
     s.out(2, sum);
 }
 
 void define_cross_entropy_grad(RowScope& s) {
-    const Real x = s.in(0), m = s.in(2), sum = s.in(3), g = s.in(4), zero = s.b.real(0);
+    const Real x = s.in(0), m = s.in(2), sum = s.in(3), g = s.in(4);
     const Int target = s.in_int(1);
-    const Real p = exp(s.b, x - m) / sum, one = s.b.real(1);
-    const Int column = s.b.column_index(), none = s.b.integer(kIgnored);
-    const Real hit = s.b.select(s.b.iequal(column, target), one, zero);
-    const Mask ignored = s.b.iequal(target, none);
-    s.out(0, s.b.select(ignored, zero, (p - hit) * g));
+    s.out(0, class_gradient(s, exp(s.b, x - m), target, sum, g));
+}
+
+void define_cross_entropy_with_grad(RowScope& s) {
+    const Real x = s.in(0), g = s.in(2);
+    const Int target = s.in_int(1);
+    const Real m = s.b.row_max(x);
+    const Real e = exp(s.b, x - m);
+    const Real sum = s.b.row_sum(e);
+    s.out(0, class_loss(s, x, target, m, sum));
+    s.out(1, class_gradient(s, e, target, sum, g));
 }
 
 void define_mse(RowScope& s) {
@@ -299,22 +323,23 @@ constexpr RowDefinition kDefinitions[] = {
     {Op::accumulate,     "b",  "f", define_accumulate},
     {Op::clip_factor,    "b",  "f", define_clip_factor},
 
-    {Op::softmax,               "f",     "f",   define_softmax},
-    {Op::softmax_grad,          "f",     "f",   define_softmax_grad},
-    {Op::log_softmax,           "f",     "f",   define_log_softmax},
-    {Op::log_softmax_grad,      "f",     "f",   define_log_softmax_grad},
-    {Op::layer_norm,            "fc",    "frr", define_layer_norm},
-    {Op::layer_norm_grad,       "ffcrr", "f",   define_layer_norm_grad},
-    {Op::layer_norm_grad_scale, "ffrr",  "c",   define_layer_norm_grad_scale},
-    {Op::rms_norm,              "fc",    "fr",  define_rms_norm},
-    {Op::rms_norm_grad,         "ffcr",  "f",   define_rms_norm_grad},
-    {Op::rms_norm_grad_scale,   "ffr",   "c",   define_rms_norm_grad_scale},
-    {Op::cross_entropy,         "fr",    "rrr", define_cross_entropy},
-    {Op::cross_entropy_grad,    "frrrg", "f",   define_cross_entropy_grad},
-    {Op::mse,                   "f",     "r",   define_mse},
-    {Op::mse_grad,              "ffg",   "f",   define_mse_grad},
-    {Op::argmax,                "f",     "r",   define_argmax},
-    {Op::max_grad,              "fr",    "f",   define_max_grad},
+    {Op::softmax,                "f",     "f",   define_softmax},
+    {Op::softmax_grad,           "f",     "f",   define_softmax_grad},
+    {Op::log_softmax,            "f",     "f",   define_log_softmax},
+    {Op::log_softmax_grad,       "f",     "f",   define_log_softmax_grad},
+    {Op::layer_norm,             "fc",    "frr", define_layer_norm},
+    {Op::layer_norm_grad,        "ffcrr", "f",   define_layer_norm_grad},
+    {Op::layer_norm_grad_scale,  "ffrr",  "c",   define_layer_norm_grad_scale},
+    {Op::rms_norm,               "fc",    "fr",  define_rms_norm},
+    {Op::rms_norm_grad,          "ffcr",  "f",   define_rms_norm_grad},
+    {Op::rms_norm_grad_scale,    "ffr",   "c",   define_rms_norm_grad_scale},
+    {Op::cross_entropy,          "fr",    "rrr", define_cross_entropy},
+    {Op::cross_entropy_grad,     "frrrg", "f",   define_cross_entropy_grad},
+    {Op::cross_entropy_with_grad,"frg",   "rf",  define_cross_entropy_with_grad},
+    {Op::mse,                    "f",     "r",   define_mse},
+    {Op::mse_grad,               "ffg",   "f",   define_mse_grad},
+    {Op::argmax,                 "f",     "r",   define_argmax},
+    {Op::max_grad,               "fr",    "f",   define_max_grad},
 
     {Op::sgd,       "fffs",  "f", define_sgd},
     {Op::sgd_plain, "ffs",   "f", define_sgd_plain},

@@ -68,7 +68,8 @@ void dispatch(const NodeRun<T>& run) {
         case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
         case Op::layer_norm: case Op::layer_norm_grad: case Op::layer_norm_grad_scale: case Op::rms_norm:
         case Op::rms_norm_grad: case Op::rms_norm_grad_scale: case Op::cross_entropy:
-        case Op::cross_entropy_grad: case Op::mse: case Op::mse_grad: case Op::argmax:
+        case Op::cross_entropy_grad: case Op::cross_entropy_with_grad: case Op::mse: case Op::mse_grad:
+        case Op::argmax:
             evaluate_rows(run);
             break;
 

@@ -21,17 +21,17 @@ T epsilon_of(const NodeRun<T>& run) {
     return ScalarMachine<T>::real(run.node.number(Attr::epsilon));
 }
 
-void check_targets(const std::int32_t* targets, const Rows& x) {
+void check_targets(const Node& node, const std::int32_t* targets, const Rows& x) {
     for (std::int64_t r = 0; r < x.count; ++r)
         require(targets[r] >= define::kIgnoredTarget && targets[r] < x.n,
-                "cross_entropy: target %d of row %lld is outside of [0, %lld)", targets[r],
+                "%s: target %d of row %lld is outside of [0, %lld)", op_row(node.op).name, targets[r],
                 static_cast<long long>(r), static_cast<long long>(x.n));
 }
 
 template <class T>
 void cross_entropy(const NodeRun<T>& run) {
     const Rows x = rows_of(run, 0);
-    check_targets(run.in_ids(1), x);
+    check_targets(run.node, run.in_ids(1), x);
     define::cross_entropy(x.count, x.n, run.in(0), run.in_ids(1), run.out());
     for (std::int64_t r = 0; r < x.count; ++r) {
         const auto row = define::softmax_row<T>(x.n, define::row_of(run.in(0), x.n, r));
@@ -46,7 +46,7 @@ void cross_entropy_grad(const NodeRun<T>& run) {
     ScalarMachine<T> m;
     const Rows x = rows_of(run, 0);
     const std::int32_t* const targets = run.in_ids(1);
-    check_targets(targets, x);
+    check_targets(run.node, targets, x);
     const bool one_factor = run.in_shape(4).rank == 0;
     for (std::int64_t r = 0; r < x.count; ++r) {
         const T maximum = run.in(2)[r], sum = run.in(3)[r], g = run.in(4)[one_factor ? 0 : r];
@@ -56,6 +56,18 @@ void cross_entropy_grad(const NodeRun<T>& run) {
             run.out()[r * x.n + j] = targets[r] == define::kIgnoredTarget ? T(0) : d;
         }
     }
+}
+
+template <class T>
+void cross_entropy_with_grad(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    const std::int32_t* const targets = run.in_ids(1);
+    check_targets(run.node, targets, x);
+    define::cross_entropy(x.count, x.n, run.in(0), targets, run.out(0));
+    const bool one_factor = run.in_shape(2).rank == 0;
+    for (std::int64_t r = 0; r < x.count; ++r)
+        define::cross_entropy_grad(1, x.n, run.in(0) + r * x.n, targets + r, run.in(2)[one_factor ? 0 : r],
+                                   run.out(1) + r * x.n);
 }
 
 template <class T>
@@ -194,6 +206,8 @@ void evaluate_rows(const NodeRun<T>& run) {
             return cross_entropy(run);
         case Op::cross_entropy_grad:
             return cross_entropy_grad(run);
+        case Op::cross_entropy_with_grad:
+            return cross_entropy_with_grad(run);
         case Op::mse:
             return define::mse(x.count, x.n, run.in(0), run.in(1), run.out());
         case Op::mse_grad:

@@ -34,7 +34,7 @@ enum class Op : std::uint16_t {
     softmax, softmax_grad, log_softmax, log_softmax_grad,
     layer_norm, layer_norm_grad, layer_norm_grad_scale,
     rms_norm, rms_norm_grad, rms_norm_grad_scale,
-    cross_entropy, cross_entropy_grad, mse, mse_grad,
+    cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad,
     // reductions over `axes`
     sum, mean, max, min, max_grad, argmax,
     // movement

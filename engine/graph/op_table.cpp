@@ -238,6 +238,11 @@ constexpr OpRow kRows[] = {
     row(Op::cross_entropy_grad, "cross_entropy_grad", 5, 1, Lowering::row, s::cross_entropy_grad, kSecond,
         "x [..., V], targets i32 [...], m [...], s [...], g [] or [...]", "dx [..., V]",
         "(exp(x - m)/s - (j == target ? 1 : 0)) * g, ignored: +0"),
+    row(Op::cross_entropy_with_grad, "cross_entropy_with_grad", 3, 2, Lowering::row,
+        s::cross_entropy_with_grad, kSecond, "x [..., V], targets i32 [...] (-1: ignored), g [] or [...]",
+        "loss [...], dx [..., V]",
+        "m = max x; e = exp(x - m); s = rowsum(e); log(s) - (x_target - m); "
+        "(e/s - (j == target ? 1 : 0)) * g; ignored: +0"),
     row(Op::mse, "mse", 2, 1, Lowering::row, s::mse, g::mse, "x [..., n], t [..., n]", "loss [...]",
         "d = x - t; rowsum(d*d)"),
     row(Op::mse_grad, "mse_grad", 3, 1, Lowering::row, s::mse_grad, kSecond,

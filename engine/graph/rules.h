@@ -20,7 +20,7 @@ Rule choice_grad;   // (a, b, dy)
 Rule clamp, where, dropout, fused;
 Rule rows;  // as `same`, with a last axis that is not empty
 Rule layer_norm, layer_norm_grad, layer_norm_grad_scale, rms_norm, rms_norm_grad, rms_norm_grad_scale;
-Rule cross_entropy, cross_entropy_grad, mse, mse_grad;
+Rule cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad;
 Rule reduction;  // sum, mean
 Rule extremum;   // max, min: a reduction that needs an element
 Rule max_grad, argmax;

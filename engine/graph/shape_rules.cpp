@@ -61,6 +61,14 @@ void expect_targets(const Node& node, const TypedShape& input, const Shape& rows
              to_text(rows).text);
 }
 
+// One row of x per target: inputs 0 and 1 of every loss over classes.
+const Shape& class_rows(const Node& node, const TypedShape* inputs) {
+    const Shape& x = row_shape(node, inputs[0], "x");
+    expect_below(node, "the number of classes", x.last(), kIdLimit);
+    expect_targets(node, inputs[1], without_last(x));
+    return x;
+}
+
 }  // namespace
 
 std::int64_t product_of(const Node& node, std::int64_t a, std::int64_t b) {
@@ -191,20 +199,23 @@ void rms_norm_grad_scale(const Node& node, const TypedShape* inputs, int, TypedS
 }
 
 void cross_entropy(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
-    const Shape& x = row_shape(node, inputs[0], "x");
-    expect_below(node, "the number of classes", x.last(), kIdLimit);
-    expect_targets(node, inputs[1], without_last(x));
+    const Shape& x = class_rows(node, inputs);
     for (int i = 0; i < 3; ++i) add_output(outputs, DType::f32, without_last(x));  // loss, m, s
 }
 
 void cross_entropy_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
-    const Shape& x = row_shape(node, inputs[0], "x");
-    expect_below(node, "the number of classes", x.last(), kIdLimit);
-    expect_targets(node, inputs[1], without_last(x));
+    const Shape& x = class_rows(node, inputs);
     expect_real(node, "m", inputs[2], without_last(x));
     expect_real(node, "s", inputs[3], without_last(x));
     expect_row_factor(node, inputs[4], without_last(x));
     add_output(outputs, DType::f32, x);
+}
+
+void cross_entropy_with_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+    const Shape& x = class_rows(node, inputs);
+    expect_row_factor(node, inputs[2], without_last(x));
+    add_output(outputs, DType::f32, without_last(x));  // loss
+    add_output(outputs, DType::f32, x);                // dx
 }
 
 void mse(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {

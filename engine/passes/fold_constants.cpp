@@ -45,7 +45,7 @@ class Folder {
     // Ids outside of their table are refused when the plan is made; until then nobody may follow them.
     static bool uses_ids(const Node& node) {
         return node.op == Op::gather || node.op == Op::embedding_gradient || node.op == Op::cross_entropy ||
-               node.op == Op::cross_entropy_grad;
+               node.op == Op::cross_entropy_grad || node.op == Op::cross_entropy_with_grad;
     }
 
     static bool carries_random(const Node& node) {

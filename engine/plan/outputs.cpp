@@ -86,7 +86,8 @@ class IdTracer {
                     trace(node, node.inputs[0], {0, static_cast<std::int64_t>(node.number(Attr::rows)) - 1});
                     break;
                 case Op::cross_entropy:
-                case Op::cross_entropy_grad:  // -1: an ignored row
+                case Op::cross_entropy_grad:
+                case Op::cross_entropy_with_grad:  // -1: an ignored row
                     trace(node, node.inputs[1], {-1, graph_.shape(node.inputs[0]).last() - 1});
                     break;
                 default:

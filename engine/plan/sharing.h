@@ -14,6 +14,8 @@ inline bool may_overwrite(const Node& node, std::size_t slot, std::int32_t outpu
     if (node.op == Op::accumulate) return false;
     if (op_row(node.op).lowering == Lowering::elementwise) return true;
     if (node.op == Op::matmul) return !node.body.ops.empty() && slot >= 2 && output != product_output(node);
+    // dx over the logits; a loss over nothing: the dx of its row is made of all inputs.
+    if (node.op == Op::cross_entropy_with_grad) return slot == 0 && output == 1;
     if (node.output_count != 1) return false;
     switch (node.op) {
         case Op::softmax:

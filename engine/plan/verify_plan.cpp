@@ -232,7 +232,8 @@ class Verifier {
             if (node.op == Op::gather) check(1, 0, graph_.shape(node.inputs[0])[0]);
             if (node.op == Op::embedding_gradient)
                 check(0, 0, static_cast<std::int64_t>(node.number(Attr::rows)));
-            if (node.op == Op::cross_entropy || node.op == Op::cross_entropy_grad)
+            if (node.op == Op::cross_entropy || node.op == Op::cross_entropy_grad ||
+                node.op == Op::cross_entropy_with_grad)
                 check(1, -1, graph_.shape(node.inputs[0]).last());
         }
     }

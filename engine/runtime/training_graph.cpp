@@ -67,9 +67,8 @@ class TrainingGraphBuilder {
 
         ValueId rows, gradient;
         if (classes) {
-            rows = apply(Op::cross_entropy, {prediction_, targets}, {}, Phase::each);
-            gradient = apply(Op::cross_entropy_grad, {prediction_, targets, rows + 1, rows + 2, scale}, {},
-                             Phase::each);
+            rows = apply(Op::cross_entropy_with_grad, {prediction_, targets, scale}, {}, Phase::each);
+            gradient = rows + 1;  // over the logits where nobody else reads them
         } else {
             rows = apply(Op::mse, {prediction_, targets}, {}, Phase::each);
             gradient = apply(Op::mse_grad, {prediction_, targets, scale}, {}, Phase::each);

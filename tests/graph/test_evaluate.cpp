@@ -332,6 +332,35 @@ void test_ignored_targets_give_plus_zero(void**) {
     const float third = (1.0f / 3) * 0.5f, expected[] = {0, 0, 0, third, third, (1.0f / 3 - 1) * 0.5f};
     assert_true(first_is_zero && second_is_log3);
     assert_same_bits("gradient", expected, dx.real.data(), 6);
+    graph.apply(Op::cross_entropy_with_grad, {x, targets, graph.scalar(0.5f)});
+    EvalTensor<float> loss_too = empty();
+    run_last(graph, {&logits, &ids, &g}, {&loss_too, &dx});
+    assert_same_bits("loss, with its gradient", loss.real.data(), loss_too.real.data(), 2);
+    assert_same_bits("gradient, with its loss", expected, dx.real.data(), 6);
+}
+
+// One operator for the two: bit for bit what the pair gives, with one factor for all rows and one per row.
+void test_a_loss_with_its_gradient_is_the_pair(void**) {
+    constexpr std::int64_t kRows = 5, kClasses = 77;
+    const EvalTensor<float> logits = tensor_of(random_floats(kRows * kClasses, 11));
+    const EvalTensor<float> ids = tensor_of_ids({76, -1, 0, 33, 5});
+    const EvalTensor<float> one = tensor_of({0.3f}), each = tensor_of({0.3f, 2, -1, 0, 1e-3f});
+    for (const bool one_factor : {true, false}) {
+        const EvalTensor<float>& g = one_factor ? one : each;
+        EvalTensor<float> loss = empty(), m = empty(), s = empty(), dx = empty(), loss_too = empty(),
+                          dx_too = empty();
+        Graph graph(heap());
+        const ValueId x = reals(graph, {kRows, kClasses}), targets = integers(graph, {kRows});
+        const ValueId factor = reals(graph, one_factor ? Shape{} : Shape{kRows});
+        const ValueId rows = graph.apply(Op::cross_entropy, {x, targets});
+        run_last(graph, {&logits, &ids}, {&loss, &m, &s});
+        graph.apply(Op::cross_entropy_grad, {x, targets, rows + 1, rows + 2, factor});
+        run_last(graph, {&logits, &ids, &m, &s, &g}, {&dx});
+        graph.apply(Op::cross_entropy_with_grad, {x, targets, factor});
+        run_last(graph, {&logits, &ids, &g}, {&loss_too, &dx_too});
+        assert_same_bits("loss", loss.real.data(), loss_too.real.data(), kRows);
+        assert_same_bits("dx", dx.real.data(), dx_too.real.data(), kRows * kClasses);
+    }
 }
 
 void test_ids_outside_are_refused(void**) {
@@ -348,6 +377,11 @@ void test_ids_outside_are_refused(void**) {
     const Failure target = failure_of([&] { run_last(loss, {&table, &wrong}, {&out[0], &out[1], &out[2]}); });
     assert_failure("target", target, VOLTA_INVALID_ARGUMENT,
                    "cross_entropy: target -2 of row 1 is outside of [0, 3)");
+    loss.apply(Op::cross_entropy_with_grad, {0, 1, loss.scalar(1)});
+    const EvalTensor<float> g = tensor_of({1});
+    const Failure both = failure_of([&] { run_last(loss, {&table, &wrong, &g}, {&out[0], &out[1]}); });
+    assert_failure("target, with its gradient", both, VOLTA_INVALID_ARGUMENT,
+                   "cross_entropy_with_grad: target -2 of row 1 is outside of [0, 3)");
 }
 
 // ---- Micro-batches ----
@@ -615,6 +649,7 @@ int main() {
         cmocka_unit_test(test_empty_sums_are_plus_zero),
         cmocka_unit_test(test_maxima_and_their_gradients_at_special_values),
         cmocka_unit_test(test_ignored_targets_give_plus_zero),
+        cmocka_unit_test(test_a_loss_with_its_gradient_is_the_pair),
         cmocka_unit_test(test_ids_outside_are_refused),
         cmocka_unit_test(test_accumulation_continues_the_chains),
         cmocka_unit_test(test_other_sums_add_complete_results),

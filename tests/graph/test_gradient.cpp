@@ -704,6 +704,10 @@ const Case kWithout[] = {
      [](Graph& g) {
          return g.apply(Op::cross_entropy, {weights(g, {2, 3}), integers(g, {2})}) + 2;
      }},
+    {"no gradient rule for cross_entropy_with_grad: second derivatives are not offered",
+     [](Graph& g) {
+         return g.apply(Op::cross_entropy_with_grad, {weights(g, {2, 3}), integers(g, {2}), weights(g, {})});
+     }},
     {"no gradient rule for sum: it has been through passes or belongs to a trainer",
      [](Graph& g) {
          return g.apply(Op::sum, {weights(g, {2, 3})}, {number(Attr::accumulate, 1)});

@@ -94,6 +94,15 @@ const Right kRight[] = {
      [](Graph& g) {
          return g.apply(Op::cross_entropy, {reals(g, {2, 4, 9}), integers(g, {2, 4})});
      }},
+    {"f32[2, 4], f32[2, 4, 9]",
+     [](Graph& g) {
+         return g.apply(Op::cross_entropy_with_grad,
+                        {reals(g, {2, 4, 9}), integers(g, {2, 4}), reals(g, {})});
+     }},
+    {"f32[2], f32[2, 9]",
+     [](Graph& g) {
+         return g.apply(Op::cross_entropy_with_grad, {reals(g, {2, 9}), integers(g, {2}), reals(g, {2})});
+     }},
     {"f32[2, 3, 6, 4]",
      [](Graph& g) {
          return g.apply(Op::reshape, {reals(g, {2, 3, 24})}, {list(Attr::shape, {-2, -2, 6, -1})});
@@ -320,6 +329,22 @@ const Wrong kWrong[] = {
      [](Graph& g) {
          g.apply(Op::cross_entropy_grad,
                  {reals(g, {2, 9}), integers(g, {2}), reals(g, {2}), reals(g, {2}), reals(g, {3})});
+     }},
+    {"cross_entropy_with_grad: targets are [4], not [2, 4]",
+     [](Graph& g) {
+         g.apply(Op::cross_entropy_with_grad, {reals(g, {2, 4, 9}), integers(g, {4}), reals(g, {})});
+     }},
+    {"cross_entropy_with_grad: targets is f32, not i32",
+     [](Graph& g) {
+         g.apply(Op::cross_entropy_with_grad, {reals(g, {2, 9}), reals(g, {2}), reals(g, {})});
+     }},
+    {"cross_entropy_with_grad: g is [3], neither [] nor [2]",
+     [](Graph& g) {
+         g.apply(Op::cross_entropy_with_grad, {reals(g, {2, 9}), integers(g, {2}), reals(g, {3})});
+     }},
+    {"cross_entropy_with_grad: the last axis of x is empty: [2, 0]",
+     [](Graph& g) {
+         g.apply(Op::cross_entropy_with_grad, {reals(g, {2, 0}), integers(g, {2}), reals(g, {})});
      }},
     {"mse: t [2, 8] differs from x [2, 9]",
      [](Graph& g) {

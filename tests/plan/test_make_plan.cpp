@@ -3,6 +3,7 @@
 
 #include "engine/passes/pass.h"
 #include "engine/plan/memory_planner.h"
+#include "engine/plan/sharing.h"
 #include "tests/passes/sample_graphs.h"
 #include "tests/support/errors.h"
 
@@ -131,12 +132,16 @@ void test_limits_meet(void**) {
     const ValueId table = graph.parameter("table", {20, 8}, {}), x = graph.apply(Op::gather, {table, ids});
     graph.output("loss", graph.apply(Op::cross_entropy, {x, targets}));
     graph.output("other", graph.apply(Op::cross_entropy, {x, ids}));
+    const ValueId more = graph.input("more targets", DType::i32, {6});
+    graph.output("with gradient", graph.apply(Op::cross_entropy_with_grad, {x, more, graph.scalar(1)}));
     const HeapPtr<Plan> plan = plan_of(std::move(graph));
-    assert_int_equal(plan->limits.size(), 2);
+    assert_int_equal(plan->limits.size(), 3);
     assert_int_equal(plan->limits[0].low, 0);
     assert_int_equal(plan->limits[0].high, 7);
     assert_int_equal(plan->limits[1].low, -1);
     assert_int_equal(plan->limits[1].high, 7);
+    assert_int_equal(plan->limits[2].low, -1);
+    assert_int_equal(plan->limits[2].high, 7);
 }
 
 // ---- Outputs and shared memory
@@ -176,6 +181,29 @@ void test_chains_share_memory(void**) {
     assert_int_equal(plan->bill.activations, 256);
     assert_int_equal(plan->places[static_cast<std::size_t>(z)].region,
                      plan->places[static_cast<std::size_t>(z + 1)].region);
+}
+
+// The gradient lies where its logits lay, in one sweep over them. The losses lie on nothing, not even on
+// factors of their own shape that nobody reads later.
+void test_a_gradient_lies_on_its_logits(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {8, 64}),
+                  targets = graph.input("targets", DType::i32, {8});
+    const ValueId logits = graph.apply(Op::exp, {x}),
+                  g = graph.apply(Op::exp, {graph.input("g", DType::f32, {8})});
+    const ValueId loss = graph.apply(Op::cross_entropy_with_grad, {logits, targets, g}), dx = loss + 1;
+    graph.output("loss", graph.apply(Op::sum, {loss}));
+    graph.output("dx", graph.apply(Op::sum, {dx}, {list(Attr::axes, {0})}));
+    const HeapPtr<Plan> plan = plan_of(std::move(graph));
+    const auto place = [&](ValueId value) { return plan->places[static_cast<std::size_t>(value)]; };
+    assert_true(place(dx).region == place(logits).region && place(dx).offset == place(logits).offset);
+    assert_int_equal(place(loss).region, place(g).region);
+    assert_true(place(loss).offset != place(g).offset);
+    const Node& node = plan->graph.producer(loss);
+    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+        assert_false(may_overwrite(node, slot, 0));
+        assert_int_equal(may_overwrite(node, slot, 1), slot == 0);
+    }
 }
 
 // An alias is another name of the parameter: whoever reads it runs before the parameter is overwritten.
@@ -263,6 +291,7 @@ int main() {
         cmocka_unit_test(test_limits_meet),
         cmocka_unit_test(test_outputs_have_bytes_of_their_own),
         cmocka_unit_test(test_chains_share_memory),
+        cmocka_unit_test(test_a_gradient_lies_on_its_logits),
         cmocka_unit_test(test_readers_of_aliases_come_before_updates),
         cmocka_unit_test(test_half_steps_are_refused),
         cmocka_unit_test(test_inputs_of_the_whole_step),

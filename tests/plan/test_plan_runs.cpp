@@ -312,6 +312,12 @@ Graph sharing_graph() {
     keep(two + 1);
     const ValueId loss = graph.apply(Op::cross_entropy, {x, ids});
     keep(graph.apply(Op::cross_entropy_grad, {dying(x), ids, loss + 1, loss + 2, g}));
+    const ValueId factors_of_rows = graph.apply(Op::exp, {loss});
+    for (const ValueId factor : {g, factors_of_rows}) {
+        const ValueId both = graph.apply(Op::cross_entropy_with_grad, {dying(x), ids, factor});
+        graph.output(("loss" + std::to_string(index)).c_str(), both);
+        keep(both + 1);
+    }
     keep(graph.apply(Op::embedding_gradient, {ids, y, dying(x)}, {number(Attr::rows, 37)}));
     return graph;
 }

@@ -246,6 +246,11 @@ void add_rows(Cases& cases) {
                      const ValueId loss = b.hidden(Op::cross_entropy, {in, targets}), g = b.real(factor);
                      b.apply(Op::cross_entropy_grad, {in, targets, loss + 1, loss + 2, g});
                  }});
+            cases.push_back({Op::cross_entropy_with_grad, name, [=](CaseBuilder& b) {
+                                 const ValueId in = b.real(x);
+                                 const ValueId targets = b.integers(rows, -1, static_cast<int>(x.last()) - 1);
+                                 b.apply(Op::cross_entropy_with_grad, {in, targets, b.real(factor)});
+                             }});
         }
         cases.push_back(
             {Op::cross_entropy, name, [=](CaseBuilder& b) {
@@ -256,6 +261,10 @@ void add_rows(Cases& cases) {
     cases.push_back({Op::cross_entropy, "[2, 50257]", [=](CaseBuilder& b) {
                          const ValueId in = b.real({2, 50257});
                          b.apply(Op::cross_entropy, {in, b.integers({2}, -1, 50256)});
+                     }});
+    cases.push_back({Op::cross_entropy_with_grad, "[2, 50257]", [=](CaseBuilder& b) {
+                         const ValueId in = b.real({2, 50257}), targets = b.integers({2}, -1, 50256);
+                         b.apply(Op::cross_entropy_with_grad, {in, targets, b.real({2})});
                      }});
 }
 
