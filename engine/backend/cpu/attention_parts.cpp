@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
+#include "engine/base/multiples.h"
 #include "engine/numerics/random.h"
 
 namespace volta::cpu {
@@ -12,8 +13,6 @@ using jit::Access;
 using jit::Builder;
 using jit::Int;
 using jit::Real;
-
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
 
 // The bits of element (row, column) of the step's random numbers; `state` is the operand with the
 // RandomState.

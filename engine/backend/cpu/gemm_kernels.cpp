@@ -5,6 +5,7 @@
 
 #include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
+#include "engine/base/multiples.h"
 
 namespace volta::cpu {
 namespace {
@@ -25,8 +26,6 @@ constexpr GemmTile kTiles[] = {
     {"f32_gemm_2x48_avx2", Isa::avx2, 2, 48},       {"f32_gemm_1x64_avx2", Isa::avx2, 1, 64},
     {"f32_gemm_4x4_scalar", Isa::scalar, 4, 4},
 };
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

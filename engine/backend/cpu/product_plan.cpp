@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/base/error.h"
+#include "engine/base/multiples.h"
 
 namespace volta::cpu {
 namespace {
@@ -21,9 +22,6 @@ constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
 // What a chosen block may cost at most, per thread: a choice may come from a file.
 constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
 constexpr std::int64_t kMostChainFloats = 4 * 1024 * 1024;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 // B is read where it lies when it is used for few rows, or when it is so small that its rows do not collide
 // in L1.

@@ -6,14 +6,13 @@
 #include "engine/backend/cpu/gemm_kernels.h"
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_plan.h"
+#include "engine/base/multiples.h"
 
 namespace volta::cpu {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 16, kColumnsPerBlock = 8;  // of jit::TransposeFunction
 constexpr std::int64_t kEpilogueColumns = 64;                   // of C, finished while they are in cache
-
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
 
 // to[j][i] = from[i][j] for i < rows, j < columns.
 void transpose(jit::TransposeFunction blocks, const float* from, std::int64_t from_stride, std::int64_t rows,

@@ -4,6 +4,7 @@
 
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_plan.h"
+#include "engine/base/multiples.h"
 
 namespace volta::cpu {
 namespace {
@@ -13,9 +14,6 @@ constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestC
 constexpr std::int64_t kGroupColumns = 4096;   // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 class SweepProduct final : public Product {
   public:
