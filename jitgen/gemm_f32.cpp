@@ -291,10 +291,32 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
     }
 
+    // fma(1, y, acc) rounds once, as acc + y does: no register for the ones, and a shorter chain.
+    void emit_sum_step(int u) {
+        const int spare = std::min(free_vectors(), 4);
+        for (int v = 0; v < vectors_; ++v) {
+            const bool direct = rows() == 1 && !packs() && !(is_last(v) && (in_place() || form_.narrow));
+            const Vmm value = free_vector(v % spare);
+            if (!direct) load_b(value, v, u);
+            for (int i = first_; i < last_; ++i) {
+                if (direct) {
+                    vaddps(acc(i, v), acc(i, v), b_at(v, u));
+                } else if (form_.narrow && is_last(v)) {
+                    const Ymm half(acc(i, v).getIdx());
+                    vaddps(half, half, Ymm(value.getIdx()));
+                } else {
+                    vaddps(acc(i, v), acc(i, v), value);
+                }
+            }
+        }
+    }
+
     // Rows [from, to) take part. The pointers move by one step where they cannot be reached by a
     // displacement.
     void emit_step(int u, int from, int to) {
-        if (vectors_ <= rows()) {  // B held, A broadcast one row after the other
+        if (form_.a == GemmA::ones) {
+            emit_sum_step(u);
+        } else if (vectors_ <= rows()) {  // B held, A broadcast one row after the other
             const int spare = std::min(free_vectors() - vectors_, 4);
             if (to > from)
                 for (int v = 0; v < vectors_; ++v) load_b(free_vector(v), v, u);
@@ -497,6 +519,8 @@ void check(const GemmForm& form) {
         fail(VOLTA_INTERNAL, "no product kernel packs B beside a triangle");
     if (form.narrow && (form.isa != Isa::avx512 || !form.masked))
         fail(VOLTA_INTERNAL, "no product kernel of %s has a narrow last vector", isa_name(form.isa));
+    if (form.a == GemmA::ones && form.triangle != Triangle::none)
+        fail(VOLTA_INTERNAL, "no product kernel sums columns beside a triangle");
     if (form.ahead && (form.b != GemmB::panels || form.triangle != Triangle::none))
         fail(VOLTA_INTERNAL, "no product kernel asks for what lies ahead while it reads B in place");
     if (form.unroll < 1 || form.unroll > kMaxUnroll)
@@ -525,7 +549,10 @@ GemmFormText to_text(const GemmForm& form) {
                                  : form.triangle == Triangle::head ? " head"
                                                                    : "";
     std::snprintf(name.text, sizeof name.text, "gemm %dx%dv %s %s %s%s%s%s%s", form.mr, form.vectors,
-                  isa_name(form.isa), form.a == GemmA::rows ? "rows" : "k-major",
+                  isa_name(form.isa),
+                  form.a == GemmA::rows   ? "rows"
+                  : form.a == GemmA::ones ? "ones"
+                                          : "k-major",
                   form.b == GemmB::panels ? "panels"
                   : form.b == GemmB::rows ? "in-place"
                                           : "packing",

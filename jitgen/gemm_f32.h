@@ -21,8 +21,9 @@ inline constexpr int kMaxTileColumns = 64;  // four panels
 inline constexpr int kMaxUnroll = 8;
 
 enum class GemmA : std::uint8_t {
-    rows,    // a[i * a_stride + k]: A as it lies in memory
-    k_major  // a[k * a_stride + i]: A stored transposed, or gathered so
+    rows,     // a[i * a_stride + k]: A as it lies in memory
+    k_major,  // a[k * a_stride + i]: A stored transposed, or gathered so
+    ones      // nothing is read: the column sums of B, which are the chains of a row of ones
 };
 enum class GemmB : std::uint8_t {
     panels,         // b[(j / 16) * b_stride + k * 16 + j % 16]: packed, padded to whole panels

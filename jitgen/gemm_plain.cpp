@@ -17,6 +17,7 @@ struct Tile {
 
     float& at(int i, int j) { return chain[i * kMaxTileColumns + j]; }
     float a(int i, std::int64_t k) const {
+        if (form.a == GemmA::ones) return 1.0f;
         return form.a == GemmA::rows ? args.a[i * args.a_stride + k] : args.a[k * args.a_stride + i];
     }
     float b(std::int64_t k, int j) const {

@@ -83,7 +83,7 @@ void dispatch(const NodeRun<T>& run) {
             evaluate_movement(run);
             break;
 
-        case Op::matmul: case Op::attention: case Op::attention_grad: evaluate_product(run); break;
+        case Op::matmul: case Op::weight_gradient: case Op::attention: case Op::attention_grad: evaluate_product(run); break;
         case Op::accumulate: case Op::square_sum: case Op::clip_factor: evaluate_training(run); break;
         case Op::sgd: case Op::sgd_plain: case Op::adam: case Op::adamw: case Op::adagrad: evaluate_update(run); break;
         case Op::count_: fail(VOLTA_INTERNAL, "there is no such operator");

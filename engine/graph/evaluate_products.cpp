@@ -31,6 +31,13 @@ void matmul(const NodeRun<T>& run) {
     evaluate_epilogue(run, product);
 }
 
+template <class T>
+void weight_gradient(const NodeRun<T>& run) {
+    matmul_into(run, run.out(0));
+    const Shape& dy = run.in_shape(1);
+    define::column_sums(dy.rows(), dy.last(), run.in(1), run.continues(), run.out(1));
+}
+
 // Where q, k and v begin, in `run`'s first inputs or in outputs of the same layout.
 template <class Pointer>
 struct Operands {
@@ -103,6 +110,8 @@ void evaluate_product(const NodeRun<T>& run) {
     switch (run.node.op) {
         case Op::matmul:
             return matmul(run);
+        case Op::weight_gradient:
+            return weight_gradient(run);
         case Op::attention:
             return attention(run);
         case Op::attention_grad:

@@ -41,7 +41,7 @@ enum class Op : std::uint16_t {
     reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids,
     gather, embedding_gradient,
     // products
-    matmul, attention, attention_grad,
+    matmul, weight_gradient, attention, attention_grad,
     // training
     accumulate, stack, square_sum, clip_factor, sgd, sgd_plain, adam, adamw, adagrad,
     count_

@@ -289,6 +289,9 @@ constexpr OpRow kRows[] = {
              "a [..., k], b [k, n]; or both [..., ., .], batched; [, operands of the epilogue]", "y [..., n]",
              "segmented chains over k; transpose_a: a [..., m], b [..., n], y [m, n], k over all leading "
              "axes")),
+    with(kAccumulate, row(Op::weight_gradient, "weight_gradient", 2, 2, Lowering::product, s::weight_gradient,
+                          kSecond, "x [..., m], dy [..., n]", "dweight [m, n], dbias [n]",
+                          "matmul(x, dy) with transpose_a; colsum(dy)")),
     random(
         with(kAttention,
              row(Op::attention, "attention", {1, 4}, 3, Lowering::attention, s::attention, g::attention,

@@ -25,7 +25,7 @@ Rule reduction;  // sum, mean
 Rule extremum;   // max, min: a reduction that needs an element
 Rule max_grad, argmax;
 Rule reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids, gather, embedding_gradient;
-Rule matmul, attention, attention_grad;
+Rule matmul, weight_gradient, attention, attention_grad;
 Rule stack, clip_factor, optimizer;
 Rule to_scalar;  // any f32 -> []
 }  // namespace shape_rules

@@ -69,22 +69,23 @@ bool equal_leading(const Shape& a, const Shape& b, int axes) {
 }
 
 // "matmul: inner extents differ: [64, 384] x [256, 384]"
-[[noreturn]] void refuse_matmul(const Node& node, const char* why, const Shape& a, const Shape& b) {
+[[noreturn]] void refuse_matmul(const Node& node, const MatmulForm& form, const char* why, const Shape& a,
+                                const Shape& b) {
     fail(VOLTA_SHAPE_MISMATCH, "%s: %s: %s%s x %s%s", name_of(node), why, to_text(a).text,
-         node.flag(Attr::transpose_a) ? " transposed" : "", to_text(b).text,
-         node.flag(Attr::transpose_b) ? " transposed" : "");
+         form.a_transposed ? " transposed" : "", to_text(b).text, form.b_transposed ? " transposed" : "");
 }
 
 // a [..., m], b [..., n], k linear over the leading axes. With both transposed: a [k, m], b [n, k].
 MatmulForm transposed_form(const Node& node, const Shape& a, const Shape& b, MatmulForm form) {
     if (form.b_transposed && (a.rank != 2 || b.rank != 2))
-        refuse_matmul(node, "two transposed operands have rank 2 each", a, b);
+        refuse_matmul(node, form, "two transposed operands have rank 2 each", a, b);
     if (a.rank != b.rank || (a.rank > 2 && !equal_leading(a, b, a.rank - 1)))
-        refuse_matmul(node, "leading axes differ", a, b);
+        refuse_matmul(node, form, "leading axes differ", a, b);
     form.m = a.last();
     form.n = form.b_transposed ? b[0] : b.last();
     form.k = a.rows();
-    if (form.k != (form.b_transposed ? b[1] : b.rows())) refuse_matmul(node, "inner extents differ", a, b);
+    if (form.k != (form.b_transposed ? b[1] : b.rows()))
+        refuse_matmul(node, form, "inner extents differ", a, b);
     form.result = {form.m, form.n};
     return form;
 }
@@ -99,19 +100,20 @@ int product_output(const Node& node) {
 
 MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b) {
     MatmulForm form;
-    form.a_transposed = node.flag(Attr::transpose_a);
-    form.b_transposed = node.flag(Attr::transpose_b);
+    const bool is_matmul = node.op == Op::matmul;
+    form.a_transposed = !is_matmul || node.flag(Attr::transpose_a);
+    form.b_transposed = is_matmul && node.flag(Attr::transpose_b);
     expect_least_rank(node, "a", a, 2);
     expect_least_rank(node, "b", b, 2);
     if (form.a_transposed) return transposed_form(node, a, b, form);
     const int matrix = b.rank - 2;  // b's first matrix axis
     const bool batched = b.rank > 2;
     if (batched && (a.rank != b.rank || !equal_leading(a, b, matrix)))
-        refuse_matmul(node, "leading axes differ", a, b);
+        refuse_matmul(node, form, "leading axes differ", a, b);
     form.k = a.last();
     form.n = b[form.b_transposed ? matrix : matrix + 1];
     if (form.k != b[form.b_transposed ? matrix + 1 : matrix])
-        refuse_matmul(node, "inner extents differ", a, b);
+        refuse_matmul(node, form, "inner extents differ", a, b);
     form.batch = batched ? a.leading(matrix) : 1;
     form.m = batched ? a[matrix] : a.rows();
     form.result = a;
@@ -284,6 +286,14 @@ void matmul(const Node& node, const TypedShape* inputs, int input_count, TypedSh
     std::pmr::vector<TypedShape> operands(inputs + 1, inputs + input_count, outputs.get_allocator());
     operands[0] = product;
     infer_body(node, operands.data(), static_cast<int>(operands.size()), &product, outputs);
+}
+
+void weight_gradient(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+    const Shape& x = real_shape(node, inputs[0], "x");
+    const Shape& dy = real_shape(node, inputs[1], "dy");
+    const MatmulForm form = matmul_form(node, x, dy);
+    add_output(outputs, DType::f32, form.result);
+    add_output(outputs, DType::f32, {form.n});
 }
 
 }  // namespace shape_rules

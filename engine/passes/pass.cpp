@@ -11,12 +11,15 @@
 namespace volta {
 
 // Folding comes first, so that simplify sees constants; merging before fusion, which hides nodes in bodies,
-// and before recomputing, which it would undo; epilogues take what elementwise fusion has made.
+// and before recomputing, which it would undo; a weight's and a bias's gradient meet while they still read
+// the same dy; epilogues take what elementwise fusion has made.
 const PassRow kPasses[] = {
     {"fold_constants", fold_constants,
      "computes nodes whose inputs are constants, by the reference evaluator"},
     {"simplify", simplify, "drops and joins operations where no bit changes"},
     {"merge_duplicates", merge_duplicates, "computes equal nodes once"},
+    {"fuse_weight_gradients", fuse_weight_gradients,
+     "computes the gradients of a layer's weight and bias in one pass over dy"},
     {"recompute", recompute, "computes activations again for the backward pass rather than keeping them"},
     {"fuse_elementwise", fuse_elementwise, "joins elementwise nodes of one shape into one kernel"},
     {"fuse_epilogues", fuse_epilogues,

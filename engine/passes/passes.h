@@ -11,6 +11,7 @@ namespace volta {
 Graph fold_constants(const Graph& graph, std::pmr::memory_resource* heap);
 Graph simplify(const Graph& graph, std::pmr::memory_resource* heap);
 Graph merge_duplicates(const Graph& graph, std::pmr::memory_resource* heap);
+Graph fuse_weight_gradients(const Graph& graph, std::pmr::memory_resource* heap);
 Graph recompute(const Graph& graph, std::pmr::memory_resource* heap);
 Graph fuse_elementwise(const Graph& graph, std::pmr::memory_resource* heap);
 Graph fuse_epilogues(const Graph& graph, std::pmr::memory_resource* heap);

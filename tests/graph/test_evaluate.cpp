@@ -397,6 +397,11 @@ void test_accumulation_continues_the_chains(void**) {
              return g.apply(Op::matmul, {weights(g, {rows, 3}), weights(g, {rows, 2})},
                             {number(Attr::transpose_a, 1), accumulate});
          }},
+        {"weight_gradient",
+         [](Graph& g, std::int64_t rows, const Attribute& accumulate) {
+             return g.apply(Op::weight_gradient, {weights(g, {rows, 3}), weights(g, {rows, 2})},
+                            {accumulate});
+         }},
         {"sum",
          [](Graph& g, std::int64_t rows, const Attribute& accumulate) {
              return g.apply(Op::sum, {weights(g, {rows, 5})}, {list(Attr::axes, {0}), accumulate});
@@ -421,7 +426,9 @@ void test_accumulation_continues_the_chains(void**) {
         Tensors<float> tensors(whole.values.size(), heap());
         fill_sources(whole, tensors, 12);
         evaluate(whole, tensors);
-        EvalTensor<float> sum = empty();
+        const auto outputs = static_cast<std::size_t>(half.nodes.back().output_count);
+        std::vector<EvalTensor<float>> sums;
+        for (std::size_t i = 0; i < outputs; ++i) sums.push_back(empty());
         for (std::uint32_t micro = 0; micro < 2; ++micro) {
             std::vector<EvalTensor<float>> parts;
             std::vector<const EvalTensor<float>*> inputs;
@@ -433,10 +440,13 @@ void test_accumulation_continues_the_chains(void**) {
                                        values.begin() + static_cast<std::ptrdiff_t>((micro + 1) * size))));
             }
             for (const auto& part : parts) inputs.push_back(&part);
-            run_last(half, inputs, {&sum}, micro);
+            std::vector<EvalTensor<float>*> results;
+            for (auto& sum : sums) results.push_back(&sum);
+            run_last(half, inputs, results, micro);
         }
-        assert_same_bits(test.name, tensors[static_cast<std::size_t>(y)].real.data(), sum.real.data(),
-                         static_cast<std::int64_t>(sum.real.size()));
+        for (std::size_t i = 0; i < outputs; ++i)
+            assert_same_bits(test.name, tensors[static_cast<std::size_t>(y) + i].real.data(),
+                             sums[i].real.data(), static_cast<std::int64_t>(sums[i].real.size()));
     }
 }
 

@@ -694,6 +694,10 @@ const Case kWithout[] = {
      [](Graph& g) {
          return g.apply(Op::relu_grad, {weights(g, {3}), weights(g, {3})});
      }},
+    {"no gradient rule for weight_gradient: second derivatives are not offered",
+     [](Graph& g) {
+         return g.apply(Op::weight_gradient, {weights(g, {2, 3}), weights(g, {2, 3})});
+     }},
     {"no gradient rule for clip_factor: it is a step of the trainer's, behind the gradients",
      [](Graph& g) { return g.apply(Op::clip_factor, {weights(g, {})}, {number(Attr::maximum_norm, 1)}); }},
     {"no gradient rule for layer_norm: only its first output is differentiable",

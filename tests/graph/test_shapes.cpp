@@ -69,6 +69,10 @@ const Right kRight[] = {
      [](Graph& g) {
          return g.apply(Op::matmul, {reals(g, {5, 0}), reals(g, {0, 7})});
      }},
+    {"f32[3, 7], f32[7]",
+     [](Graph& g) {
+         return g.apply(Op::weight_gradient, {reals(g, {8, 5, 3}), reals(g, {8, 5, 7})});
+     }},
     {"f32[]",
      [](Graph& g) {
          return g.apply(Op::sum, {reals(g, {4, 3})});
@@ -236,6 +240,14 @@ const Wrong kWrong[] = {
      [](Graph& g) {
          g.apply(Op::matmul, {reals(g, {8, 5, 3}), reals(g, {5, 8, 4})},
                  {number(Attr::transpose_a, 1), number(Attr::transpose_b, 1)});
+     }},
+    {"weight_gradient: inner extents differ: [64, 3] transposed x [65, 4]",
+     [](Graph& g) {
+         g.apply(Op::weight_gradient, {reals(g, {64, 3}), reals(g, {65, 4})});
+     }},
+    {"weight_gradient: leading axes differ: [8, 5, 3] transposed x [5, 8, 4]",
+     [](Graph& g) {
+         g.apply(Op::weight_gradient, {reals(g, {8, 5, 3}), reals(g, {5, 8, 4})});
      }},
     {"matmul: a has rank 1, at least 2 is needed: [3]",
      [](Graph& g) {

@@ -67,8 +67,9 @@ void run_case(const char* name, const Case& test) {
     const std::int64_t ldb = form.b == GemmB::panels ? total * kPanel + 16 * pad : test.columns + pad;
     const std::int64_t panels = (start + test.columns + kPanel - 1) / kPanel;
     // The last row ends with its last element: nothing behind it may be read.
-    const std::int64_t a_count =
-        form.a == GemmA::rows ? (form.mr - 1) * lda + total : (total - 1) * lda + form.mr;
+    const std::int64_t a_count = form.a == GemmA::ones   ? 0
+                                 : form.a == GemmA::rows ? (form.mr - 1) * lda + total
+                                                         : (total - 1) * lda + form.mr;
     const std::int64_t b_count =
         form.b == GemmB::panels ? (panels - 1) * ldb + total * kPanel : (total - 1) * ldb + test.columns;
     const std::int64_t c_count = (form.mr - 1) * ldc + test.columns;
@@ -82,6 +83,7 @@ void run_case(const char* name, const Case& test) {
     EdgeFloats packed(random_floats((panels - 1) * packed_stride + total * kPanel, test.seed + 4));
 
     const auto a_at = [&](int i, std::int64_t k) {
+        if (form.a == GemmA::ones) return 1.0f;
         return form.a == GemmA::rows ? a.data()[i * lda + k] : a.data()[k * lda + i];
     };
     const auto b_at = [&](std::int64_t k, int j) {
@@ -133,7 +135,7 @@ void run_case(const char* name, const Case& test) {
         args.steps = test.split;
         args.chain_out = chain.data();
         call(first, args);
-        args.a += form.a == GemmA::rows ? done : done * lda;
+        if (form.a != GemmA::ones) args.a += form.a == GemmA::rows ? done : done * lda;
         args.b += form.b == GemmB::panels ? done * kPanel : done * ldb;
         args.packed += done * kPanel;
         args.steps = test.steps - test.split;
@@ -192,6 +194,19 @@ void test_every_depth(const GemmTile& tile) {
                     run_case(tile.name, {form, columns, steps, first_step, seed % 2 == 0, steps / 3,
                                          data_of(seed), seed});
             }
+        }
+    }
+}
+
+// Column sums: every width, cuts and unfinished chains, in one row as products use them and in several.
+void test_column_sums(const GemmTile& tile) {
+    std::uint64_t seed = 4000;
+    for (int columns = 1; columns <= tile.nr; ++columns) {
+        for (const GemmB b : {GemmB::panels, GemmB::rows, GemmB::rows_to_panels}) {
+            const int rows = ++seed % 4 == 0 ? tile.mr : 1;
+            const GemmForm form = form_of(tile.isa, rows, columns, GemmA::ones, b);
+            run_case(tile.name, {form, columns, 7, 0, seed % 2 == 0, 0, data_of(seed), seed});
+            run_case(tile.name, {form, columns, 530, 1000, seed % 2 == 1, 100, data_of(seed), seed});
         }
     }
 }
@@ -337,6 +352,7 @@ void test_row_equals_definition(void** state) {
     test_triangles(tile);
     test_half_panels(tile);
     test_several_tiles(tile);
+    test_column_sums(tile);
     test_negative_zero(tile);
 }
 }  // namespace

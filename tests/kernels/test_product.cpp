@@ -29,6 +29,19 @@ void describe(const char* what, const Problem& problem, const Run& run) {
                 static_cast<long long>(problem.n), static_cast<long long>(problem.k), problem.into);
 }
 
+// Of the columns of B, where the product computes them: all ways but those that are chosen for few rows.
+void check_sums(const Problem& problem, const Run& run, const Product& product, bool asked,
+                const std::vector<float>& before, EdgeFloats& sums) {
+    std::vector<float> expected = before;
+    if (product.sums_b())
+        define::column_sums<float>(problem.k, problem.n, problem.b.data(), problem.into, expected.data());
+    if (first_difference(expected.data(), sums.data(), problem.n) >= 0)
+        describe("column sums differ", problem, run);
+    assert_same_bits(product.kernel_name(), expected.data(), sums.data(), problem.n);
+    if (!asked || (run.tile != nullptr && problem.m > 0 && problem.n > 0))
+        assert_int_equal(product.sums_b(), asked);
+}
+
 // Runs and compares all of C, the floats between its rows included.
 void check(const Problem& problem, const Run& run) {
     ProductShape shape;
@@ -50,10 +63,15 @@ void check(const Problem& problem, const Run& run) {
     const std::vector<float> expected =
         stored(problem.expected, problem.batch, problem.m, problem.n, false, run.pad);
 
-    const ProductPtr product =
-        compile_product(shape, nullptr, engine(run.isa).context(run.threads, run.tile));
+    CompileContext context = engine(run.isa).context(run.threads, run.tile);
+    context.sum_b = problem.batch == 1 && (problem.m + problem.n + run.threads) % 2 == 0;
+    const ProductPtr product = compile_product(shape, nullptr, context);
     EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16, 5.0f));
-    product->run(pool(run.threads), {a.data(), b.data(), c.data(), problem.into, workspace.data(), nullptr});
+    const std::vector<float> before = random_floats(problem.n, 99);
+    EdgeFloats sums(before);
+    product->run(pool(run.threads), {a.data(), b.data(), c.data(), problem.into, workspace.data(), nullptr,
+                                     nullptr, sums.data()});
+    check_sums(problem, run, *product, context.sum_b, before, sums);
 
     if (first_difference(expected.data(), c.data(), c.count()) >= 0) describe("differs", problem, run);
     assert_same_bits(product->kernel_name(), expected.data(), c.data(), c.count());

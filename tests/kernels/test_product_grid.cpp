@@ -30,7 +30,11 @@ struct Variant {
 class Bench {
   public:
     Bench(std::int64_t m, std::int64_t n, std::int64_t k, bool into, std::uint64_t seed)
-        : problem(1, m, n, k, into, Data::binades, seed), bias_(random_floats(n, seed + 9)) {}
+        : problem(1, m, n, k, into, Data::binades, seed),
+          bias_(random_floats(n, seed + 9)),
+          expected_sums_(bias_) {
+        define::column_sums<float>(k, n, problem.b.data(), into, expected_sums_.data());
+    }
 
     ProductShape shape(const Variant& variant) const {
         ProductShape shape;
@@ -54,20 +58,23 @@ class Bench {
         const jit::RowKernel* const kernel = variant.epilogue ? &epilogue(engine.isa) : nullptr;
         CompileContext context = engine.context(variant.threads, nullptr);
         context.forced_choice = &choice;
+        context.sum_b = !variant.epilogue;
         const ProductPtr product = compile_product(product_shape, kernel, context);
 
         const std::vector<float>& before = operand(problem.before, false, variant.pad, problem.m, problem.n);
         c_.assign(before.begin(), before.end());
         y_.assign(before.begin(), before.end());
+        sums_ = bias_;
         workspace_.assign(product->workspace_bytes() / sizeof(float) + 32, 5.0f);
         float* const workspace =
             reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(workspace_.data()) + 63) / 64 * 64);
         void* operands[] = {c_.data(), bias_.data(), y_.data()};
         const std::int64_t strides[] = {product_shape.ldc, 0, product_shape.ldc};
         const Epilogue after = {kernel, {operands, strides, problem.m, problem.n, 0, 0, nullptr, 0}};
-        product->run(pool(variant.threads),
-                     {a.data(), b.data(), c_.data(), problem.into, workspace, kernel ? &after : nullptr});
+        product->run(pool(variant.threads), {a.data(), b.data(), c_.data(), problem.into, workspace,
+                                             kernel ? &after : nullptr, nullptr, sums_.data()});
 
+        if (product->sums_b()) compare(product->kernel_name(), expected_sums_, sums_, variant);
         compare(product->kernel_name(), expected(variant.pad), c_, variant);
         if (kernel) compare(product->kernel_name(), expected_epilogue(engine.isa, variant.pad), y_, variant);
         float* const end = workspace_.data() + workspace_.size();
@@ -86,7 +93,7 @@ class Bench {
             return std::tie(of, transposed, pad) < std::tie(o.of, o.transposed, o.pad);
         }
     };
-    std::vector<float> bias_, c_, y_, workspace_;
+    std::vector<float> bias_, expected_sums_, sums_, c_, y_, workspace_;
     std::map<Key, std::vector<float>> operands_;
     std::map<std::int64_t, std::vector<float>> expected_, expected_epilogue_;
     std::map<Isa, jit::RowKernelPtr> kernels_;

@@ -74,7 +74,7 @@ class RandomGraph {
     // A node that does not fit (shapes that do not broadcast) is not added.
     void add_node() {
         try {
-            switch (random_.below(12)) {
+            switch (random_.below(14)) {
                 case 0:
                 case 1:
                 case 2:
@@ -91,6 +91,8 @@ class RandomGraph {
                 case 9:
                     return add_row();
                 case 10:
+                case 11:
+                case 12:
                     return add_product();
                 default:
                     return add_repeated();
@@ -175,7 +177,22 @@ class RandomGraph {
 
     void add_product() {
         const ValueId a = any_matrix(), b = any_matrix();
+        if (random_.below(3) == 0) return add_weight_gradient(random_.below(2) ? a : b, b);
         keep(apply(Op::matmul, {a, b}, {number(Attr::transpose_b, static_cast<double>(random_.below(2)))}));
+    }
+
+    // Of a layer's weight and bias: a product over the rows of dy, and the sums of its columns.
+    void add_weight_gradient(ValueId x, ValueId dy) {
+        const bool sum_first = random_.below(2) != 0;
+        Attribute axes = list(Attr::axes, shape(dy));
+        axes.integer_count = shape(dy).rank - 1;
+        for (int i = 0; i < axes.integer_count; ++i) axes.integers[i] = i;
+        ValueId sum = sum_first ? apply(Op::sum, {dy}, {axes}) : -1;
+        const ValueId product = apply(Op::matmul, {x, dy}, {number(Attr::transpose_a, 1)});
+        if (!sum_first) sum = apply(Op::sum, {dy}, {axes});
+        keep(sum);
+        keep(product);
+        keep(apply(Op::add, {product, sum}));
     }
 
     // What merging looks for: the same node again, or nearly, with its operands swapped.

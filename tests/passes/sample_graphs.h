@@ -107,6 +107,27 @@ inline Graph duplicates_graph() {
     return graph;
 }
 
+// The gradients of two layers: y = relu(x w1 + b1) w2 + b2, given dy.
+inline Graph weights_graph() {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {2, 3, 4}), dy = graph.input("dy", DType::f32, {2, 3, 5});
+    const ValueId w1 = graph.parameter("w1", {4, 8}, {}), w2 = graph.parameter("w2", {8, 5}, {});
+    const auto product = [&](ValueId a, ValueId b, double transpose_a, double transpose_b) {
+        return graph.apply(Op::matmul, {a, b},
+                           {number(Attr::transpose_a, transpose_a), number(Attr::transpose_b, transpose_b)});
+    };
+    const auto column_sum = [&](ValueId v) { return graph.apply(Op::sum, {v}, {list(Attr::axes, {0, 1})}); };
+    const ValueId z = product(x, w1, 0, 0), h = graph.apply(Op::relu, {z});
+    const ValueId db2 = column_sum(dy), dw2 = product(h, dy, 1, 0);
+    const ValueId dz = graph.apply(Op::relu_grad, {z, product(dy, w2, 0, 1)});
+    const ValueId dw1 = product(x, dz, 1, 0), db1 = column_sum(dz);
+    graph.output("dw1", dw1);
+    graph.output("db1", db1);
+    graph.output("dw2", dw2);
+    graph.output("db2", db2);
+    return graph;
+}
+
 // A training step by hand: y = gather(table, ids) w, squared error, two contributions to the table, SGD.
 inline Graph step_graph(std::uint32_t micro_batches) {
     Graph graph(test_heap());

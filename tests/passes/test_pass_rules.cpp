@@ -346,6 +346,132 @@ void test_products_that_stay_bare(void**) {
     assert_int_equal(bodies, 1);
 }
 
+// A weight's and a bias's gradient become one node when they read the same dy, over the same rows, alike over
+// micro-batches, and nobody waits for the first of them.
+struct Layer {
+    Graph& graph;
+    ValueId x, dy;
+    ValueId product(double transpose_b = 0) const {
+        return graph.apply(Op::matmul, {x, dy},
+                           {number(Attr::transpose_a, 1), number(Attr::transpose_b, transpose_b)});
+    }
+    ValueId sum(ValueId of, std::initializer_list<std::int64_t> axes, double keep = 0,
+                double accumulate = 0) const {
+        Attribute reduced = list(Attr::axes, Shape{});
+        for (const std::int64_t axis : axes) reduced.integers[reduced.integer_count++] = axis;
+        return graph.apply(Op::sum, {of},
+                           {reduced, number(Attr::keep_dims, keep), number(Attr::accumulate, accumulate)});
+    }
+    void outputs(ValueId a, ValueId b) const {
+        graph.output("a", a);
+        graph.output("b", b);
+    }
+};
+const struct {
+    const char* name;
+    bool pairs;
+    Shape shape;
+    void (*build)(const Layer& layer);
+} kLayers[] = {
+    {"the product first",
+     true,
+     {2, 4, 4},
+     [](const Layer& layer) {
+         const ValueId product = layer.product();
+         layer.outputs(product, layer.sum(layer.dy, {0, 1}));
+     }},
+    {"the sum first",
+     true,
+     {4, 4},
+     [](const Layer& layer) {
+         const ValueId sum = layer.sum(layer.dy, {0});
+         layer.outputs(layer.product(), sum);
+     }},
+    {"axes counted from the end",
+     true,
+     {2, 4, 4},
+     [](const Layer& layer) {
+         const ValueId product = layer.product();
+         layer.outputs(product, layer.sum(layer.dy, {-2, 0}));
+     }},
+    {"the columns of x",
+     false,
+     {4, 4},
+     [](const Layer& layer) {
+         const ValueId product = layer.product();
+         layer.outputs(product, layer.sum(layer.x, {0}));
+     }},
+    {"rows, not columns",
+     false,
+     {4, 4},
+     [](const Layer& layer) {
+         const ValueId product = layer.product();
+         layer.outputs(product, layer.sum(layer.dy, {1}));
+     }},
+    {"one column",
+     false,
+     {4, 1},
+     [](const Layer& layer) {
+         const ValueId product = layer.product();
+         layer.outputs(product, layer.sum(layer.dy, {0}));
+     }},
+    {"some of the rows",
+     false,
+     {2, 4, 4},
+     [](const Layer& layer) {
+         const ValueId product = layer.product();
+         layer.outputs(product, layer.sum(layer.dy, {1}));
+     }},
+    {"extents kept",
+     false,
+     {4, 4},
+     [](const Layer& layer) {
+         const ValueId product = layer.product();
+         layer.outputs(product, layer.sum(layer.dy, {0}, 1));
+     }},
+    {"over micro-batches",
+     false,
+     {4, 4},
+     [](const Layer& layer) {
+         const ValueId product = layer.product();
+         layer.outputs(product, layer.sum(layer.dy, {0}, 0, 1));
+     }},
+    {"dy transposed",
+     false,
+     {4, 4},
+     [](const Layer& layer) {
+         const ValueId product = layer.product(1);
+         layer.outputs(product, layer.sum(layer.dy, {0}));
+     }},
+    {"the product is read before the sum",
+     false,
+     {4, 4},
+     [](const Layer& layer) {
+         const ValueId soft = layer.graph.apply(Op::softmax, {layer.product()});
+         layer.outputs(soft, layer.sum(layer.dy, {0}));
+     }},
+};
+
+void test_weight_gradients_that_pair(void**) {
+    for (const auto& test : kLayers) {
+        int pairs = 0, products = 0, sums = 0;
+        {
+            Graph graph(test_heap());
+            const ValueId x = graph.input("x", DType::f32, test.shape),
+                          dy = graph.input("dy", DType::f32, test.shape);
+            test.build({graph, x, dy});
+            const Graph result = run_passes(graph, kAllPasses, test_heap());
+            pairs = count(result, Op::weight_gradient);
+            products = count(result, Op::matmul);
+            sums = count(result, Op::sum);
+        }
+        if (pairs != test.pairs) print_error("%s: %d pairs\n", test.name, pairs);
+        assert_int_equal(pairs, test.pairs);
+        assert_int_equal(products, !test.pairs);
+        assert_int_equal(sums, !test.pairs);
+    }
+}
+
 // A body is never larger than a kernel can be, however long the chain and however many the operands.
 void test_bodies_stay_small(void**) {
     std::size_t most_ops = 0, most_inputs = 0, most_results = 0;
@@ -426,6 +552,7 @@ int main() {
         cmocka_unit_test(test_random_nodes_never_merge),
         cmocka_unit_test(test_ids_are_not_followed),
         cmocka_unit_test(test_products_that_stay_bare),
+        cmocka_unit_test(test_weight_gradients_that_pair),
         cmocka_unit_test(test_bodies_stay_small),
         cmocka_unit_test(test_a_broken_pass_is_named),
         cmocka_unit_test(test_divergence_names_pass_and_node),

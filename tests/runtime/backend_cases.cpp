@@ -433,6 +433,15 @@ void add_products(Cases& cases) {
                              b.apply(Op::matmul, {p, q},
                                      {number(Attr::transpose_a, row.ta), number(Attr::transpose_b, row.tb)});
                          }});
+    const std::vector<std::pair<Shape, Shape>> layers = {
+        {{9, 4}, {9, 6}},    {{3, 200, 4}, {3, 200, 6}}, {{64, 70}, {64, 130}}, {{1100, 33}, {1100, 17}},
+        {{20, 1}, {20, 3}},  {{20, 3}, {20, 1}},         {{0, 4}, {0, 6}},      {{8, 0}, {8, 6}},
+        {{5, 9000}, {5, 3}}, {{3, 2}, {3, 9000}}};
+    for (const auto& [x, dy] : layers)
+        cases.push_back({Op::weight_gradient, shapes_text({x, dy}), [x = x, dy = dy](CaseBuilder& b) {
+                             const ValueId p = b.real(x), q = b.real(dy);
+                             b.apply(Op::weight_gradient, {p, q});
+                         }});
 }
 
 BodyOp body_op(Op op, std::initializer_list<std::int32_t> inputs,
@@ -667,6 +676,12 @@ void add_micro_batches(Cases& cases) {
             const ValueId x = b.real({2, rows, 5}), dy = b.real({2, rows, 35});
             b.apply(Op::matmul, {x, dy}, {number(Attr::transpose_a, 1), keeps});
         });
+    for (const std::int64_t rows : {7, 600})
+        for (const std::int64_t outputs : {1, 35})
+            add(Op::weight_gradient, "continued", [=](CaseBuilder& b) {
+                const ValueId x = b.real({2, rows, 5}), dy = b.real({2, rows, outputs});
+                b.apply(Op::weight_gradient, {x, dy}, {keeps});
+            });
     for (const auto& axes : {std::vector<std::int64_t>{0}, {1}, {0, 2}, {0, 1}})
         add(Op::sum, "continued columns, added rows", [=](CaseBuilder& b) {
             b.apply(Op::sum, {b.real({3, 520, 4})}, {axes_of(axes), keeps});

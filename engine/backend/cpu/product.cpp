@@ -31,6 +31,7 @@ class CpuProduct final : public Product {
           plan_(plan),
           epilogue_(epilogue),
           row_epilogue_(epilogue && epilogue->program().needs_whole_rows()),
+          sums_b_(context.sum_b && shape.m > 0 && shape.n > 0 && shape.batch == 1),
           strips_(context.heap) {
         name(choice);
         if (plan_.pack_b && plan_.shape.b_transposed)
@@ -43,7 +44,7 @@ class CpuProduct final : public Product {
                 padded(plan_.block_rows * (plan_.shape.a_transposed ? plan_.depth : plan_.packed_a_stride()));
         if (plan_.carries_chains()) {
             chain_stride_ = static_cast<std::int64_t>(padded(plan_.panel_columns));
-            chain_floats_ = padded(plan_.most_rows() * chain_stride_);
+            chain_floats_ = padded((plan_.most_rows() + (sums_b_ ? 1 : 0)) * chain_stride_);
         }
         if (epilogue_)
             epilogue_floats_ = padded(static_cast<std::int64_t>(epilogue_bytes() / sizeof(float)) + 1);
@@ -58,6 +59,7 @@ class CpuProduct final : public Product {
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return shape_; }
     EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+    bool sums_b() const noexcept override { return sums_b_; }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         if (plan_.shape.m == 0 || plan_.shape.n == 0 || plan_.shape.batch == 0) return;
@@ -82,8 +84,10 @@ class CpuProduct final : public Product {
     const ProductPlan plan_;
     const jit::RowKernel* const epilogue_;
     const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
+    const bool sums_b_;
     jit::TransposeFunction transpose_ = nullptr;
     std::pmr::vector<TileStrip> strips_;  // a product needs few heights
+    TileStrip sums_;                      // of the columns of B
     enum StripUse { kPlain, kPacking, kAsking, kStripUses };
     std::uint8_t strip_of_[kStripUses][jit::kMaxTileRows + 1] = {};  // by height: 1 + its index, 0: none
     std::size_t a_floats_ = 0, b_floats_ = 0, chain_floats_ = 0, epilogue_floats_ = 0;  // per worker
@@ -97,6 +101,7 @@ class CpuProduct final : public Product {
         std::int64_t first_row, rows;  // first_row counts over the batch, as the epilogue does
         std::int64_t first_column, columns;
         std::int64_t n_part;
+        float* sums;  // of the part's columns, by the part of the first rows; NULL: not here
         float *packed_a, *packed_b, *chains;
         void* epilogue_scratch;
     };
@@ -137,6 +142,18 @@ class CpuProduct final : public Product {
                         resolve_strip(static_cast<int>(rows), use, context);
             if (plan_.packs_in_tiles()) resolve_strip(static_cast<int>(tiles.size(0)), kPacking, context);
         }
+        if (sums_b_) resolve_sums(context);
+    }
+
+    void resolve_sums(const CompileContext& context) {
+        jit::GemmForm form;
+        form.isa = plan_.tile->isa;
+        form.a = jit::GemmA::ones;
+        form.b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
+        form.prefetch = static_cast<std::uint8_t>(plan_.prefetch);
+        form.unroll = static_cast<std::uint8_t>(plan_.unroll);
+        sums_ = TileStrip(form, plan_.tile->nr);
+        add_widths(sums_, context);
     }
 
     void resolve_strip(int rows, StripUse use, const CompileContext& context) {
@@ -153,13 +170,18 @@ class CpuProduct final : public Product {
         form.ahead = use == kAsking;
         form.unroll = static_cast<std::uint8_t>(plan_.unroll);
         strips_.emplace_back(form, plan_.tile->nr);
+        add_widths(strips_.back(), context);
+        strip_of_[use][rows] = static_cast<std::uint8_t>(strips_.size());
+    }
+
+    // The kernels of all widths that passes have.
+    void add_widths(TileStrip& strip, const CompileContext& context) const {
         for (std::int64_t j = 0; j < plan_.n_parts; ++j) {
             const std::int64_t columns = plan_.column_begin(j + 1) - plan_.column_begin(j);
             if (columns == 0) continue;
-            if (columns >= plan_.panel_columns) strips_.back().add_columns(plan_.panel_columns, context);
-            strips_.back().add_columns(columns % plan_.panel_columns, context);
+            if (columns >= plan_.panel_columns) strip.add_columns(plan_.panel_columns, context);
+            strip.add_columns(columns % plan_.panel_columns, context);
         }
-        strip_of_[use][rows] = static_cast<std::uint8_t>(strips_.size());
     }
 
     // Group g of n-part j, all passes.
@@ -192,6 +214,7 @@ class CpuProduct final : public Product {
         part.rows = plan_.row_begin(i + 1) - row;
         part.first_column = column;
         part.n_part = j;
+        part.sums = sums_b_ && i == 0 ? call.sums + column : nullptr;
         part.columns = plan_.column_begin(j + 1) - column;
         part.packed_a = workspace;
         part.packed_b = workspace + a_floats_;
@@ -246,8 +269,24 @@ class CpuProduct final : public Product {
                 pass.ldb = shape.ldb;
             }
             run_pass(call, part, pass);
+            if (part.sums && (shape.k > 0 || !call.into)) sum_columns(part, pass);
             step += depth;
         } while (step < shape.k);
+    }
+
+    // Of B, while the columns of the pass are in L2: the row of C that a row of ones in A would give.
+    void sum_columns(const Part& part, const Pass& pass) const {
+        jit::GemmArgs args = {};
+        args.b = pass.b;
+        args.b_stride = pass.ldb;
+        args.c = part.sums + pass.column;
+        float* const chains = part.chains + part.rows * chain_stride_;
+        args.chain_in = pass.resumed ? chains : nullptr;
+        args.chain_out = pass.unfinished ? chains : nullptr;
+        args.steps = pass.depth;
+        args.first_step = pass.step;
+        args.add = pass.add;
+        sums_.run(args, pass.columns);
     }
 
     // Row blocks in turn: their rows of A stay in L2 for all columns of the pass, and so does their C for the

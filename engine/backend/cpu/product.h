@@ -42,6 +42,8 @@ struct ProductCall {
     void* workspace;  // workspace_bytes of the plan, 64-byte aligned
     const Epilogue* epilogue;     // may be NULL
     const float* kept = nullptr;  // what keep() has packed, where the product keeps B
+    float* sums =
+        nullptr;  // [n], the column sums of B, where the product computes them; `into` is theirs too
 };
 
 // Where an epilogue runs, which decides how its product may be cut.
@@ -68,6 +70,9 @@ class Product {
     virtual const char* kernel_name() const noexcept = 0;
     virtual const ProductShape& shape() const noexcept = 0;  // as it was compiled for
     virtual EpilogueKind epilogue() const noexcept = 0;
+    // Whether it computes the column sums of B that were asked for; some ways through a product see no packed
+    // B, and leave them to their caller.
+    virtual bool sums_b() const noexcept { return false; }
 };
 struct ProductDelete {
     std::pmr::memory_resource* heap = nullptr;
@@ -93,6 +98,7 @@ struct CompileContext {
     const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: choose
     const TuningTable* tuning = nullptr;           // what tuning found; NULL: the default rules
     bool keep_b = false;                           // B does not change between calls: pack it once
+    bool sum_b = false;                            // the column sums of B are wanted as well
 };
 
 // epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).

@@ -68,7 +68,8 @@ BodyKernel make_body(const StepCompiler& step, Ref c) {
 class ProductAction final : public Action {
   public:
     // body: NULL or the epilogue.
-    ProductAction(StepCompiler& step, Ref c, const BodyKernel* body)
+    // `sums`: NULL or where the column sums of b go.
+    ProductAction(StepCompiler& step, Ref c, const BodyKernel* body, const Ref* sums = nullptr)
         : a_(step.input(0)),
           b_(step.input(1)),
           c_(c),
@@ -86,7 +87,9 @@ class ProductAction final : public Action {
         columns_ = form.n;
         CompileContext kernels = step.kernels();
         kernels.keep_b = step.keeps(1);
+        kernels.sum_b = sums != nullptr;
         product_ = compile_product(product_shape(form), kernel_, kernels);
+        if (product_->sums_b()) sums_ = *sums;
         if (product_->kept_bytes() > 0) kept_ = step.kept(product_->kept_bytes());
         if (product_->workspace_bytes() > 0) workspace_ = step.temporary(product_->workspace_bytes());
     }
@@ -110,6 +113,7 @@ class ProductAction final : public Action {
         product.into = into_ && call.micro_index > 0;
         product.workspace = call.at(workspace_);
         product.kept = product_->kept_bytes() > 0 ? call.floats(kept_) : nullptr;
+        product.sums = product_->sums_b() ? call.floats(sums_) : nullptr;
         product.epilogue = kernel_ != nullptr ? &epilogue : nullptr;
         product_->run(call.pool, product);
     }
@@ -120,7 +124,7 @@ class ProductAction final : public Action {
     const Product* product() const noexcept override { return product_.get(); }
 
   private:
-    Ref a_, b_, c_, workspace_{kWorkspace, 0, 0}, kept_{kKept, 0, 0};
+    Ref a_, b_, c_, sums_{kWorkspace, 0, 0}, workspace_{kWorkspace, 0, 0}, kept_{kKept, 0, 0};
     bool into_;
     ProductPtr product_;
     const jit::RowKernel* kernel_ = nullptr;
@@ -133,6 +137,13 @@ class ProductAction final : public Action {
 
 void lower_product(StepCompiler& step) {
     const Node& node = step.node;
+    if (node.op == Op::weight_gradient) {
+        const Ref sums = step.output(1);
+        const auto& product = step.add<ProductAction>(step, step.output(0), nullptr, &sums);
+        const Shape& b = step.input_shape(1);
+        if (!product.product()->sums_b()) add_column_sum(step, step.input(1), sums, b.rows(), b.last());
+        return;
+    }
     if (node.body.ops.empty()) {
         step.add<ProductAction>(step, step.output(), nullptr);
         return;

@@ -131,7 +131,9 @@ bool gains_by_swap(const ProductShape& shape) {
 
 ProductPtr compile_swapped(const ProductShape& shape, const jit::RowKernel* epilogue,
                            const CompileContext& context) {
-    return ProductPtr(make_on<SwappedProduct>(context.heap, shape, epilogue, context).release(),
+    CompileContext inner = context;
+    inner.sum_b = false;  // B is its A
+    return ProductPtr(make_on<SwappedProduct>(context.heap, shape, epilogue, inner).release(),
                       ProductDelete{context.heap, sizeof(SwappedProduct), alignof(SwappedProduct)});
 }
 

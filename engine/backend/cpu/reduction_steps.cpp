@@ -217,6 +217,13 @@ void add_accumulation(StepCompiler& step, Ref complete, Ref total, std::int64_t 
     step.add<RowAction>(step, kernel, refs, loops).when = When::later;
 }
 
+void add_column_sum(StepCompiler& step, Ref x, Ref y, std::int64_t rows, std::int64_t columns) {
+    Layout layout;
+    layout.rows = rows;
+    layout.columns = columns;
+    add_column_sums(step, layout, x, y);
+}
+
 void lower_reduction(StepCompiler& step) {
     if (step.node.op == Op::layer_norm_grad_scale || step.node.op == Op::rms_norm_grad_scale)
         return lower_row(step);

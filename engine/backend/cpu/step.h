@@ -128,6 +128,8 @@ class StepCompiler final {
 
 // total = complete in the first micro-batch, total + complete in later ones.
 void add_accumulation(StepCompiler& step, Ref complete, Ref total, std::int64_t count);
+// y [columns]: the sums of the columns of x [rows, columns]; continues over micro-batches if the step does.
+void add_column_sum(StepCompiler& step, Ref x, Ref y, std::int64_t rows, std::int64_t columns);
 
 // One function per way of lowering (engine/graph/op.h).
 void lower_elementwise(StepCompiler& step);
