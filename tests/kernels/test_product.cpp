@@ -4,6 +4,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "engine/backend/cpu/product_plan.h"
 #include "engine/base/error.h"
 #include "tests/kernels/product_problem.h"
 #include "tests/support/cmocka_cpp.h"
@@ -315,6 +316,30 @@ void test_few_rows(void**) {
     assert_string_equal(wide_rows->kernel_name(), "f32_gemm_sweep_avx2");
 }
 
+// Few rows and a B beyond L2: AVX2 sweeps over it for up to four rows, and packs it in small blocks, which
+// leave chains unfinished, for more rows than a tile has.
+void test_few_rows_of_a_far_b(void**) {
+    constexpr std::int64_t kColumns = 1030, kSteps = 520;
+    if (!host_cpu().has(Isa::avx2)) return;
+    for (const std::int64_t rows : {2, 4, 6, 7, 12, 16}) {
+        const Problem problem(1, rows, kColumns, kSteps, rows % 4 == 0, Data::binades,
+                              7000 + static_cast<std::uint64_t>(rows));
+        for (const Isa isa : {Isa::avx2, Isa::avx512})
+            for (const int threads : {1, 2, 3})
+                if (isa <= isas()) check(problem, {isa, nullptr, threads, rows == 7, false, rows % 3});
+        ProductShape shape;
+        shape.m = rows;
+        shape.n = shape.ldb = shape.ldc = kColumns;
+        shape.k = shape.lda = kSteps;
+        const CompileContext context = engine(Isa::avx2).context(1, nullptr);
+        const ProductPtr product = compile_product(shape, nullptr, context);
+        assert_int_equal(std::strstr(product->kernel_name(), "sweep") != nullptr, rows <= 4);
+        const ProductPlan plan = plan_product(shape, false, context, {});
+        assert_int_equal(plan.pack_b, rows > 6);
+        assert_int_equal(plan.carries_chains(), rows > 6);
+    }
+}
+
 // Few rows and a large B that is stored transposed: computed as the transpose.
 void test_swapped(void**) {
     std::uint64_t seed = 6000;
@@ -440,6 +465,7 @@ int main() {
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_shared_operand),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_few_rows_of_a_far_b),
         cmocka_unit_test(test_far_sweeps),
         cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_far_rows),

@@ -439,7 +439,7 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
     const ProductChoice choice = choice_of(shape, epilogue_kernel, context);
     const bool free = choice == ProductChoice() && !context.keep_b && !context.forced_tile &&
                       context.isa != Isa::scalar && context.arena->available();
-    if (free && gains_by_sweep(shape))
+    if (free && gains_by_sweep(shape, context.isa))
         if (ProductPtr swept = compile_sweep(shape, epilogue_kernel, context)) return swept;
     if (free && !whole_rows && gains_by_swap(shape)) return compile_swapped(shape, epilogue_kernel, context);
     const ProductPlan plan = plan_product(shape, whole_rows, context, choice);

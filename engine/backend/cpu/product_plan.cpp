@@ -14,6 +14,9 @@ constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
+// Few rows for AVX2 (is_fetched_again): a B from here on is packed, in blocks that touch few pages.
+constexpr std::int64_t kNarrowTileRows = 6, kFarFloats = 512 * 1024, kFewRowsDepth = 128,
+                       kFewRowsFloats = 192 * 128;
 // Floats of B that L2 does not keep: the hardware does not see where a tile's columns go on in the next row.
 constexpr std::int64_t kPrefetchedFloats = 64 * 1024;
 constexpr int kFarPrefetch = 32;       // steps ahead
@@ -23,11 +26,19 @@ constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
 constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
 constexpr std::int64_t kMostChainFloats = 4 * 1024 * 1024;
 
+// A tile of AVX2 holds only some of so few rows: each tile would fetch anew a B that is beyond L2, a line per
+// row of it.
+bool is_fetched_again(const ProductShape& shape, Isa isa) {
+    return isa == Isa::avx2 && shape.m > kNarrowTileRows && shape.m <= jit::kMaxTileRows &&
+           shape.k * shape.n >= kFarFloats;
+}
+
 // B is read where it lies when it is used for few rows, or when it is so small that its rows do not collide
 // in L1.
-bool packs_b(const ProductShape& shape) {
+bool packs_b(const ProductShape& shape, Isa isa) {
     if (shape.b_transposed) return true;
-    const bool few_rows = shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4);
+    const bool few_rows =
+        shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4) && !is_fetched_again(shape, isa);
     const bool small = shape.m <= 128 && shape.n <= 128 && shape.k <= 128;
     return !few_rows && !small;
 }
@@ -89,9 +100,14 @@ void choose_blocks(ProductPlan& plan) {
         const std::int64_t passes = ceil_div(shape.k, kMostDepth);
         plan.depth = round_up(ceil_div(shape.k, passes), jit::kSegment);
     }
-    const std::int64_t depth = std::max<std::int64_t>(plan.depth, 1), nr = plan.tile->nr, mr = plan.tile->mr;
+    const std::int64_t nr = plan.tile->nr, mr = plan.tile->mr;
     // A copied A is copied again for every group of columns, so there the groups are large (and lie in L3).
-    const std::int64_t floats = plan.pack_a ? 16 * kPanelFloats : kPanelFloats;
+    std::int64_t floats = plan.pack_a ? 16 * kPanelFloats : kPanelFloats;
+    if (plan.pack_b && !plan.keep_b && is_fetched_again(shape, plan.tile->isa)) {
+        plan.depth = std::min(plan.depth, kFewRowsDepth);
+        floats = kFewRowsFloats;
+    }
+    const std::int64_t depth = std::max<std::int64_t>(plan.depth, 1);
     const std::int64_t part_columns = round_up(ceil_div(shape.n, plan.n_parts), nr);
     plan.panel_columns =
         plan.pack_b ? std::min(part_columns, std::max(nr, floats / depth / nr * nr)) : part_columns;
@@ -182,7 +198,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     // weights.)
     plan.keep_b =
         context.keep_b && plan.shape.k > 0 && (plan.shape.batch == 1 || plan.shape.batch_stride_b == 0);
-    plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape));
+    plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape, context.isa));
     require(plan.pack_b || !plan.shape.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
     plan.tile = &choose_tile(plan, context, choice);

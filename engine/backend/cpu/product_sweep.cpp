@@ -9,8 +9,10 @@
 namespace volta::cpu {
 namespace {
 
-// For several rows it matters when few rows of B share a page, or not even one.
+// For several rows it matters when few rows of B share a page, or not even one. AVX2's tiles are narrower,
+// and gain by it earlier: two rows always, more of them when B lies beyond L2.
 constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestColumnsOfMore = 8192;
+constexpr std::int64_t kFewestColumnsOfNarrow = 512, kFarElements = 512 * 1024;
 constexpr std::int64_t kGroupColumns = 4096;   // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
@@ -136,10 +138,12 @@ class SweepProduct final : public Product {
 
 }  // namespace
 
-bool gains_by_sweep(const ProductShape& given) {
+bool gains_by_sweep(const ProductShape& given, Isa isa) {
     const ProductShape shape = folded(given);
     if (shape.b_transposed || shape.m == 0 || shape.batch == 0) return false;
     if (shape.m > jit::kMaxSweepRows) return false;
+    const bool far = shape.m == 2 || shape.k * shape.n >= kFarElements;
+    if (isa == Isa::avx2 && shape.m > 1 && far && shape.n >= kFewestColumnsOfNarrow) return true;
     return shape.n >= (shape.m == 1   ? kFewestColumns
                        : shape.m == 2 ? kFewestColumnsOfTwo
                                       : kFewestColumnsOfMore);

@@ -7,8 +7,8 @@
 
 namespace volta::cpu {
 
-// Does this product gain by it? Sizes only.
-bool gains_by_sweep(const ProductShape& shape);
+// Does this product gain by it, with this instruction set? Sizes only.
+bool gains_by_sweep(const ProductShape& shape, Isa isa);
 
 // epilogue: NULL, or any. NULL when executable memory is refused.
 ProductPtr compile_sweep(const ProductShape& shape, const jit::RowKernel* epilogue,
