@@ -103,6 +103,8 @@ void choose_blocks(ProductPlan& plan) {
     const std::int64_t nr = plan.tile->nr, mr = plan.tile->mr;
     // A copied A is copied again for every group of columns, so there the groups are large (and lie in L3).
     std::int64_t floats = plan.pack_a ? 16 * kPanelFloats : kPanelFloats;
+    if (plan.pack_a && shape.a_transposed)
+        plan.depth = std::min(plan.depth, jit::kSegment);  // a tile of A stays in L1
     if (plan.pack_b && !plan.keep_b && is_fetched_again(shape, plan.tile->isa)) {
         plan.depth = std::min(plan.depth, kFewRowsDepth);
         floats = kFewRowsFloats;
@@ -204,7 +206,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.tile = &choose_tile(plan, context, choice);
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
-        choice.order == TileOrder::rule ? plan.pack_a || !plan.pack_b : choice.order == TileOrder::columns;
+        choice.order == TileOrder::rule ? !plan.pack_b : choice.order == TileOrder::columns;
     plan.prefetch = !plan.pack_b && plan.shape.k * shape.ldb > kPrefetchedFloats ? kFarPrefetch : 0;
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
