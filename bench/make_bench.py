@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Runs every benchmark and writes docs/benchmarks.md and its charts. What `make bench` calls.
 
-    bench/make_bench.py [--quick] [--only SUITE...] [--build build-bench] [--from FOLDER]
+    bench/make_bench.py [--quick] [--only SUITE...] [--build build-bench] [--from FOLDER] [--page FILE]
 
 A suite that is not there is skipped with a message, and its section stays as it is. Raw results go to
-BUILD/results/SUITE.json; --from writes the page from such a folder again, without running anything.
+BUILD/results/SUITE.json; --from writes the page from such a folder again, without running anything. --page names the
+page of another class of machine (docs/benchmarks_avx2.md), so that this one's figures stay; it has sections for the
+suites that it shows.
 """
 
 import argparse
@@ -135,12 +137,13 @@ def read_result(suite, folder):
 def write_report(suite, result, page=PAGE):
     """The suite's section of the page, and its chart beside the page."""
     section, chart = report.SUITES[suite]
-    chart_name = f"bench_{suite}.svg"
-    with open(os.path.join(os.path.dirname(page), chart_name), "w", encoding="utf-8") as file:
-        file.write(chart(result))
+    machine_class = os.path.splitext(os.path.basename(page))[0].replace("benchmarks", "bench", 1)  # bench, bench_avx2
+    chart_name = f"{machine_class}_{suite}.svg"
     body = f"![{suite}]({chart_name})\n\n{section(result)}"
     with open(page, encoding="utf-8") as file:
         text = report.replace_section(file.read(), suite, body)
+    with open(os.path.join(os.path.dirname(page), chart_name), "w", encoding="utf-8") as file:
+        file.write(chart(result))
     with open(page, "w", encoding="utf-8") as file:
         file.write(text)
 
@@ -153,7 +156,10 @@ def main(argv=None):
     parser.add_argument("--build", default=os.path.join(ROOT, "build-bench"), metavar="FOLDER",
                         help="build folder with voltac and the peers (build-bench)")
     parser.add_argument("--from", dest="source", metavar="FOLDER", help="write the page from these results")
+    parser.add_argument("--page", default=PAGE, metavar="FILE", help="where the figures go (docs/benchmarks.md)")
     arguments = parser.parse_args(argv)
+    if not os.path.exists(arguments.page):
+        parser.error(f"--page {arguments.page}: there is no such page; it needs the comments bench:SUITE:begin and end")
     arguments.build = os.path.abspath(arguments.build)
     os.makedirs(os.path.join(arguments.build, "results"), exist_ok=True)
     written = 0
@@ -161,11 +167,11 @@ def main(argv=None):
         print(f"\n==== {suite}", flush=True)
         try:
             result = read_result(suite, arguments.source) if arguments.source else run_suite(suite, arguments)
-            write_report(suite, result)
+            write_report(suite, result, arguments.page)
             written += 1
-        except Skipped as reason:
+        except (Skipped, ValueError) as reason:
             print(f"{suite}: skipped, {reason}", flush=True)
-    print(f"\n{written} of {len(arguments.only)} sections of docs/benchmarks.md written")
+    print(f"\n{written} of {len(arguments.only)} sections of {os.path.relpath(arguments.page, ROOT)} written")
     return 0 if written else 1
 
 

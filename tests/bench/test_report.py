@@ -140,6 +140,19 @@ class WriteTest(unittest.TestCase):
         with open(page, encoding="utf-8") as file:
             self.assertEqual(file.read(), before)
 
+    def test_another_class_of_machine_has_a_page_of_its_own(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        page = os.path.join(folder, "benchmarks_other.md")
+        with open(page, "w", encoding="utf-8") as file:
+            file.write("# Other\n\n<!-- bench:ops:begin -->\n<!-- bench:ops:end -->\n")
+        make_bench.write_report("ops", RESULTS["ops"], page)
+        with self.assertRaises(ValueError):  # the page does not show it
+            make_bench.write_report("memory", RESULTS["memory"], page)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("(bench_other_ops.svg)", file.read())
+        self.assertEqual(sorted(os.listdir(folder)), ["bench_other_ops.svg", "benchmarks_other.md"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 // Every subset of the passes, on random graphs and data with the special values: the evaluator's bits never
-// change.
+// change. (Each graph meets every second subset, its neighbour the others.)
 #include "engine/graph/print.h"
 #include "engine/graph/verify.h"
 #include "engine/passes/pass.h"
@@ -18,7 +18,7 @@ std::string subset_fault(int index) {
     const Data data = index % 3 == 0 ? Data::plain : Data::special;
     const Graph graph = RandomGraph(seed, nodes_of(index)).take();
     const std::vector<std::uint32_t> expected = evaluated_bits(graph, seed, data);
-    for (std::uint32_t subset = 0; subset < 1u << kPassCount; ++subset) {
+    for (auto subset = static_cast<std::uint32_t>(index % 2); subset < 1u << kPassCount; subset += 2) {
         const Graph result = run_passes(graph, subset, test_heap());
         if (evaluated_bits(result, seed, data) != expected)
             return "subset " + std::to_string(subset) + ": " +
