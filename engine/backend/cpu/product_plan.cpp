@@ -14,9 +14,8 @@ constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
-// Few rows for AVX2 (is_fetched_again): a B from here on is packed, in blocks that touch few pages.
-constexpr std::int64_t kNarrowTileRows = 6, kFarFloats = 512 * 1024, kFewRowsDepth = 128,
-                       kFewRowsFloats = 192 * 128;
+// Few rows for AVX2 (is_fetched_again): a far B is packed, in blocks that touch few pages.
+constexpr std::int64_t kNarrowTileRows = 6, kFewRowsDepth = 128, kFewRowsFloats = 192 * 128;
 // Floats of B that L2 does not keep: the hardware does not see where a tile's columns go on in the next row.
 constexpr std::int64_t kPrefetchedFloats = 64 * 1024;
 constexpr int kFarPrefetch = 32;       // steps ahead
@@ -30,7 +29,7 @@ constexpr std::int64_t kMostChainFloats = 4 * 1024 * 1024;
 // row of it.
 bool is_fetched_again(const ProductShape& shape, Isa isa) {
     return isa == Isa::avx2 && shape.m > kNarrowTileRows && shape.m <= jit::kMaxTileRows &&
-           shape.k * shape.n >= kFarFloats;
+           shape.k * shape.n >= kFarElements;
 }
 
 // B is read where it lies when it is used for few rows, or when it is so small that its rows do not collide

@@ -21,6 +21,9 @@ struct EvenCut {
     std::int64_t size(std::int64_t piece) const { return low + (piece < larger); }
 };
 
+// A B of this many elements or more lies beyond L2: reading it again costs.
+inline constexpr std::int64_t kFarElements = 512 * 1024;
+
 // A batch whose entries share B and follow each other in A and C is one taller product.
 ProductShape folded(ProductShape shape);
 

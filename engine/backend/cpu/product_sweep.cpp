@@ -12,7 +12,7 @@ namespace {
 // For several rows it matters when few rows of B share a page, or not even one. AVX2's tiles are narrower,
 // and gain by it earlier: two rows always, more of them when B lies beyond L2.
 constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestColumnsOfMore = 8192;
-constexpr std::int64_t kFewestColumnsOfNarrow = 512, kFarElements = 512 * 1024;
+constexpr std::int64_t kFewestColumnsOfNarrow = 512;
 constexpr std::int64_t kGroupColumns = 4096;   // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
