@@ -21,6 +21,9 @@ JOBS    ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 1048576) 
 # Seconds of `make fuzz` per target, and arguments handed on to ctest by the targets that run tests.
 FUZZ_SECONDS ?= 60
 CTEST_FLAGS  ?=
+# Files of `make fuzz-import` per importer, and where their changes start.
+COUNT ?= 1000000
+SEED  ?= 1
 # Further arguments of bench/make_bench.py and bench/perf_check.py.
 BENCH_FLAGS  ?=
 # A text of your own for `make demo`.
@@ -76,7 +79,7 @@ test: deps ## every test; under 15 minutes on 2 cores
 
 # ---- Longer proofs -----------------------------------------------------------------------------------------
 
-.PHONY: sweep determinism fuzz parity coverage
+.PHONY: sweep determinism fuzz fuzz-import parity coverage
 sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
 	@sh tools/sweep.sh build $(if $(UPDATE),--update)
 
@@ -89,8 +92,14 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang
 	@$(call build,build-fuzz)
 	@sh tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
+fuzz-import: build-tests ## COUNT (a million) changed files per importer, each within 1 s and 2x its size + 64 MiB
+	@for name in import_safetensors import_gguf import_llama2c; do echo "== $$name"; \
+	    build/tests/import/mutate_$$name $(COUNT) $(SEED) fuzz/corpus/$$name || exit 1; done
+
 parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_gpt.py --library build/libvolta.so
+	@python3 tests/parity/parity_gpt.py --library build/libvolta.so --size llama
+	@python3 tests/parity/parity_gpt.py --library build/libvolta.so --size llama-pairs
 
 coverage: ## line coverage of the tests, per folder
 	$(call configure,build-coverage,-DCMAKE_BUILD_TYPE=None -DVOLTA_TESTS=ON $(with_gcc) \

@@ -8,6 +8,7 @@ namespace voltac::bench {
 
 int run_matmul(const std::vector<std::string>& arguments);
 int run_train(const std::vector<std::string>& arguments);
+int run_infer(const std::vector<std::string>& arguments);
 int run_ops(const std::vector<std::string>& arguments);
 int run_memory(const std::vector<std::string>& arguments);
 

@@ -1,7 +1,9 @@
 #include "cli/bench_models.h"
 
 #include <cstdlib>
+#include <cstring>
 
+#include "cli/architectures.h"
 #include "cli/bench_case.h"
 
 namespace voltac::bench {
@@ -24,36 +26,41 @@ double parameter_count(const Model& model) {
 
 namespace {
 
-double gpt_operations(const Preset& p, std::int64_t vocabulary, std::int64_t batch, std::int64_t seq) {
-    const auto number = [](std::int64_t value) { return static_cast<double>(value); };
-    const double dim = number(p.dim), layers = number(p.layers), time = number(seq);
-    const double weights = 12 * layers * dim * dim + number(vocabulary) * dim;
-    const double attention = 6 * time * time * dim * layers;  // per sequence: half of the square, three times
-    return 6 * weights * number(batch) * time + attention * number(batch);
+// Elements of the weights that a token is multiplied with: matrices, but for positions that are looked up.
+double product_weights(const Model& model) {
+    double count = 0;
+    volta_tensor_info info = {};
+    for (std::size_t i = 0; i < volta_model_parameter_count(model.get()); ++i) {
+        check(volta_model_parameter_info(model.get(), i, &info));
+        if (info.rank == 2 && std::strcmp(info.name, "position_embedding") != 0)
+            count += static_cast<double>(info.shape[0]) * static_cast<double>(info.shape[1]);
+    }
+    return count;
 }
 
 }  // namespace
 
-Subject gpt_subject(const Context& context, const Preset& preset, std::int64_t vocabulary, std::int64_t batch,
-                    std::int64_t seq) {
-    volta_gpt_options gpt = {};
-    gpt.struct_size = sizeof gpt;
-    gpt.vocabulary = vocabulary;
-    gpt.layers = preset.layers;
-    gpt.dim = preset.dim;
-    gpt.heads = preset.heads;
-    gpt.context = preset.context;
-    volta_model* model = nullptr;
-    check(volta_model_create_gpt(context.get(), &gpt, 1, &model));
+Subject language_subject(const Context& context, const Preset& preset, std::int64_t vocabulary,
+                         std::int64_t batch, std::int64_t seq) {
+    ModelSizes sizes;
+    sizes.vocabulary = vocabulary;
+    sizes.layers = preset.layers;
+    sizes.dim = preset.dim;
+    sizes.heads = preset.heads;
+    sizes.context = preset.context;
     Subject subject;
-    subject.model.reset(model);
+    subject.model = new_model(context, architecture_of(preset.architecture), sizes, 1);
     subject.name = preset.name;
     subject.batch = batch;
     subject.seq = seq;
     subject.vocabulary = vocabulary;
     subject.input_shape = subject.target_shape = {batch, seq};
     subject.parameters = parameter_count(subject.model);
-    subject.operations = gpt_operations(preset, vocabulary, batch, seq);
+    const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+    // Attention, per sequence: half of the square, three times.
+    const double attention = 6 * number(seq) * number(seq) * number(preset.dim) * number(preset.layers);
+    subject.operations =
+        6 * product_weights(subject.model) * number(batch) * number(seq) + attention * number(batch);
     return subject;
 }
 

@@ -1,5 +1,5 @@
-// The models that voltac bench trains: GPT presets, multi-layer perceptrons and one linear layer, with the
-// work one training step of them is at least.
+// The models that voltac bench trains: presets of language models, multi-layer perceptrons and one linear
+// layer, with the work one training step of them is at least.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Subject {
 const Preset& preset_of(const std::string& name);
 
 // Operations: 6 per weight of a product and token (the head included), and causal attention.
-Subject gpt_subject(const Context& context, const Preset& preset, std::int64_t vocabulary, std::int64_t batch,
-                    std::int64_t seq);
+Subject language_subject(const Context& context, const Preset& preset, std::int64_t vocabulary,
+                         std::int64_t batch, std::int64_t seq);
 
 // "mlp:A-B-...-Z": linear layers with ReLU between them; "linear:A-B" or "linear" (512-512): one layer. Wrong
 // words are usage errors of `command`. Operations: 6 per weight and sample, 4 in the first layer, whose input

@@ -68,7 +68,7 @@ Result measure(const Preset& preset, const Settings& s) {
     {
         const Context context = make_context(s.machine, &allocator);
         Subject subject =
-            gpt_subject(context, preset, preset.bench_vocabulary, preset.batch, preset.bench_seq);
+            language_subject(context, preset, preset.bench_vocabulary, preset.batch, preset.bench_seq);
         result.model = heap.tensors.now;
         Random random(1);
         const Tensor x = random_ids(context, subject.input_shape, subject.vocabulary, random);
@@ -99,7 +99,7 @@ double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; }
 void print_result(const Preset& preset, const Result& r, bool json) {
     const volta_bill& b = r.bill;
     if (!json) {
-        print(formatted("%-6s %9.1f %9.1f %9.1f %11.1f %9.1f %8.1f %9.1f %10.1f %9.1f %10.2f %9.1f\n",
+        print(formatted("%-10s %9.1f %9.1f %9.1f %11.1f %9.1f %8.1f %9.1f %10.1f %9.1f %10.2f %9.1f\n",
                         preset.name, mib(b.parameters), mib(b.gradients), mib(b.optimizer_state),
                         mib(b.activations), mib(b.workspace), mib(b.staging), mib(b.total), mib(r.counted),
                         mib(r.model), mib(r.structures), mib(r.resident)));
@@ -156,14 +156,16 @@ int run_memory(const std::vector<std::string>& arguments) {
         "Training of the presets with AdamW: the plan's bill by class, in MiB, beside the peak that an "
         "allocator counted for the trainer (equal to the bill), the model's own bytes, structures "
         "(graphs, plans, names), and the most memory the process had resident (VmHWM).");
-    options.choice("--preset", s.preset, {"tiny", "small", "gpt2", "all"}, "(default: all)");
+    std::vector<std::string> presets = preset_names();
+    presets.push_back("all");
+    options.choice("--preset", s.preset, presets, "(default: all)");
     options.flag("--json", s.json, "one JSON object per line on standard output");
     options.machine(s.machine);
     options.parse(arguments);
     if (!s.json)
-        print(formatted("%-6s %9s %9s %9s %11s %9s %8s %9s %10s %9s %10s %9s\n", "MiB", "params", "gradients",
-                        "optimizer", "activations", "workspace", "staging", "bill", "counted", "model",
-                        "structures", "resident"));
+        print(formatted("%-10s %9s %9s %9s %11s %9s %8s %9s %10s %9s %10s %9s\n", "MiB", "params",
+                        "gradients", "optimizer", "activations", "workspace", "staging", "bill", "counted",
+                        "model", "structures", "resident"));
     for (const Preset& preset : kPresets) {
         if (s.preset != "all" && s.preset != preset.name) continue;
         in_a_process_of_its_own([&] {

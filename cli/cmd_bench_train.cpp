@@ -41,11 +41,12 @@ const Optimizer& optimizer_of(const std::string& name) {
 
 void declare_all(Options& options, Settings& s) {
     options.choice(
-        "--preset", s.preset, {"tiny", "small", "gpt2"},
-        "a GPT: tiny 4 x 256 tokens of 65, small 8 x 64 of 65, gpt2 4 x 64 of 50257 (default: tiny)");
+        "--preset", s.preset, preset_names(),
+        "a GPT: tiny 4 x 256 tokens of 65, small 8 x 64 of 65, gpt2 4 x 64 of 50257; llama-tiny as tiny "
+        "(default: tiny)");
     options.text("--model", s.model,
                  "instead: mlp:A-B-...-Z (ReLU between the layers), linear:A-B or linear");
-    options.integer("--vocab", s.vocabulary, 1, 1 << 24, "token ids of a GPT");
+    options.integer("--vocab", s.vocabulary, 1, 1 << 24, "token ids of a preset");
     options.integer("--batch", s.batch, 1, 1 << 20, "sequences or samples per step (--model: default 64)");
     options.integer("--seq", s.seq, 1, 1 << 20, "tokens per sequence, at most the preset's context");
     options.choice("--optimizer", s.optimizer, {"sgd", "adam", "adamw", "adagrad"},
@@ -213,7 +214,7 @@ int run_train(const std::vector<std::string>& arguments) {
     complete(s, options);
     const Context context = make_context(s.repeats.machine);
     Subject subject = s.model.empty()
-                          ? gpt_subject(context, preset_of(s.preset), s.vocabulary, s.batch, s.seq)
+                          ? language_subject(context, preset_of(s.preset), s.vocabulary, s.batch, s.seq)
                           : dense_subject(context, "voltac bench train", s.model, s.batch);
     const Result result = measure(context, subject, s);
     if (s.repeats.json)

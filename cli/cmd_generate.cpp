@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/architectures.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 
@@ -16,9 +17,22 @@ struct Sampling {
     Machine machine;
 };
 
-// An empty prompt starts from a newline: the model has no start token of its own.
+volta_special_ids special_ids(const Tokenizer& tokenizer) {
+    volta_special_ids special = {};
+    special.struct_size = sizeof special;
+    check(volta_tokenizer_special(tokenizer.get(), &special));
+    return special;
+}
+
+// An empty prompt starts from the id that begins a text; from a newline where the vocabulary has none.
 std::vector<std::int32_t> prompt_ids(const Tokenizer& tokenizer, const std::string& prompt) {
-    if (!prompt.empty()) return encode(tokenizer, prompt);
+    const volta_special_ids special = special_ids(tokenizer);
+    if (prompt.empty() && special.bos >= 0) return {special.bos};
+    if (!prompt.empty()) {
+        std::vector<std::int32_t> ids = encode(tokenizer, prompt, true);
+        if (special.adds_eos) ids.pop_back();  // the text goes on
+        return ids;
+    }
     std::int32_t id = 0;
     std::size_t count = 0;
     if (volta_tokenizer_encode(tokenizer.get(), "\n", 1, &id, 1, &count) != VOLTA_OK)
@@ -26,10 +40,11 @@ std::vector<std::int32_t> prompt_ids(const Tokenizer& tokenizer, const std::stri
     return {id};
 }
 
-std::string piece(const Tokenizer& tokenizer, std::int32_t id) {
+// What `id` adds to a text that ends with `previous`; -1: it begins one.
+std::string piece(const Tokenizer& tokenizer, std::int32_t previous, std::int32_t id) {
     const char* text = nullptr;
     std::size_t bytes = 0;
-    check(volta_tokenizer_decode(tokenizer.get(), id, &text, &bytes));
+    check(volta_tokenizer_decode_after(tokenizer.get(), previous, id, &text, &bytes));
     return std::string(text, bytes);
 }
 
@@ -38,9 +53,10 @@ std::string piece(const Tokenizer& tokenizer, std::int32_t id) {
 int run_generate(const std::vector<std::string>& arguments) {
     Sampling s;
     Options options("generate",
-                    "Writes the prompt and its continuation to standard output, and nothing else.");
+                    "Writes the prompt and its continuation to standard output, up to the end of the text if "
+                    "the model gives one, and a newline.");
     options.positional("model", s.model, "a model file");
-    options.text("--prompt", s.prompt, "the text to go on from; empty: a newline");
+    options.text("--prompt", s.prompt, "the text to go on from; empty: the start of a text, or a newline");
     options.integer("--tokens", s.tokens, 0, INT32_MAX, "how many tokens to add (default: 100)");
     options.number("--temperature", s.temperature, 0, 1000, "0: always the most likely token (default: 1)");
     options.integer("--top-k", s.top_k, 0, INT32_MAX, "keep the K most likely; 0: all (default)");
@@ -57,7 +73,7 @@ int run_generate(const std::vector<std::string>& arguments) {
     const Model model = open_model(context, s.model);
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::vector<std::int32_t> prompt = prompt_ids(tokenizer, s.prompt);
-    const std::string limit = metadata(model, "volta.gpt.context");
+    const std::string limit = model_size(model, "context");
     if (!limit.empty() && static_cast<double>(prompt.size()) + static_cast<double>(s.tokens) >
                               std::strtod(limit.c_str(), nullptr))
         failure(formatted(
@@ -73,16 +89,25 @@ int run_generate(const std::vector<std::string>& arguments) {
     generator_options.min_p = s.min_p;
     generator_options.repetition_penalty = s.repetition_penalty;
     generator_options.seed = static_cast<std::uint64_t>(s.seed);
+    generator_options.context = static_cast<std::int64_t>(prompt.size()) + s.tokens;
     volta_generator* made = nullptr;
     check(volta_generator_create(model.get(), &generator_options, &made));
     const Generator generator(made);
     check(volta_generator_start(made, prompt.data(), prompt.size()));
     print(s.prompt);
+    const volta_special_ids ends = special_ids(tokenizer);
+    std::string last = s.prompt;
+    std::int32_t previous = prompt.back();
     for (std::int64_t i = 0; i < s.tokens; ++i) {
         std::int32_t token = 0;
         check(volta_generator_next(made, &token));
-        print(piece(tokenizer, token));
+        if (token == ends.bos || token == ends.eos) break;  // a new text would begin
+        const std::string text = piece(tokenizer, previous, token);
+        print(text);
+        if (!text.empty()) last = text;
+        previous = token;
     }
+    if (last.empty() || last.back() != '\n') print("\n");
     return 0;
 }
 
@@ -109,7 +134,7 @@ int run_eval(const std::vector<std::string>& arguments) {
     if (status != VOLTA_OK) failure(text_path + ": " + volta_last_error());
     const auto predicted = static_cast<double>(ids.size() - 1);
     const auto bytes =
-        static_cast<double>(text.size() - piece(tokenizer, ids[0]).size());  // what was predicted
+        static_cast<double>(text.size() - piece(tokenizer, -1, ids[0]).size());  // what was predicted
     const double bits_per_byte = loss * predicted / (std::log(2.0) * bytes);
     if (json) {
         const nlohmann::ordered_json line = {{"loss", loss},

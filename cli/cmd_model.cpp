@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/architectures.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 
@@ -47,6 +48,7 @@ Json bill_json(const volta_bill& bill) {
             {"activations", bill.activations},
             {"workspace", bill.workspace},
             {"staging", bill.staging},
+            {"cache", bill.cache},
             {"total", bill.total}};
 }
 
@@ -109,8 +111,9 @@ std::string as_text(const Json& info) {
             text += formatted(
                 "%-18s %s\n", key,
                 info[key].is_string() ? info[key].get<std::string>().c_str() : info[key].dump().c_str());
-    if (info.contains("gpt"))
-        for (const auto& [key, value] : info["gpt"].items())
+    const auto architecture = info["architecture"].get<std::string>();
+    if (info.contains(architecture))
+        for (const auto& [key, value] : info[architecture].items())
             text += formatted("  %-16s %s\n", key.c_str(), value.get<std::string>().c_str());
     if (!info["training"].is_null())
         text +=
@@ -152,7 +155,7 @@ int run_info(const std::vector<std::string>& arguments) {
     struct stat file = {};
     stat(path.c_str(), &file);
     Json info = {{"file", path}, {"bytes", static_cast<std::uint64_t>(file.st_size)}};
-    const std::string architecture = metadata(model, "volta.architecture");
+    const std::string architecture = architecture_name(model);
     info["architecture"] = architecture.empty() ? "graph" : architecture;
     info["level"] = "strict";
     info["contract"] = VOLTA_CONTRACT_VERSION;
@@ -168,9 +171,9 @@ int run_info(const std::vector<std::string>& arguments) {
     char hash[33];
     check(volta_model_hash(opened, hash));
     info["hash"] = hash;
-    if (architecture == "gpt")
-        for (const char* key : {"layers", "dim", "heads", "context", "vocabulary", "dropout"})
-            info["gpt"][key] = metadata(model, (std::string("volta.gpt.") + key).c_str());
+    for (const Architecture& row : architectures())
+        for (const char* size : row.sizes)
+            if (architecture == row.name) info[architecture][size] = model_size(model, size);
     info["training"] = training(model);
     info["inputs"] = tensors(model, volta_model_input_count(opened), volta_model_input_info);
     info["outputs"] = tensors(model, volta_model_output_count(opened), volta_model_output_info);

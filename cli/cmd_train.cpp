@@ -7,10 +7,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/architectures.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/presets.h"
@@ -23,11 +25,12 @@ using Json = nlohmann::ordered_json;
 
 // What the call asks for; defaults are preset tiny's.
 struct Settings {
-    std::string text, out, preset = "tiny", tokenizer = "char", resume;
-    std::int64_t layers = 0, dim = 0, heads = 0, context = 0, batch = 0;
+    std::string text, out, preset = "tiny", architecture, tokenizer = "char", resume;
+    ModelSizes sizes;
+    std::int64_t batch = 0;
     std::int64_t steps = 1000, warmup = 100, seed = 1, accumulate = 1, save_every = 0, stop_at = 0;
     double learning_rate = 1e-3, final_learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1,
-           clip = 1.0, dropout = 0;
+           clip = 1.0;
     bool json = false;
     Machine machine;
 };
@@ -38,12 +41,18 @@ void declare(Options& options, Settings& s) {
     options.text("--text", s.text, "the text to learn: the first 90 % trains, the last 10 % validates");
     options.require("--text");
     options.text("--out", s.out, "the model file to write; with --resume it may be left out");
-    options.choice("--preset", s.preset, {"tiny", "small", "gpt2"},
-                   "sizes that the options below override (default: tiny)");
-    options.integer("--layers", s.layers, 1, 1024, "transformer blocks");
-    options.integer("--dim", s.dim, 1, kMost, "width; a multiple of --heads");
-    options.integer("--heads", s.heads, 1, kMost, "attention heads");
-    options.integer("--context", s.context, 1, kMost, "longest sequence, in tokens");
+    options.choice("--preset", s.preset, preset_names(),
+                   "architecture and sizes that the options below override (default: tiny)");
+    options.choice("--architecture", s.architecture, {"gpt", "llama"},
+                   "gpt: learned positions, GELU; llama: rotary positions, SwiGLU (default: the preset's)");
+    options.integer("--layers", s.sizes.layers, 1, 1024, "transformer blocks");
+    options.integer("--dim", s.sizes.dim, 1, kMost, "width; a multiple of --heads");
+    options.integer("--heads", s.sizes.heads, 1, kMost, "attention heads");
+    options.integer("--kv-heads", s.sizes.kv_heads, 1, kMost,
+                    "llama: heads of keys and values, a divisor of --heads (default: --heads)");
+    options.integer("--hidden", s.sizes.hidden, 1, kMost,
+                    "llama: width of the gated activation (default: 8/3 --dim, up to a multiple of 32)");
+    options.integer("--context", s.sizes.context, 1, kMost, "longest sequence, in tokens");
     options.integer("--batch", s.batch, 1, kMost, "sequences per micro-batch");
     options.integer("--accumulate", s.accumulate, 1, 1000000, "micro-batches per step (default: 1)");
     options.integer("--steps", s.steps, 1, 4294967295,
@@ -56,8 +65,10 @@ void declare(Options& options, Settings& s) {
     options.number("--beta2", s.beta2, 0, 0.9999999, "AdamW (default: 0.99)");
     options.number("--weight-decay", s.weight_decay, 0, 1e6, "AdamW, on matrices (default: 0.1)");
     options.number("--clip", s.clip, 0, 1e6, "largest global gradient norm; 0: none (default: 1)");
-    options.number("--dropout", s.dropout, 0, 0.99, "probability (default: 0)");
-    options.choice("--tokenizer", s.tokenizer, {"byte", "char"}, "byte or char (default: char)");
+    options.number("--dropout", s.sizes.dropout, 0, 0.99, "gpt: probability (default: 0)");
+    options.text(
+        "--tokenizer", s.tokenizer,
+        "char (default), byte, bpe:N (N ids learnt from the text), or a file: GGUF, llama2.c, GPT-2");
     options.integer("--seed", s.seed, 0, INT64_MAX, "of weights, batch order and dropout (default: 1)");
     options.text("--resume", s.resume, "a checkpoint to go on from, to its --steps");
     options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
@@ -70,18 +81,24 @@ void declare(Options& options, Settings& s) {
 void apply_preset(Settings& s) {
     for (const Preset& preset : kPresets) {
         if (s.preset != preset.name) continue;
-        if (s.layers == 0) s.layers = preset.layers;
-        if (s.dim == 0) s.dim = preset.dim;
-        if (s.heads == 0) s.heads = preset.heads;
-        if (s.context == 0) s.context = preset.context;
+        if (s.architecture.empty()) s.architecture = preset.architecture;
+        if (s.sizes.layers == 0) s.sizes.layers = preset.layers;
+        if (s.sizes.dim == 0) s.sizes.dim = preset.dim;
+        if (s.sizes.heads == 0) s.sizes.heads = preset.heads;
+        if (s.sizes.context == 0) s.sizes.context = preset.context;
         if (s.batch == 0) s.batch = preset.batch;
     }
 }
 
 void check_settings(const Settings& s, const Options& options) {
-    if (s.dim % s.heads != 0)
+    if (s.sizes.dim % s.sizes.heads != 0)
         usage_error(formatted("voltac train: --dim %lld is not a multiple of --heads %lld",
-                              static_cast<long long>(s.dim), static_cast<long long>(s.heads)));
+                              static_cast<long long>(s.sizes.dim), static_cast<long long>(s.sizes.heads)));
+    const Architecture& architecture = architecture_of(s.architecture);
+    for (const auto& [option, size] : {std::pair{"--kv-heads", "kv_heads"}, std::pair{"--hidden", "hidden"},
+                                       std::pair{"--dropout", "dropout"}})
+        if (options.given(option) && !architecture.has(size))
+            usage_error(formatted("voltac train: a %s has no %s", architecture.name, option));
     if (options.given("--warmup") && s.warmup > s.steps)
         usage_error(formatted("voltac train: --warmup %lld is more than --steps %lld",
                               static_cast<long long>(s.warmup), static_cast<long long>(s.steps)));
@@ -122,28 +139,27 @@ volta_trainer_options trainer_options(const Settings& s, const std::int64_t* sha
     return options;
 }
 
-Model new_model(const Context& context, const Settings& s, const Tokenizer& tokenizer) {
-    volta_gpt_options gpt = {};
-    gpt.struct_size = sizeof gpt;
-    gpt.vocabulary = volta_tokenizer_size(tokenizer.get());
-    gpt.layers = s.layers;
-    gpt.dim = s.dim;
-    gpt.heads = s.heads;
-    gpt.context = s.context;
-    gpt.dropout = s.dropout;
-    volta_model* model = nullptr;
-    check(volta_model_create_gpt(context.get(), &gpt, static_cast<std::uint64_t>(s.seed), &model));
-    Model owned(model);
-    check(volta_model_set_tokenizer(model, tokenizer.get()));
-    return owned;
+// The N of "bpe:N"; 0: it is something else.
+std::int32_t learnt_ids(const std::string& name) {
+    char* end = nullptr;
+    if (name.compare(0, 4, "bpe:") != 0) return 0;
+    const long count = std::strtol(name.c_str() + 4, &end, 10);
+    if (end == name.c_str() + 4 || *end != '\0' || count < 256 || count > 1 << 20)
+        usage_error("voltac train: --tokenizer " + name + ": bpe:N needs an N from 256 to 1048576");
+    return static_cast<std::int32_t>(count);
 }
 
 Tokenizer new_tokenizer(const Context& context, const Settings& s, const std::string& text) {
     volta_tokenizer* tokenizer = nullptr;
+    const std::int32_t learnt = learnt_ids(s.tokenizer);
     if (s.tokenizer == "byte")
         check(volta_tokenizer_create_byte(context.get(), &tokenizer));
-    else
+    else if (s.tokenizer == "char")
         check(volta_tokenizer_create_char(context.get(), text.data(), text.size(), &tokenizer));
+    else if (learnt > 0)
+        check(volta_tokenizer_train_bpe(context.get(), text.data(), text.size(), learnt, &tokenizer));
+    else
+        check(volta_tokenizer_open(context.get(), s.tokenizer.c_str(), VOLTA_TOKENIZER_AUTO, &tokenizer));
     return Tokenizer(tokenizer);
 }
 
@@ -155,26 +171,33 @@ void refuse_contradictions(const Options& options, const Settings& s, const Mode
             usage_error(
                 formatted("voltac train: %s is %.10g, the checkpoint has %.10g", name, given, checkpoint));
     };
-    const auto field = [&](const char* key) { return std::strtod(metadata(model, key).c_str(), nullptr); };
+    const auto field = [&](const char* size) {
+        return std::strtod(model_size(model, size).c_str(), nullptr);
+    };
     const auto as_double = [](auto value) { return static_cast<double>(value); };
     const auto beta = [](double value) { return value == -1 ? 0 : value; };
     Settings preset = s;  // a preset that is named must fit as well
     apply_preset(preset);
+    const bool names_kind = options.given("--preset") || options.given("--architecture");
+    if (names_kind && preset.architecture != architecture_name(model))
+        usage_error(formatted("voltac train: the architecture is %s, the checkpoint has %s",
+                              preset.architecture.c_str(), architecture_name(model).c_str()));
     if (options.given("--preset")) {
-        for (const auto& [name, given, key] : {std::tuple{"layers", preset.layers, "volta.gpt.layers"},
-                                               std::tuple{"dim", preset.dim, "volta.gpt.dim"},
-                                               std::tuple{"heads", preset.heads, "volta.gpt.heads"},
-                                               std::tuple{"context", preset.context, "volta.gpt.context"}})
-            if (as_double(given) != field(key))
+        for (const auto& [name, given] :
+             {std::pair{"layers", preset.sizes.layers}, std::pair{"dim", preset.sizes.dim},
+              std::pair{"heads", preset.sizes.heads}, std::pair{"context", preset.sizes.context}})
+            if (as_double(given) != field(name))
                 usage_error(formatted("voltac train: --preset %s has %s %lld, the checkpoint has %s",
                                       s.preset.c_str(), name, static_cast<long long>(given),
-                                      metadata(model, key).c_str()));
+                                      model_size(model, name).c_str()));
     }
-    compare("--layers", as_double(s.layers), field("volta.gpt.layers"));
-    compare("--dim", as_double(s.dim), field("volta.gpt.dim"));
-    compare("--heads", as_double(s.heads), field("volta.gpt.heads"));
-    compare("--context", as_double(s.context), field("volta.gpt.context"));
-    compare("--dropout", s.dropout, field("volta.gpt.dropout"));
+    compare("--layers", as_double(s.sizes.layers), field("layers"));
+    compare("--dim", as_double(s.sizes.dim), field("dim"));
+    compare("--heads", as_double(s.sizes.heads), field("heads"));
+    compare("--kv-heads", as_double(s.sizes.kv_heads), field("kv_heads"));
+    compare("--hidden", as_double(s.sizes.hidden), field("hidden"));
+    compare("--context", as_double(s.sizes.context), field("context"));
+    compare("--dropout", s.sizes.dropout, field("dropout"));
     compare("--batch", as_double(s.batch), as_double(c.input_shapes[0]));
     compare("--accumulate", as_double(s.accumulate), as_double(c.micro_batches));
     compare("--steps", as_double(s.steps), as_double(c.steps));
@@ -186,9 +209,11 @@ void refuse_contradictions(const Options& options, const Settings& s, const Mode
     compare("--beta2", s.beta2, beta(c.beta2));
     compare("--weight-decay", s.weight_decay, c.weight_decay);
     compare("--clip", s.clip, c.clip_norm);
-    if (options.given("--tokenizer") && s.tokenizer != volta_tokenizer_kind(tokenizer.get()))
+    const std::string kind = volta_tokenizer_kind(tokenizer.get());
+    if (options.given("--tokenizer") && s.tokenizer != kind &&
+        !(kind == "bpe" && learnt_ids(s.tokenizer) == volta_tokenizer_size(tokenizer.get())))
         usage_error(formatted("voltac train: --tokenizer is %s, the checkpoint has %s", s.tokenizer.c_str(),
-                              volta_tokenizer_kind(tokenizer.get())));
+                              kind.c_str()));
 }
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -294,9 +319,13 @@ class Run {
 };
 
 Trainer new_trainer(const Context& context, const Settings& s, const Tokenizer& tokenizer) {
+    ModelSizes sizes = s.sizes;
+    sizes.vocabulary = volta_tokenizer_size(tokenizer.get());
+    // Released at the end: the trainer has its own copy.
     const Model model =
-        new_model(context, s, tokenizer);  // released at the end: the trainer has its own copy
-    const std::int64_t shape[] = {s.batch, s.context};
+        new_model(context, architecture_of(s.architecture), sizes, static_cast<std::uint64_t>(s.seed));
+    check(volta_model_set_tokenizer(model.get(), tokenizer.get()));
+    const std::int64_t shape[] = {s.batch, sizes.context};
     const volta_trainer_options options = trainer_options(s, shape);
     volta_trainer* trainer = nullptr;
     check(volta_trainer_create(model.get(), &options, &trainer));
@@ -322,8 +351,9 @@ Trainer resumed_trainer(const Context& context, const Settings& s, const Options
 
 int run_train(const std::vector<std::string>& arguments) {
     Settings s;
-    Options options(
-        "train", "Trains a GPT on a text. Deterministic: the same call gives the same bits on any machine.");
+    Options options("train",
+                    "Trains a GPT or a Llama on a text. Deterministic: the same call gives the same bits on "
+                    "any machine.");
     declare(options, s);
     options.parse(arguments);
     if (s.out.empty()) s.out = s.resume;

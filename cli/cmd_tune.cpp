@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "cli/architectures.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 
@@ -82,7 +83,7 @@ std::vector<volta_tune_shape> read_shapes(const std::string& list) {
 
 // Extents of the inputs, a free first one as `batch`, a free second one as the model's context.
 std::vector<std::int64_t> input_extents(const Model& model, std::int64_t batch) {
-    const std::string context = metadata(model, "volta.gpt.context");
+    const std::string context = model_size(model, "context");
     std::vector<std::int64_t> extents;
     for (std::size_t i = 0; i < volta_model_input_count(model.get()); ++i) {
         volta_tensor_info info;

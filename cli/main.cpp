@@ -17,6 +17,8 @@ constexpr Command kCommands[] = {
     {"generate", "generate MODEL --prompt TEXT --tokens N [options]", "write text with a trained model",
      run_generate},
     {"eval", "eval MODEL --text FILE", "loss, perplexity and bits per byte on a text", run_eval},
+    {"convert", "convert FILE --out FILE [--tokenizer FILE] [--model-config FILE]",
+     "a model of another program becomes a model file, or a model file safetensors", run_convert},
     {"info", "info MODEL [--json] [--verify]", "architecture, tensors, sizes, memory bill, determinism level",
      run_info},
     {"hash", "hash MODEL", "128-bit hash of all parameter bits in name order", run_hash},

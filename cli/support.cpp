@@ -95,12 +95,19 @@ std::string read_text(const std::string& path) {
     return text;
 }
 
-std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text) {
-    std::vector<std::int32_t> ids(text.size());  // no tokenizer gives more ids than bytes
-    std::size_t count = 0;
-    check(volta_tokenizer_encode(tokenizer.get(), text.data(), text.size(), ids.data(), ids.size(), &count));
-    ids.resize(count);
-    return ids;
+std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends) {
+    volta_encode_options options = {};
+    options.struct_size = sizeof options;
+    options.ends = ends;
+    std::vector<std::int32_t> ids(text.size() + 5);  // enough but for odd vocabularies, which are asked again
+    for (;;) {
+        std::size_t count = 0;
+        check(volta_tokenizer_encode_with(tokenizer.get(), &options, text.data(), text.size(), ids.data(),
+                                          ids.size(), &count));
+        const bool whole = count <= ids.size();
+        ids.resize(count);
+        if (whole) return ids;
+    }
 }
 
 Tokenizer tokenizer_of(const Model& model) {

@@ -44,7 +44,8 @@ Context make_context(const Machine& machine, const volta_allocator* allocator = 
 Model open_model(const Context& context, const std::string& path, volta_load_mode mode = VOLTA_LOAD_MAP);
 
 std::string read_text(const std::string& path);  // a non-empty regular file
-std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text);
+// With `ends`: those that the tokenizer adds, as a prompt needs them.
+std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends = false);
 Tokenizer tokenizer_of(const Model& model);                 // failure when the model has none
 std::string metadata(const Model& model, const char* key);  // "" when there is none
 

@@ -65,12 +65,16 @@ void ask_tensors(const volta_model* model) {
 void ask_tokenizer(const volta_model* model) {
     volta_tokenizer* tokenizer = nullptr;
     expect(volta_model_get_tokenizer(model, &tokenizer) == VOLTA_OK, "get_tokenizer");
+    const char* kind = volta_tokenizer_kind(tokenizer);
     for (int32_t id = 0; tokenizer != nullptr && id < volta_tokenizer_size(tokenizer); ++id) {
         const char* text = nullptr;
         size_t bytes = 0, count = 0;
         int32_t again = -1;
         expect(volta_tokenizer_decode(tokenizer, id, &text, &bytes) == VOLTA_OK, "decode");
-        expect(volta_tokenizer_encode(tokenizer, text, bytes, &again, 1, &count) == VOLTA_OK, "encode");
+        const volta_status encoded = volta_tokenizer_encode(tokenizer, text, bytes, &again, 1, &count);
+        // The other kinds may lack a byte, and know several ways to write a piece.
+        if (strcmp(kind, "byte") != 0 && strcmp(kind, "char") != 0) continue;
+        expect(encoded == VOLTA_OK, "encode");
         expect(count == 1 && again == id, "a piece encodes to another id");
     }
     volta_tokenizer_release(tokenizer);

@@ -281,20 +281,64 @@ VOLTA_API volta_status volta_tokenizer_create_byte(volta_context *context, volta
  * Errors: INVALID_ARGUMENT  an empty text; bytes that are not UTF-8, with their offset */
 VOLTA_API volta_status volta_tokenizer_create_char(volta_context *context, const char *text, size_t text_bytes,
                                                    volta_tokenizer **out_tokenizer);
+
+typedef int32_t volta_tokenizer_format;
+enum {
+    VOLTA_TOKENIZER_AUTO = 0,    /* whichever of these the file is                                            */
+    VOLTA_TOKENIZER_GGUF = 1,    /* the keys tokenizer.ggml.* of a GGUF file: models gpt2, llama, bert        */
+    VOLTA_TOKENIZER_LLAMA2C = 2, /* tokenizer.bin of llama2.c                                                 */
+    VOLTA_TOKENIZER_GPT2 = 3     /* encoder.json with vocab.bpe beside it (or vocab.json, merges.txt); path is
+                                    the first file, or the folder of both                                     */
+};
+/* A tokenizer from a file of another program (docs/tokenizers.md). The file is treated as hostile.
+ * Errors: IO_ERROR      missing, not readable
+ *         CORRUPT_MODEL the reason is in the text
+ *         UNSUPPORTED   a kind of tokenizer that this library does not know */
+VOLTA_API volta_status volta_tokenizer_open(volta_context *context, const char *path,
+                                            volta_tokenizer_format format, volta_tokenizer **out_tokenizer);
+/* Learns a byte-level BPE vocabulary of `vocabulary` ids from a text: the 256 bytes and the most frequent merges.
+ * Fewer ids when the text has no more pairs that it has twice. The same text gives the same ids everywhere.
+ * Errors: INVALID_ARGUMENT  an empty text; vocabulary outside 256 to 1048576 */
+VOLTA_API volta_status volta_tokenizer_train_bpe(volta_context *context, const char *text, size_t text_bytes,
+                                                 int32_t vocabulary, volta_tokenizer **out_tokenizer);
 VOLTA_API void volta_tokenizer_release(volta_tokenizer *tokenizer);
-VOLTA_API const char *volta_tokenizer_kind(const volta_tokenizer *tokenizer); /* "byte", "char" */
+/* "byte", "char", "bpe", "spm", "wordpiece" */
+VOLTA_API const char *volta_tokenizer_kind(const volta_tokenizer *tokenizer);
 VOLTA_API int32_t volta_tokenizer_size(const volta_tokenizer *tokenizer);     /* number of ids  */
 
 /* Ids of a text. Writes at most `capacity` of them and sets *out_count to how many there are in all, so that a
- * first call with capacity 0 asks for the size (ids may then be NULL).
+ * first call with capacity 0 asks for the size (ids may then be NULL). No ends, and special pieces are text.
  * Errors: INVALID_ARGUMENT  a character outside the vocabulary; the text names it and its offset */
 VOLTA_API volta_status volta_tokenizer_encode(const volta_tokenizer *tokenizer, const char *text,
                                               size_t text_bytes, int32_t *ids, size_t capacity,
                                               size_t *out_count);
-/* The bytes of one id, not zero-terminated. Lends: until release.
+/* How a text is taken. volta_tokenizer_encode: all zeros. */
+typedef struct volta_encode_options {
+    size_t struct_size;
+    int32_t ends;    /* 1: bos first and eos last, where the tokenizer adds them (volta_special_ids)             */
+    int32_t special; /* 1: control pieces in the text ("</s>") become their ids; 0: they are text like any other */
+} volta_encode_options;
+VOLTA_API volta_status volta_tokenizer_encode_with(const volta_tokenizer *tokenizer,
+                                                   const volta_encode_options *options, const char *text,
+                                                   size_t text_bytes, int32_t *ids, size_t capacity,
+                                                   size_t *out_count);
+/* The bytes of one id, not zero-terminated: a piece that begins a word has its space before it ("spm",
+ * "wordpiece"), a control piece has none. Lends: until release.
  * Errors: INVALID_ARGUMENT  an id outside [0, size) */
 VOLTA_API volta_status volta_tokenizer_decode(const volta_tokenizer *tokenizer, int32_t id, const char **out_text,
                                               size_t *out_bytes);
+/* The same for an id that follows another, -1 at the start of a text: without the space that the tokenizer put
+ * before the text. What all ids of a text give, one after the other, is the text. Lends: until release. */
+VOLTA_API volta_status volta_tokenizer_decode_after(const volta_tokenizer *tokenizer, int32_t previous_id,
+                                                    int32_t id, const char **out_text, size_t *out_bytes);
+/* Ids that stand for no text; -1: the tokenizer has none. */
+typedef struct volta_special_ids {
+    size_t struct_size;         /* in: sizeof(volta_special_ids)                                      */
+    int32_t bos, eos;           /* begins and ends a text ([CLS] and [SEP] of wordpiece)              */
+    int32_t unk, pad;           /* what the vocabulary lacks; fills rows                              */
+    int32_t adds_bos, adds_eos; /* 1: encoding with `ends` adds it                                    */
+} volta_special_ids;
+VOLTA_API volta_status volta_tokenizer_special(const volta_tokenizer *tokenizer, volta_special_ids *out_ids);
 
 /* ---- Model: a graph and its parameters ------------------------------------------------------------------ */
 
@@ -319,6 +363,32 @@ typedef struct volta_gpt_options {
  * Errors: INVALID_ARGUMENT  dim not a multiple of heads, a size below 1 or so large that its product overflows */
 VOLTA_API volta_status volta_model_create_gpt(volta_context *context, const volta_gpt_options *options,
                                               uint64_t seed, volta_model **out_model);
+
+/* A Llama: rotary positions, RMS norms, gated activations (SwiGLU), grouped keys and values, no biases. Zeros are the
+ * sizes of the preset "tiny". Parameters, with h = dim / heads: "token_embedding" [vocabulary, dim];
+ * "block.<i>.norm1.weight" [dim], ".qkv.weight" [dim, (heads + 2 kv_heads) h] (q, k and v side by side),
+ * ".proj.weight" [dim, dim], ".norm2.weight" [dim], ".gate_up.weight" [dim, 2 hidden] (the gate first),
+ * ".down.weight" [hidden, dim]; "norm_final.weight" [dim]; untied: "head.weight" [vocabulary, dim]. */
+typedef struct volta_llama_options {
+    size_t struct_size;
+    int64_t vocabulary;  /* number of token ids; required                                       */
+    int64_t layers;      /* 0: 6                                                                */
+    int64_t dim;         /* width; 0: 384; a multiple of heads, dim / heads is even             */
+    int64_t heads;       /* 0: 6                                                                */
+    int64_t kv_heads;    /* of keys and values, a divisor of heads; 0: heads                    */
+    int64_t hidden;      /* width of the gated activation; 0: 8/3 dim, up to a multiple of 32   */
+    int64_t context;     /* longest sequence, at most 2^20; 0: 256                              */
+    double rope_base;    /* pair i of a head turns by base^(-2i/h) per position; 0: 10000       */
+    double epsilon;      /* of the norms; 0: 1e-5                                               */
+    int32_t untied;      /* 0: the head is the token embedding; 1: a weight of its own          */
+    int32_t interleaved; /* rotary pairs: 0: (i, i + h/2); 1: (2i, 2i + 1)                      */
+} volta_llama_options;
+
+/* Shape: as volta_model_create_gpt.
+ * Errors: INVALID_ARGUMENT  sizes that do not divide each other, a size below 1 or so large that its product
+ *                           overflows, an odd dim / heads, a rope_base below 1, a negative epsilon */
+VOLTA_API volta_status volta_model_create_llama(volta_context *context, const volta_llama_options *options,
+                                                uint64_t seed, volta_model **out_model);
 
 typedef int32_t volta_load_mode;
 enum {
@@ -347,6 +417,42 @@ VOLTA_API void volta_model_release(volta_model *model);
  * The same model gives the same file, byte for byte.
  * Errors: IO_ERROR  the folder is missing or read-only, the disk is full; the old file is untouched */
 VOLTA_API volta_status volta_model_save(const volta_model *model, const char *path);
+
+/* Files of weights that other programs write. */
+typedef int32_t volta_weight_format;
+enum {
+    VOLTA_WEIGHTS_AUTO = 0,        /* by the file's content                                                     */
+    VOLTA_WEIGHTS_SAFETENSORS = 1, /* *.safetensors, or the *.index.json of several in one folder               */
+    VOLTA_WEIGHTS_GGUF = 2,        /* GGUF, versions 2 and 3                                                    */
+    VOLTA_WEIGHTS_LLAMA2C = 3      /* the .bin files of llama2.c, version 0                                     */
+};
+typedef struct volta_import_options {
+    size_t struct_size;
+    volta_weight_format format;
+    const char *tokenizer_path; /* as volta_tokenizer_open takes it; NULL: the one in the file, where it has one  */
+    const char *config_path;  /* config.json of a safetensors model: what it is, with how many heads; NULL: the one
+                                 beside the file. Files that say it themselves need none                        */
+    const char *key_map_path; /* a text of lines "their.%d.name = our.%d.name [transpose]" for names that are not
+                                 built in; NULL: none                                                           */
+} volta_import_options;
+
+/* A model from weights of another program (docs/import.md says which): f32, f16, bf16, q8_0 and q4_0 become f32,
+ * exactly. The files are treated as hostile: everything in them is checked.
+ * Keeps:  nothing: files may go when it returns.
+ * Cost:   reads the whole file, one tensor at a time; memory for the parameters alone.
+ * Errors: IO_ERROR          missing, a directory, not readable
+ *         CORRUPT_MODEL     the file or its config is damaged; a tensor is missing, not known or there twice
+ *         SHAPE_MISMATCH    a tensor that does not fit the sizes of the model
+ *         UNSUPPORTED       an architecture, a type, a setting or a tokenizer that no model of Volta has
+ *         INVALID_ARGUMENT  no config where one is needed; a line of the key map */
+VOLTA_API volta_status volta_model_import(volta_context *context, const char *path,
+                                          const volta_import_options *options, volta_model **out_model);
+
+/* Writes parameters and metadata as a safetensors file with Volta's own names; importing it gives the same hash.
+ * The tokenizer, and a graph that no volta_model_create_* makes, stay behind. Crash-safe; the same model gives the
+ * same bytes.
+ * Errors: IO_ERROR  the folder is missing or read-only, the disk is full; the old file is untouched */
+VOLTA_API volta_status volta_model_export_safetensors(const volta_model *model, const char *path);
 
 /* 128-bit hash of all parameter bits in name order. Shape: text has room for 33 bytes (32 hex digits, zero). */
 VOLTA_API volta_status volta_model_hash(const volta_model *model, char *text);
@@ -379,7 +485,8 @@ VOLTA_API volta_status volta_model_set_tokenizer(volta_model *model, const volta
 VOLTA_API volta_status volta_model_get_tokenizer(const volta_model *model, volta_tokenizer **out_tokenizer);
 
 /* Free text that the file carries, by key ("title", "licence", ...). Keys that start with "volta." are reserved
- * (readable: "volta.architecture" is "gpt" for models of volta_model_create_gpt, with "volta.gpt.layers" ...).
+ * (readable: "volta.architecture" is "gpt" for models of volta_model_create_gpt, with "volta.gpt.layers" ..., and
+ * "llama" for models of volta_model_create_llama, with "volta.llama.layers" ...).
  * set: value NULL removes. get: *out_value is NULL when there is none. Lends: until the key changes. */
 VOLTA_API volta_status volta_model_set_metadata(volta_model *model, const char *key, const char *value);
 VOLTA_API volta_status volta_model_get_metadata(const volta_model *model, const char *key,
@@ -397,6 +504,7 @@ typedef struct volta_bill {
     uint64_t workspace;       /* packed panels and per-thread scratch                                 */
     uint64_t staging;         /* inputs, targets and results the object keeps for the host            */
     uint64_t total;
+    uint64_t cache; /* keys and values of a generator's sequences; part of the total                  */
 } volta_bill;
 
 /* ---- Session: a model compiled to run -------------------------------------------------------------------- */
@@ -564,9 +672,21 @@ typedef struct volta_generator_options {
     double min_p;              /* keep tokens of at least this share of the best; 0: all             */
     double repetition_penalty; /* > 1 discourages tokens of the sequence; 0: 1, none                 */
     uint64_t seed;
+    int64_t sequences;     /* the most there are at once; 0: 1. Each has its share of the cache       */
+    int64_t context;       /* the most tokens of a sequence; 0: the model's context. Less saves memory */
+    int64_t prefill_chunk; /* the most tokens of a prompt per run; 0: 256. No bit depends on it        */
+    uint32_t flags;        /* VOLTA_GENERATOR_* bits                                                  */
 } volta_generator_options;
 
-/* For models whose first input is i32 [batch, time] and first output f32 [batch, time, vocabulary].
+/* Bits of volta_generator_options.flags. */
+enum {
+    VOLTA_GENERATOR_NO_CACHE = 1 /* keep no keys and values: every token runs its whole sequence again. The same
+                                    tokens and logits, slowly; for measuring, and for proof              */
+};
+
+/* For models whose first input is i32 [batch, time] and first output f32 [batch, time, vocabulary]. Keys and values of
+ * the tokens so far are cached, so that each token is computed once; a sequence has the same tokens and logits,
+ * bit for bit, with or without cache, alone or in any batch, its prompt in one piece or in many.
  * Keeps:  `model` alive.
  * Cost:   compiles plans; every later token allocates nothing.
  * Errors: UNSUPPORTED  attention that is not causal; the text names the node */
@@ -574,8 +694,10 @@ VOLTA_API volta_status volta_generator_create(volta_model *model, const volta_ge
                                               volta_generator **out_generator);
 VOLTA_API void volta_generator_release(volta_generator *generator);
 
-/* Starts a sequence with these tokens (at least one).
- * Errors: INVALID_ARGUMENT  none, more than the context, an id outside the vocabulary */
+/* Starts a sequence with these tokens (at least one), in the place of the one that was started before: what the cache
+ * holds of a common beginning is not computed again. It takes one of the generator's `sequences`.
+ * Errors: INVALID_ARGUMENT  none, more than the context, an id outside the vocabulary
+ *         INVALID_STATE     all sequences are in use */
 VOLTA_API volta_status volta_generator_start(volta_generator *generator, const int32_t *tokens, size_t count);
 /* Draws the next token and appends it to the sequence.
  * Errors: INVALID_STATE  no sequence, or the context is full
@@ -585,6 +707,69 @@ VOLTA_API volta_status volta_generator_next(volta_generator *generator, int32_t 
 VOLTA_API volta_status volta_generator_logits(const volta_generator *generator, const float **out_logits,
                                               size_t *out_count);
 VOLTA_API volta_status volta_generator_get_bill(const volta_generator *generator, volta_bill *bill);
+
+/* What computing one token of one sequence takes at least: to be divided by volta_machine_speed. */
+typedef struct volta_token_cost {
+    size_t struct_size;       /* in: sizeof(volta_token_cost)                                            */
+    uint64_t parameter_bytes; /* each parameter once; of an embedding only the rows that are looked up   */
+    uint64_t cache_bytes;     /* keys and values of the tokens before, and its own                       */
+    double operations;        /* of products and attention; a multiply-add is two                        */
+} volta_token_cost;
+
+/* Of the token at `position`, 0 .. context - 1. Errors: INVALID_ARGUMENT  another position */
+VOLTA_API volta_status volta_generator_get_cost(const volta_generator *generator, int64_t position,
+                                                volta_token_cost *cost);
+
+/* Why this generator has no cache: "node %12 (mean) joins tokens". "" where it has one; never NULL. A model whose
+ * tokens meet elsewhere than in causal attention is run whole for every token. */
+VOLTA_API const char *volta_generator_no_cache_reason(const volta_generator *generator);
+
+/* ---- Sequences: many texts at once ------------------------------------------------------------------------ */
+
+/* One sequence of a generator. Sequences come and go between steps, each with its own tokens, options and seed. */
+typedef struct volta_sequence volta_sequence;
+
+typedef struct volta_sampling_options { /* as in volta_generator_options */
+    size_t struct_size;
+    double temperature;
+    int32_t top_k;
+    double top_p;
+    double min_p;
+    double repetition_penalty;
+    uint64_t seed;
+} volta_sampling_options;
+
+/* A sequence without tokens. sampling NULL: the generator's.
+ * Owns:   *out_sequence, ended by volta_sequence_release. It keeps the generator alive.
+ * Errors: INVALID_STATE  all sequences of the generator are in use */
+VOLTA_API volta_status volta_sequence_create(volta_generator *generator, const volta_sampling_options *sampling,
+                                             volta_sequence **out_sequence);
+/* A new sequence with the same tokens; its cache is copied, nothing is computed again. sampling NULL: the same. */
+VOLTA_API volta_status volta_sequence_fork(const volta_sequence *sequence, const volta_sampling_options *sampling,
+                                           volta_sequence **out_sequence);
+VOLTA_API void volta_sequence_release(volta_sequence *sequence);
+
+/* Tokens that follow: a prompt, or what another speaker says. They are computed by the next step.
+ * Errors: INVALID_ARGUMENT  more than the context holds, an id outside the vocabulary; the sequence is as before */
+VOLTA_API volta_status volta_sequence_append(volta_sequence *sequence, const int32_t *tokens, size_t count);
+/* Forgets all but the first `count` tokens. Errors: INVALID_ARGUMENT  there are fewer */
+VOLTA_API volta_status volta_sequence_rewind(volta_sequence *sequence, size_t count);
+
+/* Draws the next token of each sequence and appends it: out_tokens[i] to sequences[i]. Sequences whose tokens are
+ * computed but for the last share one run of the model.
+ * Errors: INVALID_ARGUMENT  a sequence twice, or of another generator
+ *         INVALID_STATE     a sequence without tokens, or whose context is full
+ *         NOT_FINITE        NaN logits. After any error all sequences have the tokens that they had */
+VOLTA_API volta_status volta_generator_step(volta_generator *generator, volta_sequence *const *sequences,
+                                            size_t count, int32_t *out_tokens);
+
+/* All tokens of the sequence. Lends: until the next call on its generator. */
+VOLTA_API volta_status volta_sequence_tokens(const volta_sequence *sequence, const int32_t **out_tokens,
+                                             size_t *out_count);
+/* The logits of which its latest token was drawn. Lends: until the next call on its generator.
+ * Errors: INVALID_STATE  none was drawn yet */
+VOLTA_API volta_status volta_sequence_logits(const volta_sequence *sequence, const float **out_logits,
+                                             size_t *out_count);
 
 /* ---- Tuning: the fastest way through a product, for this machine ---------------------------------------- */
 

@@ -1,4 +1,4 @@
-// volta.h: tokenizer and model.
+// volta.h: model.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -6,7 +6,10 @@
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
 #include "engine/api/options.h"
+#include "engine/import/export_safetensors.h"
+#include "engine/import/import_model.h"
 #include "engine/model/gpt.h"
+#include "engine/model/llama.h"
 #include "engine/model/model_file.h"
 #include "engine/runtime/token_loss.h"
 
@@ -23,82 +26,6 @@ ModelRef volta::api::share(const ContextRef& context, HeapPtr<Model>&& made) {
     return ModelRef(model, Delete{context}, std::pmr::polymorphic_allocator<Model>(heap));
 }
 
-// ---- Tokenizer ----
-
-namespace {
-
-void create_tokenizer(volta_context* context, volta_tokenizer** out,
-                      Tokenizer (*make)(std::string_view, std::pmr::memory_resource*),
-                      std::string_view text) {
-    require(out != nullptr, "out_tokenizer is NULL");
-    require(context != nullptr, "context is NULL");
-    const ContextRef owner(unwrap(context));
-    *out = make_handle<volta_tokenizer>(owner, make(text, owner->structures()));
-}
-
-}  // namespace
-
-volta_status volta_tokenizer_create_byte(volta_context* context, volta_tokenizer** out_tokenizer) {
-    if (out_tokenizer != nullptr) *out_tokenizer = nullptr;
-    return guarded([&] {
-        create_tokenizer(
-            context, out_tokenizer,
-            [](std::string_view, std::pmr::memory_resource* heap) { return Tokenizer::make_byte(heap); }, {});
-    });
-}
-
-volta_status volta_tokenizer_create_char(volta_context* context, const char* text, size_t text_bytes,
-                                         volta_tokenizer** out_tokenizer) {
-    if (out_tokenizer != nullptr) *out_tokenizer = nullptr;
-    return guarded([&] {
-        require(text != nullptr, "text is NULL");
-        create_tokenizer(
-            context, out_tokenizer,
-            [](std::string_view t, std::pmr::memory_resource* heap) {
-                return Tokenizer::make_character(t, heap);
-            },
-            std::string_view(text, text_bytes));
-    });
-}
-
-void volta_tokenizer_release(volta_tokenizer* tokenizer) {
-    unfailing([&] { end_handle(tokenizer); });
-}
-
-const char* volta_tokenizer_kind(const volta_tokenizer* tokenizer) {
-    return tokenizer != nullptr ? tokenizer_kind_name(tokenizer->tokenizer.kind()) : "";
-}
-
-int32_t volta_tokenizer_size(const volta_tokenizer* tokenizer) {
-    return tokenizer != nullptr ? tokenizer->tokenizer.size() : 0;
-}
-
-volta_status volta_tokenizer_encode(const volta_tokenizer* tokenizer, const char* text, size_t text_bytes,
-                                    int32_t* ids, size_t capacity, size_t* out_count) {
-    if (out_count != nullptr) *out_count = 0;
-    return guarded([&] {
-        require(tokenizer != nullptr, "tokenizer is NULL");
-        require(out_count != nullptr, "out_count is NULL");
-        require(text != nullptr || text_bytes == 0, "text is NULL");
-        require(ids != nullptr || capacity == 0, "ids is NULL and capacity is %zu", capacity);
-        *out_count = tokenizer->tokenizer.encode(std::string_view(text, text_bytes), ids, capacity);
-    });
-}
-
-volta_status volta_tokenizer_decode(const volta_tokenizer* tokenizer, int32_t id, const char** out_text,
-                                    size_t* out_bytes) {
-    if (out_text != nullptr) *out_text = nullptr;
-    if (out_bytes != nullptr) *out_bytes = 0;
-    return guarded([&] {
-        require(tokenizer != nullptr, "tokenizer is NULL");
-        require(out_text != nullptr && out_bytes != nullptr, "%s is NULL",
-                out_text == nullptr ? "out_text" : "out_bytes");
-        const std::string_view piece = tokenizer->tokenizer.piece(id);
-        *out_text = piece.data();
-        *out_bytes = piece.size();
-    });
-}
-
 // ---- Model ----
 
 namespace {
@@ -107,7 +34,10 @@ void give_model(const ContextRef& context, HeapPtr<Model>&& made, volta_model** 
     *out_model = make_handle<volta_model>(context, share(context, std::move(made)));
 }
 
-std::int64_t or_default(std::int64_t value, std::int64_t fallback) { return value == 0 ? fallback : value; }
+template <class Number>
+Number or_default(Number value, Number fallback) {
+    return value == 0 ? fallback : value;
+}
 
 ReadOptions read_open_options(const volta_open_options* options) {
     const auto given = read_options(options, "volta_open_options");
@@ -118,6 +48,21 @@ ReadOptions read_open_options(const volta_open_options* options) {
     read.mode = given.mode == VOLTA_LOAD_MAP ? LoadMode::map : LoadMode::copy;
     read.verify_checksums = given.verify == 1;
     return read;
+}
+
+ImportOptions read_import_options(const volta_import_options* options) {
+    const auto given = read_options(options, "volta_import_options");
+    require(given.format >= VOLTA_WEIGHTS_AUTO && given.format <= VOLTA_WEIGHTS_LLAMA2C,
+            "format is %d, which is no volta_weight_format", given.format);
+    const struct {
+        const char *name, *path;
+    } paths[] = {{"tokenizer_path", given.tokenizer_path},
+                 {"config_path", given.config_path},
+                 {"key_map_path", given.key_map_path}};
+    for (const auto& entry : paths)
+        require(entry.path == nullptr || *entry.path != '\0', "%s is empty", entry.name);
+    return {static_cast<WeightFormat>(given.format), given.tokenizer_path, given.config_path,
+            given.key_map_path};
 }
 
 void fill_info(const char* name, DType dtype, const Shape& shape, volta_tensor_info* info) {
@@ -167,6 +112,32 @@ volta_status volta_model_create_gpt(volta_context* context, const volta_gpt_opti
     });
 }
 
+volta_status volta_model_create_llama(volta_context* context, const volta_llama_options* options,
+                                      uint64_t seed, volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        require(context != nullptr, "context is NULL");
+        const auto given = read_options(options, "volta_llama_options");
+        const ContextRef owner(unwrap(context));
+        LlamaConfig config;
+        config.vocabulary = given.vocabulary;
+        config.layers = or_default(given.layers, config.layers);
+        config.dim = or_default(given.dim, config.dim);
+        config.heads = or_default(given.heads, config.heads);
+        config.kv_heads = given.kv_heads;
+        config.hidden = given.hidden;
+        config.context = or_default(given.context, config.context);
+        config.rope_base = or_default(given.rope_base, config.rope_base);
+        config.epsilon = or_default(given.epsilon, config.epsilon);
+        config.tied = given.untied == 0;
+        config.interleaved = given.interleaved != 0;
+        give_model(owner,
+                   create_llama(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
+                   out_model);
+    });
+}
+
 volta_status volta_model_open(volta_context* context, const char* path, const volta_open_options* options,
                               volta_model** out_model) {
     if (out_model != nullptr) *out_model = nullptr;
@@ -205,6 +176,28 @@ volta_status volta_model_save(const volta_model* model, const char* path) {
         SaveSource source;
         source.model = model->model.get();
         write_model(source, path, model->context->structures());
+    });
+}
+
+volta_status volta_model_import(volta_context* context, const char* path, const volta_import_options* options,
+                                volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        require(context != nullptr, "context is NULL");
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        const ContextRef owner(unwrap(context));
+        give_model(owner,
+                   import_model(path, read_import_options(options), owner->structures(), owner->tensors()),
+                   out_model);
+    });
+}
+
+volta_status volta_model_export_safetensors(const volta_model* model, const char* path) {
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        export_safetensors(*model->model, path, model->context->structures());
     });
 }
 

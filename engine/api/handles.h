@@ -2,6 +2,7 @@
 // keeps its context; objects may be released in any order.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "engine/base/error.h"
@@ -43,7 +44,14 @@ struct volta_trainer {
 
 struct volta_generator {
     volta::ContextRef context;
-    volta::Generator generator;
+    std::shared_ptr<volta::Generator> generator;  // shared with its sequences
+    std::int32_t own = -1;                        // the sequence of start and next, once there is one
+};
+
+struct volta_sequence {
+    volta::ContextRef context;
+    std::shared_ptr<volta::Generator> generator;
+    std::int32_t number;
 };
 
 namespace volta::api {

@@ -549,6 +549,37 @@ jit::Program make_division(double divisor, std::pmr::memory_resource* heap) {
     return b.finish();
 }
 
+jit::Program make_swiglu(std::pmr::memory_resource* heap) {
+    jit::Builder b(heap);
+    const int gate = b.input(kFull), up = b.input(kFull), y = b.output(kFull);
+    const Real left = b.load(gate), right = b.load(up);
+    b.store(y, swiglu(b, left, right));
+    return b.finish();
+}
+
+jit::Program make_swiglu_gradient(std::pmr::memory_resource* heap) {
+    jit::Builder b(heap);
+    const int gate = b.input(kFull), up = b.input(kFull), dy = b.input(kFull);
+    const int d_gate = b.output(kFull), d_up = b.output(kFull);
+    const Real left = b.load(gate), right = b.load(up), gradient = b.load(dy);
+    const auto pair = swiglu_grad(b, left, right, gradient);
+    b.store(d_gate, pair.first);
+    b.store(d_up, pair.second);
+    return b.finish();
+}
+
+jit::Program make_rotation(bool inverse, std::pmr::memory_resource* heap) {
+    jit::Builder b(heap);
+    const int x0 = b.input(kFull), x1 = b.input(kFull);
+    const int cosines = b.input(jit::Access::per_column), sines = b.input(jit::Access::per_column);
+    const int y0 = b.output(kFull), y1 = b.output(kFull);
+    const Real first = b.load(x0), second = b.load(x1), cosine = b.load(cosines), sine = b.load(sines);
+    const auto pair = rotate(b, first, second, cosine, inverse ? b.neg(sine) : sine);
+    b.store(y0, pair.first);
+    b.store(y1, pair.second);
+    return b.finish();
+}
+
 jit::Program make_addition(std::pmr::memory_resource* heap) {
     jit::Builder b(heap);
     const int x = b.input(kFull), other = b.input(kFull), y = b.output(kFull);

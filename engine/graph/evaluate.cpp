@@ -73,6 +73,10 @@ void dispatch(const NodeRun<T>& run) {
             evaluate_rows(run);
             break;
 
+        case Op::swiglu: case Op::swiglu_grad: case Op::rotary_table: case Op::rotary:
+            evaluate_pairs(run);
+            break;
+
         case Op::sum: case Op::mean: case Op::max: case Op::min: case Op::max_grad:
             evaluate_reduction(run);
             break;
@@ -83,7 +87,9 @@ void dispatch(const NodeRun<T>& run) {
             evaluate_movement(run);
             break;
 
-        case Op::matmul: case Op::weight_gradient: case Op::attention: case Op::attention_grad: evaluate_product(run); break;
+        case Op::matmul: case Op::weight_gradient: case Op::attention: case Op::attention_grad: case Op::cached_attention:
+            evaluate_product(run);
+            break;
         case Op::accumulate: case Op::square_sum: case Op::clip_factor: evaluate_training(run); break;
         case Op::sgd: case Op::sgd_plain: case Op::adam: case Op::adamw: case Op::adagrad: evaluate_update(run); break;
         case Op::count_: fail(VOLTA_INTERNAL, "there is no such operator");

@@ -1,6 +1,7 @@
 // One node's evaluation in progress: what the parts of the evaluator share.
 #pragma once
 
+#include "engine/base/error.h"
 #include "engine/graph/evaluate.h"
 #include "engine/numerics/random.h"
 
@@ -29,6 +30,14 @@ struct NodeRun {
     bool continues() const { return micro_index > 0 && node.flag(Attr::accumulate); }
 };
 
+// The ids of input `input` are rows of a table.
+template <class T>
+void check_ids(const NodeRun<T>& run, int input, std::int64_t rows) {
+    for (const std::int32_t id : run.inputs[input]->integer)
+        require(id >= 0 && id < rows, "%s: the id %d is outside of [0, %lld)", op_row(run.node.op).name, id,
+                static_cast<long long>(rows));
+}
+
 // The place of a node's random numbers: the operand holds {seed low, seed high, step}.
 inline RandomPlace dropout_place(const std::int32_t* random, std::uint32_t stream) {
     const std::uint64_t low = static_cast<std::uint32_t>(random[0]),
@@ -52,6 +61,8 @@ template <class T>  // over `product`, the finished matmul
 void evaluate_epilogue(const NodeRun<T>& run, const EvalTensor<T>& product);
 template <class T>
 void evaluate_rows(const NodeRun<T>& run);
+template <class T>
+void evaluate_pairs(const NodeRun<T>& run);
 template <class T>
 void evaluate_reduction(const NodeRun<T>& run);
 template <class T>

@@ -43,8 +43,8 @@ template <class Pointer>
 struct Operands {
     Pointer q, k, v;
 };
-template <class Pointer, class At>  // at(i): operand i
-Operands<Pointer> operands_of(const AttentionForm& form, At at) {
+template <class Pointer, class Form, class At>  // at(i): operand i
+Operands<Pointer> operands_of(const Form& form, At at) {
     if (!form.packed) return {at(0), at(1), at(2)};
     const Pointer q = at(0), k = q + form.heads * form.head_dim;
     return {q, k, k + form.kv_heads * form.head_dim};
@@ -90,6 +90,25 @@ void attention(const NodeRun<T>& run) {
 }
 
 template <class T>
+void cached_attention(const NodeRun<T>& run) {
+    const CachedAttentionForm form =
+        cached_attention_form(run.node, run.in_shape(0), run.in_shape(kCacheOperands));
+    define::CachedAttentionSizes sizes;
+    sizes.rows = form.rows;
+    sizes.heads = form.heads;
+    sizes.cache = {form.slots, form.kv_heads, form.capacity, form.head_dim};
+    const std::int64_t query = form.heads * form.head_dim, key = form.kv_heads * form.head_dim;
+    sizes.o_stride = query;
+    sizes.q_stride = form.packed ? query + 2 * key : query;
+    sizes.k_stride = sizes.v_stride = form.packed ? query + 2 * key : key;
+    const auto in = operands_of<const T*>(form, [&](int i) { return run.in(kCacheOperands + i); });
+    for (int i = 0; i < 2; ++i) std::copy_n(run.in(i), run.in_shape(i).elements(), run.out(1 + i));
+    auto workspace = run.scratch(form.capacity);
+    define::cached_attention(sizes, static_cast<T>(form.scale), run.in_ids(2), run.in_ids(3), in.q, in.k,
+                             in.v, run.out(1), run.out(2), run.out(0), workspace.data());
+}
+
+template <class T>
 void attention_grad(const NodeRun<T>& run) {
     const AttentionForm form = form_of(run);
     const auto in = operands_of<const T*>(form, [&](int i) { return run.in(i); });
@@ -116,6 +135,8 @@ void evaluate_product(const NodeRun<T>& run) {
             return attention(run);
         case Op::attention_grad:
             return attention_grad(run);
+        case Op::cached_attention:
+            return cached_attention(run);
         default:
             fail(VOLTA_INTERNAL, "%s is no product", op_row(run.node.op).name);
     }

@@ -33,6 +33,10 @@ struct SliceForm {
 };
 SliceForm slice_form(const Node& node, const Shape& x);
 
+// rotary, by its table [limit, width].
+struct RotaryForm;  // engine/numerics/define_pairs.h
+RotaryForm rotary_form(const Node& node, const Shape& table);
+
 // C [m, n] = A [m, k] x B [k, n], `batch` times. a_transposed: A is stored [k, m] (k linear over all leading
 // axes); b_transposed: B is stored [n, k]. With batch > 1 every operand advances by its own matrix.
 struct MatmulForm {
@@ -55,5 +59,20 @@ struct AttentionForm {
     std::uint32_t stream = 0;
 };
 AttentionForm attention_form(const Node& node, const Shape& first, const Shape& second);
+
+// cached_attention: keys, values, slots, positions, then `first` = q or the packed qkv, `second` = k.
+inline constexpr int kCacheOperands = 4;
+inline constexpr int kCachePanelExtent = 16;  // the last extent of keys and values
+struct CachedAttentionForm {
+    std::int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, slots = 0, capacity = 0;
+    bool packed = false;
+    float scale = 0;  // the factor itself
+};
+CachedAttentionForm cached_attention_form(const Node& node, const Shape& keys, const Shape& first);
+// Shapes of keys and values for `slots` sequences of up to `capacity` tokens, a multiple of 16.
+Shape cache_keys_shape(std::int64_t slots, std::int64_t kv_heads, std::int64_t capacity,
+                       std::int64_t head_dim);
+Shape cache_values_shape(std::int64_t slots, std::int64_t kv_heads, std::int64_t capacity,
+                         std::int64_t head_dim);
 
 }  // namespace volta

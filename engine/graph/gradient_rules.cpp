@@ -1,4 +1,5 @@
 // The gradient of every differentiable operator, as operators. Second derivatives are not offered.
+#include "engine/base/error.h"
 #include "engine/graph/forms.h"
 #include "engine/graph/gradient_builder.h"
 #include "engine/graph/rules.h"
@@ -123,6 +124,18 @@ void mse(const GradientBuilder& r) {
     const ValueId dx = r.apply(Op::mse_grad, {r.in(0), r.in(1), r.mul(r.dy(), r.constant(2))});
     if (r.needs(0)) r.give(0, dx);
     if (r.needs(1)) r.give(1, r.neg(dx));
+}
+
+// ---- Pairs of columns ----
+
+void swiglu(const GradientBuilder& r) { r.give(0, r.apply(Op::swiglu_grad, {r.in(0), r.dy()})); }
+// The same rotation backwards; what it copies forward it copies back.
+void rotary(const GradientBuilder& r) {
+    if (r.needs(2)) fail(VOLTA_UNSUPPORTED, "no gradient rule for rotary: its table cannot be trained");
+    const double inverse = r.node.flag(Attr::inverse) ? 0 : 1;
+    r.give(0, r.apply(Op::rotary, {r.dy(), r.in(1), r.in(2)},
+                      {r.attribute(Attr::heads), r.attribute(Attr::interleaved),
+                       number(Attr::inverse, inverse)}));
 }
 
 // ---- Reductions ----

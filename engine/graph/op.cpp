@@ -9,10 +9,11 @@ namespace {
 
 // In the order of Attr.
 constexpr const char* kAttrNames[] = {
-    "axis",     "axes",         "keep_dims", "shape",   "permutation",   "begin",       "end",
-    "exponent", "low",          "high",      "epsilon", "transpose_a",   "transpose_b", "accumulate",
-    "heads",    "kv_heads",     "causal",    "scale",   "probability",   "stream",      "rows",
-    "limit",    "maximum_norm", "nesterov",  "operand", "micro_batches", "packed",
+    "axis",        "axes",         "keep_dims", "shape",   "permutation",   "begin",       "end",
+    "exponent",    "low",          "high",      "epsilon", "transpose_a",   "transpose_b", "accumulate",
+    "heads",       "kv_heads",     "causal",    "scale",   "probability",   "stream",      "rows",
+    "limit",       "maximum_norm", "nesterov",  "operand", "micro_batches", "packed",      "base",
+    "interleaved", "inverse",      "width",
 };
 static_assert(sizeof kAttrNames / sizeof *kAttrNames == static_cast<std::size_t>(Attr::count_),
               "one name each");

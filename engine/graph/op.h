@@ -35,13 +35,15 @@ enum class Op : std::uint16_t {
     layer_norm, layer_norm_grad, layer_norm_grad_scale,
     rms_norm, rms_norm_grad, rms_norm_grad_scale,
     cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad,
+    // pairs of columns of one row
+    swiglu, swiglu_grad, rotary_table, rotary,
     // reductions over `axes`
     sum, mean, max, min, max_grad, argmax,
     // movement
     reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids,
     gather, embedding_gradient,
     // products
-    matmul, weight_gradient, attention, attention_grad,
+    matmul, weight_gradient, attention, attention_grad, cached_attention,
     // training
     accumulate, stack, square_sum, clip_factor, sgd, sgd_plain, adam, adamw, adagrad,
     count_
@@ -57,6 +59,7 @@ enum class Attr : std::uint8_t {
     heads, kv_heads, causal, scale, probability, stream, rows, limit, maximum_norm, nesterov, operand,
     micro_batches,
     packed,      // attention: one input holds q, k and v side by side
+    base, interleaved, inverse, width,
     count_
 };
 // clang-format on
@@ -87,6 +90,7 @@ enum class Lowering : std::uint8_t {
     alias,        // no step: the output is the input's bytes (reshape)
     elementwise,  // a row program over broadcast operands
     row,          // a row program along the last axis
+    pairs,        // a row program over pairs of columns
     reduction,    // rows or columns, by docs/numerics.md, 3
     movement,     // copies
     gather,
@@ -94,6 +98,7 @@ enum class Lowering : std::uint8_t {
     product,
     attention,
     attention_grad,
+    cached_attention,
     update  // a row program that writes its inputs in place
 };
 

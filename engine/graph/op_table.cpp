@@ -79,6 +79,23 @@ constexpr AttrRow kAttention[] = {
     kStreamRow,
     yes_no(Attr::packed, 0, "one input holds q, k and v side by side"),
 };
+// Pair 0 turns by one radian per position, and angles are reduced exactly up to 2^20.
+constexpr AttrRow kRotaryTable[] = {
+    integer(Attr::limit, true, 0, 1, 1048576, "positions, 0 .. limit-1"),
+    real(Attr::base, false, 10000, 1, kLargest, "pair i turns by base^(-2i/width) radians per position"),
+    integer(Attr::width, true, 0, 2, 65536, "d, elements of a head; even")};
+constexpr AttrRow kRotary[] = {
+    integer(Attr::heads, true, 0, 1, 65536,
+            "heads that are turned, from the row's start; the rest is copied"),
+    yes_no(Attr::interleaved, 0, "pairs are (2i, 2i+1); 0: (i, i+d/2)"),
+    yes_no(Attr::inverse, 0, "by the negative angles: the gradient"),
+};
+constexpr AttrRow kCachedAttention[] = {
+    integer(Attr::heads, true, 0, 1, 65536, "query heads"),
+    integer(Attr::kv_heads, false, 0, 0, 65536, "key and value heads, a divisor of heads; 0: heads"),
+    real(Attr::scale, false, 0, -kLargest, kLargest, "factor of the scores; 0: 1/sqrt(d)"),
+    yes_no(Attr::packed, 0, "one input holds q, k and v side by side"),
+};
 constexpr AttrRow kStack[] = {integer(Attr::micro_batches, true, 0, 1, 4294967295.0, "M")};
 constexpr AttrRow kSgd[] = {yes_no(Attr::nesterov, 0, "Nesterov momentum")};
 
@@ -94,6 +111,7 @@ struct Differentiation {
 constexpr const char* kSecond = "second derivatives are not offered";
 constexpr const char* kWhole = "its result is made of integers";
 constexpr const char* kTrainer = "it is a step of the trainer's, behind the gradients";
+constexpr const char* kDecoding = "it is a step of the generator's";
 constexpr const char* kPass = "passes make it, after differentiation";
 
 struct Count {
@@ -248,6 +266,17 @@ constexpr OpRow kRows[] = {
     row(Op::mse_grad, "mse_grad", 3, 1, Lowering::row, s::mse_grad, kSecond,
         "x [..., n], t [..., n], g [] or [...]", "dx [..., n]", "(x - t) * g"),
 
+    row(Op::swiglu, "swiglu", 1, 1, Lowering::pairs, s::swiglu, g::swiglu, "x [..., 2n]", "y [..., n]",
+        "a, b the halves of x; silu(a) * b"),
+    row(Op::swiglu_grad, "swiglu_grad", 2, 1, Lowering::pairs, s::swiglu_grad, kSecond,
+        "x [..., 2n], dy [..., n]", "dx [..., 2n]", "da = silu_grad(a, dy*b); db = dy * silu(a)"),
+    with(kRotaryTable, row(Op::rotary_table, "rotary_table", 0, 1, Lowering::pairs, s::rotary_table,
+                           "it has no inputs", "", "table [limit, d]",
+                           "row p: cos(p*f_i) of the d/2 pairs, then sin(p*f_i); in double, rounded once")),
+    with(kRotary, row(Op::rotary, "rotary", 3, 1, Lowering::pairs, s::rotary, g::rotary,
+                      "x [..., n], positions i32 [...], table [limit, d], n >= heads*d", "y [..., n]",
+                      "c, s of the row's position; x0*c - x1*s, x0*s + x1*c")),
+
     with(kSum,
          row(Op::sum, "sum", 1, 1, Lowering::reduction, s::reduction, g::sum, "x", "y", "the sum over axes")),
     with(kReduction, row(Op::mean, "mean", 1, 1, Lowering::reduction, s::reduction, g::mean, "x", "y",
@@ -303,6 +332,16 @@ constexpr OpRow kRows[] = {
                                 s::attention_grad, kSecond,
                                 "q, k, v, or packed qkv; o, m, l, do; random when probability > 0",
                                 "dq, dk, dv, or packed dqkv", "docs/numerics.md, 4"))),
+    in_place(-1, 0, 1,
+             with(kCachedAttention,
+                  row(Op::cached_attention, "cached_attention", {5, 7}, 3, Lowering::cached_attention,
+                      s::cached_attention, kDecoding,
+                      "keys [S, kv_heads, C/16, d, 16], values [S, kv_heads, ceil(d/16), C, 16], slots i32 "
+                      "[...] (-1: no token), positions i32 [...], then q [..., heads*d], k and v [..., "
+                      "kv_heads*d], or packed qkv [..., (heads+2*kv_heads)*d]",
+                      "o [..., heads*d], keys, values",
+                      "every row's k and v enter its slot at its position; then o = softmax(q k' * scale) v "
+                      "over the slot's positions 0 .. its own"))),
 
     row(Op::accumulate, "accumulate", 1, 1, Lowering::elementwise, s::same, kTrainer, "x [...]", "y [...]",
         "the sum over micro-batches: the first is stored, later ones are added"),

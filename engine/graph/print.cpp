@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "engine/base/hash.h"
 #include "engine/graph/forms.h"
 
 namespace volta {
@@ -146,7 +147,18 @@ void write_types(Writer& out, const Graph& graph, const Node& node) {
     }
 }
 
-void write_node(Writer& out, const Graph& graph, NodeId id) {
+using Bits = std::pmr::vector<std::uint32_t>;
+
+void write_bits(Writer& out, const Bits& constant, std::size_t most) {
+    out << " =";
+    if (constant.size() > most) {
+        out << " xxh3 " << to_text(hash_bytes(constant.data(), constant.size() * sizeof constant[0])).text;
+        return;
+    }
+    for (const std::uint32_t bits : constant) (out << " ").hex(bits);
+}
+
+void write_node(Writer& out, const Graph& graph, NodeId id, std::size_t most_bits) {
     const Node& node = graph.node(id);
     for (std::int32_t i = 0; i < node.output_count; ++i) out << (i ? ", %" : "%") << node.first_output + i;
     out << " = " << op_row(node.op).name;
@@ -158,23 +170,30 @@ void write_node(Writer& out, const Graph& graph, NodeId id) {
     if (node.op == Op::input && graph.source(id).declared != graph.shape(node.first_output))
         out << " {declared=" << graph.source(id).declared << "}";
     write_types(out, graph, node);
-    if (node.op == Op::constant) {
-        out << " =";
-        for (const std::uint32_t bits : graph.constants[static_cast<std::size_t>(node.data)])
-            (out << " ").hex(bits);
-    }
+    if (node.op == Op::constant)
+        write_bits(out, graph.constants[static_cast<std::size_t>(node.data)], most_bits);
     if (node.phase != Phase::each) out << " @" << phase_name(node.phase);
     out << "\n";
+}
+
+std::pmr::string print_with(const Graph& graph, std::size_t most_bits, std::pmr::memory_resource* heap) {
+    Writer out(heap);
+    for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
+        write_node(out, graph, id, most_bits);
+    for (const GraphOutput& output : graph.outputs)
+        (out << "output ").quoted(output.name.c_str()) << " = %" << output.value << "\n";
+    return std::move(out.text);
 }
 
 }  // namespace
 
 std::pmr::string print(const Graph& graph, std::pmr::memory_resource* heap) {
-    Writer out(heap);
-    for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) write_node(out, graph, id);
-    for (const GraphOutput& output : graph.outputs)
-        (out << "output ").quoted(output.name.c_str()) << " = %" << output.value << "\n";
-    return std::move(out.text);
+    return print_with(graph, SIZE_MAX, heap);
+}
+
+std::pmr::string print_shortened(const Graph& graph, std::pmr::memory_resource* heap) {
+    constexpr std::size_t kMostElements = 1024;
+    return print_with(graph, kMostElements, heap);
 }
 
 }  // namespace volta

@@ -15,6 +15,8 @@ namespace volta {
 // back as the same double, whatever the locale. Constants print their bits. Complete: equal text means equal
 // graph.
 std::pmr::string print(const Graph& graph, std::pmr::memory_resource* heap);
+// The same with a hash in the place of constants of many elements, for texts that are kept and shown.
+std::pmr::string print_shortened(const Graph& graph, std::pmr::memory_resource* heap);
 
 // The operator tables of docs/operators.md, from the rows.
 std::pmr::string print_operator_table(std::pmr::memory_resource* heap);

@@ -21,6 +21,8 @@ constexpr Family kFamilies[] = {
     {Op::gelu_tanh_grad, "Elementwise gradients and dropout",
      "Differentiation and passes make most of these."},
     {Op::softmax, "Rows", "Along the last axis, which must not be empty."},
+    {Op::swiglu, "Pairs of columns",
+     "Two elements of one row become one, or turn around each other (numerics, sections 4 and 5)."},
     {Op::sum, "Reductions", "`rowsum` or `colsum` by the logical shape alone (numerics, section 3)."},
     {Op::reshape, "Movement", "No arithmetic: f32 and, where it says so, i32."},
     {Op::matmul, "Products", "Segmented chains (numerics, sections 2 and 4)."},

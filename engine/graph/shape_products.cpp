@@ -1,6 +1,7 @@
 // Output shapes of products and attention, of reductions over axes, and of fused bodies.
 #include <cmath>
 
+#include "engine/base/multiples.h"
 #include "engine/graph/forms.h"
 #include "engine/graph/rules.h"
 #include "engine/graph/shape_checks.h"
@@ -121,32 +122,63 @@ MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b) {
     return form;
 }
 
-AttentionForm attention_form(const Node& node, const Shape& first, const Shape& second) {
-    AttentionForm form;
+namespace {
+
+// What attention and cached_attention have in common: heads, their width, the scale. `width` is that of q, or
+// of the packed qkv.
+template <class Form>
+void read_heads(const Node& node, std::int64_t width, Form& form) {
     form.packed = node.flag(Attr::packed);
-    form.operands = form.packed ? 1 : 3;
-    form.causal = node.flag(Attr::causal);
-    form.probability = node.number(Attr::probability);
-    form.stream = static_cast<std::uint32_t>(node.number(Attr::stream));
     form.heads = static_cast<std::int64_t>(node.number(Attr::heads));
     form.kv_heads = static_cast<std::int64_t>(node.number(Attr::kv_heads));
     if (form.kv_heads == 0) form.kv_heads = form.heads;
     if (form.heads % form.kv_heads != 0)
         fail(VOLTA_SHAPE_MISMATCH, "%s: %lld heads are no multiple of %lld key and value heads",
              name_of(node), static_cast<long long>(form.heads), static_cast<long long>(form.kv_heads));
-
-    expect_rank(node, form.packed ? "qkv" : "q", first, 3);
     const std::int64_t parts = form.packed ? form.heads + 2 * form.kv_heads : form.heads;
-    if (first.last() == 0 || first.last() % parts != 0)
+    if (width == 0 || width % parts != 0)
         fail(VOLTA_SHAPE_MISMATCH, "%s: a width of %lld is not divided by %lld heads", name_of(node),
-             static_cast<long long>(first.last()), static_cast<long long>(parts));
-    form.batch = first[0];
-    form.time = first[1];
-    form.head_dim = first.last() / parts;
-    if (!form.packed) expect_shape(node, "k", second, {first[0], first[1], form.kv_heads * form.head_dim});
+             static_cast<long long>(width), static_cast<long long>(parts));
+    form.head_dim = width / parts;
     const double scale = node.number(Attr::scale);
     form.scale = static_cast<float>(scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(form.head_dim)));
+}
+
+}  // namespace
+
+AttentionForm attention_form(const Node& node, const Shape& first, const Shape& second) {
+    AttentionForm form;
+    expect_rank(node, node.flag(Attr::packed) ? "qkv" : "q", first, 3);
+    read_heads(node, first.last(), form);
+    form.operands = form.packed ? 1 : 3;
+    form.causal = node.flag(Attr::causal);
+    form.probability = node.number(Attr::probability);
+    form.stream = static_cast<std::uint32_t>(node.number(Attr::stream));
+    form.batch = first[0];
+    form.time = first[1];
+    if (!form.packed) expect_shape(node, "k", second, {first[0], first[1], form.kv_heads * form.head_dim});
     return form;
+}
+
+CachedAttentionForm cached_attention_form(const Node& node, const Shape& keys, const Shape& first) {
+    CachedAttentionForm form;
+    expect_least_rank(node, node.flag(Attr::packed) ? "qkv" : "q", first, 1);
+    read_heads(node, first.last(), form);
+    expect_rank(node, "keys", keys, 5);
+    form.rows = first.rows();
+    form.slots = keys[0];
+    form.capacity = product_of(node, keys[2], kCachePanelExtent);
+    return form;
+}
+
+Shape cache_keys_shape(std::int64_t slots, std::int64_t kv_heads, std::int64_t capacity,
+                       std::int64_t head_dim) {
+    return {slots, kv_heads, capacity / kCachePanelExtent, head_dim, kCachePanelExtent};
+}
+
+Shape cache_values_shape(std::int64_t slots, std::int64_t kv_heads, std::int64_t capacity,
+                         std::int64_t head_dim) {
+    return {slots, kv_heads, ceil_div(head_dim, kCachePanelExtent), capacity, kCachePanelExtent};
 }
 
 namespace {
@@ -194,6 +226,32 @@ void attention_grad(const Node& node, const TypedShape* inputs, int input_count,
     expect_shape(node, "l", real_shape(node, saved[2], "l"), attention_rows(form));
     expect_shape(node, "do", real_shape(node, saved[3], "do"), attention_result(form));
     for (int i = 0; i < form.operands; ++i) add_output(outputs, DType::f32, inputs[i].shape);
+}
+
+void cached_attention(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
+    const bool packed = node.flag(Attr::packed);
+    const int expected = kCacheOperands + (packed ? 1 : 3);
+    require(input_count == expected, "%s: takes %d inputs %s, not %d", name_of(node), expected,
+            packed ? "when packed" : "when not packed", input_count);
+    const TypedShape* const operands = inputs + kCacheOperands;
+    const Shape& first = real_shape(node, operands[0], packed ? "qkv" : "q");
+    const Shape& keys = real_shape(node, inputs[0], "keys");
+    const CachedAttentionForm form = cached_attention_form(node, keys, first);
+    expect_shape(node, "keys", keys,
+                 cache_keys_shape(form.slots, form.kv_heads, form.capacity, form.head_dim));
+    expect_shape(node, "values", real_shape(node, inputs[1], "values"),
+                 cache_values_shape(form.slots, form.kv_heads, form.capacity, form.head_dim));
+    expect_below(node, "the number of slots", form.slots, kIdLimit);
+    expect_below(node, "the capacity of a slot", form.capacity, kIdLimit);
+    const Shape rows = without_last(first);
+    expect_shape(node, "slots", integer_shape(node, inputs[2], "slots"), rows);
+    expect_shape(node, "positions", integer_shape(node, inputs[3], "positions"), rows);
+    for (int i = 1; !packed && i < 3; ++i)
+        expect_shape(node, i == 1 ? "k" : "v", real_shape(node, operands[i], i == 1 ? "k" : "v"),
+                     with_last(node, rows, form.kv_heads * form.head_dim));
+    add_output(outputs, DType::f32, with_last(node, rows, form.heads * form.head_dim));
+    add_output(outputs, DType::f32, keys);
+    add_output(outputs, DType::f32, inputs[1].shape);
 }
 
 }  // namespace shape_rules

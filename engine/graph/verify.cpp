@@ -135,19 +135,23 @@ class Verifier {
         }
     }
 
-    // Output i overwrites a source: every other reader must be able to run before.
+    // Output i overwrites a source: every other reader must be able to run before. Updates run once a step;
+    // what else writes in place is part of every run.
     void check_in_place(const Node& node) const {
+        const bool is_update = op_row(node.op).lowering == Lowering::update;
         for (const std::int8_t index : op_row(node.op).in_place) {
             if (index < 0) continue;
             const ValueId target = node.inputs[static_cast<std::size_t>(index)];
             const Op source = graph_.producer(target).op;
             if (source != Op::parameter && source != Op::state)
                 broken(node, "it overwrites neither parameter nor state");
-            if (node.phase != Phase::update) broken(node, "it overwrites outside of phase update");
+            if (is_update && node.phase != Phase::update)
+                broken(node, "it overwrites outside of phase update");
+            if (!is_update && node.phase != Phase::each) broken(node, "it overwrites outside of phase each");
             if (std::count(node.inputs.begin(), node.inputs.end(), target) != 1)
                 broken(node, "it reads what it overwrites twice");
             for (NodeId other = id_ + 1; other < static_cast<NodeId>(graph_.nodes.size()); ++other)
-                if (graph_.node(other).phase == Phase::update && reads(graph_.node(other), target))
+                if (graph_.node(other).phase >= node.phase && reads(graph_.node(other), target))
                     broken(node, "a later node reads what it overwrites");
             for (const GraphOutput& output : graph_.outputs)
                 if (output.value == target) broken(node, "it overwrites an output of the graph");

@@ -78,6 +78,9 @@ std::uint64_t reading_cost(const fb::Model& file) {
     if (file.tokenizer() != nullptr) {
         cost.add(file.tokenizer()->piece_bytes());
         cost.add(file.tokenizer()->piece_ends());
+        cost.add(file.tokenizer()->piece_types());
+        cost.add(file.tokenizer()->scores());
+        cost.add(file.tokenizer()->merges());
     }
     cost.add(file.metadata());
     each(file.metadata(), [&](const fb::KeyValue& entry) {

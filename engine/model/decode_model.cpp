@@ -67,15 +67,33 @@ class Decoder {
     }
 
     void decode_tokenizer(const fb::Tokenizer& tokenizer) {
-        if (tokenizer.kind() != fb::TokenizerKind::bytes &&
-            tokenizer.kind() != fb::TokenizerKind::characters) {
-            char number[8];
-            std::snprintf(number, sizeof number, "%d", static_cast<int>(tokenizer.kind()));
-            fail_unknown(file_, "tokenizer kind", number);
+        Vocabulary vocabulary(heap_);
+        vocabulary.kind = static_cast<TokenizerKind>(
+            known("tokenizer kind", static_cast<unsigned>(tokenizer.kind()), 1, kLastTokenizerKind));
+        decode_pieces(tokenizer, vocabulary.pieces);
+        for (std::size_t i = 0; i < count_of(tokenizer.piece_types()); ++i) {
+            const std::uint8_t type = tokenizer.piece_types()->Get(static_cast<flatbuffers::uoffset_t>(i));
+            vocabulary.types.push_back(
+                static_cast<PieceType>(known("type of a piece", type, 0, kLastPieceType)));
         }
+        if (tokenizer.scores() != nullptr)
+            vocabulary.scores.assign(tokenizer.scores()->begin(), tokenizer.scores()->end());
+        decode_merges(tokenizer, vocabulary);
+        decode_options(tokenizer, vocabulary.options);
+        model_.tokenizer.emplace(Tokenizer::from_vocabulary(std::move(vocabulary)));
+    }
+
+    // `value`, which must be one of [first, last] for this library to know it.
+    unsigned known(const char* what, unsigned value, unsigned first, unsigned last) const {
+        if (value >= first && value <= last) return value;
+        char number[16];
+        std::snprintf(number, sizeof number, "%u", value);
+        fail_unknown(file_, what, number);
+    }
+
+    static void decode_pieces(const fb::Tokenizer& tokenizer, std::pmr::vector<std::pmr::string>& pieces) {
         const std::string_view bytes(reinterpret_cast<const char*>(tokenizer.piece_bytes()->data()),
                                      tokenizer.piece_bytes()->size());
-        std::pmr::vector<std::pmr::string> pieces(heap_);
         pieces.reserve(tokenizer.piece_ends()->size());
         std::size_t start = 0;
         for (const std::uint32_t end : *tokenizer.piece_ends()) {
@@ -89,8 +107,26 @@ class Decoder {
         if (start != bytes.size())
             fail(VOLTA_CORRUPT_MODEL, "the pieces of its tokenizer end at %zu of %zu bytes", start,
                  bytes.size());
-        model_.tokenizer.emplace(
-            Tokenizer::from_pieces(static_cast<TokenizerKind>(tokenizer.kind()), pieces, heap_));
+    }
+
+    static void decode_merges(const fb::Tokenizer& tokenizer, Vocabulary& vocabulary) {
+        const std::size_t ids = count_of(tokenizer.merges());
+        if (ids % 2 != 0)
+            fail(VOLTA_CORRUPT_MODEL, "the merges of its tokenizer are %zu ids, which are no pairs", ids);
+        vocabulary.merges.reserve(ids / 2);
+        for (flatbuffers::uoffset_t i = 0; i < ids; i += 2)
+            vocabulary.merges.push_back({tokenizer.merges()->Get(i), tokenizer.merges()->Get(i + 1)});
+    }
+
+    void decode_options(const fb::Tokenizer& tokenizer, TokenizerOptions& options) const {
+        options.bos = tokenizer.bos();
+        options.eos = tokenizer.eos();
+        options.unk = tokenizer.unk();
+        options.pad = tokenizer.pad();
+        options.flags = known("set of tokenizer flags", tokenizer.flags(), 0, kKnownFlags);
+        options.split =
+            static_cast<WordSplit>(known("way to split words", tokenizer.split(), 0, kLastWordSplit));
+        options.most_word_characters = tokenizer.most_word_characters();
     }
 
     void decode_metadata() {

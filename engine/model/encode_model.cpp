@@ -141,9 +141,31 @@ class Encoder {
         }
         const auto byte_list = out_.CreateVector(bytes.data(), bytes.size());
         const auto end_list = out_.CreateVector(ends.data(), ends.size());
-        const auto kind = tokenizer.kind() == TokenizerKind::byte ? fb::TokenizerKind::bytes
-                                                                  : fb::TokenizerKind::characters;
-        return fb::CreateTokenizer(out_, kind, byte_list, end_list);
+        const Vocabulary& v = tokenizer.vocabulary();
+        const auto types =
+            numbers<std::uint8_t>(v.types, [](PieceType t) { return static_cast<std::uint8_t>(t); });
+        const auto scores = numbers<float>(v.scores, [](float score) { return score; });
+        const auto merges = merge_list(v.merges);
+        const TokenizerOptions& o = v.options;
+        return fb::CreateTokenizer(out_, static_cast<fb::TokenizerKind>(v.kind), byte_list, end_list, types,
+                                   scores, merges, o.bos, o.eos, o.unk, o.pad, o.flags,
+                                   static_cast<std::uint8_t>(o.split), o.most_word_characters);
+    }
+
+    // A list of numbers, left out when it is empty.
+    template <class To, class List, class Convert>
+    Offset<flatbuffers::Vector<To>> numbers(const List& list, Convert convert) {
+        std::pmr::vector<To> out(heap_);
+        out.reserve(list.size());
+        for (const auto& item : list) out.push_back(convert(item));
+        if (out.empty()) return 0;
+        return out_.CreateVector(out.data(), out.size());
+    }
+    Offset<flatbuffers::Vector<std::int32_t>> merge_list(const std::pmr::vector<Merge>& merges) {
+        std::pmr::vector<std::int32_t> ids(heap_);
+        ids.reserve(merges.size() * 2);
+        for (const Merge& merge : merges) ids.insert(ids.end(), {merge.left, merge.right});
+        return numbers<std::int32_t>(ids, [](std::int32_t id) { return id; });
     }
 
     Offset<fb::Training> training(const TrainingState& training) {
@@ -178,6 +200,12 @@ class Encoder {
     std::pmr::memory_resource* heap_;
 };
 
+// The first minor version whose readers know everything that the model uses: older readers open what they
+// can.
+std::uint32_t needed_minor(const Model& model) {
+    return model.tokenizer && model.tokenizer->kind() > TokenizerKind::character ? 1 : 0;
+}
+
 }  // namespace
 
 void encode_model(flatbuffers::FlatBufferBuilder& builder, const Model& model, const TrainingState* training,
@@ -190,9 +218,9 @@ void encode_model(flatbuffers::FlatBufferBuilder& builder, const Model& model, c
     const auto tokenizer = model.tokenizer ? encoder.tokenizer(*model.tokenizer) : 0;
     const auto metadata = encoder.metadata(model.metadata);
     const auto training_state = training != nullptr ? encoder.training(*training) : 0;
-    fb::FinishModelBuffer(
-        builder, fb::CreateModel(builder, producer, kFormatMinor, VOLTA_CONTRACT_VERSION, fb::Level::strict,
-                                 data_bytes, tensor_list, graph, tokenizer, metadata, training_state));
+    fb::FinishModelBuffer(builder, fb::CreateModel(builder, producer, needed_minor(model),
+                                                   VOLTA_CONTRACT_VERSION, fb::Level::strict, data_bytes,
+                                                   tensor_list, graph, tokenizer, metadata, training_state));
     if (builder.GetSize() > kMaxMetadataBytes)
         fail(VOLTA_INVALID_ARGUMENT, "the model's metadata has %u bytes, a file may have %u",
              static_cast<unsigned>(builder.GetSize()), kMaxMetadataBytes);

@@ -23,7 +23,8 @@ namespace volta {
 // A text tool that drops zeros or rewrites line ends destroys the magic, and so is noticed.
 inline constexpr char kMagic[8] = {'V', 'O', 'L', 'T', 'A', '\0', '\r', '\n'};
 inline constexpr std::uint32_t kFormatVersion = 1;
-inline constexpr std::uint32_t kFormatMinor = 0;  // files say 1.0; a reader of 1.x reads all of them
+inline constexpr std::uint32_t kFormatMinor =
+    1;  // what this library knows; a file says the least that it needs
 
 struct Preamble {
     char magic[8];

@@ -1,4 +1,4 @@
-// The built-in architecture, and the inference form of any graph that was written for training.
+// The first built-in architecture, and the inference form of any graph that was written for training.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,10 @@ struct GptConfig {
 // Throws INVALID_ARGUMENT.
 Graph build_gpt(const GptConfig& config, std::pmr::memory_resource* heap);
 
-// A model of that graph whose metadata says what it is: "volta.architecture" = "gpt", "volta.gpt.layers", ...
+// Says in the model's metadata what it is: "volta.architecture" = "gpt", "volta.gpt.layers", ...
+void describe_gpt(const GptConfig& config, Model& model);
+
+// A model of that graph, described.
 HeapPtr<Model> create_gpt(const GptConfig& config, std::uint64_t seed, std::pmr::memory_resource* structures,
                           std::pmr::memory_resource* tensors, const InitMachine& machine = {});
 

@@ -43,6 +43,18 @@ Character read_character(std::string_view text, std::size_t at) {
     return {};
 }
 
+std::size_t write_character(std::uint32_t code_point, char* out) {
+    const std::size_t bytes = code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
+    if (bytes == 1) {
+        out[0] = static_cast<char>(code_point);
+        return 1;
+    }
+    for (std::size_t i = bytes - 1; i > 0; --i, code_point >>= 6)
+        out[i] = static_cast<char>(0x80 | (code_point & 0x3f));
+    out[0] = static_cast<char>((0xf00u >> bytes & 0xffu) | code_point);
+    return bytes;
+}
+
 std::size_t find_invalid_utf8(std::string_view text) {
     std::size_t at = 0;
     while (at < text.size()) {

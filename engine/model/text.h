@@ -17,6 +17,9 @@ struct Character {
 // nothing above U+10FFFF, nothing cut off.
 Character read_character(std::string_view text, std::size_t at);
 
+// Writes a code point as UTF-8; returns its bytes. The inverse of read_character. Shape: out has room for 4.
+std::size_t write_character(std::uint32_t code_point, char* out);
+
 // The offset of the first byte that is not UTF-8; text.size() when all of it is.
 std::size_t find_invalid_utf8(std::string_view text);
 

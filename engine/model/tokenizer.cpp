@@ -1,154 +1,211 @@
 #include "engine/model/tokenizer.h"
 
-#include <algorithm>
-
 #include "engine/base/error.h"
 #include "engine/model/text.h"
+#include "engine/model/tokenizer_model.h"
 
 namespace volta {
 namespace {
 
 constexpr std::uint32_t kCodePoints = 0x110000;
-constexpr std::int32_t kByteCount = 256;
+constexpr int kByteCount = 256;
+// Of pieces that are looked for at every byte of a text: bounds what a text costs, whatever the vocabulary.
+constexpr std::size_t kMostWholeBytes = 256;
 
-void append_piece(std::pmr::vector<std::pmr::string>& pieces, std::string_view piece) {
-    pieces.emplace_back(piece);
+// What a vocabulary may have beside its pieces.
+enum Part : unsigned { kTypes = 1, kScores = 2, kMerges = 4, kIds = 8, kSplit = 16, kWordLength = 32 };
+
+unsigned parts_of(const Vocabulary& v) {
+    const TokenizerOptions& o = v.options;
+    const bool ids = o.bos != -1 || o.eos != -1 || o.unk != -1 || o.pad != -1;
+    return (v.types.empty() ? 0u : kTypes) | (v.scores.empty() ? 0u : kScores) |
+           (v.merges.empty() ? 0u : kMerges) | (ids ? kIds : 0u) |
+           (o.split != WordSplit::none ? kSplit : 0u) | (o.most_word_characters != 0 ? kWordLength : 0u);
 }
 
-// Writes a code point as UTF-8; returns its bytes. The inverse of read_character.
-std::size_t write_character(std::uint32_t code_point, char* out) {
-    const std::size_t bytes = code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
-    if (bytes == 1) {
-        out[0] = static_cast<char>(code_point);
-        return 1;
+// Add a kind: add its row, its file and its number in vocabulary.h. Nothing else lists kinds.
+struct KindRow {
+    TokenizerKind kind;
+    const char* name;
+    TokenizerRef (*make)(Vocabulary&&);
+    unsigned parts;       // that it may have
+    std::uint32_t flags;  // of TokenizerFlag, those that mean something
+};
+constexpr KindRow kKinds[] = {
+    {TokenizerKind::byte, "byte", make_byte_model, 0, 0},
+    {TokenizerKind::character, "char", make_character_model, 0, 0},
+    {TokenizerKind::bpe, "bpe", make_bpe_model, kTypes | kMerges | kIds | kSplit, kAddBos | kAddEos},
+    {TokenizerKind::spm, "spm", make_spm_model, kTypes | kScores | kIds, kAddBos | kAddEos | kSpacePrefix},
+    {TokenizerKind::wordpiece, "wordpiece", make_wordpiece_model, kTypes | kIds | kWordLength,
+     kAddBos | kAddEos | kLowerCase | kWordPrefix},
+};
+
+const KindRow* find_row(TokenizerKind kind) {
+    for (const KindRow& row : kKinds)
+        if (row.kind == kind) return &row;
+    return nullptr;
+}
+
+void check_ids(const Vocabulary& vocabulary) {
+    const TokenizerOptions& options = vocabulary.options;
+    const struct {
+        const char* name;
+        std::int32_t id;
+    } kIds[] = {{"bos", options.bos}, {"eos", options.eos}, {"unk", options.unk}, {"pad", options.pad}};
+    for (const auto& row : kIds)
+        if (row.id < -1 || row.id >= vocabulary.size())
+            fail(VOLTA_CORRUPT_MODEL, "the id '%s' of its tokenizer is %d, outside the vocabulary [0, %d)",
+                 row.name, row.id, vocabulary.size());
+    if ((options.has(kAddBos) && options.bos < 0) || (options.has(kAddEos) && options.eos < 0))
+        fail(VOLTA_CORRUPT_MODEL, "its tokenizer is to add an id that it does not have");
+}
+
+void check_types(const Vocabulary& vocabulary) {
+    if (vocabulary.types.empty()) return;
+    if (vocabulary.types.size() != vocabulary.pieces.size())
+        fail(VOLTA_CORRUPT_MODEL, "its tokenizer has %zu pieces and %zu types of pieces",
+             vocabulary.pieces.size(), vocabulary.types.size());
+    for (std::size_t i = 0; i < vocabulary.types.size(); ++i) {
+        const PieceType type = vocabulary.types[i];
+        const std::size_t bytes = vocabulary.pieces[i].size();
+        if (static_cast<std::uint8_t>(type) > kLastPieceType)
+            fail(VOLTA_CORRUPT_MODEL, "piece %zu of its tokenizer is of the unknown type %d", i,
+                 static_cast<int>(type));
+        if ((type == PieceType::control || type == PieceType::user) && bytes > kMostWholeBytes)
+            fail(VOLTA_CORRUPT_MODEL,
+                 "piece %zu of its tokenizer, which is found whole, has %zu bytes, more than %zu", i, bytes,
+                 kMostWholeBytes);
     }
-    for (std::size_t i = bytes - 1; i > 0; --i, code_point >>= 6)
-        out[i] = static_cast<char>(0x80 | (code_point & 0x3f));
-    out[0] = static_cast<char>((0xf00u >> bytes & 0xffu) | code_point);
-    return bytes;
 }
 
-bool is_one_character(std::string_view piece) {
-    return !piece.empty() && read_character(piece, 0).bytes == piece.size();
+// What holds for all kinds; the rest is the kind's own.
+const KindRow& checked_row(const Vocabulary& vocabulary) {
+    const KindRow* row = find_row(vocabulary.kind);
+    if (row == nullptr)
+        fail(VOLTA_CORRUPT_MODEL, "its tokenizer is of an unknown kind, %d",
+             static_cast<int>(vocabulary.kind));
+    if (vocabulary.pieces.size() > static_cast<std::size_t>(INT32_MAX))
+        fail(VOLTA_CORRUPT_MODEL, "its tokenizer has %zu pieces", vocabulary.pieces.size());
+    if ((parts_of(vocabulary) & ~row->parts) != 0 || (vocabulary.options.flags & ~row->flags) != 0)
+        fail(VOLTA_CORRUPT_MODEL, "its %s tokenizer has parts of another kind", row->name);
+    check_types(vocabulary);
+    check_ids(vocabulary);
+    return *row;
 }
 
-[[noreturn]] void fail_invalid_utf8(std::string_view text, std::size_t at) {
-    fail(VOLTA_INVALID_ARGUMENT, "the text is not UTF-8: byte 0x%02x at offset %zu",
-         static_cast<unsigned>(static_cast<unsigned char>(text[at])), at);
+TokenizerRef make_model(Vocabulary&& vocabulary) {
+    const KindRow& row = checked_row(vocabulary);
+    return row.make(std::move(vocabulary));
 }
 
-[[noreturn]] void fail_unknown(std::string_view text, std::size_t at, const Character& character) {
-    const bool printable = character.code_point >= 0x20 && character.code_point != 0x7f &&
-                           (character.code_point < 0x80 || character.code_point >= 0xa0);
-    if (!printable)
-        fail(VOLTA_INVALID_ARGUMENT, "the vocabulary lacks the character U+%04X at offset %zu",
-             character.code_point, at);
-    fail(VOLTA_INVALID_ARGUMENT, "the vocabulary lacks the character '%.*s' (U+%04X) at offset %zu",
-         static_cast<int>(character.bytes), text.data() + at, character.code_point, at);
+// Which code points a text has. Throws where it is not UTF-8.
+std::pmr::vector<bool> seen_characters(std::string_view text, std::pmr::memory_resource* heap) {
+    std::pmr::vector<bool> seen(kCodePoints, false, heap);
+    for (std::size_t at = 0; at < text.size();) {
+        const Character character = read_character(text, at);
+        if (character.bytes == 0)
+            fail(VOLTA_INVALID_ARGUMENT, "the text is not UTF-8: byte 0x%02x at offset %zu",
+                 static_cast<unsigned>(static_cast<unsigned char>(text[at])), at);
+        seen[character.code_point] = true;
+        at += character.bytes;
+    }
+    return seen;
 }
 
 }  // namespace
 
-const char* tokenizer_kind_name(TokenizerKind kind) { return kind == TokenizerKind::byte ? "byte" : "char"; }
+TokenizerModel::TokenizerModel(Vocabulary&& given)
+    : vocabulary(std::move(given)),
+      texts_(vocabulary.heap()),
+      user_(vocabulary.heap()),
+      special_(vocabulary.heap()) {
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+        const std::string_view piece = vocabulary.pieces[static_cast<std::size_t>(id)];
+        if (piece.empty()) continue;
+        if (vocabulary.type(id) == PieceType::user) user_.add(piece, id);
+        if (vocabulary.type(id) == PieceType::control) special_.add(piece, id);
+    }
+    user_.sort();
+    special_.sort();
+}
+
+PieceIndex::Match TokenizerModel::find_whole(std::string_view text, bool special) const {
+    const PieceIndex::Match user = user_.longest_prefix(text);
+    const PieceIndex::Match control = special ? special_.longest_prefix(text) : PieceIndex::Match{-1, 0};
+    return user.bytes >= control.bytes ? user : control;
+}
+
+const char* tokenizer_kind_name(TokenizerKind kind) {
+    const KindRow* row = find_row(kind);
+    return row != nullptr ? row->name : "unknown";
+}
 
 Tokenizer Tokenizer::make_byte(std::pmr::memory_resource* heap) {
-    Tokenizer tokenizer(heap);
-    tokenizer.kind_ = TokenizerKind::byte;
-    tokenizer.pieces_.reserve(kByteCount);
-    for (int byte = 0; byte < kByteCount; ++byte) {
-        const char piece = static_cast<char>(byte);
-        append_piece(tokenizer.pieces_, std::string_view(&piece, 1));
-    }
-    return tokenizer;
+    Vocabulary vocabulary(heap);
+    vocabulary.kind = TokenizerKind::byte;
+    vocabulary.pieces.reserve(kByteCount);
+    for (int byte = 0; byte < kByteCount; ++byte) vocabulary.pieces.emplace_back(1, static_cast<char>(byte));
+    return from_vocabulary(std::move(vocabulary));
 }
 
 Tokenizer Tokenizer::make_character(std::string_view text, std::pmr::memory_resource* heap) {
     require(!text.empty(), "the text to take characters from is empty");
-    std::pmr::vector<bool> seen(kCodePoints, false, heap);
-    std::size_t count = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const Character character = read_character(text, at);
-        if (character.bytes == 0) fail_invalid_utf8(text, at);
-        if (!seen[character.code_point]) ++count;
-        seen[character.code_point] = true;
-        at += character.bytes;
-    }
-    Tokenizer tokenizer(heap);
-    tokenizer.kind_ = TokenizerKind::character;
-    tokenizer.pieces_.reserve(count);
+    const std::pmr::vector<bool> seen = seen_characters(text, heap);
+    Vocabulary vocabulary(heap);
+    vocabulary.kind = TokenizerKind::character;
     for (std::uint32_t code_point = 0; code_point < kCodePoints; ++code_point) {
         if (!seen[code_point]) continue;
         char piece[4];
-        append_piece(tokenizer.pieces_, std::string_view(piece, write_character(code_point, piece)));
+        vocabulary.pieces.emplace_back(piece, write_character(code_point, piece));
     }
-    tokenizer.index_ascii();
-    return tokenizer;
+    return from_vocabulary(std::move(vocabulary));
 }
 
-Tokenizer Tokenizer::from_pieces(TokenizerKind kind, const std::pmr::vector<std::pmr::string>& pieces,
-                                 std::pmr::memory_resource* heap) {
-    if (kind == TokenizerKind::byte) {
-        Tokenizer made = make_byte(heap);
-        if (pieces != made.pieces_)
-            fail(VOLTA_CORRUPT_MODEL, "the pieces of its byte tokenizer are not the 256 bytes in order");
-        return made;
-    }
-    if (kind != TokenizerKind::character)
-        fail(VOLTA_CORRUPT_MODEL, "its tokenizer is of an unknown kind, %d", static_cast<int>(kind));
-    if (pieces.empty()) fail(VOLTA_CORRUPT_MODEL, "its character tokenizer has no pieces");
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        if (!is_one_character(pieces[i]))
-            fail(VOLTA_CORRUPT_MODEL, "piece %zu of its character tokenizer is not one UTF-8 character", i);
-        if (i > 0 && pieces[i] <= pieces[i - 1])
-            fail(VOLTA_CORRUPT_MODEL,
-                 "piece %zu of its character tokenizer does not come after the one before", i);
-    }
-    Tokenizer tokenizer(heap);
-    tokenizer.kind_ = kind;
-    tokenizer.pieces_.assign(pieces.begin(), pieces.end());
-    tokenizer.index_ascii();
-    return tokenizer;
+Tokenizer Tokenizer::from_vocabulary(Vocabulary&& vocabulary) {
+    return Tokenizer(make_model(std::move(vocabulary)));
 }
 
+Tokenizer::Tokenizer(std::shared_ptr<const TokenizerModel> model) : model_(std::move(model)) {}
 Tokenizer::Tokenizer(const Tokenizer& other, std::pmr::memory_resource* heap)
-    : kind_(other.kind_), pieces_(other.pieces_, heap), ascii_(other.ascii_) {}
+    : model_(make_model(Vocabulary(other.vocabulary(), heap))) {}
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+const Vocabulary& Tokenizer::vocabulary() const { return model_->vocabulary; }
 
 std::string_view Tokenizer::piece(std::int32_t id) const {
     require(id >= 0 && id < size(), "token id %d is outside the vocabulary [0, %d)", static_cast<int>(id),
             static_cast<int>(size()));
-    return pieces_[static_cast<std::size_t>(id)];
+    return model_->text(id);
 }
 
-// UTF-8 sorts by bytes as by code points, so the pieces are in both orders.
-std::int32_t Tokenizer::find_character(std::string_view text) const {
-    if (text.size() == 1) return ascii_[static_cast<unsigned char>(text[0])];
-    const auto at = std::lower_bound(pieces_.begin(), pieces_.end(), text);
-    return at != pieces_.end() && *at == text ? static_cast<std::int32_t>(at - pieces_.begin()) : -1;
+std::string_view Tokenizer::piece_after(std::int32_t previous, std::int32_t id) const {
+    const std::string_view text = piece(id);
+    if (!model_->space_prefix() || text.empty() || text[0] != ' ') return text;
+    require(previous >= -1 && previous < size(), "token id %d is outside the vocabulary [0, %d)",
+            static_cast<int>(previous), static_cast<int>(size()));
+    return model_->begins_text(previous) ? text.substr(1) : text;
 }
 
-void Tokenizer::index_ascii() {
-    ascii_.fill(-1);
-    for (std::size_t id = 0; id < pieces_.size(); ++id)
-        if (pieces_[id].size() == 1)
-            ascii_[static_cast<unsigned char>(pieces_[id][0])] = static_cast<std::int32_t>(id);
-}
-
-std::size_t Tokenizer::encode(std::string_view text, std::int32_t* ids, std::size_t capacity) const {
-    if (kind_ == TokenizerKind::byte) {
-        for (std::size_t i = 0; i < std::min(text.size(), capacity); ++i)
-            ids[i] = static_cast<unsigned char>(text[i]);
-        return text.size();
+std::size_t Tokenizer::encode(std::string_view text, std::int32_t* ids, std::size_t capacity,
+                              const EncodeOptions& options) const {
+    IdSink sink(ids, capacity);
+    const TokenizerOptions& ends = vocabulary().options;
+    if (options.ends && ends.has(kAddBos)) sink.push(ends.bos);
+    std::size_t start = 0;  // of the stretch of plain text before `at`
+    for (std::size_t at = 0; at < text.size() && model_->has_whole(options.special);) {
+        const PieceIndex::Match match = model_->find_whole(text.substr(at), options.special);
+        if (match.id >= 0) {
+            model_->encode(text.substr(start, at - start), start, sink);
+            sink.push(match.id);
+            start = at + match.bytes;
+        }
+        at += match.id >= 0 ? match.bytes : 1;
     }
-    std::size_t count = 0;
-    for (std::size_t at = 0; at < text.size(); ++count) {
-        const Character character = read_character(text, at);
-        if (character.bytes == 0) fail_invalid_utf8(text, at);
-        const std::int32_t id = find_character(text.substr(at, character.bytes));
-        if (id < 0) fail_unknown(text, at, character);
-        if (count < capacity) ids[count] = id;
-        at += character.bytes;
-    }
-    return count;
+    model_->encode(text.substr(start), start, sink);
+    if (options.ends && ends.has(kAddEos)) sink.push(ends.eos);
+    return sink.count();
 }
 
 }  // namespace volta

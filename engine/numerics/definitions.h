@@ -5,6 +5,8 @@
 #pragma once
 
 #include "engine/numerics/define_attention.h"
+#include "engine/numerics/define_cached_attention.h"
+#include "engine/numerics/define_pairs.h"
 #include "engine/numerics/define_products.h"
 #include "engine/numerics/define_rows.h"
 #include "engine/numerics/define_training.h"

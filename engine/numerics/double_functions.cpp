@@ -114,9 +114,13 @@ double log2d(double x) {
     return static_cast<double>(subnormal ? e - 54 : e) + log_m * 0x1.71547652b82fep+0;
 }
 
-RotaryEntry rotary_entry(long long position, long long i, long long head_dim, double base) {
+double rotary_frequency(long long i, long long head_dim, double base) {
     const double share = static_cast<double>(2 * i) / static_cast<double>(head_dim);
-    const double angle = static_cast<double>(position) * exp2d(-share * log2d(base));
+    return exp2d(-share * log2d(base));
+}
+
+RotaryEntry rotary_entry(long long position, double frequency) {
+    const double angle = static_cast<double>(position) * frequency;
     return {static_cast<float>(cosd(angle)), static_cast<float>(sind(angle))};
 }
 

@@ -185,6 +185,11 @@ typename M::Real pow(M& m, typename M::Real x, double exponent) {
 // -------------------------------------------------------------------------------------------
 
 template <class M>
+struct Pair {
+    typename M::Real first, second;
+};
+
+template <class M>
 typename M::Real silu(M& m, typename M::Real x) {
     return x * sigmoid(m, x);
 }
@@ -193,6 +198,19 @@ template <class M>
 typename M::Real silu_grad(M& m, typename M::Real x, typename M::Real dy) {
     const auto s = sigmoid(m, x), one = m.real(1);
     return dy * (s * (one + x * (one - s)));
+}
+
+// Gated: the activation of a, times b. With dy the gradient of y: of a, then of b.
+template <class M>
+typename M::Real swiglu(M& m, typename M::Real a, typename M::Real b) {
+    const auto gate = silu(m, a);
+    return gate * b;
+}
+
+template <class M>
+Pair<M> swiglu_grad(M& m, typename M::Real a, typename M::Real b, typename M::Real dy) {
+    const auto gate = silu(m, a), da = silu_grad(m, a, dy * b);
+    return {da, dy * gate};
 }
 
 // GELU by tanh, as x * sigmoid(t): 0.5 * (1 + tanh(t/2)) is sigmoid(t), t = x * (c0 + c1 * x*x).
@@ -287,11 +305,6 @@ typename M::Real cos(M& m, typename M::Real x) {
 
 // ---- Rotary position: the pair (x0, x1) turned by the angle with this cosine and sine
 // -------------------------
-
-template <class M>
-struct Pair {
-    typename M::Real first, second;
-};
 
 template <class M>  // backward: the same with -sine
 Pair<M> rotate(M&, typename M::Real x0, typename M::Real x1, typename M::Real cosine, typename M::Real sine) {

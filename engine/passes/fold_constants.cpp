@@ -9,6 +9,7 @@
 namespace volta {
 namespace {
 
+// Tables of angles are the exception: an element takes as long as a hundred that are read.
 constexpr std::int64_t kMostElements =
     16384;  // of all inputs and of all outputs; a product of these takes milliseconds
 
@@ -32,6 +33,7 @@ class Folder {
         if (is_source(node) || row.random || carries_random(node) || writes_in_place(node) ||
             holds_over_micro_batches(node) || uses_ids(node))
             return false;
+        if (node.op == Op::rotary_table) return true;
         std::int64_t read = 0, written = 0;
         for (const ValueId input : node.inputs) {
             if (rewrite_.to.producer(rewrite_.now(input)).op != Op::constant) return false;
@@ -45,7 +47,8 @@ class Folder {
     // Ids outside of their table are refused when the plan is made; until then nobody may follow them.
     static bool uses_ids(const Node& node) {
         return node.op == Op::gather || node.op == Op::embedding_gradient || node.op == Op::cross_entropy ||
-               node.op == Op::cross_entropy_grad || node.op == Op::cross_entropy_with_grad;
+               node.op == Op::cross_entropy_grad || node.op == Op::cross_entropy_with_grad ||
+               node.op == Op::rotary;
     }
 
     static bool carries_random(const Node& node) {

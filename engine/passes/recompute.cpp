@@ -1,7 +1,7 @@
 // Results that a training step would keep from the forward to the backward pass, although what they are
 // computed from is kept as well, are computed again where they are needed: the activation y = gelu(z) for the
-// weight gradient y' dY, beside gelu'(z) which reads z anyway, and the normalised rows. Same inputs, same
-// definition, same bits; more than half of a transformer's activations need no memory between the two.
+// weight gradient y' dY, beside gelu'(z) which reads z anyway, swiglu, and the normalised rows. Same inputs,
+// same definition, same bits; more than half of a transformer's activations need no memory between the two.
 #include <algorithm>
 
 #include "engine/passes/fusion.h"
@@ -46,10 +46,10 @@ class Recompute {
   private:
     const std::pmr::vector<NodeId>& readers(ValueId value) const { return readers_[index_of(value)]; }
 
-    // Elementwise nodes and norms: a pass over memory that is read at this time anyway.
+    // Elementwise nodes, norms and gated activations: a pass over memory that is read at this time anyway.
     bool may_repeat(const Node& node) const {
-        const bool is_norm = node.op == Op::layer_norm || node.op == Op::rms_norm;
-        if (!is_norm && (!is_fusable(node) || node.op == Op::fused || op_row(node.op).random)) return false;
+        const bool is_row = node.op == Op::layer_norm || node.op == Op::rms_norm || node.op == Op::swiglu;
+        if (!is_row && (!is_fusable(node) || node.op == Op::fused || op_row(node.op).random)) return false;
         if (node.phase != Phase::each || is_output_[index_of(node.first_output)]) return false;
         const Value& result = graph_.value(node.first_output);
         return result.dtype == DType::f32 && result.shape.elements() >= kLeastElements;

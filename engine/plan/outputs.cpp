@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
+#include "engine/graph/forms.h"
 #include "engine/plan/place.h"
 
 namespace volta {
@@ -82,6 +83,9 @@ class IdTracer {
                 case Op::gather:
                     trace(node, node.inputs[1], {0, graph_.shape(node.inputs[0])[0] - 1});
                     break;
+                case Op::rotary:
+                    trace(node, node.inputs[1], {0, graph_.shape(node.inputs[2])[0] - 1});
+                    break;
                 case Op::embedding_gradient:
                     trace(node, node.inputs[0], {0, static_cast<std::int64_t>(node.number(Attr::rows)) - 1});
                     break;
@@ -89,6 +93,10 @@ class IdTracer {
                 case Op::cross_entropy_grad:
                 case Op::cross_entropy_with_grad:  // -1: an ignored row
                     trace(node, node.inputs[1], {-1, graph_.shape(node.inputs[0]).last() - 1});
+                    break;
+                case Op::cached_attention:
+                    trace(node, node.inputs[2], {-1, graph_.shape(node.inputs[0])[0] - 1});
+                    trace(node, node.inputs[3], {0, graph_.shape(node.inputs[0])[2] * kCachePanelExtent - 1});
                     break;
                 default:
                     break;

@@ -117,7 +117,7 @@ void add_bill(Text& text, const PlanBill& bill) {
 std::pmr::string print(const Plan& plan, std::pmr::memory_resource* heap) {
     Text text(heap);
     text.add("plan of %u micro-batch%s\ngraph\n", plan.micro_batches, plan.micro_batches == 1 ? "" : "es");
-    text.add_text(print(plan.graph, heap));
+    text.add_text(print_shortened(plan.graph, heap));
     add_regions(text, plan);
     add_places(text, plan);
     add_steps(text, plan);

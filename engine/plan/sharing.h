@@ -8,8 +8,8 @@
 namespace volta {
 
 // True when the step reads element i of this input for element i of this output alone, all inputs before any
-// output, or, along rows, reads a row completely before it writes the row. Of a product this holds for what
-// its epilogue reads, but not where the product itself lies until then.
+// output, or, along rows, reads a row, or each pair of its columns, completely before it writes it. Of a
+// product this holds for what its epilogue reads, but not where the product itself lies until then.
 inline bool may_overwrite(const Node& node, std::size_t slot, std::int32_t output) {
     if (node.op == Op::accumulate) return false;
     if (op_row(node.op).lowering == Lowering::elementwise) return true;
@@ -21,6 +21,8 @@ inline bool may_overwrite(const Node& node, std::size_t slot, std::int32_t outpu
         case Op::softmax:
         case Op::log_softmax:
         case Op::cross_entropy_grad:
+        case Op::swiglu_grad:
+        case Op::rotary:
             return slot == 0;
         case Op::softmax_grad:
         case Op::log_softmax_grad:

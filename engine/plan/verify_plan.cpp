@@ -230,6 +230,7 @@ class Verifier {
                      ids, "may hold ids outside of the table that they are used with");
             };
             if (node.op == Op::gather) check(1, 0, graph_.shape(node.inputs[0])[0]);
+            if (node.op == Op::rotary) check(1, 0, graph_.shape(node.inputs[2])[0]);
             if (node.op == Op::embedding_gradient)
                 check(0, 0, static_cast<std::int64_t>(node.number(Attr::rows)));
             if (node.op == Op::cross_entropy || node.op == Op::cross_entropy_grad ||

@@ -5,140 +5,203 @@
 
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
-#include "engine/model/gpt.h"
+#include "engine/runtime/decode_graph.h"
 #include "engine/runtime/token_loss.h"
 
 namespace volta {
-
 namespace {
 
-constexpr const char* kLast = "step/last";  // i32 [1]: the row whose logits are wanted
+constexpr std::int64_t kMostSequences = 65536, kMostChunk = 65536;
 
-// Rewrites the graph so that only row `last` of its logits is computed, where the head is one product: rows
-// are independent, so they keep their bits. Other heads give all rows.
-Graph last_row_graph(const Graph& model, std::int64_t time, std::pmr::memory_resource* heap) {
-    const Graph inference = without_dropout(model, heap);
-    const Shape tokens{1, time};
-    Graph graph = specialize(inference, &tokens, 1, heap);
-    const ValueId logits = graph.outputs[0].value;
-    const ValueId last = graph.input(kLast, DType::i32, Shape{1});
-    const Node& head = graph.producer(logits);
-    const bool is_product = head.op == Op::matmul && head.inputs.size() == 2 &&
-                            !head.flag(Attr::transpose_a) && graph.shape(head.inputs[1]).rank == 2;
-    const ValueId rows = is_product ? head.inputs[0] : logits;
-    const ValueId weight = is_product ? head.inputs[1] : -1;
-    const Attribute transpose_b = number(Attr::transpose_b, is_product ? head.number(Attr::transpose_b) : 0);
-
-    const Shape flat{time, graph.shape(rows).last()};
-    const ValueId table = graph.apply(Op::reshape, {rows}, {list(Attr::shape, flat)});
-    ValueId row = graph.apply(Op::gather, {table, last});
-    if (is_product) row = graph.apply(Op::matmul, {row, weight}, {transpose_b});
-    graph.outputs.clear();
-    graph.output("logits", row);
-    return graph;
-}
-
-// A sequence is run with what follows it still unknown, so no token may look ahead.
-void require_causal(const Graph& graph) {
-    for (const Node& node : graph.nodes)
-        if (node.op == Op::attention && !node.flag(Attr::causal))
-            fail(VOLTA_UNSUPPORTED, "generating needs causal attention: in node %%%d a token sees later ones",
-                 node.first_output);
-}
-
-// 16, 32, 64, ... and the context itself.
-std::pmr::vector<std::int64_t> lengths_up_to(std::int64_t context, std::pmr::memory_resource* heap) {
-    std::pmr::vector<std::int64_t> lengths(heap);
-    for (std::int64_t length = 16; length < context; length *= 2) lengths.push_back(length);
-    lengths.push_back(context);
-    return lengths;
+GeneratorOptions checked(GeneratorOptions options, const LanguageModel& model) {
+    check(options.sampler);
+    require(options.sequences >= 1 && options.sequences <= kMostSequences,
+            "sequences is %lld, it must be in 1 .. %lld", static_cast<long long>(options.sequences),
+            static_cast<long long>(kMostSequences));
+    if (options.context == 0) options.context = model.context;
+    require(options.context >= 1 && options.context <= model.context,
+            "context is %lld, it must be in 1 .. %lld, which is the model's",
+            static_cast<long long>(options.context), static_cast<long long>(model.context));
+    require(options.chunk >= 1 && options.chunk <= kMostChunk,
+            "prefill_chunk is %lld, it must be in 1 .. %lld", static_cast<long long>(options.chunk),
+            static_cast<long long>(kMostChunk));
+    options.chunk = std::min(options.chunk, options.context);
+    return options;
 }
 
 }  // namespace
 
-Generator::Generator(ContextRef context, ModelRef model, const SamplerOptions& options)
+Generator::Generator(ContextRef context, ModelRef model, const GeneratorOptions& options)
     : context_(context),
       model_(std::move(model)),
-      lengths_(context->structures()),
-      context_length_(language_model(model_->graph).context),
+      options_(checked(options, language_model(model_->graph))),
       vocabulary_(language_model(model_->graph).vocabulary),
-      sampler_(options, vocabulary_, context->tensors()) {
-    require_causal(model_->graph);
-    std::pmr::memory_resource* heap = context->structures();
-    const auto extents = lengths_up_to(context_length_, heap);
-    lengths_.reserve(extents.size());
-    std::uint64_t arena = 0, workspace = 0;
-    for (std::int64_t extent : extents) {
-        const Program& program = context->plans().prepare(last_row_graph(model_->graph, extent, heap), {});
-        lengths_.emplace_back(extent, program, heap);
-        arena = std::max(arena, lengths_.back().memory.arena_bytes());
-        workspace = std::max<std::uint64_t>(workspace, program.workspace_bytes());
+      no_cache_(context->structures()),
+      sequences_(context->structures()),
+      pending_(context->structures()),
+      numbers_(context->structures()),
+      sampler_(vocabulary_, context->tensors()) {
+    no_cache_ = options_.cache ? decode_obstacle(model_->graph, context->structures())
+                               : std::pmr::string("the host asked for none", context->structures());
+    const DecoderSizes sizes = {options_.sequences, options_.context, options_.chunk, vocabulary_};
+    decoder_ = no_cache_.empty() ? make_cached_decoder(context_, model_, sizes)
+                                 : make_whole_decoder(context_, model_, sizes);
+    const auto count = static_cast<std::size_t>(options_.sequences);
+    const auto context_length = static_cast<std::size_t>(options_.context);
+    tokens_ = Buffer(context->tensors(), count * context_length * sizeof(std::int32_t));
+    logits_ = Buffer(context->tensors(), count * static_cast<std::size_t>(vocabulary_) * sizeof(float));
+    sequences_.resize(count);
+    pending_.reserve(count);
+    numbers_.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        SequenceState& state = sequences_[i].state;
+        state.slot = static_cast<std::int32_t>(i);
+        state.tokens = static_cast<std::int32_t*>(tokens_.data()) + i * context_length;
+        state.logits = static_cast<float*>(logits_.data()) + i * static_cast<std::size_t>(vocabulary_);
     }
-    arena_ = Buffer(context->tensors(), arena);
-    workspace_ = Buffer(context->tensors(), workspace);
-    sequence_ =
-        Buffer(context->tensors(), static_cast<std::size_t>(context_length_) * sizeof(std::int32_t), true);
-    logits_ = Buffer(context->tensors(), static_cast<std::size_t>(vocabulary_) * sizeof(float));
-    for (Length& length : lengths_) {
-        ProgramMemory& memory = length.memory;
-        const Plan& plan = memory.program().plan();
-        memory.lend_scratch(arena_.data(), workspace_.data());
-        lend_parameters(memory, *model_);
-        length.tokens_region = memory.find(
-            RegionKind::input, plan.graph.producer(host_inputs(plan.graph, heap)[0]).name.c_str());
-        length.last_region = memory.find(RegionKind::input, kLast);
-        length.logits_region = memory.find(RegionKind::output, "logits");
-        memory.lend(static_cast<std::size_t>(length.tokens_region), sequence_.data());
-        memory.lend(static_cast<std::size_t>(length.logits_region), logits_.data());
-        memory.add_to(bill_);
-        memory.allocate(context->tensors());
-    }
-    bill_.activations += arena;
-    bill_.workspace += workspace;
-    bill_.staging += sequence_.bytes() + logits_.bytes() + Sampler::bytes_for(vocabulary_);
-    bill_.total += arena + workspace + sequence_.bytes() + logits_.bytes() + Sampler::bytes_for(vocabulary_);
+    bill_all();
 }
 
-void Generator::start(const std::int32_t* tokens, std::size_t count) {
-    require(tokens != nullptr && count > 0, "a sequence needs at least one token to start from");
-    require(count <= static_cast<std::size_t>(context_length_),
-            "the prompt has %zu tokens, the context holds %lld", count,
-            static_cast<long long>(context_length_));
+void Generator::bill_all() {
+    decoder_->add_to(bill_);
+    const std::uint64_t own = tokens_.bytes() + logits_.bytes() + Sampler::bytes_for(vocabulary_);
+    bill_.staging += own;
+    bill_.total += own;
+}
+
+std::int32_t Generator::create(const SamplerOptions* sampler) {
+    if (sampler != nullptr) check(*sampler);
+    for (Sequence& sequence : sequences_) {
+        if (sequence.is_taken) continue;
+        sequence.is_taken = true;
+        sequence.is_computed = sequence.has_drawn = false;
+        sequence.state.used = sequence.state.cached = 0;
+        sequence.sampler = sampler != nullptr ? *sampler : options_.sampler;
+        return sequence.state.slot;
+    }
+    fail(VOLTA_INVALID_STATE, "all %lld sequences of the generator are in use",
+         static_cast<long long>(options_.sequences));
+}
+
+std::int32_t Generator::fork(std::int32_t from, const SamplerOptions* sampler) {
+    const Sequence& source = of(from);
+    const std::int32_t made = create(sampler != nullptr ? sampler : &source.sampler);
+    Sequence& copy = of(made);
+    copy.state.used = source.state.used;
+    copy.state.cached = source.state.cached;
+    std::copy_n(source.state.tokens, source.state.used, copy.state.tokens);
+    decoder_->copy(source.state, copy.state, source.state.cached);
+    copy.is_computed = source.is_computed;
+    if (source.is_computed) std::copy_n(source.state.logits, vocabulary_, copy.state.logits);
+    return made;
+}
+
+void Generator::check_tokens(const std::int32_t* tokens, std::size_t count) const {
+    require(tokens != nullptr || count == 0, "tokens is NULL");
     for (std::size_t i = 0; i < count; ++i)
         require(tokens[i] >= 0 && tokens[i] < vocabulary_, "token %zu is %d, outside the vocabulary of %d", i,
                 tokens[i], vocabulary_);
-    std::memset(sequence_.data(), 0, sequence_.bytes());
-    std::memcpy(sequence_.data(), tokens, count * sizeof(std::int32_t));
-    used_ = static_cast<std::int64_t>(count);
-    has_logits_ = false;
 }
 
-std::int32_t Generator::next() {
-    if (used_ == 0) fail(VOLTA_INVALID_STATE, "no sequence has been started");
-    if (used_ == context_length_)
-        fail(VOLTA_INVALID_STATE, "the context of %lld tokens is full",
-             static_cast<long long>(context_length_));
+void Generator::restart(std::int32_t sequence, const std::int32_t* tokens, std::size_t count) {
+    require(tokens != nullptr && count > 0, "a sequence needs at least one token to start from");
+    require(count <= static_cast<std::size_t>(options_.context),
+            "the prompt has %zu tokens, the context holds %lld", count,
+            static_cast<long long>(options_.context));
+    check_tokens(tokens, count);
+    const SequenceState& state = of(sequence).state;
+    std::size_t common = 0;
+    while (common < count && common < static_cast<std::size_t>(state.used) &&
+           tokens[common] == state.tokens[common])
+        ++common;
+    rewind(sequence, common);
+    append(sequence, tokens + common, count - common);
+    of(sequence).has_drawn = false;
+}
+
+void Generator::append(std::int32_t sequence, const std::int32_t* tokens, std::size_t count) {
+    SequenceState& state = of(sequence).state;
+    check_tokens(tokens, count);
+    require(count <= static_cast<std::size_t>(options_.context - state.used),
+            "%zu tokens are to follow %lld, the context holds %lld", count,
+            static_cast<long long>(state.used), static_cast<long long>(options_.context));
+    if (count == 0) return;
+    std::copy_n(tokens, count, state.tokens + state.used);
+    state.used += static_cast<std::int64_t>(count);
+    of(sequence).is_computed = false;
+}
+
+void Generator::rewind(std::int32_t sequence, std::size_t count) {
+    SequenceState& state = of(sequence).state;
+    require(count <= static_cast<std::size_t>(state.used),
+            "the sequence has %lld tokens, it cannot go back to %zu", static_cast<long long>(state.used),
+            count);
+    if (static_cast<std::int64_t>(count) == state.used) return;
+    state.used = static_cast<std::int64_t>(count);
+    // The last token runs again: its logits are wanted.
+    state.cached = std::min(state.cached, std::max<std::int64_t>(state.used - 1, 0));
+    of(sequence).is_computed = false;
+}
+
+void Generator::check_step(const std::int32_t* sequences, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+        const SequenceState& state = sequences_[at(sequences[i])].state;
+        if (state.used == 0) fail(VOLTA_INVALID_STATE, "sequence %zu has no tokens to go on from", i);
+        if (state.used == options_.context)
+            fail(VOLTA_INVALID_STATE, "the context of %lld tokens is full",
+                 static_cast<long long>(options_.context));
+        for (std::size_t j = 0; j < i; ++j)
+            require(sequences[j] != sequences[i], "sequences %zu and %zu are the same", j, i);
+    }
+}
+
+void Generator::step(const std::int32_t* sequences, std::size_t count, std::int32_t* tokens) {
+    check_step(sequences, count);
+    pending_.clear();
+    for (std::size_t i = 0; i < count; ++i)
+        if (!of(sequences[i]).is_computed) pending_.push_back(&of(sequences[i]).state);
+    decoder_->run(pending_.data(), pending_.size());
+    for (std::size_t i = 0; i < count; ++i) of(sequences[i]).is_computed = true;
+
     const FpEnvironment contract;
-    Length* length = lengths_.data();
-    while (length->time < used_) ++length;
-    lend_parameters(length->memory, *model_);
-    *length->memory.at<std::int32_t>(length->last_region) = static_cast<std::int32_t>(used_ - 1);
-    const volta_status status = length->memory.run(Phase::each, 0);
-    if (status != VOLTA_OK) fail(status, "the device failed while the plan ran");
-    has_logits_ = true;
-
-    auto* sequence = static_cast<std::int32_t*>(sequence_.data());
-    const std::int32_t token =
-        sampler_.next(static_cast<const float*>(logits_.data()), sequence, static_cast<std::size_t>(used_),
-                      static_cast<std::uint32_t>(used_));
-    sequence[used_++] = token;
-    return token;
+    // All are drawn before any is appended: a failure leaves every sequence as it was.
+    for (std::size_t i = 0; i < count; ++i) {
+        const Sequence& sequence = of(sequences[i]);
+        tokens[i] = sampler_.next(sequence.sampler, sequence.state.logits, sequence.state.tokens,
+                                  static_cast<std::size_t>(sequence.state.used),
+                                  static_cast<std::uint32_t>(sequence.state.used));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        Sequence& sequence = of(sequences[i]);
+        sequence.state.tokens[sequence.state.used++] = tokens[i];
+        sequence.is_computed = false;
+        sequence.has_drawn = true;
+    }
 }
 
-const float* Generator::logits(std::size_t* count) const {
-    if (!has_logits_) fail(VOLTA_INVALID_STATE, "no token has been drawn yet");
+std::pmr::vector<std::int32_t>& Generator::room_for(std::size_t count) {
+    require(count <= sequences_.size(), "%zu sequences are given, the generator has %zu", count,
+            sequences_.size());
+    numbers_.resize(count);
+    return numbers_;
+}
+
+const std::int32_t* Generator::tokens(std::int32_t sequence, std::size_t* count) const {
+    const SequenceState& state = sequences_[at(sequence)].state;
+    *count = static_cast<std::size_t>(state.used);
+    return state.tokens;
+}
+
+TokenCost Generator::cost(std::int64_t position) const {
+    require(position >= 0 && position < options_.context, "position is %lld, it must be in 0 .. %lld",
+            static_cast<long long>(position), static_cast<long long>(options_.context - 1));
+    return decoder_->cost(position);
+}
+
+const float* Generator::logits(std::int32_t sequence, std::size_t* count) const {
+    if (!sequences_[at(sequence)].has_drawn) fail(VOLTA_INVALID_STATE, "no token has been drawn yet");
     *count = static_cast<std::size_t>(vocabulary_);
-    return static_cast<const float*>(logits_.data());
+    return sequences_[at(sequence)].state.logits;
 }
 
 }  // namespace volta

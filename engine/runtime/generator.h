@@ -1,43 +1,77 @@
-// Tokens from a language model, one at a time. Each token runs the forward pass over the sequence so far, in
-// the smallest of a few compiled lengths that holds it; positions after the sequence are padding that no
-// earlier row can see, so the bits are those of the exact length.
+// Sequences of tokens from a language model, alone or in a batch. What a sequence draws depends on its
+// tokens, its options and its seed alone.
 #pragma once
 
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
 
+#include "engine/runtime/decoder.h"
 #include "engine/runtime/sampler.h"
-#include "engine/runtime/session.h"
 
 namespace volta {
 
+struct GeneratorOptions {
+    SamplerOptions sampler;  // of sequences that bring none of their own
+    std::int64_t sequences = 1;
+    std::int64_t context = 0;  // tokens of a sequence; 0: as many as the model allows
+    std::int64_t chunk = 256;  // most tokens of a prompt per run
+    bool cache = true;         // keys and values are kept; false: every token runs its whole sequence
+};
+
 class Generator final {
   public:
-    Generator(ContextRef context, ModelRef model, const SamplerOptions& options);
+    Generator(ContextRef context, ModelRef model, const GeneratorOptions& options);
 
-    void start(const std::int32_t* tokens, std::size_t count);
-    std::int32_t next();
-    const float* logits(std::size_t* count) const;  // of the latest token; throws INVALID_STATE before it
+    // Sequences are numbers below options.sequences. Throws INVALID_STATE when all are taken.
+    std::int32_t create(const SamplerOptions* sampler);
+    void release(std::int32_t sequence) noexcept { sequences_[at(sequence)].is_taken = false; }
+    // A new sequence with the same tokens; what the cache holds of them is copied.
+    std::int32_t fork(std::int32_t sequence, const SamplerOptions* sampler);
+    void append(std::int32_t sequence, const std::int32_t* tokens, std::size_t count);
+    // The tokens of a sequence from now on; what the cache holds of a common beginning stays.
+    void restart(std::int32_t sequence, const std::int32_t* tokens, std::size_t count);
+    // Forgets all but the first `count` tokens.
+    void rewind(std::int32_t sequence, std::size_t count);
+    // Draws one token for each and appends it: one run for all whose tokens are known up to the last.
+    void step(const std::int32_t* sequences, std::size_t count, std::int32_t* tokens);
+
+    // Room for the numbers of a step; throws INVALID_ARGUMENT when there are more than sequences.
+    std::pmr::vector<std::int32_t>& room_for(std::size_t count);
+    const std::int32_t* tokens(std::int32_t sequence, std::size_t* count) const;
+    // Of which the sequence's latest token was drawn. Throws INVALID_STATE before the first.
+    const float* logits(std::int32_t sequence, std::size_t* count) const;
     volta_bill bill() const { return bill_; }
+    // Of computing the token at `position`, which is below the context.
+    TokenCost cost(std::int64_t position) const;
+    // Why there is no cache, where none was asked for or none can be: "" with a cache.
+    const char* no_cache() const { return no_cache_.c_str(); }
 
   private:
-    struct Length {  // one compiled sequence length
-        Length(std::int64_t extent, const Program& program, std::pmr::memory_resource* structures)
-            : time(extent), memory(program, structures) {}
-        std::int64_t time;
-        ProgramMemory memory;
-        int tokens_region = -1, last_region = -1, logits_region = -1;
+    struct Sequence {
+        SequenceState state;
+        SamplerOptions sampler;
+        bool is_taken = false;
+        bool is_computed = false;  // the logits are those after the last token
+        bool has_drawn = false;
     };
+    static std::size_t at(std::int32_t sequence) { return static_cast<std::size_t>(sequence); }
+    Sequence& of(std::int32_t sequence) { return sequences_[at(sequence)]; }
+    void check_tokens(const std::int32_t* tokens, std::size_t count) const;
+    void check_step(const std::int32_t* sequences, std::size_t count) const;
+    void bill_all();
+
     ContextRef context_;
     ModelRef model_;
-    std::pmr::vector<Length> lengths_;  // ascending; the last one is the context
-    std::int64_t context_length_;
-    std::int32_t vocabulary_;
+    GeneratorOptions options_;
+    std::int32_t vocabulary_ = 0;
+    std::pmr::string no_cache_;
+    std::pmr::vector<Sequence> sequences_;
+    std::pmr::vector<SequenceState*> pending_;
+    std::pmr::vector<std::int32_t> numbers_;
+    DecoderPtr decoder_;
     Sampler sampler_;
-    Buffer arena_, workspace_, sequence_, logits_;  // i32 [context]; f32 [vocabulary]
-    std::int64_t used_ = 0;                         // tokens in sequence_
-    bool has_logits_ = false;
+    Buffer tokens_, logits_;  // i32 [sequences, context]; f32 [sequences, vocabulary]
     volta_bill bill_ = {};
 };
 

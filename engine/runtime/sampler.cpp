@@ -34,15 +34,12 @@ std::uint64_t Sampler::bytes_for(std::int32_t vocabulary) {
     return 2 * sizeof(float) * static_cast<std::uint64_t>(vocabulary);
 }
 
-Sampler::Sampler(const SamplerOptions& options, std::int32_t vocabulary, std::pmr::memory_resource* tensors)
-    : options_(options),
-      vocabulary_(vocabulary),
+Sampler::Sampler(std::int32_t vocabulary, std::pmr::memory_resource* tensors)
+    : vocabulary_(vocabulary),
       values_(tensors, static_cast<std::size_t>(vocabulary) * sizeof(float)),
       order_(tensors, static_cast<std::size_t>(vocabulary) * sizeof(std::int32_t)),
       x_(static_cast<float*>(values_.data())),
-      ids_(static_cast<std::int32_t*>(order_.data())) {
-    check(options);
-}
+      ids_(static_cast<std::int32_t*>(order_.data())) {}
 
 // Every distinct token of the sequence is penalised once.
 void Sampler::penalise(const std::int32_t* history, std::size_t count) {
@@ -123,8 +120,9 @@ std::int32_t Sampler::draw(std::uint32_t position) const {
     return last_kept;
 }
 
-std::int32_t Sampler::next(const float* logits, const std::int32_t* history, std::size_t history_count,
-                           std::uint32_t position) {
+std::int32_t Sampler::next(const SamplerOptions& options, const float* logits, const std::int32_t* history,
+                           std::size_t history_count, std::uint32_t position) {
+    options_ = options;
     std::memcpy(x_, logits, values_.bytes());
     for (std::int32_t i = 0; i < vocabulary_; ++i)
         if (x_[i] != x_[i])

@@ -22,13 +22,13 @@ void check(const SamplerOptions& options);
 
 class Sampler final {
   public:
-    Sampler(const SamplerOptions& options, std::int32_t vocabulary, std::pmr::memory_resource* tensors);
+    Sampler(std::int32_t vocabulary, std::pmr::memory_resource* tensors);
     static std::uint64_t bytes_for(std::int32_t vocabulary);  // what the constructor allocates
 
-    // Draws the token at absolute position `position` of a sequence whose tokens so far are `history`.
-    // Throws NOT_FINITE when a logit is NaN. Allocates nothing.
-    std::int32_t next(const float* logits, const std::int32_t* history, std::size_t history_count,
-                      std::uint32_t position);
+    // `options` are checked. Draws the token at absolute position `position` of a sequence whose tokens so
+    // far are `history`. Throws NOT_FINITE when a logit is NaN. Allocates nothing.
+    std::int32_t next(const SamplerOptions& options, const float* logits, const std::int32_t* history,
+                      std::size_t history_count, std::uint32_t position);
 
   private:
     void penalise(const std::int32_t* history, std::size_t count);
@@ -36,7 +36,7 @@ class Sampler final {
     void keep_top_p();
     std::int32_t draw(std::uint32_t position) const;
 
-    SamplerOptions options_;
+    SamplerOptions options_;  // of the draw in progress
     std::int32_t vocabulary_;
     Buffer values_,
         order_;  // f32 [vocabulary]: logits, then weights; i32 [vocabulary]: ids by rank, or marks

@@ -93,6 +93,20 @@ static volta_status small_gpt(volta_context* context, double dropout, volta_mode
     return volta_model_create_gpt(context, &gpt, 7, out);
 }
 
+/* A Llama of that size, with two query heads per key head. */
+static volta_status small_llama(volta_context* context, int32_t untied, volta_model** out) {
+    volta_llama_options llama = {0};
+    llama.struct_size = sizeof llama;
+    llama.vocabulary = kVocabulary;
+    llama.layers = 2;
+    llama.dim = 64;
+    llama.heads = 4;
+    llama.kv_heads = 2;
+    llama.context = kContext;
+    llama.untied = untied;
+    return volta_model_create_llama(context, &llama, 7, out);
+}
+
 /* A stream of ids to learn: the next one is 5 x + 1 or 5 x + 2, by a coin. A model that knows this has loss
  * ln 2. */
 static void fill_tokens(int32_t* tokens, size_t count) {

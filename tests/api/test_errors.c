@@ -114,6 +114,27 @@ static void test_model_files(void** state) {
     assert_non_null(volta_last_error()[0] ? volta_last_error() : NULL);
 }
 
+static void test_llama_options(void** state) {
+    (void)state;
+    volta_model* made;
+    volta_llama_options llama = {0};
+    llama.struct_size = sizeof llama;
+    assert_fails(volta_model_create_llama(context, &llama, 1, &made), VOLTA_INVALID_ARGUMENT,
+                 "vocabulary is 0; it must be from 1 to 2147483647");
+    llama.vocabulary = 65;
+    llama.kv_heads = 4;
+    assert_fails(volta_model_create_llama(context, &llama, 1, &made), VOLTA_INVALID_ARGUMENT,
+                 "heads 6 is not a multiple of kv_heads 4");
+    llama.kv_heads = 0;
+    llama.rope_base = -1;
+    assert_int_equal(volta_model_create_llama(context, &llama, 1, &made), VOLTA_INVALID_ARGUMENT);
+    llama.rope_base = 0;
+    assert_int_equal(volta_model_create_llama(NULL, &llama, 1, &made), VOLTA_INVALID_ARGUMENT);
+    assert_int_equal(volta_model_create_llama(context, NULL, 1, &made), VOLTA_INVALID_ARGUMENT);
+    assert_int_equal(volta_model_create_llama(context, &llama, 1, NULL), VOLTA_INVALID_ARGUMENT);
+    assert_null(made);
+}
+
 static void test_gpt_options(void** state) {
     (void)state;
     volta_model* made;
@@ -329,7 +350,8 @@ static void test_generator_needs_causal_attention(void** state) {
     const volta_init init = {VOLTA_INIT_NORMAL, 0.1, 0};
     const volta_attribute attributes[] = {
         {"packed", 1, NULL, 0}, {"heads", 2, NULL, 0}, {"causal", 0, NULL, 0}};
-    const volta_generator_options options = {sizeof options, 0, 0, 0, 0, 0, 0};
+    volta_generator_options options = {0};
+    options.struct_size = sizeof options;
     assert_ok(volta_graph_create(context, &graph));
     assert_ok(volta_graph_input(graph, "tokens", VOLTA_I32, shape, 2, &tokens));
     assert_ok(volta_graph_parameter(graph, "table", table_shape, 2, &init, &table));
@@ -366,17 +388,12 @@ static void test_null_handles(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_context_options),
-        cmocka_unit_test(test_larger_structs),
-        cmocka_unit_test(test_graph_calls),
-        cmocka_unit_test(test_model_files),
-        cmocka_unit_test(test_gpt_options),
-        cmocka_unit_test(test_session_tensors),
-        cmocka_unit_test(test_trainer_options),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_operator_without_gradient),
-        cmocka_unit_test(test_generator_calls),
-        cmocka_unit_test(test_generator_needs_causal_attention),
+        cmocka_unit_test(test_context_options), cmocka_unit_test(test_larger_structs),
+        cmocka_unit_test(test_graph_calls),     cmocka_unit_test(test_model_files),
+        cmocka_unit_test(test_gpt_options),     cmocka_unit_test(test_llama_options),
+        cmocka_unit_test(test_session_tensors), cmocka_unit_test(test_trainer_options),
+        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_operator_without_gradient),
+        cmocka_unit_test(test_generator_calls), cmocka_unit_test(test_generator_needs_causal_attention),
         cmocka_unit_test(test_null_handles),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -42,6 +42,61 @@ static void test_training_lowers_the_loss(void** state) {
     volta_context_release(context);
 }
 
+/* The other architecture, through the same calls: it learns, it goes on where it stopped, it writes. */
+static void test_a_llama_lives_as_well(void** state) {
+    (void)state;
+    const int64_t shape[] = {4, kContext};
+    const volta_trainer_options options = small_trainer_options(shape);
+    for (int32_t untied = 0; untied < 2; ++untied) {
+        volta_context* context;
+        volta_model *model, *opened;
+        volta_generator* generator;
+        volta_generator_options sampling = {0};
+        volta_step_report first = {0}, last = {0};
+        static int32_t tokens[4000];
+        char whole[33], resumed[33];
+        int32_t token = 1;
+        assert_ok(context_on(NULL, 2, 0, 0, &context));
+        assert_ok(small_llama(context, untied, &model));
+        volta_trainer* trainer = make_trainer(model, &options);
+        train_steps(trainer, 1, &first);
+        train_steps(trainer, 16, &last);
+        assert_ok(volta_trainer_save(trainer, kPath));
+        train_steps(trainer, 23, &last);
+        assert_true(first.loss > 3.2f && first.loss < 3.6f); /* ln 29 = 3.37 */
+        assert_true(last.loss < first.loss - 0.3f);
+        assert_ok(volta_trainer_hash(trainer, whole));
+        volta_trainer_release(trainer);
+        volta_model_release(model);
+
+        assert_ok(volta_model_open(context, kPath, NULL, &opened));
+        assert_ok(volta_trainer_resume(opened, NULL, &trainer));
+        fill_tokens(tokens, 4000);
+        assert_ok(volta_trainer_set_tokens(trainer, tokens, 4000));
+        train_steps(trainer, 23, &last);
+        assert_ok(volta_trainer_hash(trainer, resumed));
+        assert_string_equal(resumed, whole);
+        assert_ok(volta_trainer_update_model(trainer));
+        volta_trainer_release(trainer);
+
+        sampling.struct_size = sizeof sampling;
+        assert_ok(volta_generator_create(opened, &sampling, &generator));
+        assert_ok(volta_generator_start(generator, &token, 1));
+        int known = 0;
+        for (int i = 1; i < kContext; ++i) {
+            int32_t next;
+            assert_ok(volta_generator_next(generator, &next));
+            known += next == (5 * token + 1) % kVocabulary || next == (5 * token + 2) % kVocabulary;
+            token = next;
+        }
+        assert_true(known > 10); /* by chance 2 of 31 */
+        volta_generator_release(generator);
+        volta_model_release(opened);
+        volta_context_release(context);
+        remove(kPath);
+    }
+}
+
 /* Stop at half, save, open in another context, go on: the hash of the run that never stopped. */
 static void test_resume_goes_on_bit_for_bit(void** state) {
     (void)state;
@@ -169,9 +224,19 @@ static void test_micro_batches(void** state) {
     assert_string_equal(hash[0], hash[1]);
 }
 
+/* What holds for every architecture is tested with each: the test's state is one of these. */
+struct architecture {
+    volta_status (*make)(volta_context* context, int32_t variant, volta_model** out);
+};
+static volta_status plain_gpt(volta_context* context, int32_t variant, volta_model** out) {
+    (void)variant;
+    return small_gpt(context, 0, out);
+}
+static struct architecture gpt = {plain_gpt}, llama = {small_llama};
+
 /* After the first step a step, a run and a generated token allocate nothing; the peak is the bill. */
 static void test_nothing_is_allocated_after_warm_up(void** state) {
-    (void)state;
+    const struct architecture* const architecture = *state;
     struct counting_heap heap = {0};
     volta_context* context;
     volta_model *model, *mapped;
@@ -179,7 +244,7 @@ static void test_nothing_is_allocated_after_warm_up(void** state) {
     const volta_trainer_options options = small_trainer_options(shape);
     volta_step_report report = {0};
     assert_ok(context_on(&heap, 2, 0, 0, &context));
-    assert_ok(small_gpt(context, 0, &model));
+    assert_ok(architecture->make(context, 0, &model));
     assert_ok(volta_model_save(model, kPath));
     volta_model_release(model);
     assert_int_equal(heap.tensor_bytes, 0);
@@ -323,12 +388,12 @@ static void test_packed_weights_change_nothing(void** state) {
 
 /* The logits that a token is drawn of are those of a session over the exact sequence. */
 static void test_generator_agrees_with_session(void** state) {
-    (void)state;
+    const struct architecture* const architecture = *state;
     volta_context* context;
     volta_model* model;
     volta_generator* generator;
     assert_ok(context_on(NULL, 2, 0, 0, &context));
-    assert_ok(small_gpt(context, 0, &model));
+    assert_ok(architecture->make(context, 0, &model));
     volta_generator_options greedy = {0};
     greedy.struct_size = sizeof greedy;
     assert_ok(volta_generator_create(model, &greedy, &generator));
@@ -447,12 +512,15 @@ static void test_linear_regression(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training_lowers_the_loss),
+        cmocka_unit_test(test_a_llama_lives_as_well),
         cmocka_unit_test(test_resume_goes_on_bit_for_bit),
         cmocka_unit_test(test_resume_refuses_what_contradicts),
         cmocka_unit_test(test_one_hash_before_and_after_the_file),
         cmocka_unit_test(test_micro_batches),
-        cmocka_unit_test(test_nothing_is_allocated_after_warm_up),
-        cmocka_unit_test(test_generator_agrees_with_session),
+        cmocka_unit_test_prestate(test_nothing_is_allocated_after_warm_up, &gpt),
+        cmocka_unit_test_prestate(test_nothing_is_allocated_after_warm_up, &llama),
+        cmocka_unit_test_prestate(test_generator_agrees_with_session, &gpt),
+        cmocka_unit_test_prestate(test_generator_agrees_with_session, &llama),
         cmocka_unit_test(test_packed_weights_change_nothing),
         cmocka_unit_test(test_open_extents_are_told),
         cmocka_unit_test(test_linear_regression),

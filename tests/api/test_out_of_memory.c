@@ -7,7 +7,7 @@ static const char* const kPath = "test_out_of_memory.volta";
 /* The life cycle until the first failure; every object is released. */
 static volta_status life_cycle(struct counting_heap* heap) {
     volta_context* context = NULL;
-    volta_model *model = NULL, *opened = NULL;
+    volta_model *model = NULL, *opened = NULL, *other = NULL;
     volta_trainer* trainer = NULL;
     volta_tokenizer* tokenizer = NULL;
     volta_generator* generator = NULL;
@@ -18,6 +18,7 @@ static volta_status life_cycle(struct counting_heap* heap) {
     const char* text;
     volta_status status = context_on(heap, 1, 0, 0, &context);
     volta_gpt_options gpt = {0};
+    volta_llama_options llama = {0};
     volta_trainer_options options = small_trainer_options(shape);
     volta_generator_options sampling = {0};
     volta_value x, y;
@@ -53,6 +54,17 @@ static volta_status life_cycle(struct counting_heap* heap) {
     then(volta_generator_start(generator, tokens, 2));
     then(volta_generator_next(generator, &token));
     volta_generator_release(generator);
+    generator = NULL;
+    llama.struct_size = sizeof llama;
+    llama.vocabulary = kVocabulary;
+    llama.layers = 1;
+    llama.dim = 8;
+    llama.heads = 2;
+    llama.context = 8;
+    then(volta_model_create_llama(context, &llama, 1, &other));
+    then(volta_generator_create(other, &sampling, &generator));
+    volta_generator_release(generator);
+    volta_model_release(other);
     volta_trainer_release(trainer);
     volta_tokenizer_release(tokenizer);
     volta_model_release(opened);

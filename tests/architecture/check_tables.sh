@@ -40,5 +40,6 @@ special docs/numerics.md part
 polynomials docs/numerics.md part
 operators docs/operators.md whole
 passes docs/architecture.md part
+imports docs/import.md part
 TABLES
 [ "$failed" -eq 0 ]

@@ -1,6 +1,6 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|polynomials|operators|passes. check_tables.sh compares them with the pages; `make docs-tables`
-// writes them there.
+// special|polynomials|operators|passes|imports. check_tables.sh compares them with the pages; `make
+// docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include <memory_resource>
 
 #include "engine/graph/print.h"
+#include "engine/import/key_map.h"
 #include "engine/numerics/functions.h"
 #include "engine/numerics/polynomials.h"
 #include "engine/passes/pass.h"
@@ -100,6 +101,29 @@ void print_passes() {
     std::printf("| pass | what it does |\n|---|---|\n");
     for (int i = 0; i < kPassCount; ++i) std::printf("| `%s` | %s |\n", kPasses[i].name, kPasses[i].meaning);
 }
+
+void print_naming(const Naming& naming) {
+    std::printf("\n%s names of a %s%s%.*s%s:\n\n| tensor | parameter |  |\n|---|---|---|\n", naming.name,
+                naming.architecture, naming.prefix.empty() ? "" : ", behind `",
+                static_cast<int>(naming.prefix.size()), naming.prefix.data(),
+                naming.prefix.empty() ? "" : "` or not");
+    for (std::size_t i = 0; i < naming.rule_count; ++i) {
+        const KeyRule& rule = naming.rules[i];
+        const char* const mark = rule.parameter.empty() ? "" : "`";
+        std::printf("| `%.*s` | %s%.*s%s%s%s | %s |\n", static_cast<int>(rule.pattern.size()),
+                    rule.pattern.data(), mark, static_cast<int>(rule.parameter.size()), rule.parameter.data(),
+                    mark, rule.part == Part::whole ? "" : ", ", part_name(rule.part),
+                    rule.parameter.empty() ? "not needed"
+                    : rule.transposed      ? "transposed"
+                                           : "");
+    }
+}
+
+void print_imports() {
+    for (const Naming& naming : all_namings())
+        if (naming.rules != nullptr) print_naming(naming);
+    std::printf("\n");
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -112,8 +136,10 @@ int main(int count, char** arguments) {
         std::fputs(print_operator_table(std::pmr::new_delete_resource()).c_str(), stdout);
     } else if (std::strcmp(what, "passes") == 0) {
         print_passes();
+    } else if (std::strcmp(what, "imports") == 0) {
+        print_imports();
     } else {
-        std::fprintf(stderr, "usage: print_tables special|polynomials|operators|passes\n");
+        std::fprintf(stderr, "usage: print_tables special|polynomials|operators|passes|imports\n");
         return 2;
     }
     return 0;

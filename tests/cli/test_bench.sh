@@ -60,7 +60,7 @@ positive() {
 fast="--runs 2 --warmup 1 --threads 1"
 
 echo "== wrong calls"
-refused "name a benchmark: matmul|train|ops|memory"
+refused "name a benchmark: matmul|train|infer|ops|memory"
 refused "there is no benchmark 'matmull'" matmull
 refused "--shapes has '8x8', which is no MxNxK" matmul --shapes 8x8
 refused "--shapes has '8x8x0', which is no MxNxK" matmul --shapes 4x4x4,8x8x0
@@ -80,6 +80,10 @@ refused "--model and --seq exclude each other" train --model linear --seq 3
 refused "--seq is 65, the preset's context is 64" train --preset small --seq 65
 refused "--momentum is sgd's, the optimizer is adamw" train --momentum 0.5
 refused "--optimizer is 'lion'" train --optimizer lion
+refused "--json and --csv exclude each other" infer --json --csv
+refused "--model and --preset exclude each other" infer --model x.volta --preset tiny
+refused "--tokens is 1" infer --tokens 1
+refused "--load is 'burn'" infer --load burn
 refused "--only is 'conv'" ops --only conv
 refused "--preset is 'huge'" memory --preset huge
 
@@ -114,6 +118,20 @@ positive resident_mib
 shown "train, as text" train --model linear:8-3 --momentum 0.9 --clip 1 $fast
 grep -q '^step / floor' out && ok || bad "the report of a step has no ratio"
 
+echo "== generation"
+infer=model,parameters,threads,isa,load,prompt_tokens,tokens,batch,prefill_tokens_per_s,prefill_spread,decode_ms_p50
+infer=$infer,decode_ms_p95,decode_spread,tokens_per_s,bytes_per_token,read_gb_per_s,fraction_of_bandwidth
+infer=$infer,fraction_of_peak,kv_speedup,cache_mib,resident_mib
+shown "infer --json" infer --preset small --prompt-tokens 9 --tokens 6 $fast --json
+keys_are "infer --json" $infer
+for key in prefill_tokens_per_s decode_ms_p50 decode_ms_p95 bytes_per_token read_gb_per_s kv_speedup cache_mib; do
+    positive $key
+done
+shown "infer --csv" infer --preset small --batch 3 --tokens 4 --no-speedup $fast --csv
+expect "CSV's head" $infer "$(head -n 1 out)"
+shown "infer, as text" infer --preset llama-tiny --prompt-tokens 3 --tokens 3 --runs 1 --warmup 0 --threads 2
+grep -q '^cache .* times as fast' out && ok || bad "the report of generating has no comparison with no cache"
+
 echo "== operators and memory"
 shown "ops" ops --only launch $fast --json
 keys_are "ops --json" op,shape,threads,isa,median_us,spread,unit,rate,fraction_of_peak
@@ -126,7 +144,7 @@ positive resident_mib
 shown "memory, as text" memory --preset small --threads 2
 
 shown "help" --help
-for name in matmul train ops memory; do
+for name in matmul train infer ops memory; do
     shown "help of $name" $name --help
     grep -q -- --threads out && ok || bad "the help of $name does not name --threads"
 done

@@ -60,7 +60,12 @@ refused 2 "--lr is inf" train --text text.txt --out m.volta --lr inf
 refused 2 "--dim 100 is not a multiple of --heads 3" train --text text.txt --out m.volta --dim 100 --heads 3
 refused 2 "'sse9'" train --text text.txt --out m.volta --isa sse9
 refused 2 "--threads is 0" train --text text.txt --out m.volta --threads 0
+refused 2 "bpe:N needs an N from 256" train --text text.txt --out m.volta --tokenizer bpe:12
 refused 2 "--warmup 50 is more than --steps 10" train --text text.txt --out m.volta --warmup 50 --steps 10
+refused 2 "--architecture is 'bert'" train --text text.txt --out m.volta --architecture bert
+refused 2 "a gpt has no --kv-heads" train --text text.txt --out m.volta --kv-heads 2
+refused 2 "a llama has no --dropout" train --text text.txt --out m.volta --preset llama-tiny --dropout 0.1
+refused 1 "heads 6 is not a multiple of kv_heads 4" train --text text.txt --out m.volta --preset llama-tiny --kv-heads 4
 refused 2 "model is required" hash
 refused 2 "--text is required" eval m.volta
 
@@ -70,6 +75,8 @@ refused 1 "too few" train --text short.txt --out m.volta
 refused 1 "is a directory" train --text . --out m.volta
 refused 1 "No such file" train --text missing.txt --out m.volta
 refused 1 "one window of 256 needs 257" train --text latin1.txt --tokenizer byte --out m.volta
+refused 1 "No such file" train --text text.txt --tokenizer missing.gguf --out m.volta
+refused 1 "no tokenizer of llama2.c" train --text text.txt --tokenizer text.txt --out m.volta
 refused 1 "UTF-8" train --text latin1.txt --out m.volta
 refused 1 "No such file" train --text text.txt --out missing/m.volta
 refused 1 "is a directory" train --text text.txt --out .
@@ -90,8 +97,12 @@ refused 2 "--dim is 32, the checkpoint has 16" train --text text.txt --resume wh
 head -n 300 text.txt >other.txt
 refused 1 "the text is not the one" train --text other.txt --resume half.volta
 expect "generate twice" "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3)" "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3 --threads 3)"
-expect "generate length" 13 "$($voltac generate whole.volta --prompt fox --tokens 10 --temperature 0 | wc -c | tr -d ' ')"
+expect "generate length" 14 "$($voltac generate whole.volta --prompt fox --tokens 10 --temperature 0 | wc -c | tr -d ' ')"
 refused 1 "'é' (U+00E9)" generate whole.volta --prompt é
+$voltac train --text text.txt --out bpe.volta $small --steps 3 --tokenizer bpe:300 >/dev/null 2>&1 || bad "train --tokenizer bpe:300"
+"$voltac" info bpe.volta | grep -q '^tokenizer *bpe' && ok || bad "info of a learnt vocabulary"
+expect "generate by pieces" "fox" "$($voltac generate bpe.volta --prompt fox --tokens 2 --temperature 0 | cut -c1-3 | head -n 1)"
+refused 2 "--tokenizer is char, the checkpoint has bpe" train --text text.txt --resume bpe.volta --tokenizer char
 refused 1 "larger than the model's context of 16" generate whole.volta --prompt fox --tokens 14
 "$voltac" eval whole.volta --text text.txt | grep -q '^bits per byte' && ok || bad "eval"
 "$voltac" info whole.volta --verify | grep -q '^checkpoint *step 12 of 12, seed 1' && ok || bad "info"
@@ -101,6 +112,22 @@ printf '{"layers": 1, "dim": 16, "heads": 2, "context": 16, "batch": 2, "steps":
 expect "train --config" "$($voltac hash whole.volta)" "$($voltac hash config.volta)"
 [ ! -s err ] && ok || bad "train --json wrote to standard error: $(cat err)"
 expect "JSON lines" 0 "$(grep -cv '^{.*}$' config.out)"
+
+echo "== another architecture"
+llama="$small --architecture llama --kv-heads 1 --hidden 24"
+$voltac train --text text.txt --out llama.volta $llama --steps 12 >llama.out 2>/dev/null || bad "train a llama"
+$voltac train --text text.txt --out half_llama.volta $llama --steps 12 --stop-at 5 >/dev/null 2>&1 || bad "stop a llama"
+$voltac train --text text.txt --resume half_llama.volta --kv-heads 1 --threads 1 >/dev/null 2>&1 || bad "resume a llama"
+expect "resume a llama" "$($voltac hash llama.volta)" "$($voltac hash half_llama.volta)"
+refused 2 "--hidden is 32, the checkpoint has 24" train --text text.txt --resume llama.volta --hidden 32
+refused 2 "the architecture is gpt, the checkpoint has llama" train --text text.txt --resume llama.volta --architecture gpt
+refused 2 "the architecture is llama, the checkpoint has gpt" train --text text.txt --resume whole.volta --preset llama-tiny
+expect "generate from a llama" 14 "$($voltac generate llama.volta --prompt fox --tokens 10 --temperature 0 | wc -c | tr -d ' ')"
+refused 1 "larger than the model's context of 16" generate llama.volta --prompt fox --tokens 14
+"$voltac" eval llama.volta --text text.txt | grep -q '^bits per byte' && ok || bad "eval of a llama"
+"$voltac" info llama.volta | grep -q '^  kv_heads *1$' && ok || bad "info of a llama"
+"$voltac" info llama.volta --json | grep -q '"llama":{.*"rope_base":"10000"' && ok || bad "info --json of a llama"
+"$voltac" tune matmul --model llama.volta --seconds 0.1 --runs 1 --no-tuning >/dev/null 2>err || bad "tune a llama: $(cat err)"
 
 echo "== a full disk, an interrupt, a broken file"
 before=$($voltac hash half.volta)

@@ -1,6 +1,6 @@
 // One result: the parameters after some training steps hash the same on every number of threads, instruction
 // set, tile of the table, repeat, with machine code refused, and across a stop and a resume. The full cross
-// product on a small model with dropout; a thin sample of it on preset `tiny`.
+// product on a small GPT with dropout; thin samples of it on a small Llama and on preset `tiny`.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,8 +22,10 @@ struct Size {
     std::int64_t vocabulary, layers, dim, heads, context, batch;
     double dropout;
     int steps;
+    std::int64_t kv_heads = 0;  // above 0: a Llama
 };
 constexpr Size kSmall = {29, 2, 64, 4, 32, 4, 0.1, 4};
+constexpr Size kLlama = {29, 2, 64, 4, 32, 4, 0, 4, 2};
 constexpr Size kTiny = {65, 6, 384, 6, 256, 4, 0, 3};
 
 struct Way {
@@ -63,7 +65,20 @@ std::vector<int32_t> tokens_for(const Size& size) {
     return tokens;
 }
 
-volta_status start(volta_context* context, const Size& size, volta_trainer** trainer) {
+volta_status make_llama(volta_context* context, const Size& size, volta_model** model) {
+    volta_llama_options llama = {};
+    llama.struct_size = sizeof llama;
+    llama.vocabulary = size.vocabulary;
+    llama.layers = size.layers;
+    llama.dim = size.dim;
+    llama.heads = size.heads;
+    llama.kv_heads = size.kv_heads;
+    llama.context = size.context;
+    return volta_model_create_llama(context, &llama, 1, model);
+}
+
+volta_status make_model(volta_context* context, const Size& size, volta_model** model) {
+    if (size.kv_heads > 0) return make_llama(context, size, model);
     volta_gpt_options gpt = {};
     gpt.struct_size = sizeof gpt;
     gpt.vocabulary = size.vocabulary;
@@ -72,6 +87,10 @@ volta_status start(volta_context* context, const Size& size, volta_trainer** tra
     gpt.heads = size.heads;
     gpt.context = size.context;
     gpt.dropout = size.dropout;
+    return volta_model_create_gpt(context, &gpt, 1, model);
+}
+
+volta_status start(volta_context* context, const Size& size, volta_trainer** trainer) {
     const std::int64_t shape[] = {size.batch, size.context};
     volta_trainer_options options = {};
     options.struct_size = sizeof options;
@@ -82,7 +101,7 @@ volta_status start(volta_context* context, const Size& size, volta_trainer** tra
     options.weight_decay = 0.1;
     options.clip_norm = 1;
     volta_model* model = nullptr;
-    volta_status status = volta_model_create_gpt(context, &gpt, 1, &model);
+    volta_status status = make_model(context, size, &model);
     if (status == VOLTA_OK) status = volta_trainer_create(model, &options, trainer);
     volta_model_release(model);
     return status;
@@ -153,6 +172,19 @@ void test_small_model_full_cross_product(void**) {
     for (Isa isa : {Isa::avx2, Isa::avx512})
         if (host_cpu().has(isa)) tally.add(kSmall, {isa, 2, nullptr, true, 0});
     print_message("%d runs of the small model, %d differing, hash %s\n", tally.runs, tally.differing,
+                  tally.expected.c_str());
+    assert_int_equal(tally.differing, 0);
+}
+
+void test_small_llama(void**) {
+    Tally tally;
+    for (Isa isa : kIsas) {
+        if (!host_cpu().has(isa)) continue;
+        for (unsigned threads : {1u, 2u, 3u, 8u})
+            tally.add(kLlama, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
+        if (isa != Isa::scalar) tally.add(kLlama, {isa, 2, nullptr, true, 0});
+    }
+    print_message("%d runs of the small Llama, %d differing, hash %s\n", tally.runs, tally.differing,
                   tally.expected.c_str());
     assert_int_equal(tally.differing, 0);
 }
@@ -236,6 +268,7 @@ void test_tiny(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_small_model_full_cross_product),
+        cmocka_unit_test(test_small_llama),
         cmocka_unit_test(test_small_model_over_the_grid),
         cmocka_unit_test(test_tiny),
     };

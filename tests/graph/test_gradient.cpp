@@ -22,6 +22,15 @@ ValueId unary(Graph& g, Op op, double low, double high) {
 ValueId powered(Graph& g, double exponent) {
     return g.apply(Op::pow, {weights(g, {7}, 0.5, 2)}, {number(Attr::exponent, exponent)});
 }
+// Heads of 6 in rows of 13, at positions 3, 0, 8, 1.
+ValueId turned(Graph& g, double heads, double interleaved, double inverse) {
+    const ValueId x = weights(g, {2, 2, 13});
+    const std::int32_t ids[] = {3, 0, 8, 1};
+    const ValueId table = g.apply(Op::rotary_table, {}, {number(Attr::limit, 9), number(Attr::width, 6)});
+    return g.apply(
+        Op::rotary, {x, g.constant(DType::i32, {2, 2}, ids), table},
+        {number(Attr::heads, heads), number(Attr::interleaved, interleaved), number(Attr::inverse, inverse)});
+}
 ValueId random_state(Graph& g) { return integers(g, {3}); }
 
 const Case kCases[] = {
@@ -125,6 +134,13 @@ const Case kCases[] = {
          return g.apply(Op::rms_norm, {weights(g, {2, 3, 7}), weights(g, {7})},
                         {number(Attr::epsilon, 0.01)});
      }},
+    {"swiglu",
+     [](Graph& g) {
+         return g.apply(Op::swiglu, {weights(g, {2, 3, 14}, -3, 3)});
+     }},
+    {"rotary", [](Graph& g) { return turned(g, 2, 0, 0); }},
+    {"rotary, interleaved, and columns that stay", [](Graph& g) { return turned(g, 1, 1, 0); }},
+    {"rotary backwards", [](Graph& g) { return turned(g, 2, 0, 1); }},
     {"cross_entropy",
      [](Graph& g) {
          const std::int32_t targets[] = {2, -1, 0, 4};
@@ -428,6 +444,33 @@ ValueId composed_attention(Graph& g, ValueId q, ValueId k, ValueId v, std::int64
     return g.apply(Op::reshape, {joined}, {list(Attr::shape, shape)});
 }
 
+ValueId columns(Graph& g, ValueId x, double begin, double end) {
+    return g.apply(Op::slice, {x},
+                   {number(Attr::axis, -1), number(Attr::begin, begin), number(Attr::end, end)});
+}
+// turned(g, 2, 0, 0) as a product with the matrix of each position.
+ValueId composed_rotary(Graph& g, ValueId x) {
+    std::vector<float> matrices;  // [4, 13, 13]
+    for (const std::int32_t position : {3, 0, 8, 1}) {
+        std::vector<float> matrix(13 * 13, 0.0f);
+        const auto at = [&](std::int64_t from, std::int64_t to) -> float& {
+            return matrix[static_cast<std::size_t>(from * 13 + to)];
+        };
+        at(12, 12) = 1;
+        for (const std::int64_t head : {0, 6})
+            for (std::int64_t i = 0; i < 3; ++i) {
+                const double angle = position * std::pow(10000.0, -static_cast<double>(2 * i) / 6);
+                at(head + i, head + i) = at(head + 3 + i, head + 3 + i) = static_cast<float>(std::cos(angle));
+                at(head + i, head + 3 + i) = static_cast<float>(std::sin(angle));
+                at(head + 3 + i, head + i) = -static_cast<float>(std::sin(angle));
+            }
+        matrices.insert(matrices.end(), matrix.begin(), matrix.end());
+    }
+    const ValueId rows = g.apply(Op::reshape, {x}, {list(Attr::shape, {4, 1, 13})});
+    const ValueId y = g.apply(Op::matmul, {rows, g.constant(DType::f32, {4, 13, 13}, matrices.data())});
+    return g.apply(Op::reshape, {y}, {list(Attr::shape, {2, 2, 13})});
+}
+
 const Pair kPairs[] = {
     {"gelu_tanh", [](Graph& g) { return unary(g, Op::gelu_tanh, -4, 4); },
      [](Graph& g) {
@@ -494,6 +537,18 @@ const Pair kPairs[] = {
          const ValueId x = weights(g, {4, 7}), square = row_reduction(g, Op::mean, mul(g, x, x));
          const ValueId r = g.apply(Op::rsqrt, {g.apply(Op::add, {square, g.scalar(0.125f)})});
          return mul(g, mul(g, x, r), weights(g, {7}));
+     }},
+    {"swiglu",
+     [](Graph& g) {
+         return g.apply(Op::swiglu, {weights(g, {4, 10}, -4, 4)});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {4, 10}, -4, 4);
+         return mul(g, g.apply(Op::silu, {columns(g, x, 0, 5)}), columns(g, x, 5, 10));
+     }},
+    {"rotary", [](Graph& g) { return turned(g, 2, 0, 0); },
+     [](Graph& g) {
+         return composed_rotary(g, weights(g, {2, 2, 13}));
      }},
     {"mse",
      [](Graph& g) {
@@ -589,6 +644,35 @@ void test_fused_equals_composed(void** state) {
         }
     }
     assert_true(equal);
+}
+
+// The fused operator is its parts, bit for bit, and so is its gradient: but for the sign of a zero, to which
+// the gradients of two slices add the +0 of each other.
+void test_swiglu_has_the_bits_of_its_parts(void**) {
+    const Differentiated fused = differentiated([](Graph& g) {
+        return g.apply(Op::swiglu, {weights(g, {40, 66})});
+    });
+    const Differentiated parts = differentiated([](Graph& g) {
+        const ValueId x = weights(g, {40, 66});
+        return mul(g, g.apply(Op::silu, {columns(g, x, 0, 33)}), columns(g, x, 33, 66));
+    });
+    for (const Data data : {Data::plain, Data::special}) {
+        std::vector<float> value[2], gradient[2];
+        for (const Differentiated* side : {&fused, &parts}) {
+            const int i = side == &parts;
+            Tensors<float> tensors(side->backward.graph.values.size(), heap());
+            fill_sources(side->backward.graph, tensors, 31, data);
+            evaluate(side->backward.graph, tensors);
+            const auto& y = tensors[static_cast<std::size_t>(side->y)].real;
+            value[i].assign(y.begin(), y.end());
+            gradient[i].assign(2 * y.size(), 0.0f);
+            for (const ValueId use : side->backward.gradients[0].contributions)
+                for (std::size_t k = 0; k < gradient[i].size(); ++k)
+                    gradient[i][k] += tensors[static_cast<std::size_t>(use)].real[k];
+        }
+        assert_same_bits("value", value[1].data(), value[0].data(), 40 * 33);
+        assert_same_bits("gradient", gradient[1].data(), gradient[0].data(), 40 * 66);
+    }
 }
 
 // ---- The order of sums ----
@@ -700,6 +784,11 @@ const Case kWithout[] = {
      }},
     {"no gradient rule for clip_factor: it is a step of the trainer's, behind the gradients",
      [](Graph& g) { return g.apply(Op::clip_factor, {weights(g, {})}, {number(Attr::maximum_norm, 1)}); }},
+    {"no gradient rule for rotary: its table cannot be trained",
+     [](Graph& g) {
+         return g.apply(Op::rotary, {weights(g, {3, 4}), integers(g, {3}), weights(g, {5, 4})},
+                        {number(Attr::heads, 1)});
+     }},
     {"no gradient rule for layer_norm: only its first output is differentiable",
      [](Graph& g) {
          return g.apply(Op::layer_norm, {weights(g, {2, 3}), weights(g, {3}), weights(g, {3})}) + 1;
@@ -740,6 +829,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_every_differentiable_operator_has_a_case),
         cmocka_unit_test(test_special_values_pass_through),
+        cmocka_unit_test(test_swiglu_has_the_bits_of_its_parts),
         cmocka_unit_test(test_uses_are_added_from_the_last_to_the_first),
         cmocka_unit_test(test_two_uses_in_one_node_follow_the_inputs),
         cmocka_unit_test(test_seeds_are_the_last_uses),

@@ -1,4 +1,5 @@
 // The text of graphs: stable, complete, independent of the locale; and the generated page of operators.
+#include <algorithm>
 #include <clocale>
 #include <fstream>
 #include <sstream>
@@ -122,6 +123,23 @@ void test_the_page_of_operators_is_the_table(void**) {
     assert_true(equal);
 }
 
+// Complete in full, and short where it is kept and shown; equal bits, equal text.
+void test_long_constants_are_shortened_on_demand(void**) {
+    const auto text_of = [](float last, bool shortened) {
+        std::vector<float> values(1025, 0.5f);
+        values.back() = last;
+        Graph graph(heap());
+        graph.constant(DType::f32, {1025}, values.data());
+        graph.constant(DType::f32, {1024}, values.data());
+        return shortened ? print_shortened(graph, heap()) : print(graph, heap());
+    };
+    const std::pmr::string full = text_of(1, false), hashed = text_of(1, true);
+    assert_int_equal(std::count(full.begin(), full.end(), ' '), 2 * 5 + 1025 + 1024);
+    assert_int_equal(std::count(hashed.begin(), hashed.end(), ' '), 2 * 5 + 2 + 1024);
+    assert_true(hashed.find("= xxh3 ") != hashed.npos);
+    assert_true(text_of(2, true) != hashed && text_of(1, true) == hashed);
+}
+
 }  // namespace
 
 int main() {
@@ -129,6 +147,7 @@ int main() {
         cmocka_unit_test(test_a_graph_prints_as_this_text),
         cmocka_unit_test(test_the_locale_does_not_show),
         cmocka_unit_test(test_different_graphs_have_different_texts),
+        cmocka_unit_test(test_long_constants_are_shortened_on_demand),
         cmocka_unit_test(test_the_page_of_operators_is_the_table),
     };
     return cmocka_run_group_tests_name("print", tests, nullptr, nullptr);

@@ -148,6 +148,23 @@ const Right kRight[] = {
      [](Graph& g) {
          return g.apply(Op::gather, {reals(g, {9, 8}), integers(g, {2, 5})});
      }},
+    {"f32[2, 5, 8]",
+     [](Graph& g) {
+         return g.apply(Op::swiglu, {reals(g, {2, 5, 16})});
+     }},
+    {"f32[16]",
+     [](Graph& g) {
+         return g.apply(Op::swiglu_grad, {reals(g, {16}), reals(g, {8})});
+     }},
+    {"f32[100, 6]",
+     [](Graph& g) {
+         return g.apply(Op::rotary_table, {}, {number(Attr::limit, 100), number(Attr::width, 6)});
+     }},
+    {"f32[2, 5, 13]",
+     [](Graph& g) {
+         return g.apply(Op::rotary, {reals(g, {2, 5, 13}), integers(g, {2, 5}), reals(g, {100, 6})},
+                        {number(Attr::heads, 2)});
+     }},
     {"f32[9, 8]",
      [](Graph& g) {
          return g.apply(Op::embedding_gradient, {integers(g, {2, 5}), reals(g, {2, 5, 8})},
@@ -444,6 +461,37 @@ const Wrong kWrong[] = {
     {"position_ids: a sequence of 300 tokens is longer than the context 256",
      [](Graph& g) {
          g.apply(Op::position_ids, {integers(g, {2, 300})}, {number(Attr::limit, 256)});
+     }},
+    {"swiglu: a row of 7 has no two halves: [2, 7]",
+     [](Graph& g) {
+         g.apply(Op::swiglu, {reals(g, {2, 7})});
+     }},
+    {"swiglu: a row of 0 has no two halves: [2, 0]",
+     [](Graph& g) {
+         g.apply(Op::swiglu, {reals(g, {2, 0})});
+     }},
+    {"swiglu_grad: dy is [2, 8], not [2, 4]",
+     [](Graph& g) {
+         g.apply(Op::swiglu_grad, {reals(g, {2, 8}), reals(g, {2, 8})});
+     }},
+    {"rotary: positions is [2], not [2, 5]",
+     [](Graph& g) {
+         g.apply(Op::rotary, {reals(g, {2, 5, 8}), integers(g, {2}), reals(g, {9, 4})},
+                 {number(Attr::heads, 2)});
+     }},
+    {"rotary: positions is f32, not i32",
+     [](Graph& g) {
+         g.apply(Op::rotary, {reals(g, {2, 8}), reals(g, {2}), reals(g, {9, 4})}, {number(Attr::heads, 2)});
+     }},
+    {"rotary: a head of 3 elements is not made of pairs",
+     [](Graph& g) {
+         g.apply(Op::rotary, {reals(g, {2, 8}), integers(g, {2}), reals(g, {9, 3})},
+                 {number(Attr::heads, 2)});
+     }},
+    {"rotary: 3 heads of 4 are more than a row of 8",
+     [](Graph& g) {
+         g.apply(Op::rotary, {reals(g, {2, 8}), integers(g, {2}), reals(g, {9, 4})},
+                 {number(Attr::heads, 3)});
      }},
     {"gather: the table has rank 3, not 2: [2, 3, 4]",
      [](Graph& g) {

@@ -1,5 +1,6 @@
 #include "tests/model/defects.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "engine/model/file_layout.h"
@@ -92,6 +93,13 @@ void swap_pieces(Editor& e) {
     std::swap(e.model.tokenizer->piece_bytes[0], e.model.tokenizer->piece_bytes[1]);
 }
 
+// The characters as the pieces of an spm tokenizer, all in order but for what the row changes.
+object::TokenizerT& make_spm(Editor& e) {
+    e.model.tokenizer->kind = object::TokenizerKind::spm;
+    e.model.tokenizer->scores.assign(e.model.tokenizer->piece_ends.size(), 0.5f);
+    return *e.model.tokenizer;
+}
+
 const std::string kLongName(256, 'n');
 constexpr const char* kWeight = "Gewicht ⚖";
 
@@ -133,10 +141,10 @@ const Defect kDefects[] = {
     {"contract 2", "numeric contract 2; this library keeps contract 1", Base::graph, [](Editor& e) { e.model.contract_version = 2; }, nullptr, kUnsupported, false, true},
     {"level 1", "determinism level 1", Base::graph, [](Editor& e) { e.model.level = static_cast<object::Level>(1); }, nullptr, kUnsupported},
     {"no graph", "it holds no graph", Base::graph, [](Editor& e) { e.model.graph.reset(); }, nullptr},
-    {"no graph, later minor", "it holds no graph", Base::graph, [](Editor& e) { e.model.graph.reset(); e.model.minor_version = 1; }, nullptr, kUnsupported},
+    {"no graph, later minor", "it holds no graph", Base::graph, [](Editor& e) { e.model.graph.reset(); e.model.minor_version = 2; }, nullptr, kUnsupported},
     {"operator of a later minor", "the operator 'convolution' belongs to format version 1.3", Base::graph, [](Editor& e) { e.node("mul").op = "convolution"; e.model.minor_version = 3; }, nullptr, kUnsupported, false, true},
-    {"attribute of a later minor", "the attribute 'speed' belongs to format version 1.1", Base::graph, [](Editor& e) { attribute(e.node("clamp"), "low").name = "speed"; e.model.minor_version = 1; }, nullptr, kUnsupported},
-    {"dtype of a later minor", "belongs to format version 1.1", Base::graph, [](Editor& e) { e.tensor(kWeight).dtype = static_cast<object::DType>(3); e.model.minor_version = 1; }, nullptr, kUnsupported},
+    {"attribute of a later minor", "the attribute 'speed' belongs to format version 1.2", Base::graph, [](Editor& e) { attribute(e.node("clamp"), "low").name = "speed"; e.model.minor_version = 2; }, nullptr, kUnsupported},
+    {"dtype of a later minor", "belongs to format version 1.2", Base::graph, [](Editor& e) { e.tensor(kWeight).dtype = static_cast<object::DType>(3); e.model.minor_version = 2; }, nullptr, kUnsupported},
     // ---- tensors: names, types, roles
     {"tensor without name", "the name of tensor 0 is empty", Base::graph, [](Editor& e) { e.tensor(kWeight).name = ""; }, nullptr},
     {"tensor name too long", "is longer than 255 bytes", Base::graph, [](Editor& e) { e.tensor(kWeight).name = kLongName; }, nullptr},
@@ -242,7 +250,7 @@ const Defect kDefects[] = {
     {"too many outputs", "its graph has 1025 outputs, the most are 1024", Base::graph, [](Editor& e) { while (e.model.graph->outputs.size() < 1025) { e.model.graph->outputs.push_back(copy_of(*e.model.graph->outputs[0])); e.model.graph->outputs.back()->name = "o" + std::to_string(e.model.graph->outputs.size()); } }, nullptr},
     // ---- tokenizer
     {"tokenizer without kind", "the tokenizer kind '0' is unknown", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = object::TokenizerKind::none; }, nullptr},
-    {"tokenizer kind of a later minor", "the tokenizer kind '3' belongs to format version 1.2", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(3); e.model.minor_version = 2; }, nullptr, kUnsupported},
+    {"tokenizer kind of a later minor", "the tokenizer kind '6' belongs to format version 1.2", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(6); e.model.minor_version = 2; }, nullptr, kUnsupported},
     {"pieces out of order", "does not come after the one before", Base::gpt, swap_pieces, nullptr, VOLTA_CORRUPT_MODEL, false, true},
     {"piece not UTF-8", "is not one UTF-8 character", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_bytes[0] = 0xff; }, nullptr},
     {"piece ends descend", "piece 2 of its tokenizer ends at 0", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_ends[2] = 0; }, nullptr},
@@ -250,6 +258,26 @@ const Defect kDefects[] = {
     {"piece bytes left over", "the pieces of its tokenizer end at", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_bytes.push_back('z'); }, nullptr},
     {"no pieces", "has no pieces", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_bytes.clear(); e.model.tokenizer->piece_ends.clear(); }, nullptr},
     {"byte tokenizer of characters", "are not the 256 bytes in order", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = object::TokenizerKind::bytes; }, nullptr},
+    {"tokenizer kind unknown", "the tokenizer kind '6' is unknown", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(6); }, nullptr},
+    {"characters with types", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_types.resize(e.model.tokenizer->piece_ends.size()); }, nullptr},
+    {"characters with scores", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->scores = {1}; }, nullptr},
+    {"characters with merges", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->merges = {0, 1}; }, nullptr},
+    {"characters with an id", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->pad = 0; }, nullptr},
+    {"characters with a split", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->split = 1; }, nullptr},
+    {"spm with a length of words", "its spm tokenizer has parts of another kind", Base::gpt, [](Editor& e) { make_spm(e).most_word_characters = 9; }, nullptr},
+    {"characters with flags", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->flags = 1; }, nullptr},
+    {"tokenizer flags unknown", "the set of tokenizer flags '32' is unknown", Base::gpt, [](Editor& e) { make_spm(e).flags = 32; }, nullptr},
+    {"word split unknown", "the way to split words '2' is unknown", Base::gpt, [](Editor& e) { e.model.tokenizer->split = 2; }, nullptr},
+    {"piece type unknown", "the type of a piece '5' is unknown", Base::gpt, [](Editor& e) { make_spm(e).piece_types.assign(e.model.tokenizer->piece_ends.size(), 5); }, nullptr},
+    {"piece types missing", "pieces and 1 types of pieces", Base::gpt, [](Editor& e) { make_spm(e).piece_types = {0}; }, nullptr},
+    {"scores missing", "pieces and 1 scores", Base::gpt, [](Editor& e) { make_spm(e).scores.resize(1); }, nullptr},
+    {"score not finite", "the score of piece 1 of its tokenizer is not finite", Base::gpt, [](Editor& e) { make_spm(e).scores[1] = NAN; }, nullptr},
+    {"byte piece of another form", "is no byte like <0x0A>", Base::gpt, [](Editor& e) { make_spm(e).piece_types.assign(e.model.tokenizer->piece_ends.size(), 3); }, nullptr},
+    {"id beyond the pieces", "the id 'eos' of its tokenizer is 4096, outside the vocabulary", Base::gpt, [](Editor& e) { make_spm(e).eos = 4096; }, nullptr},
+    {"id below -1", "the id 'pad' of its tokenizer is -2, outside the vocabulary", Base::gpt, [](Editor& e) { make_spm(e).pad = -2; }, nullptr},
+    {"end without an id", "is to add an id that it does not have", Base::gpt, [](Editor& e) { make_spm(e).flags = 1; }, nullptr},
+    {"spm with merges", "its spm tokenizer has parts of another kind", Base::gpt, [](Editor& e) { make_spm(e).merges = {0, 1}; }, nullptr},
+    {"merges that are no pairs", "are 3 ids, which are no pairs", Base::gpt, [](Editor& e) { make_spm(e).merges = {0, 1, 2}; }, nullptr},
     // ---- metadata
     {"keys out of order", "metadata key 'licence' is out of order", Base::gpt, [](Editor& e) { std::swap(e.model.metadata[0], e.model.metadata[1]); }, nullptr},
     {"key twice", "metadata key 'licence' is out of order or there twice", Base::gpt, [](Editor& e) { e.model.metadata[1]->key = "licence"; }, nullptr},

@@ -33,6 +33,17 @@ std::string fingerprint(const Model& model) {
         out += std::string("tokenizer ") + tokenizer_kind_name(model.tokenizer->kind()) + "\n";
         for (const std::pmr::string& piece : model.tokenizer->pieces())
             out += "piece '" + std::string(piece) + "'\n";
+        const Vocabulary& v = model.tokenizer->vocabulary();
+        for (const PieceType type : v.types) out += "type " + std::to_string(static_cast<int>(type)) + "\n";
+        for (const float score : v.scores) out += "score " + hex(static_cast<double>(score)) + "\n";
+        for (const Merge& merge : v.merges)
+            out += "merge " + std::to_string(merge.left) + " " + std::to_string(merge.right) + "\n";
+        const TokenizerOptions& o = v.options;
+        for (const std::int64_t number :
+             {std::int64_t{o.bos}, std::int64_t{o.eos}, std::int64_t{o.unk}, std::int64_t{o.pad},
+              std::int64_t{o.flags}, std::int64_t{static_cast<int>(o.split)},
+              std::int64_t{o.most_word_characters}})
+            out += "option " + std::to_string(number) + "\n";
     }
     for (const Metadata& entry : model.metadata)
         out += "metadata " + std::string(entry.key) + " = '" + std::string(entry.value) + "'\n";

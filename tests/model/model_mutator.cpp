@@ -244,9 +244,29 @@ void mutate_tensor(Dice& dice, object::ModelT& model) {
 void mutate_tokenizer(Dice& dice, object::ModelT& model) {
     if (model.tokenizer == nullptr) model.tokenizer = std::make_unique<object::TokenizerT>();
     object::TokenizerT& tokenizer = *model.tokenizer;
-    switch (dice.below(4)) {
+    switch (dice.below(9)) {
         case 0:
-            tokenizer.kind = static_cast<object::TokenizerKind>(dice.below(4));
+            tokenizer.kind = static_cast<object::TokenizerKind>(dice.below(7));
+            break;
+        case 4:
+            tokenizer.piece_types.assign(tokenizer.piece_ends.size(),
+                                         static_cast<std::uint8_t>(dice.below(6)));
+            break;
+        case 5:
+            tokenizer.scores.assign(tokenizer.piece_ends.size(), static_cast<float>(dice.below(4)));
+            break;
+        case 6:
+            tokenizer.merges.push_back(static_cast<std::int32_t>(dice.below(8)));
+            tokenizer.merges.push_back(static_cast<std::int32_t>(dice.below(8)));
+            break;
+        case 7:
+            tokenizer.bos = static_cast<std::int32_t>(dice.below(8)) - 2;
+            tokenizer.unk = static_cast<std::int32_t>(dice.below(8)) - 1;
+            break;
+        case 8:
+            tokenizer.flags = static_cast<std::uint32_t>(dice.below(64));
+            tokenizer.split = static_cast<std::uint8_t>(dice.below(3));
+            tokenizer.most_word_characters = static_cast<std::uint32_t>(dice.below(3)) * 50;
             break;
         case 1:
             tokenizer.piece_bytes.push_back(static_cast<std::uint8_t>(dice.next()));

@@ -95,4 +95,69 @@ HeapPtr<Model> make_golden_graph(std::pmr::memory_resource* structures, std::pmr
     return model;
 }
 
+namespace {
+
+// The smallest GPT that has this vocabulary.
+HeapPtr<Model> make_with_tokenizer(Vocabulary&& vocabulary, std::pmr::memory_resource* structures,
+                                   std::pmr::memory_resource* tensors) {
+    GptConfig config;
+    config.vocabulary = vocabulary.size();
+    config.layers = config.heads = 1;
+    config.dim = config.context = 2;
+    HeapPtr<Model> model = create_gpt(config, 3, structures, tensors);
+    model->tokenizer.emplace(Tokenizer::from_vocabulary(std::move(vocabulary)));
+    return model;
+}
+
+void add_piece(Vocabulary& vocabulary, const char* piece, PieceType type = PieceType::normal) {
+    vocabulary.pieces.emplace_back(piece);
+    vocabulary.types.push_back(type);
+}
+
+}  // namespace
+
+HeapPtr<Model> make_golden_bpe(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    Vocabulary v(structures);
+    v.kind = TokenizerKind::bpe;
+    v.options.split = WordSplit::gpt2;
+    for (const char* piece : {"a", "b", " ", "\xff", "ab", " ab"}) add_piece(v, piece);
+    add_piece(v, "<|endoftext|>", PieceType::control);
+    v.merges.push_back({0, 1});
+    v.merges.push_back({2, 4});
+    v.options.bos = v.options.eos = 6;
+    return make_with_tokenizer(std::move(v), structures, tensors);
+}
+
+HeapPtr<Model> make_golden_spm(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    Vocabulary v(structures);
+    v.kind = TokenizerKind::spm;
+    add_piece(v, "<unk>", PieceType::unknown);
+    add_piece(v, "<s>", PieceType::control);
+    add_piece(v, "</s>", PieceType::control);
+    add_piece(v, "<0x0A>", PieceType::byte);
+    add_piece(v, "TOOL", PieceType::user);
+    for (const char* piece : {"\xe2\x96\x81", "a", "\xe2\x96\x81\x61"}) add_piece(v, piece);
+    v.scores.assign({0, 0, 0, 0, 0, -1e9f, -2.5f, -0.0f});
+    v.options.unk = 0;
+    v.options.bos = 1;
+    v.options.eos = 2;
+    v.options.flags = kAddBos | kAddEos | kSpacePrefix;
+    return make_with_tokenizer(std::move(v), structures, tensors);
+}
+
+HeapPtr<Model> make_golden_wordpiece(std::pmr::memory_resource* structures,
+                                     std::pmr::memory_resource* tensors) {
+    Vocabulary v(structures);
+    v.kind = TokenizerKind::wordpiece;
+    for (const char* piece : {"[PAD]", "[UNK]", "[CLS]", "[SEP]"}) add_piece(v, piece, PieceType::control);
+    for (const char* piece : {"\xe2\x96\x81gut", "en"}) add_piece(v, piece);
+    v.options.pad = 0;
+    v.options.unk = 1;
+    v.options.bos = 2;
+    v.options.eos = 3;
+    v.options.flags = kAddBos | kAddEos | kLowerCase | kWordPrefix;
+    v.options.most_word_characters = 100;
+    return make_with_tokenizer(std::move(v), structures, tensors);
+}
+
 }  // namespace volta::test

@@ -1,4 +1,4 @@
-// The two models of tests/golden/models, made again: a GPT with tokenizer and training state, and a small
+// The models of tests/golden/models, made again: a GPT with tokenizer and training state, and a small
 // graph with what the GPT lacks (constants, lists, a scalar, an empty tensor, a parameter used twice).
 #pragma once
 
@@ -8,5 +8,11 @@ namespace volta::test {
 
 HeapPtr<Model> make_golden_gpt(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 HeapPtr<Model> make_golden_graph(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+
+// Since 1.1: a tokenizer of each kind that came with it.
+HeapPtr<Model> make_golden_bpe(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_spm(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_wordpiece(std::pmr::memory_resource* structures,
+                                     std::pmr::memory_resource* tensors);
 
 }  // namespace volta::test

@@ -30,7 +30,10 @@ const struct {
     const char* golden;
     MakeModel make;
 } kSamples[] = {{"golden/models/gpt_v1.0.volta", make_golden_gpt},
-                {"golden/models/graph_v1.0.volta", make_golden_graph}};
+                {"golden/models/graph_v1.0.volta", make_golden_graph},
+                {"golden/models/bpe_v1.1.volta", make_golden_bpe},
+                {"golden/models/spm_v1.1.volta", make_golden_spm},
+                {"golden/models/wordpiece_v1.1.volta", make_golden_wordpiece}};
 
 // A folder of this process's own, removed at the end.
 class Folder {
@@ -338,6 +341,17 @@ void test_what_could_not_be_opened_is_not_written(void**) {
     refuse(*model, "the model's metadata is larger than the 64 MiB");
 }
 
+// A file says the least version that it needs, so that older readers open what they can.
+void test_a_file_says_the_version_that_it_needs(void**) {
+    TestHeap heap;
+    for (const auto& sample : kSamples) {
+        ModelEditor editor;
+        assert_true(take_apart(saved_bytes(*sample.make(heap.structures(), heap.tensors()), heap), &editor));
+        const bool later = std::strstr(sample.golden, "_v1.1") != nullptr;
+        assert_int_equal(editor.model.minor_version, later ? 1 : 0);
+    }
+}
+
 void test_later_minor_versions_load(void**) {
     TestHeap heap;
     ModelEditor editor;
@@ -376,6 +390,7 @@ int main() {
         cmocka_unit_test(test_a_large_file_opens_in_milliseconds),
         cmocka_unit_test(test_files_that_cannot_be_read_or_written),
         cmocka_unit_test(test_what_could_not_be_opened_is_not_written),
+        cmocka_unit_test(test_a_file_says_the_version_that_it_needs),
         cmocka_unit_test(test_later_minor_versions_load),
         cmocka_unit_test(test_the_path_is_in_the_message),
     };

@@ -170,7 +170,13 @@ void test_pieces_of_a_file_are_checked(void**) {
         return pieces;
     };
     const auto status = [&](TokenizerKind kind, const std::pmr::vector<std::pmr::string>& pieces) {
-        return failure_of([&] { Tokenizer::from_pieces(kind, pieces, heap.structures()); }).status;
+        return failure_of([&] {
+                   Vocabulary vocabulary(heap.structures());
+                   vocabulary.kind = kind;
+                   vocabulary.pieces.assign(pieces.begin(), pieces.end());
+                   Tokenizer::from_vocabulary(std::move(vocabulary));
+               })
+            .status;
     };
     const auto kind = TokenizerKind::character;
     assert_int_equal(status(kind, pieces_of({"a", "b", "é"})), VOLTA_OK);

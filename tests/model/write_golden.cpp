@@ -26,6 +26,9 @@ int main(int count, char** arguments) {
         };
         write(folder + "/gpt_v1.0.volta", *make_golden_gpt(heap.structures(), heap.tensors()));
         write(folder + "/graph_v1.0.volta", *make_golden_graph(heap.structures(), heap.tensors()));
+        write(folder + "/bpe_v1.1.volta", *make_golden_bpe(heap.structures(), heap.tensors()));
+        write(folder + "/spm_v1.1.volta", *make_golden_spm(heap.structures(), heap.tensors()));
+        write(folder + "/wordpiece_v1.1.volta", *make_golden_wordpiece(heap.structures(), heap.tensors()));
         write(seeds + "/graph", *make_golden_graph(heap.structures(), heap.tensors()));
         // Mutations of small files are fast.
         GptConfig config;

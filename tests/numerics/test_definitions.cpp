@@ -388,6 +388,51 @@ void test_gradient_of_values_is_cut_at_absolute_queries(void**) {
 // ---- Embeddings, dropout, updates
 // --------------------------------------------------------------------------
 
+// Which elements are a pair, in which direction they turn, and that the rest of the row stays.
+void test_rotary_turns_the_pairs_of_each_head(void**) {
+    float table[3 * 4];
+    define::rotary_table(3, 4, 100.0, table);
+    const double frequencies[] = {1, rotary_frequency(1, 4, 100.0)};
+    assert_true(std::fabs(frequencies[1] - 0.1) < 1e-15);
+    for (int p = 0; p < 3; ++p)
+        for (int i = 0; i < 2; ++i) {
+            const RotaryEntry entry = rotary_entry(p, frequencies[i]);
+            assert_same_bits("cosine", &entry.cosine, &table[p * 4 + i], 1);
+            assert_same_bits("sine", &entry.sine, &table[p * 4 + 2 + i], 1);
+        }
+    const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, -0.0f};
+    const std::int32_t position[] = {2};
+    const float c0 = table[8], c1 = table[9], s0 = table[10], s1 = table[11];
+    const float halves[] = {1 * c0 - 3 * s0, 2 * c1 - 4 * s1, 1 * s0 + 3 * c0,
+                            2 * s1 + 4 * c1, 5 * c0 - 7 * s0, 6 * c1 - 8 * s1,
+                            5 * s0 + 7 * c0, 6 * s1 + 8 * c1, -0.0f};
+    const float neighbours[] = {
+        1 * c0 - 2 * s0, 1 * s0 + 2 * c0, 3 * c1 - 4 * s1, 3 * s1 + 4 * c1, 5, 6, 7, 8, -0.0f};
+    const float back[] = {
+        1 * c0 + 3 * s0, 2 * c1 + 4 * s1, 3 * c0 - 1 * s0, 4 * c1 - 2 * s1, 5, 6, 7, 8, -0.0f};
+    float y[9];
+    define::rotary(1, 9, {2, 4, false, false}, position, table, x, y);
+    assert_same_bits("halves", halves, y, 9);
+    define::rotary(1, 9, {1, 4, true, false}, position, table, x, y);
+    assert_same_bits("neighbours", neighbours, y, 9);
+    std::copy_n(x, 9, y);
+    define::rotary(1, 9, {1, 4, false, true}, position, table, y, y);
+    assert_same_bits("backwards, in place", back, y, 9);
+}
+
+void test_swiglu_is_its_formula(void**) {
+    ScalarMachine<float> m;
+    const float x[] = {0.5f, -2, 3, 0.25f}, dy[] = {1.5f, -1};
+    float y[2], dx[4];
+    define::swiglu(1, 2, x, y);
+    const float expected[] = {silu(m, 0.5f) * 3, silu(m, -2.0f) * 0.25f};
+    assert_same_bits("swiglu", expected, y, 2);
+    define::swiglu_grad(1, 2, x, dy, dx);
+    const float gradient[] = {silu_grad(m, 0.5f, 1.5f * 3), silu_grad(m, -2.0f, -1 * 0.25f),
+                              1.5f * silu(m, 0.5f), -1 * silu(m, -2.0f)};
+    assert_same_bits("swiglu_grad", gradient, dx, 4);
+}
+
 void test_embedding_gradient_adds_in_the_order_of_positions(void**) {
     const std::int32_t tokens[] = {1, 0, 1, 1};
     const float dy[] = {1e8f, 2, 1, -1e8f};
@@ -488,6 +533,8 @@ int main() {
         cmocka_unit_test(test_float_is_close_to_double),
         cmocka_unit_test(test_cached_rows_equal_the_full_forward_and_see_no_future),
         cmocka_unit_test(test_gradient_of_values_is_cut_at_absolute_queries),
+        cmocka_unit_test(test_rotary_turns_the_pairs_of_each_head),
+        cmocka_unit_test(test_swiglu_is_its_formula),
         cmocka_unit_test(test_embedding_gradient_adds_in_the_order_of_positions),
         cmocka_unit_test(test_dropout_rows_count_over_the_step),
         cmocka_unit_test(test_clip_factor_shrinks_to_the_norm),

@@ -80,7 +80,7 @@ void test_rotary_entries_follow_their_formula(void**) {
         for (long long i = 0; i < 32; ++i) {
             const double angle =
                 static_cast<double>(position) * std::pow(10000.0, -static_cast<double>(2 * i) / 64);
-            const RotaryEntry entry = rotary_entry(position, i, 64, 10000.0);
+            const RotaryEntry entry = rotary_entry(position, rotary_frequency(i, 64, 10000.0));
             assert_true(std::fabs(static_cast<double>(entry.cosine) - std::cos(angle)) < 1e-7);
             assert_true(std::fabs(static_cast<double>(entry.sine) - std::sin(angle)) < 1e-7);
         }

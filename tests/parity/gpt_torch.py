@@ -15,10 +15,18 @@ class Gpt(torch.nn.Module):
     def __init__(self, vocabulary, layers=6, dim=384, heads=6, context=256, fast=True):
         super().__init__()
         self.layers, self.dim, self.heads, self.fast = layers, dim, heads, fast
-        self.shapes = {"token_embedding": (vocabulary, dim), "position_embedding": (context, dim)}
-        for i in range(layers):
+        self.shapes = self._shapes(vocabulary, context)
+        # PyTorch forbids dots in the names of parameters.
+        for name, shape in self.shapes.items():
+            self.register_parameter(name.replace(".", "/"), torch.nn.Parameter(torch.zeros(shape)))
+        self.reset()
+
+    def _shapes(self, vocabulary, context):
+        dim = self.dim
+        shapes = {"token_embedding": (vocabulary, dim), "position_embedding": (context, dim)}
+        for i in range(self.layers):
             block = f"block.{i}."
-            self.shapes |= {
+            shapes |= {
                 block + "norm1.weight": (dim,),
                 block + "norm1.bias": (dim,),
                 block + "qkv.weight": (dim, 3 * dim),
@@ -32,11 +40,8 @@ class Gpt(torch.nn.Module):
                 block + "fc_proj.weight": (4 * dim, dim),
                 block + "fc_proj.bias": (dim,),
             }
-        self.shapes |= {"norm_final.weight": (dim,), "norm_final.bias": (dim,)}
-        # PyTorch forbids dots in the names of parameters.
-        for name, shape in self.shapes.items():
-            self.register_parameter(name.replace(".", "/"), torch.nn.Parameter(torch.zeros(shape)))
-        self.reset()
+        shapes |= {"norm_final.weight": (dim,), "norm_final.bias": (dim,)}
+        return shapes
 
     def get(self, name):
         return self._parameters[name.replace(".", "/")]

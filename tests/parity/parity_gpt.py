@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Volta against PyTorch: same initial weights, same batches, same optimizer, 20 steps.
 
-    tests/parity/parity_gpt.py [--library build/libvolta.so] [--size small|tiny] [--update]
+    tests/parity/parity_gpt.py [--library build/libvolta.so] [--size small|tiny|llama|llama-pairs] [--update]
 
 Checks, each within 1e-4 relative:
   curve      the loss of every step, both sides running freely
   gradients  every parameter's gradient (norm of the difference over the norm) in every step; PyTorch starts each
              step from Volta's current parameters, so that a difference is one of that step and not of its history
-  golden     both curves, and step 1's gradients, against tests/golden/parity_gpt.json
+  golden     both curves, and step 1's gradients, against tests/golden/parity_gpt.json (size small)
 
 The golden numbers come from PyTorch in double precision (--update writes them); test_parity_golden.c checks them
 where there is no PyTorch. Exit status: 0 equal, 1 different, 2 no PyTorch.
@@ -21,12 +21,15 @@ import sys
 import numpy as np
 
 from volta_ctypes import ADAMW, SCHEDULE_COSINE
-from volta_ctypes import Gpt as VoltaGpt
+from volta_ctypes import LanguageModel
 
 try:
     import torch
 
     from gpt_torch import Gpt, clip, learning_rate
+    from llama_torch import Llama
+
+    MODELS = {"gpt": Gpt, "llama": Llama}
 except ImportError:
     torch = None
 
@@ -35,9 +38,12 @@ GOLDEN = os.path.join(ROOT, "tests", "golden", "parity_gpt.json")
 TOLERANCE = 1e-4
 PROJECTIONS = 4
 
-SIZES = {  # batch, time, and what volta_gpt_options says
-    "small": (4, 64, dict(vocabulary=65, layers=2, dim=64, heads=4, context=64)),
-    "tiny": (4, 256, dict(vocabulary=65, layers=6, dim=384, heads=6, context=256)),
+SIZES = {  # architecture, batch, time, and what its options say
+    "small": ("gpt", 4, 64, dict(vocabulary=65, layers=2, dim=64, heads=4, context=64)),
+    "tiny": ("gpt", 4, 256, dict(vocabulary=65, layers=6, dim=384, heads=6, context=256)),
+    "llama": ("llama", 4, 64, dict(vocabulary=65, layers=2, dim=64, heads=4, kv_heads=2, context=64)),
+    "llama-pairs": ("llama", 4, 64, dict(vocabulary=65, layers=2, dim=64, heads=4, context=64, rope_base=5e5,
+                                         epsilon=1e-6, untied=1, interleaved=1)),
 }
 TRAINER = dict(steps=20, warmup_steps=5, learning_rate=1e-3, final_learning_rate=1e-4, beta1=0.9, beta2=0.99,
                epsilon=1e-8, weight_decay=0.1, clip_norm=1.0)
@@ -76,9 +82,9 @@ def fingerprint(index, gradient):
     return float(np.linalg.norm(flat)), sums
 
 
-def run_torch(initial, batches, gpt, dtype, forced=None):
+def run_torch(kind, initial, batches, sizes, dtype, forced=None):
     """Losses, global gradient norms and gradients of each step. forced: parameters to start each step from."""
-    model = Gpt(**gpt, fast=dtype == torch.float32).to(dtype)
+    model = kind(**sizes, fast=dtype == torch.float32).to(dtype)
     model.load({name: value.astype(np.float64) for name, value in initial.items()})
     optimizer = model.optimizer(TRAINER["learning_rate"], TRAINER["beta1"], TRAINER["beta2"], TRAINER["weight_decay"])
     losses, norms, gradients = [], [], []
@@ -146,7 +152,7 @@ def compare_golden(report, losses, first_gradients):
     report.line("step 1's gradients and the golden ones", worst, where)
 
 
-def write_golden(gpt, batch, time, start_hash, losses, norms, first_gradients):
+def write_golden(sizes, batch, time, start_hash, losses, norms, first_gradients):
     entries = []
     for index, (name, gradient) in enumerate(first_gradients.items()):
         norm, sums = fingerprint(index, gradient)
@@ -173,10 +179,11 @@ def main():
         return 2
     torch.set_num_threads(arguments.threads)
 
-    batch, time, gpt = SIZES[arguments.size]
-    batches = [batch_of(step, batch, time, gpt["vocabulary"]) for step in range(TRAINER["steps"])]
-    volta = VoltaGpt(arguments.library, gpt, dict(TRAINER, optimizer=ADAMW, schedule=SCHEDULE_COSINE), batch, time,
-                     threads=arguments.threads, isa=arguments.isa)
+    architecture, batch, time, sizes = SIZES[arguments.size]
+    kind = MODELS[architecture]
+    batches = [batch_of(step, batch, time, sizes["vocabulary"]) for step in range(TRAINER["steps"])]
+    volta = LanguageModel(arguments.library, sizes, dict(TRAINER, optimizer=ADAMW, schedule=SCHEDULE_COSINE), batch,
+                          time, threads=arguments.threads, isa=arguments.isa, architecture=architecture)
     print(f"Volta {volta.library.version()}, PyTorch {torch.__version__}, {arguments.size}, {batch} x {time} tokens")
     start_hash, before, losses, norms, gradients = volta.hash(), [], [], [], []
     for inputs, targets in batches:
@@ -188,14 +195,14 @@ def main():
     volta.close()
 
     report = Report()
-    free = run_torch(before[0], batches, gpt, torch.float32)
-    forced = run_torch(before[0], batches, gpt, torch.float32, before)
+    free = run_torch(kind, before[0], batches, sizes, torch.float32)
+    forced = run_torch(kind, before[0], batches, sizes, torch.float32, before)
     report.curve("loss curve, 20 steps", losses, free[0])
     report.curve("gradient norms, same weights", norms, forced[1])
     compare_gradients(report, gradients, forced[2])
     if arguments.update:
         assert arguments.size == "small", "the golden file is of size small"
-        exact = run_torch(before[0], batches, gpt, torch.float64)
+        exact = run_torch(kind, before[0], batches, sizes, torch.float64)
         write_golden(gpt, batch, time, start_hash, exact[0], exact[1], exact[2][0])
     if arguments.size == "small":
         compare_golden(report, losses, gradients[0])

@@ -41,6 +41,27 @@ class GptOptions(c.Structure):
     ]
 
 
+class LlamaOptions(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("vocabulary", c.c_int64),
+        ("layers", c.c_int64),
+        ("dim", c.c_int64),
+        ("heads", c.c_int64),
+        ("kv_heads", c.c_int64),
+        ("hidden", c.c_int64),
+        ("context", c.c_int64),
+        ("rope_base", c.c_double),
+        ("epsilon", c.c_double),
+        ("untied", c.c_int32),
+        ("interleaved", c.c_int32),
+    ]
+
+
+# What volta_model_create_<architecture> takes.
+MODEL_OPTIONS = {"gpt": GptOptions, "llama": LlamaOptions}
+
+
 class TensorInfo(c.Structure):
     _fields_ = [("name", c.c_char_p), ("dtype", c.c_int32), ("rank", c.c_int32), ("shape", c.c_int64 * MAX_RANK)]
 
@@ -110,17 +131,18 @@ class Library:
             raise RuntimeError(f"{name}: {self.so.volta_status_name(status).decode()}: {text}")
 
 
-class Gpt:
-    """Context, GPT model and trainer for token batches [batch, time] that the caller provides."""
+class LanguageModel:
+    """Context, model and trainer for token batches [batch, time] that the caller provides."""
 
-    def __init__(self, path, gpt, trainer, batch, time, seed=1, threads=1, isa="auto"):
+    def __init__(self, path, sizes, trainer, batch, time, seed=1, threads=1, isa="auto", architecture="gpt"):
         self.library = Library(path)
         self.context, self.model, self.trainer = c.c_void_p(), c.c_void_p(), c.c_void_p()
         options = sized(ContextOptions, thread_count=threads, isa=ISA[isa])
         self.library.call("volta_context_create", c.byref(options), c.byref(self.context))
-        gpt_options = sized(GptOptions, **gpt)
+        model_options = sized(MODEL_OPTIONS[architecture], **sizes)
         self.library.call(
-            "volta_model_create_gpt", self.context, c.byref(gpt_options), c.c_uint64(seed), c.byref(self.model)
+            f"volta_model_create_{architecture}", self.context, c.byref(model_options), c.c_uint64(seed),
+            c.byref(self.model)
         )
         shape = (c.c_int64 * 2)(batch, time)
         trainer_options = sized(

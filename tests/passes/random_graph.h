@@ -155,7 +155,17 @@ class RandomGraph {
 
     void add_row() {
         const ValueId x = any();
-        switch (random_.below(6)) {
+        switch (random_.below(8)) {
+            case 6:
+                return keep(apply(Op::swiglu, {apply(Op::concat, {x, x}, {number(Attr::axis, -1)})}));
+            case 7: {  // any rows by any positions: the index of something is one
+                const ValueId rows = any_matrix();
+                const double width = static_cast<double>(shape(rows).last());
+                const ValueId table =
+                    apply(Op::rotary_table, {}, {number(Attr::limit, width), number(Attr::width, 2)});
+                return keep(
+                    apply(Op::rotary, {rows, apply(Op::argmax, {rows}), table}, {number(Attr::heads, 1)}));
+            }
             case 0:
                 return keep(apply(Op::sum, {x}, {number(Attr::keep_dims, 1)}));
             case 1:

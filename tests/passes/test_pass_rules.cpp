@@ -321,8 +321,46 @@ void test_ids_are_not_followed(void**) {
     const std::int32_t ids[] = {0, 1 << 28};
     graph.output("y", graph.apply(Op::gather, {graph.constant(DType::f32, {2, 1}, table),
                                                graph.constant(DType::i32, {2}, ids)}));
+    const float angles[] = {1, 0, 1, 0};
+    graph.output(
+        "z", graph.apply(Op::rotary,
+                         {graph.constant(DType::f32, {2, 2}, angles), graph.constant(DType::i32, {2}, ids),
+                          graph.constant(DType::f32, {1, 2}, angles)},
+                         {number(Attr::heads, 1)}));
     const Graph result = run_passes(graph, kAllPasses, test_heap());
     assert_int_equal(count(result, Op::gather), 1);
+    assert_int_equal(count(result, Op::rotary), 1);
+}
+
+// A table of angles is computed when the plan is made, however large, and once for all layers.
+void test_tables_of_angles_become_one_constant(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {4, 8}),
+                  positions = graph.input("positions", DType::i32, {4});
+    for (const char* layer : {"y", "z"}) {
+        const ValueId table =
+            graph.apply(Op::rotary_table, {}, {number(Attr::limit, 9000), number(Attr::width, 8)});
+        graph.output(layer, graph.apply(Op::rotary, {x, positions, table}, {number(Attr::heads, 1)}));
+    }
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    assert_int_equal(count(result, Op::rotary_table), 0);
+    assert_int_equal(count(result, Op::constant), 1);
+    assert_int_equal(count(result, Op::rotary), 1);
+}
+
+// y = swiglu(x), wanted again for a weight gradient while x waits for swiglu's own, is computed again then.
+void test_gated_activations_are_computed_again(void**) {
+    Graph graph(test_heap());
+    const ValueId w = graph.parameter("w", {8, 16}, {}), u = graph.input("u", DType::f32, {6, 8});
+    const ValueId x = graph.apply(Op::matmul, {u, w});
+    const ValueId y = graph.apply(Op::swiglu, {x});
+    ValueId z = graph.apply(Op::matmul, {y, w});
+    for (int i = 0; i < 6; ++i) z = graph.apply(Op::softmax, {z});
+    graph.output("dw", graph.apply(Op::matmul, {y, z}, {number(Attr::transpose_a, 1)}));
+    const ValueId dy = graph.apply(Op::matmul, {z, w}, {number(Attr::transpose_b, 1)});
+    graph.output("dx", graph.apply(Op::swiglu_grad, {x, dy}));
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    assert_int_equal(count(result, Op::swiglu), 2);
 }
 
 // A product over tokens (transpose_a) or micro-batches (accumulate) stays bare; so does one whose result
@@ -551,6 +589,8 @@ int main() {
         cmocka_unit_test(test_equal_nodes_merge_and_no_others),
         cmocka_unit_test(test_random_nodes_never_merge),
         cmocka_unit_test(test_ids_are_not_followed),
+        cmocka_unit_test(test_tables_of_angles_become_one_constant),
+        cmocka_unit_test(test_gated_activations_are_computed_again),
         cmocka_unit_test(test_products_that_stay_bare),
         cmocka_unit_test(test_weight_gradients_that_pair),
         cmocka_unit_test(test_bodies_stay_small),

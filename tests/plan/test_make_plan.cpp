@@ -124,6 +124,42 @@ void test_ids_have_limits(void**) {
     assert_true(all);
 }
 
+// Positions are rows of the table of angles.
+void test_positions_have_limits(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {6, 8}),
+                  positions = graph.input("positions", DType::i32, {6});
+    const ValueId table =
+        graph.apply(Op::rotary_table, {}, {number(Attr::limit, 20), number(Attr::width, 4)});
+    graph.output("y", graph.apply(Op::rotary, {x, positions, table}, {number(Attr::heads, 2)}));
+    const HeapPtr<Plan> plan = plan_of(std::move(graph));
+    assert_int_equal(plan->limits.size(), 1);
+    assert_int_equal(plan->limits[0].low, 0);
+    assert_int_equal(plan->limits[0].high, 19);
+}
+
+// What is turned, and the gradient of a gated activation, lie where their input did.
+void test_pairs_of_columns_are_written_in_place(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {6, 8}), dy = graph.input("dy", DType::f32, {6, 4}),
+                  positions = graph.input("positions", DType::i32, {6});
+    const ValueId table =
+        graph.apply(Op::rotary_table, {}, {number(Attr::limit, 20), number(Attr::width, 4)});
+    const ValueId first = graph.apply(Op::softmax, {x});
+    const ValueId turned = graph.apply(Op::rotary, {first, positions, table}, {number(Attr::heads, 1)});
+    const ValueId second = graph.apply(Op::matmul, {turned, graph.parameter("w", {8, 8}, {})});
+    const ValueId gradient = graph.apply(Op::swiglu_grad, {second, dy});
+    graph.output("y", graph.apply(Op::sum, {gradient}));
+    const HeapPtr<Plan> plan = plan_of(std::move(graph));
+    const auto is_one_place = [&](ValueId a, ValueId b) {
+        const Place &p = plan->places[static_cast<std::size_t>(a)],
+                    &q = plan->places[static_cast<std::size_t>(b)];
+        return p.region == q.region && p.offset == q.offset;
+    };
+    assert_true(is_one_place(first, turned));
+    assert_true(is_one_place(second, gradient));
+}
+
 // Targets may be -1, ids may not; an input that is both has the narrower limit.
 void test_limits_meet(void**) {
     Graph graph(test_heap());
@@ -288,6 +324,8 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs_have_plans),
         cmocka_unit_test(test_ids_have_limits),
+        cmocka_unit_test(test_positions_have_limits),
+        cmocka_unit_test(test_pairs_of_columns_are_written_in_place),
         cmocka_unit_test(test_limits_meet),
         cmocka_unit_test(test_outputs_have_bytes_of_their_own),
         cmocka_unit_test(test_chains_share_memory),

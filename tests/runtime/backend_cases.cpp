@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "engine/graph/forms.h"
+
 namespace volta::test {
 
 // ---- CaseBuilder
@@ -61,6 +63,12 @@ ValueId CaseBuilder::integers(Shape shape, int low, int high) {
     Bits bits(static_cast<std::size_t>(content_elements(shape)));
     for (std::uint32_t& word : bits) word = static_cast<std::uint32_t>(low + random_.below(high - low + 1));
     fill(value, std::move(bits));
+    return value;
+}
+
+ValueId CaseBuilder::given(Shape shape, std::vector<std::int32_t> ids) {
+    const ValueId value = input(DType::i32, shape, "ids");
+    fill(value, Bits(ids.begin(), ids.end()));
     return value;
 }
 
@@ -407,6 +415,56 @@ void add_embeddings(Cases& cases) {
     }
 }
 
+void add_pairs(Cases& cases) {
+    for (const Shape& shape : {Shape{2}, Shape{7, 2}, Shape{3, 5, 34}, Shape{2, 600}, Shape{0, 8},
+                               Shape{300, 128}, Shape{1, 9000}}) {
+        Shape half = shape;
+        half[half.rank - 1] /= 2;
+        cases.push_back({Op::swiglu, shapes_text({shape}),
+                         [=](CaseBuilder& b) { b.apply(Op::swiglu, {b.real(shape)}); }});
+        cases.push_back({Op::swiglu_grad, shapes_text({shape}), [=](CaseBuilder& b) {
+                             const ValueId x = b.real(shape);
+                             b.apply(Op::swiglu_grad, {x, b.real(half)});
+                         }});
+        cases.push_back({Op::swiglu_grad, shapes_text({shape}) + " in place", [=](CaseBuilder& b) {
+                             const ValueId x = b.hidden(Op::neg, {b.real(shape)});
+                             b.apply(Op::swiglu_grad, {x, b.real(half)});
+                         }});
+    }
+    for (const auto& [limit, width] : {std::pair{1, 2}, {9, 6}, {300, 64}})
+        cases.push_back(
+            {Op::rotary_table, shapes_text({{limit, width}}), [limit = limit, width = width](CaseBuilder& b) {
+                 b.apply(
+                     Op::rotary_table, {},
+                     {number(Attr::limit, limit), number(Attr::width, width), number(Attr::base, 500000)});
+             }});
+    struct Row {
+        Shape x;
+        int heads, width;
+    };
+    const std::vector<Row> rows = {{{2}, 1, 2},         {{3, 7}, 1, 6},        {{2, 5, 24}, 6, 4},
+                                   {{2, 9, 80}, 2, 34}, {{1, 40, 192}, 2, 64}, {{0, 8}, 2, 4},
+                                   {{70, 128}, 1, 128}, {{2, 3, 2, 10}, 2, 4}};
+    for (const Row& row : rows)
+        for (const int form : {0, 1, 2, 3, 4, 5}) {
+            const bool interleaved = form & 1, inverse = form & 2, in_place = form & 4;
+            const std::string name = shapes_text({row.x}) + (interleaved ? " interleaved" : "") +
+                                     (inverse ? " backwards" : "") + (in_place ? " in place" : "");
+            cases.push_back({Op::rotary, name, [=](CaseBuilder& b) {
+                                 Shape ids = row.x;
+                                 ids[--ids.rank] = 0;
+                                 const ValueId given = b.real(row.x);
+                                 const ValueId x = in_place ? b.hidden(Op::neg, {given}) : given;
+                                 const ValueId at = b.integers(ids, 0, 18);
+                                 const ValueId table = b.real({19, row.width});
+                                 b.apply(
+                                     Op::rotary, {x, at, table},
+                                     {number(Attr::heads, row.heads), number(Attr::interleaved, interleaved),
+                                      number(Attr::inverse, inverse)});
+                             }});
+        }
+}
+
 void add_products(Cases& cases) {
     struct Row {
         Shape a, b;
@@ -624,6 +682,61 @@ void add_attention(Cases& cases) {
         }
 }
 
+// Runs of tokens: a slot (-1: no token), the position of the first, how many.
+void add_cached_attention(Cases& cases) {
+    struct Run {
+        int slot, position, count;
+    };
+    struct Row {
+        const char* name;
+        std::int64_t slots, capacity, heads, kv_heads, head_dim;
+        bool packed;
+        std::vector<Run> runs;
+    };
+    const std::vector<Row> rows = {
+        {"one token", 1, 16, 1, 0, 1, false, {{0, 0, 1}}},
+        {"one token far on", 2, 64, 4, 0, 8, true, {{1, 50, 1}}},
+        {"a prompt", 1, 48, 2, 0, 16, true, {{0, 0, 40}}},
+        {"a prompt goes on", 2, 64, 4, 2, 16, false, {{1, 5, 37}}},
+        {"steps of three sequences", 4, 32, 6, 2, 5, true, {{2, 7, 1}, {0, 31, 1}, {3, 0, 1}}},
+        {"steps and a prompt", 3, 32, 4, 1, 20, true, {{2, 3, 1}, {-1, 0, 2}, {0, 9, 12}, {1, 0, 1}}},
+        {"nothing but room", 2, 16, 2, 0, 8, true, {{-1, 0, 3}}},
+        {"many heads share a key", 1, 32, 20, 1, 8, true, {{0, 17, 1}, {0, 18, 3}}},
+        {"across a cut", 1, 1040, 1, 0, 24, true, {{0, 509, 7}, {0, 1023, 2}}},
+        {"no rows", 2, 16, 2, 0, 8, true, {}}};
+    for (const Row& row : rows)
+        cases.push_back(
+            {Op::cached_attention, row.name, [=](CaseBuilder& b) {
+                 std::vector<std::int32_t> slots, positions;
+                 for (const Run& run : row.runs)
+                     for (int i = 0; i < run.count; ++i) {
+                         slots.push_back(run.slot);
+                         positions.push_back(run.slot < 0 ? 0 : run.position + i);
+                     }
+                 const auto n = static_cast<std::int64_t>(slots.size());
+                 const std::int64_t kv_heads = row.kv_heads ? row.kv_heads : row.heads;
+                 const std::int64_t query = row.heads * row.head_dim, key = kv_heads * row.head_dim;
+                 std::vector<ValueId> in = {
+                     b.state(cache_keys_shape(row.slots, kv_heads, row.capacity, row.head_dim)),
+                     b.state(cache_values_shape(row.slots, kv_heads, row.capacity, row.head_dim)),
+                     b.given({1, n}, slots), b.given({1, n}, positions)};
+                 if (row.packed) {
+                     in.push_back(b.real({1, n, query + 2 * key}));
+                 } else {
+                     in.push_back(b.real({1, n, query}));
+                     in.push_back(b.real({1, n, key}));
+                     in.push_back(b.real({1, n, key}));
+                 }
+                 const Attribute attributes[] = {number(Attr::heads, static_cast<double>(row.heads)),
+                                                 number(Attr::kv_heads, static_cast<double>(row.kv_heads)),
+                                                 number(Attr::packed, row.packed)};
+                 const ValueId o = b.graph().apply(Op::cached_attention, in.data(),
+                                                   static_cast<int>(in.size()), attributes, 3, Phase::each);
+                 b.filled.content.resize(b.graph().values.size());
+                 b.declare_outputs(o);
+             }});
+}
+
 void add_updates(Cases& cases) {
     for (const Shape& shape : {Shape{}, Shape{5}, Shape{3, 70}, Shape{0, 4}}) {
         const std::string name = shapes_text({shape});
@@ -725,11 +838,13 @@ Cases make_cases() {
     add_rows(cases);
     add_reductions(cases);
     add_movement(cases);
+    add_pairs(cases);
     add_embeddings(cases);
     add_products(cases);
     add_epilogues(cases);
     for (std::uint64_t seed = 0; seed < 40; ++seed) add_random_body(cases, seed);
     add_attention(cases);
+    add_cached_attention(cases);
     add_updates(cases);
     add_micro_batches(cases);
     return cases;

@@ -16,12 +16,13 @@ class CaseBuilder {
     CaseBuilder(Data data, std::uint64_t seed) : data_(data), random_(seed) {}
 
     // Shapes by value: the graph that a caller took one from moves when a source is added.
-    ValueId real(Shape shape);                         // an input of the case's kind of data
-    ValueId plain(Shape shape);                        // an input in [-1, 1)
-    ValueId parameter(Shape shape);                    // may be overwritten in place
-    ValueId state(Shape shape);                        // non-negative: moments
-    ValueId integers(Shape shape, int low, int high);  // an i32 input, bounds inclusive
-    ValueId random_state();                            // i32 [3]: seed and step
+    ValueId real(Shape shape);                                  // an input of the case's kind of data
+    ValueId plain(Shape shape);                                 // an input in [-1, 1)
+    ValueId parameter(Shape shape);                             // may be overwritten in place
+    ValueId state(Shape shape);                                 // non-negative: moments
+    ValueId integers(Shape shape, int low, int high);           // an i32 input, bounds inclusive
+    ValueId given(Shape shape, std::vector<std::int32_t> ids);  // an i32 input of these values
+    ValueId random_state();                                     // i32 [3]: seed and step
     // The operator's outputs, all of them outputs of the graph. Returns the first.
     ValueId apply(Op op, std::initializer_list<ValueId> inputs,
                   std::initializer_list<Attribute> attributes = {}, Phase phase = Phase::each);

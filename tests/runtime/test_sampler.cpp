@@ -88,14 +88,14 @@ void test_sampler_equals_oracle(void**) {
     };
     for (std::int32_t vocabulary : {1, 2, 29, 255, 256, 257, 1000})
         for (const SamplerOptions& options : kOptions) {
-            Sampler sampler(options, vocabulary, heap);
+            Sampler sampler(vocabulary, heap);
             for (std::uint32_t position = 1; position < 40; ++position) {
                 std::vector<float> logits =
                     test::random_floats(vocabulary, position * 31 + static_cast<std::uint32_t>(vocabulary));
                 for (float& logit : logits) logit = std::floor(logit * 24) / 4;  // many ties
                 std::vector<std::int32_t> history = {0, vocabulary - 1, vocabulary / 2, 0};
                 const std::int32_t drawn =
-                    sampler.next(logits.data(), history.data(), history.size(), position);
+                    sampler.next(options, logits.data(), history.data(), history.size(), position);
                 mistakes += drawn != oracle(options, logits, history, position);
             }
         }
@@ -106,25 +106,25 @@ void test_draws_follow_the_weights(void**) {
     SamplerOptions options;
     options.temperature = 1;
     options.seed = 9;
-    Sampler sampler(options, 4, std::pmr::new_delete_resource());
+    Sampler sampler(4, std::pmr::new_delete_resource());
     const float logits[] = {0, std::log(2.0f), std::log(3.0f), std::log(4.0f)};
     int counts[4] = {};
     for (std::uint32_t position = 0; position < 20000; ++position)
-        counts[sampler.next(logits, nullptr, 0, position)] += 1;
+        counts[sampler.next(options, logits, nullptr, 0, position)] += 1;
     for (int id = 0; id < 4; ++id) assert_true(std::abs(counts[id] - 2000 * (id + 1)) < 200);
 }
 
 void test_nan_and_infinity(void**) {
     SamplerOptions options;
     options.temperature = 1;
-    Sampler sampler(options, 3, std::pmr::new_delete_resource());
+    Sampler sampler(3, std::pmr::new_delete_resource());
     const float inf = std::numeric_limits<float>::infinity();
     const float certain[] = {1, inf, 2}, masked[] = {-inf, -inf, 5}, bad[] = {1, std::nanf(""), 2};
-    assert_int_equal(sampler.next(certain, nullptr, 0, 1), 1);
-    assert_int_equal(sampler.next(masked, nullptr, 0, 1), 2);
+    assert_int_equal(sampler.next(options, certain, nullptr, 0, 1), 1);
+    assert_int_equal(sampler.next(options, masked, nullptr, 0, 1), 2);
     std::string text;
     try {
-        sampler.next(bad, nullptr, 0, 7);
+        sampler.next(options, bad, nullptr, 0, 7);
     } catch (const Error& error) {
         text = error.what();
     }

@@ -1,5 +1,6 @@
 // Attention and its gradient: operands packed side by side or apart, as strides.
 #include "engine/backend/cpu/attention.h"
+#include "engine/backend/cpu/cached_attention.h"
 #include "engine/backend/cpu/step.h"
 #include "engine/graph/forms.h"
 
@@ -12,8 +13,8 @@ struct Operands {
     std::int64_t stride[3];  // elements between tokens
 };
 
-template <class PlaceOf>  // Ref of the i-th tensor of the group
-Operands operands_of(const AttentionForm& form, PlaceOf place_of) {
+template <class Form, class PlaceOf>  // Ref of the i-th tensor of the group
+Operands operands_of(const Form& form, PlaceOf place_of) {
     const std::int64_t query = form.heads * form.head_dim, key = form.kv_heads * form.head_dim;
     if (!form.packed) return {{place_of(0), place_of(1), place_of(2)}, {query, key, key}};
     const Ref all = place_of(0);
@@ -97,8 +98,59 @@ class AttentionAction final : public Action {
     AttentionPtr attention_;
 };
 
+class CachedAttentionAction final : public Action {
+  public:
+    explicit CachedAttentionAction(StepCompiler& step)
+        : form_(cached_attention_form(step.node, step.input_shape(0), step.input_shape(kCacheOperands))),
+          in_(operands_of(form_, [&](int i) { return step.input(kCacheOperands + i); })),
+          keys_(step.output(1)),
+          values_(step.output(2)),
+          slots_(step.input(2)),
+          positions_(step.input(3)),
+          o_(step.output(0)),
+          attention_(shape_of(step), step.kernels()),
+          workspace_(step.temporary(attention_.workspace_bytes())) {}
+
+    void run(const StepCall& call) const noexcept override {
+        CachedAttentionCall attention = {};
+        attention.slots = call.integers(slots_);
+        attention.positions = call.integers(positions_);
+        attention.q = call.floats(in_.part[0]);
+        attention.k = call.floats(in_.part[1]);
+        attention.v = call.floats(in_.part[2]);
+        attention.o = call.floats(o_);
+        attention.keys = call.floats(keys_);
+        attention.values = call.floats(values_);
+        attention.workspace = call.at(workspace_);
+        attention_.run(call.pool, attention);
+    }
+    const char* kernel_name() const noexcept override { return attention_.kernel_name(); }
+
+  private:
+    CachedAttentionShape shape_of(const StepCompiler& step) const {
+        CachedAttentionShape shape;
+        shape.rows = form_.rows;
+        shape.heads = form_.heads;
+        shape.cache = {form_.slots, form_.kv_heads, form_.capacity, form_.head_dim};
+        shape.scale = form_.scale;
+        shape.q_stride = in_.stride[0];
+        shape.k_stride = in_.stride[1];
+        shape.v_stride = in_.stride[2];
+        shape.o_stride = form_.heads * form_.head_dim;
+        shape.operations_per_worker = step.context.operations_per_worker;
+        return shape;
+    }
+
+    const CachedAttentionForm form_;
+    const Operands in_;
+    const Ref keys_, values_, slots_, positions_, o_;
+    const CachedAttention attention_;
+    const Ref workspace_;
+};
+
 }  // namespace
 
+void lower_cached_attention(StepCompiler& step) { step.add<CachedAttentionAction>(step); }
 void lower_attention(StepCompiler& step) { step.add<AttentionAction>(step); }
 void lower_attention_gradient(StepCompiler& step) { step.add<AttentionAction>(step); }
 

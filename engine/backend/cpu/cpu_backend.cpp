@@ -17,6 +17,8 @@ Lower lower_of(Lowering lowering) {
             return lower_elementwise;
         case Lowering::row:
             return lower_row;
+        case Lowering::pairs:
+            return lower_pairs;
         case Lowering::reduction:
             return lower_reduction;
         case Lowering::movement:
@@ -31,6 +33,8 @@ Lower lower_of(Lowering lowering) {
             return lower_attention;
         case Lowering::attention_grad:
             return lower_attention_gradient;
+        case Lowering::cached_attention:
+            return lower_cached_attention;
         case Lowering::update:
             return lower_update;
         case Lowering::source:

@@ -134,6 +134,7 @@ void add_column_sum(StepCompiler& step, Ref x, Ref y, std::int64_t rows, std::in
 // One function per way of lowering (engine/graph/op.h).
 void lower_elementwise(StepCompiler& step);
 void lower_row(StepCompiler& step);
+void lower_pairs(StepCompiler& step);
 void lower_reduction(StepCompiler& step);
 void lower_movement(StepCompiler& step);
 void lower_gather(StepCompiler& step);
@@ -141,6 +142,7 @@ void lower_embedding_gradient(StepCompiler& step);
 void lower_product(StepCompiler& step);
 void lower_attention(StepCompiler& step);
 void lower_attention_gradient(StepCompiler& step);
+void lower_cached_attention(StepCompiler& step);
 void lower_update(StepCompiler& step);
 
 }  // namespace volta::cpu

@@ -1,4 +1,4 @@
-// The one file of the engine that knows JSON.
+// Tuning files, which are JSON.
 #include "engine/backend/cpu/tuning_file.h"
 
 #include <cstdio>

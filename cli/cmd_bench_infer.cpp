@@ -1,0 +1,260 @@
+// voltac bench infer: a prompt, then one token after the other, beside what reading the weights takes.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/bench.h"
+#include "cli/bench_case.h"
+#include "cli/bench_models.h"
+#include "cli/bench_timing.h"
+
+namespace voltac::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Sequence = std::unique_ptr<volta_sequence, Release<volta_sequence, volta_sequence_release>>;
+
+constexpr std::int64_t kSpeedupTokens = 8;  // drawn with and without a cache, to compare
+
+struct Settings {
+    std::string model, preset = "tiny", load = "map";
+    std::int64_t prompt = 32, tokens = 64, batch = 1;
+    bool csv = false, no_speedup = false;
+    Repeats repeats;
+};
+
+struct Result {
+    std::string name;
+    double parameters = 0;
+    Timing prefill;  // of the prompt of one sequence, its first token drawn
+    double decode_p50 = 0, decode_p95 = 0, decode_spread = 0;  // seconds of one step of the whole batch
+    volta_token_cost cost = {};                                // of the token in the middle
+    double kv_speedup = 0;                                     // 0: not measured
+    std::uint64_t cache = 0, resident = 0;
+    volta_machine_speed speed = {};
+};
+
+Model model_of(const Context& context, const Settings& s, Result& result) {
+    if (s.model.empty()) {
+        const Preset& preset = preset_of(s.preset);
+        result.name = preset.name;
+        return std::move(
+            language_subject(context, preset, preset.bench_vocabulary, 1, preset.bench_seq).model);
+    }
+    result.name = s.model;
+    return open_model(context, s.model, s.load == "copy" ? VOLTA_LOAD_COPY : VOLTA_LOAD_MAP);
+}
+
+std::int64_t vocabulary_of(const Model& model) {
+    volta_tensor_info info = {};
+    check(volta_model_output_info(model.get(), 0, &info));
+    return info.shape[info.rank - 1];
+}
+
+// A generator with its sequences, whose prompts are given again for every run.
+class Writers {
+  public:
+    Writers(const Model& model, const Settings& s, std::int64_t sequences, uint32_t flags) {
+        volta_generator_options options = {};
+        options.struct_size = sizeof options;
+        options.sequences = sequences;
+        options.flags = flags;
+        volta_generator* generator = nullptr;
+        check(volta_generator_create(model.get(), &options, &generator));
+        generator_.reset(generator);
+        Random random(1);
+        const std::int64_t vocabulary = vocabulary_of(model);
+        for (std::int64_t i = 0; i < sequences; ++i) {
+            volta_sequence* made = nullptr;
+            check(volta_sequence_create(generator, nullptr, &made));
+            owned_.emplace_back(made);
+            handles_.push_back(made);
+            std::vector<std::int32_t> prompt(static_cast<std::size_t>(s.prompt));
+            for (std::int32_t& token : prompt) token = random.below(vocabulary);
+            prompts_.push_back(std::move(prompt));
+        }
+        drawn_.resize(handles_.size());
+    }
+
+    const volta_generator* get() const { return generator_.get(); }
+    void restart() {
+        for (std::size_t i = 0; i < handles_.size(); ++i) {
+            check(volta_sequence_rewind(handles_[i], 0));
+            check(volta_sequence_append(handles_[i], prompts_[i].data(), prompts_[i].size()));
+        }
+    }
+    void step() {
+        check(volta_generator_step(generator_.get(), handles_.data(), handles_.size(), drawn_.data()));
+    }
+
+  private:
+    Generator generator_;
+    std::vector<Sequence> owned_;
+    std::vector<volta_sequence*> handles_;
+    std::vector<std::vector<std::int32_t>> prompts_;
+    std::vector<std::int32_t> drawn_;
+};
+
+// Seconds from the prompt to the last of a few tokens.
+double seconds_to_draw(Writers& writers, std::int64_t tokens) {
+    return seconds_of([&] {
+        writers.restart();
+        for (std::int64_t i = 0; i < tokens; ++i) writers.step();
+    });
+}
+
+double quantile(std::vector<double>& samples, double q) {
+    std::sort(samples.begin(), samples.end());
+    return samples[static_cast<std::size_t>(std::ceil(q * static_cast<double>(samples.size()))) - 1];
+}
+
+void measure_steps(Writers& writers, const Settings& s, Result& result) {
+    std::vector<double> samples;
+    for (std::int64_t run = -s.repeats.warmup; run < s.repeats.runs; ++run) {
+        writers.restart();
+        writers.step();
+        for (std::int64_t i = 1; i < s.tokens; ++i) {
+            const double seconds = seconds_of([&] { writers.step(); });
+            if (run >= 0) samples.push_back(seconds);
+        }
+    }
+    result.decode_spread = summarize(samples).spread;
+    result.decode_p50 = quantile(samples, 0.5);
+    result.decode_p95 = quantile(samples, 0.95);
+}
+
+// Runs with and without a cache take turns.
+double measure_speedup(Writers& cached, const Model& model, const Settings& s) {
+    Writers whole(model, s, 1, VOLTA_GENERATOR_NO_CACHE);
+    const std::int64_t tokens = std::min(kSpeedupTokens, s.tokens);
+    std::vector<double> with, without;
+    for (std::int64_t run = 0; run < s.repeats.runs + 1; ++run) {
+        with.push_back(seconds_to_draw(cached, tokens));
+        without.push_back(seconds_to_draw(whole, tokens));
+    }
+    return summarize(without).seconds / summarize(with).seconds;
+}
+
+Result measure(const Context& context, const Settings& s) {
+    Result result;
+    const Model model = model_of(context, s, result);
+    result.parameters = parameter_count(model);
+    {
+        Writers one(model, s, 1, 0);
+        result.prefill = time_calls(s.repeats, [&] { seconds_to_draw(one, 1); });
+        if (!s.no_speedup && *volta_generator_no_cache_reason(one.get()) == '\0')
+            result.kv_speedup = measure_speedup(one, model, s);
+        result.cost.struct_size = sizeof result.cost;
+        check(volta_generator_get_cost(one.get(), s.prompt + s.tokens / 2, &result.cost));
+    }
+    {
+        Writers all(model, s, s.batch, 0);
+        measure_steps(all, s, result);
+        volta_bill bill = {};
+        bill.struct_size = sizeof bill;
+        check(volta_generator_get_bill(all.get(), &bill));
+        result.cache = bill.cache;
+    }
+    result.resident = resident_peak_bytes();
+    result.speed = measure_machine(context);
+    return result;
+}
+
+// Weights are read once for the whole batch, every sequence's cache for itself.
+double bytes_per_step(const Settings& s, const Result& r) {
+    return static_cast<double>(r.cost.parameter_bytes) +
+           static_cast<double>(s.batch) * static_cast<double>(r.cost.cache_bytes);
+}
+
+Json as_json(const Settings& s, const Result& r) {
+    const double bytes = bytes_per_step(s, r), batch = static_cast<double>(s.batch);
+    return {{"model", r.name},
+            {"parameters", static_cast<std::uint64_t>(r.parameters)},
+            {"threads", r.speed.thread_count},
+            {"isa", isa_name(r.speed.isa)},
+            {"load", s.model.empty() ? "copy" : s.load},
+            {"prompt_tokens", s.prompt},
+            {"tokens", s.tokens},
+            {"batch", s.batch},
+            {"prefill_tokens_per_s", static_cast<double>(s.prompt) / r.prefill.seconds},
+            {"prefill_spread", r.prefill.spread},
+            {"decode_ms_p50", r.decode_p50 * 1e3},
+            {"decode_ms_p95", r.decode_p95 * 1e3},
+            {"decode_spread", r.decode_spread},
+            {"tokens_per_s", batch / r.decode_p50},
+            {"bytes_per_token", bytes / batch},
+            {"read_gb_per_s", bytes / r.decode_p50 * 1e-9},
+            {"fraction_of_bandwidth", bytes / r.decode_p50 * 1e-9 / r.speed.read_gb_s},
+            {"fraction_of_peak", batch * r.cost.operations / r.decode_p50 * 1e-9 / r.speed.fma_gflops},
+            {"kv_speedup", r.kv_speedup > 0 ? Json(r.kv_speedup) : Json()},
+            {"cache_mib", static_cast<double>(r.cache) / kMiB},
+            {"resident_mib", static_cast<double>(r.resident) / kMiB}};
+}
+
+std::string as_csv(const Json& row) {
+    std::string head, values;
+    for (const auto& [key, value] : row.items()) {
+        head += (head.empty() ? "" : ",") + key;
+        values += (values.empty() ? "" : ",") + (value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    return head + "\n" + values + "\n";
+}
+
+std::string as_text(const Context& context, const Settings& s, const Result& r) {
+    const double bytes = bytes_per_step(s, r);
+    std::string text = machine_line(context, r.speed);
+    text += formatted("model              %s, %.2f M parameters\n", r.name.c_str(), r.parameters * 1e-6);
+    text += formatted("prompt             %lld tokens in %.3f ms, %.0f tokens per second, spread %.1f %%\n",
+                      static_cast<long long>(s.prompt), r.prefill.seconds * 1e3,
+                      static_cast<double>(s.prompt) / r.prefill.seconds, 100 * r.prefill.spread);
+    text += formatted("one step           %.3f ms, 95 of 100 within %.3f ms, for %lld sequence%s\n",
+                      r.decode_p50 * 1e3, r.decode_p95 * 1e3, static_cast<long long>(s.batch),
+                      s.batch == 1 ? "" : "s");
+    text +=
+        formatted("rate               %.1f tokens per second\n", static_cast<double>(s.batch) / r.decode_p50);
+    text += formatted(
+        "bytes read         %.3f MB, %.1f GB/s, %.1f %% of the machine's; %.1f %% of its peak\n",
+        bytes * 1e-6, bytes / r.decode_p50 * 1e-9, 100 * bytes / r.decode_p50 * 1e-9 / r.speed.read_gb_s,
+        100 * static_cast<double>(s.batch) * r.cost.operations / r.decode_p50 * 1e-9 / r.speed.fma_gflops);
+    if (r.kv_speedup > 0)
+        text +=
+            formatted("cache              %.2f times as fast as without, for %lld tokens after the prompt\n",
+                      r.kv_speedup, static_cast<long long>(std::min(kSpeedupTokens, s.tokens)));
+    text += formatted("memory             cache %.1f MiB, resident at most %.1f MiB\n",
+                      static_cast<double>(r.cache) / kMiB, static_cast<double>(r.resident) / kMiB);
+    return text;
+}
+
+}  // namespace
+
+int run_infer(const std::vector<std::string>& arguments) {
+    Settings s;
+    s.repeats.runs = 5;
+    s.repeats.warmup = 1;
+    Options options(
+        "bench infer",
+        "A prompt of random tokens, then greedy tokens one by one, of a language model. Bytes read are the "
+        "weights, once per step, and the cache at the middle of the tokens; they are divided by the read "
+        "bandwidth that the machine has from memory: a model whose weights stay in a cache may exceed it.");
+    options.text("--model", s.model, "a model file; default: the preset with random weights");
+    options.choice("--preset", s.preset, preset_names(), "(default: tiny)");
+    options.choice("--load", s.load, {"map", "copy"}, "how the file is opened (default: map)");
+    options.integer("--prompt-tokens", s.prompt, 1, 1 << 20, "of the prompt (default: 32)");
+    options.integer("--tokens", s.tokens, 2, 1 << 20, "drawn after it (default: 64)");
+    options.integer("--batch", s.batch, 1, 65536, "sequences at once (default: 1)");
+    options.flag("--no-speedup", s.no_speedup, "do not compare with a generator without a cache");
+    options.flag("--csv", s.csv, "comma-separated values on standard output");
+    declare(options, s.repeats);
+    options.parse(arguments);
+    if (s.repeats.json && s.csv) usage_error("voltac bench infer: --json and --csv exclude each other");
+    if (options.given("--model") && options.given("--preset"))
+        usage_error("voltac bench infer: --model and --preset exclude each other");
+    const Context context = make_context(s.repeats.machine);
+    const Result result = measure(context, s);
+    if (s.repeats.json)
+        print(as_json(s, result).dump() + "\n");
+    else
+        print(s.csv ? as_csv(as_json(s, result)) : as_text(context, s, result));
+    return 0;
+}
+
+}  // namespace voltac::bench

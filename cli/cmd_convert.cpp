@@ -1,0 +1,74 @@
+// voltac convert: models of other programs become Volta's, and Volta's become safetensors.
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace voltac {
+namespace {
+
+struct Conversion {
+    std::string in, out, tokenizer, config, keys;
+    Machine machine;
+};
+
+bool ends_with(const std::string& text, const std::string& end) {
+    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// What the file begins with decides, not its name.
+bool is_volta_model(const std::string& path) {
+    char magic[5] = {};
+    std::FILE* file = std::fopen(path.c_str(), "rb");
+    if (file == nullptr) return false;  // the library says why
+    const bool read = std::fread(magic, 1, sizeof magic, file) == sizeof magic;
+    std::fclose(file);
+    return read && std::string(magic, sizeof magic) == "VOLTA";
+}
+
+Model import_model(const Context& context, const Conversion& c) {
+    volta_import_options options = {};
+    options.struct_size = sizeof options;
+    options.tokenizer_path = c.tokenizer.empty() ? nullptr : c.tokenizer.c_str();
+    options.config_path = c.config.empty() ? nullptr : c.config.c_str();
+    options.key_map_path = c.keys.empty() ? nullptr : c.keys.c_str();
+    volta_model* model = nullptr;
+    check(volta_model_import(context.get(), c.in.c_str(), &options, &model));
+    return Model(model);
+}
+
+}  // namespace
+
+int run_convert(const std::vector<std::string>& arguments) {
+    Conversion c;
+    Options options("convert", "A model of another program as a model file, or a model file as safetensors.");
+    options.positional("in", c.in,
+                       "safetensors (one file, or the index of several), GGUF, llama2.c, or a model file");
+    options.text("--out", c.out, "the file to write: ending in .safetensors, safetensors, else a model file");
+    options.require("--out");
+    options.text(
+        "--tokenizer", c.tokenizer,
+        "a tokenizer.bin, a GGUF file, or GPT-2's encoder.json (default: the one in the file, if any)");
+    options.text("--model-config", c.config,
+                 "the config.json of a safetensors model (default: the one beside it)");
+    options.text("--keys", c.keys, "lines 'their.%d.name = our.%d.name [transpose]' for names not built in");
+    options.tuning(c.machine);
+    options.parse(arguments);
+
+    const bool own = is_volta_model(c.in), to_safetensors = ends_with(c.out, ".safetensors");
+    if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
+        usage_error("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
+                    " is a model file");
+    const Context context = make_context(c.machine);
+    const Model model = own ? open_model(context, c.in) : import_model(context, c);
+    if (to_safetensors)
+        check(volta_model_export_safetensors(model.get(), c.out.c_str()));
+    else
+        check(volta_model_save(model.get(), c.out.c_str()));
+    char hash[33];
+    check(volta_model_hash(model.get(), hash));
+    print(std::string(hash) + "\n");
+    return 0;
+}
+
+}  // namespace voltac

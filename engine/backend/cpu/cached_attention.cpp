@@ -1,0 +1,199 @@
+#include "engine/backend/cpu/cached_attention.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/base/multiples.h"
+
+namespace volta::cpu {
+namespace {
+
+AttentionShape whole_sequence(const CachedAttentionShape& shape) {
+    AttentionShape whole;
+    whole.batch = shape.cache.slots;
+    whole.time = shape.cache.capacity;
+    whole.heads = shape.heads;
+    whole.kv_heads = shape.cache.kv_heads;
+    whole.head_dim = shape.cache.head_dim;
+    whole.scale = shape.scale;
+    return whole;
+}
+
+TileStrip strip_of(const AttentionSizes& sizes, std::int64_t rows, jit::Triangle triangle) {
+    jit::GemmForm form;
+    form.isa = sizes.isa;
+    form.a = jit::GemmA::rows;
+    form.triangle = triangle;
+    form.mr = static_cast<std::uint8_t>(rows);
+    return TileStrip(form, sizes.nr);
+}
+
+}  // namespace
+
+CachedAttention::CachedAttention(const CachedAttentionShape& shape, const CompileContext& context)
+    : shape_(shape),
+      sizes_(attention_sizes(whole_sequence(shape), context)),
+      softmax_(context.cache->row(attention_softmax_program(sizes_.shape, context.heap), sizes_.isa,
+                                  *context.arena)),
+      threads_(std::max(context.thread_count, 1)) {
+    const std::int64_t most_tokens = std::min<std::int64_t>(shape.rows, sizes_.mr);
+    const std::int64_t head_tile = std::min<std::int64_t>(sizes_.group(), sizes_.mr);
+    for (std::int64_t rows = 1; rows <= sizes_.mr; ++rows) {
+        const bool of_tokens = rows >= 2 && rows <= most_tokens;
+        const bool of_heads = rows == head_tile || rows == sizes_.group() % sizes_.mr;
+        if (of_tokens || of_heads) {
+            scores_[rows] = strip_of(sizes_, rows, jit::Triangle::none);
+            scores_[rows].add_whole_vectors(sizes_.nr, context);
+        }
+        if (of_tokens) {
+            triangles_[rows] = strip_of(sizes_, rows, jit::Triangle::tail);
+            triangles_[rows].add_columns(sizes_.head_dim(), context);
+        }
+        if (of_heads) {
+            whole_[rows] = strip_of(sizes_, rows, jit::Triangle::none);
+            whole_[rows].add_columns(sizes_.head_dim(), context);
+        }
+    }
+    rows_at_ = layout_.add(sizes_.mr * sizes_.row_floats);
+    statistics_at_ = layout_.add(2 * sizes_.mr);
+    scratch_at_ = layout_.add_bytes(softmax_.scratch_bytes(shape.cache.capacity));
+}
+
+int CachedAttention::workers_for(double operations) const noexcept {
+    const double worth = operations / shape_.operations_per_worker;
+    return worth >= threads_ ? threads_ : std::max(1, static_cast<int>(worth));
+}
+
+// Blocks end at positions that are multiples of the tile: no cut of a chain falls inside their triangle.
+CachedAttention::Block CachedAttention::block_at(const CachedAttentionCall& call,
+                                                 std::int64_t row) const noexcept {
+    Block block = {row, 1, call.slots[row], call.positions[row]};
+    const std::int64_t most = std::min(sizes_.mr - block.position % sizes_.mr, shape_.rows - row);
+    while (block.rows < most && block.slot >= 0 && call.slots[row + block.rows] == block.slot &&
+           call.positions[row + block.rows] == block.position + block.rows)
+        ++block.rows;
+    return block;
+}
+
+void CachedAttention::store_row(const CachedAttentionCall& call, std::int64_t row) const noexcept {
+    const define::CacheLayout& cache = shape_.cache;
+    const std::int64_t slot = call.slots[row], position = call.positions[row], d = cache.head_dim;
+    if (slot < 0) return;
+    for (std::int64_t h = 0; h < cache.kv_heads; ++h) {
+        const float* const k = call.k + row * shape_.k_stride + h * d;
+        const float* const v = call.v + row * shape_.v_stride + h * d;
+        float* const key = call.keys + cache.key_head(slot, h) + cache.key(position, 0);
+        float* const value = call.values + cache.value_head(slot, h) + cache.value(position, 0);
+        for (std::int64_t c = 0; c < d; ++c) key[c * define::kCachePanel] = k[c];
+        for (std::int64_t c = 0; c < d; c += define::kCachePanel)
+            std::copy_n(v + c, std::min(define::kCachePanel, d - c), value + c * cache.capacity);
+    }
+}
+
+void CachedAttention::run(ThreadPool& pool, const CachedAttentionCall& call) const noexcept {
+    if (shape_.rows == 0 || shape_.cache.slots == 0) return;
+    const std::int64_t kv_heads = shape_.cache.kv_heads, d = shape_.cache.head_dim;
+    std::int64_t blocks = 0;
+    double keys = 0;
+    for (std::int64_t row = 0; row < shape_.rows; ++blocks) {
+        const Block block = block_at(call, row);
+        keys += static_cast<double>(block.rows) * static_cast<double>(block.position + block.rows);
+        row += block.rows;
+    }
+    const double stored = static_cast<double>(shape_.rows * kv_heads * d);
+    pool.run(static_cast<int>(std::min<std::int64_t>(workers_for(2 * stored), shape_.rows)),
+             [&](int worker, int workers) noexcept {
+                 const Range mine = part_of(shape_.rows, 1, worker, workers);
+                 for (std::int64_t row = mine.begin; row < mine.end; ++row) store_row(call, row);
+             });
+
+    const std::int64_t units = kv_heads * blocks;
+    const double operations = 4 * keys * static_cast<double>(shape_.heads * d);
+    pool.run(static_cast<int>(std::min<std::int64_t>(workers_for(operations), units)),
+             [&](int worker, int workers) noexcept {
+                 float* const workspace = static_cast<float*>(call.workspace) +
+                                          static_cast<std::size_t>(worker) * layout_.floats();
+                 const Range mine = part_of(units, 1, worker, workers);
+                 for (std::int64_t head = mine.begin / blocks; head * blocks < mine.end; ++head) {
+                     std::int64_t unit = head * blocks;
+                     for (std::int64_t row = 0; row < shape_.rows && unit < mine.end; ++unit) {
+                         const Block block = block_at(call, row);
+                         if (unit >= mine.begin) run_block(call, block, head, workspace);
+                         row += block.rows;
+                     }
+                 }
+             });
+}
+
+void CachedAttention::run_block(const CachedAttentionCall& call, const Block& block, std::int64_t kv_head,
+                                float* workspace) const noexcept {
+    const std::int64_t d = shape_.cache.head_dim, group = sizes_.group();
+    const std::int64_t first_head = kv_head * group;
+    float* const o = call.o + block.row * shape_.o_stride + first_head * d;
+    if (block.slot < 0) {
+        std::fill_n(o, group * d, 0.0f);
+        return;
+    }
+    const float* const q = call.q + block.row * shape_.q_stride + first_head * d;
+    Tile tile = {};
+    tile.keys = block.position + block.rows;
+    tile.keys_of_head = call.keys + shape_.cache.key_head(block.slot, kv_head);
+    tile.values_of_head = call.values + shape_.cache.value_head(block.slot, kv_head);
+    const bool one_token = block.rows == 1;
+    const std::int64_t step = one_token ? sizes_.mr : 1;
+    for (std::int64_t head = 0; head < group; head += step) {
+        tile.rows = one_token ? std::min(step, group - head) : block.rows;
+        tile.full_keys = one_token ? tile.keys : block.position;
+        tile.q = q + head * d;
+        tile.q_stride = one_token ? d : shape_.q_stride;
+        tile.o = o + head * d;
+        tile.o_stride = one_token ? d : shape_.o_stride;
+        run_tile(tile, workspace);
+    }
+}
+
+void CachedAttention::run_tile(const Tile& tile, float* workspace) const noexcept {
+    float* const rows_of_scores = workspace + rows_at_;
+    jit::GemmArgs args = {};
+    args.a = tile.q;
+    args.a_stride = tile.q_stride;
+    args.b = tile.keys_of_head;
+    args.b_stride = shape_.cache.head_dim * jit::kPanel;
+    args.c = rows_of_scores;
+    args.c_stride = sizes_.row_floats;
+    args.steps = shape_.cache.head_dim;
+    // Whole vectors: what lies behind the last key gives scores that nobody reads.
+    scores_[tile.rows].run(args, round_up(tile.keys, jit::gemm_lanes(sizes_.isa)));
+    softmax(tile, workspace);
+
+    args = {};
+    args.a = rows_of_scores;
+    args.a_stride = sizes_.row_floats;
+    args.b = tile.values_of_head;
+    args.b_stride = shape_.cache.capacity * jit::kPanel;
+    args.c = tile.o;
+    args.c_stride = tile.o_stride;
+    args.steps = tile.full_keys;
+    const bool is_triangle = tile.full_keys < tile.keys;
+    (is_triangle ? triangles_ : whole_)[tile.rows].run(args, shape_.cache.head_dim);
+}
+
+// A key that is hidden from an earlier row scores -Inf there, as in attention without a cache.
+void CachedAttention::softmax(const Tile& tile, float* workspace) const noexcept {
+    float *const scores = workspace + rows_at_, *const statistics = workspace + statistics_at_;
+    for (std::int64_t i = 0; tile.full_keys < tile.keys && i < tile.rows; ++i)
+        std::fill(scores + i * sizes_.row_floats + tile.full_keys + i + 1,
+                  scores + i * sizes_.row_floats + tile.keys, -std::numeric_limits<float>::infinity());
+    void* const operands[] = {scores, scores, statistics, statistics + sizes_.mr, nullptr};
+    const std::int64_t strides[] = {sizes_.row_floats, sizes_.row_floats, 1, 1, 0};
+    jit::RowArgs args = {};
+    args.operands = operands;
+    args.row_strides = strides;
+    args.rows = tile.rows;
+    args.columns = tile.keys;
+    args.scratch = workspace + scratch_at_;
+    softmax_.run(args);
+}
+
+}  // namespace volta::cpu

@@ -1,0 +1,105 @@
+#include "engine/import/architecture.h"
+
+#include "engine/base/error.h"
+#include "engine/import/weight_shapes.h"
+#include "engine/model/text.h"
+
+namespace volta {
+
+const Naming& naming_of(const WeightSource& source, const ConfigFile* config) {
+    if (const std::pmr::string* own = source.find_text("volta.architecture")) {
+        for (const Naming& naming : all_namings())
+            if (std::string_view(naming.name) == "volta" && *own == naming.architecture) return naming;
+        const ShownName part = shown(*own);
+        fail(VOLTA_UNSUPPORTED, "its architecture is '%.*s', which cannot be imported", part.bytes,
+             part.text);
+    }
+    if (config == nullptr)
+        fail(VOLTA_INVALID_ARGUMENT,
+             "the file does not say what its model is: give a config, at least "
+             "{\"model_type\": \"gpt2\", \"n_head\": 12} (a config.json beside the file is found by itself)");
+    const std::string_view type = config->text("model_type", "");
+    if (type == "gpt2") return find_naming("huggingface", "gpt");
+    if (type == "llama") return find_naming("huggingface", "llama");
+    const ShownName part = shown(type);
+    fail(VOLTA_UNSUPPORTED, "the config has the model_type '%.*s'; Volta imports gpt2 and llama", part.bytes,
+         part.text);
+}
+
+const Naming& naming_of(const GgufFile& file) {
+    const std::string_view type = file.string("general.architecture");
+    if (type == "gpt2") return find_naming("gguf", "gpt");
+    if (type == "llama") return find_naming("gguf", "llama");
+    const ShownName part = shown(type);
+    fail(VOLTA_UNSUPPORTED, "its architecture is '%.*s'; Volta imports gpt2 and llama", part.bytes,
+         part.text);
+}
+
+namespace {
+
+// What a builder says about an argument is said about the file.
+template <class Body>
+auto of_the_file(Body body) {
+    try {
+        return body();
+    } catch (const Error& error) {
+        if (error.status() != VOLTA_INVALID_ARGUMENT) throw;
+        fail(VOLTA_CORRUPT_MODEL, "its sizes cannot be: %s", error.what());
+    }
+}
+
+}  // namespace
+
+LlamaConfig completed(const LlamaConfig& config) {
+    return of_the_file([&] { return complete(config); });
+}
+
+Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* heap) {
+    return of_the_file([&] {
+        if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return build_gpt(*gpt, heap);
+        return build_llama(std::get<LlamaConfig>(architecture), heap);
+    });
+}
+
+void describe(const Architecture& architecture, Model& model) {
+    if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return describe_gpt(*gpt, model);
+    describe_llama(std::get<LlamaConfig>(architecture), model);
+}
+
+namespace {
+
+// Heads of q, k and v, in this order, are what a fused qkv is made of.
+struct Heads {
+    std::int64_t queries, keys;
+};
+
+Heads heads_of(const Architecture& architecture) {
+    if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return {gpt->heads, gpt->heads};
+    const auto& llama = std::get<LlamaConfig>(architecture);
+    return {llama.heads, llama.kv_heads};
+}
+
+}  // namespace
+
+ColumnSpan columns_of(const Architecture& architecture, Part part, std::int64_t columns) {
+    const Heads heads = heads_of(architecture);
+    const std::int64_t head = columns / (heads.queries + 2 * heads.keys);
+    const std::int64_t q = heads.queries * head, k = heads.keys * head;
+    switch (part) {
+        case Part::whole:
+            return {0, columns};
+        case Part::q:
+            return {0, q};
+        case Part::k:
+            return {q, k};
+        case Part::v:
+            return {q + k, k};
+        case Part::gate:
+            return {0, columns / 2};
+        case Part::up:
+            return {columns / 2, columns / 2};
+    }
+    return {0, 0};
+}
+
+}  // namespace volta

@@ -1,0 +1,49 @@
+// What an imported model is: which of Volta's builders makes its graph, with which sizes, and by which names
+// its file calls the parameters.
+#pragma once
+
+#include <memory_resource>
+#include <variant>
+
+#include "engine/import/config_file.h"
+#include "engine/import/gguf_file.h"
+#include "engine/import/key_map.h"
+#include "engine/import/weight_source.h"
+#include "engine/model/gpt.h"
+#include "engine/model/llama.h"
+
+namespace volta {
+
+using Architecture = std::variant<GptConfig, LlamaConfig>;
+
+// The naming of a safetensors file: Volta's own where its texts say "volta.architecture", else that of the
+// config's "model_type". `config` may be NULL. Throws UNSUPPORTED naming what is not known.
+const Naming& naming_of(const WeightSource& source, const ConfigFile* config);
+
+// From the texts of a file that Volta wrote. Throws CORRUPT_MODEL.
+Architecture architecture_from_texts(const WeightSource& source);
+// From a config.json; what it does not say is read from the shapes of the weights, but for the number of
+// heads. Throws CORRUPT_MODEL; UNSUPPORTED for a model that Volta's graph would compute otherwise.
+Architecture architecture_from_config(const ConfigFile& config, const WeightSource& source,
+                                      const KeyMap& keys, std::pmr::memory_resource* heap);
+
+// From the keys of a GGUF file, whose weights are `source`. Throws as above.
+Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& source, const KeyMap& keys,
+                                    std::pmr::memory_resource* heap);
+// The naming of a GGUF file, by its "general.architecture".
+const Naming& naming_of(const GgufFile& file);
+
+// The sizes of a Llama, checked. Throws CORRUPT_MODEL.
+LlamaConfig completed(const LlamaConfig& config);
+
+// Throws CORRUPT_MODEL for sizes that cannot be.
+Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* heap);
+void describe(const Architecture& architecture, Model& model);
+
+// The columns of `part` in a parameter that has `columns` of them.
+struct ColumnSpan {
+    std::int64_t first, width;
+};
+ColumnSpan columns_of(const Architecture& architecture, Part part, std::int64_t columns);
+
+}  // namespace volta

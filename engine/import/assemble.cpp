@@ -1,0 +1,186 @@
+#include "engine/import/assemble.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/import/weight_shapes.h"
+#include "engine/model/text.h"
+
+namespace volta {
+namespace {
+
+// A parameter as a matrix; a vector is one row.
+struct Slot {
+    std::string_view name;
+    Shape shape;
+    std::int64_t rows() const { return shape.rows(); }
+    std::int64_t columns() const { return shape.last(); }
+};
+
+struct Assignment {
+    std::size_t slot;
+    ColumnSpan span;
+    bool transposed;
+    const WeightTensor* tensor;
+};
+bool by_place(const Assignment& a, const Assignment& b) {
+    return a.slot != b.slot ? a.slot < b.slot : a.span.first < b.span.first;
+}
+
+std::pmr::vector<Slot> slots_of(const Graph& graph, std::pmr::memory_resource* heap) {
+    std::pmr::vector<Slot> slots(heap);
+    for (const SourceInfo& source : graph.sources) {
+        const Node& node = graph.node(source.node);
+        if (node.op == Op::parameter) slots.push_back({node.name, graph.shape(node.first_output)});
+    }
+    return slots;
+}
+
+class Assigner {
+  public:
+    Assigner(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
+             const std::pmr::vector<Slot>& slots, std::pmr::memory_resource* heap)
+        : source_(source),
+          keys_(keys),
+          architecture_(architecture),
+          slots_(slots),
+          by_name_(heap),
+          heap_(heap) {
+        for (std::size_t i = 0; i < slots.size(); ++i) by_name_.push_back(i);
+        std::sort(by_name_.begin(), by_name_.end(),
+                  [&](std::size_t a, std::size_t b) { return slots[a].name < slots[b].name; });
+    }
+
+    std::pmr::vector<Assignment> assign() {
+        std::pmr::vector<Assignment> all(heap_);
+        for (const WeightTensor& tensor : source_.tensors) assign(tensor, all);
+        std::sort(all.begin(), all.end(), by_place);
+        auto next = all.cbegin();
+        for (std::size_t slot = 0; slot < slots_.size(); ++slot) check_covered(slot, next, all.cend());
+        return all;
+    }
+
+  private:
+    using Iterator = std::pmr::vector<Assignment>::const_iterator;
+
+    std::optional<std::size_t> find_slot(std::string_view name) const {
+        const auto at =
+            std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                             [&](std::size_t a, std::string_view b) { return slots_[a].name < b; });
+        if (at == by_name_.end() || slots_[*at].name != name) return std::nullopt;
+        return *at;
+    }
+
+    void assign(const WeightTensor& tensor, std::pmr::vector<Assignment>& all) const {
+        const ShownName name = shown(tensor.name);
+        const auto match = keys_.match(tensor.name, heap_);
+        if (!match)
+            fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' is not known; a key map can name or drop it", name.bytes,
+                 name.text);
+        if (match->parameter.empty()) return;
+        const auto slot = find_slot(match->parameter);
+        if (!slot && match->parameter == "head.weight") return check_tied(tensor);
+        const ShownName ours = shown(match->parameter);
+        if (!slot)
+            fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' would be '%.*s', which a model of these sizes has not",
+                 name.bytes, name.text, ours.bytes, ours.text);
+        const ColumnSpan span = columns_of(architecture_, match->part, slots_[*slot].columns());
+        check_fits(tensor, slots_[*slot], span, match->transposed);
+        all.push_back({*slot, span, match->transposed, &tensor});
+    }
+
+    static void check_fits(const WeightTensor& tensor, const Slot& slot, ColumnSpan span, bool transposed) {
+        const ShownName name = shown(tensor.name), ours = shown(slot.name);
+        if (tensor.type->widen == nullptr)
+            fail(VOLTA_UNSUPPORTED, "tensor '%.*s' is stored as %s, which is not read", name.bytes, name.text,
+                 tensor.type->name);
+        Shape expected{span.width};
+        if (slot.shape.rank == 2)
+            expected = transposed ? Shape{span.width, slot.rows()} : Shape{slot.rows(), span.width};
+        if (tensor.shape != expected)
+            fail(VOLTA_SHAPE_MISMATCH, "tensor '%.*s' has the shape %s, '%.*s' needs %s", name.bytes,
+                 name.text, to_text(tensor.shape).text, ours.bytes, ours.text, to_text(expected).text);
+    }
+
+    // A head of its own in the file of a model whose head is its token embedding: the same numbers, or no
+    // model that Volta can build.
+    void check_tied(const WeightTensor& head) const {
+        const WeightTensor* embedding = WeightShapes(source_, keys_, heap_).find("token_embedding");
+        if (embedding == nullptr) return;  // its absence is told by itself
+        const ShownName name = shown(head.name), other = shown(embedding->name);
+        if (head.type != embedding->type || head.shape != embedding->shape ||
+            (head.bytes > 0 && std::memcmp(head.data, embedding->data, head.bytes) != 0))
+            fail(VOLTA_UNSUPPORTED, "tensor '%.*s' differs from '%.*s'; this model's head is its embedding",
+                 name.bytes, name.text, other.bytes, other.text);
+    }
+
+    // The assignments of one slot, from `next` on, are all of its columns, each once.
+    void check_covered(std::size_t slot, Iterator& next, Iterator end) const {
+        std::int64_t column = 0;
+        for (; next != end && next->slot == slot; ++next) {
+            if (next->span.first > column) fail_missing(slots_[slot], column);
+            if (next->span.first < column) fail_twice(slots_[slot], *(next - 1), *next);
+            column += next->span.width;
+        }
+        if (column < slots_[slot].columns()) fail_missing(slots_[slot], column);
+    }
+
+    [[noreturn]] void fail_missing(const Slot& slot, std::int64_t column) const {
+        std::pmr::string theirs(slot.name, heap_);
+        for (const Part part : {Part::up, Part::gate, Part::v, Part::k, Part::q, Part::whole}) {
+            const auto name = keys_.name_of(slot.name, part, heap_);
+            if (name != slot.name && columns_of(architecture_, part, slot.columns()).first == column)
+                theirs = name;
+        }
+        const ShownName name = shown(theirs), ours = shown(slot.name);
+        fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' is missing ('%.*s' of the model)", name.bytes, name.text,
+             ours.bytes, ours.text);
+    }
+
+    [[noreturn]] static void fail_twice(const Slot& slot, const Assignment& a, const Assignment& b) {
+        const ShownName first = shown(a.tensor->name), second = shown(b.tensor->name),
+                        ours = shown(slot.name);
+        fail(VOLTA_CORRUPT_MODEL, "the tensors '%.*s' and '%.*s' both are '%.*s'", first.bytes, first.text,
+             second.bytes, second.text, ours.bytes, ours.text);
+    }
+
+    const WeightSource& source_;
+    const KeyMap& keys_;
+    const Architecture& architecture_;
+    const std::pmr::vector<Slot>& slots_;
+    std::pmr::vector<std::size_t> by_name_;
+    std::pmr::memory_resource* heap_;
+};
+
+void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
+                    const std::pmr::vector<Assignment>& assignments) {
+    auto next = assignments.begin();
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        NamedTensor parameter{std::pmr::string(slots[i].name, model.structures()), DType::f32, slots[i].shape,
+                              nullptr, Buffer()};
+        parameter.owned = Buffer(model.tensors(), parameter.bytes());
+        parameter.data = parameter.owned.data();
+        auto* const matrix = static_cast<float*>(parameter.owned.data());
+        for (; next != assignments.end() && next->slot == i; ++next)
+            copy_weights(*next->tensor,
+                         {matrix, slots[i].rows(), slots[i].columns(), next->span.first, next->span.width},
+                         next->transposed && slots[i].shape.rank == 2);
+        model.parameters.push_back(std::move(parameter));
+    }
+}
+
+}  // namespace
+
+HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
+                        std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
+    model->graph = build_graph(architecture, structures);
+    const std::pmr::vector<Slot> slots = slots_of(model->graph, structures);
+    const auto assignments = Assigner(source, keys, architecture, slots, structures).assign();
+    add_parameters(*model, slots, assignments);
+    describe(architecture, *model);
+    return model;
+}
+
+}  // namespace volta

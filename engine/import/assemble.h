@@ -1,0 +1,16 @@
+// From checked tensors to a model: every tensor is assigned to its parameter before memory for the first one
+// is asked for, then parameters are filled one by one. There are never two copies of the weights.
+#pragma once
+
+#include <memory_resource>
+
+#include "engine/import/architecture.h"
+
+namespace volta {
+
+// Throws, naming the tensor: CORRUPT_MODEL for one that is missing, unknown or given twice, SHAPE_MISMATCH,
+// UNSUPPORTED for a type that is not read.
+HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
+                        std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+
+}  // namespace volta

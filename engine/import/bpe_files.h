@@ -1,0 +1,23 @@
+// What the files of byte-level BPE have in common: bytes written as letters, merges written as lines.
+#pragma once
+
+#include <string_view>
+
+#include "engine/model/piece_index.h"
+#include "engine/model/vocabulary.h"
+
+namespace volta {
+
+// GPT-2's files have no byte that is not printable: such bytes are written as letters from U+0100 on. This
+// turns the normal pieces of the vocabulary into raw bytes. Throws CORRUPT_MODEL for a letter that is no
+// byte.
+void make_pieces_raw(Vocabulary& vocabulary);
+
+// Adds the merge of one line, "left right", both written as letters; `pieces` has the raw ones. Throws
+// CORRUPT_MODEL for a line of another form or of pieces that do not exist.
+void add_merge(std::string_view line, const PieceIndex& pieces, Vocabulary& vocabulary);
+
+// The normal pieces. The vocabulary must keep them where they are.
+PieceIndex index_pieces(const Vocabulary& vocabulary);
+
+}  // namespace volta

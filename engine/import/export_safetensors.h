@@ -1,0 +1,15 @@
+// A model's parameters as a safetensors file, for other programs: Volta's own names, the metadata as texts.
+// The tokenizer, the graph of a model that no builder makes and the state of training stay behind.
+#pragma once
+
+#include <memory_resource>
+
+#include "engine/model/model.h"
+
+namespace volta {
+
+// Crash-safe; the same model gives the same bytes; import_model gives a model of the same hash. Throws
+// IO_ERROR.
+void export_safetensors(const Model& model, const char* path, std::pmr::memory_resource* heap);
+
+}  // namespace volta

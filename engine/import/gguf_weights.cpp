@@ -1,0 +1,127 @@
+// Tensors and architecture of a GGUF file.
+#include "engine/import/gguf_weights.h"
+
+#include <charconv>
+#include <string>
+
+#include "engine/base/error.h"
+#include "engine/import/architecture.h"
+#include "engine/import/weight_shapes.h"
+#include "engine/model/text.h"
+
+namespace volta {
+namespace {
+
+WeightTensor weight_tensor(const GgufFile& file, const GgufTensor& tensor, std::pmr::memory_resource* heap) {
+    WeightTensor weight{std::pmr::string(tensor.name, heap), nullptr, {}, file.data(tensor), tensor.bytes};
+    weight.type = find_stored_type(tensor.type->name);
+    const ShownName name = shown(tensor.name);
+    if (weight.type == nullptr)
+        fail(VOLTA_UNSUPPORTED, "tensor '%.*s' is stored as %s, which is not read", name.bytes, name.text,
+             tensor.type->name);
+    weight.shape.rank = static_cast<std::int32_t>(tensor.rank);
+    for (std::uint32_t axis = 0; axis < tensor.rank; ++axis)  // GGUF has the contiguous one first
+        weight.shape[static_cast<int>(tensor.rank - 1 - axis)] =
+            static_cast<std::int64_t>(tensor.extent[axis]);
+    return weight;
+}
+
+// Keys "<architecture>.<name>".
+class Keys {
+  public:
+    Keys(const GgufFile& file, std::string_view architecture, std::pmr::memory_resource* heap)
+        : file_(file), prefix_(architecture, heap), heap_(heap) {
+        prefix_ += '.';
+    }
+    std::int64_t integer(std::string_view name) const { return file_.integer(key(name)); }
+    std::int64_t integer(std::string_view name, std::int64_t fallback) const {
+        return file_.integer(key(name), fallback);
+    }
+    // The shortest decimal number that is this float: 1e-05 as a float is not the double 1e-05, but means it.
+    double number(std::string_view name, double fallback) const {
+        const double stored = file_.number(key(name), fallback);
+        const auto narrow = static_cast<float>(stored);
+        if (static_cast<double>(narrow) != stored) return stored;
+        char text[64];
+        const auto end = std::to_chars(text, text + sizeof text, narrow).ptr;
+        double value = stored;
+        std::from_chars(text, end, value);
+        return value;
+    }
+    void expect(std::string_view name, std::int64_t value) const {
+        const std::int64_t given = integer(name, value);
+        if (given != value)
+            fail(VOLTA_UNSUPPORTED, "its '%s' is %lld, Volta's model is one where it is %lld",
+                 key(name).c_str(), static_cast<long long>(given), static_cast<long long>(value));
+    }
+    void expect(std::string_view name, std::string_view value) const {
+        const std::string_view given = file_.string(key(name), value);
+        const ShownName part = shown(given);
+        if (given != value)
+            fail(VOLTA_UNSUPPORTED, "its '%s' is '%.*s', Volta's model is one where it is '%.*s'",
+                 key(name).c_str(), part.bytes, part.text, static_cast<int>(value.size()), value.data());
+    }
+
+  private:
+    std::pmr::string key(std::string_view name) const {
+        return std::pmr::string(prefix_, heap_).append(name);
+    }
+    const GgufFile& file_;
+    std::pmr::string prefix_;
+    std::pmr::memory_resource* heap_;
+};
+
+GptConfig gpt_from_keys(const Keys& keys, const WeightShapes& shapes) {
+    GptConfig gpt;
+    gpt.vocabulary = shapes.extent("token_embedding", 0);
+    gpt.layers = keys.integer("block_count");
+    gpt.dim = keys.integer("embedding_length");
+    gpt.heads = keys.integer("attention.head_count");
+    gpt.context = keys.integer("context_length");
+    if (gpt.dim < INT32_MAX) keys.expect("feed_forward_length", 4 * gpt.dim);
+    const double epsilon = keys.number("attention.layer_norm_epsilon", 1e-5);
+    if (epsilon != 1e-5)
+        fail(VOLTA_UNSUPPORTED, "its layer norms add %g to the variance, Volta's GPT adds 1e-05", epsilon);
+    return gpt;
+}
+
+LlamaConfig llama_from_keys(const Keys& keys, const WeightShapes& shapes) {
+    LlamaConfig llama;
+    llama.vocabulary = shapes.extent("token_embedding", 0);
+    llama.layers = keys.integer("block_count");
+    llama.dim = keys.integer("embedding_length");
+    llama.heads = keys.integer("attention.head_count");
+    llama.kv_heads = keys.integer("attention.head_count_kv", llama.heads);
+    llama.hidden = keys.integer("feed_forward_length");
+    llama.context = keys.integer("context_length");
+    llama.rope_base = keys.number("rope.freq_base", 10000);
+    llama.epsilon = keys.number("attention.layer_norm_rms_epsilon", 1e-5);
+    llama.tied = shapes.find("head.weight") == nullptr;
+    llama.interleaved = true;  // the writers of these files turn half-split rows into pairs
+    keys.expect("rope.scaling.type", "none");
+    keys.expect("expert_count", std::int64_t{0});
+    if (llama.heads > 0 && llama.dim % llama.heads == 0)
+        for (const char* name : {"rope.dimension_count", "attention.key_length", "attention.value_length"})
+            keys.expect(name, llama.dim / llama.heads);
+    return completed(llama);
+}
+
+}  // namespace
+
+WeightSource weights_of(const GgufFile& file, MappedFile&& mapping, std::pmr::memory_resource* heap) {
+    WeightSource source(heap);
+    for (const GgufTensor& tensor : file.tensors()) add_tensor(source, weight_tensor(file, tensor, heap));
+    finish_tensors(source);
+    source.files.push_back(std::move(mapping));
+    return source;
+}
+
+Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& source, const KeyMap& keys,
+                                    std::pmr::memory_resource* heap) {
+    const std::string_view type = file.string("general.architecture");
+    const WeightShapes shapes(source, keys, heap);
+    if (type == "gpt2") return gpt_from_keys(Keys(file, type, heap), shapes);
+    return llama_from_keys(Keys(file, type, heap), shapes);
+}
+
+}  // namespace volta

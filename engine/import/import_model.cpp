@@ -1,0 +1,152 @@
+#include "engine/import/import_model.h"
+
+#include <cstring>
+#include <optional>
+
+#include "engine/base/error.h"
+#include "engine/import/assemble.h"
+#include "engine/import/gguf_weights.h"
+#include "engine/import/llama2c.h"
+#include "engine/import/safetensors.h"
+#include "engine/import/tokenizer_files.h"
+
+namespace volta {
+namespace {
+
+constexpr std::size_t kMostKeyMapBytes = std::size_t{1} << 20;
+
+class Importer {
+  public:
+    Importer(const char* path, const ImportOptions& options, std::pmr::memory_resource* structures,
+             std::pmr::memory_resource* tensors)
+        : path_(path), options_(options), structures_(structures), tensors_(tensors) {}
+
+    HeapPtr<Model> import() {
+        HeapPtr<Model> model = import_weights();
+        if (options_.tokenizer_path != nullptr)
+            model->tokenizer.emplace(
+                open_tokenizer(options_.tokenizer_path, TokenizerFormat::automatic, structures_));
+        if (model->tokenizer) check_tokenizer(*model);
+        return model;
+    }
+
+  private:
+    HeapPtr<Model> import_weights() {
+        MappedFile file(path_);
+        const WeightFormat format =
+            options_.format == WeightFormat::automatic ? format_of(file) : options_.format;
+        if (format == WeightFormat::gguf) return from_gguf(std::move(file));
+        if (format == WeightFormat::llama2c) return from_llama2c(std::move(file));
+        return from_safetensors(is_index(file) ? read_safetensors_index(path_, structures_)
+                                               : read_safetensors(path_, structures_));
+    }
+
+    static bool is_index(const MappedFile& file) { return begins(file, "{"); }
+
+    static WeightFormat format_of(const MappedFile& file) {
+        if (begins(file, "GGUF")) return WeightFormat::gguf;
+        if (is_index(file) || looks_like_safetensors(file.data(), file.bytes()))
+            return WeightFormat::safetensors;
+        if (looks_like_llama2c(file.data(), file.bytes())) return WeightFormat::llama2c;
+        fail_unknown(file);
+    }
+
+    static bool begins(const MappedFile& file, std::string_view magic) {
+        return file.bytes() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
+    }
+
+    [[noreturn]] static void fail_unknown(const MappedFile& file) {
+        if (begins(file, "PK"))
+            fail(VOLTA_UNSUPPORTED,
+                 "it is a zip archive, as PyTorch writes them: convert it first with "
+                 "tools/pt_to_safetensors.py");
+        if (begins(file, "VOLTA")) fail(VOLTA_UNSUPPORTED, "it is a model of Volta already: open it");
+        fail(VOLTA_UNSUPPORTED, "it is no file of weights that is known");
+    }
+
+    HeapPtr<Model> from_gguf(MappedFile&& mapping) {
+        const GgufFile file(mapping.data(), mapping.bytes(), structures_);
+        const KeyMap keys(naming_of(file), key_map_text(), structures_);
+        const WeightSource source = weights_of(file, std::move(mapping), structures_);
+        HeapPtr<Model> model = assemble(source, keys, architecture_from_gguf(file, source, keys, structures_),
+                                        structures_, tensors_);
+        if (options_.tokenizer_path == nullptr && file.find("tokenizer.ggml.model") != nullptr)
+            model->tokenizer.emplace(read_gguf_tokenizer(file, structures_));
+        return model;
+    }
+
+    HeapPtr<Model> from_llama2c(MappedFile&& mapping) {
+        const Llama2c file = read_llama2c(std::move(mapping), structures_);
+        const KeyMap keys(find_naming("llama2.c", "llama"), key_map_text(), structures_);
+        return assemble(file.source, keys, completed(file.config), structures_, tensors_);
+    }
+
+    HeapPtr<Model> from_safetensors(WeightSource&& source) {
+        std::optional<ConfigFile> config;
+        const bool own = source.find_text("volta.architecture") != nullptr;
+        const std::pmr::string config_path = own ? std::pmr::string(structures_) : find_config();
+        if (!config_path.empty()) config.emplace(config_path.c_str(), structures_);
+        const Naming& naming = naming_of(source, config ? &*config : nullptr);
+        const KeyMap keys(naming, key_map_text(), structures_);
+        if (!own)
+            return assemble(source, keys, architecture_from_config(*config, source, keys, structures_),
+                            structures_, tensors_);
+        HeapPtr<Model> model = assemble(source, keys, architecture_from_texts(source), structures_, tensors_);
+        add_texts(source, *model);
+        return model;
+    }
+
+    // A model may have rows that no id reaches, as padding; an id without a row would be no input of it.
+    static void check_tokenizer(const Model& model) {
+        const std::int64_t rows = model.find_parameter("token_embedding")->shape[0];
+        if (model.tokenizer->size() > rows)
+            fail(VOLTA_SHAPE_MISMATCH, "the tokenizer has %d ids, the model a vocabulary of %lld",
+                 model.tokenizer->size(), static_cast<long long>(rows));
+    }
+
+    // What the host named, else config.json in the file's folder; "" when there is none.
+    std::pmr::string find_config() const {
+        if (options_.config_path != nullptr) return std::pmr::string(options_.config_path, structures_);
+        const std::string_view path(path_);
+        std::pmr::string beside(path.substr(0, path.rfind('/') + 1), structures_);
+        beside += "config.json";
+        if (!file_exists(beside.c_str())) beside.clear();
+        return beside;
+    }
+
+    std::pmr::string key_map_text() const {
+        if (options_.key_map_path == nullptr) return std::pmr::string(structures_);
+        const Buffer bytes = read_file(options_.key_map_path, structures_, kMostKeyMapBytes);
+        return std::pmr::string(static_cast<const char*>(bytes.data()), bytes.bytes(), structures_);
+    }
+
+    // The host's own metadata of a model that Volta exported.
+    static void add_texts(const WeightSource& source, Model& model) {
+        try {
+            for (const Metadata& text : source.texts)
+                if (model.find_metadata(text.key.c_str()) == nullptr)
+                    model.set_metadata(text.key.c_str(), text.value.c_str());
+        } catch (const Error& error) {
+            fail(VOLTA_CORRUPT_MODEL, "in its metadata: %s", error.what());
+        }
+    }
+
+    const char* path_;
+    const ImportOptions& options_;
+    std::pmr::memory_resource* structures_;
+    std::pmr::memory_resource* tensors_;
+};
+
+}  // namespace
+
+HeapPtr<Model> import_model(const char* path, const ImportOptions& options,
+                            std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    try {
+        return Importer(path, options, structures, tensors).import();
+    } catch (const Error& error) {
+        // The path goes last, where a message that is too long is cut.
+        fail(error.status(), "cannot import the model: %s ('%s')", error.what(), path);
+    }
+}
+
+}  // namespace volta

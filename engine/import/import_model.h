@@ -1,0 +1,29 @@
+// Models of other programs: file to model. Which containers and names are read: docs/import.md.
+#pragma once
+
+#include <memory_resource>
+
+#include "engine/model/model.h"
+
+namespace volta {
+
+enum class WeightFormat {
+    automatic = VOLTA_WEIGHTS_AUTO,
+    safetensors = VOLTA_WEIGHTS_SAFETENSORS,
+    gguf = VOLTA_WEIGHTS_GGUF,
+    llama2c = VOLTA_WEIGHTS_LLAMA2C
+};
+
+struct ImportOptions {
+    WeightFormat format = WeightFormat::automatic;
+    const char* tokenizer_path = nullptr;  // NULL: the one in the file, where it has one
+    const char* config_path = nullptr;     // NULL: config.json beside the file, where it is needed and there
+    const char* key_map_path = nullptr;    // NULL: the built-in names alone (engine/import/key_map.h)
+};
+
+// Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the
+// name and the value, and the path.
+HeapPtr<Model> import_model(const char* path, const ImportOptions& options,
+                            std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+
+}  // namespace volta

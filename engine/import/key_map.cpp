@@ -1,0 +1,265 @@
+#include "engine/import/key_map.h"
+
+#include <charconv>
+
+#include "engine/base/error.h"
+#include "engine/model/text.h"
+
+namespace volta {
+namespace {
+
+constexpr bool kTransposed = true;
+constexpr std::string_view kUnused = "";
+
+// GPT-2 keeps its weights [in, out], as Volta does.
+constexpr KeyRule kGptHuggingFace[] = {
+    {"wte.weight", "token_embedding"},
+    {"wpe.weight", "position_embedding"},
+    {"h.%d.ln_1.weight", "block.%d.norm1.weight"},
+    {"h.%d.ln_1.bias", "block.%d.norm1.bias"},
+    {"h.%d.attn.c_attn.weight", "block.%d.qkv.weight"},
+    {"h.%d.attn.c_attn.bias", "block.%d.qkv.bias"},
+    {"h.%d.attn.c_proj.weight", "block.%d.proj.weight"},
+    {"h.%d.attn.c_proj.bias", "block.%d.proj.bias"},
+    {"h.%d.ln_2.weight", "block.%d.norm2.weight"},
+    {"h.%d.ln_2.bias", "block.%d.norm2.bias"},
+    {"h.%d.mlp.c_fc.weight", "block.%d.fc.weight"},
+    {"h.%d.mlp.c_fc.bias", "block.%d.fc.bias"},
+    {"h.%d.mlp.c_proj.weight", "block.%d.fc_proj.weight"},
+    {"h.%d.mlp.c_proj.bias", "block.%d.fc_proj.bias"},
+    {"ln_f.weight", "norm_final.weight"},
+    {"ln_f.bias", "norm_final.bias"},
+    {"lm_head.weight", "head.weight"},
+    {"h.%d.attn.bias", kUnused},
+    {"h.%d.attn.masked_bias", kUnused},
+};
+
+constexpr KeyRule kGptGguf[] = {
+    {"token_embd.weight", "token_embedding"},
+    {"position_embd.weight", "position_embedding"},
+    {"blk.%d.attn_norm.weight", "block.%d.norm1.weight"},
+    {"blk.%d.attn_norm.bias", "block.%d.norm1.bias"},
+    {"blk.%d.attn_qkv.weight", "block.%d.qkv.weight", Part::whole, kTransposed},
+    {"blk.%d.attn_qkv.bias", "block.%d.qkv.bias"},
+    {"blk.%d.attn_output.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"blk.%d.attn_output.bias", "block.%d.proj.bias"},
+    {"blk.%d.ffn_norm.weight", "block.%d.norm2.weight"},
+    {"blk.%d.ffn_norm.bias", "block.%d.norm2.bias"},
+    {"blk.%d.ffn_up.weight", "block.%d.fc.weight", Part::whole, kTransposed},
+    {"blk.%d.ffn_up.bias", "block.%d.fc.bias"},
+    {"blk.%d.ffn_down.weight", "block.%d.fc_proj.weight", Part::whole, kTransposed},
+    {"blk.%d.ffn_down.bias", "block.%d.fc_proj.bias"},
+    {"output_norm.weight", "norm_final.weight"},
+    {"output_norm.bias", "norm_final.bias"},
+    {"output.weight", "head.weight"},
+};
+
+// The Llama namings differ in names alone: every product's weight is [out, in]. The rows of q and k stay as
+// they are; which elements rotate together is the model's `interleaved`: a permutation would change the order
+// in which each dot product of q and k is summed, and so the last bits, against the program they come from.
+constexpr KeyRule kLlamaHuggingFace[] = {
+    {"embed_tokens.weight", "token_embedding"},
+    {"layers.%d.input_layernorm.weight", "block.%d.norm1.weight"},
+    {"layers.%d.self_attn.q_proj.weight", "block.%d.qkv.weight", Part::q, kTransposed},
+    {"layers.%d.self_attn.k_proj.weight", "block.%d.qkv.weight", Part::k, kTransposed},
+    {"layers.%d.self_attn.v_proj.weight", "block.%d.qkv.weight", Part::v, kTransposed},
+    {"layers.%d.self_attn.o_proj.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"layers.%d.post_attention_layernorm.weight", "block.%d.norm2.weight"},
+    {"layers.%d.mlp.gate_proj.weight", "block.%d.gate_up.weight", Part::gate, kTransposed},
+    {"layers.%d.mlp.up_proj.weight", "block.%d.gate_up.weight", Part::up, kTransposed},
+    {"layers.%d.mlp.down_proj.weight", "block.%d.down.weight", Part::whole, kTransposed},
+    {"norm.weight", "norm_final.weight"},
+    {"lm_head.weight", "head.weight"},
+    {"layers.%d.self_attn.rotary_emb.inv_freq", kUnused},
+};
+
+constexpr KeyRule kLlamaGguf[] = {
+    {"token_embd.weight", "token_embedding"},
+    {"blk.%d.attn_norm.weight", "block.%d.norm1.weight"},
+    {"blk.%d.attn_q.weight", "block.%d.qkv.weight", Part::q, kTransposed},
+    {"blk.%d.attn_k.weight", "block.%d.qkv.weight", Part::k, kTransposed},
+    {"blk.%d.attn_v.weight", "block.%d.qkv.weight", Part::v, kTransposed},
+    {"blk.%d.attn_output.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"blk.%d.ffn_norm.weight", "block.%d.norm2.weight"},
+    {"blk.%d.ffn_gate.weight", "block.%d.gate_up.weight", Part::gate, kTransposed},
+    {"blk.%d.ffn_up.weight", "block.%d.gate_up.weight", Part::up, kTransposed},
+    {"blk.%d.ffn_down.weight", "block.%d.down.weight", Part::whole, kTransposed},
+    {"output_norm.weight", "norm_final.weight"},
+    {"output.weight", "head.weight"},
+};
+
+// The names of Meta's own files; llama2c.cpp gives its tensors these.
+constexpr KeyRule kLlamaMeta[] = {
+    {"tok_embeddings.weight", "token_embedding"},
+    {"layers.%d.attention_norm.weight", "block.%d.norm1.weight"},
+    {"layers.%d.attention.wq.weight", "block.%d.qkv.weight", Part::q, kTransposed},
+    {"layers.%d.attention.wk.weight", "block.%d.qkv.weight", Part::k, kTransposed},
+    {"layers.%d.attention.wv.weight", "block.%d.qkv.weight", Part::v, kTransposed},
+    {"layers.%d.attention.wo.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"layers.%d.ffn_norm.weight", "block.%d.norm2.weight"},
+    {"layers.%d.feed_forward.w1.weight", "block.%d.gate_up.weight", Part::gate, kTransposed},
+    {"layers.%d.feed_forward.w3.weight", "block.%d.gate_up.weight", Part::up, kTransposed},
+    {"layers.%d.feed_forward.w2.weight", "block.%d.down.weight", Part::whole, kTransposed},
+    {"norm.weight", "norm_final.weight"},
+    {"output.weight", "head.weight"},
+    {"rope.freqs", kUnused},
+};
+
+template <std::size_t N>
+constexpr Naming naming(const char* name, const char* architecture, std::string_view prefix,
+                        const KeyRule (&rules)[N]) {
+    return {name, architecture, prefix, rules, N};
+}
+
+constexpr Naming kNamings[] = {
+    naming("huggingface", "gpt", "transformer.", kGptHuggingFace),
+    naming("gguf", "gpt", "", kGptGguf),
+    naming("huggingface", "llama", "model.", kLlamaHuggingFace),
+    naming("gguf", "llama", "", kLlamaGguf),
+    naming("llama2.c", "llama", "", kLlamaMeta),
+    {"volta", "gpt", "", nullptr, 0},
+    {"volta", "llama", "", nullptr, 0},
+};
+
+constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up"};
+constexpr std::string_view kLayer = "%d";
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+int layers_in(std::string_view pattern) {
+    int count = 0;
+    for (std::size_t at = 0; (at = pattern.find(kLayer, at)) != pattern.npos; at += kLayer.size()) ++count;
+    return count;
+}
+
+// Splits off what follows the last ':'.
+Part take_part(std::string_view& name, int line) {
+    const std::size_t colon = name.rfind(':');
+    if (colon == name.npos) return Part::whole;
+    const std::string_view text = name.substr(colon + 1);
+    name = name.substr(0, colon);
+    for (std::size_t i = 1; i < std::size(kPartNames); ++i)
+        if (text == kPartNames[i]) return static_cast<Part>(i);
+    const ShownName part = shown(text);
+    fail(VOLTA_INVALID_ARGUMENT,
+         "line %d of the key map has the part '%.*s', which is none of q, k, v, gate, up", line, part.bytes,
+         part.text);
+}
+
+}  // namespace
+
+const char* part_name(Part part) { return kPartNames[static_cast<std::size_t>(part)]; }
+
+Namings all_namings() { return {kNamings, std::size(kNamings)}; }
+
+const Naming& find_naming(std::string_view name, std::string_view architecture) {
+    for (const Naming& naming : kNamings)
+        if (name == naming.name && architecture == naming.architecture) return naming;
+    fail(VOLTA_INTERNAL, "there is no naming '%.*s'", static_cast<int>(name.size()), name.data());
+}
+
+std::optional<std::int64_t> match_pattern(std::string_view pattern, std::string_view name) {
+    const std::size_t at = pattern.find(kLayer);
+    if (at == pattern.npos) {
+        if (pattern != name) return std::nullopt;
+        return -1;
+    }
+    if (name.substr(0, at) != pattern.substr(0, at)) return std::nullopt;
+    constexpr std::size_t kMostDigits = 6;
+    std::size_t digits = 0;
+    while (at + digits < name.size() && name[at + digits] >= '0' && name[at + digits] <= '9') ++digits;
+    const bool leading_zero = digits > 1 && name[at] == '0';
+    if (digits == 0 || digits > kMostDigits || leading_zero) return std::nullopt;
+    if (name.substr(at + digits) != pattern.substr(at + kLayer.size())) return std::nullopt;
+    std::int64_t layer = 0;
+    std::from_chars(name.data() + at, name.data() + at + digits, layer);
+    return layer;
+}
+
+std::pmr::string fill_pattern(std::string_view pattern, std::int64_t layer, std::pmr::memory_resource* heap) {
+    const std::size_t at = pattern.find(kLayer);
+    if (at == pattern.npos || layer < 0) return std::pmr::string(pattern, heap);
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, layer).ptr;
+    std::pmr::string name(pattern.substr(0, at), heap);
+    name.append(digits, end);
+    name += pattern.substr(at + kLayer.size());
+    return name;
+}
+
+KeyMap::KeyMap(const Naming& naming, std::string_view text, std::pmr::memory_resource* heap)
+    : naming_(naming), text_(text, heap), extra_(heap) {
+    std::string_view rest = text_;
+    for (int number = 1; !rest.empty(); ++number) {
+        const std::size_t end = rest.find('\n');
+        read_line(rest.substr(0, end), number);
+        rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+    }
+}
+
+void KeyMap::read_line(std::string_view line, int number) {
+    line = trimmed(line.substr(0, line.find('#')));
+    if (line.empty()) return;
+    const std::size_t equals = line.find('=');
+    require(equals != line.npos, "line %d of the key map has no '='", number);
+    KeyRule rule;
+    rule.pattern = trimmed(line.substr(0, equals));
+    std::string_view ours = trimmed(line.substr(equals + 1));
+    const std::size_t space = ours.find_first_of(" \t");
+    if (space != ours.npos) {
+        const std::string_view word = trimmed(ours.substr(space));
+        const ShownName part = shown(word);
+        require(word == "transpose", "line %d of the key map ends with '%.*s', not with 'transpose'", number,
+                part.bytes, part.text);
+        rule.transposed = true;
+        ours = ours.substr(0, space);
+    }
+    rule.part = take_part(ours, number);
+    require(!rule.pattern.empty() && !ours.empty(), "line %d of the key map lacks a name", number);
+    if (ours == "-") ours = kUnused;
+    rule.parameter = ours;
+    const int theirs = layers_in(rule.pattern), layers = layers_in(ours);
+    require(theirs <= 1 && layers <= theirs,
+            "line %d of the key map has %%d %d times on the left and %d on the right", number, theirs,
+            layers);
+    extra_.push_back(rule);
+}
+
+std::optional<KeyMatch> KeyMap::match(std::string_view name, std::pmr::memory_resource* heap) const {
+    const auto matched = [&](const KeyRule& rule, std::string_view part_of_name) -> std::optional<KeyMatch> {
+        const auto layer = match_pattern(rule.pattern, part_of_name);
+        if (!layer) return std::nullopt;
+        return KeyMatch{fill_pattern(rule.parameter, *layer, heap), rule.part, rule.transposed};
+    };
+    for (const KeyRule& rule : extra_)
+        if (auto found = matched(rule, name)) return found;
+    if (naming_.rules == nullptr) return KeyMatch{std::pmr::string(name, heap), Part::whole, false};
+    const std::string_view prefix = naming_.prefix;
+    const bool prefixed = !prefix.empty() && name.substr(0, prefix.size()) == prefix;
+    for (std::size_t i = 0; i < naming_.rule_count; ++i)
+        if (auto found = matched(naming_.rules[i], prefixed ? name.substr(prefix.size()) : name))
+            return found;
+    return std::nullopt;
+}
+
+std::pmr::string KeyMap::name_of(std::string_view parameter, Part part,
+                                 std::pmr::memory_resource* heap) const {
+    const auto named = [&](const KeyRule& rule) -> std::optional<std::pmr::string> {
+        if (rule.part != part || rule.parameter.empty()) return std::nullopt;
+        const auto layer = match_pattern(rule.parameter, parameter);
+        if (!layer) return std::nullopt;
+        return fill_pattern(rule.pattern, *layer, heap);
+    };
+    for (const KeyRule& rule : extra_)
+        if (auto name = named(rule)) return *std::move(name);
+    for (std::size_t i = 0; i < naming_.rule_count; ++i)
+        if (auto name = named(naming_.rules[i])) return *std::move(name);
+    return std::pmr::string(parameter, heap);
+}
+
+}  // namespace volta

@@ -1,0 +1,80 @@
+// Which tensor of a file is which parameter: one table per naming. The tables are the whole knowledge about
+// other programs' names; docs/import.md is printed from them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace volta {
+
+// Which columns of a parameter a tensor holds: parameters that are computed as one product are one here.
+enum class Part : std::uint8_t { whole, q, k, v, gate, up };
+const char* part_name(Part part);  // "", "q", "k", "v", "gate", "up"
+
+// "%d" in a pattern stands for a layer, the same one in both names.
+struct KeyRule {
+    std::string_view pattern;    // the file's name, without the naming's prefix
+    std::string_view parameter;  // ours; "": the tensor holds nothing that Volta needs
+    Part part = Part::whole;
+    bool transposed = false;  // stored [out, in]; ours are [in, out]
+};
+
+// One program's names for one architecture.
+struct Naming {
+    const char* name;          // "huggingface", "gguf", ...
+    const char* architecture;  // "gpt", "llama": the value of "volta.architecture"
+    std::string_view prefix;   // every name may begin with it or not
+    const KeyRule* rules;      // NULL: Volta's own names, each is its parameter
+    std::size_t rule_count;
+};
+struct Namings {
+    const Naming* first;
+    std::size_t count;
+    const Naming* begin() const { return first; }
+    const Naming* end() const { return first + count; }
+};
+Namings all_namings();
+const Naming& find_naming(std::string_view name, std::string_view architecture);  // it must be there
+
+// The layer that `name` has under `pattern`: -1 when the pattern has none, nothing when they do not match.
+std::optional<std::int64_t> match_pattern(std::string_view pattern, std::string_view name);
+std::pmr::string fill_pattern(std::string_view pattern, std::int64_t layer, std::pmr::memory_resource* heap);
+
+// What a file's tensor is.
+struct KeyMatch {
+    std::pmr::string parameter;  // "": nothing that is needed
+    Part part;
+    bool transposed;
+};
+
+// A naming, and before it the rules of a text that the host gave, line by line:
+//
+//     # comment
+//     their.%d.weight = block.%d.proj.weight transpose
+//     their.%d.wq     = block.%d.qkv.weight:q
+//     their.mask      = -
+class KeyMap final {
+  public:
+    // `text` is kept. Throws INVALID_ARGUMENT with the line's number.
+    KeyMap(const Naming& naming, std::string_view text, std::pmr::memory_resource* heap);
+    KeyMap(const KeyMap&) = delete;  // rules point into text_
+    KeyMap& operator=(const KeyMap&) = delete;
+
+    std::optional<KeyMatch> match(std::string_view name, std::pmr::memory_resource* heap) const;
+    // What a file would call the tensor of this parameter and part, for messages; the parameter's own name
+    // when no rule says.
+    std::pmr::string name_of(std::string_view parameter, Part part, std::pmr::memory_resource* heap) const;
+
+  private:
+    void read_line(std::string_view line, int number);
+    const Naming& naming_;
+    std::pmr::string text_;
+    std::pmr::vector<KeyRule> extra_;
+};
+
+}  // namespace volta

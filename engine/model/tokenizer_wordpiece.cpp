@@ -1,0 +1,199 @@
+// The kind wordpiece, as BERT has it. A text is cleaned, cut into words at white space, signs and Chinese
+// characters, and each word is covered from the left by the longest pieces.
+#include <algorithm>
+#include <memory>
+
+#include "engine/base/error.h"
+#include "engine/model/text.h"
+#include "engine/model/tokenizer_model.h"
+#include "engine/model/unicode_tables.h"
+
+namespace volta {
+namespace {
+
+constexpr std::string_view kContinuation = "##";
+constexpr std::uint32_t kMostWordCharacters = 1000;  // bounds what one word costs, whatever the vocabulary
+
+struct Range {
+    std::uint32_t first, last;
+};
+// The blocks of CJK Unified and Compatibility Ideographs: each character is a word.
+constexpr Range kChinese[] = {{0x4e00, 0x9fff},   {0x3400, 0x4dbf},   {0x20000, 0x2a6df}, {0x2a700, 0x2b73f},
+                              {0x2b740, 0x2b81f}, {0x2b820, 0x2ceaf}, {0xf900, 0xfaff},   {0x2f800, 0x2fa1f}};
+bool is_chinese(std::uint32_t c) {
+    return std::any_of(std::begin(kChinese), std::end(kChinese),
+                       [c](const Range& range) { return c >= range.first && c <= range.last; });
+}
+
+// White space that is no control character, and tab and line ends.
+bool is_space(std::uint32_t c) {
+    return c == '\t' || c == '\n' || c == '\r' || c == ' ' || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+           c == 0x3000;
+}
+
+void append(std::uint32_t code_point, std::pmr::string& out) {
+    char bytes[4];
+    out.append(bytes, write_character(code_point, bytes));
+}
+
+// Hangul syllables decompose by arithmetic (Unicode 15, 3.12).
+bool append_hangul(std::uint32_t c, std::pmr::string& out) {
+    constexpr std::uint32_t kFirst = 0xac00, kLast = 0xd7a3, kVowels = 21, kTails = 28;
+    if (c < kFirst || c > kLast) return false;
+    const std::uint32_t index = c - kFirst, tail = index % kTails;
+    append(0x1100 + index / (kVowels * kTails), out);
+    append(0x1161 + index / kTails % kVowels, out);
+    if (tail > 0) append(0x11a7 + tail, out);
+    return true;
+}
+
+// Small and without accents.
+void append_folded(std::uint32_t c, std::pmr::string& out) {
+    if (contains(kMarkTable, c) || append_hangul(c, out)) return;
+    const Folding* folding = find_folding(c);
+    if (folding == nullptr) return append(c, out);
+    for (const std::uint32_t to : folding->to)
+        if (to != 0) append(to, out);
+}
+
+class WordPieceModel final : public TokenizerModel {
+  public:
+    explicit WordPieceModel(Vocabulary&& given)
+        : TokenizerModel(std::move(given)), beginnings_(vocabulary.heap()), endings_(vocabulary.heap()) {
+        space_prefix_ = true;
+        if (vocabulary.options.unk < 0)
+            fail(VOLTA_CORRUPT_MODEL, "its wordpiece tokenizer has no piece for unknown words");
+        const std::uint32_t most = vocabulary.options.most_word_characters;
+        if (most == 0 || most > kMostWordCharacters)
+            fail(VOLTA_CORRUPT_MODEL,
+                 "its wordpiece tokenizer allows words of %u characters; 1 to %u are possible", most,
+                 kMostWordCharacters);
+        index_pieces();
+        write_texts();
+    }
+
+    // What is not UTF-8 is left out, like control characters.
+    void encode(std::string_view text, std::size_t, IdSink& ids) const override {
+        Word word(vocabulary.heap());
+        for (std::size_t at = 0; at < text.size();) {
+            const Character character = read_character(text, at);
+            at += std::max<std::size_t>(1, character.bytes);
+            const std::uint32_t c = character.code_point;
+            if (character.bytes == 0 || c == 0xfffd || contains(kControlTable, c)) continue;
+            if (is_space(c)) {
+                finish(word, ids);
+            } else if (is_chinese(c) || contains(kSignTable, c)) {
+                finish(word, ids);
+                add(word, c);
+                finish(word, ids);
+            } else {
+                add(word, c);
+            }
+        }
+        finish(word, ids);
+    }
+
+  private:
+    struct Word {
+        explicit Word(std::pmr::memory_resource* heap) : text(heap) {}
+        std::pmr::string text;
+        std::uint32_t characters = 0;  // at most one more than a word may have; the text then stops growing
+    };
+
+    void add(Word& word, std::uint32_t c) const {
+        if (word.characters > vocabulary.options.most_word_characters) return;
+        const std::size_t before = word.text.size();
+        if (vocabulary.options.has(kLowerCase))
+            append_folded(c, word.text);
+        else
+            append(c, word.text);
+        for (std::size_t i = before; i < word.text.size(); ++i)
+            if ((static_cast<unsigned char>(word.text[i]) & 0xc0) != 0x80) ++word.characters;
+    }
+
+    void finish(Word& word, IdSink& ids) const {
+        if (!word.text.empty()) push_word(word, ids);
+        word.text.clear();
+        word.characters = 0;
+    }
+
+    void push_word(const Word& word, IdSink& ids) const {
+        if (word.characters > vocabulary.options.most_word_characters || !covered(word.text))
+            return ids.push(vocabulary.options.unk);
+        cover(word.text, [&](std::int32_t id) { ids.push(id); });
+    }
+
+    bool covered(std::string_view word) const {
+        return cover(word, [](std::int32_t) {});
+    }
+
+    template <class Visit>  // Visit: void(std::int32_t id)
+    bool cover(std::string_view word, const Visit& visit) const {
+        for (bool first = true; !word.empty(); first = false) {
+            const PieceIndex::Match match = (first ? beginnings_ : endings_).longest_prefix(word);
+            if (match.id < 0) return false;
+            visit(match.id);
+            word.remove_prefix(match.bytes);
+        }
+        return true;
+    }
+
+    // Which piece begins words, and what it is without its mark.
+    struct Part {
+        bool begins;
+        std::string_view text;
+    };
+    Part part(std::int32_t id) const {
+        const std::string_view piece = vocabulary.pieces[static_cast<std::size_t>(id)];
+        const bool prefixed = vocabulary.options.has(kWordPrefix);
+        const std::string_view mark = prefixed ? std::string_view(kWordMark) : kContinuation;
+        const bool marked = piece.size() > mark.size() && piece.substr(0, mark.size()) == mark;
+        return {marked == prefixed, marked ? piece.substr(mark.size()) : piece};
+    }
+
+    void index_pieces() {
+        for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+            if (vocabulary.type(id) != PieceType::normal) continue;
+            const Part piece = part(id);
+            if (!piece.text.empty()) (piece.begins ? beginnings_ : endings_).add(piece.text, id);
+        }
+        beginnings_.sort();
+        endings_.sort();
+    }
+
+    void write_texts() {
+        texts_.reserve(vocabulary.pieces.size());
+        for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+            texts_.emplace_back();
+            if (vocabulary.type(id) == PieceType::control) continue;
+            const Part piece = part(id);
+            if (piece.begins || vocabulary.type(id) != PieceType::normal) texts_.back() += ' ';
+            texts_.back() += piece.text;
+        }
+    }
+
+    PieceIndex beginnings_, endings_;
+};
+
+}  // namespace
+
+bool contains(const CodePointTable& table, std::uint32_t code_point) {
+    const CodePointRange* end = table.ranges + table.count;
+    const CodePointRange* at = std::lower_bound(
+        table.ranges, end, code_point, [](const CodePointRange& a, std::uint32_t b) { return a.last < b; });
+    return at != end && at->first <= code_point;
+}
+
+const Folding* find_folding(std::uint32_t code_point) {
+    const Folding* end = kFoldingTable.rows + kFoldingTable.count;
+    const Folding* at = std::lower_bound(kFoldingTable.rows, end, code_point,
+                                         [](const Folding& a, std::uint32_t b) { return a.from < b; });
+    return at != end && at->from == code_point ? at : nullptr;
+}
+
+TokenizerRef make_wordpiece_model(Vocabulary&& vocabulary) {
+    return share_tokenizer<WordPieceModel>(std::move(vocabulary));
+}
+
+}  // namespace volta

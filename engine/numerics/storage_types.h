@@ -1,0 +1,61 @@
+// Types that weights are stored in and nothing computes with: how each becomes f32 (docs/numerics.md, 5,
+// "Stored weights"). Integer arithmetic and one product that is exact, so every machine gives the same bits.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace volta {
+
+inline float float_of_bits(std::uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+inline constexpr std::uint32_t kQuietNan = 0x7fc00000u;
+
+// Exact: f32 has every value of f16, its subnormals as normal numbers. A NaN becomes the quiet NaN.
+inline float f32_from_f16(std::uint16_t half) {
+    const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
+    std::uint32_t exponent = half >> 10 & 31u, mantissa = half & 1023u;
+    if (exponent == 31) return float_of_bits(mantissa != 0 ? kQuietNan : sign | 0x7f800000u);
+    if (exponent == 0) {
+        if (mantissa == 0) return float_of_bits(sign);
+        for (exponent = 1; (mantissa & 1024u) == 0; mantissa <<= 1) --exponent;  // may wrap below 0, and back
+        mantissa &= 1023u;
+    }
+    return float_of_bits(sign | (exponent + (127u - 15u)) << 23 | mantissa << 13);
+}
+
+// Exact: bf16 is the upper half of an f32. A NaN becomes the quiet NaN.
+inline float f32_from_bf16(std::uint16_t half) {
+    const bool nan = (half & 0x7fffu) > 0x7f80u;
+    return float_of_bits(nan ? kQuietNan : static_cast<std::uint32_t>(half) << 16);
+}
+
+inline std::uint16_t load_u16(const unsigned char* bytes) {  // little-endian, at any address
+    return static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8);
+}
+
+// Blocks of 32 values that share an f16 scale d. An 11-bit significand times an integer of at most 8 bits is
+// exact in f32.
+inline constexpr int kBlockValues = 32;
+inline constexpr int kQ80BlockBytes = 2 + 32;  // d, then 32 x int8:   y[i] = d * q[i]
+inline constexpr int kQ40BlockBytes = 2 + 16;  // d, then 16 x 2 nibbles: y[i] = d * (low[i] - 8),
+                                               // y[16 + i] = d * (high[i] - 8)
+
+inline void f32_from_q8_0(const unsigned char* block, float* y) {
+    const float d = f32_from_f16(load_u16(block));
+    for (int i = 0; i < 32; ++i) y[i] = d * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
+}
+
+inline void f32_from_q4_0(const unsigned char* block, float* y) {
+    const float d = f32_from_f16(load_u16(block));
+    for (int i = 0; i < 16; ++i) {
+        y[i] = d * static_cast<float>((block[2 + i] & 15) - 8);
+        y[16 + i] = d * static_cast<float>((block[2 + i] >> 4) - 8);
+    }
+}
+
+}  // namespace volta

@@ -1,0 +1,28 @@
+#include "engine/runtime/decoder.h"
+
+#include "engine/base/error.h"
+#include "engine/base/fp_environment.h"
+
+namespace volta {
+
+void DecodeProgram::lend(RegionKind kind, const char* name, void* address) {
+    const int region = memory_.find(kind, name);
+    if (region >= 0) memory_.lend(static_cast<std::size_t>(region), address);
+}
+
+void DecodeProgram::run(const Model& model) {
+    if (lent_version_ != model.version()) {
+        lend_parameters(memory_, model);
+        lent_version_ = model.version();
+    }
+    const FpEnvironment contract;
+    const volta_status status = memory_.run(Phase::each, 0);
+    if (status != VOLTA_OK) fail(status, "the device failed while the plan ran");
+}
+
+const char* token_input(const Program& program, std::pmr::memory_resource* heap) {
+    const Graph& graph = program.plan().graph;
+    return graph.producer(host_inputs(graph, heap)[0]).name.c_str();
+}
+
+}  // namespace volta

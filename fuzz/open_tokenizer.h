@@ -1,0 +1,94 @@
+// What the fuzz targets of tokenizers do with bytes: put them where volta_tokenizer_open finds them, and use
+// what comes out.
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "include/volta.h"
+
+namespace fuzz {
+
+inline void expect(bool condition, const char* what) {
+    if (condition) return;
+    fprintf(stderr, "%s: %s\n", what, volta_last_error());
+    abort();
+}
+
+inline volta_context* context() {
+    static volta_context* made = [] {
+        volta_context_options options = {};
+        options.struct_size = sizeof options;
+        options.thread_count = 1;
+        volta_context* context = nullptr;
+        expect(volta_context_create(&options, &context) == VOLTA_OK, "volta_context_create");
+        return context;
+    }();
+    return made;
+}
+
+// A folder of this process's own.
+inline const std::string& folder() {
+    static const std::string path = [] {
+        char name[] = "/tmp/fuzz_tokenizer_XXXXXX";
+        expect(mkdtemp(name) != nullptr, "mkdtemp");
+        return std::string(name);
+    }();
+    return path;
+}
+
+inline void write_file(const std::string& path, const uint8_t* data, size_t size) {
+    FILE* file = fopen(path.c_str(), "wb");
+    expect(file != nullptr && fwrite(data, 1, size, file) == size && fclose(file) == 0, "write");
+}
+
+// The ids of a text, or none where the vocabulary lacks something.
+inline std::vector<int32_t> encode(const volta_tokenizer* tokenizer, const volta_encode_options& options,
+                                   const char* text, size_t bytes) {
+    size_t count = 0, again = 0;
+    const volta_status status =
+        volta_tokenizer_encode_with(tokenizer, &options, text, bytes, nullptr, 0, &count);
+    expect(status == VOLTA_OK || status == VOLTA_INVALID_ARGUMENT, "encode");
+    if (status != VOLTA_OK) return {};
+    std::vector<int32_t> ids(count);
+    expect(
+        volta_tokenizer_encode_with(tokenizer, &options, text, bytes, ids.data(), count, &again) == VOLTA_OK,
+        "encode again");
+    expect(again == count, "encode counts differently");
+    return ids;
+}
+
+inline void use(const volta_tokenizer* tokenizer, const uint8_t* data, size_t size) {
+    volta_special_ids special = {};
+    special.struct_size = sizeof special;
+    expect(volta_tokenizer_special(tokenizer, &special) == VOLTA_OK, "special");
+    const char* text = nullptr;
+    size_t bytes = 0;
+    for (int32_t id = 0; id < volta_tokenizer_size(tokenizer); ++id)
+        expect(volta_tokenizer_decode(tokenizer, id, &text, &bytes) == VOLTA_OK, "decode");
+    for (int32_t flags = 0; flags < 4; ++flags) {
+        const volta_encode_options options = {sizeof options, flags & 1, flags >> 1};
+        int32_t previous = -1;
+        for (const int32_t id : encode(tokenizer, options, reinterpret_cast<const char*>(data), size)) {
+            expect(volta_tokenizer_decode_after(tokenizer, previous, id, &text, &bytes) == VOLTA_OK, "id");
+            previous = id;
+        }
+    }
+}
+
+inline void open_and_use(const std::string& path, volta_tokenizer_format format, const uint8_t* data,
+                         size_t size) {
+    volta_tokenizer* tokenizer = nullptr;
+    const volta_status status = volta_tokenizer_open(context(), path.c_str(), format, &tokenizer);
+    expect(status == VOLTA_OK || status == VOLTA_CORRUPT_MODEL || status == VOLTA_UNSUPPORTED, "open");
+    if (status == VOLTA_OK) use(tokenizer, data, size);
+    volta_tokenizer_release(tokenizer);
+}
+
+}  // namespace fuzz

@@ -1,0 +1,84 @@
+#!/bin/sh
+# voltac convert: out of Volta and back, into it from other programs, and one line for every wrong call.
+#     test_convert.sh PATH_OF_VOLTAC PATH_OF_PT_TO_SAFETENSORS
+set -u
+voltac=$1
+pt_to_safetensors=$2
+data=${VOLTA_TEST_DATA:-$(cd "$(dirname "$0")/../.." && pwd)/../shared/data}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export HOME="$work"
+failed=0
+bad() {
+    failed=1
+    echo "FAILED: $*"
+}
+expect() { [ "$2" = "$3" ] || bad "$1: expected '$2', got '$3'"; }
+
+# refused STATUS TEXT ARGUMENTS...: exit status, exactly one line on standard error that holds TEXT.
+refused() {
+    status=$1
+    text=$2
+    shift 2
+    "$voltac" convert "$@" >out 2>err
+    got=$?
+    { [ "$got" -eq "$status" ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -s out ] && grep -qF -- "$text" err; } ||
+        bad "voltac convert $*: status $got (expected $status): $(cat err)"
+}
+
+i=0
+while [ $i -lt 100 ]; do
+    echo "line $i: the quick brown fox jumps over the lazy dog; $((i * i % 97)) times"
+    i=$((i + 1))
+done >text.txt
+"$voltac" train --text text.txt --out m.volta --layers 1 --dim 16 --heads 2 --context 16 --batch 2 --steps 2 \
+    >/dev/null 2>&1 || bad "train"
+hash=$("$voltac" hash m.volta)
+expect "out of Volta" "$hash" "$("$voltac" convert m.volta --out m.safetensors)"
+expect "and back" "$hash" "$("$voltac" convert m.safetensors --out again.volta)"
+expect "the file" "$hash" "$("$voltac" hash again.volta)"
+"$voltac" convert again.volta --out again.safetensors >/dev/null
+cmp -s m.safetensors again.safetensors || bad "two exports of one model differ"
+
+refused 2 "--out is required" m.volta
+refused 2 "--tokenizer, --model-config and --keys are for models of other programs" m.volta --model-config c.json --out x.volta
+refused 1 "cannot open 'none'" none --out x.volta
+refused 1 "no file of weights that is known" text.txt --out x.volta
+refused 1 "no/such/x.volta" m.safetensors --out no/such/x.volta
+[ ! -e x.volta ] || bad "a refused conversion left a file"
+
+if python3 -c 'import torch, numpy' 2>/dev/null; then
+    python3 - <<'PYTHON'
+import json, struct, torch
+tensors, data = {}, open("m.safetensors", "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+for name, entry in json.loads(data[8:8 + size]).items():
+    if name != "__metadata__":
+        begin, end = (8 + size + offset for offset in entry["data_offsets"])
+        tensors[name] = torch.frombuffer(bytearray(data[begin:end]), dtype=torch.float32).reshape(entry["shape"])
+theirs = {"token_embedding": "wte.weight", "position_embedding": "wpe.weight"}
+for ours, name in (("norm1", "ln_1"), ("norm2", "ln_2"), ("qkv", "attn.c_attn"), ("proj", "attn.c_proj"),
+                   ("fc", "mlp.c_fc"), ("fc_proj", "mlp.c_proj")):
+    for kind in ("weight", "bias"):
+        theirs[f"block.0.{ours}.{kind}"] = f"h.0.{name}.{kind}"
+for kind in ("weight", "bias"):
+    theirs[f"norm_final.{kind}"] = f"ln_f.{kind}"
+torch.save({"model": {theirs[name]: value for name, value in tensors.items()}, "step": 2}, "m.pt")
+PYTHON
+    refused 1 "tools/pt_to_safetensors.py" m.pt --out x.volta
+    python3 "$pt_to_safetensors" m.pt pt.safetensors >/dev/null || bad "pt_to_safetensors"
+    echo '{"model_type": "gpt2", "n_head": 2}' >gpt2.json
+    expect "from PyTorch" "$hash" "$("$voltac" convert pt.safetensors --model-config gpt2.json --out pt.volta)"
+else
+    echo "no torch: pt_to_safetensors.py is not tried"
+fi
+
+if [ -r "$data/stories260K/stories260K.bin" ]; then
+    expect "stories260K" 8b406df5ed3f204a57ac2f55d7e66008 \
+        "$("$voltac" convert "$data/stories260K/stories260K.bin" --out stories.volta)"
+else
+    echo "no $data/stories260K: set VOLTA_TEST_DATA to a folder with it"
+fi
+[ "$failed" -eq 0 ] || exit 1
+echo "conversions give the models they should"

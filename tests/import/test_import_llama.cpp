@@ -1,0 +1,277 @@
+// Llamas of three programs become the model that create_llama would have made of the same numbers.
+#include <cmath>
+
+#include "engine/graph/print.h"
+#include "engine/import/export_safetensors.h"
+#include "engine/import/import_model.h"
+#include "engine/import/llama2c.h"
+#include "tests/import/llama_files.h"
+#include "tests/model/test_heap.h"
+#include "tests/support/errors.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+struct Fixture {
+    Fixture(bool tied, bool interleaved)
+        : config(small_llama(tied, interleaved)),
+          model(create_llama(config, 3, heap.structures(), heap.tensors())) {
+        for (std::size_t i = 0; i < model->parameters.size(); ++i) {  // norm weights of their own
+            if (model->parameters[i].shape.rank != 1) continue;
+            float* values = model->mutable_parameter(i);
+            for (std::int64_t j = 0; j < config.dim; ++j)
+                values[j] = static_cast<float>((j * 13 + static_cast<std::int64_t>(i) * 7) % 61) / 32.0f;
+        }
+    }
+    HeapPtr<Model> import(const std::string& path, const ImportOptions& options = {}) {
+        return import_model(path.c_str(), options, heap.structures(), heap.tensors());
+    }
+    HeapPtr<Model> import_bytes(const std::string& bytes) { return import(folder.write("m", bytes)); }
+    bool same(const Model& other) {
+        bool metadata = model->metadata.size() == other.metadata.size();
+        for (std::size_t i = 0; metadata && i < other.metadata.size(); ++i)
+            metadata = model->metadata[i].key == other.metadata[i].key &&
+                       model->metadata[i].value == other.metadata[i].value;
+        return metadata &&
+               hash_parameters(*model, heap.structures()) == hash_parameters(other, heap.structures()) &&
+               print(model->graph, heap.structures()) == print(other.graph, heap.structures());
+    }
+    std::string json_config() const {
+        return std::string(R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,)") +
+               R"("num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,)" +
+               R"("max_position_embeddings": 32, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "vocab_size": 48,)" +
+               R"("hidden_act": "silu", "rope_scaling": null, "head_dim": 16, "tie_word_embeddings": )" +
+               (config.tied ? "true}" : "false}");
+    }
+    TestHeap heap;
+    TemporaryFolder folder;
+    LlamaConfig config;
+    HeapPtr<Model> model;
+};
+
+void test_llama2c_files_are_the_model(void**) {
+    for (const bool tied : {true, false}) {
+        Fixture fixture(tied, true);
+        assert_true(fixture.same(*fixture.import_bytes(llama2c_bytes(*fixture.model, fixture.config))));
+    }
+}
+
+void test_safetensors_files_are_the_model(void**) {
+    for (const bool tied : {true, false}) {
+        Fixture fixture(tied, false);
+        fixture.folder.write("config.json", fixture.json_config());
+        SafetensorsWriter writer;
+        for (const LlamaTensor& tensor : llama_tensors(*fixture.model, fixture.config, kHuggingFaceNames))
+            writer.add(tensor.name, tensor.shape, tensor.values);
+        writer.add("model.layers.1.self_attn.rotary_emb.inv_freq", {8}, std::vector<float>(8));
+        assert_true(fixture.same(*fixture.import_bytes(writer.bytes())));
+    }
+}
+
+void test_gguf_files_are_the_model(void**) {
+    for (const bool tied : {true, false}) {
+        Fixture fixture(tied, true);
+        const auto tensors = llama_tensors(*fixture.model, fixture.config, kGgufNames);
+        assert_true(fixture.same(*fixture.import_bytes(gguf_bytes(tensors, gguf_keys(fixture.config)))));
+    }
+}
+
+// Blocks of 32 values with the scale 2^-6: what they hold is put into the model as well.
+std::string quantised(std::vector<float>& values, bool four_bits) {
+    std::string bytes;
+    for (std::size_t i = 0; i < values.size(); i += 32) {
+        bytes += std::string("\x00\x24", 2);  // f16 2^-6
+        int q[32];
+        for (std::size_t j = 0; j < 32; ++j) {
+            q[j] = static_cast<int>((i + j * 11) % (four_bits ? 16 : 255)) - (four_bits ? 8 : 127);
+            values[i + j] = static_cast<float>(q[j]) / 64.0f;
+        }
+        for (int j = 0; j < 16 && four_bits; ++j)
+            bytes += static_cast<char>((q[j] + 8) | (q[16 + j] + 8) << 4);
+        for (int j = 0; j < 32 && !four_bits; ++j) bytes += static_cast<char>(q[j]);
+    }
+    return bytes;
+}
+
+void test_quantised_weights_are_widened(void**) {
+    for (const bool four_bits : {false, true}) {
+        Fixture fixture(true, true);
+        auto tensors = llama_tensors(*fixture.model, fixture.config, kGgufNames);
+        GgufBytes file = gguf_keys(fixture.config);
+        std::vector<std::string> stored;
+        for (LlamaTensor& tensor : tensors)
+            stored.push_back(tensor.shape.size() == 2 ? quantised(tensor.values, four_bits)
+                                                      : bytes_of(tensor.values));
+        for (std::size_t i = 0; i < tensors.size(); ++i)
+            add_gguf_tensor(file, tensors[i], tensors[i].shape.size() < 2 ? 0 : four_bits ? 2 : 8, stored[i]);
+        const auto quantised_model = fixture.import_bytes(file.finish());
+        const auto expected = fixture.import_bytes(gguf_bytes(tensors, gguf_keys(fixture.config)));
+        assert_true(hash_parameters(*quantised_model, fixture.heap.structures()) ==
+                    hash_parameters(*expected, fixture.heap.structures()));
+        assert_false(fixture.same(*expected));
+    }
+}
+
+void test_an_export_is_the_same_model(void**) {
+    for (const bool tied : {true, false}) {
+        Fixture fixture(tied, !tied);
+        const std::string path = fixture.folder.file("m.safetensors");
+        export_safetensors(*fixture.model, path.c_str(), fixture.heap.structures());
+        assert_true(fixture.same(*fixture.import(path)));
+    }
+}
+
+struct Refusal {
+    const char* name;
+    std::vector<std::int32_t> header;  // dim, hidden, layers, heads, kv_heads, vocabulary, context
+    volta_status status;
+    const char* text;
+};
+const std::int32_t kMost = INT32_MAX;
+const Refusal kHeaders[] = {
+    {"zero", {0, 96, 2, 4, 2, 48, 32}, VOLTA_CORRUPT_MODEL, "its dim is 0"},
+    {"negative", {64, -96, 2, 4, 2, 48, 32}, VOLTA_CORRUPT_MODEL, "its hidden_dim is -96"},
+    {"layers", {64, 96, 513, 4, 2, 48, 32}, VOLTA_CORRUPT_MODEL, "its n_layers is 513"},
+    {"no heads", {64, 96, 2, 0, 2, 48, 32}, VOLTA_CORRUPT_MODEL, "its n_heads is 0"},
+    {"kv heads", {64, 96, 2, 4, 3, 48, 32}, VOLTA_CORRUPT_MODEL, "no multiple of n_kv_heads, is 4"},
+    {"heads", {64, 96, 2, 3, 3, 48, 32}, VOLTA_CORRUPT_MODEL, "no multiple of n_heads, is 64"},
+    {"odd heads", {12, 96, 2, 4, 2, 48, 32}, VOLTA_CORRUPT_MODEL, "odd size, is 12"},
+    {"no vocabulary", {64, 96, 2, 4, 2, 0, 32}, VOLTA_CORRUPT_MODEL, "its vocab_size is 0"},
+    {"smallest vocabulary",
+     {64, 96, 2, 4, 2, INT32_MIN, 32},
+     VOLTA_CORRUPT_MODEL,
+     "vocab_size is 2147483648"},
+    {"no context", {64, 96, 2, 4, 2, 48, -1}, VOLTA_CORRUPT_MODEL, "its seq_len is -1"},
+    {"other size", {64, 96, 2, 4, 2, 49, 32}, VOLTA_CORRUPT_MODEL, "its sizes make a file of "},
+    {"untied but no head", {64, 96, 2, 4, 2, -48, 32}, VOLTA_CORRUPT_MODEL, "its sizes make a file of "},
+    {"overflow", {kMost - 1, kMost, 512, 1, 1, kMost, kMost}, VOLTA_CORRUPT_MODEL, "too large for any file"},
+    {"later version", {0x616b3432, 1, 2, 4, 2, 48, 32}, VOLTA_UNSUPPORTED, "a llama2.c file of version 1"},
+};
+
+void test_header_refused(void** state) {
+    const auto& refusal = *static_cast<const Refusal*>(*state);
+    Fixture fixture(true, true);
+    const std::string path =
+        fixture.folder.write("m", llama2c_bytes(*fixture.model, fixture.config, refusal.header));
+    ImportOptions options;
+    options.format = WeightFormat::llama2c;
+    assert_failure(failure_of([&] { fixture.import(path, options); }), refusal.status, refusal.text);
+}
+
+void test_a_llama2c_file_of_another_length_is_refused(void**) {
+    Fixture fixture(true, true);
+    const std::string whole = llama2c_bytes(*fixture.model, fixture.config);
+    ImportOptions options;
+    options.format = WeightFormat::llama2c;
+    for (const std::string& bytes :
+         {whole.substr(0, whole.size() - 1), whole + "x", whole.substr(0, 27), std::string()}) {
+        const std::string path = fixture.folder.write("m", bytes);
+        assert_failure(failure_of([&] { fixture.import(path, options); }), VOLTA_CORRUPT_MODEL,
+                       bytes.size() < 28 ? "at least 28 bytes" : "its sizes make a file of");
+        assert_failure(failure_of([&] { fixture.import(path); }), VOLTA_UNSUPPORTED, "no file of weights");
+    }
+}
+
+struct GgufChange {
+    const char* name;
+    void (*change)(std::vector<LlamaTensor>& tensors, LlamaConfig& config, GgufBytes& extra);
+    volta_status status;
+    const char* text;
+};
+const GgufChange kGgufChanges[] = {
+    {"missing part", [](auto& t, auto&, auto&) { t.erase(t.begin() + 3); }, VOLTA_CORRUPT_MODEL,
+     "tensor 'blk.0.attn_k.weight' is missing ('block.0.qkv.weight' of the model)"},
+    {"missing gate", [](auto& t, auto&, auto&) { t.erase(t.begin() + 7); }, VOLTA_CORRUPT_MODEL,
+     "tensor 'blk.0.ffn_gate.weight' is missing"},
+    {"missing embedding", [](auto& t, auto&, auto&) { t.erase(t.begin()); }, VOLTA_CORRUPT_MODEL,
+     "vocabulary is 0"},
+    {"unknown", [](auto& t, auto&, auto&) { t[3].name = "rope_freqs.weight"; }, VOLTA_CORRUPT_MODEL,
+     "tensor 'rope_freqs.weight' is not known"},
+    {"other shape",
+     [](auto& t, auto&, auto&) {
+         t[2].shape = {32, 128};
+     },
+     VOLTA_SHAPE_MISMATCH,
+     "tensor 'blk.0.attn_q.weight' has the shape [32, 128], 'block.0.qkv.weight' needs [64, 64]"},
+    {"kv heads", [](auto&, auto& c, auto&) { c.kv_heads = 4; }, VOLTA_SHAPE_MISMATCH, "needs [64, 64]"},
+    {"heads", [](auto&, auto& c, auto&) { c.heads = 3; }, VOLTA_CORRUPT_MODEL, "its sizes cannot be: "},
+    {"layers", [](auto&, auto& c, auto&) { c.layers = 1; }, VOLTA_CORRUPT_MODEL,
+     "a model of these sizes has not"},
+    {"scaling", [](auto&, auto&, auto& extra) { extra.string("llama.rope.scaling.type", "yarn"); },
+     VOLTA_UNSUPPORTED, "'llama.rope.scaling.type' is 'yarn'"},
+    {"part of a head", [](auto&, auto&, auto& extra) { extra.u32("llama.rope.dimension_count", 8); },
+     VOLTA_UNSUPPORTED, "'llama.rope.dimension_count' is 8, Volta's model is one where it is 16"},
+    {"experts", [](auto&, auto&, auto& extra) { extra.u32("llama.expert_count", 8); }, VOLTA_UNSUPPORTED,
+     "'llama.expert_count' is 8"},
+};
+
+void test_gguf_change(void** state) {
+    const auto& change = *static_cast<const GgufChange*>(*state);
+    Fixture fixture(true, true);
+    auto tensors = llama_tensors(*fixture.model, fixture.config, kGgufNames);
+    LlamaConfig config = fixture.config;
+    GgufBytes ignored;
+    change.change(tensors, config, ignored);  // sizes and tensors
+    GgufBytes keys = gguf_keys(config);
+    auto again = tensors;
+    change.change(again, config, keys);  // further keys
+    const std::string path = fixture.folder.write("m", gguf_bytes(tensors, keys));
+    const long held = fixture.heap.held;
+    assert_failure(failure_of([&] { fixture.import(path); }), change.status, change.text);
+    assert_int_equal(fixture.heap.held, held);
+}
+
+void test_gguf_files_without_a_model_are_refused(void**) {
+    Fixture fixture(true, true);
+    GgufBytes bert;
+    bert.string("general.architecture", "bert");
+    assert_failure(failure_of([&] { fixture.import_bytes(bert.finish()); }), VOLTA_UNSUPPORTED,
+                   "its architecture is 'bert'; Volta imports gpt2 and llama");
+    assert_failure(failure_of([&] { fixture.import_bytes(GgufBytes().finish()); }), VOLTA_CORRUPT_MODEL,
+                   "no key 'general.architecture'");
+    const struct {
+        const char* file;
+        const char* text;
+    } real[] = {{"gguf/iree_single.gguf", "its architecture is 'generic'"},
+                {"gguf/iree_multiple.gguf", "its architecture is 'generic'"}};
+    for (const auto& row : real) {
+        const std::string path = real_file(row.file);
+        if (!path.empty()) {
+            const Failure failure = failure_of([&] { fixture.import(path); });
+            assert_failure(failure, failure.status, row.text);
+        }
+    }
+}
+
+// The parameters of a trained model, noted once: whatever reads it must find these bits.
+void test_stories260k(void**) {
+    const std::string path = real_file("stories260K/stories260K.bin");
+    if (path.empty()) skip();
+    Fixture fixture(true, true);
+    const auto model = fixture.import(path);
+    const HashText hash = to_text(hash_parameters(*model, fixture.heap.structures()));
+    assert_string_equal(hash.text, "8b406df5ed3f204a57ac2f55d7e66008");
+    assert_string_equal(model->find_metadata("volta.llama.kv_heads")->c_str(), "4");
+    assert_string_equal(model->find_metadata("volta.llama.hidden")->c_str(), "172");
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_llama2c_files_are_the_model),
+        cmocka_unit_test(test_safetensors_files_are_the_model),
+        cmocka_unit_test(test_gguf_files_are_the_model),
+        cmocka_unit_test(test_quantised_weights_are_widened),
+        cmocka_unit_test(test_an_export_is_the_same_model),
+        cmocka_unit_test(test_a_llama2c_file_of_another_length_is_refused),
+        cmocka_unit_test(test_gguf_files_without_a_model_are_refused),
+        cmocka_unit_test(test_stories260k),
+    };
+    int failed = cmocka_run_group_tests_name("import_llama", tests, nullptr, nullptr);
+    failed += run_rows("llama2c_headers", kHeaders, test_header_refused,
+                       [](const Refusal& row) { return row.name; });
+    return failed + run_rows("import_gguf_refusals", kGgufChanges, test_gguf_change,
+                             [](const GgufChange& row) { return row.name; });
+}

@@ -1,0 +1,392 @@
+// The kinds that merge or cover pieces, on vocabularies small enough to follow by hand; and learning one.
+#include <ctime>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "engine/model/split_words.h"
+#include "engine/model/tokenizer.h"
+#include "engine/model/train_bpe.h"
+#include "engine/model/unicode_tables.h"
+#include "tests/model/expect_error.h"
+#include "tests/model/test_heap.h"
+#include "tests/support/cmocka_cpp.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+using Ids = std::vector<std::int32_t>;
+using Words = std::vector<std::string>;
+
+Ids encode(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options = {}) {
+    Ids ids(tokenizer.encode(text, nullptr, 0, options));
+    tokenizer.encode(text, ids.data(), ids.size(), options);
+    return ids;
+}
+
+std::string decode(const Tokenizer& tokenizer, const Ids& ids) {
+    std::string text;
+    std::int32_t previous = -1;
+    for (const std::int32_t id : ids) {
+        text += tokenizer.piece_after(previous, id);
+        previous = id;
+    }
+    return text;
+}
+
+void add_piece(Vocabulary& v, const char* piece, PieceType type = PieceType::normal, float score = 0) {
+    v.pieces.emplace_back(piece);
+    v.types.push_back(type);
+    if (v.kind == TokenizerKind::spm) v.scores.push_back(score);
+}
+
+// ---- spm
+
+//  0 <unk>  1 <s>  2 </s>  3 _  4 a  5 b  6 aa(-1)  7 ab(-2)  8 _a(-3)  9 <0x0A>  10 TOOL (user)
+Vocabulary small_spm(TestHeap& heap) {
+    Vocabulary v(heap.structures());
+    v.kind = TokenizerKind::spm;
+    add_piece(v, "<unk>", PieceType::unknown);
+    add_piece(v, "<s>", PieceType::control);
+    add_piece(v, "</s>", PieceType::control);
+    add_piece(v, "\xe2\x96\x81", PieceType::normal, -9);
+    add_piece(v, "a", PieceType::normal, -9);
+    add_piece(v, "b", PieceType::normal, -9);
+    add_piece(v, "aa", PieceType::normal, -1);
+    add_piece(v, "ab", PieceType::normal, -2);
+    add_piece(v,
+              "\xe2\x96\x81"
+              "a",
+              PieceType::normal, -3);
+    add_piece(v, "<0x0A>", PieceType::byte);
+    add_piece(v, "TOOL", PieceType::user);
+    v.options.unk = 0;
+    v.options.bos = 1;
+    v.options.eos = 2;
+    v.options.flags = kAddBos | kAddEos;
+    return v;
+}
+
+void test_spm_merges_the_highest_score_first(void**) {
+    TestHeap heap;
+    const Tokenizer t = Tokenizer::from_vocabulary(small_spm(heap));
+    assert_string_equal(tokenizer_kind_name(t.kind()), "spm");
+    assert_true(encode(t, "aab") == Ids({6, 5}));  // aa before ab
+    assert_true(encode(t, "aaa") == Ids({6, 4}));  // the leftmost of equals
+    assert_true(encode(t, " ab") == Ids({3, 7}));  // ab before _a
+    assert_true(encode(t, "a a") == Ids({4, 8}));
+    assert_true(encode(t, "a\nb") == Ids({4, 9, 5}));
+    assert_true(encode(t, "axb") == Ids({4, 0, 5}));  // no bytes for it: unknown
+    assert_true(encode(t, "").empty());
+    assert_true(decode(t, encode(t, " ab a\nb")) == " ab a\nb");
+}
+
+void test_special_pieces_are_text_unless_asked_for(void**) {
+    TestHeap heap;
+    const Tokenizer t = Tokenizer::from_vocabulary(small_spm(heap));
+    assert_true(encode(t, "a</s>b", {false, true}) == Ids({4, 2, 5}));
+    const Ids plain = encode(t, "a</s>b");
+    assert_true(plain.size() == 6 && plain[0] == 4 && plain[1] == 0 && plain.back() == 5);
+    assert_true(encode(t, "aTOOLa") == Ids({4, 10, 4}));  // pieces of type user always are
+    assert_true(encode(t, "ab", {true, false}) == Ids({1, 7, 2}));
+    assert_true(encode(t, "", {true, false}) == Ids({1, 2}));
+    assert_true(t.piece(1).empty() && t.piece(10) == "TOOL");
+    std::int32_t few[2] = {-7, -7};
+    assert_int_equal(t.encode("ab", few, 1, {true, false}), 3);
+    assert_true(few[0] == 1 && few[1] == -7);
+}
+
+void test_the_space_before_a_text_is_taken_away_again(void**) {
+    TestHeap heap;
+    Vocabulary v = small_spm(heap);
+    v.options.flags |= kSpacePrefix;
+    const Tokenizer t = Tokenizer::from_vocabulary(std::move(v));
+    assert_true(encode(t, "a") == Ids({8}));
+    assert_true(encode(t, "", {}).empty());
+    assert_true(t.piece(8) == " a" && t.piece_after(-1, 8) == "a" && t.piece_after(1, 8) == "a");
+    assert_true(t.piece_after(4, 8) == " a");
+    for (const char* text : {"a", " a", "  a", "a ", " ", "ab a", "aTOOLa"})
+        assert_true(decode(t, encode(t, text)) == text);
+    assert_true(failure_of([&] { t.piece_after(11, 8); }).mentions("token id 11 is outside"));
+    assert_true(failure_of([&] { t.piece_after(-2, 8); }).mentions("token id -2 is outside"));
+}
+
+void test_without_a_piece_for_it_text_is_refused(void**) {
+    TestHeap heap;
+    Vocabulary v = small_spm(heap);
+    v.options.unk = -1;
+    const Tokenizer t = Tokenizer::from_vocabulary(std::move(v));
+    const Failure failure = failure_of([&] { encode(t, "axb"); });
+    assert_int_equal(failure.status, VOLTA_INVALID_ARGUMENT);
+    assert_true(failure.mentions("the vocabulary lacks the byte 0x78"));
+}
+
+// ---- bpe
+
+//  0 a  1 b  2 c  3 ab  4 bc  5 abc  6 aa, merges in this order of ranks: bc, ab, aa, a+bc
+Vocabulary small_bpe(TestHeap& heap) {
+    Vocabulary v(heap.structures());
+    v.kind = TokenizerKind::bpe;
+    for (const char* piece : {"a", "b", "c", "ab", "bc", "abc", "aa"}) v.pieces.emplace_back(piece);
+    for (const Merge merge : {Merge{1, 2}, Merge{0, 1}, Merge{0, 0}, Merge{0, 4}}) v.merges.push_back(merge);
+    return v;
+}
+
+void test_bpe_merges_the_lowest_rank_first(void**) {
+    TestHeap heap;
+    const Tokenizer t = Tokenizer::from_vocabulary(small_bpe(heap));
+    assert_true(encode(t, "abc") == Ids({5}));  // bc, then a+bc
+    assert_true(encode(t, "abab") == Ids({3, 3}));
+    assert_true(encode(t, "aabc") == Ids({6, 4}));  // aa comes before a+bc
+    assert_true(encode(t, "aaa") == Ids({6, 0}));
+    const Failure failure = failure_of([&] { encode(t, "ab\xc3\xa9"); });
+    assert_true(failure.mentions("the vocabulary lacks the byte 0xc3 at offset 2"));
+}
+
+void test_bpe_vocabularies_are_checked(void**) {
+    TestHeap heap;
+    const auto refused = [&](void (*change)(Vocabulary&)) {
+        Vocabulary v = small_bpe(heap);
+        change(v);
+        return failure_of([&] { Tokenizer::from_vocabulary(std::move(v)); });
+    };
+    assert_true(refused([](Vocabulary& v) {
+                    v.merges.push_back({7, 0});
+                }).mentions("merge 4 of its tokenizer has the id 7"));
+    assert_true(refused([](Vocabulary& v) { v.merges.push_back({0, -1}); }).mentions("has the id -1"));
+    assert_true(refused([](Vocabulary& v) {
+                    v.merges.push_back({2, 2});
+                }).mentions("merge 4 of its tokenizer gives no piece"));
+    assert_true(refused([](Vocabulary& v) { v.merges.push_back({0, 1}); }).mentions("the merges 1 and 4"));
+    assert_true(refused([](Vocabulary& v) { v.scores.assign(7, 0); }).mentions("parts of another kind"));
+    assert_true(refused([](Vocabulary& v) {
+                    v.pieces.emplace_back(600, 'x');
+                    v.merges.push_back({7, 7});
+                }).mentions("gives 1200 bytes, the most are 1024"));
+    assert_int_equal(heap.held, 0);
+}
+
+Words split(std::string_view text, TestHeap& heap) {
+    const WordSplitter splitter(WordSplit::gpt2, heap.structures());
+    WordSplitter::Walk walk(splitter, text);
+    Words words;
+    for (std::string_view word = walk.next(); !word.empty(); word = walk.next()) words.emplace_back(word);
+    return words;
+}
+
+void test_words_are_cut_as_gpt2_does(void**) {
+    TestHeap heap;
+    assert_true(split("Hello world", heap) == Words({"Hello", " world"}));
+    assert_true(split("it's  12,5\n\n x", heap) == Words({"it", "'s", " ", " 12", ",", "5", "\n\n", " x"}));
+    assert_true(split("I'LL we'll", heap) == Words({"I", "'", "LL", " we", "'ll"}));
+    assert_true(split("a  ", heap) == Words({"a", "  "}));
+    assert_true(split("\xc3\xa9t\xc3\xa9 \xc2\xbd", heap) == Words({"\xc3\xa9t\xc3\xa9", " \xc2\xbd"}));
+    assert_true(split("a\xff\xfe b\xe2\x82", heap) == Words({"a", "\xff\xfe", " b", "\xe2\x82"}));
+    assert_true(split("", heap).empty());
+    assert_int_equal(heap.held, 0);
+}
+
+void test_a_splitter_without_memory_says_so(void**) {
+    for (long call = 1;; ++call) {
+        TestHeap heap;
+        heap.refused_call = call;
+        const Failure failure = failure_of([&] {
+            const WordSplitter splitter(WordSplit::gpt2, heap.structures());
+            WordSplitter::Walk walk(splitter, "some words");
+            while (!walk.next().empty()) {
+            }
+        });
+        assert_int_equal(heap.held, 0);
+        if (failure.status == VOLTA_OK) break;
+        assert_int_equal(failure.status, VOLTA_OUT_OF_MEMORY);
+        assert_true(call < 100);
+    }
+}
+
+// ---- wordpiece
+
+Vocabulary small_wordpiece(TestHeap& heap) {
+    Vocabulary v(heap.structures());
+    v.kind = TokenizerKind::wordpiece;
+    add_piece(v, "[UNK]", PieceType::unknown);
+    for (const char* piece : {"un", "##aff", "##able", "!", "\xe4\xb8\xad", "unaff", "##b"})
+        add_piece(v, piece);
+    v.options.unk = 0;
+    v.options.flags = kLowerCase;
+    v.options.most_word_characters = 12;
+    return v;
+}
+
+void test_wordpiece_takes_the_longest_piece(void**) {
+    TestHeap heap;
+    const Tokenizer t = Tokenizer::from_vocabulary(small_wordpiece(heap));
+    assert_true(encode(t, "UNAFFable") == Ids({6, 3}));
+    assert_true(encode(t,
+                       "\xc3\x9an\xc3\xa0"
+                       "ff!un") == Ids({6, 4, 1}));
+    assert_true(encode(t,
+                       "un\xe4\xb8\xad"
+                       "affable") == Ids({1, 5, 0}));
+    assert_true(encode(t, "unaffx") == Ids({0}));  // the whole word, not a part of it
+    assert_true(encode(t, "unbbbbbbbbbb") == Ids({1, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7}));
+    assert_true(encode(t, "unbbbbbbbbbbb") == Ids({0}));
+    assert_true(decode(t, encode(t, " Unaffable  un!")) == "unaffable un !");
+    Vocabulary cased = small_wordpiece(heap);
+    cased.options.flags = 0;
+    const Tokenizer c = Tokenizer::from_vocabulary(std::move(cased));
+    assert_true(encode(c, "UN un") == Ids({0, 1}));
+}
+
+void test_wordpiece_vocabularies_are_checked(void**) {
+    TestHeap heap;
+    Vocabulary a = small_wordpiece(heap), b = small_wordpiece(heap);
+    a.options.unk = -1;
+    b.options.most_word_characters = 0;
+    assert_true(failure_of([&] {
+                    Tokenizer::from_vocabulary(std::move(a));
+                }).mentions("has no piece for unknown words"));
+    assert_true(failure_of([&] {
+                    Tokenizer::from_vocabulary(std::move(b));
+                }).mentions("allows words of 0 characters; 1 to 1000"));
+}
+
+void test_unicode_tables_know_some_characters(void**) {
+    assert_true(contains(kControlTable, 0) && contains(kControlTable, 0x200d) &&
+                !contains(kControlTable, '\n'));
+    assert_true(contains(kMarkTable, 0x301) && !contains(kMarkTable, 'a') && contains(kSignTable, '~'));
+    assert_true(contains(kSignTable, 0x3002) && !contains(kSignTable, '0'));
+    assert_int_equal(find_folding(0x00c9)->to[0], 'e');
+    assert_int_equal(find_folding(0x1ec6)->to[0], 'e');
+    assert_int_equal(find_folding(0x0130)->to[0], 'i');
+    assert_null(find_folding('e'));
+}
+
+// ---- learning
+
+// What train_bpe does, counted anew before every merge.
+std::vector<Merge> learn_slowly(std::string_view text, std::int32_t pieces, TestHeap& heap) {
+    std::map<Words::value_type, long> counts;
+    for (const std::string& word : split(text, heap)) ++counts[word];
+    std::vector<std::pair<Ids, long>> words;
+    for (const auto& [word, count] : counts) words.push_back({Ids(), count});
+    std::size_t at = 0;
+    for (const auto& [word, count] : counts) {
+        for (const char byte : word) words[at].first.push_back(static_cast<unsigned char>(byte));
+        ++at;
+    }
+    std::vector<Merge> merges;
+    for (std::int32_t id = 256; id < pieces; ++id) {
+        std::map<std::pair<std::int32_t, std::int32_t>, long> pairs;
+        for (const auto& [ids, count] : words)
+            for (std::size_t i = 1; i < ids.size(); ++i) pairs[{ids[i - 1], ids[i]}] += count;
+        std::pair<std::int32_t, std::int32_t> best;
+        long most = 1;
+        for (const auto& [pair, count] : pairs)
+            if (count > most) {
+                most = count;
+                best = pair;
+            }
+        if (most == 1) break;
+        merges.push_back({best.first, best.second});
+        for (auto& [ids, count] : words)
+            for (std::size_t i = 1; i < ids.size(); ++i)
+                if (ids[i - 1] == best.first && ids[i] == best.second) {
+                    ids[i - 1] = id;
+                    ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(i));
+                }
+    }
+    return merges;
+}
+
+std::string some_text() {
+    std::string text;
+    std::uint32_t seed = 7;
+    const char* const kSyllables[] = {"ba", "na", "ko", "aaa", "ab", "\xc3\xa9", " ", " ", "\n", "'s"};
+    for (int i = 0; i < 6000; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        text += kSyllables[(seed >> 24) % 10];
+    }
+    return text;
+}
+
+void test_learning_counts_as_the_definition_does(void**) {
+    TestHeap heap;
+    const std::string text = some_text();
+    const Tokenizer t = train_bpe(text, 300, heap.structures());
+    const std::vector<Merge> expected = learn_slowly(text, 300, heap);
+    const auto& merges = t.vocabulary().merges;
+    assert_int_equal(t.size(), 300);
+    assert_int_equal(merges.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        assert_int_equal(merges[i].left, expected[i].left);
+        assert_int_equal(merges[i].right, expected[i].right);
+    }
+    const Ids ids = encode(t, text);
+    assert_true(decode(t, ids) == text && ids.size() < text.size() / 2);
+}
+
+void test_learning_ends_where_nothing_is_there_twice(void**) {
+    TestHeap heap;
+    assert_int_equal(train_bpe("abcd", 1000, heap.structures()).size(), 256);
+    assert_int_equal(train_bpe("abab", 1000, heap.structures()).size(), 257);
+    // aa, aaaa, ...: a word of one letter halves until one pair is left.
+    const Tokenizer t = train_bpe(std::string(64, 'a'), 1000, heap.structures());
+    assert_int_equal(t.size(), 256 + 5);
+    assert_true(t.piece(260) == std::string(32, 'a'));
+    assert_true(failure_of([&] { train_bpe("", 300, heap.structures()); }).mentions("is empty"));
+    assert_true(failure_of([&] { train_bpe("a", 255, heap.structures()); }).mentions("has 255 pieces"));
+}
+
+void test_learning_from_a_long_word_ends(void**) {
+    TestHeap heap;
+    std::string word;
+    std::uint32_t seed = 3;
+    for (int i = 0; i < 300000; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        word += static_cast<char>('a' + (seed >> 24) % 26);
+    }
+    const std::clock_t start = std::clock();
+    const Tokenizer t = train_bpe(word, 600, heap.structures());
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    assert_int_equal(t.size(), 600);
+    assert_true(decode(t, encode(t, word)) == word);
+    assert_true(seconds < 60);
+}
+
+void test_memory_that_runs_out_leaves_nothing(void**) {
+    for (long call = 1;; call += 1 + call / 8) {
+        TestHeap heap;
+        heap.refused_call = call;
+        const Failure failure = failure_of([&] {
+            const Tokenizer t = train_bpe("some words and some more words", 270, heap.structures());
+            encode(t, "some words");
+        });
+        assert_int_equal(heap.held, 0);
+        if (failure.status == VOLTA_OK) break;
+        assert_int_equal(failure.status, VOLTA_OUT_OF_MEMORY);
+    }
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_spm_merges_the_highest_score_first),
+        cmocka_unit_test(test_special_pieces_are_text_unless_asked_for),
+        cmocka_unit_test(test_the_space_before_a_text_is_taken_away_again),
+        cmocka_unit_test(test_without_a_piece_for_it_text_is_refused),
+        cmocka_unit_test(test_bpe_merges_the_lowest_rank_first),
+        cmocka_unit_test(test_bpe_vocabularies_are_checked),
+        cmocka_unit_test(test_words_are_cut_as_gpt2_does),
+        cmocka_unit_test(test_a_splitter_without_memory_says_so),
+        cmocka_unit_test(test_wordpiece_takes_the_longest_piece),
+        cmocka_unit_test(test_wordpiece_vocabularies_are_checked),
+        cmocka_unit_test(test_unicode_tables_know_some_characters),
+        cmocka_unit_test(test_learning_counts_as_the_definition_does),
+        cmocka_unit_test(test_learning_ends_where_nothing_is_there_twice),
+        cmocka_unit_test(test_learning_from_a_long_word_ends),
+        cmocka_unit_test(test_memory_that_runs_out_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Writes the tensors of a PyTorch file (.pt, .pth, .bin: a state dict, or a dict that holds one) as safetensors,
+which `voltac convert` reads. Needs torch and numpy, nothing else.
+
+    pt_to_safetensors.py model.pt model.safetensors [--key state_dict]
+
+The file is loaded with weights_only=True: it holds data, and no code of it is run.
+"""
+import argparse
+import json
+import os
+import struct
+import sys
+
+NAMES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "float64": "F64", "int64": "I64", "int32": "I32",
+         "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL"}
+LAYERS_DEEP = ("state_dict", "model_state_dict", "model", "module")  # where programs put a state dict
+
+
+def load(path, key):
+    import torch
+
+    content = torch.load(path, map_location="cpu", weights_only=True)
+    for name in [key] if key else LAYERS_DEEP:
+        if isinstance(content, dict) and isinstance(content.get(name), dict):
+            content = content[name]
+            break
+        if key:
+            sys.exit(f"{path} has no dict '{key}'")
+    tensors = {name: value for name, value in content.items() if torch.is_tensor(value)}
+    if not tensors:
+        sys.exit(f"{path} holds no tensors; --key names the dict that does")
+    for name in sorted(set(content) - set(tensors)):
+        print(f"left out: {name}, which is no tensor", file=sys.stderr)
+    return tensors
+
+
+def bytes_of(tensor):
+    """The values in row-major order; bfloat16, which numpy has not, by its bits."""
+    import torch
+
+    tensor = tensor.detach().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        tensor = tensor.view(torch.int16)
+    return tensor.numpy().tobytes()
+
+
+def header_of(tensors):
+    header, offset = {}, 0
+    for name, tensor in tensors.items():
+        dtype = str(tensor.dtype).replace("torch.", "")
+        if dtype not in NAMES:
+            sys.exit(f"tensor '{name}' has the type {dtype}, which is not written")
+        size = tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": NAMES[dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    return text + b" " * (-(8 + len(text)) % 64)
+
+
+def write(tensors, path):
+    """A temporary file, then a rename: an interrupted run leaves no half file under the name."""
+    header = header_of(tensors)
+    temporary = f"{path}.tmp-{os.getpid()}"
+    with open(temporary, "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        for tensor in tensors.values():
+            file.write(bytes_of(tensor))
+    os.replace(temporary, path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("input", help="a file of torch.save")
+    parser.add_argument("output", help="the safetensors file to write")
+    parser.add_argument("--key", help="the dict inside that holds the tensors (default: one of "
+                                      f"{', '.join(LAYERS_DEEP)}, or the file itself)")
+    options = parser.parse_args()
+    tensors = load(options.input, options.key)
+    write(dict(sorted(tensors.items())), options.output)
+    print(f"{len(tensors)} tensors, {os.path.getsize(options.output)} bytes: {options.output}")
+
+
+if __name__ == "__main__":
+    main()
