@@ -4,7 +4,8 @@
 
 static const char* const kPath = "test_out_of_memory.volta";
 
-/* How many allocations are refused: the first ones, and of the rest. Sanitizers multiply the time of a life cycle. */
+/* How many allocations are refused: the first ones, and of the rest. Sanitizers multiply the time of a life
+ * cycle. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { kDense = 100, kSparse = 200 };
 #else
