@@ -16,7 +16,7 @@ using Sequence = std::unique_ptr<volta_sequence, Release<volta_sequence, volta_s
 constexpr std::int64_t kSpeedupTokens = 8;  // drawn with and without a cache, to compare
 
 struct Settings {
-    std::string model, preset = "tiny", load = "map";
+    std::string model, preset = "tiny", load = "map", weights;
     std::int64_t prompt = 32, tokens = 64, batch = 1;
     bool csv = false, no_speedup = false;
     Repeats repeats;
@@ -33,12 +33,20 @@ struct Result {
     volta_machine_speed speed = {};
 };
 
+Model stored(Model&& model, const Settings& s) {
+    if (s.weights.empty() || s.weights == "f32") return std::move(model);
+    volta_model* made = nullptr;
+    check(volta_model_quantize(model.get(), stored_dtype(s.weights), &made));
+    return Model(made);
+}
+
 Model model_of(const Context& context, const Settings& s, Result& result) {
     if (s.model.empty()) {
         const Preset& preset = preset_of(s.preset);
-        result.name = preset.name;
-        return std::move(
-            language_subject(context, preset, preset.bench_vocabulary, 1, preset.bench_seq).model);
+        result.name = std::string(preset.name) + (s.weights.empty() ? "" : " " + s.weights);
+        return stored(
+            std::move(language_subject(context, preset, preset.bench_vocabulary, 1, preset.bench_seq).model),
+            s);
     }
     result.name = s.model;
     return open_model(context, s.model, s.load == "copy" ? VOLTA_LOAD_COPY : VOLTA_LOAD_MAP);
@@ -237,6 +245,8 @@ int run_infer(const std::vector<std::string>& arguments) {
         "bandwidth that the machine has from memory: a model whose weights stay in a cache may exceed it.");
     options.text("--model", s.model, "a model file; default: the preset with random weights");
     options.choice("--preset", s.preset, preset_names(), "(default: tiny)");
+    options.choice("--weights", s.weights, {"f32", "bf16", "f16", "int8", "int4"},
+                   "how the preset's weights are stored (default: f32)");
     options.choice("--load", s.load, {"map", "copy"}, "how the file is opened (default: map)");
     options.integer("--prompt-tokens", s.prompt, 1, 1 << 20, "of the prompt (default: 32)");
     options.integer("--tokens", s.tokens, 2, 1 << 20, "drawn after it (default: 64)");
@@ -248,6 +258,10 @@ int run_infer(const std::vector<std::string>& arguments) {
     if (s.repeats.json && s.csv) usage_error("voltac bench infer: --json and --csv exclude each other");
     if (options.given("--model") && options.given("--preset"))
         usage_error("voltac bench infer: --model and --preset exclude each other");
+    if (options.given("--model") && options.given("--weights"))
+        usage_error(
+            "voltac bench infer: --weights is for presets; voltac quantize stores the weights of a model "
+            "file");
     const Context context = make_context(s.repeats.machine);
     const Result result = measure(context, s);
     if (s.repeats.json)

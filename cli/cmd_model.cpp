@@ -24,9 +24,7 @@ Json tensors(const Model& model, std::size_t count,
     for (std::size_t i = 0; i < count; ++i) {
         volta_tensor_info info;
         check(get(model.get(), i, &info));
-        list.push_back({{"name", info.name},
-                        {"dtype", info.dtype == VOLTA_F32 ? "f32" : "i32"},
-                        {"shape", extents(info)}});
+        list.push_back({{"name", info.name}, {"dtype", dtype_name(info.dtype)}, {"shape", extents(info)}});
     }
     return list;
 }

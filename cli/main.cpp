@@ -19,6 +19,8 @@ constexpr Command kCommands[] = {
     {"eval", "eval MODEL --text FILE", "loss, perplexity and bits per byte on a text", run_eval},
     {"convert", "convert FILE --out FILE [--tokenizer FILE] [--model-config FILE]",
      "a model of another program becomes a model file, or a model file safetensors", run_convert},
+    {"quantize", "quantize MODEL --to bf16|f16|int8|int4 --out FILE", "store the weights in fewer bits",
+     run_quantize},
     {"info", "info MODEL [--json] [--verify]", "architecture, tensors, sizes, memory bill, determinism level",
      run_info},
     {"hash", "hash MODEL", "128-bit hash of all parameter bits in name order", run_hash},

@@ -78,6 +78,29 @@ Model open_model(const Context& context, const std::string& path, volta_load_mod
     return Model(model);
 }
 
+namespace {
+
+struct DtypeRow {
+    volta_dtype dtype;
+    const char* name;
+};
+constexpr DtypeRow kDtypes[] = {{VOLTA_F32, "f32"}, {VOLTA_I32, "i32"},   {VOLTA_BF16, "bf16"},
+                                {VOLTA_F16, "f16"}, {VOLTA_INT8, "int8"}, {VOLTA_INT4, "int4"}};
+
+}  // namespace
+
+const char* dtype_name(volta_dtype dtype) {
+    for (const DtypeRow& row : kDtypes)
+        if (row.dtype == dtype) return row.name;
+    return "unknown";
+}
+
+volta_dtype stored_dtype(const std::string& name) {
+    for (const DtypeRow& row : kDtypes)
+        if (row.dtype >= VOLTA_BF16 && name == row.name) return row.dtype;
+    return 0;
+}
+
 std::string read_text(const std::string& path) {
     struct stat info;
     if (stat(path.c_str(), &info) != 0) failure(path + ": " + std::strerror(errno));

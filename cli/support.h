@@ -43,6 +43,9 @@ struct Machine {
 Context make_context(const Machine& machine, const volta_allocator* allocator = nullptr);  // NULL: the C heap
 Model open_model(const Context& context, const std::string& path, volta_load_mode mode = VOLTA_LOAD_MAP);
 
+const char* dtype_name(volta_dtype dtype);          // "f32", "int8"
+volta_dtype stored_dtype(const std::string& name);  // of a quantized model's weights; 0: no such type
+
 std::string read_text(const std::string& path);  // a non-empty regular file
 // With `ends`: those that the tokenizer adds, as a prompt needs them.
 std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends = false);

@@ -180,7 +180,15 @@ VOLTA_API volta_status volta_measure_machine(volta_context *context, volta_machi
 typedef struct volta_tensor volta_tensor;
 
 typedef int32_t volta_dtype;
-enum { VOLTA_F32 = 1, VOLTA_I32 = 2 };
+enum {
+    VOLTA_F32 = 1,
+    VOLTA_I32 = 2,
+    /* Weights of a quantized model alone (volta_model_quantize); tensors, inputs and outputs never have these.   */
+    VOLTA_BF16 = 3,
+    VOLTA_F16 = 4,
+    VOLTA_INT8 = 5, /* groups of 32 along k with an f16 scale: 8.5 bits each                                   */
+    VOLTA_INT4 = 6  /* the same with 4 bits: 4.5 bits each                                                     */
+};
 
 #define VOLTA_MAX_RANK 8
 
@@ -457,6 +465,17 @@ VOLTA_API volta_status volta_model_export_safetensors(const volta_model *model, 
 /* 128-bit hash of all parameter bits in name order. Shape: text has room for 33 bytes (32 hex digits, zero). */
 VOLTA_API volta_status volta_model_hash(const volta_model *model, char *text);
 
+/* A model with the same graph whose weights are stored in fewer bits: those that products read, and the tables of
+ * tokens. Others (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner
+ * extent is below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A stored weight
+ * has the shape [outputs, inputs] and is read where it lies, a mapped file included. The result runs, generates, saves
+ * and loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
+ * Units:  dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8 or VOLTA_INT4.
+ * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`.
+ * Errors: INVALID_ARGUMENT  another dtype; a weight that is not finite or beyond the type's range; no weight to store;
+ *                           a model that is stored already. The text names it */
+VOLTA_API volta_status volta_model_quantize(const volta_model *model, volta_dtype dtype, volta_model **out_model);
+
 /* Inputs, outputs and parameters, in declaration order. Lends: names until release. Shape: shape has room for
  * VOLTA_MAX_RANK extents; -1 stands for an extent that the host chooses per session (batch, time). */
 typedef struct volta_tensor_info {
@@ -472,7 +491,8 @@ VOLTA_API volta_status volta_model_output_info(const volta_model *model, size_t 
 VOLTA_API size_t volta_model_parameter_count(const volta_model *model);
 VOLTA_API volta_status volta_model_parameter_info(const volta_model *model, size_t index,
                                                   volta_tensor_info *info);
-/* Lends: a parameter's elements, read-only, until the model is released. */
+/* Lends: a parameter's elements, read-only, until the model is released.
+ * Errors: INVALID_ARGUMENT  unknown name; UNSUPPORTED  a stored weight (volta_model_quantize) */
 VOLTA_API volta_status volta_model_parameter(const volta_model *model, const char *name,
                                              const float **out_data, size_t *out_elements);
 /* Replaces a parameter's values (for weights from elsewhere). A mapped model takes a private copy first.

@@ -7,6 +7,7 @@
 #include <memory_resource>
 
 #include "engine/base/error.h"
+#include "jitgen/align_code.h"
 #include "jitgen/code.h"
 
 namespace volta::jit {

@@ -98,7 +98,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         for (const Reg64& r : {r15, r14, r13, r12, rbp, rbx}) pop(r);
         ret();
         if (form_.masked && !kZmm) {
-            align(32);
+            align_code(*this, 32);
             L(mask_table_);
             for (int i = 0; i < 8; ++i) dd(0xffffffffu);
             for (int i = 0; i < 8; ++i) dd(0);
@@ -374,7 +374,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         const int unroll = form_.unroll;
         cmp(steps, unroll);
         jb(rest, T_NEAR);
-        align(32);
+        align_code(*this, 32);
         L(unrolled);
         for (int u = 0; u < unroll; ++u) emit_step(u, first_, last_);
         advance(unroll);

@@ -32,7 +32,7 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
         lea(rax, ptr[rdi + rsi * 4]);
         lea(r8, ptr[rax + rsi * 4]);
         lea(r9, ptr[r8 + rsi * 4]);
-        align(32);
+        align_code(*this, 32);
         L(block);
         emit_8x8(rdi, rax, 0);
         emit_8x8(r8, r9, 32);

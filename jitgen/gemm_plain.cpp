@@ -1,8 +1,10 @@
-// The product microkernel in plain C++: what runs without generated code, and reads like the definition.
+// The product microkernels in plain C++: what runs without generated code, and reads like the definition.
 #include <algorithm>
 
 #include "engine/numerics/fma32.h"
+#include "engine/numerics/stored_weights.h"
 #include "jitgen/gemm_f32.h"
+#include "jitgen/gemm_stored.h"
 
 namespace volta::jit {
 namespace {
@@ -103,6 +105,18 @@ void gemm_f32_plain(const GemmForm& form, GemmArgs& args) noexcept {
         if (args.chain_out) args.chain_out += args.chain_next;
         if (form.b == GemmB::rows_to_panels) args.packed += args.stream_next;
     }
+}
+
+void gemm_stored_plain(const StoredForm& form, const StoredArgs& args) noexcept {
+    const int columns = form.panels * static_cast<int>(kStoredPanel);
+    for (int i = 0; i < form.rows; ++i)
+        for (int j = 0; j < columns; ++j) {
+            // A segment of one panel reads like a tensor of 16 outputs and args.steps of k.
+            const StoredWeights w = {form.dtype, args.b + j / kStoredPanel * args.panel_stride, kStoredPanel,
+                                     args.steps};
+            args.sums[i * columns + j] =
+                define::stored_chain(args.a + i * args.a_stride, w, j % kStoredPanel);
+        }
 }
 
 }  // namespace volta::jit

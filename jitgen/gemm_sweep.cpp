@@ -55,7 +55,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         vzeroupper();
         ret();
         if (kZmm) return;
-        align(32);
+        align_code(*this, 32);
         L(mask_table);
         for (int i = 0; i < 8; ++i) dd(0xffffffffu);
         for (int i = 0; i < 8; ++i) dd(0);

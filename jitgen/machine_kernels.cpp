@@ -51,7 +51,7 @@ class MachineEmitter : public Xbyak::CodeGenerator {
         vmovups(a, ptr[rsi + 4 * kMachineVector]);
         vmovups(b, ptr[rsi + 8 * kMachineVector]);
         vmovups(c, ptr[rsi + 12 * kMachineVector]);
-        align(64);
+        align_code(*this, 64);
         L(turn);
         for (const Vmm& factor : {b, c})
             for (int i = 0; i < kChains; ++i) vfmadd231ps(Vmm(i), a, factor);
@@ -78,7 +78,7 @@ class MachineEmitter : public Xbyak::CodeGenerator {
         const Xbyak::RegExp streams[kStreams] = {Xbyak::RegExp(rdi), rdi + rsi, rdi + rsi * 2, rdi + r8};
         test(rdx, rdx);
         jle(done, T_NEAR);
-        align(64);
+        align_code(*this, 64);
         L(turn);
         for (int line = 0; line < kMachineGrain / 16; ++line)  // a cache line of each stream in turn
             for (int s = 0; s < kStreams; ++s)
@@ -108,7 +108,7 @@ class MachineEmitter : public Xbyak::CodeGenerator {
         xor_(r9d, r9d);
         test(rsi, rsi);
         jle(done, T_NEAR);
-        align(64);
+        align_code(*this, 64);
         L(turn);
         for (int i = 0; i < 4 * kMachineGrain / kVectorBytes; ++i) {
             const int at = i * kVectorBytes, base = 3 * (i % 4);

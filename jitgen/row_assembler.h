@@ -10,6 +10,8 @@
 
 #include <xbyak/xbyak.h>
 
+#include "jitgen/align_code.h"
+
 namespace volta::jit {
 
 struct Avx2 {
@@ -229,7 +231,7 @@ class RowAssembler : public Xbyak::CodeGenerator {
 
 template <class Isa>
 void RowAssembler<Isa>::emit_pool() {
-    align(64);
+    align_code(*this, 64);
     L(iota_);
     for (std::uint32_t i = 0; i < kLanes; ++i) dd(i);
     L(mask_window_);
@@ -238,7 +240,7 @@ void RowAssembler<Isa>::emit_pool() {
         L(known.label);
         for (int i = 0; i < (kWide ? 1 : kLanes); ++i) dd(known.bits);
     }
-    align(8);
+    align_code(*this, 8);
     L(odd_words_);
     dd(0);
     dd(0xffffffffu);

@@ -210,7 +210,7 @@ void RowLoops<Isa>::rows() {
     e.test(e.rax, e.rax);
     e.jle(done, e.T_NEAR);
     if (pins_stay_) load_call_pins(loops_[0]);
-    e.align(32);
+    align_code(e, 32);
     e.L(next_row);
     for (int t = 0; t < static_cast<int>(plan_.stages.size()); ++t) stage(t);
     advance_row();

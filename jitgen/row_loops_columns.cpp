@@ -38,7 +38,7 @@ void RowLoops<Isa>::main_columns(const ColumnLoop& loop, int t) {
     Xbyak::Label next, done;
     e.cmp(e.rcx, e.frame_quad(Frame::kMainEnd));
     e.jae(done, e.T_NEAR);
-    e.align(32);
+    align_code(e, 32);
     e.L(next);
     copies(loop, t, loop.unroll);
     e.add(e.rcx, loop.unroll * kBytes);

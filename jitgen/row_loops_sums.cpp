@@ -69,7 +69,7 @@ void RowLoops<Isa>::column_block(const ColumnLoop& loop, int units, bool masked)
     e.mov(e.frame_quad(Frame::kSegmentRows), e.rax);
     e.test(e.rax, e.rax);
     e.jz(close, e.T_NEAR);
-    e.align(32);
+    align_code(e, 32);
     e.L(next_row);
     section(plan_.stages[0].row_code, 0, row_registers);
     if (masked)

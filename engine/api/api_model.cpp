@@ -11,6 +11,7 @@
 #include "engine/model/gpt.h"
 #include "engine/model/llama.h"
 #include "engine/model/model_file.h"
+#include "engine/model/quantize.h"
 #include "engine/runtime/token_loss.h"
 
 using namespace volta;
@@ -210,6 +211,21 @@ volta_status volta_model_hash(const volta_model* model, char* text) {
     });
 }
 
+volta_status volta_model_quantize(const volta_model* model, volta_dtype dtype, volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(model != nullptr && out_model != nullptr, "%s is NULL",
+                model == nullptr ? "model" : "out_model");
+        require(dtype >= VOLTA_BF16 && dtype <= VOLTA_INT4,
+                "dtype is %d, weights are stored as VOLTA_BF16, VOLTA_F16, VOLTA_INT8 or VOLTA_INT4", dtype);
+        const ContextRef& context = model->context;
+        give_model(
+            context,
+            quantize(*model->model, static_cast<DType>(dtype), context->structures(), context->tensors()),
+            out_model);
+    });
+}
+
 size_t volta_model_input_count(const volta_model* model) {
     if (model == nullptr) return 0;
     size_t count = 0;
@@ -297,6 +313,9 @@ volta_status volta_model_parameter(const volta_model* model, const char* name, c
                 out_data == nullptr ? "out_data" : "out_elements");
         const NamedTensor* parameter = model->model->find_parameter(name);
         require(parameter != nullptr, "the model has no parameter %s", name);
+        if (is_stored(parameter->dtype))
+            fail(VOLTA_UNSUPPORTED, "parameter %s is stored as %s: it has no elements of f32 to lend", name,
+                 dtype_name(parameter->dtype));
         *out_data = static_cast<const float*>(parameter->data);
         *out_elements = static_cast<size_t>(parameter->shape.elements());
     });
@@ -310,6 +329,9 @@ volta_status volta_model_set_parameter(volta_model* model, const char* name, con
         Model& inner = *model->model;
         const NamedTensor* parameter = inner.find_parameter(name);
         require(parameter != nullptr, "the model has no parameter %s", name);
+        if (is_stored(parameter->dtype))
+            fail(VOLTA_UNSUPPORTED, "parameter %s is stored as %s, which takes no elements of f32", name,
+                 dtype_name(parameter->dtype));
         const auto expected = static_cast<size_t>(parameter->shape.elements());
         if (elements != expected)
             fail(VOLTA_SHAPE_MISMATCH, "parameter %s has %zu elements, %zu are given", name, expected,

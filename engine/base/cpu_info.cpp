@@ -42,7 +42,8 @@ Isa best_isa() {
     constexpr unsigned kYmm = 0x06, kZmm = 0xe6;  // SSE, AVX | and opmask, ZMM_Hi256, Hi16_ZMM
     const Leaf one = cpuid(1), seven = cpuid(7);
     const unsigned states = saved_states();
-    const bool avx2 = bit(one.ecx, 28) && bit(one.ecx, 12) && bit(seven.ebx, 5);  // AVX, FMA, AVX2
+    const bool avx2 = bit(one.ecx, 28) && bit(one.ecx, 12) && bit(one.ecx, 29) &&
+                      bit(seven.ebx, 5);  // AVX, FMA, F16C, AVX2
     if (!avx2 || (states & kYmm) != kYmm) return Isa::scalar;
     const bool avx512 = bit(seven.ebx, 16) && bit(seven.ebx, 17) && bit(seven.ebx, 30) &&
                         bit(seven.ebx, 31);  // F, DQ, BW, VL

@@ -8,7 +8,7 @@
 
 namespace volta {
 
-// A tensor of the evaluator: f32 values as T, or i32 values.
+// A tensor of the evaluator: f32 values as T, or i32 values, or the bytes of a stored weight.
 template <class T>
 struct EvalTensor {
     using allocator_type = Allocator;
@@ -17,14 +17,15 @@ struct EvalTensor {
     EvalTensor(std::pmr::vector<T> reals, std::pmr::vector<std::int32_t> integers)
         : real(std::move(reals)), integer(std::move(integers)) {}
     EvalTensor(const EvalTensor& other, Allocator heap)
-        : real(other.real, heap), integer(other.integer, heap) {}
+        : real(other.real, heap), integer(other.integer, heap), stored(other.stored) {}
     EvalTensor(EvalTensor&& other, Allocator heap)
-        : real(std::move(other.real), heap), integer(std::move(other.integer), heap) {}
+        : real(std::move(other.real), heap), integer(std::move(other.integer), heap), stored(other.stored) {}
     EvalTensor(EvalTensor&&) = default;
     EvalTensor& operator=(EvalTensor&&) = default;
 
     std::pmr::vector<T> real;
     std::pmr::vector<std::int32_t> integer;
+    const unsigned char* stored = nullptr;  // of a stored weight: lent by whoever fills the sources
 };
 
 // Evaluates `node` of `graph`: inputs in order; outputs are resized by their shapes. micro_index: of this

@@ -105,6 +105,9 @@ void stack(const NodeRun<T>& run) {
 template <class T>
 void gather(const NodeRun<T>& run) {
     check_ids(run, 1, run.in_shape(0)[0]);
+    if (run.is_stored(0))
+        return define::stored_embedding(run.in_shape(1).elements(), run.in_ids(1), run.in_stored(0),
+                                        run.out());
     define::embedding(run.in_shape(1).elements(), run.in_shape(0)[1], run.in_ids(1), run.in(0), run.out());
 }
 

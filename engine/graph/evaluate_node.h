@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/graph/evaluate.h"
 #include "engine/numerics/random.h"
+#include "engine/numerics/stored_weights.h"
 
 namespace volta {
 
@@ -21,6 +22,14 @@ struct NodeRun {
     DType out_dtype(int i = 0) const { return graph.value(node.first_output + i).dtype; }
     const T* in(int i) const { return inputs[i]->real.data(); }
     const std::int32_t* in_ids(int i) const { return inputs[i]->integer.data(); }
+    bool is_stored(int i) const {
+        return volta::is_stored(graph.value(node.inputs[static_cast<std::size_t>(i)]).dtype);
+    }
+    StoredWeights in_stored(int i) const {
+        const Shape& shape = in_shape(i);
+        return {graph.value(node.inputs[static_cast<std::size_t>(i)]).dtype, inputs[i]->stored, shape[0],
+                shape[1]};
+    }
     T* out(int i = 0) const { return outputs[i]->real.data(); }
     std::int32_t* out_ids(int i = 0) const { return outputs[i]->integer.data(); }
     std::pmr::vector<T> scratch(std::int64_t count) const {

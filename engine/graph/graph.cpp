@@ -132,13 +132,19 @@ ValueId Graph::input(const char* name, DType dtype, const Shape& declared) {
     return add_source(Op::input, name, dtype, {-1, declared, {}, 0});
 }
 
-ValueId Graph::parameter(const char* name, const Shape& shape, const Init& init) {
+ValueId Graph::parameter(const char* name, const Shape& shape, const Init& init, DType dtype) {
     require(init.kind >= VOLTA_INIT_CONSTANT && init.kind <= VOLTA_INIT_UNIFORM,
             "%d is no way to start a parameter", static_cast<int>(init.kind));
     std::uint32_t stream = 0;
     for (const SourceInfo& source : sources)
         if (node(source.node).op == Op::parameter) stream = std::max(stream, source.stream + 1);
-    return add_source(Op::parameter, name, DType::f32, {-1, shape, init, stream});
+    std::uint64_t bytes = 0;
+    require(dtype != DType::i32, "parameter \"%s\": i32 is no type of parameters", name);
+    require(!is_stored(dtype) || (shape.rank == 2 && shape[0] >= 0 && shape[1] >= 0 &&
+                                  !tensor_bytes_overflow(dtype, shape, &bytes)),
+            "parameter \"%s\": %s%s is no stored weight: that has the shape [outputs, inputs]", name,
+            dtype_name(dtype), to_text(shape).text);
+    return add_source(Op::parameter, name, dtype, {-1, shape, init, stream});
 }
 
 ValueId Graph::state(const char* name, DType dtype, const Shape& shape) {
@@ -230,6 +236,8 @@ void Graph::output(const char* name, ValueId value_id) {
     require(name != nullptr && *name != '\0', "the name of an output is empty");
     require(value_id >= 0 && value_id < static_cast<ValueId>(values.size()),
             "output \"%s\": there is no such value in this graph", name);
+    require(!is_stored(value(value_id).dtype), "output \"%s\" is a weight stored as %s, which no output is",
+            name, dtype_name(value(value_id).dtype));
     for (const GraphOutput& other : outputs)
         require(other.name != name, "output \"%s\": there is already an output of this name", name);
     GraphOutput result(heap());

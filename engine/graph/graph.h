@@ -133,7 +133,8 @@ class Graph {
     // ---- building: each throws Error and leaves the graph as it was ----
     // Extents of -1 are the host's to choose (specialize); until then the value has 1 there.
     ValueId input(const char* name, DType dtype, const Shape& declared);
-    ValueId parameter(const char* name, const Shape& shape, const Init& init);
+    // Of a stored dtype: rank 2, [n, k]; only products and look-ups may read it.
+    ValueId parameter(const char* name, const Shape& shape, const Init& init, DType dtype = DType::f32);
     ValueId state(const char* name, DType dtype, const Shape& shape);
     ValueId constant(DType dtype, const Shape& shape, const void* data);
     ValueId scalar(float value);  // a constant of shape []

@@ -21,6 +21,10 @@ inline const Shape& shape_of(const Node& node, const TypedShape& input, DType dt
 inline const Shape& real_shape(const Node& node, const TypedShape& input, const char* what) {
     return shape_of(node, input, DType::f32, what);
 }
+// A weight that may be stored: f32, or a type of its own.
+inline const Shape& weight_shape(const Node& node, const TypedShape& input, const char* what) {
+    return is_stored(input.dtype) ? input.shape : real_shape(node, input, what);
+}
 inline const Shape& integer_shape(const Node& node, const TypedShape& input, const char* what) {
     return shape_of(node, input, DType::i32, what);
 }

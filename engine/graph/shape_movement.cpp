@@ -153,7 +153,7 @@ void position_ids(const Node& node, const TypedShape* inputs, int, TypedShapes& 
 }
 
 void gather(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
-    const Shape& table = real_shape(node, inputs[0], "the table");
+    const Shape& table = weight_shape(node, inputs[0], "the table");
     const Shape& ids = integer_shape(node, inputs[1], "ids");
     expect_rank(node, "the table", table, 2);
     expect_below(node, "the number of rows", table[0], kIdLimit);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "engine/base/error.h"
 #include "engine/base/file.h"
 
 namespace volta {
@@ -69,6 +70,11 @@ std::pmr::string header_of(const Model& model, std::pmr::memory_resource* heap) 
 }  // namespace
 
 void export_safetensors(const Model& model, const char* path, std::pmr::memory_resource* heap) {
+    for (const NamedTensor& parameter : model.parameters)
+        if (is_stored(parameter.dtype))
+            fail(VOLTA_UNSUPPORTED,
+                 "parameter '%s' is stored as %s: export the f32 model that it was made of",
+                 parameter.name.c_str(), dtype_name(parameter.dtype));
     const std::pmr::string header = header_of(model, heap);
     const std::uint64_t header_bytes = header.size();
     AtomicFile file(path, heap);

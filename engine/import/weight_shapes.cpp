@@ -20,7 +20,8 @@ std::int64_t WeightShapes::layers() const {
     std::int64_t count = 0;
     for (const WeightTensor& tensor : source_.tensors) {
         const auto match = keys_.match(tensor.name, heap_);
-        const auto layer = match ? match_pattern("block.%d.norm1.weight", match->parameter) : std::nullopt;
+        if (!match) continue;
+        const auto layer = match_pattern("block.%d.norm1.weight", match->parameter);
         if (layer && *layer >= count) count = *layer + 1;
     }
     return count;

@@ -147,17 +147,22 @@ DType decode_dtype(const fb::Model& file, fb::DType dtype, const char* what, std
     fail_unknown(file, what, name);
 }
 
+DType decode_weight_dtype(const fb::Model& file, fb::DType dtype, const char* what, std::string_view name) {
+    if (dtype < fb::DType::bf16 || dtype > fb::DType::int4) return decode_dtype(file, dtype, what, name);
+    return static_cast<DType>(dtype);
+}
+
 namespace {
 
 // Tensors stand in their order, each at the first multiple of 64 after the one before: nothing overlaps,
 // nothing hides between them.
-void check_place(const fb::Tensor& tensor, const Shape& shape, std::uint64_t end_before,
+void check_place(const fb::Tensor& tensor, DType dtype, const Shape& shape, std::uint64_t end_before,
                  std::uint64_t data_bytes) {
     const ShownName name = shown(view(tensor.name()));
     const auto offset = static_cast<unsigned long long>(tensor.offset());
     const auto bytes = static_cast<unsigned long long>(tensor.bytes());
-    std::uint64_t end = 0;
-    if (tensor.bytes() != static_cast<std::uint64_t>(shape.elements()) * element_size(DType::f32))
+    std::uint64_t end = 0, expected = 0;
+    if (tensor_bytes_overflow(dtype, shape, &expected) || tensor.bytes() != expected)
         fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' has the shape %s and %llu bytes", name.bytes, name.text,
              to_text(shape).text, bytes);
     if (tensor.offset() % kTensorAlignment != 0)
@@ -219,8 +224,9 @@ void check_tensors(const fb::Model& file, std::uint64_t data_bytes, std::pmr::me
         const fb::Tensor& tensor = *file.tensors()->Get(static_cast<flatbuffers::uoffset_t>(i));
         check_name("tensor", i, view(tensor.name()));
         check_role(file, tensor, role);
-        decode_dtype(file, tensor.dtype(), "element type of tensor", view(tensor.name()));
-        check_place(tensor, decode_shape(tensor.shape(), false, "tensor", view(tensor.name())), end,
+        const auto decode = tensor.role() == fb::Role::parameter ? decode_weight_dtype : decode_dtype;
+        const DType dtype = decode(file, tensor.dtype(), "element type of tensor", view(tensor.name()));
+        check_place(tensor, dtype, decode_shape(tensor.shape(), false, "tensor", view(tensor.name())), end,
                     data_bytes);
         end = tensor.offset() + tensor.bytes();
         role = tensor.role();

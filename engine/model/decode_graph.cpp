@@ -125,7 +125,10 @@ class GraphDecoder {
             init = {static_cast<std::int32_t>(node.init()->kind()), number_of(node.init()->a_bits()),
                     number_of(node.init()->b_bits())};
         }
-        graph_.parameter(name, shape, init);
+        const DType dtype = node.dtype() == fb::DType::none
+                                ? DType::f32
+                                : decode_weight_dtype(file_, node.dtype(), "element type of parameter", name);
+        graph_.parameter(name, shape, init, dtype);
     }
 
     // The k-th constant of the graph has the k-th tensor of role constant.

@@ -60,9 +60,10 @@ class Decoder {
     }
 
     NamedTensor borrow(const fb::Tensor& tensor, const void* data) const {
-        NamedTensor named{std::pmr::string(view(tensor.name()), heap_),
-                          decode_dtype(file_, tensor.dtype(), "element type of tensor", view(tensor.name())),
-                          decode_shape(tensor.shape(), false, "tensor", view(tensor.name())), data, Buffer()};
+        NamedTensor named{
+            std::pmr::string(view(tensor.name()), heap_),
+            decode_weight_dtype(file_, tensor.dtype(), "element type of tensor", view(tensor.name())),
+            decode_shape(tensor.shape(), false, "tensor", view(tensor.name())), data, Buffer()};
         return named;
     }
 
@@ -221,11 +222,11 @@ class Decoder {
                      next, name.bytes, name.text,
                      next == model_.parameters.size() ? "missing" : model_.parameters[next].name.c_str());
             const NamedTensor& tensor = model_.parameters[next++];
-            const Shape& shape = model_.graph.shape(node.first_output);
-            if (tensor.dtype != DType::f32 || tensor.shape != shape)
-                fail(VOLTA_CORRUPT_MODEL, "parameter '%.*s' is %s%s in its tensor and f32%s in its graph",
+            const Value& value = model_.graph.value(node.first_output);
+            if (tensor.dtype != value.dtype || tensor.shape != value.shape)
+                fail(VOLTA_CORRUPT_MODEL, "parameter '%.*s' is %s%s in its tensor and %s%s in its graph",
                      name.bytes, name.text, dtype_name(tensor.dtype), to_text(tensor.shape).text,
-                     to_text(shape).text);
+                     dtype_name(value.dtype), to_text(value.shape).text);
         }
         if (next != model_.parameters.size())
             fail(VOLTA_CORRUPT_MODEL, "tensor '%s' is a parameter that its graph does not have",

@@ -43,6 +43,8 @@ std::size_t count_of(const Vector* vector) {
 [[noreturn]] void fail_unknown(const fb::Model& file, const char* what, std::string_view name);
 
 DType decode_dtype(const fb::Model& file, fb::DType dtype, const char* what, std::string_view name);
+// The same where a stored type may stand too: parameters.
+DType decode_weight_dtype(const fb::Model& file, fb::DType dtype, const char* what, std::string_view name);
 
 void check_name(const char* what, std::size_t index, std::string_view name);
 

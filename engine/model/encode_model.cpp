@@ -37,7 +37,10 @@ std::uint64_t bits_of(double value) {
     return bits;
 }
 
-fb::DType encode_dtype(DType dtype) { return dtype == DType::f32 ? fb::DType::f32 : fb::DType::i32; }
+// The numbers of the schema are those of volta.h.
+fb::DType encode_dtype(DType dtype) { return static_cast<fb::DType>(dtype); }
+static_assert(static_cast<int>(fb::DType::int4) == VOLTA_INT4 &&
+              static_cast<int>(fb::DType::bf16) == VOLTA_BF16);
 
 // Defaults are not written: a later version may give an operator one more attribute, and files that do not
 // use it stay readable by this one. (Defaults never change, schemas/README.md.)
@@ -101,7 +104,8 @@ class Encoder {
         const auto shape = extents(value.shape);
         const auto init = fb::CreateInit(out_, static_cast<fb::InitKind>(info.init.kind),
                                          bits_of(info.init.a), bits_of(info.init.b));
-        return fb::CreateNode(out_, op, name, 0, 0, fb::DType::none, shape, init);
+        const fb::DType dtype = is_stored(value.dtype) ? encode_dtype(value.dtype) : fb::DType::none;
+        return fb::CreateNode(out_, op, name, 0, 0, dtype, shape, init);
     }
 
     Offset<fb::Node> node(const Graph& graph, NodeId id) {
@@ -203,6 +207,8 @@ class Encoder {
 // The first minor version whose readers know everything that the model uses: older readers open what they
 // can.
 std::uint32_t needed_minor(const Model& model) {
+    for (const NamedTensor& parameter : model.parameters)
+        if (is_stored(parameter.dtype)) return 2;
     return model.tokenizer && model.tokenizer->kind() > TokenizerKind::character ? 1 : 0;
 }
 

@@ -60,7 +60,7 @@ float* Model::mutable_parameter(std::size_t index) {
     NamedTensor& parameter = parameters.at(index);
     ++version_;
     if (parameter.owned.data() == nullptr && parameter.bytes() > 0) {
-        parameter.owned = allocate(parameter.shape, tensors_);
+        parameter.owned = Buffer(tensors_, parameter.bytes());
         std::memcpy(parameter.owned.data(), parameter.data, parameter.bytes());
         parameter.data = parameter.owned.data();
     }
@@ -105,6 +105,11 @@ Hash128 hash_parameters(const Model& model, std::pmr::memory_resource* heap) {
         const std::int64_t rank = parameter->shape.rank;
         hasher.add(&rank, sizeof rank);
         hasher.add(parameter->shape.extent, static_cast<std::size_t>(rank) * sizeof(std::int64_t));
+        if (is_stored(parameter->dtype)) {
+            hasher.add(&parameter->dtype, sizeof parameter->dtype);
+            hasher.add(parameter->data, parameter->bytes());
+            continue;
+        }
         hasher.add_floats(static_cast<const float*>(parameter->data),
                           static_cast<std::size_t>(parameter->shape.elements()));
     }

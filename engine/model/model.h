@@ -17,14 +17,14 @@
 
 namespace volta {
 
-// A named f32 or i32 tensor whose bytes are owned, borrowed from the host, or inside a mapped file.
+// A named tensor whose bytes are owned, borrowed from the host, or inside a mapped file.
 struct NamedTensor {
     std::pmr::string name;
     DType dtype = DType::f32;
     Shape shape;
     const void* data = nullptr;  // 64-byte aligned
     Buffer owned;                // empty when borrowed or mapped
-    std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * element_size(dtype); }
+    std::size_t bytes() const { return static_cast<std::size_t>(tensor_bytes(dtype, shape)); }
 };
 
 struct Metadata {
@@ -84,7 +84,8 @@ class Model final {
     std::pmr::memory_resource* tensors_;
 };
 
-// 128-bit hash of all parameter bits in name order (name, shape, floats; NaNs canonical).
+// 128-bit hash of all parameter bits in name order (name, shape, floats with canonical NaNs; of a stored
+// weight its type and its bytes).
 Hash128 hash_parameters(const Model& model, std::pmr::memory_resource* heap);
 
 }  // namespace volta

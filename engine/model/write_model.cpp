@@ -19,7 +19,7 @@ class TensorList {
     explicit TensorList(StoredTensors& list) : list_(list) {}
 
     void add(std::string_view name, fb::Role role, DType dtype, const Shape& shape, const void* data) {
-        const std::uint64_t bytes = static_cast<std::uint64_t>(shape.elements()) * element_size(dtype);
+        const std::uint64_t bytes = tensor_bytes(dtype, shape);
         const std::uint64_t offset = aligned(end_);
         list_.push_back(
             {std::pmr::string(name, list_.get_allocator()), role, dtype, shape, data, bytes, offset, {}});

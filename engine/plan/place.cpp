@@ -21,8 +21,7 @@ bool starts_with(const std::pmr::string& text, const char* prefix) {
 
 std::uint64_t bytes_of(const Value& value) {
     std::uint64_t bytes = 0;
-    if (multiply_overflows(static_cast<std::uint64_t>(value.shape.elements()), element_size(value.dtype),
-                           &bytes))
+    if (tensor_bytes_overflow(value.dtype, value.shape, &bytes))
         fail(VOLTA_UNSUPPORTED, "a value of shape %s is too large to be placed", to_text(value.shape).text);
     return bytes;
 }

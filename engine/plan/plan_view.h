@@ -31,8 +31,7 @@ class PlanView {
 
     const Place& place(ValueId value) const { return plan.places[at(value)]; }
     std::uint64_t bytes_of(ValueId value) const {
-        return static_cast<std::uint64_t>(graph.shape(value).elements()) *
-               element_size(graph.value(value).dtype);
+        return tensor_bytes(graph.value(value).dtype, graph.shape(value));
     }
     // What an alias renames, through any number of aliases; other values are their own content.
     ValueId content(ValueId value) const { return content_[at(value)]; }

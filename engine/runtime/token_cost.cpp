@@ -28,12 +28,17 @@ class CostCounter {
         const ValueId input = node.inputs[i];
         if (graph_.producer(input).op != Op::parameter) return;
         if (node.op == Op::gather && i == 0) {
-            cost_.parameter_bytes += bytes_of(graph_.shape(node.first_output).elements());
+            const Value& table = graph_.value(input);
+            const std::int64_t rows = graph_.shape(node.inputs[1]).elements();
+            cost_.parameter_bytes += table.shape[0] == 0 ? 0
+                                                         : tensor_bytes(table.dtype, table.shape) /
+                                                               static_cast<std::uint64_t>(table.shape[0]) *
+                                                               static_cast<std::uint64_t>(rows);
             return;
         }
         if (is_counted_[static_cast<std::size_t>(input)]) return;
         is_counted_[static_cast<std::size_t>(input)] = true;
-        cost_.parameter_bytes += bytes_of(graph_.shape(input).elements());
+        cost_.parameter_bytes += tensor_bytes(graph_.value(input).dtype, graph_.shape(input));
     }
 
     void count_product(const Node& node) {

@@ -104,6 +104,10 @@ std::pmr::vector<Shape> all_input_shapes(const Graph& graph, const std::pmr::vec
 }
 
 const Program& prepare(Context& context, const Model& model, const TrainerOptions& options) {
+    for (const NamedTensor& parameter : model.parameters)
+        if (is_stored(parameter.dtype))
+            fail(VOLTA_UNSUPPORTED, "parameter '%s' is stored as %s: training needs f32",
+                 parameter.name.c_str(), dtype_name(parameter.dtype));
     std::pmr::memory_resource* heap = context.structures();
     const auto shapes = all_input_shapes(model.graph, options.input_shapes, heap);
     const Graph concrete = specialize(model.graph, shapes.data(), static_cast<int>(shapes.size()), heap);

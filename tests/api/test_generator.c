@@ -200,6 +200,55 @@ static void test_gpt_batches(void** state) {
     check_model(wide_gpt, sizes, 7, kVocabulary, 0);
 }
 
+static volta_model* stored(volta_model* model, volta_dtype dtype) {
+    volta_model* made;
+    assert_ok(volta_model_quantize(model, dtype, &made));
+    volta_model_release(model);
+    return made;
+}
+static volta_model* int8_gpt(volta_context* context) { return stored(wide_gpt(context), VOLTA_INT8); }
+static volta_model* int4_llama(volta_context* context) { return stored(wide_llama(context), VOLTA_INT4); }
+static volta_model* bf16_gpt(volta_context* context) { return stored(wide_gpt(context), VOLTA_BF16); }
+static volta_model* f16_grouped(volta_context* context) { return stored(grouped_model(context), VOLTA_F16); }
+
+/* A quantized model is a model like any other. */
+static void test_quantized_batches(void** state) {
+    (void)state;
+    const int sizes[][2] = {{1, 31}, {5, 20}, {17, 15}, {31, 1}};
+    check_model(int8_gpt, sizes, 4, kVocabulary, 0);
+    check_model(int4_llama, sizes, 4, kVocabulary, 0);
+    check_model(bf16_gpt, sizes, 4, kVocabulary, 0);
+    check_model(f16_grouped, sizes, 4, 23, 0);
+}
+
+/* What f32 weights are needed for is refused. */
+static void test_quantized_is_no_f32(void** state) {
+    (void)state;
+    volta_context* context;
+    volta_trainer* trainer;
+    volta_model *none, *model;
+    const float* data;
+    const float zeros[64 * 29] = {0};
+    size_t elements;
+    const int64_t shape[] = {2, 8};
+    assert_ok(context_on(NULL, 1, 0, 0, &context));
+    model = int8_gpt(context);
+    const volta_trainer_options options = small_trainer_options(shape);
+    assert_fails(volta_trainer_create(model, &options, &trainer), VOLTA_UNSUPPORTED,
+                 "parameter 'token_embedding' is stored as int8: training needs f32");
+    assert_fails(volta_model_parameter(model, "token_embedding", &data, &elements), VOLTA_UNSUPPORTED,
+                 "parameter token_embedding is stored as int8: it has no elements of f32 to lend");
+    assert_fails(volta_model_set_parameter(model, "token_embedding", zeros, 64 * 29), VOLTA_UNSUPPORTED,
+                 "parameter token_embedding is stored as int8, which takes no elements of f32");
+    assert_fails(volta_model_quantize(model, VOLTA_INT4, &none), VOLTA_INVALID_ARGUMENT,
+                 "parameter 'token_embedding' is stored as int8 already: begin with the f32 model");
+    assert_null(none);
+    assert_fails(volta_model_quantize(model, VOLTA_F32, &none), VOLTA_INVALID_ARGUMENT,
+                 "dtype is 1, weights are stored as VOLTA_BF16, VOLTA_F16, VOLTA_INT8 or VOLTA_INT4");
+    volta_model_release(model);
+    volta_context_release(context);
+}
+
 static void test_llama_batches(void** state) {
     (void)state;
     const int sizes[][2] = {{1, 31}, {5, 20}, {17, 15}, {16, 2}, {31, 1}};
@@ -454,10 +503,11 @@ static void test_what_is_refused(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpt_batches),     cmocka_unit_test(test_grouped_batches),
-        cmocka_unit_test(test_fork_and_rewind), cmocka_unit_test(test_start_again),
-        cmocka_unit_test(test_memory),          cmocka_unit_test(test_tokens_that_meet),
-        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_gpt_batches),       cmocka_unit_test(test_llama_batches),
+        cmocka_unit_test(test_quantized_batches), cmocka_unit_test(test_quantized_is_no_f32),
+        cmocka_unit_test(test_grouped_batches),   cmocka_unit_test(test_fork_and_rewind),
+        cmocka_unit_test(test_start_again),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_tokens_that_meet),  cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

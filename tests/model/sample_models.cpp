@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/model/gpt.h"
+#include "engine/model/quantize.h"
 #include "tests/support/tensors.h"
 
 namespace volta::test {
@@ -158,6 +159,41 @@ HeapPtr<Model> make_golden_wordpiece(std::pmr::memory_resource* structures,
     v.options.flags = kAddBos | kAddEos | kLowerCase | kWordPrefix;
     v.options.most_word_characters = 100;
     return make_with_tokenizer(std::move(v), structures, tensors);
+}
+
+namespace {
+
+// A table of tokens that is the head too, and a weight that is stored the other way round; extents that fill
+// neither panels nor groups.
+HeapPtr<Model> make_stored(DType dtype, std::pmr::memory_resource* structures,
+                           std::pmr::memory_resource* tensors) {
+    Graph graph(structures);
+    const Init wide = {VOLTA_INIT_NORMAL, 0.5, 0};
+    const ValueId tokens = graph.input("tokens", DType::i32, {-1, -1});
+    const ValueId table = graph.parameter("table", {19, 40}, wide);
+    const ValueId weight = graph.parameter("weight", {40, 40}, wide);
+    const ValueId bias = graph.parameter("bias", {40}, wide);
+    const ValueId x = graph.apply(Op::gather, {table, tokens});
+    const ValueId y = graph.apply(Op::add, {graph.apply(Op::matmul, {x, weight}), bias});
+    graph.output("logits", graph.apply(Op::matmul, {y, table}, {number(Attr::transpose_b, 1)}));
+    const HeapPtr<Model> model = Model::create(graph, 11, structures, tensors);
+    model->set_metadata("title", "golden: stored weights");
+    return quantize(*model, dtype, structures, tensors);
+}
+
+}  // namespace
+
+HeapPtr<Model> make_golden_bf16(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    return make_stored(DType::bf16, structures, tensors);
+}
+HeapPtr<Model> make_golden_f16(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    return make_stored(DType::f16, structures, tensors);
+}
+HeapPtr<Model> make_golden_int8(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    return make_stored(DType::int8, structures, tensors);
+}
+HeapPtr<Model> make_golden_int4(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    return make_stored(DType::int4, structures, tensors);
 }
 
 }  // namespace volta::test

@@ -15,4 +15,10 @@ HeapPtr<Model> make_golden_spm(std::pmr::memory_resource* structures, std::pmr::
 HeapPtr<Model> make_golden_wordpiece(std::pmr::memory_resource* structures,
                                      std::pmr::memory_resource* tensors);
 
+// Since 1.2: weights of each stored type.
+HeapPtr<Model> make_golden_bf16(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_f16(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_int8(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_int4(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+
 }  // namespace volta::test

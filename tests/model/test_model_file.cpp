@@ -33,7 +33,11 @@ const struct {
                 {"golden/models/graph_v1.0.volta", make_golden_graph},
                 {"golden/models/bpe_v1.1.volta", make_golden_bpe},
                 {"golden/models/spm_v1.1.volta", make_golden_spm},
-                {"golden/models/wordpiece_v1.1.volta", make_golden_wordpiece}};
+                {"golden/models/wordpiece_v1.1.volta", make_golden_wordpiece},
+                {"golden/models/bf16_v1.2.volta", make_golden_bf16},
+                {"golden/models/f16_v1.2.volta", make_golden_f16},
+                {"golden/models/int8_v1.2.volta", make_golden_int8},
+                {"golden/models/int4_v1.2.volta", make_golden_int4}};
 
 // A folder of this process's own, removed at the end.
 class Folder {
@@ -347,8 +351,8 @@ void test_a_file_says_the_version_that_it_needs(void**) {
     for (const auto& sample : kSamples) {
         ModelEditor editor;
         assert_true(take_apart(saved_bytes(*sample.make(heap.structures(), heap.tensors()), heap), &editor));
-        const bool later = std::strstr(sample.golden, "_v1.1") != nullptr;
-        assert_int_equal(editor.model.minor_version, later ? 1 : 0);
+        const char* const version = std::strstr(sample.golden, "_v1.") + 4;
+        assert_int_equal(editor.model.minor_version, *version - '0');
     }
 }
 

@@ -29,6 +29,10 @@ int main(int count, char** arguments) {
         write(folder + "/bpe_v1.1.volta", *make_golden_bpe(heap.structures(), heap.tensors()));
         write(folder + "/spm_v1.1.volta", *make_golden_spm(heap.structures(), heap.tensors()));
         write(folder + "/wordpiece_v1.1.volta", *make_golden_wordpiece(heap.structures(), heap.tensors()));
+        write(folder + "/bf16_v1.2.volta", *make_golden_bf16(heap.structures(), heap.tensors()));
+        write(folder + "/f16_v1.2.volta", *make_golden_f16(heap.structures(), heap.tensors()));
+        write(folder + "/int8_v1.2.volta", *make_golden_int8(heap.structures(), heap.tensors()));
+        write(folder + "/int4_v1.2.volta", *make_golden_int4(heap.structures(), heap.tensors()));
         write(seeds + "/graph", *make_golden_graph(heap.structures(), heap.tensors()));
         // Mutations of small files are fast.
         GptConfig config;

@@ -1,8 +1,10 @@
 #include "tests/runtime/backend_cases.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/graph/forms.h"
+#include "engine/numerics/stored_weights.h"
 
 namespace volta::test {
 
@@ -47,6 +49,18 @@ ValueId CaseBuilder::plain(Shape shape) {
 ValueId CaseBuilder::parameter(Shape shape) {
     const ValueId value = graph().parameter(name("w").c_str(), shape, Init{});
     fill(value, reals(shape.elements(), data_));
+    return value;
+}
+
+ValueId CaseBuilder::stored(DType dtype, Shape shape) {
+    const ValueId value = graph().parameter(name("w").c_str(), shape, Init{}, dtype);
+    const std::vector<float> w = random_floats(shape.elements(), random_.next(), Data::plain);
+    Bits bits(static_cast<std::size_t>((tensor_bytes(dtype, shape) + 3) / 4));
+    for (std::int64_t j = 0; j < shape[0]; ++j)
+        if (!store_row(dtype, w.data() + j * shape[1], j, shape[1],
+                       reinterpret_cast<unsigned char*>(bits.data())))
+            std::abort();  // plain numbers fit every type
+    fill(value, std::move(bits));
     return value;
 }
 
@@ -518,6 +532,28 @@ Node product_node(std::initializer_list<ValueId> inputs) {
     return node;
 }
 
+// Weights of fewer bits, in products with and without an epilogue, and in look-ups.
+void add_stored(Cases& cases) {
+    for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4}) {
+        for (const Shape& a : {Shape{1, 40}, Shape{2, 3, 600}, Shape{0, 40}, Shape{30, 33}})
+            cases.push_back(
+                {Op::matmul, std::string(dtype_name(dtype)) + " " + shapes_text({a}), [=](CaseBuilder& b) {
+                     const ValueId x = b.real(a), w = b.stored(dtype, {37, a.last()}), bias = b.real({37});
+                     b.apply(Op::matmul, {x, w}, {number(Attr::transpose_b, 1)});
+                     Node node = product_node({x, w, bias});
+                     node.attributes.push_back(number(Attr::transpose_b, 1));
+                     node.body.ops.push_back(body_op(Op::add, {~0, ~1}));
+                     node.body.ops.push_back(body_op(Op::gelu_tanh, {0}));
+                     node.body.results.assign({1});
+                     b.apply(std::move(node));
+                 }});
+        cases.push_back({Op::gather, dtype_name(dtype), [=](CaseBuilder& b) {
+                             const ValueId table = b.stored(dtype, {21, 70}), ids = b.integers({2, 5}, 0, 20);
+                             b.apply(Op::gather, {table, ids});
+                         }});
+    }
+}
+
 // Body input ~0 is the product, ~i is input i + 1.
 void add_epilogues(Cases& cases) {
     for (const Shape& a : {Shape{3, 5}, Shape{2, 20, 600}, Shape{1, 1}, Shape{0, 5}}) {
@@ -841,6 +877,7 @@ Cases make_cases() {
     add_pairs(cases);
     add_embeddings(cases);
     add_products(cases);
+    add_stored(cases);
     add_epilogues(cases);
     for (std::uint64_t seed = 0; seed < 40; ++seed) add_random_body(cases, seed);
     add_attention(cases);

@@ -19,6 +19,7 @@ class CaseBuilder {
     ValueId real(Shape shape);                                  // an input of the case's kind of data
     ValueId plain(Shape shape);                                 // an input in [-1, 1)
     ValueId parameter(Shape shape);                             // may be overwritten in place
+    ValueId stored(DType dtype, Shape shape);                   // a weight that is made of plain numbers
     ValueId state(Shape shape);                                 // non-negative: moments
     ValueId integers(Shape shape, int low, int high);           // an i32 input, bounds inclusive
     ValueId given(Shape shape, std::vector<std::int32_t> ids);  // an i32 input of these values

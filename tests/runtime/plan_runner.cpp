@@ -67,6 +67,10 @@ class Reference {
             return set(at(node.first_output), value.dtype,
                        graph_.constants[static_cast<std::size_t>(node.data)].data(), count);
         const Bits& content = filled_.content[static_cast<std::size_t>(node.first_output)];
+        if (is_stored(value.dtype)) {
+            at(node.first_output).stored = reinterpret_cast<const unsigned char*>(content.data());
+            return;
+        }
         const bool sliced = static_cast<std::int64_t>(content.size()) > count;
         set(at(node.first_output), value.dtype, content.data() + (sliced ? micro * count : 0), count);
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/backend/cpu/step.h"
+#include "engine/numerics/stored_weights.h"
 
 namespace volta::cpu {
 namespace {
@@ -38,6 +39,39 @@ class GatherAction final : public Action {
   private:
     Ref table_, ids_, to_;
     std::int64_t width_, count_;
+    int workers_;
+};
+
+// The same from a stored table: each element becomes f32.
+class StoredGatherAction final : public Action {
+  public:
+    explicit StoredGatherAction(const StepCompiler& step)
+        : table_(step.input(0)),
+          ids_(step.input(1)),
+          to_(step.output()),
+          dtype_(step.input_value(0).dtype),
+          rows_(step.input_shape(0)[0]),
+          width_(step.input_shape(0)[1]),
+          count_(width_ == 0 ? 0 : step.input_shape(1).elements()) {
+        workers_ = step.workers_for(static_cast<double>(count_ * width_) * kOperationsPerElement);
+    }
+    void run(const StepCall& call) const noexcept override {
+        const StoredWeights table = {dtype_, static_cast<const unsigned char*>(call.at(table_)), rows_,
+                                     width_};
+        const std::int32_t* ids = call.integers(ids_);
+        float* out = call.floats(to_);
+        call.pool.run(workers_, [&](int worker, int count) noexcept {
+            const Range mine = part_of(count_, 1, worker, count);
+            define::stored_embedding(mine.end - mine.begin, ids + mine.begin, table,
+                                     out + mine.begin * width_);
+        });
+    }
+    const char* kernel_name() const noexcept override { return "gather stored"; }
+
+  private:
+    Ref table_, ids_, to_;
+    DType dtype_;
+    std::int64_t rows_, width_, count_;
     int workers_;
 };
 
@@ -114,7 +148,13 @@ class EmbeddingGradientAction final : public Action {
 
 }  // namespace
 
-void lower_gather(StepCompiler& step) { step.add<GatherAction>(step); }
+void lower_gather(StepCompiler& step) {
+    if (is_stored(step.input_value(0).dtype)) {
+        step.add<StoredGatherAction>(step);
+    } else {
+        step.add<GatherAction>(step);
+    }
+}
 
 void lower_embedding_gradient(StepCompiler& step) { step.add<EmbeddingGradientAction>(step); }
 

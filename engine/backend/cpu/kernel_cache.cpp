@@ -5,7 +5,7 @@
 namespace volta::cpu {
 
 KernelCache::KernelCache(std::pmr::memory_resource* heap)
-    : heap_(heap), gemm_(heap), sweeps_(heap), rows_(heap) {}
+    : heap_(heap), gemm_(heap), sweeps_(heap), stored_(heap), rows_(heap) {}
 
 GemmKernel KernelCache::gemm(const jit::GemmForm& form, jit::CodeArena& arena) {
     for (const GemmKernel& kernel : gemm_)
@@ -25,6 +25,13 @@ jit::SweepFunction KernelCache::sweep(const jit::SweepForm& form, jit::CodeArena
         if (sweep.form == form) return sweep.code;
     sweeps_.push_back({form, jit::emit_sweep(form, arena, heap_)});
     return sweeps_.back().code;
+}
+
+jit::StoredFunction KernelCache::stored(const jit::StoredForm& form, jit::CodeArena& arena) {
+    for (const Stored& stored : stored_)
+        if (stored.form == form) return stored.code;
+    stored_.push_back({form, jit::emit_gemm_stored(form, arena, heap_)});
+    return stored_.back().code;
 }
 
 const jit::RowKernel& KernelCache::row(const jit::Program& program, Isa isa, jit::CodeArena& arena) {

@@ -7,6 +7,7 @@
 
 #include "engine/backend/cpu/gemm_kernels.h"
 #include "jitgen/gemm_pack.h"
+#include "jitgen/gemm_stored.h"
 #include "jitgen/gemm_sweep.h"
 #include "jitgen/row_kernel.h"
 
@@ -27,6 +28,9 @@ class KernelCache final {
     // NULL where the arena refuses.
     jit::SweepFunction sweep(const jit::SweepForm& form, jit::CodeArena& arena);
 
+    // NULL for Isa::scalar and where the arena refuses: gemm_stored_plain then.
+    jit::StoredFunction stored(const jit::StoredForm& form, jit::CodeArena& arena);
+
     // The compiled form of `program`; owned by the cache.
     const jit::RowKernel& row(const jit::Program& program, Isa isa, jit::CodeArena& arena);
 
@@ -41,9 +45,14 @@ class KernelCache final {
         jit::SweepForm form;
         jit::SweepFunction code;
     };
+    struct Stored {
+        jit::StoredForm form;
+        jit::StoredFunction code;
+    };
     std::pmr::memory_resource* heap_;
     std::pmr::vector<GemmKernel> gemm_;
     std::pmr::vector<Sweep> sweeps_;
+    std::pmr::vector<Stored> stored_;
     std::pmr::vector<RowEntry> rows_;
     jit::TransposeFunction transpose_ = nullptr;
 };

@@ -1,5 +1,6 @@
 // Products with what runs on their results while those are in cache.
 #include "engine/backend/cpu/row_action.h"
+#include "engine/backend/cpu/stored_product.h"
 #include "engine/backend/row_programs.h"
 #include "engine/graph/forms.h"
 
@@ -85,10 +86,13 @@ class ProductAction final : public Action {
         }
         rows_ = form.batch * form.m;
         columns_ = form.n;
+        is_stored_ = is_stored(step.input_value(1).dtype);
         CompileContext kernels = step.kernels();
         kernels.keep_b = step.keeps(1);
         kernels.sum_b = sums != nullptr;
-        product_ = compile_product(product_shape(form), kernel_, kernels);
+        product_ = is_stored_ ? compile_stored_product(product_shape(form), step.input_value(1).dtype,
+                                                       kernel_, kernels)
+                              : compile_product(product_shape(form), kernel_, kernels);
         if (product_->sums_b()) sums_ = *sums;
         if (product_->kept_bytes() > 0) kept_ = step.kept(product_->kept_bytes());
         if (product_->workspace_bytes() > 0) workspace_ = step.temporary(product_->workspace_bytes());
@@ -108,7 +112,8 @@ class ProductAction final : public Action {
         }
         ProductCall product = {};
         product.a = call.floats(a_);
-        product.b = call.floats(b_);
+        product.b = is_stored_ ? nullptr : call.floats(b_);
+        product.stored = is_stored_ ? call.at(b_) : nullptr;
         product.c = call.floats(c_);
         product.into = into_ && call.micro_index > 0;
         product.workspace = call.at(workspace_);
@@ -121,11 +126,11 @@ class ProductAction final : public Action {
         if (product_->kept_bytes() > 0) product_->keep(call.pool, call.floats(b_), call.floats(kept_));
     }
     const char* kernel_name() const noexcept override { return product_->kernel_name(); }
-    const Product* product() const noexcept override { return product_.get(); }
+    const Product* product() const noexcept override { return is_stored_ ? nullptr : product_.get(); }
 
   private:
     Ref a_, b_, c_, sums_{kWorkspace, 0, 0}, workspace_{kWorkspace, 0, 0}, kept_{kKept, 0, 0};
-    bool into_;
+    bool into_, is_stored_ = false;
     ProductPtr product_;
     const jit::RowKernel* kernel_ = nullptr;
     std::pmr::vector<Ref> refs_;

@@ -1,0 +1,33 @@
+// voltac quantize: a model whose weights are stored in fewer bits.
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace voltac {
+
+int run_quantize(const std::vector<std::string>& arguments) {
+    std::string in, out, to;
+    Machine machine;
+    Options options("quantize", "Stores the weights of a model in fewer bits. All arithmetic stays f32.");
+    options.positional("model", in, "a model file of f32 weights");
+    options.text("--to", to, "bf16, f16, int8 or int4 (int8 and int4: groups of 32 that share an f16 scale)");
+    options.require("--to");
+    options.text("--out", out, "the file to write; without training state");
+    options.require("--out");
+    options.tuning(machine);
+    options.parse(arguments);
+
+    const volta_dtype dtype = stored_dtype(to);
+    if (dtype == 0) usage_error("--to is " + to + ", not one of bf16, f16, int8, int4");
+    const Context context = make_context(machine);
+    const Model model = open_model(context, in);
+    volta_model* made = nullptr;
+    check(volta_model_quantize(model.get(), dtype, &made));
+    const Model stored(made);
+    check(volta_model_save(made, out.c_str()));
+    char hash[33];
+    check(volta_model_hash(made, hash));
+    print(std::string(hash) + "\n");
+    return 0;
+}
+
+}  // namespace voltac

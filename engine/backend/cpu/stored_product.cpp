@@ -1,0 +1,190 @@
+#include "engine/backend/cpu/stored_product.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/base/error.h"
+#include "engine/base/multiples.h"
+#include "engine/numerics/stored_weights.h"
+#include "jitgen/gemm_stored.h"
+
+namespace volta::cpu {
+namespace {
+
+constexpr std::int64_t kEpilogueColumns = 256;  // at least, per call of an epilogue
+constexpr double kWeightsForThread = 65536;     // times rows: what starting a second thread costs
+
+// Rows in tiles of nearly equal height.
+struct RowTiles {
+    std::int64_t count = 1, height = 1, taller = 0;  // the first `taller` have one row more
+    RowTiles(std::int64_t rows, std::int64_t most)
+        : count(std::max<std::int64_t>(1, ceil_div(rows, most))),
+          height(rows / count),
+          taller(rows % count) {}
+    std::int64_t begin(std::int64_t tile) const { return tile * height + std::min(tile, taller); }
+};
+
+class StoredProduct final : public Product {
+  public:
+    StoredProduct(const ProductShape& shape, DType dtype, const jit::RowKernel* epilogue,
+                  const CompileContext& context)
+        : shape_(shape),
+          dtype_(dtype),
+          epilogue_(epilogue),
+          whole_rows_(epilogue_kind(epilogue) == EpilogueKind::rows),
+          panels_(ceil_div(shape.n, kStoredPanel)),
+          wide_(tile_panels(context.isa, shape.m)),
+          tiles_(shape.m, jit::stored_rows(context.isa, wide_)) {
+        std::snprintf(name_, sizeof name_, "%s_gemm_%dx%d_%s", dtype_name(dtype),
+                      static_cast<int>(tiles_.height + (tiles_.taller > 0)),
+                      wide_ * static_cast<int>(kStoredPanel), isa_name(context.isa));
+        const int last = static_cast<int>(panels_ % wide_);
+        for (int taller = 0; taller < 2; ++taller)
+            for (int narrow = 0; narrow < 2; ++narrow) {
+                Kernel& kernel = kernels_[taller][narrow];
+                kernel.form.isa = context.isa;
+                kernel.form.dtype = dtype;
+                kernel.form.rows = static_cast<std::uint8_t>(tiles_.height + taller);
+                kernel.form.panels = static_cast<std::uint8_t>(narrow ? last : wide_);
+                kernel.form.ahead = tiles_.count == 1;
+                const bool used = (taller ? tiles_.taller > 0 : tiles_.height > 0) && kernel.form.panels > 0;
+                if (used && context.isa != Isa::scalar)
+                    kernel.code = context.cache->stored(kernel.form, *context.arena);
+            }
+        const double work = static_cast<double>(shape.n) * static_cast<double>(shape.k) *
+                            static_cast<double>(std::max<std::int64_t>(shape.m, 1));
+        if (!whole_rows_ && work > kWeightsForThread)
+            workers_ = static_cast<int>(std::min<std::int64_t>(
+                context.thread_count, std::max<std::int64_t>(1, ceil_div(panels_, wide_))));
+        sum_floats_ = (tiles_.height + 1) * wide_ * kStoredPanel;
+        const std::int64_t block = whole_rows_ ? shape.n : group_columns();
+        const std::size_t scratch = epilogue != nullptr ? epilogue->scratch_bytes(block) : 0;
+        worker_bytes_ = static_cast<std::size_t>(sum_floats_) * sizeof(float) +
+                        static_cast<std::size_t>(round_up(static_cast<std::int64_t>(scratch), 64));
+    }
+
+    std::size_t workspace_bytes() const noexcept override {
+        return worker_bytes_ * static_cast<std::size_t>(workers_);
+    }
+    std::size_t kept_bytes() const noexcept override { return 0; }
+    void keep(ThreadPool&, const float*, float*) const noexcept override {}
+    const char* kernel_name() const noexcept override { return name_; }
+    const ProductShape& shape() const noexcept override { return shape_; }
+    EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+
+    void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
+        pool.run(workers_, [&](int worker, int workers) noexcept {
+            unsigned char* const workspace = static_cast<unsigned char*>(call.workspace) +
+                                             static_cast<std::size_t>(worker) * worker_bytes_;
+            const Range mine = part_of(panels_, wide_, worker, workers);
+            const std::int64_t group = group_columns() / kStoredPanel;
+            for (std::int64_t first = mine.begin; first < mine.end; first += group) {
+                const std::int64_t end = std::min<std::int64_t>(mine.end, first + group);
+                for (std::int64_t panel = first; panel < end; panel += wide_)
+                    run_panels(call, panel, reinterpret_cast<float*>(workspace));
+                if (!whole_rows_) run_epilogue(call, first * kStoredPanel, end * kStoredPanel, workspace);
+            }
+            if (whole_rows_) run_epilogue(call, 0, shape_.n, workspace);
+        });
+    }
+
+  private:
+    struct Kernel {
+        jit::StoredForm form;
+        jit::StoredFunction code = nullptr;
+        void operator()(jit::StoredArgs& args) const noexcept {
+            if (code != nullptr) {
+                code(&args);
+            } else {
+                jit::gemm_stored_plain(form, args);
+            }
+        }
+    };
+
+    // Few rows: many panels, whose chains hide each other's latency. More rows: fewer, as many as registers
+    // hold.
+    static int tile_panels(Isa isa, std::int64_t m) {
+        if (isa == Isa::avx512) return m <= 4 ? 4 : 2;
+        return m <= 2 ? 2 : 1;
+    }
+    std::int64_t group_columns() const {
+        return std::max<std::int64_t>(kEpilogueColumns, wide_ * kStoredPanel);
+    }
+
+    // All k of up to wide_ panels, for all rows, segment by segment: the weights of a segment stay in cache.
+    void run_panels(const ProductCall& call, std::int64_t panel, float* sums) const {
+        const std::int64_t panel_bytes = stored_panel_bytes(dtype_, shape_.k);
+        const bool narrow = panel + wide_ > panels_;
+        const unsigned char* const b = static_cast<const unsigned char*>(call.stored) + panel * panel_bytes;
+        const std::int64_t segment_bytes = stored_panel_bytes(dtype_, jit::kSegment);
+        jit::StoredArgs args = {};
+        args.a_stride = shape_.lda;
+        args.panel_stride = panel_bytes;
+        args.sums = sums;
+        for (std::int64_t k = 0; k < shape_.k || k == 0; k += jit::kSegment) {
+            args.b = b + k / jit::kSegment * segment_bytes;
+            args.ahead = b + wide_ * panel_bytes + wide_ * (args.b - b);
+            args.steps = std::min(jit::kSegment, shape_.k - k);
+            for (std::int64_t tile = 0; tile < tiles_.count; ++tile) {
+                const Kernel& kernel = kernels_[tile < tiles_.taller][narrow];
+                args.a = call.a + tiles_.begin(tile) * shape_.lda + k;
+                const std::int64_t rows = kernel.form.rows;
+                if (args.steps > 0) {
+                    kernel(args);
+                } else {
+                    std::fill_n(sums, rows * kernel.form.panels * kStoredPanel, 0.0f);
+                }
+                add_sums(call.c + tiles_.begin(tile) * shape_.ldc, sums, rows, panel * kStoredPanel,
+                         kernel.form.panels * kStoredPanel, k == 0);
+            }
+        }
+    }
+
+    // The first segment is stored, later ones are added.
+    void add_sums(float* c, const float* sums, std::int64_t rows, std::int64_t column, std::int64_t stride,
+                  bool first) const {
+        const std::int64_t columns = std::min(stride, shape_.n - column);
+        for (std::int64_t i = 0; i < rows; ++i) {
+            float* const to = c + i * shape_.ldc + column;
+            const float* const from = sums + i * stride;
+            if (first) {
+                std::copy_n(from, columns, to);
+            } else {
+                for (std::int64_t j = 0; j < columns; ++j) to[j] = to[j] + from[j];
+            }
+        }
+    }
+
+    void run_epilogue(const ProductCall& call, std::int64_t begin, std::int64_t end,
+                      unsigned char* workspace) const {
+        end = std::min(end, shape_.n);
+        if (call.epilogue == nullptr || call.epilogue->kernel == nullptr || begin >= end) return;
+        jit::run_block(*call.epilogue->kernel, call.epilogue->args, 0, shape_.m, begin, end,
+                       workspace + static_cast<std::size_t>(sum_floats_) * sizeof(float));
+    }
+
+    const ProductShape shape_;
+    const DType dtype_;
+    const jit::RowKernel* const epilogue_;
+    const bool whole_rows_;
+    const std::int64_t panels_;
+    const int wide_;  // panels of a tile
+    const RowTiles tiles_;
+    Kernel kernels_[2][2];  // [one row more][the last panels]
+    int workers_ = 1;
+    std::int64_t sum_floats_ = 0;
+    std::size_t worker_bytes_ = 0;  // sums of a tile, then the epilogue's scratch
+    char name_[48];
+};
+
+}  // namespace
+
+ProductPtr compile_stored_product(const ProductShape& shape, DType dtype, const jit::RowKernel* epilogue,
+                                  const CompileContext& context) {
+    HeapPtr<StoredProduct> made = make_on<StoredProduct>(context.heap, shape, dtype, epilogue, context);
+    return ProductPtr(made.release(),
+                      ProductDelete{context.heap, sizeof(StoredProduct), alignof(StoredProduct)});
+}
+
+}  // namespace volta::cpu

@@ -1,0 +1,14 @@
+// Products whose B is a stored weight [n, k] (engine/numerics/stored_weights.h): read where it lies, which
+// may be a mapped file, by kernels that turn it into f32 in registers.
+#pragma once
+
+#include "engine/backend/cpu/product.h"
+#include "engine/base/shape.h"
+
+namespace volta::cpu {
+
+// shape: one matrix A [m, k] by rows, B transposed. epilogue: NULL, or any. Calls give B as `stored`.
+ProductPtr compile_stored_product(const ProductShape& shape, DType dtype, const jit::RowKernel* epilogue,
+                                  const CompileContext& context);
+
+}  // namespace volta::cpu

@@ -1,0 +1,165 @@
+// Weights that are stored smaller than f32 (docs/numerics.md, 5, "Stored weights"): how a weight [n, k] is
+// made from f32, where its elements lie, and the product that reads it. bf16 and f16 are exact values; int8
+// and int4 are integers q with one f16 scale per output and group of 32 along k.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "engine/base/shape.h"
+#include "engine/numerics/canonical.h"
+#include "engine/numerics/machine.h"
+#include "engine/numerics/storage_types.h"
+
+namespace volta {
+
+static_assert(kSegment % kStoredGroup == 0, "a segment of a chain is whole groups");
+
+constexpr bool has_scales(DType dtype) { return dtype == DType::int8 || dtype == DType::int4; }
+
+// One stored tensor, for reading.
+struct StoredWeights {
+    DType dtype;
+    const unsigned char* data;
+    std::int64_t n, k;
+
+    const unsigned char* panel(std::int64_t j) const {
+        return data + j / kStoredPanel * stored_panel_bytes(dtype, k);
+    }
+    const unsigned char* group(std::int64_t j, std::int64_t p) const {
+        return panel(j) + p / kStoredGroup * stored_group_bytes(dtype);
+    }
+    // The element as products multiply with it: (float)q for int8 and int4.
+    float value(std::int64_t j, std::int64_t p) const {
+        const std::int64_t lane = j % kStoredPanel, step = p % kStoredGroup;
+        switch (dtype) {
+            case DType::bf16:
+                return f32_from_bf16(load_u16(panel(j) + (p * kStoredPanel + lane) * 2));
+            case DType::f16:
+                return f32_from_f16(load_u16(panel(j) + (p * kStoredPanel + lane) * 2));
+            case DType::int8:
+                return static_cast<float>(
+                    static_cast<std::int8_t>(group(j, p)[kStoredPanel * 2 + step * kStoredPanel + lane]));
+            default: {  // eight steps of a lane are one word of 32 bits, the first in its lowest bits
+                const unsigned char* word =
+                    group(j, p) + kStoredPanel * 2 + (step / 8 * kStoredPanel + lane) * 4;
+                const int nibble = word[step % 8 / 2] >> (step % 2 * 4) & 15;
+                return static_cast<float>(nibble < 8 ? nibble : nibble - 16);
+            }
+        }
+    }
+    // int8 and int4 only.
+    float scale(std::int64_t j, std::int64_t p) const {
+        return f32_from_f16(load_u16(group(j, p) + j % kStoredPanel * 2));
+    }
+    // The element's f32: exact for all types (11 bits times at most 8).
+    float element(std::int64_t j, std::int64_t p) const {
+        return has_scales(dtype) ? value(j, p) * scale(j, p) : value(j, p);
+    }
+};
+
+namespace define {
+
+// One element of a product with w [n, k]': as product(), but with scales a chain g over each group, from +0;
+// then sum = fma(g, scale, sum), groups ascending; cut at multiples of kSegment as always.
+template <class T>
+T stored_chain(const T* row, const StoredWeights& w, std::int64_t j) {
+    const auto fma = [](T x, T y, T z) { return ScalarMachine<T>::fma(x, y, z); };
+    T total = 0;
+    for (std::int64_t p = 0; p < w.k;) {
+        const std::int64_t first = p, end = std::min(w.k, p + kSegment);
+        T sum = 0;
+        while (p < end) {
+            const std::int64_t begin = p, last = has_scales(w.dtype) ? std::min(end, p + kStoredGroup) : end;
+            T chain = 0;
+            for (; p < last; ++p) chain = fma(row[p], static_cast<T>(w.value(j, p)), chain);
+            sum = has_scales(w.dtype) ? fma(chain, static_cast<T>(w.scale(j, begin)), sum) : chain;
+        }
+        total = first == 0 ? sum : total + sum;
+    }
+    return total;
+}
+
+// c [m, n] = a [m, k] x w [n, k]'
+template <class T>
+void stored_product(std::int64_t m, const T* a, const StoredWeights& w, T* c) {
+    for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < w.n; ++j) c[i * w.n + j] = stored_chain(a + i * w.k, w, j);
+}
+
+template <class T>
+void stored_embedding(std::int64_t count, const std::int32_t* ids, const StoredWeights& w, T* out) {
+    for (std::int64_t i = 0; i < count; ++i)
+        for (std::int64_t p = 0; p < w.k; ++p) out[i * w.k + p] = static_cast<T>(w.element(ids[i], p));
+}
+
+}  // namespace define
+
+// ---- Making them ----------------------------------------------------------------------------------------
+
+// int8: the scale is the largest magnitude / 127. int4: the element of the largest magnitude becomes -8, the
+// first one where several have it. Each in f32, the scale rounded to f16, then q = w / scale, half to even,
+// limited to the type.
+inline std::uint16_t group_scale(DType dtype, const float* w, std::int64_t count) {
+    float extreme = 0, largest = 0;
+    for (std::int64_t p = 0; p < count; ++p) {
+        const float magnitude = w[p] < 0 ? -w[p] : w[p];
+        if (magnitude > largest) {
+            largest = magnitude;
+            extreme = w[p];
+        }
+    }
+    if (largest == 0) return 0;
+    return f16_from_f32(dtype == DType::int8 ? largest / 127.0f : extreme / -8.0f);
+}
+inline int quantized(DType dtype, float w, float scale) {
+    if (scale == 0) return 0;
+    const float most = dtype == DType::int8 ? 127.0f : 7.0f, least = dtype == DType::int8 ? -127.0f : -8.0f;
+    constexpr float kWhole = 12582912;  // 1.5 * 2^23: adding it rounds half to even
+    const float limited = std::max(least, std::min(most, w / scale));
+    return static_cast<int>((limited + kWhole) - kWhole);
+}
+
+// Row j of w [n, k], k elements of f32, into `out`, the zeroed bytes of the whole tensor. False when a value
+// is not finite, or beyond the type's range: nothing may be made of it.
+inline bool store_row(DType dtype, const float* w, std::int64_t j, std::int64_t k, unsigned char* out) {
+    const StoredWeights place = {dtype, out, 0, k};
+    const auto put_u16 = [](unsigned char* to, std::uint16_t bits) {
+        to[0] = static_cast<unsigned char>(bits & 255);
+        to[1] = static_cast<unsigned char>(bits >> 8);
+    };
+    const std::int64_t lane = j % kStoredPanel;
+    unsigned char* const panel = out + (place.panel(j) - out);
+    if (!has_scales(dtype)) {
+        for (std::int64_t p = 0; p < k; ++p) {
+            const std::uint16_t bits = dtype == DType::bf16 ? bf16_from_f32(w[p]) : f16_from_f32(w[p]);
+            const std::uint16_t infinite = dtype == DType::bf16 ? 0x7f80 : 0x7c00;
+            if ((bits & infinite) == infinite) return false;
+            put_u16(panel + (p * kStoredPanel + lane) * 2, bits);
+        }
+        return true;
+    }
+    for (std::int64_t begin = 0; begin < k; begin += kStoredGroup) {
+        const std::int64_t count = std::min(kStoredGroup, k - begin);
+        for (std::int64_t p = 0; p < count; ++p)
+            if (!(w[begin + p] - w[begin + p] == 0)) return false;
+        const std::uint16_t scale = group_scale(dtype, w + begin, count);
+        if ((scale & 0x7c00u) == 0x7c00u) return false;
+        unsigned char* const group = panel + begin / kStoredGroup * stored_group_bytes(dtype);
+        put_u16(group + lane * 2, scale);
+        for (std::int64_t p = 0; p < count; ++p) {
+            const int q = quantized(dtype, w[begin + p], f32_from_f16(scale));
+            unsigned char* const values = group + kStoredPanel * 2;
+            if (dtype == DType::int8) {
+                values[p * kStoredPanel + lane] = static_cast<unsigned char>(q & 255);
+            } else {
+                unsigned char& byte = values[(p / 8 * kStoredPanel + lane) * 4 + p % 8 / 2];
+                byte = static_cast<unsigned char>(byte | (q & 15) << (p % 2 * 4));
+            }
+        }
+    }
+    return true;
+}
+
+}  // namespace volta

@@ -1,0 +1,341 @@
+#include "jitgen/gemm_stored.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <type_traits>
+
+#include "engine/numerics/stored_weights.h"
+#include "jitgen/gemm_emit.h"
+
+namespace volta::jit {
+namespace {
+
+using Xbyak::Label;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Ymm;
+using Xbyak::Zmm;
+
+constexpr std::size_t kMaxCodeBytes = 32 * 1024;
+constexpr int kTurn = 8;  // steps of k per turn of the main loop: one word of int4
+
+// Registers:
+//   vectors  chains [rows][vectors of columns] | sums, where they fit | weights of one step | an element of A | the sixteen
+//            values of int4 (AVX-512)
+//   rdi args, then sums | rsi rbx rbp r12 rows 0, 3, 6, 9 of A, r10 their stride
+//   r8 rdx r9 panels 0, 2 and 3, r11 the stride of panels: the step's weights | r13 the group's first byte of panel 0
+//   rcx steps left | rax steps left of the group | r14 shift of int4's step | r15 what is asked for ahead
+template <class Vmm>
+class StoredEmitter : public Xbyak::CodeGenerator {
+  public:
+    static constexpr bool kZmm = std::is_same<Vmm, Zmm>::value;
+    static constexpr int kLanes = kZmm ? 16 : 8;
+    static constexpr int kPerPanel = static_cast<int>(kStoredPanel) / kLanes;
+    static constexpr int kRegisters = kZmm ? 32 : 16;
+
+    StoredEmitter(const StoredForm& form, EmitBuffer& buffer)
+        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()),
+          form_(form),
+          rows_(form.rows),
+          vectors_(form.panels * kPerPanel),
+          scaled_(has_scales(form.dtype)),
+          sums_in_registers_(scaled_ && 2 * rows_ * vectors_ + vectors_ + 2 <= kRegisters) {}
+
+    void emit() {
+        Label table, next_group, done;
+        emit_entry(table);
+        if (!scaled_) {
+            zero(0, rows_ * vectors_);
+            mov(rax, rcx);
+            emit_steps();
+        } else {
+            if (sums_in_registers_) zero(rows_ * vectors_, rows_ * vectors_);
+            if (!sums_in_registers_) zero_sums();
+            L(next_group);
+            zero(0, rows_ * vectors_);
+            mov(eax, static_cast<int>(kStoredGroup));
+            cmp(rcx, rax);
+            cmovl(rax, rcx);
+            sub(rcx, rax);
+            mov(r13, r8);
+            move_panels(static_cast<int>(kStoredPanel) * 2);
+            emit_steps();
+            mov(r8, r13);
+            set_panels();
+            add_group();
+            move_panels(static_cast<int>(stored_group_bytes(form_.dtype)));
+            if (form_.ahead) add(r15, form_.panels * static_cast<int>(kStoredPanel) * 2);
+            test(rcx, rcx);
+            jnz(next_group, T_NEAR);
+        }
+        store_sums();
+        vzeroupper();
+        for (const Reg64& saved : {r15, r14, r13, r12, rbp, rbx}) pop(saved);
+        ret();
+        if (!uses_table()) return;
+        align_code(*this, 64);
+        L(table);
+        for (int i = 0; i < 16; ++i) dd(bits_of(static_cast<float>(i < 8 ? i : i - 16)));
+    }
+
+  private:
+    const StoredForm form_;
+    const int rows_, vectors_;
+    const bool scaled_, sums_in_registers_;
+
+    static std::uint32_t bits_of(float value) {
+        std::uint32_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        return bits;
+    }
+    bool uses_table() const { return kZmm && form_.dtype == DType::int4; }
+    Vmm chain(int i, int v) const { return Vmm(i * vectors_ + v); }
+    Vmm sum(int i, int v) const { return Vmm((rows_ + i) * vectors_ + v); }
+    Vmm weight(int v) const { return Vmm((sums_in_registers_ ? 2 : 1) * rows_ * vectors_ + v); }
+    Vmm element() const { return Vmm(kRegisters - 2); }
+    Vmm table() const { return Vmm(kRegisters - 1); }
+
+    Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
+    Xbyak::RegExp row(int i) const {
+        switch (i) {
+            case 0:
+                return rsi;
+            case 1:
+                return rsi + r10;
+            case 2:
+                return rsi + r10 * 2;
+            case 3:
+                return rbx;
+            case 4:
+                return rsi + r10 * 4;
+            case 5:
+                return rbx + r10 * 2;
+            case 6:
+                return rbp;
+            case 7:
+                return rbx + r10 * 4;
+            case 8:
+                return rsi + r10 * 8;
+            case 9:
+                return r12;
+            case 10:
+                return rbp + r10 * 4;
+            default:
+                return rbx + r10 * 8;
+        }
+    }
+    Xbyak::RegExp panel(int p) const {
+        return p == 0   ? Xbyak::RegExp(r8)
+               : p == 1 ? r8 + r11
+               : p == 2 ? Xbyak::RegExp(rdx)
+                        : Xbyak::RegExp(r9);
+    }
+    Xbyak::RegExp sums_at(int i, int v) const { return rdi + (i * vectors_ + v) * kLanes * 4; }
+
+    void emit_entry(Label& values) {
+        for (const Reg64& saved : {rbx, rbp, r12, r13, r14, r15}) push(saved);
+        mov(rsi, arg(offsetof(StoredArgs, a)));
+        mov(r10, arg(offsetof(StoredArgs, a_stride)));
+        shl(r10, 2);
+        if (rows_ > 3) {
+            lea(rbx, ptr[rsi + r10 * 2]);
+            add(rbx, r10);
+        }
+        if (rows_ > 6) {
+            lea(rbp, ptr[rbx + r10 * 2]);
+            add(rbp, r10);
+        }
+        if (rows_ > 9) {
+            lea(r12, ptr[rbp + r10 * 2]);
+            add(r12, r10);
+        }
+        mov(r8, arg(offsetof(StoredArgs, b)));
+        mov(r11, arg(offsetof(StoredArgs, panel_stride)));
+        set_panels();
+        if (form_.ahead) mov(r15, arg(offsetof(StoredArgs, ahead)));
+        mov(rcx, arg(offsetof(StoredArgs, steps)));
+        mov(rdi, arg(offsetof(StoredArgs, sums)));
+        if (uses_table()) vmovups(table(), ptr[rip + values]);
+    }
+
+    void set_panels() {
+        if (form_.panels > 2) lea(rdx, ptr[r8 + r11 * 2]);
+        if (form_.panels > 3) lea(r9, ptr[rdx + r11]);
+    }
+    void move_panels(int bytes) {
+        add(r8, bytes);
+        if (form_.panels > 2) add(rdx, bytes);
+        if (form_.panels > 3) add(r9, bytes);
+    }
+    void move_rows(int bytes) {
+        add(rsi, bytes);
+        if (rows_ > 3) add(rbx, bytes);
+        if (rows_ > 6) add(rbp, bytes);
+        if (rows_ > 9) add(r12, bytes);
+    }
+
+    void zero(int first, int count) {
+        for (int r = first; r < first + count; ++r) {
+            if constexpr (kZmm) {
+                vpxord(Vmm(r), Vmm(r), Vmm(r));
+            } else {
+                vxorps(Vmm(r), Vmm(r), Vmm(r));
+            }
+        }
+    }
+    void zero_sums() {
+        zero(0, 1);
+        for (int i = 0; i < rows_; ++i)
+            for (int v = 0; v < vectors_; ++v) vmovaps(ptr[sums_at(i, v)], Vmm(0));
+    }
+
+    // rax steps: turns of kTurn, then one by one.
+    void emit_steps() {
+        Label turn, rest, one, done;
+        L(turn);
+        cmp(rax, kTurn);
+        jl(rest, T_NEAR);
+        for (int s = 0; s < kTurn; ++s) emit_step(s, false);
+        if (form_.ahead) {
+            for (int line = 0; line < form_.panels * turn_bytes(); line += 64) prefetcht1(ptr[r15 + line]);
+            add(r15, form_.panels * turn_bytes());
+        }
+        move_panels(turn_bytes());
+        move_rows(kTurn * 4);
+        sub(rax, kTurn);
+        jmp(turn, T_NEAR);
+        L(rest);
+        if (form_.dtype == DType::int4) mov(r14d, kZmm ? 0 : 28);
+        L(one);
+        test(rax, rax);
+        jz(done, T_NEAR);
+        emit_step(0, true);
+        if (form_.dtype == DType::int4) {
+            kZmm ? add(r14d, 4) : sub(r14d, 4);
+        } else {
+            move_panels(step_bytes());
+        }
+        move_rows(4);
+        dec(rax);
+        jmp(one, T_NEAR);
+        L(done);
+    }
+
+    int step_bytes() const { return form_.dtype == DType::int8 ? 16 : 32; }
+    int turn_bytes() const { return form_.dtype == DType::int4 ? 64 : kTurn * step_bytes(); }
+
+    void emit_step(int s, bool shifted) {
+        if (shifted && form_.dtype == DType::int4) vmovd(Xmm(element().getIdx()), r14d);
+        for (int v = 0; v < vectors_; ++v) emit_weight(v, s, shifted);
+        for (int i = 0; i < rows_; ++i) {
+            vbroadcastss(element(), ptr[row(i) + s * 4]);
+            for (int v = 0; v < vectors_; ++v) vfmadd231ps(chain(i, v), element(), weight(v));
+        }
+    }
+
+    // Step s of a turn; `shifted`: the step that r14 says (int4) or the next one.
+    void emit_weight(int v, int s, bool shifted) {
+        const Vmm w = weight(v);
+        const int half = v % kPerPanel;
+        const Xbyak::RegExp base = panel(v / kPerPanel);
+        switch (form_.dtype) {
+            case DType::bf16:
+                vpmovzxwd(w, ptr[base + s * 32 + half * 16]);
+                vpslld(w, w, 16);
+                break;
+            case DType::f16:
+                vcvtph2ps(w, ptr[base + s * 32 + half * 16]);
+                break;
+            case DType::int8:
+                vpmovsxbd(w, ptr[base + s * 16 + half * 8]);
+                vcvtdq2ps(w, w);
+                break;
+            default:
+                emit_nibbles(w, base + half * 32, s, shifted);
+        }
+    }
+
+    // Eight steps of each lane are a word; a lane's table look-up reads the lowest four bits.
+    void emit_nibbles(const Vmm& w, const Xbyak::RegExp& from, int s, bool shifted) {
+        const Xmm count(element().getIdx());
+        if constexpr (kZmm) {
+            if (shifted) {
+                vmovdqu32(w, ptr[from]);
+                vpsrld(w, w, count);
+            } else if (s == 0) {
+                vmovdqu32(w, ptr[from]);
+            } else {
+                vpsrld(w, ptr[from], s * 4);
+            }
+            vpermps(w, w, table());
+        } else {
+            vmovdqu(w, ptr[from]);
+            if (shifted)
+                vpslld(w, w, count);
+            else if (s < 7)
+                vpslld(w, w, 28 - s * 4);
+            vpsrad(w, w, 28);
+            vcvtdq2ps(w, w);
+        }
+    }
+
+    // sum = fma(chain, scale, sum): the scales stand at the group's start.
+    void add_group() {
+        for (int v = 0; v < vectors_; ++v) {
+            const int half = v % kPerPanel;
+            vcvtph2ps(weight(v), ptr[panel(v / kPerPanel) + half * 16]);
+        }
+        for (int i = 0; i < rows_; ++i)
+            for (int v = 0; v < vectors_; ++v) {
+                if (sums_in_registers_) {
+                    vfmadd231ps(sum(i, v), chain(i, v), weight(v));
+                    continue;
+                }
+                // chain = chain * scale + sum
+                vfmadd213ps(chain(i, v), weight(v), ptr[sums_at(i, v)]);
+                vmovaps(ptr[sums_at(i, v)], chain(i, v));
+            }
+    }
+
+    void store_sums() {
+        if (scaled_ && !sums_in_registers_) return;
+        for (int i = 0; i < rows_; ++i)
+            for (int v = 0; v < vectors_; ++v) vmovaps(ptr[sums_at(i, v)], scaled_ ? sum(i, v) : chain(i, v));
+    }
+};
+
+template <class Vmm>
+StoredFunction emit_for(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
+    char name[64];
+    std::snprintf(name, sizeof name, "stored %s %dx%d %s", dtype_name(form.dtype), form.rows,
+                  form.panels * 16, isa_name(form.isa));
+    EmitBuffer buffer(heap, kMaxCodeBytes);
+    StoredEmitter<Vmm> emitter(form, buffer);
+    return as_function<StoredFunction>(publish(emitter, arena, name));
+}
+
+}  // namespace
+
+bool operator==(const StoredForm& x, const StoredForm& y) {
+    return x.isa == y.isa && x.dtype == y.dtype && x.rows == y.rows && x.panels == y.panels &&
+           x.ahead == y.ahead;
+}
+
+int stored_rows(Isa isa, int panels) {
+    const int vectors = panels * (isa == Isa::avx512 ? 1 : 2), registers = isa == Isa::avx512 ? 32 : 16;
+    return std::min(kMaxStoredRows, (registers - vectors - 2) / vectors);
+}
+
+StoredFunction emit_gemm_stored(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
+    const bool fits = form.isa != Isa::scalar && is_stored(form.dtype) && form.panels >= 1 &&
+                      form.panels <= kMaxStoredPanels && form.rows >= 1 &&
+                      form.rows <= stored_rows(form.isa, form.panels);
+    if (!fits)
+        fail(VOLTA_INTERNAL, "no kernel takes %d rows and %d panels of %s in %s", form.rows, form.panels,
+             dtype_name(form.dtype), isa_name(form.isa));
+    if (!arena.available()) return nullptr;
+    return form.isa == Isa::avx512 ? emit_for<Zmm>(form, arena, heap) : emit_for<Ymm>(form, arena, heap);
+}
+
+}  // namespace volta::jit

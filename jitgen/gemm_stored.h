@@ -1,0 +1,47 @@
+// The generator of microkernels for products with stored weights (engine/numerics/stored_weights.h): a
+// register tile of rows x whole panels reads each weight once, turns it into f32 in a register and uses it
+// for all rows, so that weights are never expanded in memory. A kernel computes one segment of k; C and its
+// edges are the caller's (engine/backend/cpu/stored_product.cpp).
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+
+#include "engine/base/cpu_info.h"
+#include "engine/base/shape.h"
+#include "jitgen/code.h"
+
+namespace volta::jit {
+
+inline constexpr int kMaxStoredRows = 12;
+inline constexpr int kMaxStoredPanels = 4;
+
+struct StoredForm {
+    Isa isa = Isa::scalar;  // scalar: run by gemm_stored_plain
+    DType dtype = DType::int8;
+    std::uint8_t rows = 1;    // of A, up to stored_rows(isa, panels)
+    std::uint8_t panels = 1;  // of 16 outputs
+    bool ahead = false;  // asks for as many bytes of args.ahead as it reads, into L2: for few rows, whose
+                         // weights come from memory
+};
+bool operator==(const StoredForm& x, const StoredForm& y);
+
+struct StoredArgs {
+    const float* a;              // the segment's first element of row 0
+    std::int64_t a_stride;       // elements
+    const unsigned char* b;      // the segment's first group, or step, of panel 0
+    std::int64_t panel_stride;   // bytes
+    std::int64_t steps;          // 1 .. 512
+    float* sums;                 // [rows, panels * 16], 64-byte aligned: the segment's sums
+    const unsigned char* ahead;  // what is wanted soon: never read, so it may lie outside of any array
+};
+using StoredFunction = void (*)(StoredArgs*);
+
+// The most rows whose chains fit registers.
+int stored_rows(Isa isa, int panels);
+
+// NULL when executable memory is refused.
+StoredFunction emit_gemm_stored(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap);
+void gemm_stored_plain(const StoredForm& form, const StoredArgs& args) noexcept;
+
+}  // namespace volta::jit
