@@ -1,6 +1,8 @@
 // voltac generate and eval: a trained model writes text, or is measured on one.
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "cli/architectures.h"
@@ -13,7 +15,9 @@ namespace {
 struct Sampling {
     std::string model, prompt;
     std::int64_t tokens = 100, top_k = 0, seed = 1;
-    double temperature = 1.0, top_p = 0, min_p = 0, repetition_penalty = 1;
+    double temperature = 1.0, top_p = 0, min_p = 0, repetition_penalty = 1, max_seconds = 0;
+    std::vector<std::string> stop_texts;
+    std::vector<std::int32_t> stop_tokens;
     Machine machine;
 };
 
@@ -48,13 +52,72 @@ std::string piece(const Tokenizer& tokenizer, std::int32_t previous, std::int32_
     return std::string(text, bytes);
 }
 
+volta_cancel cancelled = {};
+volatile std::sig_atomic_t cancelled_by = 0;
+
+// The first Ctrl-C ends the text at the next token; a second one ends the process as ever.
+void watch_interrupts() {
+    struct sigaction action = {};
+    action.sa_handler = [](int signal) {
+        cancelled_by = signal;
+        volta_cancel_request(&cancelled);
+    };
+    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+}
+
+// Where the text goes as it comes.
+struct Output {
+    char last = 0;  // byte
+    std::exception_ptr failure;
+
+    void put(const std::string& text) {
+        print(text);
+        if (!text.empty()) last = text.back();
+    }
+    // For the library, through which no exception may fly.
+    static std::int32_t receive(void* user, const char* text, std::size_t bytes, std::int32_t) {
+        auto& self = *static_cast<Output*>(user);
+        try {
+            if (bytes > 0) self.put(std::string(text, bytes));
+            return 0;
+        } catch (...) {
+            self.failure = std::current_exception();
+            return 1;
+        }
+    }
+};
+
+// The exit status: 0, or 128 and the signal that ended the text.
+int write_text(const Sampling& s, volta_generator* generator, const Tokenizer& tokenizer, Output& output) {
+    std::vector<const char*> stop_texts;
+    for (const std::string& text : s.stop_texts) stop_texts.push_back(text.c_str());
+    volta_write_options options = {};
+    options.struct_size = sizeof options;
+    options.max_tokens = s.tokens;
+    options.stop_tokens = s.stop_tokens.data();
+    options.stop_token_count = s.stop_tokens.size();
+    options.stop_texts = stop_texts.data();
+    options.stop_text_count = stop_texts.size();
+    options.max_seconds = s.max_seconds;
+    options.cancel = &cancelled;
+    options.on_text = Output::receive;
+    options.user = &output;
+    volta_write_result result = {};
+    result.struct_size = sizeof result;
+    check(volta_generator_write(generator, nullptr, tokenizer.get(), &options, &result));
+    if (output.failure) std::rethrow_exception(output.failure);
+    return result.reason == VOLTA_STOP_CANCELLED ? 128 + cancelled_by : 0;
+}
+
 }  // namespace
 
 int run_generate(const std::vector<std::string>& arguments) {
     Sampling s;
     Options options("generate",
                     "Writes the prompt and its continuation to standard output, up to the end of the text if "
-                    "the model gives one, and a newline.");
+                    "the model gives one, and a newline. Ctrl-C ends the text (exit status 130).");
     options.positional("model", s.model, "a model file");
     options.text("--prompt", s.prompt, "the text to go on from; empty: the start of a text, or a newline");
     options.integer("--tokens", s.tokens, 0, INT32_MAX, "how many tokens to add (default: 100)");
@@ -65,9 +128,15 @@ int run_generate(const std::vector<std::string>& arguments) {
                    "keep tokens of at least this share of the best; 0: all (default)");
     options.number("--repetition-penalty", s.repetition_penalty, 0.001, 1000, "1: none (default)");
     options.integer("--seed", s.seed, 0, INT64_MAX, "of the draws (default: 1)");
+    options.texts("--stop", s.stop_texts, "end before this text; may be given several times");
+    options.integers("--stop-token", s.stop_tokens, 0, INT32_MAX,
+                     "end before this token; may be given several times");
+    options.number("--max-seconds", s.max_seconds, 0, 1e9, "end after X seconds of writing; 0: never (default)");
     options.machine(s.machine);
     options.config();
     options.parse(arguments);
+    for (const std::string& text : s.stop_texts)
+        if (text.empty()) usage_error("voltac generate: --stop is empty");
 
     const Context context = make_context(s.machine);
     const Model model = open_model(context, s.model);
@@ -94,21 +163,12 @@ int run_generate(const std::vector<std::string>& arguments) {
     check(volta_generator_create(model.get(), &generator_options, &made));
     const Generator generator(made);
     check(volta_generator_start(made, prompt.data(), prompt.size()));
-    print(s.prompt);
-    const volta_special_ids ends = special_ids(tokenizer);
-    std::string last = s.prompt;
-    std::int32_t previous = prompt.back();
-    for (std::int64_t i = 0; i < s.tokens; ++i) {
-        std::int32_t token = 0;
-        check(volta_generator_next(made, &token));
-        if (token == ends.bos || token == ends.eos) break;  // a new text would begin
-        const std::string text = piece(tokenizer, previous, token);
-        print(text);
-        if (!text.empty()) last = text;
-        previous = token;
-    }
-    if (last.empty() || last.back() != '\n') print("\n");
-    return 0;
+    watch_interrupts();
+    Output output;
+    output.put(s.prompt);
+    const int status = write_text(s, made, tokenizer, output);
+    if (output.last != '\n') print("\n");
+    return status;
 }
 
 int run_eval(const std::vector<std::string>& arguments) {

@@ -12,26 +12,54 @@ Options::Options(const char* command, const char* description)
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+namespace {
+
 // Parsed here rather than by CLI11, which takes "nan" for a number and reports ranges in its own words.
+std::int64_t whole_number(const std::string& label, const std::string& given, std::int64_t low,
+                          std::int64_t high) {
+    char* end = nullptr;
+    errno = 0;
+    const long long parsed = std::strtoll(given.c_str(), &end, 10);
+    if (given.empty() || *end != '\0')
+        usage_error(label + " is '" + given + "', which is not a whole number");
+    if (errno != 0 || parsed < low || parsed > high)
+        usage_error(label + " is " + given + ", it must be in " + std::to_string(low) + " .. " +
+                    std::to_string(high));
+    return parsed;
+}
+
+}  // namespace
+
 CLI::Option* Options::integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
                               const char* help) {
-    const std::string label = name;
+    const std::string label = command_ + ": " + name;
+    return app_
+        .add_option_function<std::string>(
+            name, [=, &value](const std::string& given) { value = whole_number(label, given, low, high); },
+            help)
+        ->type_name("N")
+        ->trigger_on_parse();
+}
+
+CLI::Option* Options::integers(const char* name, std::vector<std::int32_t>& values, std::int32_t low,
+                               std::int32_t high, const char* help) {
+    const std::string label = command_ + ": " + name;
     return app_
         .add_option_function<std::string>(
             name,
-            [=, &value](const std::string& given) {
-                char* end = nullptr;
-                errno = 0;
-                const long long parsed = std::strtoll(given.c_str(), &end, 10);
-                if (given.empty() || *end != '\0')
-                    usage_error(command_ + ": " + label + " is '" + given + "', which is not a whole number");
-                if (errno != 0 || parsed < low || parsed > high)
-                    usage_error(command_ + ": " + label + " is " + given + ", it must be in " +
-                                std::to_string(low) + " .. " + std::to_string(high));
-                value = parsed;
+            [=, &values](const std::string& given) {
+                values.push_back(static_cast<std::int32_t>(whole_number(label, given, low, high)));
             },
             help)
         ->type_name("N")
+        ->trigger_on_parse();
+}
+
+CLI::Option* Options::texts(const char* name, std::vector<std::string>& values, const char* help) {
+    return app_
+        .add_option_function<std::string>(
+            name, [&values](const std::string& given) { values.push_back(given); }, help)
+        ->type_name("TEXT")
         ->trigger_on_parse();
 }
 
@@ -112,27 +140,35 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// {"steps": 100, "json": true} as --steps 100 --json, to be parsed before the command line's own words.
-std::vector<std::string> arguments_of_config(const std::string& command, const std::string& path) {
-    const Json config = Json::parse(read_text(path), nullptr, false);
-    if (config.is_discarded() || !config.is_object())
-        usage_error(command + ": --config " + path + " is not a JSON object");
-    std::vector<std::string> arguments;
-    for (const auto& [key, value] : config.items()) {
-        if (key == "config")
-            usage_error(command + ": --config " + path + " names another configuration file");
-        if (value.is_boolean()) {
-            if (value.get<bool>()) arguments.push_back("--" + key);
-        } else if (value.is_string()) {
-            arguments.push_back("--" + key + "=" + value.get<std::string>());
-        } else if (value.is_number()) {
-            arguments.push_back("--" + key + "=" + value.dump());
-        } else {
-            usage_error(command + ": --config " + path + ": " + key +
-                        " is neither a number, a string nor a truth value");
-        }
+// One member of the configuration as words of a command line.
+void add_words(const std::string& where, const std::string& key, const Json& value,
+               std::vector<std::string>& words) {
+    if (value.is_boolean()) {
+        if (value.get<bool>()) words.push_back("--" + key);
+    } else if (value.is_string()) {
+        words.push_back("--" + key + "=" + value.get<std::string>());
+    } else if (value.is_number()) {
+        words.push_back("--" + key + "=" + value.dump());
+    } else {
+        usage_error(where + ": " + key + " is neither a number, a string nor a truth value");
     }
-    return arguments;
+}
+
+// {"steps": 100, "json": true} as --steps 100 --json, to be parsed before the command line's own words. The members
+// of a list are given one after the other.
+std::vector<std::string> arguments_of_config(const std::string& command, const std::string& path) {
+    const std::string where = command + ": --config " + path;
+    const Json config = Json::parse(read_text(path), nullptr, false);
+    if (config.is_discarded() || !config.is_object()) usage_error(where + " is not a JSON object");
+    std::vector<std::string> words;
+    for (const auto& [key, value] : config.items()) {
+        if (key == "config") usage_error(where + " names another configuration file");
+        if (value.is_array())
+            for (const Json& one : value) add_words(where, key, one, words);
+        else
+            add_words(where, key, value, words);
+    }
+    return words;
 }
 
 // Where the words name a configuration file: "--config FILE" or "--config=FILE"; the last one counts.

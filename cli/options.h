@@ -28,6 +28,10 @@ class Options {
                          const char* help);
     CLI::Option* number(const char* name, double& value, double low, double high, const char* help);
     CLI::Option* text(const char* name, std::string& value, const char* help);
+    // Given as often as wanted; a list in a configuration file.
+    CLI::Option* texts(const char* name, std::vector<std::string>& values, const char* help);
+    CLI::Option* integers(const char* name, std::vector<std::int32_t>& values, std::int32_t low,
+                          std::int32_t high, const char* help);
     CLI::Option* choice(const char* name, std::string& value, const std::vector<std::string>& choices,
                         const char* help);
     CLI::Option* flag(const char* name, bool& value, const char* help);

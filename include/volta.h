@@ -791,6 +791,90 @@ VOLTA_API volta_status volta_sequence_tokens(const volta_sequence *sequence, con
 VOLTA_API volta_status volta_sequence_logits(const volta_sequence *sequence, const float **out_logits,
                                              size_t *out_count);
 
+/* ---- Writing: text from a sequence, in one call ------------------------------------------------------------ */
+
+/* A request to stop that may come from anywhere. Zero it where you define it: { 0 }. It needs no release. */
+typedef struct volta_cancel {
+    int32_t requested; /* set by volta_cancel_request alone; zero it again while no call reads it */
+} volta_cancel;
+
+/* Asks every call that was given `cancel` to end. NULL: no effect. It is one store to a lock-free integer and leaves
+ * volta_last_error alone.
+ * Thread: any, at any time; also inside a signal handler. */
+VOLTA_API void volta_cancel_request(volta_cancel *cancel);
+
+/* Why writing ended. Where several are true at once: the first of this list. */
+typedef int32_t volta_stop_reason;
+enum {
+    VOLTA_STOP_NONE = 0,         /* it did not begin, or an error ended it                             */
+    VOLTA_STOP_TOKEN = 1,        /* one of stop_tokens was drawn                                       */
+    VOLTA_STOP_END_OF_TEXT = 2,  /* the tokenizer's bos or eos was drawn: a new text would begin       */
+    VOLTA_STOP_TEXT = 3,         /* the text ran into one of stop_texts                                */
+    VOLTA_STOP_MAX_TOKENS = 4,   /* max_tokens were drawn                                              */
+    VOLTA_STOP_CONTEXT_FULL = 5, /* the sequence has as many tokens as the context holds               */
+    VOLTA_STOP_CALLBACK = 6,     /* on_text said so                                                    */
+    VOLTA_STOP_CANCELLED = 7,    /* volta_cancel_request                                               */
+    VOLTA_STOP_DEADLINE = 8      /* max_seconds were over                                              */
+};
+
+/* Bits of volta_write_options.flags. */
+enum {
+    VOLTA_WRITE_PAST_END = 1 /* bos and eos of the tokenizer are tokens like any other */
+};
+
+/* Everything is borrowed until the call returns. */
+typedef struct volta_write_options {
+    size_t struct_size;
+    int64_t max_tokens;            /* 0: as many as the context holds                                   */
+    const int32_t *stop_tokens;    /* the text ends before the first of them that is drawn              */
+    size_t stop_token_count;       /* at most 65536                                                     */
+    const char *const *stop_texts; /* the text ends before the first of them that is complete; of several that
+                                      are complete with the same byte, before the longest. They may span tokens */
+    size_t stop_text_count;        /* at most 1024, each of at most 65536 bytes                         */
+    double max_seconds;            /* from the beginning of the call, by a clock that is never set; 0: no end */
+    const volta_cancel *cancel;    /* looked at as max_seconds is: before each token, and between the pieces
+                                      (prefill_chunk) of a prompt. NULL: none                            */
+    int32_t (*on_text)(void *user, const char *text, size_t bytes, int32_t token); /* not 0: stop. NULL: none */
+    void *user;                    /* passed to on_text                                                 */
+    uint32_t flags;                /* VOLTA_WRITE_* bits                                                */
+} volta_write_options;
+
+typedef struct volta_write_result {
+    size_t struct_size;       /* in: sizeof(volta_write_result)                                        */
+    volta_stop_reason reason;
+    int32_t stop_index;       /* which of stop_tokens or stop_texts it was; -1 for another reason        */
+    int64_t token_count;      /* drawn, and appended to the sequence                                     */
+    int32_t last_token;       /* the latest of them; -1: none                                            */
+    int32_t unfinished_bytes; /* 0 .. 3, at the end of the text: the beginning of a character            */
+    uint64_t text_bytes;      /* that on_text was given, or would have been                              */
+} volta_write_result;
+
+/* Draws tokens as volta_generator_step does, bit for bit, and tells their text until something ends it.
+ *
+ * on_text is called once for each token, in order, with the text that this token decided; it may be empty. Held back
+ * are what may be the beginning of a stop text, which is never given, not even partly, and a UTF-8 character that is not
+ * complete: no call's text ends within one. Bytes that cannot become UTF-8 are given as they are. Where writing ends, the
+ * rest that is held back is text: it comes with the last token, or, when cancelled or late, in one more call with
+ * token -1. So all calls together give the text of the tokens (volta_tokenizer_decode_after), byte for byte, up to where
+ * it stopped; only there may it end within a character (unfinished_bytes). After on_text said stop it is not called again.
+ * The text is not zero-terminated, and lent until on_text returns.
+ *
+ * The sequence keeps all tokens that were drawn, those of the stop too, and can be written on by a further call, whose
+ * stop texts are looked for in its own text alone. However it ended, but for an error, this is VOLTA_OK.
+ *
+ * sequence NULL: the one of volta_generator_start. tokenizer NULL: the model's. options NULL: to the end of the text or
+ * the context. result may be NULL; after an error it has the reason VOLTA_STOP_NONE and what was written before it.
+ * Thread: on_text runs on the caller's. It may look at this generator, its sequences and the tokenizer, not change or
+ *         release them.
+ * Cost:   a few allocations when it begins; none per token.
+ * Errors: INVALID_ARGUMENT  a sequence of another generator; an empty stop text, or one that is not UTF-8; a stop token
+ *                           outside the model's vocabulary; a drawn token outside the tokenizer's
+ *         INVALID_STATE     a sequence without tokens; no tokenizer
+ *         NOT_FINITE        NaN logits */
+VOLTA_API volta_status volta_generator_write(volta_generator *generator, volta_sequence *sequence,
+                                             const volta_tokenizer *tokenizer,
+                                             const volta_write_options *options, volta_write_result *result);
+
 /* ---- Tuning: the fastest way through a product, for this machine ---------------------------------------- */
 
 /* One matrix product C [m, n] = A [m, k] x B [k, n] of f32. A transposed operand is stored as its transpose.

@@ -20,12 +20,22 @@ constexpr LeadByte kLeadBytes[] = {
 
 unsigned byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
+const LeadByte* find_lead(unsigned byte) {
+    for (const LeadByte& row : kLeadBytes)
+        if (byte >= row.low && byte <= row.high) return &row;
+    return nullptr;
+}
+
+bool may_follow(unsigned byte, std::size_t index, const LeadByte& row) {
+    return byte >= (index == 1 ? row.second_low : 0x80) && byte <= (index == 1 ? row.second_high : 0xbf);
+}
+
 Character read_long_character(std::string_view text, std::size_t at, const LeadByte& row) {
     if (text.size() - at < row.bytes) return {};
     std::uint32_t code_point = byte_at(text, at) & (0xffu >> (row.bytes + 1));
     for (std::size_t i = 1; i < row.bytes; ++i) {
         const unsigned byte = byte_at(text, at + i);
-        if (byte < (i == 1 ? row.second_low : 0x80) || byte > (i == 1 ? row.second_high : 0xbf)) return {};
+        if (!may_follow(byte, i, row)) return {};
         code_point = code_point << 6 | (byte & 0x3f);
     }
     return {code_point, row.bytes};
@@ -38,9 +48,8 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x
 Character read_character(std::string_view text, std::size_t at) {
     const unsigned lead = byte_at(text, at);
     if (lead < 0x80) return {lead, 1};
-    for (const LeadByte& row : kLeadBytes)
-        if (lead >= row.low && lead <= row.high) return read_long_character(text, at, row);
-    return {};
+    const LeadByte* row = find_lead(lead);
+    return row != nullptr ? read_long_character(text, at, *row) : Character{};
 }
 
 std::size_t write_character(std::uint32_t code_point, char* out) {
@@ -63,6 +72,19 @@ std::size_t find_invalid_utf8(std::string_view text) {
         at += character.bytes;
     }
     return at;
+}
+
+std::size_t unfinished_bytes(std::string_view text) {
+    for (std::size_t tail = 1; tail <= 3 && tail <= text.size(); ++tail) {
+        const std::size_t at = text.size() - tail;
+        if ((byte_at(text, at) & 0xc0) == 0x80) continue;
+        const LeadByte* row = find_lead(byte_at(text, at));
+        if (row == nullptr || row->bytes <= tail) return 0;
+        for (std::size_t i = 1; i < tail; ++i)
+            if (!may_follow(byte_at(text, at + i), i, *row)) return 0;
+        return tail;
+    }
+    return 0;
 }
 
 const char* name_problem(std::string_view name) {

@@ -121,6 +121,12 @@ class CachedDecoder final : public Decoder {
         if (row > 0) run_step(row);
     }
 
+    bool run_piece_of(SequenceState& sequence) override {
+        if (sequence.used - sequence.cached <= sizes_.chunk) return false;
+        run_piece(silent_[0], sequence, sizes_.chunk);
+        return true;
+    }
+
     void copy(const SequenceState& from, const SequenceState& to, std::int64_t tokens) noexcept override {
         cache_.copy(from.slot, to.slot, tokens);
     }
@@ -215,7 +221,8 @@ class CachedDecoder final : public Decoder {
     }
 
     void run_prompt(SequenceState& sequence) {
-        while (sequence.used - sequence.cached > sizes_.chunk) run_piece(silent_[0], sequence, sizes_.chunk);
+        while (run_piece_of(sequence)) {
+        }
         const std::int64_t rest = sequence.used - sequence.cached;
         run_piece(smallest(pieces_, rest), sequence, rest);
         finish(sequence, 0);

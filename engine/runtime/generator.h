@@ -36,9 +36,19 @@ class Generator final {
     // Draws one token for each and appends it: one run for all whose tokens are known up to the last.
     void step(const std::int32_t* sequences, std::size_t count, std::int32_t* tokens);
 
+    // Computes one piece of a prompt that takes several. False: a step is next.
+    bool prepare_piece(std::int32_t sequence) {
+        return !of(sequence).is_computed && decoder_->run_piece_of(of(sequence).state);
+    }
+
     // Room for the numbers of a step; throws INVALID_ARGUMENT when there are more than sequences.
     std::pmr::vector<std::int32_t>& room_for(std::size_t count);
     const std::int32_t* tokens(std::int32_t sequence, std::size_t* count) const;
+    bool is_full(std::int32_t sequence) const {
+        return sequences_[at(sequence)].state.used == options_.context;
+    }
+    std::int32_t vocabulary() const { return vocabulary_; }
+    const Model& model() const { return *model_; }
     // Of which the sequence's latest token was drawn. Throws INVALID_STATE before the first.
     const float* logits(std::int32_t sequence, std::size_t* count) const;
     volta_bill bill() const { return bill_; }

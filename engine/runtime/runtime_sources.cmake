@@ -15,4 +15,6 @@ set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/token_cost.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cached_decoder.cpp
     ${CMAKE_CURRENT_LIST_DIR}/whole_decoder.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/generator.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/generator.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/text_stream.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/writer.cpp)

@@ -73,6 +73,8 @@ class WholeDecoder final : public Decoder {
         }
     }
 
+    bool run_piece_of(SequenceState&) override { return false; }
+
     void copy(const SequenceState&, const SequenceState&, std::int64_t) noexcept override {}
 
     void add_to(volta_bill& bill) const override {

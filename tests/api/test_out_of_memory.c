@@ -29,6 +29,8 @@ static volta_status life_cycle(struct counting_heap* heap) {
     volta_llama_options llama = {0};
     volta_trainer_options options = small_trainer_options(shape);
     volta_generator_options sampling = {0};
+    volta_write_options writing = {0};
+    const char* const stops[] = {"\n\n", "the end"};
     volta_value x, y;
     fill_tokens(tokens, 100);
     gpt.struct_size = sizeof gpt;
@@ -38,6 +40,9 @@ static volta_status life_cycle(struct counting_heap* heap) {
     gpt.heads = 2;
     gpt.context = 8;
     sampling.struct_size = sizeof sampling;
+    writing.struct_size = sizeof writing;
+    writing.stop_texts = stops;
+    writing.stop_text_count = 2;
 #define then(call) \
     if (status == VOLTA_OK) status = (call)
     then(volta_graph_create(context, &graph));
@@ -46,7 +51,7 @@ static volta_status life_cycle(struct counting_heap* heap) {
     then(volta_graph_output(graph, "y", y));
     then(volta_graph_print(graph, &text));
     then(volta_model_create_gpt(context, &gpt, 1, &model));
-    then(volta_tokenizer_create_char(context, "hello\nworld", 11, &tokenizer));
+    then(volta_tokenizer_create_char(context, "abcdefghijklmnopqrstuvwxyz\n .", 29, &tokenizer));
     then(volta_model_set_tokenizer(model, tokenizer));
     then(volta_model_set_metadata(model, "title", "a small model"));
     then(volta_trainer_create(model, &options, &trainer));
@@ -61,6 +66,7 @@ static volta_status life_cycle(struct counting_heap* heap) {
     then(volta_generator_create(opened, &sampling, &generator));
     then(volta_generator_start(generator, tokens, 2));
     then(volta_generator_next(generator, &token));
+    then(volta_generator_write(generator, NULL, NULL, &writing, NULL));
     volta_generator_release(generator);
     generator = NULL;
     llama.struct_size = sizeof llama;

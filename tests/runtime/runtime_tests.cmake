@@ -3,3 +3,4 @@ volta_test(test_memory_bills SOURCES test_memory_bills.cpp USES api runtime back
 target_include_directories(test_memory_bills SYSTEM PRIVATE ${JSON_INCLUDE_DIR})
 volta_test(test_sampler SOURCES test_sampler.cpp USES api runtime numerics base LABELS runtime)
 volta_test(test_token_stream SOURCES test_token_stream.cpp USES api runtime numerics base LABELS runtime)
+volta_test(test_text_stream SOURCES test_text_stream.cpp USES runtime base LABELS runtime)
