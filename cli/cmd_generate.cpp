@@ -131,7 +131,8 @@ int run_generate(const std::vector<std::string>& arguments) {
     options.texts("--stop", s.stop_texts, "end before this text; may be given several times");
     options.integers("--stop-token", s.stop_tokens, 0, INT32_MAX,
                      "end before this token; may be given several times");
-    options.number("--max-seconds", s.max_seconds, 0, 1e9, "end after X seconds of writing; 0: never (default)");
+    options.number("--max-seconds", s.max_seconds, 0, 1e9,
+                   "end after X seconds of writing; 0: never (default)");
     options.machine(s.machine);
     options.config();
     options.parse(arguments);

@@ -154,8 +154,8 @@ void add_words(const std::string& where, const std::string& key, const Json& val
     }
 }
 
-// {"steps": 100, "json": true} as --steps 100 --json, to be parsed before the command line's own words. The members
-// of a list are given one after the other.
+// {"steps": 100, "json": true} as --steps 100 --json, to be parsed before the command line's own words. The
+// members of a list are given one after the other.
 std::vector<std::string> arguments_of_config(const std::string& command, const std::string& path) {
     const std::string where = command + ": --config " + path;
     const Json config = Json::parse(read_text(path), nullptr, false);

@@ -803,7 +803,7 @@ typedef struct volta_cancel {
  * Thread: any, at any time; also inside a signal handler. */
 VOLTA_API void volta_cancel_request(volta_cancel *cancel);
 
-/* Why writing ended. Where several are true at once: the first of this list. */
+/* Why writing ended: the first of this list that is true. */
 typedef int32_t volta_stop_reason;
 enum {
     VOLTA_STOP_NONE = 0,         /* it did not begin, or an error ended it                             */
@@ -846,18 +846,18 @@ typedef struct volta_write_result {
     int64_t token_count;      /* drawn, and appended to the sequence                                     */
     int32_t last_token;       /* the latest of them; -1: none                                            */
     int32_t unfinished_bytes; /* 0 .. 3, at the end of the text: the beginning of a character            */
-    uint64_t text_bytes;      /* that on_text was given, or would have been                              */
+    uint64_t text_bytes;      /* of all pieces, with or without an on_text                              */
 } volta_write_result;
 
 /* Draws tokens as volta_generator_step does, bit for bit, and tells their text until something ends it.
  *
- * on_text is called once for each token, in order, with the text that this token decided; it may be empty. Held back
- * are what may be the beginning of a stop text, which is never given, not even partly, and a UTF-8 character that is not
- * complete: no call's text ends within one. Bytes that cannot become UTF-8 are given as they are. Where writing ends, the
- * rest that is held back is text: it comes with the last token, or, when cancelled or late, in one more call with
- * token -1. So all calls together give the text of the tokens (volta_tokenizer_decode_after), byte for byte, up to where
- * it stopped; only there may it end within a character (unfinished_bytes). After on_text said stop it is not called again.
- * The text is not zero-terminated, and lent until on_text returns.
+ * on_text is called once for each token, in order, with the piece of text that this token decided; it may be empty. Held
+ * back are what may be the beginning of a stop text, which is never given, not even partly, and a UTF-8 character that is
+ * not complete: no piece ends within one. Bytes that cannot become UTF-8 are given as they are. Where writing ends, what
+ * is held back is text: it comes with the last token or, when cancelled or late, in one more piece with token -1. All
+ * pieces together are the text of the tokens (volta_tokenizer_decode_after), byte for byte, up to where it stopped; only
+ * there may it end within a character (unfinished_bytes). After on_text said stop it is not called again, not even for
+ * what was held back. A piece is not zero-terminated, and lent until on_text returns.
  *
  * The sequence keeps all tokens that were drawn, those of the stop too, and can be written on by a further call, whose
  * stop texts are looked for in its own text alone. However it ended, but for an error, this is VOLTA_OK.

@@ -14,7 +14,8 @@ using namespace volta::api;
 namespace {
 
 constexpr std::size_t kMostStopTokens = 65536, kMostStopTexts = 1024, kMostStopBytes = 65536;
-static_assert(__atomic_always_lock_free(sizeof(volta_cancel::requested), nullptr), "a signal handler stores it");
+static_assert(__atomic_always_lock_free(sizeof(volta_cancel::requested), nullptr),
+              "a signal handler stores it");
 
 void check_numbers(const volta_write_options& given) {
     require((given.flags & ~static_cast<uint32_t>(VOLTA_WRITE_PAST_END)) == 0,

@@ -23,8 +23,8 @@ std::size_t write_character(std::uint32_t code_point, char* out);
 // The offset of the first byte that is not UTF-8; text.size() when all of it is.
 std::size_t find_invalid_utf8(std::string_view text);
 
-// How many bytes at the end of the text begin a character that its next bytes may complete: 0 to 3. What no byte can
-// complete any more is not counted.
+// How many bytes at the end of the text begin a character that its next bytes may complete: 0 to 3. What no
+// byte can complete any more is not counted.
 std::size_t unfinished_bytes(std::string_view text);
 
 inline constexpr std::size_t kMaxNameBytes = 255;

@@ -31,8 +31,8 @@ class Decoder {
     virtual ~Decoder() = default;
     // The logits after every token of each sequence. Allocates nothing. Throws what the device reports.
     virtual void run(SequenceState* const* sequences, std::size_t count) = 0;
-    // Computes the next piece of a prompt that is longer than one piece. False: what is left is one run's work, or the
-    // decoder keeps nothing. run() does the same; between two pieces a host may think again.
+    // Computes the next piece of a prompt that is longer than one piece. False: what is left is one run's
+    // work, or the decoder keeps nothing. run() does the same; between two pieces a host may think again.
     virtual bool run_piece_of(SequenceState& sequence) = 0;
     // `to` gets what the cache holds of the first `tokens` tokens of `from`.
     virtual void copy(const SequenceState& from, const SequenceState& to, std::int64_t tokens) noexcept = 0;

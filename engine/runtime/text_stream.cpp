@@ -19,7 +19,8 @@ TextStream::TextStream(const std::string_view* stops, std::size_t count, std::si
     text_.reserve(longest + 3 + longest_part);  // 3: of an unfinished character
     std::uint32_t* borders = borders_.data();
     for (std::size_t i = 0; i < count; ++i) {
-        // The search in the stop text itself gives its borders, each before it is needed (Knuth, Morris, Pratt).
+        // The search in the stop text itself gives its borders, each before it is needed (Knuth, Morris,
+        // Pratt).
         Search search{stops[i], borders, 0};
         for (std::size_t byte = 1; byte < stops[i].size(); ++byte)
             borders[byte] = search.matched = advance(search, stops[i][byte]);

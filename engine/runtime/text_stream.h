@@ -1,5 +1,6 @@
-// A text that arrives in parts and is given out as soon as it is decided: never a byte of a stop text, never a part of
-// a UTF-8 character. How it arrives in parts changes nothing about the whole. It knows nothing of tokens.
+// A text that arrives in parts and is given out as soon as it is decided: never a byte of a stop text, never
+// a part of a UTF-8 character. How it arrives in parts changes nothing about the whole. It knows nothing of
+// tokens.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,8 @@ namespace volta {
 
 class TextStream final {
   public:
-    // Stop texts are borrowed, UTF-8 and not empty; they are looked for byte by byte. Parts of up to `longest_part`
-    // bytes cost no allocation.
+    // Stop texts are borrowed, UTF-8 and not empty; they are looked for byte by byte. Parts of up to
+    // `longest_part` bytes cost no allocation.
     TextStream(const std::string_view* stops, std::size_t count, std::size_t longest_part,
                std::pmr::memory_resource* heap);
 
@@ -24,15 +25,16 @@ class TextStream final {
     std::string_view take();
     // The same with all that is held back: the text has ended, nothing is added any more.
     std::string_view take_rest();
-    // Which stop text the text ran into: the first that was complete, of several the longest; -1: none. The text ends
-    // before it.
+    // Which stop text the text ran into: the first that was complete, of several the longest; -1: none. The
+    // text ends before it.
     std::int32_t stop() const { return stop_; }
 
   private:
     // A stop text and how much of it the text ends with.
     struct Search {
         std::string_view text;
-        const std::uint32_t* borders;  // [bytes]: how long a beginning of the text ends at byte i, but the whole
+        const std::uint32_t*
+            borders;  // [bytes]: how long a beginning of the text ends at byte i, but the whole
         std::uint32_t matched;
     };
     static std::uint32_t advance(const Search& search, char byte);
@@ -41,9 +43,9 @@ class TextStream final {
 
     std::pmr::vector<std::uint32_t> borders_;
     std::pmr::vector<Search> searches_;
-    std::pmr::string text_;       // not given out yet, behind what was taken last
-    std::size_t taken_ = 0;       // of text_: dropped by the next add
-    std::size_t undecided_ = 0;   // at the end of text_: may begin a stop text
+    std::pmr::string text_;      // not given out yet, behind what was taken last
+    std::size_t taken_ = 0;      // of text_: dropped by the next add
+    std::size_t undecided_ = 0;  // at the end of text_: may begin a stop text
     std::int32_t stop_ = -1;
 };
 

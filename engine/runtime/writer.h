@@ -1,5 +1,5 @@
-// Text from a sequence: the token loop with everything that may end it. Tokens are the generator's, what is text when is
-// TextStream's.
+// Text from a sequence: the token loop with everything that may end it. Tokens are the generator's, what is
+// text when is TextStream's.
 #pragma once
 
 #include <string_view>

@@ -82,9 +82,62 @@ void test_host_environment(void**) {
     assert_true(same);
 }
 
+int32_t hear(void* user, const char*, size_t, int32_t) {
+    *static_cast<unsigned*>(user) = _mm_getcsr() & ~0x3Fu;
+    return 0;
+}
+
+// Text is told in the host's environment, and has the same tokens in every one.
+void test_callback_of_writing(void**) {
+    int32_t expected = -1;
+    for (unsigned mxcsr : kSettings) {
+        unsigned seen = 0;
+        const int32_t prompt = 'x';
+        volta_context* context = nullptr;
+        volta_model* model = nullptr;
+        volta_tokenizer* tokenizer = nullptr;
+        volta_generator* generator = nullptr;
+        volta_gpt_options gpt = {};
+        gpt.struct_size = sizeof gpt;
+        gpt.vocabulary = 256;
+        gpt.layers = 1;
+        gpt.dim = 32;
+        gpt.heads = 2;
+        gpt.context = 16;
+        volta_generator_options options = {};
+        options.struct_size = sizeof options;
+        options.temperature = 1;
+        volta_write_options writing = {};
+        writing.struct_size = sizeof writing;
+        writing.on_text = hear;
+        writing.user = &seen;
+        volta_write_result result = {};
+        result.struct_size = sizeof result;
+        assert_int_equal(volta_context_create(nullptr, &context), VOLTA_OK);
+        assert_int_equal(volta_model_create_gpt(context, &gpt, 1, &model), VOLTA_OK);
+        assert_int_equal(volta_tokenizer_create_byte(context, &tokenizer), VOLTA_OK);
+        assert_int_equal(volta_generator_create(model, &options, &generator), VOLTA_OK);
+        assert_int_equal(volta_generator_start(generator, &prompt, 1), VOLTA_OK);
+        _mm_setcsr(mxcsr);
+        const volta_status status = volta_generator_write(generator, nullptr, tokenizer, &writing, &result);
+        const unsigned after = _mm_getcsr() & ~0x3Fu;
+        _mm_setcsr(0x1F80);
+        assert_int_equal(status, VOLTA_OK);
+        assert_int_equal(seen, mxcsr);
+        assert_int_equal(after, mxcsr);
+        if (expected < 0) expected = result.last_token;
+        assert_int_equal(result.last_token, expected);
+        volta_generator_release(generator);
+        volta_tokenizer_release(tokenizer);
+        volta_model_release(model);
+        volta_context_release(context);
+    }
+}
+
 }  // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(test_host_environment)};
+    const CMUnitTest tests[] = {cmocka_unit_test(test_host_environment),
+                                cmocka_unit_test(test_callback_of_writing)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

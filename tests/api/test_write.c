@@ -1,5 +1,5 @@
-/* Text in one call: what ends it, what is told when, and the same tokens as a loop of steps. Most tests write from a
- * model that says a given text, one byte a token, whatever it was asked. */
+/* Text in one call: what ends it, what is told when, and the same tokens as a loop of steps. Most tests write
+ * from a model that says a given text, one byte a token, whatever it was asked. */
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -37,8 +37,8 @@ struct listener {
     int pieces;
     size_t piece_bytes[kMostPieces];
     int32_t tokens[kMostPieces];
-    int stop_at;                /* answers 1 to this piece, counted from 1; 0: to none */
-    volta_cancel* cancel;       /* requested at piece `cancel_at`, by `request`        */
+    int stop_at;          /* answers 1 to this piece, counted from 1; 0: to none */
+    volta_cancel* cancel; /* requested at piece `cancel_at`, by `request`        */
     int cancel_at;
     void (*request)(volta_cancel* cancel);
     struct counting_heap* heap; /* allocations at the first piece and now              */
@@ -235,7 +235,7 @@ static volta_tokenizer* tokenizer_with_ends(volta_context* context) {
 /* A text ends where the tokenizer says so, unless the host wants to see past it. */
 static void test_end_of_text(void** state) {
     (void)state;
-    const int32_t bos = 1, eos = 2;
+    const int32_t bos = 1, eos = 2, letter = 5;
     for (int ends = 1; ends <= 2; ++ends) {
         const char says[] = {6, 5, 6, (char)ends, 6, 5};
         struct listener listener = {0};
@@ -252,6 +252,10 @@ static void test_end_of_text(void** state) {
         assert_int_equal(result.stop_index, -1);
         assert_int_equal(result.token_count, 4);
         assert_int_equal(listener.tokens[3], ends);
+        listener.bytes = 0, listener.pieces = 0;
+        assert_ok(volta_generator_start(s.generator, &letter, 1));
+        assert_ok(volta_generator_write(s.generator, NULL, tokenizer, &options, &result));
+        check_text(&listener, " aa a"); /* it goes on behind a letter */
         options.flags = VOLTA_WRITE_PAST_END;
         listener.bytes = 0, listener.pieces = 0;
         assert_ok(volta_generator_start(s.generator, &bos, 1));
@@ -337,8 +341,8 @@ static void request_by_signal(volta_cancel* cancel) {
     raise(SIGUSR1);
 }
 
-/* From the callback, from another thread, from a signal handler: the next token is not drawn, the rest is told, and
- * writing can go on. */
+/* From the callback, from another thread, from a signal handler: the next token is not drawn, the rest is
+ * told, and writing can go on. */
 static void test_cancel(void** state) {
     (void)state;
     void (*const ways[])(volta_cancel*) = {volta_cancel_request, request_by_thread, request_by_signal};
@@ -420,8 +424,8 @@ static void test_callback_stops(void** state) {
     end_speaker(&s);
 }
 
-/* A time that is over at once draws nothing; one that is over within a long prompt ends between two of its pieces. What
- * was computed by then stays, and the tokens are those of a call that had all the time. */
+/* A time that is over at once draws nothing; one that is over within a long prompt ends between two of its
+ * pieces. What was computed by then stays, and the tokens are those of a call that had all the time. */
 static void test_deadline(void** state) {
     (void)state;
     enum { kPromptTokens = 480 };
@@ -477,8 +481,8 @@ static void test_deadline(void** state) {
     volta_context_release(context);
 }
 
-/* The tokens and the logits of a loop of steps, bit for bit, with prompts in pieces, with and without a cache; and no
- * allocation after the first piece. */
+/* The tokens and the logits of a loop of steps, bit for bit, with prompts in pieces, with and without a
+ * cache; and no allocation after the first piece. */
 static void test_same_tokens_as_a_loop(void** state) {
     (void)state;
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz\n .";
@@ -534,7 +538,8 @@ static void test_same_tokens_as_a_loop(void** state) {
         assert_ok(volta_generator_logits(loop, &a, &elements));
         assert_ok(volta_generator_logits(writer, &b, &elements));
         assert_memory_equal(a, b, elements * sizeof(float));
-        assert_fails(volta_generator_next(writer, &token), VOLTA_INVALID_STATE, "the context of 32 tokens is full");
+        assert_fails(volta_generator_next(writer, &token), VOLTA_INVALID_STATE,
+                     "the context of 32 tokens is full");
         volta_generator_release(loop);
         volta_generator_release(writer);
         volta_tokenizer_release(tokenizer);
@@ -556,15 +561,15 @@ static void test_what_is_refused(void** state) {
     volta_write_result result = {0};
     result.struct_size = sizeof result;
     memset(large, 'a', sizeof large - 1);
-#define refused(status, text)                                                                             \
-    do {                                                                                                  \
-        result.token_count = 7;                                                                           \
-        assert_fails(volta_generator_write(s.generator, s.sequence, s.tokenizer, &options, &result),      \
-                     status, text);                                                                       \
-        assert_int_equal(result.reason, VOLTA_STOP_NONE);                                                 \
-        assert_int_equal(result.token_count, 0);                                                          \
-        assert_int_equal(result.last_token, -1);                                                          \
-        options = write_options(&listener);                                                               \
+#define refused(status, text)                                                                                \
+    do {                                                                                                     \
+        result.token_count = 7;                                                                              \
+        assert_fails(volta_generator_write(s.generator, s.sequence, s.tokenizer, &options, &result), status, \
+                     text);                                                                                  \
+        assert_int_equal(result.reason, VOLTA_STOP_NONE);                                                    \
+        assert_int_equal(result.token_count, 0);                                                             \
+        assert_int_equal(result.last_token, -1);                                                             \
+        options = write_options(&listener);                                                                  \
     } while (0)
     options.max_tokens = -1;
     refused(VOLTA_INVALID_ARGUMENT, "max_tokens is -1, it must be at least 0");
@@ -600,13 +605,14 @@ static void test_what_is_refused(void** state) {
     options.stop_text_count = 1;
     refused(VOLTA_INVALID_ARGUMENT, "stop text 0 has more than 65536 bytes");
     options.struct_size = 3;
-    refused(VOLTA_INVALID_ARGUMENT, "volta_write_options.struct_size is 3: set it to sizeof(volta_write_options)");
-    assert_fails(volta_generator_write(NULL, s.sequence, s.tokenizer, &options, &result), VOLTA_INVALID_ARGUMENT,
-                 "generator is NULL");
+    refused(VOLTA_INVALID_ARGUMENT,
+            "volta_write_options.struct_size is 3: set it to sizeof(volta_write_options)");
+    assert_fails(volta_generator_write(NULL, s.sequence, s.tokenizer, &options, &result),
+                 VOLTA_INVALID_ARGUMENT, "generator is NULL");
     assert_fails(volta_generator_write(s.generator, other.sequence, s.tokenizer, &options, &result),
                  VOLTA_INVALID_ARGUMENT, "the sequence is another generator's");
-    assert_fails(volta_generator_write(s.generator, NULL, s.tokenizer, &options, &result), VOLTA_INVALID_STATE,
-                 "no sequence has been started");
+    assert_fails(volta_generator_write(s.generator, NULL, s.tokenizer, &options, &result),
+                 VOLTA_INVALID_STATE, "no sequence has been started");
     assert_fails(volta_generator_write(s.generator, s.sequence, NULL, &options, &result), VOLTA_INVALID_STATE,
                  "the model carries no tokenizer, and none is given");
     result.struct_size = 0;
@@ -643,12 +649,19 @@ static void test_error_within(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stop_texts),      cmocka_unit_test(test_when_text_comes),
-        cmocka_unit_test(test_stop_tokens), cmocka_unit_test(test_end_of_text), cmocka_unit_test(test_context_full),
-        cmocka_unit_test(test_utf8),            cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_cancel_any_time), cmocka_unit_test(test_callback_stops),
-        cmocka_unit_test(test_deadline),        cmocka_unit_test(test_same_tokens_as_a_loop),
-        cmocka_unit_test(test_what_is_refused), cmocka_unit_test(test_error_within),
+        cmocka_unit_test(test_stop_texts),
+        cmocka_unit_test(test_when_text_comes),
+        cmocka_unit_test(test_stop_tokens),
+        cmocka_unit_test(test_end_of_text),
+        cmocka_unit_test(test_context_full),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_cancel_any_time),
+        cmocka_unit_test(test_callback_stops),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_same_tokens_as_a_loop),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_error_within),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,42 @@ expect "train --config" "$($voltac hash whole.volta)" "$($voltac hash config.vol
 [ ! -s err ] && ok || bad "train --json wrote to standard error: $(cat err)"
 expect "JSON lines" 0 "$(grep -cv '^{.*}$' config.out)"
 
+echo "== what ends a text"
+said=$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3)
+expect "a text that has both stops" "5lg:" "$(echo "$said" | grep -o 5lg:)"
+written() { "$voltac" generate whole.volta --prompt fox --tokens 10 --seed 3 "$@"; }
+expect "--stop" "${said%%5l*}" "$(written --stop 5l)"
+expect "the first --stop of several" "${said%%5l*}" "$(written --stop nowhere --stop g: --stop 5l)"
+expect "a --stop that never comes" "$said" "$(written --stop "$said$said")"
+expect "--stop-token" "${said%%:*}" "$(written --stop-token 0 --stop-token 12)" # ids: newline, space, digits, colon
+printf '{"stop": ["nowhere", "g:"], "stop-token": [0, 5]}' >stops.json
+expect "stops of a configuration" "${said%%g:*}" "$(written --config stops.json)"
+expect "--tokens 0" fox "$(written --tokens 0)"
+refused 2 "--stop is empty" generate whole.volta --stop ''
+refused 2 "--stop-token is 'x'" generate whole.volta --stop-token 1 --stop-token x
+refused 2 "--max-seconds is -1" generate whole.volta --max-seconds -1
+printf '{"stop": [["x"]]}' >stops.json
+refused 2 "stop is neither a number" generate whole.volta --config stops.json
+"$voltac" generate whole.volta --prompt fox --tokens 3 --stop-token 99 >out 2>err
+expect "status of a stop token that is none" 1 $?
+grep -q 'stop token 0 is 99, outside the vocabulary' err && ok || bad "a stop token that is none: $(cat err)"
+"$voltac" generate whole.volta --prompt fox --tokens 3 >/dev/full 2>err
+expect "status when the text cannot be written" 1 $?
+grep -q 'standard output' err && ok || bad "a text that cannot be written: $(cat err)"
+# A model that takes seconds for all that it may write.
+slow="--layers 2 --dim 256 --heads 2 --context 4000 --batch 1"
+$voltac train --text text.txt --out slow.volta $slow --steps 1 >/dev/null 2>&1 || bad "train a slow model"
+$voltac generate slow.volta --prompt fox --tokens 3900 --isa scalar --max-seconds 0.05 >out || bad "--max-seconds"
+[ "$(wc -c <out)" -lt 3900 ] && ok || bad "--max-seconds let $(wc -c <out) bytes through"
+"$voltac" generate slow.volta --prompt fox --tokens 3900 --isa scalar >out 2>err &
+pid=$!
+while [ "$(wc -c <out)" -lt 5 ] && kill -0 $pid 2>/dev/null; do sleep 0.1; done # it streams
+kill -INT $pid
+wait $pid
+expect "status of an interrupted text" 130 $?
+[ "$(wc -c <out)" -lt 3900 ] && [ -z "$(tail -c 1 out | tr -d '\n')" ] && ok || bad "an interrupted text: $(tail -c 80 out)"
+[ ! -s err ] && ok || bad "an interrupted text said: $(cat err)"
+
 echo "== another architecture"
 llama="$small --architecture llama --kv-heads 1 --hidden 24"
 $voltac train --text text.txt --out llama.volta $llama --steps 12 >llama.out 2>/dev/null || bad "train a llama"

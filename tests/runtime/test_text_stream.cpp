@@ -1,4 +1,5 @@
-// Text that comes in parts: whatever the parts, the same whole; nothing of a stop text, no part of a character.
+// Text that comes in parts: whatever the parts, the same whole; nothing of a stop text, no part of a
+// character.
 #include "engine/runtime/text_stream.h"
 
 #include <algorithm>
@@ -55,8 +56,8 @@ Told defined(std::string_view text, const Texts& stops) {
     for (std::size_t end = 1; end <= text.size(); ++end) {
         std::int32_t best = -1;
         for (std::size_t i = 0; i < stops.size(); ++i) {
-            const bool ends = end >= stops[i].size() &&
-                              text.substr(end - stops[i].size(), stops[i].size()) == stops[i];
+            const bool ends =
+                end >= stops[i].size() && text.substr(end - stops[i].size(), stops[i].size()) == stops[i];
             if (ends && (best < 0 || stops[i].size() > stops[static_cast<std::size_t>(best)].size()))
                 best = static_cast<std::int32_t>(i);
         }
@@ -81,7 +82,7 @@ void check_all_cuts(std::string_view text, const Texts& stops) {
 void test_characters_are_never_split(void**) {
     check_all_cuts("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z", {});
     check_all_cuts("\xf0\x9f\x98\x80\xe2\x82\xac\xc3\xa9", {"\xe2\x82\xac\xc3"
-                                                           "\xa9"});
+                                                            "\xa9"});
     check_all_cuts("x\xc3\xa9\xc3\xa8y\xc3\xa9\xc3\xa9", {"\xc3\xa9\xc3\xa9", "\xc3\xaa"});
 }
 
@@ -89,10 +90,10 @@ void test_stop_texts_in_every_division(void**) {
     check_all_cuts("aaab tail", {"aab"});
     check_all_cuts("ababababac", {"ababac"});
     check_all_cuts("abcabcabd", {"abcabd", "cabe"});
-    check_all_cuts("xabcd", {"abcde", "bc"});      // the shorter is complete first
-    check_all_cuts("xabc", {"c", "abc", "bc"});    // of three with the same last byte the longest
-    check_all_cuts("xabab", {"b", "b"});           // of equal ones the first
-    check_all_cuts("stop", {"stop"});              // nothing before it
+    check_all_cuts("xabcd", {"abcde", "bc"});             // the shorter is complete first
+    check_all_cuts("xabc", {"c", "abc", "bc"});           // of three with the same last byte the longest
+    check_all_cuts("xabab", {"b", "b"});                  // of equal ones the first
+    check_all_cuts("stop", {"stop"});                     // nothing before it
     check_all_cuts("no stop te", {"stop text", "text"});  // none: what was held back is text
 }
 
@@ -119,15 +120,17 @@ void test_against_the_definition(void**) {
 
 // Bytes that no further byte makes UTF-8 are given at once.
 void test_what_is_not_utf8_is_not_held(void**) {
-    const Texts hopeless = {"\xff", "\x80", "\xc0", "\xc1", "\xf5", "\xe0\x80", "\xed\xa0", "\xf0\x80", "\xf4\x90",
-                            "\xc3\x41", "\xe2\x82\x41", "\xf0\x9f\x98\xc0"};
+    const Texts hopeless = {"\xff",     "\x80",     "\xc0",         "\xc1",
+                            "\xf5",     "\xe0\x80", "\xed\xa0",     "\xf0\x80",
+                            "\xf4\x90", "\xc3\x41", "\xe2\x82\x41", "\xf0\x9f\x98\xc0"};
     for (const std::string_view bytes : hopeless) {
         TextStream stream(nullptr, 0, 4, std::pmr::new_delete_resource());
         stream.add(bytes);
         assert_int_equal(stream.take().size(), bytes.size());
         assert_true(stream.take_rest().empty());
     }
-    const Texts hopeful = {"\xc3", "\xe0\xa0", "\xe2\x82", "\xf0", "\xf0\x9f\x98", "\xed\x9f", "\xf4\x8f\xbf"};
+    const Texts hopeful = {"\xc3",         "\xe0\xa0", "\xe2\x82",    "\xf0",
+                           "\xf0\x9f\x98", "\xed\x9f", "\xf4\x8f\xbf"};
     for (const std::string_view bytes : hopeful) {
         TextStream stream(nullptr, 0, 4, std::pmr::new_delete_resource());
         stream.add(bytes);
@@ -167,7 +170,9 @@ struct CountingResource final : std::pmr::memory_resource {
     void do_deallocate(void* memory, std::size_t size, std::size_t alignment) override {
         std::pmr::new_delete_resource()->deallocate(memory, size, alignment);
     }
-    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+        return this == &other;
+    }
 };
 
 // The longest held text and the longest part at once.
