@@ -851,24 +851,24 @@ typedef struct volta_write_result {
 
 /* Draws tokens as volta_generator_step does, bit for bit, and tells their text until something ends it.
  *
- * on_text is called once for each token, in order, with the piece of text that this token decided; it may be empty. Held
- * back are what may be the beginning of a stop text, which is never given, not even partly, and a UTF-8 character that is
- * not complete: no piece ends within one. Bytes that cannot become UTF-8 are given as they are. Where writing ends, what
- * is held back is text: it comes with the last token or, when cancelled or late, in one more piece with token -1. All
- * pieces together are the text of the tokens (volta_tokenizer_decode_after), byte for byte, up to where it stopped; only
- * there may it end within a character (unfinished_bytes). After on_text said stop it is not called again, not even for
- * what was held back. A piece is not zero-terminated, and lent until on_text returns.
+ * on_text is called once for each token, in order, with the piece of text that this token decided; it may be empty.
+ * Held back are what may be the beginning of a stop text, which is never given, not even partly, and a UTF-8 character
+ * that is not complete: no piece ends within one. Bytes that cannot become UTF-8 are given as they are. Where writing
+ * ends, what is held back is text: it comes with the last token or, when cancelled or late, in one more piece with
+ * token -1. All pieces together are the text of the tokens (volta_tokenizer_decode_after), byte for byte, up to where
+ * it stopped; only there may it end within a character (unfinished_bytes). After on_text said stop it is not called
+ * again, not even for what was held back. A piece is not zero-terminated, and lent until on_text returns.
  *
  * The sequence keeps all tokens that were drawn, those of the stop too, and can be written on by a further call, whose
  * stop texts are looked for in its own text alone. However it ended, but for an error, this is VOLTA_OK.
  *
- * sequence NULL: the one of volta_generator_start. tokenizer NULL: the model's. options NULL: to the end of the text or
- * the context. result may be NULL; after an error it has the reason VOLTA_STOP_NONE and what was written before it.
+ * sequence NULL: the one of volta_generator_start. tokenizer NULL: the model's. options NULL: to the end of the text
+ * or the context. result may be NULL; after an error it has the reason VOLTA_STOP_NONE and what was written before it.
  * Thread: on_text runs on the caller's. It may look at this generator, its sequences and the tokenizer, not change or
  *         release them.
  * Cost:   a few allocations when it begins; none per token.
- * Errors: INVALID_ARGUMENT  a sequence of another generator; an empty stop text, or one that is not UTF-8; a stop token
- *                           outside the model's vocabulary; a drawn token outside the tokenizer's
+ * Errors: INVALID_ARGUMENT  a sequence of another generator; an empty stop text, or one that is not UTF-8; a stop
+ *                           token outside the model's vocabulary; a drawn token outside the tokenizer's
  *         INVALID_STATE     a sequence without tokens; no tokenizer
  *         NOT_FINITE        NaN logits */
 VOLTA_API volta_status volta_generator_write(volta_generator *generator, volta_sequence *sequence,

@@ -30,11 +30,12 @@ class TextStream final {
     std::int32_t stop() const { return stop_; }
 
   private:
-    // A stop text and how much of it the text ends with.
+    // A stop text, and how much of its beginning the text ends with. borders[i]: the longest shorter
+    // beginning of it that its first i + 1 bytes end with, where the search goes on after a byte that does
+    // not fit.
     struct Search {
         std::string_view text;
-        const std::uint32_t*
-            borders;  // [bytes]: how long a beginning of the text ends at byte i, but the whole
+        const std::uint32_t* borders;
         std::uint32_t matched;
     };
     static std::uint32_t advance(const Search& search, char byte);
