@@ -79,6 +79,12 @@ static void train(const char* text, size_t bytes, const char* path, int steps) {
     volta_context_release(context);
 }
 
+/* Text as it comes, in whole characters. */
+static int32_t show(void* user, const char* text, size_t bytes, int32_t token) {
+    (void)user, (void)token;
+    return fwrite(text, 1, bytes, stdout) != bytes; /* not 0 stops the writing */
+}
+
 static void generate(const char* path, const char* prompt, size_t prompt_bytes) {
     volta_context* context;
     volta_model* model;
@@ -88,9 +94,8 @@ static void generate(const char* path, const char* prompt, size_t prompt_bytes) 
     CHECK(volta_model_open(context, path, NULL, &model)); /* mapped: opens in milliseconds */
     CHECK(volta_model_get_tokenizer(model, &tokenizer));
 
-    int32_t ids[32], next;
-    size_t count, piece_bytes;
-    const char* piece;
+    int32_t ids[32];
+    size_t count;
     CHECK(volta_tokenizer_encode(tokenizer, prompt, prompt_bytes, ids, 32, &count));
     volta_generator_options options = {0};
     options.struct_size = sizeof options;
@@ -99,11 +104,10 @@ static void generate(const char* path, const char* prompt, size_t prompt_bytes) 
     CHECK(volta_generator_create(model, &options, &generator));
     CHECK(volta_generator_start(generator, ids, count));
     fwrite(prompt, 1, prompt_bytes, stdout);
-    for (size_t i = count; i < 32; ++i) { /* until the context is full */
-        CHECK(volta_generator_next(generator, &next));
-        CHECK(volta_tokenizer_decode(tokenizer, next, &piece, &piece_bytes));
-        fwrite(piece, 1, piece_bytes, stdout);
-    }
+    volta_write_options writing = {0}; /* all defaults: until the context is full */
+    writing.struct_size = sizeof writing;
+    writing.on_text = show;
+    CHECK(volta_generator_write(generator, NULL, tokenizer, &writing, NULL));
     putchar('\n');
 
     volta_generator_release(generator);
