@@ -6,6 +6,7 @@
 #include "cli/bench_case.h"
 #include "cli/bench_models.h"
 #include "cli/bench_timing.h"
+#include "cli/profile.h"
 
 namespace voltac::bench {
 namespace {
@@ -20,6 +21,7 @@ struct Settings {
     std::int64_t prompt = 32, tokens = 64, batch = 1;
     bool csv = false, no_speedup = false;
     Repeats repeats;
+    ProfileFile profile{"voltac bench infer"};
 };
 
 struct Result {
@@ -31,6 +33,7 @@ struct Result {
     double kv_speedup = 0;                                     // 0: not measured
     std::uint64_t cache = 0, resident = 0;
     volta_machine_speed speed = {};
+    ProfileData profile;  // operators of one more run
 };
 
 Model stored(Model&& model, const Settings& s) {
@@ -142,6 +145,15 @@ double measure_speedup(Writers& cached, const Model& model, const Settings& s) {
     return summarize(without).seconds / summarize(with).seconds;
 }
 
+// One run that is not timed: the prompts, and the tokens after them.
+ProfileData profile_run(const Context& context, Writers& writers, const Settings& s) {
+    writers.restart();
+    start_profile(context, s.profile.is_wanted() ? 0 : 1);  // the table of operators needs no events
+    for (std::int64_t i = 0; i < s.tokens; ++i) writers.step();
+    s.profile.is_wanted() ? s.profile.finish(context) : stop_profile(context);
+    return read_profile(context, false);
+}
+
 Result measure(const Context& context, const Settings& s) {
     Result result;
     const Model model = model_of(context, s, result);
@@ -161,8 +173,9 @@ Result measure(const Context& context, const Settings& s) {
         bill.struct_size = sizeof bill;
         check(volta_generator_get_bill(all.get(), &bill));
         result.cache = bill.cache;
+        result.resident = resident_peak_bytes();
+        result.profile = profile_run(context, all, s);
     }
-    result.resident = resident_peak_bytes();
     result.speed = measure_machine(context);
     return result;
 }
@@ -198,6 +211,32 @@ Json as_json(const Settings& s, const Result& r) {
             {"resident_mib", static_cast<double>(r.resident) / kMiB}};
 }
 
+Json operators_as_json(const ProfileData& profile) {
+    Json rows = Json::array();
+    for (const volta_profile_operator& row : profile.operators) {
+        const double ns = static_cast<double>(row.total_ns);
+        rows.push_back({{"name", row.name},
+                        {"calls", row.calls},
+                        {"total_ms", ns * 1e-6},
+                        {"share", row.share},
+                        {"gflops", row.operations > 0 && ns > 0 ? Json(row.operations / ns) : Json()},
+                        {"gb_per_s", row.bytes > 0 && ns > 0 ? Json(static_cast<double>(row.bytes) / ns) : Json()}});
+    }
+    return rows;
+}
+
+std::string operators_as_text(const ProfileData& profile) {
+    std::string text = formatted("operators of one run: %.3f ms of %.3f ms are steps\n",
+                                 static_cast<double>(profile.info.steps_ns) * 1e-6,
+                                 static_cast<double>(profile.info.calls_ns) * 1e-6);
+    text += formatted("  %-24s %8s %12s %8s\n", "operator", "calls", "total ms", "share");
+    for (const volta_profile_operator& row : profile.operators)
+        text += formatted("  %-24s %8llu %12.3f %6.1f %%  %s\n", row.name,
+                          static_cast<unsigned long long>(row.calls),
+                          static_cast<double>(row.total_ns) * 1e-6, 100 * row.share, rate_of(row).c_str());
+    return text;
+}
+
 std::string as_csv(const Json& row) {
     std::string head, values;
     for (const auto& [key, value] : row.items()) {
@@ -229,6 +268,7 @@ std::string as_text(const Context& context, const Settings& s, const Result& r) 
                       r.kv_speedup, static_cast<long long>(std::min(kSpeedupTokens, s.tokens)));
     text += formatted("memory             cache %.1f MiB, resident at most %.1f MiB\n",
                       static_cast<double>(r.cache) / kMiB, static_cast<double>(r.resident) / kMiB);
+    text += operators_as_text(r.profile);
     return text;
 }
 
@@ -242,7 +282,8 @@ int run_infer(const std::vector<std::string>& arguments) {
         "bench infer",
         "A prompt of random tokens, then greedy tokens one by one, of a language model. Bytes read are the "
         "weights, once per step, and the cache at the middle of the tokens; they are divided by the read "
-        "bandwidth that the machine has from memory: a model whose weights stay in a cache may exceed it.");
+        "bandwidth that the machine has from memory: a model whose weights stay in a cache may exceed it. "
+        "Operators are those of one more run, which is not timed; --profile writes that run.");
     options.text("--model", s.model, "a model file; default: the preset with random weights");
     options.choice("--preset", s.preset, preset_names(), "(default: tiny)");
     options.choice("--weights", s.weights, {"f32", "bf16", "f16", "int8", "int4"},
@@ -253,8 +294,10 @@ int run_infer(const std::vector<std::string>& arguments) {
     options.integer("--batch", s.batch, 1, 65536, "sequences at once (default: 1)");
     options.flag("--no-speedup", s.no_speedup, "do not compare with a generator without a cache");
     options.flag("--csv", s.csv, "comma-separated values on standard output");
+    s.profile.declare(options);
     declare(options, s.repeats);
     options.parse(arguments);
+    s.profile.check();
     if (s.repeats.json && s.csv) usage_error("voltac bench infer: --json and --csv exclude each other");
     if (options.given("--model") && options.given("--preset"))
         usage_error("voltac bench infer: --model and --preset exclude each other");
@@ -264,10 +307,13 @@ int run_infer(const std::vector<std::string>& arguments) {
             "file");
     const Context context = make_context(s.repeats.machine);
     const Result result = measure(context, s);
-    if (s.repeats.json)
-        print(as_json(s, result).dump() + "\n");
-    else
-        print(s.csv ? as_csv(as_json(s, result)) : as_text(context, s, result));
+    if (s.repeats.json) {
+        Json line = as_json(s, result);
+        line["operators"] = operators_as_json(result.profile);
+        print(line.dump() + "\n");
+        return 0;
+    }
+    print(s.csv ? as_csv(as_json(s, result)) : as_text(context, s, result));
     return 0;
 }
 

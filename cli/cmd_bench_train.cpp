@@ -6,6 +6,7 @@
 #include "cli/bench_case.h"
 #include "cli/bench_models.h"
 #include "cli/bench_timing.h"
+#include "cli/profile.h"
 
 namespace voltac::bench {
 namespace {
@@ -17,6 +18,7 @@ struct Settings {
     std::int64_t vocabulary = 0, batch = 0, seq = 0;
     double momentum = 0, clip = -1;
     Repeats repeats;
+    ProfileFile profile{"voltac bench train"};
 };
 
 struct Optimizer {
@@ -54,6 +56,7 @@ void declare_all(Options& options, Settings& s) {
     options.number("--momentum", s.momentum, 0, 1, "of sgd (default: 0)");
     options.number("--clip", s.clip, 0, 1e6,
                    "largest gradient norm; 0: none (default: 1 for a preset, 0 for --model)");
+    s.profile.declare(options);
     declare(options, s.repeats);
 }
 
@@ -100,20 +103,28 @@ Trainer new_trainer(Subject& subject, const Settings& s) {
 }
 
 // Steps on what the host provides for every step: a token stream of a GPT, one batch of everything else.
-Timing time_steps(const Context& context, const Subject& subject, const Trainer& trainer,
-                  const Repeats& repeats) {
+// Then as many again for --profile, when the resident memory has been read.
+Timing time_steps(const Context& context, const Subject& subject, const Trainer& trainer, const Settings& s,
+                  std::uint64_t& resident) {
+    const auto measure = [&](auto&& step) {
+        const Timing timing = time_calls(s.repeats, step);
+        resident = resident_peak_bytes();
+        s.profile.start(context);
+        for (std::int64_t i = 0; s.profile.is_wanted() && i < s.repeats.runs; ++i) step();
+        s.profile.finish(context);
+        return timing;
+    };
     Random random(1);
     if (subject.seq > 0) {
         std::vector<std::int32_t> tokens(static_cast<std::size_t>(16 * subject.per_step() + 1));
         for (std::int32_t& token : tokens) token = random.below(subject.vocabulary);
         check(volta_trainer_set_tokens(trainer.get(), tokens.data(), tokens.size()));
-        return time_calls(repeats, [&] { check(volta_trainer_step_tokens(trainer.get(), nullptr)); });
+        return measure([&] { check(volta_trainer_step_tokens(trainer.get(), nullptr)); });
     }
     const Tensor x = random_tensor(context, subject.input_shape, random);
     const Tensor y = random_tensor(context, subject.target_shape, random);
     const volta_tensor* const inputs[] = {x.get()};
-    return time_calls(repeats,
-                      [&] { check(volta_trainer_step(trainer.get(), inputs, 1, y.get(), nullptr)); });
+    return measure([&] { check(volta_trainer_step(trainer.get(), inputs, 1, y.get(), nullptr)); });
 }
 
 struct Result {
@@ -130,8 +141,7 @@ Result measure(const Context& context, Subject& subject, const Settings& s) {
     Result result;
     {
         const Trainer trainer = new_trainer(subject, s);
-        result.step = time_steps(context, subject, trainer, s.repeats);
-        result.resident = resident_peak_bytes();
+        result.step = time_steps(context, subject, trainer, s, result.resident);
         result.bill.struct_size = sizeof result.bill;
         check(volta_trainer_get_bill(trainer.get(), &result.bill));
     }
@@ -208,9 +218,10 @@ int run_train(const std::vector<std::string>& arguments) {
         "the step's operations at the peak of the threads used, plus one pass over weights, gradients "
         "and moments at the machine's streaming bandwidth; both are measured in the same run; a model whose "
         "weights stay in a cache may go below it. Spread is "
-        "(90th - 10th percentile) / median of the runs.");
+        "(90th - 10th percentile) / median of the runs. --profile writes as many steps again, which are not timed.");
     declare_all(options, s);
     options.parse(arguments);
+    s.profile.check();
     complete(s, options);
     const Context context = make_context(s.repeats.machine);
     Subject subject = s.model.empty()

@@ -8,6 +8,7 @@
 #include "cli/architectures.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/profile.h"
 
 namespace voltac {
 namespace {
@@ -19,6 +20,7 @@ struct Sampling {
     std::vector<std::string> stop_texts;
     std::vector<std::int32_t> stop_tokens;
     Machine machine;
+    ProfileFile profile{"voltac generate"};
 };
 
 volta_special_ids special_ids(const Tokenizer& tokenizer) {
@@ -133,9 +135,11 @@ int run_generate(const std::vector<std::string>& arguments) {
                      "end before this token; may be given several times");
     options.number("--max-seconds", s.max_seconds, 0, 1e9,
                    "end after X seconds of writing; 0: never (default)");
+    s.profile.declare(options);
     options.machine(s.machine);
     options.config();
     options.parse(arguments);
+    s.profile.check();
     for (const std::string& text : s.stop_texts)
         if (text.empty()) usage_error("voltac generate: --stop is empty");
 
@@ -164,11 +168,13 @@ int run_generate(const std::vector<std::string>& arguments) {
     check(volta_generator_create(model.get(), &generator_options, &made));
     const Generator generator(made);
     check(volta_generator_start(made, prompt.data(), prompt.size()));
+    s.profile.start(context);
     watch_interrupts();
     Output output;
     output.put(s.prompt);
     const int status = write_text(s, made, tokenizer, output);
     if (output.last != '\n') print("\n");
+    s.profile.finish(context);
     return status;
 }
 

@@ -1,10 +1,6 @@
 // voltac train: a text becomes a model. The --out file is weights, optimizer state, seed, step and data
 // cursor.
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/presets.h"
+#include "cli/profile.h"
 #include "cli/progress.h"
 
 namespace voltac {
@@ -33,6 +30,7 @@ struct Settings {
            clip = 1.0;
     bool json = false;
     Machine machine;
+    ProfileFile profile{"voltac train"};
 };
 
 constexpr std::int64_t kMost = 1 << 20;
@@ -74,6 +72,7 @@ void declare(Options& options, Settings& s) {
     options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
     options.integer("--stop-at", s.stop_at, 1, 4294967295, "write --out after step N and end");
     options.flag("--json", s.json, "one JSON object per line on standard output");
+    s.profile.declare(options);
     options.machine(s.machine);
     options.config();
 }
@@ -103,20 +102,6 @@ void check_settings(const Settings& s, const Options& options) {
         usage_error(formatted("voltac train: --warmup %lld is more than --steps %lld",
                               static_cast<long long>(s.warmup), static_cast<long long>(s.steps)));
     if (s.out.empty()) usage_error("voltac train: --out is required (see voltac train --help)");
-}
-
-// A run must not end after hours in a folder that cannot be written.
-void check_output(const std::string& out) {
-    struct stat info;
-    if (stat(out.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-        failure(out + ": is a directory, not a model file");
-    const std::size_t slash = out.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : out.substr(0, slash);
-    if (stat(folder.c_str(), &info) != 0)
-        failure("--out: the folder " + folder + ": " + std::strerror(errno));
-    if (!S_ISDIR(info.st_mode)) failure("--out: " + folder + " is not a folder");
-    if (access(folder.c_str(), W_OK) != 0)
-        failure("--out: the folder " + folder + " cannot be written: " + std::strerror(errno));
 }
 
 volta_trainer_options trainer_options(const Settings& s, const std::int64_t* shape) {
@@ -364,7 +349,8 @@ int run_train(const std::vector<std::string>& arguments) {
         usage_error("voltac train: --out is required (see voltac train --help)");
     }
     std::string text = read_text(s.text);
-    check_output(s.out);
+    check_output("--out", s.out, "a model file");
+    s.profile.check();
 
     const Context context = make_context(s.machine);
     Tokenizer tokenizer;
@@ -389,8 +375,10 @@ int run_train(const std::vector<std::string>& arguments) {
     const auto tokens_per_step =
         static_cast<std::uint64_t>(used.input_shapes[0] * used.input_shapes[1]) * used.micro_batches;
     Run run(s, std::move(trainer), used.steps, tokens_per_step);
+    s.profile.start(context);
     run.loop();
     run.finish(validation);
+    s.profile.finish(context);
     return 0;
 }
 

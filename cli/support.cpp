@@ -1,6 +1,8 @@
 #include "cli/support.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
@@ -99,6 +101,36 @@ volta_dtype stored_dtype(const std::string& name) {
     for (const DtypeRow& row : kDtypes)
         if (row.dtype >= VOLTA_BF16 && name == row.name) return row.dtype;
     return 0;
+void check_output(const char* option, const std::string& path, const char* what) {
+    struct stat info;
+    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+        failure(path + ": is a directory, not " + what);
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    const std::string where = std::string(option) + ": the folder " + folder;
+    if (stat(folder.c_str(), &info) != 0) failure(where + ": " + std::strerror(errno));
+    if (!S_ISDIR(info.st_mode)) failure(std::string(option) + ": " + folder + " is not a folder");
+    if (access(folder.c_str(), W_OK) != 0) failure(where + " cannot be written: " + std::strerror(errno));
+}
+
+void write_text(const std::string& path, const std::string& text) {
+    const std::string temporary = path + formatted(".tmp-%d", static_cast<int>(getpid()));
+    const auto give_up = [&] {
+        const int error = errno;
+        unlink(temporary.c_str());
+        failure(path + ": " + std::strerror(error));
+    };
+    const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) failure(path + ": " + std::strerror(errno));
+    for (std::size_t done = 0; done < text.size();) {
+        const ssize_t count = write(file, text.data() + done, text.size() - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) close(file), give_up();
+        done += static_cast<std::size_t>(count);
+    }
+    const bool arrived = fsync(file) == 0;
+    if (!arrived) close(file), give_up();
+    if (close(file) != 0 || rename(temporary.c_str(), path.c_str()) != 0) give_up();
 }
 
 std::string read_text(const std::string& path) {

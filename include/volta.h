@@ -928,6 +928,104 @@ typedef struct volta_tune_options {
  *         CANCELLED         progress said so; products that were done by then are kept */
 VOLTA_API volta_status volta_tune(volta_context *context, const volta_tune_options *options);
 
+/* ---- Profiler: where the time goes, and the memory ------------------------------------------------------ */
+
+/* A profile is what a context did between start and stop: its calls, the phases of their plans, every step, and what
+ * each thread of the pool had of it. Results have the same bits with and without; while nothing is recorded a step
+ * costs one branch more. Recording takes two looks at a clock per step and thread, and allocates nothing. */
+typedef struct volta_profile_options {
+    size_t struct_size;
+    uint64_t capacity; /* events that are kept, 48 bytes each; 0: 65536; at most 2^24. Later ones are counted as
+                          dropped; operators are complete all the same                                 */
+} volta_profile_options;
+
+/* Starts recording, in the place of the profile that the context had before.
+ * Owns:   the context keeps the profile until the next start or its release.
+ * Cost:   allocates room for all events, as structure memory, and some for each plan of the context.
+ * Thread: as every call on the context: never while another one runs, from a callback of one neither. The same holds
+ *         for all functions below. Threads of the pool record by themselves.
+ * Errors: INVALID_STATE     the context is recording already
+ *         INVALID_ARGUMENT  a capacity above 2^24
+ *         OUT_OF_MEMORY     the profile before stays */
+VOLTA_API volta_status volta_profile_start(volta_context *context, const volta_profile_options *options);
+/* Ends recording; what was recorded can be read from now on.
+ * Errors: INVALID_STATE  nothing is being recorded, or a call of the context runs */
+VOLTA_API volta_status volta_profile_stop(volta_context *context);
+
+typedef struct volta_profile_info {
+    size_t struct_size;      /* in: sizeof(volta_profile_info)                                           */
+    uint64_t event_count;    /* that were kept                                                           */
+    uint64_t dropped;        /* that came when the room was full                                         */
+    uint64_t operator_count; /* rows of volta_profile_get_operator                                       */
+    uint32_t thread_count;   /* of the context: lanes                                                    */
+    uint64_t duration_ns;    /* from start to stop                                                       */
+    uint64_t calls_ns;       /* in outermost calls: sessions, trainers, generators                       */
+    uint64_t steps_ns;       /* of these in steps of plans: the sum over all operators                   */
+    uint64_t held_bytes_peak; /* the most tensor memory that the context held when a call or phase began */
+    uint64_t live_bytes_peak; /* the most of it that was activations which a later step still reads      */
+} volta_profile_info;
+
+/* Of the profile that was stopped. Fills what fits in info->struct_size.
+ * Errors: INVALID_STATE  nothing was recorded yet, or it is being recorded */
+VOLTA_API volta_status volta_profile_get_info(const volta_context *context, volta_profile_info *info);
+
+/* All steps of one operator, dropped events included. */
+typedef struct volta_profile_operator {
+    size_t struct_size; /* in: sizeof(volta_profile_operator)                                            */
+    const char *name;   /* "matmul": docs/operators.md. Lends: for ever                                  */
+    uint64_t calls;
+    uint64_t total_ns;
+    double share;       /* of all steps, 0 .. 1                                                          */
+    double operations;  /* of products and attention, a multiply-add is two; 0: not known                */
+    uint64_t bytes;     /* of its operands and results, each once, wherever they lie; 0: not known       */
+} volta_profile_operator;
+
+/* Row `index` of the table of operators, the longest total first.
+ * Errors: INVALID_ARGUMENT  no such row; INVALID_STATE as volta_profile_get_info */
+VOLTA_API volta_status volta_profile_get_operator(const volta_context *context, size_t index,
+                                                  volta_profile_operator *row);
+
+typedef int32_t volta_profile_kind;
+enum {
+    VOLTA_PROFILE_CALL = 0,  /* a call of the host, or a part of one: "train_step", "evaluate", "session_run",
+                                "token_step", and in it "prefill", "decode", "sample"                     */
+    VOLTA_PROFILE_PHASE = 1, /* one run of a plan's phase: "each", "reduce", "update"                     */
+    VOLTA_PROFILE_STEP = 2,  /* a step of the plan: an operator                                           */
+    VOLTA_PROFILE_WORKER = 3 /* what a thread of the pool had of a step; thread 0's share is not told apart */
+};
+
+/* Fields that say nothing about an event of its kind are "", -1 or 0. */
+typedef struct volta_profile_event {
+    size_t struct_size; /* in: sizeof(volta_profile_event)                                               */
+    volta_profile_kind kind;
+    uint32_t thread;    /* the lane: 0: the host's, 1 .. thread_count - 1: the pool's                    */
+    uint32_t depth;     /* events of its lane that it lies in                                            */
+    uint64_t begin_ns, end_ns; /* since start, monotonic                                                 */
+    const char *name;   /* CALL, PHASE: as above; STEP, WORKER: the operator                             */
+    const char *node;   /* STEP, WORKER: the parameter, gradient or output that it reads or makes:
+                           "block.0.qkv.weight"                                                          */
+    const char *kernel; /* STEP, WORKER: as the plan prints it: "f32_gemm_8x48_avx512"                   */
+    int64_t step;       /* STEP, WORKER: its number in the plan's print                                  */
+    int64_t value;      /* STEP, WORKER: the first value that it writes: 12 is %12                       */
+    int64_t number;     /* CALL: the number of a train_step, tokens of a prefill, rows of a decode,
+                           sequences of a token_step; PHASE: the micro-batch                             */
+    double operations;  /* STEP: as in volta_profile_operator                                            */
+    uint64_t bytes;     /* STEP: likewise                                                                */
+    uint64_t live_bytes; /* STEP: of the plan's activations that are alive during it                     */
+    uint64_t held_bytes; /* CALL, PHASE: of tensor memory that the context held as it began              */
+} volta_profile_event;
+
+/* Event `index`. Those of one lane are in the order of their beginnings, outer ones first; lanes are mixed.
+ * Lends:  names until the context is released.
+ * Errors: INVALID_ARGUMENT  no such event; INVALID_STATE as volta_profile_get_info */
+VOLTA_API volta_status volta_profile_get_event(const volta_context *context, size_t index,
+                                               volta_profile_event *event);
+
+/* Writes the profile in the Chrome trace event format (JSON), for Perfetto and chrome://tracing: a lane per thread, and
+ * counters of the memory. docs/profiling.md. Crash-safe, see volta_model_save.
+ * Errors: IO_ERROR  as volta_model_save; INVALID_STATE as volta_profile_get_info */
+VOLTA_API volta_status volta_profile_write_trace(const volta_context *context, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

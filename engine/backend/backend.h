@@ -32,12 +32,23 @@ struct BackendContext {
     bool keep_weights = false;
 };
 
+// Is told when a step of a run begins and ends, on the thread that runs it.
+class StepObserver {
+  public:
+    virtual void begin(std::size_t step) noexcept = 0;
+    virtual void end(std::size_t step) noexcept = 0;
+
+  protected:
+    ~StepObserver() = default;
+};
+
 // One run's memory: a base address per region of the plan (host memory for the CPU).
 struct RunState {
     void* const* regions;
     void* workspace;            // Executable::workspace_bytes, 64-byte aligned
     std::uint32_t micro_index;  // 0 .. micro_batches - 1 in Phase::each, 0 otherwise
     void* kept = nullptr;       // Executable::kept_bytes, 64-byte aligned, as keep() left them
+    StepObserver* observer = nullptr;  // NULL: nobody measures
 };
 
 class Executable {

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <new>
 
+#include "engine/base/clock.h"
 #include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
@@ -211,8 +212,32 @@ void ThreadPool::release() noexcept {
     heap_->deallocate(state_, sizeof(State), alignof(State));
 }
 
+namespace {
+
+// A task that is measured.
+struct Observed {
+    ThreadPool::Task task;
+    void* data;
+    ThreadPool::Observer* observer;
+
+    static void run(void* self, int worker, int count) noexcept {
+        const Observed& observed = *static_cast<const Observed*>(self);
+        const std::uint64_t begin = monotonic_ns();
+        observed.task(observed.data, worker, count);
+        if (worker > 0) observed.observer->worked(worker, begin, monotonic_ns());
+    }
+};
+
+}  // namespace
+
 void ThreadPool::run(int workers, Task task, void* data) noexcept {
     const int count = std::clamp(workers, 1, thread_count_);
+    if (observer_ == nullptr) return run_on(count, task, data);
+    Observed observed = {task, data, observer_};
+    run_on(count, Observed::run, &observed);
+}
+
+void ThreadPool::run_on(int count, Task task, void* data) noexcept {
     if (count > 1) state_->start_workers(count - 1, task, data);
     {
         const FpEnvironment environment;

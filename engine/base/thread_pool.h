@@ -3,6 +3,7 @@
 // ended, or when there are more workers than cores, they sleep.
 #pragma once
 
+#include <cstdint>
 #include <memory_resource>
 #include <type_traits>
 
@@ -34,6 +35,17 @@ class ThreadPool final {
             const_cast<void*>(static_cast<const void*>(&body)));
     }
 
+    // Is told how long a thread of the pool had its part of a run(), on that thread; of the caller's part nothing.
+    class Observer {
+      public:
+        virtual void worked(int worker, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = 0;
+
+      protected:
+        ~Observer() = default;
+    };
+    // NULL: nobody measures. Not while run() is running.
+    void observe(Observer* observer) noexcept { observer_ = observer; }
+
     // Between these two, idle workers spin for a bounded time instead of sleeping at once. Nestable.
     void begin_hot() noexcept;
     void end_hot() noexcept;
@@ -42,7 +54,9 @@ class ThreadPool final {
     struct State;
     void create_workers();
     void release() noexcept;
+    void run_on(int workers, Task task, void* data) noexcept;
     State* state_;
+    Observer* observer_ = nullptr;
     std::pmr::memory_resource* heap_;
     int thread_count_;
 };

@@ -9,6 +9,7 @@
 #include "engine/numerics/define_cached_attention.h"
 #include "engine/runtime/decode_graph.h"
 #include "engine/runtime/decoder.h"
+#include "engine/runtime/profile.h"
 
 namespace volta {
 namespace {
@@ -212,6 +213,7 @@ class CachedDecoder final : public Decoder {
 
     // One token each of batch()[0 .. count - 1], whose rows are set.
     void run_step(std::int64_t count) {
+        const ProfileCall call(*context_, "decode", count);
         DecodeProgram& program = smallest(steps_, count);
         pad(count, program.rows());
         for (std::int64_t row = 0; row < program.rows(); ++row)
@@ -229,6 +231,7 @@ class CachedDecoder final : public Decoder {
     }
 
     void run_piece(DecodeProgram& program, SequenceState& sequence, std::int64_t count) {
+        const ProfileCall call(*context_, "prefill", count);
         for (std::int64_t row = 0; row < count; ++row) set_row(row, sequence, sequence.cached + row);
         pad(count, program.rows());
         logit_rows()[0] = static_cast<std::int32_t>(count - 1);

@@ -4,6 +4,7 @@
 
 #include "engine/base/error.h"
 #include "engine/runtime/gateway.h"
+#include "engine/runtime/profile.h"
 
 namespace volta {
 namespace {
@@ -39,6 +40,31 @@ Context::Context(const ContextOptions& options)
 
 Context::~Context() =
     default;  // plans_ before code_ and pool_, which programs use: members end in reverse order
+
+void Context::start_profile(std::uint64_t capacity) {
+    if (recording_ != nullptr) fail(VOLTA_INVALID_STATE, "the context is recording a profile already");
+    HeapPtr<Profile> made = make_on<Profile>(heap_.structures(), capacity, heap_, heap_.structures());
+    plans_->describe();
+    profile_ = std::move(made);
+    recording_ = profile_.get();
+    pool_->observe(recording_);
+}
+
+void Context::stop_profile() {
+    if (recording_ == nullptr) fail(VOLTA_INVALID_STATE, "the context is not recording a profile");
+    if (recording_->is_inside())
+        fail(VOLTA_INVALID_STATE, "a call of the context is running: its profile cannot end in it");
+    pool_->observe(nullptr);
+    recording_ = nullptr;
+    profile_->stop();
+}
+
+const Profile& Context::profile() const {
+    if (recording_ != nullptr)
+        fail(VOLTA_INVALID_STATE, "the profile is being recorded: call volta_profile_stop first");
+    if (!profile_) fail(VOLTA_INVALID_STATE, "the context has no profile: call volta_profile_start first");
+    return *profile_;
+}
 
 // The object lies on the host's heap but cannot own the heap it lies on: its own bytes are asked from, and
 // given back to, a HostHeap that lives as long as the call.

@@ -14,6 +14,7 @@
 namespace volta {
 
 class PlanCache;  // runtime/gateway.h
+class Profile;    // runtime/profile.h
 
 struct ContextOptions {
     const volta_allocator* allocator = nullptr;
@@ -41,6 +42,12 @@ class Context final {
     Isa isa() const noexcept { return isa_; }
     const Log& log() const noexcept { return log_; }
 
+    // What is being recorded; NULL: nothing.
+    Profile* recording() const noexcept { return recording_; }
+    void start_profile(std::uint64_t capacity);  // throws INVALID_STATE, OUT_OF_MEMORY
+    void stop_profile();                         // throws INVALID_STATE
+    const Profile& profile() const;              // that was stopped; throws INVALID_STATE: there is none
+
     // For tests: every product of plans made from now on uses this row of the tile table, or this choice (as
     // text). NULL: choose.
     const char* forced_tile = nullptr;
@@ -56,6 +63,8 @@ class Context final {
     HeapPtr<ThreadPool> pool_;
     HeapPtr<jit::CodeArena> code_;
     HeapPtr<PlanCache> plans_;
+    HeapPtr<Profile> profile_;
+    Profile* recording_ = nullptr;  // profile_, or NULL
     volta_allocator allocator_ = {};  // the host's, to give this object's own bytes back
     bool has_allocator_ = false;
 };

@@ -6,20 +6,62 @@
 #include "engine/base/fp_environment.h"
 #include "engine/graph/print.h"
 #include "engine/passes/pass.h"
+#include "engine/plan/live_bytes.h"
+#include "engine/runtime/profile.h"
 
 namespace volta {
 
 // ---- Program --------------------------------------------------------------------------------------------
 
-Program::Program(HeapPtr<Plan> plan, ExecutablePtr executable, ThreadPool* pool) noexcept
-    : plan_(std::move(plan)), executable_(std::move(executable)), pool_(pool) {}
+Program::Program(HeapPtr<Plan> plan, ExecutablePtr executable, Context* context) noexcept
+    : plan_(std::move(plan)),
+      executable_(std::move(executable)),
+      context_(context),
+      facts_(context->structures()) {}
 
 volta_status Program::run(Phase phase, const RunState& state) const noexcept {
     const FpEnvironment contract;
-    pool_->begin_hot();
-    const volta_status status = executable_->run(phase, state);
-    pool_->end_hot();
+    context_->pool().begin_hot();
+    Profile* const profile = context_->recording();
+    const volta_status status =
+        profile == nullptr ? executable_->run(phase, state) : run_recorded(phase, state, *profile);
+    context_->pool().end_hot();
     return status;
+}
+
+namespace {
+
+class StepRecorder final : public StepObserver {
+  public:
+    StepRecorder(Profile& profile, const Program& program) : profile_(profile), program_(program) {}
+    void begin(std::size_t step) noexcept override { profile_.begin_step(program_, step); }
+    void end(std::size_t) noexcept override { profile_.end_step(); }
+
+  private:
+    Profile& profile_;
+    const Program& program_;
+};
+
+}  // namespace
+
+volta_status Program::run_recorded(Phase phase, const RunState& state, Profile& profile) const noexcept {
+    StepRecorder recorder(profile, *this);
+    RunState recorded = state;
+    recorded.observer = &recorder;
+    const Profile::Place place = profile.begin_phase(*this, phase, state.micro_index);
+    const volta_status status = executable_->run(phase, recorded);
+    profile.end(place);
+    return status;
+}
+
+void Program::describe() {
+    if (!facts_.empty()) return;
+    std::pmr::vector<StepFacts> facts(facts_.get_allocator());
+    facts.reserve(plan_->steps.size());
+    const std::pmr::vector<std::uint64_t> live = live_bytes(*plan_, context_->structures());
+    for (std::size_t i = 0; i < plan_->steps.size(); ++i)
+        facts.push_back({live[i], node_cost(plan_->graph, plan_->graph.node(plan_->steps[i].node))});
+    facts_ = std::move(facts);
 }
 
 void Program::keep(const RunState& state) const noexcept {
@@ -53,8 +95,8 @@ std::pmr::string Program::print(std::pmr::memory_resource* heap) const {
 
 struct PlanCache::Entry {
     Entry(std::pmr::string&& text, Hash128 text_hash, HeapPtr<Plan> plan, ExecutablePtr executable,
-          ThreadPool* pool)
-        : key(std::move(text)), hash(text_hash), program(std::move(plan), std::move(executable), pool) {}
+          Context* context)
+        : key(std::move(text)), hash(text_hash), program(std::move(plan), std::move(executable), context) {}
     std::pmr::string key;  // complete: equal text, equal program
     Hash128 hash;
     Program program;
@@ -140,7 +182,11 @@ HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, 
     ExecutablePtr executable = kBackends[0].compile(*plan, backend_context(options));
     tell_interpreted();
     return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable),
-                          &context_.pool());
+                          &context_);
+}
+
+void PlanCache::describe() {
+    for (const HeapPtr<Entry>& entry : entries_) entry->program.describe();
 }
 
 const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
@@ -153,7 +199,9 @@ const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& opti
         ++hits_;
         return *known;
     }
-    entries_.push_back(make(std::move(key), hash, graph, options));
+    HeapPtr<Entry> made = make(std::move(key), hash, graph, options);
+    if (context_.recording() != nullptr) made->program.describe();
+    entries_.push_back(std::move(made));
     ++misses_;
     return entries_.back()->program;
 }

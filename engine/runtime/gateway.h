@@ -8,8 +8,15 @@
 #include "engine/backend/backend.h"
 #include "engine/plan/plan.h"
 #include "engine/runtime/context.h"
+#include "engine/runtime/node_cost.h"
 
 namespace volta {
+
+// What a profile says about a step.
+struct StepFacts {
+    std::uint64_t live_bytes;
+    NodeCost cost;
+};
 
 // A compiled plan: immutable, shared through the context's cache.
 class Program final {
@@ -22,16 +29,23 @@ class Program final {
     // Runs one phase of the plan. Keeps the pool hot between its steps; allocates nothing.
     volta_status run(Phase phase, const RunState& state) const noexcept;
     const Executable& executable() const noexcept { return *executable_; }
+    // For profiles: works out the facts about all steps, once.
+    void describe();
+    const StepFacts& facts(std::size_t step) const noexcept { return facts_[step]; }
+    Op op(std::size_t step) const noexcept { return plan_->graph.node(plan_->steps[step].node).op; }
+    const char* kernel_name(std::size_t step) const noexcept { return executable_->kernel_name(step); }
     // The plan's text with the kernel of each step and the complete bill.
     std::pmr::string print(std::pmr::memory_resource* heap) const;
 
     // Use PlanCache::prepare.
-    Program(HeapPtr<Plan> plan, ExecutablePtr executable, ThreadPool* pool) noexcept;
+    Program(HeapPtr<Plan> plan, ExecutablePtr executable, Context* context) noexcept;
 
   private:
+    volta_status run_recorded(Phase phase, const RunState& state, Profile& profile) const noexcept;
     HeapPtr<Plan> plan_;
     ExecutablePtr executable_;
-    ThreadPool* pool_;
+    Context* context_;
+    std::pmr::vector<StepFacts> facts_;  // empty until describe()
 };
 
 struct PrepareOptions {
@@ -56,6 +70,8 @@ class PlanCache final {
     // Tunes the products of `request` and of the programs that are not NULL. Programs prepared from now on
     // use the results. Throws as TuneRequest's backend does: INVALID_ARGUMENT, IO_ERROR, CANCELLED.
     void tune(TuneRequest request, const Program* const* programs, std::size_t count);
+    // All programs, those of the future while the context records.
+    void describe();
     std::uint64_t hits() const noexcept { return hits_; }
     std::uint64_t misses() const noexcept { return misses_; }
     // Tests force collisions: the hash of a key, NULL: the real one.

@@ -6,6 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
 #include "engine/runtime/decode_graph.h"
+#include "engine/runtime/profile.h"
 #include "engine/runtime/token_loss.h"
 
 namespace volta {
@@ -157,12 +158,14 @@ void Generator::check_step(const std::int32_t* sequences, std::size_t count) con
 
 void Generator::step(const std::int32_t* sequences, std::size_t count, std::int32_t* tokens) {
     check_step(sequences, count);
+    const ProfileCall call(*context_, "token_step", static_cast<std::int64_t>(count));
     pending_.clear();
     for (std::size_t i = 0; i < count; ++i)
         if (!of(sequences[i]).is_computed) pending_.push_back(&of(sequences[i]).state);
     decoder_->run(pending_.data(), pending_.size());
     for (std::size_t i = 0; i < count; ++i) of(sequences[i]).is_computed = true;
 
+    const ProfileCall sampling(*context_, "sample", static_cast<std::int64_t>(count));
     const FpEnvironment contract;
     // All are drawn before any is appended: a failure leaves every sequence as it was.
     for (std::size_t i = 0; i < count; ++i) {

@@ -5,6 +5,7 @@
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
 #include "engine/model/gpt.h"
+#include "engine/runtime/profile.h"
 
 namespace volta {
 
@@ -119,6 +120,7 @@ void Session::pack() {
 
 void Session::run(const TensorView* inputs, std::size_t input_count, const TensorView* outputs,
                   std::size_t output_count) {
+    const ProfileCall call(*context_, "session_run");
     const Plan& plan = memory_.program().plan();
     require(input_count == input_regions_.size(), "%zu inputs are given, the model has %zu", input_count,
             input_regions_.size());

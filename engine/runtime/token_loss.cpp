@@ -6,6 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
 #include "engine/model/gpt.h"
+#include "engine/runtime/profile.h"
 #include "engine/runtime/session.h"
 
 namespace volta {
@@ -96,6 +97,7 @@ class LossRunner {
 double mean_token_loss(const TokenLossJob& job) {
     require(job.tokens != nullptr, "tokens is NULL");
     require(job.count >= 2, "the text has %zu tokens, a loss needs at least 2", job.count);
+    const ProfileCall call(*job.context, "evaluate");
     const FpEnvironment contract;
     const auto predictions = static_cast<std::int64_t>(job.count - 1);
     const std::int64_t windows = predictions / job.time, rest = predictions % job.time;

@@ -10,6 +10,7 @@
 #include "engine/model/gpt.h"
 #include "engine/model/model_file.h"
 #include "engine/runtime/checkpoint.h"
+#include "engine/runtime/profile.h"
 #include "engine/runtime/token_loss.h"
 
 namespace volta {
@@ -242,6 +243,7 @@ void Trainer::check_finite(const StepReport& report) {
 // The step on what stands in the input and target regions. Nothing of the trainer changes before the update.
 StepReport Trainer::run_step() {
     require(step_ < 0xffffffffu, "the trainer has made 2^32 - 1 steps, the most there can be");
+    const ProfileCall call(*context_, "train_step", static_cast<std::int64_t>(step_ + 1));
     const FpEnvironment contract;
     check_limits(memory_.program().plan(), memory_.addresses());
     StepReport report;

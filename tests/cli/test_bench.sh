@@ -52,6 +52,13 @@ keys_are() {
     fi
 }
 
+# without_operators: the array of operators leaves `out`; its first row stays in `operator`.
+without_operators() {
+    sed -E 's/.*"operators":\[(\{[^}]*\}).*/\1/' out >operator
+    sed -E 's/,"operators":\[[^]]*\]//' out >rest
+    mv rest out
+}
+
 # positive KEY: in every line of `out` the figure is above zero.
 positive() {
     expect "$1 above zero" 0 "$(sed -E "s/.*\"$1\":([^,}]*).*/\\1/" out | awk '!($1 > 0)' | wc -l | tr -d ' ')"
@@ -123,6 +130,9 @@ infer=model,parameters,threads,isa,load,prompt_tokens,tokens,batch,prefill_token
 infer=$infer,decode_ms_p95,decode_spread,tokens_per_s,bytes_per_token,read_gb_per_s,fraction_of_bandwidth
 infer=$infer,fraction_of_peak,kv_speedup,cache_mib,resident_mib
 shown "infer --json" infer --preset small --prompt-tokens 9 --tokens 6 $fast --json
+without_operators
+expect "keys of an operator" name,calls,total_ms,share,gflops,gb_per_s \
+    "$(sed -E 's/:("[^"]*"|[^,}]*)//g; s/[{}"]//g' operator)"
 keys_are "infer --json" $infer
 for key in prefill_tokens_per_s decode_ms_p50 decode_ms_p95 bytes_per_token read_gb_per_s kv_speedup cache_mib; do
     positive $key
@@ -130,6 +140,7 @@ done
 shown "infer --csv" infer --preset small --batch 3 --tokens 4 --no-speedup $fast --csv
 expect "CSV's head" $infer "$(head -n 1 out)"
 shown "infer, as text" infer --preset llama-tiny --prompt-tokens 3 --tokens 3 --runs 1 --warmup 0 --threads 2
+grep -q '^  matmul  *[0-9]* .* % .* GFLOP/s$' out && ok || bad "the report of generating has no matmul: $(cat out)"
 grep -q '^cache .* times as fast' out && ok || bad "the report of generating has no comparison with no cache"
 
 echo "== operators and memory"

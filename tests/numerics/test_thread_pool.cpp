@@ -96,6 +96,37 @@ void test_width_is_cut_to_the_thread_count(void**) {
     assert_true(ran.load() == 3 && width.load() == 1);
 }
 
+// Every part but the caller's is told of, with its own time; without an observer nobody is asked.
+struct Parts final : ThreadPool::Observer {
+    std::atomic<int> count{0}, workers{0};
+    std::atomic<bool> ordered{true};
+    void worked(int worker, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept override {
+        count.fetch_add(1), workers.fetch_add(1 << (4 * worker));
+        if (worker < 1 || end_ns < begin_ns + 1000000) ordered.store(false);
+    }
+};
+
+void test_observers_are_told_of_workers(void**) {
+    Parts parts;
+    {
+        ThreadPool pool(3, kHeap);
+        const auto sleep = [](int, int) noexcept {
+            const timespec time = {0, 2000000};
+            nanosleep(&time, nullptr);
+        };
+        pool.run(3, sleep);
+        pool.observe(&parts);
+        pool.run(3, sleep);
+        pool.run(2, sleep);
+        pool.run(1, sleep);
+        pool.observe(nullptr);
+        pool.run(3, sleep);
+    }
+    assert_int_equal(parts.count.load(), 3);
+    assert_int_equal(parts.workers.load(), 0x120);
+    assert_true(parts.ordered.load());
+}
+
 // What a task wrote is there when run() returns, and what the caller wrote before is there in the task.
 void test_memory_is_handed_over(void**) {
     ThreadPool pool(4, kHeap);
@@ -254,6 +285,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_cover_all_items_on_grains),
         cmocka_unit_test(test_width_is_cut_to_the_thread_count),
+        cmocka_unit_test(test_observers_are_told_of_workers),
         cmocka_unit_test(test_memory_is_handed_over),
         cmocka_unit_test(test_tasks_run_in_the_contracts_environment),
         cmocka_unit_test(test_workers_block_all_signals),

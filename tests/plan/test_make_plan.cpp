@@ -1,7 +1,10 @@
 // What make_plan promises beyond what the verifier sees: limits, copies, shared memory, clear refusals.
 #include "engine/plan/plan.h"
 
+#include <map>
+
 #include "engine/passes/pass.h"
+#include "engine/plan/live_bytes.h"
 #include "engine/plan/memory_planner.h"
 #include "engine/plan/sharing.h"
 #include "tests/passes/sample_graphs.h"
@@ -46,6 +49,37 @@ void test_random_graphs_have_plans(void**) {
     print_message("arenas take %.0f %% of their values\n",
                   100.0 * static_cast<double>(arenas) / static_cast<double>(sums));
     assert_true(arenas < sums * 3 / 4);
+}
+
+// What is alive at a step fits the arena, and holds at least what the step itself reads and writes there.
+bool live_bytes_hold(const Plan& plan) {
+    const auto live = live_bytes(plan, test_heap());
+    std::uint64_t most = 0;
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+        const Node& node = plan.graph.node(plan.steps[s].node);
+        std::map<std::uint64_t, std::uint64_t> used;  // by place: what lies in one place counts once
+        const auto use = [&](ValueId value) {
+            const Place& place = plan.places[static_cast<std::size_t>(value)];
+            const auto bytes = padded(static_cast<std::uint64_t>(plan.graph.shape(value).elements()) * 4);
+            if (place.region == 0) used[place.offset] = std::max(used[place.offset], bytes);
+        };
+        for (const ValueId input : node.inputs) use(input);
+        for (std::int32_t i = 0; i < node.output_count; ++i) use(node.first_output + i);
+        std::uint64_t sum = 0;
+        for (const auto& place : used) sum += place.second;
+        if (live[s] < sum || live[s] > plan.bill.activations) return false;
+        most = std::max(most, live[s]);
+    }
+    return live.size() == plan.steps.size() && (plan.bill.activations == 0 || most > 0);
+}
+
+void test_live_bytes(void**) {
+    int wrong = -1;
+    for (int index = 0; index < 300; ++index) {
+        const Graph graph = RandomGraph(static_cast<std::uint64_t>(index), 3 + index % 40).take();
+        if (!live_bytes_hold(*plan_of(run_passes(graph, kAllPasses, test_heap())))) wrong = index;
+    }
+    assert_int_equal(wrong, -1);
 }
 
 // ---- Ids -----------------------------------------------------------------------------------------------
@@ -323,6 +357,7 @@ void test_inputs_of_the_whole_step(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs_have_plans),
+        cmocka_unit_test(test_live_bytes),
         cmocka_unit_test(test_ids_have_limits),
         cmocka_unit_test(test_positions_have_limits),
         cmocka_unit_test(test_pairs_of_columns_are_written_in_place),

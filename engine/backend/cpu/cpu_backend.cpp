@@ -72,11 +72,16 @@ class CpuExecutable final : public Executable {
 
     volta_status run(Phase phase, const RunState& state) noexcept override {
         const StepCall call = call_of(state);
-        std::size_t action = 0;
-        for (const CompiledStep& step : steps_)
-            for (; action < step.end; ++action)
-                if (step.phase == phase && actions_[action]->runs_at(state.micro_index))
-                    actions_[action]->run(call);
+        for (std::size_t step = 0; step < steps_.size(); ++step) {
+            if (steps_[step].phase != phase) continue;
+            if (state.observer == nullptr) {
+                run_step(step, call);
+            } else {
+                state.observer->begin(step);
+                run_step(step, call);
+                state.observer->end(step);
+            }
+        }
         return VOLTA_OK;
     }
 
@@ -87,14 +92,20 @@ class CpuExecutable final : public Executable {
 
     // The action that does the work: the last one, of those that always run if there is one.
     const char* kernel_name(std::size_t step) const noexcept override {
-        const std::size_t begin = step == 0 ? 0 : steps_[step - 1].end;
         const char* name = "nothing";
-        for (std::size_t i = begin; i < steps_[step].end; ++i)
-            if (i == begin || actions_[i]->when == When::always) name = actions_[i]->kernel_name();
+        for (std::size_t i = begin_of(step); i < steps_[step].end; ++i)
+            if (i == begin_of(step) || actions_[i]->when == When::always) name = actions_[i]->kernel_name();
         return name;
     }
 
   private:
+    std::size_t begin_of(std::size_t step) const noexcept { return step == 0 ? 0 : steps_[step - 1].end; }
+
+    void run_step(std::size_t step, const StepCall& call) const noexcept {
+        for (std::size_t i = begin_of(step); i < steps_[step].end; ++i)
+            if (actions_[i]->runs_at(call.micro_index)) actions_[i]->run(call);
+    }
+
     StepCall call_of(const RunState& state) const noexcept {
         return {state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index, pool_,
                 static_cast<unsigned char*>(state.kept)};

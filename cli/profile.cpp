@@ -1,0 +1,77 @@
+#include "cli/profile.h"
+
+namespace voltac {
+namespace {
+
+bool ends_with(const std::string& text, const std::string& end) {
+    return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+}  // namespace
+
+void start_profile(const Context& context, std::uint64_t capacity) {
+    volta_profile_options options = {};
+    options.struct_size = sizeof options;
+    options.capacity = capacity;
+    check(volta_profile_start(context.get(), &options));
+}
+
+void stop_profile(const Context& context) { check(volta_profile_stop(context.get())); }
+
+ProfileData read_profile(const Context& context, bool with_events) {
+    ProfileData profile;
+    profile.info.struct_size = sizeof profile.info;
+    check(volta_profile_get_info(context.get(), &profile.info));
+    for (std::size_t i = 0; i < profile.info.operator_count; ++i) {
+        volta_profile_operator row = {};
+        row.struct_size = sizeof row;
+        check(volta_profile_get_operator(context.get(), i, &row));
+        profile.operators.push_back(row);
+    }
+    if (!with_events) return profile;
+    profile.events.reserve(profile.info.event_count);
+    for (std::size_t i = 0; i < profile.info.event_count; ++i) {
+        volta_profile_event event = {};
+        event.struct_size = sizeof event;
+        check(volta_profile_get_event(context.get(), i, &event));
+        profile.events.push_back(event);
+    }
+    return profile;
+}
+
+std::string rate_of(const volta_profile_operator& row) {
+    const double ns = static_cast<double>(row.total_ns);
+    if (ns <= 0) return "";
+    if (row.operations > 0) return formatted("%.1f GFLOP/s", row.operations / ns);
+    return row.bytes > 0 ? formatted("%.1f GB/s", static_cast<double>(row.bytes) / ns) : "";
+}
+
+void ProfileFile::declare(Options& options) {
+    options.text("--profile", path_,
+                 "also write where the time goes: FILE.json, a trace for Perfetto, or FILE.html, a report");
+}
+
+bool ProfileFile::is_html() const { return ends_with(path_, ".html"); }
+
+void ProfileFile::check() const {
+    if (!is_wanted()) return;
+    if (!is_html() && !ends_with(path_, ".json"))
+        usage_error(command_ + ": --profile is '" + path_ +
+                    "', it must end with .json (a trace) or .html (a report)");
+    check_output("--profile", path_, "a file to write");
+}
+
+void ProfileFile::start(const Context& context) const {
+    if (is_wanted()) start_profile(context);
+}
+
+void ProfileFile::finish(const Context& context) const {
+    if (!is_wanted()) return;
+    stop_profile(context);
+    if (is_html())
+        write_text(path_, profile_html(context, read_profile(context, true), command_));
+    else
+        voltac::check(volta_profile_write_trace(context.get(), path_.c_str()));
+}
+
+}  // namespace voltac
