@@ -215,12 +215,13 @@ Json operators_as_json(const ProfileData& profile) {
     Json rows = Json::array();
     for (const volta_profile_operator& row : profile.operators) {
         const double ns = static_cast<double>(row.total_ns);
-        rows.push_back({{"name", row.name},
-                        {"calls", row.calls},
-                        {"total_ms", ns * 1e-6},
-                        {"share", row.share},
-                        {"gflops", row.operations > 0 && ns > 0 ? Json(row.operations / ns) : Json()},
-                        {"gb_per_s", row.bytes > 0 && ns > 0 ? Json(static_cast<double>(row.bytes) / ns) : Json()}});
+        rows.push_back(
+            {{"name", row.name},
+             {"calls", row.calls},
+             {"total_ms", ns * 1e-6},
+             {"share", row.share},
+             {"gflops", row.operations > 0 && ns > 0 ? Json(row.operations / ns) : Json()},
+             {"gb_per_s", row.bytes > 0 && ns > 0 ? Json(static_cast<double>(row.bytes) / ns) : Json()}});
     }
     return rows;
 }

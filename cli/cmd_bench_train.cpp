@@ -218,7 +218,8 @@ int run_train(const std::vector<std::string>& arguments) {
         "the step's operations at the peak of the threads used, plus one pass over weights, gradients "
         "and moments at the machine's streaming bandwidth; both are measured in the same run; a model whose "
         "weights stay in a cache may go below it. Spread is "
-        "(90th - 10th percentile) / median of the runs. --profile writes as many steps again, which are not timed.");
+        "(90th - 10th percentile) / median of the runs. --profile writes as many steps again, which are not "
+        "timed.");
     declare_all(options, s);
     options.parse(arguments);
     s.profile.check();

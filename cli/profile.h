@@ -1,4 +1,5 @@
-// --profile FILE: where a command's time goes, as a trace for Perfetto (.json) or as a report to read (.html).
+// --profile FILE: where a command's time goes, as a trace for Perfetto (.json) or as a report to read
+// (.html).
 #pragma once
 
 #include <cstdint>

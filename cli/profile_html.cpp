@@ -1,5 +1,5 @@
-// A profile as one page: tables and the chart of memory stand in it as they are, the timeline is drawn by a script
-// from numbers in the page. Nothing is fetched; every name is escaped.
+// A profile as one page: tables and the chart of memory stand in it as they are, the timeline is drawn by a
+// script from numbers in the page. Nothing is fetched; every name is escaped.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -44,12 +44,14 @@ class Table {
         for (const std::string& head : heads) {
             const bool is_text = head.back() == '<';
             is_text_.push_back(is_text);
-            html_ += (is_text ? "<th class=t>" : "<th>") + escaped(is_text ? head.substr(0, head.size() - 1) : head);
+            html_ += (is_text ? "<th class=t>" : "<th>") +
+                     escaped(is_text ? head.substr(0, head.size() - 1) : head);
         }
     }
     void row(const std::vector<std::string>& cells) {
         html_ += "\n<tr>";
-        for (std::size_t i = 0; i < cells.size(); ++i) html_ += (is_text_[i] ? "<td class=t>" : "<td>") + escaped(cells[i]);
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            html_ += (is_text_[i] ? "<td class=t>" : "<td>") + escaped(cells[i]);
     }
     std::string take() const { return html_ + "\n</table>\n"; }
 
@@ -71,13 +73,15 @@ std::string summary(const Context& context, const ProfileData& profile) {
     std::string text = formatted("<p>%s, %u thread%s. ", escaped(machine.cpu).c_str(), machine.thread_count,
                                  machine.thread_count == 1 ? "" : "s");
     text += formatted(
-        "Recorded %.3f ms; calls %.3f ms of them; steps of plans %.3f ms of these. Tensor memory at most %.2f MiB, "
+        "Recorded %.3f ms; calls %.3f ms of them; steps of plans %.3f ms of these. Tensor memory at most "
+        "%.2f MiB, "
         "of it activations that were still needed %.2f MiB. %llu events.",
         ms(info.duration_ns), ms(info.calls_ns), ms(info.steps_ns), mib(info.held_bytes_peak),
         mib(info.live_bytes_peak), static_cast<unsigned long long>(info.event_count));
     if (info.dropped > 0)
         text += formatted(
-            " <b>%llu later events were dropped</b>: the table of operators is complete, everything below it is of "
+            " <b>%llu later events were dropped</b>: the table of operators is complete, everything below it "
+            "is of "
             "the beginning.",
             static_cast<unsigned long long>(info.dropped));
     return text + "</p>\n";
@@ -86,9 +90,10 @@ std::string summary(const Context& context, const ProfileData& profile) {
 std::string operators(const ProfileData& profile) {
     Table table({"operator<", "calls", "total ms", "share", "mean µs", "rate"});
     for (const volta_profile_operator& row : profile.operators)
-        table.row({row.name, count(row.calls), formatted("%.3f", ms(row.total_ns)), percent(row.share, 1),
-                   formatted("%.2f", static_cast<double>(row.total_ns) * 1e-3 / static_cast<double>(row.calls)),
-                   rate_of(row)});
+        table.row(
+            {row.name, count(row.calls), formatted("%.3f", ms(row.total_ns)), percent(row.share, 1),
+             formatted("%.2f", static_cast<double>(row.total_ns) * 1e-3 / static_cast<double>(row.calls)),
+             rate_of(row)});
     return table.take();
 }
 
@@ -108,7 +113,8 @@ struct Sum {
 template <class Key>
 std::vector<std::pair<Key, Sum>> longest_first(const std::map<Key, Sum>& sums) {
     std::vector<std::pair<Key, Sum>> rows(sums.begin(), sums.end());
-    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
     return rows;
 }
 
@@ -120,8 +126,8 @@ std::string calls(const ProfileData& profile) {
     Table table({"call<", "calls", "total ms", "mean ms", "least ms", "most ms"});
     for (const auto& [name, sum] : longest_first(sums))
         table.row({name, count(sum.calls), formatted("%.3f", ms(sum.ns)),
-                   formatted("%.3f", ms(sum.ns) / static_cast<double>(sum.calls)), formatted("%.3f", ms(sum.least)),
-                   formatted("%.3f", ms(sum.most))});
+                   formatted("%.3f", ms(sum.ns) / static_cast<double>(sum.calls)),
+                   formatted("%.3f", ms(sum.least)), formatted("%.3f", ms(sum.most))});
     return table.take();
 }
 
@@ -143,8 +149,8 @@ std::string nodes(const ProfileData& profile) {
         row.operations = sum.operations;
         row.bytes = sum.bytes;
         table.row({std::get<0>(key), std::get<1>(key), std::get<2>(key), count(sum.calls),
-                   formatted("%.3f", ms(sum.ns)), percent(static_cast<double>(sum.ns), static_cast<double>(all)),
-                   rate_of(row)});
+                   formatted("%.3f", ms(sum.ns)),
+                   percent(static_cast<double>(sum.ns), static_cast<double>(all)), rate_of(row)});
     }
     return table.take();
 }
@@ -166,7 +172,8 @@ std::string threads(const ProfileData& profile) {
     return "<h2>Threads</h2>\n" + table.take();
 }
 
-// Memory over time: what is held, and in it the activations that a later step reads; the most of each slice of time.
+// Memory over time: what is held, and in it the activations that a later step reads; the most of each slice
+// of time.
 class MemoryChart {
   public:
     explicit MemoryChart(const ProfileData& profile) : held_(kSlices), live_(kSlices) {
@@ -179,13 +186,14 @@ class MemoryChart {
     }
 
     std::string svg() const {
-        std::string text = formatted("<svg viewBox=\"0 0 %d %d\" role=img aria-label=\"memory over time\">", kSlices + 80,
-                                     kHeight + 20);
+        std::string text = formatted("<svg viewBox=\"0 0 %d %d\" role=img aria-label=\"memory over time\">",
+                                     kSlices + 80, kHeight + 20);
         text += "<path class=held d=\"" + area(held_) + "\"/><path class=live d=\"" + area(live_) + "\"/>";
         text += formatted("<text x=%d y=12>%.2f MiB</text><text x=%d y=%d>0</text>", kSlices + 6, mib(most_),
                           kSlices + 6, kHeight);
-        return text + formatted("<text x=0 y=%d>0</text><text x=%d y=%d text-anchor=end>%.3f ms</text></svg>\n", kHeight + 16,
-                                kSlices, kHeight + 16, ms(end_));
+        return text +
+               formatted("<text x=0 y=%d>0</text><text x=%d y=%d text-anchor=end>%.3f ms</text></svg>\n",
+                         kHeight + 16, kSlices, kHeight + 16, ms(end_));
     }
 
   private:
@@ -195,18 +203,21 @@ class MemoryChart {
     void fill(Slices& slices, const Event& event, std::uint64_t bytes) const {
         const auto slice = [&](std::uint64_t ns) {
             return end_ == 0 ? 0
-                             : std::min<std::size_t>(kSlices - 1, static_cast<std::size_t>(
-                                                                      static_cast<double>(ns) * kSlices /
-                                                                      static_cast<double>(end_)));
+                             : std::min<std::size_t>(
+                                   kSlices - 1, static_cast<std::size_t>(static_cast<double>(ns) * kSlices /
+                                                                         static_cast<double>(end_)));
         };
-        for (std::size_t i = slice(event.begin_ns); i <= slice(event.end_ns); ++i) slices[i] = std::max(slices[i], bytes);
+        for (std::size_t i = slice(event.begin_ns); i <= slice(event.end_ns); ++i)
+            slices[i] = std::max(slices[i], bytes);
     }
 
     std::string area(const Slices& slices) const {
         std::string path = formatted("M0 %d", kHeight);
         for (std::size_t i = 0; i < slices.size(); ++i)
-            path += formatted("V%.1fH%zu",
-                              kHeight - static_cast<double>(slices[i]) * kHeight / static_cast<double>(most_), i + 1);
+            if (i + 1 == slices.size() || slices[i + 1] != slices[i])
+                path += formatted(
+                    "V%.1fH%zu",
+                    kHeight - static_cast<double>(slices[i]) * kHeight / static_cast<double>(most_), i + 1);
         return path + formatted("V%dZ", kHeight);
     }
 
@@ -214,8 +225,8 @@ class MemoryChart {
     std::uint64_t end_ = 0, most_ = 1;
 };
 
-// {"lanes":[...],"labels":[[name, node, kernel],...],"events":[label, begin, length, lane, depth, kind, ...]}: times in
-// ns, a beginning counted from the one before it.
+// {"lanes":[...],"labels":[[name, node, kernel],...],"events":[label, begin, length, lane, depth, kind,
+// ...]}: times in ns, a beginning counted from the one before it.
 std::string timeline_data(const ProfileData& profile) {
     nlohmann::ordered_json data;
     data["lanes"] = profile.info.thread_count;
@@ -224,7 +235,8 @@ std::string timeline_data(const ProfileData& profile) {
     std::uint64_t before = 0;
     for (const Event& event : profile.events) {
         std::string name = event.name;
-        if (event.kind <= VOLTA_PROFILE_PHASE && event.number >= 0) name += " " + std::to_string(event.number);
+        if (event.kind <= VOLTA_PROFILE_PHASE && event.number >= 0)
+            name += " " + std::to_string(event.number);
         const auto key = std::make_tuple(name, std::string(event.node), std::string(event.kernel));
         const auto [at, is_new] = known.emplace(key, known.size());
         if (is_new) labels.push_back({name, event.node, event.kernel});
@@ -253,7 +265,9 @@ std::string profile_html(const Context& context, const ProfileData& profile, con
     page += "<h2>Timeline</h2>\n";
     page += kTimelinePlace;
     page += "<h2>Memory over time</h2>\n" + MemoryChart(profile).svg();
-    page += "<p><span class=held>■</span> tensor memory held <span class=live>■</span> activations that are alive</p>\n";
+    page +=
+        "<p><span class=held>■</span> tensor memory held <span class=live>■</span> activations that are "
+        "alive</p>\n";
     page += "<h2>Calls</h2>\n" + calls(profile) + threads(profile);
     page += "<h2>Steps by what they read or make</h2>\n" + nodes(profile);
     page += "<script type=\"application/json\" id=data>" + timeline_data(profile) + "</script>\n";

@@ -115,8 +115,9 @@ void check_output(const char* option, const std::string& path, const char* what)
 
 void write_text(const std::string& path, const std::string& text) {
     const std::string temporary = path + formatted(".tmp-%d", static_cast<int>(getpid()));
-    const auto give_up = [&] {
+    const auto give_up = [&](int open_file) {
         const int error = errno;
+        if (open_file >= 0) close(open_file);
         unlink(temporary.c_str());
         failure(path + ": " + std::strerror(error));
     };
@@ -125,12 +126,11 @@ void write_text(const std::string& path, const std::string& text) {
     for (std::size_t done = 0; done < text.size();) {
         const ssize_t count = write(file, text.data() + done, text.size() - done);
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) close(file), give_up();
+        if (count < 0) give_up(file);
         done += static_cast<std::size_t>(count);
     }
-    const bool arrived = fsync(file) == 0;
-    if (!arrived) close(file), give_up();
-    if (close(file) != 0 || rename(temporary.c_str(), path.c_str()) != 0) give_up();
+    if (fsync(file) != 0) give_up(file);
+    if (close(file) != 0 || rename(temporary.c_str(), path.c_str()) != 0) give_up(-1);
 }
 
 std::string read_text(const std::string& path) {

@@ -45,9 +45,9 @@ class StepObserver {
 // One run's memory: a base address per region of the plan (host memory for the CPU).
 struct RunState {
     void* const* regions;
-    void* workspace;            // Executable::workspace_bytes, 64-byte aligned
-    std::uint32_t micro_index;  // 0 .. micro_batches - 1 in Phase::each, 0 otherwise
-    void* kept = nullptr;       // Executable::kept_bytes, 64-byte aligned, as keep() left them
+    void* workspace;                   // Executable::workspace_bytes, 64-byte aligned
+    std::uint32_t micro_index;         // 0 .. micro_batches - 1 in Phase::each, 0 otherwise
+    void* kept = nullptr;              // Executable::kept_bytes, 64-byte aligned, as keep() left them
     StepObserver* observer = nullptr;  // NULL: nobody measures
 };
 

@@ -35,7 +35,8 @@ class ThreadPool final {
             const_cast<void*>(static_cast<const void*>(&body)));
     }
 
-    // Is told how long a thread of the pool had its part of a run(), on that thread; of the caller's part nothing.
+    // Is told how long a thread of the pool had its part of a run(), on that thread; of the caller's part
+    // nothing.
     class Observer {
       public:
         virtual void worked(int worker, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = 0;

@@ -16,9 +16,8 @@ class Lives {
     Lives(const Plan& plan, std::pmr::memory_resource* heap)
         : plan_(plan), identity_(plan.graph), first_(values(), -1, heap), last_(values(), -1, heap) {
         const auto last_of_each =
-            static_cast<std::int32_t>(std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) {
-                return s.phase == Phase::each;
-            })) -
+            static_cast<std::int32_t>(std::count_if(plan.steps.begin(), plan.steps.end(),
+                                                    [](const Step& s) { return s.phase == Phase::each; })) -
             1;
         for_each_step([&](const Node& node, std::int32_t step) {
             for (const ValueId input : node.inputs) touch(input, step);

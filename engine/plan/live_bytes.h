@@ -5,8 +5,8 @@
 
 namespace volta {
 
-// One number per step: the bytes of the arena, padded as they are placed, that hold a value which the step or a
-// later one reads, or which the step writes. The largest is at most the arena; on GPTs it is the arena.
+// One number per step: the bytes of the arena, padded as they are placed, that hold a value which the step or
+// a later one reads, or which the step writes. The largest is at most the arena; on GPTs it is the arena.
 std::pmr::vector<std::uint64_t> live_bytes(const Plan& plan, std::pmr::memory_resource* heap);
 
 }  // namespace volta

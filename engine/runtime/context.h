@@ -64,7 +64,7 @@ class Context final {
     HeapPtr<jit::CodeArena> code_;
     HeapPtr<PlanCache> plans_;
     HeapPtr<Profile> profile_;
-    Profile* recording_ = nullptr;  // profile_, or NULL
+    Profile* recording_ = nullptr;    // profile_, or NULL
     volta_allocator allocator_ = {};  // the host's, to give this object's own bytes back
     bool has_allocator_ = false;
 };

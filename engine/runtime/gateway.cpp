@@ -181,8 +181,7 @@ HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, 
     HeapPtr<Plan> plan = make_plan(std::move(simplified), plan_options, heap);
     ExecutablePtr executable = kBackends[0].compile(*plan, backend_context(options));
     tell_interpreted();
-    return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable),
-                          &context_);
+    return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable), &context_);
 }
 
 void PlanCache::describe() {

@@ -5,7 +5,8 @@
 namespace volta {
 namespace {
 
-constexpr double kBackwardProducts = 2.5;  // five products of T x T where forward has two: the scores come again
+constexpr double kBackwardProducts =
+    2.5;  // five products of T x T where forward has two: the scores come again
 
 double operations_of(const Graph& graph, const Node& node) {
     const auto in = [&](std::size_t i) -> const Shape& { return graph.shape(node.inputs[i]); };

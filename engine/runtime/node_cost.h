@@ -8,8 +8,9 @@
 namespace volta {
 
 struct NodeCost {
-    double operations = 0;    // of products and attention, a multiply-add is two; 0: not known, or none
-    std::uint64_t bytes = 0;  // of operands and results, each once; of a table only what is read; 0: not known
+    double operations = 0;  // of products and attention, a multiply-add is two; 0: not known, or none
+    std::uint64_t bytes =
+        0;  // of operands and results, each once; of a table only what is read; 0: not known
 };
 
 // Of a node that is computed (no source, no alias). What cached attention reads is known to its run alone.

@@ -76,7 +76,8 @@ void Profile::stop() noexcept {
         const Op op = static_cast<Op>(i);
         if (totals(op).calls == 0) continue;
         std::size_t at = operator_count_++;
-        for (; at > 0 && totals(operators_[at - 1]).ns < totals(op).ns; --at) operators_[at] = operators_[at - 1];
+        for (; at > 0 && totals(operators_[at - 1]).ns < totals(op).ns; --at)
+            operators_[at] = operators_[at - 1];
         operators_[at] = op;
     }
 }
@@ -114,8 +115,7 @@ const char* subject_of(const Program& program, std::size_t step) {
     const auto find = [&](bool results, RegionKind kind, RegionKind other) -> const char* {
         const std::size_t count = results ? static_cast<std::size_t>(node.output_count) : node.inputs.size();
         for (std::size_t i = 0; i < count; ++i) {
-            const ValueId value =
-                results ? node.first_output + static_cast<std::int32_t>(i) : node.inputs[i];
+            const ValueId value = results ? node.first_output + static_cast<std::int32_t>(i) : node.inputs[i];
             const Region& region =
                 plan.regions[static_cast<std::size_t>(plan.places[static_cast<std::size_t>(value)].region)];
             if (region.kind == kind || region.kind == other) return region.name.c_str();

@@ -1,6 +1,7 @@
-// The profiler: what a context did between start and stop. Everything that recording needs is allocated at the
-// start; the host's thread and the pool's threads then write into one array, each event into a place that it
-// has drawn, so that those of one lane stand in the order of their beginnings, outer ones first. A call that is not recorded pays one branch per step, and one per run of the pool.
+// The profiler: what a context did between start and stop. Everything that recording needs is allocated at
+// the start; the host's thread and the pool's threads then write into one array, each event into a place that
+// it has drawn, so that those of one lane stand in the order of their beginnings, outer ones first. A call
+// that is not recorded pays one branch per step, and one per run of the pool.
 #pragma once
 
 #include <atomic>

@@ -64,7 +64,8 @@ class WholeDecoder final : public Decoder {
             SequenceState& sequence = *sequences[i];
             DecodeProgram* program = programs_.data();
             while (program->rows() < sequence.used) ++program;
-            const ProfileCall call(*context_, "prefill", sequence.used);  // each token runs all that were before it
+            const ProfileCall call(*context_, "prefill",
+                                   sequence.used);  // each token runs all that were before it
             const auto used = static_cast<std::size_t>(sequence.used);
             auto* const tokens = static_cast<std::int32_t*>(tokens_.data());
             std::memcpy(tokens, sequence.tokens, used * sizeof(std::int32_t));

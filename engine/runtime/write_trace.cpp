@@ -70,8 +70,9 @@ class Writer {
 void add_lanes(Writer& out, int thread_count) {
     out.add("{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"volta\"}}");
     for (int thread = 0; thread < thread_count; ++thread)
-        out.add(",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s %d\"}}", thread,
-                thread == 0 ? "host thread" : "worker", thread);
+        out.add(
+            ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s %d\"}}",
+            thread, thread == 0 ? "host thread" : "worker", thread);
 }
 
 void add_counter(Writer& out, const char* name, std::uint64_t at, std::uint64_t bytes) {
@@ -94,9 +95,10 @@ void add_step(Writer& out, const ProfileEvent& event) {
 
 void add_event(Writer& out, const ProfileEvent& event) {
     static constexpr const char* kCategories[] = {"call", "phase", "step", "worker"};
-    const char* const name = event.kind == VOLTA_PROFILE_CALL    ? event.call()
-                             : event.kind == VOLTA_PROFILE_PHASE ? phase_name(event.step)
-                                                                 : op_row(event.program().op(event.step)).name;
+    const char* const name = event.kind == VOLTA_PROFILE_CALL ? event.call()
+                             : event.kind == VOLTA_PROFILE_PHASE
+                                 ? phase_name(event.step)
+                                 : op_row(event.program().op(event.step)).name;
     out.add(",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"name\":\"%s\",\"cat\":\"%s\"", event.thread, name,
             kCategories[event.kind]);
     out.add_time("ts", event.begin);
@@ -113,8 +115,7 @@ void add_event(Writer& out, const ProfileEvent& event) {
 void add_memory(Writer& out, const ProfileEvent& event) {
     if (event.kind <= VOLTA_PROFILE_PHASE) add_counter(out, "tensor memory held", event.begin, event.held);
     if (event.kind == VOLTA_PROFILE_STEP)
-        add_counter(out, "activations alive", event.begin,
-                    event.program().facts(event.step).live_bytes);
+        add_counter(out, "activations alive", event.begin, event.program().facts(event.step).live_bytes);
     if (event.kind == VOLTA_PROFILE_PHASE) add_counter(out, "activations alive", event.end, 0);
 }
 
@@ -123,10 +124,11 @@ void add_memory(Writer& out, const ProfileEvent& event) {
 void write_trace(const Profile& profile, const Context& context, const char* path) {
     auto& owner = const_cast<Context&>(context);
     Writer out(path, owner.structures());
-    out.add("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"volta %s\",\"isa\":\"%s\",\"threads\":%d,"
-            "\"dropped_events\":%llu},\n\"traceEvents\":[\n",
-            VOLTA_VERSION_TEXT, isa_name(owner.isa()), owner.pool().thread_count(),
-            static_cast<Wide>(profile.dropped()));
+    out.add(
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"volta %s\",\"isa\":\"%s\",\"threads\":%d,"
+        "\"dropped_events\":%llu},\n\"traceEvents\":[\n",
+        VOLTA_VERSION_TEXT, isa_name(owner.isa()), owner.pool().thread_count(),
+        static_cast<Wide>(profile.dropped()));
     add_lanes(out, owner.pool().thread_count());
     for (std::uint64_t i = 0; i < profile.event_count(); ++i) {
         const ProfileEvent& event = profile.event(static_cast<std::size_t>(i));

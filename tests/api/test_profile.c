@@ -1,6 +1,6 @@
-/* volta_profile_* from C: events nest, are ordered and are named as the plan's print says; times add up; nothing is
- * allocated while it records, and no bit changes; what does not fit is counted; contexts know nothing of each
- * other. Nothing here depends on how fast anything is. */
+/* volta_profile_* from C: events nest, are ordered and are named as the plan's print says; times add up;
+ * nothing is allocated while it records, and no bit changes; what does not fit is counted; contexts know
+ * nothing of each other. Nothing here depends on how fast anything is. */
 #include <ctype.h>
 #include <unistd.h>
 
@@ -69,8 +69,8 @@ static size_t printed_steps(const char* text, struct printed_step* steps) {
     return count;
 }
 
-/* A training step of two micro-batches: three levels, each inside the one above, in order, on the host's lane; every
- * step of the plan, by the names of its print, as often as its phase runs. */
+/* A training step of two micro-batches: three levels, each inside the one above, in order, on the host's
+ * lane; every step of the plan, by the names of its print, as often as its phase runs. */
 static void test_training(void** state) {
     static struct printed_step printed[kMostSteps];
     static unsigned runs[kMostSteps];
@@ -206,7 +206,8 @@ static void test_operators(void** state) {
     assert_true(shares > 0.999 && shares < 1.001);
     assert_int_equal(info.event_count, events + 2 * (1 + 3)); /* calls, and the phases in them */
     /* Products: 6 per weight and token but for the embedding of tokens, of two steps. */
-    assert_true(operations == 2.0 * 6 * kBatch * kContext * (2 * (64 * 192 + 64 * 64 + 64 * 256 + 256 * 64) + 64 * kVocabulary));
+    assert_true(operations == 2.0 * 6 * kBatch * kContext *
+                                  (2 * (64 * 192 + 64 * 64 + 64 * 256 + 256 * 64) + 64 * kVocabulary));
     volta_trainer_release(trainer);
     volta_context_release(context);
 }
@@ -321,7 +322,8 @@ static void test_bits_and_allocations(void** state) {
     assert_string_equal(threaded, plain);
 }
 
-/* Ten places: the first ten events, their surroundings among them; the rest is counted, and the table is complete. */
+/* Ten places: the first ten events, their surroundings among them; the rest is counted, and the table is
+ * complete. */
 static void test_dropped(void** state) {
     volta_context* context = NULL;
     volta_trainer* trainer;
@@ -387,7 +389,8 @@ static void test_generation(void** state) {
     assert_ok(small_gpt(context, 0, &model));
     options.struct_size = sizeof options;
     options.prefill_chunk = 16;
-    assert_ok(volta_profile_start(context, NULL)); /* plans that are made while it records are described too */
+    assert_ok(
+        volta_profile_start(context, NULL)); /* plans that are made while it records are described too */
     assert_ok(volta_generator_create(model, &options, &generator));
     assert_ok(volta_generator_start(generator, prompt, 20));
     assert_ok(volta_generator_next(generator, &token));
@@ -407,6 +410,32 @@ static void test_generation(void** state) {
     volta_generator_release(generator);
     volta_model_release(model);
     volta_context_release(context);
+}
+
+/* Whichever allocation of the start the host refuses: nothing is recorded, nothing leaks, the trainer goes
+ * on. */
+static void test_refused_memory(void** state) {
+    struct counting_heap heap = {0};
+    volta_context* context = NULL;
+    volta_trainer* trainer;
+    volta_status status = VOLTA_OUT_OF_MEMORY;
+    uint64_t refused = 0;
+    (void)state;
+    assert_ok(context_on(&heap, 1, VOLTA_ISA_AUTO, 0, &context));
+    trainer = new_trainer(context, 1);
+    train(trainer, 1);
+    while (status == VOLTA_OUT_OF_MEMORY) {
+        heap.fail_at = heap.count + ++refused;
+        status = volta_profile_start(context, NULL);
+        train(trainer, 1);
+    }
+    assert_int_equal(status, VOLTA_OK);
+    assert_true(refused > 3); /* the profile, its room, the facts about the plan */
+    assert_ok(volta_profile_stop(context));
+    assert_true(info_of(context).event_count > 10);
+    volta_trainer_release(trainer);
+    volta_context_release(context);
+    assert_int_equal(heap.live_bytes, 0);
 }
 
 static volta_status stop_from_log;
@@ -462,7 +491,8 @@ static void test_misuse(void** state) {
     assert_int_equal(heap.live_bytes, 0);
 }
 
-/* A host that ends the profile from a callback of the call that is recorded is refused, and the call goes on. */
+/* A host that ends the profile from a callback of the call that is recorded is refused, and the call goes on.
+ */
 static void test_stop_in_a_callback(void** state) {
     volta_context *context = NULL, *lent = NULL;
     volta_context_options options = {0};
@@ -539,11 +569,16 @@ static void test_contexts_are_independent(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),         cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_dropped),          cmocka_unit_test(test_bits_and_allocations),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_bits_and_allocations),
         cmocka_unit_test(test_trace_of_odd_names),
-        cmocka_unit_test(test_generation),       cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_stop_in_a_callback), cmocka_unit_test(test_contexts_are_independent),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_refused_memory),
+        cmocka_unit_test(test_stop_in_a_callback),
+        cmocka_unit_test(test_contexts_are_independent),
     };
     return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
 }
