@@ -231,10 +231,13 @@ std::string operators_as_text(const ProfileData& profile) {
                                  static_cast<double>(profile.info.steps_ns) * 1e-6,
                                  static_cast<double>(profile.info.calls_ns) * 1e-6);
     text += formatted("  %-24s %8s %12s %8s\n", "operator", "calls", "total ms", "share");
-    for (const volta_profile_operator& row : profile.operators)
-        text += formatted("  %-24s %8llu %12.3f %6.1f %%  %s\n", row.name,
-                          static_cast<unsigned long long>(row.calls),
-                          static_cast<double>(row.total_ns) * 1e-6, 100 * row.share, rate_of(row).c_str());
+    for (const volta_profile_operator& row : profile.operators) {
+        text +=
+            formatted("  %-24s %8llu %12.3f %6.1f %%", row.name, static_cast<unsigned long long>(row.calls),
+                      static_cast<double>(row.total_ns) * 1e-6, 100 * row.share);
+        const std::string rate = rate_of(row);
+        text += (rate.empty() ? "" : "  " + rate) + "\n";
+    }
     return text;
 }
 

@@ -42,8 +42,11 @@ ProfileData read_profile(const Context& context, bool with_events) {
 std::string rate_of(const volta_profile_operator& row) {
     const double ns = static_cast<double>(row.total_ns);
     if (ns <= 0) return "";
-    if (row.operations > 0) return formatted("%.1f GFLOP/s", row.operations / ns);
-    return row.bytes > 0 ? formatted("%.1f GB/s", static_cast<double>(row.bytes) / ns) : "";
+    std::string text;
+    if (row.operations > 0) text = formatted("%.1f GFLOP/s", row.operations / ns);
+    if (row.bytes > 0)
+        text += (text.empty() ? "" : ", ") + formatted("%.1f GB/s", static_cast<double>(row.bytes) / ns);
+    return text;
 }
 
 void ProfileFile::declare(Options& options) {

@@ -22,7 +22,7 @@ ProfileData read_profile(const Context& context, bool with_events);
 void start_profile(const Context& context, std::uint64_t capacity = 0);  // 0: the library's default
 void stop_profile(const Context& context);
 
-// "45.1 GFLOP/s", "12.3 GB/s" or "" of one operator.
+// "45.1 GFLOP/s, 3.2 GB/s" of one operator, or what is known of it.
 std::string rate_of(const volta_profile_operator& row);
 
 // A page that needs nothing but itself. `title` is what was run.

@@ -140,7 +140,7 @@ done
 shown "infer --csv" infer --preset small --batch 3 --tokens 4 --no-speedup $fast --csv
 expect "CSV's head" $infer "$(head -n 1 out)"
 shown "infer, as text" infer --preset llama-tiny --prompt-tokens 3 --tokens 3 --runs 1 --warmup 0 --threads 2
-grep -q '^  matmul  *[0-9]* .* % .* GFLOP/s$' out && ok || bad "the report of generating has no matmul: $(cat out)"
+grep -q '^  matmul  *[0-9]* .* % .* GFLOP/s, .* GB/s$' out && ok || bad "the report of generating has no matmul: $(cat out)"
 grep -q '^cache .* times as fast' out && ok || bad "the report of generating has no comparison with no cache"
 
 echo "== operators and memory"
