@@ -101,6 +101,8 @@ volta_dtype stored_dtype(const std::string& name) {
     for (const DtypeRow& row : kDtypes)
         if (row.dtype >= VOLTA_BF16 && name == row.name) return row.dtype;
     return 0;
+}
+
 void check_output(const char* option, const std::string& path, const char* what) {
     struct stat info;
     if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))

@@ -46,7 +46,8 @@ Model open_model(const Context& context, const std::string& path, volta_load_mod
 const char* dtype_name(volta_dtype dtype);          // "f32", "int8"
 volta_dtype stored_dtype(const std::string& name);  // of a quantized model's weights; 0: no such type
 
-// A run must not end after hours in a file that cannot be written: failure that names `option`. `what`: "a model file".
+// A run must not end after hours in a file that cannot be written: failure that names `option`. `what`: "a
+// model file".
 void check_output(const char* option, const std::string& path, const char* what);
 // Either the old file or the whole new one, at any moment.
 void write_text(const std::string& path, const std::string& text);

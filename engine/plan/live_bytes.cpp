@@ -39,8 +39,7 @@ class Lives {
         for (std::size_t v = 0; v < values(); ++v) {
             if (first_[v] < 0 || plan_.places[v].region != 0) continue;
             const Value& value = plan_.graph.values[v];
-            const std::uint64_t bytes =
-                padded(static_cast<std::uint64_t>(value.shape.elements()) * element_size(value.dtype));
+            const std::uint64_t bytes = padded(tensor_bytes(value.dtype, value.shape));
             for (std::int32_t step = first_[v]; step <= last_[v]; ++step) live[at(step)] += bytes;
         }
     }

@@ -25,8 +25,7 @@ double operations_of(const Graph& graph, const Node& node) {
 
 std::uint64_t bytes_of(const Graph& graph, const Node& node) {
     const auto bytes = [&](ValueId value) {
-        return static_cast<std::uint64_t>(graph.shape(value).elements()) *
-               element_size(graph.value(value).dtype);
+        return tensor_bytes(graph.value(value).dtype, graph.shape(value));
     };
     if (node.op == Op::cached_attention) return 0;
     if (node.op == Op::gather) return 2 * bytes(node.first_output) + bytes(node.inputs[1]);

@@ -2,8 +2,6 @@
 set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/program_memory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/profile.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/write_trace.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/node_cost.cpp
     ${CMAKE_CURRENT_LIST_DIR}/machine_speed.cpp
     ${CMAKE_CURRENT_LIST_DIR}/session.cpp
     ${CMAKE_CURRENT_LIST_DIR}/training_graph.cpp
@@ -11,7 +9,6 @@ set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/token_stream.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_loss.cpp
     ${CMAKE_CURRENT_LIST_DIR}/trainer.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/checkpoint.cpp
     ${CMAKE_CURRENT_LIST_DIR}/sampler.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decode_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decoder.cpp
