@@ -398,6 +398,52 @@ typedef struct volta_llama_options {
 VOLTA_API volta_status volta_model_create_llama(volta_context *context, const volta_llama_options *options,
                                                 uint64_t seed, volta_model **out_model);
 
+/* What a BERT gives. */
+typedef int32_t volta_bert_head;
+enum {
+    VOLTA_BERT_MASKED = 0,  /* "logits" f32 [batch, time, vocabulary]: which token stands, or stood, at each place */
+    VOLTA_BERT_CLASSES = 1, /* "logits" f32 [batch, classes], of the sequence                                     */
+    VOLTA_BERT_POOLED = 2,  /* "pooled" f32 [batch, dim]: tanh of a product of the first token's state            */
+    VOLTA_BERT_HIDDEN = 3   /* "hidden" f32 [batch, time, dim]: the state of every token                          */
+};
+
+/* A BERT: an encoder in which every token sees all others, post-norm, learned positions and segments, GELU by erf.
+ * Zeros are BERT-small. Parameters: "token_embedding" [vocabulary, dim], "segment_embedding" [segments, dim],
+ * "position_embedding" [context, dim], "norm_embedding.weight" and ".bias" [dim]; "block.<i>.qkv.weight"
+ * [dim, 3 dim] (q, k and v side by side), ".proj.weight" [dim, dim], ".norm1.weight" [dim], ".fc.weight"
+ * [dim, hidden], ".fc_proj.weight" [hidden, dim], ".norm2.weight" [dim], each with its ".bias"; masked:
+ * "transform.weight" [dim, dim], "norm_transform.weight" [dim], each with its bias, "head.bias" [vocabulary] (the
+ * head's weight is the token embedding); classes and pooled: "pooler.weight" [dim, dim] and ".bias"; classes:
+ * "classifier.weight" [dim, classes] and ".bias". */
+typedef struct volta_bert_options {
+    size_t struct_size;
+    int64_t vocabulary;    /* number of token ids; required                                              */
+    int64_t layers;        /* 0: 4                                                                       */
+    int64_t dim;           /* width; 0: 512; a multiple of heads                                         */
+    int64_t heads;         /* 0: 8                                                                       */
+    int64_t hidden;        /* width between the two products of a block; 0: 4 dim                        */
+    int64_t context;       /* longest sequence; 0: 512                                                   */
+    int64_t segments;      /* kinds of tokens (first and second sentence); 0: 2                          */
+    int64_t classes;       /* VOLTA_BERT_CLASSES: required; else 0                                       */
+    double dropout;        /* probability after embedding, attention, branches, pooling; 0: none         */
+    double epsilon;        /* of the norms; 0: 1e-12                                                     */
+    volta_bert_head head;  /* 0: VOLTA_BERT_MASKED                                                       */
+    int32_t segment_input; /* 1: an input says each token's segment; 0: all are of segment 0             */
+    int32_t mask_input;    /* 1: an input says which tokens are there; 0: all are, and sequences of a
+                              batch have one length                                                      */
+} volta_bert_options;
+
+/* Training of the masked head: inputs in which some tokens are replaced, VOLTA_LOSS_CROSS_ENTROPY, targets i32
+ * [batch, time] with the right token where one was replaced and -1 elsewhere.
+ * Shape: inputs "tokens", then, where wanted, "segments" and "mask", each i32 [batch, time], time <= context, any
+ *        batch. Segments are 0 .. segments-1. Where mask is 0 there is padding, which no token sees: tokens have the
+ *        bits that they have without the padding and without the mask. Without it, less memory is needed.
+ *        Outputs: see volta_bert_head.
+ * Errors: INVALID_ARGUMENT  dim not a multiple of heads, a size below 1 or so large that its product overflows, an
+ *                           unknown head, classes for another head than VOLTA_BERT_CLASSES or none for it */
+VOLTA_API volta_status volta_model_create_bert(volta_context *context, const volta_bert_options *options,
+                                               uint64_t seed, volta_model **out_model);
+
 typedef int32_t volta_load_mode;
 enum {
     VOLTA_LOAD_MAP = 0, /* read-only mmap, zero-copy, milliseconds; the file must not change while it is open */
@@ -505,8 +551,8 @@ VOLTA_API volta_status volta_model_set_tokenizer(volta_model *model, const volta
 VOLTA_API volta_status volta_model_get_tokenizer(const volta_model *model, volta_tokenizer **out_tokenizer);
 
 /* Free text that the file carries, by key ("title", "licence", ...). Keys that start with "volta." are reserved
- * (readable: "volta.architecture" is "gpt" for models of volta_model_create_gpt, with "volta.gpt.layers" ..., and
- * "llama" for models of volta_model_create_llama, with "volta.llama.layers" ...).
+ * (readable: "volta.architecture" is "gpt" for models of volta_model_create_gpt, with "volta.gpt.layers" ..., "llama"
+ * for models of volta_model_create_llama, with "volta.llama.layers" ..., and "bert" in the same way).
  * set: value NULL removes. get: *out_value is NULL when there is none. Lends: until the key changes. */
 VOLTA_API volta_status volta_model_set_metadata(volta_model *model, const char *key, const char *value);
 VOLTA_API volta_status volta_model_get_metadata(const volta_model *model, const char *key,

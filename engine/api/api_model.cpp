@@ -8,6 +8,7 @@
 #include "engine/api/options.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
+#include "engine/model/bert.h"
 #include "engine/model/gpt.h"
 #include "engine/model/llama.h"
 #include "engine/model/model_file.h"
@@ -135,6 +136,34 @@ volta_status volta_model_create_llama(volta_context* context, const volta_llama_
         config.interleaved = given.interleaved != 0;
         give_model(owner,
                    create_llama(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
+                   out_model);
+    });
+}
+
+volta_status volta_model_create_bert(volta_context* context, const volta_bert_options* options, uint64_t seed,
+                                     volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        require(context != nullptr, "context is NULL");
+        const auto given = read_options(options, "volta_bert_options");
+        const ContextRef owner(unwrap(context));
+        BertConfig config;
+        config.vocabulary = given.vocabulary;
+        config.layers = or_default(given.layers, config.layers);
+        config.dim = or_default(given.dim, config.dim);
+        config.heads = or_default(given.heads, config.heads);
+        config.hidden = given.hidden;
+        config.context = or_default(given.context, config.context);
+        config.segments = or_default(given.segments, config.segments);
+        config.head = static_cast<BertHead>(given.head);
+        config.classes = given.classes;
+        config.segment_input = given.segment_input != 0;
+        config.mask_input = given.mask_input != 0;
+        config.dropout = given.dropout;
+        config.epsilon = or_default(given.epsilon, config.epsilon);
+        give_model(owner,
+                   create_bert(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
                    out_model);
     });
 }

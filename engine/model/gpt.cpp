@@ -19,7 +19,7 @@ class GptBuilder final : TransformerBuilder {
 
     Graph build() {
         const ValueId tokens = graph_.input("tokens", DType::i32, {-1, -1});
-        if (config_.dropout > 0) random_ = graph_.input(kRandomInput, DType::i32, {3});
+        use_dropout(config_.dropout);
         const ValueId embedding =
             graph_.parameter("token_embedding", {config_.vocabulary, config_.dim}, normal(kDeviation));
         const ValueId position =
@@ -35,42 +35,19 @@ class GptBuilder final : TransformerBuilder {
     }
 
   private:
-    ValueId norm(const char* part, ValueId x) {
-        const ValueId scale = parameter(part, "weight", {config_.dim}, constant(1));
-        const ValueId bias = parameter(part, "bias", {config_.dim}, constant(0));
-        return graph_.apply(Op::layer_norm, {x, scale, bias});
-    }
-
-    // Every random node has a stream of its own, numbered as they are made.
-    ValueId dropped(ValueId x) {
-        if (random_ < 0) return x;
-        return graph_.apply(
-            Op::dropout, {x, random_},
-            {number(Attr::probability, config_.dropout), number(Attr::stream, next_stream_++)});
-    }
-
-    ValueId attention(ValueId qkv) {
-        const Attribute heads = number(Attr::heads, static_cast<double>(config_.heads));
-        const Attribute causal = number(Attr::causal, 1), packed = number(Attr::packed, 1);
-        if (random_ < 0) return graph_.apply(Op::attention, {qkv}, {heads, causal, packed});
-        return graph_.apply(Op::attention, {qkv, random_},
-                            {heads, causal, packed, number(Attr::probability, config_.dropout),
-                             number(Attr::stream, next_stream_++)});
-    }
+    ValueId norm(const char* part, ValueId x) { return layer_norm(part, x, 1e-5); }
 
     ValueId block(ValueId x) {
         const std::int64_t dim = config_.dim;
         const double residual = residual_deviation();
         const ValueId qkv = linear("qkv", norm("norm1", x), 3 * dim, kDeviation);
-        x = add(x, dropped(linear("proj", attention(qkv), dim, residual)));
+        x = add(x, dropped(linear("proj", packed_attention(qkv, config_.heads, true), dim, residual)));
         const ValueId hidden =
             graph_.apply(Op::gelu_tanh, {linear("fc", norm("norm2", x), 4 * dim, kDeviation)});
         return add(x, dropped(linear("fc_proj", hidden, dim, residual)));
     }
 
     const GptConfig& config_;
-    ValueId random_ = -1;
-    std::uint32_t next_stream_ = 0;
 };
 
 }  // namespace

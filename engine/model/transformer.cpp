@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/model/gpt.h"
+
 namespace volta {
 namespace {
 
@@ -74,6 +76,31 @@ ValueId TransformerBuilder::product(const char* part, ValueId x, std::int64_t ou
 ValueId TransformerBuilder::linear(const char* part, ValueId x, std::int64_t out, double deviation) {
     const ValueId w = weight(part, x, out, deviation), bias = parameter(part, "bias", {out}, constant(0));
     return add(graph_.apply(Op::matmul, {x, w}), bias);
+}
+
+ValueId TransformerBuilder::layer_norm(const char* part, ValueId x, double epsilon) {
+    const Shape row{graph_.shape(x).last()};
+    const ValueId scale = parameter(part, "weight", row, constant(1));
+    const ValueId bias = parameter(part, "bias", row, constant(0));
+    return graph_.apply(Op::layer_norm, {x, scale, bias}, {number(Attr::epsilon, epsilon)});
+}
+
+void TransformerBuilder::use_dropout(double probability) {
+    dropout_ = probability;
+    if (probability > 0) random_ = graph_.input(kRandomInput, DType::i32, {3});
+}
+
+ValueId TransformerBuilder::dropped(ValueId x) {
+    if (random_ < 0) return x;
+    return graph_.apply(Op::dropout, {x, random_}, {number(Attr::probability, dropout_), next_stream()});
+}
+
+ValueId TransformerBuilder::packed_attention(ValueId qkv, std::int64_t heads, bool causal) {
+    const Attribute count = number(Attr::heads, static_cast<double>(heads));
+    const Attribute mask = number(Attr::causal, causal), packed = number(Attr::packed, 1);
+    if (random_ < 0) return graph_.apply(Op::attention, {qkv}, {count, mask, packed});
+    return graph_.apply(Op::attention, {qkv, random_},
+                        {count, mask, packed, number(Attr::probability, dropout_), next_stream()});
 }
 
 ValueId TransformerBuilder::positions(ValueId tokens, std::int64_t context) {

@@ -49,6 +49,13 @@ class TransformerBuilder {
     // x W + b with "<part>.bias" [out], zeros.
     ValueId linear(const char* part, ValueId x, std::int64_t out, double deviation);
     ValueId add(ValueId a, ValueId b) { return graph_.apply(Op::add, {a, b}); }
+    // Over the last axis, with "<part>.weight" ones and "<part>.bias" zeros.
+    ValueId layer_norm(const char* part, ValueId x, double epsilon);
+    // With a probability > 0 the graph gets the trainer's input "step/random", and dropped() drops.
+    void use_dropout(double probability);
+    ValueId dropped(ValueId x);
+    // q, k and v side by side in one value, as many heads of each.
+    ValueId packed_attention(ValueId qkv, std::int64_t heads, bool causal);
     // 0 .. time-1 for each sequence of tokens, at most `context` of them.
     ValueId positions(ValueId tokens, std::int64_t context);
     // x [..., dim] against the rows of a table [vocabulary, dim].
@@ -61,6 +68,12 @@ class TransformerBuilder {
 
   private:
     ValueId weight(const char* part, ValueId x, std::int64_t out, double deviation);
+    // Every random node has a stream of its own, numbered as they are made.
+    Attribute next_stream() { return number(Attr::stream, next_stream_++); }
+
+    double dropout_ = 0;
+    ValueId random_ = -1;
+    std::uint32_t next_stream_ = 0;
 };
 
 // Runs a builder of checked sizes: what overflows all the same is the caller's fault and says so.
