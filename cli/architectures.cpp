@@ -41,6 +41,10 @@ const std::vector<Architecture>& architectures() {
          {"layers", "dim", "heads", "kv_heads", "hidden", "context", "vocabulary", "rope_base", "epsilon",
           "tied", "interleaved"},
          create_llama},
+        {"bert",
+         {"layers", "dim", "heads", "hidden", "context", "vocabulary", "segments", "head", "classes",
+          "segment_input", "mask_input", "dropout", "epsilon"},
+         nullptr},
     };
     return kRows;
 }

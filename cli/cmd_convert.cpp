@@ -7,8 +7,11 @@
 namespace voltac {
 namespace {
 
+const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
+
 struct Conversion {
-    std::string in, out, tokenizer, config, keys;
+    std::string in, out, tokenizer, config, keys, head;
+    bool segments = false, mask = false;
     Machine machine;
 };
 
@@ -32,6 +35,13 @@ Model import_model(const Context& context, const Conversion& c) {
     options.tokenizer_path = c.tokenizer.empty() ? nullptr : c.tokenizer.c_str();
     options.config_path = c.config.empty() ? nullptr : c.config.c_str();
     options.key_map_path = c.keys.empty() ? nullptr : c.keys.c_str();
+    volta_bert_options bert = {};
+    bert.struct_size = sizeof bert;
+    bert.segment_input = c.segments;
+    bert.mask_input = c.mask;
+    for (std::size_t i = 0; i < kHeads.size(); ++i)
+        if (c.head == kHeads[i]) bert.head = static_cast<volta_bert_head>(i);
+    if (!c.head.empty()) options.bert = &bert;
     volta_model* model = nullptr;
     check(volta_model_import(context.get(), c.in.c_str(), &options, &model));
     return Model(model);
@@ -52,13 +62,18 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.text("--model-config", c.config,
                  "the config.json of a safetensors model (default: the one beside it)");
     options.text("--keys", c.keys, "lines 'their.%d.name = our.%d.name [transpose]' for names not built in");
+    options.choice("--head", c.head, kHeads, "of a BERT: what it gives (default: what the file has)");
+    options.flag("--segments", c.segments, "with --head: each token's segment is an input");
+    options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");
     options.tuning(c.machine);
     options.parse(arguments);
+    if (c.head.empty() && (c.segments || c.mask)) usage_error("voltac convert: --segments and --mask need --head");
 
     const bool own = is_volta_model(c.in), to_safetensors = ends_with(c.out, ".safetensors");
     if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
         usage_error("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
                     " is a model file");
+    if (own && !c.head.empty()) usage_error("--head is for a BERT of another program; " + c.in + " is a model file");
     const Context context = make_context(c.machine);
     const Model model = own ? open_model(context, c.in) : import_model(context, c);
     if (to_safetensors)

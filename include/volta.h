@@ -488,6 +488,9 @@ typedef struct volta_import_options {
                                  beside the file. Files that say it themselves need none                        */
     const char *key_map_path; /* a text of lines "their.%d.name = our.%d.name [transpose]" for names that are not
                                  built in; NULL: none                                                           */
+    const volta_bert_options *bert; /* a BERT in safetensors: its head, segment_input, mask_input and dropout are
+                                 these, sizes are the file's and 0 here; NULL: the head that the file has (masked,
+                                 else classes, else pooled, else hidden), tokens as its only input              */
 } volta_import_options;
 
 /* A model from weights of another program (docs/import.md says which): f32, f16, bf16, q8_0 and q4_0 become f32,
@@ -682,7 +685,8 @@ VOLTA_API volta_status volta_trainer_step(volta_trainer *trainer, const volta_te
 /* Token stream as data: for models with one i32 input [batch, time] and the cross-entropy loss. Samples are
  * windows of time + 1 tokens; each epoch shifts and shuffles them by the seed (docs/training.md).
  * Owns:   a copy of the tokens, counted under `staging`.
- * Errors: INVALID_ARGUMENT  fewer than time + 1 tokens, an id outside the vocabulary */
+ * Errors: INVALID_ARGUMENT  fewer than time + 1 tokens, an id outside the vocabulary
+ *         UNSUPPORTED       a model in which a token sees later ones, as in a BERT */
 VOLTA_API volta_status volta_trainer_set_tokens(volta_trainer *trainer, const int32_t *tokens, size_t count);
 /* One step on the next batch of the token stream. */
 VOLTA_API volta_status volta_trainer_step_tokens(volta_trainer *trainer, volta_step_report *report);

@@ -21,9 +21,10 @@ const Naming& naming_of(const WeightSource& source, const ConfigFile* config) {
     const std::string_view type = config->text("model_type", "");
     if (type == "gpt2") return find_naming("huggingface", "gpt");
     if (type == "llama") return find_naming("huggingface", "llama");
+    if (type == "bert") return find_naming("huggingface", "bert");
     const ShownName part = shown(type);
-    fail(VOLTA_UNSUPPORTED, "the config has the model_type '%.*s'; Volta imports gpt2 and llama", part.bytes,
-         part.text);
+    fail(VOLTA_UNSUPPORTED, "the config has the model_type '%.*s'; Volta imports gpt2, llama and bert",
+         part.bytes, part.text);
 }
 
 const Naming& naming_of(const GgufFile& file) {
@@ -53,17 +54,30 @@ auto of_the_file(Body body) {
 LlamaConfig completed(const LlamaConfig& config) {
     return of_the_file([&] { return complete(config); });
 }
+BertConfig completed(const BertConfig& config) {
+    return of_the_file([&] { return complete(config); });
+}
 
 Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* heap) {
     return of_the_file([&] {
         if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return build_gpt(*gpt, heap);
+        if (const auto* bert = std::get_if<BertConfig>(&architecture)) return build_bert(*bert, heap);
         return build_llama(std::get<LlamaConfig>(architecture), heap);
     });
 }
 
 void describe(const Architecture& architecture, Model& model) {
     if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return describe_gpt(*gpt, model);
+    if (const auto* bert = std::get_if<BertConfig>(&architecture)) return describe_bert(*bert, model);
     describe_llama(std::get<LlamaConfig>(architecture), model);
+}
+
+bool of_another_head(const Architecture& architecture, std::string_view parameter) {
+    const auto* bert = std::get_if<BertConfig>(&architecture);
+    if (bert == nullptr) return false;
+    for (const std::string_view part : {"pooler.", "classifier.", "transform.", "norm_transform.", "head."})
+        if (parameter.substr(0, part.size()) == part) return bert->head != BertHead::masked || part != "head.";
+    return false;
 }
 
 namespace {
@@ -75,6 +89,7 @@ struct Heads {
 
 Heads heads_of(const Architecture& architecture) {
     if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return {gpt->heads, gpt->heads};
+    if (const auto* bert = std::get_if<BertConfig>(&architecture)) return {bert->heads, bert->heads};
     const auto& llama = std::get<LlamaConfig>(architecture);
     return {llama.heads, llama.kv_heads};
 }

@@ -3,18 +3,20 @@
 #pragma once
 
 #include <memory_resource>
+#include <optional>
 #include <variant>
 
 #include "engine/import/config_file.h"
 #include "engine/import/gguf_file.h"
 #include "engine/import/key_map.h"
 #include "engine/import/weight_source.h"
+#include "engine/model/bert.h"
 #include "engine/model/gpt.h"
 #include "engine/model/llama.h"
 
 namespace volta {
 
-using Architecture = std::variant<GptConfig, LlamaConfig>;
+using Architecture = std::variant<GptConfig, LlamaConfig, BertConfig>;
 
 // The naming of a safetensors file: Volta's own where its texts say "volta.architecture", else that of the
 // config's "model_type". `config` may be NULL. Throws UNSUPPORTED naming what is not known.
@@ -22,10 +24,18 @@ const Naming& naming_of(const WeightSource& source, const ConfigFile* config);
 
 // From the texts of a file that Volta wrote. Throws CORRUPT_MODEL.
 Architecture architecture_from_texts(const WeightSource& source);
+// What the host wants of a BERT: its head, its inputs, dropout.
+struct BertChoice {
+    std::optional<BertHead> head;  // none: what the file has
+    bool segment_input = false, mask_input = false;
+    double dropout = 0;
+};
+
 // From a config.json; what it does not say is read from the shapes of the weights, but for the number of
 // heads. Throws CORRUPT_MODEL; UNSUPPORTED for a model that Volta's graph would compute otherwise.
 Architecture architecture_from_config(const ConfigFile& config, const WeightSource& source,
-                                      const KeyMap& keys, std::pmr::memory_resource* heap);
+                                      const KeyMap& keys, const BertChoice& choice,
+                                      std::pmr::memory_resource* heap);
 
 // From the keys of a GGUF file, whose weights are `source`. Throws as above.
 Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& source, const KeyMap& keys,
@@ -33,12 +43,16 @@ Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& so
 // The naming of a GGUF file, by its "general.architecture".
 const Naming& naming_of(const GgufFile& file);
 
-// The sizes of a Llama, checked. Throws CORRUPT_MODEL.
+// The sizes of a model, checked. Throws CORRUPT_MODEL.
 LlamaConfig completed(const LlamaConfig& config);
+BertConfig completed(const BertConfig& config);
 
 // Throws CORRUPT_MODEL for sizes that cannot be.
 Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* heap);
 void describe(const Architecture& architecture, Model& model);
+
+// Whether a file may hold this parameter although the model has none of it: another head's of a BERT.
+bool of_another_head(const Architecture& architecture, std::string_view parameter);
 
 // The columns of `part` in a parameter that has `columns` of them.
 struct ColumnSpan {

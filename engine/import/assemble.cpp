@@ -80,11 +80,15 @@ class Assigner {
                  name.text);
         if (match->parameter.empty()) return;
         const auto slot = find_slot(match->parameter);
+        if (!slot && of_another_head(architecture_, match->parameter)) return;
         if (!slot && match->parameter == "head.weight") return check_tied(tensor);
         const ShownName ours = shown(match->parameter);
         if (!slot)
             fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' would be '%.*s', which a model of these sizes has not",
                  name.bytes, name.text, ours.bytes, ours.text);
+        if (match->parameter == "head.bias")  // of a BERT: some programs write it under two names
+            for (const Assignment& other : all)
+                if (other.slot == *slot) return check_same(tensor, *other.tensor, "both are the head's bias");
         const ColumnSpan span = columns_of(architecture_, match->part, slots_[*slot].columns());
         check_fits(tensor, slots_[*slot], span, match->transposed);
         all.push_back({*slot, span, match->transposed, &tensor});
@@ -108,11 +112,15 @@ class Assigner {
     void check_tied(const WeightTensor& head) const {
         const WeightTensor* embedding = WeightShapes(source_, keys_, heap_).find("token_embedding");
         if (embedding == nullptr) return;  // its absence is told by itself
-        const ShownName name = shown(head.name), other = shown(embedding->name);
-        if (head.type != embedding->type || head.shape != embedding->shape ||
-            (head.bytes > 0 && std::memcmp(head.data, embedding->data, head.bytes) != 0))
-            fail(VOLTA_UNSUPPORTED, "tensor '%.*s' differs from '%.*s'; this model's head is its embedding",
-                 name.bytes, name.text, other.bytes, other.text);
+        check_same(head, *embedding, "this model's head is its embedding");
+    }
+
+    static void check_same(const WeightTensor& a, const WeightTensor& b, const char* reason) {
+        const ShownName name = shown(a.name), other = shown(b.name);
+        if (a.type != b.type || a.shape != b.shape ||
+            (a.bytes > 0 && std::memcmp(a.data, b.data, a.bytes) != 0))
+            fail(VOLTA_UNSUPPORTED, "tensor '%.*s' differs from '%.*s'; %s", name.bytes, name.text,
+                 other.bytes, other.text, reason);
     }
 
     // The assignments of one slot, from `next` on, are all of its columns, each once.

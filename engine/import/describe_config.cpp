@@ -66,6 +66,36 @@ LlamaConfig llama_from_config(const ConfigFile& config, const WeightShapes& shap
     return completed(llama);
 }
 
+// The head that the weights are there for.
+BertHead head_of(const WeightShapes& shapes) {
+    if (shapes.find("transform.weight") != nullptr) return BertHead::masked;
+    if (shapes.find("classifier.weight") != nullptr) return BertHead::classes;
+    return shapes.find("pooler.weight") != nullptr ? BertHead::pooled : BertHead::hidden;
+}
+
+BertConfig bert_from_config(const ConfigFile& config, const WeightShapes& shapes, const BertChoice& choice) {
+    BertConfig bert;
+    bert.vocabulary = config.integer("vocab_size", shapes.extent("token_embedding", 0));
+    bert.layers = config.integer("num_hidden_layers", shapes.layers());
+    bert.dim = config.integer("hidden_size", shapes.extent("token_embedding", 1));
+    bert.heads = heads_of(config, "num_attention_heads");
+    bert.hidden = config.integer("intermediate_size", shapes.extent("block.0.fc.weight", 0));
+    bert.context = config.integer("max_position_embeddings", shapes.extent("position_embedding", 0));
+    bert.segments = config.integer("type_vocab_size", shapes.extent("segment_embedding", 0));
+    bert.epsilon = config.number("layer_norm_eps", bert.epsilon);
+    bert.head = choice.head ? *choice.head : head_of(shapes);
+    if (bert.head == BertHead::classes) bert.classes = shapes.extent("classifier.weight", 0);
+    bert.segment_input = choice.segment_input;
+    bert.mask_input = choice.mask_input;
+    bert.dropout = choice.dropout;
+    expect_text(config, "hidden_act", "gelu");
+    expect_text(config, "position_embedding_type", "absolute");
+    config.expect("is_decoder", false);
+    config.expect("add_cross_attention", false);
+    config.expect("tie_word_embeddings", true);
+    return completed(bert);
+}
+
 // "volta.<architecture>.<name>" of the file's texts.
 class Texts {
   public:
@@ -109,6 +139,26 @@ Architecture architecture_from_texts(const WeightSource& source) {
         texts.read("dropout", gpt.dropout);
         return gpt;
     }
+    if (*source.find_text("volta.architecture") == "bert") {
+        BertConfig bert;
+        std::int32_t head = 0;
+        const Texts texts(source, "bert");
+        texts.read("vocabulary", bert.vocabulary);
+        texts.read("layers", bert.layers);
+        texts.read("dim", bert.dim);
+        texts.read("heads", bert.heads);
+        texts.read("hidden", bert.hidden);
+        texts.read("context", bert.context);
+        texts.read("segments", bert.segments);
+        texts.read("head", head);
+        bert.head = static_cast<BertHead>(head);
+        texts.read("classes", bert.classes);
+        texts.read("segment_input", bert.segment_input);
+        texts.read("mask_input", bert.mask_input);
+        texts.read("dropout", bert.dropout);
+        texts.read("epsilon", bert.epsilon);
+        return completed(bert);
+    }
     LlamaConfig llama;
     const Texts texts(source, "llama");
     texts.read("vocabulary", llama.vocabulary);
@@ -126,9 +176,11 @@ Architecture architecture_from_texts(const WeightSource& source) {
 }
 
 Architecture architecture_from_config(const ConfigFile& config, const WeightSource& source,
-                                      const KeyMap& keys, std::pmr::memory_resource* heap) {
+                                      const KeyMap& keys, const BertChoice& choice,
+                                      std::pmr::memory_resource* heap) {
     const WeightShapes shapes(source, keys, heap);
     if (config.text("model_type", "") == "gpt2") return gpt_from_config(config, shapes);
+    if (config.text("model_type", "") == "bert") return bert_from_config(config, shapes, choice);
     return llama_from_config(config, shapes);
 }
 

@@ -23,6 +23,10 @@ class Importer {
 
     HeapPtr<Model> import() {
         HeapPtr<Model> model = import_weights();
+        if (options_.bert && !takes_choice_)
+            fail(VOLTA_INVALID_ARGUMENT, "the head and the inputs of a BERT are given, but %s",
+                 *model->find_metadata("volta.architecture") == "bert" ? "it says itself which it has"
+                                                                        : "it is no BERT");
         if (options_.tokenizer_path != nullptr)
             model->tokenizer.emplace(
                 open_tokenizer(options_.tokenizer_path, TokenizerFormat::automatic, structures_));
@@ -88,9 +92,13 @@ class Importer {
         if (!config_path.empty()) config.emplace(config_path.c_str(), structures_);
         const Naming& naming = naming_of(source, config ? &*config : nullptr);
         const KeyMap keys(naming, key_map_text(), structures_);
-        if (!own)
-            return assemble(source, keys, architecture_from_config(*config, source, keys, structures_),
-                            structures_, tensors_);
+        if (!own) {
+            takes_choice_ = std::string_view(naming.architecture) == "bert";
+            const BertChoice choice = options_.bert.value_or(BertChoice());
+            return assemble(source, keys,
+                            architecture_from_config(*config, source, keys, choice, structures_), structures_,
+                            tensors_);
+        }
         HeapPtr<Model> model = assemble(source, keys, architecture_from_texts(source), structures_, tensors_);
         add_texts(source, *model);
         return model;
@@ -133,6 +141,7 @@ class Importer {
 
     const char* path_;
     const ImportOptions& options_;
+    bool takes_choice_ = false;  // the file is one that options_.bert is for
     std::pmr::memory_resource* structures_;
     std::pmr::memory_resource* tensors_;
 };

@@ -3,6 +3,7 @@
 
 #include <memory_resource>
 
+#include "engine/import/architecture.h"
 #include "engine/model/model.h"
 
 namespace volta {
@@ -19,6 +20,7 @@ struct ImportOptions {
     const char* tokenizer_path = nullptr;  // NULL: the one in the file, where it has one
     const char* config_path = nullptr;     // NULL: config.json beside the file, where it is needed and there
     const char* key_map_path = nullptr;    // NULL: the built-in names alone (engine/import/key_map.h)
+    std::optional<BertChoice> bert;        // for a BERT of another program
 };
 
 // Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the

@@ -105,6 +105,53 @@ constexpr KeyRule kLlamaMeta[] = {
     {"rope.freqs", kUnused},
 };
 
+// Files of the first BERTs call a norm's weight gamma and its bias beta.
+constexpr KeyRule kBertHuggingFace[] = {
+    {"embeddings.word_embeddings.weight", "token_embedding"},
+    {"embeddings.token_type_embeddings.weight", "segment_embedding"},
+    {"embeddings.position_embeddings.weight", "position_embedding"},
+    {"embeddings.LayerNorm.weight", "norm_embedding.weight"},
+    {"embeddings.LayerNorm.bias", "norm_embedding.bias"},
+    {"embeddings.LayerNorm.gamma", "norm_embedding.weight"},
+    {"embeddings.LayerNorm.beta", "norm_embedding.bias"},
+    {"encoder.layer.%d.attention.self.query.weight", "block.%d.qkv.weight", Part::q, kTransposed},
+    {"encoder.layer.%d.attention.self.query.bias", "block.%d.qkv.bias", Part::q},
+    {"encoder.layer.%d.attention.self.key.weight", "block.%d.qkv.weight", Part::k, kTransposed},
+    {"encoder.layer.%d.attention.self.key.bias", "block.%d.qkv.bias", Part::k},
+    {"encoder.layer.%d.attention.self.value.weight", "block.%d.qkv.weight", Part::v, kTransposed},
+    {"encoder.layer.%d.attention.self.value.bias", "block.%d.qkv.bias", Part::v},
+    {"encoder.layer.%d.attention.output.dense.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"encoder.layer.%d.attention.output.dense.bias", "block.%d.proj.bias"},
+    {"encoder.layer.%d.attention.output.LayerNorm.weight", "block.%d.norm1.weight"},
+    {"encoder.layer.%d.attention.output.LayerNorm.bias", "block.%d.norm1.bias"},
+    {"encoder.layer.%d.attention.output.LayerNorm.gamma", "block.%d.norm1.weight"},
+    {"encoder.layer.%d.attention.output.LayerNorm.beta", "block.%d.norm1.bias"},
+    {"encoder.layer.%d.intermediate.dense.weight", "block.%d.fc.weight", Part::whole, kTransposed},
+    {"encoder.layer.%d.intermediate.dense.bias", "block.%d.fc.bias"},
+    {"encoder.layer.%d.output.dense.weight", "block.%d.fc_proj.weight", Part::whole, kTransposed},
+    {"encoder.layer.%d.output.dense.bias", "block.%d.fc_proj.bias"},
+    {"encoder.layer.%d.output.LayerNorm.weight", "block.%d.norm2.weight"},
+    {"encoder.layer.%d.output.LayerNorm.bias", "block.%d.norm2.bias"},
+    {"encoder.layer.%d.output.LayerNorm.gamma", "block.%d.norm2.weight"},
+    {"encoder.layer.%d.output.LayerNorm.beta", "block.%d.norm2.bias"},
+    {"pooler.dense.weight", "pooler.weight", Part::whole, kTransposed},
+    {"pooler.dense.bias", "pooler.bias"},
+    {"classifier.weight", "classifier.weight", Part::whole, kTransposed},
+    {"classifier.bias", "classifier.bias"},
+    {"cls.predictions.transform.dense.weight", "transform.weight", Part::whole, kTransposed},
+    {"cls.predictions.transform.dense.bias", "transform.bias"},
+    {"cls.predictions.transform.LayerNorm.weight", "norm_transform.weight"},
+    {"cls.predictions.transform.LayerNorm.bias", "norm_transform.bias"},
+    {"cls.predictions.transform.LayerNorm.gamma", "norm_transform.weight"},
+    {"cls.predictions.transform.LayerNorm.beta", "norm_transform.bias"},
+    {"cls.predictions.bias", "head.bias"},
+    {"cls.predictions.decoder.weight", "head.weight"},
+    {"cls.predictions.decoder.bias", "head.bias"},
+    {"cls.seq_relationship.weight", kUnused},
+    {"cls.seq_relationship.bias", kUnused},
+    {"embeddings.position_ids", kUnused},
+};
+
 template <std::size_t N>
 constexpr Naming naming(const char* name, const char* architecture, std::string_view prefix,
                         const KeyRule (&rules)[N]) {
@@ -118,7 +165,9 @@ constexpr Naming kNamings[] = {
     naming("gguf", "llama", "", kLlamaGguf),
     naming("llama2.c", "llama", "", kLlamaMeta),
     {"volta", "gpt", "", nullptr, 0},
+    naming("huggingface", "bert", "bert.", kBertHuggingFace),
     {"volta", "llama", "", nullptr, 0},
+    {"volta", "bert", "", nullptr, 0},
 };
 
 constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up"};

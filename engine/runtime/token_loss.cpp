@@ -25,9 +25,14 @@ LanguageModel language_model(const Graph& graph) {
             graph.outputs[0].name.c_str(), dtype_name(output.dtype), to_text(output.shape).text);
     std::int64_t context = graph.source(graph.value(inputs[0]).producer).declared[1];
     if (context < 0) context = 0x7fffffff;
-    for (const Node& node : graph.nodes)
+    for (const Node& node : graph.nodes) {
         if (node.op == Op::position_ids)
             context = std::min(context, static_cast<std::int64_t>(node.number(Attr::limit)));
+        if (node.op == Op::attention && !node.flag(Attr::causal))
+            fail(VOLTA_UNSUPPORTED,
+                 "the next token needs causal attention: in node %%%d a token sees later ones",
+                 node.first_output);
+    }
     require(context < 0x7fffffff, "the model does not say how long a sequence may be");
     return LanguageModel{context, static_cast<std::int32_t>(output.shape.last())};
 }

@@ -15,7 +15,7 @@ struct LanguageModel {
     std::int64_t context;  // the longest sequence (from its position ids, or a fixed time extent)
     std::int32_t vocabulary;
 };
-// Throws INVALID_ARGUMENT saying why the graph is none.
+// Throws INVALID_ARGUMENT saying why the graph is none; UNSUPPORTED where a token sees later ones.
 LanguageModel language_model(const Graph& graph);
 
 struct TokenLossJob {

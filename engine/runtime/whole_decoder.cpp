@@ -22,19 +22,10 @@ Graph last_row_graph(const Graph& model, std::int64_t time, std::pmr::memory_res
     return graph;
 }
 
-// A sequence is run with what follows it still unknown, so no token may look ahead.
-void require_causal(const Graph& graph) {
-    for (const Node& node : graph.nodes)
-        if (node.op == Op::attention && !node.flag(Attr::causal))
-            fail(VOLTA_UNSUPPORTED, "generating needs causal attention: in node %%%d a token sees later ones",
-                 node.first_output);
-}
-
 class WholeDecoder final : public Decoder {
   public:
     WholeDecoder(const ContextRef& context, const ModelRef& model, const DecoderSizes& sizes)
         : context_(context), model_(model), sizes_(sizes), programs_(context->structures()) {
-        require_causal(model->graph);
         std::pmr::memory_resource* const heap = context->structures();
         std::uint64_t arena = 0, workspace = 0;
         for (std::int64_t length = kShortest;; length *= 2) {

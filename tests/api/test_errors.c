@@ -362,7 +362,7 @@ static void test_generator_needs_causal_attention(void** state) {
     assert_ok(volta_model_create(graph, 1, &sees_all));
     volta_graph_release(graph);
     assert_fails(volta_generator_create(sees_all, &options, &generator), VOLTA_UNSUPPORTED,
-                 "generating needs causal attention: in node %3 a token sees later ones");
+                 "the next token needs causal attention: in node %3 a token sees later ones");
     volta_model_release(sees_all);
 }
 

@@ -179,7 +179,7 @@ const Change kChanges[] = {
      "no 'n_head': the number of heads cannot be seen"},
     {"heads do not divide", nothing, R"({"model_type": "gpt2", "n_head": 5})", nullptr, VOLTA_CORRUPT_MODEL,
      "dim 32 is not a multiple of heads 5"},
-    {"other architecture", nothing, R"({"model_type": "bert"})", nullptr, VOLTA_UNSUPPORTED, "'bert'"},
+    {"other architecture", nothing, R"({"model_type": "t5"})", nullptr, VOLTA_UNSUPPORTED, "'t5'"},
     {"other activation", nothing, R"({"model_type": "gpt2", "n_head": 4, "activation_function": "relu"})",
      nullptr, VOLTA_UNSUPPORTED, "'activation_function' 'relu'"},
     {"other epsilon", nothing, R"({"model_type": "gpt2", "n_head": 4, "layer_norm_epsilon": 1e-6})", nullptr,

@@ -157,7 +157,7 @@ def write_golden(sizes, batch, time, start_hash, losses, norms, first_gradients)
     for index, (name, gradient) in enumerate(first_gradients.items()):
         norm, sums = fingerprint(index, gradient)
         entries.append(dict(name=name, norm=norm, sums=sums))
-    golden = dict(made_by=f"PyTorch {torch.__version__}, float64", batch=batch, time=time, model=gpt,
+    golden = dict(made_by=f"PyTorch {torch.__version__}, float64", batch=batch, time=time, model=sizes,
                   trainer=TRAINER, initial_hash=start_hash, loss=losses, gradient_norm=norms, gradients=entries)
     os.makedirs(os.path.dirname(GOLDEN), exist_ok=True)
     with open(GOLDEN, "w", encoding="utf-8") as file:
@@ -203,7 +203,7 @@ def main():
     if arguments.update:
         assert arguments.size == "small", "the golden file is of size small"
         exact = run_torch(kind, before[0], batches, sizes, torch.float64)
-        write_golden(gpt, batch, time, start_hash, exact[0], exact[1], exact[2][0])
+        write_golden(sizes, batch, time, start_hash, exact[0], exact[1], exact[2][0])
     if arguments.size == "small":
         compare_golden(report, losses, gradients[0])
     return 0 if report.passed else 1

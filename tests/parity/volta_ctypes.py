@@ -58,8 +58,27 @@ class LlamaOptions(c.Structure):
     ]
 
 
+class BertOptions(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("vocabulary", c.c_int64),
+        ("layers", c.c_int64),
+        ("dim", c.c_int64),
+        ("heads", c.c_int64),
+        ("hidden", c.c_int64),
+        ("context", c.c_int64),
+        ("segments", c.c_int64),
+        ("classes", c.c_int64),
+        ("dropout", c.c_double),
+        ("epsilon", c.c_double),
+        ("head", c.c_int32),
+        ("segment_input", c.c_int32),
+        ("mask_input", c.c_int32),
+    ]
+
+
 # What volta_model_create_<architecture> takes.
-MODEL_OPTIONS = {"gpt": GptOptions, "llama": LlamaOptions}
+MODEL_OPTIONS = {"gpt": GptOptions, "llama": LlamaOptions, "bert": BertOptions}
 
 
 class TensorInfo(c.Structure):
@@ -132,9 +151,13 @@ class Library:
 
 
 class LanguageModel:
-    """Context, model and trainer for token batches [batch, time] that the caller provides."""
+    """Context, model and trainer for token batches [batch, time] that the caller provides.
 
-    def __init__(self, path, sizes, trainer, batch, time, seed=1, threads=1, isa="auto", architecture="gpt"):
+    input_count: how many inputs of that shape the model has. targets: their shape; None: that of an input.
+    """
+
+    def __init__(self, path, sizes, trainer, batch, time, seed=1, threads=1, isa="auto", architecture="gpt",
+                 input_count=1, targets=None):
         self.library = Library(path)
         self.context, self.model, self.trainer = c.c_void_p(), c.c_void_p(), c.c_void_p()
         options = sized(ContextOptions, thread_count=threads, isa=ISA[isa])
@@ -144,16 +167,17 @@ class LanguageModel:
             f"volta_model_create_{architecture}", self.context, c.byref(model_options), c.c_uint64(seed),
             c.byref(self.model)
         )
-        shape = (c.c_int64 * 2)(batch, time)
+        shape = (c.c_int64 * (2 * input_count))(*(batch, time) * input_count)
         trainer_options = sized(
-            TrainerOptions, input_shapes=shape, input_extent_count=2, loss=LOSS_CROSS_ENTROPY, **trainer
+            TrainerOptions, input_shapes=shape, input_extent_count=2 * input_count, loss=LOSS_CROSS_ENTROPY, **trainer
         )
         self.library.call("volta_trainer_create", self.model, c.byref(trainer_options), c.byref(self.trainer))
 
-        # Two tensors over host memory that every step refills: [batch, time] of i32.
-        self.inputs = np.zeros((batch, time), np.int32)
-        self.targets = np.zeros((batch, time), np.int32)
-        self.input_tensor, self.target_tensor = self._wrap(self.inputs), self._wrap(self.targets)
+        # Tensors over host memory that every step refills, of i32: each input [batch, time], and the targets.
+        self.inputs = np.zeros((input_count, batch, time), np.int32)
+        self.targets = np.zeros(targets or (batch, time), np.int32)
+        self.input_tensors = [self._wrap(one) for one in self.inputs]
+        self.target_tensor = self._wrap(self.targets)
 
     def _wrap(self, array):
         tensor = c.c_void_p()
@@ -168,9 +192,9 @@ class LanguageModel:
         """One optimizer step; returns (loss, gradient norm, learning rate)."""
         self.inputs[:], self.targets[:] = inputs, targets
         report = sized(StepReport)
-        tensors = (c.c_void_p * 1)(self.input_tensor)
+        tensors = (c.c_void_p * len(self.input_tensors))(*self.input_tensors)
         self.library.call(
-            "volta_trainer_step", self.trainer, tensors, c.c_size_t(1), self.target_tensor, c.byref(report)
+            "volta_trainer_step", self.trainer, tensors, c.c_size_t(len(tensors)), self.target_tensor, c.byref(report)
         )
         return report.loss, report.gradient_norm, report.learning_rate
 
@@ -202,7 +226,7 @@ class LanguageModel:
         return text.value.decode()
 
     def close(self):
-        for tensor in (self.input_tensor, self.target_tensor):
+        for tensor in (*self.input_tensors, self.target_tensor):
             self.library.so.volta_tensor_release(tensor)
         self.library.so.volta_trainer_release(self.trainer)
         self.library.so.volta_model_release(self.model)
