@@ -10,7 +10,7 @@ namespace {
 const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
 
 struct Conversion {
-    std::string in, out, tokenizer, config, keys, head;
+    std::string in, out, tokenizer, config, keys, head, names = "volta", config_out;
     bool segments = false, mask = false;
     Machine machine;
 };
@@ -47,6 +47,14 @@ Model import_model(const Context& context, const Conversion& c) {
     return Model(model);
 }
 
+void export_model(const Model& model, const Conversion& c) {
+    volta_export_options options = {};
+    options.struct_size = sizeof options;
+    options.names = c.names == "huggingface" ? VOLTA_NAMES_HUGGING_FACE : VOLTA_NAMES_OWN;
+    options.config_path = c.config_out.empty() ? nullptr : c.config_out.c_str();
+    check(volta_model_export_safetensors_with(model.get(), &options, c.out.c_str()));
+}
+
 }  // namespace
 
 int run_convert(const std::vector<std::string>& arguments) {
@@ -65,8 +73,11 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.choice("--head", c.head, kHeads, "of a BERT: what it gives (default: what the file has)");
     options.flag("--segments", c.segments, "with --head: each token's segment is an input");
     options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");
+    options.choice("--names", c.names, {"volta", "huggingface"}, "tensors in --out *.safetensors are called so");
+    options.text("--config-out", c.config_out, "with --names huggingface: the config.json to write");
     options.tuning(c.machine);
     options.parse(arguments);
+    if (c.names == "volta" && !c.config_out.empty()) usage_error("voltac convert: --config-out needs --names huggingface");
     if (c.head.empty() && (c.segments || c.mask)) usage_error("voltac convert: --segments and --mask need --head");
 
     const bool own = is_volta_model(c.in), to_safetensors = ends_with(c.out, ".safetensors");
@@ -74,10 +85,11 @@ int run_convert(const std::vector<std::string>& arguments) {
         usage_error("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
                     " is a model file");
     if (own && !c.head.empty()) usage_error("--head is for a BERT of another program; " + c.in + " is a model file");
+    if (!to_safetensors && c.names != "volta") usage_error("--names huggingface needs an --out that ends in .safetensors");
     const Context context = make_context(c.machine);
     const Model model = own ? open_model(context, c.in) : import_model(context, c);
     if (to_safetensors)
-        check(volta_model_export_safetensors(model.get(), c.out.c_str()));
+        export_model(model, c);
     else
         check(volta_model_save(model.get(), c.out.c_str()));
     char hash[33];

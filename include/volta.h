@@ -511,6 +511,25 @@ VOLTA_API volta_status volta_model_import(volta_context *context, const char *pa
  * Errors: IO_ERROR  the folder is missing or read-only, the disk is full; the old file is untouched */
 VOLTA_API volta_status volta_model_export_safetensors(const volta_model *model, const char *path);
 
+/* How an export calls its tensors. */
+typedef int32_t volta_weight_names;
+enum {
+    VOLTA_NAMES_OWN = 0,         /* as volta_model_parameter_info does; metadata says what the model is          */
+    VOLTA_NAMES_HUGGING_FACE = 1 /* those of its GPT-2, Llama and BERT (docs/import.md), products [out, in] where
+                                    it has them so; a config.json says what the model is                         */
+};
+typedef struct volta_export_options {
+    size_t struct_size;
+    volta_weight_names names;
+    const char *config_path; /* where VOLTA_NAMES_HUGGING_FACE writes the config.json; NULL: nowhere */
+} volta_export_options;
+/* The same with options. options NULL: all zeros. The config is written after the weights.
+ * Errors: UNSUPPORTED  Hugging Face's names for a graph of the host's own, or for a Llama whose rotary pairs are
+ *                      neighbours */
+VOLTA_API volta_status volta_model_export_safetensors_with(const volta_model *model,
+                                                           const volta_export_options *options,
+                                                           const char *path);
+
 /* 128-bit hash of all parameter bits in name order. Shape: text has room for 33 bytes (32 hex digits, zero). */
 VOLTA_API volta_status volta_model_hash(const volta_model *model, char *text);
 

@@ -244,6 +244,23 @@ volta_status volta_model_export_safetensors(const volta_model* model, const char
     });
 }
 
+volta_status volta_model_export_safetensors_with(const volta_model* model,
+                                                 const volta_export_options* options, const char* path) {
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        const auto given = read_options(options, "volta_export_options");
+        require(given.names == VOLTA_NAMES_OWN || given.names == VOLTA_NAMES_HUGGING_FACE,
+                "names is %d, it must be 0 or 1", given.names);
+        require(given.config_path == nullptr || *given.config_path != '\0', "config_path is empty");
+        require(given.config_path == nullptr || given.names != VOLTA_NAMES_OWN,
+                "config_path is given, but an export with Volta's names has no config");
+        std::pmr::memory_resource* const heap = model->context->structures();
+        if (given.names == VOLTA_NAMES_OWN) return export_safetensors(*model->model, path, heap);
+        export_hugging_face(*model->model, path, given.config_path, heap);
+    });
+}
+
 volta_status volta_model_hash(const volta_model* model, char* text) {
     if (text != nullptr) *text = '\0';
     return guarded([&] {

@@ -23,7 +23,7 @@ using Architecture = std::variant<GptConfig, LlamaConfig, BertConfig>;
 const Naming& naming_of(const WeightSource& source, const ConfigFile* config);
 
 // From the texts of a file that Volta wrote. Throws CORRUPT_MODEL.
-Architecture architecture_from_texts(const WeightSource& source);
+Architecture architecture_from_texts(const std::pmr::vector<Metadata>& texts);
 // What the host wants of a BERT: its head, its inputs, dropout.
 struct BertChoice {
     std::optional<BertHead> head;  // none: what the file has

@@ -99,14 +99,14 @@ BertConfig bert_from_config(const ConfigFile& config, const WeightShapes& shapes
 // "volta.<architecture>.<name>" of the file's texts.
 class Texts {
   public:
-    Texts(const WeightSource& source, const char* architecture)
-        : source_(source), architecture_(architecture) {}
+    Texts(const std::pmr::vector<Metadata>& texts, const char* architecture)
+        : texts_(texts), architecture_(architecture) {}
 
     template <class Number>
     void read(const char* name, Number& value) const {
         char key[64];
         std::snprintf(key, sizeof key, "volta.%s.%s", architecture_, name);
-        const std::pmr::string* text = source_.find_text(key);
+        const std::pmr::string* text = find_text(texts_, key);
         if (text == nullptr) fail(VOLTA_CORRUPT_MODEL, "it has no '%s'", key);
         const char* const end = text->data() + text->size();
         const auto result = std::from_chars(text->data(), end, value);
@@ -121,16 +121,17 @@ class Texts {
     }
 
   private:
-    const WeightSource& source_;
+    const std::pmr::vector<Metadata>& texts_;
     const char* architecture_;
 };
 
 }  // namespace
 
-Architecture architecture_from_texts(const WeightSource& source) {
-    if (*source.find_text("volta.architecture") == "gpt") {
+Architecture architecture_from_texts(const std::pmr::vector<Metadata>& all) {
+    const std::string_view architecture = *find_text(all, "volta.architecture");
+    if (architecture == "gpt") {
         GptConfig gpt;
-        const Texts texts(source, "gpt");
+        const Texts texts(all, "gpt");
         texts.read("vocabulary", gpt.vocabulary);
         texts.read("layers", gpt.layers);
         texts.read("dim", gpt.dim);
@@ -139,10 +140,10 @@ Architecture architecture_from_texts(const WeightSource& source) {
         texts.read("dropout", gpt.dropout);
         return gpt;
     }
-    if (*source.find_text("volta.architecture") == "bert") {
+    if (architecture == "bert") {
         BertConfig bert;
         std::int32_t head = 0;
-        const Texts texts(source, "bert");
+        const Texts texts(all, "bert");
         texts.read("vocabulary", bert.vocabulary);
         texts.read("layers", bert.layers);
         texts.read("dim", bert.dim);
@@ -160,7 +161,7 @@ Architecture architecture_from_texts(const WeightSource& source) {
         return completed(bert);
     }
     LlamaConfig llama;
-    const Texts texts(source, "llama");
+    const Texts texts(all, "llama");
     texts.read("vocabulary", llama.vocabulary);
     texts.read("layers", llama.layers);
     texts.read("dim", llama.dim);

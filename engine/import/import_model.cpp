@@ -99,7 +99,7 @@ class Importer {
                             architecture_from_config(*config, source, keys, choice, structures_), structures_,
                             tensors_);
         }
-        HeapPtr<Model> model = assemble(source, keys, architecture_from_texts(source), structures_, tensors_);
+        HeapPtr<Model> model = assemble(source, keys, architecture_from_texts(source.texts), structures_, tensors_);
         add_texts(source, *model);
         return model;
     }

@@ -28,7 +28,7 @@ struct KeyRule {
 struct Naming {
     const char* name;          // "huggingface", "gguf", ...
     const char* architecture;  // "gpt", "llama", "bert": the value of "volta.architecture"
-    std::string_view prefix;   // every name may begin with it or not
+    std::string_view prefix;   // every name may begin with it or not; written ones do but for kOutsidePrefix
     const KeyRule* rules;      // NULL: Volta's own names, each is its parameter
     std::size_t rule_count;
 };
@@ -39,6 +39,8 @@ struct Namings {
     const Naming* end() const { return first + count; }
 };
 Namings all_namings();
+// Begins a name that the model with a head has beside the one without, and so never behind the prefix.
+inline constexpr std::string_view kOutsidePrefix[] = {"lm_head.", "cls.", "classifier."};
 const Naming& find_naming(std::string_view name, std::string_view architecture);  // it must be there
 
 // The layer that `name` has under `pattern`: -1 when the pattern has none, nothing when they do not match.

@@ -1,5 +1,7 @@
 #include "engine/import/weight_shapes.h"
 
+#include <algorithm>
+
 namespace volta {
 
 const WeightTensor* WeightShapes::find(std::string_view parameter, Part part) const {
@@ -21,8 +23,8 @@ std::int64_t WeightShapes::layers() const {
     for (const WeightTensor& tensor : source_.tensors) {
         const auto match = keys_.match(tensor.name, heap_);
         if (!match) continue;
-        const auto layer = match_pattern("block.%d.norm1.weight", match->parameter);
-        if (layer && *layer >= count) count = *layer + 1;
+        const std::int64_t layer = match_pattern("block.%d.norm1.weight", match->parameter).value_or(-1);
+        count = std::max(count, layer + 1);
     }
     return count;
 }

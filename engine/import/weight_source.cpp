@@ -90,7 +90,7 @@ const WeightTensor* WeightSource::find(std::string_view name) const {
     return at != tensors.end() && at->name == name ? &*at : nullptr;
 }
 
-const std::pmr::string* WeightSource::find_text(std::string_view key) const {
+const std::pmr::string* find_text(const std::pmr::vector<Metadata>& texts, std::string_view key) {
     for (const Metadata& text : texts)
         if (text.key == key) return &text.value;
     return nullptr;

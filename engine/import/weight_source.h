@@ -35,13 +35,16 @@ struct WeightTensor {
 // Far above any model; bounds what a hostile file can make a reader keep.
 inline constexpr std::size_t kMostWeightTensors = 16384;
 
+// The value of a key; NULL: it is not there.
+const std::pmr::string* find_text(const std::pmr::vector<Metadata>& texts, std::string_view key);
+
 struct WeightSource {
     explicit WeightSource(std::pmr::memory_resource* heap) : files(heap), tensors(heap), texts(heap) {}
     std::pmr::vector<MappedFile> files;
     std::pmr::vector<WeightTensor> tensors;                 // ascending by name, each once
     std::pmr::vector<Metadata> texts;                       // in the file's order
     const WeightTensor* find(std::string_view name) const;  // NULL: none
-    const std::pmr::string* find_text(std::string_view key) const;
+    const std::pmr::string* find_text(std::string_view key) const { return volta::find_text(texts, key); }
 };
 
 // Throws CORRUPT_MODEL naming the tensor when its name or shape cannot be, or too many are there.

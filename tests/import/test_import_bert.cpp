@@ -4,6 +4,7 @@
 #include "engine/graph/print.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
+#include "engine/import/safetensors.h"
 #include "tests/import/gpt_files.h"
 #include "tests/import/llama_files.h"
 #include "tests/model/test_heap.h"
@@ -192,6 +193,58 @@ void test_an_export_is_the_same_model(void**) {
     }
 }
 
+std::string read(const std::string& path) {
+    std::string bytes;
+    std::FILE* file = std::fopen(path.c_str(), "rb");
+    for (int c; file != nullptr && (c = std::fgetc(file)) != EOF;) bytes += static_cast<char>(c);
+    if (file != nullptr) std::fclose(file);
+    return bytes;
+}
+
+// Every tensor that Hugging Face writes, in its name, shape and place: read back without knowing the key map.
+void test_an_export_for_hugging_face_is_its_state_dict(void**) {
+    for (const BertHead head : {BertHead::masked, BertHead::classes, BertHead::hidden}) {
+        Fixture fixture(head);
+        const std::string path = fixture.folder.file("hf.safetensors");
+        const std::string config = fixture.folder.file("config.json");
+        export_hugging_face(*fixture.model, path.c_str(), config.c_str(), fixture.heap.structures());
+        const WeightSource source = read_safetensors(path.c_str(), fixture.heap.structures());
+        assert_int_equal(source.tensors.size(), fixture.tensors.size());
+        for (const PlainTensor& expected : fixture.tensors) {
+            const WeightTensor* tensor = source.find(expected.name);
+            assert_non_null(tensor);
+            assert_int_equal(tensor->shape.rank, expected.shape.size());
+            for (std::size_t i = 0; i < expected.shape.size(); ++i)
+                assert_int_equal(tensor->shape[static_cast<int>(i)], expected.shape[i]);
+            assert_memory_equal(tensor->data, expected.values.data(), tensor->bytes);
+        }
+        const auto imported =
+            import_model(path.c_str(), {}, fixture.heap.structures(), fixture.heap.tensors());
+        assert_true(fixture.same(*imported));
+        assert_non_null(std::strstr(read(config).c_str(), "\"position_embedding_type\": \"absolute\""));
+    }
+}
+
+// The same way back for the other architectures, and what cannot go.
+void test_other_models_go_to_hugging_face_and_back(void**) {
+    TestHeap heap;
+    TemporaryFolder folder;
+    const std::string path = folder.file("hf.safetensors"), config = folder.file("config.json");
+    const auto returned = [&](const Model& model) {
+        export_hugging_face(model, path.c_str(), config.c_str(), heap.structures());
+        const auto imported = import_model(path.c_str(), {}, heap.structures(), heap.tensors());
+        return hash_parameters(model, heap.structures()) == hash_parameters(*imported, heap.structures()) &&
+               print(model.graph, heap.structures()) == print(imported->graph, heap.structures());
+    };
+    assert_true(returned(*create_gpt(small_gpt(), 7, heap.structures(), heap.tensors())));
+    for (const bool tied : {true, false})
+        assert_true(returned(*create_llama(small_llama(tied, false), 3, heap.structures(), heap.tensors())));
+    const auto pairs = create_llama(small_llama(true, true), 3, heap.structures(), heap.tensors());
+    assert_failure(failure_of([&] { returned(*pairs); }), VOLTA_UNSUPPORTED, "rotary pairs are neighbours");
+    const auto own = Model::create(Graph(pairs->graph, heap.structures()), 1, heap.structures(), heap.tensors());
+    assert_failure(failure_of([&] { returned(*own); }), VOLTA_UNSUPPORTED, "a graph of the host's own");
+}
+
 struct Change {
     const char* name;
     void (*change)(Fixture& fixture, std::string& config);
@@ -281,6 +334,8 @@ int main() {
         cmocka_unit_test(test_old_names_and_what_nothing_needs),
         cmocka_unit_test(test_the_host_chooses_head_and_inputs),
         cmocka_unit_test(test_an_export_is_the_same_model),
+        cmocka_unit_test(test_an_export_for_hugging_face_is_its_state_dict),
+        cmocka_unit_test(test_other_models_go_to_hugging_face_and_back),
         cmocka_unit_test(test_a_choice_for_another_model_is_refused),
     };
     int failed = cmocka_run_group_tests_name("import_bert", tests, nullptr, nullptr);
