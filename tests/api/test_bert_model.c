@@ -327,6 +327,73 @@ static void test_wrong_options_are_named(void** state) {
     volta_context_release(context);
 }
 
+/* Out under Hugging Face's names, back with another head and a mask: the same hidden states. */
+static void test_weights_go_out_and_come_back(void** state) {
+    (void)state;
+    static const char *const kWeights = "test_bert_model.safetensors", *const kConfig = "test_bert_model.json";
+    static float expected[kBatch * kContext * kWidth], actual[kBatch * kContext * kWidth];
+    const struct shape_of_bert one = {VOLTA_BERT_HIDDEN, 1, 0}, three = {VOLTA_BERT_HIDDEN, 3, 0};
+    static struct batch b;
+    volta_context* context;
+    volta_model *model, *hidden, *imported;
+    volta_export_options export = {0};
+    volta_import_options import = {0};
+    volta_bert_options bert = {0};
+    assert_ok(context_on(NULL, 2, 0, 0, &context));
+    assert_ok(small_bert(context, (struct shape_of_bert){VOLTA_BERT_MASKED, 1, 0}, &model));
+    assert_ok(small_bert(context, one, &hidden)); /* the same seed: the same parameters */
+    export.struct_size = sizeof export;
+    export.names = VOLTA_NAMES_HUGGING_FACE;
+    export.config_path = kConfig;
+    assert_ok(volta_model_export_safetensors_with(model, &export, kWeights));
+    import.struct_size = sizeof import;
+    import.config_path = kConfig;
+    import.bert = &bert;
+    bert.struct_size = sizeof bert;
+    bert.head = VOLTA_BERT_HIDDEN;
+    bert.segment_input = bert.mask_input = 1;
+    assert_ok(volta_model_import(context, kWeights, &import, &imported));
+    fill_masked(&b, 1);
+    for (int i = 0; i < kBatch * kContext; ++i) b.segments[i] = 0, b.mask[i] = 1;
+    run(context, hidden, one, &b, 0, kBatch, kContext, expected);
+    run(context, imported, three, &b, 0, kBatch, kContext, actual);
+    assert_memory_equal(expected, actual, sizeof expected);
+    volta_model_release(imported);
+
+    bert.layers = 2;
+    assert_fails(volta_model_import(context, kWeights, &import, &imported), VOLTA_INVALID_ARGUMENT,
+                 "bert has a size of 2: sizes are those of the file");
+    export.names = 7;
+    assert_fails(volta_model_export_safetensors_with(model, &export, kWeights), VOLTA_INVALID_ARGUMENT,
+                 "names is 7, it must be 0 or 1");
+    export.names = VOLTA_NAMES_OWN;
+    assert_fails(volta_model_export_safetensors_with(model, &export, kWeights), VOLTA_INVALID_ARGUMENT,
+                 "config_path is given, but an export with Volta's names has no config");
+    volta_model_release(hidden);
+    volta_model_release(model);
+    volta_context_release(context);
+    remove(kWeights);
+    remove(kConfig);
+}
+
+/* Whoever sees both sides would copy the next token. */
+static void test_a_stream_of_tokens_is_refused(void** state) {
+    (void)state;
+    const struct shape_of_bert one = {VOLTA_BERT_MASKED, 1, 0};
+    volta_context* context;
+    volta_model* model;
+    int32_t tokens[200];
+    fill_tokens(tokens, 200);
+    assert_ok(context_on(NULL, 1, 0, 0, &context));
+    assert_ok(small_bert(context, one, &model));
+    volta_trainer* trainer = make_trainer(model, one);
+    assert_int_equal(volta_trainer_set_tokens(trainer, tokens, 200), VOLTA_UNSUPPORTED);
+    assert_non_null(strstr(volta_last_error(), "the next token needs causal attention"));
+    volta_trainer_release(trainer);
+    volta_model_release(model);
+    volta_context_release(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_masked_tokens_are_learned),
@@ -335,6 +402,8 @@ int main(void) {
         cmocka_unit_test(test_a_sequence_has_its_bits_alone_and_padded),
         cmocka_unit_test(test_tokens_see_both_sides_but_no_padding),
         cmocka_unit_test(test_padding_alone_gives_numbers),
+        cmocka_unit_test(test_weights_go_out_and_come_back),
+        cmocka_unit_test(test_a_stream_of_tokens_is_refused),
         cmocka_unit_test(test_wrong_options_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

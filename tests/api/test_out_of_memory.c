@@ -27,6 +27,8 @@ static volta_status life_cycle(struct counting_heap* heap) {
     volta_status status = context_on(heap, 1, 0, 0, &context);
     volta_gpt_options gpt = {0};
     volta_llama_options llama = {0};
+    volta_bert_options bert = {0};
+    volta_export_options naming = {0};
     volta_trainer_options options = small_trainer_options(shape);
     volta_generator_options sampling = {0};
     volta_write_options writing = {0};
@@ -78,6 +80,19 @@ static volta_status life_cycle(struct counting_heap* heap) {
     then(volta_model_create_llama(context, &llama, 1, &other));
     then(volta_generator_create(other, &sampling, &generator));
     volta_generator_release(generator);
+    volta_model_release(other);
+    other = NULL;
+    bert.struct_size = sizeof bert;
+    bert.vocabulary = kVocabulary;
+    bert.layers = 1;
+    bert.dim = 8;
+    bert.heads = 2;
+    bert.context = 8;
+    bert.mask_input = 1;
+    then(volta_model_create_bert(context, &bert, 1, &other));
+    naming.struct_size = sizeof naming;
+    naming.names = VOLTA_NAMES_HUGGING_FACE;
+    then(volta_model_export_safetensors_with(other, &naming, kPath));
     volta_model_release(other);
     volta_trainer_release(trainer);
     volta_tokenizer_release(tokenizer);
