@@ -295,8 +295,11 @@ enum {
     VOLTA_TOKENIZER_AUTO = 0,    /* whichever of these the file is                                            */
     VOLTA_TOKENIZER_GGUF = 1,    /* the keys tokenizer.ggml.* of a GGUF file: models gpt2, llama, bert        */
     VOLTA_TOKENIZER_LLAMA2C = 2, /* tokenizer.bin of llama2.c                                                 */
-    VOLTA_TOKENIZER_GPT2 = 3     /* encoder.json with vocab.bpe beside it (or vocab.json, merges.txt); path is
+    VOLTA_TOKENIZER_GPT2 = 3,    /* encoder.json with vocab.bpe beside it (or vocab.json, merges.txt); path is
                                     the first file, or the folder of both                                     */
+    VOLTA_TOKENIZER_BERT = 4,    /* vocab.txt, a piece a line (found by .txt); letters are made small unless a
+                                    tokenizer_config.json beside it has "do_lower_case": false                */
+    VOLTA_TOKENIZER_JSON = 5     /* Hugging Face's tokenizer.json: byte-level BPE of GPT-2, WordPiece of BERT  */
 };
 /* A tokenizer from a file of another program (docs/tokenizers.md). The file is treated as hostile.
  * Errors: IO_ERROR      missing, not readable

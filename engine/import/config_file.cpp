@@ -40,8 +40,14 @@ class ConfigFile::Sink final : public JsonSink {
 
 ConfigFile::ConfigFile(const char* path, std::pmr::memory_resource* heap) : members_(heap) {
     const Buffer text = read_file(path, heap, kMostConfigBytes);
+    read({static_cast<const char*>(text.data()), text.bytes()}, heap);
+}
+ConfigFile::ConfigFile(std::string_view json, std::pmr::memory_resource* heap) : members_(heap) {
+    read(json, heap);
+}
+void ConfigFile::read(std::string_view json, std::pmr::memory_resource* heap) {
     Sink sink(members_, heap);
-    read_json({static_cast<const char*>(text.data()), text.bytes()}, "the config", sink, heap);
+    read_json(json, "the config", sink, heap);
 }
 
 bool ConfigFile::has(std::string_view name) const {

@@ -16,6 +16,7 @@ class ConfigFile final {
   public:
     // Throws IO_ERROR, CORRUPT_MODEL.
     ConfigFile(const char* path, std::pmr::memory_resource* heap);
+    ConfigFile(std::string_view json, std::pmr::memory_resource* heap);
 
     bool has(std::string_view name) const;  // and is not null
     // Throw CORRUPT_MODEL when the member is of another type, or missing where there is no fallback.
@@ -38,6 +39,7 @@ class ConfigFile final {
         double number;
     };
     class Sink;
+    void read(std::string_view json, std::pmr::memory_resource* heap);
     const Member* find(std::string_view name, JsonKind kind, const char* kind_name) const;
     std::pmr::vector<Member> members_;  // null ones are left out
 };

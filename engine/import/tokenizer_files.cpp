@@ -4,6 +4,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/file.h"
+#include "engine/import/config_file.h"
 #include "engine/model/tokenizer_model.h"
 
 namespace volta {
@@ -112,6 +113,13 @@ Tokenizer open_pair(const char* path, const Pair& pair, std::pmr::memory_resourc
     return read_gpt2_tokenizer(view(pieces), view(merges), heap);
 }
 
+// What tokenizer_config.json beside a vocab.txt says; the pieces do not.
+bool is_lower_case(std::string_view path, std::pmr::memory_resource* heap) {
+    std::pmr::string beside(path.substr(0, path.rfind('/') + 1), heap);
+    beside += "tokenizer_config.json";
+    return !file_exists(beside.c_str()) || ConfigFile(beside.c_str(), heap).truth("do_lower_case", true);
+}
+
 Tokenizer open_any(const char* path, TokenizerFormat format, std::pmr::memory_resource* heap) {
     const bool open = format == TokenizerFormat::automatic;
     const Pair pair = find_pair(path, heap);
@@ -119,6 +127,11 @@ Tokenizer open_any(const char* path, TokenizerFormat format, std::pmr::memory_re
     const MappedFile file(path);
     if (format == TokenizerFormat::gguf || (open && view(file).substr(0, 4) == "GGUF"))
         return read_gguf_tokenizer(GgufFile(file.data(), file.bytes(), heap), heap);
+    const std::size_t first = view(file).find_first_not_of(" \t\r\n");
+    const bool object = first != std::string_view::npos && view(file)[first] == '{';
+    if (format == TokenizerFormat::json || (open && object)) return read_json_tokenizer(view(file), heap);
+    if (format == TokenizerFormat::bert || (open && ends_with(path, ".txt")))
+        return read_bert_tokenizer(view(file), is_lower_case(path, heap), heap);
     return read_llama2c_tokenizer(view(file), heap);
 }
 

@@ -10,7 +10,6 @@
 namespace volta {
 namespace {
 
-constexpr std::uint32_t kMostWordCharacters = 100;  // of BERT; the file does not say
 constexpr const char kTokens[] = "tokenizer.ggml.tokens";
 
 void read_pieces(const GgufFile& file, Vocabulary& vocabulary) {
@@ -106,7 +105,7 @@ Tokenizer read_wordpiece(const GgufFile& file, Vocabulary&& vocabulary) {
     read_ends(file, options, "tokenizer.ggml.cls_token_id", "tokenizer.ggml.seperator_token_id", true, true);
     options.flags |= kLowerCase;
     if (begins_words_with_mark(vocabulary)) options.flags |= kWordPrefix;
-    options.most_word_characters = kMostWordCharacters;
+    options.most_word_characters = kMostBertWordCharacters;
     return Tokenizer::from_vocabulary(std::move(vocabulary));
 }
 

@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char kEndOfText[] = "<|endoftext|>";
-
 // An object of names and whole numbers; anything else ends the reading.
 class PieceReader final : public nlohmann::json_sax<Json> {
   public:

@@ -1,0 +1,288 @@
+// Hugging Face's tokenizer.json and BERT's vocab.txt: the ids of the same vocabularies in other files, and
+// files that are wrong or ask for something else.
+#include "engine/base/file.h"
+#include "engine/import/tokenizer_files.h"
+#include "tests/import/vocabulary_data.h"
+#include "tests/model/expect_error.h"
+#include "tests/model/test_heap.h"
+#include "tests/support/cmocka_cpp.h"
+#include "tests/support/weight_files.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+using Ids = std::vector<std::int32_t>;
+
+Ids encode(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options = {}) {
+    Ids ids(text.size() + 8);
+    ids.resize(tokenizer.encode(text, ids.data(), ids.size(), options));
+    return ids;
+}
+
+std::string quoted(std::string_view text) {
+    std::string json = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') json += '\\';
+        json += c;
+    }
+    return json + "\"";
+}
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    assert_true(at != text.npos);
+    text.replace(at, from.size(), to);
+}
+
+// ---- BPE
+
+std::string bpe_json(const std::string& vocab, const std::string& merges, const std::string& added = "") {
+    return R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [)" + added +
+           R"(], "normalizer": null,
+  "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+  "post_processor": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false},
+  "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true},
+  "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": "",
+            "end_of_word_suffix": "", "fuse_unk": false, "merges": [)" +
+           merges + R"(], "vocab": )" + vocab + "}}";
+}
+constexpr const char kEnd[] =
+    R"({"id": 50256, "special": true, "content": "<|endoftext|>", "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": true})";
+
+void test_gpt2_as_json_gives_the_same_ids(void**) {
+    TestHeap heap;
+    const std::string folder = data_folder() + "/gpt2-bpe";
+    const std::string vocab = read_bytes(folder + "/encoder.json");
+    std::string lines = read_bytes(folder + "/vocab.bpe");
+    if (vocab.empty()) skip();
+    const Tokenizer expected = open_tokenizer(folder.c_str(), TokenizerFormat::gpt2, heap.structures());
+    lines.erase(0, lines.find('\n') + 1);
+    for (const bool pairs : {false, true}) {
+        std::string merges;
+        for (std::size_t at = 0, end; (end = lines.find('\n', at)) != lines.npos; at = end + 1) {
+            const std::string line = lines.substr(at, end - at);
+            const std::size_t space = line.find(' ');
+            merges += merges.empty() ? "" : ",";
+            merges += pairs ? "[" + quoted(line.substr(0, space)) + "," + quoted(line.substr(space + 1)) + "]"
+                            : quoted(line);
+        }
+        TemporaryFolder files;
+        const std::string path = files.write("tokenizer.json", bpe_json(vocab, merges, kEnd));
+        const Tokenizer tokenizer = open_tokenizer(path.c_str(), TokenizerFormat::automatic, heap.structures());
+        assert_true(tokenizer.pieces() == expected.pieces());
+        assert_true(tokenizer.vocabulary().types == expected.vocabulary().types);
+        assert_int_equal(tokenizer.vocabulary().options.eos, 50256);
+        assert_int_equal(tokenizer.vocabulary().merges.size(), expected.vocabulary().merges.size());
+        const std::string text = read_bytes(data_folder() + "/text/tinyshakespeare.txt");
+        assert_true(encode(tokenizer, text) == encode(expected, text));
+        assert_true(encode(tokenizer, "a<|endoftext|>", {false, true}) == Ids({64, 50256}));
+    }
+}
+
+// ---- WordPiece
+
+struct WordPiece {
+    std::string lines, vocab;  // vocab.txt, and an object of pieces and ids
+};
+
+// BERT's own spelling of a vocabulary whose pieces begin words with U+2581.
+WordPiece spelt(const Tokenizer& tokenizer) {
+    WordPiece result;
+    for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
+        std::string piece(tokenizer.pieces()[static_cast<std::size_t>(id)]);
+        if (piece.compare(0, 3, "\xe2\x96\x81") == 0)
+            piece.erase(0, 3);
+        else if (tokenizer.vocabulary().type(id) == PieceType::normal)
+            piece.insert(0, "##");
+        result.lines += piece + "\n";
+        result.vocab += (id > 0 ? "," : "{") + quoted(piece) + ":" + std::to_string(id);
+    }
+    result.vocab += "}";
+    return result;
+}
+
+std::string wordpiece_json(const std::string& vocab) {
+    return R"({"added_tokens": [
+    {"id": 0, "content": "[PAD]", "single_word": false, "lstrip": false, "rstrip": false, "special": true}],
+  "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+                 "strip_accents": null, "lowercase": true},
+  "pre_tokenizer": {"type": "BertPreTokenizer"},
+  "post_processor": {"type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+               {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+    "pair": [{"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}}},
+  "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+  "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": )" +
+           vocab + "}}";
+}
+
+void test_bert_in_other_files_gives_the_same_ids(void**) {
+    TestHeap heap;
+    const std::string bytes = vocabulary_file("bert-bge");
+    if (bytes.empty()) skip();
+    const Tokenizer expected =
+        read_gguf_tokenizer(GgufFile(bytes.data(), bytes.size(), heap.structures()), heap.structures());
+    const WordPiece files = spelt(expected);
+    TemporaryFolder folder;
+    const std::string lines = folder.write("vocab.txt", files.lines);
+    const std::string json = folder.write("tokenizer.json", wordpiece_json(files.vocab));
+    std::string other = wordpiece_json(files.vocab);
+    const std::size_t begin = other.find("{\"type\": \"TemplateProcessing\""), end = other.find("\"decoder\"");
+    other.replace(begin, end - begin,
+                  R"({"type": "BertProcessing", "sep": ["[SEP]", 102], "cls": ["[CLS]", 101]}, )");
+    const std::string older = folder.write("older.json", other);
+    for (const std::string& path : {lines, json, older}) {
+        const Tokenizer tokenizer = open_tokenizer(path.c_str(), TokenizerFormat::automatic, heap.structures());
+        assert_int_equal(tokenizer.size(), expected.size());
+        for (const TestVector& vector : test_vectors("bert-bge"))
+            assert_true(encode(tokenizer, vector.text) == vector.ids);
+        const EncodeOptions ends{true, true};
+        assert_true(encode(tokenizer, "Hello, world!", ends) == Ids({101, 7592, 1010, 2088, 999, 102}));
+        assert_true(encode(tokenizer, "[CLS]hello[SEP][MASK]", {false, true}) == Ids({101, 7592, 102, 103}));
+        assert_true(encode(tokenizer, std::string(101, 'a')) == Ids({100}));
+    }
+}
+
+constexpr const char kLines[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\r\nHello\n##s";
+
+void test_a_vocabulary_of_lines(void**) {
+    TestHeap heap;
+    TemporaryFolder folder;
+    const std::string path = folder.write("vocab.txt", kLines);
+    const auto ids = [&](const char* text) {
+        const Tokenizer tokenizer = open_tokenizer(path.c_str(), TokenizerFormat::bert, heap.structures());
+        return encode(tokenizer, text, {true, true});
+    };
+    assert_true(ids("Hellos what") == Ids({2, 5, 7, 1, 3}));
+    folder.write("tokenizer_config.json", R"({"do_lower_case": false, "model_max_length": 512})");
+    assert_true(ids("Hellos hello") == Ids({2, 6, 7, 5, 3}));
+    folder.write("tokenizer_config.json", R"({"do_lower_case": 3})");
+    const Failure wrong = failure_of([&] { ids(""); });
+    assert_true(wrong.status == VOLTA_CORRUPT_MODEL && wrong.mentions("do_lower_case"));
+    const auto refused = [&](const char* lines) {
+        return failure_of([&] { read_bert_tokenizer(lines, true, heap.structures()); });
+    };
+    assert_true(refused("[UNK]\n\na\n").mentions("line 2 of it is empty"));
+    assert_true(refused("a\nb\n").mentions("no piece for unknown words"));
+    assert_true(refused("").status != VOLTA_OK);
+    assert_int_equal(heap.held, 0);
+}
+
+// ---- what is refused
+
+constexpr const char kVocab[] = R"({"a": 0, "b": 1, "ab": 2})";
+constexpr const char kPieces[] = R"({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "a": 4})";
+
+struct Refusal {
+    bool wordpiece;
+    const char *from, *to;
+    volta_status status;
+    const char* text;
+};
+const Refusal kRefusals[] = {
+    {false, "\"BPE\"", "\"Unigram\"", VOLTA_UNSUPPORTED, "its model.type is 'Unigram', which this library does not"},
+    {false, "\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}", VOLTA_UNSUPPORTED, "normalizer.type is 'NFC'"},
+    {false, "{\"type\": \"ByteLevel\", \"add_prefix_space\": false", "{\"type\": \"Sequence\", \"pretokenizers\": []",
+     VOLTA_UNSUPPORTED, "pre_tokenizer.type is 'Sequence'"},
+    {false, "\"add_prefix_space\": false", "\"add_prefix_space\": true", VOLTA_UNSUPPORTED,
+     "pre_tokenizer.add_prefix_space is 'true'"},
+    {false, "\"trim_offsets\": true", "\"use_regex\": false", VOLTA_UNSUPPORTED, "pre_tokenizer.use_regex is 'false'"},
+    {false, "\"dropout\": null", "\"dropout\": 0.1", VOLTA_UNSUPPORTED, "model.dropout"},
+    {false, "\"fuse_unk\": false", "\"byte_fallback\": true", VOLTA_UNSUPPORTED, "model.byte_fallback is 'true'"},
+    {false, "\"fuse_unk\": false", "\"ignore_merges\": true", VOLTA_UNSUPPORTED, "model.ignore_merges is 'true'"},
+    {false, "\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"</w>\"", VOLTA_UNSUPPORTED,
+     "model.end_of_word_suffix is '</w>'"},
+    {false, "\"post_processor\": {\"type\": \"ByteLevel\"", "\"post_processor\": {\"type\": \"RobertaProcessing\"",
+     VOLTA_UNSUPPORTED, "post_processor.type is 'RobertaProcessing'"},
+    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 3, \"content\": \"<m>\", \"lstrip\": true}",
+     VOLTA_UNSUPPORTED, "its added token '<m>' is found as a word alone or with the spaces around it"},
+    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 1, \"content\": \"<m>\"}", VOLTA_CORRUPT_MODEL,
+     "the id 1 is there twice"},
+    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 9, \"content\": \"<m>\"}", VOLTA_CORRUPT_MODEL,
+     "piece '<m>' has no text or no id below the number of pieces"},
+    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"content\": \"<m>\"}", VOLTA_CORRUPT_MODEL, "piece '<m>' has no"},
+    {false, "\"b\": 1", "\"b\": 0", VOLTA_CORRUPT_MODEL, "the id 0 is there twice"},
+    {false, "\"b\": 1", "\"b\": 3", VOLTA_CORRUPT_MODEL, "no id below the number of pieces"},
+    {false, "\"b\": 1", "\"b\": \"1\"", VOLTA_CORRUPT_MODEL, "its vocab is no object of pieces and ids"},
+    {false, "\"b\": 1", "\"b\": {\"c\": 1}", VOLTA_CORRUPT_MODEL, "its vocab is no object of pieces and ids"},
+    {false, "\"a b\"", "\"a c\"", VOLTA_CORRUPT_MODEL, "merge 0, 'a c', is no pair of pieces"},
+    {false, "\"a b\"", "[\"a\"]", VOLTA_CORRUPT_MODEL, "merge 0, 'a', is no pair of pieces"},
+    {false, "\"a b\"", "[\"a\", \"b\", \"a\"]", VOLTA_CORRUPT_MODEL, "merge 1 is no pair of texts"},
+    {false, "\"a b\"", "{\"a\": 3}", VOLTA_CORRUPT_MODEL, "merge 0 is no pair of texts"},
+    {false, "}}", "}", VOLTA_CORRUPT_MODEL, "no valid JSON"},
+    {true, "\"BertNormalizer\"", "\"Lowercase\"", VOLTA_UNSUPPORTED, "normalizer.type is 'Lowercase'"},
+    {true, "\"clean_text\": true", "\"clean_text\": false", VOLTA_UNSUPPORTED, "normalizer.clean_text is 'false'"},
+    {true, "\"strip_accents\": null", "\"strip_accents\": false", VOLTA_UNSUPPORTED,
+     "normalizer.strip_accents is 'false'"},
+    {true, "\"BertPreTokenizer\"", "\"Whitespace\"", VOLTA_UNSUPPORTED, "pre_tokenizer.type is 'Whitespace'"},
+    {true, "\"continuing_subword_prefix\": \"##\"", "\"continuing_subword_prefix\": \"@@\"", VOLTA_UNSUPPORTED,
+     "model.continuing_subword_prefix is '@@'"},
+    {true, "{\"id\": \"A\"", "{\"id\": \"B\"", VOLTA_UNSUPPORTED, "post_processor.type is 'TemplateProcessing'"},
+    {true, "{\"id\": \"[SEP]\"", "{\"id\": \"[END]\"", VOLTA_CORRUPT_MODEL, "puts a piece around a text that it has not"},
+    {true, "\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": 0", VOLTA_CORRUPT_MODEL,
+     "allows words of 0 characters"},
+    {true, "\"unk_token\": \"[UNK]\"", "\"unk_token\": \"<unk>\"", VOLTA_CORRUPT_MODEL, "no piece for unknown words"},
+    {true, "\"special\": true", "\"special\": false", VOLTA_UNSUPPORTED, "its added token is '[PAD]'"},
+};
+
+void test_what_is_not_read_is_named(void**) {
+    TestHeap heap;
+    const std::string good[] = {bpe_json(kVocab, "\"a b\""), wordpiece_json(kPieces)};
+    for (const std::string& json : good) read_json_tokenizer(json, heap.structures());
+    for (const Refusal& row : kRefusals) {
+        std::string json = good[row.wordpiece];
+        replace(json, row.from, row.to);
+        const Failure failure = failure_of([&] { read_json_tokenizer(json, heap.structures()); });
+        if (failure.status != row.status || !failure.mentions(row.text))
+            print_error("%s -> %s: %d %s\n", row.from, row.to, failure.status, failure.text);
+        assert_int_equal(failure.status, row.status);
+        assert_true(failure.mentions(row.text));
+    }
+    for (const char* json : {"", "[]", "{}", "3", "{\"model\": []}", "{\"model\": {\"vocab\": []}}"})
+        assert_true(failure_of([&] { read_json_tokenizer(json, heap.structures()); }).status != VOLTA_OK);
+    assert_int_equal(heap.held, 0);
+}
+
+// Files whose model has no type: those with merges are BPE.
+void test_a_model_without_a_type(void**) {
+    TestHeap heap;
+    std::string json = bpe_json(kVocab, "\"a b\"");
+    replace(json, "\"type\": \"BPE\", ", "");
+    assert_true(encode(read_json_tokenizer(json, heap.structures()), "abab") == Ids({2, 2}));
+}
+
+// Any part of a file, and any byte of it changed: a tokenizer or a sentence.
+void test_damaged_files_are_refused_or_read(void**) {
+    TestHeap heap;
+    for (const std::string& whole : {bpe_json(kVocab, "\"a b\""), wordpiece_json(kPieces)}) {
+        for (std::size_t at = 0; at < whole.size(); ++at)
+            for (const char byte : {'\0', '"', '}', ']', '9', '\xff'}) {
+                std::string json = whole;
+                json[at] = byte;
+                failure_of([&] { read_json_tokenizer(json, heap.structures()); });
+                if (byte == '\0')
+                    assert_true(failure_of([&] {
+                                    read_json_tokenizer(whole.substr(0, at), heap.structures());
+                                }).status != VOLTA_OK);
+            }
+    }
+    assert_int_equal(heap.held, 0);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_gpt2_as_json_gives_the_same_ids),
+        cmocka_unit_test(test_bert_in_other_files_gives_the_same_ids),
+        cmocka_unit_test(test_a_vocabulary_of_lines),
+        cmocka_unit_test(test_what_is_not_read_is_named),
+        cmocka_unit_test(test_a_model_without_a_type),
+        cmocka_unit_test(test_damaged_files_are_refused_or_read),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
