@@ -64,28 +64,33 @@ int run_convert(const std::vector<std::string>& arguments) {
                        "safetensors (one file, or the index of several), GGUF, llama2.c, or a model file");
     options.text("--out", c.out, "the file to write: ending in .safetensors, safetensors, else a model file");
     options.require("--out");
-    options.text(
-        "--tokenizer", c.tokenizer,
-        "a tokenizer.bin, a GGUF file, or GPT-2's encoder.json (default: the one in the file, if any)");
+    options.text("--tokenizer", c.tokenizer,
+                 "a tokenizer.json, tokenizer.bin, vocab.txt, encoder.json or GGUF file (default: the one in "
+                 "the file)");
     options.text("--model-config", c.config,
                  "the config.json of a safetensors model (default: the one beside it)");
     options.text("--keys", c.keys, "lines 'their.%d.name = our.%d.name [transpose]' for names not built in");
     options.choice("--head", c.head, kHeads, "of a BERT: what it gives (default: what the file has)");
     options.flag("--segments", c.segments, "with --head: each token's segment is an input");
     options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");
-    options.choice("--names", c.names, {"volta", "huggingface"}, "tensors in --out *.safetensors are called so");
+    options.choice("--names", c.names, {"volta", "huggingface"},
+                   "tensors in --out *.safetensors are called so");
     options.text("--config-out", c.config_out, "with --names huggingface: the config.json to write");
     options.tuning(c.machine);
     options.parse(arguments);
-    if (c.names == "volta" && !c.config_out.empty()) usage_error("voltac convert: --config-out needs --names huggingface");
-    if (c.head.empty() && (c.segments || c.mask)) usage_error("voltac convert: --segments and --mask need --head");
+    if (c.names == "volta" && !c.config_out.empty())
+        usage_error("voltac convert: --config-out needs --names huggingface");
+    if (c.head.empty() && (c.segments || c.mask))
+        usage_error("voltac convert: --segments and --mask need --head");
 
     const bool own = is_volta_model(c.in), to_safetensors = ends_with(c.out, ".safetensors");
     if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
         usage_error("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
                     " is a model file");
-    if (own && !c.head.empty()) usage_error("--head is for a BERT of another program; " + c.in + " is a model file");
-    if (!to_safetensors && c.names != "volta") usage_error("--names huggingface needs an --out that ends in .safetensors");
+    if (own && !c.head.empty())
+        usage_error("--head is for a BERT of another program; " + c.in + " is a model file");
+    if (!to_safetensors && c.names != "volta")
+        usage_error("--names huggingface needs an --out that ends in .safetensors");
     const Context context = make_context(c.machine);
     const Model model = own ? open_model(context, c.in) : import_model(context, c);
     if (to_safetensors)

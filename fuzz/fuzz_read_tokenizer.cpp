@@ -1,16 +1,25 @@
-// Any bytes as the other files of tokenizers. The first byte chooses: 'l', a tokenizer of llama2.c; anything
-// else, GPT-2's pair of files, encoder.json up to the first zero byte and vocab.bpe behind it.
+// Any bytes as the other files of tokenizers. The first byte chooses: 'l', a tokenizer of llama2.c; 'j', a
+// tokenizer.json; 'v', a vocab.txt of BERT; anything else, GPT-2's pair of files, encoder.json up to the
+// first zero byte and vocab.bpe behind it.
 #include "fuzz/open_tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     static const std::string folder = fuzz::folder();
     if (size == 0) return 0;
-    const bool llama = data[0] == 'l';
+    const char kind = static_cast<char>(data[0]);
     ++data;
     --size;
-    if (llama) {
-        fuzz::write_file(folder + "/tokenizer.bin", data, size);
-        fuzz::open_and_use(folder + "/tokenizer.bin", VOLTA_TOKENIZER_LLAMA2C, data, size);
+    const struct {
+        char kind;
+        const char* name;
+        volta_tokenizer_format format;
+    } single[] = {{'l', "/tokenizer.bin", VOLTA_TOKENIZER_LLAMA2C},
+                  {'j', "/tokenizer.json", VOLTA_TOKENIZER_JSON},
+                  {'v', "/vocab.txt", VOLTA_TOKENIZER_BERT}};
+    for (const auto& row : single) {
+        if (row.kind != kind) continue;
+        fuzz::write_file(folder + row.name, data, size);
+        fuzz::open_and_use(folder + row.name, row.format, data, size);
         return 0;
     }
     const void* zero = size > 0 ? memchr(data, 0, size) : nullptr;

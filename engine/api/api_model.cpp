@@ -58,9 +58,11 @@ BertChoice read_bert_choice(const volta_bert_options* options) {
             "head is %d, which is no volta_bert_head", given.head);
     for (const int64_t size : {given.vocabulary, given.layers, given.dim, given.heads, given.hidden,
                                given.context, given.segments, given.classes})
-        require(size == 0, "bert has a size of %lld: sizes are those of the file", static_cast<long long>(size));
+        require(size == 0, "bert has a size of %lld: sizes are those of the file",
+                static_cast<long long>(size));
     require(given.epsilon == 0, "bert has an epsilon of %g: it is that of the file", given.epsilon);
-    return {static_cast<BertHead>(given.head), given.segment_input != 0, given.mask_input != 0, given.dropout};
+    return {static_cast<BertHead>(given.head), given.segment_input != 0, given.mask_input != 0,
+            given.dropout};
 }
 
 ImportOptions read_import_options(const volta_import_options* options) {
@@ -74,8 +76,11 @@ ImportOptions read_import_options(const volta_import_options* options) {
                  {"key_map_path", given.key_map_path}};
     for (const auto& entry : paths)
         require(entry.path == nullptr || *entry.path != '\0', "%s is empty", entry.name);
-    ImportOptions read = {static_cast<WeightFormat>(given.format), given.tokenizer_path, given.config_path,
-                          given.key_map_path, {}};
+    ImportOptions read = {static_cast<WeightFormat>(given.format),
+                          given.tokenizer_path,
+                          given.config_path,
+                          given.key_map_path,
+                          {}};
     if (given.bert != nullptr) read.bert = read_bert_choice(given.bert);
     return read;
 }

@@ -76,7 +76,8 @@ bool of_another_head(const Architecture& architecture, std::string_view paramete
     const auto* bert = std::get_if<BertConfig>(&architecture);
     if (bert == nullptr) return false;
     for (const std::string_view part : {"pooler.", "classifier.", "transform.", "norm_transform.", "head."})
-        if (parameter.substr(0, part.size()) == part) return bert->head != BertHead::masked || part != "head.";
+        if (parameter.substr(0, part.size()) == part)
+            return bert->head != BertHead::masked || part != "head.";
     return false;
 }
 

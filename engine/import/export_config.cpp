@@ -66,9 +66,9 @@ std::pmr::string config_of(const LlamaConfig& llama, std::pmr::memory_resource* 
 std::pmr::string config_of(const BertConfig& bert, std::pmr::memory_resource* heap) {
     const bool classifies = bert.head == BertHead::classes;
     ConfigWriter config("bert",
-                        classifies                       ? "BertForSequenceClassification"
+                        classifies                      ? "BertForSequenceClassification"
                         : bert.head == BertHead::masked ? "BertForMaskedLM"
-                                                         : "BertModel",
+                                                        : "BertModel",
                         heap);
     config.number("vocab_size", bert.vocabulary);
     config.number("num_hidden_layers", bert.layers);

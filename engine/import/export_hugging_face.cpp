@@ -27,8 +27,7 @@ struct Piece {
 
 Architecture architecture_of(const Model& model) {
     const std::pmr::string* kind = model.find_metadata("volta.architecture");
-    if (kind == nullptr)
-        fail(VOLTA_UNSUPPORTED, "a graph of the host's own has no names in another program");
+    if (kind == nullptr) fail(VOLTA_UNSUPPORTED, "a graph of the host's own has no names in another program");
     Architecture architecture = architecture_from_texts(model.metadata);
     const auto* llama = std::get_if<LlamaConfig>(&architecture);
     if (llama != nullptr && llama->interleaved)
@@ -54,8 +53,8 @@ void add_pieces(const Naming& naming, const Architecture& architecture, const Na
         const ColumnSpan span = columns_of(architecture, rule->part, parameter.shape.last());
         if (span.first != columns) continue;
         columns += span.width;
-        pieces.push_back({file_name(naming, fill_pattern(rule->pattern, *layer, heap), heap), &parameter, span,
-                          rule->transposed && parameter.shape.rank == 2});
+        pieces.push_back({file_name(naming, fill_pattern(rule->pattern, *layer, heap), heap), &parameter,
+                          span, rule->transposed && parameter.shape.rank == 2});
     }
     const ShownName name = shown(parameter.name);
     if (columns != parameter.shape.last())
@@ -92,8 +91,7 @@ void write_piece(AtomicFile& file, const Piece& piece, std::pmr::vector<float>& 
 void export_hugging_face(const Model& model, const char* path, const char* config_path,
                          std::pmr::memory_resource* heap) {
     const Architecture architecture = architecture_of(model);
-    const Naming& naming =
-        find_naming("huggingface", model.find_metadata("volta.architecture")->c_str());
+    const Naming& naming = find_naming("huggingface", model.find_metadata("volta.architecture")->c_str());
     std::pmr::vector<Piece> pieces(heap);
     for (const NamedTensor& parameter : model.parameters)
         add_pieces(naming, architecture, parameter, pieces, heap);

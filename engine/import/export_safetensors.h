@@ -12,9 +12,9 @@ namespace volta {
 // IO_ERROR.
 void export_safetensors(const Model& model, const char* path, std::pmr::memory_resource* heap);
 
-// The same parameters under Hugging Face's names, in its layouts, without the metadata, and at `config_path` the
-// config.json that says what the model is; NULL: none. Throws UNSUPPORTED for a model that is none of GPT, Llama
-// and BERT, or that Hugging Face computes otherwise.
+// The same parameters under Hugging Face's names, in its layouts, without the metadata, and at `config_path`
+// the config.json that says what the model is; NULL: none. Throws UNSUPPORTED for a model that is none of
+// GPT, Llama and BERT, or that Hugging Face computes otherwise.
 void export_hugging_face(const Model& model, const char* path, const char* config_path,
                          std::pmr::memory_resource* heap);
 

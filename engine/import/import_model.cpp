@@ -26,7 +26,7 @@ class Importer {
         if (options_.bert && !takes_choice_)
             fail(VOLTA_INVALID_ARGUMENT, "the head and the inputs of a BERT are given, but %s",
                  *model->find_metadata("volta.architecture") == "bert" ? "it says itself which it has"
-                                                                        : "it is no BERT");
+                                                                       : "it is no BERT");
         if (options_.tokenizer_path != nullptr)
             model->tokenizer.emplace(
                 open_tokenizer(options_.tokenizer_path, TokenizerFormat::automatic, structures_));
@@ -99,7 +99,8 @@ class Importer {
                             architecture_from_config(*config, source, keys, choice, structures_), structures_,
                             tensors_);
         }
-        HeapPtr<Model> model = assemble(source, keys, architecture_from_texts(source.texts), structures_, tensors_);
+        HeapPtr<Model> model =
+            assemble(source, keys, architecture_from_texts(source.texts), structures_, tensors_);
         add_texts(source, *model);
         return model;
     }

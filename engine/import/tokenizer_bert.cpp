@@ -39,8 +39,7 @@ Tokenizer read_bert_tokenizer(std::string_view lines, bool lower_case, std::pmr:
         std::string_view line = lines.substr(0, end);
         lines.remove_prefix(std::min(end + 1, lines.size()));
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-        if (line.empty())
-            fail(VOLTA_CORRUPT_MODEL, "line %zu of it is empty", vocabulary.pieces.size() + 1);
+        if (line.empty()) fail(VOLTA_CORRUPT_MODEL, "line %zu of it is empty", vocabulary.pieces.size() + 1);
         vocabulary.pieces.emplace_back(line);
     }
     name_bert_pieces(vocabulary, "[UNK]", lower_case);

@@ -36,14 +36,14 @@ Tokenizer read_gpt2_tokenizer(std::string_view pieces, std::string_view merges,
 // BERT's vocab.txt, as text. Throws CORRUPT_MODEL.
 Tokenizer read_bert_tokenizer(std::string_view lines, bool lower_case, std::pmr::memory_resource* heap);
 
-// Hugging Face's tokenizer.json, as text: the models BPE of bytes, as GPT-2 has it, and WordPiece, as BERT has it.
-// Throws CORRUPT_MODEL; UNSUPPORTED naming the setting that is another.
+// Hugging Face's tokenizer.json, as text: the models BPE of bytes, as GPT-2 has it, and WordPiece, as BERT
+// has it. Throws CORRUPT_MODEL; UNSUPPORTED naming the setting that is another.
 Tokenizer read_json_tokenizer(std::string_view json, std::pmr::memory_resource* heap);
 
 // Makes a wordpiece vocabulary of pieces, finding its special ones by their names.
 void name_bert_pieces(Vocabulary& vocabulary, std::string_view unknown, bool lower_case);
 inline constexpr std::uint32_t kMostBertWordCharacters = 100;  // where the file does not say
-inline constexpr const char kEndOfText[] = "<|endoftext|>";     // of GPT-2
+inline constexpr const char kEndOfText[] = "<|endoftext|>";    // of GPT-2
 
 // From a file (or, of gpt2, its folder). Throws IO_ERROR, and what is wrong with the path in the sentence.
 Tokenizer open_tokenizer(const char* path, TokenizerFormat format, std::pmr::memory_resource* heap);

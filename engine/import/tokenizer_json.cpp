@@ -1,5 +1,5 @@
-// Hugging Face's tokenizer.json: settings, pieces with their ids, merges, added tokens. Two models of it compute
-// what the kinds bpe and wordpiece do; anything in it that would change an id is refused by name.
+// Hugging Face's tokenizer.json: settings, pieces with their ids, merges, added tokens. Two models of it
+// compute what the kinds bpe and wordpiece do; anything in it that would change an id is refused by name.
 #include "engine/base/error.h"
 #include "engine/import/bpe_files.h"
 #include "engine/import/config_file.h"
@@ -76,8 +76,8 @@ class ListSink final : public JsonSink {
         }
     }
 
-    // {"single": [{"SpecialToken": {"id": "[CLS]"}}, {"Sequence": {"id": "A"}}, ...]}, or {"sep": ["[SEP]", 102],
-    // "cls": ["[CLS]", 101]}, which stands for the same.
+    // {"single": [{"SpecialToken": {"id": "[CLS]"}}, {"Sequence": {"id": "A"}}, ...]}, or {"sep": ["[SEP]",
+    // 102], "cls": ["[CLS]", 101]}, which stands for the same.
     void take_end(const JsonEvent& event) {
         if (event.kind != JsonKind::text || ends.size() == kMostEnds) return;
         const std::pmr::string& list = event.path[1];
@@ -111,7 +111,8 @@ class Reader {
   private:
     [[noreturn]] static void refuse(const char* name, std::string_view value) {
         const ShownName part = shown(value);
-        fail(VOLTA_UNSUPPORTED, "its %s is '%.*s', which this library does not read", name, part.bytes, part.text);
+        fail(VOLTA_UNSUPPORTED, "its %s is '%.*s', which this library does not read", name, part.bytes,
+             part.text);
     }
     void expect(const char* name, std::string_view value) const {
         const std::string_view given = settings_.text(name, value);
@@ -129,14 +130,15 @@ class Reader {
             const ShownName text = shown(piece.text);
             if (piece.strips)
                 fail(VOLTA_UNSUPPORTED,
-                     "its added token '%.*s' is found as a word alone or with the spaces around it", text.bytes,
-                     text.text);
+                     "its added token '%.*s' is found as a word alone or with the spaces around it",
+                     text.bytes, text.text);
             if (piece.id >= by_id.size() || piece.text.empty())
                 fail(VOLTA_CORRUPT_MODEL, "piece '%.*s' has no text or no id below the number of pieces",
                      text.bytes, text.text);
             const Piece*& place = by_id[static_cast<std::size_t>(piece.id)];
             if (place != nullptr && (place->text != piece.text || place->added == piece.added))
-                fail(VOLTA_CORRUPT_MODEL, "the id %llu is there twice", static_cast<unsigned long long>(piece.id));
+                fail(VOLTA_CORRUPT_MODEL, "the id %llu is there twice",
+                     static_cast<unsigned long long>(piece.id));
             count += place == nullptr;
             if (place == nullptr || piece.added) place = &piece;
         }
@@ -187,7 +189,8 @@ class Reader {
             if (piece.type == PieceType::user) refuse("added token", piece.text);
         const bool lower = settings_.truth("normalizer.lowercase", true);
         expect("normalizer.strip_accents", lower, lower);
-        const std::int64_t most = settings_.integer("model.max_input_chars_per_word", kMostBertWordCharacters);
+        const std::int64_t most =
+            settings_.integer("model.max_input_chars_per_word", kMostBertWordCharacters);
         if (most > INT32_MAX) fail(VOLTA_CORRUPT_MODEL, "its words have no bound");
         name_bert_pieces(vocabulary_, settings_.text("model.unk_token", "[UNK]"), lower);
         vocabulary_.options.most_word_characters = static_cast<std::uint32_t>(most);

@@ -10,8 +10,8 @@ namespace volta {
 namespace {
 
 constexpr double kMostNumber = 1e30;
-// The score of a token that is not seen, below any other: its e^(s - max) is +0, which changes neither the sum
-// nor a product's chain. Finite, so that a sequence of padding alone gives numbers.
+// The score of a token that is not seen, below any other: its e^(s - max) is +0, which changes neither the
+// sum nor a product's chain. Finite, so that a sequence of padding alone gives numbers.
 constexpr float kUnseen = -1e30f;
 
 void check(const BertConfig& config) {
@@ -55,7 +55,8 @@ class BertBuilder final : TransformerBuilder {
         const ValueId places =
             graph_.parameter("position_embedding", {config_.context, config_.dim}, normal(kDeviation));
         const ValueId of_tokens = graph_.apply(Op::gather, {table_, tokens});
-        const ValueId of_segments = segments >= 0 ? graph_.apply(Op::gather, {kinds, segments}) : first(kinds, 0);
+        const ValueId of_segments =
+            segments >= 0 ? graph_.apply(Op::gather, {kinds, segments}) : first(kinds, 0);
         const ValueId sum = add(of_tokens, of_segments);
         const ValueId ids = positions(tokens, config_.context);
         return dropped(norm("norm_embedding", add(sum, graph_.apply(Op::gather, {places, ids}))));
@@ -163,8 +164,9 @@ void describe_bert(const BertConfig& config, Model& model) {
     describe_number(model, "bert", "epsilon", whole.epsilon);
 }
 
-HeapPtr<Model> create_bert(const BertConfig& config, std::uint64_t seed, std::pmr::memory_resource* structures,
-                           std::pmr::memory_resource* tensors, const InitMachine& machine) {
+HeapPtr<Model> create_bert(const BertConfig& config, std::uint64_t seed,
+                           std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors,
+                           const InitMachine& machine) {
     HeapPtr<Model> model = Model::create(build_bert(config, structures), seed, structures, tensors, machine);
     describe_bert(config, *model);
     return model;

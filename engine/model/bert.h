@@ -23,10 +23,10 @@ enum class BertHead : std::int32_t {
 //               x = norm2(x + fc_proj(gelu_erf(fc(x))))
 //
 // Parameters: token_embedding [V, d], segment_embedding [segments, d], position_embedding [context, d],
-// norm_embedding.weight and .bias [d], block.<i>.qkv.weight [d, 3d] and .bias, block.<i>.proj.weight [d, d] and
-// .bias, block.<i>.norm1.*, block.<i>.fc.weight [d, hidden] and .bias, block.<i>.fc_proj.weight [hidden, d] and
-// .bias, block.<i>.norm2.*; masked: transform.weight [d, d] and .bias, norm_transform.*, head.bias [V]; classes
-// and pooled: pooler.weight [d, d] and .bias; classes: classifier.weight [d, classes] and .bias.
+// norm_embedding.weight and .bias [d], block.<i>.qkv.weight [d, 3d] and .bias, block.<i>.proj.weight [d, d]
+// and .bias, block.<i>.norm1.*, block.<i>.fc.weight [d, hidden] and .bias, block.<i>.fc_proj.weight [hidden,
+// d] and .bias, block.<i>.norm2.*; masked: transform.weight [d, d] and .bias, norm_transform.*, head.bias
+// [V]; classes and pooled: pooler.weight [d, d] and .bias; classes: classifier.weight [d, classes] and .bias.
 // Initial N(0, 0.02), norm weights 1, biases 0.
 struct BertConfig {
     std::int64_t vocabulary = 0, layers = 4, dim = 512, heads = 8;
@@ -42,19 +42,20 @@ struct BertConfig {
 // Zeros replaced by what they stand for, and everything checked. Throws INVALID_ARGUMENT.
 BertConfig complete(const BertConfig& config);
 
-// Inputs "tokens", "segments" and "mask", each i32 [-1, -1], all of one shape. A token whose mask is 0 is seen by
-// none: the others have the bits that they have without it. The graph with a mask holds the scores
-// [batch, heads, time, time], the one without uses the operator `attention`. With dropout > 0 the graph also has
-// the input "step/random" and drops after the embedding, in attention, at the end of both branches, and before
-// the classifier. Throws INVALID_ARGUMENT.
+// Inputs "tokens", "segments" and "mask", each i32 [-1, -1], all of one shape. A token whose mask is 0 is
+// seen by none: the others have the bits that they have without it. The graph with a mask holds the scores
+// [batch, heads, time, time], the one without uses the operator `attention`. With dropout > 0 the graph also
+// has the input "step/random" and drops after the embedding, in attention, at the end of both branches, and
+// before the classifier. Throws INVALID_ARGUMENT.
 Graph build_bert(const BertConfig& config, std::pmr::memory_resource* heap);
 
-// Says in the model's metadata what it is: "volta.architecture" = "bert", "volta.bert.<size>" for every member of
-// the completed configuration.
+// Says in the model's metadata what it is: "volta.architecture" = "bert", "volta.bert.<size>" for every
+// member of the completed configuration.
 void describe_bert(const BertConfig& config, Model& model);
 
 // A model of that graph, described.
-HeapPtr<Model> create_bert(const BertConfig& config, std::uint64_t seed, std::pmr::memory_resource* structures,
-                           std::pmr::memory_resource* tensors, const InitMachine& machine = {});
+HeapPtr<Model> create_bert(const BertConfig& config, std::uint64_t seed,
+                           std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors,
+                           const InitMachine& machine = {});
 
 }  // namespace volta

@@ -58,12 +58,13 @@ static uint32_t next_random(uint32_t* state) {
     return *state >> 8;
 }
 
-/* Lines of a text, of which every sixth token is masked and asked for; the end of each row is padding of another
- * length, the second half another segment. A line is known by what is left of it. */
+/* Lines of a text, of which every sixth token is masked and asked for; the end of each row is padding of
+ * another length, the second half another segment. A line is known by what is left of it. */
 static void fill_masked(struct batch* b, int step) {
-    static const char* const kLines[] = {"the sea is wide and the sky is so", "a small boat came in from the rai",
-                                         "nobody had seen the light go out ", "we counted nine gulls on the wall",
-                                         "bread and salt were on the table ", "then the old clock struck at five"};
+    static const char* const kLines[] = {
+        "the sea is wide and the sky is so", "a small boat came in from the rai",
+        "nobody had seen the light go out ", "we counted nine gulls on the wall",
+        "bread and salt were on the table ", "then the old clock struck at five"};
     uint32_t state = 77u + (uint32_t)step;
     for (int row = 0; row < kBatch; ++row) {
         const char* line = kLines[next_random(&state) % 6];
@@ -88,7 +89,8 @@ static void fill_classes(struct batch* b, int step) {
         const int start = (int)(next_random(&state) % (kContext - 6));
         for (int t = 0; t < kContext; ++t) {
             const int at = row * kContext + t;
-            b->tokens[at] = t >= start && t < start + 6 ? class_of_row : 5 + (int32_t)(next_random(&state) % 20);
+            b->tokens[at] =
+                t >= start && t < start + 6 ? class_of_row : 5 + (int32_t)(next_random(&state) % 20);
             b->segments[at] = 0;
             b->mask[at] = 1;
         }
@@ -156,7 +158,8 @@ static void test_classes_are_learned(void** state) {
     assert_true(loss_after((struct shape_of_bert){VOLTA_BERT_CLASSES, 1, 0}, 190) < 0.3); /* ln 3 = 1.10 */
 }
 
-static void hash_after(struct shape_of_bert wanted, uint32_t threads, volta_isa isa, int stop_at, char* hash) {
+static void hash_after(struct shape_of_bert wanted, uint32_t threads, volta_isa isa, int stop_at,
+                       char* hash) {
     static const char* const kPath = "test_bert_model.volta";
     volta_context* context;
     volta_model* model;
@@ -181,13 +184,14 @@ static void hash_after(struct shape_of_bert wanted, uint32_t threads, volta_isa 
 
 static void test_one_result(void** state) {
     (void)state;
-    const struct shape_of_bert shapes[] = {{VOLTA_BERT_MASKED, 1, 0.1}, {VOLTA_BERT_MASKED, 3, 0.1},
-                                           {VOLTA_BERT_CLASSES, 3, 0}};
+    const struct shape_of_bert shapes[] = {
+        {VOLTA_BERT_MASKED, 1, 0.1}, {VOLTA_BERT_MASKED, 3, 0.1}, {VOLTA_BERT_CLASSES, 3, 0}};
     const struct {
         uint32_t threads;
         volta_isa isa;
         int stop_at;
-    } ways[] = {{3, VOLTA_ISA_AUTO, 0}, {1, VOLTA_ISA_AVX2, 0}, {2, VOLTA_ISA_SCALAR, 0}, {2, VOLTA_ISA_AUTO, 3}};
+    } ways[] = {
+        {3, VOLTA_ISA_AUTO, 0}, {1, VOLTA_ISA_AVX2, 0}, {2, VOLTA_ISA_SCALAR, 0}, {2, VOLTA_ISA_AUTO, 3}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
         char expected[33], hash[33];
         hash_after(shapes[i], 1, VOLTA_ISA_AUTO, 0, expected);
@@ -199,8 +203,8 @@ static void test_one_result(void** state) {
 }
 
 /* The output of sequences [rows, time] of the batch, whose rows lie kContext apart. */
-static void run(volta_context* context, volta_model* model, struct shape_of_bert wanted, const struct batch* b,
-                int first_row, int64_t rows, int64_t time, float* output) {
+static void run(volta_context* context, volta_model* model, struct shape_of_bert wanted,
+                const struct batch* b, int first_row, int64_t rows, int64_t time, float* output) {
     static int32_t packed[3][kBatch * kContext];
     const int32_t* const sources[] = {b->tokens, b->segments, b->mask};
     int64_t shapes[6], shape[3] = {rows, time, kWidth};
@@ -222,7 +226,8 @@ static void run(volta_context* context, volta_model* model, struct shape_of_bert
     options.input_extent_count = (size_t)(2 * wanted.inputs);
     assert_ok(volta_tensor_wrap(context, VOLTA_F32, shape, by_token ? 3 : 2, output, &result));
     assert_ok(volta_session_create(model, &options, &session));
-    assert_ok(volta_session_run(session, (const volta_tensor* const*)inputs, (size_t)wanted.inputs, &result, 1));
+    assert_ok(
+        volta_session_run(session, (const volta_tensor* const*)inputs, (size_t)wanted.inputs, &result, 1));
     volta_session_release(session);
     volta_tensor_release(result);
     for (int i = 0; i < wanted.inputs; ++i) volta_tensor_release(inputs[i]);
@@ -330,7 +335,8 @@ static void test_wrong_options_are_named(void** state) {
 /* Out under Hugging Face's names, back with another head and a mask: the same hidden states. */
 static void test_weights_go_out_and_come_back(void** state) {
     (void)state;
-    static const char *const kWeights = "test_bert_model.safetensors", *const kConfig = "test_bert_model.json";
+    static const char *const kWeights = "test_bert_model.safetensors", *const kConfig =
+                                                                           "test_bert_model.json";
     static float expected[kBatch * kContext * kWidth], actual[kBatch * kContext * kWidth];
     const struct shape_of_bert one = {VOLTA_BERT_HIDDEN, 1, 0}, three = {VOLTA_BERT_HIDDEN, 3, 0};
     static struct batch b;

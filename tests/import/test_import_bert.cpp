@@ -241,7 +241,8 @@ void test_other_models_go_to_hugging_face_and_back(void**) {
         assert_true(returned(*create_llama(small_llama(tied, false), 3, heap.structures(), heap.tensors())));
     const auto pairs = create_llama(small_llama(true, true), 3, heap.structures(), heap.tensors());
     assert_failure(failure_of([&] { returned(*pairs); }), VOLTA_UNSUPPORTED, "rotary pairs are neighbours");
-    const auto own = Model::create(Graph(pairs->graph, heap.structures()), 1, heap.structures(), heap.tensors());
+    const auto own =
+        Model::create(Graph(pairs->graph, heap.structures()), 1, heap.structures(), heap.tensors());
     assert_failure(failure_of([&] { returned(*own); }), VOLTA_UNSUPPORTED, "a graph of the host's own");
 }
 
@@ -260,14 +261,14 @@ const Change kChanges[] = {
     {"positions", [](Fixture&, std::string& c) { replace(c, "\"absolute\"", "\"relative_key\""); },
      VOLTA_UNSUPPORTED,
      "the config has 'position_embedding_type' 'relative_key', Volta's model is one where it is 'absolute'"},
-    {"activation", [](Fixture&, std::string& c) { replace(c, "\"gelu\"", "\"gelu_new\""); }, VOLTA_UNSUPPORTED,
-     "the config has 'hidden_act' 'gelu_new', Volta's model is one where it is 'gelu'"},
+    {"activation", [](Fixture&, std::string& c) { replace(c, "\"gelu\"", "\"gelu_new\""); },
+     VOLTA_UNSUPPORTED, "the config has 'hidden_act' 'gelu_new', Volta's model is one where it is 'gelu'"},
     {"decoder", [](Fixture&, std::string& c) { replace(c, "\"is_decoder\": false", "\"is_decoder\": true"); },
      VOLTA_UNSUPPORTED, "the config has 'is_decoder' true"},
     {"untied", [](Fixture&, std::string& c) { replace(c, "{", "{\"tie_word_embeddings\": false, "); },
      VOLTA_UNSUPPORTED, "the config has 'tie_word_embeddings' false"},
-    {"another kind", [](Fixture&, std::string& c) { replace(c, "\"bert\"", "\"roberta\""); }, VOLTA_UNSUPPORTED,
-     "the model_type 'roberta'; Volta imports gpt2, llama and bert"},
+    {"another kind", [](Fixture&, std::string& c) { replace(c, "\"bert\"", "\"roberta\""); },
+     VOLTA_UNSUPPORTED, "the model_type 'roberta'; Volta imports gpt2, llama and bert"},
     {"no heads", [](Fixture&, std::string& c) { replace(c, "num_attention_heads", "other"); },
      VOLTA_CORRUPT_MODEL, "the config has no 'num_attention_heads'"},
     {"heads", [](Fixture&, std::string& c) { replace(c, "_heads\": 4", "_heads\": 5"); }, VOLTA_CORRUPT_MODEL,
@@ -276,7 +277,10 @@ const Change kChanges[] = {
      VOLTA_SHAPE_MISMATCH, "token_type_embeddings.weight' has the shape [3, 32]"},
     {"classes", [](Fixture& f, std::string&) { f.rename("transform", "untransform"); }, VOLTA_CORRUPT_MODEL,
      "tensor 'cls.predictions.untransform.LayerNorm.bias' is not known"},
-    {"no value", [](Fixture& f, std::string&) { f.rename("encoder.layer.1.attention.self.value.bias", "pooler.dense.bias"); },
+    {"no value",
+     [](Fixture& f, std::string&) {
+         f.rename("encoder.layer.1.attention.self.value.bias", "pooler.dense.bias");
+     },
      VOLTA_CORRUPT_MODEL, "tensor 'encoder.layer.1.attention.self.value.bias' is missing"},
     {"both names of a norm",
      [](Fixture& f, std::string&) {

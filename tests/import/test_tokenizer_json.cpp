@@ -70,7 +70,8 @@ void test_gpt2_as_json_gives_the_same_ids(void**) {
         }
         TemporaryFolder files;
         const std::string path = files.write("tokenizer.json", bpe_json(vocab, merges, kEnd));
-        const Tokenizer tokenizer = open_tokenizer(path.c_str(), TokenizerFormat::automatic, heap.structures());
+        const Tokenizer tokenizer =
+            open_tokenizer(path.c_str(), TokenizerFormat::automatic, heap.structures());
         assert_true(tokenizer.pieces() == expected.pieces());
         assert_true(tokenizer.vocabulary().types == expected.vocabulary().types);
         assert_int_equal(tokenizer.vocabulary().options.eos, 50256);
@@ -131,12 +132,14 @@ void test_bert_in_other_files_gives_the_same_ids(void**) {
     const std::string lines = folder.write("vocab.txt", files.lines);
     const std::string json = folder.write("tokenizer.json", wordpiece_json(files.vocab));
     std::string other = wordpiece_json(files.vocab);
-    const std::size_t begin = other.find("{\"type\": \"TemplateProcessing\""), end = other.find("\"decoder\"");
+    const std::size_t begin = other.find("{\"type\": \"TemplateProcessing\""),
+                      end = other.find("\"decoder\"");
     other.replace(begin, end - begin,
                   R"({"type": "BertProcessing", "sep": ["[SEP]", 102], "cls": ["[CLS]", 101]}, )");
     const std::string older = folder.write("older.json", other);
     for (const std::string& path : {lines, json, older}) {
-        const Tokenizer tokenizer = open_tokenizer(path.c_str(), TokenizerFormat::automatic, heap.structures());
+        const Tokenizer tokenizer =
+            open_tokenizer(path.c_str(), TokenizerFormat::automatic, heap.structures());
         assert_int_equal(tokenizer.size(), expected.size());
         for (const TestVector& vector : test_vectors("bert-bge"))
             assert_true(encode(tokenizer, vector.text) == vector.ids);
@@ -184,27 +187,34 @@ struct Refusal {
     const char* text;
 };
 const Refusal kRefusals[] = {
-    {false, "\"BPE\"", "\"Unigram\"", VOLTA_UNSUPPORTED, "its model.type is 'Unigram', which this library does not"},
-    {false, "\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}", VOLTA_UNSUPPORTED, "normalizer.type is 'NFC'"},
-    {false, "{\"type\": \"ByteLevel\", \"add_prefix_space\": false", "{\"type\": \"Sequence\", \"pretokenizers\": []",
-     VOLTA_UNSUPPORTED, "pre_tokenizer.type is 'Sequence'"},
+    {false, "\"BPE\"", "\"Unigram\"", VOLTA_UNSUPPORTED,
+     "its model.type is 'Unigram', which this library does not"},
+    {false, "\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}", VOLTA_UNSUPPORTED,
+     "normalizer.type is 'NFC'"},
+    {false, "{\"type\": \"ByteLevel\", \"add_prefix_space\": false",
+     "{\"type\": \"Sequence\", \"pretokenizers\": []", VOLTA_UNSUPPORTED, "pre_tokenizer.type is 'Sequence'"},
     {false, "\"add_prefix_space\": false", "\"add_prefix_space\": true", VOLTA_UNSUPPORTED,
      "pre_tokenizer.add_prefix_space is 'true'"},
-    {false, "\"trim_offsets\": true", "\"use_regex\": false", VOLTA_UNSUPPORTED, "pre_tokenizer.use_regex is 'false'"},
+    {false, "\"trim_offsets\": true", "\"use_regex\": false", VOLTA_UNSUPPORTED,
+     "pre_tokenizer.use_regex is 'false'"},
     {false, "\"dropout\": null", "\"dropout\": 0.1", VOLTA_UNSUPPORTED, "model.dropout"},
-    {false, "\"fuse_unk\": false", "\"byte_fallback\": true", VOLTA_UNSUPPORTED, "model.byte_fallback is 'true'"},
-    {false, "\"fuse_unk\": false", "\"ignore_merges\": true", VOLTA_UNSUPPORTED, "model.ignore_merges is 'true'"},
+    {false, "\"fuse_unk\": false", "\"byte_fallback\": true", VOLTA_UNSUPPORTED,
+     "model.byte_fallback is 'true'"},
+    {false, "\"fuse_unk\": false", "\"ignore_merges\": true", VOLTA_UNSUPPORTED,
+     "model.ignore_merges is 'true'"},
     {false, "\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"</w>\"", VOLTA_UNSUPPORTED,
      "model.end_of_word_suffix is '</w>'"},
-    {false, "\"post_processor\": {\"type\": \"ByteLevel\"", "\"post_processor\": {\"type\": \"RobertaProcessing\"",
-     VOLTA_UNSUPPORTED, "post_processor.type is 'RobertaProcessing'"},
+    {false, "\"post_processor\": {\"type\": \"ByteLevel\"",
+     "\"post_processor\": {\"type\": \"RobertaProcessing\"", VOLTA_UNSUPPORTED,
+     "post_processor.type is 'RobertaProcessing'"},
     {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 3, \"content\": \"<m>\", \"lstrip\": true}",
      VOLTA_UNSUPPORTED, "its added token '<m>' is found as a word alone or with the spaces around it"},
-    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 1, \"content\": \"<m>\"}", VOLTA_CORRUPT_MODEL,
-     "the id 1 is there twice"},
-    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 9, \"content\": \"<m>\"}", VOLTA_CORRUPT_MODEL,
-     "piece '<m>' has no text or no id below the number of pieces"},
-    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"content\": \"<m>\"}", VOLTA_CORRUPT_MODEL, "piece '<m>' has no"},
+    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 1, \"content\": \"<m>\"}",
+     VOLTA_CORRUPT_MODEL, "the id 1 is there twice"},
+    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 9, \"content\": \"<m>\"}",
+     VOLTA_CORRUPT_MODEL, "piece '<m>' has no text or no id below the number of pieces"},
+    {false, "\"added_tokens\": [", "\"added_tokens\": [{\"content\": \"<m>\"}", VOLTA_CORRUPT_MODEL,
+     "piece '<m>' has no"},
     {false, "\"b\": 1", "\"b\": 0", VOLTA_CORRUPT_MODEL, "the id 0 is there twice"},
     {false, "\"b\": 1", "\"b\": 3", VOLTA_CORRUPT_MODEL, "no id below the number of pieces"},
     {false, "\"b\": 1", "\"b\": \"1\"", VOLTA_CORRUPT_MODEL, "its vocab is no object of pieces and ids"},
@@ -215,17 +225,21 @@ const Refusal kRefusals[] = {
     {false, "\"a b\"", "{\"a\": 3}", VOLTA_CORRUPT_MODEL, "merge 0 is no pair of texts"},
     {false, "}}", "}", VOLTA_CORRUPT_MODEL, "no valid JSON"},
     {true, "\"BertNormalizer\"", "\"Lowercase\"", VOLTA_UNSUPPORTED, "normalizer.type is 'Lowercase'"},
-    {true, "\"clean_text\": true", "\"clean_text\": false", VOLTA_UNSUPPORTED, "normalizer.clean_text is 'false'"},
+    {true, "\"clean_text\": true", "\"clean_text\": false", VOLTA_UNSUPPORTED,
+     "normalizer.clean_text is 'false'"},
     {true, "\"strip_accents\": null", "\"strip_accents\": false", VOLTA_UNSUPPORTED,
      "normalizer.strip_accents is 'false'"},
     {true, "\"BertPreTokenizer\"", "\"Whitespace\"", VOLTA_UNSUPPORTED, "pre_tokenizer.type is 'Whitespace'"},
-    {true, "\"continuing_subword_prefix\": \"##\"", "\"continuing_subword_prefix\": \"@@\"", VOLTA_UNSUPPORTED,
-     "model.continuing_subword_prefix is '@@'"},
-    {true, "{\"id\": \"A\"", "{\"id\": \"B\"", VOLTA_UNSUPPORTED, "post_processor.type is 'TemplateProcessing'"},
-    {true, "{\"id\": \"[SEP]\"", "{\"id\": \"[END]\"", VOLTA_CORRUPT_MODEL, "puts a piece around a text that it has not"},
+    {true, "\"continuing_subword_prefix\": \"##\"", "\"continuing_subword_prefix\": \"@@\"",
+     VOLTA_UNSUPPORTED, "model.continuing_subword_prefix is '@@'"},
+    {true, "{\"id\": \"A\"", "{\"id\": \"B\"", VOLTA_UNSUPPORTED,
+     "post_processor.type is 'TemplateProcessing'"},
+    {true, "{\"id\": \"[SEP]\"", "{\"id\": \"[END]\"", VOLTA_CORRUPT_MODEL,
+     "puts a piece around a text that it has not"},
     {true, "\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": 0", VOLTA_CORRUPT_MODEL,
      "allows words of 0 characters"},
-    {true, "\"unk_token\": \"[UNK]\"", "\"unk_token\": \"<unk>\"", VOLTA_CORRUPT_MODEL, "no piece for unknown words"},
+    {true, "\"unk_token\": \"[UNK]\"", "\"unk_token\": \"<unk>\"", VOLTA_CORRUPT_MODEL,
+     "no piece for unknown words"},
     {true, "\"special\": true", "\"special\": false", VOLTA_UNSUPPORTED, "its added token is '[PAD]'"},
 };
 

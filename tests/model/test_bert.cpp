@@ -49,8 +49,8 @@ Names joined(std::initializer_list<Names> parts) {
 
 const Names kEmbedding = {"gather", "slice", "add", "position_ids", "gather", "add", "layer_norm"};
 const Names kQkv = {"matmul", "add"};
-const Names kBranches = {"matmul",    "add",    "add", "layer_norm", "matmul", "add",
-                         "gelu_erf",  "matmul", "add", "add",        "layer_norm"};
+const Names kBranches = {"matmul",   "add",    "add", "layer_norm", "matmul",    "add",
+                         "gelu_erf", "matmul", "add", "add",        "layer_norm"};
 const Names kMasked = {"matmul", "add", "gelu_erf", "layer_norm", "matmul", "add"};
 const Names kPooled = {"slice", "reshape", "matmul", "add", "tanh"};
 
@@ -131,12 +131,15 @@ void test_parameters_have_their_names_and_shapes(void**) {
         Shape shape;
     };
     const Row shared[] = {
-        {"token_embedding", {11, 16}},        {"segment_embedding", {3, 16}}, {"position_embedding", {8, 16}},
-        {"norm_embedding.weight", {16}},      {"norm_embedding.bias", {16}},  {"block.0.qkv.weight", {16, 48}},
-        {"block.0.qkv.bias", {48}},           {"block.0.proj.weight", {16, 16}}, {"block.0.proj.bias", {16}},
-        {"block.0.norm1.weight", {16}},       {"block.0.norm1.bias", {16}},   {"block.0.fc.weight", {16, 24}},
-        {"block.0.fc.bias", {24}},            {"block.0.fc_proj.weight", {24, 16}}, {"block.0.fc_proj.bias", {16}},
-        {"block.0.norm2.weight", {16}},       {"block.0.norm2.bias", {16}},
+        {"token_embedding", {11, 16}},   {"segment_embedding", {3, 16}},
+        {"position_embedding", {8, 16}}, {"norm_embedding.weight", {16}},
+        {"norm_embedding.bias", {16}},   {"block.0.qkv.weight", {16, 48}},
+        {"block.0.qkv.bias", {48}},      {"block.0.proj.weight", {16, 16}},
+        {"block.0.proj.bias", {16}},     {"block.0.norm1.weight", {16}},
+        {"block.0.norm1.bias", {16}},    {"block.0.fc.weight", {16, 24}},
+        {"block.0.fc.bias", {24}},       {"block.0.fc_proj.weight", {24, 16}},
+        {"block.0.fc_proj.bias", {16}},  {"block.0.norm2.weight", {16}},
+        {"block.0.norm2.bias", {16}},
     };
     const std::vector<Row> heads[] = {{{"transform.weight", {16, 16}},
                                        {"transform.bias", {16}},
@@ -170,13 +173,12 @@ void test_metadata_says_what_it_is(void**) {
     const auto model = create_bert(config, 1, heap.structures(), heap.tensors());
     const struct {
         const char *key, *value;
-    } expected[] = {{"volta.architecture", "bert"},    {"volta.bert.vocabulary", "11"},
-                    {"volta.bert.layers", "1"},        {"volta.bert.dim", "16"},
-                    {"volta.bert.heads", "4"},         {"volta.bert.hidden", "64"},
-                    {"volta.bert.context", "8"},       {"volta.bert.segments", "3"},
-                    {"volta.bert.head", "1"},          {"volta.bert.classes", "5"},
-                    {"volta.bert.segment_input", "0"}, {"volta.bert.mask_input", "1"},
-                    {"volta.bert.dropout", "0"},       {"volta.bert.epsilon", "1e-12"}};
+    } expected[] = {
+        {"volta.architecture", "bert"}, {"volta.bert.vocabulary", "11"},   {"volta.bert.layers", "1"},
+        {"volta.bert.dim", "16"},       {"volta.bert.heads", "4"},         {"volta.bert.hidden", "64"},
+        {"volta.bert.context", "8"},    {"volta.bert.segments", "3"},      {"volta.bert.head", "1"},
+        {"volta.bert.classes", "5"},    {"volta.bert.segment_input", "0"}, {"volta.bert.mask_input", "1"},
+        {"volta.bert.dropout", "0"},    {"volta.bert.epsilon", "1e-12"}};
     assert_int_equal(model->metadata.size(), std::size(expected));
     for (const auto& row : expected) assert_string_equal(model->find_metadata(row.key)->c_str(), row.value);
 }
@@ -195,11 +197,13 @@ void test_wrong_sizes_are_named(void**) {
     assert_true(failure([](BertConfig& c) { c.hidden = -1; }).mentions("hidden is -1"));
     assert_true(failure([](BertConfig& c) { c.segments = -1; }).mentions("segments is -1"));
     assert_true(failure([](BertConfig& c) { c.head = static_cast<BertHead>(4); }).mentions("head is 4"));
-    assert_true(failure([](BertConfig& c) { c.classes = 2; }).mentions("classes is 2; it must be from 0 to 0"));
+    assert_true(
+        failure([](BertConfig& c) { c.classes = 2; }).mentions("classes is 2; it must be from 0 to 0"));
     assert_true(failure([](BertConfig& c) { c.head = BertHead::classes; }).mentions("classes is 0"));
     assert_true(failure([](BertConfig& c) { c.dropout = 1; }).mentions("dropout is 1"));
     assert_true(failure([](BertConfig& c) { c.epsilon = std::nan(""); }).mentions("epsilon is nan"));
-    assert_true(failure([](BertConfig& c) { c.dim = 1 << 30, c.hidden = 0; }).mentions("hidden is 4294967296"));
+    assert_true(
+        failure([](BertConfig& c) { c.dim = 1 << 30, c.hidden = 0; }).mentions("hidden is 4294967296"));
 }
 
 }  // namespace
