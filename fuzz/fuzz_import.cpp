@@ -40,7 +40,7 @@ void release(void*, void* pointer, size_t size, size_t, volta_memory_kind) {
 
 // A folder with the configs that safetensors files need, and the two files of a run.
 struct Place {
-    std::string gpt, llama, file, exported;
+    std::string gpt, llama, bert, file, exported, config;
     volta_context* context = nullptr;
 };
 
@@ -58,10 +58,17 @@ Place make_place() {
     char shared[] = "/dev/shm/fuzz_import_XXXXXX", plain[] = "/tmp/fuzz_import_XXXXXX";
     char* const name = access("/dev/shm", W_OK) == 0 ? shared : plain;
     const std::string folder = mkdtemp(name);
-    Place place = {folder + "/gpt.json", folder + "/llama.json", folder + "/file", folder + "/exported",
+    constexpr char kBert[] = R"({"model_type": "bert", "num_attention_heads": 2})";
+    Place place = {folder + "/gpt.json",
+                   folder + "/llama.json",
+                   folder + "/bert.json",
+                   folder + "/file",
+                   folder + "/exported",
+                   folder + "/config.json",
                    nullptr};
     write_file(place.gpt, kGpt, strlen(kGpt));
     write_file(place.llama, kLlama, strlen(kLlama));
+    write_file(place.bert, kBert, strlen(kBert));
     static const volta_allocator allocator = {allocate, release, nullptr};
     volta_context_options options = {};
     options.struct_size = sizeof options;
@@ -92,15 +99,23 @@ volta_model* import_file(const Place& place, const std::string& path, volta_weig
     return model;
 }
 
+// Under Volta's names, and under Hugging Face's where it has such a model.
 void check_round_trip(const Place& place, volta_model* model) {
     char hash[33], again[33];
     expect(volta_model_hash(model, hash) == VOLTA_OK, "hash");
-    expect(volta_model_export_safetensors(model, place.exported.c_str()) == VOLTA_OK, "export");
     limit += size_t{64} << 20;
-    volta_model* imported = import_file(place, place.exported, VOLTA_WEIGHTS_AUTO, nullptr);
-    expect(imported != nullptr, "what was exported is not imported");
-    expect(volta_model_hash(imported, again) == VOLTA_OK && strcmp(hash, again) == 0, "another hash");
-    volta_model_release(imported);
+    for (const volta_weight_names names : {VOLTA_NAMES_OWN, VOLTA_NAMES_HUGGING_FACE}) {
+        const char* const config = names == VOLTA_NAMES_OWN ? nullptr : place.config.c_str();
+        const volta_export_options options = {sizeof options, names, config};
+        const volta_status status =
+            volta_model_export_safetensors_with(model, &options, place.exported.c_str());
+        if (status == VOLTA_UNSUPPORTED && names != VOLTA_NAMES_OWN) continue;
+        expect(status == VOLTA_OK, "export");
+        volta_model* imported = import_file(place, place.exported, VOLTA_WEIGHTS_AUTO, config);
+        expect(imported != nullptr, "what was exported is not imported");
+        expect(volta_model_hash(imported, again) == VOLTA_OK && strcmp(hash, again) == 0, "another hash");
+        volta_model_release(imported);
+    }
 }
 
 double seconds() {
@@ -114,7 +129,9 @@ double seconds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     static const Place place = make_place();
     write_file(place.file, data, size);
-    const std::string& config = contains(data, size, "embed_tokens") ? place.llama : place.gpt;
+    const std::string& config = contains(data, size, "embed_tokens")      ? place.llama
+                                : contains(data, size, "word_embeddings") ? place.bert
+                                                                          : place.gpt;
     const size_t before = held;
     limit = before + 2 * size + (size_t{64} << 20);
     const double start = seconds();
