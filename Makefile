@@ -32,6 +32,14 @@ TEXT    ?=
 DEPS := $(strip $(DEPS))
 WERROR := $(strip $(WERROR))
 
+# Where ccache is installed, what was compiled once, in any clone, is not compiled again.
+ifneq ($(shell command -v ccache),)
+export CMAKE_C_COMPILER_LAUNCHER ?= ccache
+export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+endif
+
 # $(call configure,folder,options): CMake's first half. Asks for nothing from the network.
 define configure
 	@command -v cmake >/dev/null || { echo "cmake is missing: run 'make deps'" >&2; exit 1; }

@@ -90,6 +90,7 @@ void write_piece(AtomicFile& file, const Piece& piece, std::pmr::vector<float>& 
 
 void export_hugging_face(const Model& model, const char* path, const char* config_path,
                          std::pmr::memory_resource* heap) {
+    require_f32(model);
     const Architecture architecture = architecture_of(model);
     const Naming& naming = find_naming("huggingface", model.find_metadata("volta.architecture")->c_str());
     std::pmr::vector<Piece> pieces(heap);

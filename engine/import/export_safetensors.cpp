@@ -15,12 +15,16 @@ std::pmr::string header_of(const Model& model, std::pmr::memory_resource* heap) 
 
 }  // namespace
 
-void export_safetensors(const Model& model, const char* path, std::pmr::memory_resource* heap) {
+void require_f32(const Model& model) {
     for (const NamedTensor& parameter : model.parameters)
         if (is_stored(parameter.dtype))
             fail(VOLTA_UNSUPPORTED,
                  "parameter '%s' is stored as %s: export the f32 model that it was made of",
                  parameter.name.c_str(), dtype_name(parameter.dtype));
+}
+
+void export_safetensors(const Model& model, const char* path, std::pmr::memory_resource* heap) {
+    require_f32(model);
     AtomicFile file(path, heap);
     write_header(file, header_of(model, heap));
     for (const NamedTensor& parameter : model.parameters)

@@ -8,6 +8,9 @@
 
 namespace volta {
 
+// Throws UNSUPPORTED, naming a parameter that is stored in fewer bits.
+void require_f32(const Model& model);
+
 // Crash-safe; the same model gives the same bytes; import_model gives a model of the same hash. Throws
 // IO_ERROR.
 void export_safetensors(const Model& model, const char* path, std::pmr::memory_resource* heap);
