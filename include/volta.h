@@ -297,7 +297,7 @@ enum {
     VOLTA_TOKENIZER_LLAMA2C = 2, /* tokenizer.bin of llama2.c                                                 */
     VOLTA_TOKENIZER_GPT2 = 3,    /* encoder.json with vocab.bpe beside it (or vocab.json, merges.txt); path is
                                     the first file, or the folder of both                                     */
-    VOLTA_TOKENIZER_BERT = 4,    /* vocab.txt, a piece a line (found by .txt); letters are made small unless a
+    VOLTA_TOKENIZER_BERT = 4,    /* vocab.txt, a piece a line (one: "[UNK]"); letters are made small unless a
                                     tokenizer_config.json beside it has "do_lower_case": false                */
     VOLTA_TOKENIZER_JSON = 5     /* Hugging Face's tokenizer.json: byte-level BPE of GPT-2, WordPiece of BERT  */
 };

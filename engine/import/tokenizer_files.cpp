@@ -113,6 +113,18 @@ Tokenizer open_pair(const char* path, const Pair& pair, std::pmr::memory_resourc
     return read_gpt2_tokenizer(view(pieces), view(merges), heap);
 }
 
+// Whether a line of BERT's vocabulary for unknown words is there.
+bool names_unknown(std::string_view lines) {
+    constexpr std::string_view kPiece = "[UNK]";
+    for (std::size_t at = 0; (at = lines.find(kPiece, at)) != lines.npos; ++at) {
+        const std::size_t end = at + kPiece.size();
+        if ((at == 0 || lines[at - 1] == '\n') &&
+            (end == lines.size() || lines[end] == '\n' || lines[end] == '\r'))
+            return true;
+    }
+    return false;
+}
+
 // What tokenizer_config.json beside a vocab.txt says; the pieces do not.
 bool is_lower_case(std::string_view path, std::pmr::memory_resource* heap) {
     std::pmr::string beside(path.substr(0, path.rfind('/') + 1), heap);
@@ -130,7 +142,7 @@ Tokenizer open_any(const char* path, TokenizerFormat format, std::pmr::memory_re
     const std::size_t first = view(file).find_first_not_of(" \t\r\n");
     const bool object = first != std::string_view::npos && view(file)[first] == '{';
     if (format == TokenizerFormat::json || (open && object)) return read_json_tokenizer(view(file), heap);
-    if (format == TokenizerFormat::bert || (open && ends_with(path, ".txt")))
+    if (format == TokenizerFormat::bert || (open && names_unknown(view(file))))
         return read_bert_tokenizer(view(file), is_lower_case(path, heap), heap);
     return read_llama2c_tokenizer(view(file), heap);
 }
