@@ -78,10 +78,8 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.text("--config-out", c.config_out, "with --names huggingface: the config.json to write");
     options.tuning(c.machine);
     options.parse(arguments);
-    if (c.names == "volta" && !c.config_out.empty())
-        usage_error("voltac convert: --config-out needs --names huggingface");
-    if (c.head.empty() && (c.segments || c.mask))
-        usage_error("voltac convert: --segments and --mask need --head");
+    if (c.names == "volta" && !c.config_out.empty()) usage_error("--config-out needs --names huggingface");
+    if (c.head.empty() && (c.segments || c.mask)) usage_error("--segments and --mask need --head");
 
     const bool own = is_volta_model(c.in), to_safetensors = ends_with(c.out, ".safetensors");
     if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))

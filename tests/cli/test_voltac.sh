@@ -165,6 +165,19 @@ refused 1 "larger than the model's context of 16" generate llama.volta --prompt 
 "$voltac" info llama.volta --json | grep -q '"llama":{.*"rope_base":"10000"' && ok || bad "info --json of a llama"
 "$voltac" tune matmul --model llama.volta --seconds 0.1 --runs 1 --no-tuning >/dev/null 2>err || bad "tune a llama: $(cat err)"
 
+echo "== to Hugging Face's names and back"
+for name in llama whole; do
+    mkdir "hf_$name"
+    "$voltac" convert $name.volta --out hf_$name/model.safetensors --names huggingface --config-out hf_$name/config.json \
+        >/dev/null || bad "convert $name"
+    expect "$name there and back" "$($voltac hash $name.volta)" "$($voltac convert hf_$name/model.safetensors --out back.volta)"
+done
+refused 2 "--names huggingface needs an --out that ends in .safetensors" convert llama.volta --out x.volta --names huggingface
+refused 2 "--config-out needs --names huggingface" convert llama.volta --out x.safetensors --config-out config.json
+refused 2 "--head is for a BERT of another program; llama.volta is a model file" convert llama.volta --out x.volta --head hidden
+refused 2 "--segments and --mask need --head" convert hf_llama/model.safetensors --out x.volta --mask
+refused 1 "but it is no BERT" convert hf_llama/model.safetensors --out x.volta --head hidden
+
 echo "== a full disk, an interrupt, a broken file"
 before=$($voltac hash half.volta)
 (ulimit -f 8; "$voltac" train --text text.txt --out half.volta $small --steps 3 >out 2>err)
