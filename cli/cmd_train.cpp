@@ -64,9 +64,9 @@ void declare(Options& options, Settings& s) {
     options.number("--weight-decay", s.weight_decay, 0, 1e6, "AdamW, on matrices (default: 0.1)");
     options.number("--clip", s.clip, 0, 1e6, "largest global gradient norm; 0: none (default: 1)");
     options.number("--dropout", s.sizes.dropout, 0, 0.99, "gpt: probability (default: 0)");
-    options.text(
-        "--tokenizer", s.tokenizer,
-        "char (default), byte, bpe:N (N ids learnt from the text), or a file: GGUF, llama2.c, GPT-2");
+    options.text("--tokenizer", s.tokenizer,
+                 "char (default), byte, bpe:N (N ids learnt from the text), or a file: tokenizer.json, GGUF, "
+                 "llama2.c, GPT-2");
     options.integer("--seed", s.seed, 0, INT64_MAX, "of weights, batch order and dropout (default: 1)");
     options.text("--resume", s.resume, "a checkpoint to go on from, to its --steps");
     options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
