@@ -40,11 +40,11 @@ struct ProductCall {
     float* c;
     bool into;        // C holds the operand `into`: c + first segment; else the first segment is stored
     void* workspace;  // workspace_bytes of the plan, 64-byte aligned
-    const Epilogue* epilogue;      // may be NULL
-    const float* kept = nullptr;   // what keep() has packed, where the product keeps B
-    const void* stored = nullptr;  // B as a stored weight, in the place of b (stored_product.h)
+    const Epilogue* epilogue;     // may be NULL
+    const float* kept = nullptr;  // what keep() has packed, where the product keeps B
     float* sums =
         nullptr;  // [n], the column sums of B, where the product computes them; `into` is theirs too
+    const void* stored = nullptr;  // B as a stored weight, in the place of b (stored_product.h)
 };
 
 // Where an epilogue runs, which decides how its product may be cut.
