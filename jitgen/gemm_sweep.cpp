@@ -16,14 +16,13 @@ using Xbyak::Ymm;
 using Xbyak::Zmm;
 
 constexpr std::size_t kMaxCodeBytes = 16 * 1024;
-// How far ahead each row of B is asked for: from L3 into L1, where twice as far is slower; from memory into
-// L2, which waits for more lines at once (a tenth faster from there, a tenth slower from L3).
-constexpr int kNearBytes = 256, kFarBytes = 1024;
+// How far ahead each row of B is asked for when it comes from L3, into L1: twice as far is slower.
+constexpr int kNearBytes = 256;
 
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
-//   rax columns left
+//   rax columns left | far: rdi rbx rows 0 and 4 of the next steps, which are asked for into L2
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -53,6 +52,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         emit_columns(1, true);
         L(done);
         vzeroupper();
+        if (far_) pop(rbx);
         ret();
         if (kZmm) return;
         align_code(*this, 32);
@@ -108,6 +108,12 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         shl(r10, 2);
         lea(r11, ptr[r10 + r10 * 2]);
         mov(rax, arg(offsetof(SweepArgs, columns)));
+        if (!far_) return;
+        push(rbx);
+        mov(rdi, rdx);
+        imul(rdi, rdi, steps_);
+        add(rdi, rsi);
+        lea(rbx, ptr[rdi + rdx * 4]);
     }
 
     void emit_mask(Label& table) {
@@ -144,12 +150,14 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             for (int i = 0; i < rows_; ++i) store(chain_at(i, v), chain(i, v), masked);
         if (masked) return;
         for (const Reg64& each : {rsi, r8, r9}) add(each, count * kBytes);
+        if (far_)
+            for (const Reg64& each : {rdi, rbx}) add(each, count * kBytes);
         sub(rax, count * kLanes);
     }
 
     void emit_prefetch(int s, int offset) {
         if (far_) {
-            prefetcht1(b_at(s, offset + kFarBytes));
+            prefetcht1(ptr[scaled(s < 4 ? rdi : rbx, rdx, rcx, s % 4) + offset]);
         } else {
             prefetcht0(b_at(s, offset + kNearBytes));
         }

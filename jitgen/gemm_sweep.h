@@ -16,7 +16,8 @@ struct SweepForm {
     Isa isa = Isa::avx2;     // not scalar
     std::uint8_t rows = 1;   // of A and C, 1 .. kMaxSweepRows
     std::uint8_t steps = 1;  // of k per call, 1 .. sweep_steps(isa, rows)
-    bool far = false;        // B comes from memory, not from a cache
+    bool far = false;  // B comes from memory, not from a cache: the next steps' rows are asked for, into L2.
+                       // A block of rows is often shorter than what a stream needs to get going
 };
 bool operator==(const SweepForm& x, const SweepForm& y);
 

@@ -340,6 +340,61 @@ void test_few_rows_of_a_far_b(void**) {
     }
 }
 
+// Few rows and a B that is stored transposed: 16 outputs at a time, the last ones with those before them.
+void test_dots(void**) {
+    std::uint64_t seed = 5000;
+    for (const std::int64_t k : {16, 17, 19, 64, 66, 511, 512, 513, 1030})
+        for (const std::int64_t n : {64, 65, 79, 80, 255, 257, 700}) {
+            ++seed;
+            const Problem problem(1, 1 + static_cast<std::int64_t>(seed % 13), n, k, seed % 2 == 0,
+                                  static_cast<Data>(seed % 3), seed);
+            for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+                if (isa > isas()) continue;
+                check(problem, {isa, nullptr, 1 + static_cast<int>(seed % 3), false, true,
+                                static_cast<std::int64_t>(seed % 5)});
+                check_epilogue(bias_relu(), problem, isa, 1 + static_cast<int>(seed % 3), true);
+            }
+        }
+    const Problem wide(1, 1, 3001, 300, false, Data::plain, seed);
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+        if (isa > isas()) continue;
+        for (const int threads : {1, 2, 3, 7}) check(wide, {isa, nullptr, threads, false, true, 3});
+        ProductShape shape;
+        shape.m = 1;
+        shape.n = shape.ldc = 100;
+        shape.k = shape.lda = shape.ldb = 30;
+        shape.b_transposed = true;
+        CompileContext context = engine(isa).context(1, nullptr);
+        const ProductPtr product = compile_product(shape, nullptr, context);
+        assert_non_null(std::strstr(product->kernel_name(), "f32_gemm_dots"));
+    }
+}
+
+// Every number of rows of the kernel, near and far: what is asked for ahead changes no bit.
+void test_rows_of_dots(void**) {
+    constexpr std::int64_t kSteps = 84, kStride = 91;
+    const std::vector<float> a = random_floats(12 * kStride, 1, Data::binades),
+                             b = random_floats(16 * kStride, 2);
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+        if (isa > isas()) continue;
+        const CompileContext context = engine(isa).context(1, nullptr);
+        for (int rows = 1; rows <= jit::dots_rows(isa); ++rows)
+            for (const bool far : {false, true}) {
+                alignas(64) float sums[12 * 16];
+                jit::DotsForm form;
+                form.isa = isa;
+                form.rows = static_cast<std::uint8_t>(rows);
+                form.far = far;
+                const jit::DotsArgs args = {a.data(), kStride, b.data(), kStride, kSteps, sums, b.data()};
+                context.cache->dots(form, *context.arena)(&args);
+                std::vector<float> expected(static_cast<std::size_t>(rows * 16));
+                define::product<float>(rows, 16, kSteps, {a.data(), kStride}, {b.data(), kStride, true},
+                                       false, expected.data(), 16);
+                assert_same_bits("dots", expected.data(), sums, rows * 16);
+            }
+    }
+}
+
 // Few rows and a large B that is stored transposed: computed as the transpose.
 void test_swapped(void**) {
     std::uint64_t seed = 6000;
@@ -466,6 +521,8 @@ int main() {
         cmocka_unit_test(test_shared_operand),
         cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_few_rows_of_a_far_b),
+        cmocka_unit_test(test_dots),
+        cmocka_unit_test(test_rows_of_dots),
         cmocka_unit_test(test_far_sweeps),
         cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_far_rows),

@@ -5,7 +5,7 @@
 namespace volta::cpu {
 
 KernelCache::KernelCache(std::pmr::memory_resource* heap)
-    : heap_(heap), gemm_(heap), sweeps_(heap), stored_(heap), rows_(heap) {}
+    : heap_(heap), gemm_(heap), sweeps_(heap), dots_(heap), stored_(heap), rows_(heap) {}
 
 GemmKernel KernelCache::gemm(const jit::GemmForm& form, jit::CodeArena& arena) {
     for (const GemmKernel& kernel : gemm_)
@@ -25,6 +25,13 @@ jit::SweepFunction KernelCache::sweep(const jit::SweepForm& form, jit::CodeArena
         if (sweep.form == form) return sweep.code;
     sweeps_.push_back({form, jit::emit_sweep(form, arena, heap_)});
     return sweeps_.back().code;
+}
+
+jit::DotsFunction KernelCache::dots(const jit::DotsForm& form, jit::CodeArena& arena) {
+    for (const Dots& dots : dots_)
+        if (dots.form == form) return dots.code;
+    dots_.push_back({form, jit::emit_dots(form, arena, heap_)});
+    return dots_.back().code;
 }
 
 jit::StoredFunction KernelCache::stored(const jit::StoredForm& form, jit::CodeArena& arena) {

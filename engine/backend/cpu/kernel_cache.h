@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/backend/cpu/gemm_kernels.h"
+#include "jitgen/gemm_dots.h"
 #include "jitgen/gemm_pack.h"
 #include "jitgen/gemm_stored.h"
 #include "jitgen/gemm_sweep.h"
@@ -28,6 +29,9 @@ class KernelCache final {
     // NULL where the arena refuses.
     jit::SweepFunction sweep(const jit::SweepForm& form, jit::CodeArena& arena);
 
+    // NULL where the arena refuses.
+    jit::DotsFunction dots(const jit::DotsForm& form, jit::CodeArena& arena);
+
     // NULL for Isa::scalar and where the arena refuses: gemm_stored_plain then.
     jit::StoredFunction stored(const jit::StoredForm& form, jit::CodeArena& arena);
 
@@ -45,6 +49,10 @@ class KernelCache final {
         jit::SweepForm form;
         jit::SweepFunction code;
     };
+    struct Dots {
+        jit::DotsForm form;
+        jit::DotsFunction code;
+    };
     struct Stored {
         jit::StoredForm form;
         jit::StoredFunction code;
@@ -52,6 +60,7 @@ class KernelCache final {
     std::pmr::memory_resource* heap_;
     std::pmr::vector<GemmKernel> gemm_;
     std::pmr::vector<Sweep> sweeps_;
+    std::pmr::vector<Dots> dots_;
     std::pmr::vector<Stored> stored_;
     std::pmr::vector<RowEntry> rows_;
     jit::TransposeFunction transpose_ = nullptr;

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/product_dots.h"
 #include "engine/backend/cpu/product_pack.h"
 #include "engine/backend/cpu/product_plan.h"
 #include "engine/backend/cpu/product_strip.h"
@@ -441,6 +442,8 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
                       context.isa != Isa::scalar && context.arena->available();
     if (free && gains_by_sweep(shape, context.isa))
         if (ProductPtr swept = compile_sweep(shape, epilogue_kernel, context)) return swept;
+    if (free && !whole_rows && gains_by_dots(shape, context.isa))
+        if (ProductPtr dots = compile_dots(shape, epilogue_kernel, context)) return dots;
     if (free && !whole_rows && gains_by_swap(shape)) return compile_swapped(shape, epilogue_kernel, context);
     const ProductPlan plan = plan_product(shape, whole_rows, context, choice);
     void* const place = context.heap->allocate(sizeof(CpuProduct), alignof(CpuProduct));

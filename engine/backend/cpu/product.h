@@ -99,6 +99,7 @@ struct CompileContext {
     const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: choose
     const TuningTable* tuning = nullptr;           // what tuning found; NULL: the default rules
     bool keep_b = false;                           // B does not change between calls: pack it once
+    bool cold_b = false;                           // other operands of the plan push B out of all caches
     bool sum_b = false;                            // the column sums of B are wanted as well
 };
 

@@ -89,6 +89,7 @@ class ProductAction final : public Action {
         is_stored_ = is_stored(step.input_value(1).dtype);
         CompileContext kernels = step.kernels();
         kernels.keep_b = step.keeps(1);
+        kernels.cold_b = step.is_cold(1);
         kernels.sum_b = sums != nullptr;
         product_ = is_stored_ ? compile_stored_product(product_shape(form), step.input_value(1).dtype,
                                                        kernel_, kernels)

@@ -30,7 +30,8 @@ class SweepProduct final : public Product {
         form.rows = static_cast<std::uint8_t>(shape_.m);
         // What is larger than half of L3 is hardly there: others use it too.
         const std::size_t l3 = host_cpu().l3_bytes;
-        form.far = l3 > 0 && static_cast<std::size_t>(shape_.n * shape_.k) > l3 / 2 / sizeof(float);
+        form.far = context.cold_b ||
+                   (l3 > 0 && static_cast<std::size_t>(shape_.n * shape_.k) > l3 / 2 / sizeof(float));
         one_ = context.cache->sweep(form, *context.arena);
         steps_ = jit::sweep_steps(context.isa, form.rows);
         form.steps = static_cast<std::uint8_t>(steps_);

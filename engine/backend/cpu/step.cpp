@@ -50,6 +50,15 @@ void StepCompiler::unsupported(const char* why) const {
     fail(VOLTA_UNSUPPORTED, "%s: %s", op_row(node.op).name, why);
 }
 
+bool StepCompiler::is_cold(int i) const {
+    if (plan.graph.producer(input_id(i)).op != Op::parameter) return false;
+    std::uint64_t bytes = 0;
+    for (const Region& region : plan.regions)
+        if (region.kind == RegionKind::parameter) bytes += region.bytes;
+    const std::size_t l3 = host_cpu().l3_bytes;
+    return l3 > 0 && bytes > l3 / 2;
+}
+
 int StepCompiler::workers_for(double operations) const {
     const double worth = operations / context.operations_per_worker;
     return worth >= thread_count() ? thread_count() : std::max(1, static_cast<int>(worth));

@@ -97,6 +97,8 @@ class StepCompiler final {
     bool keeps(int i) const {
         return context.keep_weights && plan.graph.producer(input_id(i)).op == Op::parameter;
     }
+    // Is it a parameter of a plan whose parameters exceed half of the last cache, which others use too?
+    bool is_cold(int i) const;
     int thread_count() const { return context.pool->thread_count(); }
     // How many threads a piece of work is worth.
     int workers_for(double operations) const;

@@ -1,0 +1,145 @@
+#include "engine/backend/cpu/product_dots.h"
+
+#include <algorithm>
+
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/product_plan.h"
+#include "engine/base/multiples.h"
+#include "engine/numerics/fma32.h"
+
+namespace volta::cpu {
+namespace {
+
+constexpr std::int64_t kOutputs = jit::kDotOutputs;
+// Above, the transposed product computes more than it would read (product_swap.h).
+constexpr std::int64_t kMostRows = 12, kMostRowsOfNarrow = 4;
+constexpr std::int64_t kGroupColumns = 256;    // finished by an epilogue at a time
+constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
+
+class DotsProduct final : public Product {
+  public:
+    DotsProduct(const ProductShape& shape, const jit::RowKernel* epilogue, const CompileContext& context)
+        : given_(shape),
+          shape_(folded(shape)),
+          epilogue_(epilogue),
+          name_(context.isa == Isa::avx512 ? "f32_gemm_dots_avx512" : "f32_gemm_dots_avx2") {
+        const std::size_t l3 = host_cpu().l3_bytes;
+        jit::DotsForm form;
+        form.isa = context.isa;
+        form.far = context.cold_b ||
+                   (l3 > 0 && static_cast<std::size_t>(shape.n * shape.k) > l3 / 2 / sizeof(float));
+        // Rows in tiles of nearly equal height, one kernel for either; only the first tile reads B from
+        // memory.
+        const std::int64_t most = jit::dots_rows(context.isa), tiles = ceil_div(shape_.m, most);
+        for (std::int64_t tile = 0, row = 0; tile < tiles; ++tile) {
+            const std::int64_t rows = (shape_.m - row) / (tiles - tile);
+            form.rows = static_cast<std::uint8_t>(rows);
+            tiles_[tile] = {row, rows, context.cache->dots(form, *context.arena)};
+            form.far = false;
+            row += rows;
+        }
+        tile_count_ = tiles;
+        if (static_cast<double>(shape.n) * static_cast<double>(shape.k) > kElementsForThread)
+            workers_ = static_cast<int>(
+                std::min<std::int64_t>(context.thread_count, ceil_div(shape.n, kGroupColumns)));
+        const std::size_t scratch = epilogue != nullptr ? epilogue->scratch_bytes(kGroupColumns) : 0;
+        worker_bytes_ = static_cast<std::size_t>(shape.m * kOutputs) * sizeof(float) +
+                        static_cast<std::size_t>(round_up(static_cast<std::int64_t>(scratch), 64));
+    }
+
+    bool has_code() const {
+        for (std::int64_t tile = 0; tile < tile_count_; ++tile)
+            if (tiles_[tile].code == nullptr) return false;
+        return true;
+    }
+    std::size_t workspace_bytes() const noexcept override {
+        return worker_bytes_ * static_cast<std::size_t>(workers_);
+    }
+    std::size_t kept_bytes() const noexcept override { return 0; }
+    void keep(ThreadPool&, const float*, float*) const noexcept override {}
+    const char* kernel_name() const noexcept override { return name_; }
+    const ProductShape& shape() const noexcept override { return given_; }
+    EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+
+    void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
+        pool.run(workers_, [&](int worker, int workers) noexcept {
+            unsigned char* const workspace = static_cast<unsigned char*>(call.workspace) +
+                                             static_cast<std::size_t>(worker) * worker_bytes_;
+            const Range mine = part_of(shape_.n, kGroupColumns, worker, workers);
+            for (std::int64_t begin = mine.begin; begin < mine.end; begin += kGroupColumns) {
+                const std::int64_t end = std::min<std::int64_t>(mine.end, begin + kGroupColumns);
+                for (std::int64_t column = begin; column < end; column += kOutputs)
+                    run_outputs(call, column, reinterpret_cast<float*>(workspace));
+                if (call.epilogue == nullptr || call.epilogue->kernel == nullptr) continue;
+                jit::run_block(*call.epilogue->kernel, call.epilogue->args, 0, shape_.m, begin, end,
+                               workspace + static_cast<std::size_t>(shape_.m * kOutputs) * sizeof(float));
+            }
+        });
+    }
+
+  private:
+    // All k of 16 outputs. The last ones are computed with those before them, so that 16 rows of B are there;
+    // only their own are stored.
+    void run_outputs(const ProductCall& call, std::int64_t column, float* sums) const {
+        const std::int64_t row = std::min(column, shape_.n - kOutputs);
+        const float* const b = call.b + row * shape_.ldb;
+        for (std::int64_t k = 0; k < shape_.k; k += jit::kSegment)
+            for (std::int64_t tile = 0; tile < tile_count_; ++tile) {
+                const Tile& rows = tiles_[tile];
+                const std::int64_t steps = std::min(jit::kSegment, shape_.k - k);
+                jit::DotsArgs args = {};
+                args.a = call.a + rows.begin * shape_.lda + k;
+                args.a_stride = shape_.lda;
+                args.b = b + k;
+                args.b_stride = shape_.ldb;
+                args.steps = steps / jit::kDotSteps * jit::kDotSteps;
+                args.sums = sums;
+                args.ahead = b + kOutputs * (shape_.ldb + k);
+                rows.code(&args);
+                float* const c = call.c + rows.begin * shape_.ldc + row;
+                for (std::int64_t i = 0; i < rows.count; ++i)
+                    for (std::int64_t j = column - row; j < kOutputs; ++j)
+                        finish(args, steps, i, j, k == 0 && !call.into, &c[i * shape_.ldc + j]);
+            }
+    }
+
+    // The steps that are no four, then the segment joins C.
+    static void finish(const jit::DotsArgs& args, std::int64_t steps, std::int64_t i, std::int64_t j,
+                       bool first, float* c) {
+        float sum = args.sums[i * kOutputs + j];
+        for (std::int64_t s = args.steps; s < steps; ++s)
+            sum = fma32(args.a[i * args.a_stride + s], args.b[j * args.b_stride + s], sum);
+        *c = first ? sum : *c + sum;
+    }
+
+    struct Tile {
+        std::int64_t begin, count;  // rows
+        jit::DotsFunction code;
+    };
+
+    const ProductShape given_, shape_;
+    const jit::RowKernel* const epilogue_;
+    const char* const name_;
+    Tile tiles_[kMostRows];
+    std::int64_t tile_count_ = 0;
+    int workers_ = 1;
+    std::size_t worker_bytes_ = 0;  // sums of a tile, then the epilogue's scratch
+};
+
+}  // namespace
+
+bool gains_by_dots(const ProductShape& given, Isa isa) {
+    const ProductShape shape = folded(given);
+    return shape.batch == 1 && shape.b_transposed && !shape.a_transposed && isa != Isa::scalar &&
+           shape.m >= 1 && shape.m <= (isa == Isa::avx512 ? kMostRows : kMostRowsOfNarrow) &&
+           shape.n >= 4 * kOutputs && shape.k >= 16;
+}
+
+ProductPtr compile_dots(const ProductShape& shape, const jit::RowKernel* epilogue,
+                        const CompileContext& context) {
+    HeapPtr<DotsProduct> made = make_on<DotsProduct>(context.heap, shape, epilogue, context);
+    if (!made->has_code()) return nullptr;
+    return ProductPtr(made.release(), ProductDelete{context.heap, sizeof(DotsProduct), alignof(DotsProduct)});
+}
+
+}  // namespace volta::cpu

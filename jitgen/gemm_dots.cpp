@@ -1,0 +1,242 @@
+#include "jitgen/gemm_dots.h"
+
+#include <cstddef>
+#include <cstdio>
+#include <type_traits>
+
+#include "jitgen/gemm_emit.h"
+
+namespace volta::jit {
+namespace {
+
+using Xbyak::Label;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Ymm;
+using Xbyak::Zmm;
+
+constexpr std::size_t kMaxCodeBytes = 8 * 1024;
+constexpr int kTurns = 4;  // of kDotSteps steps, per turn of the main loop
+
+// Registers:
+//   vectors  0 .. 7 four steps of B before and after they are turned | AVX2: 8 an element of A | chains from 9 on
+//   k1 k2 k3 the second to fourth quarter of a vector
+//   rsi r13 r11 r14 rows 0, 3, 6 and 9 of A, r10 their stride | r8 r9 rbx rbp r12 rows 0, 3, 5, 6 and 11 of B, rdx their stride
+//   rcx steps left | rax what is asked for ahead
+template <class Vmm>
+class DotsEmitter : public Xbyak::CodeGenerator {
+  public:
+    static constexpr bool kZmm = std::is_same<Vmm, Zmm>::value;
+    static constexpr int kVectors = kZmm ? 1 : 2;  // of 16 outputs
+
+    DotsEmitter(const DotsForm& form, EmitBuffer& buffer)
+        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()), rows_(form.rows), far_(form.far) {}
+
+    void emit() {
+        Label wide, narrow, done;
+        emit_entry();
+        L(wide);
+        cmp(rcx, kTurns * kDotSteps);
+        jl(narrow, T_NEAR);
+        emit_turns(kTurns);
+        jmp(wide, T_NEAR);
+        L(narrow);
+        test(rcx, rcx);
+        jz(done, T_NEAR);
+        emit_turns(1);
+        jmp(narrow, T_NEAR);
+        L(done);
+        mov(rdi, ptr[rdi + static_cast<int>(offsetof(DotsArgs, sums))]);
+        for (int i = 0; i < rows_; ++i)
+            for (int v = 0; v < kVectors; ++v)
+                vmovaps(ptr[rdi + (i * kVectors + v) * (kZmm ? 64 : 32)], chain(i, v));
+        vzeroupper();
+        for (const Reg64& saved : {r14, r13, r12, rbp, rbx}) pop(saved);
+        ret();
+    }
+
+  private:
+    const int rows_;
+    const bool far_;
+
+    Vmm chain(int i, int v) const { return Vmm(9 + i * kVectors + v); }
+    Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
+    Xbyak::RegExp a_row(int i) const {
+        switch (i) {
+            case 0:
+                return rsi;
+            case 1:
+                return rsi + r10;
+            case 2:
+                return rsi + r10 * 2;
+            case 3:
+                return r13;
+            case 4:
+                return rsi + r10 * 4;
+            case 5:
+                return r13 + r10 * 2;
+            case 6:
+                return r11;
+            case 7:
+                return r13 + r10 * 4;
+            case 8:
+                return rsi + r10 * 8;
+            case 9:
+                return r14;
+            case 10:
+                return r11 + r10 * 4;
+            default:
+                return r13 + r10 * 8;
+        }
+    }
+    Xbyak::RegExp b_row(int j) const {
+        switch (j) {
+            case 0:
+                return r8;
+            case 1:
+                return r8 + rdx;
+            case 2:
+                return r8 + rdx * 2;
+            case 3:
+                return r9;
+            case 4:
+                return r8 + rdx * 4;
+            case 5:
+                return rbx;
+            case 6:
+                return rbp;
+            case 7:
+                return r9 + rdx * 4;
+            case 8:
+                return r8 + rdx * 8;
+            case 9:
+                return rbx + rdx * 4;
+            case 10:
+                return rbp + rdx * 4;
+            case 11:
+                return r12;
+            case 12:
+                return r12 + rdx;
+            case 13:
+                return r12 + rdx * 2;
+            case 14:
+                return rbp + rdx * 8;
+            default:
+                return r12 + rdx * 4;
+        }
+    }
+
+    void emit_entry() {
+        for (const Reg64& saved : {rbx, rbp, r12, r13, r14}) push(saved);
+        mov(rsi, arg(offsetof(DotsArgs, a)));
+        mov(r10, arg(offsetof(DotsArgs, a_stride)));
+        shl(r10, 2);
+        lea(r13, ptr[rsi + r10 * 2]);
+        add(r13, r10);
+        lea(r11, ptr[r13 + r10 * 2]);
+        add(r11, r10);
+        lea(r14, ptr[rsi + r10 * 8]);
+        add(r14, r10);
+        mov(r8, arg(offsetof(DotsArgs, b)));
+        mov(rdx, arg(offsetof(DotsArgs, b_stride)));
+        shl(rdx, 2);
+        lea(r9, ptr[r8 + rdx * 2]);
+        add(r9, rdx);
+        lea(rbx, ptr[r9 + rdx * 2]);
+        lea(rbp, ptr[rbx + rdx]);
+        lea(r12, ptr[r9 + rdx * 8]);
+        if (far_) mov(rax, arg(offsetof(DotsArgs, ahead)));
+        if constexpr (kZmm) {
+            int quarter = 0x00f0;
+            for (const Xbyak::Opmask& mask : {k1, k2, k3}) {
+                mov(ecx, quarter);
+                kmovw(mask, ecx);
+                quarter <<= 4;
+            }
+        }
+        mov(rcx, arg(offsetof(DotsArgs, steps)));
+        for (int i = 0; i < rows_; ++i)
+            for (int v = 0; v < kVectors; ++v) {
+                const Vmm c = chain(i, v);
+                if constexpr (kZmm) {
+                    vpxord(c, c, c);
+                } else {
+                    vxorps(c, c, c);
+                }
+            }
+    }
+
+    void emit_turns(int turns) {
+        for (int turn = 0; turn < turns; ++turn) {
+            if (far_)
+                for (int line = 0; line < 4; ++line) prefetcht1(ptr[rax + (turn * 4 + line) * 64]);
+            for (int v = 0; v < kVectors; ++v) emit_block(v, turn * kDotSteps * 4);
+        }
+        const int bytes = turns * kDotSteps * 4;
+        for (const Reg64& each : {rsi, r8, r9, rbx, rbp, r12}) add(each, bytes);
+        if (rows_ > 3) add(r13, bytes);
+        if (rows_ > 6) add(r11, bytes);
+        if (rows_ > 9) add(r14, bytes);
+        if (far_) add(rax, turns * 256);
+        sub(rcx, turns * kDotSteps);
+    }
+
+    // Four steps of the rows of vector v: each quarter of a vector holds four rows, turned by itself.
+    void emit_block(int v, int offset) {
+        const int first = v * 8;
+        for (int r = 0; r < 4; ++r) {
+            const Vmm t(r);
+            vmovups(Xmm(r), ptr[b_row(first + r) + offset]);
+            if constexpr (kZmm) {
+                vbroadcastf32x4(t | k1, ptr[b_row(r + 4) + offset]);
+                vbroadcastf32x4(t | k2, ptr[b_row(r + 8) + offset]);
+                vbroadcastf32x4(t | k3, ptr[b_row(r + 12) + offset]);
+            } else {
+                vinsertf128(t, t, ptr[b_row(first + r + 4) + offset], 1);
+            }
+        }
+        vunpcklps(Vmm(4), Vmm(0), Vmm(1));
+        vunpckhps(Vmm(5), Vmm(0), Vmm(1));
+        vunpcklps(Vmm(6), Vmm(2), Vmm(3));
+        vunpckhps(Vmm(7), Vmm(2), Vmm(3));
+        vunpcklpd(Vmm(0), Vmm(4), Vmm(6));
+        vunpckhpd(Vmm(1), Vmm(4), Vmm(6));
+        vunpcklpd(Vmm(2), Vmm(5), Vmm(7));
+        vunpckhpd(Vmm(3), Vmm(5), Vmm(7));
+        for (int s = 0; s < kDotSteps; ++s)
+            for (int i = 0; i < rows_; ++i) {
+                const Xbyak::RegExp at = a_row(i) + offset + s * 4;
+                if constexpr (kZmm) {
+                    vfmadd231ps(chain(i, v), Vmm(s), ptr_b[at]);
+                } else {
+                    vbroadcastss(Vmm(8), ptr[at]);
+                    vfmadd231ps(chain(i, v), Vmm(s), Vmm(8));
+                }
+            }
+    }
+};
+
+template <class Vmm>
+DotsFunction emit_for(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
+    char name[48];
+    std::snprintf(name, sizeof name, "dots %d rows %s%s", form.rows, isa_name(form.isa),
+                  form.far ? " far" : "");
+    EmitBuffer buffer(heap, kMaxCodeBytes);
+    DotsEmitter<Vmm> emitter(form, buffer);
+    return as_function<DotsFunction>(publish(emitter, arena, name));
+}
+
+}  // namespace
+
+bool operator==(const DotsForm& x, const DotsForm& y) {
+    return x.isa == y.isa && x.rows == y.rows && x.far == y.far;
+}
+
+DotsFunction emit_dots(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
+    if (form.isa == Isa::scalar || form.rows < 1 || form.rows > dots_rows(form.isa))
+        fail(VOLTA_INTERNAL, "no dots take %d rows in %s", form.rows, isa_name(form.isa));
+    if (!arena.available()) return nullptr;
+    return form.isa == Isa::avx512 ? emit_for<Zmm>(form, arena, heap) : emit_for<Ymm>(form, arena, heap);
+}
+
+}  // namespace volta::jit

@@ -1,0 +1,41 @@
+// Products of few rows with B stored as its transpose, [n, k], where it lies: every output is a dot product
+// of two rows, and the lanes are 16 outputs. Four steps of k of 16 rows are turned in registers, so that
+// nothing is packed.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+
+#include "engine/base/cpu_info.h"
+#include "jitgen/code.h"
+
+namespace volta::jit {
+
+inline constexpr int kDotOutputs = 16, kDotSteps = 4;
+
+struct DotsForm {
+    Isa isa = Isa::avx2;    // not scalar
+    std::uint8_t rows = 1;  // of A, 1 .. dots_rows(isa)
+    bool far = false;       // B comes from memory: asks for as many bytes of args.ahead as it reads, into L2
+};
+bool operator==(const DotsForm& x, const DotsForm& y);
+
+// Strides are in elements.
+struct DotsArgs {
+    const float* a;  // element (i, k) at a[i * a_stride + k]
+    std::int64_t a_stride;
+    const float* b;  // element (j, k) at b[j * b_stride + k], 16 rows
+    std::int64_t b_stride;
+    std::int64_t steps;  // a multiple of kDotSteps
+    float* sums;         // [rows, 16], 64-byte aligned: chains over the steps, from +0
+    const float* ahead;  // what is wanted soon: never read, so it may lie outside of any array
+};
+using DotsFunction = void (*)(const DotsArgs*);
+
+// The most rows whose chains fit registers.
+constexpr int dots_rows(Isa isa) { return isa == Isa::avx512 ? 12 : 3; }
+
+// NULL when executable memory is refused.
+DotsFunction emit_dots(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap);
+
+}  // namespace volta::jit
