@@ -276,7 +276,8 @@ def compare(name, threads, path, arguments, absent):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", default=os.path.join(ROOT, "build", "libvolta.so"))
-    parser.add_argument("--llama2c", metavar="PATH")
+    parser.add_argument("--llama2c", metavar="PATH", default=os.environ.get("LLAMA2C"),
+                        help="the program (default: the environment's LLAMA2C)")
     parser.add_argument("--isa", default="auto", choices=["auto", "scalar", "avx2", "avx512"], help="Volta's alone")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--only", nargs="+", choices=list(MODELS), default=list(MODELS))

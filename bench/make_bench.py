@@ -109,6 +109,7 @@ RUNNERS = {
     "matmul": run_matmul,
     "train": run_train,
     "train_peers": lambda arguments: {"rows": script_rows(arguments, "train_peers.py")},
+    "infer_peers": lambda arguments: {"rows": script_rows(arguments, "infer_peers.py")},
     "ops": lambda arguments: {"rows": voltac_rows(arguments, ["ops"])},
     "ops_peers": lambda arguments: {"rows": script_rows(arguments, "ops_peers.py")},
     "memory": lambda arguments: {"rows": voltac_rows(arguments, ["memory"])},

@@ -138,6 +138,9 @@ TRAIN_PEERS = [("model", "model"), ("task", "task"), ("optimizer", "optimizer"),
                ("threads", "threads"), ("isa", "isa"), ("volta_ms", "Volta ms"), ("torch_ms", "PyTorch ms"),
                ("ratio", "ratio"), ("ratio_of_bests", "of the bests"), ("floor_ms", "floor ms"),
                ("ratio_to_floor", "/ floor"), ("torch", "PyTorch")]
+INFER_PEERS = [("model", "model"), ("task", "task"), ("threads", "threads"), ("isa", "isa"), ("side", "side"), ("ms", "ms"),
+               ("spread", "spread"), ("to_volta_f32", "/ Volta f32"), ("floor_ms", "floor ms"),
+               ("ratio_to_floor", "/ floor"), ("version", "version")]
 OPS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("isa", "isa"), ("median_us", "us"),
        ("spread", "spread"), ("rate", "rate"), ("unit", "unit"), ("fraction_of_peak", "of the peak")]
 OPS_PEERS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("isa", "isa"), ("volta_us", "Volta us"),
@@ -183,6 +186,9 @@ SUITES = {
     "train_peers": (lambda r: rows_section(r, TRAIN_PEERS),
                     lambda r: rows_chart(r, "Training and inference steps: speed of Volta / speed of PyTorch",
                                          ["model", "task", "optimizer", "batch"], "ratio", "Volta / PyTorch", 1.0)),
+    "infer_peers": (lambda r: rows_section(r, INFER_PEERS),
+                    lambda r: rows_chart(r, "A token and a prompt of 256: time over the floor", ["model", "task", "side"],
+                                         "ratio_to_floor", "time / floor", 1.0)),
     "ops": (lambda r: rows_section(r, OPS),
             lambda r: rows_chart(r, "Operators: fraction of the machine's measured peak", ["op", "shape"],
                                  "fraction_of_peak", "fraction of the peak", 1.0)),
