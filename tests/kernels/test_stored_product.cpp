@@ -29,7 +29,7 @@ EdgeFloats any_weights(DType dtype, std::int64_t n, std::int64_t k, std::uint64_
     std::vector<float> memory((bytes + 3) / 4);
     const std::vector<float> random = random_floats(static_cast<std::int64_t>(memory.size()), seed);
     auto* const out = reinterpret_cast<unsigned char*>(memory.data());
-    std::memcpy(out, random.data(), memory.size() * sizeof(float));
+    if (!memory.empty()) std::memcpy(out, random.data(), memory.size() * sizeof(float));
     for (std::size_t i = 0; i + 1 < bytes; i += 2) {
         out[i] = static_cast<unsigned char>(out[i] ^ out[i + 1] * 31);
         const bool is_half =
