@@ -17,7 +17,7 @@ int run_quantize(const std::vector<std::string>& arguments) {
     options.parse(arguments);
 
     const volta_dtype dtype = stored_dtype(to);
-    if (dtype == 0) usage_error("--to is " + to + ", not one of bf16, f16, int8, int4");
+    if (dtype == 0) usage_error("voltac quantize: --to is " + to + ", not one of bf16, f16, int8, int4");
     const Context context = make_context(machine);
     const Model model = open_model(context, in);
     volta_model* made = nullptr;
