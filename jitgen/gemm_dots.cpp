@@ -58,37 +58,10 @@ class DotsEmitter : public Xbyak::CodeGenerator {
   private:
     const int rows_;
     const bool far_;
+    const RowAddresses a_{rows_, rsi, r13, r11, r14, r10};
 
     Vmm chain(int i, int v) const { return Vmm(9 + i * kVectors + v); }
     Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
-    Xbyak::RegExp a_row(int i) const {
-        switch (i) {
-            case 0:
-                return rsi;
-            case 1:
-                return rsi + r10;
-            case 2:
-                return rsi + r10 * 2;
-            case 3:
-                return r13;
-            case 4:
-                return rsi + r10 * 4;
-            case 5:
-                return r13 + r10 * 2;
-            case 6:
-                return r11;
-            case 7:
-                return r13 + r10 * 4;
-            case 8:
-                return rsi + r10 * 8;
-            case 9:
-                return r14;
-            case 10:
-                return r11 + r10 * 4;
-            default:
-                return r13 + r10 * 8;
-        }
-    }
     Xbyak::RegExp b_row(int j) const {
         switch (j) {
             case 0:
@@ -128,15 +101,7 @@ class DotsEmitter : public Xbyak::CodeGenerator {
 
     void emit_entry() {
         for (const Reg64& saved : {rbx, rbp, r12, r13, r14}) push(saved);
-        mov(rsi, arg(offsetof(DotsArgs, a)));
-        mov(r10, arg(offsetof(DotsArgs, a_stride)));
-        shl(r10, 2);
-        lea(r13, ptr[rsi + r10 * 2]);
-        add(r13, r10);
-        lea(r11, ptr[r13 + r10 * 2]);
-        add(r11, r10);
-        lea(r14, ptr[rsi + r10 * 8]);
-        add(r14, r10);
+        a_.load(*this, arg(offsetof(DotsArgs, a)), arg(offsetof(DotsArgs, a_stride)));
         mov(r8, arg(offsetof(DotsArgs, b)));
         mov(rdx, arg(offsetof(DotsArgs, b_stride)));
         shl(rdx, 2);
@@ -173,10 +138,8 @@ class DotsEmitter : public Xbyak::CodeGenerator {
             for (int v = 0; v < kVectors; ++v) emit_block(v, turn * kDotSteps * 4);
         }
         const int bytes = turns * kDotSteps * 4;
-        for (const Reg64& each : {rsi, r8, r9, rbx, rbp, r12}) add(each, bytes);
-        if (rows_ > 3) add(r13, bytes);
-        if (rows_ > 6) add(r11, bytes);
-        if (rows_ > 9) add(r14, bytes);
+        a_.advance(*this, bytes);
+        for (const Reg64& each : {r8, r9, rbx, rbp, r12}) add(each, bytes);
         if (far_) add(rax, turns * 256);
         sub(rcx, turns * kDotSteps);
     }
@@ -205,7 +168,7 @@ class DotsEmitter : public Xbyak::CodeGenerator {
         vunpckhpd(Vmm(3), Vmm(5), Vmm(7));
         for (int s = 0; s < kDotSteps; ++s)
             for (int i = 0; i < rows_; ++i) {
-                const Xbyak::RegExp at = a_row(i) + offset + s * 4;
+                const Xbyak::RegExp at = a_.at(i) + offset + s * 4;
                 if constexpr (kZmm) {
                     vfmadd231ps(chain(i, v), Vmm(s), ptr_b[at]);
                 } else {

@@ -46,4 +46,44 @@ Function as_function(const void* code) {
     return reinterpret_cast<Function>(reinterpret_cast<std::uintptr_t>(code));
 }
 
+// Up to 12 rows of A by four address registers: each row is at most a few strides from row 0, 3, 6 or 9.
+struct RowAddresses {
+    int count;
+    Xbyak::Reg64 row0, row3, row6, row9, stride;  // stride: in bytes
+
+    // From where the first row and the stride, in elements, are kept.
+    void load(Xbyak::CodeGenerator& code, const Xbyak::Address& first, const Xbyak::Address& elements) const {
+        code.mov(row0, first);
+        code.mov(stride, elements);
+        code.shl(stride, 2);
+        const Xbyak::Reg64 rows[] = {row0, row3, row6, row9};
+        for (int i = 1; 3 * i < count; ++i) {
+            code.lea(rows[i], code.ptr[rows[i - 1] + stride * 2]);
+            code.add(rows[i], stride);
+        }
+    }
+    void advance(Xbyak::CodeGenerator& code, int bytes) const {
+        const Xbyak::Reg64 rows[] = {row0, row3, row6, row9};
+        for (int i = 0; 3 * i < count; ++i) code.add(rows[i], bytes);
+    }
+    Xbyak::RegExp at(int row) const {
+        switch (row) {
+            case 3:
+            case 6:
+            case 9:
+                return row == 3 ? row3 : row == 6 ? row6 : row9;
+            case 5:
+                return row3 + stride * 2;
+            case 7:
+                return row3 + stride * 4;
+            case 10:
+                return row6 + stride * 4;
+            case 11:
+                return row3 + stride * 8;
+            default:  // 0, 1, 2, 4, 8
+                return row == 0 ? Xbyak::RegExp(row0) : row0 + stride * row;
+        }
+    }
+};
+
 }  // namespace volta::jit

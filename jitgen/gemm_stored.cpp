@@ -83,6 +83,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     const StoredForm form_;
     const int rows_, vectors_;
     const bool scaled_, sums_in_registers_;
+    const RowAddresses a_{rows_, rsi, rbx, rbp, r12, r10};
 
     static std::uint32_t bits_of(float value) {
         std::uint32_t bits;
@@ -97,34 +98,6 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     Vmm table() const { return Vmm(kRegisters - 1); }
 
     Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
-    Xbyak::RegExp row(int i) const {
-        switch (i) {
-            case 0:
-                return rsi;
-            case 1:
-                return rsi + r10;
-            case 2:
-                return rsi + r10 * 2;
-            case 3:
-                return rbx;
-            case 4:
-                return rsi + r10 * 4;
-            case 5:
-                return rbx + r10 * 2;
-            case 6:
-                return rbp;
-            case 7:
-                return rbx + r10 * 4;
-            case 8:
-                return rsi + r10 * 8;
-            case 9:
-                return r12;
-            case 10:
-                return rbp + r10 * 4;
-            default:
-                return rbx + r10 * 8;
-        }
-    }
     Xbyak::RegExp panel(int p) const {
         return p == 0   ? Xbyak::RegExp(r8)
                : p == 1 ? r8 + r11
@@ -135,21 +108,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
 
     void emit_entry(Label& values) {
         for (const Reg64& saved : {rbx, rbp, r12, r13, r14, r15}) push(saved);
-        mov(rsi, arg(offsetof(StoredArgs, a)));
-        mov(r10, arg(offsetof(StoredArgs, a_stride)));
-        shl(r10, 2);
-        if (rows_ > 3) {
-            lea(rbx, ptr[rsi + r10 * 2]);
-            add(rbx, r10);
-        }
-        if (rows_ > 6) {
-            lea(rbp, ptr[rbx + r10 * 2]);
-            add(rbp, r10);
-        }
-        if (rows_ > 9) {
-            lea(r12, ptr[rbp + r10 * 2]);
-            add(r12, r10);
-        }
+        a_.load(*this, arg(offsetof(StoredArgs, a)), arg(offsetof(StoredArgs, a_stride)));
         mov(r8, arg(offsetof(StoredArgs, b)));
         mov(r11, arg(offsetof(StoredArgs, panel_stride)));
         set_panels();
@@ -168,13 +127,6 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         if (form_.panels > 2) add(rdx, bytes);
         if (form_.panels > 3) add(r9, bytes);
     }
-    void move_rows(int bytes) {
-        add(rsi, bytes);
-        if (rows_ > 3) add(rbx, bytes);
-        if (rows_ > 6) add(rbp, bytes);
-        if (rows_ > 9) add(r12, bytes);
-    }
-
     void zero(int first, int count) {
         for (int r = first; r < first + count; ++r) {
             if constexpr (kZmm) {
@@ -202,7 +154,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
             add(r15, form_.panels * turn_bytes());
         }
         move_panels(turn_bytes());
-        move_rows(kTurn * 4);
+        a_.advance(*this, kTurn * 4);
         sub(rax, kTurn);
         jmp(turn, T_NEAR);
         L(rest);
@@ -216,7 +168,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         } else {
             move_panels(step_bytes());
         }
-        move_rows(4);
+        a_.advance(*this, 4);
         dec(rax);
         jmp(one, T_NEAR);
         L(done);
@@ -229,7 +181,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         if (shifted && form_.dtype == DType::int4) vmovd(Xmm(element().getIdx()), r14d);
         for (int v = 0; v < vectors_; ++v) emit_weight(v, s, shifted);
         for (int i = 0; i < rows_; ++i) {
-            vbroadcastss(element(), ptr[row(i) + s * 4]);
+            vbroadcastss(element(), ptr[a_.at(i) + s * 4]);
             for (int v = 0; v < vectors_; ++v) vfmadd231ps(chain(i, v), element(), weight(v));
         }
     }
