@@ -25,7 +25,7 @@ constexpr int kTurn = 8;  // steps of k per turn of the main loop: one word of i
 //            values of int4 (AVX-512)
 //   rdi args, then sums | rsi rbx rbp r12 rows 0, 3, 6, 9 of A, r10 their stride
 //   r8 rdx r9 panels 0, 2 and 3, r11 the stride of panels: the step's weights | r13 the group's first byte of panel 0
-//   rcx steps left | rax steps left of the group | r14 shift of int4's step | r15 what is asked for ahead
+//   rcx steps left | rax steps left of the group | r14 shift of int4's step | r15 panel 0 of what is asked for
 template <class Vmm>
 class StoredEmitter : public Xbyak::CodeGenerator {
   public:
@@ -65,7 +65,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
             set_panels();
             add_group();
             move_panels(static_cast<int>(stored_group_bytes(form_.dtype)));
-            if (form_.ahead) add(r15, form_.panels * static_cast<int>(kStoredPanel) * 2);
+            if (form_.ahead) emit_ask(static_cast<int>(kStoredPanel) * 2);
             test(rcx, rcx);
             jnz(next_group, T_NEAR);
         }
@@ -149,10 +149,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         cmp(rax, kTurn);
         jl(rest, T_NEAR);
         for (int s = 0; s < kTurn; ++s) emit_step(s, false);
-        if (form_.ahead) {
-            for (int line = 0; line < form_.panels * turn_bytes(); line += 64) prefetcht1(ptr[r15 + line]);
-            add(r15, form_.panels * turn_bytes());
-        }
+        if (form_.ahead) emit_ask(turn_bytes());
         move_panels(turn_bytes());
         a_.advance(*this, kTurn * 4);
         sub(rax, kTurn);
@@ -172,6 +169,17 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         dec(rax);
         jmp(one, T_NEAR);
         L(done);
+    }
+
+    // The next bytes of all panels of what lies ahead. r14 belongs to the steps that are no whole turn.
+    void emit_ask(int bytes) {
+        if (form_.panels > 2) lea(r14, ptr[r15 + r11 * 2]);
+        for (int p = 0; p < form_.panels; ++p) {
+            const Xbyak::RegExp base = p < 2 ? Xbyak::RegExp(r15) : Xbyak::RegExp(r14);
+            for (int line = 0; line < bytes; line += 64)
+                prefetcht1(ptr[(p % 2 == 1 ? base + r11 : base) + line]);
+        }
+        add(r15, bytes);
     }
 
     int step_bytes() const { return form_.dtype == DType::int8 ? 16 : 32; }

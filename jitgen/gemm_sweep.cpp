@@ -22,7 +22,7 @@ constexpr int kNearBytes = 256;
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
-//   rax columns left | far: rdi rbx rows 0 and 4 of the next steps, which are asked for into L2
+//   rax columns left | far: rdi rbx rows 0 and 4 of those that are asked for, into L2
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -110,9 +110,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         mov(rax, arg(offsetof(SweepArgs, columns)));
         if (!far_) return;
         push(rbx);
-        mov(rdi, rdx);
-        imul(rdi, rdi, steps_);
-        add(rdi, rsi);
+        mov(rdi, arg(offsetof(SweepArgs, ahead)));
         lea(rbx, ptr[rdi + rdx * 4]);
     }
 

@@ -16,8 +16,8 @@ struct SweepForm {
     Isa isa = Isa::avx2;     // not scalar
     std::uint8_t rows = 1;   // of A and C, 1 .. kMaxSweepRows
     std::uint8_t steps = 1;  // of k per call, 1 .. sweep_steps(isa, rows)
-    bool far = false;  // B comes from memory, not from a cache: the next steps' rows are asked for, into L2.
-                       // A block of rows is often shorter than what a stream needs to get going
+    bool far = false;  // B comes from memory, not from a cache: as many rows of args.ahead are asked for,
+                       // into L2. A block of rows is often shorter than what a stream needs to get going
 };
 bool operator==(const SweepForm& x, const SweepForm& y);
 
@@ -30,6 +30,7 @@ struct SweepArgs {
     float* chains;  // [rows, columns], rows chain_stride apart
     std::int64_t chain_stride;
     std::int64_t columns;
+    const float* ahead;  // far: rows of B wanted soon. Never read, so they may lie outside of any array
 };
 // chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
 using SweepFunction = void (*)(const SweepArgs*);

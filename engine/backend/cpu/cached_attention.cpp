@@ -20,13 +20,20 @@ AttentionShape whole_sequence(const CachedAttentionShape& shape) {
     return whole;
 }
 
+// Few rows are waited for, not computed: more columns keep more chains in flight.
+int columns_for(const AttentionSizes& sizes, std::int64_t rows) {
+    const int registers = sizes.isa == Isa::avx512 ? 32 : sizes.isa == Isa::avx2 ? 16 : 0;
+    const std::int64_t chains = rows * (jit::kMaxTileColumns / jit::gemm_lanes(sizes.isa));
+    return 2 * chains <= registers ? jit::kMaxTileColumns : sizes.nr;
+}
+
 TileStrip strip_of(const AttentionSizes& sizes, std::int64_t rows, jit::Triangle triangle) {
     jit::GemmForm form;
     form.isa = sizes.isa;
     form.a = jit::GemmA::rows;
     form.triangle = triangle;
     form.mr = static_cast<std::uint8_t>(rows);
-    return TileStrip(form, sizes.nr);
+    return TileStrip(form, columns_for(sizes, rows));
 }
 
 }  // namespace
@@ -44,7 +51,7 @@ CachedAttention::CachedAttention(const CachedAttentionShape& shape, const Compil
         const bool of_heads = rows == head_tile || rows == sizes_.group() % sizes_.mr;
         if (of_tokens || of_heads) {
             scores_[rows] = strip_of(sizes_, rows, jit::Triangle::none);
-            scores_[rows].add_whole_vectors(sizes_.nr, context);
+            scores_[rows].add_whole_vectors(columns_for(sizes_, rows), context);
         }
         if (of_tokens) {
             triangles_[rows] = strip_of(sizes_, rows, jit::Triangle::tail);

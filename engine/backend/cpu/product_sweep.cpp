@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestColumnsOfMore = 8192;
 constexpr std::int64_t kFewestColumnsOfNarrow = 512;
 constexpr std::int64_t kGroupColumns = 4096;   // whose chains stay in L1, or in L2 for several rows
+constexpr std::int64_t kPageColumns = 1024;    // of 4 KiB
 constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
@@ -32,16 +33,16 @@ class SweepProduct final : public Product {
         const std::size_t l3 = host_cpu().l3_bytes;
         form.far = context.cold_b ||
                    (l3 > 0 && static_cast<std::size_t>(shape_.n * shape_.k) > l3 / 2 / sizeof(float));
-        one_ = context.cache->sweep(form, *context.arena);
-        steps_ = jit::sweep_steps(context.isa, form.rows);
-        form.steps = static_cast<std::uint8_t>(steps_);
-        several_ = context.cache->sweep(form, *context.arena);
         const double elements = static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
         if (!whole_rows_ && elements > kElementsForThread)
             n_parts_ = std::min<std::int64_t>(context.thread_count, ceil_div(shape_.n, kCutColumns));
         workers_ = std::min<std::int64_t>(context.thread_count, shape_.batch * n_parts_);
         const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
         chain_stride_ = std::min(part, kGroupColumns);
+        one_ = context.cache->sweep(form, *context.arena);
+        choose_steps(form);
+        form.steps = static_cast<std::uint8_t>(steps_);
+        several_ = context.cache->sweep(form, *context.arena);
         const std::int64_t scratch =
             epilogue ? static_cast<std::int64_t>(
                            epilogue->scratch_bytes(whole_rows_ ? shape_.n : chain_stride_) / sizeof(float))
@@ -70,6 +71,21 @@ class SweepProduct final : public Product {
     }
 
   private:
+    // How many rows of B are read at once, and how far ahead rows are asked for. One thread alone takes most
+    // from memory by many long streams, but rows shorter than a page (kPageColumns) are no streams: one after
+    // the other they are; threads together have enough streams with two rows each.
+    void choose_steps(const jit::SweepForm& form) {
+        ahead_ = steps_ = jit::sweep_steps(form.isa, form.rows);
+        if (!form.far || form.rows > 1) return;
+        if (workers_ > 1) {
+            steps_ = 2;
+            ahead_ = 4;
+        } else if (chain_stride_ < kPageColumns) {
+            steps_ = 1;
+            ahead_ = 2;
+        }
+    }
+
     void run_part(const ProductCall& call, std::int64_t index, float* workspace) const {
         const std::int64_t entry = index / n_parts_;
         const Range columns =
@@ -105,6 +121,7 @@ class SweepProduct final : public Product {
                 const bool fits = k + steps_ <= segment_end;
                 args.a = a + k * args.a_step;
                 args.b = b + k * shape_.ldb;
+                args.ahead = args.b + ahead_ * shape_.ldb;
                 (fits ? several_ : one_)(&args);
                 k += fits ? steps_ : 1;
             }
@@ -131,7 +148,7 @@ class SweepProduct final : public Product {
     const bool whole_rows_;
     const char* const name_;
     jit::SweepFunction several_ = nullptr, one_ = nullptr;
-    std::int64_t steps_ = 1;  // of k, by `several_`
+    std::int64_t steps_ = 1, ahead_ = 1;  // of k: by `several_`, and to what is asked for
     std::int64_t n_parts_ = 1, workers_ = 1;
     std::int64_t chain_stride_ = 0;   // columns of a group
     std::int64_t worker_floats_ = 0;  // chains, then the epilogue's scratch

@@ -124,7 +124,7 @@ class StoredProduct final : public Product {
         args.sums = sums;
         for (std::int64_t k = 0; k < shape_.k || k == 0; k += jit::kSegment) {
             args.b = b + k / jit::kSegment * segment_bytes;
-            args.ahead = b + wide_ * panel_bytes + wide_ * (args.b - b);
+            args.ahead = args.b + wide_ * panel_bytes;
             args.steps = std::min(jit::kSegment, shape_.k - k);
             for (std::int64_t tile = 0; tile < tiles_.count; ++tile) {
                 const Kernel& kernel = kernels_[tile < tiles_.taller][narrow];
