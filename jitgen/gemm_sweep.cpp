@@ -22,7 +22,7 @@ constexpr int kNearBytes = 256;
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
-//   rax columns left | far: rdi rbx rows 0 and 4 of those that are asked for, into L2
+//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi and the streams' stride, r12 three times it
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -30,7 +30,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()),
           rows_(form.rows),
           steps_(form.steps),
-          far_(form.far) {}
+          ahead_(form.ahead) {}
 
     void emit() {
         Label wide, narrow, tail, done, mask_table;
@@ -52,7 +52,8 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         emit_columns(1, true);
         L(done);
         vzeroupper();
-        if (far_) pop(rbx);
+        if (ahead_ == SweepAhead::streams) pop(r12);
+        if (ahead_ != SweepAhead::none) pop(rbx);
         ret();
         if (kZmm) return;
         align_code(*this, 32);
@@ -68,7 +69,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
 
   private:
     const int rows_, steps_;
-    const bool far_;
+    const SweepAhead ahead_;
 
     int unroll() const { return std::min(4, (kRegisters - 2 - rows_ * steps_) / rows_); }
     Vmm a(int i, int s) const { return Vmm(i * steps_ + s); }
@@ -108,10 +109,16 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         shl(r10, 2);
         lea(r11, ptr[r10 + r10 * 2]);
         mov(rax, arg(offsetof(SweepArgs, columns)));
-        if (!far_) return;
+        if (ahead_ == SweepAhead::none) return;
         push(rbx);
+        if (ahead_ == SweepAhead::streams) {
+            push(r12);
+            mov(rbx, arg(offsetof(SweepArgs, ahead_stride)));
+            shl(rbx, 2);
+            lea(r12, ptr[rbx + rbx * 2]);
+        }
         mov(rdi, arg(offsetof(SweepArgs, ahead)));
-        lea(rbx, ptr[rdi + rdx * 4]);
+        if (ahead_ == SweepAhead::rows) lea(rbx, ptr[rdi + rdx * 4]);
     }
 
     void emit_mask(Label& table) {
@@ -134,6 +141,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         for (int v = 0; v < count; ++v)
             for (int i = 0; i < rows_; ++i) load(chain(i, v), chain_at(i, v), masked);
         for (int s = 0; s < steps_; ++s) {
+            if (ahead_ == SweepAhead::streams && count * kBytes == kSweepStreams * 64) emit_ask();
             for (int v = 0; v < count; ++v) {
                 if (!masked && v * kBytes % 64 == 0) emit_prefetch(s, v * kBytes);
                 if (rows_ == 1 && !masked) {
@@ -148,17 +156,19 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             for (int i = 0; i < rows_; ++i) store(chain_at(i, v), chain(i, v), masked);
         if (masked) return;
         for (const Reg64& each : {rsi, r8, r9}) add(each, count * kBytes);
-        if (far_)
+        if (ahead_ == SweepAhead::rows)
             for (const Reg64& each : {rdi, rbx}) add(each, count * kBytes);
         sub(rax, count * kLanes);
     }
 
     void emit_prefetch(int s, int offset) {
-        if (far_) {
-            prefetcht1(ptr[scaled(s < 4 ? rdi : rbx, rdx, rcx, s % 4) + offset]);
-        } else {
-            prefetcht0(b_at(s, offset + kNearBytes));
-        }
+        if (ahead_ == SweepAhead::rows) prefetcht1(ptr[scaled(s < 4 ? rdi : rbx, rdx, rcx, s % 4) + offset]);
+        if (ahead_ == SweepAhead::none) prefetcht0(b_at(s, offset + kNearBytes));
+    }
+    // A line of each stream.
+    void emit_ask() {
+        for (int stream = 0; stream < kSweepStreams; ++stream) prefetcht1(ptr[scaled(rdi, rbx, r12, stream)]);
+        add(rdi, 64);
     }
 
     void load(const Vmm& to, const Xbyak::Address& from, bool masked) {
@@ -185,7 +195,7 @@ template <class Vmm>
 SweepFunction emit_for(const SweepForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     char name[48];
     std::snprintf(name, sizeof name, "sweep %d rows %d steps %s%s", form.rows, form.steps, isa_name(form.isa),
-                  form.far ? " far" : "");
+                  form.ahead != SweepAhead::none ? " ahead" : "");
     EmitBuffer buffer(heap, kMaxCodeBytes);
     SweepEmitter<Vmm> emitter(form, buffer);
     return as_function<SweepFunction>(publish(emitter, arena, name));
@@ -194,7 +204,7 @@ SweepFunction emit_for(const SweepForm& form, CodeArena& arena, std::pmr::memory
 }  // namespace
 
 bool operator==(const SweepForm& x, const SweepForm& y) {
-    return x.isa == y.isa && x.rows == y.rows && x.steps == y.steps && x.far == y.far;
+    return x.isa == y.isa && x.rows == y.rows && x.steps == y.steps && x.ahead == y.ahead;
 }
 
 int sweep_steps(Isa isa, int rows) {

@@ -12,12 +12,20 @@ namespace volta::jit {
 
 inline constexpr int kMaxSweepRows = 4;
 
+// What is asked for, into L2, while B is read: a block of rows is often shorter than what a stream needs to
+// get going, and one stream alone does not fill the memory's queue.
+enum class SweepAhead : std::uint8_t {
+    none,    // B comes from a cache
+    rows,    // as many rows of args.ahead as of B
+    streams  // AVX-512: as many bytes as of B, in kSweepStreams streams, args.ahead_stride apart
+};
+inline constexpr int kSweepStreams = 4;
+
 struct SweepForm {
     Isa isa = Isa::avx2;     // not scalar
     std::uint8_t rows = 1;   // of A and C, 1 .. kMaxSweepRows
     std::uint8_t steps = 1;  // of k per call, 1 .. sweep_steps(isa, rows)
-    bool far = false;  // B comes from memory, not from a cache: as many rows of args.ahead are asked for,
-                       // into L2. A block of rows is often shorter than what a stream needs to get going
+    SweepAhead ahead = SweepAhead::none;
 };
 bool operator==(const SweepForm& x, const SweepForm& y);
 
@@ -30,7 +38,8 @@ struct SweepArgs {
     float* chains;  // [rows, columns], rows chain_stride apart
     std::int64_t chain_stride;
     std::int64_t columns;
-    const float* ahead;  // far: rows of B wanted soon. Never read, so they may lie outside of any array
+    const float* ahead;  // what is wanted soon. Never read, so it may lie outside of any array
+    std::int64_t ahead_stride;
 };
 // chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
 using SweepFunction = void (*)(const SweepArgs*);

@@ -13,8 +13,9 @@ namespace {
 // and gain by it earlier: two rows always, more of them when B lies beyond L2.
 constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestColumnsOfMore = 8192;
 constexpr std::int64_t kFewestColumnsOfNarrow = 512;
-constexpr std::int64_t kGroupColumns = 4096;   // whose chains stay in L1, or in L2 for several rows
-constexpr std::int64_t kPageColumns = 1024;    // of 4 KiB
+constexpr std::int64_t kGroupColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
+constexpr std::int64_t kPageColumns = 1024, kHalfPageColumns = 512;  // of 4 KiB
+constexpr std::int64_t kStreamFloats = 1024;   // at least, of what is asked for in streams
 constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
@@ -31,18 +32,20 @@ class SweepProduct final : public Product {
         form.rows = static_cast<std::uint8_t>(shape_.m);
         // What is larger than half of L3 is hardly there: others use it too.
         const std::size_t l3 = host_cpu().l3_bytes;
-        form.far = context.cold_b ||
-                   (l3 > 0 && static_cast<std::size_t>(shape_.n * shape_.k) > l3 / 2 / sizeof(float));
+        const bool far = context.cold_b ||
+                         (l3 > 0 && static_cast<std::size_t>(shape_.n * shape_.k) > l3 / 2 / sizeof(float));
         const double elements = static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
         if (!whole_rows_ && elements > kElementsForThread)
             n_parts_ = std::min<std::int64_t>(context.thread_count, ceil_div(shape_.n, kCutColumns));
         workers_ = std::min<std::int64_t>(context.thread_count, shape_.batch * n_parts_);
         const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
         chain_stride_ = std::min(part, kGroupColumns);
-        one_ = context.cache->sweep(form, *context.arena);
-        choose_steps(form);
+        choose_steps(form, far);
         form.steps = static_cast<std::uint8_t>(steps_);
         several_ = context.cache->sweep(form, *context.arena);
+        form.steps = 1;
+        if (form.ahead == jit::SweepAhead::streams) form.ahead = jit::SweepAhead::rows;
+        one_ = context.cache->sweep(form, *context.arena);
         const std::int64_t scratch =
             epilogue ? static_cast<std::int64_t>(
                            epilogue->scratch_bytes(whole_rows_ ? shape_.n : chain_stride_) / sizeof(float))
@@ -71,19 +74,35 @@ class SweepProduct final : public Product {
     }
 
   private:
-    // How many rows of B are read at once, and how far ahead rows are asked for. One thread alone takes most
-    // from memory by many long streams, but rows shorter than a page (kPageColumns) are no streams: one after
-    // the other they are; threads together have enough streams with two rows each.
-    void choose_steps(const jit::SweepForm& form) {
+    // How many rows of B are read at once, and what is asked for meanwhile. One thread alone takes most from
+    // memory by many long streams: rows of a page or more are such streams, shorter ones are taken together,
+    // and the shortest are read one after the other. Threads together have enough streams with two rows each.
+    void choose_steps(jit::SweepForm& form, bool far) {
         ahead_ = steps_ = jit::sweep_steps(form.isa, form.rows);
-        if (!form.far || form.rows > 1) return;
+        if (!far) return;
+        form.ahead = jit::SweepAhead::rows;
+        if (form.rows > 1) return;
         if (workers_ > 1) {
             steps_ = 2;
             ahead_ = 4;
-        } else if (chain_stride_ < kPageColumns) {
+        } else if (chain_stride_ < kHalfPageColumns ||
+                   (chain_stride_ < kPageColumns && form.isa == Isa::avx2)) {
             steps_ = 1;
             ahead_ = 2;
+        } else if (chain_stride_ < kPageColumns && shape_.ldb == shape_.n) {
+            form.ahead = jit::SweepAhead::streams;
+            blocks_ = ceil_div(jit::kSweepStreams * kStreamFloats, steps_ * shape_.n);
         }
+    }
+
+    // Where what is asked for lies, for a block of steps from row k on. Streams take `blocks_` blocks
+    // together, each of which asks for its part of every stream of the next ones.
+    void point_ahead(jit::SweepArgs& args, std::int64_t k) const {
+        args.ahead = args.b + ahead_ * shape_.ldb;
+        if (blocks_ == 0) return;
+        const std::int64_t block = steps_ * shape_.n, done = k / steps_ % blocks_;
+        args.ahead_stride = blocks_ * block / jit::kSweepStreams;
+        args.ahead = args.b + (blocks_ - done) * block + done * block / jit::kSweepStreams;
     }
 
     void run_part(const ProductCall& call, std::int64_t index, float* workspace) const {
@@ -121,7 +140,7 @@ class SweepProduct final : public Product {
                 const bool fits = k + steps_ <= segment_end;
                 args.a = a + k * args.a_step;
                 args.b = b + k * shape_.ldb;
-                args.ahead = args.b + ahead_ * shape_.ldb;
+                point_ahead(args, k);
                 (fits ? several_ : one_)(&args);
                 k += fits ? steps_ : 1;
             }
@@ -149,6 +168,7 @@ class SweepProduct final : public Product {
     const char* const name_;
     jit::SweepFunction several_ = nullptr, one_ = nullptr;
     std::int64_t steps_ = 1, ahead_ = 1;  // of k: by `several_`, and to what is asked for
+    std::int64_t blocks_ = 0;             // of steps whose streams belong together; 0: rows are asked for
     std::int64_t n_parts_ = 1, workers_ = 1;
     std::int64_t chain_stride_ = 0;   // columns of a group
     std::int64_t worker_floats_ = 0;  // chains, then the epilogue's scratch
