@@ -26,6 +26,7 @@ constexpr int kTurn = 8;  // steps of k per turn of the main loop: one word of i
 //   rdi args, then sums | rsi rbx rbp r12 rows 0, 3, 6, 9 of A, r10 their stride
 //   r8 rdx r9 panels 0, 2 and 3, r11 the stride of panels: the step's weights | r13 the group's first byte of panel 0
 //   rcx steps left | rax steps left of the group | r14 shift of int4's step | r15 panel 0 of what is asked for
+// `expand` writes, `expanded` reads f32 at r10 or r8, and scales at r15.
 template <class Vmm>
 class StoredEmitter : public Xbyak::CodeGenerator {
   public:
@@ -58,18 +59,11 @@ class StoredEmitter : public Xbyak::CodeGenerator {
             cmp(rcx, rax);
             cmovl(rax, rcx);
             sub(rcx, rax);
-            mov(r13, r8);
-            move_panels(static_cast<int>(kStoredPanel) * 2);
-            emit_steps();
-            mov(r8, r13);
-            set_panels();
-            add_group();
-            move_panels(static_cast<int>(stored_group_bytes(form_.dtype)));
-            if (form_.ahead) emit_ask(static_cast<int>(kStoredPanel) * 2);
+            emit_group();
             test(rcx, rcx);
             jnz(next_group, T_NEAR);
         }
-        store_sums();
+        if (rows_ > 0) store_sums();
         vzeroupper();
         for (const Reg64& saved : {r15, r14, r13, r12, rbp, rbx}) pop(saved);
         ret();
@@ -90,7 +84,10 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         std::memcpy(&bits, &value, sizeof bits);
         return bits;
     }
-    bool uses_table() const { return kZmm && form_.dtype == DType::int4; }
+    bool expands() const { return form_.use == StoredUse::expand; }
+    bool reads_expanded() const { return form_.use == StoredUse::expanded; }
+    bool shifts() const { return form_.dtype == DType::int4 && !reads_expanded(); }
+    bool uses_table() const { return kZmm && shifts(); }
     Vmm chain(int i, int v) const { return Vmm(i * vectors_ + v); }
     Vmm sum(int i, int v) const { return Vmm((rows_ + i) * vectors_ + v); }
     Vmm weight(int v) const { return Vmm((sums_in_registers_ ? 2 : 1) * rows_ * vectors_ + v); }
@@ -108,11 +105,13 @@ class StoredEmitter : public Xbyak::CodeGenerator {
 
     void emit_entry(Label& values) {
         for (const Reg64& saved : {rbx, rbp, r12, r13, r14, r15}) push(saved);
-        a_.load(*this, arg(offsetof(StoredArgs, a)), arg(offsetof(StoredArgs, a_stride)));
-        mov(r8, arg(offsetof(StoredArgs, b)));
+        if (rows_ > 0) a_.load(*this, arg(offsetof(StoredArgs, a)), arg(offsetof(StoredArgs, a_stride)));
+        mov(r8, arg(reads_expanded() ? offsetof(StoredArgs, expanded) : offsetof(StoredArgs, b)));
+        if (expands()) mov(r10, arg(offsetof(StoredArgs, expanded)));
         mov(r11, arg(offsetof(StoredArgs, panel_stride)));
         set_panels();
-        if (form_.ahead) mov(r15, arg(offsetof(StoredArgs, ahead)));
+        mov(r15, form_.use == StoredUse::direct ? arg(offsetof(StoredArgs, ahead))
+                                                : arg(offsetof(StoredArgs, scales)));
         mov(rcx, arg(offsetof(StoredArgs, steps)));
         mov(rdi, arg(offsetof(StoredArgs, sums)));
         if (uses_table()) vmovups(table(), ptr[rip + values]);
@@ -142,6 +141,33 @@ class StoredEmitter : public Xbyak::CodeGenerator {
             for (int v = 0; v < vectors_; ++v) vmovaps(ptr[sums_at(i, v)], Vmm(0));
     }
 
+    // The scales stand at the group's start, before the weights.
+    void emit_group() {
+        if (reads_expanded()) {
+            emit_steps();
+            for (int v = 0; v < vectors_; ++v) vmovaps(weight(v), ptr[r15 + v * kLanes * 4]);
+            add_group();
+            add(r15, vectors_ * kLanes * 4);
+            return;
+        }
+        if (expands()) {
+            load_scales();
+            for (int v = 0; v < vectors_; ++v) vmovaps(ptr[r15 + v * kLanes * 4], weight(v));
+            add(r15, vectors_ * kLanes * 4);
+        }
+        mov(r13, r8);
+        move_panels(static_cast<int>(kStoredPanel) * 2);
+        emit_steps();
+        mov(r8, r13);
+        set_panels();
+        if (rows_ > 0) {
+            load_scales();
+            add_group();
+        }
+        move_panels(static_cast<int>(stored_group_bytes(form_.dtype)));
+        if (form_.ahead) emit_ask(static_cast<int>(kStoredPanel) * 2);
+    }
+
     // rax steps: turns of kTurn, then one by one.
     void emit_steps() {
         Label turn, rest, one, done;
@@ -151,21 +177,21 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         for (int s = 0; s < kTurn; ++s) emit_step(s, false);
         if (form_.ahead) emit_ask(turn_bytes());
         move_panels(turn_bytes());
-        a_.advance(*this, kTurn * 4);
+        emit_advance(kTurn);
         sub(rax, kTurn);
         jmp(turn, T_NEAR);
         L(rest);
-        if (form_.dtype == DType::int4) mov(r14d, kZmm ? 0 : 28);
+        if (shifts()) mov(r14d, kZmm ? 0 : 28);
         L(one);
         test(rax, rax);
         jz(done, T_NEAR);
         emit_step(0, true);
-        if (form_.dtype == DType::int4) {
+        if (shifts()) {
             kZmm ? add(r14d, 4) : sub(r14d, 4);
         } else {
             move_panels(step_bytes());
         }
-        a_.advance(*this, 4);
+        emit_advance(1);
         dec(rax);
         jmp(one, T_NEAR);
         L(done);
@@ -182,12 +208,22 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         add(r15, bytes);
     }
 
-    int step_bytes() const { return form_.dtype == DType::int8 ? 16 : 32; }
-    int turn_bytes() const { return form_.dtype == DType::int4 ? 64 : kTurn * step_bytes(); }
+    // A, or where `expand` writes.
+    void emit_advance(int steps) {
+        if (rows_ > 0) a_.advance(*this, steps * 4);
+        if (expands()) add(r10, steps * vectors_ * kLanes * 4);
+    }
+
+    int step_bytes() const {
+        return reads_expanded() ? vectors_ * kLanes * 4 : form_.dtype == DType::int8 ? 16 : 32;
+    }
+    int turn_bytes() const { return shifts() ? 64 : kTurn * step_bytes(); }
 
     void emit_step(int s, bool shifted) {
-        if (shifted && form_.dtype == DType::int4) vmovd(Xmm(element().getIdx()), r14d);
+        if (shifted && shifts()) vmovd(Xmm(element().getIdx()), r14d);
         for (int v = 0; v < vectors_; ++v) emit_weight(v, s, shifted);
+        for (int v = 0; expands() && v < vectors_; ++v)
+            vmovaps(ptr[r10 + (s * vectors_ + v) * kLanes * 4], weight(v));
         for (int i = 0; i < rows_; ++i) {
             vbroadcastss(element(), ptr[a_.at(i) + s * 4]);
             for (int v = 0; v < vectors_; ++v) vfmadd231ps(chain(i, v), element(), weight(v));
@@ -197,6 +233,10 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     // Step s of a turn; `shifted`: the step that r14 says (int4) or the next one.
     void emit_weight(int v, int s, bool shifted) {
         const Vmm w = weight(v);
+        if (reads_expanded()) {
+            vmovaps(w, ptr[r8 + (s * vectors_ + v) * kLanes * 4]);
+            return;
+        }
         const int half = v % kPerPanel;
         const Xbyak::RegExp base = panel(v / kPerPanel);
         switch (form_.dtype) {
@@ -240,12 +280,14 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         }
     }
 
-    // sum = fma(chain, scale, sum): the scales stand at the group's start.
+    // As f32, in the registers of the weights.
+    void load_scales() {
+        for (int v = 0; v < vectors_; ++v)
+            vcvtph2ps(weight(v), ptr[panel(v / kPerPanel) + v % kPerPanel * 16]);
+    }
+
+    // sum = fma(chain, scale, sum)
     void add_group() {
-        for (int v = 0; v < vectors_; ++v) {
-            const int half = v % kPerPanel;
-            vcvtph2ps(weight(v), ptr[panel(v / kPerPanel) + half * 16]);
-        }
         for (int i = 0; i < rows_; ++i)
             for (int v = 0; v < vectors_; ++v) {
                 if (sums_in_registers_) {
@@ -268,8 +310,9 @@ class StoredEmitter : public Xbyak::CodeGenerator {
 template <class Vmm>
 StoredFunction emit_for(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     char name[64];
-    std::snprintf(name, sizeof name, "stored %s %dx%d %s", dtype_name(form.dtype), form.rows,
-                  form.panels * 16, isa_name(form.isa));
+    constexpr const char* kUses[] = {"", " expand", " expanded"};
+    std::snprintf(name, sizeof name, "stored %s %dx%d %s%s", dtype_name(form.dtype), form.rows,
+                  form.panels * 16, isa_name(form.isa), kUses[static_cast<int>(form.use)]);
     EmitBuffer buffer(heap, kMaxCodeBytes);
     StoredEmitter<Vmm> emitter(form, buffer);
     return as_function<StoredFunction>(publish(emitter, arena, name));
@@ -278,8 +321,8 @@ StoredFunction emit_for(const StoredForm& form, CodeArena& arena, std::pmr::memo
 }  // namespace
 
 bool operator==(const StoredForm& x, const StoredForm& y) {
-    return x.isa == y.isa && x.dtype == y.dtype && x.rows == y.rows && x.panels == y.panels &&
-           x.ahead == y.ahead;
+    return x.isa == y.isa && x.dtype == y.dtype && x.use == y.use && x.rows == y.rows &&
+           x.panels == y.panels && x.ahead == y.ahead;
 }
 
 int stored_rows(Isa isa, int panels) {
@@ -289,8 +332,8 @@ int stored_rows(Isa isa, int panels) {
 
 StoredFunction emit_gemm_stored(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     const bool fits = form.isa != Isa::scalar && is_stored(form.dtype) && form.panels >= 1 &&
-                      form.panels <= kMaxStoredPanels && form.rows >= 1 &&
-                      form.rows <= stored_rows(form.isa, form.panels);
+                      form.panels <= kMaxStoredPanels && form.rows <= stored_rows(form.isa, form.panels) &&
+                      (form.rows == 0) == (form.use == StoredUse::expand);
     if (!fits)
         fail(VOLTA_INTERNAL, "no kernel takes %d rows and %d panels of %s in %s", form.rows, form.panels,
              dtype_name(form.dtype), isa_name(form.isa));

@@ -1,7 +1,8 @@
 // The generator of microkernels for products with stored weights (engine/numerics/stored_weights.h): a
 // register tile of rows x whole panels reads each weight once, turns it into f32 in a register and uses it
-// for all rows, so that weights are never expanded in memory. A kernel computes one segment of k; C and its
-// edges are the caller's (engine/backend/cpu/stored_product.cpp).
+// for all rows, so that weights are never expanded in memory. For many tiles of rows it is cheaper to turn
+// the weights of a segment into f32 once, in the cache. A kernel computes one segment of k; C and its edges
+// are the caller's (engine/backend/cpu/stored_product.cpp).
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,17 @@ namespace volta::jit {
 inline constexpr int kMaxStoredRows = 12;
 inline constexpr int kMaxStoredPanels = 4;
 
+enum class StoredUse : std::uint8_t {
+    direct,   // products with the stored weights
+    expand,   // no product: leaves a segment's weights in args.expanded
+    expanded  // products with what `expand` left
+};
+
 struct StoredForm {
     Isa isa = Isa::scalar;  // scalar: run by gemm_stored_plain
     DType dtype = DType::int8;
-    std::uint8_t rows = 1;    // of A, up to stored_rows(isa, panels)
+    StoredUse use = StoredUse::direct;
+    std::uint8_t rows = 1;    // of A, up to stored_rows(isa, panels); 0 for `expand`
     std::uint8_t panels = 1;  // of 16 outputs
     bool ahead = false;  // asks for the panels at args.ahead as it reads those at args.b, into L2: for few
                          // rows, whose weights come from memory. A stream per panel, which the processor's
@@ -34,6 +42,8 @@ struct StoredArgs {
     std::int64_t panel_stride;   // bytes
     std::int64_t steps;          // 1 .. 512
     float* sums;                 // [rows, panels * 16], 64-byte aligned: the segment's sums
+    float* expanded;             // [steps, panels * 16] weights as f32, 64-byte aligned
+    float* scales;               // [groups, panels * 16] their scales, 64-byte aligned; int8 and int4
     const unsigned char* ahead;  // panels wanted soon: never read, so they may lie outside of any array
 };
 using StoredFunction = void (*)(StoredArgs*);
@@ -41,7 +51,7 @@ using StoredFunction = void (*)(StoredArgs*);
 // The most rows whose chains fit registers.
 int stored_rows(Isa isa, int panels);
 
-// NULL when executable memory is refused.
+// NULL when executable memory is refused. The plain form computes directly, whatever `use` says.
 StoredFunction emit_gemm_stored(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap);
 void gemm_stored_plain(const StoredForm& form, const StoredArgs& args) noexcept;
 

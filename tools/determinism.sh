@@ -7,6 +7,8 @@
 #   threads     1 2 3 8       instruction sets  scalar avx2 avx512, as far as the processor has them
 #   repeats     2 of `tiny` (20 steps), 100 of a model of 2 layers, width 64
 #   resume      --stop-at 10, then --resume in a new process
+#   generation  the small model in f32, bf16, int8 and int4: one text from threads, instruction sets and compilers,
+#               with a cache and with the window moving on
 #   tiles       every row of the tile table x threads x 2 repeats, on both models: tests/determinism/test_one_result,
 #               which chooses tiles through an internal option
 #
@@ -84,6 +86,34 @@ echo "== small model: compilers and optimisation levels"
 for build in O0-gcc O2-clang O0-clang; do
     for isa in $isas; do
         same small "$build, isa $isa" "$(train "$top/build-$build/voltac" $small --steps 20 --isa $isa --threads 2)"
+    done
+done
+
+# written VOLTAC OPTIONS...: the hash of 200 tokens of a text, of which the cache holds 64.
+written() {
+    voltac_there=$1
+    shift
+    "$voltac_there" generate "$@" --prompt 'In the beginning' --tokens 200 --seed 5 >"$work/text.out" || exit 1
+    cksum <"$work/text.out" | cut -d ' ' -f 1
+}
+
+echo "== generation: weights x threads x instruction sets x compilers"
+train "$voltac" $small --steps 20 >/dev/null
+for weights in f32 bf16 int8 int4; do
+    model=$work/model.volta
+    if [ $weights != f32 ]; then
+        model=$work/model_$weights.volta
+        "$voltac" quantize "$work/model.volta" --to $weights --out "$model" >/dev/null
+    fi
+    for isa in $isas; do
+        for threads in 1 2 3; do
+            same $weights "generate $weights, isa $isa, threads $threads" \
+                "$(written "$voltac" "$model" --isa $isa --threads $threads)"
+        done
+        for build in O0-gcc O2-clang O0-clang; do
+            same $weights "generate $weights, $build, isa $isa" \
+                "$(written "$top/build-$build/voltac" "$model" --isa $isa --threads 2)"
+        done
     done
 done
 

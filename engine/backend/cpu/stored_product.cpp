@@ -13,6 +13,7 @@ namespace volta::cpu {
 namespace {
 
 constexpr std::int64_t kEpilogueColumns = 256;  // at least, per call of an epilogue
+constexpr std::int64_t kTilesForExpanding = 4;  // of rows: turning weights into f32 once pays off
 constexpr double kWeightsForThread = 65536;     // times rows: what starting a second thread costs
 
 // Rows in tiles of nearly equal height.
@@ -49,8 +50,15 @@ class StoredProduct final : public Product {
                 kernel.form.panels = static_cast<std::uint8_t>(narrow ? last : wide_);
                 kernel.form.ahead = tiles_.count == 1;
                 const bool used = (taller ? tiles_.taller > 0 : tiles_.height > 0) && kernel.form.panels > 0;
-                if (used && context.isa != Isa::scalar)
-                    kernel.code = context.cache->stored(kernel.form, *context.arena);
+                if (!used || context.isa == Isa::scalar) continue;
+                jit::StoredForm expand = kernel.form;
+                if (tiles_.count >= kTilesForExpanding) {
+                    kernel.form.use = jit::StoredUse::expanded;
+                    expand.use = jit::StoredUse::expand;
+                    expand.rows = 0;
+                    expand_[narrow] = context.cache->stored(expand, *context.arena);
+                }
+                kernel.code = context.cache->stored(kernel.form, *context.arena);
             }
         const double work = static_cast<double>(shape.n) * static_cast<double>(shape.k) *
                             static_cast<double>(std::max<std::int64_t>(shape.m, 1));
@@ -60,7 +68,9 @@ class StoredProduct final : public Product {
         sum_floats_ = (tiles_.height + 1) * wide_ * kStoredPanel;
         const std::int64_t block = whole_rows_ ? shape.n : group_columns();
         const std::size_t scratch = epilogue != nullptr ? epilogue->scratch_bytes(block) : 0;
-        worker_bytes_ = static_cast<std::size_t>(sum_floats_) * sizeof(float) +
+        if (expand_[0] != nullptr || expand_[1] != nullptr)
+            expanded_floats_ = wide_ * kStoredPanel * (jit::kSegment + jit::kSegment / kStoredGroup);
+        worker_bytes_ = static_cast<std::size_t>(sum_floats_ + expanded_floats_) * sizeof(float) +
                         static_cast<std::size_t>(round_up(static_cast<std::int64_t>(scratch), 64));
     }
 
@@ -112,7 +122,8 @@ class StoredProduct final : public Product {
         return std::max<std::int64_t>(kEpilogueColumns, wide_ * kStoredPanel);
     }
 
-    // All k of up to wide_ panels, for all rows, segment by segment: the weights of a segment stay in cache.
+    // All k of up to wide_ panels, for all rows, segment by segment: the weights of a segment stay in cache,
+    // as they are stored or, for several tiles of rows, as f32.
     void run_panels(const ProductCall& call, std::int64_t panel, float* sums) const {
         const std::int64_t panel_bytes = stored_panel_bytes(dtype_, shape_.k);
         const bool narrow = panel + wide_ > panels_;
@@ -122,10 +133,13 @@ class StoredProduct final : public Product {
         args.a_stride = shape_.lda;
         args.panel_stride = panel_bytes;
         args.sums = sums;
+        args.expanded = sums + sum_floats_;
+        args.scales = args.expanded + wide_ * kStoredPanel * jit::kSegment;
         for (std::int64_t k = 0; k < shape_.k || k == 0; k += jit::kSegment) {
             args.b = b + k / jit::kSegment * segment_bytes;
             args.ahead = args.b + wide_ * panel_bytes;
             args.steps = std::min(jit::kSegment, shape_.k - k);
+            if (expand_[narrow] != nullptr && args.steps > 0) expand_[narrow](&args);
             for (std::int64_t tile = 0; tile < tiles_.count; ++tile) {
                 const Kernel& kernel = kernels_[tile < tiles_.taller][narrow];
                 args.a = call.a + tiles_.begin(tile) * shape_.lda + k;
@@ -161,7 +175,7 @@ class StoredProduct final : public Product {
         end = std::min(end, shape_.n);
         if (call.epilogue == nullptr || call.epilogue->kernel == nullptr || begin >= end) return;
         jit::run_block(*call.epilogue->kernel, call.epilogue->args, 0, shape_.m, begin, end,
-                       workspace + static_cast<std::size_t>(sum_floats_) * sizeof(float));
+                       workspace + static_cast<std::size_t>(sum_floats_ + expanded_floats_) * sizeof(float));
     }
 
     const ProductShape shape_;
@@ -171,10 +185,11 @@ class StoredProduct final : public Product {
     const std::int64_t panels_;
     const int wide_;  // panels of a tile
     const RowTiles tiles_;
-    Kernel kernels_[2][2];  // [one row more][the last panels]
+    Kernel kernels_[2][2];                                // [one row more][the last panels]
+    jit::StoredFunction expand_[2] = {nullptr, nullptr};  // [the last panels]; NULL: used as they are stored
     int workers_ = 1;
-    std::int64_t sum_floats_ = 0;
-    std::size_t worker_bytes_ = 0;  // sums of a tile, then the epilogue's scratch
+    std::int64_t sum_floats_ = 0, expanded_floats_ = 0;
+    std::size_t worker_bytes_ = 0;  // sums of a tile, a segment's weights as f32, then the epilogue's scratch
     char name_[48];
 };
 
