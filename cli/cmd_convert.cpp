@@ -8,9 +8,10 @@ namespace voltac {
 namespace {
 
 const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
+const std::vector<std::string> kWeights = {"keep", "f32", "bf16", "f16", "int8", "int4"};
 
 struct Conversion {
-    std::string in, out, tokenizer, config, keys, head, names = "volta", config_out;
+    std::string in, out, tokenizer, config, keys, head, names = "volta", config_out, weights;
     bool segments = false, mask = false;
     Machine machine;
 };
@@ -42,9 +43,33 @@ Model import_model(const Context& context, const Conversion& c) {
     for (std::size_t i = 0; i < kHeads.size(); ++i)
         if (c.head == kHeads[i]) bert.head = static_cast<volta_bert_head>(i);
     if (!c.head.empty()) options.bert = &bert;
+    options.weights = c.weights == "keep" ? VOLTA_IMPORT_KEEP : stored_dtype(c.weights);  // 0: f32
     volta_model* model = nullptr;
     check(volta_model_import(context.get(), c.in.c_str(), &options, &model));
     return Model(model);
+}
+
+// One line for standard error: what is not f32, and what to do where that is in the way.
+void tell_stored(const Model& model) {
+    volta_dtype stored = VOLTA_F32;
+    size_t count = 0;
+    std::string types;
+    for (size_t i = 0; i < volta_model_parameter_count(model.get()); ++i) {
+        volta_tensor_info info;
+        check(volta_model_parameter_info(model.get(), i, &info));
+        if (info.dtype == VOLTA_F32) continue;
+        ++count;
+        if (info.dtype == stored) continue;
+        stored = info.dtype;
+        const std::string name = dtype_name(stored);
+        if (types.find(name) == std::string::npos) types += (types.empty() ? "" : ", ") + name;
+    }
+    if (count > 0)
+        std::fprintf(
+            stderr,
+            "%zu of %zu parameters are stored as %s: the model runs, but cannot be trained or exported; "
+            "--weights f32 makes one that can\n",
+            count, volta_model_parameter_count(model.get()), types.c_str());
 }
 
 void export_model(const Model& model, const Conversion& c) {
@@ -70,6 +95,10 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.text("--model-config", c.config,
                  "the config.json of a safetensors model (default: the one beside it)");
     options.text("--keys", c.keys, "lines 'their.%d.name = our.%d.name [transpose]' for names not built in");
+    options.choice(
+        "--weights", c.weights, kWeights,
+        "what the weights of products become: keep, as small as they are in the file, exactly; or a type "
+        "(default: keep for a model file, f32 for safetensors)");
     options.choice("--head", c.head, kHeads, "of a BERT: what it gives (default: what the file has)");
     options.flag("--segments", c.segments, "with --head: each token's segment is an input");
     options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");
@@ -85,6 +114,12 @@ int run_convert(const std::vector<std::string>& arguments) {
     if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
         usage_error("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
                     " is a model file");
+    if (own && !c.weights.empty())
+        usage_error("--weights is for models of other programs; " + c.in +
+                    " is a model file, which voltac quantize stores in fewer bits");
+    if (to_safetensors && !c.weights.empty() && c.weights != "f32")
+        usage_error("--weights " + c.weights + " is for a model file: safetensors are written in f32");
+    if (c.weights.empty()) c.weights = to_safetensors ? "f32" : "keep";
     if (own && !c.head.empty())
         usage_error("--head is for a BERT of another program; " + c.in + " is a model file");
     if (!to_safetensors && c.names != "volta")
@@ -95,6 +130,7 @@ int run_convert(const std::vector<std::string>& arguments) {
         export_model(model, c);
     else
         check(volta_model_save(model.get(), c.out.c_str()));
+    if (!own) tell_stored(model);
     char hash[33];
     check(volta_model_hash(model.get(), hash));
     print(std::string(hash) + "\n");

@@ -17,7 +17,7 @@ constexpr Command kCommands[] = {
     {"generate", "generate MODEL --prompt TEXT --tokens N [options]", "write text with a trained model",
      run_generate},
     {"eval", "eval MODEL --text FILE", "loss, perplexity and bits per byte on a text", run_eval},
-    {"convert", "convert FILE --out FILE [--tokenizer FILE] [--model-config FILE]",
+    {"convert", "convert FILE --out FILE [--tokenizer FILE] [--weights TYPE] [--model-config FILE]",
      "a model of another program becomes a model file, or a model file safetensors", run_convert},
     {"quantize", "quantize MODEL --to bf16|f16|int8|int4 --out FILE", "store the weights in fewer bits",
      run_quantize},

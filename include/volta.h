@@ -494,16 +494,24 @@ typedef struct volta_import_options {
     const volta_bert_options *bert; /* a BERT in safetensors: its head, segment_input, mask_input and dropout are
                                  these, sizes are the file's and 0 here; NULL: the head that the file has (masked,
                                  else classes, else pooled, else hidden), tokens as its only input              */
+    int32_t weights;          /* what the weights of products and the tables of tokens become: 0 or VOLTA_F32, f32,
+                                 exactly; VOLTA_IMPORT_KEEP; or VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4, as
+                                 volta_model_quantize makes them of f32                                         */
 } volta_import_options;
+/* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
+ * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
+enum { VOLTA_IMPORT_KEEP = -1 };
 
-/* A model from weights of another program (docs/import.md says which): f32, f16, bf16, q8_0 and q4_0 become f32,
- * exactly. The files are treated as hostile: everything in them is checked.
+/* A model from weights of another program (docs/import.md says which): f32, f16, bf16, q8_0 and q4_0. Parameters that
+ * volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
+ * stored weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
  * Keeps:  nothing: files may go when it returns.
  * Cost:   reads the whole file, one tensor at a time; memory for the parameters alone.
  * Errors: IO_ERROR          missing, a directory, not readable
  *         CORRUPT_MODEL     the file or its config is damaged; a tensor is missing, not known or there twice
  *         SHAPE_MISMATCH    a tensor that does not fit the sizes of the model
- *         UNSUPPORTED       an architecture, a type, a setting or a tokenizer that no model of Volta has
+ *         UNSUPPORTED       an architecture, a type, a setting or a tokenizer that no model of Volta has; a value that
+ *                           is not finite, or too large, for the type that `weights` says
  *         INVALID_ARGUMENT  no config where one is needed; a line of the key map */
 VOLTA_API volta_status volta_model_import(volta_context *context, const char *path,
                                           const volta_import_options *options, volta_model **out_model);

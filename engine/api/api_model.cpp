@@ -65,6 +65,13 @@ BertChoice read_bert_choice(const volta_bert_options* options) {
             given.dropout};
 }
 
+std::optional<DType> read_weights(int32_t weights) {
+    if (weights == VOLTA_IMPORT_KEEP) return std::nullopt;
+    require(weights >= 0 && weights <= VOLTA_INT4 && weights != VOLTA_I32,
+            "weights is %d, which is neither VOLTA_IMPORT_KEEP nor a type of weights", weights);
+    return weights == 0 ? DType::f32 : static_cast<DType>(weights);
+}
+
 ImportOptions read_import_options(const volta_import_options* options) {
     const auto given = read_options(options, "volta_import_options");
     require(given.format >= VOLTA_WEIGHTS_AUTO && given.format <= VOLTA_WEIGHTS_LLAMA2C,
@@ -80,7 +87,8 @@ ImportOptions read_import_options(const volta_import_options* options) {
                           given.tokenizer_path,
                           given.config_path,
                           given.key_map_path,
-                          {}};
+                          {},
+                          read_weights(given.weights)};
     if (given.bert != nullptr) read.bert = read_bert_choice(given.bert);
     return read;
 }

@@ -4,35 +4,25 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/import/make_parameter.h"
 #include "engine/import/weight_shapes.h"
 #include "engine/model/text.h"
 
 namespace volta {
 namespace {
 
-// A parameter as a matrix; a vector is one row.
-struct Slot {
-    std::string_view name;
-    Shape shape;
-    std::int64_t rows() const { return shape.rows(); }
-    std::int64_t columns() const { return shape.last(); }
-};
-
-struct Assignment {
-    std::size_t slot;
-    ColumnSpan span;
-    bool transposed;
-    const WeightTensor* tensor;
-};
 bool by_place(const Assignment& a, const Assignment& b) {
     return a.slot != b.slot ? a.slot < b.slot : a.span.first < b.span.first;
 }
 
 std::pmr::vector<Slot> slots_of(const Graph& graph, std::pmr::memory_resource* heap) {
+    const auto layouts = weight_layouts(graph, heap);
     std::pmr::vector<Slot> slots(heap);
     for (const SourceInfo& source : graph.sources) {
         const Node& node = graph.node(source.node);
-        if (node.op == Op::parameter) slots.push_back({node.name, graph.shape(node.first_output)});
+        if (node.op == Op::parameter)
+            slots.push_back({node.name, graph.shape(node.first_output),
+                             layouts[static_cast<std::size_t>(node.first_output)]});
     }
     return slots;
 }
@@ -161,32 +151,49 @@ class Assigner {
     std::pmr::memory_resource* heap_;
 };
 
+// The assignments of one slot, from `next` on.
+Assignments take_slot(const std::pmr::vector<Assignment>& all, std::size_t slot, std::size_t& next) {
+    const std::size_t first = next;
+    while (next < all.size() && all[next].slot == slot) ++next;
+    return {all.data() + first, all.data() + next};
+}
+
 void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
-                    const std::pmr::vector<Assignment>& assignments) {
-    auto next = assignments.begin();
+                    const std::pmr::vector<Assignment>& assignments, std::optional<DType> wanted) {
+    std::pmr::vector<DType> dtypes(model.structures());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        dtypes.push_back(choose_dtype(slots[i], take_slot(assignments, i, next), wanted));
+    const bool stores = std::any_of(dtypes.begin(), dtypes.end(), is_stored);
+    require(
+        !wanted || !is_stored(*wanted) || stores,
+        "the model has no weight to store as %s: none of its parameters is read by products alone and has "
+        "%lld inputs or more",
+        wanted ? dtype_name(*wanted) : "", static_cast<long long>(kStoredGroup));
+    next = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
-        NamedTensor parameter{std::pmr::string(slots[i].name, model.structures()), DType::f32, slots[i].shape,
-                              nullptr, Buffer()};
-        parameter.owned = Buffer(model.tensors(), parameter.bytes());
+        NamedTensor parameter{std::pmr::string(slots[i].name, model.structures()), dtypes[i],
+                              is_stored(dtypes[i]) ? slots[i].stored_shape() : slots[i].shape, nullptr,
+                              make_parameter(slots[i], take_slot(assignments, i, next), dtypes[i],
+                                             model.structures(), model.tensors())};
         parameter.data = parameter.owned.data();
-        auto* const matrix = static_cast<float*>(parameter.owned.data());
-        for (; next != assignments.end() && next->slot == i; ++next)
-            copy_weights(*next->tensor,
-                         {matrix, slots[i].rows(), slots[i].columns(), next->span.first, next->span.width},
-                         next->transposed && slots[i].shape.rank == 2);
         model.parameters.push_back(std::move(parameter));
     }
+    if (stores)
+        model.graph = stored_graph(model.graph, weight_layouts(model.graph, model.structures()), dtypes,
+                                   model.structures());
 }
 
 }  // namespace
 
 HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
-                        std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+                        std::optional<DType> weights, std::pmr::memory_resource* structures,
+                        std::pmr::memory_resource* tensors) {
     HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
     model->graph = build_graph(architecture, structures);
     const std::pmr::vector<Slot> slots = slots_of(model->graph, structures);
     const auto assignments = Assigner(source, keys, architecture, slots, structures).assign();
-    add_parameters(*model, slots, assignments);
+    add_parameters(*model, slots, assignments, weights);
     describe(architecture, *model);
     return model;
 }

@@ -8,9 +8,11 @@
 
 namespace volta {
 
-// Throws, naming the tensor: CORRUPT_MODEL for one that is missing, unknown or given twice, SHAPE_MISMATCH,
-// UNSUPPORTED for a type that is not read.
+// `weights`: what the weights of products and look-ups become (make_parameter.h). Throws, naming the tensor:
+// CORRUPT_MODEL for one that is missing, unknown or given twice, SHAPE_MISMATCH, UNSUPPORTED for a type that
+// is not read.
 HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
-                        std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+                        std::optional<DType> weights, std::pmr::memory_resource* structures,
+                        std::pmr::memory_resource* tensors);
 
 }  // namespace volta

@@ -73,7 +73,7 @@ class Importer {
         const KeyMap keys(naming_of(file), key_map_text(), structures_);
         const WeightSource source = weights_of(file, std::move(mapping), structures_);
         HeapPtr<Model> model = assemble(source, keys, architecture_from_gguf(file, source, keys, structures_),
-                                        structures_, tensors_);
+                                        options_.weights, structures_, tensors_);
         if (options_.tokenizer_path == nullptr && file.find("tokenizer.ggml.model") != nullptr)
             model->tokenizer.emplace(read_gguf_tokenizer(file, structures_));
         return model;
@@ -82,7 +82,7 @@ class Importer {
     HeapPtr<Model> from_llama2c(MappedFile&& mapping) {
         const Llama2c file = read_llama2c(std::move(mapping), structures_);
         const KeyMap keys(find_naming("llama2.c", "llama"), key_map_text(), structures_);
-        return assemble(file.source, keys, completed(file.config), structures_, tensors_);
+        return assemble(file.source, keys, completed(file.config), options_.weights, structures_, tensors_);
     }
 
     HeapPtr<Model> from_safetensors(WeightSource&& source) {
@@ -96,11 +96,11 @@ class Importer {
             takes_choice_ = std::string_view(naming.architecture) == "bert";
             const BertChoice choice = options_.bert.value_or(BertChoice());
             return assemble(source, keys,
-                            architecture_from_config(*config, source, keys, choice, structures_), structures_,
-                            tensors_);
+                            architecture_from_config(*config, source, keys, choice, structures_),
+                            options_.weights, structures_, tensors_);
         }
-        HeapPtr<Model> model =
-            assemble(source, keys, architecture_from_texts(source.texts), structures_, tensors_);
+        HeapPtr<Model> model = assemble(source, keys, architecture_from_texts(source.texts), options_.weights,
+                                        structures_, tensors_);
         add_texts(source, *model);
         return model;
     }

@@ -21,6 +21,8 @@ struct ImportOptions {
     const char* config_path = nullptr;     // NULL: config.json beside the file, where it is needed and there
     const char* key_map_path = nullptr;    // NULL: the built-in names alone (engine/import/key_map.h)
     std::optional<BertChoice> bert;        // for a BERT of another program
+    // What the weights of products and look-ups become; none: the smallest type that has every value.
+    std::optional<DType> weights = DType::f32;
 };
 
 // Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the

@@ -30,10 +30,10 @@ void widen_blocks(const unsigned char* from, std::int64_t blocks, float* to) {
 // (attention masks, counters).
 constexpr StoredType kStoredTypes[] = {
     {"F32", 1, 4, widen_f32},
-    {"F16", 1, 2, widen_16<f32_from_f16>},
-    {"BF16", 1, 2, widen_16<f32_from_bf16>},
-    {"Q8_0", kBlockValues, kQ80BlockBytes, widen_blocks<f32_from_q8_0, kQ80BlockBytes>},
-    {"Q4_0", kBlockValues, kQ40BlockBytes, widen_blocks<f32_from_q4_0, kQ40BlockBytes>},
+    {"F16", 1, 2, widen_16<f32_from_f16>, DType::f16},
+    {"BF16", 1, 2, widen_16<f32_from_bf16>, DType::bf16},
+    {"Q8_0", kBlockValues, kQ80BlockBytes, widen_blocks<f32_from_q8_0, kQ80BlockBytes>, DType::int8},
+    {"Q4_0", kBlockValues, kQ40BlockBytes, widen_blocks<f32_from_q4_0, kQ40BlockBytes>, DType::int4},
     {"F64", 1, 8, nullptr},
     {"I64", 1, 8, nullptr},
     {"U64", 1, 8, nullptr},

@@ -21,6 +21,7 @@ struct StoredType {
     std::uint32_t block_values, block_bytes;
     // Makes f32 of `blocks` blocks at any address (docs/numerics.md, 5). NULL: Volta reads no such values.
     void (*widen)(const unsigned char* from, std::int64_t blocks, float* to);
+    DType kept_as = DType::f32;  // the smallest of Volta's types that has all of its values
 };
 const StoredType* find_stored_type(std::string_view name);  // NULL: unknown
 

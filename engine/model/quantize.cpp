@@ -11,59 +11,63 @@ namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-// How a parameter is read by all its readers together.
-enum class Layout : std::uint8_t { unread, outputs_first, inputs_first, other };
+WeightLayout read(const Graph& graph, const Node& node, std::size_t input) {
+    if (node.op == Op::matmul && input == 1 && !node.flag(Attr::transpose_a))
+        return node.flag(Attr::transpose_b) ? WeightLayout::outputs_first : WeightLayout::inputs_first;
+    // A table of positions is small, and every token adds a row of it: it stays as it is.
+    if (node.op == Op::gather && input == 0 && graph.producer(node.inputs[1]).op != Op::position_ids)
+        return WeightLayout::outputs_first;
+    return WeightLayout::other;
+}
 
-class Layouts {
-  public:
-    explicit Layouts(const Graph& graph) : layouts_(graph.values.size(), Layout::unread, graph.heap()) {
-        for (const Node& node : graph.nodes)
-            for (std::size_t i = 0; i < node.inputs.size(); ++i) join(node.inputs[i], read(graph, node, i));
-        for (const GraphOutput& output : graph.outputs) join(output.value, Layout::other);
-        for (std::size_t id = 0; id < layouts_.size(); ++id) {
-            const Shape& shape = graph.shape(static_cast<ValueId>(id));
-            const bool is_parameter = graph.producer(static_cast<ValueId>(id)).op == Op::parameter;
-            if (!is_parameter || shape.rank != 2 || inputs(shape, layouts_[id]) < kStoredGroup)
-                layouts_[id] = Layout::other;
-        }
-    }
-    bool is_stored(ValueId value) const {
-        return layouts_[at(value)] == Layout::outputs_first || layouts_[at(value)] == Layout::inputs_first;
-    }
-    bool is_transposed(ValueId value) const { return layouts_[at(value)] == Layout::inputs_first; }
+void join(WeightLayout& own, WeightLayout layout) {
+    own = own == WeightLayout::unread || own == layout ? layout : WeightLayout::other;
+}
 
-  private:
-    static std::int64_t inputs(const Shape& shape, Layout layout) {
-        return layout == Layout::inputs_first ? shape[0] : layout == Layout::outputs_first ? shape[1] : 0;
-    }
-    static Layout read(const Graph& graph, const Node& node, std::size_t input) {
-        if (node.op == Op::matmul && input == 1 && !node.flag(Attr::transpose_a))
-            return node.flag(Attr::transpose_b) ? Layout::outputs_first : Layout::inputs_first;
-        // A table of positions is small, and every token adds a row of it: it stays as it is.
-        if (node.op == Op::gather && input == 0 && graph.producer(node.inputs[1]).op != Op::position_ids)
-            return Layout::outputs_first;
-        return Layout::other;
-    }
-    void join(ValueId value, Layout layout) {
-        Layout& own = layouts_[at(value)];
-        own = own == Layout::unread || own == layout ? layout : Layout::other;
-    }
+std::int64_t inputs_of(const Shape& shape, WeightLayout layout) {
+    return layout == WeightLayout::inputs_first    ? shape[0]
+           : layout == WeightLayout::outputs_first ? shape[1]
+                                                   : 0;
+}
 
-    std::pmr::vector<Layout> layouts_;
-};
+bool may_be_stored(WeightLayout layout) {
+    return layout == WeightLayout::outputs_first || layout == WeightLayout::inputs_first;
+}
 
-Graph stored_graph(const Graph& from, const Layouts& layouts, DType dtype, std::pmr::memory_resource* heap) {
+}  // namespace
+
+std::pmr::vector<WeightLayout> weight_layouts(const Graph& graph, std::pmr::memory_resource* heap) {
+    std::pmr::vector<WeightLayout> layouts(graph.values.size(), WeightLayout::unread, heap);
+    for (const Node& node : graph.nodes)
+        for (std::size_t i = 0; i < node.inputs.size(); ++i)
+            join(layouts[at(node.inputs[i])], read(graph, node, i));
+    for (const GraphOutput& output : graph.outputs) join(layouts[at(output.value)], WeightLayout::other);
+    for (std::size_t id = 0; id < layouts.size(); ++id) {
+        const Shape& shape = graph.shape(static_cast<ValueId>(id));
+        const bool is_parameter = graph.producer(static_cast<ValueId>(id)).op == Op::parameter;
+        if (!is_parameter || shape.rank != 2 || inputs_of(shape, layouts[id]) < kStoredGroup)
+            layouts[id] = WeightLayout::other;
+    }
+    return layouts;
+}
+
+Graph stored_graph(const Graph& from, const std::pmr::vector<WeightLayout>& layouts,
+                   const std::pmr::vector<DType>& dtypes, std::pmr::memory_resource* heap) {
     Graph to(heap);
     std::pmr::vector<ValueId> renamed(from.values.size(), -1, heap);
+    std::pmr::vector<bool> turned(from.values.size(), false, heap);  // stored, and inputs came first
+    auto dtype = dtypes.begin();
     for (NodeId id = 0; id < static_cast<NodeId>(from.nodes.size()); ++id) {
         const Node& node = from.node(id);
-        if (node.op == Op::parameter && layouts.is_stored(node.first_output)) {
+        const DType wanted = node.op == Op::parameter ? *dtype++ : DType::f32;
+        if (is_stored(wanted) && may_be_stored(layouts[at(node.first_output)])) {
             const Shape& shape = from.shape(node.first_output);
-            const bool transposed = layouts.is_transposed(node.first_output);
+            const bool inputs_first = layouts[at(node.first_output)] == WeightLayout::inputs_first;
+            turned[at(node.first_output)] = inputs_first;
             renamed[at(node.first_output)] =
-                to.parameter(node.name.c_str(), transposed ? Shape{shape[1], shape[0]} : shape,
-                             from.source(id).init, dtype);
-        } else if (node.op == Op::matmul && layouts.is_transposed(node.inputs[1])) {
+                to.parameter(node.name.c_str(), inputs_first ? Shape{shape[1], shape[0]} : shape,
+                             from.source(id).init, wanted);
+        } else if (node.op == Op::matmul && turned[at(node.inputs[1])]) {
             Node product(node, heap);
             for (ValueId& input : product.inputs) input = renamed[at(input)];
             for (Attribute& attribute : product.attributes)
@@ -77,32 +81,23 @@ Graph stored_graph(const Graph& from, const Layouts& layouts, DType dtype, std::
     return to;
 }
 
-// The weight [n, k] of `from`, which is stored so or as its transpose, a panel of outputs at a time.
-Buffer store(const NamedTensor& from, bool transposed, DType dtype, const Shape& shape,
-             std::pmr::memory_resource* heap, std::pmr::memory_resource* tensors) {
-    const std::int64_t n = shape[0], k = shape[1];
-    Buffer stored(tensors, static_cast<std::size_t>(tensor_bytes(dtype, shape)));
-    auto* const out = static_cast<unsigned char*>(stored.data());
-    std::memset(out, 0, static_cast<std::size_t>(tensor_bytes(dtype, shape)));
-    std::pmr::vector<float> panel(static_cast<std::size_t>(k * kStoredPanel), 0.0f, heap);
-    const auto* const w = static_cast<const float*>(from.data);
+bool store_matrix(const float* w, WeightLayout layout, DType dtype, const Shape& stored,
+                  std::pmr::memory_resource* heap, unsigned char* out) {
+    const std::int64_t n = stored[0], k = stored[1];
+    const bool turned = layout == WeightLayout::inputs_first;
+    // A panel of outputs at a time, so that each touched line of w gives several values at once.
+    std::pmr::vector<float> panel(turned ? static_cast<std::size_t>(k * kStoredPanel) : 0, 0.0f, heap);
     for (std::int64_t first = 0; first < n; first += kStoredPanel) {
         const std::int64_t count = std::min(kStoredPanel, n - first);
-        for (std::int64_t p = 0; transposed && p < k; ++p)
+        for (std::int64_t p = 0; turned && p < k; ++p)
             for (std::int64_t j = 0; j < count; ++j)
                 panel[static_cast<std::size_t>(j * k + p)] = w[p * n + first + j];
-        for (std::int64_t j = 0; j < count; ++j) {
-            const float* const row = transposed ? panel.data() + j * k : w + (first + j) * k;
-            require(store_row(dtype, row, first + j, k, out),
-                    "parameter '%s' cannot be stored as %s: it has values that are not finite, or too large "
-                    "for it",
-                    from.name.c_str(), dtype_name(dtype));
-        }
+        for (std::int64_t j = 0; j < count; ++j)
+            if (!store_row(dtype, turned ? panel.data() + j * k : w + (first + j) * k, first + j, k, out))
+                return false;
     }
-    return stored;
+    return true;
 }
-
-}  // namespace
 
 HeapPtr<Model> quantize(const Model& model, DType dtype, std::pmr::memory_resource* structures,
                         std::pmr::memory_resource* tensors) {
@@ -110,22 +105,26 @@ HeapPtr<Model> quantize(const Model& model, DType dtype, std::pmr::memory_resour
         require(!is_stored(parameter.dtype),
                 "parameter '%s' is stored as %s already: begin with the f32 model", parameter.name.c_str(),
                 dtype_name(parameter.dtype));
-    const Layouts layouts(model.graph);
+    const auto layouts = weight_layouts(model.graph, structures);
     HeapPtr<Model> made = make_on<Model>(structures, structures, tensors);
-    made->graph = stored_graph(model.graph, layouts, dtype, structures);
+    const std::pmr::vector<DType> dtypes(model.parameters.size(), dtype, structures);
+    made->graph = stored_graph(model.graph, layouts, dtypes, structures);
     std::size_t stored = 0;
     for (const NamedTensor& parameter : model.parameters) {
-        const ValueId value = model.graph.find_source(parameter.name.c_str());
+        const WeightLayout layout = layouts[at(model.graph.find_source(parameter.name.c_str()))];
         const Value& wanted = made->graph.value(made->graph.find_source(parameter.name.c_str()));
         NamedTensor tensor{std::pmr::string(parameter.name, structures), wanted.dtype, wanted.shape, nullptr,
                            Buffer()};
-        if (layouts.is_stored(value)) {
-            tensor.owned =
-                store(parameter, layouts.is_transposed(value), dtype, wanted.shape, structures, tensors);
+        tensor.owned = Buffer(tensors, tensor.bytes(), may_be_stored(layout));
+        if (may_be_stored(layout)) {
+            require(store_matrix(static_cast<const float*>(parameter.data), layout, dtype, wanted.shape,
+                                 structures, static_cast<unsigned char*>(tensor.owned.data())),
+                    "parameter '%s' cannot be stored as %s: it has values that are not finite, or too large "
+                    "for it",
+                    parameter.name.c_str(), dtype_name(dtype));
             ++stored;
-        } else {
-            tensor.owned = Buffer(tensors, parameter.bytes());
-            if (parameter.bytes() > 0) std::memcpy(tensor.owned.data(), parameter.data, parameter.bytes());
+        } else if (parameter.bytes() > 0) {
+            std::memcpy(tensor.owned.data(), parameter.data, parameter.bytes());
         }
         tensor.data = tensor.owned.data();
         made->parameters.push_back(std::move(tensor));

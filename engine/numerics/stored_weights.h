@@ -121,22 +121,43 @@ inline int quantized(DType dtype, float w, float scale) {
     return static_cast<int>((limited + kWhole) - kWhole);
 }
 
+inline void store_u16(unsigned char* to, std::uint16_t bits) {
+    to[0] = static_cast<unsigned char>(bits & 255);
+    to[1] = static_cast<unsigned char>(bits >> 8);
+}
+
+// int8 and int4: the group of row j that begins at `begin`, `count` integers that the type has (int8: -128
+// too, which quantizing never makes) behind the bits of a finite scale. `out` is the zeroed tensor.
+inline void store_group(DType dtype, std::int64_t j, std::int64_t k, std::int64_t begin, std::uint16_t scale,
+                        const int* q, std::int64_t count, unsigned char* out) {
+    const std::int64_t lane = j % kStoredPanel;
+    unsigned char* const group = out + j / kStoredPanel * stored_panel_bytes(dtype, k) +
+                                 begin / kStoredGroup * stored_group_bytes(dtype);
+    store_u16(group + lane * 2, scale);
+    unsigned char* const values = group + kStoredPanel * 2;
+    for (std::int64_t p = 0; p < count; ++p) {
+        if (dtype == DType::int8) {
+            values[p * kStoredPanel + lane] = static_cast<unsigned char>(q[p] & 255);
+        } else {
+            unsigned char& byte = values[(p / 8 * kStoredPanel + lane) * 4 + p % 8 / 2];
+            byte = static_cast<unsigned char>(byte | (q[p] & 15) << (p % 2 * 4));
+        }
+    }
+}
+
+constexpr bool is_finite_f16(std::uint16_t bits) { return (bits & 0x7c00u) != 0x7c00u; }
+
 // Row j of w [n, k], k elements of f32, into `out`, the zeroed bytes of the whole tensor. False when a value
 // is not finite, or beyond the type's range: nothing may be made of it.
 inline bool store_row(DType dtype, const float* w, std::int64_t j, std::int64_t k, unsigned char* out) {
-    const StoredWeights place = {dtype, out, 0, k};
-    const auto put_u16 = [](unsigned char* to, std::uint16_t bits) {
-        to[0] = static_cast<unsigned char>(bits & 255);
-        to[1] = static_cast<unsigned char>(bits >> 8);
-    };
-    const std::int64_t lane = j % kStoredPanel;
-    unsigned char* const panel = out + (place.panel(j) - out);
     if (!has_scales(dtype)) {
+        unsigned char* const lane =
+            out + j / kStoredPanel * stored_panel_bytes(dtype, k) + j % kStoredPanel * 2;
         for (std::int64_t p = 0; p < k; ++p) {
             const std::uint16_t bits = dtype == DType::bf16 ? bf16_from_f32(w[p]) : f16_from_f32(w[p]);
             const std::uint16_t infinite = dtype == DType::bf16 ? 0x7f80 : 0x7c00;
             if ((bits & infinite) == infinite) return false;
-            put_u16(panel + (p * kStoredPanel + lane) * 2, bits);
+            store_u16(lane + p * kStoredPanel * 2, bits);
         }
         return true;
     }
@@ -145,19 +166,29 @@ inline bool store_row(DType dtype, const float* w, std::int64_t j, std::int64_t 
         for (std::int64_t p = 0; p < count; ++p)
             if (!(w[begin + p] - w[begin + p] == 0)) return false;
         const std::uint16_t scale = group_scale(dtype, w + begin, count);
-        if ((scale & 0x7c00u) == 0x7c00u) return false;
-        unsigned char* const group = panel + begin / kStoredGroup * stored_group_bytes(dtype);
-        put_u16(group + lane * 2, scale);
-        for (std::int64_t p = 0; p < count; ++p) {
-            const int q = quantized(dtype, w[begin + p], f32_from_f16(scale));
-            unsigned char* const values = group + kStoredPanel * 2;
-            if (dtype == DType::int8) {
-                values[p * kStoredPanel + lane] = static_cast<unsigned char>(q & 255);
-            } else {
-                unsigned char& byte = values[(p / 8 * kStoredPanel + lane) * 4 + p % 8 / 2];
-                byte = static_cast<unsigned char>(byte | (q & 15) << (p % 2 * 4));
-            }
-        }
+        if (!is_finite_f16(scale)) return false;
+        int q[kStoredGroup];
+        for (std::int64_t p = 0; p < count; ++p) q[p] = quantized(dtype, w[begin + p], f32_from_f16(scale));
+        store_group(dtype, j, k, begin, scale, q, count, out);
+    }
+    return true;
+}
+
+// Row j of w [n, k] from blocks of q8_0 or q4_0, k a multiple of 32: the same scales and integers, so every
+// element is the block's own to the bit. int4 has the integers of q4_0 alone, int8 those of both. False when
+// a scale is not finite.
+inline bool store_blocks(DType dtype, const unsigned char* blocks, bool four_bits, std::int64_t j,
+                         std::int64_t k, unsigned char* out) {
+    static_assert(kStoredGroup == kBlockValues, "a block is a group");
+    for (std::int64_t begin = 0; begin < k; begin += kStoredGroup) {
+        const std::uint16_t scale = load_u16(blocks);
+        if (!is_finite_f16(scale)) return false;
+        int q[kStoredGroup];
+        for (int i = 0; i < kBlockValues; ++i)
+            q[i] = four_bits ? (blocks[2 + i % 16] >> i / 16 * 4 & 15) - 8
+                             : static_cast<std::int8_t>(blocks[2 + i]);
+        store_group(dtype, j, k, begin, scale, q, kStoredGroup, out);
+        blocks += four_bits ? kQ40BlockBytes : kQ80BlockBytes;
     }
     return true;
 }

@@ -1,4 +1,5 @@
 // Import and export through the public header: a GPT written as GPT-2's state dict computes the same logits.
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,29 @@ void test_an_imported_gpt2_gives_the_same_logits(void**) {
     assert_memory_equal(expected.data(), actual.data(), expected.size() * sizeof(float));
 }
 
+// Stored weights run, and what they cannot do is said.
+void test_weights_of_another_type(void**) {
+    TemporaryFolder folder;
+    for (const int32_t weights : std::initializer_list<int32_t>{VOLTA_BF16, VOLTA_INT4, VOLTA_IMPORT_KEEP}) {
+        Handles handles;
+        folder.write("config.json", R"({"model_type": "gpt2", "n_head": 3})");
+        const std::string path = folder.write("model.safetensors", state_dict(handles.model));
+        volta_import_options options = {};
+        options.struct_size = sizeof options;
+        options.weights = weights;
+        assert_int_equal(volta_model_import(handles.context, path.c_str(), &options, &handles.imported),
+                         VOLTA_OK);
+        volta_tensor_info info;  // of 4 dim inputs; dim is 24, too few to store
+        assert_int_equal(volta_model_parameter_info(handles.imported, 12, &info), VOLTA_OK);
+        assert_string_equal(info.name, "block.0.fc_proj.weight");
+        assert_int_equal(info.dtype, weights == VOLTA_IMPORT_KEEP ? VOLTA_F32 : weights);
+        assert_int_equal(logits(handles.context, handles.imported).size(), 2 * 9 * 30);
+        const std::string out = folder.file("out.safetensors");
+        const volta_status exported = volta_model_export_safetensors(handles.imported, out.c_str());
+        assert_int_equal(exported, weights == VOLTA_IMPORT_KEEP ? VOLTA_OK : VOLTA_UNSUPPORTED);
+    }
+}
+
 void test_a_graph_of_the_hosts_own_is_exported(void**) {
     Handles handles;
     TemporaryFolder folder;
@@ -149,6 +173,13 @@ void test_wrong_calls_are_told(void**) {
     options.config_path = "";
     assert_int_equal(volta_model_import(handles.context, "none", &options, &model), VOLTA_INVALID_ARGUMENT);
     assert_text("config_path is empty");
+    options.config_path = nullptr;
+    for (const int32_t weights : {-2, 2, 7}) {
+        options.weights = weights;
+        assert_int_equal(volta_model_import(handles.context, "none", &options, &model),
+                         VOLTA_INVALID_ARGUMENT);
+        assert_text("which is neither VOLTA_IMPORT_KEEP nor a type of weights");
+    }
     assert_int_equal(volta_model_export_safetensors(nullptr, "x"), VOLTA_INVALID_ARGUMENT);
     assert_int_equal(volta_model_export_safetensors(handles.model, nullptr), VOLTA_INVALID_ARGUMENT);
     assert_int_equal(volta_model_export_safetensors(handles.model, "no/such/folder/x"), VOLTA_IO_ERROR);
@@ -159,6 +190,7 @@ void test_wrong_calls_are_told(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_an_imported_gpt2_gives_the_same_logits),
+        cmocka_unit_test(test_weights_of_another_type),
         cmocka_unit_test(test_a_graph_of_the_hosts_own_is_exported),
         cmocka_unit_test(test_wrong_calls_are_told),
     };

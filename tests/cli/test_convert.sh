@@ -48,6 +48,51 @@ refused 1 "no file of weights that is known" text.txt --out x.volta
 refused 1 "no/such/x.volta" m.safetensors --out no/such/x.volta
 [ ! -e x.volta ] || bad "a refused conversion left a file"
 
+# A Llama of one layer as GGUF, its matrices q8_0: each of them is kept, made f32, or made another type.
+if command -v python3 >/dev/null; then
+    python3 - <<'PYTHON'
+import struct
+text = lambda s: struct.pack("<Q", len(s)) + s.encode()
+keys = [("general.architecture", 8, text("llama"))]
+for name, value in (("block_count", 1), ("context_length", 32), ("embedding_length", 64), ("feed_forward_length", 96),
+                    ("attention.head_count", 4), ("attention.head_count_kv", 2)):
+    keys.append(("llama." + name, 4, struct.pack("<I", value)))
+matrices = {"token_embd": (48, 64), "blk.0.attn_q": (64, 64), "blk.0.attn_k": (32, 64), "blk.0.attn_v": (32, 64),
+            "blk.0.attn_output": (64, 64), "blk.0.ffn_gate": (96, 64), "blk.0.ffn_up": (96, 64), "blk.0.ffn_down": (64, 96)}
+vectors = ("blk.0.attn_norm", "blk.0.ffn_norm", "output_norm")
+infos, data = b"", b""
+for name, (rows, columns) in matrices.items():
+    infos += text(name + ".weight") + struct.pack("<IQQIQ", 2, columns, rows, 8, len(data))
+    for block in range(rows * columns // 32):
+        data += struct.pack("<e32b", 0.001, *((block * 7 + i * 5) % 255 - 127 for i in range(32)))
+    data += bytes(-len(data) % 32)
+for name in vectors:
+    infos += text(name + ".weight") + struct.pack("<IQIQ", 1, 64, 0, len(data))
+    data += struct.pack("<64f", *[1.0] * 64)
+head = b"GGUF" + struct.pack("<IQQ", 3, len(matrices) + len(vectors), len(keys))
+head += b"".join(text(key) + struct.pack("<I", kind) + value for key, kind, value in keys) + infos
+open("q8.gguf", "wb").write(head + bytes(-len(head) % 32) + data)
+PYTHON
+    "$voltac" convert q8.gguf --out q8.volta >q8.hash 2>err || bad "q8_0: $(cat err)"
+    expect "q8_0: the line" "5 of 8 parameters are stored as int8: the model runs, but cannot be trained or exported; \
+--weights f32 makes one that can" "$(cat err)"
+    expect "q8_0: the hash" "$(cat q8.hash)" "$("$voltac" hash q8.volta)"
+    "$voltac" info q8.volta | grep -q "block.0.qkv.weight *int8\[128, 64\]" || bad "q8_0: info"
+    [ $(($(wc -c <q8.volta) * 10)) -lt $(($(wc -c <q8.gguf) * 15)) ] || bad "q8_0: the model file is not small"
+    expect "q8_0: --weights int8" "$(cat q8.hash)" "$("$voltac" convert q8.gguf --weights int8 --out i8.volta 2>err)"
+    "$voltac" convert q8.gguf --weights int4 --out i4.volta >out 2>err && grep -q "stored as int4" err || bad "int4"
+    whole=$("$voltac" convert q8.gguf --weights f32 --out f32.volta 2>err) || bad "f32"
+    expect "f32 needs no line" "" "$(cat err)"
+    "$voltac" info f32.volta | grep -q "block.0.qkv.weight *f32\[64, 128\]" || bad "f32: info"
+    expect "safetensors are f32" "$whole" "$("$voltac" convert q8.gguf --out q8.safetensors)"
+    refused 1 "is stored as int8" q8.volta --out x.safetensors
+    refused 2 "--weights int8 is for a model file" q8.gguf --weights int8 --out x.safetensors
+else
+    echo "no python3: quantised files are not tried"
+fi
+refused 2 "--weights is for models of other programs" m.volta --weights int8 --out x.volta
+refused 2 "--weights" m.safetensors --weights int3 --out x.volta
+
 if python3 -c 'import torch, numpy' 2>/dev/null; then
     python3 - <<'PYTHON'
 import json, struct, torch

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/model/llama.h"
+#include "engine/numerics/storage_types.h"
 #include "tests/import/gguf_bytes.h"
 #include "tests/support/weight_files.h"
 
@@ -151,6 +152,53 @@ inline void add_gguf_tensor(GgufBytes& file, const LlamaTensor& tensor, std::uin
     const std::vector<std::uint64_t> extents(tensor.shape.rbegin(), tensor.shape.rend());
     file.tensor(tensor.name, extents, type, file.data.size());
     file.data += bytes;
+}
+
+enum GgufTensorNumber : std::uint32_t {
+    kGgufF32 = 0,
+    kGgufF16 = 1,
+    kGgufQ40 = 2,
+    kGgufQ80 = 8,
+    kGgufBf16 = 30
+};
+
+// Blocks of 32 integers, all that the type has, with scales of every sort: `values` become what they hold.
+inline std::string quantised(std::vector<float>& values, bool four_bits) {
+    std::string bytes;
+    for (std::size_t i = 0; i < values.size(); i += 32) {
+        const auto scale = static_cast<std::uint16_t>(0x2400 + i / 32 * 37 % 0x800 + (i % 96 == 0) * 0x8000);
+        bytes += raw(scale);
+        int q[32];
+        for (std::size_t j = 0; j < 32; ++j) {
+            q[j] = static_cast<int>((i / 32 + j * 11 + j / 16 * 5) % (four_bits ? 16 : 256)) -
+                   (four_bits ? 8 : 128);
+            values[i + j] = f32_from_f16(scale) * static_cast<float>(q[j]);
+        }
+        for (int j = 0; j < 16 && four_bits; ++j)
+            bytes += static_cast<char>((q[j] + 8) | (q[16 + j] + 8) << 4);
+        for (int j = 0; j < 32 && !four_bits; ++j) bytes += static_cast<char>(q[j]);
+    }
+    return bytes;
+}
+
+// 16 bits each, rounded: `values` become what they hold.
+inline std::string halved(std::vector<float>& values, bool brain) {
+    std::string bytes;
+    for (float& value : values) {
+        const std::uint16_t bits = brain ? bf16_from_f32(value) : f16_from_f32(value);
+        value = brain ? f32_from_bf16(bits) : f32_from_f16(bits);
+        bytes += raw(bits);
+    }
+    return bytes;
+}
+
+// Adds a tensor as that type; its values become what the file holds.
+inline void add_gguf_as(GgufBytes& file, LlamaTensor& tensor, GgufTensorNumber type) {
+    const std::string bytes = type == kGgufF32 ? bytes_of(tensor.values)
+                              : type == kGgufQ40 || type == kGgufQ80
+                                  ? quantised(tensor.values, type == kGgufQ40)
+                                  : halved(tensor.values, type == kGgufBf16);
+    add_gguf_tensor(file, tensor, type, bytes);
 }
 
 inline std::string gguf_bytes(const std::vector<LlamaTensor>& tensors, GgufBytes file) {

@@ -77,34 +77,13 @@ void test_gguf_files_are_the_model(void**) {
     }
 }
 
-// Blocks of 32 values with the scale 2^-6: what they hold is put into the model as well.
-std::string quantised(std::vector<float>& values, bool four_bits) {
-    std::string bytes;
-    for (std::size_t i = 0; i < values.size(); i += 32) {
-        bytes += std::string("\x00\x24", 2);  // f16 2^-6
-        int q[32];
-        for (std::size_t j = 0; j < 32; ++j) {
-            q[j] = static_cast<int>((i + j * 11) % (four_bits ? 16 : 255)) - (four_bits ? 8 : 127);
-            values[i + j] = static_cast<float>(q[j]) / 64.0f;
-        }
-        for (int j = 0; j < 16 && four_bits; ++j)
-            bytes += static_cast<char>((q[j] + 8) | (q[16 + j] + 8) << 4);
-        for (int j = 0; j < 32 && !four_bits; ++j) bytes += static_cast<char>(q[j]);
-    }
-    return bytes;
-}
-
 void test_quantised_weights_are_widened(void**) {
     for (const bool four_bits : {false, true}) {
         Fixture fixture(true, true);
         auto tensors = llama_tensors(*fixture.model, fixture.config, kGgufNames);
         GgufBytes file = gguf_keys(fixture.config);
-        std::vector<std::string> stored;
         for (LlamaTensor& tensor : tensors)
-            stored.push_back(tensor.shape.size() == 2 ? quantised(tensor.values, four_bits)
-                                                      : bytes_of(tensor.values));
-        for (std::size_t i = 0; i < tensors.size(); ++i)
-            add_gguf_tensor(file, tensors[i], tensors[i].shape.size() < 2 ? 0 : four_bits ? 2 : 8, stored[i]);
+            add_gguf_as(file, tensor, tensor.shape.size() < 2 ? kGgufF32 : four_bits ? kGgufQ40 : kGgufQ80);
         const auto quantised_model = fixture.import_bytes(file.finish());
         const auto expected = fixture.import_bytes(gguf_bytes(tensors, gguf_keys(fixture.config)));
         assert_true(hash_parameters(*quantised_model, fixture.heap.structures()) ==
