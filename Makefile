@@ -100,9 +100,13 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang
 	@$(call build,build-fuzz)
 	@sh tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
+# What reads files that others wrote. Of model files the golden ones are seeds too.
+importers = import_safetensors import_gguf import_llama2c read_model read_gguf read_tokenizer
+
 fuzz-import: build-tests ## COUNT (a million) changed files per importer, each within 1 s and 2x its size + 64 MiB
-	@for name in import_safetensors import_gguf import_llama2c; do echo "== $$name"; \
-	    build/tests/import/mutate_$$name $(COUNT) $(SEED) fuzz/corpus/$$name || exit 1; done
+	@for name in $(importers); do echo "== $$name"; models=; \
+	    [ $$name != read_model ] || models=tests/golden/models; \
+	    build/fuzz/mutate_$$name $(COUNT) $(SEED) fuzz/corpus/$$name $$models || exit 1; done
 
 parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_gpt.py --library build/libvolta.so

@@ -5,43 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "include/volta.h"
+#include "fuzz/limits.h"
 
 namespace {
-
-// A wrong answer of the library is a finding like any other.
-void expect(bool condition, const char* what) {
-    if (condition) return;
-    fprintf(stderr, "%s: %s\n", what, volta_last_error());
-    abort();
-}
-
-// The host refuses what no file of a few kilobytes can need: a large allocation would be a finding of its
-// own.
-constexpr size_t kMostAtOnce = size_t{64} << 20;
-
-void* allocate(void*, size_t size, size_t alignment, volta_memory_kind) {
-    expect(size <= kMostAtOnce, "a small file asked for much memory");
-    void* pointer = nullptr;
-    return posix_memalign(&pointer, alignment < sizeof(void*) ? sizeof(void*) : alignment, size) == 0
-               ? pointer
-               : nullptr;
-}
-void release(void*, void* pointer, size_t, size_t, volta_memory_kind) { free(pointer); }
-
-volta_context* the_context() {
-    static volta_context* context = [] {
-        static const volta_allocator allocator = {allocate, release, nullptr};
-        volta_context_options options = {};
-        options.struct_size = sizeof options;
-        options.allocator = &allocator;
-        options.thread_count = 1;
-        volta_context* made = nullptr;
-        expect(volta_context_create(&options, &made) == VOLTA_OK, "no context");
-        return made;
-    }();
-    return context;
-}
+using fuzz::expect;
 
 void ask_tensors(const volta_model* model) {
     volta_tensor_info info;
@@ -86,9 +53,11 @@ volta_status open(const void* data, size_t size, volta_load_mode mode, int32_t v
     options.struct_size = sizeof options;
     options.mode = mode;
     options.verify = verify;
+    const fuzz::Limits limits(size);
     volta_model* model = nullptr;
-    const volta_status status = volta_model_open_memory(the_context(), data, size, &options, &model);
-    expect((status == VOLTA_OK) == (model != nullptr), "model and status disagree");
+    const volta_status status = volta_model_open_memory(fuzz::context(), data, size, &options, &model);
+    limits.check_time();
+    fuzz::expect_status(status, model != nullptr);
     expect(status == VOLTA_OK || status == VOLTA_CORRUPT_MODEL || status == VOLTA_UNSUPPORTED,
            "another status");
     if (model != nullptr) {

@@ -1,6 +1,7 @@
 // Changes files in many ways and hands each to the fuzz target it is linked with: what libFuzzer does,
-// without clang and with a count instead of a time.  mutate_import COUNT SEED FILE-OR-FOLDER... A crash
-// leaves its input in /tmp/mutate_import_<pid>.
+// without clang and with a count instead of a time.  mutate_import COUNT SEED FILE-OR-FOLDER... A crash, or a
+// file that takes ten seconds, leaves its input in /tmp/mutate_import_<pid>. A target with a mutator of its
+// own (tests/model/model_mutator.cpp) makes most of the changes itself.
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +15,12 @@
 #include <string>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+extern "C" {
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                                     unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);  // libFuzzer's own, for that one
+}
 
 namespace {
 
@@ -151,6 +157,22 @@ void mend_header(Bytes& bytes, const Bytes& seed) {
     memcpy(&bytes[0], &length, 8);
 }
 
+constexpr size_t kMostBytes = size_t{1} << 20;
+
+void mutate(Bytes& bytes, const std::vector<Bytes>& seeds, Random& random) {
+    for (size_t changes = 1 + random.below(4); changes > 0; --changes) {
+        if (LLVMFuzzerCustomMutator == nullptr || random.below(8) == 0) {
+            mutate_once(bytes, seeds, random);
+            continue;
+        }
+        const size_t size = bytes.size();
+        bytes.resize(kMostBytes);
+        bytes.resize(LLVMFuzzerCustomMutator(reinterpret_cast<uint8_t*>(&bytes[0]), size, kMostBytes,
+                                             static_cast<unsigned>(random.next())));
+        return;
+    }
+}
+
 bool read_seeds(const std::string& path, std::vector<Bytes>& seeds) {
     struct stat status;
     if (stat(path.c_str(), &status) != 0) return perror(path.c_str()), false;
@@ -163,6 +185,7 @@ bool read_seeds(const std::string& path, std::vector<Bytes>& seeds) {
         closedir(folder);
         return fine;
     }
+    if (static_cast<size_t>(status.st_size) > kMostBytes / 2) return true;
     FILE* file = fopen(path.c_str(), "rb");
     if (file == nullptr) return perror(path.c_str()), false;
     Bytes bytes(static_cast<size_t>(status.st_size), '\0');
@@ -178,7 +201,23 @@ size_t peak_bytes() {
     return static_cast<size_t>(usage.ru_maxrss) * 1024;
 }
 
+// A file that never comes to an end is a finding too.
+void try_current() {
+    alarm(getenv("FUZZ_ANY_TIME") != nullptr ? 120 : 10);
+    LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(current.data()), current.size());
+}
+
 }  // namespace
+
+size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) {
+    static Random random(1);
+    static const std::vector<Bytes> kOthers = {Bytes(64, '\0'), Bytes(64, '\xff')};
+    Bytes bytes(reinterpret_cast<const char*>(data), size);
+    mutate_once(bytes, kOthers, random);
+    if (bytes.size() > max_size) bytes.resize(max_size);
+    memcpy(data, bytes.data(), bytes.size());
+    return bytes.size();
+}
 
 int main(int count, char** arguments) {
     std::vector<Bytes> seeds;
@@ -189,10 +228,11 @@ int main(int count, char** arguments) {
     signal(SIGABRT, keep_input);
     signal(SIGSEGV, keep_input);
     signal(SIGBUS, keep_input);
+    signal(SIGALRM, keep_input);
     size_t largest = 0;
     for (const Bytes& seed : seeds) {
         current = seed;
-        LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(seed.data()), seed.size());
+        try_current();
         largest = seed.size() > largest ? seed.size() : largest;
     }
     const size_t before = peak_bytes();
@@ -201,10 +241,9 @@ int main(int count, char** arguments) {
     for (long run = 0; run < runs; ++run) {
         const Bytes& seed = seeds[random.below(seeds.size())];
         current = seed;
-        for (size_t changes = 1 + random.below(4); changes > 0; --changes)
-            mutate_once(current, seeds, random);
+        mutate(current, seeds, random);
         if (random.below(4) != 0) mend_header(current, seed);
-        LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(current.data()), current.size());
+        try_current();
         largest = current.size() > largest ? current.size() : largest;
     }
     const size_t after = peak_bytes(), most = before + 2 * largest + (size_t{64} << 20);

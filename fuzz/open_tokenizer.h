@@ -6,47 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
 
-#include "include/volta.h"
+#include "fuzz/files.h"
+#include "fuzz/limits.h"
 
 namespace fuzz {
-
-inline void expect(bool condition, const char* what) {
-    if (condition) return;
-    fprintf(stderr, "%s: %s\n", what, volta_last_error());
-    abort();
-}
-
-inline volta_context* context() {
-    static volta_context* made = [] {
-        volta_context_options options = {};
-        options.struct_size = sizeof options;
-        options.thread_count = 1;
-        volta_context* context = nullptr;
-        expect(volta_context_create(&options, &context) == VOLTA_OK, "volta_context_create");
-        return context;
-    }();
-    return made;
-}
-
-// A folder of this process's own.
-inline const std::string& folder() {
-    static const std::string path = [] {
-        char name[] = "/tmp/fuzz_tokenizer_XXXXXX";
-        expect(mkdtemp(name) != nullptr, "mkdtemp");
-        return std::string(name);
-    }();
-    return path;
-}
-
-inline void write_file(const std::string& path, const uint8_t* data, size_t size) {
-    FILE* file = fopen(path.c_str(), "wb");
-    expect(file != nullptr && fwrite(data, 1, size, file) == size && fclose(file) == 0, "write");
-}
 
 // The ids of a text, or none where the vocabulary lacks something.
 inline std::vector<int32_t> encode(const volta_tokenizer* tokenizer, const volta_encode_options& options,
@@ -84,8 +51,11 @@ inline void use(const volta_tokenizer* tokenizer, const uint8_t* data, size_t si
 
 inline void open_and_use(const std::string& path, volta_tokenizer_format format, const uint8_t* data,
                          size_t size) {
+    const Limits limits(size);
     volta_tokenizer* tokenizer = nullptr;
     const volta_status status = volta_tokenizer_open(context(), path.c_str(), format, &tokenizer);
+    limits.check_time();
+    expect_status(status, tokenizer != nullptr);
     expect(status == VOLTA_OK || status == VOLTA_CORRUPT_MODEL || status == VOLTA_UNSUPPORTED, "open");
     if (status == VOLTA_OK) use(tokenizer, data, size);
     volta_tokenizer_release(tokenizer);

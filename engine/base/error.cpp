@@ -7,13 +7,37 @@
 namespace volta {
 namespace {
 
-// Names from files and hosts end up in messages: a control character must not break the one line.
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+// Bytes of the UTF-8 character at `text`, before a closing zero; 0: none is there. As read_character of
+// engine/model/text.h, which is above this folder.
+std::size_t character_bytes(const char* text) {
+    const auto* const byte = reinterpret_cast<const unsigned char*>(text);
+    const unsigned lead = byte[0];
+    if (lead < 0x80) return 1;
+    const std::size_t bytes = lead < 0xc2 || lead > 0xf4 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    for (std::size_t i = 1; i < bytes; ++i)
+        if ((byte[i] & 0xc0) != 0x80) return 0;
+    const unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    const unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    return bytes > 0 && byte[1] >= least && byte[1] <= most ? bytes : 0;
+}
+
+// Names from files and hosts end up in messages: neither a control character nor a byte that is no text may
+// break the one line.
+void copy_line(const char* text, std::size_t bytes, char* line) {
+    for (std::size_t i = 0; i < bytes;) {
+        const std::size_t length = character_bytes(text + i);
+        const auto lead = static_cast<unsigned char>(text[i]);
+        const bool shown = length > 1 || (length == 1 && lead >= 0x20 && lead != 0x7f);
+        std::memcpy(line + i, shown ? text + i : "?", shown ? length : 1);
+        i += shown ? length : 1;
+    }
+}
 
 // Start of the UTF-8 character that `at` lies in, so that a cut leaves valid text.
 std::size_t character_start(const char* text, std::size_t at) {
-    while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
-    return at;
+    std::size_t start = at;
+    while (start > at - 3 && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80) --start;
+    return character_bytes(text + start) > at - start ? start : at;
 }
 
 }  // namespace
@@ -23,7 +47,7 @@ Error::Error(volta_status status, const char* text) noexcept : status_(status) {
     const std::size_t length = std::strlen(text);
     const bool fits = length < sizeof text_;
     const std::size_t kept = fits ? length : character_start(text, sizeof text_ - sizeof kCut);
-    for (std::size_t i = 0; i < kept; ++i) text_[i] = is_control(text[i]) ? '?' : text[i];
+    copy_line(text, kept, text_);
     std::memcpy(text_ + kept, fits ? "" : kCut, fits ? 1 : sizeof kCut);
 }
 

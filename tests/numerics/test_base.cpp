@@ -53,6 +53,33 @@ void test_error_is_one_line(void**) {
     assert_failure(failure_of([] { fail(VOLTA_IO_ERROR, "a\nb\tc\x7f"); }), VOLTA_IO_ERROR, "a?b?c?");
 }
 
+// What files call their tensors may be no text at all.
+void test_error_is_text(void**) {
+    const char* const rows[][2] = {
+        {"'\xe2\x82\xac' '\xc3\xa9' '\xf0\x9f\x98\x80'", nullptr},
+        {"\xff\xfe|\xc0\xaf|\xe2\x82|\xed\xa0\x80|\xf4\x90\x80\x80|\xe0\x80\x80|\xc3", ""}};
+    for (const auto& row : rows) {
+        const Failure failure = failure_of([&] { fail(VOLTA_IO_ERROR, "%s", row[0]); });
+        assert_string_equal(failure.text, row[1] == nullptr ? row[0]
+                                                            : "?"
+                                                              "?|?"
+                                                              "?|?"
+                                                              "?|?"
+                                                              "?"
+                                                              "?|?"
+                                                              "?"
+                                                              "?"
+                                                              "?|?"
+                                                              "?"
+                                                              "?|?");
+    }
+    // A cut far behind bytes that continue no character.
+    const std::string bytes(2000, '\x80');
+    const Failure failure = failure_of([&] { throw Error(VOLTA_INTERNAL, bytes.c_str()); });
+    assert_int_equal(strlen(failure.text), 511);
+    assert_true(strspn(failure.text, "?") == 508);
+}
+
 // ---- Shapes
 // ------------------------------------------------------------------------------------------------
 
@@ -292,6 +319,7 @@ int main() {
         cmocka_unit_test(test_long_error_is_cut_with_dots),
         cmocka_unit_test(test_cut_falls_between_characters),
         cmocka_unit_test(test_error_is_one_line),
+        cmocka_unit_test(test_error_is_text),
         cmocka_unit_test(test_shape_counts_and_prints),
         cmocka_unit_test(test_hash_is_xxh3_128),
         cmocka_unit_test(test_hash_of_pieces_is_the_hash_of_the_whole),
