@@ -491,7 +491,7 @@ typedef struct volta_import_options {
                                  beside the file. Files that say it themselves need none                        */
     const char *key_map_path; /* a text of lines "their.%d.name = our.%d.name [transpose]" for names that are not
                                  built in; NULL: none                                                           */
-    const volta_bert_options *bert; /* a BERT in safetensors: its head, segment_input, mask_input and dropout are
+    const volta_bert_options *bert; /* a BERT of another program: its head, segment_input, mask_input and dropout are
                                  these, sizes are the file's and 0 here; NULL: the head that the file has (masked,
                                  else classes, else pooled, else hidden), tokens as its only input              */
     int32_t weights;          /* what the weights of products and the tables of tokens become: 0 or VOLTA_F32, f32,

@@ -31,8 +31,9 @@ const Naming& naming_of(const GgufFile& file) {
     const std::string_view type = file.string("general.architecture");
     if (type == "gpt2") return find_naming("gguf", "gpt");
     if (type == "llama") return find_naming("gguf", "llama");
+    if (type == "bert") return find_naming("gguf", "bert");
     const ShownName part = shown(type);
-    fail(VOLTA_UNSUPPORTED, "its architecture is '%.*s'; Volta imports gpt2 and llama", part.bytes,
+    fail(VOLTA_UNSUPPORTED, "its architecture is '%.*s'; Volta imports gpt2, llama and bert", part.bytes,
          part.text);
 }
 

@@ -39,9 +39,13 @@ Architecture architecture_from_config(const ConfigFile& config, const WeightSour
 
 // From the keys of a GGUF file, whose weights are `source`. Throws as above.
 Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& source, const KeyMap& keys,
-                                    std::pmr::memory_resource* heap);
+                                    const BertChoice& choice, std::pmr::memory_resource* heap);
 // The naming of a GGUF file, by its "general.architecture".
 const Naming& naming_of(const GgufFile& file);
+
+// Head, classes, inputs and dropout of a BERT: as chosen, else what the weights are there for.
+class WeightShapes;
+void choose_head(const BertChoice& choice, const WeightShapes& shapes, BertConfig& bert);
 
 // The sizes of a model, checked. Throws CORRUPT_MODEL.
 LlamaConfig completed(const LlamaConfig& config);

@@ -83,11 +83,7 @@ BertConfig bert_from_config(const ConfigFile& config, const WeightShapes& shapes
     bert.context = config.integer("max_position_embeddings", shapes.extent("position_embedding", 0));
     bert.segments = config.integer("type_vocab_size", shapes.extent("segment_embedding", 0));
     bert.epsilon = config.number("layer_norm_eps", bert.epsilon);
-    bert.head = choice.head ? *choice.head : head_of(shapes);
-    if (bert.head == BertHead::classes) bert.classes = shapes.extent("classifier.weight", 0);
-    bert.segment_input = choice.segment_input;
-    bert.mask_input = choice.mask_input;
-    bert.dropout = choice.dropout;
+    choose_head(choice, shapes, bert);
     expect_text(config, "hidden_act", "gelu");
     expect_text(config, "position_embedding_type", "absolute");
     config.expect("is_decoder", false);
@@ -126,6 +122,14 @@ class Texts {
 };
 
 }  // namespace
+
+void choose_head(const BertChoice& choice, const WeightShapes& shapes, BertConfig& bert) {
+    bert.head = choice.head ? *choice.head : head_of(shapes);
+    if (bert.head == BertHead::classes) bert.classes = shapes.extent("classifier.weight", 0);
+    bert.segment_input = choice.segment_input;
+    bert.mask_input = choice.mask_input;
+    bert.dropout = choice.dropout;
+}
 
 Architecture architecture_from_texts(const std::pmr::vector<Metadata>& all) {
     const std::string_view architecture = *find_text(all, "volta.architecture");

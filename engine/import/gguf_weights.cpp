@@ -62,6 +62,11 @@ class Keys {
                  key(name).c_str(), part.bytes, part.text, static_cast<int>(value.size()), value.data());
     }
 
+    void expect(std::string_view name, bool value, const char* otherwise) const {
+        if (file_.boolean(key(name), value) != value)
+            fail(VOLTA_UNSUPPORTED, "its '%s' says that %s", key(name).c_str(), otherwise);
+    }
+
   private:
     std::pmr::string key(std::string_view name) const {
         return std::pmr::string(prefix_, heap_).append(name);
@@ -106,6 +111,21 @@ LlamaConfig llama_from_keys(const Keys& keys, const WeightShapes& shapes) {
     return completed(llama);
 }
 
+BertConfig bert_from_keys(const Keys& keys, const WeightShapes& shapes, const BertChoice& choice) {
+    BertConfig bert;
+    bert.vocabulary = shapes.extent("token_embedding", 0);
+    bert.segments = shapes.extent("segment_embedding", 0);
+    bert.layers = keys.integer("block_count");
+    bert.dim = keys.integer("embedding_length");
+    bert.heads = keys.integer("attention.head_count");
+    bert.hidden = keys.integer("feed_forward_length");
+    bert.context = keys.integer("context_length");
+    bert.epsilon = keys.number("attention.layer_norm_epsilon", bert.epsilon);
+    choose_head(choice, shapes, bert);
+    keys.expect("attention.causal", false, "a token sees those before it alone, Volta's BERT is no decoder");
+    return completed(bert);
+}
+
 }  // namespace
 
 WeightSource weights_of(const GgufFile& file, MappedFile&& mapping, std::pmr::memory_resource* heap) {
@@ -117,10 +137,11 @@ WeightSource weights_of(const GgufFile& file, MappedFile&& mapping, std::pmr::me
 }
 
 Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& source, const KeyMap& keys,
-                                    std::pmr::memory_resource* heap) {
+                                    const BertChoice& choice, std::pmr::memory_resource* heap) {
     const std::string_view type = file.string("general.architecture");
     const WeightShapes shapes(source, keys, heap);
     if (type == "gpt2") return gpt_from_keys(Keys(file, type, heap), shapes);
+    if (type == "bert") return bert_from_keys(Keys(file, type, heap), shapes, choice);
     return llama_from_keys(Keys(file, type, heap), shapes);
 }
 

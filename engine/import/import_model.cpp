@@ -71,9 +71,12 @@ class Importer {
     HeapPtr<Model> from_gguf(MappedFile&& mapping) {
         const GgufFile file(mapping.data(), mapping.bytes(), structures_);
         const KeyMap keys(naming_of(file), key_map_text(), structures_);
+        takes_choice_ = file.string("general.architecture") == "bert";
+        const BertChoice choice = options_.bert.value_or(BertChoice());
         const WeightSource source = weights_of(file, std::move(mapping), structures_);
-        HeapPtr<Model> model = assemble(source, keys, architecture_from_gguf(file, source, keys, structures_),
-                                        options_.weights, structures_, tensors_);
+        HeapPtr<Model> model =
+            assemble(source, keys, architecture_from_gguf(file, source, keys, choice, structures_),
+                     options_.weights, structures_, tensors_);
         if (options_.tokenizer_path == nullptr && file.find("tokenizer.ggml.model") != nullptr)
             model->tokenizer.emplace(read_gguf_tokenizer(file, structures_));
         return model;

@@ -152,6 +152,36 @@ constexpr KeyRule kBertHuggingFace[] = {
     {"embeddings.position_ids", kUnused},
 };
 
+constexpr KeyRule kBertGguf[] = {
+    {"token_embd.weight", "token_embedding"},
+    {"token_types.weight", "segment_embedding"},
+    {"position_embd.weight", "position_embedding"},
+    {"token_embd_norm.weight", "norm_embedding.weight"},
+    {"token_embd_norm.bias", "norm_embedding.bias"},
+    {"blk.%d.attn_q.weight", "block.%d.qkv.weight", Part::q, kTransposed},
+    {"blk.%d.attn_q.bias", "block.%d.qkv.bias", Part::q},
+    {"blk.%d.attn_k.weight", "block.%d.qkv.weight", Part::k, kTransposed},
+    {"blk.%d.attn_k.bias", "block.%d.qkv.bias", Part::k},
+    {"blk.%d.attn_v.weight", "block.%d.qkv.weight", Part::v, kTransposed},
+    {"blk.%d.attn_v.bias", "block.%d.qkv.bias", Part::v},
+    {"blk.%d.attn_qkv.weight", "block.%d.qkv.weight", Part::whole, kTransposed},
+    {"blk.%d.attn_qkv.bias", "block.%d.qkv.bias"},
+    {"blk.%d.attn_output.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"blk.%d.attn_output.bias", "block.%d.proj.bias"},
+    {"blk.%d.attn_output_norm.weight", "block.%d.norm1.weight"},
+    {"blk.%d.attn_output_norm.bias", "block.%d.norm1.bias"},
+    {"blk.%d.ffn_up.weight", "block.%d.fc.weight", Part::whole, kTransposed},
+    {"blk.%d.ffn_up.bias", "block.%d.fc.bias"},
+    {"blk.%d.ffn_down.weight", "block.%d.fc_proj.weight", Part::whole, kTransposed},
+    {"blk.%d.ffn_down.bias", "block.%d.fc_proj.bias"},
+    {"blk.%d.layer_output_norm.weight", "block.%d.norm2.weight"},
+    {"blk.%d.layer_output_norm.bias", "block.%d.norm2.bias"},
+    {"cls.weight", "pooler.weight", Part::whole, kTransposed},
+    {"cls.bias", "pooler.bias"},
+    {"cls.output.weight", "classifier.weight", Part::whole, kTransposed},
+    {"cls.output.bias", "classifier.bias"},
+};
+
 template <std::size_t N>
 constexpr Naming naming(const char* name, const char* architecture, std::string_view prefix,
                         const KeyRule (&rules)[N]) {
@@ -166,6 +196,7 @@ constexpr Naming kNamings[] = {
     naming("llama2.c", "llama", "", kLlamaMeta),
     {"volta", "gpt", "", nullptr, 0},
     naming("huggingface", "bert", "bert.", kBertHuggingFace),
+    naming("gguf", "bert", "", kBertGguf),
     {"volta", "llama", "", nullptr, 0},
     {"volta", "bert", "", nullptr, 0},
 };
