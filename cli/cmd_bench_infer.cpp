@@ -4,22 +4,24 @@
 
 #include "cli/bench.h"
 #include "cli/bench_case.h"
+#include "cli/bench_kv.h"
 #include "cli/bench_models.h"
 #include "cli/bench_timing.h"
+#include "cli/bench_writers.h"
 #include "cli/profile.h"
 
 namespace voltac::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Sequence = std::unique_ptr<volta_sequence, Release<volta_sequence, volta_sequence_release>>;
 
 constexpr std::int64_t kSpeedupTokens = 8;  // drawn with and without a cache, to compare
 
 struct Settings {
     std::string model, preset = "tiny", load = "map", weights;
     std::int64_t prompt = 32, tokens = 64, batch = 1;
-    bool csv = false, no_speedup = false;
+    std::vector<std::int32_t> kv_positions;
+    bool csv = false, no_speedup = false, kv_sweep = false;
     Repeats repeats;
     ProfileFile profile{"voltac bench infer"};
 };
@@ -31,6 +33,7 @@ struct Result {
     double decode_p50 = 0, decode_p95 = 0, decode_spread = 0;  // seconds of one step of the whole batch
     volta_token_cost cost = {};                                // of the token in the middle
     double kv_speedup = 0;                                     // 0: not measured
+    std::vector<KvRow> kv_rows;
     std::uint64_t cache = 0, resident = 0;
     volta_machine_speed speed = {};
     ProfileData profile;  // operators of one more run
@@ -55,64 +58,6 @@ Model model_of(const Context& context, const Settings& s, Result& result) {
     return open_model(context, s.model, s.load == "copy" ? VOLTA_LOAD_COPY : VOLTA_LOAD_MAP);
 }
 
-std::int64_t vocabulary_of(const Model& model) {
-    volta_tensor_info info = {};
-    check(volta_model_output_info(model.get(), 0, &info));
-    return info.shape[info.rank - 1];
-}
-
-// A generator with its sequences, whose prompts are given again for every run.
-class Writers {
-  public:
-    Writers(const Model& model, const Settings& s, std::int64_t sequences, uint32_t flags) {
-        volta_generator_options options = {};
-        options.struct_size = sizeof options;
-        options.sequences = sequences;
-        options.flags = flags;
-        volta_generator* generator = nullptr;
-        check(volta_generator_create(model.get(), &options, &generator));
-        generator_.reset(generator);
-        Random random(1);
-        const std::int64_t vocabulary = vocabulary_of(model);
-        for (std::int64_t i = 0; i < sequences; ++i) {
-            volta_sequence* made = nullptr;
-            check(volta_sequence_create(generator, nullptr, &made));
-            owned_.emplace_back(made);
-            handles_.push_back(made);
-            std::vector<std::int32_t> prompt(static_cast<std::size_t>(s.prompt));
-            for (std::int32_t& token : prompt) token = random.below(vocabulary);
-            prompts_.push_back(std::move(prompt));
-        }
-        drawn_.resize(handles_.size());
-    }
-
-    const volta_generator* get() const { return generator_.get(); }
-    void restart() {
-        for (std::size_t i = 0; i < handles_.size(); ++i) {
-            check(volta_sequence_rewind(handles_[i], 0));
-            check(volta_sequence_append(handles_[i], prompts_[i].data(), prompts_[i].size()));
-        }
-    }
-    void step() {
-        check(volta_generator_step(generator_.get(), handles_.data(), handles_.size(), drawn_.data()));
-    }
-
-  private:
-    Generator generator_;
-    std::vector<Sequence> owned_;
-    std::vector<volta_sequence*> handles_;
-    std::vector<std::vector<std::int32_t>> prompts_;
-    std::vector<std::int32_t> drawn_;
-};
-
-// Seconds from the prompt to the last of a few tokens.
-double seconds_to_draw(Writers& writers, std::int64_t tokens) {
-    return seconds_of([&] {
-        writers.restart();
-        for (std::int64_t i = 0; i < tokens; ++i) writers.step();
-    });
-}
-
 double quantile(std::vector<double>& samples, double q) {
     std::sort(samples.begin(), samples.end());
     return samples[static_cast<std::size_t>(std::ceil(q * static_cast<double>(samples.size()))) - 1];
@@ -135,7 +80,7 @@ void measure_steps(Writers& writers, const Settings& s, Result& result) {
 
 // Runs with and without a cache take turns.
 double measure_speedup(Writers& cached, const Model& model, const Settings& s) {
-    Writers whole(model, s, 1, VOLTA_GENERATOR_NO_CACHE);
+    Writers whole(model, s.prompt, 1, VOLTA_GENERATOR_NO_CACHE);
     const std::int64_t tokens = std::min(kSpeedupTokens, s.tokens);
     std::vector<double> with, without;
     for (std::int64_t run = 0; run < s.repeats.runs + 1; ++run) {
@@ -159,15 +104,18 @@ Result measure(const Context& context, const Settings& s) {
     const Model model = model_of(context, s, result);
     result.parameters = parameter_count(model);
     {
-        Writers one(model, s, 1, 0);
+        Writers one(model, s.prompt, 1, 0);
         result.prefill = time_calls(s.repeats, [&] { seconds_to_draw(one, 1); });
         if (!s.no_speedup && *volta_generator_no_cache_reason(one.get()) == '\0')
             result.kv_speedup = measure_speedup(one, model, s);
+        for (const std::int32_t position : s.kv_positions)
+            result.kv_rows.push_back(measure_kv_step(model, position, s.repeats.runs));
+        if (s.kv_sweep) add_kv_sweep(model, s.repeats.runs, result.kv_rows);
         result.cost.struct_size = sizeof result.cost;
         check(volta_generator_get_cost(one.get(), s.prompt + s.tokens / 2, &result.cost));
     }
     {
-        Writers all(model, s, s.batch, 0);
+        Writers all(model, s.prompt, s.batch, 0);
         measure_steps(all, s, result);
         volta_bill bill = {};
         bill.struct_size = sizeof bill;
@@ -270,6 +218,7 @@ std::string as_text(const Context& context, const Settings& s, const Result& r) 
         text +=
             formatted("cache              %.2f times as fast as without, for %lld tokens after the prompt\n",
                       r.kv_speedup, static_cast<long long>(std::min(kSpeedupTokens, s.tokens)));
+    text += kv_text(r.kv_rows);
     text += formatted("memory             cache %.1f MiB, resident at most %.1f MiB\n",
                       static_cast<double>(r.cache) / kMiB, static_cast<double>(r.resident) / kMiB);
     text += operators_as_text(r.profile);
@@ -297,12 +246,18 @@ int run_infer(const std::vector<std::string>& arguments) {
     options.integer("--tokens", s.tokens, 2, 1 << 20, "drawn after it (default: 64)");
     options.integer("--batch", s.batch, 1, 65536, "sequences at once (default: 1)");
     options.flag("--no-speedup", s.no_speedup, "do not compare with a generator without a cache");
+    options.integers("--kv-position", s.kv_positions, 2, 1 << 20,
+                     "also the step that draws this token, with and without a cache; as often as wanted");
+    options.flag("--kv-sweep", s.kv_sweep,
+                 "also many prompts and lengths with and without a cache, up to the model's context");
     options.flag("--csv", s.csv, "comma-separated values on standard output");
     s.profile.declare(options);
     declare(options, s.repeats);
     options.parse(arguments);
     s.profile.check();
     if (s.repeats.json && s.csv) usage_error("voltac bench infer: --json and --csv exclude each other");
+    if (s.csv && (!s.kv_positions.empty() || s.kv_sweep))
+        usage_error("voltac bench infer: --kv-position and --kv-sweep give several rows, --csv has one");
     if (options.given("--model") && options.given("--preset"))
         usage_error("voltac bench infer: --model and --preset exclude each other");
     if (options.given("--model") && options.given("--weights"))
@@ -313,6 +268,7 @@ int run_infer(const std::vector<std::string>& arguments) {
     const Result result = measure(context, s);
     if (s.repeats.json) {
         Json line = as_json(s, result);
+        if (!result.kv_rows.empty()) line["kv_rows"] = kv_json(result.kv_rows);
         line["operators"] = operators_as_json(result.profile);
         print(line.dump() + "\n");
         return 0;

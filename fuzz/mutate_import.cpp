@@ -1,6 +1,6 @@
 // Changes files in many ways and hands each to the fuzz target it is linked with: what libFuzzer does,
 // without clang and with a count instead of a time.  mutate_import COUNT SEED FILE-OR-FOLDER... A crash, or a
-// file that takes ten seconds, leaves its input in /tmp/mutate_import_<pid>. A target with a mutator of its
+// file that takes two minutes, leaves its input in /tmp/mutate_import_<pid>. A target with a mutator of its
 // own (tests/model/model_mutator.cpp) makes most of the changes itself.
 #include <dirent.h>
 #include <stdint.h>
@@ -203,7 +203,7 @@ size_t peak_bytes() {
 
 // A file that never comes to an end is a finding too.
 void try_current() {
-    alarm(getenv("FUZZ_ANY_TIME") != nullptr ? 120 : 10);
+    alarm(120);
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(current.data()), current.size());
 }
 

@@ -142,6 +142,15 @@ expect "CSV's head" $infer "$(head -n 1 out)"
 shown "infer, as text" infer --preset llama-tiny --prompt-tokens 3 --tokens 3 --runs 1 --warmup 0 --threads 2
 grep -q '^  matmul  *[0-9]* .* % .* GFLOP/s, .* GB/s$' out && ok || bad "the report of generating has no matmul: $(cat out)"
 grep -q '^cache .* times as fast' out && ok || bad "the report of generating has no comparison with no cache"
+shown "infer --kv-position" infer --preset small --tokens 2 --kv-position 40 --kv-position 63 $fast --json
+expect "keys of a row of the cache" prompt_tokens,tokens,prompt_is_read,cached_ms,whole_ms,kv_speedup \
+    "$(sed -E 's/.*"kv_rows":\[\{([^}]*)\}.*/\1/; s/:("[^"]*"|[^,}]*)//g; s/"//g' out)"
+expect "rows of the cache" "40 63" "$(grep -o '"prompt_tokens":[0-9]*,"tokens":1,' out | grep -o '[0-9]*,"t' | tr -d ',"t' | xargs)"
+shown "infer --kv-sweep" infer --preset small --tokens 2 --kv-sweep --runs 1 --warmup 0
+grep -q '^    32 + 32  *[0-9.]* ms with a cache, [0-9.]* ms without: [0-9.]* times as fast$' out &&
+    grep -q '^    63 + 1 ' out && grep -q '^least ' out && ok || bad "the sweep: $(cat out)"
+refused "--csv has one" infer --kv-sweep --csv
+refused "--kv-position is 1" infer --kv-position 1
 
 echo "== operators and memory"
 shown "ops" ops --only launch $fast --json
