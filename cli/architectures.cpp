@@ -32,6 +32,20 @@ volta_status create_llama(volta_context* context, const ModelSizes& sizes, std::
     return volta_model_create_llama(context, &llama, seed, out_model);
 }
 
+volta_status create_bert(volta_context* context, const ModelSizes& sizes, std::uint64_t seed,
+                         volta_model** out_model) {
+    volta_bert_options bert = {};
+    bert.struct_size = sizeof bert;
+    bert.vocabulary = sizes.vocabulary;
+    bert.layers = sizes.layers;
+    bert.dim = sizes.dim;
+    bert.heads = sizes.heads;
+    bert.hidden = sizes.hidden;
+    bert.context = sizes.context;
+    bert.dropout = sizes.dropout;
+    return volta_model_create_bert(context, &bert, seed, out_model);
+}
+
 }  // namespace
 
 const std::vector<Architecture>& architectures() {
@@ -44,7 +58,7 @@ const std::vector<Architecture>& architectures() {
         {"bert",
          {"layers", "dim", "heads", "hidden", "context", "vocabulary", "segments", "head", "classes",
           "segment_input", "mask_input", "dropout", "epsilon"},
-         nullptr},
+         create_bert},
     };
     return kRows;
 }

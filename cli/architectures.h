@@ -20,7 +20,6 @@ struct ModelSizes {
 struct Architecture {
     const char* name;                // "volta.architecture"
     std::vector<const char*> sizes;  // in the order in which voltac info shows them
-    // NULL: voltac makes none, because it trains on streams of tokens alone.
     volta_status (*create)(volta_context* context, const ModelSizes& sizes, std::uint64_t seed,
                            volta_model** out_model);
     bool has(const std::string& size) const;

@@ -10,6 +10,7 @@
 
 #include "cli/architectures.h"
 #include "cli/commands.h"
+#include "cli/lesson.h"
 #include "cli/options.h"
 #include "cli/presets.h"
 #include "cli/profile.h"
@@ -41,15 +42,19 @@ void declare(Options& options, Settings& s) {
     options.text("--out", s.out, "the model file to write; with --resume it may be left out");
     options.choice("--preset", s.preset, preset_names(),
                    "architecture and sizes that the options below override (default: tiny)");
-    options.choice("--architecture", s.architecture, {"gpt", "llama"},
-                   "gpt: learned positions, GELU; llama: rotary positions, SwiGLU (default: the preset's)");
+    options.choice(
+        "--architecture", s.architecture, {"gpt", "llama", "bert"},
+        "gpt: learned positions, GELU; llama: rotary positions, SwiGLU; bert: an encoder that learns "
+        "hidden tokens (default: the preset's)");
     options.integer("--layers", s.sizes.layers, 1, 1024, "transformer blocks");
     options.integer("--dim", s.sizes.dim, 1, kMost, "width; a multiple of --heads");
     options.integer("--heads", s.sizes.heads, 1, kMost, "attention heads");
     options.integer("--kv-heads", s.sizes.kv_heads, 1, kMost,
                     "llama: heads of keys and values, a divisor of --heads (default: --heads)");
-    options.integer("--hidden", s.sizes.hidden, 1, kMost,
-                    "llama: width of the gated activation (default: 8/3 --dim, up to a multiple of 32)");
+    options.integer(
+        "--hidden", s.sizes.hidden, 1, kMost,
+        "llama: width of the gated activation (default: 8/3 --dim, up to a multiple of 32); bert: of the "
+        "activation (default: 4 --dim)");
     options.integer("--context", s.sizes.context, 1, kMost, "longest sequence, in tokens");
     options.integer("--batch", s.batch, 1, kMost, "sequences per micro-batch");
     options.integer("--accumulate", s.accumulate, 1, 1000000, "micro-batches per step (default: 1)");
@@ -63,7 +68,7 @@ void declare(Options& options, Settings& s) {
     options.number("--beta2", s.beta2, 0, 0.9999999, "AdamW (default: 0.99)");
     options.number("--weight-decay", s.weight_decay, 0, 1e6, "AdamW, on matrices (default: 0.1)");
     options.number("--clip", s.clip, 0, 1e6, "largest global gradient norm; 0: none (default: 1)");
-    options.number("--dropout", s.sizes.dropout, 0, 0.99, "gpt: probability (default: 0)");
+    options.number("--dropout", s.sizes.dropout, 0, 0.99, "gpt, bert: probability (default: 0)");
     options.text("--tokenizer", s.tokenizer,
                  "char (default), byte, bpe:N (N ids learnt from the text), or a file: tokenizer.json, GGUF, "
                  "llama2.c, GPT-2");
@@ -195,6 +200,12 @@ void refuse_contradictions(const Options& options, const Settings& s, const Mode
     compare("--weight-decay", s.weight_decay, c.weight_decay);
     compare("--clip", s.clip, c.clip_norm);
     const std::string kind = volta_tokenizer_kind(tokenizer.get());
+    const bool is_file = s.tokenizer != "char" && s.tokenizer != "byte" && learnt_ids(s.tokenizer) == 0;
+    if (options.given("--tokenizer") && is_file)
+        usage_error(formatted(
+            "voltac train: --tokenizer %.200s is given with --resume, but the checkpoint carries its "
+            "own tokenizer (%s): leave it out",
+            s.tokenizer.c_str(), kind.c_str()));
     if (options.given("--tokenizer") && s.tokenizer != kind &&
         !(kind == "bpe" && learnt_ids(s.tokenizer) == volta_tokenizer_size(tokenizer.get())))
         usage_error(formatted("voltac train: --tokenizer is %s, the checkpoint has %s", s.tokenizer.c_str(),
@@ -216,8 +227,13 @@ void watch_interrupts() {
 
 class Run {
   public:
-    Run(const Settings& settings, Trainer trainer, std::uint64_t steps, std::uint64_t tokens_per_step)
-        : s_(settings), trainer_(std::move(trainer)), steps_(steps), tokens_per_step_(tokens_per_step) {}
+    Run(const Settings& settings, Trainer trainer, Lesson& lesson, std::uint64_t steps,
+        std::uint64_t tokens_per_step)
+        : s_(settings),
+          trainer_(std::move(trainer)),
+          lesson_(lesson),
+          steps_(steps),
+          tokens_per_step_(tokens_per_step) {}
 
     void loop() {
         const std::uint64_t start = volta_trainer_current_step(trainer_.get());
@@ -230,7 +246,7 @@ class Run {
         watch_interrupts();
         for (std::uint64_t step = start; step < end && interrupted == 0; ++step) {
             last_.struct_size = sizeof last_;
-            const volta_status status = volta_trainer_step_tokens(trainer_.get(), &last_);
+            const volta_status status = lesson_.step(trainer_.get(), &last_);
             if (status != VOLTA_OK) {
                 progress.finish();
                 failure(volta_last_error());
@@ -246,12 +262,9 @@ class Run {
         save();
     }
 
-    void finish(const std::vector<std::int32_t>& validation) {
-        double validation_loss = 0;
+    void finish() {
         const bool validates = interrupted == 0;
-        if (validates)
-            check(volta_trainer_evaluate_tokens(trainer_.get(), validation.data(), validation.size(),
-                                                &validation_loss));
+        const double validation_loss = validates ? lesson_.validation_loss(trainer_.get()) : 0;
         char hash[33];
         check(volta_trainer_hash(trainer_.get(), hash));
         const std::uint64_t step = volta_trainer_current_step(trainer_.get());
@@ -298,47 +311,78 @@ class Run {
 
     const Settings& s_;
     Trainer trainer_;
+    Lesson& lesson_;
     std::uint64_t steps_, tokens_per_step_;
     volta_step_report last_ = {};
     double seconds_ = 0, tokens_per_second_ = 0;
 };
 
-Trainer new_trainer(const Context& context, const Settings& s, const Tokenizer& tokenizer) {
+// A trainer with what it was made of.
+struct Training {
+    Model model;
+    Trainer trainer;
+    Tokenizer tokenizer;
+};
+
+Training new_training(const Context& context, const Settings& s, const std::string& text) {
+    Tokenizer tokenizer = new_tokenizer(context, s, text);
     ModelSizes sizes = s.sizes;
-    sizes.vocabulary = volta_tokenizer_size(tokenizer.get());
-    // Released at the end: the trainer has its own copy.
-    const Model model =
+    sizes.vocabulary =
+        s.architecture == "bert" ? mask_token(tokenizer).vocabulary : volta_tokenizer_size(tokenizer.get());
+    Model model =
         new_model(context, architecture_of(s.architecture), sizes, static_cast<std::uint64_t>(s.seed));
     check(volta_model_set_tokenizer(model.get(), tokenizer.get()));
+    if (s.architecture == "bert")
+        check(volta_model_set_metadata(model.get(), kMaskedTextKey,
+                                       text_mark(encode(tokenizer, text)).c_str()));
     const std::int64_t shape[] = {s.batch, sizes.context};
     const volta_trainer_options options = trainer_options(s, shape);
     volta_trainer* trainer = nullptr;
     check(volta_trainer_create(model.get(), &options, &trainer));
-    return Trainer(trainer);
+    return {std::move(model), Trainer(trainer), std::move(tokenizer)};
 }
 
-Trainer resumed_trainer(const Context& context, const Settings& s, const Options& options,
-                        Tokenizer& tokenizer) {
-    const Model model = open_model(context, s.resume);
+Training resumed_training(const Context& context, const Settings& s, const Options& options) {
+    Model model = open_model(context, s.resume);
     volta_trainer* trainer = nullptr;
     const volta_status status = volta_trainer_resume(model.get(), nullptr, &trainer);
     if (status != VOLTA_OK) failure("--resume " + s.resume + ": " + volta_last_error());
     Trainer owned(trainer);
-    tokenizer = tokenizer_of(model);
+    Tokenizer tokenizer = tokenizer_of(model);
     volta_trainer_options checkpoint = {};
     checkpoint.struct_size = sizeof checkpoint;
     check(volta_trainer_get_options(trainer, &checkpoint));
     refuse_contradictions(options, s, model, checkpoint, tokenizer);
-    return owned;
+    return {std::move(model), std::move(owned), std::move(tokenizer)};
+}
+
+// The first 90 % of the tokens train, the rest validates.
+std::unique_ptr<Lesson> make_lesson(const Context& context, const Settings& s, Training& training,
+                                    const std::string& text) {
+    std::vector<std::int32_t> ids = encode(training.tokenizer, text);
+    const std::size_t train_count = ids.size() / 10 * 9 + ids.size() % 10 * 9 / 10;
+    std::vector<std::int32_t> validation(ids.begin() + static_cast<std::ptrdiff_t>(train_count), ids.end());
+    if (validation.size() < 2)
+        failure(
+            formatted("%s: %zu tokens are too few to keep 10 %% for validation", s.text.c_str(), ids.size()));
+    const bool masked = architecture_name(training.model) == "bert";
+    const std::string mark = masked ? text_mark(ids) : "";
+    ids.resize(train_count);
+    if (!masked) return next_tokens(training.trainer.get(), s.text, ids, std::move(validation));
+    if (metadata(training.model, kMaskedTextKey) != mark)
+        failure(s.text + ": the text is not the one that the checkpoint was trained on");
+    return masked_tokens(context, std::move(training.model), training.trainer.get(),
+                         mask_token(training.tokenizer), std::move(ids), std::move(validation));
 }
 
 }  // namespace
 
 int run_train(const std::vector<std::string>& arguments) {
     Settings s;
-    Options options("train",
-                    "Trains a GPT or a Llama on a text. Deterministic: the same call gives the same bits on "
-                    "any machine.");
+    Options options(
+        "train",
+        "Trains a GPT, a Llama or a BERT on a text. Deterministic: the same call gives the same bits on "
+        "any machine.");
     declare(options, s);
     options.parse(arguments);
     if (s.out.empty()) s.out = s.resume;
@@ -353,31 +397,21 @@ int run_train(const std::vector<std::string>& arguments) {
     s.profile.check();
 
     const Context context = make_context(s.machine);
-    Tokenizer tokenizer;
-    if (s.resume.empty()) tokenizer = new_tokenizer(context, s, text);
-    Trainer trainer = s.resume.empty() ? new_trainer(context, s, tokenizer)
-                                       : resumed_trainer(context, s, options, tokenizer);
-    std::vector<std::int32_t> ids = encode(tokenizer, text);
+    Training training =
+        s.resume.empty() ? new_training(context, s, text) : resumed_training(context, s, options);
+    const std::unique_ptr<Lesson> lesson = make_lesson(context, s, training, text);
+    training.model.reset();  // the trainer has its own copy
     text = std::string();
-    const std::size_t train_count = ids.size() / 10 * 9 + ids.size() % 10 * 9 / 10;  // the first 90 %
-    const std::vector<std::int32_t> validation(ids.begin() + static_cast<std::ptrdiff_t>(train_count),
-                                               ids.end());
-    if (validation.size() < 2)
-        failure(
-            formatted("%s: %zu tokens are too few to keep 10 %% for validation", s.text.c_str(), ids.size()));
-    const volta_status status = volta_trainer_set_tokens(trainer.get(), ids.data(), train_count);
-    if (status != VOLTA_OK) failure(s.text + ": " + volta_last_error());
-    ids = std::vector<std::int32_t>();
 
     volta_trainer_options used = {};
     used.struct_size = sizeof used;
-    check(volta_trainer_get_options(trainer.get(), &used));
+    check(volta_trainer_get_options(training.trainer.get(), &used));
     const auto tokens_per_step =
         static_cast<std::uint64_t>(used.input_shapes[0] * used.input_shapes[1]) * used.micro_batches;
-    Run run(s, std::move(trainer), used.steps, tokens_per_step);
+    Run run(s, std::move(training.trainer), *lesson, used.steps, tokens_per_step);
     s.profile.start(context);
     run.loop();
-    run.finish(validation);
+    run.finish();
     s.profile.finish(context);
     return 0;
 }

@@ -62,7 +62,8 @@ refused 2 "'sse9'" train --text text.txt --out m.volta --isa sse9
 refused 2 "--threads is 0" train --text text.txt --out m.volta --threads 0
 refused 2 "bpe:N needs an N from 256" train --text text.txt --out m.volta --tokenizer bpe:12
 refused 2 "--warmup 50 is more than --steps 10" train --text text.txt --out m.volta --warmup 50 --steps 10
-refused 2 "--architecture is 'bert'" train --text text.txt --out m.volta --architecture bert
+refused 2 "--architecture is 't5'" train --text text.txt --out m.volta --architecture t5
+refused 2 "a bert has no --kv-heads" train --text text.txt --out m.volta --architecture bert --kv-heads 2
 refused 2 "a gpt has no --kv-heads" train --text text.txt --out m.volta --kv-heads 2
 refused 2 "a llama has no --dropout" train --text text.txt --out m.volta --preset llama-tiny --dropout 0.1
 refused 1 "heads 6 is not a multiple of kv_heads 4" train --text text.txt --out m.volta --preset llama-tiny --kv-heads 4
@@ -103,6 +104,8 @@ $voltac train --text text.txt --out bpe.volta $small --steps 3 --tokenizer bpe:3
 "$voltac" info bpe.volta | grep -q '^tokenizer *bpe' && ok || bad "info of a learnt vocabulary"
 expect "generate by pieces" "fox" "$($voltac generate bpe.volta --prompt fox --tokens 2 --temperature 0 | cut -c1-3 | head -n 1)"
 refused 2 "--tokenizer is char, the checkpoint has bpe" train --text text.txt --resume bpe.volta --tokenizer char
+refused 2 "--tokenizer tok.json is given with --resume, but the checkpoint carries its own tokenizer (bpe): leave it out" \
+    train --text text.txt --resume bpe.volta --tokenizer tok.json
 refused 1 "larger than the model's context of 16" generate whole.volta --prompt fox --tokens 14
 "$voltac" eval whole.volta --text text.txt | grep -q '^bits per byte' && ok || bad "eval"
 "$voltac" info whole.volta --verify | grep -q '^checkpoint *step 12 of 12, seed 1' && ok || bad "info"
@@ -140,6 +143,8 @@ slow="--layers 2 --dim 256 --heads 2 --context 4000 --batch 1"
 $voltac train --text text.txt --out slow.volta $slow --steps 1 >/dev/null 2>&1 || bad "train a slow model"
 $voltac generate slow.volta --prompt fox --tokens 3900 --isa scalar --max-seconds 0.05 >out || bad "--max-seconds"
 [ "$(wc -c <out)" -lt 3900 ] && ok || bad "--max-seconds let $(wc -c <out) bytes through"
+: >out # what stands there is of the calls before until the shell's child has opened it
+: >err
 "$voltac" generate slow.volta --prompt fox --tokens 3900 --isa scalar >out 2>err &
 pid=$!
 while [ "$(wc -c <out)" -lt 5 ] && kill -0 $pid 2>/dev/null; do sleep 0.1; done # it streams
@@ -148,6 +153,23 @@ wait $pid
 expect "status of an interrupted text" 130 $?
 [ "$(wc -c <out)" -lt 3900 ] && [ -z "$(tail -c 1 out | tr -d '\n')" ] && ok || bad "an interrupted text: $(tail -c 80 out)"
 [ ! -s err ] && ok || bad "an interrupted text said: $(cat err)"
+
+echo "== hidden tokens"
+bert="$small --architecture bert --hidden 24 --lr 1e-2"
+$voltac train --text text.txt --out bert.volta $bert --steps 200 --batch 8 --json >bert.json 2>/dev/null || bad "train a bert"
+# Of 20 steps at the start and 20 at the end: more than chance would do.
+awk -F'"loss":' '/"event":"step"/ { split($2, part, ","); ++n; loss[n] = part[1] }
+    END { for (i = 1; i <= 20; ++i) { first += loss[i]; last += loss[n - 20 + i] } exit !(n == 200 && last < 0.92 * first) }' bert.json &&
+    ok || bad "the loss of a bert does not fall"
+grep -q '"validation_loss":[0-9]' bert.json && ok || bad "a bert is not validated"
+$voltac train --text text.txt --out whole_bert.volta $bert --steps 12 --accumulate 2 >/dev/null 2>&1 || bad "train a bert"
+$voltac train --text text.txt --out half_bert.volta $bert --steps 12 --accumulate 2 --stop-at 5 >/dev/null 2>&1 || bad "stop a bert"
+$voltac train --text text.txt --resume half_bert.volta --hidden 24 --threads 1 >/dev/null 2>&1 || bad "resume a bert"
+cmp -s whole_bert.volta half_bert.volta && ok || bad "a resumed bert differs from the whole one"
+refused 1 "the text is not the one" train --text other.txt --resume half_bert.volta
+refused 1 "fewer than a window of 4096" train --text other.txt --out x.volta $bert --context 4096
+"$voltac" info bert.volta | grep -q '^  hidden *24$' && ok || bad "info of a bert"
+refused 1 "causal attention" eval bert.volta --text text.txt
 
 echo "== another architecture"
 llama="$small --architecture llama --kv-heads 1 --hidden 24"
