@@ -4,6 +4,7 @@
 #     test_profile.sh PATH_OF_VOLTAC
 set -u
 voltac=$1
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -64,7 +65,7 @@ assert set(open_on) <= lanes
 PYTHON
 }
 
-# page_holds FILE TEXT...: one page that fetches nothing, closes what it opens, and holds these texts.
+# page_holds FILE TEXT...: one page that fetches nothing, closes what it opens, and holds these texts; its script draws.
 page_holds() {
     page=$1
     shift
@@ -72,6 +73,9 @@ page_holds() {
     for text; do
         grep -qF -- "$text" "$page" && ok || bad "$page does not say '$text'"
     done
+    if command -v node >/dev/null; then
+        node "$here/run_page.js" "$page" >out 2>&1 && ok || bad "the script of $page: $(grep -m 1 Error out)"
+    fi
     command -v python3 >/dev/null || return 0
     python3 - "$page" <<'PYTHON' && ok || bad "$page is not a whole page"
 import html.parser, json, re, sys
