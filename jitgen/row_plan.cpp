@@ -31,8 +31,9 @@ std::int32_t look_through(const std::pmr::vector<Instruction>& code, std::int32_
 // Fills a RowPlan; what is needed only while planning lives here.
 class Planner {
   public:
-    Planner(RowPlan& plan, std::pmr::memory_resource* heap)
+    Planner(RowPlan& plan, Keep keep, std::pmr::memory_resource* heap)
         : plan_(plan),
+          keep_(keep),
           heap_(heap),
           count_(static_cast<std::int32_t>(plan.code.size())),
           stage_of_(count_, 0, heap) {}
@@ -121,7 +122,7 @@ class Planner {
     }
 
     bool reload_instead(std::int32_t id, int t) {
-        if (plan_.first_stage[id] < 0 || plan_.first_stage[id] == t) return false;
+        if (keep_ == Keep::nothing || plan_.first_stage[id] < 0 || plan_.first_stage[id] == t) return false;
         if (plan_.kept_row[id] >= 0) return true;
         if (plan_.code[id].type == Type::mask) return false;  // rows keep words; its arguments may be kept
         if (cost_again(id) <= kKeepAbove) return false;
@@ -152,6 +153,7 @@ class Planner {
     }
 
     RowPlan& plan_;
+    Keep keep_;
     std::pmr::memory_resource* heap_;
     std::int32_t count_;
     std::pmr::vector<int> stage_of_;  // of a reduction: where its result is known
@@ -172,7 +174,7 @@ bool is_row_reduction(Code code) {
     return code == Code::row_sum || code == Code::row_max || code == Code::row_argmax;
 }
 
-RowPlan::RowPlan(const Program& program, std::pmr::memory_resource* heap)
+RowPlan::RowPlan(const Program& program, std::pmr::memory_resource* heap, Keep keep)
     : code(program.code, heap),
       operands(program.operands, heap),
       streams(program.streams),
@@ -187,7 +189,7 @@ RowPlan::RowPlan(const Program& program, std::pmr::memory_resource* heap)
         for (int k = 0; k < 3; ++k)
             if (kinds[k] != '-' && kinds[k] != 'o') *all[k] = look_through(program.code, *all[k]);
     }
-    Planner(*this, heap).run();
+    Planner(*this, keep, heap).run();
 }
 
 std::size_t kept_row_bytes(std::int64_t columns) noexcept {

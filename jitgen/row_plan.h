@@ -22,8 +22,11 @@ struct Stage {
     std::pmr::vector<std::int32_t> loop_code;  // values of Rate::column and reductions; then the stores
 };
 
+// Whether values that cost more than a load are kept in scratch rows for later stages, or computed again.
+enum class Keep : bool { nothing, costly };
+
 struct RowPlan {
-    RowPlan(const Program& program, std::pmr::memory_resource* heap);
+    RowPlan(const Program& program, std::pmr::memory_resource* heap, Keep keep = Keep::costly);
 
     std::pmr::vector<Instruction> code;  // of the program, with bits and from_bits looked through
     std::pmr::vector<Operand> operands;

@@ -1,0 +1,61 @@
+// Program text as it grows: lines, indented by the braces around them.
+#pragma once
+
+#include <cstdarg>
+#include <cstdio>
+#include <memory_resource>
+#include <string>
+
+namespace volta::jit {
+
+// A short piece of a line: a value, an operand's name, an expression.
+struct SourceTerm {
+    char text[192];
+};
+__attribute__((format(printf, 1, 2))) inline SourceTerm term(const char* format, ...) {
+    SourceTerm result;
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(result.text, sizeof result.text, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+class SourceText {
+  public:
+    explicit SourceText(std::pmr::memory_resource* heap) : text_(heap) {}
+
+    __attribute__((format(printf, 2, 3))) void line(const char* format, ...) {
+        va_list arguments;
+        va_start(arguments, format);
+        append(format, arguments);
+        va_end(arguments);
+    }
+    // A line that ends in "{"; what follows is indented until close().
+    __attribute__((format(printf, 2, 3))) void open(const char* format, ...) {
+        va_list arguments;
+        va_start(arguments, format);
+        append(format, arguments);
+        va_end(arguments);
+        ++depth_;
+    }
+    void close() {
+        --depth_;
+        line("}");
+    }
+    void verbatim(const char* lines) { text_ += lines; }
+    std::pmr::string take() { return std::move(text_); }
+
+  private:
+    void append(const char* format, va_list arguments) {
+        char line[512];
+        std::vsnprintf(line, sizeof line, format, arguments);
+        if (line[0] != '\0') text_.append(static_cast<std::size_t>(4 * depth_), ' ') += line;
+        text_ += '\n';
+    }
+
+    std::pmr::string text_;
+    int depth_ = 0;
+};
+
+}  // namespace volta::jit

@@ -1,0 +1,215 @@
+#include "tests/cuda/programs.h"
+
+#include <map>
+#include <memory_resource>
+
+#include "engine/backend/row_programs.h"
+#include "engine/graph/op.h"
+#include "tests/jitgen/corpus.h"
+#include "tests/jitgen/random_program.h"
+
+namespace volta::test {
+namespace {
+
+using jit::Access;
+using jit::Type;
+
+std::pmr::memory_resource* heap() { return std::pmr::new_delete_resource(); }
+
+// How the operands of letters b and g lie: what broadcasting can make of them.
+struct Variant {
+    const char* name;
+    Access first, others;  // of letter b
+    Access group;          // of letter g
+};
+constexpr Variant kVariants[] = {
+    {"full", Access::full, Access::full, Access::per_row},
+    {"rows", Access::full, Access::per_row, Access::single},
+    {"columns", Access::full, Access::per_column, Access::single},
+    {"single", Access::full, Access::single, Access::single},
+    {"swapped", Access::per_row, Access::full, Access::per_row},
+};
+
+// Operands appear as the definition asks for them, with the type it asks for.
+class OperandScope final : public RowScope {
+  public:
+    OperandScope(jit::Builder& builder, const RowDefinition& definition, const Attributes& attributes,
+                 const Variant& variant)
+        : RowScope(builder, definition.op, attributes), definition_(definition), variant_(variant) {}
+    jit::Real in(int input, std::uint32_t index) override {
+        return b.load(operand(input, Type::real), index);
+    }
+    jit::Int in_int(int input, std::uint32_t index) override {
+        return b.load_int(operand(input, Type::integer), index);
+    }
+    void out(int output, jit::Real value) override { b.store(b.output(access_of(output)), value); }
+    void out(int output, jit::Int value) override {
+        b.store(b.output(access_of(output), Type::integer), value);
+    }
+    void column_sum(int, jit::Real value) override { b.column_sum(b.output(Access::per_column), value); }
+    bool varied = false;  // some access was the variant's choice
+
+  private:
+    Access access_of(int output) {
+        return output_letter(definition_, output) == 'r' ? Access::per_row : Access::full;
+    }
+    int operand(int input, Type type) {
+        const auto found = operands_.find(input);
+        if (found != operands_.end()) return found->second;
+        return operands_[input] = b.input(access(input), type);
+    }
+    Access access(int input) {
+        switch (input_letter(definition_, input)) {
+            case 'f':
+                return Access::full;
+            case 'r':
+                return Access::per_row;
+            case 'c':
+                return Access::per_column;
+            case 's':
+                return Access::single;
+            case 'g':
+                varied = true;
+                return variant_.group;
+            default:
+                varied = true;
+                return input == 0 ? variant_.first : variant_.others;
+        }
+    }
+
+    const RowDefinition& definition_;
+    const Variant& variant_;
+    std::map<int, int> operands_;
+};
+
+double attribute_value(Attr key, double default_number) {
+    switch (key) {
+        case Attr::exponent:
+            return 1.7;
+        case Attr::low:
+            return -1;
+        case Attr::high:
+            return 2;
+        case Attr::probability:
+            return 0.1;
+        case Attr::maximum_norm:
+            return 1;
+        case Attr::stream:
+            return 7;
+        default:
+            return default_number;
+    }
+}
+
+// Attributes that are one number, some of them away from their defaults.
+RowScope::Attributes attributes_of(Op op, bool flipped) {
+    RowScope::Attributes attributes(heap());
+    const OpRow& row = op_row(op);
+    for (int i = 0; i < row.attribute_count; ++i) {
+        const AttrRow& attribute = row.attributes[i];
+        if (attribute.is_list) continue;
+        Attribute one;
+        one.key = attribute.key;
+        one.number = attribute_value(attribute.key, attribute.default_number);
+        if (flipped && (attribute.key == Attr::nesterov || attribute.key == Attr::operand)) one.number = 1;
+        attributes.push_back(one);
+    }
+    return attributes;
+}
+
+bool has_switch(Op op) {
+    const OpRow& row = op_row(op);
+    for (int i = 0; i < row.attribute_count; ++i)
+        if (row.attributes[i].key == Attr::nesterov || row.attributes[i].key == Attr::operand) return true;
+    return false;
+}
+
+void add_operator(const RowDefinition& definition, std::vector<NamedProgram>& programs) {
+    for (const bool flipped : {false, true}) {
+        if (flipped && !has_switch(definition.op)) continue;
+        const auto attributes = attributes_of(definition.op, flipped);
+        for (const Variant& variant : kVariants) {
+            jit::Builder builder(heap());
+            OperandScope scope(builder, definition, attributes, variant);
+            definition.define(scope);
+            programs.push_back(
+                {std::string("op_") + op_row(definition.op).name + (flipped ? "_1_" : "_") + variant.name,
+                 builder.finish()});
+            if (!scope.varied) break;
+        }
+    }
+}
+
+std::string identifier(std::string name) {
+    for (char& c : name)
+        if (c == '.' || c == ' ') c = '_';
+    return name;
+}
+
+// The most operands, and sums of one value in several programs' ways.
+void add_many_operands(std::vector<NamedProgram>& programs) {
+    for (const Access access : {Access::full, Access::per_row, Access::per_column}) {
+        jit::Builder b(heap());
+        jit::Real sum = b.real(0);
+        for (int k = 0; k < 16; ++k) sum = sum + b.load(b.input(access));
+        const jit::Real e = b.load(b.input(Access::full)) / (sum + b.real(1));
+        for (int k = 0; k < 7; ++k) b.store(b.output(Access::full), e + b.row_sum(e * b.real(k)));
+        programs.push_back({"operands_" + std::to_string(static_cast<int>(access)), b.finish()});
+    }
+    jit::Builder b(heap());
+    const jit::Real x = b.load(b.input(Access::full));
+    for (int k = 0; k < 23; ++k) b.column_sum(b.output(Access::per_column), x * b.real(k));
+    programs.push_back({"operands_sums", b.finish()});
+}
+
+}  // namespace
+
+std::vector<NamedProgram> backend_programs() {
+    std::vector<NamedProgram> programs;
+    for (int op = 0; op < kOpCount; ++op)
+        if (const RowDefinition* definition = find_row_definition(static_cast<Op>(op)); definition != nullptr)
+            add_operator(*definition, programs);
+    programs.push_back({"reduce_sum", make_row_reduction(Reduction::sum, heap())});
+    programs.push_back({"reduce_square_sum", make_row_reduction(Reduction::square_sum, heap())});
+    programs.push_back({"reduce_max", make_row_reduction(Reduction::max, heap())});
+    programs.push_back({"reduce_min", make_row_reduction(Reduction::min, heap())});
+    programs.push_back({"reduce_columns", make_column_sum(heap())});
+    programs.push_back({"division", make_division(3, heap())});
+    programs.push_back({"swiglu", make_swiglu(heap())});
+    programs.push_back({"swiglu_gradient", make_swiglu_gradient(heap())});
+    programs.push_back({"rotation", make_rotation(false, heap())});
+    programs.push_back({"rotation_inverse", make_rotation(true, heap())});
+    programs.push_back({"addition", make_addition(heap())});
+    return programs;
+}
+
+std::vector<NamedProgram> corpus_programs() {
+    std::vector<NamedProgram> programs;
+    for (const CorpusRow& row : function_programs())
+        programs.push_back({identifier(std::string("function_") + row.name), build(row, heap())});
+    for (const CorpusRow& row : row_programs())
+        programs.push_back({identifier(std::string("rows_") + row.name), build(row, heap())});
+    add_many_operands(programs);
+    return programs;
+}
+
+std::vector<NamedProgram> seeded_programs() {
+    std::vector<NamedProgram> programs;
+    for (std::uint64_t seed = 0; seed < 200; ++seed)
+        programs.push_back(
+            {"random_" + std::to_string(seed),
+             random_program(seed, static_cast<Shape>(seed % 3), 3 + static_cast<int>(seed % 60), heap())});
+    for (std::uint64_t seed = 5000; seed < 5006; ++seed)
+        programs.push_back({"random_" + std::to_string(seed),
+                            random_program(seed, static_cast<Shape>(seed % 3), 250, heap())});
+    return programs;
+}
+
+std::vector<NamedProgram> all_programs() {
+    std::vector<NamedProgram> programs = backend_programs();
+    for (auto* list : {corpus_programs, seeded_programs})
+        for (NamedProgram& program : list()) programs.push_back(std::move(program));
+    return programs;
+}
+
+}  // namespace volta::test

@@ -1,0 +1,152 @@
+// CUDA C on a processor: put in front of generated text, this header lets a C++17 compiler build it, and
+// simt::run() executes it as a device would. Threads of a block are fibers that run one at a time and hand
+// over at shuffles, votes and barriers; which of the ready threads goes on is the launch's `order`, so that
+// a program that forgot a barrier computes something else in one of the orders. Blocks run one after another.
+//
+// What is left out on purpose: clocks, atomics, dynamic shared memory, and tensor cores.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace volta::simt {
+
+struct Dim3 {
+    unsigned x = 1, y = 1, z = 1;
+};
+
+enum class Order : unsigned char { ascending, descending, shuffled };
+
+struct Launch {
+    Dim3 grid, block;  // at most 1024 threads
+    Order order = Order::ascending;
+    std::uint64_t seed = 1;  // of Order::shuffled
+};
+
+// Runs kernel(data) once per thread of the grid. "" or what went wrong: threads that wait for each other
+// forever, lanes of a warp that meet at different operations, a shuffle from a lane that takes no part.
+// After an error the memory of the kernel is what it was at that moment. Thread: any; several at once.
+std::string run(const Launch& launch, void (*kernel)(const void* data), const void* data);
+
+template <class Kernel>
+std::string run(const Launch& launch, const Kernel& kernel) {
+    return run(
+        launch, [](const void* data) { (*static_cast<const Kernel*>(data))(); }, &kernel);
+}
+
+// ---- What device code sees of the emulation ---------------------------------------------------------------
+
+struct Place {
+    Dim3 thread, block, block_size, grid_size;
+};
+const Place& place();  // of the running thread
+
+enum class Operation : unsigned char { shuffle_xor, shuffle_down, shuffle_up, shuffle, vote, sync };
+
+// Every lane of `mask` gives a word and gets that of lane `source` (Operation::vote: the lanes whose word is
+// not 0; sync: nothing).
+std::uint64_t exchange(Operation operation, unsigned mask, std::uint64_t word, int source);
+void block_barrier();
+int lane();
+
+// Asynchronous copies land when they are waited for and not before: reading early reads what was there.
+void copy_async(void* to, const void* from, unsigned bytes);
+void commit_copies();
+void wait_copies(unsigned groups_in_flight);
+
+template <class T>
+T shuffled(Operation operation, unsigned mask, T value, int source) {
+    static_assert(sizeof(T) <= 8, "one word");
+    std::uint64_t word = 0;
+    std::memcpy(&word, &value, sizeof value);
+    word = exchange(operation, mask, word, source);
+    std::memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+template <class To, class From>
+To same_bits(From value) {
+    static_assert(sizeof(To) == sizeof(From), "a reinterpretation");
+    To result;
+    std::memcpy(&result, &value, sizeof result);
+    return result;
+}
+
+}  // namespace volta::simt
+
+// ---- The words of CUDA C
+// ------------------------------------------------------------------------------------
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __shared__ static thread_local
+#define threadIdx (::volta::simt::place().thread)
+#define blockIdx (::volta::simt::place().block)
+#define blockDim (::volta::simt::place().block_size)
+#define gridDim (::volta::simt::place().grid_size)
+
+struct float4 {
+    float x, y, z, w;
+};
+
+inline void __syncthreads() { ::volta::simt::block_barrier(); }
+inline void __syncwarp(unsigned mask = 0xffffffffu) {
+    ::volta::simt::exchange(::volta::simt::Operation::sync, mask, 0, 0);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int with) {
+    using namespace volta::simt;
+    return shuffled(Operation::shuffle_xor, mask, value, lane() ^ with);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned by) {
+    using namespace volta::simt;
+    const int from = lane() + static_cast<int>(by);
+    return shuffled(Operation::shuffle_down, mask, value, from < 32 ? from : lane());
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned by) {
+    using namespace volta::simt;
+    const int from = lane() - static_cast<int>(by);
+    return shuffled(Operation::shuffle_up, mask, value, from >= 0 ? from : lane());
+}
+template <class T>
+T __shfl_sync(unsigned mask, T value, int from) {
+    using namespace volta::simt;
+    return shuffled(Operation::shuffle, mask, value, from & 31);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+    using namespace volta::simt;
+    return static_cast<unsigned>(exchange(Operation::vote, mask, predicate != 0, 0));
+}
+inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
+
+// Built with -ffp-contract=off, so that one operation is one rounding.
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline float __fsqrt_rn(float a) { return std::sqrt(a); }
+
+inline float __uint_as_float(unsigned a) { return ::volta::simt::same_bits<float>(a); }
+inline float __int_as_float(int a) { return ::volta::simt::same_bits<float>(a); }
+inline unsigned __float_as_uint(float a) { return ::volta::simt::same_bits<unsigned>(a); }
+inline int __float_as_int(float a) { return ::volta::simt::same_bits<int>(a); }
+inline unsigned __umulhi(unsigned a, unsigned b) {
+    return static_cast<unsigned>((static_cast<unsigned long long>(a) * b) >> 32);
+}
+inline float __int2float_rn(int a) { return static_cast<float>(a); }
+inline float __ll2float_rn(long long a) { return static_cast<float>(a); }
+// A device saturates, and makes 0 of a NaN.
+inline int __float2int_rz(float a) {
+    if (a != a) return 0;
+    if (a >= 2147483648.0f) return 0x7fffffff;
+    return a < -2147483648.0f ? -0x7fffffff - 1 : static_cast<int>(a);
+}
