@@ -21,32 +21,35 @@ struct VoltaRowArgs {
     long long chunk_stride;
     unsigned first_row, first_column, continue_columns, unused;
 };
-static_assert(sizeof(VoltaRowArgs) == %zu && __builtin_offsetof(VoltaRowArgs, rows) == %zu &&
+static_assert(sizeof(VoltaRowArgs) == %zu, "the host's struct CudaRowArgs");
+#ifndef __CUDACC_RTC__  // NVRTC has no offsetof
+static_assert(__builtin_offsetof(VoltaRowArgs, rows) == %zu &&
                   __builtin_offsetof(VoltaRowArgs, chunk_stride) == %zu &&
                   __builtin_offsetof(VoltaRowArgs, continue_columns) == %zu,
               "the host's struct CudaRowArgs");
+#endif
 )";
 
 constexpr char kHelpers[] = R"(
 // Of a NaN too, only the sign changes.
-static __device__ __forceinline__ float negated(float x) {
+__device__ __forceinline__ float negated(float x) {
     return __uint_as_float(__float_as_uint(x) ^ 0x80000000u);
 }
-static __device__ __forceinline__ float absolute(float x) {
+__device__ __forceinline__ float absolute(float x) {
     return __uint_as_float(__float_as_uint(x) & 0x7fffffffu);
 }
-static __device__ __forceinline__ bool is_nan(float x) { return x != x; }
+__device__ __forceinline__ bool is_nan(float x) { return x != x; }
 // Toward zero; NaN and what is out of range give 0x80000000.
-static __device__ __forceinline__ unsigned truncated(float x) {
+__device__ __forceinline__ unsigned truncated(float x) {
     return x >= -0x1p+31f && x < 0x1p+31f ? (unsigned)__float2int_rz(x) : 0x80000000u;
 }
-static __device__ __forceinline__ float real_of(unsigned x) { return __int2float_rn((int)x); }
-static __device__ __forceinline__ long long least(long long a, long long b) { return a < b ? a : b; }
+__device__ __forceinline__ float real_of(unsigned x) { return __int2float_rn((int)x); }
+__device__ __forceinline__ long long least(long long a, long long b) { return a < b ? a : b; }
 
 // ---- Row sums --------------------------------------------------------------------------------------------
 
 // Lanes fold 16, 8, 4, 2, 1. Partners add the same two numbers, so all lanes end with the sum of lane 0.
-static __device__ float folded(float lanes) {
+__device__ inline float folded(float lanes) {
 #pragma unroll
     for (int half = 16; half > 0; half /= 2)
         lanes = __fadd_rn(lanes, __shfl_xor_sync(0xffffffffu, lanes, half));
@@ -62,7 +65,7 @@ struct ChunkSum {
 
 // A chunk closes when the next one begins. Results come in ascending order.
 template <int level>
-static __device__ void push(ChunkSum& sum, long long index, float result, int lane) {
+__device__ inline void push(ChunkSum& sum, long long index, float result, int lane) {
     if constexpr (level < 3) {
         if (index > 0 && index % 4096 == 0) {
             push<level + 1>(sum, index / 4096 - 1, folded(sum.lanes[level]), lane);
@@ -73,7 +76,7 @@ static __device__ void push(ChunkSum& sum, long long index, float result, int la
 }
 
 template <int level>
-static __device__ float total_from(ChunkSum& sum, long long count, int lane) {
+__device__ inline float total_from(ChunkSum& sum, long long count, int lane) {
     const float result = folded(sum.lanes[level]);
     if constexpr (level < 2) {
         if (count > 4096) {
@@ -85,19 +88,19 @@ static __device__ float total_from(ChunkSum& sum, long long count, int lane) {
 }
 
 // The chunk with this index is complete in `lanes`.
-static __device__ void add_chunk(ChunkSum& sum, long long index, float lanes, int lane) {
+__device__ inline void add_chunk(ChunkSum& sum, long long index, float lanes, int lane) {
     sum.latest = folded(lanes);
     push<0>(sum, index, sum.latest, lane);
 }
 
-static __device__ float row_total(ChunkSum& sum, long long columns, int lane) {
+__device__ inline float row_total(ChunkSum& sum, long long columns, int lane) {
     if (columns <= 4096) return sum.latest;
     return total_from<0>(sum, (columns + 4095) / 4096, lane);
 }
 
 // The same from memory, where the warps of a block have left the results of their chunks. Every warp adds
 // them itself rather than wait for one that does.
-static __device__ float total_of_chunks(const float* results, long long columns, int lane) {
+__device__ inline float total_of_chunks(const float* results, long long columns, int lane) {
     const long long count = (columns + 4095) / 4096;
     ChunkSum sum = {};
     for (long long chunk = 0; chunk < count; chunk += 4096) {
@@ -112,15 +115,15 @@ static __device__ float total_of_chunks(const float* results, long long columns,
 // ---- Row maxima ------------------------------------------------------------------------------------------
 
 // A NaN stays: nothing compares above it.
-static __device__ __forceinline__ float larger(float max, float x) { return x > max || x != x ? x : max; }
+__device__ __forceinline__ float larger(float max, float x) { return x > max || x != x ? x : max; }
 
-static __device__ float max_of_warp(float max) {
+__device__ inline float max_of_warp(float max) {
 #pragma unroll
     for (int half = 16; half > 0; half /= 2) max = larger(max, __shfl_xor_sync(0xffffffffu, max, half));
     return __fadd_rn(max, 0.0f);  // a zero is +0
 }
 
-static __device__ float max_of_warps(const float* slots, int warps, int lane) {
+__device__ inline float max_of_warps(const float* slots, int warps, int lane) {
     return max_of_warp(lane < warps ? slots[lane] : __uint_as_float(0xff800000u));
 }
 
@@ -130,19 +133,19 @@ struct Best {
     int key;
     long long column;
 };
-static __device__ __forceinline__ Best no_best() { return Best{-0x7fffffff - 1, 0}; }
+__device__ __forceinline__ Best no_best() { return Best{-0x7fffffff - 1, 0}; }
 
-static __device__ __forceinline__ int order_key(float x) {
+__device__ __forceinline__ int order_key(float x) {
     const unsigned bits = __float_as_uint(__fadd_rn(x, 0.0f));
     return x != x ? 0x7fffffff : (int)(bits ^ ((unsigned)((int)bits >> 31) >> 1));
 }
 
 // Ties take the lowest column.
-static __device__ __forceinline__ Best better(Best a, Best b) {
+__device__ __forceinline__ Best better(Best a, Best b) {
     return b.key > a.key || (b.key == a.key && b.column < a.column) ? b : a;
 }
 
-static __device__ Best best_of_warp(Best best) {
+__device__ inline Best best_of_warp(Best best) {
 #pragma unroll
     for (int half = 16; half > 0; half /= 2) {
         const int key = __shfl_xor_sync(0xffffffffu, best.key, half);
@@ -152,7 +155,7 @@ static __device__ Best best_of_warp(Best best) {
     return best;
 }
 
-static __device__ Best best_of_warps(const Best* slots, int warps, int lane) {
+__device__ inline Best best_of_warps(const Best* slots, int warps, int lane) {
     return best_of_warp(lane < warps ? slots[lane] : no_best());
 }
 )";

@@ -5,15 +5,23 @@
 namespace volta::jit {
 namespace {
 
+bool is_sum(Code code) { return code == Code::row_sum; }
+
 // Writes the kernels of one plan.
 class RowWriter {
   public:
     RowWriter(const RowPlan& plan, const char* name, SourceText& text)
-        : plan_(plan), name_(name), text_(text), number_(plan.code.size(), -1, plan.code.get_allocator()) {
+        : plan_(plan),
+          name_(name),
+          text_(text),
+          number_(plan.code.size(), -1, plan.code.get_allocator()),
+          used_(plan.operands.size(), false, plan.code.get_allocator()) {
         int row_sums = 0, column_sums = 0;
         for (std::size_t id = 0; id < plan.code.size(); ++id) {
             const Code code = plan.code[id].code;
             reduces_ = reduces_ || is_row_reduction(code);
+            if (code == Code::load || code == Code::store)
+                used_[static_cast<std::size_t>(plan.code[id].a)] = true;
             if (code == Code::row_sum) number_[id] = row_sums++;
             if (code == Code::column_sum) number_[id] = column_sums++;
         }
@@ -46,6 +54,11 @@ class RowWriter {
             if (fits(plan_.code[id].code)) return true;
         return false;
     }
+    bool has_element_loop() const {
+        for (const Stage& stage : plan_.stages)
+            if (!stage.loop_code.empty() && !has(stage.loop_code, is_sum)) return true;
+        return false;
+    }
     const Operand& operand(const Instruction& x) const { return plan_.operands[x.a]; }
     SourceTerm element(const Instruction& x) const;
     void define(std::int32_t id, const char* value) {
@@ -60,10 +73,9 @@ class RowWriter {
     const char* name_;
     SourceText& text_;
     std::pmr::vector<int> number_;  // of row sums: their row of chunk results; of column sums: their table
+    std::pmr::vector<bool> used_;   // per operand: read or written by element
     bool reduces_ = false;
 };
-
-bool is_sum(Code code) { return code == Code::row_sum; }
 
 // ---- Operands and instructions ---------------------------------------------------------------------------
 
@@ -77,6 +89,7 @@ void RowWriter::begin(const char* form, const char* what, int threads) {
 void RowWriter::pointers() {
     for (std::size_t k = 0; k < plan_.operands.size(); ++k) {
         const Operand& x = plan_.operands[k];
+        if (!used_[k]) continue;
         const char *constant = x.output ? "" : "const ", *type = cuda_type(x.type);
         text_.line("%s%s* const p%zu = (%s%s*)args.operands[%zu];", constant, type, k, constant, type, k);
     }
@@ -85,7 +98,7 @@ void RowWriter::pointers() {
 void RowWriter::row_pointers() {
     for (std::size_t k = 0; k < plan_.operands.size(); ++k) {
         const Operand& x = plan_.operands[k];
-        if (x.access != Access::full && x.access != Access::per_row) continue;
+        if (!used_[k] || (x.access != Access::full && x.access != Access::per_row)) continue;
         text_.line("%s%s* const row%zu = p%zu + row * args.row_strides[%zu];", x.output ? "" : "const ",
                    cuda_type(x.type), k, k, k);
     }
@@ -302,7 +315,7 @@ void RowWriter::blocks() {
     text_.line("const long long columns = args.columns;");
     if (reduces_) {
         text_.line("const int lane = threadIdx.x %% 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;");
-        text_.line("const long long first = threadIdx.x, step = blockDim.x;");
+        if (has_element_loop()) text_.line("const long long first = threadIdx.x, step = blockDim.x;");
     } else {
         text_.line("const long long first = (long long)blockIdx.y * blockDim.x + threadIdx.x;");
         text_.line("const long long step = (long long)gridDim.y * blockDim.x;");
