@@ -127,13 +127,52 @@ void test_column_sums(void**) {
     assert_true(failure.empty());
 }
 
+// Every unary function on every 4093rd of the 2^32 inputs, against the interpreter.
+void sweep(const NamedProgram& named) {
+    constexpr std::uint32_t kStride = 4093;
+    constexpr std::int64_t kRows = 8, kColumns = 4096, kEach = kRows * kColumns;
+    EmulatedKernel kernel(named.program, *find_emulated(named.name), heap());
+    kernel.size = EmulatedKernel::Size::as_planned;
+    const jit::RowKernelPtr interpreter = jit::interpret(named.program, heap());
+    std::vector<std::uint32_t> in(kEach), expected(kEach), actual(kEach);
+    std::vector<char> scratch(interpreter->scratch_bytes(kColumns) + 64);
+    void* operands[] = {in.data(), expected.data()};
+    const std::int64_t strides[] = {kColumns, kColumns};
+    jit::RowArgs args{operands, strides, kRows, kColumns, 0, 0, nullptr, 0};
+    args.scratch = scratch.data() + (64 - reinterpret_cast<std::uintptr_t>(scratch.data()) % 64) % 64;
+    for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32) && failure.empty();) {
+        for (std::uint32_t& x : in) x = static_cast<std::uint32_t>(bits), bits += kStride;
+        operands[1] = expected.data();
+        interpreter->run(args);
+        operands[1] = actual.data();
+        kernel.form = kernel.form == jit::RowForm::warps ? jit::RowForm::blocks : jit::RowForm::warps;
+        kernel.run(args);
+        failure = kernel.error;
+        const std::int64_t at = first_difference(reinterpret_cast<const float*>(expected.data()),
+                                                 reinterpret_cast<const float*>(actual.data()), kEach);
+        if (at < 0) continue;
+        char text[96];
+        std::snprintf(text, sizeof text, " of %08x: expected %08x, got %08x",
+                      in[static_cast<std::size_t>(at)], expected[static_cast<std::size_t>(at)],
+                      actual[static_cast<std::size_t>(at)]);
+        failure = named.name + text;
+    }
+}
+void test_sweep_of_functions(void**) {
+    failure.clear();
+    for (const NamedProgram& named : corpus_programs())
+        if (named.name.compare(0, 9, "function_") == 0 && failure.empty()) sweep(named);
+    if (!failure.empty()) print_error("%s\n", failure.c_str());
+    assert_true(failure.empty());
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_backend_programs), cmocka_unit_test(test_corpus_programs),
         cmocka_unit_test(test_seeded_programs),  cmocka_unit_test(test_row_sum_recursion),
-        cmocka_unit_test(test_column_sums),
+        cmocka_unit_test(test_column_sums),      cmocka_unit_test(test_sweep_of_functions),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -178,13 +178,14 @@ void report_stuck() {
         if (stuck == nullptr || (thread.state == State::at_warp && stuck->state != State::at_warp))
             stuck = &thread;
     }
+    const auto elsewhere = [&](const Thread& thread) {
+        if (thread.state != stuck->state) return true;
+        return thread.state == State::at_warp &&
+               (thread.operation != stuck->operation || thread.mask != stuck->mask);
+    };
     const Thread* other = stuck;
-    for (unsigned i = 0; i < machine.count; ++i) {
-        const Thread& thread = *machine.threads[i];
-        if (thread.state != stuck->state || thread.operation != stuck->operation ||
-            thread.mask != stuck->mask)
-            other = &thread;
-    }
+    for (unsigned i = machine.count; i-- > 0;)
+        if (elsewhere(*machine.threads[i])) other = machine.threads[i].get();
     char text[160];
     std::snprintf(text, sizeof text, "thread %u waits for ever at %s, and thread %u is at %s", stuck->index,
                   text_of(*stuck), other->index, text_of(*other));
