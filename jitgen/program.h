@@ -1,8 +1,8 @@
 // The kernel language. A Program is a small typed SSA program over rows x columns: operands are broadcast as
 // full, per row, per column or single values, and row reductions cut it into stages. One Program has three
 // lowerings with the same bits: the interpreter (interpreter.cpp), x86-64 machine code for AVX2 and AVX-512
-// (row_emitter.cpp), and later CUDA C. What is computed is exactly the instructions, in the order of their
-// operands; nothing is contracted, reassociated or approximated.
+// (row_emitter.cpp), and CUDA C (cuda/row_source.cpp). What is computed is exactly the instructions, in the
+// order of their operands; nothing is contracted, reassociated or approximated.
 #pragma once
 
 #include <cstdint>
