@@ -1,5 +1,6 @@
 #include "jitgen/cuda/row_source.h"
 
+#include "engine/base/error.h"
 #include "jitgen/cuda/row_expression.h"
 
 namespace volta::jit {
@@ -31,6 +32,7 @@ class RowWriter {
     void blocks();
     void segments();
     void close();
+    void epilogue();
 
   private:
     using Ids = std::pmr::vector<std::int32_t>;
@@ -75,6 +77,7 @@ class RowWriter {
     std::pmr::vector<int> number_;  // of row sums: their row of chunk results; of column sums: their table
     std::pmr::vector<bool> used_;   // per operand: read or written by element
     bool reduces_ = false;
+    bool product_is_operand_0_ = false;  // of an epilogue: its loads are the argument
 };
 
 // ---- Operands and instructions ---------------------------------------------------------------------------
@@ -105,6 +108,7 @@ void RowWriter::row_pointers() {
 }
 
 SourceTerm RowWriter::element(const Instruction& x) const {
+    if (product_is_operand_0_ && x.code == Code::load && x.a == 0) return term("product");
     switch (operand(x).access) {
         case Access::full:
             return term("row%d[j]", x.a);
@@ -386,7 +390,38 @@ void RowWriter::close() {
     text_.close();
 }
 
+// ---- Epilogues -------------------------------------------------------------------------------------------
+
+// Everything for one element: what a call or a row has in common is left to the compiler to share.
+void RowWriter::epilogue() {
+    text_.line("%s", "");
+    text_.open("struct %s {", name_);
+    text_.line("const VoltaRowArgs& args;");
+    text_.line("__device__ explicit %s(const VoltaRowArgs& row_args) : args(row_args) {}", name_);
+    text_.open(
+        "__device__ __forceinline__ void operator()(long long row, long long j, float product) const {");
+    product_is_operand_0_ = true;
+    used_[0] = false;
+    for (const Instruction& x : plan_.code) used_[0] = used_[0] || (x.code == Code::store && x.a == 0);
+    pointers();
+    call_code();
+    row_pointers();
+    row_code(plan_.stages[0].row_code, "j == 0");
+    loop_code(plan_.stages[0].loop_code);
+    text_.close();
+    text_.close(";");
+}
+
 }  // namespace
+
+void append_row_epilogue(const RowPlan& plan, const char* name, std::pmr::string& text) {
+    if (plan.column_sums || plan.stages.size() != 1 || plan.operands.empty() ||
+        plan.operands[0].access != Access::full)
+        fail(VOLTA_INTERNAL, "epilogue %s is no elementwise program over a full operand 0", name);
+    SourceText source(text.get_allocator().resource());
+    RowWriter(plan, name, source).epilogue();
+    text += source.take();
+}
 
 void append_row_kernels(const RowPlan& plan, const char* name, std::pmr::string& text) {
     SourceText source(text.get_allocator().resource());

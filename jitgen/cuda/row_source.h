@@ -29,7 +29,11 @@ void append_row_prelude(std::pmr::string& text);
 // The kernels of one program: warps and blocks, or segments and close. `name` is a C identifier.
 void append_row_kernels(const RowPlan& plan, const char* name, std::pmr::string& text);
 
-// Both, for one program. Throws Error{INTERNAL} where verify() does.
+// struct NAME, a function object of (row, column, product): an elementwise program on one element, its
+// operand 0 in a register. For products (product_source.h). Throws Error{INTERNAL} where the program reduces.
+void append_row_epilogue(const RowPlan& plan, const char* name, std::pmr::string& text);
+
+// The prelude and the kernels of one program. Throws Error{INTERNAL} where verify() does.
 std::pmr::string row_source(const Program& program, const char* name, std::pmr::memory_resource* heap);
 
 }  // namespace volta::jit

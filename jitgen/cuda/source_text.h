@@ -39,9 +39,9 @@ class SourceText {
         va_end(arguments);
         ++depth_;
     }
-    void close() {
+    void close(const char* after = "") {
         --depth_;
-        line("}");
+        line("}%s", after);
     }
     void verbatim(const char* lines) { text_ += lines; }
     std::pmr::string take() { return std::move(text_); }

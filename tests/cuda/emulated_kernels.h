@@ -10,6 +10,16 @@ struct EmulatedKernels {
     void (*second)(const void* args);
 };
 
+// Each takes a CudaProductArgs.
+struct EmulatedProduct {
+    const char* name;
+    void (*tiles)(const void* args);
+    void (*segments)(const void* args);
+    void (*close)(const void* args);
+};
+extern const EmulatedProduct kEmulatedProducts[];  // generated
+extern const int kEmulatedProductCount;
+
 struct EmulatedTable {
     const EmulatedKernels* kernels;
     int count;

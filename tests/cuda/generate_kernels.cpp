@@ -5,6 +5,7 @@
 // FOLDER/kernels_K.cu     the text as a device compiler gets it, FILES files of it
 // FOLDER/kernels_K.cpp    the same behind the emulation, with a table of its kernels
 // FOLDER/kernels.cpp      the tables of all files
+// FOLDER/products.cu, .cpp    the products
 #include <cstdio>
 #include <cstdlib>
 
@@ -77,6 +78,32 @@ std::string tables(const std::vector<File>& files) {
            ";\n}  // namespace volta::test\n";
 }
 
+bool write_products(const std::string& base) {
+    std::pmr::string device(heap());
+    std::string rows;
+    int count = 0;
+    jit::append_row_prelude(device);
+    jit::append_product_prelude(device);
+    for (const NamedProduct& named : products()) {
+        const jit::RowPlan plan = jit::cuda_plan(named.epilogue, heap());
+        jit::append_product_kernels(named.form, named.has_epilogue ? &plan : nullptr, named.name.c_str(),
+                                    device);
+        rows += "    {\"" + named.name + "\"";
+        for (const char* form : {"tiles", "segments", "close"})
+            rows += ",\n     [](const void* args) { " + named.name + "_" + form +
+                    "(*static_cast<const VoltaProductArgs*>(args)); }";
+        rows += "},\n";
+        ++count;
+    }
+    const std::string wrapped =
+        "#include \"tests/support/simt_emulation.h\"\n#include \"tests/cuda/emulated_kernels.h\"\n\n"
+        "#include \"products.cu\"\n\nnamespace volta::test {\nconst EmulatedProduct kEmulatedProducts[] = "
+        "{\n" +
+        rows + "};\nconst int kEmulatedProductCount = " + std::to_string(count) +
+        ";\n}  // namespace volta::test\n";
+    return write(base + ".cu", std::string(device)) && write(base + ".cpp", wrapped);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -87,7 +114,7 @@ int main(int argc, char** argv) {
     std::size_t next = 0;
     for (const NamedProgram& named : all_programs()) add(named, files[next++ % files.size()]);
     const std::string base = std::string(argv[1]) + "/kernels";
-    bool good = write(base + ".cpp", tables(files));
+    bool good = write(base + ".cpp", tables(files)) && write_products(std::string(argv[1]) + "/products");
     for (int k = 0; k < count; ++k) {
         const File& file = files[static_cast<std::size_t>(k)];
         const std::string path = base + "_" + std::to_string(k);

@@ -5,6 +5,8 @@
 
 #include "engine/backend/row_programs.h"
 #include "engine/graph/op.h"
+#include "engine/numerics/functions.h"
+#include "engine/numerics/random.h"
 #include "tests/jitgen/corpus.h"
 #include "tests/jitgen/random_program.h"
 
@@ -162,7 +164,54 @@ void add_many_operands(std::vector<NamedProgram>& programs) {
     programs.push_back({"operands_sums", b.finish()});
 }
 
+// ---- What follows products -------------------------------------------------------------------------------
+
+void bias(jit::Builder& b) {
+    const jit::Real z = b.load(b.input(Access::full));
+    const jit::Real shift = b.load(b.input(Access::per_column));
+    b.store(b.output(Access::full), z + shift);
+}
+// Keeps what the gradient needs: z + bias, and its GELU.
+void bias_gelu(jit::Builder& b) {
+    const jit::Real product = b.load(b.input(Access::full)),
+                    z = product + b.load(b.input(Access::per_column));
+    b.store(b.output(Access::full), z);
+    b.store(b.output(Access::full), gelu_tanh(b, z));
+}
+// By position, so that rows and columns must be right; scaled per row and by one factor.
+void dropout_residual(jit::Builder& b) {
+    const jit::Real z = b.load(b.input(Access::full)), x = b.load(b.input(Access::full));
+    const jit::Real scale = b.load(b.input(Access::per_row)), factor = b.load(b.input(Access::single), 2);
+    const int state = b.input(Access::single, Type::integer);
+    const PhiloxKey<jit::Int> key{b.load_int(state, 0), b.load_int(state, 1)};
+    const jit::Int step = b.load_int(state, 2), row = b.row_index(), column = b.column_index();
+    const jit::Int last = b.integer(0x01000007);
+    const jit::Real dropped = dropout(b, z, element_bits(b, row, column, step, last, key), dropout_rule(0.1));
+    b.store(b.output(Access::full), (x + dropped) * (scale * factor));
+}
+
 }  // namespace
+
+std::vector<NamedProduct> products() {
+    std::vector<NamedProduct> list;
+    for (const int tile : {64, 128})
+        for (const bool a : {false, true})
+            for (const bool b : {false, true})
+                list.push_back(
+                    {std::string("product_") + (a ? "t" : "n") + (b ? "t" : "n") + "_" + std::to_string(tile),
+                     {a, b, tile},
+                     false,
+                     jit::Program(heap())});
+    const auto add = [&](const char* name, jit::ProductForm form, void (*define)(jit::Builder&)) {
+        jit::Builder builder(heap());
+        define(builder);
+        list.push_back({name, form, true, builder.finish()});
+    };
+    add("product_bias", {false, false, 128}, bias);
+    add("product_bias_gelu", {false, true, 64}, bias_gelu);
+    add("product_dropout_residual", {true, false, 64}, dropout_residual);
+    return list;
+}
 
 std::vector<NamedProgram> backend_programs() {
     std::vector<NamedProgram> programs;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "jitgen/cuda/product_source.h"
 #include "jitgen/program.h"
 
 namespace volta::test {
@@ -22,5 +23,14 @@ std::vector<NamedProgram> corpus_programs();
 std::vector<NamedProgram> seeded_programs();
 
 std::vector<NamedProgram> all_programs();
+
+// Product kernels: both tiles in all orders of operands, and some with what follows a product in a model.
+struct NamedProduct {
+    std::string name;
+    jit::ProductForm form;
+    bool has_epilogue;
+    jit::Program epilogue;  // operand 0 is the product
+};
+std::vector<NamedProduct> products();
 
 }  // namespace volta::test

@@ -1,0 +1,215 @@
+// The text of products. A thread holds a square of sums in registers; the block's tiles of a and b are in
+// shared memory, k by k, in two buffers in turn.
+#include <cstddef>
+#include <cstdio>
+
+#include "jitgen/cuda/product_source.h"
+
+namespace volta::jit {
+namespace {
+
+constexpr char kArguments[] = R"(
+// ---- Products --------------------------------------------------------------------------------------------
+
+struct VoltaProductArgs {
+    const float *a, *b;
+    float *c, *scratch;
+    long long a_stride, b_stride, c_stride;
+    long long m, n, k;
+    unsigned into, keep;
+    VoltaRowArgs epilogue;
+};
+static_assert(sizeof(VoltaProductArgs) == %zu, "the host's struct CudaProductArgs");
+#ifndef __CUDACC_RTC__
+static_assert(__builtin_offsetof(VoltaProductArgs, m) == %zu && __builtin_offsetof(VoltaProductArgs, epilogue) == %zu,
+              "the host's struct CudaProductArgs");
+#endif
+)";
+
+constexpr char kProducts[] = R"(
+// Elements (x, p) of an operand, x along m or n and p along k, on their way from memory to a tile [p][x]:
+// 8 steps of k, by 256 threads whose neighbours read neighbours.
+template <int size, bool along_x>
+struct TileLoader {
+    float held[size / 32];
+
+    // Beyond m or n stand zeros, which reach no result; beyond k nothing is ever multiplied.
+    __device__ __forceinline__ void load(const float* data, long long stride, long long first_x, long long end_x,
+                                         long long first_p, long long end_p) {
+#pragma unroll
+        for (int e = 0; e < size / 32; ++e) {
+            const int t = threadIdx.x + 256 * e;
+            const long long x = first_x + (along_x ? t % size : t / 8), p = first_p + (along_x ? t / size : t % 8);
+            held[e] = 0.0f;
+            if (x < end_x && p < end_p) held[e] = along_x ? data[p * stride + x] : data[x * stride + p];
+        }
+    }
+    __device__ __forceinline__ void store(float (*tile)[size + 4]) const {
+#pragma unroll
+        for (int e = 0; e < size / 32; ++e) {
+            const int t = threadIdx.x + 256 * e;
+            tile[along_x ? t / size : t % 8][along_x ? t % size : t / 8] = held[e];
+        }
+    }
+};
+
+// The i-th row (or column) of a thread within its block's tile: four neighbours, then four 64 further on.
+__device__ __forceinline__ int tile_place(int thread, int i) { return 4 * thread + i % 4 + 64 * (i / 4); }
+
+template <int side>
+__device__ __forceinline__ void read_fragment(const float* line, int thread, float (&values)[side]) {
+#pragma unroll
+    for (int i = 0; i < side; i += 4) {
+        const float4 four = *(const float4*)(line + tile_place(thread, i));
+        values[i] = four.x;
+        values[i + 1] = four.y;
+        values[i + 2] = four.z;
+        values[i + 3] = four.w;
+    }
+}
+
+// One step of k for side x side sums.
+template <int side>
+__device__ __forceinline__ void multiply(const float* a, const float* b, float (&sums)[side][side]) {
+    float rows[side], columns[side];
+    read_fragment<side>(a, threadIdx.x / 16, rows);
+    read_fragment<side>(b, threadIdx.x % 16, columns);
+#pragma unroll
+    for (int i = 0; i < side; ++i)
+#pragma unroll
+        for (int j = 0; j < side; ++j) sums[i][j] = __fmaf_rn(rows[i], columns[j], sums[i][j]);
+}
+
+struct NoEpilogue {
+    __device__ explicit NoEpilogue(const VoltaRowArgs&) {}
+    __device__ void operator()(long long, long long, float) const {}
+};
+
+template <class Epilogue>
+__device__ __forceinline__ void finish(const VoltaProductArgs& args, const Epilogue& epilogue, long long row,
+                                       long long column, float product) {
+    if (args.keep != 0) args.c[row * args.c_stride + column] = product;
+    epilogue(row, column, product);
+}
+
+// Ends a segment: its sums are stored, or added to the segments before it. A thread meets its own elements only.
+template <int side, class Epilogue>
+__device__ __forceinline__ void close_segment(const VoltaProductArgs& args, const Epilogue& epilogue,
+                                              long long first_row, long long first_column, bool stored, bool last,
+                                              float (&sums)[side][side]) {
+#pragma unroll
+    for (int i = 0; i < side; ++i) {
+        const long long row = first_row + tile_place(threadIdx.x / 16, i);
+#pragma unroll
+        for (int j = 0; j < side; ++j) {
+            const long long column = first_column + tile_place(threadIdx.x % 16, j);
+            if (row < args.m && column < args.n) {
+                float* const c = args.c + row * args.c_stride + column;
+                const float total = stored ? __fadd_rn(*c, sums[i][j]) : sums[i][j];
+                if (last)
+                    finish(args, epilogue, row, column, total);
+                else
+                    *c = total;
+            }
+            sums[i][j] = 0.0f;
+        }
+    }
+}
+
+// The sums of one segment as they are, for product_close.
+template <int side>
+__device__ __forceinline__ void leave_segment(const VoltaProductArgs& args, long long first_row,
+                                              long long first_column, long long segment, float (&sums)[side][side]) {
+#pragma unroll
+    for (int i = 0; i < side; ++i) {
+        const long long row = first_row + tile_place(threadIdx.x / 16, i);
+#pragma unroll
+        for (int j = 0; j < side; ++j) {
+            const long long column = first_column + tile_place(threadIdx.x % 16, j);
+            if (row < args.m && column < args.n)
+                args.scratch[(segment * args.m + row) * args.n + column] = sums[i][j];
+            sums[i][j] = 0.0f;
+        }
+    }
+}
+
+// `split`: blocks share segments too (grid y), and leave them in scratch.
+template <int side, bool transposed_a, bool transposed_b, bool split, class Epilogue>
+__device__ __forceinline__ void product(const VoltaProductArgs& args) {
+    constexpr int size = 16 * side;
+    alignas(16) __shared__ float tile_a[2][8][size + 4];
+    alignas(16) __shared__ float tile_b[2][8][size + 4];
+    const Epilogue epilogue(args.epilogue);
+    const long long tiles_across = (args.n + size - 1) / size, tiles = tiles_across * ((args.m + size - 1) / size);
+    const long long segments = split ? (args.k + 511) / 512 : 1;
+    TileLoader<size, transposed_a> a;
+    TileLoader<size, !transposed_b> b;
+    float sums[side][side];
+#pragma unroll
+    for (int i = 0; i < side; ++i)
+#pragma unroll
+        for (int j = 0; j < side; ++j) sums[i][j] = 0.0f;
+    int turn = 0;  // goes on from tile to tile: no buffer is written while a slower thread still reads it
+    for (long long segment = split ? blockIdx.y : 0; segment < segments; segment += gridDim.y)
+        for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const long long first_row = tile / tiles_across * size, first_column = tile % tiles_across * size;
+            const long long first_k = split ? 512 * segment : 0;
+            const long long end_k = split ? least(args.k, first_k + 512) : args.k;
+            bool stored = args.into != 0;
+            a.load(args.a, args.a_stride, first_row, args.m, first_k, end_k);
+            b.load(args.b, args.b_stride, first_column, args.n, first_k, end_k);
+            for (long long p = first_k; p < end_k; p += 8) {
+                a.store(tile_a[turn]);
+                b.store(tile_b[turn]);
+                __syncthreads();
+                a.load(args.a, args.a_stride, first_row, args.m, p + 8, end_k);
+                b.load(args.b, args.b_stride, first_column, args.n, p + 8, end_k);
+                if (end_k - p >= 8) {
+#pragma unroll
+                    for (int s = 0; s < 8; ++s) multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
+                } else {  // never a step too many: 0 times infinity is a NaN
+                    for (int s = 0; s < end_k - p; ++s) multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
+                }
+                turn ^= 1;
+                const bool last = p + 8 >= end_k;
+                if constexpr (split) {
+                    if (last) leave_segment<side>(args, first_row, first_column, segment, sums);
+                } else if (last || (p + 8) % 512 == 0) {
+                    close_segment<side>(args, epilogue, first_row, first_column, stored, last, sums);
+                    stored = true;
+                }
+            }
+        }
+}
+
+// One thread per element: adds what product<split> has left, in ascending order. Of k = 0: `into`, or +0.
+template <class Epilogue>
+__device__ __forceinline__ void product_close(const VoltaProductArgs& args) {
+    const Epilogue epilogue(args.epilogue);
+    const long long segments = (args.k + 511) / 512, count = args.m * args.n;
+    long long e = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    for (; e < count; e += (long long)gridDim.x * blockDim.x) {
+        const long long row = e / args.n, column = e % args.n;
+        bool stored = args.into != 0;
+        float total = stored ? args.c[row * args.c_stride + column] : 0.0f;
+        for (long long segment = 0; segment < segments; ++segment) {
+            const float part = args.scratch[segment * count + e];
+            total = stored ? __fadd_rn(total, part) : part;
+            stored = true;
+        }
+        finish(args, epilogue, row, column, total);
+    }
+}
+)";
+
+}  // namespace
+
+void append_product_prelude(std::pmr::string& text) {
+    char arguments[sizeof kArguments + 64];
+    std::snprintf(arguments, sizeof arguments, kArguments, sizeof(CudaProductArgs),
+                  offsetof(CudaProductArgs, m), offsetof(CudaProductArgs, epilogue));
+    text += arguments;
+    text += kProducts;
+}
+
+}  // namespace volta::jit
