@@ -21,7 +21,8 @@ struct VoltaProductArgs {
 };
 static_assert(sizeof(VoltaProductArgs) == %zu, "the host's struct CudaProductArgs");
 #ifndef __CUDACC_RTC__
-static_assert(__builtin_offsetof(VoltaProductArgs, m) == %zu && __builtin_offsetof(VoltaProductArgs, epilogue) == %zu,
+static_assert(__builtin_offsetof(VoltaProductArgs, m) == %zu &&
+                  __builtin_offsetof(VoltaProductArgs, epilogue) == %zu,
               "the host's struct CudaProductArgs");
 #endif
 )";
@@ -33,13 +34,14 @@ template <int size, bool along_x>
 struct TileLoader {
     float held[size / 32];
 
-    // Beyond m or n stand zeros, which reach no result; beyond k nothing is ever multiplied.
-    __device__ __forceinline__ void load(const float* data, long long stride, long long first_x, long long end_x,
-                                         long long first_p, long long end_p) {
+    // Beyond m or n stand zeros, which reach no result; what stands beyond k is not multiplied.
+    __device__ __forceinline__ void load(const float* data, long long stride, long long first_x,
+                                         long long end_x, long long first_p, long long end_p) {
 #pragma unroll
         for (int e = 0; e < size / 32; ++e) {
             const int t = threadIdx.x + 256 * e;
-            const long long x = first_x + (along_x ? t % size : t / 8), p = first_p + (along_x ? t / size : t % 8);
+            const long long x = first_x + (along_x ? t % size : t / 8);
+            const long long p = first_p + (along_x ? t / size : t % 8);
             held[e] = 0.0f;
             if (x < end_x && p < end_p) held[e] = along_x ? data[p * stride + x] : data[x * stride + p];
         }
@@ -92,11 +94,12 @@ __device__ __forceinline__ void finish(const VoltaProductArgs& args, const Epilo
     epilogue(row, column, product);
 }
 
-// Ends a segment: its sums are stored, or added to the segments before it. A thread meets its own elements only.
+// Ends a segment: its sums are stored, or added to the segments before it. A thread meets its own elements
+// only.
 template <int side, class Epilogue>
 __device__ __forceinline__ void close_segment(const VoltaProductArgs& args, const Epilogue& epilogue,
-                                              long long first_row, long long first_column, bool stored, bool last,
-                                              float (&sums)[side][side]) {
+                                              long long first_row, long long first_column, bool stored,
+                                              bool last, float (&sums)[side][side]) {
 #pragma unroll
     for (int i = 0; i < side; ++i) {
         const long long row = first_row + tile_place(threadIdx.x / 16, i);
@@ -119,7 +122,8 @@ __device__ __forceinline__ void close_segment(const VoltaProductArgs& args, cons
 // The sums of one segment as they are, for product_close.
 template <int side>
 __device__ __forceinline__ void leave_segment(const VoltaProductArgs& args, long long first_row,
-                                              long long first_column, long long segment, float (&sums)[side][side]) {
+                                              long long first_column, long long segment,
+                                              float (&sums)[side][side]) {
 #pragma unroll
     for (int i = 0; i < side; ++i) {
         const long long row = first_row + tile_place(threadIdx.x / 16, i);
@@ -140,7 +144,8 @@ __device__ __forceinline__ void product(const VoltaProductArgs& args) {
     alignas(16) __shared__ float tile_a[2][8][size + 4];
     alignas(16) __shared__ float tile_b[2][8][size + 4];
     const Epilogue epilogue(args.epilogue);
-    const long long tiles_across = (args.n + size - 1) / size, tiles = tiles_across * ((args.m + size - 1) / size);
+    const long long tiles_across = (args.n + size - 1) / size;
+    const long long tiles = tiles_across * ((args.m + size - 1) / size);
     const long long segments = split ? (args.k + 511) / 512 : 1;
     TileLoader<size, transposed_a> a;
     TileLoader<size, !transposed_b> b;
@@ -167,8 +172,9 @@ __device__ __forceinline__ void product(const VoltaProductArgs& args) {
                 if (end_k - p >= 8) {
 #pragma unroll
                     for (int s = 0; s < 8; ++s) multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
-                } else {  // never a step too many: 0 times infinity is a NaN
-                    for (int s = 0; s < end_k - p; ++s) multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
+                } else {  // never a step too many: fma(0, 0, -0) is +0
+                    for (int s = 0; s < end_k - p; ++s)
+                        multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
                 }
                 turn ^= 1;
                 const bool last = p + 8 >= end_k;

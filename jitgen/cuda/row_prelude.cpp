@@ -12,7 +12,7 @@ namespace {
 static_assert(kSumChunk == 4096 && kSumSegment == 512, "written out in the text of kernels");
 
 constexpr char kArguments[] =
-    R"(// Row kernels of Volta. Every rounding is written as an intrinsic: no + or * on floats, no approximations.
+    R"(// Row kernels of Volta. Every rounding is an intrinsic: no + or * on floats, no approximations.
 struct VoltaRowArgs {
     void* operands[%d];
     long long row_strides[%d];

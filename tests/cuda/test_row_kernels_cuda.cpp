@@ -42,7 +42,7 @@ Layout layout_of(std::uint64_t seed, std::int64_t rows, std::int64_t columns) {
     layout.continue_columns = seed % 4 < 2;
     layout.first_row = static_cast<std::uint32_t>(seed * 0x9e3779b1u);
     layout.first_column = static_cast<std::uint32_t>(seed * 0x85ebca77u);
-    layout.data = static_cast<Data>(seed % 3);
+    layout.data = static_cast<Data>(seed % 7 % 4);
     return layout;
 }
 
@@ -61,12 +61,14 @@ void run_widths(const NamedProgram& named, bool long_rows) {
         for (const std::int64_t columns : kWidths) {
             if (!long_rows && columns > 4000 && columns != 4097) continue;
             const bool sums = form == jit::RowForm::segments;
-            for (int turn = 0; turn < (columns > 4000 ? 1 : 3); ++turn) {
+            for (int turn = 0; turn < (columns > 4000 ? 1 : 4); ++turn) {
                 ++seed;
                 kernel.size = seed % 4 == 0 ? EmulatedKernel::Size::as_planned : EmulatedKernel::Size::small;
                 kernel.order = static_cast<simt::Order>(seed / 2 % 3);
                 const std::int64_t rows = columns > 4000 ? 2 : sums && columns < 33 ? 513 + turn : 5;
-                run(kernel, named.name, layout_of(seed, rows, columns));
+                Layout layout = layout_of(seed, rows, columns);
+                if (columns <= 4000) layout.data = static_cast<Data>(turn);
+                run(kernel, named.name, layout);
             }
         }
     }

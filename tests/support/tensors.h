@@ -28,11 +28,13 @@ struct Random {
     float uniform() { return static_cast<float>(next() >> 40) * 0x1p-24f; }  // [0, 1)
 };
 
-enum class Data { plain, binades, special };  // [-1, 1) | over 40 binades | also +-0, +-Inf, NaN, subnormals
+// [-1, 1) | over 40 binades | also +-0, +-Inf, NaN, subnormals | +-0 and what multiplies to +-0
+enum class Data { plain, binades, special, vanishing };
 
 inline float random_float(Random& random, Data data) {
     const float x = random.uniform() * 2 - 1;
     if (data == Data::plain) return x;
+    if (data == Data::vanishing) return std::copysign(random.below(2) ? 0x1p-100f : 0.0f, x);
     if (data == Data::special) {
         const float inf = std::numeric_limits<float>::infinity();
         const float specials[] = {0.0f,   -0.0f,   inf,     -inf,    std::numeric_limits<float>::quiet_NaN(),
