@@ -26,7 +26,8 @@ inline RowPlan cuda_plan(const Program& program, std::pmr::memory_resource* heap
 // What all kernels of a translation unit share: the struct of arguments, folds, conversions.
 void append_row_prelude(std::pmr::string& text);
 
-// The kernels of one program: warps and blocks, or segments and close. `name` is a C identifier.
+// The kernels of one program: warps and blocks, or segments and close. `name` is a C identifier. Outputs may
+// be the memory of full inputs: only the last stage stores, each element by the thread that loads it there.
 void append_row_kernels(const RowPlan& plan, const char* name, std::pmr::string& text);
 
 // struct NAME, a function object of (row, column, product): an elementwise program on one element, its

@@ -6,6 +6,7 @@
 #include <memory_resource>
 
 #include "engine/numerics/define_products.h"
+#include "jitgen/cuda/product_launch.h"
 #include "jitgen/interpreter.h"
 #include "tests/cuda/emulated_kernels.h"
 #include "tests/cuda/programs.h"
@@ -50,7 +51,7 @@ Problem make_problem(const NamedProduct& named, const Shape3& shape, std::uint64
     Problem p{};
     p.shape = shape;
     p.into = seed % 4 == 0;
-    p.split = shape.k == 0 || seed % 2 == 1;
+    p.split = seed % 2 == 1;
     p.order = static_cast<simt::Order>(seed / 2 % 3);
     const auto gap = static_cast<std::int64_t>(seed % 5);
     p.a_stride = (named.form.transposed_a ? shape.m : shape.k) + gap;
@@ -81,10 +82,12 @@ void expect(const NamedProduct& named, Problem& p) {
     kernel->run(args);
 }
 
-std::string launch(const NamedProduct& named, Problem& p) {
+std::string run(const NamedProduct& named, Problem& p) {
     const EmulatedProduct& kernels = find(named.name);
-    const std::int64_t segments = (p.shape.k + 511) / 512;
-    std::vector<float> scratch(static_cast<std::size_t>(segments * p.shape.m * p.shape.n) + 16, kGuard);
+    // As many multiprocessors as make the launch share segments or not; and fewer blocks than tiles, often.
+    const jit::ProductLaunch launch =
+        jit::product_launch(named.form.tile, p.shape.m, p.shape.n, p.shape.k, p.split ? 1000 : 1);
+    std::vector<float> scratch(launch.scratch_bytes / sizeof(float) + 16, kGuard);
     jit::CudaProductArgs args{};
     args.a = p.a.data(), args.b = p.b.data(), args.c = p.c.data(), args.scratch = scratch.data();
     args.a_stride = p.a_stride, args.b_stride = p.b_stride, args.c_stride = p.c_stride;
@@ -98,11 +101,14 @@ std::string launch(const NamedProduct& named, Problem& p) {
     simt::Launch grid;
     grid.order = p.order;
     grid.block.x = jit::kProductThreads;
-    grid.grid.x = 2;  // fewer blocks than tiles, often
-    grid.grid.y = p.split ? 2 : 1;
-    std::string error = simt::run(grid, [&] { (p.split ? kernels.segments : kernels.tiles)(&args); });
+    grid.grid.x = std::min(launch.grid_x, 2u);
+    grid.grid.y = std::min(launch.grid_y, 2u);
+    std::string error;
+    if (launch.grid_x > 0)
+        error = simt::run(grid, [&] { (launch.split ? kernels.segments : kernels.tiles)(&args); });
+    grid.grid.x = std::min(launch.close_grid_x, 2u);
     grid.grid.y = 1;
-    if (p.split) error += simt::run(grid, [&] { kernels.close(&args); });
+    if (launch.close_grid_x > 0) error += simt::run(grid, [&] { kernels.close(&args); });
     if (!std::all_of(scratch.end() - 16, scratch.end(), [](float x) { return x == kGuard; }))
         error += "wrote behind the scratch memory";
     return error;
@@ -111,7 +117,7 @@ std::string launch(const NamedProduct& named, Problem& p) {
 std::string compare(const NamedProduct& named, const Shape3& shape, std::uint64_t seed) {
     Problem expected = make_problem(named, shape, seed), actual = make_problem(named, shape, seed);
     expect(named, expected);
-    std::string failure = launch(named, actual);
+    std::string failure = run(named, actual);
     const auto same = [&](const std::vector<float>& x, const std::vector<float>& y, const char* what) {
         const std::int64_t at = first_difference(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
         if (at < 0 || !failure.empty()) return;
@@ -125,7 +131,7 @@ std::string compare(const NamedProduct& named, const Shape3& shape, std::uint64_
     for (std::size_t k = 1; k < expected.operands.size(); ++k)
         same(expected.operands[k], actual.operands[k], "an operand of the epilogue");
     if (failure.empty()) return failure;
-    return named.name + (actual.split ? "_segments" : "_tiles") + " of " + std::to_string(shape.m) + " x " +
+    return named.name + (actual.split ? ", split," : "") + " of " + std::to_string(shape.m) + " x " +
            std::to_string(shape.n) + " x " + std::to_string(shape.k) + ", seed " + std::to_string(seed) +
            ": " + failure;
 }
@@ -142,9 +148,34 @@ void test_product(void** state) {
     assert_true(failure.empty());
 }
 
+// tile, grid x, grid y, grid of close, scratch
+void test_launches(void**) {
+    assert_int_equal(jit::product_tile(4096, 4096, 132), 128);
+    assert_int_equal(jit::product_tile(1024, 768, 132), 64);
+    const jit::ProductLaunch square = jit::product_launch(128, 4096, 4096, 4096, 132);
+    assert_false(square.split);
+    assert_int_equal(square.grid_x, 1024);
+    assert_int_equal(square.grid_y, 1);
+    assert_int_equal(square.close_grid_x, 0);
+    assert_int_equal(square.scratch_bytes, 0);
+    const jit::ProductLaunch deep =
+        jit::product_launch(64, 65, 64, 1025, 132);  // a gradient of a small weight
+    assert_true(deep.split);
+    assert_int_equal(deep.grid_x, 2);
+    assert_int_equal(deep.grid_y, 3);
+    assert_int_equal(deep.close_grid_x, 17);
+    assert_int_equal(deep.scratch_bytes, 3 * 65 * 64 * sizeof(float));
+    const jit::ProductLaunch empty = jit::product_launch(64, 5, 9, 0, 132);
+    assert_true(empty.split && empty.grid_x == 0 && empty.close_grid_x == 1);
+    assert_int_equal(jit::product_launch(64, 0, 9, 7, 132).grid_x, 0);
+}
+
 }  // namespace
 
 int main() {
     static const std::vector<NamedProduct> list = products();
-    return run_rows("products", list, test_product, [](const NamedProduct& row) { return row.name.c_str(); });
+    const CMUnitTest tests[] = {cmocka_unit_test(test_launches)};
+    return run_rows("products", list, test_product,
+                    [](const NamedProduct& row) { return row.name.c_str(); }) +
+           cmocka_run_group_tests(tests, nullptr, nullptr);
 }

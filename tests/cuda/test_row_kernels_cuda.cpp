@@ -129,6 +129,18 @@ void test_column_sums(void**) {
     assert_true(failure.empty());
 }
 
+// A code that no program uses would be a code that nothing proves.
+void test_every_code_occurs(void**) {
+    bool seen[jit::kCodeCount] = {};
+    for (const NamedProgram& named : all_programs())
+        for (const jit::Instruction& x : named.program.code) seen[static_cast<int>(x.code)] = true;
+    for (int code = 0; code < jit::kCodeCount; ++code) {
+        if (!seen[code])
+            print_error("%s occurs in no program\n", jit::info(static_cast<jit::Code>(code)).name);
+        assert_true(seen[code]);
+    }
+}
+
 // Every unary function on every 4093rd of the 2^32 inputs, against the interpreter.
 void sweep(const NamedProgram& named) {
     constexpr std::uint32_t kStride = 4093;
@@ -172,9 +184,10 @@ void test_sweep_of_functions(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_backend_programs), cmocka_unit_test(test_corpus_programs),
-        cmocka_unit_test(test_seeded_programs),  cmocka_unit_test(test_row_sum_recursion),
-        cmocka_unit_test(test_column_sums),      cmocka_unit_test(test_sweep_of_functions),
+        cmocka_unit_test(test_backend_programs),   cmocka_unit_test(test_corpus_programs),
+        cmocka_unit_test(test_seeded_programs),    cmocka_unit_test(test_row_sum_recursion),
+        cmocka_unit_test(test_column_sums),        cmocka_unit_test(test_every_code_occurs),
+        cmocka_unit_test(test_sweep_of_functions),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,7 +1,10 @@
 // The emulation itself: what it hands over, and that it finds the mistakes it is there to find.
 #include "tests/support/simt_emulation.h"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "tests/support/cmocka_cpp.h"
 
@@ -104,6 +107,26 @@ void test_largest_block(void**) {
         launch_of(1, 1025), [](const void*) {}, "1025 threads"));
 }
 
+// Several threads of the host emulate at once: each has its own shared memory.
+void test_host_threads(void**) {
+    std::atomic<int> good{0};
+    std::vector<std::thread> hosts;
+    for (int host = 0; host < 4; ++host)
+        hosts.emplace_back([&good, host] {
+            int total = 0;
+            const std::string error = simt::run(launch_of(50, 128), [&] {
+                __shared__ int first;
+                if (threadIdx.x == 0) first = host;
+                __syncthreads();
+                total += first;
+                __syncthreads();
+            });
+            if (error.empty() && total == 50 * 128 * host) ++good;
+        });
+    for (std::thread& host : hosts) host.join();
+    assert_int_equal(good.load(), 4);
+}
+
 void test_mistakes(void**) {
     const simt::Launch launch = launch_of(1, 64);
     assert_true(reports(
@@ -171,9 +194,13 @@ void test_conversions(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),      cmocka_unit_test(test_shuffles),
-        cmocka_unit_test(test_barriers),    cmocka_unit_test(test_largest_block),
-        cmocka_unit_test(test_mistakes),    cmocka_unit_test(test_asynchronous_copies),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_shuffles),
+        cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_largest_block),
+        cmocka_unit_test(test_host_threads),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_asynchronous_copies),
         cmocka_unit_test(test_conversions),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

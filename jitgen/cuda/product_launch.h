@@ -1,0 +1,26 @@
+// How many blocks compute a product, whether they share its segments, and with how much scratch memory. Free
+// choices: no bit depends on them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "jitgen/cuda/product_source.h"
+
+namespace volta::jit {
+
+struct ProductLaunch {
+    bool split;  // NAME_segments and NAME_close; else NAME_tiles
+    unsigned grid_x,
+        grid_y;             // blocks of kProductThreads, of NAME_tiles or NAME_segments; 0: nothing to launch
+    unsigned close_grid_x;  // of NAME_close; 0: it is not launched
+    std::size_t scratch_bytes;
+};
+
+// The tile for c [m, n]: the larger one where it still gives every multiprocessor a block.
+int product_tile(std::int64_t m, std::int64_t n, int multiprocessors);
+
+// m, n, k >= 0; `multiprocessors` of the device, 1 or more.
+ProductLaunch product_launch(int tile, std::int64_t m, std::int64_t n, std::int64_t k, int multiprocessors);
+
+}  // namespace volta::jit
