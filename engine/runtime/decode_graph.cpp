@@ -5,6 +5,7 @@
 #include "engine/base/error.h"
 #include "engine/graph/forms.h"
 #include "engine/model/gpt.h"
+#include "engine/runtime/logit_rows.h"
 #include "engine/runtime/session.h"
 
 namespace volta {
@@ -141,7 +142,9 @@ class DecodeBuilder {
         }
         if (shape_.logit_rows == 0) return std::move(to_);
         to_.output("logits", renamed_[at(from_.outputs[0].value)]);
-        keep_logit_rows(to_, shape_.rows, to_.input(kLogitRowInput, DType::i32, {shape_.logit_rows}));
+        const ValueId wanted = to_.input(kLogitRowInput, DType::i32, {shape_.logit_rows});
+        if (shape_.logit_rows == shape_.rows || !narrow_to_logit_rows(to_, shape_.rows, wanted))
+            keep_logit_rows(to_, shape_.rows, wanted);
         return std::move(to_);
     }
 

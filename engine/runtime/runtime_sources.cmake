@@ -11,6 +11,7 @@ set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/trainer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/sampler.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decode_graph.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/logit_rows.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decoder.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_cost.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cached_decoder.cpp
