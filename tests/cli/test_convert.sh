@@ -3,30 +3,13 @@
 #     test_convert.sh PATH_OF_VOLTAC PATH_OF_PT_TO_SAFETENSORS
 set -u
 voltac=$1
+. "$(dirname "$0")/checks.sh"
 pt_to_safetensors=$2
 data=${VOLTA_TEST_DATA:-$(cd "$(dirname "$0")/../.." && pwd)/../shared/data}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export HOME="$work"
-failed=0
-bad() {
-    failed=1
-    echo "FAILED: $*"
-}
-expect() { [ "$2" = "$3" ] || bad "$1: expected '$2', got '$3'"; }
-
-# refused STATUS TEXT ARGUMENTS...: exit status, exactly one line on standard error that holds TEXT.
-refused() {
-    status=$1
-    text=$2
-    shift 2
-    "$voltac" convert "$@" >out 2>err
-    got=$?
-    { [ "$got" -eq "$status" ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -s out ] && grep -qF -- "$text" err; } ||
-        bad "voltac convert $*: status $got (expected $status): $(cat err)"
-}
-
 i=0
 while [ $i -lt 100 ]; do
     echo "line $i: the quick brown fox jumps over the lazy dog; $((i * i % 97)) times"
@@ -41,11 +24,11 @@ expect "the file" "$hash" "$("$voltac" hash again.volta)"
 "$voltac" convert again.volta --out again.safetensors >/dev/null
 cmp -s m.safetensors again.safetensors || bad "two exports of one model differ"
 
-refused 2 "--out is required" m.volta
-refused 2 "--tokenizer, --model-config and --keys are for models of other programs" m.volta --model-config c.json --out x.volta
-refused 1 "cannot open 'none'" none --out x.volta
-refused 1 "no file of weights that is known" text.txt --out x.volta
-refused 1 "no/such/x.volta" m.safetensors --out no/such/x.volta
+refused 2 "--out is required" convert m.volta
+refused 2 "--tokenizer, --model-config and --keys are for models of other programs" convert m.volta --model-config c.json --out x.volta
+refused 1 "cannot open 'none'" convert none --out x.volta
+refused 1 "no file of weights that is known" convert text.txt --out x.volta
+refused 1 "no/such/x.volta" convert m.safetensors --out no/such/x.volta
 [ ! -e x.volta ] || bad "a refused conversion left a file"
 
 # A Llama of one layer as GGUF, its matrices q8_0: each of them is kept, made f32, or made another type.
@@ -85,13 +68,13 @@ PYTHON
     expect "f32 needs no line" "" "$(cat err)"
     "$voltac" info f32.volta | grep -q "block.0.qkv.weight *f32\[64, 128\]" || bad "f32: info"
     expect "safetensors are f32" "$whole" "$("$voltac" convert q8.gguf --out q8.safetensors)"
-    refused 1 "is stored as int8" q8.volta --out x.safetensors
-    refused 2 "--weights int8 is for a model file" q8.gguf --weights int8 --out x.safetensors
+    refused 1 "is stored as int8" convert q8.volta --out x.safetensors
+    refused 2 "--weights int8 is for a model file" convert q8.gguf --weights int8 --out x.safetensors
 else
     echo "no python3: quantised files are not tried"
 fi
-refused 2 "--weights is for models of other programs" m.volta --weights int8 --out x.volta
-refused 2 "--weights" m.safetensors --weights int3 --out x.volta
+refused 2 "--weights is for models of other programs" convert m.volta --weights int8 --out x.volta
+refused 2 "--weights" convert m.safetensors --weights int3 --out x.volta
 
 if python3 -c 'import torch, numpy' 2>/dev/null; then
     python3 - <<'PYTHON'
@@ -111,7 +94,7 @@ for kind in ("weight", "bias"):
     theirs[f"norm_final.{kind}"] = f"ln_f.{kind}"
 torch.save({"model": {theirs[name]: value for name, value in tensors.items()}, "step": 2}, "m.pt")
 PYTHON
-    refused 1 "tools/pt_to_safetensors.py" m.pt --out x.volta
+    refused 1 "tools/pt_to_safetensors.py" convert m.pt --out x.volta
     python3 "$pt_to_safetensors" m.pt pt.safetensors >/dev/null || bad "pt_to_safetensors"
     echo '{"model_type": "gpt2", "n_head": 2}' >gpt2.json
     expect "from PyTorch" "$hash" "$("$voltac" convert pt.safetensors --model-config gpt2.json --out pt.volta)"

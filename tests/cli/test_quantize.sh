@@ -3,27 +3,11 @@
 #     test_quantize.sh PATH_OF_VOLTAC
 set -u
 voltac=$1
+. "$(dirname "$0")/checks.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export HOME="$work"
-failed=0
-bad() {
-    failed=1
-    echo "FAILED: $*"
-}
-
-# refused STATUS TEXT ARGUMENTS...: exit status, exactly one line on standard error that holds TEXT.
-refused() {
-    status=$1
-    text=$2
-    shift 2
-    "$voltac" "$@" >out 2>err
-    got=$?
-    { [ "$got" -eq "$status" ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -s out ] && grep -qF -- "$text" err; } ||
-        bad "voltac $*: status $got (expected $status): $(cat err)"
-}
-
 i=0
 while [ $i -lt 200 ]; do
     echo "line $i: the quick brown fox jumps over the lazy dog; $((i * i % 97)) times"
