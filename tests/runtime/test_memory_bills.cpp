@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/model/bert.h"
 #include "engine/model/gpt.h"
+#include "engine/model/llama.h"
 #include "engine/runtime/context.h"
 #include "engine/runtime/program_memory.h"
 #include "engine/runtime/training_graph.h"
@@ -24,7 +26,28 @@ struct Configuration {
     GptConfig gpt;
     std::int64_t batch, time;
     std::uint32_t micro_batches;  // 0: a session
+    Graph (*build)(const GptConfig&, std::pmr::memory_resource*) = build_gpt;
 };
+
+// A Llama and a BERT of these sizes.
+Graph llama_of(const GptConfig& sizes, std::pmr::memory_resource* heap) {
+    LlamaConfig llama;
+    llama.vocabulary = sizes.vocabulary;
+    llama.layers = sizes.layers;
+    llama.dim = sizes.dim;
+    llama.heads = sizes.heads;
+    llama.context = sizes.context;
+    return build_llama(llama, heap);
+}
+Graph bert_of(const GptConfig& sizes, std::pmr::memory_resource* heap) {
+    BertConfig bert;
+    bert.vocabulary = sizes.vocabulary;
+    bert.layers = sizes.layers;
+    bert.dim = sizes.dim;
+    bert.heads = sizes.heads;
+    bert.context = sizes.context;
+    return build_bert(bert, heap);
+}
 
 const Configuration kConfigurations[] = {
     {"tiny, training, 4 x 256", {65, 6, 384, 6, 256, 0}, 4, 256, 1},
@@ -34,6 +57,9 @@ const Configuration kConfigurations[] = {
     {"gpt2, training, 4 x 64", {50257, 12, 768, 12, 1024, 0}, 4, 64, 1},
     {"tiny, session, 1 x 256", {65, 6, 384, 6, 256, 0}, 1, 256, 0},
     {"gpt2, session, 1 x 256", {50257, 12, 768, 12, 1024, 0}, 1, 256, 0},
+    {"llama-tiny, training, 4 x 256", {65, 6, 384, 6, 256, 0}, 4, 256, 1, llama_of},
+    {"llama-tiny, session, 1 x 256", {65, 6, 384, 6, 256, 0}, 1, 256, 0, llama_of},
+    {"bert of tiny's sizes, training, 4 x 256", {65, 6, 384, 6, 256, 0}, 4, 256, 1, bert_of},
 };
 
 // Kernels are those of AVX2 and two threads: the workspace depends on both.
@@ -48,7 +74,7 @@ Json bill_of(const Configuration& c) {
     std::pmr::memory_resource* heap = owner->structures();
 
     const bool trains = c.micro_batches > 0;
-    const Graph model = build_gpt(c.gpt, heap);
+    const Graph model = c.build(c.gpt, heap);
     const Graph source = trains ? Graph(model, heap) : without_dropout(model, heap);
     std::pmr::vector<Shape> shapes(heap);
     for (const SourceInfo& info : source.sources) {
