@@ -1,44 +1,28 @@
 // GPT-2's tokenizer as its authors published it: encoder.json, an object of pieces and their ids, and
-// vocab.bpe, the merges line by line. The files vocab.json and merges.txt of others are the same. The JSON
-// parser reads the pieces one by one and keeps nothing but the last, on the C heap.
-#define JSON_ASSERT(condition) static_cast<void>(0)  // the engine never ends the process
-#include <nlohmann/json.hpp>
-
+// vocab.bpe, the merges line by line. The files vocab.json and merges.txt of others are the same.
 #include "engine/base/error.h"
 #include "engine/import/bpe_files.h"
+#include "engine/import/json_events.h"
 #include "engine/import/tokenizer_files.h"
 
 namespace volta {
 namespace {
 
-using Json = nlohmann::json;
-
-// An object of names and whole numbers; anything else ends the reading.
-class PieceReader final : public nlohmann::json_sax<Json> {
+// An object of names and whole numbers.
+class PieceReader final : public JsonSink {
   public:
     explicit PieceReader(Vocabulary& vocabulary, std::pmr::memory_resource* heap)
         : ids_(heap), pieces_(heap), vocabulary_(vocabulary) {}
 
-    bool start_object(std::size_t) override { return depth_++ == 0; }
-    bool end_object() override { return true; }
-    bool key(std::string& name) override {
-        pieces_.emplace_back(name);
-        return true;
+    void take(const JsonEvent& event) override {
+        if (event.depth() == 0 &&
+            (event.kind == JsonKind::begin_object || event.kind == JsonKind::end_object))
+            return;
+        if (event.depth() != 1 || event.kind != JsonKind::integer || event.integer > INT32_MAX)
+            fail(VOLTA_CORRUPT_MODEL, "the pieces are no JSON object of names and ids");
+        pieces_.emplace_back(event.path[0]);
+        ids_.push_back(static_cast<std::int32_t>(event.integer));
     }
-    bool number_unsigned(std::uint64_t id) override {
-        if (pieces_.size() != ids_.size() + 1 || id > INT32_MAX) return false;
-        ids_.push_back(static_cast<std::int32_t>(id));
-        return true;
-    }
-    bool null() override { return false; }
-    bool boolean(bool) override { return false; }
-    bool number_integer(std::int64_t) override { return false; }
-    bool number_float(double, const std::string&) override { return false; }
-    bool string(std::string&) override { return false; }
-    bool binary(Json::binary_t&) override { return false; }
-    bool start_array(std::size_t) override { return false; }
-    bool end_array() override { return false; }
-    bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
 
     // Puts the pieces into the vocabulary, by id: every id from 0 on, once.
     void finish() {
@@ -55,7 +39,6 @@ class PieceReader final : public nlohmann::json_sax<Json> {
     }
 
   private:
-    int depth_ = 0;
     std::pmr::vector<std::int32_t> ids_;
     std::pmr::vector<std::pmr::string> pieces_;
     Vocabulary& vocabulary_;
@@ -63,8 +46,7 @@ class PieceReader final : public nlohmann::json_sax<Json> {
 
 void read_pieces(std::string_view json, Vocabulary& vocabulary) {
     PieceReader reader(vocabulary, vocabulary.heap());
-    if (!Json::sax_parse(json.begin(), json.end(), &reader))
-        fail(VOLTA_CORRUPT_MODEL, "the pieces are no JSON object of names and ids");
+    read_json(json, "the file of pieces", reader, vocabulary.heap());
     reader.finish();
 }
 
