@@ -201,6 +201,13 @@ size_t peak_bytes() {
     return static_cast<size_t>(usage.ru_maxrss) * 1024;
 }
 
+// A sanitizer's own books grow with everything that was ever allocated.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kCountsMemory = false;
+#else
+constexpr bool kCountsMemory = true;
+#endif
+
 // A file that never comes to an end is a finding too.
 void try_current() {
     alarm(120);
@@ -248,6 +255,7 @@ int main(int count, char** arguments) {
     }
     const size_t after = peak_bytes(), most = before + 2 * largest + (size_t{64} << 20);
     printf("%ld files of at most %zu bytes, peak memory %zu MiB\n", runs, largest, after >> 20);
-    if (after > most) return fprintf(stderr, "memory grew from %zu to %zu bytes\n", before, after), 1;
+    if (kCountsMemory && after > most)
+        return fprintf(stderr, "memory grew from %zu to %zu bytes\n", before, after), 1;
     return 0;
 }

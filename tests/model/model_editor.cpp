@@ -19,6 +19,26 @@ object::Checksum checksum_of(std::string_view bytes) {
     return object::Checksum(hash.low, hash.high);
 }
 
+// The verifier minds where a list begins, not how its elements are aligned.
+bool is_aligned(const flatbuffers::Vector<std::int64_t>* list) {
+    return list == nullptr || list->size() == 0 ||
+           reinterpret_cast<std::uintptr_t>(list->Data()) % alignof(std::int64_t) == 0;
+}
+template <class List, class Fits>
+bool all_of(const List* list, Fits fits) {
+    for (flatbuffers::uoffset_t i = 0; list != nullptr && i < list->size(); ++i)
+        if (!fits(*list->Get(i))) return false;
+    return true;
+}
+bool lists_are_aligned(const object::Model& model) {
+    const auto attribute = [](const object::Attribute& x) { return is_aligned(x.integers()); };
+    const auto node = [&](const object::Node& x) {
+        return is_aligned(x.shape()) && all_of(x.attributes(), attribute);
+    };
+    return all_of(model.tensors(), [](const object::Tensor& x) { return is_aligned(x.shape()); }) &&
+           (model.graph() == nullptr || all_of(model.graph()->nodes(), node));
+}
+
 }  // namespace
 
 object::TensorT& ModelEditor::tensor(std::string_view name) {
@@ -60,6 +80,7 @@ bool take_apart(std::string_view file, ModelEditor* editor) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(metadata.data());
     flatbuffers::Verifier verifier(bytes, metadata.size(), 64, 100000);
     if (!object::VerifyModelBuffer(verifier)) return false;
+    if (!lists_are_aligned(*object::GetModel(bytes))) return false;
     object::GetModel(bytes)->UnPackTo(&editor->model);
     editor->data = file.substr(static_cast<std::size_t>(data_start(preamble.metadata_bytes)));
     editor->format_version = preamble.format_version;
