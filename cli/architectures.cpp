@@ -5,43 +5,38 @@
 namespace voltac {
 namespace {
 
+// What all architectures have.
+template <class Options>
+Options options_of(const ModelSizes& sizes) {
+    Options options = {};
+    options.struct_size = sizeof options;
+    options.vocabulary = sizes.vocabulary;
+    options.layers = sizes.layers;
+    options.dim = sizes.dim;
+    options.heads = sizes.heads;
+    options.context = sizes.context;
+    return options;
+}
+
 volta_status create_gpt(volta_context* context, const ModelSizes& sizes, std::uint64_t seed,
                         volta_model** out_model) {
-    volta_gpt_options gpt = {};
-    gpt.struct_size = sizeof gpt;
-    gpt.vocabulary = sizes.vocabulary;
-    gpt.layers = sizes.layers;
-    gpt.dim = sizes.dim;
-    gpt.heads = sizes.heads;
-    gpt.context = sizes.context;
+    auto gpt = options_of<volta_gpt_options>(sizes);
     gpt.dropout = sizes.dropout;
     return volta_model_create_gpt(context, &gpt, seed, out_model);
 }
 
 volta_status create_llama(volta_context* context, const ModelSizes& sizes, std::uint64_t seed,
                           volta_model** out_model) {
-    volta_llama_options llama = {};
-    llama.struct_size = sizeof llama;
-    llama.vocabulary = sizes.vocabulary;
-    llama.layers = sizes.layers;
-    llama.dim = sizes.dim;
-    llama.heads = sizes.heads;
+    auto llama = options_of<volta_llama_options>(sizes);
     llama.kv_heads = sizes.kv_heads;
     llama.hidden = sizes.hidden;
-    llama.context = sizes.context;
     return volta_model_create_llama(context, &llama, seed, out_model);
 }
 
 volta_status create_bert(volta_context* context, const ModelSizes& sizes, std::uint64_t seed,
                          volta_model** out_model) {
-    volta_bert_options bert = {};
-    bert.struct_size = sizeof bert;
-    bert.vocabulary = sizes.vocabulary;
-    bert.layers = sizes.layers;
-    bert.dim = sizes.dim;
-    bert.heads = sizes.heads;
+    auto bert = options_of<volta_bert_options>(sizes);
     bert.hidden = sizes.hidden;
-    bert.context = sizes.context;
     bert.dropout = sizes.dropout;
     return volta_model_create_bert(context, &bert, seed, out_model);
 }

@@ -51,12 +51,12 @@ class StoredProduct final : public Product {
                 kernel.form.ahead = tiles_.count == 1;
                 const bool used = (taller ? tiles_.taller > 0 : tiles_.height > 0) && kernel.form.panels > 0;
                 if (!used || context.isa == Isa::scalar) continue;
-                jit::StoredForm expand = kernel.form;
                 if (tiles_.count >= kTilesForExpanding) {
-                    kernel.form.use = jit::StoredUse::expanded;
+                    jit::StoredForm expand = kernel.form;
                     expand.use = jit::StoredUse::expand;
                     expand.rows = 0;
                     expand_[narrow] = context.cache->stored(expand, *context.arena);
+                    if (expand_[narrow] != nullptr) kernel.form.use = jit::StoredUse::expanded;
                 }
                 kernel.code = context.cache->stored(kernel.form, *context.arena);
             }
