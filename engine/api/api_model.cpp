@@ -468,9 +468,14 @@ volta_status volta_model_evaluate_tokens(volta_model* model, const int32_t* toke
         job.rows = 4;
         job.tokens = tokens;
         job.count = count;
-        job.owner = &inner;
+        struct Lender {
+            ModelMemory parameters;
+            const Model& model;
+        } lender{ModelMemory(*job.context, inner), inner};
+        job.owner = &lender;
         job.lend_parameters = [](void* self, ProgramMemory& memory) {
-            lend_parameters(memory, *static_cast<Model*>(self));
+            auto& own = *static_cast<Lender*>(self);
+            own.parameters.lend_to(memory, own.model);
         };
         *out_loss = mean_token_loss(job);
     });

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <memory_resource>
 
-#include "engine/backend/tuning.h"
+#include "engine/backend/device.h"
 #include "engine/base/cpu_info.h"
-#include "engine/base/log.h"
 #include "engine/base/memory.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/plan.h"
@@ -21,7 +20,7 @@ struct BackendContext {
     Isa isa;
     ThreadPool* pool;
     jit::CodeArena* arena;
-    void* kernel_cache;  // the backend's own, owned by the context through Backend::release_cache
+    void* kernel_cache;  // the device's own, which it sets itself
     std::pmr::memory_resource* heap;
     const char* forced_tile = nullptr;
     // Element operations that are worth waking one worker for: some microseconds. Tests set 1, so that tiny
@@ -42,7 +41,7 @@ class StepObserver {
     ~StepObserver() = default;
 };
 
-// One run's memory: a base address per region of the plan (host memory for the CPU).
+// One run's memory: a base address per region of the plan, in the memory of the device that runs it.
 struct RunState {
     void* const* regions;
     void* workspace;                   // Executable::workspace_bytes, 64-byte aligned
@@ -78,19 +77,18 @@ using ExecutablePtr = std::unique_ptr<Executable, ExecutableDelete>;
 // One row per backend.
 struct BackendRow {
     const char* name;  // "cpu"
-    // Throws UNSUPPORTED with the operator's name when a step has no kernel at the strict level. `plan`
-    // outlives it.
-    ExecutablePtr (*compile)(const Plan& plan, const BackendContext& context);
-    void* (*create_cache)(std::pmr::memory_resource* heap);
-    void (*release_cache)(void* cache, std::pmr::memory_resource* heap) noexcept;
-    // Tuning (tuning.h): the folder its results are kept in, a number that grows with every result, the
-    // search.
-    void (*open_tuning_folder)(void* cache, const char* folder, const Log& log,
-                               std::pmr::memory_resource* heap);
-    std::uint64_t (*tuning_version)(const void* cache) noexcept;
-    void (*tune)(const TuneRequest& request, const BackendContext& context);
+    // How many devices it has here. Throws UNSUPPORTED, DEVICE_ERROR with a sentence where it cannot tell.
+    int (*count)(std::pmr::memory_resource* heap);
+    DeviceInfo (*describe)(int index, std::pmr::memory_resource* heap);  // index below count()
+    // Throws the same, and INVALID_ARGUMENT for an index that is none.
+    DevicePtr (*open)(const DeviceOptions& options);
 };
 extern const BackendRow kBackends[];
 extern const int kBackendCount;
+
+// The device of this name: "cpu", "cuda" (the first), "cuda:1", "auto" (the first device of CUDA if there is
+// one, else the processor; the log says which). NULL: "cpu". Throws INVALID_ARGUMENT for other names, and
+// what the backend's row does.
+DevicePtr open_device(const char* name, DeviceOptions options);
 
 }  // namespace volta

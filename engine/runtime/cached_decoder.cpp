@@ -27,8 +27,9 @@ class Cache {
   public:
     explicit Cache(std::pmr::memory_resource* structures) : layers_(structures) {}
 
-    // As the states of `program` say.
-    void allocate(const Program& program, std::pmr::memory_resource* tensors) {
+    // As the states of `program` say, in the device's memory.
+    void allocate(const Program& program) {
+        memory_ = &program.memory();
         const Graph& graph = program.plan().graph;
         for (const Node& node : graph.nodes) {
             if (node.op != Op::cached_attention) continue;
@@ -39,8 +40,8 @@ class Cache {
                 const ValueId state = node.inputs[static_cast<std::size_t>(i)];
                 layer.name[i] = &graph.producer(state).name;
                 layer.content[i] =
-                    Buffer(tensors, static_cast<std::size_t>(graph.shape(state).elements()) * 4);
-                prefer_large_pages(layer.content[i].data(), layer.content[i].bytes());
+                    Block(*memory_, static_cast<std::size_t>(graph.shape(state).elements()) * 4);
+                if (memory_->is_host()) prefer_large_pages(layer.content[i].data(), layer.content[i].bytes());
             }
             layers_.push_back(std::move(layer));
         }
@@ -52,12 +53,16 @@ class Cache {
                 program.lend(RegionKind::state, layer.name[i]->c_str(), layer.content[i].data());
     }
 
-    void copy(std::int64_t from, std::int64_t to, std::int64_t tokens) noexcept {
+    // Throws what the device reports.
+    void copy(const Program& program, std::int64_t from, std::int64_t to, std::int64_t tokens) {
+        const auto copy_floats = [&](const float* source, float* target, std::int64_t count) {
+            program.require_ran(
+                memory_->copy(target, source, static_cast<std::size_t>(count) * sizeof(float)));
+        };
         for (Layer& layer : layers_) {
             const define::CacheLayout& layout = layer.layout;
-            auto *const keys = static_cast<float*>(layer.content[0].data()), *const values =
-                                                                                 static_cast<float*>(
-                                                                                     layer.content[1].data());
+            auto* const keys = static_cast<float*>(layer.content[0].data());
+            auto* const values = static_cast<float*>(layer.content[1].data());
             const std::int64_t rounded = round_up(tokens, define::kCachePanel);
             for (std::int64_t head = 0; head < layout.kv_heads; ++head) {
                 copy_floats(keys + layout.key_head(from, head), keys + layout.key_head(to, head),
@@ -80,11 +85,9 @@ class Cache {
     struct Layer {
         define::CacheLayout layout;
         const std::pmr::string* name[2];  // of the states; programs live as long as the context
-        Buffer content[2];                // keys, values
+        Block content[2];                 // keys, values
     };
-    static void copy_floats(const float* from, float* to, std::int64_t count) {
-        std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
-    }
+    Memory* memory_ = nullptr;
     std::pmr::vector<Layer> layers_;
 };
 
@@ -94,6 +97,7 @@ class CachedDecoder final : public Decoder {
         : context_(context),
           model_(model),
           sizes_(sizes),
+          parameters_(*context, *model),
           steps_(context->structures()),
           pieces_(context->structures()),
           cache_(context->structures()) {
@@ -104,7 +108,7 @@ class CachedDecoder final : public Decoder {
             prepare(pieces_, rows, 1);
         prepare(pieces_, sizes.chunk, 1);
         prepare(silent_, sizes.chunk, 0);
-        cache_.allocate(steps_[0].memory().program(), context->tensors());
+        cache_.allocate(steps_[0].memory().program());
         allocate();
     }
 
@@ -128,8 +132,8 @@ class CachedDecoder final : public Decoder {
         return true;
     }
 
-    void copy(const SequenceState& from, const SequenceState& to, std::int64_t tokens) noexcept override {
-        cache_.copy(from.slot, to.slot, tokens);
+    void copy(const SequenceState& from, const SequenceState& to, std::int64_t tokens) override {
+        cache_.copy(steps_[0].memory().program(), from.slot, to.slot, tokens);
     }
 
     void add_to(volta_bill& bill) const override {
@@ -137,6 +141,7 @@ class CachedDecoder final : public Decoder {
             for (const DecodeProgram& program : programs) program.memory().add_to(bill);
         };
         add(steps_), add(pieces_), add(silent_);
+        parameters_.add_to(bill);
         const std::uint64_t staging = rows_.bytes() + logits_.bytes() + batch_.bytes();
         bill.activations += arena_.bytes();
         bill.workspace += workspace_.bytes();
@@ -166,12 +171,12 @@ class CachedDecoder final : public Decoder {
     }
 
     void allocate() {
-        std::pmr::memory_resource* const tensors = context_->tensors();
-        arena_ = Buffer(tensors, arena_bytes_);
-        workspace_ = Buffer(tensors, workspace_bytes_);
-        rows_ = Buffer(tensors, static_cast<std::size_t>(4 * most_rows_) * sizeof(std::int32_t));
-        batch_ = Buffer(tensors, static_cast<std::size_t>(steps_.back().rows()) * sizeof(SequenceState*));
-        logits_ = Buffer(tensors, static_cast<std::size_t>(most_logits_ * sizes_.vocabulary) * sizeof(float));
+        Memory &memory = context_->memory(), &staging = context_->staging();
+        arena_ = Block(memory, arena_bytes_);
+        workspace_ = Block(memory, workspace_bytes_);
+        rows_ = Block(staging, static_cast<std::size_t>(4 * most_rows_) * sizeof(std::int32_t));
+        batch_ = Block(staging, static_cast<std::size_t>(steps_.back().rows()) * sizeof(SequenceState*));
+        logits_ = Block(staging, static_cast<std::size_t>(most_logits_ * sizes_.vocabulary) * sizeof(float));
         for (auto* programs : {&steps_, &pieces_, &silent_})
             for (DecodeProgram& program : *programs) {
                 program.memory().lend_scratch(arena_.data(), workspace_.data());
@@ -181,9 +186,9 @@ class CachedDecoder final : public Decoder {
                 program.lend(RegionKind::input, kSlotInput, slots());
                 program.lend(RegionKind::input, kLogitRowInput, logit_rows());
                 program.lend(RegionKind::output, "logits", logits_.data());
-                lend_parameters(program.memory(), *model_);
+                parameters_.lend_to(program.memory(), *model_);
                 cache_.lend_to(program);
-                program.memory().allocate(tensors);
+                program.memory().allocate();
             }
     }
 
@@ -218,7 +223,7 @@ class CachedDecoder final : public Decoder {
         pad(count, program.rows());
         for (std::int64_t row = 0; row < program.rows(); ++row)
             logit_rows()[row] = static_cast<std::int32_t>(row);
-        program.run(*model_);
+        program.run(parameters_, *model_);
         for (std::int64_t row = 0; row < count; ++row) finish(*batch()[row], row);
     }
 
@@ -235,7 +240,7 @@ class CachedDecoder final : public Decoder {
         for (std::int64_t row = 0; row < count; ++row) set_row(row, sequence, sequence.cached + row);
         pad(count, program.rows());
         logit_rows()[0] = static_cast<std::int32_t>(count - 1);
-        program.run(*model_);
+        program.run(parameters_, *model_);
         sequence.cached += count;
     }
 
@@ -248,13 +253,14 @@ class CachedDecoder final : public Decoder {
     const ContextRef context_;
     const ModelRef model_;
     const DecoderSizes sizes_;
+    ModelMemory parameters_;
     // steps_: one token of each of `rows` sequences. pieces_: of one prompt, with the last row's logits.
     // silent_: a whole chunk of a prompt that goes on.
     std::pmr::vector<DecodeProgram> steps_, pieces_, silent_{steps_.get_allocator()};
     Cache cache_;
     std::uint64_t arena_bytes_ = 0, workspace_bytes_ = 0;
     std::int64_t most_rows_ = 0, most_logits_ = 0;
-    Buffer arena_, workspace_, rows_, batch_, logits_;
+    Block arena_, workspace_, rows_, batch_, logits_;  // the last three: the host's
 };
 
 }  // namespace

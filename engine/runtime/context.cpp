@@ -34,12 +34,15 @@ Context::Context(const ContextOptions& options)
     std::pmr::memory_resource* heap = heap_.structures();
     pool_ = make_on<ThreadPool>(heap, choose_threads(options.thread_count), heap);
     code_ = make_on<jit::CodeArena>(heap, heap, options.refuse_jit);
-    plans_ = make_on<PlanCache>(heap, *this);
+    plans_ = make_on<PlanCache>(heap, *this, options);
     if (options.tuning_folder != nullptr) plans_->open_tuning_folder(options.tuning_folder);
 }
 
 Context::~Context() =
     default;  // plans_ before code_ and pool_, which programs use: members end in reverse order
+
+Memory& Context::memory() noexcept { return plans_->device().memory(); }
+Memory& Context::staging() noexcept { return plans_->device().staging(); }
 
 void Context::start_profile(std::uint64_t capacity) {
     if (recording_ != nullptr) fail(VOLTA_INVALID_STATE, "the context is recording a profile already");

@@ -13,6 +13,7 @@
 
 namespace volta {
 
+class Memory;     // backend/device.h
 class PlanCache;  // runtime/gateway.h
 class Profile;    // runtime/profile.h
 
@@ -24,6 +25,9 @@ struct ContextOptions {
     bool isa_auto = true;
     bool refuse_jit = false;
     const char* tuning_folder = nullptr;  // read now, written by tuning; NULL: no file is touched
+    const char* device = nullptr;         // as open_device() reads it; NULL: "cpu"
+    std::uint64_t host_budget = 0, device_budget = 0;  // bytes that plans may hold; 0: what there is
+    const char* kernel_folder = nullptr;  // where a device's compiled kernels are kept; NULL: nowhere
 };
 
 class Context final {
@@ -34,7 +38,9 @@ class Context final {
     void release() noexcept;
 
     std::pmr::memory_resource* structures() noexcept { return heap_.structures(); }
-    std::pmr::memory_resource* tensors() noexcept { return heap_.tensors(); }
+    std::pmr::memory_resource* tensors() noexcept { return heap_.tensors(); }  // of the host
+    Memory& memory() noexcept;   // of the device that plans run on: where what they read and write lies
+    Memory& staging() noexcept;  // the host's side of it
     const HostHeap& heap() const noexcept { return heap_; }
     ThreadPool& pool() noexcept { return *pool_; }
     jit::CodeArena& code() noexcept { return *code_; }

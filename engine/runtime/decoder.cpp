@@ -10,14 +10,13 @@ void DecodeProgram::lend(RegionKind kind, const char* name, void* address) {
     if (region >= 0) memory_.lend(static_cast<std::size_t>(region), address);
 }
 
-void DecodeProgram::run(const Model& model) {
+void DecodeProgram::run(ModelMemory& parameters, const Model& model) {
     if (lent_version_ != model.version()) {
-        lend_parameters(memory_, model);
+        parameters.lend_to(memory_, model);
         lent_version_ = model.version();
     }
     const FpEnvironment contract;
-    const volta_status status = memory_.run(Phase::each, 0);
-    if (status != VOLTA_OK) fail(status, "the device failed while the plan ran");
+    memory_.run(Phase::each, 0);
 }
 
 const char* token_input(const Program& program, std::pmr::memory_resource* heap) {

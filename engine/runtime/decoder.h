@@ -34,8 +34,8 @@ class Decoder {
     // Computes the next piece of a prompt that is longer than one piece. False: what is left is one run's
     // work, or the decoder keeps nothing. run() does the same; between two pieces a host may think again.
     virtual bool run_piece_of(SequenceState& sequence) = 0;
-    // `to` gets what the cache holds of the first `tokens` tokens of `from`.
-    virtual void copy(const SequenceState& from, const SequenceState& to, std::int64_t tokens) noexcept = 0;
+    // `to` gets what the cache holds of the first `tokens` tokens of `from`. Throws what the device reports.
+    virtual void copy(const SequenceState& from, const SequenceState& to, std::int64_t tokens) = 0;
     virtual void add_to(volta_bill& bill) const = 0;
     // Of computing the token at `position` of one sequence.
     virtual TokenCost cost(std::int64_t position) const = 0;
@@ -66,7 +66,7 @@ class DecodeProgram final {
     const ProgramMemory& memory() const { return memory_; }
     void lend(RegionKind kind, const char* name, void* address);
     // Throws when the device fails.
-    void run(const Model& model);
+    void run(ModelMemory& parameters, const Model& model);
 
   private:
     std::int64_t rows_;

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
 #include "engine/graph/print.h"
 #include "engine/passes/pass.h"
@@ -52,6 +53,10 @@ volta_status Program::run_recorded(Phase phase, const RunState& state, Profile& 
     const volta_status status = executable_->run(phase, recorded);
     profile.end(place);
     return status;
+}
+
+void Program::require_ran(volta_status status) const {
+    if (status != VOLTA_OK) fail(status, "%s", context_->plans().device().failure());
 }
 
 void Program::describe() {
@@ -121,15 +126,25 @@ std::pmr::string key_of(const Graph& graph, const PrepareOptions& options, const
 
 }  // namespace
 
-PlanCache::PlanCache(Context& context)
-    : context_(context),
-      kernel_cache_(kBackends[0].create_cache(context.structures())),
-      entries_(context.structures()) {}
+namespace {
 
-PlanCache::~PlanCache() {
-    entries_.clear();  // programs use the kernels of the cache
-    kBackends[0].release_cache(kernel_cache_, context_.structures());
+DevicePtr device_of(Context& context, const ContextOptions& options) {
+    DeviceOptions device;
+    device.structures = context.structures();
+    device.tensors = context.tensors();
+    device.host_budget = options.host_budget;
+    device.device_budget = options.device_budget;
+    device.kernel_folder = options.kernel_folder;
+    device.log = context.log();
+    return open_device(options.device, device);
 }
+
+}  // namespace
+
+PlanCache::PlanCache(Context& context, const ContextOptions& options)
+    : context_(context), device_(device_of(context, options)), entries_(context.structures()) {}
+
+PlanCache::~PlanCache() = default;
 
 const Program* PlanCache::find(const std::pmr::string& key, Hash128 hash) const noexcept {
     for (const HeapPtr<Entry>& entry : entries_)
@@ -140,6 +155,7 @@ const Program* PlanCache::find(const std::pmr::string& key, Hash128 hash) const 
 // Once: the host asked for speed and gets the same bits slowly.
 void PlanCache::tell_interpreted() noexcept {
     if (told_interpreted_ || context_.isa() == Isa::scalar || context_.code().available()) return;
+    if (!context_.memory().is_host()) return;  // nothing runs here
     told_interpreted_ = true;
     context_.log()(VOLTA_LOG_WARNING, "executable memory is refused: kernels are interpreted, which is slow");
 }
@@ -149,7 +165,6 @@ BackendContext PlanCache::backend_context(const PrepareOptions& options) const {
     backend.isa = context_.isa();
     backend.pool = &context_.pool();
     backend.arena = &context_.code();
-    backend.kernel_cache = kernel_cache_;
     backend.heap = context_.structures();
     backend.forced_tile = context_.forced_tile;
     backend.forced_choice = context_.forced_choice;
@@ -158,7 +173,7 @@ BackendContext PlanCache::backend_context(const PrepareOptions& options) const {
 }
 
 void PlanCache::open_tuning_folder(const char* folder) {
-    kBackends[0].open_tuning_folder(kernel_cache_, folder, context_.log(), context_.structures());
+    device_->open_tuning_folder(folder, context_.log());
 }
 
 void PlanCache::tune(TuneRequest request, const Program* const* programs, std::size_t count) {
@@ -168,7 +183,7 @@ void PlanCache::tune(TuneRequest request, const Program* const* programs, std::s
     request.executables = executables.data();
     request.executable_count = executables.size();
     request.tensors = context_.tensors();
-    kBackends[0].tune(request, backend_context());
+    device_->tune(request, backend_context());
 }
 
 HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
@@ -179,7 +194,7 @@ HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, 
     PlanOptions plan_options;
     plan_options.micro_batches = options.micro_batches;
     HeapPtr<Plan> plan = make_plan(std::move(simplified), plan_options, heap);
-    ExecutablePtr executable = kBackends[0].compile(*plan, backend_context(options));
+    ExecutablePtr executable = device_->compile(*plan, backend_context(options));
     tell_interpreted();
     return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable), &context_);
 }
@@ -190,8 +205,8 @@ void PlanCache::describe() {
 
 const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
     const FpEnvironment contract;  // passes fold constants
-    std::pmr::string key = key_of(graph, options, backend_context(options),
-                                  kBackends[0].tuning_version(kernel_cache_), context_.structures());
+    std::pmr::string key =
+        key_of(graph, options, backend_context(options), device_->tuning_version(), context_.structures());
     const Hash128 hash =
         hash_override ? hash_override(key.data(), key.size()) : hash_bytes(key.data(), key.size());
     if (const Program* known = find(key, hash)) {

@@ -29,6 +29,11 @@ class Program final {
     // Runs one phase of the plan. Keeps the pool hot between its steps; allocates nothing.
     volta_status run(Phase phase, const RunState& state) const noexcept;
     const Executable& executable() const noexcept { return *executable_; }
+    // Of the device that runs it.
+    Memory& memory() const noexcept { return context_->memory(); }
+    Memory& staging() const noexcept { return context_->staging(); }
+    // Throws what a run or copy reported, with the device's own sentence.
+    void require_ran(volta_status status) const;
     // For profiles: works out the facts about all steps, once.
     void describe();
     const StepFacts& facts(std::size_t step) const noexcept { return facts_[step]; }
@@ -54,10 +59,12 @@ struct PrepareOptions {
     bool keep_weights = false;           // products keep packed copies of parameters
 };
 
-// The context's plans, keyed by the full content of graph and options; a hash only narrows the search.
+// The context's device and its plans, keyed by the full content of graph and options; a hash only narrows the
+// search.
 class PlanCache final {
   public:
-    explicit PlanCache(Context& context);
+    // Opens the device that the options name. Throws as open_device() does.
+    PlanCache(Context& context, const ContextOptions& options);
     ~PlanCache();
     PlanCache(const PlanCache&) = delete;
     PlanCache& operator=(const PlanCache&) = delete;
@@ -72,6 +79,7 @@ class PlanCache final {
     void tune(TuneRequest request, const Program* const* programs, std::size_t count);
     // All programs, those of the future while the context records.
     void describe();
+    Device& device() const noexcept { return *device_; }
     std::uint64_t hits() const noexcept { return hits_; }
     std::uint64_t misses() const noexcept { return misses_; }
     // Tests force collisions: the hash of a key, NULL: the real one.
@@ -85,7 +93,7 @@ class PlanCache final {
     HeapPtr<Entry> make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
                         const PrepareOptions& options);
     Context& context_;
-    void* kernel_cache_;  // the backend's: kernels that programs share
+    DevicePtr device_;  // before the programs, which run on it
     std::pmr::vector<HeapPtr<Entry>> entries_;
     std::uint64_t hits_ = 0, misses_ = 0;
     bool told_interpreted_ = false;

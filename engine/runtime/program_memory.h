@@ -1,12 +1,16 @@
-// The memory a program runs in: one address per region of its plan, owned here or lent by someone else. The
-// bill is known before anything is allocated, and what is allocated is the bill to the byte.
+// The memory a program runs in: one address per region of its plan, owned here or lent by someone else, in
+// the memory of the context's device. The bill is known before anything is allocated, and what is allocated
+// is the bill to the byte.
+//
+// What the host reads and writes is at host() and at(): inputs and outputs. On a device of its own memory
+// these are copies, which run() sends before the plan's first phase and fetches after the phase that wrote
+// them. Everything else is reached by load() and store().
 #pragma once
 
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
 
-#include "engine/base/memory.h"
 #include "engine/runtime/gateway.h"
 
 namespace volta {
@@ -17,43 +21,55 @@ class ProgramMemory final {
     ProgramMemory(const Program& program, std::pmr::memory_resource* structures);
 
     // The region's memory belongs to someone else and takes no part in the bill. `address` may be NULL until
-    // run.
+    // run. Of inputs and outputs it is the host's side that is lent; other addresses are the device's.
     void lend(std::size_t region, void* address);
     // Arena and workspace of another, larger memory are used: programs that never run at the same time share.
     void lend_scratch(void* arena, void* workspace);
 
     // Adds this memory's share to the bill's classes and its total.
     void add_to(volta_bill& bill) const;
-    // Allocates what is owned: states zeroed, constants filled, the rest uninitialised.
-    void allocate(std::pmr::memory_resource* tensors);
+    // Allocates what is owned: states zeroed, constants filled, the rest uninitialised. Throws OUT_OF_MEMORY
+    // before anything is allocated if the device has less than this memory needs, naming the largest parts.
+    void allocate();
 
     // The region of a source or output by kind and name; -1: none.
     int find(RegionKind kind, const char* name) const;
+    // In the device's memory, for lending on.
     void* address(std::size_t region) const { return addresses_[region]; }
-    void* const* addresses() const { return addresses_.data(); }
+    // An input or output as the host sees it; on the host's own memory, any region.
+    void* host(std::size_t region) const { return hosts_[region]; }
     template <class T>
     T* at(int region) const {
-        return static_cast<T*>(addresses_[static_cast<std::size_t>(region)]);
+        return static_cast<T*>(hosts_[static_cast<std::size_t>(region)]);
     }
+    // Between a region and as many bytes of the host. Throw what the device reports.
+    void load(std::size_t region, void* to) const;
+    void store(std::size_t region, const void* from);
+    // What the region holds, for the host to read: in place, or in `copy`, which it makes or fills again.
+    const void* fetch(std::size_t region, Block& copy) const;
     std::uint64_t arena_bytes() const;
     std::uint64_t workspace_bytes() const { return program_->workspace_bytes(); }
     void* workspace() const { return workspace_address_; }
 
-    volta_status run(Phase phase, std::uint32_t micro_index) const noexcept {
-        return program_->run(phase,
-                             RunState{addresses_.data(), workspace_address_, micro_index, kept_.data()});
-    }
+    // Throws what the device reports.
+    void run(Phase phase, std::uint32_t micro_index) const;
     // Packs the parameters that the program keeps, from where they lie now.
     void keep() noexcept { program_->keep(RunState{addresses_.data(), workspace_address_, 0, kept_.data()}); }
     const Program& program() const { return *program_; }
 
   private:
+    bool is_split(std::size_t region) const;  // the host has a copy of it
+    std::uint64_t owned_bytes() const;
+    void require_room() const;
+    void fill_constants();
+    void exchange(bool sends, Phase phase) const;
+
     const Program* program_;
-    std::pmr::vector<void*> addresses_;  // one per region
-    std::pmr::vector<bool> lent_;
-    std::pmr::vector<Buffer> owned_;
-    mutable Buffer kept_;  // runs read it
-    Buffer workspace_;
+    std::pmr::vector<void*> addresses_;  // one per region, in the device's memory
+    std::pmr::vector<void*> hosts_;      // and the host's; the same where nothing is split
+    std::pmr::vector<bool> lent_;        // the host's side of what is split, else the region
+    std::pmr::vector<Block> owned_;
+    Block kept_, workspace_;
     void* workspace_address_ = nullptr;
     bool workspace_lent_ = false;
 };

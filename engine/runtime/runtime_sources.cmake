@@ -1,6 +1,7 @@
 # Sessions, training and generation, on the gateway.
 set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/program_memory.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/model_memory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/profile.cpp
     ${CMAKE_CURRENT_LIST_DIR}/machine_speed.cpp
     ${CMAKE_CURRENT_LIST_DIR}/session.cpp

@@ -9,10 +9,11 @@
 
 namespace volta {
 
-void check_limits(const Plan& plan, void* const* addresses) {
+void check_limits(const ProgramMemory& memory) {
+    const Plan& plan = memory.program().plan();
     for (const InputLimit& limit : plan.limits) {
         const Region& region = plan.regions[static_cast<std::size_t>(limit.region)];
-        const auto* ids = static_cast<const std::int32_t*>(addresses[limit.region]);
+        const auto* ids = memory.at<const std::int32_t>(limit.region);
         const std::size_t count = region.bytes / sizeof(std::int32_t);
         for (std::size_t i = 0; i < count; ++i)
             if (ids[i] < limit.low || ids[i] > limit.high)
@@ -67,17 +68,6 @@ std::pmr::vector<Shape> read_input_shapes(const Graph& graph, const std::int64_t
     return shapes;
 }
 
-void lend_parameters(ProgramMemory& memory, const Model& model) {
-    const auto& regions = memory.program().plan().regions;
-    for (std::size_t i = 0; i < regions.size(); ++i) {
-        if (regions[i].kind != RegionKind::parameter) continue;
-        const NamedTensor* parameter = model.find_parameter(regions[i].name.c_str());
-        if (parameter == nullptr)
-            fail(VOLTA_INTERNAL, "the model has no parameter %s", regions[i].name.c_str());
-        memory.lend(i, const_cast<void*>(parameter->data));
-    }
-}
-
 namespace {
 
 const Program& prepare(Context& context, const Model& model, const std::pmr::vector<Shape>& input_shapes,
@@ -97,6 +87,7 @@ Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shap
                  bool pack_weights)
     : context_(context),
       model_(std::move(model)),
+      parameters_(*context, *model_),
       memory_(prepare(*context, *model_, input_shapes, pack_weights), context->structures()),
       input_regions_(context->structures()),
       output_regions_(context->structures()),
@@ -108,8 +99,8 @@ Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shap
         output_regions_.push_back(memory_.find(RegionKind::output, output.name.c_str()));
     for (int region : input_regions_) memory_.lend(static_cast<std::size_t>(region), nullptr);
     for (int region : output_regions_) memory_.lend(static_cast<std::size_t>(region), nullptr);
-    lend_parameters(memory_, *model_);
-    memory_.allocate(context->tensors());
+    parameters_.lend_to(memory_, *model_);
+    memory_.allocate();
     pack();
 }
 
@@ -136,16 +127,16 @@ void Session::run(const TensorView* inputs, std::size_t input_count, const Tenso
     };
     bind("input", inputs, input_regions_);
     bind("output", outputs, output_regions_);
-    lend_parameters(memory_, *model_);
+    parameters_.lend_to(memory_, *model_);
     if (packed_version_ != model_->version()) pack();
-    check_limits(plan, memory_.addresses());
+    check_limits(memory_);
     const FpEnvironment contract;
-    const volta_status status = memory_.run(Phase::each, 0);
-    if (status != VOLTA_OK) fail(status, "the device failed while the plan ran");
+    memory_.run(Phase::each, 0);
 }
 
 volta_bill Session::bill() const {
     volta_bill bill = {};
+    parameters_.add_to(bill);
     memory_.add_to(bill);
     return bill;
 }

@@ -6,6 +6,7 @@
 #include <memory_resource>
 
 #include "engine/model/model.h"
+#include "engine/runtime/model_memory.h"
 #include "engine/runtime/program_memory.h"
 
 namespace volta {
@@ -20,7 +21,7 @@ struct TensorView {
 };
 
 // Throws INVALID_ARGUMENT naming input, element and value if an i32 input holds an id outside its limits.
-void check_limits(const Plan& plan, void* const* addresses);
+void check_limits(const ProgramMemory& memory);
 
 // "input 1: expected f32 [32, 784], got f32 [33, 784]", as SHAPE_MISMATCH; INVALID_ARGUMENT for the dtype.
 void check_tensor(const char* what, std::size_t index, DType dtype, const Shape& expected,
@@ -33,9 +34,6 @@ std::pmr::vector<ValueId> host_inputs(const Graph& graph, std::pmr::memory_resou
 // extents NULL: every input must be of fixed shape.
 std::pmr::vector<Shape> read_input_shapes(const Graph& graph, const std::int64_t* extents, std::size_t count,
                                           std::pmr::memory_resource* heap);
-
-// Points every parameter region of `memory` at the model's own bytes, which no step of a session writes.
-void lend_parameters(ProgramMemory& memory, const Model& model);
 
 class Session final {
   public:
@@ -52,6 +50,7 @@ class Session final {
     void pack();
     ContextRef context_;
     ModelRef model_;
+    ModelMemory parameters_;
     ProgramMemory memory_;
     std::pmr::vector<int> input_regions_, output_regions_;  // in the model's declared order
     std::uint64_t packed_version_ = 0;                      // of the model's parameters

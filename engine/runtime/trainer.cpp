@@ -144,6 +144,7 @@ Trainer::Trainer(ContextRef context, const ModelRef& model, TrainerOptions optio
       description_(context->structures(), context->tensors()),
       options_(std::move(options)),
       memory_(prepare(*context, *model, options_), context->structures()),
+      fetched_(memory_.program().plan().regions.size(), context->structures()),
       input_regions_(context->structures()),
       parameter_regions_(context->structures()),
       trained_(context->structures()),
@@ -156,7 +157,7 @@ Trainer::Trainer(ContextRef context, const ModelRef& model, TrainerOptions optio
                 "an input of rank 0 cannot be cut into micro-batches");
         extents_.insert(extents_.end(), shape.extent, shape.extent + shape.rank);
     }
-    memory_.allocate(context->tensors());
+    memory_.allocate();
     for (ValueId input : host_inputs(model->graph, heap))
         input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
     targets_region_ = region(RegionKind::input, "targets");
@@ -164,9 +165,7 @@ Trainer::Trainer(ContextRef context, const ModelRef& model, TrainerOptions optio
         const NamedTensor& parameter = model->parameters[i];
         const int own = region(RegionKind::parameter, parameter.name.c_str());
         parameter_regions_.push_back(own);
-        description_.parameters[i].data = memory_.address(static_cast<std::size_t>(own));
-        if (parameter.bytes() != 0)
-            std::memcpy(memory_.address(static_cast<std::size_t>(own)), parameter.data, parameter.bytes());
+        memory_.store(static_cast<std::size_t>(own), parameter.data);
         std::pmr::string gradient_name("gradient/", heap);
         gradient_name += parameter.name;
         if (memory_.find(RegionKind::gradient, gradient_name.c_str()) >= 0)
@@ -180,9 +179,20 @@ int Trainer::region(RegionKind kind, const char* name) const {
     return found;
 }
 
-void Trainer::run(Phase phase, std::uint32_t micro_index) {
-    const volta_status status = memory_.run(phase, micro_index);
-    if (status != VOLTA_OK) fail(status, "the device failed while the plan ran");
+const void* Trainer::fetch(int region) const {
+    const auto index = static_cast<std::size_t>(region);
+    return memory_.fetch(index, fetched_[index]);
+}
+
+const Model& Trainer::described() const {
+    for (std::size_t i = 0; i < parameter_regions_.size(); ++i)
+        description_.parameters[i].data = const_cast<void*>(fetch(parameter_regions_[i]));
+    return description_;
+}
+
+Trainer::Lent Trainer::lend(int region) const {
+    const std::uint64_t bytes = memory_.program().plan().regions[static_cast<std::size_t>(region)].bytes;
+    return {static_cast<const float*>(fetch(region)), static_cast<std::size_t>(bytes / sizeof(float))};
 }
 
 // Targets of the whole step that count: the divisor of loss and gradient.
@@ -245,7 +255,7 @@ StepReport Trainer::run_step() {
     require(step_ < 0xffffffffu, "the trainer has made 2^32 - 1 steps, the most there can be");
     const ProfileCall call(*context_, "train_step", static_cast<std::int64_t>(step_ + 1));
     const FpEnvironment contract;
-    check_limits(memory_.program().plan(), memory_.addresses());
+    check_limits(memory_);
     StepReport report;
     report.step = step_ + 1;
     report.learning_rate = learning_rate_at(options_.schedule, step_);
@@ -253,12 +263,13 @@ StepReport Trainer::run_step() {
                  beta2_product = beta2_product_ * options_.beta2;
     write_step_inputs(report.learning_rate, beta1_product, beta2_product);
 
-    for (std::uint32_t micro = 0; micro < options_.spec.micro_batches; ++micro) run(Phase::each, micro);
-    run(Phase::reduce, 0);
+    for (std::uint32_t micro = 0; micro < options_.spec.micro_batches; ++micro)
+        memory_.run(Phase::each, micro);
+    memory_.run(Phase::reduce, 0);
     report.loss = *memory_.at<float>(region(RegionKind::output, "loss"));
     report.gradient_norm = *memory_.at<float>(region(RegionKind::output, "gradient_norm"));
     check_finite(report);
-    run(Phase::update, 0);
+    memory_.run(Phase::update, 0);
 
     step_ += 1;
     beta1_product_ = beta1_product;
@@ -274,8 +285,7 @@ StepReport Trainer::step(const TensorView* inputs, std::size_t input_count, cons
         const Region& place = plan.regions[static_cast<std::size_t>(to)];
         const Value& value = plan.graph.value(place.source);
         check_tensor(what, index, value.dtype, times(value.shape, options_.spec.micro_batches), tensor);
-        if (place.bytes != 0)
-            std::memcpy(memory_.address(static_cast<std::size_t>(to)), tensor.data, place.bytes);
+        if (place.bytes != 0) std::memcpy(memory_.at<void>(to), tensor.data, place.bytes);
     };
     for (std::size_t i = 0; i < input_count; ++i) take("input", i, input_regions_[i], inputs[i]);
     take("targets", 0, targets_region_, targets);
@@ -330,8 +340,8 @@ double Trainer::evaluate_tokens(const std::int32_t* tokens, std::size_t count) {
         const auto& regions = memory.program().plan().regions;
         for (std::size_t i = 0; i < regions.size(); ++i)
             if (regions[i].kind == RegionKind::parameter)
-                memory.lend(i, trainer.memory_.at<void>(
-                                   trainer.region(RegionKind::parameter, regions[i].name.c_str())));
+                memory.lend(i, trainer.memory_.address(static_cast<std::size_t>(
+                                   trainer.region(RegionKind::parameter, regions[i].name.c_str()))));
     };
     job.arena = memory_.address(0);
     job.arena_bytes = memory_.arena_bytes();
@@ -344,8 +354,7 @@ void Trainer::update_model() {
     const ModelRef model = model_.lock();
     if (!model) fail(VOLTA_INVALID_STATE, "the model has been released");
     for (std::size_t i = 0; i < parameter_regions_.size(); ++i)
-        std::memcpy(model->mutable_parameter(i), memory_.at<void>(parameter_regions_[i]),
-                    model->parameters[i].bytes());
+        memory_.load(static_cast<std::size_t>(parameter_regions_[i]), model->mutable_parameter(i));
 }
 
 void Trainer::capture(TrainingState& state) {
@@ -365,7 +374,7 @@ void Trainer::capture(TrainingState& state) {
         if (plan.regions[i].kind != RegionKind::state) continue;
         const Shape& shape = plan.graph.shape(plan.regions[i].source);
         state.tensors.push_back(NamedTensor{std::pmr::string(plan.regions[i].name, heap), DType::f32, shape,
-                                            memory_.address(i), Buffer()});
+                                            fetch(static_cast<int>(i)), Buffer()});
     }
     sort_by_name(state);
 }
@@ -375,12 +384,12 @@ void Trainer::save(const char* path) {
     TrainingState state(heap);
     capture(state);
     SaveSource source;
-    source.model = &description_;
+    source.model = &described();
     source.training = &state;
     write_model(source, path, heap);
 }
 
-Hash128 Trainer::hash() const { return hash_parameters(description_, context_->structures()); }
+Hash128 Trainer::hash() const { return hash_parameters(described(), context_->structures()); }
 
 void Trainer::restore(const TrainingState& state) {
     beta1_product_ = number_of(state, "beta1_product");
@@ -400,7 +409,7 @@ void Trainer::restore(const TrainingState& state) {
         if (found == nullptr || found->dtype != DType::f32 || found->bytes() != plan.regions[i].bytes)
             fail(VOLTA_CORRUPT_MODEL, "the checkpoint has no optimizer state %s of %llu bytes",
                  plan.regions[i].name.c_str(), static_cast<unsigned long long>(plan.regions[i].bytes));
-        std::memcpy(memory_.address(i), found->data, found->bytes());
+        memory_.store(i, found->data);
     }
 }
 
@@ -415,22 +424,27 @@ HeapPtr<Trainer> Trainer::resume(ContextRef context, const ModelRef& model,
     return trainer;
 }
 
-Trainer::Lent Trainer::parameter(const char* name) const {
+namespace {
+
+int find_parameter(const ProgramMemory& memory, const char* name) {
     require(name != nullptr, "name is NULL");
-    const int found = memory_.find(RegionKind::parameter, name);
+    const int found = memory.find(RegionKind::parameter, name);
     require(found >= 0, "the model has no parameter %s", name);
-    const std::uint64_t bytes = memory_.program().plan().regions[static_cast<std::size_t>(found)].bytes;
-    return {memory_.at<const float>(found), static_cast<std::size_t>(bytes / sizeof(float))};
+    return found;
 }
 
+}  // namespace
+
+Trainer::Lent Trainer::parameter(const char* name) const { return lend(find_parameter(memory_, name)); }
+
 Trainer::Lent Trainer::gradient(const char* name) const {
-    const std::size_t elements = parameter(name).elements;
+    find_parameter(memory_, name);
     if (step_ == 0) fail(VOLTA_INVALID_STATE, "there is no gradient before the first step");
     char full[512];
     std::snprintf(full, sizeof full, "gradient/%s", name);
     const int found = memory_.find(RegionKind::gradient, full);
     if (found < 0) fail(VOLTA_INVALID_STATE, "the loss does not depend on %s: it has no gradient", name);
-    return {memory_.at<const float>(found), elements};
+    return lend(found);
 }
 
 volta_bill Trainer::bill() const {

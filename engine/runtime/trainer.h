@@ -72,16 +72,21 @@ class Trainer final {
     void write_step_inputs(double learning_rate, double beta1_product, double beta2_product);
     std::uint64_t count_targets() const;
     void check_finite(const StepReport& report);
-    void run(Phase phase, std::uint32_t micro_index);
     void restore(const TrainingState& state);
     void capture(TrainingState& state);
     int region(RegionKind kind, const char* name) const;
+    // What a region holds, and the model with its parameters, for the host to read until the next step.
+    const void* fetch(int region) const;
+    const Model& described() const;
+    Lent lend(int region) const;
 
     ContextRef context_;
     std::weak_ptr<Model> model_;
-    Model description_;  // graph, tokenizer, metadata; its parameters borrow this trainer's values
+    mutable Model
+        description_;  // graph, tokenizer, metadata; its parameters lie where described() found them
     TrainerOptions options_;
     ProgramMemory memory_;
+    mutable std::pmr::vector<Block> fetched_;  // one per region, filled where fetch() needs a copy
     std::pmr::vector<int> input_regions_;      // model inputs, in order
     std::pmr::vector<int> parameter_regions_;  // one per model parameter; -1: the loss does not depend on it
     std::pmr::vector<std::pmr::string> trained_;  // parameters with a gradient, in the order of square_sums

@@ -25,7 +25,11 @@ Graph last_row_graph(const Graph& model, std::int64_t time, std::pmr::memory_res
 class WholeDecoder final : public Decoder {
   public:
     WholeDecoder(const ContextRef& context, const ModelRef& model, const DecoderSizes& sizes)
-        : context_(context), model_(model), sizes_(sizes), programs_(context->structures()) {
+        : context_(context),
+          model_(model),
+          sizes_(sizes),
+          parameters_(*context, *model),
+          programs_(context->structures()) {
         std::pmr::memory_resource* const heap = context->structures();
         std::uint64_t arena = 0, workspace = 0;
         for (std::int64_t length = kShortest;; length *= 2) {
@@ -36,17 +40,18 @@ class WholeDecoder final : public Decoder {
             workspace = std::max<std::uint64_t>(workspace, program.workspace_bytes());
             if (length == sizes.context) break;
         }
-        arena_ = Buffer(context->tensors(), arena);
-        workspace_ = Buffer(context->tensors(), workspace);
-        tokens_ = Buffer(context->tensors(), static_cast<std::size_t>(sizes.context) * sizeof(std::int32_t));
-        logits_ = Buffer(context->tensors(), static_cast<std::size_t>(sizes.vocabulary) * sizeof(float));
+        Memory &memory = context->memory(), &staging = context->staging();
+        arena_ = Block(memory, arena);
+        workspace_ = Block(memory, workspace);
+        tokens_ = Block(staging, static_cast<std::size_t>(sizes.context) * sizeof(std::int32_t));
+        logits_ = Block(staging, static_cast<std::size_t>(sizes.vocabulary) * sizeof(float));
         for (DecodeProgram& program : programs_) {
             program.memory().lend_scratch(arena_.data(), workspace_.data());
             program.lend(RegionKind::input, token_input(program.memory().program(), heap), tokens_.data());
             program.lend(RegionKind::input, kLogitRowInput, &last_);
             program.lend(RegionKind::output, "logits", logits_.data());
-            lend_parameters(program.memory(), *model_);
-            program.memory().allocate(context->tensors());
+            parameters_.lend_to(program.memory(), *model_);
+            program.memory().allocate();
         }
     }
 
@@ -62,16 +67,17 @@ class WholeDecoder final : public Decoder {
             std::memcpy(tokens, sequence.tokens, used * sizeof(std::int32_t));
             std::fill(tokens + used, tokens + program->rows(), 0);
             last_ = static_cast<std::int32_t>(sequence.used - 1);
-            program->run(*model_);
+            program->run(parameters_, *model_);
             std::memcpy(sequence.logits, logits_.data(), logits_.bytes());
         }
     }
 
     bool run_piece_of(SequenceState&) override { return false; }
 
-    void copy(const SequenceState&, const SequenceState&, std::int64_t) noexcept override {}
+    void copy(const SequenceState&, const SequenceState&, std::int64_t) override {}
 
     void add_to(volta_bill& bill) const override {
+        parameters_.add_to(bill);
         for (const DecodeProgram& program : programs_) program.memory().add_to(bill);
         bill.activations += arena_.bytes();
         bill.workspace += workspace_.bytes();
@@ -89,8 +95,9 @@ class WholeDecoder final : public Decoder {
     const ContextRef context_;
     const ModelRef model_;
     const DecoderSizes sizes_;
-    std::pmr::vector<DecodeProgram> programs_;  // ascending; the last one is the context
-    Buffer arena_, workspace_, tokens_, logits_;
+    ModelMemory parameters_;
+    std::pmr::vector<DecodeProgram> programs_;   // ascending; the last one is the context
+    Block arena_, workspace_, tokens_, logits_;  // the last two: the host's
     std::int32_t last_ = 0;
 };
 

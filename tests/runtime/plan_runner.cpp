@@ -92,9 +92,9 @@ class Reference {
 };
 
 // The backend's memory: one buffer per region, filled with a pattern that no step may rely on.
-class Memory {
+class RegionBytes {
   public:
-    Memory(const Plan& plan, const FilledGraph& filled) {
+    RegionBytes(const Plan& plan, const FilledGraph& filled) {
         for (const Region& region : plan.regions) {
             buffers_.emplace_back(heap(), static_cast<std::size_t>(region.bytes) + kTensorAlignment);
             std::memset(buffers_.back().data(), 0xa5, buffers_.back().bytes());
@@ -154,19 +154,27 @@ std::vector<MachineRow> machine_rows() {
     return rows;
 }
 
+namespace {
+
+DeviceOptions device_options() {
+    DeviceOptions options;
+    options.structures = options.tensors = heap();
+    return options;
+}
+
+}  // namespace
+
 Machine::Machine(const MachineRow& choice)
     : row(choice),
       pool_(choice.threads, heap()),
       arena_(heap(), choice.refuse_jit),
-      cache_(kBackends[0].create_cache(heap())) {}
-Machine::~Machine() { kBackends[0].release_cache(cache_, heap()); }
+      device_(open_device(nullptr, device_options())) {}
 
 BackendContext Machine::context() {
     BackendContext context = {};
     context.isa = row.isa;
     context.pool = &pool_;
     context.arena = &arena_;
-    context.kernel_cache = cache_;
     context.heap = heap();
     context.operations_per_worker = 1;  // so that tiny tensors are shared too
     return context;
@@ -182,8 +190,8 @@ std::vector<Bits> run_backend(const FilledGraph& filled, Machine& machine) {
     PlanOptions options;
     options.micro_batches = filled.micro_batches;
     const HeapPtr<Plan> plan = make_plan(Graph(filled.graph, heap()), options, heap());
-    const ExecutablePtr executable = kBackends[0].compile(*plan, machine.context());
-    const Memory memory(*plan, filled);
+    const ExecutablePtr executable = machine.device().compile(*plan, machine.context());
+    const RegionBytes memory(*plan, filled);
     Buffer workspace(heap(), executable->workspace_bytes() + kTensorAlignment);
     std::memset(workspace.data(), 0x5a, workspace.bytes());
     unsigned char* const fence =

@@ -29,16 +29,16 @@ std::vector<MachineRow> machine_rows();  // all that this processor can run
 class Machine final {
   public:
     explicit Machine(const MachineRow& row);
-    ~Machine();
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
     BackendContext context();
+    Device& device() { return *device_; }
     const MachineRow row;
 
   private:
     ThreadPool pool_;
     jit::CodeArena arena_;
-    void* cache_;
+    DevicePtr device_;
 };
 
 // A graph with the content of its sources: bits of all micro-batches, one entry per value (empty: no source).

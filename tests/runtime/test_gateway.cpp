@@ -83,7 +83,7 @@ Graph make_layer(std::int64_t rows, bool with_gradients) {
 // Fills inputs (times `factor`) and parameters from a fixed seed, runs, and gives all outputs.
 std::vector<float> run_program(Context& context, const Program& program, float factor, unsigned mxcsr) {
     ProgramMemory memory(program, context.structures());
-    memory.allocate(context.tensors());
+    memory.allocate();
     const Plan& plan = program.plan();
     for (std::size_t r = 0; r < plan.regions.size(); ++r) {
         const RegionKind kind = plan.regions[r].kind;
@@ -217,7 +217,7 @@ void test_run_allocates_nothing(void**) {
         const ContextRef context = make_context(3, &allocator);
         const Program& program = context->plans().prepare(make_layer(900, true), {});
         ProgramMemory memory(program, context->structures());
-        memory.allocate(context->tensors());
+        memory.allocate();
         for (std::size_t r = 0; r < program.plan().regions.size(); ++r)
             std::memset(memory.address(r) ? memory.address(r) : &host_calls, 0,
                         memory.address(r) ? program.plan().regions[r].bytes : 0);

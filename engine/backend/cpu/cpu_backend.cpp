@@ -134,10 +134,4 @@ void visit_products(const Executable& executable, void (*visitor)(void* user, co
     static_cast<const CpuExecutable&>(executable).visit_products(visitor, user);
 }
 
-void* create_cache(std::pmr::memory_resource* heap) { return make_on<CpuCache>(heap, heap).release(); }
-
-void release_cache(void* cache, std::pmr::memory_resource* heap) noexcept {
-    HeapPtr<CpuCache>(static_cast<CpuCache*>(cache), HeapDelete<CpuCache>{heap}).reset();
-}
-
 }  // namespace volta::cpu

@@ -11,7 +11,5 @@ void visit_products(const Executable& executable, void (*visitor)(void* user, co
                     void* user);
 
 ExecutablePtr compile_plan(const Plan& plan, const BackendContext& context);
-void* create_cache(std::pmr::memory_resource* heap);
-void release_cache(void* cache, std::pmr::memory_resource* heap) noexcept;
 
 }  // namespace volta::cpu

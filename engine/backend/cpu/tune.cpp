@@ -165,16 +165,6 @@ class Tuning {
 
 }  // namespace
 
-void open_tuning_folder(void* cache, const char* folder, const Log& log, std::pmr::memory_resource* heap) {
-    auto& own = *static_cast<CpuCache*>(cache);
-    own.folder.emplace(folder, log, heap);
-    own.folder->load(own.tuning);
-}
-
-std::uint64_t tuning_version(const void* cache) noexcept {
-    return static_cast<const CpuCache*>(cache)->tuning.version();
-}
-
 void tune(const TuneRequest& request, const BackendContext& context) { Tuning(request, context).run(); }
 
 }  // namespace volta::cpu

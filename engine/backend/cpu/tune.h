@@ -3,12 +3,8 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/tuning.h"
-#include "engine/base/log.h"
 
 namespace volta::cpu {
-
-void open_tuning_folder(void* cache, const char* folder, const Log& log, std::pmr::memory_resource* heap);
-std::uint64_t tuning_version(const void* cache) noexcept;
 
 // Throws INVALID_ARGUMENT for a shape that is none, IO_ERROR when the folder cannot be written (before
 // anything is timed), CANCELLED when the report says so; products that were done by then are kept.

@@ -1,0 +1,48 @@
+#include "engine/runtime/model_memory.h"
+
+#include "engine/base/error.h"
+
+namespace volta {
+
+ModelMemory::ModelMemory(Context& context, const Model& model)
+    : memory_(context.memory()), copies_(context.structures()) {
+    if (memory_.is_host()) return;
+    std::uint64_t needed = 0;
+    for (const NamedTensor& parameter : model.parameters) needed += parameter.bytes();
+    if (needed > memory_.available())
+        fail(VOLTA_OUT_OF_MEMORY, "the model's parameters need %llu bytes, the device has %llu",
+             static_cast<unsigned long long>(needed), static_cast<unsigned long long>(memory_.available()));
+    copies_.reserve(model.parameters.size());
+    for (const NamedTensor& parameter : model.parameters) copies_.emplace_back(memory_, parameter.bytes());
+}
+
+void* ModelMemory::address_of(const Model& model, const char* name) const {
+    for (std::size_t i = 0; i < model.parameters.size(); ++i)
+        if (model.parameters[i].name == name)
+            return copies_.empty() ? const_cast<void*>(model.parameters[i].data) : copies_[i].data();
+    fail(VOLTA_INTERNAL, "the model has no parameter %s", name);
+}
+
+void ModelMemory::lend_to(ProgramMemory& memory, const Model& model) {
+    const Program& program = memory.program();
+    if (!copies_.empty() && (!is_filled_ || version_ != model.version())) {
+        for (std::size_t i = 0; i < copies_.size(); ++i)
+            program.require_ran(
+                memory_.write(copies_[i].data(), model.parameters[i].data, model.parameters[i].bytes()));
+        version_ = model.version();
+        is_filled_ = true;
+    }
+    const auto& regions = program.plan().regions;
+    for (std::size_t i = 0; i < regions.size(); ++i)
+        if (regions[i].kind == RegionKind::parameter)
+            memory.lend(i, address_of(model, regions[i].name.c_str()));
+}
+
+void ModelMemory::add_to(volta_bill& bill) const {
+    for (const Block& copy : copies_) {
+        bill.parameters += copy.bytes();
+        bill.total += copy.bytes();
+    }
+}
+
+}  // namespace volta
