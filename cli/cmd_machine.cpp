@@ -50,6 +50,24 @@ volta_context_info info_of(const Context& context) {
     return info;
 }
 
+// A line per device, or why there is none.
+std::string devices_of(const char* backend) {
+    std::uint32_t count = 0;
+    if (volta_device_count(backend, &count) != VOLTA_OK)
+        return formatted("%-18s no: %s\n", backend, volta_last_error());
+    std::string text;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        volta_device_info info = {};
+        info.struct_size = sizeof info;
+        check(volta_device_describe(backend, i, &info));
+        text += formatted("%-18s %s, compute capability %u.%u, %u multiprocessors, %.1f of %.1f GiB free\n",
+                          info.name, info.description, info.capability_major, info.capability_minor,
+                          info.multiprocessors, static_cast<double>(info.free_bytes) / (1 << 30),
+                          static_cast<double>(info.memory_bytes) / (1 << 30));
+    }
+    return text;
+}
+
 }  // namespace
 
 int run_doctor(const std::vector<std::string>& arguments) {
@@ -69,6 +87,7 @@ int run_doctor(const std::vector<std::string>& arguments) {
         machine.jit_active
             ? "yes: pages are writable or executable, never both"
             : "no: the system refuses executable memory; kernels are interpreted, with the same bits");
+    text += devices_of("cuda");
     Machine reference = chosen;
     reference.isa = "scalar";
     const std::string expected = logits_of(make_context(reference));
@@ -85,6 +104,22 @@ int run_doctor(const std::vector<std::string>& arguments) {
             verdict = "not on this processor";
         }
         text += formatted("%-18s %s\n", isa, verdict.c_str());
+    }
+    std::uint32_t devices = 0;
+    volta_device_count("cuda", &devices);  // why there is none was said above
+    for (std::uint32_t i = 0; i < devices; ++i) {
+        Machine one = chosen;
+        one.device = formatted("cuda:%u", i);
+        std::string verdict;
+        try {
+            const bool equal = logits_of(make_context(one)) == expected;
+            same = same && equal;
+            verdict = equal ? "same bits" : "OTHER BITS: please report this device";
+        } catch (const Stop& stop) {
+            same = false;
+            verdict = stop.what();
+        }
+        text += formatted("%-18s %s\n", one.device.c_str(), verdict.c_str());
     }
     print(text);
     return same ? 0 : kExitFailure;

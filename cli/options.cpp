@@ -122,6 +122,10 @@ void Options::require(const char* name) { required_.push_back(name); }
 void Options::machine(Machine& value) {
     integer("--threads", value.threads, 1, 256,
             "threads (default: VOLTA_NUM_THREADS, else the physical cores)");
+    value.device = default_device();
+    text("--device", value.device,
+         "what it runs on: cpu, cuda, cuda:N or auto (default: VOLTA_DEVICE, else cpu); the bits are the "
+         "same");
     choice("--isa", value.isa, {"auto", "scalar", "avx2", "avx512"},
            "instruction set; every one gives the same bits");
     tuning(value);

@@ -36,7 +36,7 @@ class Options {
                         const char* help);
     CLI::Option* flag(const char* name, bool& value, const char* help);
     CLI::Option* positional(const char* name, std::string& value, const char* help);
-    void machine(Machine& value);    // --threads, --isa, --no-tuning
+    void machine(Machine& value);    // --device, --threads, --isa, --no-tuning
     void tuning(Machine& value);     // --no-tuning
     void config();                   // --config FILE.json
     void require(const char* name);  // the call must give it

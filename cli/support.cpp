@@ -41,10 +41,10 @@ volta_isa isa_of(const std::string& name) {
     return VOLTA_ISA_AUTO;
 }
 
-// $HOME/.volta/matmul_tuning; "" without a home.
-std::string tuning_folder() {
+// $HOME/.volta/<name>; "" without a home.
+std::string home_folder(const char* name) {
     const char* home = std::getenv("HOME");
-    return home != nullptr && *home != '\0' ? std::string(home) + "/.volta/matmul_tuning" : "";
+    return home != nullptr && *home != '\0' ? std::string(home) + "/.volta/" + name : "";
 }
 
 void log_line(void*, volta_log_level level, const char* line) {
@@ -52,6 +52,11 @@ void log_line(void*, volta_log_level level, const char* line) {
 }
 
 }  // namespace
+
+std::string default_device() {
+    const char* value = std::getenv("VOLTA_DEVICE");
+    return value != nullptr && *value != '\0' ? value : "cpu";
+}
 
 Context make_context(const Machine& machine, const volta_allocator* allocator) {
     volta_context_options options = {};
@@ -61,10 +66,15 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     options.thread_count =
         static_cast<std::uint32_t>(machine.threads > 0 ? machine.threads : default_threads());
     options.isa = isa_of(machine.isa);
-    const std::string tuning = machine.no_tuning ? "" : tuning_folder();
+    const std::string tuning = machine.no_tuning ? "" : home_folder("matmul_tuning");
     options.tuning_folder = tuning.empty() ? nullptr : tuning.c_str();
+    options.device = machine.device.c_str();
+    const std::string kernels = machine.device == "cpu" ? "" : home_folder("kernels");
+    options.kernel_folder = kernels.empty() ? nullptr : kernels.c_str();
     volta_context* context = nullptr;
     const volta_status status = volta_context_create(&options, &context);
+    if (status != VOLTA_OK && machine.device != "cpu")
+        failure("--device " + machine.device + ": " + volta_last_error());
     if (status == VOLTA_UNSUPPORTED)
         usage_error(std::string("--isa ") + machine.isa + ": " + volta_last_error());
     check(status);

@@ -38,8 +38,10 @@ using Session = std::unique_ptr<volta_session, Release<volta_session, volta_sess
 struct Machine {
     std::int64_t threads = 0;  // 0: VOLTA_NUM_THREADS, else the physical cores
     std::string isa = "auto";
-    bool no_tuning = false;  // else what `voltac tune` found counts: $HOME/.volta/matmul_tuning
+    std::string device = "cpu";  // as volta_context_options takes it
+    bool no_tuning = false;      // else what `voltac tune` found counts: $HOME/.volta/matmul_tuning
 };
+std::string default_device();  // VOLTA_DEVICE, else "cpu"
 Context make_context(const Machine& machine, const volta_allocator* allocator = nullptr);  // NULL: the C heap
 Model open_model(const Context& context, const std::string& path, volta_load_mode mode = VOLTA_LOAD_MAP);
 

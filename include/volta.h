@@ -125,6 +125,14 @@ typedef struct volta_context_options {
     uint32_t flags;                   /* VOLTA_CONTEXT_* bits                                         */
     const char *tuning_folder;        /* where volta_tune keeps its results, one file per processor: read
                                          now, written by volta_tune. NULL: no file is read or written  */
+    const char *device;               /* what models are trained and run on: "cpu"; "cuda", the first device of
+                                         CUDA, or "cuda:1" and so on; "auto", cuda if a device of it can be
+                                         used, else cpu: the log says which and why. NULL: "cpu"       */
+    const char *kernel_folder;        /* where kernels that were compiled for a device are kept. Files of another
+                                         device, driver or contract are ignored. NULL: in memory alone */
+    uint64_t host_budget;             /* most bytes of the host's memory for what plans read and write: a plan that
+                                         needs more is refused, OUT_OF_MEMORY. 0: what there is        */
+    uint64_t device_budget;           /* the same of a device's own memory, parameters too             */
 } volta_context_options;
 
 /* Owns:   *out_context, ended by volta_context_release.
@@ -132,8 +140,10 @@ typedef struct volta_context_options {
  * Keeps:  nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
  *         or contract) is ignored with one line of the log that says why; it is never an error.
  *         While that file is read or written its JSON is on the C++ heap, not the host's allocator.
- * Errors: INVALID_ARGUMENT  an unknown level, isa or flag, too many threads, an empty tuning_folder
- *         UNSUPPORTED       an isa that this processor does not have */
+ * Errors: INVALID_ARGUMENT  an unknown level, isa, flag or device, too many threads, an empty folder
+ *         UNSUPPORTED       an isa that this processor does not have; a device of CUDA without the CUDA module,
+ *                           a driver (12.0 or newer) or a device. Nothing else is used in its place
+ *         DEVICE_ERROR      the driver failed */
 VOLTA_API volta_status volta_context_create(const volta_context_options *options, volta_context **out_context);
 VOLTA_API void volta_context_release(volta_context *context);
 
@@ -154,6 +164,34 @@ typedef struct volta_context_info {
 
 /* Fills what fits in info->struct_size. */
 VOLTA_API volta_status volta_context_get_info(const volta_context *context, volta_context_info *info);
+
+/* A device that plans run on, and what a context moved to and from it. */
+typedef struct volta_device_info {
+    size_t struct_size;         /* in: sizeof(volta_device_info)                                         */
+    char name[32];              /* as volta_context_options.device takes it: "cpu", "cuda:0"             */
+    char description[128];      /* the processor's or device's own name                                  */
+    uint64_t memory_bytes;      /* of its own; 0: it uses the host's                                     */
+    uint64_t free_bytes;        /* of these, now, within the context's budget                            */
+    uint32_t multiprocessors;   /* cores of a processor                                                  */
+    uint32_t capability_major;  /* CUDA compute capability; 0: none                                      */
+    uint32_t capability_minor;
+    uint32_t reserved;          /* 0                                                                     */
+    uint64_t copies_to_device;  /* of the context so far; 0 where memory is the host's                   */
+    uint64_t bytes_to_device;
+    uint64_t copies_to_host;
+    uint64_t bytes_to_host;
+    uint64_t launches;          /* of kernels and of recorded graphs of them                             */
+} volta_device_info;
+
+/* How many devices a backend, "cpu" or "cuda", has on this machine, and what they are. Fills what fits in
+ * info->struct_size; zeros on failure. Thread: any.
+ * Errors: INVALID_ARGUMENT  an unknown backend, an index that is none
+ *         UNSUPPORTED       no CUDA module, driver or device: the sentence says which
+ *         DEVICE_ERROR      the driver failed */
+VOLTA_API volta_status volta_device_count(const char *backend, uint32_t *out_count);
+VOLTA_API volta_status volta_device_describe(const char *backend, uint32_t index, volta_device_info *info);
+/* The device of a context. */
+VOLTA_API volta_status volta_context_get_device(const volta_context *context, volta_device_info *info);
 
 /* The most this machine does with the context's threads and instruction set, measured now: what the speed of
  * anything that computes is to be divided by. Medians; a spread is (90th - 10th percentile) / median. */

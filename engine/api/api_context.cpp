@@ -72,6 +72,11 @@ volta_status volta_context_create(const volta_context_options* options, volta_co
         inner.refuse_jit = (given.flags & VOLTA_CONTEXT_NO_JIT) != 0;
         require(given.tuning_folder == nullptr || *given.tuning_folder != '\0', "tuning_folder is empty");
         inner.tuning_folder = given.tuning_folder;
+        require(given.kernel_folder == nullptr || *given.kernel_folder != '\0', "kernel_folder is empty");
+        inner.kernel_folder = given.kernel_folder;
+        inner.device = given.device;
+        inner.host_budget = given.host_budget;
+        inner.device_budget = given.device_budget;
         *out_context = reinterpret_cast<volta_context*>(Context::create(inner));
     });
 }
@@ -97,6 +102,58 @@ volta_status volta_context_get_info(const volta_context* context, volta_context_
         report.code_bytes = inner.code().bytes();
         std::snprintf(report.cpu, sizeof report.cpu, "%s", host_cpu().brand);
         write_report(report, info, "volta_context_info");
+    });
+}
+
+namespace {
+
+volta_device_info report_of(const DeviceInfo& info) {
+    volta_device_info report = {};
+    std::snprintf(report.name, sizeof report.name, "%s", info.name);
+    std::snprintf(report.description, sizeof report.description, "%s", info.description);
+    report.memory_bytes = info.memory_bytes;
+    report.free_bytes = info.free_bytes;
+    report.multiprocessors = static_cast<uint32_t>(info.multiprocessors);
+    report.capability_major = static_cast<uint32_t>(info.major);
+    report.capability_minor = static_cast<uint32_t>(info.minor);
+    return report;
+}
+
+}  // namespace
+
+volta_status volta_device_count(const char* backend, uint32_t* out_count) {
+    if (out_count != nullptr) *out_count = 0;
+    return guarded([&] {
+        require(out_count != nullptr && backend != nullptr, "%s is NULL",
+                backend == nullptr ? "backend" : "out_count");
+        HostHeap heap(nullptr);
+        *out_count = static_cast<uint32_t>(count_devices(backend, heap.structures()));
+    });
+}
+
+volta_status volta_device_describe(const char* backend, uint32_t index, volta_device_info* info) {
+    return guarded([&] {
+        write_report(volta_device_info{}, info, "volta_device_info");
+        require(backend != nullptr, "backend is NULL");
+        HostHeap heap(nullptr);
+        write_report(report_of(describe_device(backend, index, heap.structures())), info,
+                     "volta_device_info");
+    });
+}
+
+volta_status volta_context_get_device(const volta_context* context, volta_device_info* info) {
+    return guarded([&] {
+        write_report(volta_device_info{}, info, "volta_device_info");
+        require(context != nullptr, "context is NULL");
+        const Device& device = const_cast<Context*>(unwrap(context))->plans().device();
+        volta_device_info report = report_of(device.info());
+        const DeviceTraffic traffic = device.traffic();
+        report.copies_to_device = traffic.copies_to_device;
+        report.bytes_to_device = traffic.bytes_to_device;
+        report.copies_to_host = traffic.copies_to_host;
+        report.bytes_to_host = traffic.bytes_to_host;
+        report.launches = traffic.launches;
+        write_report(report, info, "volta_device_info");
     });
 }
 

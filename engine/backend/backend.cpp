@@ -16,6 +16,12 @@ const int kBackendCount = static_cast<int>(sizeof kBackends / sizeof *kBackends)
 
 namespace {
 
+const BackendRow& row_of(const char* backend) {
+    for (const BackendRow& row : kBackends)
+        if (std::strcmp(row.name, backend) == 0) return row;
+    fail(VOLTA_INVALID_ARGUMENT, "backend is '%s', it must be cpu or cuda", backend);
+}
+
 // "cuda:12" of backend "cuda" is 12, "cuda" is 0; -1: another name. Throws for a number that is none.
 int index_of(const char* name, const char* backend) {
     const std::size_t length = std::strlen(backend);
@@ -43,6 +49,18 @@ DevicePtr open_best(DeviceOptions options) {
 }
 
 }  // namespace
+
+int count_devices(const char* backend, std::pmr::memory_resource* heap) {
+    return row_of(backend).count(heap);
+}
+
+DeviceInfo describe_device(const char* backend, std::uint32_t index, std::pmr::memory_resource* heap) {
+    const BackendRow& row = row_of(backend);
+    const int count = row.count(heap);
+    require(index < static_cast<std::uint32_t>(count), "index is %u, %s has %d device%s", index, backend,
+            count, count == 1 ? "" : "s");
+    return row.describe(static_cast<int>(index), heap);
+}
 
 DevicePtr open_device(const char* name, DeviceOptions options) {
     if (name == nullptr) return kBackends[0].open(options);

@@ -86,6 +86,11 @@ struct BackendRow {
 extern const BackendRow kBackends[];
 extern const int kBackendCount;
 
+// Of the backend of this name. Throw INVALID_ARGUMENT for a name or index that is none, and what the row
+// does.
+int count_devices(const char* backend, std::pmr::memory_resource* heap);
+DeviceInfo describe_device(const char* backend, std::uint32_t index, std::pmr::memory_resource* heap);
+
 // The device of this name: "cpu", "cuda" (the first), "cuda:1", "auto" (the first device of CUDA if there is
 // one, else the processor; the log says which). NULL: "cpu". Throws INVALID_ARGUMENT for other names, and
 // what the backend's row does.

@@ -29,17 +29,16 @@ const BackendRow& cuda_module() {
     void* library = open_beside();
     if (library == nullptr) library = dlopen(kCudaModuleFile, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr)
-        fail(VOLTA_UNSUPPORTED, "CUDA: this build has no CUDA module: %s cannot be opened (%s)",
-             kCudaModuleFile, dlerror());
+        fail(VOLTA_UNSUPPORTED, "this build has no CUDA module: %s cannot be opened (%s)", kCudaModuleFile,
+             dlerror());
     void* const entry = dlsym(library, kCudaModuleEntry);
     if (entry == nullptr)
-        fail(VOLTA_UNSUPPORTED, "CUDA: %s has no %s: it is no CUDA module", kCudaModuleFile,
-             kCudaModuleEntry);
+        fail(VOLTA_UNSUPPORTED, "%s has no %s: it is no CUDA module", kCudaModuleFile, kCudaModuleEntry);
     CudaModuleEntry function;
     std::memcpy(&function, &entry, sizeof function);
     const BackendRow* const row = function(kModuleBuild);
     if (row == nullptr)
-        fail(VOLTA_UNSUPPORTED, "CUDA: %s is of another build than this library (%s)", kCudaModuleFile,
+        fail(VOLTA_UNSUPPORTED, "%s is of another build than this library (%s)", kCudaModuleFile,
              kModuleBuild);
     return *row;
 }

@@ -79,6 +79,13 @@ struct DeviceInfo {
     std::int32_t major = 0, minor = 0;  // compute capability; 0: none
 };
 
+// What a context has moved and started so far.
+struct DeviceTraffic {
+    std::uint64_t copies_to_device = 0, bytes_to_device = 0;
+    std::uint64_t copies_to_host = 0, bytes_to_host = 0;
+    std::uint64_t launches = 0;  // of kernels and of recorded graphs
+};
+
 struct DeviceOptions {
     std::pmr::memory_resource* structures = nullptr;
     std::pmr::memory_resource* tensors = nullptr;  // host memory of tensors
@@ -92,8 +99,9 @@ struct DeviceOptions {
 class Device {
   public:
     virtual ~Device() = default;
-    virtual const DeviceInfo& info() const noexcept = 0;
-    virtual Memory& memory() noexcept = 0;  // where regions lie
+    virtual DeviceInfo info() const noexcept = 0;
+    virtual DeviceTraffic traffic() const noexcept { return {}; }  // none where memory is the host's
+    virtual Memory& memory() noexcept = 0;                         // where regions lie
     virtual Memory&
     staging() noexcept = 0;  // the host's side of inputs and outputs; memory() if that is the host's
     // Throws UNSUPPORTED with the operator's name when a step has no kernel at the strict level. `plan`

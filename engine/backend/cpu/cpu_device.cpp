@@ -17,11 +17,10 @@ class CpuDevice final : public Device {
   public:
     explicit CpuDevice(const DeviceOptions& options)
         : heap_(options.structures),
-          info_(describe_device(0, options.structures)),
           memory_(options.tensors, options.host_budget),
           cache_(options.structures) {}
 
-    const DeviceInfo& info() const noexcept override { return info_; }
+    DeviceInfo info() const noexcept override { return describe_device(0, heap_); }
     Memory& memory() noexcept override { return memory_; }
     Memory& staging() noexcept override { return memory_; }
     ExecutablePtr compile(const Plan& plan, const BackendContext& context) override {
@@ -45,7 +44,6 @@ class CpuDevice final : public Device {
         return own;
     }
     std::pmr::memory_resource* heap_;
-    const DeviceInfo info_;
     HostMemory memory_;
     CpuCache cache_;
 };
