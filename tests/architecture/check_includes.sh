@@ -17,6 +17,13 @@ done | awk -F'\t' -v table="$here/layers.txt" '
             if (index(path "/", folder "/") == 1 && length(folder) > length(best)) best = folder
         return best
     }
+    # Is `path` one of the files of the list, or in one of its folders, which end with "/"?
+    function is_listed(path, list,    entry, count, i) {
+        count = split(list, entry, " ")
+        for (i = 1; i <= count; ++i)
+            if (entry[i] == path || (entry[i] ~ /\/$/ && index(path, entry[i]) == 1)) return 1
+        return 0
+    }
     function complain(text) { print $1 ":" $2 ": " text; failed = 1 }
 
     BEGIN {
@@ -59,7 +66,7 @@ done | awk -F'\t' -v table="$here/layers.txt" '
             if (theirs != "include") complain(mine " sees volta.h only, not " target)
         } else if (layer[theirs] == "public" || layer[theirs] + 0 >= layer[mine] + 0) {
             complain(mine " (layer " layer[mine] ") may not include " target " (layer " layer[theirs] ")")
-        } else if (theirs in narrow && index(narrow[theirs], " " $1 " ") == 0) {
+        } else if (theirs in narrow && !is_listed($1, narrow[theirs])) {
             complain("only" narrow[theirs] "may include " target)
         }
     }

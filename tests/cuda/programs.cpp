@@ -3,7 +3,7 @@
 #include <map>
 #include <memory_resource>
 
-#include "engine/backend/row_programs.h"
+#include "engine/backend/lower/row_programs.h"
 #include "engine/graph/op.h"
 #include "engine/numerics/functions.h"
 #include "engine/numerics/random.h"

@@ -8,21 +8,6 @@
 
 namespace volta::cpu {
 
-struct AttentionShape {
-    std::int64_t batch = 0, time = 0;      // sequences; queries and keys per sequence
-    std::int64_t heads = 0, kv_heads = 0;  // heads is a multiple of kv_heads
-    std::int64_t head_dim = 0;
-    bool causal = true;
-    float scale = 0;     // the factor itself, never 0 here
-    double dropout = 0;  // probability; its stream and counters as in docs/numerics.md, 8
-    std::uint32_t stream = 0;
-    // Elements between consecutive tokens of one sequence. Head h of q starts h * head_dim after the token's
-    // first element; the same for k, v (kv_heads of them) and o. Sequences follow each other at time *
-    // stride.
-    std::int64_t q_stride = 0, k_stride = 0, v_stride = 0, o_stride = 0;
-    std::int64_t dq_stride = 0, dk_stride = 0, dv_stride = 0;  // backward outputs
-};
-
 struct RandomState {  // of the step, read at run time
     std::uint32_t seed_low, seed_high, step;
 };

@@ -38,8 +38,10 @@ TileStrip strip_of(const AttentionSizes& sizes, std::int64_t rows, jit::Triangle
 
 }  // namespace
 
-CachedAttention::CachedAttention(const CachedAttentionShape& shape, const CompileContext& context)
+CachedAttention::CachedAttention(const CachedAttentionShape& shape, double operations_per_worker,
+                                 const CompileContext& context)
     : shape_(shape),
+      operations_per_worker_(operations_per_worker),
       sizes_(attention_sizes(whole_sequence(shape), context)),
       softmax_(context.cache->row(attention_softmax_program(sizes_.shape, context.heap), sizes_.isa,
                                   *context.arena)),
@@ -68,7 +70,7 @@ CachedAttention::CachedAttention(const CachedAttentionShape& shape, const Compil
 }
 
 int CachedAttention::workers_for(double operations) const noexcept {
-    const double worth = operations / shape_.operations_per_worker;
+    const double worth = operations / operations_per_worker_;
     return worth >= threads_ ? threads_ : std::max(1, static_cast<int>(worth));
 }
 

@@ -5,17 +5,8 @@
 #include <cstdint>
 
 #include "engine/backend/cpu/attention_parts.h"
-#include "engine/numerics/define_cached_attention.h"
 
 namespace volta::cpu {
-
-struct CachedAttentionShape {
-    std::int64_t rows = 0, heads = 0;  // new tokens, of any sequences; query heads
-    define::CacheLayout cache;
-    float scale = 0;
-    std::int64_t q_stride = 0, k_stride = 0, v_stride = 0, o_stride = 0;  // elements from row to row
-    double operations_per_worker = 0;
-};
 
 struct CachedAttentionCall {
     const std::int32_t *slots, *positions;  // [rows]; slot -1: no token
@@ -26,7 +17,9 @@ struct CachedAttentionCall {
 
 class CachedAttention final {
   public:
-    CachedAttention(const CachedAttentionShape& shape, const CompileContext& context);
+    // operations_per_worker: as in BackendContext.
+    CachedAttention(const CachedAttentionShape& shape, double operations_per_worker,
+                    const CompileContext& context);
 
     std::size_t workspace_bytes() const noexcept {
         return layout_.floats() * sizeof(float) * static_cast<std::size_t>(threads_);
@@ -57,6 +50,7 @@ class CachedAttention final {
     int workers_for(double operations) const noexcept;
 
     const CachedAttentionShape shape_;
+    const double operations_per_worker_;
     const AttentionSizes sizes_;  // of a sequence that fills its slot
     const jit::RowKernel& softmax_;
     const int threads_;

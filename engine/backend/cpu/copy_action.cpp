@@ -51,47 +51,9 @@ void copy_line(const Word* in, std::int64_t in_stride, Word* out, std::int64_t o
     }
 }
 
-// Axes of extent 1 vanish; neighbours that continue each other on both sides become one.
-CopyLoops collapse(const CopyLoops& loops) {
-    CopyLoops result;
-    for (int i = 0; i < loops.rank; ++i) {
-        if (loops.extent[i] == 1) continue;
-        const int last = result.rank - 1;
-        const bool continues = last >= 0 && result.in_stride[last] == loops.in_stride[i] * loops.extent[i] &&
-                               result.out_stride[last] == loops.out_stride[i] * loops.extent[i];
-        if (!continues) {
-            result.push(loops.extent[i], loops.in_stride[i], loops.out_stride[i]);
-            continue;
-        }
-        result.extent[last] *= loops.extent[i];
-        result.in_stride[last] = loops.in_stride[i];
-        result.out_stride[last] = loops.out_stride[i];
-    }
-    if (result.rank == 0) result.push(1, 1, 1);
-    return result;
-}
-
 }  // namespace
 
-void CopyLoops::push(std::int64_t new_extent, std::int64_t in, std::int64_t out) {
-    extent[rank] = new_extent;
-    in_stride[rank] = in;
-    out_stride[rank] = out;
-    ++rank;
-}
-
-std::int64_t CopyLoops::count() const {
-    std::int64_t count = 1;
-    for (int i = 0; i < rank; ++i) count *= extent[i];
-    return count;
-}
-
-Strides::Strides(const Shape& shape) {
-    std::int64_t stride = 1;
-    for (int i = shape.rank; i-- > 0; stride *= shape[i]) at[i] = stride;
-}
-
-CopyAction::CopyAction(const StepCompiler& step, const CopyLoops& loops, Ref from, Ref to)
+CopyAction::CopyAction(const CpuStep& step, const CopyLoops& loops, Ref from, Ref to)
     : loops_(collapse(loops)), from_(from), to_(to) {
     workers_ = step.workers_for(static_cast<double>(loops_.count()) * kOperationsPerWord);
     const int last = loops_.rank - 1;
@@ -156,7 +118,7 @@ void CopyAction::copy_tiles(const Word* in, Word* out, Range tiles) const noexce
     }
 }
 
-ZeroAction::ZeroAction(const StepCompiler& step, Ref to, std::int64_t count) : to_(to), count_(count) {
+ZeroAction::ZeroAction(const CpuStep& step, Ref to, std::int64_t count) : to_(to), count_(count) {
     workers_ = step.workers_for(static_cast<double>(count) * kOperationsPerWord);
 }
 
@@ -169,14 +131,14 @@ void ZeroAction::run(const StepCall& call) const noexcept {
     });
 }
 
-CopyAction& add_copy(StepCompiler& step, Ref from, Ref to, std::int64_t count) {
-    CopyLoops loops;
-    loops.push(count, 1, 1);
-    return add_copy(step, loops, from, to);
-}
+PositionAction::PositionAction(Ref to, std::int64_t rows, std::int64_t columns)
+    : to_(to), rows_(rows), columns_(columns) {}
 
-CopyAction& add_copy(StepCompiler& step, const CopyLoops& loops, Ref from, Ref to) {
-    return step.add<CopyAction>(step, loops, from, to);
+void PositionAction::run(const StepCall& call) const noexcept {
+    std::int32_t* out = call.integers(to_);
+    for (std::int64_t row = 0; row < rows_; ++row)
+        for (std::int64_t column = 0; column < columns_; ++column)
+            out[row * columns_ + column] = static_cast<std::int32_t>(column);
 }
 
 }  // namespace volta::cpu

@@ -1,4 +1,4 @@
-// Moving elements: every movement operator is a copy between two strided views of one shape.
+// Moving and writing elements on the pool.
 #pragma once
 
 #include <cstdint>
@@ -7,25 +7,9 @@
 
 namespace volta::cpu {
 
-// Element (i0, i1, ...) goes from i . in_stride to i . out_stride, in elements of 4 bytes.
-struct CopyLoops {
-    int rank = 0;
-    std::int64_t extent[kMaxRank] = {};
-    std::int64_t in_stride[kMaxRank] = {}, out_stride[kMaxRank] = {};
-
-    void push(std::int64_t new_extent, std::int64_t in, std::int64_t out);
-    std::int64_t count() const;
-};
-
-// Strides of a dense tensor.
-struct Strides {
-    std::int64_t at[kMaxRank] = {};
-    explicit Strides(const Shape& shape);
-};
-
 class CopyAction final : public Action {
   public:
-    CopyAction(const StepCompiler& step, const CopyLoops& loops, Ref from, Ref to);
+    CopyAction(const CpuStep& step, const CopyLoops& loops, Ref from, Ref to);
     void run(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override { return "copy"; }
 
@@ -43,7 +27,7 @@ class CopyAction final : public Action {
 // Writes +0 (or the integer 0) to `count` elements.
 class ZeroAction final : public Action {
   public:
-    ZeroAction(const StepCompiler& step, Ref to, std::int64_t count);
+    ZeroAction(const CpuStep& step, Ref to, std::int64_t count);
     void run(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override { return "zero"; }
 
@@ -53,7 +37,16 @@ class ZeroAction final : public Action {
     int workers_;
 };
 
-CopyAction& add_copy(StepCompiler& step, Ref from, Ref to, std::int64_t count);  // dense to dense
-CopyAction& add_copy(StepCompiler& step, const CopyLoops& loops, Ref from, Ref to);
+// 0 .. columns - 1 in every row.
+class PositionAction final : public Action {
+  public:
+    PositionAction(Ref to, std::int64_t rows, std::int64_t columns);
+    void run(const StepCall& call) const noexcept override;
+    const char* kernel_name() const noexcept override { return "positions"; }
+
+  private:
+    Ref to_;
+    std::int64_t rows_, columns_;
+};
 
 }  // namespace volta::cpu

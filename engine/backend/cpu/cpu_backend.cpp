@@ -3,46 +3,9 @@
 #include <algorithm>
 
 #include "engine/backend/cpu/step.h"
-#include "engine/base/error.h"
 
 namespace volta::cpu {
 namespace {
-
-using Lower = void (*)(StepCompiler&);
-
-// How each way of lowering is done here; NULL: not at all.
-Lower lower_of(Lowering lowering) {
-    switch (lowering) {
-        case Lowering::elementwise:
-            return lower_elementwise;
-        case Lowering::row:
-            return lower_row;
-        case Lowering::pairs:
-            return lower_pairs;
-        case Lowering::reduction:
-            return lower_reduction;
-        case Lowering::movement:
-            return lower_movement;
-        case Lowering::gather:
-            return lower_gather;
-        case Lowering::embedding_gradient:
-            return lower_embedding_gradient;
-        case Lowering::product:
-            return lower_product;
-        case Lowering::attention:
-            return lower_attention;
-        case Lowering::attention_grad:
-            return lower_attention_gradient;
-        case Lowering::cached_attention:
-            return lower_cached_attention;
-        case Lowering::update:
-            return lower_update;
-        case Lowering::source:
-        case Lowering::alias:
-            break;
-    }
-    return nullptr;
-}
 
 class CpuExecutable final : public Executable {
   public:
@@ -51,13 +14,10 @@ class CpuExecutable final : public Executable {
         steps_.reserve(plan.steps.size());
         for (const Step& step : plan.steps) {
             const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-            const Lower lower = lower_of(op_row(node.op).lowering);
-            if (lower == nullptr)
-                fail(VOLTA_UNSUPPORTED, "%s: the CPU has no kernel for it", op_row(node.op).name);
-            StepCompiler compiler(plan, node, context, actions_, kept_bytes_);
-            lower(compiler);
-            kept_bytes_ = compiler.kept_bytes();
-            workspace_bytes_ = std::max(workspace_bytes_, compiler.workspace_bytes());
+            CpuStep lowered(plan, node, context, actions_, kept_bytes_);
+            lower_step(lowered);
+            kept_bytes_ = lowered.kept_bytes();
+            workspace_bytes_ = std::max(workspace_bytes_, lowered.workspace_bytes());
             steps_.push_back(CompiledStep{step.phase, actions_.size()});
         }
     }
@@ -103,7 +63,7 @@ class CpuExecutable final : public Executable {
 
     void run_step(std::size_t step, const StepCall& call) const noexcept {
         for (std::size_t i = begin_of(step); i < steps_[step].end; ++i)
-            if (actions_[i]->runs_at(call.micro_index)) actions_[i]->run(call);
+            if (runs_at(actions_[i]->when, call.micro_index)) actions_[i]->run(call);
     }
 
     StepCall call_of(const RunState& state) const noexcept {

@@ -419,13 +419,6 @@ ProductChoice choice_of(const ProductShape& shape, const jit::RowKernel* epilogu
 
 }  // namespace
 
-bool operator==(const ProductShape& x, const ProductShape& y) {
-    return x.batch == y.batch && x.m == y.m && x.n == y.n && x.k == y.k && x.a_transposed == y.a_transposed &&
-           x.b_transposed == y.b_transposed && x.lda == y.lda && x.ldb == y.ldb && x.ldc == y.ldc &&
-           x.batch_stride_a == y.batch_stride_a && x.batch_stride_b == y.batch_stride_b &&
-           x.batch_stride_c == y.batch_stride_c;
-}
-
 EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
     if (kernel == nullptr) return EpilogueKind::none;
     return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;

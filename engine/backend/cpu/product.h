@@ -7,6 +7,7 @@
 #include <memory_resource>
 
 #include "engine/backend/cpu/product_choice.h"
+#include "engine/backend/lower/problem_shapes.h"
 #include "engine/base/cpu_info.h"
 #include "engine/base/memory.h"
 #include "engine/base/thread_pool.h"
@@ -14,17 +15,6 @@
 #include "jitgen/row_kernel.h"
 
 namespace volta::cpu {
-
-// C [m, n] = A [m, k] x B [k, n], `batch` times. An operand that is `transposed` is stored as its transpose:
-// A as [k, m], B as [n, k]. Leading dimensions are in elements, of the stored matrix.
-struct ProductShape {
-    std::int64_t batch = 1, m = 0, n = 0, k = 0;
-    bool a_transposed = false, b_transposed = false;
-    std::int64_t lda = 0, ldb = 0, ldc = 0;
-    std::int64_t batch_stride_a = 0, batch_stride_b = 0,
-                 batch_stride_c = 0;  // elements; 0 repeats the operand
-};
-bool operator==(const ProductShape& x, const ProductShape& y);
 
 // What runs on each finished block of C while it is in cache: operand 0 of the kernel is C itself (full, in
 // and out of place as its program says); the others are as in jit::RowArgs, for the whole of C (one batch

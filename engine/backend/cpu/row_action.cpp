@@ -20,13 +20,16 @@ const char* name_of(const jit::RowKernel& kernel, Isa isa) {
 
 }  // namespace
 
-RowAction::RowAction(StepCompiler& step, const jit::RowKernel& kernel, const std::pmr::vector<Ref>& refs,
-                     const LoopSpace& loops)
+RowAction::RowAction(CpuStep& step, const jit::RowKernel& kernel, const std::pmr::vector<Ref>& refs,
+                     const LoopSpace& loops, const RowUse& use)
     : kernel_(kernel),
       refs_(refs, step.heap()),
       row_strides_(step.heap()),
       loops_(loops),
+      rows_per_micro_batch_(use.counts_rows_over_step ? loops.outer_count() * loops.rows : 0),
+      continues_(use.continues_columns),
       name_(name_of(kernel, step.context.isa)) {
+    when = use.when;
     if (refs.size() > jit::kMaxOperands || refs.size() != loops.operands.size())
         fail(VOLTA_INTERNAL, "%s: a row kernel of %zu operands, at most %d are possible",
              op_row(step.node.op).name, refs.size(), jit::kMaxOperands);
@@ -40,7 +43,7 @@ RowAction::RowAction(StepCompiler& step, const jit::RowKernel& kernel, const std
 
 // Where a step's tensors exceed the last cache its outputs would be read from memory before they are written,
 // and drive out what could have stayed. An output in the place of an input has been read anyway.
-void RowAction::choose_streaming(const StepCompiler& step) {
+void RowAction::choose_streaming(const CpuStep& step) {
     const auto& operands = kernel_.program().operands;
     const bool simple =
         kernel_.is_native() && !kernel_.program().has_column_sum() && loops_.outer_count() == 1;
@@ -76,7 +79,7 @@ const jit::RowKernel& RowAction::kernel_for(void* const* bases) const noexcept {
     return *streaming_;
 }
 
-void RowAction::choose_split(const StepCompiler& step) {
+void RowAction::choose_split(const CpuStep& step) {
     const std::int64_t outer = loops_.outer_count(), all_rows = outer * loops_.rows;
     // Short programs wait for memory, which costs as much as sixteen instructions.
     const auto per_element = static_cast<double>(std::max<std::size_t>(kernel_.program().code.size(), 16));

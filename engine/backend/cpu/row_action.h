@@ -5,7 +5,6 @@
 #include <memory_resource>
 #include <vector>
 
-#include "engine/backend/cpu/loop_space.h"
 #include "engine/backend/cpu/step.h"
 
 namespace volta::cpu {
@@ -13,23 +12,18 @@ namespace volta::cpu {
 class RowAction final : public Action {
   public:
     // `refs`: one per operand of the kernel's program, in its order, as loops.operands.
-    RowAction(StepCompiler& step, const jit::RowKernel& kernel, const std::pmr::vector<Ref>& refs,
-              const LoopSpace& loops);
+    RowAction(CpuStep& step, const jit::RowKernel& kernel, const std::pmr::vector<Ref>& refs,
+              const LoopSpace& loops, const RowUse& use);
     void run(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override { return name_; }
 
-    // Row numbers of random draws count over the whole step: micro-batch i starts at i times this.
-    void count_rows_over_step() { rows_per_micro_batch_ = loops_.outer_count() * loops_.rows; }
-    // Column sums of later micro-batches continue from what the output holds.
-    void continue_columns() { continues_ = true; }
-
   private:
-    void choose_streaming(const StepCompiler& step);
+    void choose_streaming(const CpuStep& step);
     // The kernel for these places: outputs are written past the caches where that pays and their rows allow
     // it.
     const jit::RowKernel& kernel_for(void* const* bases) const noexcept;
     enum class Split : std::uint8_t { rows, columns, outer };
-    void choose_split(const StepCompiler& step);
+    void choose_split(const CpuStep& step);
     void run_part(const StepCall& call, void* const* bases, int worker, int worker_count) const noexcept;
     void run_block(const StepCall& call, void* const* bases, std::int64_t outer, Range rows, Range columns,
                    void* scratch) const noexcept;
@@ -43,8 +37,9 @@ class RowAction final : public Action {
     int workers_ = 1;
     Ref scratch_;
     std::size_t scratch_bytes_ = 0;  // per worker
-    std::int64_t rows_per_micro_batch_ = 0;
-    bool continues_ = false;
+    // Row numbers of random draws count over the whole step: micro-batch i starts at i times this.
+    std::int64_t rows_per_micro_batch_;
+    bool continues_;  // column sums of later micro-batches continue from what the output holds
     const char* name_;
 };
 

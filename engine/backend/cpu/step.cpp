@@ -2,39 +2,70 @@
 
 #include <algorithm>
 
-#include "engine/base/error.h"
+#include "engine/backend/cpu/attention_action.h"
+#include "engine/backend/cpu/copy_action.h"
+#include "engine/backend/cpu/gather_action.h"
+#include "engine/backend/cpu/product_action.h"
+#include "engine/backend/cpu/rotary_action.h"
+#include "engine/backend/cpu/row_action.h"
 
 namespace volta::cpu {
 
-StepCompiler::StepCompiler(const Plan& owner, const Node& compiled, const BackendContext& backend,
-                           std::pmr::vector<ActionPtr>& list, std::size_t kept_bytes)
-    : plan(owner), node(compiled), context(backend), actions(list), kept_bytes_(kept_bytes) {
+CpuStep::CpuStep(const Plan& owner, const Node& compiled, const BackendContext& backend,
+                 std::pmr::vector<ActionPtr>& list, std::size_t kept_bytes)
+    : StepLowering(owner, compiled, backend.heap), context(backend), actions_(list), kept_bytes_(kept_bytes) {
     if (context.forced_choice) forced_choice_ = parse_choice(context.forced_choice);
 }
 
-Ref StepCompiler::place(ValueId value) const {
-    const Place& place = plan.places[static_cast<std::size_t>(value)];
-    return Ref{place.region, place.offset, place.micro_stride};
+// ---- Work as actions -----------------------------------------------------------------------------------
+
+void CpuStep::rows(const jit::Program& program, const std::pmr::vector<Ref>& refs, const LoopSpace& loops,
+                   const RowUse& use) {
+    add<RowAction>(*this, kernel(program), refs, loops, use);
 }
 
-Ref StepCompiler::temporary(std::size_t bytes) {
-    const Ref ref{kWorkspace, workspace_bytes_, 0};
-    workspace_bytes_ += (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-    return ref;
+void CpuStep::copy(const CopyLoops& loops, Ref from, Ref to, When when) {
+    add<CopyAction>(*this, loops, from, to).when = when;
 }
 
-Ref StepCompiler::kept(std::size_t bytes) {
+void CpuStep::zero(Ref to, std::int64_t elements) { add<ZeroAction>(*this, to, elements); }
+
+void CpuStep::positions(Ref to, std::int64_t rows, std::int64_t columns) {
+    add<PositionAction>(to, rows, columns);
+}
+
+void CpuStep::rotary(const RotaryStep& step) { add<RotaryAction>(*this, step); }
+void CpuStep::rotary_table(const RotaryTableStep& step) { add<RotaryTableAction>(step); }
+
+void CpuStep::gather(const GatherStep& step) {
+    if (is_stored(step.dtype))
+        add<StoredGatherAction>(*this, step);
+    else
+        add<GatherAction>(*this, step);
+}
+
+void CpuStep::embedding_gradient(const EmbeddingGradientStep& step) {
+    add<EmbeddingGradientAction>(*this, step);
+}
+
+bool CpuStep::product(const ProductStep& step) { return add<ProductAction>(*this, step).sums_b(); }
+void CpuStep::attention(const AttentionStep& step) { add<AttentionAction>(*this, step); }
+void CpuStep::cached_attention(const CachedAttentionStep& step) { add<CachedAttentionAction>(*this, step); }
+
+// ---- What actions ask for ------------------------------------------------------------------------------
+
+Ref CpuStep::kept(std::size_t bytes) {
     const Ref ref{kKept, kept_bytes_, 0};
     kept_bytes_ += (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     return ref;
 }
 
-CompileContext StepCompiler::kernels() const {
+CompileContext CpuStep::kernels() const {
     CompileContext kernels = {};
     kernels.isa = context.isa;
     kernels.thread_count = thread_count();
     kernels.arena = context.arena;
-    kernels.cache = &cache();
+    kernels.cache = &own().kernels;
     kernels.heap = heap();
     kernels.forced_tile = context.forced_tile;
     kernels.forced_choice = forced_choice_ ? &*forced_choice_ : nullptr;
@@ -42,16 +73,12 @@ CompileContext StepCompiler::kernels() const {
     return kernels;
 }
 
-const jit::RowKernel& StepCompiler::kernel(const jit::Program& program) const {
-    return cache().row(program, context.isa, *context.arena);
+const jit::RowKernel& CpuStep::kernel(const jit::Program& program) const {
+    return own().kernels.row(program, context.isa, *context.arena);
 }
 
-void StepCompiler::unsupported(const char* why) const {
-    fail(VOLTA_UNSUPPORTED, "%s: %s", op_row(node.op).name, why);
-}
-
-bool StepCompiler::is_cold(int i) const {
-    if (plan.graph.producer(input_id(i)).op != Op::parameter) return false;
+bool CpuStep::is_cold(ValueId value) const {
+    if (!is_parameter(value)) return false;
     std::uint64_t bytes = 0;
     for (const Region& region : plan.regions)
         if (region.kind == RegionKind::parameter) bytes += region.bytes;
@@ -59,7 +86,7 @@ bool StepCompiler::is_cold(int i) const {
     return l3 > 0 && bytes > l3 / 2;
 }
 
-int StepCompiler::workers_for(double operations) const {
+int CpuStep::workers_for(double operations) const {
     const double worth = operations / context.operations_per_worker;
     return worth >= thread_count() ? thread_count() : std::max(1, static_cast<int>(worth));
 }

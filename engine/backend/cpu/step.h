@@ -10,21 +10,9 @@
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_cache.h"
 #include "engine/backend/cpu/product.h"
+#include "engine/backend/lower/step_lowering.h"
 
 namespace volta::cpu {
-
-// Where a tensor lies: a place of the plan, or a temporary of the step in the workspace.
-inline constexpr std::int32_t kWorkspace = -2;
-inline constexpr std::int32_t kKept = -3;  // in the memory that holds over runs
-struct Ref {
-    std::int32_t region = -1;
-    std::uint64_t offset = 0;        // bytes
-    std::uint64_t micro_stride = 0;  // bytes
-};
-inline Ref plus_elements(Ref ref, std::int64_t elements) {
-    ref.offset += static_cast<std::uint64_t>(elements) * 4;  // every element type has 4 bytes
-    return ref;
-}
 
 // One run of one step.
 struct StepCall {
@@ -45,9 +33,6 @@ struct StepCall {
     std::int32_t* integers(const Ref& ref) const noexcept { return static_cast<std::int32_t*>(at(ref)); }
 };
 
-// Outputs that persist over micro-batches are stored by the first and continued by the later ones.
-enum class When : std::uint8_t { always, first, later };
-
 class Action {
   public:
     virtual ~Action() = default;
@@ -55,9 +40,6 @@ class Action {
     virtual void keep(const StepCall&) const noexcept {}                 // fills what it keeps over runs
     virtual const char* kernel_name() const noexcept = 0;                // "copy", "row avx512"
     virtual const Product* product() const noexcept { return nullptr; }  // what tuning can tune
-    bool runs_at(std::uint32_t micro_index) const noexcept {
-        return when == When::always || (when == When::first) == (micro_index == 0);
-    }
     When when = When::always;
 };
 struct ActionDelete {
@@ -70,81 +52,58 @@ struct ActionDelete {
 };
 using ActionPtr = std::unique_ptr<Action, ActionDelete>;
 
-// Compiles one step: what lowerings read, and where they put their actions and temporaries.
-class StepCompiler final {
+// Compiles one step: turns what lowerings ask for into actions, and says where their own memory is.
+class CpuStep final : public StepLowering {
   public:
     // kept_bytes: of the steps before this one.
-    StepCompiler(const Plan& plan, const Node& node, const BackendContext& context,
-                 std::pmr::vector<ActionPtr>& actions, std::size_t kept_bytes);
+    CpuStep(const Plan& plan, const Node& node, const BackendContext& context,
+            std::pmr::vector<ActionPtr>& actions, std::size_t kept_bytes);
 
-    int input_count() const { return static_cast<int>(node.inputs.size()); }
-    ValueId input_id(int i) const { return node.inputs[static_cast<std::size_t>(i)]; }
-    const Value& input_value(int i) const { return plan.graph.value(input_id(i)); }
-    const Value& output_value(int i = 0) const { return plan.graph.value(node.first_output + i); }
-    const Shape& input_shape(int i) const { return input_value(i).shape; }
-    const Shape& output_shape(int i = 0) const { return output_value(i).shape; }
-    Ref input(int i) const { return place(input_id(i)); }
-    Ref output(int i = 0) const { return place(node.first_output + i); }
-    bool accumulates() const { return node.number(Attr::accumulate) != 0; }
+    const char* backend_name() const override { return "the CPU"; }
+    bool shares_one_row() const override { return thread_count() > 1; }
+    void rows(const jit::Program& program, const std::pmr::vector<Ref>& refs, const LoopSpace& loops,
+              const RowUse& use) override;
+    void copy(const CopyLoops& loops, Ref from, Ref to, When when) override;
+    void zero(Ref to, std::int64_t elements) override;
+    void positions(Ref to, std::int64_t rows, std::int64_t columns) override;
+    void rotary(const RotaryStep& step) override;
+    void rotary_table(const RotaryTableStep& step) override;
+    void gather(const GatherStep& step) override;
+    void embedding_gradient(const EmbeddingGradientStep& step) override;
+    bool product(const ProductStep& step) override;
+    void attention(const AttentionStep& step) override;
+    void cached_attention(const CachedAttentionStep& step) override;
 
-    // Bytes of the workspace that belong to this step until it ends. 64-byte aligned.
-    Ref temporary(std::size_t bytes);
-    std::size_t workspace_bytes() const { return workspace_bytes_; }
+    // ---- for actions while they are made ----
     // Bytes that are the step's over all runs, behind those of the steps before it.
     Ref kept(std::size_t bytes);
     std::size_t kept_bytes() const { return kept_bytes_; }
-    // May this input be packed once: does no run change it?
-    bool keeps(int i) const {
-        return context.keep_weights && plan.graph.producer(input_id(i)).op == Op::parameter;
-    }
+    // May this value be packed once: does no run change it?
+    bool keeps(ValueId value) const { return context.keep_weights && is_parameter(value); }
     // Is it a parameter of a plan whose parameters exceed half of the last cache, which others use too?
-    bool is_cold(int i) const;
+    bool is_cold(ValueId value) const;
     int thread_count() const { return context.pool->thread_count(); }
     // How many threads a piece of work is worth.
     int workers_for(double operations) const;
-    std::pmr::memory_resource* heap() const { return context.heap; }
-    KernelCache& cache() const { return own().kernels; }
     CompileContext kernels() const;
     // The kernel of `program`, shared by all steps of the context that need the same.
     const jit::RowKernel& kernel(const jit::Program& program) const;
 
+    const BackendContext& context;
+
+  private:
     template <class T, class... Args>
     T& add(Args&&... args) {
         T* action = make_on<T>(heap(), std::forward<Args>(args)...).release();
-        actions.push_back(ActionPtr(action, ActionDelete{heap(), sizeof(T), alignof(T)}));
+        actions_.push_back(ActionPtr(action, ActionDelete{heap(), sizeof(T), alignof(T)}));
         return *action;
     }
-    [[noreturn]] void unsupported(const char* why) const;  // names the operator
-
-    const Plan& plan;
-    const Node& node;
-    const BackendContext& context;
-    std::pmr::vector<ActionPtr>& actions;
-
-  private:
-    Ref place(ValueId value) const;
+    bool is_parameter(ValueId value) const { return plan.graph.producer(value).op == Op::parameter; }
     CpuCache& own() const { return *static_cast<CpuCache*>(context.kernel_cache); }
-    std::size_t workspace_bytes_ = 0, kept_bytes_;
+
+    std::pmr::vector<ActionPtr>& actions_;
+    std::size_t kept_bytes_;
     std::optional<ProductChoice> forced_choice_;
 };
-
-// total = complete in the first micro-batch, total + complete in later ones.
-void add_accumulation(StepCompiler& step, Ref complete, Ref total, std::int64_t count);
-// y [columns]: the sums of the columns of x [rows, columns]; continues over micro-batches if the step does.
-void add_column_sum(StepCompiler& step, Ref x, Ref y, std::int64_t rows, std::int64_t columns);
-
-// One function per way of lowering (engine/graph/op.h).
-void lower_elementwise(StepCompiler& step);
-void lower_row(StepCompiler& step);
-void lower_pairs(StepCompiler& step);
-void lower_reduction(StepCompiler& step);
-void lower_movement(StepCompiler& step);
-void lower_gather(StepCompiler& step);
-void lower_embedding_gradient(StepCompiler& step);
-void lower_product(StepCompiler& step);
-void lower_attention(StepCompiler& step);
-void lower_attention_gradient(StepCompiler& step);
-void lower_cached_attention(StepCompiler& step);
-void lower_update(StepCompiler& step);
 
 }  // namespace volta::cpu

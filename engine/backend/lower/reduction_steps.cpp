@@ -1,11 +1,10 @@
 // Reductions by docs/numerics.md, 3: the logical shape says whether rows or columns are summed, and over
 // which linear order. Where the reduced axes do not lie side by side they are first copied into that order.
-#include "engine/backend/cpu/copy_action.h"
-#include "engine/backend/cpu/row_action.h"
-#include "engine/backend/row_programs.h"
+#include "engine/backend/lower/lowerings.h"
+#include "engine/backend/lower/row_programs.h"
 #include "engine/graph/forms.h"
 
-namespace volta::cpu {
+namespace volta {
 namespace {
 
 using jit::Access;
@@ -94,20 +93,20 @@ LoopOperand dense(Access access, std::int64_t row_stride) {
     return operand;
 }
 
-RowAction& add_row_reduction(StepCompiler& step, Reduction reduction, Ref x, Ref y, std::int64_t rows,
-                             std::int64_t columns) {
+void add_row_reduction(StepLowering& step, Reduction reduction, Ref x, Ref y, std::int64_t rows,
+                       std::int64_t columns) {
     LoopSpace loops(step.heap());
     loops.rows = rows;
     loops.columns = columns;
     loops.operands.push_back(dense(Access::full, columns));
     loops.operands.push_back(dense(Access::per_row, 1));
     const std::pmr::vector<Ref> refs({x, y}, step.heap());
-    return step.add<RowAction>(step, step.kernel(make_row_reduction(reduction, step.heap())), refs, loops);
+    step.rows(make_row_reduction(reduction, step.heap()), refs, loops, RowUse());
 }
 
-// One long row: its chunks are rows of their own, which threads share, and their results are summed by the
+// One long row: its chunks are rows of their own, which workers share, and their results are summed by the
 // same rule; that is how the canonical sum is defined.
-void add_long_row_sum(StepCompiler& step, Reduction reduction, Ref x, Ref y, std::int64_t count) {
+void add_long_row_sum(StepLowering& step, Reduction reduction, Ref x, Ref y, std::int64_t count) {
     const std::int64_t chunks = count / kChunk, rest = count % kChunk, results = chunks + (rest > 0 ? 1 : 0);
     const Ref partial = step.temporary(static_cast<std::size_t>(results) * sizeof(float));
     add_row_reduction(step, reduction, x, partial, chunks, kChunk);
@@ -117,16 +116,16 @@ void add_long_row_sum(StepCompiler& step, Reduction reduction, Ref x, Ref y, std
     add_row_reduction(step, Reduction::sum, partial, y, 1, results);
 }
 
-void add_rows(StepCompiler& step, Reduction reduction, Ref x, Ref y, std::int64_t rows,
+void add_rows(StepLowering& step, Reduction reduction, Ref x, Ref y, std::int64_t rows,
               std::int64_t columns) {
     const bool is_sum = reduction == Reduction::sum || reduction == Reduction::square_sum;
-    if (is_sum && rows == 1 && columns >= 4 * kChunk && step.thread_count() > 1)
+    if (is_sum && rows == 1 && columns >= 4 * kChunk && step.shares_one_row())
         add_long_row_sum(step, reduction, x, y, columns);
     else
         add_row_reduction(step, reduction, x, y, rows, columns);
 }
 
-void add_column_sums(StepCompiler& step, const Layout& layout, Ref x, Ref y) {
+void add_column_sums(StepLowering& step, const Layout& layout, Ref x, Ref y) {
     LoopSpace loops(step.heap());
     loops.rows = layout.rows;
     loops.columns = layout.columns;
@@ -139,29 +138,29 @@ void add_column_sums(StepCompiler& step, const Layout& layout, Ref x, Ref y) {
         loops.operands[1].outer_stride[0] = layout.columns;
     }
     const std::pmr::vector<Ref> refs({x, y}, step.heap());
-    RowAction& action = step.add<RowAction>(step, step.kernel(make_column_sum(step.heap())), refs, loops);
-    if (step.accumulates()) action.continue_columns();
+    RowUse use;
+    use.continues_columns = step.accumulates();
+    step.rows(make_column_sum(step.heap()), refs, loops, use);
 }
 
 // y = y / divisor, in place.
-void add_division(StepCompiler& step, Ref y, std::int64_t count, std::int64_t divisor) {
+void add_division(StepLowering& step, Ref y, std::int64_t count, std::int64_t divisor) {
     LoopSpace loops(step.heap());
     loops.columns = count;
     loops.operands.resize(2);
     const std::pmr::vector<Ref> refs({y, y}, step.heap());
-    step.add<RowAction>(step, step.kernel(make_division(static_cast<double>(divisor), step.heap())), refs,
-                        loops);
+    step.rows(make_division(static_cast<double>(divisor), step.heap()), refs, loops, RowUse());
 }
 
 // The step's input in the order of `layout`: itself, or a copy.
-Ref ordered_input(StepCompiler& step, const Layout& layout) {
+Ref ordered_input(StepLowering& step, const Layout& layout) {
     if (!layout.copied) return step.input(0);
     const Ref copy = step.temporary(static_cast<std::size_t>(layout.order.count()) * sizeof(float));
-    add_copy(step, layout.order, step.input(0), copy);
+    step.copy(layout.order, step.input(0), copy, When::always);
     return copy;
 }
 
-void lower_sum(StepCompiler& step, const ReductionForm& form) {
+void lower_sum(StepLowering& step, const ReductionForm& form) {
     const Shape& x = step.input_shape(0);
     const std::int64_t results = form.result.elements();
     if (!form.is_row) {
@@ -180,14 +179,14 @@ void lower_sum(StepCompiler& step, const ReductionForm& form) {
     if (step.node.op == Op::mean) add_division(step, step.output(), results, form.reduced);
 }
 
-void lower_extremum(StepCompiler& step, const ReductionForm& form) {
+void lower_extremum(StepLowering& step, const ReductionForm& form) {
     const Layout layout = row_layout(step.input_shape(0), form);
     const Reduction reduction = step.node.op == Op::max ? Reduction::max : Reduction::min;
     add_rows(step, reduction, ordered_input(step, layout), step.output(), layout.rows, layout.columns);
 }
 
 // (x, y, dy) -> dx by rows; where the reduced axes are not the last ones, x is brought there and dx back.
-void lower_extremum_gradient(StepCompiler& step, const ReductionForm& form) {
+void lower_extremum_gradient(StepLowering& step, const ReductionForm& form) {
     const Layout layout = row_layout(step.input_shape(0), form);
     const Ref x = ordered_input(step, layout);
     const std::size_t bytes = static_cast<std::size_t>(layout.rows * layout.columns) * sizeof(float);
@@ -200,31 +199,31 @@ void lower_extremum_gradient(StepCompiler& step, const ReductionForm& form) {
     for (Access access : accesses)
         loops.operands.push_back(dense(access, access == Access::full ? layout.columns : 1));
     const std::pmr::vector<Ref> refs({x, step.input(1), step.input(2), dx}, step.heap());
-    const jit::Program program = make_row_program(step.plan.graph, step.node, accesses, step.heap());
-    step.add<RowAction>(step, step.kernel(program), refs, loops);
-    if (layout.copied) add_copy(step, layout.reversed(), dx, step.output());
+    step.rows(make_row_program(step.plan.graph, step.node, accesses, step.heap()), refs, loops, RowUse());
+    if (layout.copied) step.copy(layout.reversed(), dx, step.output(), When::always);
 }
 
 }  // namespace
 
-void add_accumulation(StepCompiler& step, Ref complete, Ref total, std::int64_t count) {
-    add_copy(step, complete, total, count).when = When::first;
+void add_accumulation(StepLowering& step, Ref complete, Ref total, std::int64_t count) {
+    step.copy(dense_copy(count), complete, total, When::first);
     LoopSpace loops(step.heap());
     loops.columns = count;
     loops.operands.resize(3);
     const std::pmr::vector<Ref> refs({total, complete, total}, step.heap());
-    const jit::RowKernel& kernel = step.kernel(make_addition(step.heap()));
-    step.add<RowAction>(step, kernel, refs, loops).when = When::later;
+    RowUse use;
+    use.when = When::later;
+    step.rows(make_addition(step.heap()), refs, loops, use);
 }
 
-void add_column_sum(StepCompiler& step, Ref x, Ref y, std::int64_t rows, std::int64_t columns) {
+void add_column_sum(StepLowering& step, Ref x, Ref y, std::int64_t rows, std::int64_t columns) {
     Layout layout;
     layout.rows = rows;
     layout.columns = columns;
     add_column_sums(step, layout, x, y);
 }
 
-void lower_reduction(StepCompiler& step) {
+void lower_reduction(StepLowering& step) {
     if (step.node.op == Op::layer_norm_grad_scale || step.node.op == Op::rms_norm_grad_scale)
         return lower_row(step);
     const Shape& x = step.input_shape(0);
@@ -241,8 +240,8 @@ void lower_reduction(StepCompiler& step) {
         case Op::max_grad:
             return lower_extremum_gradient(step, form);
         default:
-            step.unsupported("the CPU has no kernel for it");
+            step.no_kernel();
     }
 }
 
-}  // namespace volta::cpu
+}  // namespace volta

@@ -1,28 +1,27 @@
 // Steps that are one row kernel: elementwise operators and their fusions, operators along the last axis,
 // updates.
-#include <cstring>
+#include "engine/backend/lower/lowerings.h"
+#include "engine/backend/lower/row_programs.h"
+#include "jitgen/row_kernel.h"
 
-#include "engine/backend/cpu/row_action.h"
-#include "engine/backend/row_programs.h"
-
-namespace volta::cpu {
+namespace volta {
 namespace {
 
 using jit::Access;
 
 // Operands in the order of make_row_program: inputs, then outputs.
-std::pmr::vector<Ref> operands_of(const StepCompiler& step) {
+std::pmr::vector<Ref> operands_of(const StepLowering& step) {
     std::pmr::vector<Ref> refs(step.heap());
     for (int i = 0; i < step.input_count(); ++i) refs.push_back(step.input(i));
     for (int k = 0; k < step.node.output_count; ++k) refs.push_back(step.output(k));
     return refs;
 }
 
-RowAction& add_rows(StepCompiler& step, const LoopSpace& loops) {
+void add_rows(StepLowering& step, const LoopSpace& loops, const RowUse& use) {
     std::pmr::vector<Access> accesses(step.heap());
     for (const LoopOperand& operand : loops.operands) accesses.push_back(operand.access);
-    const jit::Program program = make_row_program(step.plan.graph, step.node, accesses, step.heap());
-    return step.add<RowAction>(step, step.kernel(program), operands_of(step), loops);
+    step.rows(make_row_program(step.plan.graph, step.node, accesses, step.heap()), operands_of(step), loops,
+              use);
 }
 
 // Rows and columns of an operator along the last axis; an operand's letter says how it lies (row_programs.h).
@@ -44,7 +43,7 @@ LoopOperand operand_by_letter(char letter, const Shape& shape, std::int64_t colu
 
 }  // namespace
 
-void lower_elementwise(StepCompiler& step) {
+void lower_elementwise(StepLowering& step) {
     if (step.node.op == Op::accumulate)
         return add_accumulation(step, step.input(0), step.output(), step.output_shape().elements());
     const Shape& space = step.output_shape();
@@ -59,13 +58,14 @@ void lower_elementwise(StepCompiler& step) {
     LoopSpace loops = make_loop_space(space, shapes, positioned, step.heap());
     for (std::size_t k = 0; k < shapes.size(); ++k)
         if (static_cast<int>(k) >= step.input_count()) loops.operands[k].access = Access::full;
-    RowAction& action = add_rows(step, loops);
-    if (positioned) action.count_rows_over_step();
+    RowUse use;
+    use.counts_rows_over_step = positioned;
+    add_rows(step, loops, use);
 }
 
-void lower_row(StepCompiler& step) {
+void lower_row(StepLowering& step) {
     const RowDefinition* definition = find_row_definition(step.node.op);
-    if (definition == nullptr) step.unsupported("the CPU has no kernel for it");
+    if (definition == nullptr) step.no_kernel();
     const int inputs = step.input_count();
     int widest = 0;  // an input that is full, and so has the shape of the whole
     while (input_letter(*definition, widest) != 'f') ++widest;
@@ -79,21 +79,22 @@ void lower_row(StepCompiler& step) {
     for (int k = 0; k < step.node.output_count; ++k)
         loops.operands.push_back(
             operand_by_letter(output_letter(*definition, k), step.output_shape(k), loops.columns));
-    RowAction& action = add_rows(step, loops);
-    if (step.accumulates()) action.continue_columns();
+    RowUse use;
+    use.continues_columns = step.accumulates();
+    add_rows(step, loops, use);
 }
 
 // Parameters and moments as one row; outputs lie where the inputs they replace lie.
-void lower_update(StepCompiler& step) {
+void lower_update(StepLowering& step) {
     const RowDefinition* definition = find_row_definition(step.node.op);
-    if (definition == nullptr) step.unsupported("the CPU has no kernel for it");
+    if (definition == nullptr) step.no_kernel();
     LoopSpace loops(step.heap());
     loops.columns = step.output_shape().elements();
     for (int i = 0; i < step.input_count(); ++i)
         loops.operands.push_back(operand_by_letter(input_letter(*definition, i), step.input_shape(i), 0));
     for (int k = 0; k < step.node.output_count; ++k)
         loops.operands.push_back(operand_by_letter('f', step.output_shape(k), 0));
-    add_rows(step, loops);
+    add_rows(step, loops, RowUse());
 }
 
-}  // namespace volta::cpu
+}  // namespace volta

@@ -1,5 +1,5 @@
 // Broadcast operands as rows and columns: few long rows, whatever the rank.
-#include "engine/backend/cpu/loop_space.h"
+#include "engine/backend/lower/loop_space.h"
 #include "tests/support/cmocka_cpp.h"
 
 namespace volta::test {
@@ -52,8 +52,8 @@ void test_space_has_few_long_rows(void** state) {
     Access first, second;
     {
         const std::pmr::vector<const Shape*> shapes({&row.space, &row.other});
-        const cpu::LoopSpace loops =
-            cpu::make_loop_space(row.space, shapes, row.keep_columns, std::pmr::get_default_resource());
+        const LoopSpace loops =
+            make_loop_space(row.space, shapes, row.keep_columns, std::pmr::get_default_resource());
         outer = loops.outer_count();
         rows = loops.rows;
         columns = loops.columns;

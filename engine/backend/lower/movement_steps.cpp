@@ -1,20 +1,20 @@
 // Steps that only move elements.
-#include "engine/backend/cpu/copy_action.h"
+#include "engine/backend/lower/lowerings.h"
 #include "engine/graph/forms.h"
 
-namespace volta::cpu {
+namespace volta {
 namespace {
 
-void add_transpose(StepCompiler& step) {
+void add_transpose(StepLowering& step) {
     const Strides in(step.input_shape(0)), out(step.output_shape());
     const Attribute& permutation = *step.node.find(Attr::permutation);
     CopyLoops loops;
     for (int i = 0; i < step.output_shape().rank; ++i)
         loops.push(step.output_shape()[i], in.at[permutation.integers[i]], out.at[i]);
-    add_copy(step, loops, step.input(0), step.output());
+    step.copy(loops, step.input(0), step.output(), When::always);
 }
 
-void add_broadcast(StepCompiler& step) {
+void add_broadcast(StepLowering& step) {
     const Shape &x = step.input_shape(0), &y = step.output_shape();
     const Strides in(x), out(y);
     CopyLoops loops;
@@ -22,7 +22,7 @@ void add_broadcast(StepCompiler& step) {
         const int own = i - (y.rank - x.rank);
         loops.push(y[i], own < 0 || x[own] == 1 ? 0 : in.at[own], out.at[i]);
     }
-    add_copy(step, loops, step.input(0), step.output());
+    step.copy(loops, step.input(0), step.output(), When::always);
 }
 
 // From a tensor into a part of a larger one, or from such a part into a tensor of its own.
@@ -34,55 +34,37 @@ CopyLoops part_loops(const Shape& part, const Shape& whole, bool into_whole) {
     return loops;
 }
 
-void add_concat(StepCompiler& step) {
+void add_concat(StepLowering& step) {
     const Shape& whole = step.output_shape();
     const int axis = axis_form(step.node, step.input_shape(0));
     std::int64_t begin = 0;
     for (int i = 0; i < step.input_count(); ++i) {
         const Shape& part = step.input_shape(i);
-        add_copy(step, part_loops(part, whole, true), step.input(i),
-                 plus_elements(step.output(), begin * Strides(whole).at[axis]));
+        step.copy(part_loops(part, whole, true), step.input(i),
+                  plus_elements(step.output(), begin * Strides(whole).at[axis]), When::always);
         begin += part[axis];
     }
 }
 
-void add_slice(StepCompiler& step) {
+void add_slice(StepLowering& step) {
     const SliceForm form = slice_form(step.node, step.input_shape(0));
     const std::int64_t first = form.begin * Strides(step.input_shape(0)).at[form.axis];
-    add_copy(step, part_loops(step.output_shape(), step.input_shape(0), false),
-             plus_elements(step.input(0), first), step.output());
+    step.copy(part_loops(step.output_shape(), step.input_shape(0), false),
+              plus_elements(step.input(0), first), step.output(), When::always);
 }
 
-void add_slice_gradient(StepCompiler& step) {
+void add_slice_gradient(StepLowering& step) {
     const Shape& whole = step.output_shape();
     const int axis = axis_form(step.node, step.input_shape(0));
     const auto begin = static_cast<std::int64_t>(step.node.number(Attr::begin));
-    step.add<ZeroAction>(step, step.output(), whole.elements());
-    add_copy(step, part_loops(step.input_shape(0), whole, true), step.input(0),
-             plus_elements(step.output(), begin * Strides(whole).at[axis]));
+    step.zero(step.output(), whole.elements());
+    step.copy(part_loops(step.input_shape(0), whole, true), step.input(0),
+              plus_elements(step.output(), begin * Strides(whole).at[axis]), When::always);
 }
-
-// 0 .. T-1 in every row.
-class PositionAction final : public Action {
-  public:
-    PositionAction(Ref to, std::int64_t rows, std::int64_t columns)
-        : to_(to), rows_(rows), columns_(columns) {}
-    void run(const StepCall& call) const noexcept override {
-        std::int32_t* out = call.integers(to_);
-        for (std::int64_t row = 0; row < rows_; ++row)
-            for (std::int64_t column = 0; column < columns_; ++column)
-                out[row * columns_ + column] = static_cast<std::int32_t>(column);
-    }
-    const char* kernel_name() const noexcept override { return "positions"; }
-
-  private:
-    Ref to_;
-    std::int64_t rows_, columns_;
-};
 
 }  // namespace
 
-void lower_movement(StepCompiler& step) {
+void lower_movement(StepLowering& step) {
     switch (step.node.op) {
         case Op::transpose:
             return add_transpose(step);
@@ -95,14 +77,13 @@ void lower_movement(StepCompiler& step) {
         case Op::broadcast_to:
             return add_broadcast(step);
         case Op::position_ids:
-            step.add<PositionAction>(step.output(), step.output_shape().rows(), step.output_shape().last());
-            return;
+            return step.positions(step.output(), step.output_shape().rows(), step.output_shape().last());
         case Op::stack:  // the place of the output moves with the micro-batch
-            add_copy(step, step.input(0), step.output(), step.input_shape(0).elements());
-            return;
+            return step.copy(dense_copy(step.input_shape(0).elements()), step.input(0), step.output(),
+                             When::always);
         default:
-            step.unsupported("the CPU has no kernel for it");
+            step.no_kernel();
     }
 }
 
-}  // namespace volta::cpu
+}  // namespace volta

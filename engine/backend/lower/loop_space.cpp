@@ -1,6 +1,6 @@
-#include "engine/backend/cpu/loop_space.h"
+#include "engine/backend/lower/loop_space.h"
 
-namespace volta::cpu {
+namespace volta {
 namespace {
 
 // The axes that are left, outermost first, with every operand's stride.
@@ -95,4 +95,4 @@ LoopSpace make_loop_space(const Shape& space, const std::pmr::vector<const Shape
     return loops;
 }
 
-}  // namespace volta::cpu
+}  // namespace volta

@@ -1,4 +1,4 @@
-#include "engine/backend/row_programs.h"
+#include "engine/backend/lower/row_programs.h"
 
 #include <cstring>
 #include <optional>

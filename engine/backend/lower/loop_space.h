@@ -10,7 +10,7 @@
 #include "engine/base/shape.h"
 #include "jitgen/program.h"
 
-namespace volta::cpu {
+namespace volta {
 
 // One operand's way through the loops, in elements.
 struct LoopOperand {
@@ -37,4 +37,4 @@ struct LoopSpace {
 LoopSpace make_loop_space(const Shape& space, const std::pmr::vector<const Shape*>& shapes, bool keep_columns,
                           std::pmr::memory_resource* heap);
 
-}  // namespace volta::cpu
+}  // namespace volta

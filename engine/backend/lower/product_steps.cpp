@@ -1,0 +1,115 @@
+// Products with what runs on their results while those are in cache.
+#include "engine/backend/lower/lowerings.h"
+#include "engine/backend/lower/row_programs.h"
+#include "engine/graph/forms.h"
+#include "jitgen/row_kernel.h"
+
+namespace volta {
+namespace {
+
+using jit::Access;
+
+ProductShape product_shape(const MatmulForm& form) {
+    ProductShape shape;
+    shape.batch = form.batch;
+    shape.m = form.m;
+    shape.n = form.n;
+    shape.k = form.k;
+    shape.a_transposed = form.a_transposed;
+    shape.b_transposed = form.b_transposed;
+    shape.lda = form.a_transposed ? form.m : form.k;
+    shape.ldb = form.b_transposed ? form.k : form.n;
+    shape.ldc = form.n;
+    if (form.batch > 1) {
+        shape.batch_stride_a = form.m * form.k;
+        shape.batch_stride_b = form.k * form.n;
+        shape.batch_stride_c = form.m * form.n;
+    }
+    return shape;
+}
+
+// The body of a product as a program over the rows of C. Operands: C, the node's further inputs, its outputs.
+struct BodyRows {
+    explicit BodyRows(std::pmr::memory_resource* heap) : program(heap), refs(heap), loops(heap) {}
+    jit::Program program;
+    std::pmr::vector<Ref> refs;
+    LoopSpace loops;
+    // Are the operands rows and columns of C, as an epilogue needs them? Others are broadcast along inner
+    // axes.
+    bool follows_rows() const { return loops.outer_rank == 0; }
+};
+
+BodyRows make_body(const StepLowering& step, Ref c) {
+    const Shape& space = step.output_shape();
+    BodyRows body(step.heap());
+    std::pmr::vector<const Shape*> shapes({&space}, step.heap());
+    body.refs.push_back(c);
+    for (int i = 2; i < step.input_count(); ++i) {
+        shapes.push_back(is_read_by_index(step.node, i) ? nullptr : &step.input_shape(i));
+        body.refs.push_back(step.input(i));
+    }
+    for (int k = 0; k < step.node.output_count; ++k) {
+        shapes.push_back(&space);
+        body.refs.push_back(step.output(k));
+    }
+    if (shapes.size() > jit::kMaxOperands)
+        step.unsupported("its epilogue has more operands than a kernel can take");
+    body.loops = make_loop_space(space, shapes, true, step.heap());
+    const std::size_t inputs = static_cast<std::size_t>(step.input_count()) - 1;
+    std::pmr::vector<Access> accesses(step.heap());
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+        LoopOperand& operand = body.loops.operands[k];
+        if (k == 0 || k >= inputs) operand.access = Access::full;
+        accesses.push_back(operand.access);
+    }
+    body.program = make_epilogue_program(step.plan.graph, step.node, accesses, step.heap());
+    return body;
+}
+
+ProductStep work_of(const StepLowering& step) {
+    ProductStep work;
+    work.shape = product_shape(matmul_form(step.node, step.input_shape(0), step.input_shape(1)));
+    work.a = step.input(0);
+    work.b = step.input(1);
+    work.c = step.output();
+    work.b_dtype = step.input_value(1).dtype;
+    work.b_value = step.input_id(1);
+    work.accumulates = step.accumulates();
+    return work;
+}
+
+void add_product_with_sums(StepLowering& step, ProductStep work) {
+    const Ref sums = step.output(1);
+    work.b_sums = &sums;
+    if (step.product(work)) return;
+    const Shape& b = step.input_shape(1);
+    add_column_sum(step, work.b, sums, b.rows(), b.last());
+}
+
+void add_product_with_body(StepLowering& step, ProductStep work) {
+    work.c = step.output(product_output(step.node));
+    const bool positioned = knows_position(step.node);
+    const BodyRows body = make_body(step, work.c);
+    if (!body.follows_rows()) {
+        step.product(work);
+        RowUse use;
+        use.counts_rows_over_step = positioned;
+        return step.rows(body.program, body.refs, body.loops, use);
+    }
+    std::pmr::vector<std::int64_t> row_strides(step.heap());
+    for (const LoopOperand& operand : body.loops.operands) row_strides.push_back(operand.row_stride);
+    const ProductEpilogue epilogue = {&body.program, &body.refs, &row_strides,
+                                      positioned ? work.shape.batch * work.shape.m : 0};
+    work.epilogue = &epilogue;
+    step.product(work);
+}
+
+}  // namespace
+
+void lower_product(StepLowering& step) {
+    if (step.node.op == Op::weight_gradient) return add_product_with_sums(step, work_of(step));
+    if (!step.node.body.ops.empty()) return add_product_with_body(step, work_of(step));
+    step.product(work_of(step));
+}
+
+}  // namespace volta
