@@ -9,7 +9,6 @@
 // Thread: any; calls take turns. The calling thread's current context is as before after each call.
 #pragma once
 
-#include <atomic>
 #include <mutex>
 
 #include "engine/backend/cuda/device_memory.h"
@@ -124,11 +123,21 @@ class Gpu final : private DeviceSource {
     volta_status report(CUresult result, const char* call) noexcept;  // keeps the failure
     volta_status report(const Error& error) noexcept;
     bool may_wait(const char* what) noexcept;  // false, and a failure, while a graph is recorded or lost
+    unsigned char* within(const PinnedMemory& memory, std::size_t offset, std::size_t bytes) noexcept;
     template <class... Parameters, class... Arguments>
-    volta_status run(const DriverCall<Parameters...>& function, Arguments... arguments) noexcept;
-    template <class... Parameters, class... Arguments>
-    volta_status transfer(Traffic& traffic, std::size_t bytes, const DriverCall<Parameters...>& function,
-                          Arguments... arguments) noexcept;
+    volta_status run(const DriverCall<Parameters...>& call, Arguments... arguments) noexcept {
+        return lost_ ? failure_.status() : report(call.function(arguments...), call.name);
+    }
+    template <class Call, class... Arguments>
+    volta_status transfer(Traffic GpuFigures::*kind, std::size_t bytes, const Call& call,
+                          Arguments... arguments) noexcept {
+        if (bytes == 0) return lost_ ? failure_.status() : VOLTA_OK;
+        const volta_status status = run(call, arguments..., stream_);
+        if (status != VOLTA_OK) return status;
+        ++(counted_->*kind).count;
+        (counted_->*kind).bytes += bytes;
+        return VOLTA_OK;
+    }
     CUdeviceptr take_range(std::size_t bytes, const char* purpose);
     void free_range(CUdeviceptr address) noexcept;
     void* take_pinned(std::size_t bytes, const char* purpose);
@@ -139,7 +148,8 @@ class Gpu final : private DeviceSource {
     const Driver& driver_;
     DeviceFacts facts_;
     std::recursive_mutex mutex_;
-    int turns_ = 0;  // that are nested
+    int turns_ = 0;        // that are nested
+    bool pushed_ = false;  // by the outermost turn
     CUdevice device_ = 0;
     CUcontext context_ = nullptr;
     CUstream stream_ = nullptr;

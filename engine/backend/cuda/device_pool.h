@@ -38,7 +38,7 @@ class DeviceSource {
 class DevicePool final {
   public:
     DevicePool(DeviceSource& source, std::uint64_t budget, std::pmr::memory_resource* heap);
-    ~DevicePool();  // gives everything back, in use or not
+    ~DevicePool();  // release()
     DevicePool(const DevicePool&) = delete;
     DevicePool& operator=(const DevicePool&) = delete;
 
@@ -50,6 +50,7 @@ class DevicePool final {
     CUdeviceptr allocate(std::size_t bytes, const char* purpose, bool may_grow, CUresult* result);
     void free(CUdeviceptr address) noexcept;  // of allocate()
     void trim() noexcept;                     // gives back what nobody uses
+    void release() noexcept;  // gives back everything; free() of what was handed out does nothing then
 
     MemoryFigures figures;
 
@@ -58,12 +59,13 @@ class DevicePool final {
         std::size_t bytes;  // a multiple of kDeviceAlignment
         std::size_t asked;  // 0: free
         CUdeviceptr block;  // of the source, which it is a part of
+        std::size_t block_bytes;
     };
     using Ranges = std::pmr::map<CUdeviceptr, Range>;
 
-    CUdeviceptr take_new(std::size_t size, const char* purpose, CUresult* result);
-    [[noreturn]] void refuse(std::size_t size, const char* purpose);
-    bool is_whole_block(Ranges::const_iterator range) const;
+    Ranges::iterator find_free(std::size_t size, bool of_any_block) noexcept;
+    Ranges::iterator take_new(std::size_t size, CUresult* result);  // end(): no memory
+    [[noreturn]] void refuse(std::size_t bytes, const char* purpose);
 
     DeviceSource& source_;
     Ranges ranges_;  // of all memory that is held

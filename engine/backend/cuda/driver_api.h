@@ -42,8 +42,9 @@ enum : CUresult {
     kCudaLaunchTimeout = 702,
     kCudaContextIsDestroyed = 709,
     kCudaAssert = 710,
-    kCudaHardwareStackError = 714,
-    kCudaTensorMemoryLeak = 721,  // 714 to 719 and 721: the running kernel did what it must not
+    kCudaHardwareStackError = 714,  // to 719: the running kernel did what it must not
+    kCudaLaunchFailed = 719,
+    kCudaTensorMemoryLeak = 721,
     kCudaStreamCaptureUnsupported = 900,
     kCudaStreamCaptureInvalidated = 901,
     kCudaUnknown = 999

@@ -32,7 +32,7 @@ class Graph final {
 
     bool empty() const noexcept { return executable_ == nullptr; }
     const GpuFigures& work() const noexcept { return work_; }  // of one run
-    void clear() noexcept;                                     // waits until it has run
+    void clear() noexcept;                                     // what is running of it goes on to its end
 
   private:
     struct Recording {

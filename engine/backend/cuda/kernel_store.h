@@ -18,11 +18,11 @@ struct StoreFigures {
     std::uint64_t ignored_files = 0;  // damaged, foreign or stale: each was logged
 };
 
-// Thread: any; calls take turns with those of the Gpu.
+// Thread: any; calls take turns with those of the Gpu, which waits while one compiles.
 class KernelStore final {
   public:
-    // `folder` is made where it is missing; "" keeps nothing on disk. A folder that cannot be written is
-    // logged, not an error. `gpu` and `heap` outlive it. Throws UNSUPPORTED without NVRTC.
+    // `folder` is made when something is written; "" keeps nothing on disk. A folder that cannot be written
+    // is logged, not an error. `gpu` and `heap` outlive it. Throws UNSUPPORTED without NVRTC.
     KernelStore(Gpu& gpu, const char* folder, const Log& log, std::pmr::memory_resource* heap);
     ~KernelStore();  // unloads the modules: no kernel of it may be running or part of a graph
     KernelStore(const KernelStore&) = delete;
@@ -39,8 +39,9 @@ class KernelStore final {
 
   private:
     struct Module {
+        explicit Module(std::pmr::memory_resource* heap) : kernels(heap) {}
         CUmodule module = nullptr;
-        std::pmr::map<std::pmr::string, Kernel> kernels;
+        std::pmr::map<std::pmr::string, Kernel, std::less<>> kernels;
     };
     struct Less {
         bool operator()(const Hash128& a, const Hash128& b) const noexcept {
@@ -52,11 +53,16 @@ class KernelStore final {
     CUmodule load_from_disk(const KernelKey& key, const char* entry);
     CUmodule compile(const KernelKey& key, const char* text, const char* entry);
 
+    Kernel find_function(CUmodule module, const char* entry);
+    void allow_shared(const Kernel& kernel, unsigned bytes);
+
     Gpu& gpu_;
     std::pmr::memory_resource* heap_;
     Log log_;
     Compiler compiler_;
     KernelFolder folder_;
+    int target_ = 0;  // architecture of images
+    bool is_ptx_ = false;
     std::pmr::map<Hash128, Module, Less> modules_;
     StoreFigures figures_;
 };

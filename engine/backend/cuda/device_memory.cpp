@@ -1,0 +1,58 @@
+#include "engine/backend/cuda/device_memory.h"
+
+#include "engine/backend/cuda/device.h"
+
+namespace volta::cuda {
+
+DeviceMemory::DeviceMemory(Gpu& gpu, std::size_t bytes, const char* purpose) {
+    if (bytes == 0) return;
+    address_ = gpu.take_range(bytes, purpose);
+    gpu_ = &gpu;
+    bytes_ = bytes;
+}
+
+DeviceMemory::~DeviceMemory() {
+    if (gpu_ != nullptr) gpu_->free_range(address_);
+}
+
+PinnedMemory::PinnedMemory(Gpu& gpu, std::size_t bytes, const char* purpose) {
+    if (bytes == 0) return;
+    data_ = gpu.take_pinned(bytes, purpose);
+    gpu_ = &gpu;
+    bytes_ = bytes;
+}
+
+PinnedMemory::~PinnedMemory() {
+    if (gpu_ != nullptr) gpu_->free_pinned(data_, bytes_);
+}
+
+Event::Event(Gpu& gpu) : gpu_(gpu) {
+    Gpu::Turn turn(gpu);
+    gpu.require(gpu.run(gpu.driver_.api().event_create, &event_, 0u));
+}
+
+Event::~Event() {
+    Gpu::Turn turn(gpu_);
+    gpu_.driver_.api().event_destroy.function(event_);
+}
+
+volta_status Event::record() noexcept {
+    Gpu::Turn turn(gpu_);
+    if (!gpu_.may_wait("an event")) return gpu_.failure_.status();
+    return gpu_.run(gpu_.driver_.api().event_record, event_, gpu_.stream_);
+}
+
+volta_status Event::wait() noexcept {
+    Gpu::Turn turn(gpu_);
+    if (!gpu_.may_wait("an event")) return gpu_.failure_.status();
+    ++gpu_.figures_.waits;
+    return gpu_.run(gpu_.driver_.api().event_synchronize, event_);
+}
+
+volta_status Event::milliseconds_since(const Event& earlier, float* milliseconds) noexcept {
+    Gpu::Turn turn(gpu_);
+    *milliseconds = 0;
+    return gpu_.run(gpu_.driver_.api().event_elapsed, milliseconds, earlier.event_, event_);
+}
+
+}  // namespace volta::cuda
