@@ -225,9 +225,9 @@ void run_block(const Launch& launch, const Dim3& block) {
     } while (machine.error.empty() && open_barrier());
 }
 
-void forget_fibers() { machine.threads.clear(); }
-
 }  // namespace
+
+void abandon() { machine.threads.clear(); }
 
 const Place& place() { return machine.running->place; }
 
@@ -289,7 +289,7 @@ std::string run(const Launch& launch, void (*kernel)(const void* data), const vo
             for (unsigned x = 0; x < launch.grid.x && machine.error.empty(); ++x)
                 run_block(launch, {x, y, z});
     std::string error = machine.error;
-    if (!error.empty()) forget_fibers();  // they stand in the middle of a kernel
+    if (!error.empty()) abandon();  // they stand in the middle of a kernel
     return error;
 }
 

@@ -30,6 +30,9 @@ struct Launch {
 // After an error the memory of the kernel is what it was at that moment. Thread: any; several at once.
 std::string run(const Launch& launch, void (*kernel)(const void* data), const void* data);
 
+// After a kernel of this thread was left by a jump: what stood in the middle of it is forgotten.
+void abandon();
+
 template <class Kernel>
 std::string run(const Launch& launch, const Kernel& kernel) {
     return run(
