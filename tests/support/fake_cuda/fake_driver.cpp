@@ -17,6 +17,16 @@ long long number(const char* name, long long otherwise) {
     return text != nullptr && *text != '\0' ? std::atoll(text) : otherwise;
 }
 
+Settings read_settings() {
+    Settings settings;
+    settings.devices = static_cast<int>(number("VOLTA_FAKE_CUDA_DEVICES", settings.devices));
+    settings.driver_version = static_cast<int>(number("VOLTA_FAKE_CUDA_DRIVER", settings.driver_version));
+    settings.capability = static_cast<int>(number("VOLTA_FAKE_CUDA_CAPABILITY", settings.capability));
+    settings.memory =
+        static_cast<std::size_t>(number("VOLTA_FAKE_CUDA_MEMORY", static_cast<long long>(settings.memory)));
+    return settings;
+}
+
 // VOLTA_FAKE_CUDA_FAIL=call:n:code,...
 std::vector<Fault> read_faults() {
     std::vector<Fault> faults;
@@ -36,7 +46,7 @@ std::vector<Fault> read_faults() {
     return faults;
 }
 
-// What the driver can answer even before cuInit or after a failure.
+// Nothing of a context works any more after these.
 bool is_fatal(CUresult result) {
     return result == kCudaEccUncorrectable || result == kCudaIllegalAddress || result == kCudaLaunchTimeout ||
            (result >= kCudaAssert && result <= kCudaTensorMemoryLeak);
@@ -108,6 +118,19 @@ int attribute_of(const Settings& settings, int which) {
     }
 }
 
+// Settings and faults are read, and calls counted, from a program's first calls on: a test may change them
+// and begin again.
+void begin() {
+    Machine& all = machine();
+    const std::lock_guard<std::recursive_mutex> lock(all.mutex);
+    all.settings = read_settings();
+    all.faults = read_faults();
+    all.calls.clear();
+    all.kernels = 0;
+    if (!all.contexts.empty()) return;
+    for (int device = 0; device < 16; ++device) all.contexts.push_back(CUctx_st{device});
+}
+
 }  // namespace
 
 void complain(const char* format, ...) {
@@ -127,16 +150,6 @@ Machine& machine() {
 std::vector<CUcontext>& current_contexts() {
     static thread_local std::vector<CUcontext> stack;
     return stack;
-}
-
-Settings read_settings() {
-    Settings settings;
-    settings.devices = static_cast<int>(number("VOLTA_FAKE_CUDA_DEVICES", settings.devices));
-    settings.driver_version = static_cast<int>(number("VOLTA_FAKE_CUDA_DRIVER", settings.driver_version));
-    settings.capability = static_cast<int>(number("VOLTA_FAKE_CUDA_CAPABILITY", settings.capability));
-    settings.memory =
-        static_cast<std::size_t>(number("VOLTA_FAKE_CUDA_MEMORY", static_cast<long long>(settings.memory)));
-    return settings;
 }
 
 Call::Call(const char* name, Needs needs) : lock(machine().mutex) {
@@ -169,19 +182,10 @@ using namespace volta::fake;
 
 extern "C" {
 
-// Settings and faults are read, and calls counted, from here on: a test may change them and start again.
 CUresult cuInit(unsigned flags) {
-    Machine& all = machine();
-    {
-        const std::lock_guard<std::recursive_mutex> lock(all.mutex);
-        all.settings = read_settings();
-        all.faults = read_faults();
-        all.calls.clear();
-        all.kernels = 0;
-        if (all.contexts.empty())
-            for (int device = 0; device < 16; ++device) all.contexts.push_back(CUctx_st{device});
-    }
+    begin();
     FAKE_CALL("cuInit", nothing);
+    Machine& all = machine();
     if (flags != 0) return kCudaInvalidValue;
     if (all.settings.devices == 0) return kCudaNoDevice;
     all.ready = true;
@@ -189,8 +193,9 @@ CUresult cuInit(unsigned flags) {
 }
 
 CUresult cuDriverGetVersion(int* version) {
+    begin();
     FAKE_CALL("cuDriverGetVersion", nothing);
-    *version = read_settings().driver_version;
+    *version = machine().settings.driver_version;
     return kCudaSuccess;
 }
 

@@ -95,7 +95,6 @@ struct Settings {
     int devices = 1, driver_version = 13000, capability = 90;
     std::size_t memory = std::size_t{8} << 30;
 };
-Settings read_settings();  // of the environment
 
 struct Machine {
     std::recursive_mutex mutex;
