@@ -49,6 +49,7 @@ void RowWriter::row_pointers() {
 }
 
 SourceTerm RowWriter::element(const Instruction& x) const {
+    if (operands_are_arguments_) return term("a%d", x.a);
     if (product_is_operand_0_ && x.code == Code::load && x.a == 0) return term("product");
     switch (operand(x).access) {
         case Access::full:
@@ -151,6 +152,33 @@ void append_row_epilogue(const RowPlan& plan, const char* name, std::pmr::string
         fail(VOLTA_INTERNAL, "epilogue %s is no elementwise program over a full operand 0", name);
     SourceText source(text.get_allocator().resource());
     RowWriter(plan, name, source).epilogue();
+    text += source.take();
+}
+
+// ---- Functions -------------------------------------------------------------------------------------------
+
+void RowWriter::function() {
+    text_.line("%s", "");
+    std::pmr::string arguments(plan_.code.get_allocator().resource());
+    for (std::size_t k = 0; k < plan_.operands.size(); ++k) {
+        const Operand& x = plan_.operands[k];
+        arguments += term("%s%s%s a%zu", k == 0 ? "" : ", ", cuda_type(x.type), x.output ? "&" : "", k).text;
+    }
+    text_.open("__device__ __forceinline__ void %s(%s) {", name_, arguments.c_str());
+    operands_are_arguments_ = true;
+    loop_code(plan_.stages[0].loop_code);
+    text_.close();
+}
+
+void append_row_function(const Program& program, const char* name, std::pmr::string& text) {
+    verify(program);
+    std::pmr::memory_resource* const heap = text.get_allocator().resource();
+    const RowPlan plan = cuda_plan(program, heap);
+    const bool elementwise = !plan.column_sums && plan.stages.size() == 1 && plan.call_code.empty() &&
+                             plan.stages[0].row_code.empty();
+    if (!elementwise) fail(VOLTA_INTERNAL, "function %s is no program over full operands alone", name);
+    SourceText source(heap);
+    RowWriter(plan, name, source).function();
     text += source.take();
 }
 

@@ -34,6 +34,11 @@ void append_row_kernels(const RowPlan& plan, const char* name, std::pmr::string&
 // operand 0 in a register. For products (product_source.h). Throws Error{INTERNAL} where the program reduces.
 void append_row_epilogue(const RowPlan& plan, const char* name, std::pmr::string& text);
 
+// A device function NAME of one element, for kernels that are written by hand: its arguments are the operands
+// in their order, outputs as references. Throws Error{INTERNAL} where the program reduces, or an operand is
+// not full.
+void append_row_function(const Program& program, const char* name, std::pmr::string& text);
+
 // The prelude and the kernels of one program. Throws Error{INTERNAL} where verify() does.
 std::pmr::string row_source(const Program& program, const char* name, std::pmr::memory_resource* heap);
 

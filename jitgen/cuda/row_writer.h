@@ -19,6 +19,7 @@ class RowWriter {
     void segments();
     void close();
     void epilogue();
+    void function();
 
   private:
     using Ids = std::pmr::vector<std::int32_t>;
@@ -63,7 +64,8 @@ class RowWriter {
     std::pmr::vector<int> number_;  // of row sums: their row of chunk results; of column sums: their table
     std::pmr::vector<bool> used_;   // per operand: read or written by element
     bool reduces_ = false;
-    bool product_is_operand_0_ = false;  // of an epilogue: its loads are the argument
+    bool product_is_operand_0_ = false;    // of an epilogue: its loads are the argument
+    bool operands_are_arguments_ = false;  // of a function
 };
 
 }  // namespace volta::jit

@@ -6,10 +6,12 @@
 // FOLDER/kernels_K.cpp    the same behind the emulation, with a table of its kernels
 // FOLDER/kernels.cpp      the tables of all files
 // FOLDER/products.cu, .cpp    the products
+// FOLDER/NAME.cu, .cpp, FOLDER/entries.cpp    the same of kernels that are written by hand (entries.h)
 #include <cstdio>
 #include <cstdlib>
 
 #include "jitgen/cuda/row_source.h"
+#include "tests/cuda/entries.h"
 #include "tests/cuda/programs.h"
 
 namespace {
@@ -104,6 +106,32 @@ bool write_products(const std::string& base) {
     return write(base + ".cu", std::string(device)) && write(base + ".cpp", wrapped);
 }
 
+bool write_entries(const std::string& folder) {
+    std::string declarations, rows;
+    int count = 0;
+    for (const EntryFile& file : entry_files()) {
+        const std::string table = "kEntries_" + file.name;
+        const std::string declaration = "extern const EmulatedEntry " + table + "[];\n";
+        std::string wrapped = "#include \"tests/cuda/entries.h\"\n\n#include \"" + file.name +
+                              ".cu\"\n\nnamespace volta::test {\n" + declaration + "const EmulatedEntry " +
+                              table + "[] = {\n";
+        for (const auto& [name, argument] : file.entries)
+            wrapped += "    {\"" + name + "\", [](const void* args) { " + name + "(*static_cast<const " +
+                       argument + "*>(args)); }},\n";
+        wrapped += "};\n}  // namespace volta::test\n";
+        const std::string base = folder + "/" + file.name;
+        if (!write(base + ".cu", file.text) || !write(base + ".cpp", wrapped)) return false;
+        declarations += declaration;
+        rows += "    {" + table + ", " + std::to_string(file.entries.size()) + "},\n";
+        ++count;
+    }
+    return write(folder + "/entries.cpp",
+                 "#include \"tests/cuda/entries.h\"\n\nnamespace volta::test {\n" + declarations +
+                     "const EmulatedEntryTable kEmulatedEntryTables[] = {\n" + rows +
+                     "};\nconst int kEmulatedEntryTableCount = " + std::to_string(count) +
+                     ";\n}  // namespace volta::test\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -114,7 +142,8 @@ int main(int argc, char** argv) {
     std::size_t next = 0;
     for (const NamedProgram& named : all_programs()) add(named, files[next++ % files.size()]);
     const std::string base = std::string(argv[1]) + "/kernels";
-    bool good = write(base + ".cpp", tables(files)) && write_products(std::string(argv[1]) + "/products");
+    bool good = write(base + ".cpp", tables(files)) && write_products(std::string(argv[1]) + "/products") &&
+                write_entries(argv[1]);
     for (int k = 0; k < count; ++k) {
         const File& file = files[static_cast<std::size_t>(k)];
         const std::string path = base + "_" + std::to_string(k);

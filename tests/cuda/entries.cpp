@@ -1,0 +1,38 @@
+#include "tests/cuda/entries.h"
+
+#include <memory_resource>
+
+#include "jitgen/cuda/embedding_source.h"
+#include "jitgen/cuda/move_source.h"
+#include "jitgen/cuda/product_source.h"
+#include "jitgen/cuda/rotary_source.h"
+#include "jitgen/cuda/row_source.h"
+#include "jitgen/cuda/stored_source.h"
+
+namespace volta::test {
+namespace {
+
+EntryFile moves() {
+    std::pmr::string text(std::pmr::new_delete_resource());
+    jit::append_row_prelude(text);
+    jit::append_stored_prelude(text);
+    jit::append_move_kernels(text);
+    jit::append_embedding_kernels(text);
+    jit::append_rotary_kernels(text);
+    EntryFile file = {"moves", std::string(text), {}};
+    for (const char* name : {"move_copy", "move_tiles"}) file.entries.emplace_back(name, "VoltaCopyArgs");
+    file.entries.emplace_back("move_fill", "VoltaFillArgs");
+    file.entries.emplace_back("move_positions", "VoltaPositionArgs");
+    for (const char* name : {"gather_f32", "gather_bf16", "gather_f16", "gather_int8", "gather_int4"})
+        file.entries.emplace_back(name, "VoltaGatherArgs");
+    for (const char* name : {"embedding_clear", "embedding_order", "embedding_gradient"})
+        file.entries.emplace_back(name, "VoltaEmbeddingArgs");
+    file.entries.emplace_back("rotary_rows", "VoltaRotaryArgs");
+    return file;
+}
+
+}  // namespace
+
+std::vector<EntryFile> entry_files() { return {moves()}; }
+
+}  // namespace volta::test
