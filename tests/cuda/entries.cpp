@@ -31,8 +31,32 @@ EntryFile moves() {
     return file;
 }
 
+EntryFile attention() {
+    std::pmr::string text(std::pmr::new_delete_resource());
+    jit::append_row_prelude(text);
+    jit::append_product_prelude(text);
+    jit::append_attention_prelude(text);
+    EntryFile file = {"attention", "", {}};
+    for (const NamedAttention& named : attentions()) {
+        jit::append_attention_kernels(named.form, named.name, text);
+        for (const char* entry : {"_forward", "_terms", "_queries", "_keys", "_groups"})
+            file.entries.emplace_back(named.name + std::string(entry), "VoltaAttentionArgs");
+    }
+    file.text = text;
+    return file;
+}
+
 }  // namespace
 
-std::vector<EntryFile> entry_files() { return {moves()}; }
+const std::vector<NamedAttention>& attentions() {
+    static const std::vector<NamedAttention> list = {
+        {"attention_5", {5, true, false}},          {"attention_40_all_dropout", {40, false, true}},
+        {"attention_64_dropout", {64, true, true}}, {"attention_100_all", {100, false, false}},
+        {"attention_256", {256, true, false}},
+    };
+    return list;
+}
+
+std::vector<EntryFile> entry_files() { return {moves(), attention()}; }
 
 }  // namespace volta::test

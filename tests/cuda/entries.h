@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "jitgen/cuda/attention_source.h"
 #include "tests/support/simt_emulation.h"
 
 namespace volta::test {
@@ -16,6 +17,13 @@ struct EntryFile {
     std::vector<std::pair<std::string, std::string>> entries;  // name, struct of its argument
 };
 std::vector<EntryFile> entry_files();
+
+// Attention with narrow and wide heads, with and without a structure and dropout.
+struct NamedAttention {
+    const char* name;
+    jit::CudaAttentionForm form;
+};
+const std::vector<NamedAttention>& attentions();
 
 struct EmulatedEntry {
     const char* name;
