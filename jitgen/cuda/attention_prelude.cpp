@@ -34,12 +34,6 @@ static_assert(__builtin_offsetof(VoltaAttentionArgs, q_stride) == %zu &&
 )";
 
 constexpr char kTiles[] = R"(
-__device__ __forceinline__ float exp_of(float x) {
-    float y;
-    exp_nonpositive(x, y);
-    return y;
-}
-
 // Which rows of a tile on the diagonal a step belongs to: steps are keys and rows queries, or the other way.
 enum class Steps { all, up_to_row, from_row };
 
@@ -220,14 +214,23 @@ Program random_bits(std::pmr::memory_resource* heap) {
 
 }  // namespace
 
+void append_attention_functions(std::pmr::string& text) {
+    append_row_function(exponential(text.get_allocator().resource()), "exp_nonpositive", text);
+    text += R"(
+__device__ __forceinline__ float exp_of(float x) {
+    float y;
+    exp_nonpositive(x, y);
+    return y;
+}
+)";
+}
+
 void append_attention_prelude(std::pmr::string& text) {
     char arguments[sizeof kArguments + 64];
     std::snprintf(arguments, sizeof arguments, kArguments, sizeof(CudaAttentionArgs),
                   offsetof(CudaAttentionArgs, q_stride), offsetof(CudaAttentionArgs, scale));
-    std::pmr::memory_resource* const heap = text.get_allocator().resource();
     text += arguments;
-    append_row_function(exponential(heap), "exp_nonpositive", text);
-    append_row_function(random_bits(heap), "element_bits", text);
+    append_row_function(random_bits(text.get_allocator().resource()), "element_bits", text);
     text += kTiles;
     text += attention_forward_text();
     text += attention_backward_text();

@@ -38,7 +38,11 @@ struct CudaAttentionForm {
 
 inline constexpr unsigned kAttentionThreads = 256;  // of a block of every attention kernel
 
-// What follows the preludes of row kernels and products once per translation unit.
+// What attention needs of the contract's functions, once per translation unit behind the prelude of row
+// kernels.
+void append_attention_functions(std::pmr::string& text);
+
+// What follows those and the prelude of products once per translation unit.
 void append_attention_prelude(std::pmr::string& text);
 
 // Entry points: NAME_forward. For the gradient NAME_terms, NAME_queries (dq) and NAME_keys (dk, dv), and

@@ -2,6 +2,7 @@
 
 #include <memory_resource>
 
+#include "jitgen/cuda/cached_attention_source.h"
 #include "jitgen/cuda/embedding_source.h"
 #include "jitgen/cuda/move_source.h"
 #include "jitgen/cuda/product_source.h"
@@ -35,12 +36,20 @@ EntryFile attention() {
     std::pmr::string text(std::pmr::new_delete_resource());
     jit::append_row_prelude(text);
     jit::append_product_prelude(text);
+    jit::append_attention_functions(text);
     jit::append_attention_prelude(text);
     EntryFile file = {"attention", "", {}};
     for (const NamedAttention& named : attentions()) {
         jit::append_attention_kernels(named.form, named.name, text);
         for (const char* entry : {"_forward", "_terms", "_queries", "_keys", "_groups"})
             file.entries.emplace_back(named.name + std::string(entry), "VoltaAttentionArgs");
+    }
+    jit::append_cached_attention_prelude(text);
+    for (const int head_dim : cached_head_dims()) {
+        const std::string name = "cached_" + std::to_string(head_dim);
+        jit::append_cached_attention_kernels(head_dim, name.c_str(), text);
+        for (const char* entry : {"_store", "_scores", "_values"})
+            file.entries.emplace_back(name + entry, "VoltaCachedAttentionArgs");
     }
     file.text = text;
     return file;
@@ -54,6 +63,11 @@ const std::vector<NamedAttention>& attentions() {
         {"attention_64_dropout", {64, true, true}}, {"attention_100_all", {100, false, false}},
         {"attention_256", {256, true, false}},
     };
+    return list;
+}
+
+const std::vector<int>& cached_head_dims() {
+    static const std::vector<int> list = {5, 64, 80};
     return list;
 }
 

@@ -25,6 +25,9 @@ struct NamedAttention {
 };
 const std::vector<NamedAttention>& attentions();
 
+// Of the kernels over a cache, cached_DIM.
+const std::vector<int>& cached_head_dims();
+
 struct EmulatedEntry {
     const char* name;
     void (*run)(const void* args);
