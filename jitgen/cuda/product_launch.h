@@ -15,12 +15,14 @@ struct ProductLaunch {
         grid_y;             // blocks of kProductThreads, of NAME_tiles or NAME_segments; 0: nothing to launch
     unsigned close_grid_x;  // of NAME_close; 0: it is not launched
     std::size_t scratch_bytes;
+    unsigned grid_z;  // of NAME_tiles or NAME_segments
 };
 
-// The tile for c [m, n]: the larger one where it still gives every multiprocessor a block.
-int product_tile(std::int64_t m, std::int64_t n, int multiprocessors);
+// The tile for c [m, n], `batch` times: the larger one where it still gives every multiprocessor a block.
+int product_tile(std::int64_t m, std::int64_t n, int multiprocessors, std::int64_t batch = 1);
 
-// m, n, k >= 0; `multiprocessors` of the device, 1 or more.
-ProductLaunch product_launch(int tile, std::int64_t m, std::int64_t n, std::int64_t k, int multiprocessors);
+// m, n, k, batch >= 0; `multiprocessors` of the device, 1 or more.
+ProductLaunch product_launch(int tile, std::int64_t m, std::int64_t n, std::int64_t k, int multiprocessors,
+                             std::int64_t batch = 1);
 
 }  // namespace volta::jit

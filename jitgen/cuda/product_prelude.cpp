@@ -18,11 +18,13 @@ struct VoltaProductArgs {
     long long m, n, k;
     unsigned into, keep;
     VoltaRowArgs epilogue;
+    long long batch, batch_stride_a, batch_stride_b, batch_stride_c;
 };
 static_assert(sizeof(VoltaProductArgs) == %zu, "the host's struct CudaProductArgs");
 #ifndef __CUDACC_RTC__
 static_assert(__builtin_offsetof(VoltaProductArgs, m) == %zu &&
-                  __builtin_offsetof(VoltaProductArgs, epilogue) == %zu,
+                  __builtin_offsetof(VoltaProductArgs, epilogue) == %zu &&
+                  __builtin_offsetof(VoltaProductArgs, batch) == %zu,
               "the host's struct CudaProductArgs");
 #endif
 )";
@@ -87,19 +89,33 @@ struct NoEpilogue {
     __device__ void operator()(long long, long long, float) const {}
 };
 
+// One product of a batch.
+struct BatchEntry {
+    const float *a, *b;
+    float *c, *scratch;
+    long long first_row;  // of the epilogue
+};
+__device__ __forceinline__ BatchEntry batch_entry(const VoltaProductArgs& args, long long entry) {
+    return {args.a + entry * args.batch_stride_a, args.b + entry * args.batch_stride_b,
+            args.c + entry * args.batch_stride_c,
+            args.scratch + entry * ((args.k + 511) / 512) * args.m * args.n, entry * args.m};
+}
+
 template <class Epilogue>
-__device__ __forceinline__ void finish(const VoltaProductArgs& args, const Epilogue& epilogue, long long row,
-                                       long long column, float product) {
-    if (args.keep != 0) args.c[row * args.c_stride + column] = product;
-    epilogue(row, column, product);
+__device__ __forceinline__ void finish(const VoltaProductArgs& args, const BatchEntry& entry,
+                                       const Epilogue& epilogue, long long row, long long column,
+                                       float product) {
+    if (args.keep != 0) entry.c[row * args.c_stride + column] = product;
+    epilogue(entry.first_row + row, column, product);
 }
 
 // Ends a segment: its sums are stored, or added to the segments before it. A thread meets its own elements
 // only.
 template <int side, class Epilogue>
-__device__ __forceinline__ void close_segment(const VoltaProductArgs& args, const Epilogue& epilogue,
-                                              long long first_row, long long first_column, bool stored,
-                                              bool last, float (&sums)[side][side]) {
+__device__ __forceinline__ void close_segment(const VoltaProductArgs& args, const BatchEntry& entry,
+                                              const Epilogue& epilogue, long long first_row,
+                                              long long first_column, bool stored, bool last,
+                                              float (&sums)[side][side]) {
 #pragma unroll
     for (int i = 0; i < side; ++i) {
         const long long row = first_row + tile_place(threadIdx.x / 16, i);
@@ -107,10 +123,10 @@ __device__ __forceinline__ void close_segment(const VoltaProductArgs& args, cons
         for (int j = 0; j < side; ++j) {
             const long long column = first_column + tile_place(threadIdx.x % 16, j);
             if (row < args.m && column < args.n) {
-                float* const c = args.c + row * args.c_stride + column;
+                float* const c = entry.c + row * args.c_stride + column;
                 const float total = stored ? __fadd_rn(*c, sums[i][j]) : sums[i][j];
                 if (last)
-                    finish(args, epilogue, row, column, total);
+                    finish(args, entry, epilogue, row, column, total);
                 else
                     *c = total;
             }
@@ -121,9 +137,9 @@ __device__ __forceinline__ void close_segment(const VoltaProductArgs& args, cons
 
 // The sums of one segment as they are, for product_close.
 template <int side>
-__device__ __forceinline__ void leave_segment(const VoltaProductArgs& args, long long first_row,
-                                              long long first_column, long long segment,
-                                              float (&sums)[side][side]) {
+__device__ __forceinline__ void leave_segment(const VoltaProductArgs& args, const BatchEntry& entry,
+                                              long long first_row, long long first_column,
+                                              long long segment, float (&sums)[side][side]) {
 #pragma unroll
     for (int i = 0; i < side; ++i) {
         const long long row = first_row + tile_place(threadIdx.x / 16, i);
@@ -131,13 +147,13 @@ __device__ __forceinline__ void leave_segment(const VoltaProductArgs& args, long
         for (int j = 0; j < side; ++j) {
             const long long column = first_column + tile_place(threadIdx.x % 16, j);
             if (row < args.m && column < args.n)
-                args.scratch[(segment * args.m + row) * args.n + column] = sums[i][j];
+                entry.scratch[(segment * args.m + row) * args.n + column] = sums[i][j];
             sums[i][j] = 0.0f;
         }
     }
 }
 
-// `split`: blocks share segments too (grid y), and leave them in scratch.
+// `split`: blocks share segments too (grid y), and leave them in scratch. Grid z shares a batch.
 template <int side, bool transposed_a, bool transposed_b, bool split, class Epilogue>
 __device__ __forceinline__ void product(const VoltaProductArgs& args) {
     constexpr int size = 16 * side;
@@ -155,37 +171,40 @@ __device__ __forceinline__ void product(const VoltaProductArgs& args) {
 #pragma unroll
         for (int j = 0; j < side; ++j) sums[i][j] = 0.0f;
     int turn = 0;  // goes on from tile to tile: no buffer is written while a slower thread still reads it
-    for (long long segment = split ? blockIdx.y : 0; segment < segments; segment += gridDim.y)
-        for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-            const long long first_row = tile / tiles_across * size, first_column = tile % tiles_across * size;
-            const long long first_k = split ? 512 * segment : 0;
-            const long long end_k = split ? least(args.k, first_k + 512) : args.k;
-            bool stored = args.into != 0;
-            a.load(args.a, args.a_stride, first_row, args.m, first_k, end_k);
-            b.load(args.b, args.b_stride, first_column, args.n, first_k, end_k);
-            for (long long p = first_k; p < end_k; p += 8) {
-                a.store(tile_a[turn]);
-                b.store(tile_b[turn]);
-                __syncthreads();
-                a.load(args.a, args.a_stride, first_row, args.m, p + 8, end_k);
-                b.load(args.b, args.b_stride, first_column, args.n, p + 8, end_k);
-                if (end_k - p >= 8) {
-#pragma unroll
-                    for (int s = 0; s < 8; ++s) multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
-                } else {  // never a step too many: fma(0, 0, -0) is +0
-                    for (int s = 0; s < end_k - p; ++s)
-                        multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
-                }
-                turn ^= 1;
-                const bool last = p + 8 >= end_k;
-                if constexpr (split) {
-                    if (last) leave_segment<side>(args, first_row, first_column, segment, sums);
-                } else if (last || (p + 8) % 512 == 0) {
-                    close_segment<side>(args, epilogue, first_row, first_column, stored, last, sums);
-                    stored = true;
+    for (long long z = blockIdx.z; z < args.batch; z += gridDim.z) {
+        const BatchEntry entry = batch_entry(args, z);
+        for (long long segment = split ? blockIdx.y : 0; segment < segments; segment += gridDim.y)
+            for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+                const long long first_row = tile / tiles_across * size, first_column = tile % tiles_across * size;
+                const long long first_k = split ? 512 * segment : 0;
+                const long long end_k = split ? least(args.k, first_k + 512) : args.k;
+                bool stored = args.into != 0;
+                a.load(entry.a, args.a_stride, first_row, args.m, first_k, end_k);
+                b.load(entry.b, args.b_stride, first_column, args.n, first_k, end_k);
+                for (long long p = first_k; p < end_k; p += 8) {
+                    a.store(tile_a[turn]);
+                    b.store(tile_b[turn]);
+                    __syncthreads();
+                    a.load(entry.a, args.a_stride, first_row, args.m, p + 8, end_k);
+                    b.load(entry.b, args.b_stride, first_column, args.n, p + 8, end_k);
+                    if (end_k - p >= 8) {
+    #pragma unroll
+                        for (int s = 0; s < 8; ++s) multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
+                    } else {  // never a step too many: fma(0, 0, -0) is +0
+                        for (int s = 0; s < end_k - p; ++s)
+                            multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
+                    }
+                    turn ^= 1;
+                    const bool last = p + 8 >= end_k;
+                    if constexpr (split) {
+                        if (last) leave_segment<side>(args, entry, first_row, first_column, segment, sums);
+                    } else if (last || (p + 8) % 512 == 0) {
+                        close_segment<side>(args, entry, epilogue, first_row, first_column, stored, last, sums);
+                        stored = true;
+                    }
                 }
             }
-        }
+    }
 }
 
 // One thread per element: adds what product<split> has left, in ascending order. Of k = 0: `into`, or +0.
@@ -194,16 +213,17 @@ __device__ __forceinline__ void product_close(const VoltaProductArgs& args) {
     const Epilogue epilogue(args.epilogue);
     const long long segments = (args.k + 511) / 512, count = args.m * args.n;
     long long e = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    for (; e < count; e += (long long)gridDim.x * blockDim.x) {
-        const long long row = e / args.n, column = e % args.n;
+    for (; e < args.batch * count; e += (long long)gridDim.x * blockDim.x) {
+        const BatchEntry entry = batch_entry(args, e / count);
+        const long long at = e % count, row = at / args.n, column = at % args.n;
         bool stored = args.into != 0;
-        float total = stored ? args.c[row * args.c_stride + column] : 0.0f;
+        float total = stored ? entry.c[row * args.c_stride + column] : 0.0f;
         for (long long segment = 0; segment < segments; ++segment) {
-            const float part = args.scratch[segment * count + e];
+            const float part = entry.scratch[segment * count + at];
             total = stored ? __fadd_rn(total, part) : part;
             stored = true;
         }
-        finish(args, epilogue, row, column, total);
+        finish(args, entry, epilogue, row, column, total);
     }
 }
 )";
@@ -213,7 +233,8 @@ __device__ __forceinline__ void product_close(const VoltaProductArgs& args) {
 void append_product_prelude(std::pmr::string& text) {
     char arguments[sizeof kArguments + 64];
     std::snprintf(arguments, sizeof arguments, kArguments, sizeof(CudaProductArgs),
-                  offsetof(CudaProductArgs, m), offsetof(CudaProductArgs, epilogue));
+                  offsetof(CudaProductArgs, m), offsetof(CudaProductArgs, epilogue),
+                  offsetof(CudaProductArgs, batch));
     text += arguments;
     text += kProducts;
 }

@@ -9,6 +9,7 @@
 #include "jitgen/cuda/rotary_source.h"
 #include "jitgen/cuda/row_source.h"
 #include "jitgen/cuda/stored_source.h"
+#include "tests/cuda/programs.h"
 
 namespace volta::test {
 namespace {
@@ -55,22 +56,25 @@ EntryFile attention() {
     return file;
 }
 
+EntryFile rows() {
+    std::pmr::string text(std::pmr::new_delete_resource());
+    jit::append_row_prelude(text);
+    jit::append_product_prelude(text);
+    jit::append_stored_prelude(text);
+    jit::append_rows_product_prelude(text);
+    EntryFile file = {"rows_products", "", {}};
+    for (const NamedRowsProduct& named : rows_products()) {
+        const jit::RowPlan plan = jit::cuda_plan(named.epilogue, std::pmr::new_delete_resource());
+        jit::append_rows_product_kernel(named.form, named.has_epilogue ? &plan : nullptr, named.name.c_str(),
+                                        text);
+        file.entries.emplace_back(named.name + "_rows", "VoltaProductArgs");
+    }
+    file.text = text;
+    return file;
+}
+
 }  // namespace
 
-const std::vector<NamedAttention>& attentions() {
-    static const std::vector<NamedAttention> list = {
-        {"attention_5", {5, true, false}},          {"attention_40_all_dropout", {40, false, true}},
-        {"attention_64_dropout", {64, true, true}}, {"attention_100_all", {100, false, false}},
-        {"attention_256", {256, true, false}},
-    };
-    return list;
-}
-
-const std::vector<int>& cached_head_dims() {
-    static const std::vector<int> list = {5, 64, 80};
-    return list;
-}
-
-std::vector<EntryFile> entry_files() { return {moves(), attention()}; }
+std::vector<EntryFile> entry_files() { return {moves(), attention(), rows()}; }
 
 }  // namespace volta::test

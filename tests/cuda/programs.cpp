@@ -213,6 +213,27 @@ std::vector<NamedProduct> products() {
     return list;
 }
 
+std::vector<NamedRowsProduct> rows_products() {
+    std::vector<NamedRowsProduct> list;
+    const auto add = [&](const char* name, jit::RowsProductForm form, void (*define)(jit::Builder&)) {
+        jit::Builder builder(heap());
+        if (define != nullptr) define(builder);
+        list.push_back({name, form, define != nullptr, builder.finish()});
+    };
+    add("rows_n_1", {DType::f32, false, 1}, nullptr);
+    add("rows_n_16", {DType::f32, false, 16}, nullptr);
+    add("rows_n_3_bias", {DType::f32, false, 3}, bias);
+    add("rows_t_1", {DType::f32, true, 1}, nullptr);
+    add("rows_t_6_bias_gelu", {DType::f32, true, 6}, bias_gelu);
+    add("rows_bf16_1", {DType::bf16, false, 1}, nullptr);
+    add("rows_f16_5", {DType::f16, false, 5}, nullptr);
+    add("rows_int8_1", {DType::int8, false, 1}, nullptr);
+    add("rows_int8_16_bias", {DType::int8, false, 16}, bias);
+    add("rows_int4_1", {DType::int4, false, 1}, nullptr);
+    add("rows_int4_2_dropout_residual", {DType::int4, false, 2}, dropout_residual);
+    return list;
+}
+
 std::vector<NamedProgram> backend_programs() {
     std::vector<NamedProgram> programs;
     for (int op = 0; op < kOpCount; ++op)

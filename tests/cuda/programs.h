@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "jitgen/cuda/product_source.h"
+#include "jitgen/cuda/rows_product_source.h"
 #include "jitgen/program.h"
 
 namespace volta::test {
@@ -32,5 +32,14 @@ struct NamedProduct {
     jit::Program epilogue;  // operand 0 is the product
 };
 std::vector<NamedProduct> products();
+
+// The same of few rows: both orders of b, all stored types.
+struct NamedRowsProduct {
+    std::string name;
+    jit::RowsProductForm form;
+    bool has_epilogue;
+    jit::Program epilogue;
+};
+std::vector<NamedRowsProduct> rows_products();
 
 }  // namespace volta::test

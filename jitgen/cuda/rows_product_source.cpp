@@ -1,0 +1,68 @@
+// The entry points of products of few rows, and how they are launched.
+#include "jitgen/cuda/rows_product_source.h"
+
+#include <algorithm>
+
+#include "engine/base/error.h"
+#include "jitgen/cuda/row_source.h"
+#include "jitgen/cuda/source_text.h"
+
+namespace volta::jit {
+namespace {
+
+constexpr std::int64_t kMostGridX = 0x7fffffff, kMostGridZ = 65535;  // of every device
+constexpr std::int64_t kMostWarps = 8;                               // of a block
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t columns_of(DType b) { return is_stored(b) ? 16 : 8; }
+
+const char* kind_name(DType dtype) {
+    switch (dtype) {
+        case DType::bf16:
+            return "bf16";
+        case DType::f16:
+            return "f16";
+        case DType::int8:
+            return "int8";
+        default:
+            return "int4";
+    }
+}
+
+}  // namespace
+
+void append_rows_product_kernel(const RowsProductForm& form, const RowPlan* epilogue, const char* name,
+                                std::pmr::string& text) {
+    if (form.rows < 1 || form.rows > kMostProductRows || form.b == DType::i32 ||
+        (is_stored(form.b) && form.transposed_b))
+        fail(VOLTA_INTERNAL, "product kernel %s: %d rows of %s%s", name, form.rows, dtype_name(form.b),
+             form.transposed_b ? ", transposed" : "");
+    SourceTerm function = term("NoEpilogue");
+    if (epilogue != nullptr) {
+        function = term("%s_epilogue", name);
+        append_row_epilogue(*epilogue, function.text, text);
+    }
+    const SourceTerm stage = is_stored(form.b) ? term("StoredStage<Stored::%s>", kind_name(form.b))
+                                               : term("FloatStage<%s>", form.transposed_b ? "true" : "false");
+    const bool scaled = form.b == DType::int8 || form.b == DType::int4;
+    SourceText lines(text.get_allocator().resource());
+    lines.line("%s", "");
+    lines.line("// %s: a product of %d rows at a time.", name, form.rows);
+    lines.line("extern \"C\" __global__ void __launch_bounds__(256) %s_rows(const VoltaProductArgs args) {",
+               name);
+    lines.line("    rows_product<%s, %s, %d, %s>(args);", stage.text, scaled ? "true" : "false", form.rows,
+               function.text);
+    lines.line("}");
+    text += lines.take();
+}
+
+RowsProductLaunch rows_product_launch(const RowsProductForm& form, std::int64_t m, std::int64_t n,
+                                      std::int64_t k, std::int64_t batch) {
+    const std::int64_t units = ceil_div(m, form.rows) * ceil_div(n, columns_of(form.b));
+    if (units == 0 || batch == 0) return {0, 0, 0};
+    const std::int64_t warps = std::clamp<std::int64_t>(ceil_div(k, kSumSegment), 1, kMostWarps);
+    return {static_cast<unsigned>(std::min(units, kMostGridX)),
+            static_cast<unsigned>(std::min(batch, kMostGridZ)), static_cast<unsigned>(32 * warps)};
+}
+
+}  // namespace volta::jit
