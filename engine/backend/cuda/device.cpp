@@ -158,16 +158,16 @@ unsigned char* Gpu::within(const PinnedMemory& memory, std::size_t offset, std::
 volta_status Gpu::upload_later(CUdeviceptr to, const PinnedMemory& from, std::size_t offset,
                                std::size_t bytes) noexcept {
     const Turn turn(*this);
-    const unsigned char* const data = within(from, offset, bytes);
-    if (data == nullptr) return bytes == 0 ? VOLTA_OK : failure_.status();
+    const unsigned char* const data = bytes > 0 ? within(from, offset, bytes) : nullptr;
+    if (bytes > 0 && data == nullptr) return failure_.status();
     return transfer(&GpuFigures::to_device, bytes, driver_.api().copy_to_device, to, data, bytes);
 }
 
 volta_status Gpu::download_later(const PinnedMemory& to, std::size_t offset, CUdeviceptr from,
                                  std::size_t bytes) noexcept {
     const Turn turn(*this);
-    unsigned char* const data = within(to, offset, bytes);
-    if (data == nullptr) return bytes == 0 ? VOLTA_OK : failure_.status();
+    unsigned char* const data = bytes > 0 ? within(to, offset, bytes) : nullptr;
+    if (bytes > 0 && data == nullptr) return failure_.status();
     return transfer(&GpuFigures::to_host, bytes, driver_.api().copy_to_host, data, from, bytes);
 }
 

@@ -67,7 +67,7 @@ std::string with_entries(const std::string& text, const std::string& name) {
         rows += "    ::volta::fake::entry<&" + word + ">(\"" + word + "\", " + threads + "),\n";
     }
     return "#line 1 \"" + name + "\"\n" + text +
-           "\nextern \"C\" __attribute__((visibility(\"default\"))) extern const ::volta::fake::Entry "
+           "\nextern \"C\" __attribute__((visibility(\"default\"))) const ::volta::fake::Entry "
            "volta_fake_entries[];\nconst ::volta::fake::Entry volta_fake_entries[] = {\n" +
            rows + "    {nullptr, nullptr, 0, nullptr, 0}};\n";
 }
