@@ -177,6 +177,27 @@ void test_lost_context_of_the_host(void**) {
     const Gpu gpu(driver, {}, heap());
 }
 
+// The host resets the device under us.
+void test_device_that_is_reset(void**) {
+    const Driver driver;
+    {
+        Gpu gpu(driver, {}, heap());
+        const Used used(gpu);
+        const auto reset = fake_function<cuda::CUresult(cuda::CUdevice)>("cuDevicePrimaryCtxReset_v2");
+        assert_int_equal(reset(0), 0);
+        assert_int_equal(gpu.wait(), VOLTA_DEVICE_ERROR);
+        assert_true(gpu.lost());
+        assert_string_equal(
+            gpu.failure().what(),
+            "CUDA: cuCtxPushCurrent_v2: CUDA_ERROR_CONTEXT_IS_DESTROYED 709 (context is destroyed)");
+        assert_int_equal(gpu.fill(used.memory.address(), 0, 64), VOLTA_DEVICE_ERROR);
+    }
+    assert_int_equal(
+        fake_calls("cuMemFree_v2") + fake_calls("cuStreamDestroy_v2") + fake_calls("cuMemFreeHost"), 0);
+    assert_true(nothing_is_left());
+    const Gpu gpu(driver, {}, heap());
+}
+
 // A refusal is not the end: the next call works, and the sentence names the call.
 void test_failure_that_passes(void**) {
     const Setting fault("VOLTA_FAKE_CUDA_FAIL", "cuMemsetD8Async:1:1,cuMemAlloc_v2:2:209");
@@ -206,6 +227,7 @@ int main() {
         cmocka_unit_test(test_context_of_the_thread),
         cmocka_unit_test(test_lost_device),
         cmocka_unit_test(test_lost_context_of_the_host),
+        cmocka_unit_test(test_device_that_is_reset),
         cmocka_unit_test(test_failure_that_passes),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -51,8 +51,10 @@ Gpu::~Gpu() {
     {
         const Turn turn(*this);
         const DriverApi& api = driver_.api();
-        api.stream_synchronize.function(stream_);
-        api.stream_destroy.function(stream_);
+        if (turn.has_context()) {
+            api.stream_synchronize.function(stream_);
+            api.stream_destroy.function(stream_);
+        }
         pool_.release();
     }
     driver_.api().context_release.function(device_);
@@ -63,7 +65,9 @@ Gpu::~Gpu() {
 CUresult Gpu::take(std::size_t bytes, CUdeviceptr* address) noexcept {
     return driver_.api().memory_allocate.function(address, bytes);
 }
-void Gpu::give_back(CUdeviceptr address) noexcept { driver_.api().memory_free.function(address); }
+void Gpu::give_back(CUdeviceptr address) noexcept {
+    if (pushed_) driver_.api().memory_free.function(address);
+}
 
 CUdeviceptr Gpu::take_range(std::size_t bytes, const char* purpose) {
     const Turn turn(*this);
@@ -104,7 +108,7 @@ void* Gpu::take_pinned(std::size_t bytes, const char* purpose) {
 
 void Gpu::free_pinned(void* data, std::size_t bytes) noexcept {
     const Turn turn(*this);
-    driver_.api().host_free.function(data);
+    if (turn.has_context()) driver_.api().host_free.function(data);
     pool_.figures.pinned -= bytes;
 }
 

@@ -62,13 +62,16 @@ class Gpu final : private DeviceSource {
     const DeviceFacts& facts() const noexcept { return facts_; }
     CUstream stream() const noexcept { return stream_; }
 
-    // Holds the turn and makes the context current, for several calls at the price of one. Nests.
+    // Holds the turn and makes the context current, for several calls at the price of one, and for a
+    // failure() that is surely this thread's. Nests.
     class Turn final {
       public:
         explicit Turn(Gpu& gpu) noexcept;
         ~Turn();
         Turn(const Turn&) = delete;
         Turn& operator=(const Turn&) = delete;
+        // False: somebody has reset the device; what was made there is gone, and its handles name nothing.
+        bool has_context() const noexcept { return gpu_.pushed_; }
 
       private:
         Gpu& gpu_;

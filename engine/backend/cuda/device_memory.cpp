@@ -27,30 +27,30 @@ PinnedMemory::~PinnedMemory() {
 }
 
 Event::Event(Gpu& gpu) : gpu_(gpu) {
-    Gpu::Turn turn(gpu);
+    const Gpu::Turn turn(gpu);
     gpu.require(gpu.run(gpu.driver_.api().event_create, &event_, 0u));
 }
 
 Event::~Event() {
-    Gpu::Turn turn(gpu_);
-    gpu_.driver_.api().event_destroy.function(event_);
+    const Gpu::Turn turn(gpu_);
+    if (turn.has_context()) gpu_.driver_.api().event_destroy.function(event_);
 }
 
 volta_status Event::record() noexcept {
-    Gpu::Turn turn(gpu_);
+    const Gpu::Turn turn(gpu_);
     if (!gpu_.may_wait("an event")) return gpu_.failure_.status();
     return gpu_.run(gpu_.driver_.api().event_record, event_, gpu_.stream_);
 }
 
 volta_status Event::wait() noexcept {
-    Gpu::Turn turn(gpu_);
+    const Gpu::Turn turn(gpu_);
     if (!gpu_.may_wait("an event")) return gpu_.failure_.status();
     ++gpu_.figures_.waits;
     return gpu_.run(gpu_.driver_.api().event_synchronize, event_);
 }
 
 volta_status Event::milliseconds_since(const Event& earlier, float* milliseconds) noexcept {
-    Gpu::Turn turn(gpu_);
+    const Gpu::Turn turn(gpu_);
     *milliseconds = 0;
     return gpu_.run(gpu_.driver_.api().event_elapsed, milliseconds, earlier.event_, event_);
 }

@@ -55,8 +55,8 @@ void Graph::clear() noexcept {
     if (graph_ == nullptr && executable_ == nullptr) return;
     const Gpu::Turn turn(gpu_);
     const DriverApi& api = gpu_.driver_.api();
-    if (executable_ != nullptr) api.graph_exec_destroy.function(executable_);
-    if (graph_ != nullptr) api.graph_destroy.function(graph_);
+    if (executable_ != nullptr && turn.has_context()) api.graph_exec_destroy.function(executable_);
+    if (graph_ != nullptr && turn.has_context()) api.graph_destroy.function(graph_);
     executable_ = nullptr;
     graph_ = nullptr;
     work_ = {};

@@ -5,7 +5,8 @@
 
 namespace volta::cuda {
 
-// Addresses, launch shapes and the bytes of parameters are those of the recording. Thread: as Gpu.
+// Addresses, launch shapes and the bytes of parameters are those of the recording: memory and kernels must
+// stay. Thread: as Gpu.
 class Graph final {
   public:
     explicit Graph(Gpu& gpu) : gpu_(gpu) {}  // empty
@@ -20,7 +21,7 @@ class Graph final {
     // through.
     template <class Body>
     volta_status record(Body&& body) {
-        Gpu::Turn turn(gpu_);
+        const Gpu::Turn turn(gpu_);
         if (const volta_status status = begin(); status != VOLTA_OK) return status;
         Recording recording{*this};
         const volta_status status = body();

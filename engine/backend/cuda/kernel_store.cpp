@@ -11,6 +11,7 @@ KernelStore::KernelStore(Gpu& gpu, const char* folder, const Log& log, std::pmr:
 
 KernelStore::~KernelStore() {
     const Gpu::Turn turn(gpu_);
+    if (!turn.has_context()) return;
     for (auto& [key, module] : modules_) gpu_.driver().api().module_unload.function(module.module);
 }
 
@@ -89,6 +90,8 @@ CUmodule KernelStore::load(const KernelImage& image, const char* entry) {
     return module;
 }
 
+// Asking for attributes also makes the driver load the function now, rather than at its first launch, which
+// may be while a graph is recorded.
 Kernel KernelStore::find_function(CUmodule module, const char* entry) {
     const DriverApi& api = gpu_.driver().api();
     Kernel kernel;

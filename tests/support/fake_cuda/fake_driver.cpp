@@ -74,6 +74,7 @@ constexpr Name kNames[] = {
     {kCudaIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {kCudaLaunchTimeout, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
     {kCudaLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {kCudaContextIsDestroyed, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed"},
     {kCudaStreamCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
      "operation not permitted when stream is capturing"},
     {kCudaStreamCaptureInvalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
@@ -264,9 +265,20 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     return kCudaSuccess;
 }
 
+// What a host may do to all others of its process.
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+    FAKE_CALL("cuDevicePrimaryCtxReset_v2", start);
+    const CUcontext context = &machine().contexts[static_cast<std::size_t>(device)];
+    release_objects(context);
+    release_memory(context);
+    context->fatal = kCudaContextIsDestroyed;
+    return kCudaSuccess;
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
     FAKE_CALL("cuCtxPushCurrent_v2", start);
     if (context == nullptr || context->references == 0) return kCudaInvalidContext;
+    if (context->fatal == kCudaContextIsDestroyed) return context->fatal;
     current_contexts().push_back(context);
     return kCudaSuccess;
 }
