@@ -127,7 +127,7 @@ void begin() {
     all.settings = read_settings();
     all.faults = read_faults();
     all.calls.clear();
-    all.kernels = 0;
+    all.kernels = all.leaked = 0;
     if (!all.contexts.empty()) return;
     for (int device = 0; device < 16; ++device) all.contexts.push_back(CUctx_st{device});
 }
@@ -259,8 +259,9 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     if (context->references == 0) return kCudaInvalidContext;
     if (--context->references > 0) return kCudaSuccess;
     if (context->fatal == kCudaSuccess) drain_all(context);
-    release_objects(context);
-    release_memory(context);
+    const bool could_free = context->fatal == kCudaSuccess;
+    const int left = release_objects(context) + release_memory(context);
+    if (could_free) machine().leaked += left;
     context->fatal = kCudaSuccess;
     return kCudaSuccess;
 }
@@ -301,6 +302,7 @@ void volta_fake_cuda_counts(Counts* counts) {
     Machine& all = machine();
     const std::lock_guard<std::recursive_mutex> lock(all.mutex);
     *counts = {};
+    counts->leaked = all.leaked;
     for (const CUctx_st& context : all.contexts) counts->contexts += context.references;
     const auto size = [](const auto& set) { return static_cast<int>(set.size()); };
     counts->streams = size(all.streams);

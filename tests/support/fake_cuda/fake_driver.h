@@ -103,6 +103,7 @@ struct Machine {
     std::vector<Fault> faults;
     std::map<std::string, int> calls;
     int kernels = 0;
+    int leaked = 0;
     std::vector<CUctx_st> contexts;  // the primary one of each device
     std::map<unsigned char*, Allocation> allocations;
     std::set<CUstream> streams;
@@ -130,7 +131,7 @@ struct Call {
 // ---- Memory (fake_memory.cpp)
 Allocation* find_allocation(const void* address, std::size_t bytes);  // that holds all these bytes; or NULL
 bool touches_device(const void* address, std::size_t bytes);
-void release_memory(CUcontext context);
+int release_memory(CUcontext context);  // how many there were
 std::size_t used_bytes(int device);
 // Device memory of all contexts can be read and written while one of these lives. The host cannot otherwise.
 struct OpenMemory {
@@ -145,7 +146,7 @@ CUresult drain_all(CUcontext context);
 CUresult submit(CUstream stream, Work work);  // or records it
 bool records(CUcontext context);              // this thread records a graph: it is invalid from now on
 CUresult run_work(const std::vector<Work>& work, CUcontext context);
-void release_objects(CUcontext context);
+int release_objects(CUcontext context);                                        // how many there were
 void complain(const char* format, ...) __attribute__((format(printf, 1, 2)));  // to stderr: why a call failed
 
 }  // namespace volta::fake

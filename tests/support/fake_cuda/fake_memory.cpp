@@ -80,13 +80,16 @@ bool touches_device(const void* address, std::size_t bytes) {
     return false;
 }
 
-void release_memory(CUcontext context) {
+int release_memory(CUcontext context) {
+    int count = 0;
     auto& allocations = machine().allocations;
     for (auto each = allocations.begin(); each != allocations.end();) {
         const bool owned = each->second.context == context;
+        count += owned;
         if (owned) unmap(each->second);
         each = owned ? allocations.erase(each) : std::next(each);
     }
+    return count;
 }
 
 std::size_t used_bytes(int device) {

@@ -33,11 +33,13 @@ bool records(CUcontext context) {
     return found;
 }
 
-void release_objects(CUcontext context) {
+int release_objects(CUcontext context) {
+    int count = 0;
     Machine& all = machine();
     const auto release = [&](auto& set) {
         for (auto each = set.begin(); each != set.end();) {
             const bool owned = (*each)->context == context;
+            count += owned;
             if (owned) delete *each;
             each = owned ? set.erase(each) : std::next(each);
         }
@@ -47,6 +49,7 @@ void release_objects(CUcontext context) {
     release(all.executables);
     release(all.graphs);
     release(all.modules);
+    return count;
 }
 
 namespace {
