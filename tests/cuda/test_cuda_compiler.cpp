@@ -279,6 +279,18 @@ void test_architectures(void**) {
                    "CUDA: NVRTC 13.0 makes no code for the device's sm_70, sm_75 is the least it knows");
 }
 
+// Code of a toolkit that is newer than the driver would not load.
+void test_toolkit_of_the_driver(void**) {
+    const Setting older("VOLTA_FAKE_CUDA_DRIVER", "12040");
+    assert_true(fetch("", 1, 0, 0));
+    const Failure of_store = failure_of([] {
+        const Setting newer("VOLTA_FAKE_NVRTC_VERSION", "13000");
+        fetch("", 0, 0, 0);
+    });
+    assert_failure(of_store, VOLTA_UNSUPPORTED,
+                   "CUDA: NVRTC 13.0 is too new for the driver, which is made for CUDA 12.4");
+}
+
 Failure failure_of_text(const char* text, const char* entry, unsigned shared_bytes = 0) {
     return failure_of([&] {
         const Driver driver;
@@ -339,10 +351,10 @@ void test_launches_that_fail(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_row_programs),       cmocka_unit_test(test_kept_in_memory),
-        cmocka_unit_test(test_kept_on_disk),       cmocka_unit_test(test_foreign_files),
-        cmocka_unit_test(test_architectures),      cmocka_unit_test(test_texts_that_are_wrong),
-        cmocka_unit_test(test_launches_that_fail),
+        cmocka_unit_test(test_row_programs),         cmocka_unit_test(test_kept_in_memory),
+        cmocka_unit_test(test_kept_on_disk),         cmocka_unit_test(test_foreign_files),
+        cmocka_unit_test(test_architectures),        cmocka_unit_test(test_toolkit_of_the_driver),
+        cmocka_unit_test(test_texts_that_are_wrong), cmocka_unit_test(test_launches_that_fail),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

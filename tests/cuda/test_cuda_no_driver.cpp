@@ -19,7 +19,7 @@ void test_no_nvrtc(void**) {
     for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
         if (dlopen(name, RTLD_NOW | RTLD_LOCAL) != nullptr) skip();
     assert_failure(
-        failure_of([] { cuda::Compiler compiler(std::pmr::new_delete_resource()); }), VOLTA_UNSUPPORTED,
+        failure_of([] { cuda::Compiler compiler(0, std::pmr::new_delete_resource()); }), VOLTA_UNSUPPORTED,
         "CUDA: no NVRTC: none of libnvrtc.so.13, libnvrtc.so.12 and libnvrtc.so can be opened (cannot open");
 }
 

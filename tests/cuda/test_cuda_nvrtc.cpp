@@ -15,7 +15,7 @@ using namespace volta::test;
 std::pmr::memory_resource* heap() { return std::pmr::new_delete_resource(); }
 
 void skip_without_nvrtc() {
-    if (failure_of([] { cuda::Compiler compiler(heap()); }).status == VOLTA_UNSUPPORTED) skip();
+    if (failure_of([] { cuda::Compiler compiler(0, heap()); }).status == VOLTA_UNSUPPORTED) skip();
 }
 
 bool holds(const cuda::KernelImage& image, const char* text) {
@@ -28,7 +28,7 @@ bool holds(const cuda::KernelImage& image, const char* text) {
 
 void test_cubin_and_ptx(void**) {
     skip_without_nvrtc();
-    const cuda::Compiler compiler(heap());
+    const cuda::Compiler compiler(0, heap());
     assert_true(compiler.version() >= 12000);
     const std::pmr::string text = jit::row_source(build(row_programs().front(), heap()), "row", heap());
     for (const int architecture : {80, 90, 100}) {
@@ -47,7 +47,7 @@ void test_cubin_and_ptx(void**) {
 void test_errors(void**) {
     skip_without_nvrtc();
     static const cuda::Compiler* compiler;
-    compiler = new cuda::Compiler(heap());
+    compiler = new cuda::Compiler(0, heap());
     const Failure wrong = failure_of(
         [] { compiler->compile("extern \"C\" __global__ void f(float* x) {\n    x[0] = y;\n}\n", "f", 90); });
     const Failure old = failure_of([] { compiler->compile("", "f", 30); });

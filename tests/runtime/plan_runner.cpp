@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
 #include "engine/graph/evaluate.h"
 #include "tests/support/tensors.h"
@@ -91,30 +92,45 @@ class Reference {
     std::vector<Tensor> tensors_;
 };
 
-// The backend's memory: one buffer per region, filled with a pattern that no step may rely on.
+void require_ok(Device& device, volta_status status) {
+    if (status != VOLTA_OK) fail(status, "%s", device.failure());
+}
+
+// The device's memory: one block per region, filled with a pattern that no step may rely on.
 class RegionBytes {
   public:
-    RegionBytes(const Plan& plan, const FilledGraph& filled) {
-        for (const Region& region : plan.regions) {
-            buffers_.emplace_back(heap(), static_cast<std::size_t>(region.bytes) + kTensorAlignment);
-            std::memset(buffers_.back().data(), 0xa5, buffers_.back().bytes());
-            addresses_.push_back(buffers_.back().data());
-        }
+    RegionBytes(const Plan& plan, const FilledGraph& filled, Device& device) : device_(device) {
+        for (const Region& region : plan.regions) add(static_cast<std::size_t>(region.bytes), 0xa5);
         for (std::size_t r = 0; r < plan.regions.size(); ++r) fill(plan, r, filled);
         for (const Node& node : plan.graph.nodes) {
             if (node.op != Op::constant) continue;
             const Bits bits(plan.graph.constants[static_cast<std::size_t>(node.data)].begin(),
                             plan.graph.constants[static_cast<std::size_t>(node.data)].end());
             const Place& place = plan.places[static_cast<std::size_t>(node.first_output)];
-            if (!bits.empty()) std::memcpy(at(place.region) + place.offset, bits.data(), bits.size() * 4);
+            write(static_cast<std::size_t>(place.region), place.offset, bits);
         }
     }
+    // A block of its own behind the regions, which it returns the number of.
+    std::size_t add(std::size_t bytes, int pattern) {
+        const std::vector<unsigned char> content(bytes + kTensorAlignment,
+                                                 static_cast<unsigned char>(pattern));
+        blocks_.emplace_back(device_.memory(), content.size());
+        require_ok(device_, device_.memory().write(blocks_.back().data(), content.data(), content.size()));
+        addresses_.push_back(blocks_.back().data());
+        return blocks_.size() - 1;
+    }
     void* const* addresses() const { return addresses_.data(); }
-    unsigned char* at(std::int32_t region) const {
-        return static_cast<unsigned char*>(addresses_[static_cast<std::size_t>(region)]);
+    void* address(std::size_t block) const { return addresses_[block]; }
+    void read(std::size_t block, std::uint64_t offset, void* to, std::size_t bytes) const {
+        const auto* from = static_cast<const unsigned char*>(addresses_[block]) + offset;
+        require_ok(device_, device_.memory().read(to, from, bytes));
     }
 
   private:
+    void write(std::size_t block, std::uint64_t offset, const Bits& bits) {
+        auto* to = static_cast<unsigned char*>(addresses_[block]) + offset;
+        require_ok(device_, device_.memory().write(to, bits.data(), bits.size() * 4));
+    }
     // Sources keep their names, whatever else plan and passes do to the graph.
     void fill(const Plan& plan, std::size_t r, const FilledGraph& filled) {
         const Region& region = plan.regions[r];
@@ -124,17 +140,18 @@ class RegionBytes {
         if (!is_source_region) return;
         const Bits& content =
             filled.content[static_cast<std::size_t>(filled.graph.find_source(region.name.c_str()))];
-        if (!content.empty())
-            std::memcpy(addresses_[r], content.data(), static_cast<std::size_t>(region.bytes));
+        if (!content.empty()) write(r, 0, content);
     }
 
-    std::vector<Buffer> buffers_;
+    Device& device_;
+    std::vector<Block> blocks_;
     std::vector<void*> addresses_;
 };
 
 }  // namespace
 
-std::vector<MachineRow> machine_rows() {
+std::vector<MachineRow> machine_rows(const char* device) {
+    if (device != nullptr) return {{device, Isa::scalar, 1, false, device}};
     static constexpr MachineRow kRows[] = {
         {"scalar", Isa::scalar, 1, false},
         {"scalar, 2 threads", Isa::scalar, 2, false},
@@ -168,7 +185,7 @@ Machine::Machine(const MachineRow& choice)
     : row(choice),
       pool_(choice.threads, heap()),
       arena_(heap(), choice.refuse_jit),
-      device_(open_device(nullptr, device_options())) {}
+      device_(open_device(choice.device, device_options())) {}
 
 BackendContext Machine::context() {
     BackendContext context = {};
@@ -191,24 +208,25 @@ std::vector<Bits> run_backend(const FilledGraph& filled, Machine& machine) {
     options.micro_batches = filled.micro_batches;
     const HeapPtr<Plan> plan = make_plan(Graph(filled.graph, heap()), options, heap());
     const ExecutablePtr executable = machine.device().compile(*plan, machine.context());
-    const RegionBytes memory(*plan, filled);
-    Buffer workspace(heap(), executable->workspace_bytes() + kTensorAlignment);
-    std::memset(workspace.data(), 0x5a, workspace.bytes());
-    unsigned char* const fence =
-        static_cast<unsigned char*>(workspace.data()) + executable->workspace_bytes();
-    RunState state{memory.addresses(), workspace.data(), 0};
-    for (; state.micro_index < filled.micro_batches; ++state.micro_index) executable->run(Phase::each, state);
+    Device& device = machine.device();
+    RegionBytes memory(*plan, filled, device);
+    const std::size_t workspace = memory.add(executable->workspace_bytes(), 0x5a);
+    RunState state{memory.addresses(), memory.address(workspace), 0};
+    for (; state.micro_index < filled.micro_batches; ++state.micro_index)
+        require_ok(device, executable->run(Phase::each, state));
     state.micro_index = 0;
-    executable->run(Phase::reduce, state);
-    executable->run(Phase::update, state);
+    require_ok(device, executable->run(Phase::reduce, state));
+    require_ok(device, executable->run(Phase::update, state));
 
     std::vector<Bits> results;
-    for (std::size_t i = 0; i < kTensorAlignment; ++i)
-        if (fence[i] != 0x5a) return results;  // it wrote beyond the workspace it asked for
+    unsigned char fence[kTensorAlignment];
+    memory.read(workspace, executable->workspace_bytes(), fence, sizeof fence);
+    for (unsigned char byte : fence)
+        if (byte != 0x5a) return results;  // it wrote beyond the workspace it asked for
     for (const GraphOutput& output : plan->graph.outputs) {
         const Place& place = plan->places[static_cast<std::size_t>(output.value)];
         Bits bits(static_cast<std::size_t>(plan->graph.shape(output.value).elements()));
-        if (!bits.empty()) std::memcpy(bits.data(), memory.at(place.region) + place.offset, bits.size() * 4);
+        memory.read(static_cast<std::size_t>(place.region), place.offset, bits.data(), bits.size() * 4);
         results.push_back(bits);
     }
     return results;

@@ -17,14 +17,16 @@ namespace volta::test {
 
 using Bits = std::vector<std::uint32_t>;
 
-// One way to run: instruction set, threads, and whether the system grants executable memory.
+// One way to run: a device, or an instruction set, threads, and whether the system grants executable memory.
 struct MachineRow {
     const char* name;
     Isa isa;
     int threads;
     bool refuse_jit;
+    const char* device = nullptr;  // NULL: the processor
 };
-std::vector<MachineRow> machine_rows();  // all that this processor can run
+// All that this processor can run; with a device, that alone.
+std::vector<MachineRow> machine_rows(const char* device = nullptr);
 
 class Machine final {
   public:

@@ -16,12 +16,14 @@ struct NvrtcCall : LibraryCall<Parameters...> {
     NvrtcCall(void* library, const char* symbol) : LibraryCall<Parameters...>(library, symbol, "NVRTC") {}
 };
 
-void* open_nvrtc() {
+void* open_nvrtc(int driver_version) {
     char why[256];
-    void* const library = open_library(kNames, std::size(kNames), why, sizeof why);
+    const bool skips_first = driver_version != 0 && driver_version < 13000;
+    void* const library =
+        open_library(kNames + skips_first, std::size(kNames) - skips_first, why, sizeof why);
     if (library == nullptr)
-        fail(VOLTA_UNSUPPORTED, "CUDA: no NVRTC: none of %s, %s and %s can be opened (%s)", kNames[0],
-             kNames[1], kNames[2], why);
+        fail(VOLTA_UNSUPPORTED, "CUDA: no NVRTC: none of %s%s%s and %s can be opened (%s)",
+             skips_first ? "" : kNames[0], skips_first ? "" : ", ", kNames[1], kNames[2], why);
     return library;
 }
 
@@ -84,11 +86,14 @@ void find_errors(const char* log, char* text, std::size_t bytes) {
 
 }  // namespace
 
-Compiler::Compiler(std::pmr::memory_resource* heap)
-    : heap_(heap), api_(make_on<NvrtcApi>(heap, open_nvrtc())), architectures_(heap) {
+Compiler::Compiler(int driver_version, std::pmr::memory_resource* heap)
+    : heap_(heap), api_(make_on<NvrtcApi>(heap, open_nvrtc(driver_version))), architectures_(heap) {
     int major = 0, minor = 0, count = 0;
     api_->call(api_->version, &major, &minor);
     version_ = 1000 * major + 10 * minor;
+    if (driver_version != 0 && major > driver_version / 1000)
+        fail(VOLTA_UNSUPPORTED, "CUDA: NVRTC %d.%d is too new for the driver, which is made for CUDA %d.%d",
+             major, minor, driver_version / 1000, driver_version % 1000 / 10);
     api_->call(api_->architecture_count, &count);
     if (count < 1) fail(VOLTA_UNSUPPORTED, "CUDA: NVRTC %d.%d names no architecture", major, minor);
     architectures_.resize(static_cast<std::size_t>(count));

@@ -21,9 +21,11 @@ struct NvrtcApi;
 // Thread: any, several at once.
 class Compiler final {
   public:
-    // libnvrtc.so.13, .12 and the unversioned name, in this order. Throws UNSUPPORTED "CUDA: no NVRTC: ...",
-    // with the names that were tried.
-    explicit Compiler(std::pmr::memory_resource* heap);
+    // libnvrtc.so.13, .12 and the unversioned name, in this order, and none that is newer than the driver:
+    // its code would not load. `driver_version` 0: any will do. Throws UNSUPPORTED "CUDA: no NVRTC: ...",
+    // with the
+    // names that were tried, or with the version that is too new.
+    Compiler(int driver_version, std::pmr::memory_resource* heap);
     ~Compiler();
     Compiler(const Compiler&) = delete;
     Compiler& operator=(const Compiler&) = delete;

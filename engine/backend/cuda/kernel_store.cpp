@@ -5,7 +5,12 @@
 namespace volta::cuda {
 
 KernelStore::KernelStore(Gpu& gpu, const char* folder, const Log& log, std::pmr::memory_resource* heap)
-    : gpu_(gpu), heap_(heap), log_(log), compiler_(heap), folder_(folder, log, heap), modules_(heap) {
+    : gpu_(gpu),
+      heap_(heap),
+      log_(log),
+      compiler_(gpu.driver().version(), heap),
+      folder_(folder, log, heap),
+      modules_(heap) {
     target_ = compiler_.target(gpu.facts().architecture(), &is_ptx_);
 }
 

@@ -64,9 +64,10 @@ struct CUmod_st {
     CUmod_st() = default;
     CUmod_st(const CUmod_st&) = delete;
     CUmod_st& operator=(const CUmod_st&) = delete;
-    ~CUmod_st();  // closes the library
+    ~CUmod_st();  // closes both
     CUcontext context = nullptr;
     void* library = nullptr;
+    int descriptor = -1;  // of the library's file
     std::map<std::string, CUfunc_st> functions;
 };
 

@@ -1,6 +1,6 @@
-// Modules of the fake driver: shared libraries that the fake NVRTC has made, written to a file and opened.
+// Modules of the fake driver: shared libraries that the fake NVRTC has made.
 #include <dlfcn.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -19,17 +19,16 @@ bool runs_on(const ImageHeader& header, int capability) {
     return header.architecture / 10 == capability / 10 && header.architecture <= capability;
 }
 
-// A file of its own for each, so that no two have one name; it is gone once it is open.
-void* open_library(const unsigned char* bytes, std::size_t count) {
-    char path[] = "/tmp/fake_cuda_XXXXXX";
-    const int descriptor = mkstemp(path);
-    if (descriptor < 0) return nullptr;
-    const bool written = write(descriptor, bytes, count) == static_cast<ssize_t>(count);
-    close(descriptor);
+// A file without a folder. The loader tells libraries apart by their names: the descriptor stays open as long
+// as the library, so that no other gets its number.
+void* open_library(const unsigned char* bytes, std::size_t count, int* descriptor) {
+    *descriptor = memfd_create("fake_kernel", MFD_CLOEXEC);
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", *descriptor);
+    const bool written = write(*descriptor, bytes, count) == static_cast<ssize_t>(count);
     void* const library = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
     if (library == nullptr)
-        complain("a module cannot be opened: %s", written ? dlerror() : "cannot write /tmp");
-    unlink(path);
+        complain("a module cannot be opened: %s", written ? dlerror() : "it cannot be written");
     return library;
 }
 
@@ -45,7 +44,7 @@ bool is_launchable(const CUfunc_st& function, const simt::Launch& launch, unsign
     return !empty && !large;
 }
 
-// Programs jitter as a real driver's: the log says what is wrong.
+// What the driver's own compiler would say.
 void write_log(unsigned count, const int* options, void** values, const char* text) {
     char* log = nullptr;
     std::size_t bytes = 0;
@@ -64,6 +63,7 @@ using namespace volta::fake;
 namespace volta::cuda {
 CUmod_st::~CUmod_st() {
     if (library != nullptr) dlclose(library);
+    if (descriptor >= 0) close(descriptor);
 }
 }  // namespace volta::cuda
 
@@ -76,16 +76,16 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned option
     std::memcpy(&header, image, sizeof header);
     if (std::memcmp(header.magic, kImageMagic, sizeof kImageMagic) != 0) return kCudaInvalidImage;
     if (!runs_on(header, machine().settings.capability)) return kCudaNoBinaryForGpu;
-    void* const library =
-        open_library(static_cast<const unsigned char*>(image) + sizeof header, header.bytes);
-    const auto* entry = library != nullptr ? static_cast<const Entry*>(dlsym(library, kEntries)) : nullptr;
+    auto made = std::make_unique<CUmod_st>();
+    made->context = call.context;
+    made->library = open_library(static_cast<const unsigned char*>(image) + sizeof header, header.bytes,
+                                 &made->descriptor);
+    const auto* entry =
+        made->library != nullptr ? static_cast<const Entry*>(dlsym(made->library, kEntries)) : nullptr;
     if (entry == nullptr) {
         write_log(options, names, values, "the image holds no kernels");
         return kCudaInvalidImage;
     }
-    auto made = std::make_unique<CUmod_st>();
-    made->context = call.context;
-    made->library = library;
     for (; entry->name != nullptr; ++entry) made->functions[entry->name] = CUfunc_st{made.get(), entry};
     machine().modules.insert(made.get());
     *module = made.release();

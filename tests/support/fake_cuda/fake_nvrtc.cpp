@@ -167,7 +167,7 @@ const char* nvrtcGetErrorString(int result) {
 
 int nvrtcVersion(int* major, int* minor) {
     const char* const text = getenv("VOLTA_FAKE_NVRTC_VERSION");
-    const int version = text != nullptr ? atoi(text) : 13000;
+    const int version = text != nullptr ? atoi(text) : VOLTA_FAKE_NVRTC_DEFAULT;
     *major = version / 1000;
     *minor = version % 1000 / 10;
     return kSuccess;

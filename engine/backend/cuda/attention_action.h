@@ -1,0 +1,42 @@
+// Attention and its gradient by tiles of queries and keys, and attention of new tokens over a cache.
+#pragma once
+
+#include "engine/backend/cuda/step.h"
+#include "jitgen/cuda/attention_source.h"
+#include "jitgen/cuda/cached_attention_source.h"
+
+namespace volta::cuda {
+
+class AttentionAction final : public Action {
+  public:
+    AttentionAction(CudaStep& step, const AttentionStep& work);
+    volta_status run(const StepCall& call) const noexcept override;
+    const char* kernel_name() const noexcept override {
+        return work_.backward ? "cuda attention backward" : "cuda attention";
+    }
+
+  private:
+    jit::CudaAttentionArgs args_of(const StepCall& call) const noexcept;
+    const AttentionStep work_;
+    jit::CudaAttentionArgs args_ = {};  // all but the addresses
+    jit::AttentionLaunch launch_;
+    const Kernel *forward_ = nullptr, *terms_ = nullptr, *queries_ = nullptr, *keys_ = nullptr,
+                 *groups_ = nullptr;
+    Ref scratch_{kWorkspace, 0, 0};
+};
+
+class CachedAttentionAction final : public Action {
+  public:
+    CachedAttentionAction(CudaStep& step, const CachedAttentionStep& work);
+    volta_status run(const StepCall& call) const noexcept override;
+    const char* kernel_name() const noexcept override { return "cuda cached attention"; }
+
+  private:
+    const CachedAttentionStep work_;
+    jit::CudaCachedAttentionArgs args_ = {};  // all but the addresses
+    jit::CachedAttentionLaunch launch_;
+    const Kernel *store_, *scores_, *values_;
+    Ref scratch_{kWorkspace, 0, 0};
+};
+
+}  // namespace volta::cuda

@@ -1,0 +1,143 @@
+// The module's entry point: devices of CUDA as the core sees them.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <unordered_map>
+
+#include "engine/backend/cuda/executable.h"
+#include "engine/backend/cuda_module.h"
+#include "engine/backend/host_memory.h"
+#include "engine/base/error.h"
+
+namespace volta::cuda {
+namespace {
+
+// Device memory under the core's interface, which knows ranges by their address alone.
+class GpuMemory final : public Memory {
+  public:
+    GpuMemory(Gpu& gpu, std::pmr::memory_resource* heap) : gpu_(gpu), ranges_(heap) {}
+    bool is_host() const noexcept override { return false; }
+    // The pool's free ranges may be in pieces, so they are not counted.
+    std::uint64_t available() const noexcept override {
+        const MemoryFigures figures = gpu_.memory();
+        const std::uint64_t free = gpu_.free_bytes();
+        return figures.budget == 0
+                   ? free
+                   : std::min(free, figures.budget - std::min(figures.budget, figures.in_use));
+    }
+    void* allocate(std::size_t bytes, bool zeroed) override {
+        DeviceMemory range = gpu_.allocate(bytes, "a tensor");
+        const CUdeviceptr address = range.address();
+        if (zeroed) gpu_.require(gpu_.fill(address, 0, bytes));
+        ranges_.emplace(address, std::move(range));
+        return reinterpret_cast<void*>(address);
+    }
+    void release(void* address, std::size_t) noexcept override {
+        ranges_.erase(reinterpret_cast<CUdeviceptr>(address));
+    }
+    volta_status write(void* to, const void* host, std::size_t bytes) noexcept override {
+        return gpu_.upload(reinterpret_cast<CUdeviceptr>(to), host, bytes);
+    }
+    volta_status read(void* host, const void* from, std::size_t bytes) noexcept override {
+        return gpu_.download(host, reinterpret_cast<CUdeviceptr>(from), bytes);
+    }
+    volta_status copy(void* to, const void* from, std::size_t bytes) noexcept override {
+        return gpu_.copy(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from), bytes);
+    }
+
+  private:
+    Gpu& gpu_;
+    std::pmr::unordered_map<CUdeviceptr, DeviceMemory> ranges_;
+};
+
+DeviceInfo info_of(const DeviceFacts& facts, std::uint64_t free_bytes) {
+    DeviceInfo info = {};
+    std::snprintf(info.name, sizeof info.name, "cuda:%d", facts.ordinal);
+    std::snprintf(info.description, sizeof info.description, "%s", facts.name);
+    info.memory_bytes = facts.memory_bytes;
+    info.free_bytes = free_bytes;
+    info.multiprocessors = facts.multiprocessors;
+    info.major = facts.capability_major;
+    info.minor = facts.capability_minor;
+    return info;
+}
+
+GpuOptions gpu_options(const DeviceOptions& options) {
+    GpuOptions gpu;
+    gpu.device = options.index;
+    gpu.budget = options.device_budget;
+    return gpu;
+}
+
+class CudaDevice final : public Device {
+  public:
+    explicit CudaDevice(const DeviceOptions& options)
+        : heap_(options.structures),
+          gpu_(driver_, gpu_options(options), options.structures),
+          store_(gpu_, options.kernel_folder == nullptr ? "" : options.kernel_folder, options.log,
+                 options.structures),
+          kernels_(store_, options.structures),
+          memory_(gpu_, options.structures),
+          staging_(options.tensors, options.host_budget) {}
+
+    DeviceInfo info() const noexcept override { return info_of(gpu_.facts(), memory_.available()); }
+    DeviceTraffic traffic() const noexcept override {
+        const GpuFigures figures = gpu_.figures();
+        DeviceTraffic traffic;
+        traffic.copies_to_device = figures.to_device.count;
+        traffic.bytes_to_device = figures.to_device.bytes;
+        traffic.copies_to_host = figures.to_host.count;
+        traffic.bytes_to_host = figures.to_host.bytes;
+        traffic.launches = figures.kernel_launches + figures.graph_launches;
+        return traffic;
+    }
+    Memory& memory() noexcept override { return memory_; }
+    Memory& staging() noexcept override { return staging_; }
+    ExecutablePtr compile(const Plan& plan, const BackendContext& context) override {
+        return compile_plan(plan, gpu_, kernels_, context.heap);
+    }
+    const char* failure() const noexcept override {
+        failure_ = gpu_.failure();
+        return failure_.what();
+    }
+
+    // Tiles and grids follow rules here: there is nothing to keep.
+    void open_tuning_folder(const char*, const Log&) override {}
+    std::uint64_t tuning_version() const noexcept override { return 0; }
+    void tune(const TuneRequest&, const BackendContext&) override {
+        fail(VOLTA_UNSUPPORTED, "products of CUDA have nothing to tune");
+    }
+
+  private:
+    std::pmr::memory_resource* heap_;
+    Driver driver_;
+    mutable Gpu gpu_;
+    KernelStore store_;
+    KernelBatch kernels_;
+    GpuMemory memory_;
+    HostMemory staging_;
+    mutable Error failure_{VOLTA_OK, ""};
+};
+
+int count(std::pmr::memory_resource*) { return Driver().device_count(); }
+
+DeviceInfo describe(int index, std::pmr::memory_resource*) {
+    const Driver driver;
+    return info_of(driver.facts(index), driver.free_bytes(index));
+}
+
+DevicePtr open(const DeviceOptions& options) {
+    return DevicePtr(make_on<CudaDevice>(options.structures, options).release(),
+                     DeviceDelete{options.structures, sizeof(CudaDevice), alignof(CudaDevice)});
+}
+
+constexpr BackendRow kRow = {"cuda", count, describe, open};
+
+}  // namespace
+}  // namespace volta::cuda
+
+extern "C" __attribute__((visibility("default"))) const volta::BackendRow* volta_cuda_backend(
+    const char* build) {
+    return std::strcmp(build, volta::kModuleBuild) == 0 ? &volta::cuda::kRow : nullptr;
+}

@@ -1,0 +1,147 @@
+#include "engine/backend/cuda/executable.h"
+
+#include <algorithm>
+#include <list>
+
+#include "engine/backend/cuda/graph_capture.h"
+#include "engine/backend/cuda/step.h"
+
+namespace volta::cuda {
+namespace {
+
+constexpr std::uint32_t kRecordedMicroBatches = 8;  // further ones are launched one by one
+
+// A phase that may become a graph: recorded when it runs for the second time with the same addresses.
+struct Recording {
+    Recording(Gpu& gpu, Phase of, std::uint32_t micro, std::size_t regions, std::pmr::memory_resource* heap)
+        : phase(of), micro_index(micro), addresses(regions, nullptr, heap), graph(gpu) {}
+    const Phase phase;
+    const std::uint32_t micro_index;
+    std::pmr::vector<void*> addresses;  // of the run before
+    void* workspace = nullptr;
+    bool ran = false;
+    Graph graph;
+
+    bool is_same(const RunState& state) const noexcept {
+        return ran && workspace == state.workspace &&
+               std::equal(addresses.begin(), addresses.end(), state.regions);
+    }
+    void remember(const RunState& state) noexcept {
+        std::copy_n(state.regions, addresses.size(), addresses.begin());
+        workspace = state.workspace;
+        ran = true;
+        graph.clear();
+    }
+};
+
+class CudaExecutable final : public Executable {
+  public:
+    CudaExecutable(const Plan& plan, Gpu& gpu, KernelBatch& kernels, std::pmr::memory_resource* heap)
+        : gpu_(gpu), actions_(heap), steps_(heap), recordings_(heap) {
+        steps_.reserve(plan.steps.size());
+        for (const Step& step : plan.steps) {
+            const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
+            CudaStep lowered(plan, node, gpu, kernels, actions_, heap);
+            lower_step(lowered);
+            workspace_bytes_ = std::max(workspace_bytes_, lowered.workspace_bytes());
+            steps_.push_back(CompiledStep{step.phase, actions_.size()});
+        }
+        kernels.build();
+        const std::uint32_t micro_batches = std::min(plan.micro_batches, kRecordedMicroBatches);
+        for (std::uint32_t i = 0; i < micro_batches; ++i)
+            recordings_.emplace_back(gpu, Phase::each, i, plan.regions.size(), heap);
+        for (const Phase phase : {Phase::reduce, Phase::update})
+            recordings_.emplace_back(gpu, phase, 0u, plan.regions.size(), heap);
+    }
+
+    std::size_t workspace_bytes() const noexcept override { return workspace_bytes_; }
+
+    volta_status run(Phase phase, const RunState& state) noexcept override {
+        if (state.observer != nullptr) return run_observed(phase, state);
+        for (Recording& recording : recordings_)
+            if (recording.phase == phase && recording.micro_index == state.micro_index)
+                return run_recorded(recording, state);
+        return run_steps(phase, state);
+    }
+
+    const char* kernel_name(std::size_t step) const noexcept override {
+        const char* name = "nothing";
+        for (std::size_t i = begin_of(step); i < steps_[step].end; ++i)
+            if (i == begin_of(step) || actions_[i]->when == When::always) name = actions_[i]->kernel_name();
+        return name;
+    }
+
+  private:
+    struct CompiledStep {
+        Phase phase;
+        std::size_t end;  // one past its last action
+    };
+
+    std::size_t begin_of(std::size_t step) const noexcept { return step == 0 ? 0 : steps_[step - 1].end; }
+
+    volta_status run_recorded(Recording& recording, const RunState& state) noexcept {
+        if (!recording.is_same(state)) {
+            recording.remember(state);
+            return run_steps(recording.phase, state);
+        }
+        if (recording.graph.empty()) {
+            const volta_status status =
+                recording.graph.record([&]() noexcept { return run_steps(recording.phase, state); });
+            if (status != VOLTA_OK) return status;
+            if (recording.graph.empty()) return VOLTA_OK;  // a phase without steps
+        }
+        return recording.graph.run();
+    }
+
+    volta_status run_steps(Phase phase, const RunState& state) noexcept {
+        const Gpu::Turn turn(gpu_);
+        volta_status status = VOLTA_OK;
+        for (std::size_t step = 0; step < steps_.size() && status == VOLTA_OK; ++step)
+            if (steps_[step].phase == phase) status = run_step(step, state);
+        return status;
+    }
+
+    // What a step takes is only known when the device has come to its end.
+    volta_status run_observed(Phase phase, const RunState& state) noexcept {
+        volta_status status = gpu_.wait();
+        for (std::size_t step = 0; step < steps_.size() && status == VOLTA_OK; ++step) {
+            if (steps_[step].phase != phase) continue;
+            state.observer->begin(step);
+            status = run_step(step, state);
+            if (status == VOLTA_OK) status = gpu_.wait();
+            state.observer->end(step);
+        }
+        return status;
+    }
+
+    volta_status run_step(std::size_t step, const RunState& state) noexcept {
+        const StepCall call = {state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index,
+                               gpu_};
+        volta_status status = VOLTA_OK;
+        for (std::size_t i = begin_of(step); i < steps_[step].end && status == VOLTA_OK; ++i)
+            if (runs_at(actions_[i]->when, state.micro_index)) status = actions_[i]->run(call);
+        return status;
+    }
+
+    Gpu& gpu_;
+    std::pmr::vector<ActionPtr> actions_;  // of all steps, one after the other
+    std::pmr::vector<CompiledStep> steps_;
+    std::pmr::list<Recording> recordings_;
+    std::size_t workspace_bytes_ = 0;
+};
+
+}  // namespace
+
+ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, KernelBatch& kernels,
+                           std::pmr::memory_resource* heap) {
+    try {
+        HeapPtr<CudaExecutable> made = make_on<CudaExecutable>(heap, plan, gpu, kernels, heap);
+        return ExecutablePtr(made.release(),
+                             ExecutableDelete{heap, sizeof(CudaExecutable), alignof(CudaExecutable)});
+    } catch (...) {
+        kernels.forget_pending();
+        throw;
+    }
+}
+
+}  // namespace volta::cuda

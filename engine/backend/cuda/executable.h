@@ -1,0 +1,13 @@
+// A plan on a GPU: its actions in order, recorded as one graph per phase and micro-batch once the same
+// addresses come back.
+#pragma once
+
+#include "engine/backend/backend.h"
+#include "engine/backend/cuda/kernel_batch.h"
+
+namespace volta::cuda {
+
+// Throws as Device::compile. `gpu` and `kernels` outlive it.
+ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, KernelBatch& kernels, std::pmr::memory_resource* heap);
+
+}  // namespace volta::cuda

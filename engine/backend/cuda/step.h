@@ -1,0 +1,107 @@
+// What a plan step becomes on a GPU: a short list of actions, each of them launches with everything about
+// them decided but the addresses.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "engine/backend/cuda/device.h"
+#include "engine/backend/cuda/kernel_batch.h"
+#include "engine/backend/lower/step_lowering.h"
+#include "engine/base/memory.h"
+
+namespace volta::cuda {
+
+// One run of one step. Addresses are of device memory.
+struct StepCall {
+    void* const* regions;
+    unsigned char* workspace;
+    std::uint32_t micro_index;
+    Gpu& gpu;
+
+    template <class T = void>
+    T* at(const Ref& ref) const noexcept {
+        auto* const base =
+            ref.region == kWorkspace ? workspace : static_cast<unsigned char*>(regions[ref.region]);
+        return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(base) + ref.offset +
+                                    ref.micro_stride * micro_index);
+    }
+};
+
+struct Grid {  // in blocks
+    unsigned x, y = 1, z = 1;
+};
+
+class Action {
+  public:
+    virtual ~Action() = default;
+    // Puts its work into the stream. Allocates nothing.
+    virtual volta_status run(const StepCall& call) const noexcept = 0;
+    virtual const char* kernel_name() const noexcept = 0;  // "cuda warps", "cuda tiles 128"
+    When when = When::always;
+
+  protected:
+    // One kernel whose only parameter is `args`; no blocks: nothing.
+    template <class Args>
+    static volta_status launch(const StepCall& call, const Kernel* kernel, Grid grid, unsigned threads,
+                               const Args& args) noexcept {
+        if (grid.x == 0 || grid.y == 0 || grid.z == 0) return VOLTA_OK;
+        LaunchShape shape;
+        shape.grid_x = grid.x;
+        shape.grid_y = grid.y;
+        shape.grid_z = grid.z;
+        shape.threads_x = threads;
+        void* parameters[] = {const_cast<Args*>(&args)};
+        return call.gpu.launch(*kernel, shape, parameters);
+    }
+};
+struct ActionDelete {
+    std::pmr::memory_resource* heap = nullptr;
+    std::size_t size = 0, alignment = 0;
+    void operator()(Action* action) const noexcept {
+        action->~Action();
+        heap->deallocate(action, size, alignment);
+    }
+};
+using ActionPtr = std::unique_ptr<Action, ActionDelete>;
+
+class CudaStep final : public StepLowering {
+  public:
+    CudaStep(const Plan& whole, const Node& lowered, Gpu& gpu, KernelBatch& kernels,
+             std::pmr::vector<ActionPtr>& actions, std::pmr::memory_resource* heap)
+        : StepLowering(whole, lowered, heap), gpu_(gpu), kernels_(kernels), actions_(actions) {}
+
+    const char* backend_name() const override { return "CUDA"; }
+    bool shares_one_row() const override { return false; }  // the form blocks does
+    void rows(const jit::Program& program, const std::pmr::vector<Ref>& refs, const LoopSpace& loops,
+              const RowUse& use) override;
+    void copy(const CopyLoops& loops, Ref from, Ref to, When when) override;
+    void zero(Ref to, std::int64_t elements) override;
+    void positions(Ref to, std::int64_t rows, std::int64_t columns) override;
+    void rotary(const RotaryStep& step) override;
+    void rotary_table(const RotaryTableStep& step) override;
+    void gather(const GatherStep& step) override;
+    void embedding_gradient(const EmbeddingGradientStep& step) override;
+    bool product(const ProductStep& step) override;
+    void attention(const AttentionStep& step) override;
+    void cached_attention(const CachedAttentionStep& step) override;
+
+    // ---- for actions while they are made ----
+    Gpu& gpu() const { return gpu_; }
+    KernelBatch& kernels() const { return kernels_; }
+    int multiprocessors() const { return gpu_.facts().multiprocessors; }
+
+  private:
+    template <class T, class... Args>
+    T& add(Args&&... args) {
+        T* action = make_on<T>(heap(), std::forward<Args>(args)...).release();
+        actions_.push_back(ActionPtr(action, ActionDelete{heap(), sizeof(T), alignof(T)}));
+        return *action;
+    }
+    Gpu& gpu_;
+    KernelBatch& kernels_;
+    std::pmr::vector<ActionPtr>& actions_;
+};
+
+}  // namespace volta::cuda

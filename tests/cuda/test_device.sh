@@ -1,0 +1,66 @@
+#!/bin/sh
+# voltac on another device: what is trained, resumed, evaluated and written there has the bits of the processor.
+#     test_device.sh PATH_OF_VOLTAC [DEVICE]    default: cuda
+set -u
+voltac=$1
+device=${2:-cuda}
+. "$(dirname "$0")/../cli/checks.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export HOME="$work"
+i=0
+while [ $i -lt 12 ]; do
+    echo "line $i: the quick brown fox jumps over the lazy dog; $((i * i % 97)) times"
+    i=$((i + 1))
+done >text.txt
+
+# train NAME DEVICE OPTIONS...: NAME.volta, and its hash.
+train() {
+    name=$1 where=$2
+    shift 2
+    "$voltac" train --text text.txt --out "$name.volta" --seed 1 --device "$where" "$@" >"$name.log" 2>&1 ||
+        bad "train $* on $where: $(tail -1 "$name.log")"
+    "$voltac" hash "$name.volta"
+}
+same() { # WHAT EXPECTED GOT
+    [ -n "$2" ] && [ "$2" = "$3" ] || bad "$1: $2 on the processor, $3 on $device"
+}
+
+gpt="--layers 2 --dim 32 --heads 2 --context 16 --batch 2 --dropout 0.1 --accumulate 2"
+same "training" "$(train cpu cpu $gpt --steps 4)" "$(train device "$device" $gpt --steps 4)"
+cmp -s cpu.volta device.volta || bad "the checkpoints are not the same bytes"
+grep -v "tokens/s" cpu.log >cpu.lines
+grep -v "tokens/s" device.log >device.lines
+cmp -s cpu.lines device.lines || bad "the losses differ"
+
+# Half here, half there.
+whole=$(train whole cpu $gpt --steps 4)
+train half "$device" $gpt --steps 4 --stop-at 2 >/dev/null
+same "from $device to the processor" "$whole" "$(train on cpu $gpt --steps 4 --resume half.volta)"
+train half cpu $gpt --steps 4 --stop-at 2 >/dev/null
+same "from the processor to $device" "$whole" "$(train on "$device" $gpt --steps 4 --resume half.volta)"
+
+llama="--architecture llama --layers 2 --dim 32 --heads 4 --kv-heads 2 --context 16 --batch 2"
+same "llama" "$(train llama cpu $llama --steps 3)" "$(train other "$device" $llama --steps 3)"
+
+# equal ARGUMENTS: the same lines.
+equal() {
+    "$voltac" "$@" --device cpu >expected 2>&1 || bad "$*: $(cat expected)"
+    "$voltac" "$@" --device "$device" >got 2>&1 || bad "$* on $device: $(cat got)"
+    cmp -s expected got || bad "$*: not what the processor gives"
+}
+for type in bf16 f16 int8 int4; do
+    "$voltac" quantize whole.volta --to $type --out $type.volta >/dev/null || bad "quantize $type"
+    equal generate $type.volta --prompt line --tokens 11 --seed 3
+done
+for model in whole llama; do
+    equal generate $model.volta --prompt line --tokens 11 --seed 3
+    equal eval $model.volta --text text.txt --json
+done
+
+"$voltac" doctor >doctor.txt || bad "doctor: $(cat doctor.txt)"
+grep -q "^cuda:0  *same bits" doctor.txt || bad "doctor says: $(cat doctor.txt)"
+refused 1 "device 99 does not exist, there is 1" train --text text.txt --out x.volta $gpt --steps 1 --device cuda:99
+[ ! -e x.volta ] || bad "a refused call left a file"
+exit $failed
