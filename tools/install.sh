@@ -10,7 +10,7 @@ version=$(sed -n 's/^project(volta VERSION \([0-9.]*\).*/\1/p' "$top/CMakeLists.
 mkdir -p "$to/bin" "$to/lib/pkgconfig" "$to/include" "$to/share/doc/volta"
 install -m 755 "$build/voltac" "$to/bin/"
 install -m 644 "$build/libvolta.a" "$to/lib/"
-cp -d "$build"/libvolta.so* "$to/lib/" # the library and its links
+cp -d "$build"/libvolta.so* "$build"/libvolta_cuda.so* "$to/lib/" # the libraries and their links
 install -m 644 "$top/include/volta.h" "$to/include/"
 install -m 644 "$top/LICENSE" "$top/NOTICE" "$to/share/doc/volta/"
 cat >"$to/lib/pkgconfig/volta.pc" <<PC

@@ -10,24 +10,31 @@
 namespace volta {
 namespace {
 
-// Beside the file that holds this function, if that is a shared library or program with a folder in its name.
+// It stays loaded, because objects of it outlive any one context.
+constexpr int kHow = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+
+// Beside the file that holds this function, a library or a program, or in the lib of its prefix.
 void* open_beside() {
     Dl_info own = {};
     if (dladdr(reinterpret_cast<void*>(&cuda_module), &own) == 0 || own.dli_fname == nullptr) return nullptr;
     const char* const slash = std::strrchr(own.dli_fname, '/');
     if (slash == nullptr) return nullptr;
-    char path[4096];
-    const int length = std::snprintf(path, sizeof path, "%.*s/%s", static_cast<int>(slash - own.dli_fname),
-                                     own.dli_fname, kCudaModuleFile);
-    if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) return nullptr;
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    for (const char* const below : {"", "../lib/"}) {
+        char path[4096];
+        const int length =
+            std::snprintf(path, sizeof path, "%.*s/%s%s", static_cast<int>(slash - own.dli_fname),
+                          own.dli_fname, below, kCudaModuleFile);
+        if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) continue;
+        if (void* const library = dlopen(path, kHow)) return library;
+    }
+    return nullptr;
 }
 
 }  // namespace
 
 const BackendRow& cuda_module() {
     void* library = open_beside();
-    if (library == nullptr) library = dlopen(kCudaModuleFile, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == nullptr) library = dlopen(kCudaModuleFile, kHow);
     if (library == nullptr)
         fail(VOLTA_UNSUPPORTED, "this build has no CUDA module: %s cannot be opened (%s)", kCudaModuleFile,
              dlerror());

@@ -13,9 +13,8 @@ inline constexpr const char* kCudaModuleEntry = "volta_cuda_backend";
 inline constexpr const char* kModuleBuild = VOLTA_VERSION_TEXT " " __VERSION__;
 using CudaModuleEntry = const BackendRow* (*)(const char* build);
 
-// The module's row: from the folder of this library, else where the system looks. Throws UNSUPPORTED saying
-// what was tried. The module stays loaded until the process ends, because objects of it outlive any one
-// context.
+// The module's row: from the folder of this library or program, or ../lib beside that, else where the system
+// looks. Throws UNSUPPORTED saying what was tried.
 const BackendRow& cuda_module();
 
 // The row "cuda" of kBackends: opens the module and asks it.
