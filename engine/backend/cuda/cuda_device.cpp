@@ -73,8 +73,7 @@ GpuOptions gpu_options(const DeviceOptions& options) {
 class CudaDevice final : public Device {
   public:
     explicit CudaDevice(const DeviceOptions& options)
-        : heap_(options.structures),
-          gpu_(driver_, gpu_options(options), options.structures),
+        : gpu_(driver_, gpu_options(options), options.structures),
           store_(gpu_, options.kernel_folder == nullptr ? "" : options.kernel_folder, options.log,
                  options.structures),
           kernels_(store_, options.structures),
@@ -110,7 +109,6 @@ class CudaDevice final : public Device {
     }
 
   private:
-    std::pmr::memory_resource* heap_;
     Driver driver_;
     mutable Gpu gpu_;
     KernelStore store_;
