@@ -17,8 +17,10 @@ __device__ __forceinline__ void attention_terms(const VoltaAttentionArgs& args) 
         const long long at = token * args.o_stride + index % args.heads * dim;
         float lanes = 0.0f;
 #pragma unroll
-        for (int c = lane; c < dim; c += 32)
-            lanes = __fadd_rn(lanes, __fmul_rn(args.d_o[at + c], args.o[at + c]));
+        for (int k = 0; k < (dim + 31) / 32; ++k) {
+            const int c = 32 * k + lane;
+            if (c < dim) lanes = __fadd_rn(lanes, __fmul_rn(args.d_o[at + c], args.o[at + c]));
+        }
         const float sum = folded(lanes);
         if (lane == 0) args.scratch[row] = sum;
     }

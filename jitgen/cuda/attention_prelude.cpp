@@ -82,8 +82,10 @@ __device__ __forceinline__ void tile_of_chains(AttentionTiles<dim>& tiles, const
                                                long long first_a, const HeadRows& b, long long first_b,
                                                long long end, int& turn, float (&sums)[4][4]) {
     TileLoader<64, false> from_a, from_b;
-    from_a.load(a.data, a.stride, first_a, end, 0, dim);
-    from_b.load(b.data, b.stride, first_b, end, 0, dim);
+    from_a.begin(a.data, a.stride, first_a, end, 0, dim);
+    from_b.begin(b.data, b.stride, first_b, end, 0, dim);
+    from_a.next();
+    from_b.next();
 #pragma unroll
     for (int i = 0; i < 4; ++i)
 #pragma unroll
@@ -92,8 +94,8 @@ __device__ __forceinline__ void tile_of_chains(AttentionTiles<dim>& tiles, const
         from_a.store(tiles.a[turn]);
         from_b.store(tiles.b[turn]);
         __syncthreads();
-        from_a.load(a.data, a.stride, first_a, end, p + 8, dim);
-        from_b.load(b.data, b.stride, first_b, end, p + 8, dim);
+        from_a.next();
+        from_b.next();
 #pragma unroll
         for (int s = 0; s < 8; ++s)  // never a step too many: fma(0, 0, -0) is +0
             if (dim % 8 == 0 || p + s < dim) multiply<4>(tiles.a[turn][s], tiles.b[turn][s], sums);
@@ -121,15 +123,17 @@ __device__ __forceinline__ void add_weighted_rows(AttentionTiles<dim>& tiles, co
     constexpr int across = AttentionTiles<dim>::across;
     TileLoader<64, true> loaders[across];
 #pragma unroll
-    for (int t = 0; t < across; ++t) loaders[t].load(rows.data, rows.stride, 64 * t, dim, first, end);
+    for (int t = 0; t < across; ++t) {
+        loaders[t].begin(rows.data, rows.stride, 64 * t, dim, first, end);
+        loaders[t].next();
+    }
     const int count = (int)(end - first);
     for (int p = 0; p < count; p += 8) {
 #pragma unroll
         for (int t = 0; t < across; ++t) loaders[t].store(tiles.rows[turn][t]);
         __syncthreads();
 #pragma unroll
-        for (int t = 0; t < across; ++t)
-            loaders[t].load(rows.data, rows.stride, 64 * t, dim, first + p + 8, end);
+        for (int t = 0; t < across; ++t) loaders[t].next();
         const int most = count - p < 8 ? count - p : 8;
 #pragma unroll
         for (int s = 0; s < 8; ++s) {

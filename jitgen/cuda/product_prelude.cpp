@@ -31,29 +31,49 @@ static_assert(__builtin_offsetof(VoltaProductArgs, m) == %zu &&
 
 constexpr char kProducts[] = R"(
 // Elements (x, p) of an operand, x along m or n and p along k, on their way from memory to a tile [p][x]:
-// 8 steps of k, by 256 threads whose neighbours read neighbours.
+// 8 steps of k at a time, by 256 threads whose neighbours read neighbours. Each thread walks with one address
+// of its own: what does not change from step to step is computed once, in begin().
 template <int size, bool along_x>
 struct TileLoader {
-    float held[size / 32];
+    static constexpr int count = size / 32;   // elements of a thread
+    static constexpr int apart = 256 / size;  // steps of k between them, along x
+    float held[count];
+    const float* at;  // of held[0]
+    long long stride, left;  // steps of k from held[0] on
+    int inside;              // elements that are not beyond m or n
 
+    __device__ __forceinline__ void begin(const float* data, long long row_stride, long long first_x,
+                                          long long end_x, long long first_p, long long end_p) {
+        const int x = along_x ? threadIdx.x % size : threadIdx.x / 8;
+        const int p = along_x ? threadIdx.x / size : threadIdx.x % 8;
+        const long long own_x = first_x + x, own_p = first_p + p;
+        stride = row_stride;
+        at = data + (along_x ? own_p * stride + own_x : own_x * stride + own_p);
+        left = end_p - own_p;
+        const long long rows = along_x ? (own_x < end_x ? count : 0) : (end_x - own_x + 31) / 32;
+        inside = (int)(rows < 0 ? 0 : least(rows, count));
+    }
     // Beyond m or n stand zeros, which reach no result; what stands beyond k is not multiplied.
-    __device__ __forceinline__ void load(const float* data, long long stride, long long first_x,
-                                         long long end_x, long long first_p, long long end_p) {
+    __device__ __forceinline__ void next() {
+        int most = inside;
+        if (left <= 0)
+            most = 0;
+        else if (along_x && left < 8)
+            most = (int)least(most, (left + apart - 1) / apart);
 #pragma unroll
-        for (int e = 0; e < size / 32; ++e) {
-            const int t = threadIdx.x + 256 * e;
-            const long long x = first_x + (along_x ? t % size : t / 8);
-            const long long p = first_p + (along_x ? t / size : t % 8);
+        for (int e = 0; e < count; ++e) {
             held[e] = 0.0f;
-            if (x < end_x && p < end_p) held[e] = along_x ? data[p * stride + x] : data[x * stride + p];
+            if (e < most) held[e] = at[e * (along_x ? apart : 32) * stride];
         }
+        at += along_x ? 8 * stride : 8;
+        left -= 8;
     }
     __device__ __forceinline__ void store(float (*tile)[size + 4]) const {
+        const int x = along_x ? threadIdx.x % size : threadIdx.x / 8;
+        const int p = along_x ? threadIdx.x / size : threadIdx.x % 8;
 #pragma unroll
-        for (int e = 0; e < size / 32; ++e) {
-            const int t = threadIdx.x + 256 * e;
-            tile[along_x ? t / size : t % 8][along_x ? t % size : t / 8] = held[e];
-        }
+        for (int e = 0; e < count; ++e)
+            tile[along_x ? p + apart * e : p][along_x ? x : x + 32 * e] = held[e];
     }
 };
 
@@ -179,14 +199,16 @@ __device__ __forceinline__ void product(const VoltaProductArgs& args) {
                 const long long first_k = split ? 512 * segment : 0;
                 const long long end_k = split ? least(args.k, first_k + 512) : args.k;
                 bool stored = args.into != 0;
-                a.load(entry.a, args.a_stride, first_row, args.m, first_k, end_k);
-                b.load(entry.b, args.b_stride, first_column, args.n, first_k, end_k);
+                a.begin(entry.a, args.a_stride, first_row, args.m, first_k, end_k);
+                b.begin(entry.b, args.b_stride, first_column, args.n, first_k, end_k);
+                a.next();
+                b.next();
                 for (long long p = first_k; p < end_k; p += 8) {
                     a.store(tile_a[turn]);
                     b.store(tile_b[turn]);
                     __syncthreads();
-                    a.load(entry.a, args.a_stride, first_row, args.m, p + 8, end_k);
-                    b.load(entry.b, args.b_stride, first_column, args.n, p + 8, end_k);
+                    a.next();
+                    b.next();
                     if (end_k - p >= 8) {
     #pragma unroll
                         for (int s = 0; s < 8; ++s) multiply<side>(tile_a[turn][s], tile_b[turn][s], sums);
