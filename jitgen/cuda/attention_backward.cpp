@@ -36,19 +36,15 @@ __device__ __forceinline__ QueryTerms query_terms(const VoltaAttentionArgs& args
     return {args.row_max[at], args.row_sum[at], args.scratch[at]};
 }
 
-// Of one element: x from score chain to kept probability, dp from gradient chain to that of the score chain.
+// Of one element: x from score chain to probability as it met its value, dp from gradient chain to that of the
+// score chain.
 template <bool dropout>
-__device__ __forceinline__ void score_gradient(const VoltaAttentionArgs& args, const AttentionHead& head,
-                                               const QueryTerms& query, long long row, long long column,
-                                               float& x, float& dp) {
+__device__ __forceinline__ void score_gradient(const VoltaAttentionArgs& args, const QueryTerms& query,
+                                               bool kept, float& x, float& dp) {
     const float p = __fdiv_rn(exp_of(__fsub_rn(__fmul_rn(x, args.scale), query.max)), query.sum);
-    x = p;
-    if constexpr (dropout) {
-        const bool kept = is_kept(args, head.random_row, row, column);
-        x = kept ? __fmul_rn(p, args.kept_scale) : 0.0f;
-        dp = kept ? __fmul_rn(dp, args.kept_scale) : 0.0f;
-    }
-    dp = __fmul_rn(__fmul_rn(p, __fsub_rn(dp, query.term)), args.scale);
+    x = dropout ? dropped(args, kept, p) : p;
+    const float of_p = dropout ? dropped(args, kept, dp) : dp;
+    dp = __fmul_rn(__fmul_rn(p, __fsub_rn(of_p, query.term)), args.scale);
 }
 
 // dq of 64 queries: their chains run over the keys.
@@ -70,14 +66,18 @@ __device__ __forceinline__ void attention_queries(const VoltaAttentionArgs& args
         for (int i = 0; i < 4; ++i)
             queries[i] = query_terms(args, head, first + tile_place(threadIdx.x / 16, i));
         for (long long key = 0; key < end_key; key += 64) {
+            if (dropout && key % 128 == 0) draw_kept<dim>(args, head, tiles, first, key);
             tile_of_chains<dim>(tiles, head.q, first, head.k, key, args.time, turn, x);
             tile_of_chains<dim>(tiles, d_o, first, head.v, key, args.time, turn, dp);
 #pragma unroll
-            for (int i = 0; i < 4; ++i)
+            for (int i = 0; i < 4; ++i) {
+                const unsigned kept = dropout ? kept_bits<dim>(tiles, tile_place(threadIdx.x / 16, i),
+                                                               (int)(key % 128) + 4 * (threadIdx.x % 16))
+                                              : 0;
 #pragma unroll
                 for (int j = 0; j < 4; ++j)
-                    score_gradient<dropout>(args, head, queries[i], first + tile_place(threadIdx.x / 16, i),
-                                            key + tile_place(threadIdx.x % 16, j), x[i][j], dp[i][j]);
+                    score_gradient<dropout>(args, queries[i], (kept >> j & 1) != 0, x[i][j], dp[i][j]);
+            }
             leave_weights<dim>(tiles, dp);
             const long long end = least(end_key, key + 64);
             if (causal && key == first)
@@ -124,16 +124,18 @@ __device__ __forceinline__ void attention_keys(const VoltaAttentionArgs& args) {
         const KeyGradients to = key_gradients<dim>(args, head);
         const long long first = 64 * (unit / heads), first_query = causal ? first : 0;
         for (long long query = first_query; query < args.time; query += 64) {
+            if (dropout) draw_kept<dim>(args, head, tiles, query, first);
             tile_of_chains<dim>(tiles, head.k, first, head.q, query, args.time, turn, x);
             tile_of_chains<dim>(tiles, head.v, first, d_o, query, args.time, turn, dp);
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                const long long row = query + tile_place(threadIdx.x % 16, j);
-                const QueryTerms terms = query_terms(args, head, row);
+                const int place = tile_place(threadIdx.x % 16, j);
+                const QueryTerms terms = query_terms(args, head, query + place);
+                const unsigned kept =
+                    dropout ? kept_bits<dim>(tiles, place, (int)(first % 128) + 4 * (threadIdx.x / 16)) : 0;
 #pragma unroll
                 for (int i = 0; i < 4; ++i)
-                    score_gradient<dropout>(args, head, terms, row, first + tile_place(threadIdx.x / 16, i),
-                                            x[i][j], dp[i][j]);
+                    score_gradient<dropout>(args, terms, (kept >> i & 1) != 0, x[i][j], dp[i][j]);
             }
             const long long end = least(args.time, query + 64);
             const bool diagonal = causal && query == first;

@@ -119,20 +119,20 @@ __device__ __forceinline__ void attention_forward(const VoltaAttentionArgs& args
         row_maxima<dim, causal>(args, head, tiles, first, end_key, turn, maxima);
         row_sums<dim, causal>(args, head, tiles, first, end_key, turn, maxima, totals);
         for (long long key = 0; key < end_key; key += 64) {
+            if (dropout && key % 128 == 0) draw_kept<dim>(args, head, tiles, first, key);
             tile_of_chains<dim>(tiles, head.q, first, head.k, key, args.time, turn, scores);
 #pragma unroll
-            for (int i = 0; i < 4; ++i)
+            for (int i = 0; i < 4; ++i) {
+                const unsigned kept = dropout ? kept_bits<dim>(tiles, tile_place(threadIdx.x / 16, i),
+                                                               (int)(key % 128) + 4 * (threadIdx.x % 16))
+                                              : 0;
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
                     const float e = exp_of(__fsub_rn(__fmul_rn(scores[i][j], args.scale), maxima[i]));
-                    float p = __fdiv_rn(e, totals[i]);
-                    if constexpr (dropout)
-                        p = is_kept(args, head.random_row, first + tile_place(threadIdx.x / 16, i),
-                                    key + tile_place(threadIdx.x % 16, j))
-                                ? __fmul_rn(p, args.kept_scale)
-                                : 0.0f;
-                    scores[i][j] = p;
+                    const float p = __fdiv_rn(e, totals[i]);
+                    scores[i][j] = dropout ? dropped(args, (kept >> j & 1) != 0, p) : p;
                 }
+            }
             leave_weights<dim>(tiles, scores);
             const long long end = least(end_key, key + 64);
             if (causal && key == first)

@@ -73,6 +73,7 @@ struct AttentionTiles {
     float a[2][8][68], b[2][8][68];                 // eight columns of 64 rows, in turn
     float rows[2][across][8][68];                   // eight rows, in turn
     float weights[64][68];                          // [step][row]
+    unsigned kept[64][4];                           // dropout: of 64 queries and 128 keys, one bit each
 };
 
 // sums[i][j]: the chain over the head dimension of row first_a + tile_place(y, i) of a and row first_b +
@@ -190,13 +191,35 @@ __device__ __forceinline__ void clear(float (&sums)[AttentionTiles<dim>::across]
             for (int j = 0; j < 4; ++j) sums[t][i][j] = 0.0f;
 }
 
-// Dropout of element (query, key), of a probability or of its gradient: kept and scaled, or +0.
-__device__ __forceinline__ bool is_kept(const VoltaAttentionArgs& args, unsigned random_row, long long query,
-                                        long long key) {
-    unsigned bits;
-    element_bits(random_row + (unsigned)query, (unsigned)key, args.random[2], args.last_word, args.random[0],
-                 args.random[1], bits);
-    return bits >= args.threshold;
+// Dropout of 64 queries from `query` on and the 128 keys around `key`: a block of four random words serves
+// four keys, 32 apart, so a warp finds the bits of a query at once.
+template <int dim>
+__device__ __forceinline__ void draw_kept(const VoltaAttentionArgs& args, const AttentionHead& head,
+                                          AttentionTiles<dim>& tiles, long long query, long long key) {
+    const int lane = threadIdx.x % 32;
+    const unsigned counter = (unsigned)(key / 128 * 32) + lane;
+#pragma unroll 1
+    for (int q = threadIdx.x / 32; q < 64; q += 8) {
+        unsigned words[4];
+        random_words(counter, head.random_row + (unsigned)(query + q), args.random[2], args.last_word,
+                     args.random[0], args.random[1], words[0], words[1], words[2], words[3]);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            const unsigned bits = __ballot_sync(0xffffffffu, words[w] >= args.threshold);
+            if (lane == w) tiles.kept[q][w] = bits;
+        }
+    }
+}
+
+// The bits of a query's keys from `key` on, a multiple of 4 and below 128.
+template <int dim>
+__device__ __forceinline__ unsigned kept_bits(const AttentionTiles<dim>& tiles, int query, int key) {
+    return tiles.kept[query][key / 32] >> key % 32;
+}
+
+// Of a probability or of its gradient: kept and scaled, or +0.
+__device__ __forceinline__ float dropped(const VoltaAttentionArgs& args, bool kept, float x) {
+    return kept ? __fmul_rn(x, args.kept_scale) : 0.0f;
 }
 )";
 
@@ -207,12 +230,13 @@ Program exponential(std::pmr::memory_resource* heap) {
     return b.finish();
 }
 
-Program random_bits(std::pmr::memory_resource* heap) {
+// The four words of a counter: the first counter word, row, step, last word, seed (low, high).
+Program random_words(std::pmr::memory_resource* heap) {
     Builder b(heap);
-    Int words[6];  // row, column, step, last word, seed
-    for (Int& word : words) word = b.load_int(b.input(Access::full, Type::integer));
-    b.store(b.output(Access::full, Type::integer),
-            element_bits(b, words[0], words[1], words[2], words[3], {words[4], words[5]}));
+    Int in[6];
+    for (Int& word : in) word = b.load_int(b.input(Access::full, Type::integer));
+    const auto block = philox(b, {{in[0], in[1], in[2], in[3]}}, PhiloxKey<Int>{in[4], in[5]});
+    for (const Int word : block.word) b.store(b.output(Access::full, Type::integer), word);
     return b.finish();
 }
 
@@ -234,7 +258,7 @@ void append_attention_prelude(std::pmr::string& text) {
     std::snprintf(arguments, sizeof arguments, kArguments, sizeof(CudaAttentionArgs),
                   offsetof(CudaAttentionArgs, q_stride), offsetof(CudaAttentionArgs, scale));
     text += arguments;
-    append_row_function(random_bits(text.get_allocator().resource()), "element_bits", text);
+    append_row_function(random_words(text.get_allocator().resource()), "random_words", text);
     text += kTiles;
     text += attention_forward_text();
     text += attention_backward_text();
