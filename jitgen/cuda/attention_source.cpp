@@ -26,10 +26,12 @@ void append_attention_kernels(const CudaAttentionForm& form, const char* name, s
     const char *causal = form.causal ? "true" : "false", *dropout = form.dropout ? "true" : "false";
     lines.line("%s", "");
     lines.line("// %s: attention with heads of %d.", name, form.head_dim);
+    // Two blocks on a multiprocessor, where their sums leave registers for that: one multiplies while the
+    // other waits at a barrier.
+    const int blocks = form.head_dim <= 64 ? 2 : 1;
     const auto kernel = [&](const char* entry, const SourceTerm& body) {
-        lines.line(
-            "extern \"C\" __global__ void __launch_bounds__(%u) %s_%s(const VoltaAttentionArgs args) {",
-            kAttentionThreads, name, entry);
+        lines.line("extern \"C\" __global__ void __launch_bounds__(%u, %d)", kAttentionThreads, blocks);
+        lines.line("%s_%s(const VoltaAttentionArgs args) {", name, entry);
         lines.line("    attention_%s<%s>(args);", entry, body.text);
         lines.line("}");
     };

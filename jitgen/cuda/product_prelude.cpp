@@ -60,10 +60,15 @@ struct TileLoader {
             most = 0;
         else if (along_x && left < 8)
             most = (int)least(most, (left + apart - 1) / apart);
+        if (most == count) {  // nothing in the way of all loads at once
 #pragma unroll
-        for (int e = 0; e < count; ++e) {
-            held[e] = 0.0f;
-            if (e < most) held[e] = at[e * (along_x ? apart : 32) * stride];
+            for (int e = 0; e < count; ++e) held[e] = at[e * (along_x ? apart : 32) * stride];
+        } else {
+#pragma unroll
+            for (int e = 0; e < count; ++e) {
+                held[e] = 0.0f;
+                if (e < most) held[e] = at[e * (along_x ? apart : 32) * stride];
+            }
         }
         at += along_x ? 8 * stride : 8;
         left -= 8;

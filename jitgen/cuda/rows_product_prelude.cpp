@@ -11,14 +11,15 @@ constexpr char kStages[] = R"(
 // How a warp fetches the next steps of a group of columns of b: load() from memory into registers, store()
 // from there to a stage in shared memory. What stands beyond n or k is not used.
 
-// b [k, n], or [n, k]: 128 steps of 8 columns, a sector of memory per step or 32 steps of a column.
-template <bool transposed>
+// b [k, n], or [n, k]: steps of 8 columns, a sector of memory per step or 32 steps of a column.
+template <bool transposed, int step_count>
 struct FloatStage {
-    static constexpr int columns = 8, steps = 128;
-    float values[128][9];  // an odd distance, so that both orders are stored without conflicts
+    static constexpr int columns = 8, steps = step_count;
+    float values[steps][9];  // an odd distance, so that both orders are stored without conflicts
 
     struct Loader {
-        float held[32];
+        static constexpr int count = steps / 4, of_column = steps / 32;  // elements of a lane
+        float held[count];
         const float* data;
         long long stride, most;
 
@@ -27,23 +28,30 @@ struct FloatStage {
               stride(args.b_stride),
               most(args.n - group * 8) {}
         __device__ __forceinline__ void load(long long first, long long end) {
-            const int lane = threadIdx.x % 32;
+            const int lane = threadIdx.x % 32, left = (int)least(end - first, steps);
+            const float* const at = data + (transposed ? first + lane : (first + lane / 8) * stride + lane % 8);
+            const auto element = [&](int t) {
+                return at[transposed ? t / of_column * stride + t % of_column * 32 : t * 4 * stride];
+            };
+            if (left == steps && most >= 8) {  // nothing in the way of all loads at once
 #pragma unroll
-            for (int t = 0; t < 32; ++t) {
-                const int step = transposed ? t % 4 * 32 + lane : t * 4 + lane / 8;
-                const int column = transposed ? t / 4 : lane % 8;
+                for (int t = 0; t < count; ++t) held[t] = element(t);
+                return;
+            }
+#pragma unroll
+            for (int t = 0; t < count; ++t) {
+                const int step = transposed ? t % of_column * 32 + lane : t * 4 + lane / 8;
+                const int column = transposed ? t / of_column : lane % 8;
                 held[t] = 0.0f;
-                if (first + step < end && column < most)
-                    held[t] = transposed ? data[column * stride + first + step]
-                                         : data[(first + step) * stride + column];
+                if (step < left && column < most) held[t] = element(t);
             }
         }
         __device__ __forceinline__ void store(FloatStage& stage) const {
             const int lane = threadIdx.x % 32;
 #pragma unroll
-            for (int t = 0; t < 32; ++t)
-                stage.values[transposed ? t % 4 * 32 + lane : t * 4 + lane / 8]
-                            [transposed ? t / 4 : lane % 8] = held[t];
+            for (int t = 0; t < count; ++t)
+                stage.values[transposed ? t % of_column * 32 + lane : t * 4 + lane / 8]
+                            [transposed ? t / of_column : lane % 8] = held[t];
         }
     };
 };
@@ -115,45 +123,107 @@ struct StoredStage {
 )";
 
 constexpr char kProducts[] = R"(
-// Adds the steps of a stage to the chains of one column and `each` rows of a. With scales: a chain of its own
-// for every group of 32, then one step with the scale.
-template <class Stage, bool scaled, int each>
-__device__ __forceinline__ void add_steps(const Stage& stage, const float* const (&rows)[each],
-                                          long long first, int count, int column, float (&sums)[each]) {
+// The same steps of some rows of a. Rows lie four banks apart: lanes of different rows read at once.
+template <int row_count, int steps>
+struct RowStage {
+    float values[row_count][steps + 4];
+
+    struct Loader {
+        static constexpr int each = steps / 32;
+        float held[row_count * each];
+        __device__ __forceinline__ void load(const float* a, long long stride, int rows, long long first,
+                                             long long end) {
+            const int lane = threadIdx.x % 32, left = (int)least(end - first, steps);
+            const float* const at = a + first + lane;
+#pragma unroll
+            for (int t = 0; t < row_count * each; ++t) {
+                held[t] = 0.0f;
+                if (t / each < rows && t % each * 32 + lane < left)
+                    held[t] = at[t / each * stride + t % each * 32];
+            }
+        }
+        __device__ __forceinline__ void store(RowStage& stage) const {
+            const int lane = threadIdx.x % 32;
+#pragma unroll
+            for (int t = 0; t < row_count * each; ++t) stage.values[t / each][t % each * 32 + lane] = held[t];
+        }
+    };
+};
+
+// What one warp works in.
+template <class Stage, int row_count>
+struct WarpStages {
+    alignas(16) RowStage<row_count, Stage::steps> rows;
+    Stage columns;
+};
+
+// sums[r] += steps first .. first + count - 1 of row `row + r * apart` and `column`, one after the other; all
+// of them, or four at a time where four are left.
+template <class Stage, int row_count, int each>
+__device__ __forceinline__ void add_steps(const WarpStages<Stage, row_count>& stages, int row, int column,
+                                          int first, int count, float (&sums)[each]) {
+    constexpr int apart = 32 / Stage::columns;
+    int s = first;
+#pragma unroll 4
+    for (; s + 4 <= first + count; s += 4) {
+        float b[4];
+#pragma unroll
+        for (int t = 0; t < 4; ++t) b[t] = stages.columns.values[s + t][column];
+#pragma unroll
+        for (int r = 0; r < each; ++r) {
+            const int i = row + r * apart;
+            if (row_count % apart != 0 && i >= row_count) continue;
+            const float4 a = *(const float4*)&stages.rows.values[i][s];
+            sums[r] = __fmaf_rn(a.x, b[0], sums[r]);
+            sums[r] = __fmaf_rn(a.y, b[1], sums[r]);
+            sums[r] = __fmaf_rn(a.z, b[2], sums[r]);
+            sums[r] = __fmaf_rn(a.w, b[3], sums[r]);
+        }
+    }
+    for (; s < first + count; ++s)
+#pragma unroll
+        for (int r = 0; r < each; ++r) {
+            const int i = row + r * apart;
+            if (i < row_count)
+                sums[r] = __fmaf_rn(stages.rows.values[i][s], stages.columns.values[s][column], sums[r]);
+        }
+}
+
+// A whole stage, or `count` steps of it. With scales: a chain of its own for every group of 32, then one step
+// with the scale.
+template <class Stage, bool scaled, int row_count, int each>
+__device__ __forceinline__ void add_stage(const WarpStages<Stage, row_count>& stages, int row, int column,
+                                          int count, float (&sums)[each]) {
     if constexpr (scaled) {
-        for (int group = 0; group * 32 < count; ++group) {
-            const int end = count < group * 32 + 32 ? count : group * 32 + 32;
+        for (int first = 0; first < count; first += 32) {
             float chains[each];
 #pragma unroll
             for (int r = 0; r < each; ++r) chains[r] = 0.0f;
-#pragma unroll 8
-            for (int s = group * 32; s < end; ++s)
-#pragma unroll
-                for (int r = 0; r < each; ++r)
-                    chains[r] = __fmaf_rn(rows[r][first + s], stage.values[s][column], chains[r]);
+            add_steps<Stage, row_count, each>(stages, row, column, first,
+                                              count - first < 32 ? count - first : 32, chains);
 #pragma unroll
             for (int r = 0; r < each; ++r)
-                sums[r] = __fmaf_rn(chains[r], stage.scales[group][column], sums[r]);
+                sums[r] = __fmaf_rn(chains[r], stages.columns.scales[first / 32][column], sums[r]);
         }
     } else {
-#pragma unroll 16
-        for (int s = 0; s < count; ++s)
-#pragma unroll
-            for (int r = 0; r < each; ++r)
-                sums[r] = __fmaf_rn(rows[r][first + s], stage.values[s][column], sums[r]);
+        add_steps<Stage, row_count, each>(stages, row, column, 0, count, sums);
     }
 }
 
-// The chains of one segment: two stages are on their way while a third is multiplied.
-template <class Stage, bool scaled, int each>
-__device__ __forceinline__ void chains_of_segment(Stage& stage, typename Stage::Loader (&loaders)[2],
-                                                  const float* const (&rows)[each], bool multiplies,
-                                                  long long first, long long end, int column,
-                                                  float (&sums)[each]) {
+// The chains of one segment: two stages of b and one of a are on their way while a third is multiplied.
+// `rows`: those of a that exist.
+template <class Stage, bool scaled, int row_count, int each>
+__device__ __forceinline__ void chains_of_segment(WarpStages<Stage, row_count>& stages,
+                                                  typename Stage::Loader (&loaders)[2], const float* a,
+                                                  long long a_stride, int rows, long long first,
+                                                  long long end, float (&sums)[each]) {
     constexpr int steps = Stage::steps;
+    const int column = threadIdx.x % 32 % Stage::columns, row = threadIdx.x % 32 / Stage::columns;
+    typename RowStage<row_count, steps>::Loader row_loader;
 #pragma unroll
     for (int r = 0; r < each; ++r) sums[r] = 0.0f;
     loaders[0].load(first, end);
+    row_loader.load(a, a_stride, rows, first, end);
     loaders[1].load(first + steps, end);
     for (long long p = first; p < end; p += 2 * steps)
 #pragma unroll
@@ -161,11 +231,14 @@ __device__ __forceinline__ void chains_of_segment(Stage& stage, typename Stage::
             const long long from = p + turn * steps;
             if (from >= end) break;
             __syncwarp();  // before the stage is overwritten, and before it is read
-            loaders[turn].store(stage);
+            loaders[turn].store(stages.columns);
+            row_loader.store(stages.rows);
             __syncwarp();
+            row_loader.load(a, a_stride, rows, from + steps, end);
             loaders[turn].load(from + 2 * steps, end);
             const int count = (int)least(steps, end - from);
-            if (multiplies) add_steps<Stage, scaled, each>(stage, rows, from, count, column, sums);
+            if (row < row_count)
+                add_stage<Stage, scaled, row_count, each>(stages, row, column, count, sums);
         }
 }
 
@@ -173,8 +246,9 @@ template <class Stage, bool scaled, int row_count, class Epilogue>
 __device__ __forceinline__ void rows_product(const VoltaProductArgs& args) {
     constexpr int columns = Stage::columns, lanes_of_rows = 32 / columns;
     constexpr int each = (row_count + lanes_of_rows - 1) / lanes_of_rows;  // rows of a lane
-    __shared__ Stage stages[8];
-    __shared__ float parts[8][row_count * columns], totals[row_count * columns];
+    constexpr int most_warps = row_count <= 2 ? 8 : 4;
+    alignas(16) __shared__ WarpStages<Stage, row_count> stages[most_warps];
+    __shared__ float parts[most_warps][row_count * columns], totals[row_count * columns];
     const Epilogue epilogue(args.epilogue);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const int column = lane % columns, own = lane / columns;
@@ -185,10 +259,8 @@ __device__ __forceinline__ void rows_product(const VoltaProductArgs& args) {
         const BatchEntry entry = batch_entry(args, z);
         for (long long unit = blockIdx.x; unit < units; unit += gridDim.x) {
             const long long first_row = unit % row_blocks * row_count, group = unit / row_blocks;
-            const float* rows[each];
-#pragma unroll
-            for (int r = 0; r < each; ++r)  // those beyond the last compute what nobody reads
-                rows[r] = entry.a + least(args.m - 1, first_row + own + r * lanes_of_rows) * args.a_stride;
+            const float* const a = entry.a + first_row * args.a_stride;
+            const int rows = (int)least(args.m - first_row, row_count);
             typename Stage::Loader loaders[2] = {{args, entry.b, group}, {args, entry.b, group}};
             bool stored = args.into != 0;
             for (int e = threadIdx.x; e < row_count * columns; e += blockDim.x) {
@@ -199,8 +271,9 @@ __device__ __forceinline__ void rows_product(const VoltaProductArgs& args) {
                 if (wave + warp < segments) {
                     const long long first = 512 * (wave + warp);
                     float sums[each];
-                    chains_of_segment<Stage, scaled, each>(stages[warp], loaders, rows, own < row_count,
-                                                           first, least(args.k, first + 512), column, sums);
+                    chains_of_segment<Stage, scaled, row_count, each>(
+                        stages[warp], loaders, a, args.a_stride, rows, first, least(args.k, first + 512),
+                        sums);
 #pragma unroll
                     for (int r = 0; r < each; ++r)
                         if (own + r * lanes_of_rows < row_count)

@@ -24,10 +24,11 @@ std::string compare(const NamedRowsProduct& named, const ProductExtents& extents
     const jit::RowsProductLaunch launch =
         jit::rows_product_launch(named.form, extents.m, extents.n, extents.k, extents.batch);
     const jit::CudaProductArgs args = actual.args();
+    const auto most = static_cast<unsigned>(1 + seed % 4);
     simt::Launch grid;
     grid.order = static_cast<simt::Order>(seed / 2 % 3);
     grid.block.x = launch.threads;
-    grid.grid = {std::min(launch.grid_x, 3u), 1, std::min(launch.grid_z, 2u)};
+    grid.grid = {std::min(launch.grid_x, most), 1, std::min(launch.grid_z, 2u)};
     std::string failure;
     if (launch.grid_x > 0) failure = run_entry(named.name + "_rows", grid, &args);
     if (failure.empty()) failure = expected.difference(actual);
@@ -55,7 +56,8 @@ void test_launches(void**) {
         jit::rows_product_launch({DType::int4, false, 16}, 40, 4096, 11008, 2);
     assert_int_equal(stored.grid_x, 3 * 256);
     assert_int_equal(stored.grid_z, 2);
-    assert_int_equal(stored.threads, 256);
+    assert_int_equal(stored.threads, 128);
+    assert_int_equal(jit::rows_product_launch({DType::int4, false, 1}, 1, 4096, 11008).threads, 256);
     assert_int_equal(jit::rows_product_launch({DType::f32, false, 4}, 4, 5, 0).threads, 32);
     assert_int_equal(jit::rows_product_launch({DType::f32, false, 4}, 0, 5, 9).grid_x, 0);
 }
