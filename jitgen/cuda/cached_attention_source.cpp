@@ -120,8 +120,9 @@ __device__ inline RowStatistics row_statistics(CachedTiles& tiles, const float* 
 }
 
 // Up to eight segments of 512 keys at once: 16 threads each hold the chains of 16 columns, and all threads
-// fetch the next values while those are multiplied. `size` keys, values [size][16].
-__device__ inline void chains_of_chunk(CachedTiles& tiles, const float* values, int size) {
+// fetch the next values while those are multiplied. `size` keys; values(key, column of the panel).
+template <class Values>
+__device__ __forceinline__ void chains_of_chunk(CachedTiles& tiles, const Values& values, int size) {
     const int segments = (size + 511) / 512, column = threadIdx.x % 16;
     const int steps = segments == 1 ? 256 : segments == 2 ? 128 : segments <= 4 ? 64 : 32;  // of a round
     const int end = size < 512 ? size : 512;
@@ -132,7 +133,7 @@ __device__ inline void chains_of_chunk(CachedTiles& tiles, const float* values, 
             const int place = threadIdx.x / 16 + 16 * t, step = first + place % steps;
             const int key = place / steps * 512 + step;
             held[t] = 0.0f;
-            if (step < 512 && key < size) held[t] = values[key * 16 + column];
+            if (step < 512 && key < size) held[t] = values(key, column);
         }
     };
     load(0);
@@ -181,7 +182,9 @@ __device__ __forceinline__ void cached_values(const VoltaCachedAttentionArgs& ar
                     tiles.weights[j] = __fdiv_rn(e, statistics.sum);
                 }
                 __syncthreads();
-                chains_of_chunk(tiles, values + chunk * 16, size);
+                const float* const of_chunk = values + chunk * 16;
+                chains_of_chunk(
+                    tiles, [&](int key, int column) { return of_chunk[key * 16 + column]; }, size);
                 if (threadIdx.x < 16)
                     for (int s = 0; 512 * s < size; ++s)
                         result = chunk + s == 0 ? tiles.parts[0][threadIdx.x]
@@ -189,6 +192,85 @@ __device__ __forceinline__ void cached_values(const VoltaCachedAttentionArgs& ar
             }
         }
         if (writes) args.o[row * args.o_stride + head * dim + 16 * panel + threadIdx.x] = result;
+    }
+}
+
+// ---- One launch, for few rows and caches of up to 4096 positions
+
+// The new tokens of one sequence. Their keys and values are read where they come from: no block waits for
+// another that stores them.
+struct NewTokens {
+    int positions[16];  // of every row; -1: of another sequence
+
+    __device__ __forceinline__ int row_of(int position, int rows) const {
+        int found = -1;
+        for (int r = 0; r < rows; ++r)
+            if (positions[r] == position) found = r;
+        return found;
+    }
+};
+
+// All that NAME_store, NAME_scores and NAME_values do, by a block per row, head and panel of 16 columns.
+template <int dim>
+__device__ __forceinline__ void cached_decode(const VoltaCachedAttentionArgs& args) {
+    alignas(16) __shared__ CachedTiles tiles;
+    __shared__ NewTokens tokens;
+    __shared__ float query[dim];
+    constexpr long long panels = (dim + 15) / 16;
+    const long long group = args.heads / args.kv_heads;
+    const int rows = (int)args.rows;
+    for (long long unit = blockIdx.x; unit < rows * args.heads * panels; unit += gridDim.x) {
+        const int panel = (int)(unit % panels), row = (int)(unit / panels / args.heads);
+        const long long head = unit / panels % args.heads, kv_head = head / group;
+        const long long slot = args.slots[row], of_head = slot * args.kv_heads + kv_head;
+        const int lane = threadIdx.x % 16, column = 16 * panel + lane;
+        float* const o = args.o + row * args.o_stride + head * dim;
+        if (slot < 0) {
+            if (threadIdx.x < 16 && column < dim) o[column] = 0.0f;
+            continue;
+        }
+        if (threadIdx.x < 16)
+            tokens.positions[threadIdx.x] = (int)threadIdx.x < rows && args.slots[threadIdx.x] == slot
+                                                ? args.positions[threadIdx.x]
+                                                : -1;
+        for (int c = threadIdx.x; c < dim; c += 256) query[c] = args.q[row * args.q_stride + head * dim + c];
+        __syncthreads();
+        const int position = tokens.positions[row], count = position + 1;
+        float* const keys = args.keys + of_head * args.capacity * dim;
+        float* const values = args.values + (of_head * panels + panel) * args.capacity * 16;
+        const float* const new_keys = args.k + kv_head * dim;
+        const float* const new_values = args.v + kv_head * dim;
+        for (int j = threadIdx.x; j < count; j += 256) {
+            const int source = tokens.row_of(j, rows);
+            const float* const key =
+                source < 0 ? keys + j / 16 * dim * 16 + j % 16 : new_keys + source * args.k_stride;
+            const int step = source < 0 ? 16 : 1;
+            float sum = 0.0f;
+#pragma unroll 32
+            for (int c = 0; c < dim; ++c) sum = __fmaf_rn(query[c], key[c * step], sum);
+            tiles.weights[j] = __fmul_rn(sum, args.scale);
+        }
+        // Each thread meets its own scores again, in the same places.
+        const RowStatistics statistics = row_statistics(tiles, tiles.weights, count);
+        for (int j = threadIdx.x; j < count; j += 256)
+            tiles.weights[j] = __fdiv_rn(tiles.weights[j], statistics.sum);
+        __syncthreads();
+        const auto value = [&](int key, int lane_of_panel) {
+            const int source = tokens.row_of(key, rows), c = 16 * panel + lane_of_panel;
+            if (source < 0) return values[key * 16 + lane_of_panel];
+            return c < dim ? new_values[source * args.v_stride + c] : 0.0f;
+        };
+        chains_of_chunk(tiles, value, count);
+        if (threadIdx.x < 16 && column < dim) {
+            float result = tiles.parts[0][lane];
+            for (int s = 1; 512 * s < count; ++s) result = __fadd_rn(result, tiles.parts[s][lane]);
+            o[column] = result;
+        }
+        if (head % group != 0) continue;  // one block of a group stores the token
+        if (threadIdx.x < 16 && column < dim)
+            values[position * 16 + lane] = new_values[row * args.v_stride + column];
+        for (int c = threadIdx.x; panel == 0 && c < dim; c += 256)
+            keys[(position / 16 * dim + c) * 16 + position % 16] = new_keys[row * args.k_stride + c];
     }
 }
 )";
@@ -212,7 +294,7 @@ void append_cached_attention_kernels(int head_dim, const char* name, std::pmr::s
     SourceText lines(text.get_allocator().resource());
     lines.line("%s", "");
     lines.line("// %s: attention over a cache with heads of %d.", name, head_dim);
-    for (const char* entry : {"store", "scores", "values"}) {
+    for (const char* entry : {"store", "scores", "values", "decode"}) {
         const unsigned threads = entry[1] == 'c' ? kCachedScoreThreads : kCachedThreads;
         lines.line(
             "extern \"C\" __global__ void __launch_bounds__(%u) %s_%s(const VoltaCachedAttentionArgs args) {",
@@ -235,6 +317,11 @@ CachedAttentionLaunch cached_attention_launch(int head_dim, const CudaCachedAtte
     launch.values_x = clamped(rows * ceil_div(head_dim, define::kCachePanel), kMostGridX);
     launch.scratch_bytes = static_cast<std::size_t>(rows * args.capacity) * sizeof(float);
     return launch;
+}
+
+unsigned cached_decode_blocks(int head_dim, const CudaCachedAttentionArgs& args) {
+    if (args.rows > kMostDecodeRows || args.capacity > kMostDecodeCapacity) return 0;
+    return clamped(args.rows * args.heads * ceil_div(head_dim, define::kCachePanel), kMostGridX);
 }
 
 }  // namespace volta::jit

@@ -9,9 +9,10 @@
 
 namespace volta::jit {
 
-// Row r is the token at positions[r] of the sequence in slots[r], or none where that is -1. Element c of head
-// h of row r of q lies at q[r * q_stride + h * head_dim + c]; so do the others, k and v with kv_heads. The
-// generated text declares the same struct and asserts the layout.
+// Row r is the token at positions[r] of the sequence in slots[r], or none where that is -1; no two rows are
+// the same position of one slot. Element c of head h of row r of q lies at q[r * q_stride + h * head_dim +
+// c]; so do the others, k and v with kv_heads. The generated text declares the same struct and asserts the
+// layout.
 struct CudaCachedAttentionArgs {
     const std::int32_t *slots, *positions;  // [rows], read on the device
     const float *q, *k, *v;
@@ -30,7 +31,8 @@ inline constexpr unsigned kCachedThreads = 256;      // of a block of NAME_store
 // What follows append_attention_functions once per translation unit.
 void append_cached_attention_prelude(std::pmr::string& text);
 
-// Entry points, which run in this order: NAME_store, NAME_scores, NAME_values. head_dim: 1 or more.
+// Entry points, which run in this order: NAME_store, NAME_scores, NAME_values. Or NAME_decode alone, for few
+// rows over a cache that is not too long: the same results. head_dim: 1 or more.
 void append_cached_attention_kernels(int head_dim, const char* name, std::pmr::string& text);
 
 // The same for every step of a generator: what positions say is read on the device.
@@ -43,5 +45,11 @@ struct CachedAttentionLaunch {
 // `multiprocessors` of the device, 1 or more.
 CachedAttentionLaunch cached_attention_launch(int head_dim, const CudaCachedAttentionArgs& args,
                                               int multiprocessors);
+
+inline constexpr std::int64_t kMostDecodeRows = 16, kMostDecodeCapacity = 4096;
+
+// Blocks of kCachedThreads of NAME_decode, which needs no scratch memory; 0: it cannot do this, or there is
+// nothing to do.
+unsigned cached_decode_blocks(int head_dim, const CudaCachedAttentionArgs& args);
 
 }  // namespace volta::jit

@@ -49,7 +49,7 @@ EntryFile attention() {
     for (const int head_dim : cached_head_dims()) {
         const std::string name = "cached_" + std::to_string(head_dim);
         jit::append_cached_attention_kernels(head_dim, name.c_str(), text);
-        for (const char* entry : {"_store", "_scores", "_values"})
+        for (const char* entry : {"_store", "_scores", "_values", "_decode"})
             file.entries.emplace_back(name + entry, "VoltaCachedAttentionArgs");
     }
     file.text = text;

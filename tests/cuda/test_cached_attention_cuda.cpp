@@ -29,6 +29,7 @@ const Case kCases[] = {
     {640, 3, 1, {{1, 600}, {0, 30}}, Data::vanishing},
     {2064, 2, 1, {{0, 1100}, {1, 2063}, {1, 2000}}, Data::binades},
     {4240, 1, 1, {{0, 4095}, {1, 4096}, {2, 4239}}, Data::plain, false},
+    {4096, 1, 1, {{0, 4095}, {2, 2700}}, Data::plain, false},
     {16, 2, 1, {}, Data::plain},
 };
 
@@ -72,7 +73,8 @@ void expect(Problem& p) {
 
 constexpr float kGuard = -7777.0f;
 
-std::string run(Problem& p, simt::Order order, unsigned most) {
+// By one launch or by three.
+std::string run(Problem& p, bool decode, simt::Order order, unsigned most) {
     const auto head_dim = static_cast<int>(p.size.cache.head_dim);
     jit::CudaCachedAttentionArgs args{};
     args.slots = p.slots.data(), args.positions = p.positions.data();
@@ -95,6 +97,11 @@ std::string run(Problem& p, simt::Order order, unsigned most) {
         const std::string name = "cached_" + std::to_string(head_dim) + entry;
         if (x > 0 && error.empty()) error = run_entry(name, grid, &args);
     };
+    if (decode) {
+        const unsigned blocks = jit::cached_decode_blocks(head_dim, args);
+        start("_decode", blocks, 1, jit::kCachedThreads);
+        return error;
+    }
     start("_store", how.store_x, 1, jit::kCachedThreads);
     start("_scores", how.scores_x, how.scores_y, jit::kCachedScoreThreads);
     start("_values", how.values_x, 1, jit::kCachedThreads);
@@ -120,17 +127,21 @@ void test_cached(void** state) {
     failure.clear();
     std::uint64_t seed = 1;
     for (const Case& test : kCases)
-        for (int turn = 0; turn < 2 && failure.empty(); ++turn, ++seed) {
-            if (!test.wide && (turn > 0 || head_dim != cached_head_dims()[0])) continue;
+        for (int turn = 0; turn < 4 && failure.empty(); ++turn, ++seed) {
+            if (!test.wide && (turn % 2 > 0 || head_dim != cached_head_dims()[0])) continue;
             Problem expected = make_problem(test, head_dim, seed), actual = expected;
+            const bool decode = turn >= 2;
+            if (decode && test.capacity > jit::kMostDecodeCapacity) continue;
             expect(expected);
-            failure = run(actual, static_cast<simt::Order>(seed % 3), static_cast<unsigned>(1 + seed % 4));
+            failure =
+                run(actual, decode, static_cast<simt::Order>(seed % 3), static_cast<unsigned>(1 + seed % 4));
             if (failure.empty()) failure = difference("o", expected.o, actual.o);
             if (failure.empty()) failure = difference("keys", expected.keys, actual.keys);
             if (failure.empty()) failure = difference("values", expected.values, actual.values);
             if (!failure.empty())
-                failure = "capacity " + std::to_string(test.capacity) + ", heads of " +
-                          std::to_string(head_dim) + ", seed " + std::to_string(seed) + ": " + failure;
+                failure = std::string(decode ? "decode, " : "") + "capacity " +
+                          std::to_string(test.capacity) + ", heads of " + std::to_string(head_dim) +
+                          ", seed " + std::to_string(seed) + ": " + failure;
         }
     if (!failure.empty()) print_error("%s\n", failure.c_str());
     assert_true(failure.empty());
