@@ -121,6 +121,7 @@ __device__ inline RowStatistics row_statistics(CachedTiles& tiles, const float* 
 
 // Up to eight segments of 512 keys at once: 16 threads each hold the chains of 16 columns, and all threads
 // fetch the next values while those are multiplied. `size` keys; values(key, column of the panel).
+// Weights may have been written just before: no chain begins before all threads have met.
 template <class Values>
 __device__ __forceinline__ void chains_of_chunk(CachedTiles& tiles, const Values& values, int size) {
     const int segments = (size + 511) / 512, column = threadIdx.x % 16;
@@ -181,7 +182,6 @@ __device__ __forceinline__ void cached_values(const VoltaCachedAttentionArgs& ar
                                                   : exp_of(__fsub_rn(scores[chunk + j], statistics.max));
                     tiles.weights[j] = __fdiv_rn(e, statistics.sum);
                 }
-                __syncthreads();
                 const float* const of_chunk = values + chunk * 16;
                 chains_of_chunk(
                     tiles, [&](int key, int column) { return of_chunk[key * 16 + column]; }, size);
@@ -254,7 +254,6 @@ __device__ __forceinline__ void cached_decode(const VoltaCachedAttentionArgs& ar
         const RowStatistics statistics = row_statistics(tiles, tiles.weights, count);
         for (int j = threadIdx.x; j < count; j += 256)
             tiles.weights[j] = __fdiv_rn(tiles.weights[j], statistics.sum);
-        __syncthreads();
         const auto value = [&](int key, int lane_of_panel) {
             const int source = tokens.row_of(key, rows), c = 16 * panel + lane_of_panel;
             if (source < 0) return values[key * 16 + lane_of_panel];
