@@ -76,14 +76,20 @@ CachedAttentionAction::CachedAttentionAction(CudaStep& step, const CachedAttenti
     args_.capacity = shape.cache.capacity;
     args_.scale = shape.scale;
     const auto head_dim = static_cast<int>(shape.cache.head_dim);
-    launch_ = jit::cached_attention_launch(head_dim, args_, step.multiprocessors());
     const std::pmr::string name =
         step.kernels().add(kCachedAttention, [&](const char* unit, std::pmr::string& text) {
             jit::append_cached_attention_kernels(head_dim, unit, text);
         });
-    store_ = step.kernels().entry(name.c_str(), "store");
-    scores_ = step.kernels().entry(name.c_str(), "scores");
-    values_ = step.kernels().entry(name.c_str(), "values");
+    const auto entry = [&](const char* which) { return step.kernels().entry(name.c_str(), which); };
+    decode_x_ = jit::cached_decode_blocks(head_dim, args_);
+    if (decode_x_ > 0) {
+        decode_ = entry("decode");
+        return;
+    }
+    launch_ = jit::cached_attention_launch(head_dim, args_, step.multiprocessors());
+    store_ = entry("store");
+    scores_ = entry("scores");
+    values_ = entry("values");
     if (launch_.scratch_bytes > 0) scratch_ = step.temporary(launch_.scratch_bytes);
 }
 
@@ -94,6 +100,7 @@ volta_status CachedAttentionAction::run(const StepCall& call) const noexcept {
     args.keys = call.at<float>(work_.keys), args.values = call.at<float>(work_.values);
     args.o = call.at<float>(work_.o);
     args.scratch = call.at<float>(scratch_);
+    if (decode_ != nullptr) return launch(call, decode_, {decode_x_}, jit::kCachedThreads, args);
     if (launch_.store_x == 0) return VOLTA_OK;
     volta_status status = launch(call, store_, {launch_.store_x}, jit::kCachedThreads, args);
     if (status == VOLTA_OK)

@@ -29,13 +29,17 @@ class CachedAttentionAction final : public Action {
   public:
     CachedAttentionAction(CudaStep& step, const CachedAttentionStep& work);
     volta_status run(const StepCall& call) const noexcept override;
-    const char* kernel_name() const noexcept override { return "cuda cached attention"; }
+    const char* kernel_name() const noexcept override {
+        return decode_x_ > 0 ? "cuda cached attention decode" : "cuda cached attention";
+    }
 
   private:
     const CachedAttentionStep work_;
     jit::CudaCachedAttentionArgs args_ = {};  // all but the addresses
-    jit::CachedAttentionLaunch launch_;
-    const Kernel *store_, *scores_, *values_;
+    // One launch for few rows, else three.
+    unsigned decode_x_;
+    jit::CachedAttentionLaunch launch_ = {};
+    const Kernel *decode_ = nullptr, *store_ = nullptr, *scores_ = nullptr, *values_ = nullptr;
     Ref scratch_{kWorkspace, 0, 0};
 };
 
