@@ -7,8 +7,7 @@
 #   threads     1 2 3 8       instruction sets  scalar avx2 avx512, as far as the processor has them
 #   repeats     2 of `tiny` (20 steps), 100 of a model of 2 layers, width 64
 #   resume      --stop-at 10, then --resume in a new process
-#   generation  the small model in f32, bf16, int8 and int4: one text from threads, instruction sets and compilers,
-#               with a cache and with the window moving on
+#   generation  the small model in f32, bf16, int8 and int4: one text and loss from threads, instruction sets and compilers
 #   tiles       every row of the tile table x threads x 2 repeats, on both models: tests/determinism/test_one_result,
 #               which chooses tiles through an internal option
 #
@@ -89,16 +88,19 @@ for build in O0-gcc O2-clang O0-clang; do
     done
 done
 
-# written VOLTAC OPTIONS...: the hash of 200 tokens of a text, of which the cache holds 64.
+# written VOLTAC MODEL OPTIONS...: the hash of a text that fills the model's context but for a few tokens, and of
+# all digits of the loss on the training text's beginning.
 written() {
     voltac_there=$1
     shift
-    "$voltac_there" generate "$@" --prompt 'In the beginning' --tokens 200 --seed 5 >"$work/text.out" || exit 1
+    "$voltac_there" generate "$@" --prompt 'In the beginning' --tokens 44 --seed 5 >"$work/text.out" || return 1
+    "$voltac_there" eval "$@" --text "$work/short" --json >>"$work/text.out" || return 1
     cksum <"$work/text.out" | cut -d ' ' -f 1
 }
 
 echo "== generation: weights x threads x instruction sets x compilers"
 train "$voltac" $small --steps 20 >/dev/null
+head -c 3000 "$work/text" >"$work/short"
 for weights in f32 bf16 int8 int4; do
     model=$work/model.volta
     if [ $weights != f32 ]; then
