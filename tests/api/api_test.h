@@ -14,6 +14,18 @@
 #include <cmocka.h>
 #include <volta.h>
 
+/* Contexts of tests are made on the device that VOLTA_TEST_DEVICE names, unless the test names one itself. */
+static inline volta_status context_on_test_device(const volta_context_options* options, volta_context** out) {
+    volta_context_options own;
+    memset(&own, 0, sizeof own);
+    own.struct_size = sizeof own;
+    if (options != NULL && options->struct_size != sizeof own) return volta_context_create(options, out);
+    if (options != NULL) own = *options;
+    if (own.device == NULL) own.device = getenv("VOLTA_TEST_DEVICE");
+    return volta_context_create(&own, out);
+}
+#define volta_context_create context_on_test_device
+
 /* Fails the test with the library's sentence. */
 #define assert_ok(call)                                                                         \
     do {                                                                                        \
