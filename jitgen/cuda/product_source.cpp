@@ -7,9 +7,14 @@
 namespace volta::jit {
 namespace {
 
-void kernel(SourceText& text, const char* name, const char* form, const char* body) {
-    text.line("extern \"C\" __global__ void __launch_bounds__(%u) %s_%s(const VoltaProductArgs args) {",
-              kProductThreads, name, form);
+// The blocks that a multiprocessor holds: one multiplies while another waits at its barrier, so the compiler
+// is told to leave registers for two tiles of 128, or three of 64.
+int resident_blocks(int tile) { return tile == 128 ? 2 : 3; }
+
+void kernel(SourceText& text, int tile, const char* name, const char* form, const char* body) {
+    text.line("extern \"C\" __global__ void __launch_bounds__(%u, %d)", kProductThreads,
+              resident_blocks(tile));
+    text.line("%s_%s(const VoltaProductArgs args) {", name, form);
     text.line("    %s(args);", body);
     text.line("}");
 }
@@ -32,9 +37,9 @@ void append_product_kernels(const ProductForm& form, const RowPlan* epilogue, co
     const auto product = [&](const char* split) {
         return term("product<%d, %s, %s, %s, %s>", form.tile / 16, a, b, split, function.text);
     };
-    kernel(lines, name, "tiles", product("false").text);
-    kernel(lines, name, "segments", product("true").text);
-    kernel(lines, name, "close", term("product_close<%s>", function.text).text);
+    kernel(lines, form.tile, name, "tiles", product("false").text);
+    kernel(lines, form.tile, name, "segments", product("true").text);
+    kernel(lines, form.tile, name, "close", term("product_close<%s>", function.text).text);
     text += lines.take();
 }
 
