@@ -1,8 +1,10 @@
 // The text itself, and how it is launched.
 
+#include "jitgen/cuda/attention_source.h"
 #include "jitgen/cuda/row_launch.h"
+#include "jitgen/cuda/rows_product_source.h"
 #include "tests/jitgen/corpus.h"
-#include "tests/support/cmocka_cpp.h"
+#include "tests/support/errors.h"
 
 namespace {
 using namespace volta;
@@ -103,13 +105,78 @@ void test_scratch(void**) {
     assert_int_equal(jit::row_launch(sums, 0, 10, 132).scratch_bytes, 0);
 }
 
+std::pmr::string function_text(void (*define)(jit::Builder&)) {
+    jit::Builder b(heap());
+    define(b);
+    std::pmr::string text(heap());
+    jit::append_row_function(b.finish(), "shifted", text);
+    return text;
+}
+
+// One element of a program, for kernels that are written by hand.
+void test_function(void**) {
+    const auto shift = [](jit::Builder& b) {
+        const jit::Real x = b.load(b.input(jit::Access::full));
+        const jit::Int n = b.load_int(b.input(jit::Access::full, jit::Type::integer));
+        b.store(b.output(jit::Access::full), x + b.to_real(n));
+    };
+    const std::pmr::string text = function_text(shift);
+    const bool takes = text.find("void shifted(float a0, unsigned a1, float& a2)") != text.npos;
+    const bool stores = text.find("a2 = v") != text.npos && text.find("__fadd_rn(") != text.npos;
+    const Failure sum = failure_of([] {
+        function_text([](jit::Builder& b) {
+            b.store(b.output(jit::Access::per_row), b.row_sum(b.load(b.input(jit::Access::full))));
+        });
+    });
+    const Failure column = failure_of([] {
+        function_text([](jit::Builder& b) {
+            b.store(b.output(jit::Access::full), b.load(b.input(jit::Access::single), 3));
+        });
+    });
+    assert_true(takes);
+    assert_true(stores);
+    assert_failure(sum, VOLTA_INTERNAL, "function shifted is no program over full operands alone");
+    assert_failure(column, VOLTA_INTERNAL, "function shifted");
+}
+
+// Forms that no kernel has are refused by name.
+void test_refusals(void**) {
+    const auto attention = [](int head_dim) {
+        return failure_of([&] {
+            std::pmr::string text(heap());
+            jit::append_attention_kernels({head_dim, true, false}, "wide", text);
+        });
+    };
+    const auto rows = [](DType b, bool transposed, int count) {
+        return failure_of([&] {
+            std::pmr::string text(heap());
+            jit::append_rows_product_kernel({b, transposed, count}, nullptr, "few", text);
+        });
+    };
+    const Failure long_time = failure_of([] {
+        jit::CudaAttentionArgs args{};
+        args.time = 4096 * 4096 + 1;
+        jit::attention_launch(64, args, 1);
+    });
+    assert_failure(attention(0), VOLTA_INTERNAL, "attention kernel wide: heads of 0 elements");
+    assert_failure(attention(257), VOLTA_INTERNAL, "heads of 257 elements");
+    assert_int_equal(attention(256).status, VOLTA_OK);
+    assert_failure(long_time, VOLTA_UNSUPPORTED, "attention over 16777217 tokens");
+    assert_failure(rows(DType::f32, true, 17), VOLTA_INTERNAL,
+                   "product kernel few: 17 rows of f32, transposed");
+    assert_failure(rows(DType::f32, false, 0), VOLTA_INTERNAL, "0 rows");
+    assert_failure(rows(DType::i32, false, 1), VOLTA_INTERNAL, "i32");
+    assert_failure(rows(DType::int8, true, 1), VOLTA_INTERNAL, "int8, transposed");
+    assert_int_equal(rows(DType::int4, false, 16).status, VOLTA_OK);
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_is_stable),
-        cmocka_unit_test(test_launches),
-        cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_text_is_stable), cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_scratch),        cmocka_unit_test(test_function),
+        cmocka_unit_test(test_refusals),
     };
     return run_rows("lines", kLines, test_line, [](const Line& row) { return row.name; }) +
            cmocka_run_group_tests(tests, nullptr, nullptr);
