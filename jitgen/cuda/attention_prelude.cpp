@@ -138,7 +138,7 @@ __device__ __forceinline__ void add_weighted_rows(AttentionTiles<dim>& tiles, co
         const int most = count - p < 8 ? count - p : 8;
 #pragma unroll
         for (int s = 0; s < 8; ++s) {
-            if (s >= most) break;
+            if (s >= most) continue;
             float weights[4];
             read_fragment<4>(tiles.weights[p + s], threadIdx.x / 16, weights);
 #pragma unroll

@@ -10,7 +10,7 @@ namespace volta::jit {
 
 // to [count, width] = table [rows, width] at ids [count].
 struct CudaGatherArgs {
-    const void* table;  // floats, or a stored weight (engine/numerics/stored_weights.h)
+    const void* table;  // floats, or a stored weight (engine/numerics/stored_weights.h), at a multiple of 4
     const std::int32_t* ids;
     float* to;
     std::int64_t count, width;
