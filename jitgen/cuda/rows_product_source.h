@@ -13,7 +13,7 @@ namespace volta::jit {
 inline constexpr int kMostProductRows = 16;  // that read b together
 
 // c [m, n] = a [m, k] x b. CudaProductArgs as for other products, but scratch is not used; of a stored
-// weight, which is [n, k] in panels, b is its first byte and b_stride is not used.
+// weight, which is [n, k] in panels, b is its first byte, at a multiple of 4; b_stride is not used.
 struct RowsProductForm {
     DType b = DType::f32;       // or a stored type
     bool transposed_b = false;  // of f32: b is [n, k]
