@@ -18,13 +18,13 @@ class GpuMemory final : public Memory {
   public:
     GpuMemory(Gpu& gpu, std::pmr::memory_resource* heap) : gpu_(gpu), ranges_(heap) {}
     bool is_host() const noexcept override { return false; }
-    // The pool's free ranges may be in pieces, so they are not counted.
+    // What the pool holds and nobody uses counts as free: it hands that out, or gives it back.
     std::uint64_t available() const noexcept override {
         const MemoryFigures figures = gpu_.memory();
-        const std::uint64_t free = gpu_.free_bytes();
-        return figures.budget == 0
-                   ? free
-                   : std::min(free, figures.budget - std::min(figures.budget, figures.in_use));
+        const std::uint64_t free =
+            gpu_.free_bytes() + (figures.held - std::min(figures.held, figures.in_use));
+        if (figures.budget == 0) return free;
+        return std::min(free, figures.budget - std::min(figures.budget, figures.in_use));
     }
     void* allocate(std::size_t bytes, bool zeroed) override {
         DeviceMemory range = gpu_.allocate(bytes, "a tensor");
