@@ -79,8 +79,14 @@ std::pmr::string Program::print(std::pmr::memory_resource* heap) const {
     std::pmr::string text(plan_->text, heap);
     text += "hash ";
     text += to_text(plan_->hash).text;
-    text += "\nkernels\n";
     char line[256];
+    // The processor's text is the same on all machines, and says nothing of them.
+    if (memory().is_host()) {
+        text += "\nkernels\n";
+    } else {
+        std::snprintf(line, sizeof line, "\nkernels on %s\n", context_->plans().device().info().name);
+        text += line;
+    }
     for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
         const Node& node = plan_->graph.nodes[static_cast<std::size_t>(plan_->steps[i].node)];
         std::snprintf(line, sizeof line, "  %zu %%%d %s: %s\n", i, node.first_output, op_row(node.op).name,

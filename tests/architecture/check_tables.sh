@@ -41,5 +41,6 @@ polynomials docs/numerics.md part
 operators docs/operators.md whole
 passes docs/architecture.md part
 imports docs/import.md part
+capabilities docs/capabilities.md part
 TABLES
 [ "$failed" -eq 0 ]

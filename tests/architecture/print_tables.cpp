@@ -1,12 +1,14 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|polynomials|operators|passes|imports. check_tables.sh compares them with the pages; `make
-// docs-tables` writes them there.
+// special|polynomials|operators|passes|imports|capabilities. check_tables.sh compares them with the pages;
+// `make docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory_resource>
 
+#include "engine/backend/lower/limits.h"
+#include "engine/graph/op.h"
 #include "engine/graph/print.h"
 #include "engine/import/key_map.h"
 #include "engine/numerics/functions.h"
@@ -124,6 +126,46 @@ void print_imports() {
         if (naming.rules != nullptr) print_naming(naming);
     std::printf("\n");
 }
+
+// The backends of lowerings, by the names that refusals use.
+constexpr struct { const char *title, *name; } kColumns[] = {{"cpu", "the CPU"}, {"cuda", "CUDA"}};
+
+bool is_step(const OpRow& row) { return row.lowering != Lowering::source && row.lowering != Lowering::alias; }
+
+// The sentences that can refuse this operator on the backend, each in front of ";" and space but the first.
+void print_limits(const OpRow& row, const char* backend, const char*& separator) {
+    for (int i = 0; i < kLimitCount; ++i) {
+        const LimitRow& limit = limit_row(static_cast<Limit>(i));
+        if (row.op < limit.first || row.op > limit.last) continue;
+        if (limit.backend != nullptr && std::strcmp(limit.backend, backend) != 0) continue;
+        std::printf("%son %s, not where %s", separator, backend, limit.why);
+        separator = "; ";
+    }
+}
+
+// Every backend implements every piece of work that lowerings ask for, or does not compile (StepLowering):
+// what can differ are limits. A gradient is made of operators of the same table.
+void print_capabilities() {
+    std::printf("| operator |");
+    for (const auto& column : kColumns)
+        std::printf(" %s, %s, forward | %s, %s, gradient |", column.title, kLevelName, column.title,
+                    kLevelName);
+    std::printf(" not |\n|---|---|---|---|---|---|\n");
+    for (int i = 0; i < kOpCount; ++i) {
+        const OpRow& row = op_row(static_cast<Op>(i));
+        std::printf("| `%s` |", row.name);
+        for (std::size_t k = 0; k < sizeof kColumns / sizeof *kColumns; ++k)
+            std::printf(" %s | %s |", is_step(row) ? "yes" : "no step",
+                        row.gradient != nullptr ? "yes" : "none");
+        const char* separator = " ";
+        if (row.gradient == nullptr && row.no_gradient != nullptr) {
+            std::printf(" no gradient: %s", row.no_gradient);
+            separator = "; ";
+        }
+        for (const auto& column : kColumns) print_limits(row, column.name, separator);
+        std::printf(" |\n");
+    }
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -138,8 +180,11 @@ int main(int count, char** arguments) {
         print_passes();
     } else if (std::strcmp(what, "imports") == 0) {
         print_imports();
+    } else if (std::strcmp(what, "capabilities") == 0) {
+        print_capabilities();
     } else {
-        std::fprintf(stderr, "usage: print_tables special|polynomials|operators|passes|imports\n");
+        std::fprintf(stderr,
+                     "usage: print_tables special|polynomials|operators|passes|imports|capabilities\n");
         return 2;
     }
     return 0;

@@ -6,7 +6,7 @@ namespace volta::cuda {
 
 AttentionAction::AttentionAction(CudaStep& step, const AttentionStep& work) : work_(work) {
     const AttentionShape& shape = work.shape;
-    if (shape.head_dim < 1 || shape.head_dim > 256) step.unsupported("heads have more than 256 elements");
+    if (shape.head_dim < 1 || shape.head_dim > 256) step.unsupported(Limit::attention_head);
     args_.q_stride = shape.q_stride, args_.k_stride = shape.k_stride, args_.v_stride = shape.v_stride;
     args_.o_stride = shape.o_stride;
     args_.dq_stride = shape.dq_stride, args_.dk_stride = shape.dk_stride, args_.dv_stride = shape.dv_stride;

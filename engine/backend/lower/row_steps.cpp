@@ -53,7 +53,7 @@ void lower_elementwise(StepLowering& step) {
         shapes.push_back(is_read_by_index(step.node, i) ? nullptr : &step.input_shape(i));
     for (int k = 0; k < step.node.output_count; ++k) shapes.push_back(&space);
 
-    if (shapes.size() > jit::kMaxOperands) step.unsupported("it has more operands than a kernel can take");
+    if (shapes.size() > jit::kMaxOperands) step.unsupported(Limit::row_operands);
 
     LoopSpace loops = make_loop_space(space, shapes, positioned, step.heap());
     for (std::size_t k = 0; k < shapes.size(); ++k)

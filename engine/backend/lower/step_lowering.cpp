@@ -20,12 +20,14 @@ Ref StepLowering::temporary(std::size_t bytes) {
     return ref;
 }
 
-void StepLowering::unsupported(const char* why) const {
-    fail(VOLTA_UNSUPPORTED, "%s: %s on %s", op_row(node.op).name, why, backend_name());
+void StepLowering::unsupported(Limit limit) const {
+    fail(VOLTA_UNSUPPORTED, "%s: %s on %s at level %s", op_row(node.op).name, limit_row(limit).why,
+         backend_name(), kLevelName);
 }
 
 void StepLowering::no_kernel() const {
-    fail(VOLTA_UNSUPPORTED, "%s: %s has no kernel for it", op_row(node.op).name, backend_name());
+    fail(VOLTA_UNSUPPORTED, "%s: %s has no kernel for it at level %s", op_row(node.op).name, backend_name(),
+         kLevelName);
 }
 
 void lower_step(StepLowering& step) {

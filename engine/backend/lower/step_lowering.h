@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/backend/lower/copy_loops.h"
+#include "engine/backend/lower/limits.h"
 #include "engine/backend/lower/loop_space.h"
 #include "engine/backend/lower/steps.h"
 #include "engine/plan/plan.h"
@@ -38,8 +39,9 @@ class StepLowering {
     Ref temporary(std::size_t bytes);
     std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-    // UNSUPPORTED: "<operator>: <why> on <backend>"; "<operator>: <backend> has no kernel for it".
-    [[noreturn]] void unsupported(const char* why) const;
+    // UNSUPPORTED: "<operator>: <why> on <backend> at level strict"; "<operator>: <backend> has no kernel for
+    // it at level strict".
+    [[noreturn]] void unsupported(Limit limit) const;
     [[noreturn]] void no_kernel() const;
 
     // ---- what a backend is asked for ----

@@ -1,0 +1,25 @@
+#include "engine/backend/lower/limits.h"
+
+namespace volta {
+namespace {
+
+constexpr LimitRow kRows[] = {
+    {Limit::row_operands, Op::fused, Op::fused, nullptr, "it has more operands than a kernel can take"},
+    {Limit::epilogue_operands, Op::matmul, Op::matmul, nullptr,
+     "its epilogue has more operands than a kernel can take"},
+    {Limit::attention_head, Op::attention, Op::attention_grad, "CUDA", "heads have more than 256 elements"},
+};
+
+constexpr bool rows_stand_in_order() {
+    for (int i = 0; i < kLimitCount; ++i)
+        if (kRows[i].limit != static_cast<Limit>(i)) return false;
+    return true;
+}
+static_assert(sizeof kRows / sizeof *kRows == kLimitCount && rows_stand_in_order(),
+              "a row per Limit, in order");
+
+}  // namespace
+
+const LimitRow& limit_row(Limit limit) { return kRows[static_cast<int>(limit)]; }
+
+}  // namespace volta

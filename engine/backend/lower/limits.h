@@ -1,0 +1,22 @@
+// What kernels cannot take: the sentences of refusals, and the remarks of docs/capabilities.md.
+#pragma once
+
+#include "engine/graph/op.h"
+
+namespace volta {
+
+enum class Limit : std::uint8_t { row_operands, epilogue_operands, attention_head, count_ };
+inline constexpr int kLimitCount = static_cast<int>(Limit::count_);
+
+struct LimitRow {
+    Limit limit;
+    Op first, last;       // the operators that can meet it
+    const char* backend;  // StepLowering::backend_name(); NULL: of every backend
+    const char* why;      // "<operator>: <why> on <backend> at level <level>"
+};
+const LimitRow& limit_row(Limit limit);
+
+// Of everything that is lowered; there is no other level yet.
+inline constexpr const char* kLevelName = "strict";
+
+}  // namespace volta
