@@ -141,6 +141,29 @@ bench: build-bench-programs ## every benchmark, written into docs/benchmarks.md;
 perf-check: build-bench-programs ## ratios to other libraries against bench/baseline.json; UPDATE=1 writes it
 	@python3 -B bench/perf_check.py --programs build-bench/bench $(if $(UPDATE),--update) $(BENCH_FLAGS)
 
+# ---- On a GPU: docs/cuda.md --------------------------------------------------------------------------------------
+
+# FOLDER=PATH: binaries that are there already; nothing is built. STEPS: of training, compared with the processor.
+STEPS ?= 200
+cuda_programs = --target volta --target volta_cuda --target voltac --target test_backend --target cuda_check
+
+.PHONY: cuda-check cuda-bundle build-cuda-check
+build-cuda-check:
+ifeq ($(FOLDER),)
+	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_gcc))
+	@$(call build,build,$(cuda_programs) $(if $(FAKE),--target fake_cuda_ready))
+endif
+
+cuda-check: build-cuda-check ## what CUDA promises, tried on this machine's GPU; STEPS=1000: longer; FAKE=1: without one
+	@sh tools/cuda_check.sh $(if $(FAKE),--fake) --steps $(STEPS) $(or $(FOLDER),build)
+
+cuda-bundle: build-cuda-check ## build/cuda_bundle: what `cuda_check.sh FOLDER` needs on a machine without compilers
+	@rm -rf build/cuda_bundle && mkdir build/cuda_bundle
+	@cp -L build/libvolta.so.1 build/libvolta_cuda.so.1 build/voltac build/tests/cuda/cuda_check \
+	    build/tests/runtime/test_backend tests/golden/function_hashes.txt tools/cuda_check.sh bench/cuda_peers.py \
+	    tests/parity/gpt_torch.py build/cuda_bundle/
+	@du -sh build/cuda_bundle
+
 # ---- Other compilers and sanitizers ------------------------------------------------------------------------
 
 # Sanitizers come with gcc. The generated code itself is not instrumented; everything that hands memory to it is.

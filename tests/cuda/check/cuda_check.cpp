@@ -1,0 +1,82 @@
+// The parts of `make cuda-check` that are calls of the library: functions, products, training, memory.
+//     cuda_check PART [--device NAME] [--steps N] [--golden FILE] [--folder FOLDER] [--small]
+// Lines about what differs, then "PART: ok" or "PART: FAILED". Exit status 0, 1, or 77 without such a device.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "tests/cuda/check/check.h"
+
+namespace {
+using namespace volta::check;
+
+constexpr struct {
+    const char* name;
+    Part run;
+} kParts[] = {{"functions", check_functions},
+              {"products", check_products},
+              {"training", check_training},
+              {"memory", check_memory}};
+
+int usage() {
+    std::fprintf(stderr,
+                 "usage: cuda_check functions|products|training|memory [--device NAME] [--steps N]\n"
+                 "                  [--golden FILE] [--folder FOLDER] [--small]\n");
+    return 2;
+}
+
+// Whether the arguments were understood.
+bool parse(int count, char** arguments, Settings& settings) {
+    for (int i = 2; i < count; ++i) {
+        if (std::strcmp(arguments[i], "--small") == 0) {
+            settings.small = true;
+            continue;
+        }
+        if (i + 1 == count) return false;
+        const char *const name = arguments[i], *const value = arguments[++i];
+        if (std::strcmp(name, "--device") == 0)
+            settings.device = value;
+        else if (std::strcmp(name, "--golden") == 0)
+            settings.golden = value;
+        else if (std::strcmp(name, "--folder") == 0)
+            settings.folder = value;
+        else if (std::strcmp(name, "--steps") == 0)
+            settings.steps = std::atoi(value);
+        else
+            return false;
+    }
+    return true;
+}
+
+int run(const char* name, Part part, const Settings& settings) {
+    try {
+        volta_context* context = nullptr;
+        volta_context_options options = {};
+        options.struct_size = sizeof options;
+        options.device = settings.device.c_str();
+        const volta_status status = volta_context_create(&options, &context);
+        if (status == VOLTA_UNSUPPORTED) {
+            std::printf("%s: not run: %s\n", name, volta_last_error());
+            return 77;
+        }
+        require(status);
+        volta_context_release(context);
+        const int failures = part(settings);
+        std::printf("%s: %s\n", name, failures == 0 ? "ok" : "FAILED");
+        return failures == 0 ? 0 : 1;
+    } catch (const std::exception& error) {
+        std::printf("%s: FAILED: %s\n", name, error.what());
+        return 1;
+    }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    Settings settings;
+    if (count < 2 || !parse(count, arguments, settings)) return usage();
+    for (const auto& part : kParts)
+        if (std::strcmp(part.name, arguments[1]) == 0) return run(part.name, part.run, settings);
+    return usage();
+}

@@ -1,0 +1,173 @@
+/* Where plans run: on the device that the context names, all of it, or not at all. Who computes is counted by
+ * what the processor leaves behind: steps that name a kernel of its own, parts that threads of the pool had,
+ * pages of machine code. */
+#include "tests/api/api_test.h"
+
+enum { kTokens = 400, kThreads = 3 };
+
+static volta_context* context_of(const char* device) {
+    volta_context_options options = {0};
+    volta_context* context = NULL;
+    options.struct_size = sizeof options;
+    options.device = device;
+    options.thread_count = kThreads;
+    assert_ok(volta_context_create(&options, &context));
+    return context;
+}
+
+static volta_trainer* trainer_of(volta_model* model) {
+    static int32_t tokens[kTokens];
+    const int64_t shape[] = {2, 8};
+    const volta_trainer_options options = small_trainer_options(shape);
+    volta_trainer* trainer = NULL;
+    fill_tokens(tokens, kTokens);
+    assert_ok(volta_trainer_create(model, &options, &trainer));
+    assert_ok(volta_trainer_set_tokens(trainer, tokens, kTokens));
+    return trainer;
+}
+
+/* Training, an evaluation and a text. */
+static void work(volta_model* model) {
+    static const int32_t prompt[] = {1, 2, 3};
+    volta_trainer* trainer;
+    volta_generator* generator = NULL;
+    double loss = 0;
+    int32_t token = -1;
+    int i;
+    trainer = trainer_of(model);
+    for (i = 0; i < 3; ++i) assert_ok(volta_trainer_step_tokens(trainer, NULL));
+    assert_ok(volta_trainer_evaluate_tokens(trainer, prompt, 3, &loss));
+    assert_ok(volta_trainer_update_model(trainer));
+    volta_trainer_release(trainer);
+    assert_ok(volta_generator_create(model, NULL, &generator));
+    assert_ok(volta_generator_start(generator, prompt, 3));
+    for (i = 0; i < 3; ++i) assert_ok(volta_generator_next(generator, &token));
+    volta_generator_release(generator);
+}
+
+struct share {
+    uint64_t device_steps, host_steps, pool_parts, code_bytes, launches;
+    int jit_active;
+};
+
+/* What the steps of a profile and the context say about who computed. */
+static struct share share_of(const char* device) {
+    volta_context* const context = context_of(device);
+    volta_profile_info profile = {0};
+    volta_context_info info = {0};
+    volta_device_info traffic = {0};
+    volta_model* model = NULL;
+    struct share share = {0};
+    uint64_t i;
+    profile.struct_size = sizeof profile, info.struct_size = sizeof info,
+    traffic.struct_size = sizeof traffic;
+    assert_ok(small_gpt(context, 0.1, &model)); /* the processor draws what parameters begin with */
+    assert_ok(volta_context_get_info(context, &info));
+    share.code_bytes = info.code_bytes;
+    assert_ok(volta_profile_start(context, NULL));
+    work(model);
+    assert_ok(volta_profile_stop(context));
+    assert_ok(volta_profile_get_info(context, &profile));
+    assert_int_equal(profile.dropped, 0);
+    for (i = 0; i < profile.event_count; ++i) {
+        volta_profile_event event = {0};
+        event.struct_size = sizeof event;
+        assert_ok(volta_profile_get_event(context, i, &event));
+        if (event.kind == VOLTA_PROFILE_WORKER) ++share.pool_parts;
+        if (event.kind != VOLTA_PROFILE_STEP) continue;
+        if (strncmp(event.kernel, "cuda ", 5) == 0)
+            ++share.device_steps;
+        else
+            ++share.host_steps;
+    }
+    assert_ok(volta_context_get_info(context, &info));
+    assert_ok(volta_context_get_device(context, &traffic));
+    share.code_bytes = info.code_bytes - share.code_bytes;
+    share.jit_active = info.jit_active;
+    share.launches = traffic.launches;
+    volta_model_release(model);
+    volta_context_release(context);
+    return share;
+}
+
+static void test_no_kernel_of_the_host_runs(void** state) {
+    const struct share cpu = share_of("cpu"), cuda = share_of("cuda");
+    (void)state;
+    /* What is counted can be seen. */
+    assert_int_equal(cpu.device_steps, 0);
+    assert_true(cpu.host_steps > 100);
+    assert_true(cpu.code_bytes > 0 || !cpu.jit_active);
+    assert_int_equal(cpu.launches, 0);
+
+    assert_int_equal(cuda.host_steps, 0);
+    assert_int_equal(cuda.pool_parts, 0);
+    assert_int_equal(cuda.code_bytes, 0);
+    assert_int_equal(cuda.device_steps, cpu.host_steps);
+    assert_true(cuda.launches >= cuda.device_steps);
+}
+
+static void test_the_plan_says_where_it_runs(void** state) {
+    static const char* const devices[] = {"cpu", "cuda"};
+    int i;
+    (void)state;
+    for (i = 0; i < 2; ++i) {
+        volta_context* const context = context_of(devices[i]);
+        volta_model* model = NULL;
+        volta_trainer* trainer;
+        const char *text = NULL, *place;
+        assert_ok(small_gpt(context, 0, &model));
+        trainer = trainer_of(model);
+        assert_ok(volta_trainer_print_plan(trainer, &text));
+        place = strstr(text, i == 0 ? "\nkernels\n" : "\nkernels on cuda:0\n");
+        assert_non_null(place);
+        assert_null(strstr(place + 1, "\nkernels"));
+        volta_trainer_release(trainer);
+        volta_model_release(model);
+        volta_context_release(context);
+    }
+}
+
+static char why[256]; /* the sentence of the latest wide_attention */
+
+/* One head of 257 elements, which the processor computes. */
+static volta_status wide_attention(volta_context* context) {
+    static const char* const names[] = {"q", "k", "v"};
+    const int64_t shape[] = {1, 4, 257};
+    const volta_attribute heads = {"heads", 1, NULL, 0};
+    volta_value inputs[3], outputs[3];
+    volta_graph* graph = NULL;
+    volta_model* model = NULL;
+    volta_session* session = NULL;
+    volta_status status;
+    int i;
+    assert_ok(volta_graph_create(context, &graph));
+    for (i = 0; i < 3; ++i) assert_ok(volta_graph_input(graph, names[i], VOLTA_F32, shape, 3, &inputs[i]));
+    assert_ok(volta_graph_apply(graph, "attention", inputs, 3, &heads, 1, outputs, 3));
+    assert_ok(volta_graph_output(graph, "o", outputs[0]));
+    assert_ok(volta_model_create(graph, 1, &model));
+    volta_graph_release(graph);
+    status = volta_session_create(model, NULL, &session);
+    snprintf(why, sizeof why, "%s", volta_last_error());
+    volta_session_release(session);
+    volta_model_release(model);
+    return status;
+}
+
+static void test_what_the_device_lacks_is_named(void** state) {
+    volta_context *cpu = context_of("cpu"), *cuda = context_of("cuda");
+    (void)state;
+    assert_ok(wide_attention(cpu));
+    assert_int_equal(wide_attention(cuda), VOLTA_UNSUPPORTED);
+    assert_string_equal(why, "attention: heads have more than 256 elements on CUDA at level strict");
+    volta_context_release(cpu);
+    volta_context_release(cuda);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_kernel_of_the_host_runs),
+        cmocka_unit_test(test_the_plan_says_where_it_runs),
+        cmocka_unit_test(test_what_the_device_lacks_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
