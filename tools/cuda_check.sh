@@ -44,6 +44,11 @@ peers=$(find_file cuda_peers.py "$top/bench")
 told() { echo "$1" | tee -a "$work/verdicts"; }
 failed=0
 
+# The sentence of an error that a part says with its name, else its last other line.
+reason() {
+    { grep -v "^$1: " "$work/$1" | tail -n 1; sed -n "s/^$1: FAILED: //p" "$work/$1"; } | tail -n 1
+}
+
 # part NAME SECONDS COMMAND...: its lines, and a verdict. Exit status 77 of a command: it has said why it was not run.
 part() {
     name=$1 limit=$2 begin=$(date +%s)
@@ -59,7 +64,7 @@ part() {
         0) told "$name: ok ($(($(date +%s) - begin)) s)" ;;
         77) told "$(grep "^$name: not run" "$work/$name" || echo "$name: not run: exit status 77")" ;;
         124) told "$name: FAILED: not done after $limit s"; failed=1 ;;
-        *) told "$name: FAILED: exit status $status; $(tail -n 1 "$work/$name")"; failed=1 ;;
+        *) told "$name: FAILED: exit status $status; $(reason "$name")"; failed=1 ;;
     esac
 }
 not_run() { told "$1: not run: $2"; }
