@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cli/bench_device.h"
+
 namespace voltac::bench {
 
 void declare(Options& options, Repeats& repeats) {
@@ -58,6 +60,10 @@ const char* isa_name(volta_isa isa) {
 }
 
 std::string machine_line(const Context& context, const volta_machine_speed& speed) {
+    const volta_device_info device = device_of(context);
+    if (device.memory_bytes > 0)
+        return formatted("%s, %s: %.1f GFLOP/s, copies within its memory %.1f GB/s read and written\n",
+                         device.description, device.name, speed.fma_gflops, speed.read_gb_s);
     const volta_context_info info = info_of(context);
     return formatted("%s, %s%s, %u thread%s: %.1f GFLOP/s, read %.1f GB/s, optimizer stream %.1f GB/s\n",
                      info.cpu, isa_name(speed.isa),

@@ -4,6 +4,7 @@
 
 #include "cli/bench.h"
 #include "cli/bench_case.h"
+#include "cli/bench_device.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_models.h"
 #include "cli/bench_timing.h"
@@ -35,6 +36,7 @@ struct Result {
     double kv_speedup = 0;                                     // 0: not measured
     std::vector<KvRow> kv_rows;
     std::uint64_t cache = 0, resident = 0;
+    Moved moved;  // by one step of the whole batch
     volta_machine_speed speed = {};
     ProfileData profile;  // operators of one more run
 };
@@ -90,6 +92,14 @@ double measure_speedup(Writers& cached, const Model& model, const Settings& s) {
     return summarize(without).seconds / summarize(with).seconds;
 }
 
+// The second token after the prompts, as every further one.
+Moved moved_by_step(const Context& context, Writers& writers) {
+    if (device_of(context).memory_bytes == 0) return {};
+    writers.restart();
+    writers.step();
+    return moved_by(context, [&] { writers.step(); });
+}
+
 // One run that is not timed: the prompts, and the tokens after them.
 ProfileData profile_run(const Context& context, Writers& writers, const Settings& s) {
     writers.restart();
@@ -122,6 +132,7 @@ Result measure(const Context& context, const Settings& s) {
         check(volta_generator_get_bill(all.get(), &bill));
         result.cache = bill.cache;
         result.resident = resident_peak_bytes();
+        result.moved = moved_by_step(context, all);
         result.profile = profile_run(context, all, s);
     }
     result.speed = measure_machine(context);
@@ -136,27 +147,29 @@ double bytes_per_step(const Settings& s, const Result& r) {
 
 Json as_json(const Settings& s, const Result& r) {
     const double bytes = bytes_per_step(s, r), batch = static_cast<double>(s.batch);
-    return {{"model", r.name},
-            {"parameters", static_cast<std::uint64_t>(r.parameters)},
-            {"threads", r.speed.thread_count},
-            {"isa", isa_name(r.speed.isa)},
-            {"load", s.model.empty() ? "copy" : s.load},
-            {"prompt_tokens", s.prompt},
-            {"tokens", s.tokens},
-            {"batch", s.batch},
-            {"prefill_tokens_per_s", static_cast<double>(s.prompt) / r.prefill.seconds},
-            {"prefill_spread", r.prefill.spread},
-            {"decode_ms_p50", r.decode_p50 * 1e3},
-            {"decode_ms_p95", r.decode_p95 * 1e3},
-            {"decode_spread", r.decode_spread},
-            {"tokens_per_s", batch / r.decode_p50},
-            {"bytes_per_token", bytes / batch},
-            {"read_gb_per_s", bytes / r.decode_p50 * 1e-9},
-            {"fraction_of_bandwidth", bytes / r.decode_p50 * 1e-9 / r.speed.read_gb_s},
-            {"fraction_of_peak", batch * r.cost.operations / r.decode_p50 * 1e-9 / r.speed.fma_gflops},
-            {"kv_speedup", r.kv_speedup > 0 ? Json(r.kv_speedup) : Json()},
-            {"cache_mib", static_cast<double>(r.cache) / kMiB},
-            {"resident_mib", static_cast<double>(r.resident) / kMiB}};
+    Json line = {{"model", r.name},
+                 {"parameters", static_cast<std::uint64_t>(r.parameters)},
+                 {"threads", r.speed.thread_count},
+                 {"isa", isa_name(r.speed.isa)},
+                 {"load", s.model.empty() ? "copy" : s.load},
+                 {"prompt_tokens", s.prompt},
+                 {"tokens", s.tokens},
+                 {"batch", s.batch},
+                 {"prefill_tokens_per_s", static_cast<double>(s.prompt) / r.prefill.seconds},
+                 {"prefill_spread", r.prefill.spread},
+                 {"decode_ms_p50", r.decode_p50 * 1e3},
+                 {"decode_ms_p95", r.decode_p95 * 1e3},
+                 {"decode_spread", r.decode_spread},
+                 {"tokens_per_s", batch / r.decode_p50},
+                 {"bytes_per_token", bytes / batch},
+                 {"read_gb_per_s", bytes / r.decode_p50 * 1e-9},
+                 {"fraction_of_bandwidth", bytes / r.decode_p50 * 1e-9 / r.speed.read_gb_s},
+                 {"fraction_of_peak", batch * r.cost.operations / r.decode_p50 * 1e-9 / r.speed.fma_gflops},
+                 {"kv_speedup", r.kv_speedup > 0 ? Json(r.kv_speedup) : Json()},
+                 {"cache_mib", static_cast<double>(r.cache) / kMiB},
+                 {"resident_mib", static_cast<double>(r.resident) / kMiB}};
+    add_moved(line, r.moved);
+    return line;
 }
 
 Json operators_as_json(const ProfileData& profile) {
@@ -221,6 +234,7 @@ std::string as_text(const Context& context, const Settings& s, const Result& r) 
     text += kv_text(r.kv_rows);
     text += formatted("memory             cache %.1f MiB, resident at most %.1f MiB\n",
                       static_cast<double>(r.cache) / kMiB, static_cast<double>(r.resident) / kMiB);
+    text += moved_text(r.moved);
     text += operators_as_text(r.profile);
     return text;
 }
@@ -235,7 +249,9 @@ int run_infer(const std::vector<std::string>& arguments) {
         "bench infer",
         "A prompt of random tokens, then greedy tokens one by one, of a language model. Bytes read are the "
         "weights, once per step, and the cache at the middle of the tokens; they are divided by the read "
-        "bandwidth that the machine has from memory: a model whose weights stay in a cache may exceed it. "
+        "bandwidth that the machine has from memory, with --device cuda by that of copies within the "
+        "device's "
+        "memory: a model whose weights stay in a cache may exceed it. "
         "Operators are those of one more run, which is not timed; --profile writes that run.");
     options.text("--model", s.model, "a model file; default: the preset with random weights");
     options.choice("--preset", s.preset, preset_names(), "(default: tiny)");

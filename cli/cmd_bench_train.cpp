@@ -4,6 +4,7 @@
 
 #include "cli/bench.h"
 #include "cli/bench_case.h"
+#include "cli/bench_device.h"
 #include "cli/bench_models.h"
 #include "cli/bench_timing.h"
 #include "cli/profile.h"
@@ -103,12 +104,13 @@ Trainer new_trainer(Subject& subject, const Settings& s) {
 }
 
 // Steps on what the host provides for every step: a token stream of a GPT, one batch of everything else.
-// Then as many again for --profile, when the resident memory has been read.
+// Then, when the resident memory has been read, one that is counted and as many again for --profile.
 Timing time_steps(const Context& context, const Subject& subject, const Trainer& trainer, const Settings& s,
-                  std::uint64_t& resident) {
+                  std::uint64_t& resident, Moved& moved) {
     const auto measure = [&](auto&& step) {
         const Timing timing = time_calls(s.repeats, step);
         resident = resident_peak_bytes();
+        moved = moved_by(context, step);
         s.profile.start(context);
         for (std::int64_t i = 0; s.profile.is_wanted() && i < s.repeats.runs; ++i) step();
         s.profile.finish(context);
@@ -131,6 +133,7 @@ struct Result {
     Timing step;
     volta_bill bill = {};
     std::uint64_t resident = 0;
+    Moved moved;
     volta_machine_speed speed = {};
     double compute_ms = 0, optimizer_ms = 0;  // the floor
     double floor_ms() const { return compute_ms + optimizer_ms; }
@@ -141,7 +144,7 @@ Result measure(const Context& context, Subject& subject, const Settings& s) {
     Result result;
     {
         const Trainer trainer = new_trainer(subject, s);
-        result.step = time_steps(context, subject, trainer, s, result.resident);
+        result.step = time_steps(context, subject, trainer, s, result.resident, result.moved);
         result.bill.struct_size = sizeof result.bill;
         check(volta_trainer_get_bill(trainer.get(), &result.bill));
     }
@@ -155,25 +158,25 @@ Result measure(const Context& context, Subject& subject, const Settings& s) {
 void print_json(const Subject& subject, const Settings& s, const Result& r) {
     const auto or_null = [](std::int64_t value) { return value > 0 ? Json(value) : Json(); };
     const double ms = r.step.seconds * 1e3;
-    print(Json({{"model", subject.name},
-                {"parameters", static_cast<std::uint64_t>(subject.parameters)},
-                {"batch", subject.batch},
-                {"seq", or_null(subject.seq)},
-                {"vocab", or_null(subject.vocabulary)},
-                {"optimizer", s.optimizer},
-                {"threads", r.speed.thread_count},
-                {"isa", isa_name(r.speed.isa)},
-                {"median_ms", ms},
-                {"spread", r.step.spread},
-                {"per_second", static_cast<double>(subject.per_step()) / r.step.seconds},
-                {"floor_ms", r.floor_ms()},
-                {"ratio_to_floor", ms / r.floor_ms()},
-                {"peak_gflops", r.speed.fma_gflops},
-                {"stream_gb_s", r.speed.stream_gb_s},
-                {"bill_mib", static_cast<double>(r.bill.total) / kMiB},
-                {"resident_mib", static_cast<double>(r.resident) / kMiB}})
-              .dump() +
-          "\n");
+    Json line = {{"model", subject.name},
+                 {"parameters", static_cast<std::uint64_t>(subject.parameters)},
+                 {"batch", subject.batch},
+                 {"seq", or_null(subject.seq)},
+                 {"vocab", or_null(subject.vocabulary)},
+                 {"optimizer", s.optimizer},
+                 {"threads", r.speed.thread_count},
+                 {"isa", isa_name(r.speed.isa)},
+                 {"median_ms", ms},
+                 {"spread", r.step.spread},
+                 {"per_second", static_cast<double>(subject.per_step()) / r.step.seconds},
+                 {"floor_ms", r.floor_ms()},
+                 {"ratio_to_floor", ms / r.floor_ms()},
+                 {"peak_gflops", r.speed.fma_gflops},
+                 {"stream_gb_s", r.speed.stream_gb_s},
+                 {"bill_mib", static_cast<double>(r.bill.total) / kMiB},
+                 {"resident_mib", static_cast<double>(r.resident) / kMiB}};
+    add_moved(line, r.moved);
+    print(line.dump() + "\n");
 }
 
 void print_text(const Context& context, const Subject& subject, const Settings& s, const Result& r) {
@@ -203,6 +206,7 @@ void print_text(const Context& context, const Subject& subject, const Settings& 
         mib(r.bill.total), mib(r.bill.parameters), mib(r.bill.gradients), mib(r.bill.optimizer_state),
         mib(r.bill.activations), mib(r.bill.workspace), mib(r.bill.staging));
     text += formatted("resident at most   %.1f MiB\n", mib(r.resident));
+    text += moved_text(r.moved);
     print(text);
 }
 
@@ -217,7 +221,9 @@ int run_train(const std::vector<std::string>& arguments) {
         "Training steps (forward, backward, clipping, update) on seeded random data. The floor is "
         "the step's operations at the peak of the threads used, plus one pass over weights, gradients "
         "and moments at the machine's streaming bandwidth; both are measured in the same run; a model whose "
-        "weights stay in a cache may go below it. Spread is "
+        "weights stay in a cache may go below it. With --device cuda the peaks are the device's: "
+        "multiply-adds, "
+        "and copies within its memory; what one step moves between it and the host is counted. Spread is "
         "(90th - 10th percentile) / median of the runs. --profile writes as many steps again, which are not "
         "timed.");
     declare_all(options, s);

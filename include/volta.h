@@ -193,8 +193,10 @@ VOLTA_API volta_status volta_device_describe(const char *backend, uint32_t index
 /* The device of a context. */
 VOLTA_API volta_status volta_context_get_device(const volta_context *context, volta_device_info *info);
 
-/* The most this machine does with the context's threads and instruction set, measured now: what the speed of
- * anything that computes is to be divided by. Medians; a spread is (90th - 10th percentile) / median. */
+/* The most the context's device does, measured now: what the speed of anything that computes is to be divided by.
+ * On a processor with the context's threads and instruction set. On a device of its own memory isa is
+ * VOLTA_ISA_AUTO, thread_count 0, and read and stream are one figure: copying within the device's memory, bytes read
+ * and bytes written. Medians; a spread is (90th - 10th percentile) / median. */
 typedef struct volta_machine_speed {
     size_t struct_size;    /* in: sizeof(volta_machine_speed)                                            */
     volta_isa isa;         /* in use                                                                     */
@@ -205,11 +207,13 @@ typedef struct volta_machine_speed {
     double read_spread;
     double stream_gb_s;    /* an optimizer pass: 16 bytes read, 12 written per parameter, GB/s of all 28 */
     double stream_spread;
-    uint64_t buffer_bytes; /* of memory that was walked: twice the last-level cache, 128 .. 768 MiB      */
+    uint64_t buffer_bytes; /* of memory that was walked: twice the last-level cache, 128 .. 768 MiB; on a
+                              device two buffers of 256 MiB, or less where it has less           */
 } volta_machine_speed;
 
 /* Fills what fits in speed->struct_size; zeros on failure.
- * Cost:   about a second on all threads, and buffer_bytes of structure memory until it returns.
+ * Cost:   about a second on all threads, and buffer_bytes of structure memory, or of the device's, until it
+ *         returns.
  * Errors: OUT_OF_MEMORY  the buffer */
 VOLTA_API volta_status volta_measure_machine(volta_context *context, volta_machine_speed *speed);
 

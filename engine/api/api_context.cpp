@@ -164,8 +164,10 @@ volta_status volta_measure_machine(volta_context* context, volta_machine_speed* 
         require(context != nullptr, "context is NULL");
         const ContextRef owner(unwrap(context));
         const MachineSpeed measured = measure_machine(*owner);
-        report.isa = static_cast<volta_isa>(owner->isa());
-        report.thread_count = static_cast<uint32_t>(owner->pool().thread_count());
+        if (owner->memory().is_host()) {
+            report.isa = static_cast<volta_isa>(owner->isa());
+            report.thread_count = static_cast<uint32_t>(owner->pool().thread_count());
+        }
         report.fma_gflops = measured.fma.median;
         report.fma_spread = measured.fma.spread;
         report.read_gb_s = measured.read.median;

@@ -36,6 +36,16 @@ class Memory {
     virtual volta_status write(void* to, const void* host, std::size_t bytes) noexcept = 0;
     virtual volta_status read(void* host, const void* from, std::size_t bytes) noexcept = 0;
     virtual volta_status copy(void* to, const void* from, std::size_t bytes) noexcept = 0;
+    // The same without waiting, where the host's side is memory of Device::staging(): its bytes are kept as
+    // they are, or are not there, until wait() returns.
+    virtual volta_status write_later(void* to, const void* host, std::size_t bytes) noexcept {
+        return write(to, host, bytes);
+    }
+    virtual volta_status read_later(void* host, const void* from, std::size_t bytes) noexcept {
+        return read(host, from, bytes);
+    }
+    // Until all that was started is done: a failure of it shows here.
+    virtual volta_status wait() noexcept { return VOLTA_OK; }
 };
 
 // Bytes of a Memory; they end with the object. Not initialised unless asked.
@@ -86,6 +96,14 @@ struct DeviceTraffic {
     std::uint64_t launches = 0;  // of kernels and of recorded graphs
 };
 
+// The most a device does, run by run: what speeds are divided by.
+struct DevicePeaks {
+    static constexpr int kRuns = 21;
+    double operations_per_second[kRuns];  // of fused multiply-adds on registers alone, two each
+    double bytes_per_second[kRuns];       // of copying within its memory, read and written
+    std::size_t buffer_bytes = 0;         // that a copy reads, and as many that it writes
+};
+
 struct DeviceOptions {
     std::pmr::memory_resource* structures = nullptr;
     std::pmr::memory_resource* tensors = nullptr;  // host memory of tensors
@@ -102,13 +120,17 @@ class Device {
     virtual DeviceInfo info() const noexcept = 0;
     virtual DeviceTraffic traffic() const noexcept { return {}; }  // none where memory is the host's
     virtual Memory& memory() noexcept = 0;                         // where regions lie
-    virtual Memory&
-    staging() noexcept = 0;  // the host's side of inputs and outputs; memory() if that is the host's
+    // The host's side of inputs and outputs: memory() if that is the host's, else page-locked memory, which
+    // does not come from DeviceOptions::tensors.
+    virtual Memory& staging() noexcept = 0;
     // Throws UNSUPPORTED with the operator's name when a step has no kernel at the strict level. `plan`
     // outlives what is made.
     virtual ExecutablePtr compile(const Plan& plan, const BackendContext& context) = 0;
     // Of the last call that returned a status other than OK: a sentence.
     virtual const char* failure() const noexcept = 0;
+    // False: plans run on the host's processor, which the runtime measures itself. Throws OUT_OF_MEMORY,
+    // DEVICE_ERROR.
+    virtual bool measure(DevicePeaks&) { return false; }
 
     // Tuning (tuning.h): the folder its results are kept in, a number that grows with every result, the
     // search.

@@ -142,7 +142,7 @@ class CachedDecoder final : public Decoder {
         };
         add(steps_), add(pieces_), add(silent_);
         parameters_.add_to(bill);
-        const std::uint64_t staging = rows_.bytes() + logits_.bytes() + batch_.bytes();
+        const std::uint64_t staging = rows_.held_bytes() + logits_.held_bytes() + batch_.bytes();
         bill.activations += arena_.bytes();
         bill.workspace += workspace_.bytes();
         bill.staging += staging;
@@ -174,18 +174,19 @@ class CachedDecoder final : public Decoder {
         Memory &memory = context_->memory(), &staging = context_->staging();
         arena_ = Block(memory, arena_bytes_);
         workspace_ = Block(memory, workspace_bytes_);
-        rows_ = Block(staging, static_cast<std::size_t>(4 * most_rows_) * sizeof(std::int32_t));
+        rows_ = Exchange(memory, staging, static_cast<std::size_t>(4 * most_rows_) * sizeof(std::int32_t));
         batch_ = Block(staging, static_cast<std::size_t>(steps_.back().rows()) * sizeof(SequenceState*));
-        logits_ = Block(staging, static_cast<std::size_t>(most_logits_ * sizes_.vocabulary) * sizeof(float));
+        logits_ = Exchange(memory, staging,
+                           static_cast<std::size_t>(most_logits_ * sizes_.vocabulary) * sizeof(float));
         for (auto* programs : {&steps_, &pieces_, &silent_})
             for (DecodeProgram& program : *programs) {
                 program.memory().lend_scratch(arena_.data(), workspace_.data());
                 const Program& compiled = program.memory().program();
-                program.lend(RegionKind::input, token_input(compiled, context_->structures()), tokens());
-                program.lend(RegionKind::input, kPositionInput, positions());
-                program.lend(RegionKind::input, kSlotInput, slots());
-                program.lend(RegionKind::input, kLogitRowInput, logit_rows());
-                program.lend(RegionKind::output, "logits", logits_.data());
+                const char* const inputs[] = {token_input(compiled, context_->structures()), kPositionInput,
+                                              kSlotInput, kLogitRowInput};
+                for (std::size_t i = 0; i < 4; ++i)
+                    program.place(RegionKind::input, inputs[i], rows_, input_offset(i));
+                program.place(RegionKind::output, "logits", logits_, 0);
                 parameters_.lend_to(program.memory(), *model_);
                 cache_.lend_to(program);
                 program.memory().allocate();
@@ -193,7 +194,10 @@ class CachedDecoder final : public Decoder {
     }
 
     // The inputs of a run, one behind the other.
-    std::int32_t* input(std::int64_t i) { return static_cast<std::int32_t*>(rows_.data()) + i * most_rows_; }
+    std::size_t input_offset(std::size_t i) const {
+        return i * static_cast<std::size_t>(most_rows_) * sizeof(std::int32_t);
+    }
+    std::int32_t* input(std::size_t i) { return static_cast<std::int32_t*>(rows_.host(input_offset(i))); }
     std::int32_t* tokens() { return input(0); }
     std::int32_t* positions() { return input(1); }
     std::int32_t* slots() { return input(2); }
@@ -246,7 +250,7 @@ class CachedDecoder final : public Decoder {
 
     void finish(SequenceState& sequence, std::int64_t row) {
         sequence.cached = sequence.used;
-        std::memcpy(sequence.logits, static_cast<const float*>(logits_.data()) + row * sizes_.vocabulary,
+        std::memcpy(sequence.logits, static_cast<const float*>(logits_.host()) + row * sizes_.vocabulary,
                     static_cast<std::size_t>(sizes_.vocabulary) * sizeof(float));
     }
 
@@ -260,7 +264,8 @@ class CachedDecoder final : public Decoder {
     Cache cache_;
     std::uint64_t arena_bytes_ = 0, workspace_bytes_ = 0;
     std::int64_t most_rows_ = 0, most_logits_ = 0;
-    Block arena_, workspace_, rows_, batch_, logits_;  // the last three: the host's
+    Block arena_, workspace_, batch_;  // the last: the host's
+    Exchange rows_, logits_;           // of all programs, of which one runs at a time
 };
 
 }  // namespace

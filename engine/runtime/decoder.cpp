@@ -10,6 +10,11 @@ void DecodeProgram::lend(RegionKind kind, const char* name, void* address) {
     if (region >= 0) memory_.lend(static_cast<std::size_t>(region), address);
 }
 
+void DecodeProgram::place(RegionKind kind, const char* name, const Exchange& exchange, std::size_t offset) {
+    const int region = memory_.find(kind, name);
+    if (region >= 0) memory_.place(static_cast<std::size_t>(region), exchange, offset);
+}
+
 void DecodeProgram::run(ModelMemory& parameters, const Model& model) {
     if (lent_version_ != model.version()) {
         parameters.lend_to(memory_, model);

@@ -65,6 +65,7 @@ class DecodeProgram final {
     ProgramMemory& memory() { return memory_; }
     const ProgramMemory& memory() const { return memory_; }
     void lend(RegionKind kind, const char* name, void* address);
+    void place(RegionKind kind, const char* name, const Exchange& exchange, std::size_t offset);
     // Throws when the device fails.
     void run(ModelMemory& parameters, const Model& model);
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "engine/runtime/gateway.h"
 #include "jitgen/machine_kernels.h"
 
 namespace volta {
@@ -141,8 +142,24 @@ Sampled summarize(double* samples, int count) noexcept {
     return {median, median > 0 ? (quantile(0.9) - quantile(0.1)) / median : 0};
 }
 
+namespace {
+
+MachineSpeed speed_of(DevicePeaks& peaks) {
+    for (double& rate : peaks.operations_per_second) rate *= 1e-9;
+    for (double& rate : peaks.bytes_per_second) rate *= 1e-9;
+    MachineSpeed speed;
+    speed.buffer_bytes = 2 * peaks.buffer_bytes;
+    speed.fma = summarize(peaks.operations_per_second, DevicePeaks::kRuns);
+    speed.read = speed.stream = summarize(peaks.bytes_per_second, DevicePeaks::kRuns);
+    return speed;
+}
+
+}  // namespace
+
 // Everything is allocated and emitted before anything is timed: a refusal costs nothing.
 MachineSpeed measure_machine(Context& context) {
+    DevicePeaks peaks;
+    if (context.plans().device().measure(peaks)) return speed_of(peaks);
     std::pmr::memory_resource* const heap = context.structures();
     // An arena of its own: the kernels end with the call, and what refuses the context's code refuses this.
     jit::CodeArena arena(heap, !context.code().available());

@@ -1,6 +1,6 @@
-// What this machine can do at most with a context's threads and instruction set: the peaks that benchmarks
-// divide by. Measured where it runs, never taken from a table: the same processor model is clocked, shared
-// and double-pumped differently from place to place.
+// What a context's device can do at most, a processor with the context's threads and instruction set: the
+// peaks that benchmarks divide by. Measured where it runs, never taken from a table: the same processor model
+// is clocked, shared and double-pumped differently from place to place.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct Sampled {
 };
 
 struct MachineSpeed {
-    Sampled fma;                   // GFLOP/s, fused multiply-adds on registers alone, two operations each
+    Sampled fma;  // GFLOP/s, fused multiply-adds on registers alone, two operations each
+    // On a device of its own memory read and stream are one figure: copies within it, read and written.
     Sampled read;                  // GB/s, four streams per thread over the whole buffer
     Sampled stream;                // GB/s, of an optimizer pass: 16 bytes read and 12 written per parameter
     std::size_t buffer_bytes = 0;  // that read and stream walk: more than the last-level cache

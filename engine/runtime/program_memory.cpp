@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/base/memory.h"
 
 namespace volta {
 namespace {
@@ -18,16 +19,50 @@ ProgramMemory::ProgramMemory(const Program& program, std::pmr::memory_resource* 
       addresses_(program.plan().regions.size(), nullptr, structures),
       hosts_(program.plan().regions.size(), nullptr, structures),
       lent_(program.plan().regions.size(), false, structures),
+      placed_(program.plan().regions.size(), false, structures),
+      offsets_(program.plan().regions.size(), 0, structures),
       owned_(structures) {}
 
 bool ProgramMemory::is_split(std::size_t region) const {
     return !program_->memory().is_host() && is_exchanged(program_->plan().regions[region].kind);
 }
 
+ProgramMemory::Way ProgramMemory::way(std::size_t region) const {
+    return program_->plan().regions[region].kind == RegionKind::input ? kToDevice : kToHost;
+}
+
+ProgramMemory::Route ProgramMemory::route(std::size_t region) const {
+    if (!is_split(region)) return Route::none;
+    if (placed_[region]) return Route::placed;
+    const bool is_large = program_->plan().regions[region].bytes > kGathered;
+    return lent_[region] && is_large ? Route::direct : Route::packed;
+}
+
+std::size_t ProgramMemory::pack(Way which, std::pmr::vector<std::size_t>* offsets) const {
+    const auto& regions = program_->plan().regions;
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+        if (route(i) != Route::packed || way(i) != which) continue;
+        end = (end + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+        if (offsets != nullptr) (*offsets)[i] = end;
+        end += static_cast<std::size_t>(regions[i].bytes);
+    }
+    return end;
+}
+
 void ProgramMemory::lend(std::size_t region, void* address) {
     hosts_[region] = address;
     if (!is_split(region)) addresses_[region] = address;
     lent_[region] = true;
+}
+
+void ProgramMemory::place(std::size_t region, const Exchange& exchange, std::size_t offset) {
+    lend(region, exchange.host(offset));
+    if (!is_split(region)) return;
+    placed_[region] = true;
+    addresses_[region] = exchange.device(offset);
+    offsets_[region] = offset;
+    shared_[way(region)] = &exchange;
 }
 
 void ProgramMemory::lend_scratch(void* arena, void* workspace) {
@@ -42,8 +77,9 @@ void ProgramMemory::add_to(volta_bill& bill) const {
     const auto& regions = program_->plan().regions;
     for (std::size_t i = 0; i < regions.size(); ++i) {
         const std::uint64_t bytes = regions[i].bytes;
-        if (is_split(i)) {  // the device's side is always owned
-            bill.staging += bytes;
+        if (is_split(i)) {
+            if (route(i) != Route::direct) continue;  // below
+            bill.staging += bytes;                    // the device's side
             bill.total += bytes;
         }
         if (lent_[i]) continue;
@@ -68,6 +104,11 @@ void ProgramMemory::add_to(volta_bill& bill) const {
         }
         bill.total += bytes;
     }
+    for (const Way each : {kToDevice, kToHost}) {
+        const std::uint64_t both_sides = 2 * pack(each, nullptr);
+        bill.staging += both_sides;
+        bill.total += both_sides;
+    }
     bill.parameters += program_->kept_bytes();
     bill.total += program_->kept_bytes();
     if (!workspace_lent_) {
@@ -81,8 +122,8 @@ std::uint64_t ProgramMemory::owned_bytes() const {
     const auto& regions = program_->plan().regions;
     std::uint64_t bytes = program_->kept_bytes() + (workspace_lent_ ? 0 : program_->workspace_bytes());
     for (std::size_t i = 0; i < regions.size(); ++i)
-        if (!lent_[i] || is_split(i)) bytes += regions[i].bytes;
-    return bytes;
+        if (is_split(i) ? route(i) == Route::direct : !lent_[i]) bytes += regions[i].bytes;
+    return bytes + pack(kToDevice, nullptr) + pack(kToHost, nullptr);
 }
 
 void ProgramMemory::require_room() const {
@@ -117,19 +158,30 @@ void ProgramMemory::allocate() {
     require_room();
     Memory& memory = program_->memory();
     const Plan& plan = program_->plan();
-    const auto own = [&](Memory& where, std::size_t region) {
+    const auto own = [&](std::size_t region) {
         const bool zeroed = plan.regions[region].kind == RegionKind::state;
-        owned_.emplace_back(where, static_cast<std::size_t>(plan.regions[region].bytes), zeroed);
+        owned_.emplace_back(memory, static_cast<std::size_t>(plan.regions[region].bytes), zeroed);
         return owned_.back().data();
     };
-    owned_.reserve(2 * plan.regions.size());
+    owned_.reserve(plan.regions.size());
+    for (const Way each : {kToDevice, kToHost})
+        packed_[each] = Exchange(memory, program_->staging(), pack(each, &offsets_));
     for (std::size_t i = 0; i < plan.regions.size(); ++i) {
-        if (is_split(i)) {
-            addresses_[i] = own(memory, i);
-            if (!lent_[i]) hosts_[i] = own(program_->staging(), i);
-        } else if (!lent_[i]) {
-            addresses_[i] = hosts_[i] = own(memory, i);
+        switch (route(i)) {
+            case Route::none:
+                if (!lent_[i]) addresses_[i] = hosts_[i] = own(i);
+                break;
+            case Route::packed:
+                addresses_[i] = packed_[way(i)].device(offsets_[i]);
+                if (!lent_[i]) hosts_[i] = packed_[way(i)].host(offsets_[i]);
+                break;
+            case Route::direct:
+                addresses_[i] = own(i);
+                break;
+            case Route::placed:
+                break;
         }
+        fetches_ = fetches_ || (is_split(i) && way(i) == kToHost && plan.regions[i].bytes > 0);
     }
     if (addresses_[1] != nullptr && !lent_[1]) fill_constants();
     kept_ = Block(memory, program_->kept_bytes());
@@ -163,26 +215,73 @@ const void* ProgramMemory::fetch(std::size_t region, Block& copy) const {
     return copy.data();
 }
 
-// Sends the inputs, or fetches the outputs that `phase` has written.
-void ProgramMemory::exchange(bool sends, Phase phase) const {
+// Whether a phase sends the region before it runs, or fetches it when it has run.
+bool ProgramMemory::moves(std::size_t region, Way which, Phase phase) const {
     const Plan& plan = program_->plan();
+    const Region& each = plan.regions[region];
+    if (!is_split(region) || each.bytes == 0 || way(region) != which) return false;
+    return which == kToDevice || plan.graph.producer(each.source).phase == phase;
+}
+
+void ProgramMemory::send(Phase phase) const {
+    const auto& regions = program_->plan().regions;
+    Exchange::Span packed, placed;
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+        if (!moves(i, kToDevice, phase)) continue;
+        if (route(i) == Route::direct) {
+            program_->require_ran(program_->memory().write(addresses_[i], hosts_[i], regions[i].bytes));
+            continue;
+        }
+        (placed_[i] ? placed : packed).add(offsets_[i], regions[i].bytes);
+        if (lent_[i] && !placed_[i])
+            std::memcpy(packed_[kToDevice].host(offsets_[i]), hosts_[i], regions[i].bytes);
+    }
+    if (!packed.is_empty()) program_->require_ran(packed_[kToDevice].send(packed));
+    if (!placed.is_empty()) program_->require_ran(shared_[kToDevice]->send(placed));
+}
+
+void ProgramMemory::fetch(Phase phase) const {
+    const auto& regions = program_->plan().regions;
     Memory& memory = program_->memory();
-    for (std::size_t i = 0; i < plan.regions.size(); ++i) {
-        const Region& region = plan.regions[i];
-        if (!is_split(i) || region.bytes == 0 || sends != (region.kind == RegionKind::input)) continue;
-        if (!sends && plan.graph.producer(region.source).phase != phase) continue;
-        program_->require_ran(sends ? memory.write(addresses_[i], hosts_[i], region.bytes)
-                                    : memory.read(hosts_[i], addresses_[i], region.bytes));
+    Exchange::Span packed, placed;
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+        if (!moves(i, kToHost, phase)) continue;
+        if (route(i) == Route::direct)
+            program_->require_ran(memory.read(hosts_[i], addresses_[i], regions[i].bytes));
+        else
+            (placed_[i] ? placed : packed).add(offsets_[i], regions[i].bytes);
+    }
+    if (!packed.is_empty()) program_->require_ran(packed_[kToHost].fetch(packed));
+    if (!placed.is_empty()) program_->require_ran(shared_[kToHost]->fetch(placed));
+    if (packed.is_empty() && placed.is_empty()) return;
+    program_->require_ran(memory.wait());
+    for (std::size_t i = 0; i < regions.size(); ++i)
+        if (lent_[i] && route(i) == Route::packed && moves(i, kToHost, phase))
+            std::memcpy(hosts_[i], packed_[kToHost].host(offsets_[i]), regions[i].bytes);
+}
+
+// The host may write the next inputs when a run has ended, so what was sent must be there by then: where
+// results are fetched, it is; else this waits.
+void ProgramMemory::run_split(Phase phase, std::uint32_t micro_index) const {
+    Memory& memory = program_->memory();
+    const bool sends = phase == Phase::each && micro_index == 0;
+    const bool is_last = phase != Phase::each || micro_index + 1 == program_->plan().micro_batches;
+    try {
+        if (sends) send(phase);
+        if (sends && !fetches_) program_->require_ran(memory.wait());
+        program_->require_ran(
+            program_->run(phase, RunState{addresses_.data(), workspace_address_, micro_index, kept_.data()}));
+        if (is_last) fetch(phase);
+    } catch (...) {
+        memory.wait();  // what has failed reads and writes the host's side no more
+        throw;
     }
 }
 
 void ProgramMemory::run(Phase phase, std::uint32_t micro_index) const {
-    const bool split = !program_->memory().is_host();
-    if (split && phase == Phase::each && micro_index == 0) exchange(true, phase);
+    if (!program_->memory().is_host()) return run_split(phase, micro_index);
     program_->require_ran(
         program_->run(phase, RunState{addresses_.data(), workspace_address_, micro_index, kept_.data()}));
-    const bool last = phase != Phase::each || micro_index + 1 == program_->plan().micro_batches;
-    if (split && last) exchange(false, phase);
 }
 
 }  // namespace volta

@@ -4,14 +4,15 @@
 //
 // What the host reads and writes is at host() and at(): inputs and outputs. On a device of its own memory
 // these are copies, which run() sends before the plan's first phase and fetches after the phase that wrote
-// them. Everything else is reached by load() and store().
+// them: inputs lie together, and outputs do, so that each way takes one copy. Everything else is reached by
+// load() and store().
 #pragma once
 
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
 
-#include "engine/runtime/gateway.h"
+#include "engine/runtime/exchange.h"
 
 namespace volta {
 
@@ -21,8 +22,14 @@ class ProgramMemory final {
     ProgramMemory(const Program& program, std::pmr::memory_resource* structures);
 
     // The region's memory belongs to someone else and takes no part in the bill. `address` may be NULL until
-    // run. Of inputs and outputs it is the host's side that is lent; other addresses are the device's.
+    // run. Of inputs and outputs it is the host's side that is lent: run() gathers and scatters them through
+    // memory of its own, but those above kGathered bytes are copied from and to where they are. Other
+    // addresses are the device's.
     void lend(std::size_t region, void* address);
+    static constexpr std::size_t kGathered = std::size_t{1} << 20;
+    // An input or output lies at `offset` in bytes that programs share, which are no part of the bill. All
+    // inputs of a program that are placed are in one exchange, all outputs in one.
+    void place(std::size_t region, const Exchange& exchange, std::size_t offset);
     // Arena and workspace of another, larger memory are used: programs that never run at the same time share.
     void lend_scratch(void* arena, void* workspace);
 
@@ -58,20 +65,36 @@ class ProgramMemory final {
     const Program& program() const { return *program_; }
 
   private:
-    bool is_split(std::size_t region) const;  // the host has a copy of it
+    enum Way : std::uint8_t { kToDevice, kToHost, kWays };
+    // How a region's bytes get from one side to the other.
+    enum class Route : std::uint8_t { none, packed, placed, direct };
+    Route route(std::size_t region) const;
+    Way way(std::size_t region) const;
+    // Bytes of the regions that are packed, which begin at multiples of kTensorAlignment; their places go to
+    // `offsets` unless it is NULL.
+    std::size_t pack(Way which, std::pmr::vector<std::size_t>* offsets) const;
+    bool is_split(std::size_t region) const;  // the host has a side of its own
     std::uint64_t owned_bytes() const;
     void require_room() const;
     void fill_constants();
-    void exchange(bool sends, Phase phase) const;
+    bool moves(std::size_t region, Way which, Phase phase) const;
+    void send(Phase phase) const;
+    void fetch(Phase phase) const;
+    void run_split(Phase phase, std::uint32_t micro_index) const;
 
     const Program* program_;
     std::pmr::vector<void*> addresses_;  // one per region, in the device's memory
     std::pmr::vector<void*> hosts_;      // and the host's; the same where nothing is split
     std::pmr::vector<bool> lent_;        // the host's side of what is split, else the region
+    std::pmr::vector<bool> placed_;
+    std::pmr::vector<std::size_t> offsets_;  // of what is packed or placed, in its exchange
+    Exchange packed_[kWays];                 // owned
+    const Exchange* shared_[kWays] = {};     // where the placed ones are; NULL: none
     std::pmr::vector<Block> owned_;
     Block kept_, workspace_;
     void* workspace_address_ = nullptr;
     bool workspace_lent_ = false;
+    bool fetches_ = false;  // some phase ends with a copy to the host
 };
 
 }  // namespace volta

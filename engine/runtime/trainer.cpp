@@ -256,6 +256,7 @@ StepReport Trainer::run_step() {
     const ProfileCall call(*context_, "train_step", static_cast<std::int64_t>(step_ + 1));
     const FpEnvironment contract;
     check_limits(memory_);
+    for (Block& copy : fetched_) copy = Block();  // a device's: the host had them until now
     StepReport report;
     report.step = step_ + 1;
     report.learning_rate = learning_rate_at(options_.schedule, step_);

@@ -44,12 +44,12 @@ class WholeDecoder final : public Decoder {
         arena_ = Block(memory, arena);
         workspace_ = Block(memory, workspace);
         tokens_ = Block(staging, static_cast<std::size_t>(sizes.context) * sizeof(std::int32_t));
-        logits_ = Block(staging, static_cast<std::size_t>(sizes.vocabulary) * sizeof(float));
+        logits_ = Exchange(memory, staging, static_cast<std::size_t>(sizes.vocabulary) * sizeof(float));
         for (DecodeProgram& program : programs_) {
             program.memory().lend_scratch(arena_.data(), workspace_.data());
             program.lend(RegionKind::input, token_input(program.memory().program(), heap), tokens_.data());
             program.lend(RegionKind::input, kLogitRowInput, &last_);
-            program.lend(RegionKind::output, "logits", logits_.data());
+            program.place(RegionKind::output, "logits", logits_, 0);
             parameters_.lend_to(program.memory(), *model_);
             program.memory().allocate();
         }
@@ -68,7 +68,8 @@ class WholeDecoder final : public Decoder {
             std::fill(tokens + used, tokens + program->rows(), 0);
             last_ = static_cast<std::int32_t>(sequence.used - 1);
             program->run(parameters_, *model_);
-            std::memcpy(sequence.logits, logits_.data(), logits_.bytes());
+            std::memcpy(sequence.logits, logits_.host(),
+                        static_cast<std::size_t>(sizes_.vocabulary) * sizeof(float));
         }
     }
 
@@ -81,8 +82,9 @@ class WholeDecoder final : public Decoder {
         for (const DecodeProgram& program : programs_) program.memory().add_to(bill);
         bill.activations += arena_.bytes();
         bill.workspace += workspace_.bytes();
-        bill.staging += tokens_.bytes() + logits_.bytes();
-        bill.total += arena_.bytes() + workspace_.bytes() + tokens_.bytes() + logits_.bytes();
+        const std::uint64_t staging = tokens_.bytes() + logits_.held_bytes();
+        bill.staging += staging;
+        bill.total += arena_.bytes() + workspace_.bytes() + staging;
     }
 
     TokenCost cost(std::int64_t position) const override {
@@ -96,8 +98,9 @@ class WholeDecoder final : public Decoder {
     const ModelRef model_;
     const DecoderSizes sizes_;
     ModelMemory parameters_;
-    std::pmr::vector<DecodeProgram> programs_;   // ascending; the last one is the context
-    Block arena_, workspace_, tokens_, logits_;  // the last two: the host's
+    std::pmr::vector<DecodeProgram> programs_;  // ascending; the last one is the context
+    Block arena_, workspace_, tokens_;          // the last: the host's
+    Exchange logits_;                           // of all programs, of which one runs at a time
     std::int32_t last_ = 0;
 };
 

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <unordered_map>
 
 #include "engine/backend/cuda/executable.h"
+#include "engine/backend/cuda/peaks.h"
+#include "engine/backend/cuda/pinned_staging.h"
 #include "engine/backend/cuda_module.h"
-#include "engine/backend/host_memory.h"
 #include "engine/base/error.h"
 
 namespace volta::cuda {
@@ -16,7 +16,9 @@ namespace {
 // Device memory under the core's interface, which knows ranges by their address alone.
 class GpuMemory final : public Memory {
   public:
-    GpuMemory(Gpu& gpu, std::pmr::memory_resource* heap) : gpu_(gpu), ranges_(heap) {}
+    // What is copied later has its host's side in `staging`.
+    GpuMemory(Gpu& gpu, const PinnedStaging& staging, std::pmr::memory_resource* heap)
+        : gpu_(gpu), staging_(staging), ranges_(heap) {}
     bool is_host() const noexcept override { return false; }
     // What the pool holds and nobody uses counts as free: it hands that out, or gives it back.
     std::uint64_t available() const noexcept override {
@@ -45,9 +47,23 @@ class GpuMemory final : public Memory {
     volta_status copy(void* to, const void* from, std::size_t bytes) noexcept override {
         return gpu_.copy(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from), bytes);
     }
+    volta_status write_later(void* to, const void* host, std::size_t bytes) noexcept override {
+        std::size_t offset = 0;
+        const PinnedMemory* const pinned = staging_.find(host, bytes, &offset);
+        if (pinned == nullptr) return write(to, host, bytes);
+        return gpu_.upload_later(reinterpret_cast<CUdeviceptr>(to), *pinned, offset, bytes);
+    }
+    volta_status read_later(void* host, const void* from, std::size_t bytes) noexcept override {
+        std::size_t offset = 0;
+        const PinnedMemory* const pinned = staging_.find(host, bytes, &offset);
+        if (pinned == nullptr) return read(host, from, bytes);
+        return gpu_.download_later(*pinned, offset, reinterpret_cast<CUdeviceptr>(from), bytes);
+    }
+    volta_status wait() noexcept override { return gpu_.wait(); }
 
   private:
     Gpu& gpu_;
+    const PinnedStaging& staging_;
     std::pmr::unordered_map<CUdeviceptr, DeviceMemory> ranges_;
 };
 
@@ -67,6 +83,7 @@ GpuOptions gpu_options(const DeviceOptions& options) {
     GpuOptions gpu;
     gpu.device = options.index;
     gpu.budget = options.device_budget;
+    gpu.pinned_budget = options.host_budget;
     return gpu;
 }
 
@@ -77,8 +94,8 @@ class CudaDevice final : public Device {
           store_(gpu_, options.kernel_folder == nullptr ? "" : options.kernel_folder, options.log,
                  options.structures),
           kernels_(store_, options.structures),
-          memory_(gpu_, options.structures),
-          staging_(options.tensors, options.host_budget) {}
+          staging_(gpu_, options.structures),
+          memory_(gpu_, staging_, options.structures) {}
 
     DeviceInfo info() const noexcept override { return info_of(gpu_.facts(), memory_.available()); }
     DeviceTraffic traffic() const noexcept override {
@@ -100,6 +117,10 @@ class CudaDevice final : public Device {
         failure_ = gpu_.failure();
         return failure_.what();
     }
+    bool measure(DevicePeaks& peaks) override {
+        measure_peaks(gpu_, store_, heap_, peaks);
+        return true;
+    }
 
     // Tiles and grids follow rules here: there is nothing to keep.
     void open_tuning_folder(const char*, const Log&) override {}
@@ -113,8 +134,8 @@ class CudaDevice final : public Device {
     mutable Gpu gpu_;
     KernelStore store_;
     KernelBatch kernels_;
+    PinnedStaging staging_;
     GpuMemory memory_;
-    HostMemory staging_;
     mutable Error failure_{VOLTA_OK, ""};
 };
 
