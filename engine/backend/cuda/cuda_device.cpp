@@ -90,7 +90,8 @@ GpuOptions gpu_options(const DeviceOptions& options) {
 class CudaDevice final : public Device {
   public:
     explicit CudaDevice(const DeviceOptions& options)
-        : gpu_(driver_, gpu_options(options), options.structures),
+        : heap_(options.structures),
+          gpu_(driver_, gpu_options(options), options.structures),
           store_(gpu_, options.kernel_folder == nullptr ? "" : options.kernel_folder, options.log,
                  options.structures),
           kernels_(store_, options.structures),
@@ -130,6 +131,7 @@ class CudaDevice final : public Device {
     }
 
   private:
+    std::pmr::memory_resource* heap_;
     Driver driver_;
     mutable Gpu gpu_;
     KernelStore store_;

@@ -52,8 +52,7 @@ BodyRows make_body(const StepLowering& step, Ref c) {
         shapes.push_back(&space);
         body.refs.push_back(step.output(k));
     }
-    if (shapes.size() > jit::kMaxOperands)
-        step.unsupported(Limit::epilogue_operands);
+    if (shapes.size() > jit::kMaxOperands) step.unsupported(Limit::epilogue_operands);
     body.loops = make_loop_space(space, shapes, true, step.heap());
     const std::size_t inputs = static_cast<std::size_t>(step.input_count()) - 1;
     std::pmr::vector<Access> accesses(step.heap());
