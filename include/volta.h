@@ -181,6 +181,8 @@ typedef struct volta_device_info {
     uint64_t copies_to_host;
     uint64_t bytes_to_host;
     uint64_t launches;          /* of kernels and of recorded graphs of them                             */
+    uint64_t bytes_in_use;      /* of its memory, by the context's objects: what their bills say         */
+    uint64_t pinned_bytes;      /* of the host's memory, locked for copies, by the same                  */
 } volta_device_info;
 
 /* How many devices a backend, "cpu" or "cuda", has on this machine, and what they are. Fills what fits in

@@ -153,6 +153,8 @@ volta_status volta_context_get_device(const volta_context* context, volta_device
         report.copies_to_host = traffic.copies_to_host;
         report.bytes_to_host = traffic.bytes_to_host;
         report.launches = traffic.launches;
+        report.bytes_in_use = traffic.bytes_in_use;
+        report.pinned_bytes = traffic.pinned_bytes;
         write_report(report, info, "volta_device_info");
     });
 }

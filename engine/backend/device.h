@@ -89,11 +89,12 @@ struct DeviceInfo {
     std::int32_t major = 0, minor = 0;  // compute capability; 0: none
 };
 
-// What a context has moved and started so far.
+// What a context has moved and started so far, and what it holds.
 struct DeviceTraffic {
     std::uint64_t copies_to_device = 0, bytes_to_device = 0;
     std::uint64_t copies_to_host = 0, bytes_to_host = 0;
-    std::uint64_t launches = 0;  // of kernels and of recorded graphs
+    std::uint64_t launches = 0;                        // of kernels and of recorded graphs
+    std::uint64_t bytes_in_use = 0, pinned_bytes = 0;  // held now: device memory, locked host memory
 };
 
 // The most a device does, run by run: what speeds are divided by.

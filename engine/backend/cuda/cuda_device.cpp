@@ -107,6 +107,9 @@ class CudaDevice final : public Device {
         traffic.copies_to_host = figures.to_host.count;
         traffic.bytes_to_host = figures.to_host.bytes;
         traffic.launches = figures.kernel_launches + figures.graph_launches;
+        const MemoryFigures memory = gpu_.memory();
+        traffic.bytes_in_use = memory.in_use;
+        traffic.pinned_bytes = memory.pinned;
         return traffic;
     }
     Memory& memory() noexcept override { return memory_; }

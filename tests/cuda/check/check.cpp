@@ -10,21 +10,20 @@ void require(volta_status status) {
         throw std::runtime_error(std::string(volta_status_name(status)) + ": " + volta_last_error());
 }
 
-Context make_context(const std::string& device, std::uint64_t device_budget) {
+Context make_context(const std::string& device) {
     volta_context_options options = {};
     options.struct_size = sizeof options;
     options.device = device.c_str();
-    options.device_budget = device_budget;
     volta_context* context = nullptr;
     require(volta_context_create(&options, &context));
     return Context(context);
 }
 
-std::uint64_t free_bytes(const Context& context) {
+volta_device_info device_of(const Context& context) {
     volta_device_info info = {};
     info.struct_size = sizeof info;
     require(volta_context_get_device(context.get(), &info));
-    return info.free_bytes;
+    return info;
 }
 
 volta_value input(const Graph& graph, const char* name, const Extents& shape) {

@@ -40,8 +40,8 @@ using Tensor = std::unique_ptr<volta_tensor, Release<volta_tensor, volta_tensor_
 
 void require(volta_status status);  // throws volta_last_error() unless OK
 // device_budget 0: what there is.
-Context make_context(const std::string& device, std::uint64_t device_budget = 0);
-std::uint64_t free_bytes(const Context& context);
+Context make_context(const std::string& device);
+volta_device_info device_of(const Context& context);
 
 using Extents = std::vector<std::int64_t>;
 volta_value input(const Graph& graph, const char* name, const Extents& shape);

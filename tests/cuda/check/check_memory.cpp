@@ -6,14 +6,11 @@
 namespace volta::check {
 namespace {
 
-constexpr std::uint64_t kBudget = std::uint64_t{1}
-                                  << 30;  // less than is free, so that what is left can be told
-
 std::uint64_t host_bytes(const Context& context) {
     volta_context_info info = {};
     info.struct_size = sizeof info;
     require(volta_context_get_info(context.get(), &info));
-    return info.tensor_bytes;
+    return info.tensor_bytes + device_of(context).pinned_bytes;
 }
 
 }  // namespace
@@ -21,14 +18,15 @@ std::uint64_t host_bytes(const Context& context) {
 int check_memory(const Settings& settings) {
     int failures = 0;
     for (const Subject& subject : subjects(settings.small)) {
-        const Context context = make_context(settings.device, kBudget);
+        const Context context = make_context(settings.device);
         const Model model = make_model(context, subject);
-        const std::uint64_t host = host_bytes(context), free = free_bytes(context);
+        const std::uint64_t host = host_bytes(context), device = device_of(context).bytes_in_use;
         const Trainer trainer = make_trainer(model, subject, settings.steps);
         volta_bill bill = {};
         bill.struct_size = sizeof bill;
         require(volta_trainer_get_bill(trainer.get(), &bill));
-        const std::uint64_t on_host = host_bytes(context) - host, on_device = free - free_bytes(context);
+        const std::uint64_t on_host = host_bytes(context) - host;
+        const std::uint64_t on_device = device_of(context).bytes_in_use - device;
         const bool equal = on_host + on_device == bill.total && on_device > 0;
         std::printf("%s: the bill says %llu bytes, %llu are held on the host and %llu on the device%s\n",
                     subject.name, static_cast<unsigned long long>(bill.total),
@@ -37,9 +35,9 @@ int check_memory(const Settings& settings) {
         failures += equal ? 0 : 1;
         set_tokens(trainer, subject);
         require(volta_trainer_step_tokens(trainer.get(), nullptr));
-        const std::uint64_t before = free_bytes(context);
+        const std::uint64_t before = device_of(context).bytes_in_use;
         for (int i = 0; i < 3; ++i) require(volta_trainer_step_tokens(trainer.get(), nullptr));
-        if (free_bytes(context) == before) continue;
+        if (device_of(context).bytes_in_use == before) continue;
         std::printf("%s: a step changed what is held on the device\n", subject.name);
         ++failures;
     }
