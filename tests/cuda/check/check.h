@@ -39,7 +39,6 @@ using Trainer = std::unique_ptr<volta_trainer, Release<volta_trainer, volta_trai
 using Tensor = std::unique_ptr<volta_tensor, Release<volta_tensor, volta_tensor_release>>;
 
 void require(volta_status status);  // throws volta_last_error() unless OK
-// device_budget 0: what there is.
 Context make_context(const std::string& device);
 volta_device_info device_of(const Context& context);
 
