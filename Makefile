@@ -81,7 +81,7 @@ build-tests:
 	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_gcc))
 	@$(call build,build)
 
-test: deps ## every test; under 15 minutes on 2 cores
+test: deps ## every test; under half an hour on 2 cores
 	@$(MAKE) --no-print-directory build-tests
 	@$(call run_tests,build)
 

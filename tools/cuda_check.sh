@@ -80,7 +80,7 @@ else
     device=$(grep '^cuda' "$work/doctor" | head -n 1)
     case $device in
         cuda:*) ;;
-        *) echo "cuda-check: not run: $device"; exit 77 ;;
+        *) echo "cuda-check: not run: $(echo "$device" | tr -s " ")"; exit 77 ;;
     esac
     driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)
     echo "device: $device"

@@ -27,7 +27,7 @@ class CpuExecutable final : public Executable {
     std::size_t kept_bytes() const noexcept override { return kept_bytes_; }
 
     void keep(const RunState& state) noexcept override {
-        for (const ActionPtr& action : actions_) action->keep(call_of(state));
+        for (const auto& action : actions_) action->keep(call_of(state));
     }
 
     volta_status run(Phase phase, const RunState& state) noexcept override {
@@ -46,7 +46,7 @@ class CpuExecutable final : public Executable {
     }
 
     void visit_products(void (*visitor)(void* user, const Product& product), void* user) const {
-        for (const ActionPtr& action : actions_)
+        for (const auto& action : actions_)
             if (const Product* product = action->product()) visitor(user, *product);
     }
 
@@ -76,7 +76,7 @@ class CpuExecutable final : public Executable {
         std::size_t end;  // one past its last action
     };
     ThreadPool& pool_;
-    std::pmr::vector<ActionPtr> actions_;  // of all steps, one after the other
+    Actions actions_;  // of all steps, one after the other
     std::pmr::vector<CompiledStep> steps_;
     std::size_t workspace_bytes_ = 0, kept_bytes_ = 0;
 };

@@ -11,8 +11,8 @@
 
 namespace volta::cpu {
 
-CpuStep::CpuStep(const Plan& owner, const Node& compiled, const BackendContext& backend,
-                 std::pmr::vector<ActionPtr>& list, std::size_t kept_bytes)
+CpuStep::CpuStep(const Plan& owner, const Node& compiled, const BackendContext& backend, Actions& list,
+                 std::size_t kept_bytes)
     : StepLowering(owner, compiled, backend.heap), context(backend), actions_(list), kept_bytes_(kept_bytes) {
     if (context.forced_choice) forced_choice_ = parse_choice(context.forced_choice);
 }

@@ -10,6 +10,7 @@
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_cache.h"
 #include "engine/backend/cpu/product.h"
+#include "engine/backend/lower/action_list.h"
 #include "engine/backend/lower/step_lowering.h"
 
 namespace volta::cpu {
@@ -42,22 +43,14 @@ class Action {
     virtual const Product* product() const noexcept { return nullptr; }  // what tuning can tune
     When when = When::always;
 };
-struct ActionDelete {
-    std::pmr::memory_resource* heap = nullptr;
-    std::size_t size = 0, alignment = 0;
-    void operator()(Action* action) const noexcept {
-        action->~Action();
-        heap->deallocate(action, size, alignment);
-    }
-};
-using ActionPtr = std::unique_ptr<Action, ActionDelete>;
+using Actions = ActionList<Action>;
 
 // Compiles one step: turns what lowerings ask for into actions, and says where their own memory is.
 class CpuStep final : public StepLowering {
   public:
     // kept_bytes: of the steps before this one.
-    CpuStep(const Plan& plan, const Node& node, const BackendContext& context,
-            std::pmr::vector<ActionPtr>& actions, std::size_t kept_bytes);
+    CpuStep(const Plan& plan, const Node& node, const BackendContext& context, Actions& actions,
+            std::size_t kept_bytes);
 
     const char* backend_name() const override { return "the CPU"; }
     bool shares_one_row() const override { return thread_count() > 1; }
@@ -94,14 +87,12 @@ class CpuStep final : public StepLowering {
   private:
     template <class T, class... Args>
     T& add(Args&&... args) {
-        T* action = make_on<T>(heap(), std::forward<Args>(args)...).release();
-        actions_.push_back(ActionPtr(action, ActionDelete{heap(), sizeof(T), alignof(T)}));
-        return *action;
+        return add_action<T>(actions_, std::forward<Args>(args)...);
     }
     bool is_parameter(ValueId value) const { return plan.graph.producer(value).op == Op::parameter; }
     CpuCache& own() const { return *static_cast<CpuCache*>(context.kernel_cache); }
 
-    std::pmr::vector<ActionPtr>& actions_;
+    Actions& actions_;
     std::size_t kept_bytes_;
     std::optional<ProductChoice> forced_choice_;
 };

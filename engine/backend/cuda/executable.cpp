@@ -124,7 +124,7 @@ class CudaExecutable final : public Executable {
     }
 
     Gpu& gpu_;
-    std::pmr::vector<ActionPtr> actions_;  // of all steps, one after the other
+    Actions actions_;  // of all steps, one after the other
     std::pmr::vector<CompiledStep> steps_;
     std::pmr::list<Recording> recordings_;
     std::size_t workspace_bytes_ = 0;

@@ -8,6 +8,7 @@
 
 #include "engine/backend/cuda/device.h"
 #include "engine/backend/cuda/kernel_batch.h"
+#include "engine/backend/lower/action_list.h"
 #include "engine/backend/lower/step_lowering.h"
 #include "engine/base/memory.h"
 
@@ -56,20 +57,12 @@ class Action {
         return call.gpu.launch(*kernel, shape, parameters);
     }
 };
-struct ActionDelete {
-    std::pmr::memory_resource* heap = nullptr;
-    std::size_t size = 0, alignment = 0;
-    void operator()(Action* action) const noexcept {
-        action->~Action();
-        heap->deallocate(action, size, alignment);
-    }
-};
-using ActionPtr = std::unique_ptr<Action, ActionDelete>;
+using Actions = ActionList<Action>;
 
 class CudaStep final : public StepLowering {
   public:
-    CudaStep(const Plan& whole, const Node& lowered, Gpu& gpu, KernelBatch& kernels,
-             std::pmr::vector<ActionPtr>& actions, std::pmr::memory_resource* heap)
+    CudaStep(const Plan& whole, const Node& lowered, Gpu& gpu, KernelBatch& kernels, Actions& actions,
+             std::pmr::memory_resource* heap)
         : StepLowering(whole, lowered, heap), gpu_(gpu), kernels_(kernels), actions_(actions) {}
 
     const char* backend_name() const override { return "CUDA"; }
@@ -95,13 +88,11 @@ class CudaStep final : public StepLowering {
   private:
     template <class T, class... Args>
     T& add(Args&&... args) {
-        T* action = make_on<T>(heap(), std::forward<Args>(args)...).release();
-        actions_.push_back(ActionPtr(action, ActionDelete{heap(), sizeof(T), alignof(T)}));
-        return *action;
+        return add_action<T>(actions_, std::forward<Args>(args)...);
     }
     Gpu& gpu_;
     KernelBatch& kernels_;
-    std::pmr::vector<ActionPtr>& actions_;
+    Actions& actions_;
 };
 
 }  // namespace volta::cuda
