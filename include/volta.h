@@ -82,7 +82,15 @@ typedef struct volta_context volta_context;
 
 /* The determinism level of everything a context computes; recorded in every plan, checkpoint and log. */
 typedef int32_t volta_level;
-enum { VOLTA_STRICT = 0 /* the numeric contract: bit-identical everywhere */ };
+enum {
+    VOLTA_STRICT = 0,     /* the numeric contract: bit-identical everywhere                */
+    VOLTA_REPEATABLE = 1, /* the same bits on the same device, build and configuration     */
+    VOLTA_FAST = 2        /* anything within tolerance                                     */
+};
+
+/* What products round their operands to; they add in fp32, and parameters stay fp32. */
+typedef int32_t volta_precision;
+enum { VOLTA_PRECISION_FP32 = 0, VOLTA_PRECISION_TF32 = 1, VOLTA_PRECISION_BF16 = 2 };
 
 /* The instruction set that kernels are generated for. All give the same bits. */
 typedef int32_t volta_isa;
@@ -133,6 +141,7 @@ typedef struct volta_context_options {
     uint64_t host_budget;             /* most bytes of the host's memory for what plans read and write: a plan that
                                          needs more is refused, OUT_OF_MEMORY. 0: what there is        */
     uint64_t device_budget;           /* the same of a device's own memory, parameters too             */
+    volta_precision precision;        /* 0: VOLTA_PRECISION_FP32, the only one of VOLTA_STRICT         */
 } volta_context_options;
 
 /* Owns:   *out_context, ended by volta_context_release.

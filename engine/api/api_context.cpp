@@ -53,6 +53,8 @@ volta_status volta_context_create(const volta_context_options* options, volta_co
         require(out_context != nullptr, "out_context is NULL");
         const auto given = read_options(options, "volta_context_options");
         require(given.level == VOLTA_STRICT, "level is %d, only VOLTA_STRICT (0) exists", given.level);
+        require(given.precision == VOLTA_PRECISION_FP32,
+                "precision is %d, only VOLTA_PRECISION_FP32 (0) exists", given.precision);
         require(given.isa >= VOLTA_ISA_AUTO && given.isa <= VOLTA_ISA_AVX512,
                 "isa is %d, it must be in 0 .. 3", given.isa);
         require((given.flags & ~static_cast<uint32_t>(VOLTA_CONTEXT_NO_JIT)) == 0,

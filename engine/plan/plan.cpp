@@ -62,6 +62,7 @@ HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::mem
     require(options.micro_batches >= 1, "a plan needs at least one micro-batch");
     HeapPtr<Plan> plan = make_on<Plan>(heap, std::move(graph));
     plan->micro_batches = options.micro_batches;
+    plan->arithmetic = options.arithmetic;
     separate_outputs(plan->graph, plan->micro_batches);
 
     const Identity identity(plan->graph);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/arithmetic.h"
 #include "engine/base/hash.h"
 #include "engine/graph/graph.h"
 
@@ -46,6 +47,7 @@ struct PlanBill {  // bytes by class; workspace is the backend's and is added by
 
 struct PlanOptions {
     std::uint32_t micro_batches = 1;
+    Arithmetic arithmetic;
     // Results that stay readable after the run in regions of their own (kind gradient): by graph output name
     // prefix "gradient/". All other graph outputs become regions of kind output.
 };
@@ -60,6 +62,7 @@ struct Plan {
           text(graph.heap()) {}
     Graph graph;  // after the passes
     std::uint32_t micro_batches = 1;
+    Arithmetic arithmetic;
     std::pmr::vector<Step> steps;    // phase each, then reduce, then update
     std::pmr::vector<Place> places;  // one per value of the graph
     std::pmr::vector<Region> regions;
