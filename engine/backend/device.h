@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/backend/tuning.h"
+#include "engine/base/arithmetic.h"
 #include "engine/base/log.h"
 #include "include/volta.h"
 
@@ -112,6 +113,7 @@ struct DeviceOptions {
     std::uint64_t host_budget = 0;                 // most bytes of plans in host memory; 0: what there is
     std::uint64_t device_budget = 0;               // and in memory of the device's own
     const char* kernel_folder = nullptr;           // compiled kernels are kept here; NULL: in memory alone
+    Arithmetic arithmetic;                         // of all plans that it will compile
     Log log;
 };
 

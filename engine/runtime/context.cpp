@@ -30,7 +30,10 @@ int choose_threads(int asked) {
 }  // namespace
 
 Context::Context(const ContextOptions& options)
-    : heap_(options.allocator), log_(options.log), isa_(choose_isa(options)) {
+    : heap_(options.allocator),
+      log_(options.log),
+      isa_(choose_isa(options)),
+      arithmetic_(options.arithmetic) {
     std::pmr::memory_resource* heap = heap_.structures();
     pool_ = make_on<ThreadPool>(heap, choose_threads(options.thread_count), heap);
     code_ = make_on<jit::CodeArena>(heap, heap, options.refuse_jit);

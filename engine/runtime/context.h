@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "engine/base/arithmetic.h"
 #include "engine/base/cpu_info.h"
 #include "engine/base/log.h"
 #include "engine/base/memory.h"
@@ -28,6 +29,7 @@ struct ContextOptions {
     const char* device = nullptr;         // as open_device() reads it; NULL: "cpu"
     std::uint64_t host_budget = 0, device_budget = 0;  // bytes that plans may hold; 0: what there is
     const char* kernel_folder = nullptr;  // where a device's compiled kernels are kept; NULL: nowhere
+    Arithmetic arithmetic;
 };
 
 class Context final {
@@ -46,6 +48,7 @@ class Context final {
     jit::CodeArena& code() noexcept { return *code_; }
     PlanCache& plans() noexcept { return *plans_; }
     Isa isa() const noexcept { return isa_; }
+    Arithmetic arithmetic() const noexcept { return arithmetic_; }
     const Log& log() const noexcept { return log_; }
 
     // What is being recorded; NULL: nothing.
@@ -66,6 +69,7 @@ class Context final {
     HostHeap heap_;
     Log log_;
     Isa isa_;
+    Arithmetic arithmetic_;
     HeapPtr<ThreadPool> pool_;
     HeapPtr<jit::CodeArena> code_;
     HeapPtr<PlanCache> plans_;

@@ -141,6 +141,7 @@ DevicePtr device_of(Context& context, const ContextOptions& options) {
     device.host_budget = options.host_budget;
     device.device_budget = options.device_budget;
     device.kernel_folder = options.kernel_folder;
+    device.arithmetic = options.arithmetic;
     device.log = context.log();
     return open_device(options.device, device);
 }
@@ -199,6 +200,7 @@ HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, 
     Graph simplified = run_passes(graph, options.passes, heap);
     PlanOptions plan_options;
     plan_options.micro_batches = options.micro_batches;
+    plan_options.arithmetic = context_.arithmetic();
     HeapPtr<Plan> plan = make_plan(std::move(simplified), plan_options, heap);
     ExecutablePtr executable = device_->compile(*plan, backend_context(options));
     tell_interpreted();
