@@ -1,9 +1,11 @@
 """A peer as a process: started once per thread count, asked line by line, asleep between questions."""
 
+import contextlib
 import glob
 import json
 import os
 import subprocess
+import sys
 import time
 
 # name -> program; {isa} where the instruction set is a matter of compilation.
@@ -27,6 +29,18 @@ def environment(isa, threads, openblas_core, wait):
     if isa == "avx2":
         variables.update(ONEDNN_MAX_CPU_ISA="AVX2", DNNL_MAX_CPU_ISA="AVX2", LIBXSMM_TARGET="hsw")
     return variables
+
+
+@contextlib.contextmanager
+def busy_neighbours(count):
+    """So many processes that compute all the time, each on one core."""
+    neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield [neighbour.pid for neighbour in neighbours]
+    finally:
+        for neighbour in neighbours:
+            neighbour.kill()
+            neighbour.wait()
 
 
 class Peer:

@@ -6,7 +6,7 @@ change of clock or a neighbour's load meets all. Each result is checked against 
 and how many times faster Volta is. docs/benchmarks.md explains the method.
 
     bench/peers/run.py [--quick | --shapes 256x1152x384,nt:1024x384x1152] [--threads 1 2] [--isa avx512 avx2]
-                       [--json FILE]
+                       [--busy N] [--json FILE]
 """
 
 import argparse
@@ -20,7 +20,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import machine  # noqa: E402
 import shapes  # noqa: E402
 import summary  # noqa: E402
-from processes import PROGRAMS, Peer, PeerError, environment  # noqa: E402
+from processes import PROGRAMS, Peer, PeerError, busy_neighbours, environment  # noqa: E402
 
 HUGE_FLOPS = 3e10  # above this one call takes a good part of a second: fewer samples do
 
@@ -180,6 +180,8 @@ def parse_arguments(argv):
     parser.add_argument("--repeats", type=int, default=1, help="passes over the whole list; their median counts (1)")
     parser.add_argument("--wait", choices=["passive", "default"], default="passive",
                         help="how peers' threads wait between calls: asleep, or as their libraries like it")
+    parser.add_argument("--busy", type=int, default=0, metavar="N",
+                        help="processes of others that compute all the time (0)")
     parser.add_argument("--openblas-core", metavar="NAME", help="OPENBLAS_CORETYPE (from the feature bits)")
     parser.add_argument("--json", metavar="FILE", help="write every time there")
     arguments = parser.parse_args(argv)
@@ -188,6 +190,8 @@ def parse_arguments(argv):
     for isa in arguments.isa:
         if isa not in available:
             parser.error(f"this processor has no {isa}")
+    if arguments.busy < 0:
+        parser.error("busy must not be negative")
     if min(arguments.rounds, arguments.samples, arguments.repeats, *arguments.threads) < 1 or arguments.batch_ms <= 0:
         parser.error("rounds, samples, repeats, threads and batch must be positive")
     return arguments
@@ -196,13 +200,14 @@ def parse_arguments(argv):
 def run_suite(arguments):
     """The suite's result, as written by --json."""
     products = arguments.shapes or (shapes.QUICK if arguments.quick else shapes.ALL)
-    settings = {name: getattr(arguments, name) for name in ("rounds", "samples", "batch_ms", "repeats", "wait")}
+    settings = {name: getattr(arguments, name) for name in ("rounds", "samples", "batch_ms", "repeats", "wait", "busy")}
     result = {"suite": "products", "machine": machine.describe(), "settings": settings, "runs": []}
     if result["machine"]["load"] > 0.5:
         say(f"this machine is busy (load {result['machine']['load']}): the figures are indicative only")
-    for isa in arguments.isa:
-        for threads in arguments.threads:
-            result["runs"].append(run_field(threads, isa, products, arguments))
+    with busy_neighbours(arguments.busy):
+        for isa in arguments.isa:
+            for threads in arguments.threads:
+                result["runs"].append(run_field(threads, isa, products, arguments))
     return result
 
 

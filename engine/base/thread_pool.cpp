@@ -1,7 +1,7 @@
-// Who computes what is fixed by part_of(), so the pool only starts tasks and waits for their ends.
-// A worker has a word that the caller changes to start it; all workers share a word that counts those still
-// busy. Whoever waits on a word first spins on it (hot) and then sleeps, leaving a mark in the word, so that
-// the other side pays for a wake-up only when somebody sleeps.
+// A worker has a word in which the caller offers it its part; whoever takes the offer back, the worker or the
+// caller, computes the part. All share a word that counts the parts that have not ended. Whoever waits on a
+// word first spins on it (hot) and then sleeps, leaving a mark in the word, so that the other side pays for a
+// wake-up only when somebody sleeps.
 #include "engine/base/thread_pool.h"
 
 #include <pthread.h>
@@ -27,6 +27,41 @@ namespace {
 
 constexpr std::size_t kStackBytes = 1 << 20;
 constexpr std::chrono::microseconds kSpin{60};
+
+using Clock = std::chrono::steady_clock;
+
+// Whether workers are worth their parts. One that the system stops in the middle of a part holds its caller
+// up for a time slice, milliseconds, in which a caller alone would be through with a thousand short products.
+class Crowding {
+  public:
+    // Does the caller work alone now? The clock is read only if so.
+    bool alone() noexcept {
+        if (alone_ && Clock::now() >= until_) alone_ = false;
+        return alone_;
+    }
+    // Around a run with workers: `slept` is how long the caller slept for the last of them. Runs are timed
+    // only after one that slept long.
+    Clock::time_point begin() noexcept { return watched_ > 0 ? Clock::now() : Clock::time_point(); }
+    void end(Clock::time_point begin, Clock::duration slept) noexcept {
+        const bool timed = watched_ > 0;
+        if (timed) --watched_;
+        if (slept < kStall) return;
+        watched_ = kWatchedRuns;
+        if (!timed) return;
+        const Clock::time_point now = Clock::now();
+        if (slept <= kFarLonger * (now - slept - begin)) return;
+        alone_ = true;
+        until_ = now + kAlone;
+    }
+
+  private:
+    static constexpr std::chrono::milliseconds kStall{1}, kAlone{30};
+    static constexpr int kWatchedRuns = 10000;
+    static constexpr int kFarLonger = 4;  // a stall than all that the caller did: parts differ by less
+    bool alone_ = false;
+    int watched_ = 0;  // runs that are still timed
+    Clock::time_point until_;
+};
 
 void pause() {
 #if defined(__x86_64__)
@@ -59,60 +94,91 @@ struct alignas(64) Word {
 
 struct ThreadPool::State {
     struct Worker {
-        Word start;  // changes by 2 for each task
+        static constexpr std::uint32_t kOffered = 2;
+        Word offer;  // kOffered: its part of the task in progress, which nobody has begun
         pthread_t thread;
         State* state;
         int index;
+
+        // True to one of those who ask: it computes the part.
+        bool take() noexcept {
+            std::uint32_t offered = kOffered;
+            return offer.bits.compare_exchange_strong(offered, 0, std::memory_order_acquire,
+                                                      std::memory_order_relaxed);
+        }
     };
 
-    // The task in progress: written before the start words, read by the workers that were started, and stable
-    // until the last of them has counted itself out.
+    // The task in progress: written before the offers, read by those who took one, and stable until the last
+    // of them has counted its part out.
     Task task = nullptr;  // NULL: end the thread
     void* data = nullptr;
     int task_workers = 0;
+    Observer* observer = nullptr;
 
     alignas(64) std::atomic<int> hot{0};
     bool may_spin = false;
-    Word busy;  // 2 x the number of workers that have not finished
+    Word busy;  // 2 x the number of parts, but the caller's own, that have not ended
     Worker* workers = nullptr;
     int capacity = 0, started = 0;
+    Crowding crowding;
 
     bool spins() const noexcept { return may_spin && hot.load(std::memory_order_relaxed) > 0; }
 
-    // Waits until finished(bits): spinning for a bounded time while the pool is hot, then asleep.
+    // Waits until finished(bits): spinning for a bounded time while the pool is hot, then asleep. Returns how
+    // long asleep.
     template <class Finished>
-    void wait(Word& word, Finished finished) noexcept {
+    Clock::duration wait(Word& word, Finished finished) noexcept {
         constexpr int kPauses = 32;  // between two looks at the clock
         const auto bits = [&] { return word.bits.load(std::memory_order_acquire); };
         if (spins()) {
-            const auto until = std::chrono::steady_clock::now() + kSpin;
+            const auto until = Clock::now() + kSpin;
             do {
                 for (int i = 0; i < kPauses; ++i) {
-                    if (finished(bits())) return;
+                    if (finished(bits())) return {};
                     pause();
                 }
-            } while (spins() && std::chrono::steady_clock::now() < until);
+            } while (spins() && Clock::now() < until);
         } else {
-            if (finished(bits())) return;
+            if (finished(bits())) return {};
             sched_yield();  // with more threads than cores the other side may need this one
         }
+        const Clock::time_point begin = Clock::now();
         for (;;) {
             const std::uint32_t seen = bits();
-            if (finished(seen)) return;
+            if (finished(seen)) return Clock::now() - begin;
             word.sleep_while(seen);
         }
     }
 
-    void start_workers(int count, Task new_task, void* new_data) noexcept {
+    void start_workers(int count, Task new_task, void* new_data, Observer* new_observer) noexcept {
         task = new_task;
         data = new_data;
         task_workers = count + 1;  // the caller is worker 0
+        observer = new_observer;
         busy.bits.store(2 * static_cast<std::uint32_t>(count), std::memory_order_relaxed);
         for (int i = 0; i < count; ++i) {
-            Word& start = workers[i].start;
-            const std::uint32_t next = (start.bits.load(std::memory_order_relaxed) & ~Word::kAsleep) + 2;
-            if (start.bits.exchange(next, std::memory_order_acq_rel) & Word::kAsleep) start.wake();
+            Word& offer = workers[i].offer;
+            if (offer.bits.exchange(Worker::kOffered, std::memory_order_acq_rel) & Word::kAsleep)
+                offer.wake();
         }
+    }
+
+    // The caller computes what no worker has begun: the last ones first, they were told last. Then it waits
+    // for the others. Returns how long it slept for them.
+    Clock::duration finish(int count) noexcept {
+        std::uint32_t taken = 0;
+        for (int i = count - 1; i >= 0; --i) {
+            if (!workers[i].take()) continue;
+            run_part(i + 1);
+            taken += 2;
+        }
+        if (taken > 0) busy.bits.fetch_sub(taken, std::memory_order_relaxed);
+        return wait(busy, [](std::uint32_t bits) { return bits < 2; });
+    }
+
+    void run_part(int worker) noexcept {
+        const FpEnvironment environment;
+        task(data, worker, task_workers);
     }
 
     void count_out() noexcept {
@@ -122,13 +188,14 @@ struct ThreadPool::State {
 
     static void work(Worker& self) noexcept {
         State& state = *self.state;
-        for (std::uint32_t seen = 0;; seen += 2) {
-            state.wait(self.start, [seen](std::uint32_t bits) { return (bits & ~Word::kAsleep) != seen; });
+        for (;;) {
+            state.wait(self.offer, [](std::uint32_t bits) { return (bits & Worker::kOffered) != 0; });
+            if (!self.take()) continue;  // the caller was faster
             if (state.task == nullptr) return;
-            {
-                const FpEnvironment environment;
-                state.task(state.data, self.index, state.task_workers);
-            }
+            Observer* const observer = state.observer;
+            const std::uint64_t begin = observer != nullptr ? monotonic_ns() : 0;
+            state.run_part(self.index);
+            if (observer != nullptr) observer->worked(self.index, begin, monotonic_ns());
             state.count_out();
         }
     }
@@ -163,7 +230,7 @@ int ThreadPool::State::start_thread(Worker& worker) noexcept {
 }
 
 void ThreadPool::State::stop() noexcept {
-    start_workers(started, nullptr, nullptr);
+    start_workers(started, nullptr, nullptr, nullptr);
     for (int i = 0; i < started; ++i) pthread_join(workers[i].thread, nullptr);
 }
 
@@ -212,38 +279,19 @@ void ThreadPool::release() noexcept {
     heap_->deallocate(state_, sizeof(State), alignof(State));
 }
 
-namespace {
-
-// A task that is measured.
-struct Observed {
-    ThreadPool::Task task;
-    void* data;
-    ThreadPool::Observer* observer;
-
-    static void run(void* self, int worker, int count) noexcept {
-        const Observed& observed = *static_cast<const Observed*>(self);
-        const std::uint64_t begin = monotonic_ns();
-        observed.task(observed.data, worker, count);
-        if (worker > 0) observed.observer->worked(worker, begin, monotonic_ns());
-    }
-};
-
-}  // namespace
-
 void ThreadPool::run(int workers, Task task, void* data) noexcept {
     const int count = std::clamp(workers, 1, thread_count_);
-    if (observer_ == nullptr) return run_on(count, task, data);
-    Observed observed = {task, data, observer_};
-    run_on(count, Observed::run, &observed);
-}
-
-void ThreadPool::run_on(int count, Task task, void* data) noexcept {
-    if (count > 1) state_->start_workers(count - 1, task, data);
-    {
-        const FpEnvironment environment;
-        task(data, 0, count);
+    if (count == 1 || state_->crowding.alone()) {
+        for (int worker = 0; worker < count; ++worker) {
+            const FpEnvironment environment;
+            task(data, worker, count);
+        }
+        return;
     }
-    if (count > 1) state_->wait(state_->busy, [](std::uint32_t bits) { return bits < 2; });
+    const Clock::time_point begin = state_->crowding.begin();
+    state_->start_workers(count - 1, task, data, observer_);
+    state_->run_part(0);
+    state_->crowding.end(begin, state_->finish(count - 1));
 }
 
 void ThreadPool::begin_hot() noexcept { state_->hot.fetch_add(1, std::memory_order_relaxed); }

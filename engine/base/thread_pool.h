@@ -1,6 +1,9 @@
-// A context's worker threads: fixed partition, no work stealing, so who computes what never depends on timing
-// (and no bit depends on it either). Between two runs of one plan workers spin briefly; when the plan has
-// ended, or when there are more workers than cores, they sleep.
+// A context's worker threads. The parts of a task are fixed by their count and no bit depends on who computes
+// one: a worker its own, or the caller, once it is through with its own, those that no worker has begun. So a
+// worker that the system does not run, because another process has its core, holds up nobody; and where the
+// system keeps stopping workers in the middle of short parts, the caller works alone for a while. Between two
+// runs of one plan workers spin briefly; when the plan has ended, or when there are more workers than cores,
+// they sleep.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +25,8 @@ class ThreadPool final {
 
     using Task = void (*)(void* data, int worker, int worker_count) noexcept;
     // Runs task(data, w, workers) for w = 0 .. workers-1 and returns when all have ended. workers is cut to
-    // thread_count. Every task starts with MXCSR = 0x1F80. Allocates nothing. One caller at a time.
+    // thread_count. Every part starts with MXCSR = 0x1F80. Parts must not wait for each other: one may begin
+    // when another has ended. Allocates nothing. One caller at a time.
     void run(int workers, Task task, void* data) noexcept;
 
     template <class Body>  // Body: void(int worker, int worker_count) noexcept
@@ -35,8 +39,8 @@ class ThreadPool final {
             const_cast<void*>(static_cast<const void*>(&body)));
     }
 
-    // Is told how long a thread of the pool had its part of a run(), on that thread; of the caller's part
-    // nothing.
+    // Is told how long a thread of the pool had its part of a run(), on that thread; of what the caller
+    // computes, nothing.
     class Observer {
       public:
         virtual void worked(int worker, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = 0;
@@ -55,7 +59,6 @@ class ThreadPool final {
     struct State;
     void create_workers();
     void release() noexcept;
-    void run_on(int workers, Task task, void* data) noexcept;
     State* state_;
     Observer* observer_ = nullptr;
     std::pmr::memory_resource* heap_;

@@ -48,6 +48,19 @@ class DriverTest(unittest.TestCase):
                 result = json.load(file)
         return status, messages.getvalue(), result
 
+    def test_busy_neighbours_compute_and_end_with_the_run(self):
+        with processes.busy_neighbours(2) as neighbours:
+            self.assertEqual(len(neighbours), 2)
+            for pid in neighbours:
+                with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                    self.assertNotIn(file.read().rpartition(")")[2].split()[0], "ZX")
+        for pid in neighbours:
+            self.assertFalse(os.path.exists(f"/proc/{pid}"))
+        status, _, result = self.drive("--busy", "1", volta="1000", openblas="3000")
+        self.assertEqual((status, result["settings"]["busy"]), (0, 1))
+        with self.assertRaises(SystemExit):
+            self.drive("--busy", "-1")
+
     def test_ratios(self):
         status, messages, result = self.drive("--rounds", "2", "--samples", "3", volta="1000", openblas="3000",
                                               eigen="500")

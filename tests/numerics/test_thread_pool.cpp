@@ -1,8 +1,9 @@
-// Worker threads: every worker runs once per task, whatever the thread count, hot or cold; the environment of
-// tasks; and what an idle pool costs (nothing).
+// Worker threads: every part runs once per task, whatever the thread count, hot or cold, and whoever computes
+// it; the environment of tasks; and what an idle pool costs (nothing).
 #include "engine/base/thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -43,6 +44,11 @@ void test_parts_cover_all_items_on_grains(void**) {
 
 // ---- Running
 // -----------------------------------------------------------------------------------------------
+
+void sleep_milliseconds(long milliseconds) {
+    const timespec t = {0, milliseconds * 1000000};
+    nanosleep(&t, nullptr);
+}
 
 constexpr int kMost = 64;
 
@@ -96,7 +102,75 @@ void test_width_is_cut_to_the_thread_count(void**) {
     assert_true(ran.load() == 3 && width.load() == 1);
 }
 
-// Every part but the caller's is told of, with its own time; without an observer nobody is asked.
+// Keeps the caller in its part until workers have begun all the others.
+class Meeting {
+  public:
+    void attend(int worker, int workers) noexcept {
+        if (worker > 0) begun_.fetch_add(1);
+        while (worker == 0 && begun_.load() < workers - 1) sched_yield();
+    }
+
+  private:
+    std::atomic<int> begun_{0};
+};
+
+// Workers that have not begun hold nobody up: those of a cold pool need longer to wake than a caller needs
+// for parts as short as these.
+void test_the_caller_takes_parts_that_no_worker_has_begun(void**) {
+    ThreadPool pool(16, kHeap);
+    const pthread_t caller = pthread_self();
+    int by_caller = 0, rounds = 0;
+    for (bool whole = true; whole && rounds < 200; ++rounds) {
+        bool own[16] = {};
+        int ran[16] = {};
+        pool.run(16, [&](int worker, int) noexcept {
+            ++ran[worker];
+            own[worker] = pthread_equal(pthread_self(), caller) != 0;
+        });
+        for (int w = 0; w < 16; ++w) whole = whole && ran[w] == 1;
+        for (int w = 1; w < 16; ++w) by_caller += own[w];
+        assert_true(whole && own[0]);
+    }
+    assert_true(by_caller > rounds);
+}
+
+void test_workers_take_their_parts_of_a_caller_that_is_busy(void**) {
+    ThreadPool pool(4, kHeap);
+    const pthread_t caller = pthread_self();
+    bool own[4] = {};
+    for (int round = 0; round < 20; ++round) {
+        Meeting meeting;
+        pool.run(4, [&](int worker, int workers) noexcept {
+            own[worker] = pthread_equal(pthread_self(), caller) != 0;
+            meeting.attend(worker, workers);
+        });
+        assert_true(own[0] && !own[1] && !own[2] && !own[3]);
+    }
+}
+
+// A worker that is stopped in the middle of short parts: the caller gives it none for a while, then tries
+// again.
+void test_the_caller_works_alone_where_workers_are_stopped(void**) {
+    ThreadPool pool(2, kHeap);
+    const pthread_t caller = pthread_self();
+    bool alone = false;
+    for (int round = 0; round < 50 && !alone; ++round) {
+        std::atomic<bool> begun{false};
+        pool.run(2, [&](int worker, int) noexcept {
+            const bool is_caller = pthread_equal(pthread_self(), caller) != 0;
+            if (worker == 1 && is_caller) alone = !begun.load();
+            if (worker == 1) begun.store(true);
+            if (!is_caller) sleep_milliseconds(20);
+            for (int i = 0; is_caller && worker == 0 && i < 1000 && !begun.load(); ++i) sched_yield();
+        });
+    }
+    assert_true(alone);
+    sleep_milliseconds(50);
+    Meeting meeting;
+    pool.run(2, [&](int worker, int workers) noexcept { meeting.attend(worker, workers); });
+}
+
+// Every part that a worker computed is told of, with its own time; without an observer nobody is asked.
 struct Parts final : ThreadPool::Observer {
     std::atomic<int> count{0}, workers{0};
     std::atomic<bool> ordered{true};
@@ -110,17 +184,20 @@ void test_observers_are_told_of_workers(void**) {
     Parts parts;
     {
         ThreadPool pool(3, kHeap);
-        const auto sleep = [](int, int) noexcept {
-            const timespec time = {0, 2000000};
-            nanosleep(&time, nullptr);
+        const auto sleep_on = [&](int workers) {
+            Meeting meeting;
+            pool.run(workers, [&](int worker, int count) noexcept {
+                meeting.attend(worker, count);
+                sleep_milliseconds(2);
+            });
         };
-        pool.run(3, sleep);
+        sleep_on(3);
         pool.observe(&parts);
-        pool.run(3, sleep);
-        pool.run(2, sleep);
-        pool.run(1, sleep);
+        sleep_on(3);
+        sleep_on(2);
+        sleep_on(1);
         pool.observe(nullptr);
-        pool.run(3, sleep);
+        sleep_on(3);
     }
     assert_int_equal(parts.count.load(), 3);
     assert_int_equal(parts.workers.load(), 0x120);
@@ -165,7 +242,9 @@ void test_tasks_run_in_the_contracts_environment(void**) {
 void test_workers_block_all_signals(void**) {
     ThreadPool pool(2, kHeap);
     int blocked[2] = {-1, -1};
-    pool.run(2, [&](int worker, int) noexcept {
+    Meeting meeting;
+    pool.run(2, [&](int worker, int workers) noexcept {
+        meeting.attend(worker, workers);
         sigset_t set;
         pthread_sigmask(SIG_SETMASK, nullptr, &set);
         blocked[worker] = sigismember(&set, SIGINT) + sigismember(&set, SIGALRM) + sigismember(&set, SIGTERM);
@@ -177,11 +256,6 @@ double cpu_seconds() {
     timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-void sleep_milliseconds(long milliseconds) {
-    const timespec t = {0, milliseconds * 1000000};
-    nanosleep(&t, nullptr);
 }
 
 // After the last task, between plans and inside one, workers end up asleep.
@@ -285,6 +359,9 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_cover_all_items_on_grains),
         cmocka_unit_test(test_width_is_cut_to_the_thread_count),
+        cmocka_unit_test(test_the_caller_takes_parts_that_no_worker_has_begun),
+        cmocka_unit_test(test_workers_take_their_parts_of_a_caller_that_is_busy),
+        cmocka_unit_test(test_the_caller_works_alone_where_workers_are_stopped),
         cmocka_unit_test(test_observers_are_told_of_workers),
         cmocka_unit_test(test_memory_is_handed_over),
         cmocka_unit_test(test_tasks_run_in_the_contracts_environment),
