@@ -126,7 +126,7 @@ class Device {
     // The host's side of inputs and outputs: memory() if that is the host's, else page-locked memory, which
     // does not come from DeviceOptions::tensors.
     virtual Memory& staging() noexcept = 0;
-    // Throws UNSUPPORTED with the operator's name when a step has no kernel at the strict level. `plan`
+    // Throws UNSUPPORTED with the operator's name when a step has no kernel at the plan's level. `plan`
     // outlives what is made.
     virtual ExecutablePtr compile(const Plan& plan, const BackendContext& context) = 0;
     // Of the last call that returned a status other than OK: a sentence.

@@ -21,7 +21,10 @@ struct Arithmetic {
     bool operator==(const Arithmetic& other) const noexcept {
         return level == other.level && precision == other.precision;
     }
+    bool operator!=(const Arithmetic& other) const noexcept { return !(*this == other); }
 };
+
+inline constexpr int kLevelCount = 3, kPrecisionCount = 3;
 
 constexpr const char* level_name(Level level) noexcept {
     constexpr const char* kNames[] = {"strict", "repeatable", "fast"};

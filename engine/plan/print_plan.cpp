@@ -116,7 +116,12 @@ void add_bill(Text& text, const PlanBill& bill) {
 
 std::pmr::string print(const Plan& plan, std::pmr::memory_resource* heap) {
     Text text(heap);
-    text.add("plan of %u micro-batch%s\ngraph\n", plan.micro_batches, plan.micro_batches == 1 ? "" : "es");
+    text.add("plan of %u micro-batch%s\n", plan.micro_batches, plan.micro_batches == 1 ? "" : "es");
+    // What is not said is strict: the texts and hashes of such plans are older than the other levels.
+    if (plan.arithmetic != Arithmetic())
+        text.add("level %s, precision %s\n", level_name(plan.arithmetic.level),
+                 precision_name(plan.arithmetic.precision));
+    text.add("graph\n");
     text.add_text(print_shortened(plan.graph, heap));
     add_regions(text, plan);
     add_places(text, plan);

@@ -8,6 +8,7 @@
 #include <memory_resource>
 
 #include "engine/backend/lower/limits.h"
+#include "engine/base/arithmetic.h"
 #include "engine/graph/op.h"
 #include "engine/graph/print.h"
 #include "engine/import/key_map.h"
@@ -127,8 +128,11 @@ void print_imports() {
     std::printf("\n");
 }
 
-// The backends of lowerings, by the names that refusals use.
-constexpr struct { const char *title, *name; } kColumns[] = {{"cpu", "the CPU"}, {"cuda", "CUDA"}};
+// The backends of lowerings, by the names that refusals use. The processor computes the bits of strict
+// always.
+constexpr struct {
+    const char *title, *name;
+} kColumns[] = {{"cpu, every level", "the CPU"}, {"cuda, strict", "CUDA"}};
 
 bool is_step(const OpRow& row) { return row.lowering != Lowering::source && row.lowering != Lowering::alias; }
 
@@ -144,19 +148,23 @@ void print_limits(const OpRow& row, const char* backend, const char*& separator)
 }
 
 // Every backend implements every piece of work that lowerings ask for, or does not compile (StepLowering):
-// what can differ are limits. A gradient is made of operators of the same table.
+// what can differ are limits. A gradient is made of operators of the same table. Levels refuse nothing by
+// themselves: what they change is the arithmetic of some steps.
 void print_capabilities() {
     std::printf("| operator |");
     for (const auto& column : kColumns)
-        std::printf(" %s, %s, forward | %s, %s, gradient |", column.title, kLevelName, column.title,
-                    kLevelName);
-    std::printf(" not |\n|---|---|---|---|---|---|\n");
+        std::printf(" %s, forward | %s, gradient |", column.title, column.title);
+    std::printf(" cuda, %s and %s | not |\n|---|---|---|---|---|---|---|\n", level_name(Level::repeatable),
+                level_name(Level::fast));
     for (int i = 0; i < kOpCount; ++i) {
         const OpRow& row = op_row(static_cast<Op>(i));
         std::printf("| `%s` |", row.name);
         for (std::size_t k = 0; k < sizeof kColumns / sizeof *kColumns; ++k)
             std::printf(" %s | %s |", is_step(row) ? "yes" : "no step",
                         row.gradient != nullptr ? "yes" : "none");
+        std::printf(" %s |", may_differ_below_strict(row) ? "another order; tf32, bf16"
+                             : is_step(row)               ? "as strict"
+                                                          : "no step");
         const char* separator = " ";
         if (row.gradient == nullptr && row.no_gradient != nullptr) {
             std::printf(" no gradient: %s", row.no_gradient);

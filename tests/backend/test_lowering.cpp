@@ -334,10 +334,23 @@ void test_what_has_no_kernel_is_named(void**) {
     assert_failure(failure, VOLTA_UNSUPPORTED, "input: paper has no kernel for it at level strict");
 }
 
+// The level is the plan's.
+void test_refusals_name_the_level(void**) {
+    const Failure failure = failure_of([] {
+        PlanOptions options;
+        options.arithmetic = {Level::repeatable, Precision::bf16};
+        const HeapPtr<Plan> plan =
+            make_plan(run_passes(linear_graph(), kAllPasses, test_heap()), options, test_heap());
+        record_node(*plan, plan->graph.producer(plan->graph.find_source("x")));
+    });
+    assert_failure(failure, VOLTA_UNSUPPORTED, "input: paper has no kernel for it at level repeatable");
+}
+
 }  // namespace
 
 int main() {
-    const CMUnitTest refusals[] = {cmocka_unit_test(test_what_has_no_kernel_is_named)};
+    const CMUnitTest refusals[] = {cmocka_unit_test(test_what_has_no_kernel_is_named),
+                                   cmocka_unit_test(test_refusals_name_the_level)};
     const int failed =
         run_rows("lowering", kCases, test_lowering_asks_for_work, [](const auto& test) { return test.name; });
     return failed + cmocka_run_group_tests(refusals, nullptr, nullptr);

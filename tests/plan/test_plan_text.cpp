@@ -1,4 +1,6 @@
 // The printed plan, as it was when somebody last looked at it, with its hash: the same in every process.
+#include <cstring>
+
 #include "engine/passes/pass.h"
 #include "engine/plan/plan.h"
 #include "tests/passes/sample_graphs.h"
@@ -57,6 +59,31 @@ void test_divergence_shows_both_lines(void**) {
     assert_string_equal(other.c_str(), "line 1: \"plan of 3 micro-batches\" or \"plan of 1 micro-batch\"");
 }
 
+// The line that a plan of another level has more than the strict one, whose text says nothing of levels.
+void test_other_levels_are_another_plan(void**) {
+    const HeapPtr<Plan> strict = plan_of(mlp_graph(), 1);
+    const Arithmetic others[] = {{Level::repeatable, Precision::fp32},
+                                 {Level::repeatable, Precision::bf16},
+                                 {Level::fast, Precision::bf16},
+                                 {Level::fast, Precision::tf32}};
+    const char* const lines[] = {"level repeatable, precision fp32\n", "level repeatable, precision bf16\n",
+                                 "level fast, precision bf16\n", "level fast, precision tf32\n"};
+    std::vector<Hash128> hashes = {strict->hash};
+    for (std::size_t i = 0; i < std::size(others); ++i) {
+        PlanOptions options;
+        options.arithmetic = others[i];
+        const HeapPtr<Plan> plan =
+            make_plan(run_passes(mlp_graph(), kAllPasses, test_heap()), options, test_heap());
+        std::string text(plan->text);
+        const std::size_t at = text.find(lines[i]);
+        assert_int_equal(at, text.find('\n') + 1);  // behind the first line
+        text.erase(at, std::strlen(lines[i]));
+        assert_string_equal(text.c_str(), strict->text.c_str());
+        for (const Hash128& other : hashes) assert_true(plan->hash != other);
+        hashes.push_back(plan->hash);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -64,6 +91,7 @@ int main() {
         cmocka_unit_test(test_plan_texts),
         cmocka_unit_test(test_same_plan_at_other_addresses),
         cmocka_unit_test(test_divergence_shows_both_lines),
+        cmocka_unit_test(test_other_levels_are_another_plan),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

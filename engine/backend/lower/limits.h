@@ -16,7 +16,9 @@ struct LimitRow {
 };
 const LimitRow& limit_row(Limit limit);
 
-// Of everything that is lowered; there is no other level yet.
-inline constexpr const char* kLevelName = "strict";
+// Is it a step of which levels below strict promise no bits of the contract on a device that has other
+// kernels for it? Those may add in an order of their own, and round operands to the context's precision. All
+// other steps are those of strict at every level.
+bool may_differ_below_strict(const OpRow& row);
 
 }  // namespace volta

@@ -22,12 +22,12 @@ Ref StepLowering::temporary(std::size_t bytes) {
 
 void StepLowering::unsupported(Limit limit) const {
     fail(VOLTA_UNSUPPORTED, "%s: %s on %s at level %s", op_row(node.op).name, limit_row(limit).why,
-         backend_name(), kLevelName);
+         backend_name(), level_name(plan.arithmetic.level));
 }
 
 void StepLowering::no_kernel() const {
     fail(VOLTA_UNSUPPORTED, "%s: %s has no kernel for it at level %s", op_row(node.op).name, backend_name(),
-         kLevelName);
+         level_name(plan.arithmetic.level));
 }
 
 void lower_step(StepLowering& step) {

@@ -39,8 +39,8 @@ class StepLowering {
     Ref temporary(std::size_t bytes);
     std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-    // UNSUPPORTED: "<operator>: <why> on <backend> at level strict"; "<operator>: <backend> has no kernel for
-    // it at level strict".
+    // UNSUPPORTED: "<operator>: <why> on <backend> at level <level>"; "<operator>: <backend> has no kernel
+    // for it at level <level>": the plan's level.
     [[noreturn]] void unsupported(Limit limit) const;
     [[noreturn]] void no_kernel() const;
 
