@@ -80,7 +80,8 @@ VOLTA_API const char *volta_last_error(void);
 
 typedef struct volta_context volta_context;
 
-/* The determinism level of everything a context computes; recorded in every plan, checkpoint and log. */
+/* The determinism level of everything a context computes; recorded in every plan and model file, docs/determinism.md.
+ * The processor computes the bits of VOLTA_STRICT at every level. */
 typedef int32_t volta_level;
 enum {
     VOLTA_STRICT = 0,     /* the numeric contract: bit-identical everywhere                */
@@ -88,7 +89,8 @@ enum {
     VOLTA_FAST = 2        /* anything within tolerance                                     */
 };
 
-/* What products round their operands to; they add in fp32, and parameters stay fp32. */
+/* What products round their operands to; they add in fp32, and parameters stay fp32. Others than FP32 are of CUDA
+ * alone, at VOLTA_REPEATABLE and VOLTA_FAST. */
 typedef int32_t volta_precision;
 enum { VOLTA_PRECISION_FP32 = 0, VOLTA_PRECISION_TF32 = 1, VOLTA_PRECISION_BF16 = 2 };
 
@@ -128,7 +130,7 @@ typedef struct volta_context_options {
     void (*log)(void *user, volta_log_level level, const char *line); /* NULL: no log                 */
     void *log_user;                   /* passed to log                                                */
     uint32_t thread_count;            /* threads that compute; 0: one per physical core; at most 256  */
-    volta_level level;                /* 0: VOLTA_STRICT                                              */
+    volta_level level;                /* 0: VOLTA_STRICT. The log says when it is another             */
     volta_isa isa;                    /* 0: the best this processor has                               */
     uint32_t flags;                   /* VOLTA_CONTEXT_* bits                                         */
     const char *tuning_folder;        /* where volta_tune keeps its results, one file per processor: read
@@ -149,9 +151,11 @@ typedef struct volta_context_options {
  * Keeps:  nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
  *         or contract) is ignored with one line of the log that says why; it is never an error.
  *         While that file is read or written its JSON is on the C++ heap, not the host's allocator.
- * Errors: INVALID_ARGUMENT  an unknown level, isa, flag or device, too many threads, an empty folder
- *         UNSUPPORTED       an isa that this processor does not have; a device of CUDA without the CUDA module,
- *                           a driver (12.0 or newer) or a device. Nothing else is used in its place
+ * Errors: INVALID_ARGUMENT  an unknown level, precision, isa, flag or device, VOLTA_STRICT with a precision other
+ *                           than FP32, too many threads, an empty folder
+ *         UNSUPPORTED       an isa that this processor does not have; a precision that the device does not have; a
+ *                           device of CUDA without the CUDA module, a driver (12.0 or newer) or a device. Nothing
+ *                           else is used in its place
  *         DEVICE_ERROR      the driver failed */
 VOLTA_API volta_status volta_context_create(const volta_context_options *options, volta_context **out_context);
 VOLTA_API void volta_context_release(volta_context *context);
@@ -169,6 +173,8 @@ typedef struct volta_context_info {
     uint64_t tensor_bytes_peak; /* the most ever held at once, in bytes                                  */
     uint64_t code_bytes;        /* executable pages held, in bytes                                       */
     char cpu[64];               /* the processor's own name                                              */
+    volta_level level;          /* of everything that it computes                                        */
+    volta_precision precision;
 } volta_context_info;
 
 /* Fills what fits in info->struct_size. */
@@ -514,7 +520,7 @@ typedef struct volta_open_options {
 /* Opens a model file (docs/model_format.md). The file is treated as hostile: everything in it is checked.
  * Errors: IO_ERROR          missing, a directory, not readable
  *         CORRUPT_MODEL     the reason is in the text
- *         UNSUPPORTED       a format version this library does not know */
+ *         UNSUPPORTED       a format version, level or precision this library does not know */
 VOLTA_API volta_status volta_model_open(volta_context *context, const char *path,
                                         const volta_open_options *options, volta_model **out_model);
 /* The same from memory that the host keeps unchanged until release. Shape: data is 64-byte aligned, or copied
@@ -596,6 +602,11 @@ VOLTA_API volta_status volta_model_export_safetensors_with(const volta_model *mo
 
 /* 128-bit hash of all parameter bits in name order. Shape: text has room for 33 bytes (32 hex digits, zero). */
 VOLTA_API volta_status volta_model_hash(const volta_model *model, char *text);
+
+/* The level and precision of the context that gave the parameters their values: the one that the model was made in,
+ * or trained in last. A file keeps them; opening and saving it elsewhere changes neither. */
+VOLTA_API volta_status volta_model_get_arithmetic(const volta_model *model, volta_level *out_level,
+                                                  volta_precision *out_precision);
 
 /* A model with the same graph whose weights are stored in fewer bits: those that products read, and the tables of
  * tokens. Others (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner
@@ -798,7 +809,8 @@ VOLTA_API volta_status volta_trainer_update_model(volta_trainer *trainer);
 VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *path);
 
 /* A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
- * those of the checkpoint; given options must agree with them (`steps` included).
+ * those of the checkpoint; given options must agree with them (`steps` included). In a context of another level or
+ * precision than the checkpoint's it goes on in the context's: a warning of the log names both.
  * Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
  *         INVALID_STATE     the model is no checkpoint */
 VOLTA_API volta_status volta_trainer_resume(volta_model *model, const volta_trainer_options *options,

@@ -47,14 +47,29 @@ const char* volta_status_name(volta_status status) {
     return status >= 0 && status < kCount ? kNames[status] : "VOLTA_UNKNOWN";
 }
 
+namespace {
+
+Arithmetic read_arithmetic(volta_level level, volta_precision precision) {
+    require(level >= VOLTA_STRICT && level <= VOLTA_FAST, "level is %d, it must be in 0 .. %d", level,
+            VOLTA_FAST);
+    require(precision >= VOLTA_PRECISION_FP32 && precision <= VOLTA_PRECISION_BF16,
+            "precision is %d, it must be in 0 .. %d", precision, VOLTA_PRECISION_BF16);
+    const Arithmetic read = {static_cast<Level>(level), static_cast<Precision>(precision)};
+    require(read.level != Level::strict || read.precision == Precision::fp32,
+            "level strict computes in fp32: precision %s needs level repeatable or fast",
+            precision_name(read.precision));
+    return read;
+}
+
+}  // namespace
+
 volta_status volta_context_create(const volta_context_options* options, volta_context** out_context) {
     if (out_context != nullptr) *out_context = nullptr;
     return guarded([&] {
         require(out_context != nullptr, "out_context is NULL");
         const auto given = read_options(options, "volta_context_options");
-        require(given.level == VOLTA_STRICT, "level is %d, only VOLTA_STRICT (0) exists", given.level);
-        require(given.precision == VOLTA_PRECISION_FP32,
-                "precision is %d, only VOLTA_PRECISION_FP32 (0) exists", given.precision);
+        ContextOptions inner;
+        inner.arithmetic = read_arithmetic(given.level, given.precision);
         require(given.isa >= VOLTA_ISA_AUTO && given.isa <= VOLTA_ISA_AVX512,
                 "isa is %d, it must be in 0 .. 3", given.isa);
         require((given.flags & ~static_cast<uint32_t>(VOLTA_CONTEXT_NO_JIT)) == 0,
@@ -64,7 +79,6 @@ volta_status volta_context_create(const volta_context_options* options, volta_co
         if (given.allocator != nullptr)
             require(given.allocator->allocate != nullptr && given.allocator->release != nullptr,
                     "the allocator lacks %s", given.allocator->allocate == nullptr ? "allocate" : "release");
-        ContextOptions inner;
         inner.allocator = given.allocator;
         inner.log.write = given.log;
         inner.log.user = given.log_user;
@@ -103,6 +117,8 @@ volta_status volta_context_get_info(const volta_context* context, volta_context_
         report.tensor_bytes_peak = inner.heap().tensor_bytes_peak();
         report.code_bytes = inner.code().bytes();
         std::snprintf(report.cpu, sizeof report.cpu, "%s", host_cpu().brand);
+        report.level = static_cast<volta_level>(inner.arithmetic().level);
+        report.precision = static_cast<volta_precision>(inner.arithmetic().precision);
         write_report(report, info, "volta_context_info");
     });
 }

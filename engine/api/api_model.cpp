@@ -36,6 +36,12 @@ void give_model(const ContextRef& context, HeapPtr<Model>&& made, volta_model** 
     *out_model = make_handle<volta_model>(context, share(context, std::move(made)));
 }
 
+// A model whose parameters have their values from this context; others bring their arithmetic along.
+void give_new_model(const ContextRef& context, HeapPtr<Model>&& made, volta_model** out_model) {
+    made->arithmetic = context->arithmetic();
+    give_model(context, std::move(made), out_model);
+}
+
 template <class Number>
 Number or_default(Number value, Number fallback) {
     return value == 0 ? fallback : value;
@@ -112,10 +118,10 @@ volta_status volta_model_create(const volta_graph* graph, uint64_t seed, volta_m
         require(graph != nullptr, "graph is NULL");
         require(!graph->graph.outputs.empty(), "the graph has no output: call volta_graph_output first");
         const ContextRef& context = graph->context;
-        give_model(context,
-                   Model::create(graph->graph, seed, context->structures(), context->tensors(),
-                                 init_machine(*context)),
-                   out_model);
+        give_new_model(context,
+                       Model::create(graph->graph, seed, context->structures(), context->tensors(),
+                                     init_machine(*context)),
+                       out_model);
     });
 }
 
@@ -134,9 +140,9 @@ volta_status volta_model_create_gpt(volta_context* context, const volta_gpt_opti
         config.heads = or_default(given.heads, config.heads);
         config.context = or_default(given.context, config.context);
         config.dropout = given.dropout;
-        give_model(owner,
-                   create_gpt(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
-                   out_model);
+        give_new_model(owner,
+                       create_gpt(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
+                       out_model);
     });
 }
 
@@ -160,9 +166,9 @@ volta_status volta_model_create_llama(volta_context* context, const volta_llama_
         config.epsilon = or_default(given.epsilon, config.epsilon);
         config.tied = given.untied == 0;
         config.interleaved = given.interleaved != 0;
-        give_model(owner,
-                   create_llama(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
-                   out_model);
+        give_new_model(
+            owner, create_llama(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
+            out_model);
     });
 }
 
@@ -188,9 +194,9 @@ volta_status volta_model_create_bert(volta_context* context, const volta_bert_op
         config.mask_input = given.mask_input != 0;
         config.dropout = given.dropout;
         config.epsilon = or_default(given.epsilon, config.epsilon);
-        give_model(owner,
-                   create_bert(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
-                   out_model);
+        give_new_model(owner,
+                       create_bert(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
+                       out_model);
     });
 }
 
@@ -243,9 +249,9 @@ volta_status volta_model_import(volta_context* context, const char* path, const 
         require(context != nullptr, "context is NULL");
         require(path != nullptr && *path != '\0', "path is NULL or empty");
         const ContextRef owner(unwrap(context));
-        give_model(owner,
-                   import_model(path, read_import_options(options), owner->structures(), owner->tensors()),
-                   out_model);
+        give_new_model(
+            owner, import_model(path, read_import_options(options), owner->structures(), owner->tensors()),
+            out_model);
     });
 }
 
@@ -280,6 +286,19 @@ volta_status volta_model_hash(const volta_model* model, char* text) {
         require(model != nullptr && text != nullptr, "%s is NULL", model == nullptr ? "model" : "text");
         const HashText hash = to_text(hash_parameters(*model->model, model->context->structures()));
         std::memcpy(text, hash.text, sizeof hash.text);
+    });
+}
+
+volta_status volta_model_get_arithmetic(const volta_model* model, volta_level* out_level,
+                                        volta_precision* out_precision) {
+    if (out_level != nullptr) *out_level = 0;
+    if (out_precision != nullptr) *out_precision = 0;
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(out_level != nullptr && out_precision != nullptr, "%s is NULL",
+                out_level == nullptr ? "out_level" : "out_precision");
+        *out_level = static_cast<volta_level>(model->model->arithmetic.level);
+        *out_precision = static_cast<volta_precision>(model->model->arithmetic.precision);
     });
 }
 

@@ -37,14 +37,24 @@ int index_of(const char* name, const char* backend) {
     return index;
 }
 
+// The processor, where `error` kept CUDA away. Where neither serves, both reasons count.
+DevicePtr open_instead(const DeviceOptions& options, const Error& error) {
+    try {
+        return kBackends[0].open(options);
+    } catch (const Error& refusal) {
+        fail(refusal.status(), "device auto: %s, and cuda cannot be used: %s", refusal.what(), error.what());
+    }
+}
+
 DevicePtr open_best(DeviceOptions options) {
     try {
         DevicePtr device = kBackends[1].open(options);
         options.log(VOLTA_LOG_INFO, "device auto: %s, %s", device->info().name, device->info().description);
         return device;
     } catch (const Error& error) {
+        DevicePtr device = open_instead(options, error);
         options.log(VOLTA_LOG_INFO, "device auto: cpu, because: %s", error.what());
-        return kBackends[0].open(options);
+        return device;
     }
 }
 

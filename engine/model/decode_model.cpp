@@ -24,6 +24,7 @@ class Decoder {
 
     void decode() {
         check_versions();
+        decode_arithmetic();
         if (file_.graph() == nullptr)
             fail(file_.minor_version() > kFormatMinor ? VOLTA_UNSUPPORTED : VOLTA_CORRUPT_MODEL,
                  "it holds no graph");
@@ -48,9 +49,22 @@ class Decoder {
         if (file_.contract_version() != VOLTA_CONTRACT_VERSION)
             fail(VOLTA_UNSUPPORTED, "it was made under numeric contract %u; this library keeps contract %d",
                  file_.contract_version(), VOLTA_CONTRACT_VERSION);
-        if (file_.level() != fb::Level::strict)
-            fail(VOLTA_UNSUPPORTED, "it was made at determinism level %d; this library knows level 0, strict",
-                 static_cast<int>(file_.level()));
+    }
+
+    void decode_arithmetic() {
+        const auto level = static_cast<int>(file_.level()), precision = static_cast<int>(file_.precision());
+        if (level >= kLevelCount)
+            fail(VOLTA_UNSUPPORTED,
+                 "it was made at determinism level %d; this library knows the levels 0 .. %d, strict to fast",
+                 level, kLevelCount - 1);
+        if (precision >= kPrecisionCount)
+            fail(VOLTA_UNSUPPORTED,
+                 "it was made in precision %d; this library knows the precisions 0 .. %d, fp32 to bf16",
+                 precision, kPrecisionCount - 1);
+        model_.arithmetic = {static_cast<Level>(level), static_cast<Precision>(precision)};
+        if (model_.arithmetic.level == Level::strict && model_.arithmetic.precision != Precision::fp32)
+            fail(VOLTA_CORRUPT_MODEL, "it was made at level strict in precision %s, which that level lacks",
+                 precision_name(model_.arithmetic.precision));
     }
 
     template <class Visit>  // Visit: void(const fb::Tensor&, const void* data)

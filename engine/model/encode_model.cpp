@@ -207,6 +207,7 @@ class Encoder {
 // The first minor version whose readers know everything that the model uses: older readers open what they
 // can.
 std::uint32_t needed_minor(const Model& model) {
+    if (model.arithmetic != Arithmetic()) return 3;
     for (const NamedTensor& parameter : model.parameters)
         if (is_stored(parameter.dtype)) return 2;
     return model.tokenizer && model.tokenizer->kind() > TokenizerKind::character ? 1 : 0;
@@ -224,9 +225,11 @@ void encode_model(flatbuffers::FlatBufferBuilder& builder, const Model& model, c
     const auto tokenizer = model.tokenizer ? encoder.tokenizer(*model.tokenizer) : 0;
     const auto metadata = encoder.metadata(model.metadata);
     const auto training_state = training != nullptr ? encoder.training(*training) : 0;
+    const auto level = static_cast<fb::Level>(model.arithmetic.level);
+    const auto precision = static_cast<fb::Precision>(model.arithmetic.precision);
     fb::FinishModelBuffer(builder, fb::CreateModel(builder, producer, needed_minor(model),
-                                                   VOLTA_CONTRACT_VERSION, fb::Level::strict, data_bytes,
-                                                   tensor_list, graph, tokenizer, metadata, training_state));
+                                                   VOLTA_CONTRACT_VERSION, level, data_bytes, tensor_list,
+                                                   graph, tokenizer, metadata, training_state, precision));
     if (builder.GetSize() > kMaxMetadataBytes)
         fail(VOLTA_INVALID_ARGUMENT, "the model's metadata has %u bytes, a file may have %u",
              static_cast<unsigned>(builder.GetSize()), kMaxMetadataBytes);

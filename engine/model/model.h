@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/arithmetic.h"
 #include "engine/base/file.h"
 #include "engine/base/hash.h"
 #include "engine/base/memory.h"
@@ -65,6 +66,7 @@ class Model final {
     std::optional<Tokenizer> tokenizer;
     std::pmr::vector<Metadata> metadata;    // ascending by key
     std::optional<TrainingState> training;  // a checkpoint's
+    Arithmetic arithmetic;                  // of the context that gave the parameters their values
     MappedFile mapping;                     // keeps mapped parameters alive
     Buffer copy;                            // keeps copied ones alive
 

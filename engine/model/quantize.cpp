@@ -107,6 +107,7 @@ HeapPtr<Model> quantize(const Model& model, DType dtype, std::pmr::memory_resour
                 dtype_name(parameter.dtype));
     const auto layouts = weight_layouts(model.graph, structures);
     HeapPtr<Model> made = make_on<Model>(structures, structures, tensors);
+    made->arithmetic = model.arithmetic;
     const std::pmr::vector<DType> dtypes(model.parameters.size(), dtype, structures);
     made->graph = stored_graph(model.graph, layouts, dtypes, structures);
     std::size_t stored = 0;

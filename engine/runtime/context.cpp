@@ -38,6 +38,9 @@ Context::Context(const ContextOptions& options)
     pool_ = make_on<ThreadPool>(heap, choose_threads(options.thread_count), heap);
     code_ = make_on<jit::CodeArena>(heap, heap, options.refuse_jit);
     plans_ = make_on<PlanCache>(heap, *this, options);
+    if (arithmetic_ != Arithmetic())
+        log_(VOLTA_LOG_INFO, "level %s, precision %s on %s", level_name(arithmetic_.level),
+             precision_name(arithmetic_.precision), plans_->device().info().name);
     if (options.tuning_folder != nullptr) plans_->open_tuning_folder(options.tuning_folder);
 }
 

@@ -152,6 +152,7 @@ Trainer::Trainer(ContextRef context, const ModelRef& model, TrainerOptions optio
       plan_text_(context->structures()) {
     std::pmr::memory_resource* heap = context->structures();
     copy_description(*model, description_, heap);
+    description_.arithmetic = context->arithmetic();
     for (const Shape& shape : options_.input_shapes) {
         require(options_.spec.micro_batches == 1 || shape.rank > 0,
                 "an input of rank 0 cannot be cut into micro-batches");
@@ -356,6 +357,7 @@ void Trainer::update_model() {
     if (!model) fail(VOLTA_INVALID_STATE, "the model has been released");
     for (std::size_t i = 0; i < parameter_regions_.size(); ++i)
         memory_.load(static_cast<std::size_t>(parameter_regions_[i]), model->mutable_parameter(i));
+    model->arithmetic = description_.arithmetic;
 }
 
 void Trainer::capture(TrainingState& state) {
@@ -414,6 +416,21 @@ void Trainer::restore(const TrainingState& state) {
     }
 }
 
+namespace {
+
+// Parameters are numbers, which any level may go on from; that the run is no longer of one level is said.
+void tell_other_arithmetic(const Context& context, Arithmetic checkpoint) {
+    const Arithmetic now = context.arithmetic();
+    if (now == checkpoint) return;
+    context.log()(
+        VOLTA_LOG_WARNING,
+        "the checkpoint was trained at level %s in precision %s, and goes on at level %s in precision %s",
+        level_name(checkpoint.level), precision_name(checkpoint.precision), level_name(now.level),
+        precision_name(now.precision));
+}
+
+}  // namespace
+
 HeapPtr<Trainer> Trainer::resume(ContextRef context, const ModelRef& model,
                                  const volta_trainer_options* given) {
     if (!model->training) fail(VOLTA_INVALID_STATE, "the model is no checkpoint: it has no training state");
@@ -422,6 +439,7 @@ HeapPtr<Trainer> Trainer::resume(ContextRef context, const ModelRef& model,
     if (given != nullptr) require_same_options(read_trainer_options(*given, *model, heap), options, heap);
     HeapPtr<Trainer> trainer = make_on<Trainer>(heap, context, model, std::move(options));
     trainer->restore(*model->training);
+    tell_other_arithmetic(*context, model->arithmetic);
     return trainer;
 }
 

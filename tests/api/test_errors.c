@@ -28,10 +28,23 @@ static void test_context_options(void** state) {
                  "volta_context_options.struct_size is 0: set it to sizeof(volta_context_options)");
     assert_null(made);
     options.struct_size = sizeof options;
-    options.level = 1;
+    options.level = 3;
     assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
-                 "level is 1, only VOLTA_STRICT (0) exists");
-    options.level = 0;
+                 "level is 3, it must be in 0 .. 2");
+    options.level = -1;
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "level is -1, it must be in 0 .. 2");
+    options.level = VOLTA_STRICT;
+    options.precision = 3;
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "precision is 3, it must be in 0 .. 2");
+    options.precision = VOLTA_PRECISION_BF16;
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "level strict computes in fp32: precision bf16 needs level repeatable or fast");
+    options.precision = VOLTA_PRECISION_TF32;
+    assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
+                 "level strict computes in fp32: precision tf32 needs level repeatable or fast");
+    options.precision = 0;
     options.isa = 9;
     assert_fails(volta_context_create(&options, &made), VOLTA_INVALID_ARGUMENT,
                  "isa is 9, it must be in 0 .. 3");

@@ -47,6 +47,8 @@ std::string fingerprint(const Model& model) {
     }
     for (const Metadata& entry : model.metadata)
         out += "metadata " + std::string(entry.key) + " = '" + std::string(entry.value) + "'\n";
+    out += std::string("made at ") + level_name(model.arithmetic.level) + " " +
+           precision_name(model.arithmetic.precision) + "\n";
     if (model.training) {
         for (const NamedNumber& number : model.training->numbers)
             out += "number " + std::string(number.name) + " " + hex(number.value) + "\n";

@@ -196,4 +196,17 @@ HeapPtr<Model> make_golden_int4(std::pmr::memory_resource* structures, std::pmr:
     return make_stored(DType::int4, structures, tensors);
 }
 
+HeapPtr<Model> make_golden_repeatable_bf16(std::pmr::memory_resource* structures,
+                                           std::pmr::memory_resource* tensors) {
+    HeapPtr<Model> model = make_golden_gpt(structures, tensors);
+    model->arithmetic = {Level::repeatable, Precision::bf16};
+    return model;
+}
+HeapPtr<Model> make_golden_fast_tf32(std::pmr::memory_resource* structures,
+                                     std::pmr::memory_resource* tensors) {
+    HeapPtr<Model> model = make_golden_graph(structures, tensors);
+    model->arithmetic = {Level::fast, Precision::tf32};
+    return model;
+}
+
 }  // namespace volta::test

@@ -37,7 +37,9 @@ const struct {
                 {"golden/models/bf16_v1.2.volta", make_golden_bf16},
                 {"golden/models/f16_v1.2.volta", make_golden_f16},
                 {"golden/models/int8_v1.2.volta", make_golden_int8},
-                {"golden/models/int4_v1.2.volta", make_golden_int4}};
+                {"golden/models/int4_v1.2.volta", make_golden_int4},
+                {"golden/models/repeatable_bf16_v1.3.volta", make_golden_repeatable_bf16},
+                {"golden/models/fast_tf32_v1.3.volta", make_golden_fast_tf32}};
 
 // A folder of this process's own, removed at the end.
 class Folder {

@@ -33,6 +33,9 @@ int main(int count, char** arguments) {
         write(folder + "/f16_v1.2.volta", *make_golden_f16(heap.structures(), heap.tensors()));
         write(folder + "/int8_v1.2.volta", *make_golden_int8(heap.structures(), heap.tensors()));
         write(folder + "/int4_v1.2.volta", *make_golden_int4(heap.structures(), heap.tensors()));
+        write(folder + "/repeatable_bf16_v1.3.volta",
+              *make_golden_repeatable_bf16(heap.structures(), heap.tensors()));
+        write(folder + "/fast_tf32_v1.3.volta", *make_golden_fast_tf32(heap.structures(), heap.tensors()));
         write(seeds + "/graph", *make_golden_graph(heap.structures(), heap.tensors()));
         // Mutations of small files are fast.
         GptConfig config;

@@ -62,6 +62,11 @@ DeviceInfo describe_device(int, std::pmr::memory_resource*) {
 
 DevicePtr open_device(const DeviceOptions& options) {
     require(options.index == 0, "device is cpu:%d, there is one processor: cpu", options.index);
+    // Every level is kept here by the kernels of strict, which round no operand.
+    const Arithmetic asked = options.arithmetic;
+    if (asked.precision != Precision::fp32)
+        fail(VOLTA_UNSUPPORTED, "precision %s at level %s is offered on CUDA alone; the device is cpu",
+             precision_name(asked.precision), level_name(asked.level));
     return DevicePtr(make_on<CpuDevice>(options.structures, options).release(),
                      DeviceDelete{options.structures, sizeof(CpuDevice), alignof(CpuDevice)});
 }
