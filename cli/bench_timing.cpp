@@ -59,17 +59,29 @@ const char* isa_name(volta_isa isa) {
     }
 }
 
+namespace {
+
+// ", level repeatable, precision bf16"; "" at level strict.
+std::string arithmetic_text(const volta_context_info& info) {
+    if (info.level == VOLTA_STRICT) return "";
+    return formatted(", level %s, precision %s", kLevelNames[info.level], kPrecisionNames[info.precision]);
+}
+
+}  // namespace
+
 std::string machine_line(const Context& context, const volta_machine_speed& speed) {
     const volta_device_info device = device_of(context);
-    if (device.memory_bytes > 0)
-        return formatted("%s, %s: %.1f GFLOP/s, copies within its memory %.1f GB/s read and written\n",
-                         device.description, device.name, speed.fma_gflops, speed.read_gb_s);
     const volta_context_info info = info_of(context);
-    return formatted("%s, %s%s, %u thread%s: %.1f GFLOP/s, read %.1f GB/s, optimizer stream %.1f GB/s\n",
+    const std::string arithmetic = arithmetic_text(info);
+    if (device.memory_bytes > 0)
+        return formatted("%s, %s%s: %.1f GFLOP/s, copies within its memory %.1f GB/s read and written\n",
+                         device.description, device.name, arithmetic.c_str(), speed.fma_gflops,
+                         speed.read_gb_s);
+    return formatted("%s, %s%s, %u thread%s%s: %.1f GFLOP/s, read %.1f GB/s, optimizer stream %.1f GB/s\n",
                      info.cpu, isa_name(speed.isa),
                      info.jit_active || info.isa == VOLTA_ISA_SCALAR ? "" : " interpreted",
-                     speed.thread_count, speed.thread_count == 1 ? "" : "s", speed.fma_gflops,
-                     speed.read_gb_s, speed.stream_gb_s);
+                     speed.thread_count, speed.thread_count == 1 ? "" : "s", arithmetic.c_str(),
+                     speed.fma_gflops, speed.read_gb_s, speed.stream_gb_s);
 }
 
 std::uint64_t resident_peak_bytes() {

@@ -169,6 +169,7 @@ Json as_json(const Settings& s, const Result& r) {
                  {"cache_mib", static_cast<double>(r.cache) / kMiB},
                  {"resident_mib", static_cast<double>(r.resident) / kMiB}};
     add_moved(line, r.moved);
+    add_arithmetic(line, s.repeats.machine);
     return line;
 }
 

@@ -176,6 +176,7 @@ void print_json(const Subject& subject, const Settings& s, const Result& r) {
                  {"bill_mib", static_cast<double>(r.bill.total) / kMiB},
                  {"resident_mib", static_cast<double>(r.resident) / kMiB}};
     add_moved(line, r.moved);
+    add_arithmetic(line, s.repeats.machine);
     print(line.dump() + "\n");
 }
 

@@ -103,8 +103,8 @@ std::string bill_text(const char* title, const Json& bill) {
 
 std::string as_text(const Json& info) {
     std::string text;
-    for (const char* key : {"file", "bytes", "architecture", "level", "contract", "tokenizer", "vocabulary",
-                            "parameters", "hash"})
+    for (const char* key : {"file", "bytes", "architecture", "level", "precision", "contract", "tokenizer",
+                            "vocabulary", "parameters", "hash"})
         if (info.contains(key))
             text += formatted(
                 "%-18s %s\n", key,
@@ -155,7 +155,11 @@ int run_info(const std::vector<std::string>& arguments) {
     Json info = {{"file", path}, {"bytes", static_cast<std::uint64_t>(file.st_size)}};
     const std::string architecture = architecture_name(model);
     info["architecture"] = architecture.empty() ? "graph" : architecture;
-    info["level"] = "strict";
+    volta_level level = 0;
+    volta_precision precision = 0;
+    check(volta_model_get_arithmetic(opened, &level, &precision));
+    info["level"] = kLevelNames[level];
+    info["precision"] = kPrecisionNames[precision];
     info["contract"] = VOLTA_CONTRACT_VERSION;
     volta_tokenizer* tokenizer = nullptr;
     check(volta_model_get_tokenizer(opened, &tokenizer));

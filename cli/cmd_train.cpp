@@ -276,6 +276,7 @@ class Run {
             line["out"] = s_.out;
             line["seconds"] = seconds_;
             line["tokens_per_second"] = tokens_per_second_;
+            add_arithmetic(line, s_.machine);
             print(line.dump() + "\n");
             return;
         }
@@ -285,6 +286,8 @@ class Run {
         std::string text = formatted("step               %llu\n", static_cast<unsigned long long>(step));
         if (last_.step != 0) text += formatted("training loss      %.6f\n", static_cast<double>(last_.loss));
         if (validates) text += formatted("validation loss    %.6f\n", validation_loss);
+        if (!is_strict(s_.machine))
+            text += "level              " + s_.machine.level + ", " + s_.machine.precision + "\n";
         print(text + formatted("hash               %s\n", hash));
     }
 
@@ -381,8 +384,8 @@ int run_train(const std::vector<std::string>& arguments) {
     Settings s;
     Options options(
         "train",
-        "Trains a GPT, a Llama or a BERT on a text. Deterministic: the same call gives the same bits on "
-        "any machine.");
+        "Trains a GPT, a Llama or a BERT on a text. Deterministic: at level strict the same call gives the "
+        "same bits on any machine.");
     declare(options, s);
     options.parse(arguments);
     if (s.out.empty()) s.out = s.resume;

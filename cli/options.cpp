@@ -119,16 +119,37 @@ CLI::Option* Options::positional(const char* name, std::string& value, const cha
 
 void Options::require(const char* name) { required_.push_back(name); }
 
+namespace {
+
+template <std::size_t N>
+std::vector<std::string> words(const char* const (&names)[N]) {
+    return {names, names + N};
+}
+
+}  // namespace
+
 void Options::machine(Machine& value) {
     integer("--threads", value.threads, 1, 256,
             "threads (default: VOLTA_NUM_THREADS, else the physical cores)");
     value.device = default_device();
     text("--device", value.device,
-         "what it runs on: cpu, cuda, cuda:N or auto (default: VOLTA_DEVICE, else cpu); the bits are the "
-         "same");
+         "what it runs on: cpu, cuda, cuda:N or auto (default: VOLTA_DEVICE, else cpu); at level "
+         "strict the bits are the same");
+    choice("--level", value.level, words(kLevelNames),
+           "which bits are promised: strict, the same everywhere; repeatable, the same on this device and "
+           "build; fast, any within tolerance (default: strict)");
+    choice("--precision", value.precision, words(kPrecisionNames),
+           "what products round their operands to; tf32 and bf16 need --device cuda and another --level than "
+           "strict (default: fp32)");
     choice("--isa", value.isa, {"auto", "scalar", "avx2", "avx512"},
            "instruction set; every one gives the same bits");
     tuning(value);
+}
+
+void add_arithmetic(nlohmann::ordered_json& line, const Machine& machine) {
+    if (is_strict(machine)) return;
+    line["level"] = machine.level;
+    line["precision"] = machine.precision;
 }
 
 void Options::tuning(Machine& value) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ class Options {
                         const char* help);
     CLI::Option* flag(const char* name, bool& value, const char* help);
     CLI::Option* positional(const char* name, std::string& value, const char* help);
-    void machine(Machine& value);    // --device, --threads, --isa, --no-tuning
+    void machine(Machine& value);    // --device, --level, --precision, --threads, --isa, --no-tuning
     void tuning(Machine& value);     // --no-tuning
     void config();                   // --config FILE.json
     void require(const char* name);  // the call must give it
@@ -52,5 +53,8 @@ class Options {
     std::string config_path_;
     std::vector<const char*> required_;
 };
+
+// Adds "level" and "precision" to a line of results, unless they are the defaults.
+void add_arithmetic(nlohmann::ordered_json& line, const Machine& machine);
 
 }  // namespace voltac

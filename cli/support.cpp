@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -41,6 +42,12 @@ volta_isa isa_of(const std::string& name) {
     return VOLTA_ISA_AUTO;
 }
 
+// The place of `name`, which is one of `names`: the value of volta.h.
+template <std::size_t N>
+std::int32_t value_of(const char* const (&names)[N], const std::string& name) {
+    return static_cast<std::int32_t>(std::find(names, names + N, name) - names);
+}
+
 // $HOME/.volta/<name>; "" without a home.
 std::string home_folder(const char* name) {
     const char* home = std::getenv("HOME");
@@ -58,6 +65,21 @@ std::string default_device() {
     return value != nullptr && *value != '\0' ? value : "cpu";
 }
 
+namespace {
+
+// Says the library's reason behind the option that it is about.
+[[noreturn]] void refuse_machine(const Machine& machine, volta_status status) {
+    const std::string reason = volta_last_error();
+    const bool rounds = machine.precision != kPrecisionNames[VOLTA_PRECISION_FP32];
+    if (rounds && (is_strict(machine) || machine.device == "cpu"))
+        usage_error("--precision " + machine.precision + ": " + reason);
+    if (machine.device != "cpu") failure("--device " + machine.device + ": " + reason);
+    if (status == VOLTA_UNSUPPORTED) usage_error("--isa " + machine.isa + ": " + reason);
+    failure(reason);
+}
+
+}  // namespace
+
 Context make_context(const Machine& machine, const volta_allocator* allocator) {
     volta_context_options options = {};
     options.struct_size = sizeof options;
@@ -69,15 +91,13 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     const std::string tuning = machine.no_tuning ? "" : home_folder("matmul_tuning");
     options.tuning_folder = tuning.empty() ? nullptr : tuning.c_str();
     options.device = machine.device.c_str();
+    options.level = value_of(kLevelNames, machine.level);
+    options.precision = value_of(kPrecisionNames, machine.precision);
     const std::string kernels = machine.device == "cpu" ? "" : home_folder("kernels");
     options.kernel_folder = kernels.empty() ? nullptr : kernels.c_str();
     volta_context* context = nullptr;
     const volta_status status = volta_context_create(&options, &context);
-    if (status != VOLTA_OK && machine.device != "cpu")
-        failure("--device " + machine.device + ": " + volta_last_error());
-    if (status == VOLTA_UNSUPPORTED)
-        usage_error(std::string("--isa ") + machine.isa + ": " + volta_last_error());
-    check(status);
+    if (status != VOLTA_OK) refuse_machine(machine, status);
     return Context(context);
 }
 

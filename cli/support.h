@@ -34,14 +34,20 @@ using Generator = std::unique_ptr<volta_generator, Release<volta_generator, volt
 using Tokenizer = std::unique_ptr<volta_tokenizer, Release<volta_tokenizer, volta_tokenizer_release>>;
 using Session = std::unique_ptr<volta_session, Release<volta_session, volta_session_release>>;
 
+inline constexpr const char* kLevelNames[] = {"strict", "repeatable", "fast"};  // by volta_level
+inline constexpr const char* kPrecisionNames[] = {"fp32", "tf32", "bf16"};      // by volta_precision
+
 // Where and how to compute: the options every command shares.
 struct Machine {
     std::int64_t threads = 0;  // 0: VOLTA_NUM_THREADS, else the physical cores
     std::string isa = "auto";
-    std::string device = "cpu";  // as volta_context_options takes it
-    bool no_tuning = false;      // else what `voltac tune` found counts: $HOME/.volta/matmul_tuning
+    std::string device = "cpu";    // as volta_context_options takes it
+    std::string level = "strict";  // of kLevelNames
+    std::string precision = "fp32";
+    bool no_tuning = false;  // else what `voltac tune` found counts: $HOME/.volta/matmul_tuning
 };
 std::string default_device();  // VOLTA_DEVICE, else "cpu"
+inline bool is_strict(const Machine& machine) { return machine.level == kLevelNames[VOLTA_STRICT]; }
 Context make_context(const Machine& machine, const volta_allocator* allocator = nullptr);  // NULL: the C heap
 Model open_model(const Context& context, const std::string& path, volta_load_mode mode = VOLTA_LOAD_MAP);
 

@@ -124,6 +124,12 @@ positive bill_mib
 positive resident_mib
 shown "train, as text" train --model linear:8-3 --momentum 0.9 --clip 1 $fast
 grep -q '^step / floor' out && ok || bad "the report of a step has no ratio"
+head -n 1 out | grep -q level && bad "the default level is named: $(head -n 1 out)" || ok
+shown "train --level, as text" train --model linear:8-3 --device cpu --level fast $fast
+head -n 1 out | grep -q ', 1 thread, level fast, precision fp32: ' && ok || bad "no level: $(head -n 1 out)"
+shown "train --level --json" train --model linear:8-3 --device cpu --level repeatable $fast --json
+keys_are "train --level --json" $step,level,precision
+refused "--precision bf16: precision bf16 at level fast is offered on CUDA alone" train --device cpu --level fast --precision bf16
 
 echo "== generation"
 infer=model,parameters,threads,isa,load,prompt_tokens,tokens,batch,prefill_tokens_per_s,prefill_spread,decode_ms_p50
@@ -137,6 +143,9 @@ keys_are "infer --json" $infer
 for key in prefill_tokens_per_s decode_ms_p50 decode_ms_p95 bytes_per_token read_gb_per_s kv_speedup cache_mib; do
     positive $key
 done
+shown "infer --level" infer --preset small --prompt-tokens 9 --tokens 6 --no-speedup --device cpu --level fast $fast --json
+without_operators
+keys_are "infer --level --json" $infer,level,precision
 shown "infer --csv" infer --preset small --batch 3 --tokens 4 --no-speedup $fast --csv
 expect "CSV's head" $infer "$(head -n 1 out)"
 shown "infer, as text" infer --preset llama-tiny --prompt-tokens 3 --tokens 3 --runs 1 --warmup 0 --threads 2

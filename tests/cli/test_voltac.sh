@@ -116,6 +116,41 @@ expect "train --config" "$($voltac hash whole.volta)" "$($voltac hash config.vol
 [ ! -s err ] && ok || bad "train --json wrote to standard error: $(cat err)"
 expect "JSON lines" 0 "$(grep -cv '^{.*}$' config.out)"
 
+echo "== levels and precisions"
+refused 2 "voltac train: --level is 'exact', it must be one of strict|repeatable|fast" train --text text.txt --out m.volta --level exact
+refused 2 "--precision is 'fp16', it must be one of fp32|tf32|bf16" generate whole.volta --precision fp16
+refused 2 "--precision bf16: level strict computes in fp32: precision bf16 needs level repeatable or fast" \
+    train --text text.txt --out m.volta --precision bf16
+refused 2 "--precision bf16: precision bf16 at level fast is offered on CUDA alone; the device is cpu" \
+    eval whole.volta --text text.txt --device cpu --level fast --precision bf16
+refused 2 "--precision tf32: precision tf32 at level repeatable is offered on CUDA alone; the device is cpu" \
+    tune matmul --dim 16 --device cpu --level repeatable --precision tf32
+[ ! -e m.volta ] && ok || bad "a refused precision left a file"
+for command in train generate eval "tune matmul" "bench train" "bench infer"; do
+    $voltac $command --help | tr '\n' ' ' | grep -q -e '--level strict|repeatable|fast.*--precision fp32|tf32|bf16' && ok ||
+        bad "$command --help names no levels"
+done
+cpu="--device cpu --threads 1"
+$voltac train --text text.txt --out level.volta $small --steps 12 --stop-at 5 --level repeatable $cpu --json >level.out 2>err ||
+    bad "train --level: $(cat err)"
+[ ! -s err ] && ok || bad "train --level wrote to standard error: $(cat err)"
+grep -q '"event":"end".*"level":"repeatable","precision":"fp32"}$' level.out && ok || bad "the end of train --level: $(tail -n 1 level.out)"
+grep -q '"level"' config.out && bad "train --json names the default level" || ok
+"$voltac" info level.volta >level.info || bad "info of a level"
+grep -q '^level *repeatable$' level.info && grep -q '^precision *fp32$' level.info && ok || bad "info: $(cat level.info)"
+"$voltac" info level.volta --json | grep -q '"level":"repeatable","precision":"fp32"' && ok || bad "info --json of a level"
+"$voltac" info whole.volta --json | grep -q '"level":"strict","precision":"fp32"' && ok || bad "info --json of strict"
+$voltac train --text text.txt --resume level.volta --out level12.volta --level fast $cpu >level.out 2>err || bad "resume at fast"
+warned="voltac: warning: the checkpoint was trained at level repeatable in precision fp32, and goes on at level fast in precision fp32"
+expect "warnings of a resume at another level" 1 "$(grep -cxF "$warned" err)"
+grep -q '^level  *fast, fp32$' level.out && ok || bad "train --level fast: $(cat level.out)"
+expect "the processor is strict at every level" "$($voltac hash whole.volta)" "$($voltac hash level12.volta)"
+$voltac train --text text.txt --resume level.volta --out level12.volta --level repeatable $cpu >/dev/null 2>err || bad "resume at repeatable"
+grep -q warning err && bad "a resume at the same level warns: $(cat err)" || ok
+expect "generate at a level" "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3)" \
+    "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3 --level repeatable $cpu)"
+expect "eval at a level" "$($voltac eval whole.volta --text text.txt)" "$($voltac eval whole.volta --text text.txt --level fast $cpu)"
+
 echo "== what ends a text"
 said=$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3)
 expect "a text that has both stops" "5lg:" "$(echo "$said" | grep -o 5lg:)"
