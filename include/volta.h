@@ -810,7 +810,7 @@ VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *pa
 
 /* A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
  * those of the checkpoint; given options must agree with them (`steps` included). In a context of another level or
- * precision than the checkpoint's it goes on in the context's: a warning of the log names both.
+ * precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
  * Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
  *         INVALID_STATE     the model is no checkpoint */
 VOLTA_API volta_status volta_trainer_resume(volta_model *model, const volta_trainer_options *options,

@@ -128,6 +128,7 @@ void copy_description(const Model& from, Model& to, std::pmr::memory_resource* h
     }
     if (from.tokenizer) to.tokenizer.emplace(*from.tokenizer, heap);
     for (const Metadata& entry : from.metadata) to.set_metadata(entry.key.c_str(), entry.value.c_str());
+    to.arithmetic = from.arithmetic;
 }
 
 Shape times(const Shape& shape, std::uint32_t micro_batches) {
@@ -152,7 +153,6 @@ Trainer::Trainer(ContextRef context, const ModelRef& model, TrainerOptions optio
       plan_text_(context->structures()) {
     std::pmr::memory_resource* heap = context->structures();
     copy_description(*model, description_, heap);
-    description_.arithmetic = context->arithmetic();
     for (const Shape& shape : options_.input_shapes) {
         require(options_.spec.micro_batches == 1 || shape.rank > 0,
                 "an input of rank 0 cannot be cut into micro-batches");
@@ -251,6 +251,20 @@ void Trainer::check_finite(const StepReport& report) {
     context_->log()(VOLTA_LOG_WARNING, "%s", text);
 }
 
+// The parameters are the context's from now on. They are numbers, which any level may go on from; that a run
+// is no longer of one level is said.
+void Trainer::note_arithmetic() {
+    const Arithmetic before = description_.arithmetic, now = context_->arithmetic();
+    if (now == before) return;
+    description_.arithmetic = now;
+    if (step_ == 0) return;  // the run begins
+    context_->log()(
+        VOLTA_LOG_WARNING,
+        "the checkpoint was trained at level %s in precision %s, and goes on at level %s in precision %s",
+        level_name(before.level), precision_name(before.precision), level_name(now.level),
+        precision_name(now.precision));
+}
+
 // The step on what stands in the input and target regions. Nothing of the trainer changes before the update.
 StepReport Trainer::run_step() {
     require(step_ < 0xffffffffu, "the trainer has made 2^32 - 1 steps, the most there can be");
@@ -273,6 +287,7 @@ StepReport Trainer::run_step() {
     check_finite(report);
     memory_.run(Phase::update, 0);
 
+    note_arithmetic();
     step_ += 1;
     beta1_product_ = beta1_product;
     beta2_product_ = beta2_product;
@@ -416,21 +431,6 @@ void Trainer::restore(const TrainingState& state) {
     }
 }
 
-namespace {
-
-// Parameters are numbers, which any level may go on from; that the run is no longer of one level is said.
-void tell_other_arithmetic(const Context& context, Arithmetic checkpoint) {
-    const Arithmetic now = context.arithmetic();
-    if (now == checkpoint) return;
-    context.log()(
-        VOLTA_LOG_WARNING,
-        "the checkpoint was trained at level %s in precision %s, and goes on at level %s in precision %s",
-        level_name(checkpoint.level), precision_name(checkpoint.precision), level_name(now.level),
-        precision_name(now.precision));
-}
-
-}  // namespace
-
 HeapPtr<Trainer> Trainer::resume(ContextRef context, const ModelRef& model,
                                  const volta_trainer_options* given) {
     if (!model->training) fail(VOLTA_INVALID_STATE, "the model is no checkpoint: it has no training state");
@@ -439,7 +439,6 @@ HeapPtr<Trainer> Trainer::resume(ContextRef context, const ModelRef& model,
     if (given != nullptr) require_same_options(read_trainer_options(*given, *model, heap), options, heap);
     HeapPtr<Trainer> trainer = make_on<Trainer>(heap, context, model, std::move(options));
     trainer->restore(*model->training);
-    tell_other_arithmetic(*context, model->arithmetic);
     return trainer;
 }
 

@@ -72,6 +72,7 @@ class Trainer final {
     void write_step_inputs(double learning_rate, double beta1_product, double beta2_product);
     std::uint64_t count_targets() const;
     void check_finite(const StepReport& report);
+    void note_arithmetic();
     void restore(const TrainingState& state);
     void capture(TrainingState& state);
     int region(RegionKind kind, const char* name) const;
@@ -82,8 +83,8 @@ class Trainer final {
 
     ContextRef context_;
     std::weak_ptr<Model> model_;
-    mutable Model
-        description_;  // graph, tokenizer, metadata; its parameters lie where described() found them
+    mutable Model description_;  // graph, tokenizer, metadata, arithmetic; its parameters lie where
+                                 // described() found them
     TrainerOptions options_;
     ProgramMemory memory_;
     mutable std::pmr::vector<Block> fetched_;  // one per region, filled where fetch() needs a copy

@@ -136,7 +136,8 @@ $voltac train --text text.txt --out level.volta $small --steps 12 --stop-at 5 --
 [ ! -s err ] && ok || bad "train --level wrote to standard error: $(cat err)"
 grep -q '"event":"end".*"level":"repeatable","precision":"fp32"}$' level.out && ok || bad "the end of train --level: $(tail -n 1 level.out)"
 grep -q '"level"' config.out && bad "train --json names the default level" || ok
-"$voltac" info level.volta >level.info || bad "info of a level"
+"$voltac" info level.volta >level.info 2>err || bad "info of a level"
+[ ! -s err ] && ok || bad "info of a level wrote to standard error: $(cat err)"
 grep -q '^level *repeatable$' level.info && grep -q '^precision *fp32$' level.info && ok || bad "info: $(cat level.info)"
 "$voltac" info level.volta --json | grep -q '"level":"repeatable","precision":"fp32"' && ok || bad "info --json of a level"
 "$voltac" info whole.volta --json | grep -q '"level":"strict","precision":"fp32"' && ok || bad "info --json of strict"
