@@ -42,7 +42,7 @@ DevicePtr open_instead(const DeviceOptions& options, const Error& error) {
     try {
         return kBackends[0].open(options);
     } catch (const Error& refusal) {
-        fail(refusal.status(), "device auto: %s, and cuda cannot be used: %s", refusal.what(), error.what());
+        fail(refusal.status(), "%s, because cuda cannot be used: %s", refusal.what(), error.what());
     }
 }
 

@@ -125,6 +125,7 @@ refused 2 "--precision bf16: precision bf16 at level fast is offered on CUDA alo
     eval whole.volta --text text.txt --device cpu --level fast --precision bf16
 refused 2 "--precision tf32: precision tf32 at level repeatable is offered on CUDA alone; the device is cpu" \
     tune matmul --dim 16 --device cpu --level repeatable --precision tf32
+refused 2 "--level is 'Strict'" bench infer --level Strict
 [ ! -e m.volta ] && ok || bad "a refused precision left a file"
 for command in train generate eval "tune matmul" "bench train" "bench infer"; do
     $voltac $command --help | tr '\n' ' ' | grep -q -e '--level strict|repeatable|fast.*--precision fp32|tf32|bf16' && ok ||
