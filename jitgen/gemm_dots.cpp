@@ -22,7 +22,7 @@ constexpr int kTurns = 4;  // of kDotSteps steps, per turn of the main loop
 //   vectors  0 .. 7 four steps of B before and after they are turned | AVX2: 8 an element of A | chains from 9 on
 //   k1 k2 k3 the second to fourth quarter of a vector
 //   rsi r13 r11 r14 rows 0, 3, 6 and 9 of A, r10 their stride | r8 r9 rbx rbp r12 rows 0, 3, 5, 6 and 11 of B, rdx their stride
-//   rcx steps left | rax what is asked for ahead
+//   rcx steps left | rax what is asked for ahead | r14, with several groups, whose rows of A are few: from one to the next
 template <class Vmm>
 class DotsEmitter : public Xbyak::CodeGenerator {
   public:
@@ -30,7 +30,10 @@ class DotsEmitter : public Xbyak::CodeGenerator {
     static constexpr int kVectors = kZmm ? 1 : 2;  // of 16 outputs
 
     DotsEmitter(const DotsForm& form, EmitBuffer& buffer)
-        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()), rows_(form.rows), far_(form.far) {}
+        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()),
+          rows_(form.rows),
+          groups_(form.groups),
+          far_(form.far) {}
 
     void emit() {
         Label wide, narrow, done;
@@ -47,20 +50,22 @@ class DotsEmitter : public Xbyak::CodeGenerator {
         jmp(narrow, T_NEAR);
         L(done);
         mov(rdi, ptr[rdi + static_cast<int>(offsetof(DotsArgs, sums))]);
-        for (int i = 0; i < rows_; ++i)
-            for (int v = 0; v < kVectors; ++v)
-                vmovaps(ptr[rdi + (i * kVectors + v) * (kZmm ? 64 : 32)], chain(i, v));
+        for (int i = 0; i < chain_count(); ++i)
+            vmovaps(ptr[rdi + i * (kZmm ? 64 : 32)], Vmm(kFirstChain + i));
         vzeroupper();
         for (const Reg64& saved : {r14, r13, r12, rbp, rbx}) pop(saved);
         ret();
     }
 
   private:
-    const int rows_;
+    const int rows_, groups_;
     const bool far_;
     const RowAddresses a_{rows_, rsi, r13, r11, r14, r10};
+    const Reg64 b_rows_[5] = {r8, r9, rbx, rbp, r12};
 
-    Vmm chain(int i, int v) const { return Vmm(9 + i * kVectors + v); }
+    static constexpr int kFirstChain = 9;
+    int chain_count() const { return groups_ * rows_ * kVectors; }
+    Vmm chain(int g, int i, int v) const { return Vmm(kFirstChain + (g * rows_ + i) * kVectors + v); }
     Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
     Xbyak::RegExp b_row(int j) const {
         switch (j) {
@@ -110,6 +115,10 @@ class DotsEmitter : public Xbyak::CodeGenerator {
         lea(rbx, ptr[r9 + rdx * 2]);
         lea(rbp, ptr[rbx + rdx]);
         lea(r12, ptr[r9 + rdx * 8]);
+        if (groups_ > 1) {
+            mov(r14, rdx);
+            shl(r14, 4);
+        }
         if (far_) mov(rax, arg(offsetof(DotsArgs, ahead)));
         if constexpr (kZmm) {
             int quarter = 0x00f0;
@@ -120,32 +129,44 @@ class DotsEmitter : public Xbyak::CodeGenerator {
             }
         }
         mov(rcx, arg(offsetof(DotsArgs, steps)));
-        for (int i = 0; i < rows_; ++i)
-            for (int v = 0; v < kVectors; ++v) {
-                const Vmm c = chain(i, v);
-                if constexpr (kZmm) {
-                    vpxord(c, c, c);
-                } else {
-                    vxorps(c, c, c);
-                }
+        for (int i = 0; i < chain_count(); ++i) {
+            const Vmm c(kFirstChain + i);
+            if constexpr (kZmm) {
+                vpxord(c, c, c);
+            } else {
+                vxorps(c, c, c);
             }
+        }
     }
 
     void emit_turns(int turns) {
-        for (int turn = 0; turn < turns; ++turn) {
-            if (far_)
-                for (int line = 0; line < 4; ++line) prefetcht1(ptr[rax + (turn * 4 + line) * 64]);
-            for (int v = 0; v < kVectors; ++v) emit_block(v, turn * kDotSteps * 4);
+        for (int g = 0; g < groups_; ++g) {
+            if (g > 0)
+                for (const Reg64& each : b_rows_) add(each, r14);
+            // A vector's rows are read to the end of their lines before the next ones' are: where the stride
+            // is a power of two all lines fall into few sets of L1, which hold eight.
+            for (int v = 0; v < kVectors; ++v)
+                for (int turn = 0; turn < turns; ++turn) {
+                    if (far_)
+                        for (int line = 0; line < 4 / kVectors; ++line)
+                            prefetcht1(
+                                ptr[rax + (((g * kVectors + v) * turns + turn) * 4 / kVectors + line) * 64]);
+                    emit_block(g, v, turn * kDotSteps * 4);
+                }
         }
         const int bytes = turns * kDotSteps * 4;
         a_.advance(*this, bytes);
-        for (const Reg64& each : {r8, r9, rbx, rbp, r12}) add(each, bytes);
-        if (far_) add(rax, turns * 256);
+        for (const Reg64& each : b_rows_) {
+            if (groups_ > 1) sub(each, r14);
+            add(each, bytes);
+        }
+        if (far_) add(rax, groups_ * turns * 256);
         sub(rcx, turns * kDotSteps);
     }
 
-    // Four steps of the rows of vector v: each quarter of a vector holds four rows, turned by itself.
-    void emit_block(int v, int offset) {
+    // Four steps of the rows of vector v of group g: each quarter of a vector holds four rows, turned by
+    // itself.
+    void emit_block(int g, int v, int offset) {
         const int first = v * 8;
         for (int r = 0; r < 4; ++r) {
             const Vmm t(r);
@@ -170,10 +191,10 @@ class DotsEmitter : public Xbyak::CodeGenerator {
             for (int i = 0; i < rows_; ++i) {
                 const Xbyak::RegExp at = a_.at(i) + offset + s * 4;
                 if constexpr (kZmm) {
-                    vfmadd231ps(chain(i, v), Vmm(s), ptr_b[at]);
+                    vfmadd231ps(chain(g, i, v), Vmm(s), ptr_b[at]);
                 } else {
                     vbroadcastss(Vmm(8), ptr[at]);
-                    vfmadd231ps(chain(i, v), Vmm(s), Vmm(8));
+                    vfmadd231ps(chain(g, i, v), Vmm(s), Vmm(8));
                 }
             }
     }
@@ -182,8 +203,8 @@ class DotsEmitter : public Xbyak::CodeGenerator {
 template <class Vmm>
 DotsFunction emit_for(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     char name[48];
-    std::snprintf(name, sizeof name, "dots %d rows %s%s", form.rows, isa_name(form.isa),
-                  form.far ? " far" : "");
+    std::snprintf(name, sizeof name, "dots %d rows %d groups %s%s", form.rows, form.groups,
+                  isa_name(form.isa), form.far ? " far" : "");
     EmitBuffer buffer(heap, kMaxCodeBytes);
     DotsEmitter<Vmm> emitter(form, buffer);
     return as_function<DotsFunction>(publish(emitter, arena, name));
@@ -192,12 +213,15 @@ DotsFunction emit_for(const DotsForm& form, CodeArena& arena, std::pmr::memory_r
 }  // namespace
 
 bool operator==(const DotsForm& x, const DotsForm& y) {
-    return x.isa == y.isa && x.rows == y.rows && x.far == y.far;
+    return x.isa == y.isa && x.rows == y.rows && x.groups == y.groups && x.far == y.far;
 }
 
 DotsFunction emit_dots(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     if (form.isa == Isa::scalar || form.rows < 1 || form.rows > dots_rows(form.isa))
         fail(VOLTA_INTERNAL, "no dots take %d rows in %s", form.rows, isa_name(form.isa));
+    if (form.groups < 1 || form.groups > dots_groups(form.isa, form.rows))
+        fail(VOLTA_INTERNAL, "no dots of %d rows take %d groups in %s", form.rows, form.groups,
+             isa_name(form.isa));
     if (!arena.available()) return nullptr;
     return form.isa == Isa::avx512 ? emit_for<Zmm>(form, arena, heap) : emit_for<Ymm>(form, arena, heap);
 }

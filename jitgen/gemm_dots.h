@@ -14,9 +14,10 @@ namespace volta::jit {
 inline constexpr int kDotOutputs = 16, kDotSteps = 4;
 
 struct DotsForm {
-    Isa isa = Isa::avx2;    // not scalar
-    std::uint8_t rows = 1;  // of A, 1 .. dots_rows(isa)
-    bool far = false;       // B comes from memory: asks for as many bytes of args.ahead as it reads, into L2
+    Isa isa = Isa::avx2;      // not scalar
+    std::uint8_t rows = 1;    // of A, 1 .. dots_rows(isa)
+    std::uint8_t groups = 1;  // of 16 outputs, 1 .. dots_groups(isa, rows): one chain alone waits for itself
+    bool far = false;  // B comes from memory: asks for as many bytes of args.ahead as it reads, into L2
 };
 bool operator==(const DotsForm& x, const DotsForm& y);
 
@@ -24,16 +25,18 @@ bool operator==(const DotsForm& x, const DotsForm& y);
 struct DotsArgs {
     const float* a;  // element (i, k) at a[i * a_stride + k]
     std::int64_t a_stride;
-    const float* b;  // element (j, k) at b[j * b_stride + k], 16 rows
+    const float* b;  // element (j, k) at b[j * b_stride + k], 16 rows for each group
     std::int64_t b_stride;
     std::int64_t steps;  // a multiple of kDotSteps
-    float* sums;         // [rows, 16], 64-byte aligned: chains over the steps, from +0
+    float* sums;         // [groups, rows, 16], 64-byte aligned: chains over the steps, from +0
     const float* ahead;  // what is wanted soon: never read, so it may lie outside of any array
 };
 using DotsFunction = void (*)(const DotsArgs*);
 
 // The most rows whose chains fit registers.
 constexpr int dots_rows(Isa isa) { return isa == Isa::avx512 ? 12 : 3; }
+// The most groups that gain: more rows have chains enough.
+constexpr int dots_groups(Isa isa, int rows) { return rows <= (isa == Isa::avx512 ? 3 : 1) ? 2 : 1; }
 
 // NULL when executable memory is refused.
 DotsFunction emit_dots(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap);

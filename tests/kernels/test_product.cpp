@@ -378,27 +378,31 @@ void test_dots(void**) {
     }
 }
 
-// Every number of rows of the kernel, near and far: what is asked for ahead changes no bit.
+// Every number of rows and groups of the kernel, near and far: what is asked for ahead changes no bit.
 void test_rows_of_dots(void**) {
     constexpr std::int64_t kSteps = 84, kStride = 91;
     const std::vector<float> a = random_floats(12 * kStride, 1, Data::binades),
-                             b = random_floats(16 * kStride, 2);
+                             b = random_floats(32 * kStride, 2);
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
         if (isa > isas()) continue;
         const CompileContext context = engine(isa).context(1, nullptr);
         for (int rows = 1; rows <= jit::dots_rows(isa); ++rows)
-            for (const bool far : {false, true}) {
-                alignas(64) float sums[12 * 16];
+            for (int form_index = 0; form_index < 2 * jit::dots_groups(isa, rows); ++form_index) {
+                alignas(64) float sums[12 * 32];
                 jit::DotsForm form;
                 form.isa = isa;
                 form.rows = static_cast<std::uint8_t>(rows);
-                form.far = far;
+                form.groups = static_cast<std::uint8_t>(1 + form_index / 2);
+                form.far = form_index % 2 == 1;
                 const jit::DotsArgs args = {a.data(), kStride, b.data(), kStride, kSteps, sums, b.data()};
                 context.cache->dots(form, *context.arena)(&args);
-                std::vector<float> expected(static_cast<std::size_t>(rows * 16));
-                define::product<float>(rows, 16, kSteps, {a.data(), kStride}, {b.data(), kStride, true},
-                                       false, expected.data(), 16);
-                assert_same_bits("dots", expected.data(), sums, rows * 16);
+                for (int group = 0; group < form.groups; ++group) {
+                    std::vector<float> expected(static_cast<std::size_t>(rows * 16));
+                    define::product<float>(rows, 16, kSteps, {a.data(), kStride},
+                                           {b.data() + group * 16 * kStride, kStride, true}, false,
+                                           expected.data(), 16);
+                    assert_same_bits("dots", expected.data(), sums + group * rows * 16, rows * 16);
+                }
             }
     }
 }

@@ -35,6 +35,11 @@ class DotsProduct final : public Product {
             const std::int64_t rows = (shape_.m - row) / (tiles - tile);
             form.rows = static_cast<std::uint8_t>(rows);
             tiles_[tile] = {row, rows, context.cache->dots(form, *context.arena)};
+            if (tiles == 1) groups_ = jit::dots_groups(form.isa, form.rows);
+            if (groups_ > 1) {
+                form.groups = static_cast<std::uint8_t>(groups_);
+                several_ = context.cache->dots(form, *context.arena);
+            }
             form.far = false;
             row += rows;
         }
@@ -43,14 +48,15 @@ class DotsProduct final : public Product {
             workers_ = static_cast<int>(
                 std::min<std::int64_t>(context.thread_count, ceil_div(shape.n, kGroupColumns)));
         const std::size_t scratch = epilogue != nullptr ? epilogue->scratch_bytes(kGroupColumns) : 0;
-        worker_bytes_ = static_cast<std::size_t>(shape.m * kOutputs) * sizeof(float) +
-                        static_cast<std::size_t>(round_up(static_cast<std::int64_t>(scratch), 64));
+        sums_bytes_ = static_cast<std::size_t>(shape.m * groups_ * kOutputs) * sizeof(float);
+        worker_bytes_ =
+            sums_bytes_ + static_cast<std::size_t>(round_up(static_cast<std::int64_t>(scratch), 64));
     }
 
     bool has_code() const {
         for (std::int64_t tile = 0; tile < tile_count_; ++tile)
             if (tiles_[tile].code == nullptr) return false;
-        return true;
+        return groups_ == 1 || several_ != nullptr;
     }
     std::size_t workspace_bytes() const noexcept override {
         return worker_bytes_ * static_cast<std::size_t>(workers_);
@@ -68,20 +74,23 @@ class DotsProduct final : public Product {
             const Range mine = part_of(shape_.n, kGroupColumns, worker, workers);
             for (std::int64_t begin = mine.begin; begin < mine.end; begin += kGroupColumns) {
                 const std::int64_t end = std::min<std::int64_t>(mine.end, begin + kGroupColumns);
-                for (std::int64_t column = begin; column < end; column += kOutputs)
-                    run_outputs(call, column, reinterpret_cast<float*>(workspace));
+                for (std::int64_t column = begin; column < end;) {
+                    const std::int64_t groups = column + groups_ * kOutputs <= end ? groups_ : 1;
+                    run_outputs(call, column, groups, reinterpret_cast<float*>(workspace));
+                    column += groups * kOutputs;
+                }
                 if (call.epilogue == nullptr || call.epilogue->kernel == nullptr) continue;
                 jit::run_block(*call.epilogue->kernel, call.epilogue->args, 0, shape_.m, begin, end,
-                               workspace + static_cast<std::size_t>(shape_.m * kOutputs) * sizeof(float));
+                               workspace + sums_bytes_);
             }
         });
     }
 
   private:
-    // All k of 16 outputs. The last ones are computed with those before them, so that 16 rows of B are there;
-    // only their own are stored.
-    void run_outputs(const ProductCall& call, std::int64_t column, float* sums) const {
-        const std::int64_t row = std::min(column, shape_.n - kOutputs);
+    // All k of 16 outputs, or of several times as many. The last ones are computed with those before them, so
+    // that 16 rows of B are there; only their own are stored.
+    void run_outputs(const ProductCall& call, std::int64_t column, std::int64_t groups, float* sums) const {
+        const std::int64_t row = std::min(column, shape_.n - groups * kOutputs);
         const float* const b = call.b + row * shape_.ldb;
         for (std::int64_t k = 0; k < shape_.k; k += jit::kSegment)
             for (std::int64_t tile = 0; tile < tile_count_; ++tile) {
@@ -94,19 +103,21 @@ class DotsProduct final : public Product {
                 args.b_stride = shape_.ldb;
                 args.steps = steps / jit::kDotSteps * jit::kDotSteps;
                 args.sums = sums;
-                args.ahead = b + kOutputs * (shape_.ldb + k);
-                rows.code(&args);
+                args.ahead = b + groups * kOutputs * (shape_.ldb + k);
+                (groups > 1 ? several_ : rows.code)(&args);
                 float* const c = call.c + rows.begin * shape_.ldc + row;
                 for (std::int64_t i = 0; i < rows.count; ++i)
-                    for (std::int64_t j = column - row; j < kOutputs; ++j)
-                        finish(args, steps, i, j, k == 0 && !call.into, &c[i * shape_.ldc + j]);
+                    for (std::int64_t j = column - row; j < groups * kOutputs; ++j) {
+                        const float* const chain =
+                            sums + (j / kOutputs * rows.count + i) * kOutputs + j % kOutputs;
+                        finish(args, steps, i, j, *chain, k == 0 && !call.into, &c[i * shape_.ldc + j]);
+                    }
             }
     }
 
     // The steps that are no four, then the segment joins C.
     static void finish(const jit::DotsArgs& args, std::int64_t steps, std::int64_t i, std::int64_t j,
-                       bool first, float* c) {
-        float sum = args.sums[i * kOutputs + j];
+                       float sum, bool first, float* c) {
         for (std::int64_t s = args.steps; s < steps; ++s)
             sum = fma32(args.a[i * args.a_stride + s], args.b[j * args.b_stride + s], sum);
         *c = first ? sum : *c + sum;
@@ -122,8 +133,10 @@ class DotsProduct final : public Product {
     const char* const name_;
     Tile tiles_[kMostRows];
     std::int64_t tile_count_ = 0;
+    jit::DotsFunction several_ = nullptr;  // of the only tile: groups_ x 16 outputs at once
+    std::int64_t groups_ = 1;
     int workers_ = 1;
-    std::size_t worker_bytes_ = 0;  // sums of a tile, then the epilogue's scratch
+    std::size_t sums_bytes_ = 0, worker_bytes_ = 0;  // sums of a tile, and with the epilogue's scratch behind
 };
 
 }  // namespace
