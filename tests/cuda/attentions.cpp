@@ -12,6 +12,25 @@ const std::vector<NamedAttention>& attentions() {
     return list;
 }
 
+const std::vector<NamedTensorAttention>& tensor_attentions() {
+    static const std::vector<NamedTensorAttention> list = {
+        {"tensor_bf16_16_all", {16, false, false}, Precision::bf16},
+        {"tensor_bf16_32_dropout", {32, true, true}, Precision::bf16},
+        {"tensor_bf16_64", {64, true, false}, Precision::bf16},
+        {"tensor_bf16_64_all_dropout", {64, false, true}, Precision::bf16},
+        {"tensor_bf16_80", {80, true, false}, Precision::bf16},
+        {"tensor_bf16_96_all", {96, false, false}, Precision::bf16},
+        {"tensor_bf16_128", {128, true, false}, Precision::bf16},
+        {"tensor_tf32_16_dropout", {16, true, true}, Precision::tf32},
+        {"tensor_tf32_32_all", {32, false, false}, Precision::tf32},
+        {"tensor_tf32_64", {64, true, false}, Precision::tf32},
+        {"tensor_tf32_80_all", {80, false, false}, Precision::tf32},
+        {"tensor_tf32_96", {96, true, false}, Precision::tf32},
+        {"tensor_tf32_128_all_dropout", {128, false, true}, Precision::tf32},
+    };
+    return list;
+}
+
 const std::vector<int>& cached_head_dims() {
     static const std::vector<int> list = {5, 64, 80};
     return list;

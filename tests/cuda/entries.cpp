@@ -9,6 +9,7 @@
 #include "jitgen/cuda/rotary_source.h"
 #include "jitgen/cuda/row_source.h"
 #include "jitgen/cuda/stored_source.h"
+#include "jitgen/cuda/tensor_attention_source.h"
 #include "tests/cuda/programs.h"
 
 namespace volta::test {
@@ -56,6 +57,23 @@ EntryFile attention() {
     return file;
 }
 
+EntryFile tensor_attention() {
+    std::pmr::string text(std::pmr::new_delete_resource());
+    jit::append_row_prelude(text);
+    jit::append_product_prelude(text);
+    jit::append_attention_functions(text);
+    jit::append_attention_prelude(text);
+    jit::append_tensor_attention_prelude(text);
+    EntryFile file = {"tensor_attention", "", {}};
+    for (const NamedTensorAttention& named : tensor_attentions()) {
+        jit::append_tensor_attention_kernels(named.form, named.precision, named.name, text);
+        for (const char* entry : {"_forward", "_terms", "_queries", "_keys", "_groups"})
+            file.entries.emplace_back(named.name + std::string(entry), "VoltaAttentionArgs");
+    }
+    file.text = text;
+    return file;
+}
+
 EntryFile rows() {
     std::pmr::string text(std::pmr::new_delete_resource());
     jit::append_row_prelude(text);
@@ -75,6 +93,6 @@ EntryFile rows() {
 
 }  // namespace
 
-std::vector<EntryFile> entry_files() { return {moves(), attention(), rows()}; }
+std::vector<EntryFile> entry_files() { return {moves(), attention(), tensor_attention(), rows()}; }
 
 }  // namespace volta::test

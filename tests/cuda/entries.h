@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/arithmetic.h"
 #include "jitgen/cuda/attention_source.h"
 #include "tests/support/simt_emulation.h"
 
@@ -24,6 +25,14 @@ struct NamedAttention {
     jit::CudaAttentionForm form;
 };
 const std::vector<NamedAttention>& attentions();
+
+// Attention on tensor cores. check_ptx.sh knows by their names, tensor_..., that they are not strict.
+struct NamedTensorAttention {
+    const char* name;
+    jit::CudaAttentionForm form;
+    Precision precision;
+};
+const std::vector<NamedTensorAttention>& tensor_attentions();
 
 // Of the kernels over a cache, cached_DIM.
 const std::vector<int>& cached_head_dims();

@@ -2,6 +2,7 @@
 #include "tests/support/simt_emulation.h"
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -180,6 +181,91 @@ void test_asynchronous_copies(void**) {
     assert_int_equal(second, 56);
 }
 
+// The product of one warp, with fragments in registers as the PTX manual writes them (the chapter on
+// mma.m16n8k16 with .bf16, and on mma.m16n8k8 with .tf32), against three plain loops. Elements are small
+// integers: every sum is exact.
+float element(int seed, int row, int column) {
+    return static_cast<float>((row * 7 + column * 5 + seed) % 13 - 6);
+}
+
+template <bool kBf16>
+int wrong_sums(simt::Order order) {
+    static int wrong;
+    wrong = 0;
+    const std::string error = simt::run(launch_of(1, 64, order), [] {
+        constexpr int k = kBf16 ? 16 : 8;
+        const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+        const int group = lane >> 2, in_group = lane % 4;
+        unsigned a[4], b[2];
+        float sums[4];
+        for (int i = 0; i < 4; ++i) sums[i] = element(3, i < 2 ? group : group + 8, in_group * 2 + (i & 1));
+        if (kBf16) {
+            float of_a[8], of_b[4];
+            for (int i = 0; i < 8; ++i)
+                of_a[i] = element(warp, i < 2 || (i >= 4 && i < 6) ? group : group + 8,
+                                  in_group * 2 + (i & 1) + (i >= 4 ? 8 : 0));
+            for (int i = 0; i < 4; ++i)
+                of_b[i] = element(warp + 9, in_group * 2 + (i & 1) + (i >= 2 ? 8 : 0), group);
+            for (int i = 0; i < 4; ++i) a[i] = bf16_pair(of_a[2 * i], of_a[2 * i + 1]);
+            for (int i = 0; i < 2; ++i) b[i] = bf16_pair(of_b[2 * i], of_b[2 * i + 1]);
+            mma_bf16(sums, a, b[0], b[1]);
+        } else {
+            for (int i = 0; i < 4; ++i)
+                a[i] =
+                    tf32_word(element(warp, i % 2 == 0 ? group : group + 8, i < 2 ? in_group : in_group + 4));
+            for (int i = 0; i < 2; ++i) b[i] = tf32_word(element(warp + 9, in_group + 4 * i, group));
+            mma_tf32(sums, a, b[0], b[1]);
+        }
+        for (int i = 0; i < 4; ++i) {
+            const int row = i < 2 ? group : group + 8, column = in_group * 2 + (i & 1);
+            float expected = element(3, row, column);
+            for (int p = 0; p < k; ++p) expected += element(warp, row, p) * element(warp + 9, p, column);
+            wrong += sums[i] != expected;
+        }
+    });
+    return error.empty() ? wrong : -1;
+}
+void test_tensor_products(void**) {
+    for (const simt::Order order : kOrders) {
+        assert_int_equal(wrong_sums<true>(order), 0);
+        assert_int_equal(wrong_sums<false>(order), 0);
+    }
+    assert_true(reports(
+        launch_of(1, 32),
+        [](const void*) {
+            const unsigned a[4] = {};
+            float sums[4] = {};
+            if (threadIdx.x != 5) mma_bf16(sums, a, 0, 0);
+        },
+        "waits for ever at an mma, and thread 5 is at its end"));
+    assert_true(reports(
+        launch_of(1, 32),
+        [](const void*) {
+            const unsigned a[4] = {};
+            float sums[4] = {};
+            if (threadIdx.x < 5)
+                mma_bf16(sums, a, 0, 0);
+            else
+                mma_tf32(sums, a, 0, 0);
+        },
+        "waits for ever at an mma"));
+}
+
+// bf16 to nearest even, tf32 to nearest and ties away; what is special stays so.
+void test_operand_roundings(void**) {
+    assert_int_equal(bf16_pair(1.0f, -2.0f), 0xc0003f80u);
+    assert_int_equal(bf16_pair(0x1.01p+0f, 0x1.03p+0f), 0x3f823f80u);  // ties: down to even, up to even
+    assert_int_equal(bf16_pair(0x1.010002p+0f, 0x1.02fffep+0f), 0x3f813f81u);  // just above and below them
+    assert_int_equal(bf16_pair(3.4e38f, INFINITY), 0x7f807f80u);
+    assert_int_equal(bf16_pair(NAN, -0.0f), 0x80007fffu);
+    assert_int_equal(tf32_word(0x1.002p+0f), 0x3f802000u);
+    assert_int_equal(tf32_word(0x1.001ffep+0f), 0x3f800000u);
+    assert_int_equal(tf32_word(-0x1.006p+0f), 0xbf804000u);
+    assert_int_equal(tf32_word(INFINITY), 0x7f800000u);
+    assert_int_equal(tf32_word(NAN), 0x7fffffffu);
+    assert_true(exp2_fast(-3.0f) == 0.125f && exp2_fast(-INFINITY) == 0.0f && exp2_fast(-130.0f) == 0.0f);
+}
+
 void test_conversions(void**) {
     assert_int_equal(__float2int_rz(-2.9f), -2);
     assert_int_equal(__float2int_rz(3e9f), 0x7fffffff);
@@ -201,6 +287,8 @@ int main() {
         cmocka_unit_test(test_host_threads),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_asynchronous_copies),
+        cmocka_unit_test(test_tensor_products),
+        cmocka_unit_test(test_operand_roundings),
         cmocka_unit_test(test_conversions),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

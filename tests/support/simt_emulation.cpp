@@ -34,6 +34,8 @@ struct Thread {
     unsigned mask = 0;
     int source = 0;
     std::uint64_t given = 0, received = 0;
+    void (*compute)(void* const (&)[32]) =
+        nullptr;         // Operation::together: `given` is the address of operands
     unsigned group = 0;  // of asynchronous copies
     std::vector<Copy> copies;
     // The fiber.
@@ -118,7 +120,8 @@ bool have_met(const Thread& leader, unsigned first, unsigned end) {
         if ((leader.mask >> l & 1) == 0) continue;
         if (first + l >= end) return false;
         const Thread& other = *machine.threads[first + l];
-        if (other.state != State::at_warp || other.mask != leader.mask || other.operation != leader.operation)
+        if (other.state != State::at_warp || other.mask != leader.mask ||
+            other.operation != leader.operation || other.compute != leader.compute)
             return false;
     }
     return true;
@@ -127,6 +130,12 @@ bool have_met(const Thread& leader, unsigned first, unsigned end) {
 // Words are handed over before any lane goes on and gives the next.
 void hand_over(const Thread& leader, unsigned first) {
     const unsigned mask = leader.mask;
+    if (leader.operation == Operation::together) {
+        void* operands[32];
+        for (unsigned l = 0; l < 32; ++l)
+            operands[l] = reinterpret_cast<void*>(machine.threads[first + l]->given);
+        leader.compute(operands);
+    }
     std::uint64_t votes = 0;
     for (unsigned l = 0; l < 32; ++l)
         if ((mask >> l & 1) != 0 && machine.threads[first + l]->given != 0) votes |= 1u << l;
@@ -164,7 +173,8 @@ void run_warp(unsigned warp, std::vector<unsigned>& order) {
 
 const char* text_of(const Thread& thread) {
     static const char* const operations[] = {"a shuffle (xor)", "a shuffle (down)", "a shuffle (up)",
-                                             "a shuffle",       "a vote",           "__syncwarp"};
+                                             "a shuffle",       "a vote",           "__syncwarp",
+                                             "an mma"};
     if (thread.state == State::at_warp) return operations[static_cast<int>(thread.operation)];
     return thread.state == State::at_barrier ? "__syncthreads" : "its end";
 }
@@ -181,7 +191,8 @@ void report_stuck() {
     const auto elsewhere = [&](const Thread& thread) {
         if (thread.state != stuck->state) return true;
         return thread.state == State::at_warp &&
-               (thread.operation != stuck->operation || thread.mask != stuck->mask);
+               (thread.operation != stuck->operation || thread.mask != stuck->mask ||
+                thread.compute != stuck->compute);
     };
     const Thread* other = stuck;
     for (unsigned i = machine.count; i-- > 0;)
@@ -238,8 +249,10 @@ std::uint64_t exchange(Operation operation, unsigned mask, std::uint64_t word, i
     const auto own = static_cast<unsigned>(lane());
     const unsigned missing = (mask >> own & 1) == 0 ? own : static_cast<unsigned>(source);
     thread.operation = operation;
+    if (operation != Operation::together) thread.compute = nullptr;
     thread.mask = mask;
-    thread.source = operation == Operation::sync || operation == Operation::vote ? lane() : source;
+    const bool reads_a_lane = operation < Operation::vote;
+    thread.source = reads_a_lane ? source : lane();
     thread.given = word;
     thread.state = State::at_warp;
     if ((mask >> own & 1) == 0 || (mask >> thread.source & 1) == 0) {
@@ -250,6 +263,11 @@ std::uint64_t exchange(Operation operation, unsigned mask, std::uint64_t word, i
     }
     leave();
     return thread.received;
+}
+
+void together(void (*compute)(void* const (&operands)[32]), void* own) {
+    machine.running->compute = compute;
+    exchange(Operation::together, ~0u, reinterpret_cast<std::uint64_t>(own), 0);
 }
 
 void block_barrier() {

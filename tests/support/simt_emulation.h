@@ -3,7 +3,8 @@
 // over at shuffles, votes and barriers; which of the ready threads goes on is the launch's `order`, so that
 // a program that forgot a barrier computes something else in one of the orders. Blocks run one after another.
 //
-// What is left out on purpose: clocks, atomics, dynamic shared memory, and tensor cores.
+// Tensor cores are there as the instructions that kernels use; how they round is said below. What is left out
+// on purpose: clocks, atomics, and dynamic shared memory.
 #pragma once
 
 #include <cmath>
@@ -46,13 +47,17 @@ struct Place {
 };
 const Place& place();  // of the running thread
 
-enum class Operation : unsigned char { shuffle_xor, shuffle_down, shuffle_up, shuffle, vote, sync };
+enum class Operation : unsigned char { shuffle_xor, shuffle_down, shuffle_up, shuffle, vote, sync, together };
 
 // Every lane of `mask` gives a word and gets that of lane `source` (Operation::vote: the lanes whose word is
 // not 0; sync: nothing).
 std::uint64_t exchange(Operation operation, unsigned mask, std::uint64_t word, int source);
 void block_barrier();
 int lane();
+
+// An instruction of a whole warp: when all 32 lanes have met at it, each with operands of its own, `compute`
+// runs once for all, and nobody goes on before.
+void together(void (*compute)(void* const (&operands)[32]), void* own);
 
 // Asynchronous copies land when they are waited for and not before: reading early reads what was there.
 void copy_async(void* to, const void* from, unsigned bytes);
@@ -152,4 +157,66 @@ inline int __float2int_rz(float a) {
     if (a != a) return 0;
     if (a >= 2147483648.0f) return 0x7fffffff;
     return a < -2147483648.0f ? -0x7fffffff - 1 : static_cast<int>(a);
+}
+
+// ---- Tensor cores -----------------------------------------------------------------------------------------
+//
+// Fragments lie in registers as the PTX manual says (mma.m16n8k16 of bf16, mma.m16n8k8 of tf32). Products of
+// rounded operands are exact; sums are fp32, along k in ascending order. A device adds in an order and
+// precision of its own.
+
+namespace volta::simt {
+
+inline unsigned bf16_of(float x) {  // to nearest, ties to even
+    const unsigned bits = same_bits<unsigned>(x);
+    return x != x ? 0x7fffu : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+}
+
+struct TensorOperands {
+    float* sums;        // [4]: rows g and g + 8, columns 2 t and 2 t + 1, of lane 4 g + t
+    const unsigned* a;  // [4]
+    unsigned b[2];
+};
+
+// One warp's product: `elements` of a register (2 of bf16, 1 of tf32), 8 * elements steps of k.
+template <int elements>
+void multiply_fragments(void* const (&operands)[32]) {
+    const auto of_lane = [&](int lane) { return *static_cast<const TensorOperands*>(operands[lane]); };
+    const auto element = [](unsigned word, int k) {
+        return same_bits<float>(elements == 2 ? (word >> (k % 2 * 16)) << 16 : word & 0xffffe000u);
+    };
+    float a[16][8 * elements], b[8 * elements][8];
+    for (int k = 0; k < 8 * elements; ++k) {
+        const int word = k / elements;  // 0 .. 7: four lanes, two registers each
+        for (int row = 0; row < 16; ++row)
+            a[row][k] = element(of_lane(row % 8 * 4 + word % 4).a[row / 8 + word / 4 * 2], k);
+        for (int n = 0; n < 8; ++n) b[k][n] = element(of_lane(n * 4 + word % 4).b[word / 4], k);
+    }
+    for (int row = 0; row < 16; ++row)
+        for (int n = 0; n < 8; ++n) {
+            float& sum = of_lane(row % 8 * 4 + n / 2).sums[row / 8 * 2 + n % 2];
+            for (int k = 0; k < 8 * elements; ++k) sum += a[row][k] * b[k][n];
+        }
+}
+
+}  // namespace volta::simt
+
+inline unsigned bf16_pair(float low, float high) {
+    return ::volta::simt::bf16_of(low) | ::volta::simt::bf16_of(high) << 16;
+}
+inline unsigned tf32_word(float x) {  // to nearest, ties away from zero
+    const unsigned bits = ::volta::simt::same_bits<unsigned>(x);
+    return x != x ? 0x7fffffffu : (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+}
+inline float exp2_fast(float x) {
+    const float y = std::exp2(x);
+    return y < 0x1p-126f ? 0.0f : y;
+}
+inline void mma_bf16(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    volta::simt::TensorOperands own = {sums, a, {b0, b1}};
+    volta::simt::together(volta::simt::multiply_fragments<2>, &own);
+}
+inline void mma_tf32(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    volta::simt::TensorOperands own = {sums, a, {b0, b1}};
+    volta::simt::together(volta::simt::multiply_fragments<1>, &own);
 }

@@ -1,10 +1,21 @@
 #include "engine/backend/cuda/attention_action.h"
 
 #include "engine/numerics/random.h"
+#include "jitgen/cuda/tensor_attention_source.h"
 
 namespace volta::cuda {
+namespace {
 
-AttentionAction::AttentionAction(CudaStep& step, const AttentionStep& work) : work_(work) {
+Precision precision_of(const Arithmetic& arithmetic, const AttentionShape& shape) {
+    const bool rounds = arithmetic.level != Level::strict;
+    return rounds && jit::has_tensor_attention(shape.head_dim, arithmetic.precision) ? arithmetic.precision
+                                                                                     : Precision::fp32;
+}
+
+}  // namespace
+
+AttentionAction::AttentionAction(CudaStep& step, const AttentionStep& work)
+    : work_(work), precision_(precision_of(step.plan.arithmetic, work.shape)) {
     const AttentionShape& shape = work.shape;
     if (shape.head_dim < 1 || shape.head_dim > 256) step.unsupported(Limit::attention_head);
     args_.q_stride = shape.q_stride, args_.k_stride = shape.k_stride, args_.v_stride = shape.v_stride;
@@ -24,9 +35,14 @@ AttentionAction::AttentionAction(CudaStep& step, const AttentionStep& work) : wo
         args_.last_word = purpose_and_stream(Purpose::dropout, shape.stream);
     }
     launch_ = jit::attention_launch(form.head_dim, args_, step.multiprocessors());
+    const bool tensor = precision_ != Precision::fp32;
     const std::pmr::string name = step.kernels().add(
-        kAttention,
-        [&](const char* unit, std::pmr::string& text) { jit::append_attention_kernels(form, unit, text); });
+        tensor ? kAttention | kTensorAttention : kAttention, [&](const char* unit, std::pmr::string& text) {
+            if (tensor)
+                jit::append_tensor_attention_kernels(form, precision_, unit, text);
+            else
+                jit::append_attention_kernels(form, unit, text);
+        });
     const auto entry = [&](const char* which) { return step.kernels().entry(name.c_str(), which); };
     if (!work.backward) {
         forward_ = entry("forward");
@@ -57,15 +73,29 @@ jit::CudaAttentionArgs AttentionAction::args_of(const StepCall& call) const noex
 
 volta_status AttentionAction::run(const StepCall& call) const noexcept {
     const jit::CudaAttentionArgs args = args_of(call);
-    const auto start = [&](const Kernel* kernel, unsigned blocks) {
-        return launch(call, kernel, {blocks}, jit::kAttentionThreads, args);
+    const auto start = [&](const Kernel* kernel, unsigned blocks, unsigned threads) {
+        return launch(call, kernel, {blocks}, threads, args);
     };
-    if (!work_.backward) return start(forward_, launch_.forward_x);
-    volta_status status = start(terms_, launch_.terms_x);
-    if (status == VOLTA_OK) status = start(queries_, launch_.forward_x);
-    if (status == VOLTA_OK) status = start(keys_, launch_.forward_x);
-    if (status == VOLTA_OK && groups_ != nullptr) status = start(groups_, launch_.groups_x);
+    const unsigned threads =
+        precision_ == Precision::fp32 ? jit::kAttentionThreads : jit::kTensorAttentionThreads;
+    if (!work_.backward) return start(forward_, launch_.forward_x, threads);
+    volta_status status = start(terms_, launch_.terms_x, jit::kAttentionThreads);
+    if (status == VOLTA_OK) status = start(queries_, launch_.forward_x, threads);
+    if (status == VOLTA_OK) status = start(keys_, launch_.forward_x, threads);
+    if (status == VOLTA_OK && groups_ != nullptr)
+        status = start(groups_, launch_.groups_x, jit::kAttentionThreads);
     return status;
+}
+
+const char* AttentionAction::kernel_name() const noexcept {
+    switch (precision_) {
+        case Precision::bf16:
+            return work_.backward ? "cuda attention backward tensor bf16" : "cuda attention tensor bf16";
+        case Precision::tf32:
+            return work_.backward ? "cuda attention backward tensor tf32" : "cuda attention tensor tf32";
+        default:
+            return work_.backward ? "cuda attention backward" : "cuda attention";
+    }
 }
 
 CachedAttentionAction::CachedAttentionAction(CudaStep& step, const CachedAttentionStep& work) : work_(work) {

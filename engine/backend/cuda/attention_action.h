@@ -1,4 +1,5 @@
-// Attention and its gradient by tiles of queries and keys, and attention of new tokens over a cache.
+// Attention and its gradient by tiles of queries and keys, where level and precision allow it on tensor
+// cores; and attention of new tokens over a cache.
 #pragma once
 
 #include "engine/backend/cuda/step.h"
@@ -11,13 +12,14 @@ class AttentionAction final : public Action {
   public:
     AttentionAction(CudaStep& step, const AttentionStep& work);
     volta_status run(const StepCall& call) const noexcept override;
-    const char* kernel_name() const noexcept override {
-        return work_.backward ? "cuda attention backward" : "cuda attention";
-    }
+    const char* kernel_name() const noexcept override;
 
   private:
     jit::CudaAttentionArgs args_of(const StepCall& call) const noexcept;
     const AttentionStep work_;
+    // What tensor cores round operands to; fp32: the kernels are those of level strict, which keep every
+    // level.
+    const Precision precision_;
     jit::CudaAttentionArgs args_ = {};  // all but the addresses
     jit::AttentionLaunch launch_;
     const Kernel *forward_ = nullptr, *terms_ = nullptr, *queries_ = nullptr, *keys_ = nullptr,

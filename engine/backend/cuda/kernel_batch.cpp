@@ -13,6 +13,7 @@
 #include "jitgen/cuda/row_source.h"
 #include "jitgen/cuda/rows_product_source.h"
 #include "jitgen/cuda/stored_source.h"
+#include "jitgen/cuda/tensor_attention_source.h"
 
 namespace volta::cuda {
 
@@ -41,6 +42,7 @@ void KernelBatch::build() {
         if (wants(kRowsProducts)) jit::append_rows_product_prelude(text);
         if (wants(kAttention | kCachedAttention)) jit::append_attention_functions(text);
         if (wants(kAttention)) jit::append_attention_prelude(text);
+        if (wants(kTensorAttention)) jit::append_tensor_attention_prelude(text);
         if (wants(kCachedAttention)) jit::append_cached_attention_prelude(text);
         text += pending_;
         for (auto& [name, compiled] : units_)

@@ -13,7 +13,14 @@ namespace volta::cuda {
 
 // What stands before the kernels of a text (jitgen/cuda); row kernels need nothing more than what is always
 // there.
-enum Prelude : unsigned { kRows = 0, kProducts = 1, kRowsProducts = 2, kAttention = 4, kCachedAttention = 8 };
+enum Prelude : unsigned {
+    kRows = 0,
+    kProducts = 1,
+    kRowsProducts = 2,
+    kAttention = 4,
+    kCachedAttention = 8,
+    kTensorAttention = 16  // with kAttention
+};
 
 class KernelBatch final {
   public:
