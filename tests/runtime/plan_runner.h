@@ -24,6 +24,7 @@ struct MachineRow {
     int threads;
     bool refuse_jit;
     const char* device = nullptr;  // NULL: the processor
+    Arithmetic arithmetic = {};    // of its plans
 };
 // All that this processor can run; with a device, that alone.
 std::vector<MachineRow> machine_rows(const char* device = nullptr);
@@ -49,6 +50,23 @@ struct FilledGraph {
     Graph graph;
     std::vector<Bits> content;
     std::uint32_t micro_batches = 1;
+};
+
+// A graph that is compiled for a machine, to run as often as asked: from the same sources, at the same
+// addresses. Both outlive it.
+class CompiledGraph final {
+  public:
+    CompiledGraph(const FilledGraph& filled, Machine& machine);
+    ~CompiledGraph();
+    CompiledGraph(const CompiledGraph&) = delete;
+    CompiledGraph& operator=(const CompiledGraph&) = delete;
+    // As run_backend; none where it wrote beyond the workspace that it had asked for.
+    std::vector<Bits> run();
+    std::string kernel_names() const;  // of all steps, a line each
+
+  private:
+    struct Made;
+    std::unique_ptr<Made> made_;
 };
 
 // The bits of every graph output, in order. Persisting ones: after the last micro-batch.
