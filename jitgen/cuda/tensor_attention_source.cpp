@@ -20,23 +20,26 @@ void append_tensor_attention_kernels(const CudaAttentionForm& form, Precision pr
     const char* const words = precision == Precision::bf16 ? "TensorBf16" : "TensorTf32";
     lines.line("%s", "");
     lines.line("// %s: attention with heads of %d in %s.", name, form.head_dim, precision_name(precision));
-    const auto kernel = [&](const char* entry, unsigned threads, const SourceTerm& body) {
-        lines.line("extern \"C\" __global__ void __launch_bounds__(%u)", threads);
+    const auto kernel = [&](const char* entry, const SourceTerm& bounds, const SourceTerm& body) {
+        lines.line("extern \"C\" __global__ void __launch_bounds__(%s)", bounds.text);
         lines.line("%s_%s(const VoltaAttentionArgs args) {", name, entry);
         lines.line("    %s(args);", body.text);
         lines.line("}");
     };
-    const auto tensor = [&](const char* entry) {
-        kernel(entry, kTensorAttentionThreads,
+    // Blocks on a multiprocessor: three where operands and sums (words of a row and its elements, which are
+    // twice the registers that one operand and one sum take) leave the registers for that, else two.
+    const int registers = form.head_dim / (precision == Precision::bf16 ? 2 : 1) + form.head_dim;
+    const auto tensor = [&](const char* entry, int most) {
+        kernel(entry, term("%u, %d", kTensorAttentionThreads, registers <= most ? 3 : 2),
                term("tensor_%s<%s, %d, %s, %s>", entry, words, form.head_dim, causal, dropout));
     };
     const auto plain = [&](const char* entry) {
-        kernel(entry, kAttentionThreads, term("attention_%s<%d>", entry, form.head_dim));
+        kernel(entry, term("%u", kAttentionThreads), term("attention_%s<%d>", entry, form.head_dim));
     };
-    tensor("forward");
+    tensor("forward", 96);
     plain("terms");
-    tensor("queries");
-    tensor("keys");
+    tensor("queries", 96);
+    tensor("keys", 64);
     plain("groups");
     text += lines.take();
 }
