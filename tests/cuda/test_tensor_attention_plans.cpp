@@ -3,6 +3,7 @@
 // by run.
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/runtime/backend_cases.h"
@@ -146,6 +147,16 @@ void test_other_heads(void**) {
     check_all(row, {{1, 20, 2, 2, 40, true, true, 0}, {1, 20, 1, 1, 144, true, true, 0}});
 }
 
+// So do devices whose tensor cores have neither bf16 nor tf32.
+void test_older_devices(void**) {
+    Row row = kRows[0];
+    row.name = "sm_75";
+    row.arithmetic = {Level::repeatable, Precision::bf16};
+    setenv("VOLTA_FAKE_CUDA_CAPABILITY", "75", 1);
+    check_all(row, {{1, 20, 1, 1, 32, true, true, 0}});
+}
+int restore_capability(void**) { return unsetenv("VOLTA_FAKE_CUDA_CAPABILITY"); }
+
 // Long sequences need no memory of time x time.
 void test_memory(void**) {
     failure.clear();
@@ -163,7 +174,8 @@ void test_memory(void**) {
 }  // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(test_other_heads), cmocka_unit_test(test_memory)};
+    const CMUnitTest tests[] = {cmocka_unit_test(test_other_heads), cmocka_unit_test(test_memory),
+                                cmocka_unit_test_teardown(test_older_devices, restore_capability)};
     const std::vector<Row> rows(std::begin(kRows), std::end(kRows));
     return run_rows("levels", rows, test_levels, [](const Row& row) { return row.name; }) +
            cmocka_run_group_tests_name("other", tests, nullptr, nullptr);

@@ -6,8 +6,10 @@
 namespace volta::cuda {
 namespace {
 
-Precision precision_of(const Arithmetic& arithmetic, const AttentionShape& shape) {
-    const bool rounds = arithmetic.level != Level::strict;
+// Tensor cores multiply bf16 and tf32 from compute capability 8.0 on.
+Precision precision_of(const CudaStep& step, const AttentionShape& shape) {
+    const Arithmetic& arithmetic = step.plan.arithmetic;
+    const bool rounds = arithmetic.level != Level::strict && step.gpu().facts().capability_major >= 8;
     return rounds && jit::has_tensor_attention(shape.head_dim, arithmetic.precision) ? arithmetic.precision
                                                                                      : Precision::fp32;
 }
@@ -15,7 +17,7 @@ Precision precision_of(const Arithmetic& arithmetic, const AttentionShape& shape
 }  // namespace
 
 AttentionAction::AttentionAction(CudaStep& step, const AttentionStep& work)
-    : work_(work), precision_(precision_of(step.plan.arithmetic, work.shape)) {
+    : work_(work), precision_(precision_of(step, work.shape)) {
     const AttentionShape& shape = work.shape;
     if (shape.head_dim < 1 || shape.head_dim > 256) step.unsupported(Limit::attention_head);
     args_.q_stride = shape.q_stride, args_.k_stride = shape.k_stride, args_.v_stride = shape.v_stride;
