@@ -8,7 +8,6 @@ namespace volta::cuda {
 namespace {
 
 using Program = void*;  // nvrtcProgram
-constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION: the log says more
 
 template <class... Parameters>
@@ -17,14 +16,8 @@ struct NvrtcCall : LibraryCall<Parameters...> {
 };
 
 void* open_nvrtc(int driver_version) {
-    char why[256];
-    const bool skips_first = driver_version != 0 && driver_version < 13000;
-    void* const library =
-        open_library(kNames + skips_first, std::size(kNames) - skips_first, why, sizeof why);
-    if (library == nullptr)
-        fail(VOLTA_UNSUPPORTED, "CUDA: no NVRTC: none of %s%s%s and %s can be opened (%s)",
-             skips_first ? "" : kNames[0], skips_first ? "" : ", ", kNames[1], kNames[2], why);
-    return library;
+    return open_toolkit_library({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, driver_version,
+                                "CUDA: no NVRTC");
 }
 
 }  // namespace
@@ -91,9 +84,7 @@ Compiler::Compiler(int driver_version, std::pmr::memory_resource* heap)
     int major = 0, minor = 0, count = 0;
     api_->call(api_->version, &major, &minor);
     version_ = 1000 * major + 10 * minor;
-    if (driver_version != 0 && major > driver_version / 1000)
-        fail(VOLTA_UNSUPPORTED, "CUDA: NVRTC %d.%d is too new for the driver, which is made for CUDA %d.%d",
-             major, minor, driver_version / 1000, driver_version % 1000 / 10);
+    require_not_newer("CUDA: NVRTC", version_, driver_version);
     api_->call(api_->architecture_count, &count);
     if (count < 1) fail(VOLTA_UNSUPPORTED, "CUDA: NVRTC %d.%d names no architecture", major, minor);
     architectures_.resize(static_cast<std::size_t>(count));

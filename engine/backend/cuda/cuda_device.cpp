@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "engine/backend/cuda/executable.h"
+#include "engine/backend/cuda/matrix_library.h"
 #include "engine/backend/cuda/peaks.h"
 #include "engine/backend/cuda/pinned_staging.h"
 #include "engine/backend/cuda_module.h"
@@ -96,7 +97,11 @@ class CudaDevice final : public Device {
                  options.structures),
           kernels_(store_, options.structures),
           staging_(gpu_, options.structures),
-          memory_(gpu_, staging_, options.structures) {}
+          memory_(gpu_, staging_, options.structures) {
+        const Level level = options.arithmetic.level;
+        if (level != Level::strict)
+            matrices_ = make_on<MatrixLibrary>(options.structures, gpu_, level, options.structures);
+    }
 
     DeviceInfo info() const noexcept override { return info_of(gpu_.facts(), memory_.available()); }
     DeviceTraffic traffic() const noexcept override {
@@ -115,7 +120,7 @@ class CudaDevice final : public Device {
     Memory& memory() noexcept override { return memory_; }
     Memory& staging() noexcept override { return staging_; }
     ExecutablePtr compile(const Plan& plan, const BackendContext& context) override {
-        return compile_plan(plan, gpu_, kernels_, context.heap);
+        return compile_plan(plan, gpu_, kernels_, matrices_.get(), context.heap);
     }
     const char* failure() const noexcept override {
         failure_ = gpu_.failure();
@@ -139,6 +144,7 @@ class CudaDevice final : public Device {
     mutable Gpu gpu_;
     KernelStore store_;
     KernelBatch kernels_;
+    HeapPtr<MatrixLibrary> matrices_;  // NULL: the level is strict
     PinnedStaging staging_;
     GpuMemory memory_;
     mutable Error failure_{VOLTA_OK, ""};

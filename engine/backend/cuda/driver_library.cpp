@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 namespace volta::cuda {
 
@@ -25,6 +26,23 @@ void* open_library(const char* const* names, std::size_t count, char* why, std::
         std::snprintf(why, why_bytes, "%s", named ? said + length + 2 : said);
     }
     return nullptr;
+}
+
+void* open_toolkit_library(const char* const (&names)[3], int driver_version, const char* what) {
+    char why[256];
+    const bool skips_first = driver_version != 0 && driver_version < 13000;
+    void* const library =
+        open_library(names + skips_first, std::size(names) - skips_first, why, sizeof why);
+    if (library == nullptr)
+        fail(VOLTA_UNSUPPORTED, "%s: none of %s%s%s and %s can be opened (%s)", what,
+             skips_first ? "" : names[0], skips_first ? "" : ", ", names[1], names[2], why);
+    return library;
+}
+
+void require_not_newer(const char* what, int version, int driver_version) {
+    if (driver_version == 0 || version / 1000 <= driver_version / 1000) return;
+    fail(VOLTA_UNSUPPORTED, "%s %d.%d is too new for the driver, which is made for CUDA %d.%d", what,
+         version / 1000, version % 1000 / 10, driver_version / 1000, driver_version % 1000 / 10);
 }
 
 }  // namespace volta::cuda

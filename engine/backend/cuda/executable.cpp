@@ -36,12 +36,13 @@ struct Recording {
 
 class CudaExecutable final : public Executable {
   public:
-    CudaExecutable(const Plan& plan, Gpu& gpu, KernelBatch& kernels, std::pmr::memory_resource* heap)
+    CudaExecutable(const Plan& plan, Gpu& gpu, KernelBatch& kernels, MatrixLibrary* matrices,
+                   std::pmr::memory_resource* heap)
         : gpu_(gpu), actions_(heap), steps_(heap), recordings_(heap) {
         steps_.reserve(plan.steps.size());
         for (const Step& step : plan.steps) {
             const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-            CudaStep lowered(plan, node, gpu, kernels, actions_, heap);
+            CudaStep lowered(plan, node, gpu, kernels, matrices, actions_, heap);
             lower_step(lowered);
             workspace_bytes_ = std::max(workspace_bytes_, lowered.workspace_bytes());
             steps_.push_back(CompiledStep{step.phase, actions_.size()});
@@ -66,8 +67,10 @@ class CudaExecutable final : public Executable {
 
     const char* kernel_name(std::size_t step) const noexcept override {
         const char* name = "nothing";
-        for (std::size_t i = begin_of(step); i < steps_[step].end; ++i)
+        for (std::size_t i = begin_of(step); i < steps_[step].end; ++i) {
             if (i == begin_of(step) || actions_[i]->when == When::always) name = actions_[i]->kernel_name();
+            if (actions_[i]->names_step) break;
+        }
         return name;
     }
 
@@ -132,10 +135,10 @@ class CudaExecutable final : public Executable {
 
 }  // namespace
 
-ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, KernelBatch& kernels,
+ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, KernelBatch& kernels, MatrixLibrary* matrices,
                            std::pmr::memory_resource* heap) {
     try {
-        HeapPtr<CudaExecutable> made = make_on<CudaExecutable>(heap, plan, gpu, kernels, heap);
+        HeapPtr<CudaExecutable> made = make_on<CudaExecutable>(heap, plan, gpu, kernels, matrices, heap);
         return ExecutablePtr(made.release(),
                              ExecutableDelete{heap, sizeof(CudaExecutable), alignof(CudaExecutable)});
     } catch (...) {

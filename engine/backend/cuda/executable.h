@@ -7,7 +7,10 @@
 
 namespace volta::cuda {
 
-// Throws as Device::compile. `gpu` and `kernels` outlive it.
-ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, KernelBatch& kernels, std::pmr::memory_resource* heap);
+class MatrixLibrary;
+
+// Throws as Device::compile. `gpu`, `kernels` and `matrices` outlive it; `matrices` NULL: plans are strict.
+ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, KernelBatch& kernels, MatrixLibrary* matrices,
+                           std::pmr::memory_resource* heap);
 
 }  // namespace volta::cuda

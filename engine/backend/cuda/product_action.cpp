@@ -37,12 +37,16 @@ ProductAction::ProductAction(CudaStep& step, const ProductStep& work)
             if (is_c && stores(*plan, i)) args_.keep = 0;
         }
     }
-    const bool few_rows = shape.m <= jit::kMostProductRows && !shape.a_transposed;
     const jit::RowPlan* const epilogue = plan ? &*plan : nullptr;
-    if (few_rows || is_stored(work.b_dtype))
+    if (streams_b(work))
         choose_rows(step, work.b_dtype, shape.b_transposed, epilogue);
     else
         choose_tiles(step, shape, epilogue);
+}
+
+bool ProductAction::streams_b(const ProductStep& work) {
+    const bool few_rows = work.shape.m <= jit::kMostProductRows && !work.shape.a_transposed;
+    return few_rows || is_stored(work.b_dtype);
 }
 
 void ProductAction::choose_rows(CudaStep& step, DType b, bool b_transposed, const jit::RowPlan* epilogue) {

@@ -11,6 +11,8 @@ namespace volta::cuda {
 class ProductAction final : public Action {
   public:
     ProductAction(CudaStep& step, const ProductStep& work);
+    // Does it wait for b and not for sums: is b stored small, or are the rows of a few, as decoding has them?
+    static bool streams_b(const ProductStep& work);
     volta_status run(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override { return name_; }
 

@@ -1,6 +1,7 @@
 #include "engine/backend/cuda/step.h"
 
 #include "engine/backend/cuda/attention_action.h"
+#include "engine/backend/cuda/matrix_action.h"
 #include "engine/backend/cuda/move_actions.h"
 #include "engine/backend/cuda/product_action.h"
 #include "engine/backend/cuda/row_action.h"
@@ -31,7 +32,10 @@ void CudaStep::embedding_gradient(const EmbeddingGradientStep& step) {
 }
 
 bool CudaStep::product(const ProductStep& step) {
-    add<ProductAction>(*this, step);
+    if (MatrixAction::takes(*this, step))
+        add<MatrixAction>(*this, step);
+    else
+        add<ProductAction>(*this, step);
     return false;
 }
 

@@ -41,6 +41,7 @@ class Action {
     virtual volta_status run(const StepCall& call) const noexcept = 0;
     virtual const char* kernel_name() const noexcept = 0;  // "cuda warps", "cuda tiles 128"
     When when = When::always;
+    bool names_step = false;  // its kernel is what the step is named after, whatever follows
 
   protected:
     // One kernel whose only parameter is `args`; no blocks: nothing.
@@ -59,11 +60,17 @@ class Action {
 };
 using Actions = ActionList<Action>;
 
+class MatrixLibrary;
+
 class CudaStep final : public StepLowering {
   public:
-    CudaStep(const Plan& whole, const Node& lowered, Gpu& gpu, KernelBatch& kernels, Actions& actions,
-             std::pmr::memory_resource* heap)
-        : StepLowering(whole, lowered, heap), gpu_(gpu), kernels_(kernels), actions_(actions) {}
+    CudaStep(const Plan& whole, const Node& lowered, Gpu& gpu, KernelBatch& kernels, MatrixLibrary* matrices,
+             Actions& actions, std::pmr::memory_resource* heap)
+        : StepLowering(whole, lowered, heap),
+          gpu_(gpu),
+          kernels_(kernels),
+          matrices_(matrices),
+          actions_(actions) {}
 
     const char* backend_name() const override { return "CUDA"; }
     bool shares_one_row() const override { return false; }  // the form blocks does
@@ -83,6 +90,7 @@ class CudaStep final : public StepLowering {
     // ---- for actions while they are made ----
     Gpu& gpu() const { return gpu_; }
     KernelBatch& kernels() const { return kernels_; }
+    MatrixLibrary* matrices() const { return matrices_; }  // NULL: the device is strict
     int multiprocessors() const { return gpu_.facts().multiprocessors; }
 
   private:
@@ -92,6 +100,7 @@ class CudaStep final : public StepLowering {
     }
     Gpu& gpu_;
     KernelBatch& kernels_;
+    MatrixLibrary* matrices_;
     Actions& actions_;
 };
 
