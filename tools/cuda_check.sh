@@ -23,7 +23,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export HOME="$work" # kernels of earlier runs are not used
 libraries=$folder
-[ $fake = no ] || libraries=$folder/tests/cuda/fake_cuda/lib:$folder
+[ $fake = no ] || libraries=$folder/tests/cuda/fake_cuda/lib:$folder/tests/cuda/fake_cuda/lib_cublaslt:$folder
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 # find NAME PLACES...: the first place in FOLDER or the source tree that has it.

@@ -10,18 +10,15 @@ namespace {
 
 // What an algorithm may ask for: enough for the parts of a split k, and a fraction of what a device has.
 constexpr std::size_t kWorkspaceLimit = std::size_t{32} << 20;
-constexpr std::int64_t kUnit = 8;  // elements of bf16 in the 16 bytes that tensor cores' loads want aligned
+constexpr std::uint64_t kWidestLoad = 16;  // bytes: no kernel loads more at once
+constexpr std::int64_t kUnit = kWidestLoad / sizeof(std::uint16_t);  // rows of bf16 are padded to this
 
-// Bytes that every address of an operand is a multiple of: regions begin at multiples of kTensorAlignment.
-unsigned alignment_of(const Ref& ref) {
-    const std::uint64_t bits = kTensorAlignment | ref.offset | ref.micro_stride;
-    return static_cast<unsigned>(bits & (~bits + 1));
-}
-// And every matrix of a batch.
+// Bytes, at most kWidestLoad, that the address of every matrix of an operand is a multiple of. Regions begin
+// at multiples of more.
 unsigned alignment_of(const Ref& ref, std::int64_t batch_stride, std::size_t element_bytes) {
-    Ref last = ref;
-    last.offset |= static_cast<std::uint64_t>(batch_stride) * element_bytes;
-    return alignment_of(last);
+    const std::uint64_t distance = static_cast<std::uint64_t>(batch_stride) * element_bytes;
+    const std::uint64_t bits = kWidestLoad | ref.offset | ref.micro_stride | distance;
+    return static_cast<unsigned>(bits & (~bits + 1));
 }
 
 MatrixLibrary& library_of(const CudaStep& step) {

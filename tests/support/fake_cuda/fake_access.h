@@ -57,14 +57,15 @@ inline int fake_kernels() { return fake_function<int()>("volta_fake_cuda_kernels
 inline bool nothing_is_left() {
     const fake::Counts counts = fake_counts();
     if (counts.contexts + counts.streams + counts.events + counts.modules + counts.graphs +
-            counts.executables + counts.allocations + counts.pinned + counts.leaked ==
+            counts.executables + counts.allocations + counts.pinned + counts.library_objects +
+            counts.leaked ==
         0)
         return true;
     print_error(
         "left: %d contexts, %d streams, %d events, %d modules, %d graphs, %d executables, %d allocations, "
-        "%d pinned; leaked: %d\n",
+        "%d pinned, %d of libraries; leaked: %d\n",
         counts.contexts, counts.streams, counts.events, counts.modules, counts.graphs, counts.executables,
-        counts.allocations, counts.pinned, counts.leaked);
+        counts.allocations, counts.pinned, counts.library_objects, counts.leaked);
     return false;
 }
 

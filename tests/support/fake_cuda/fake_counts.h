@@ -9,6 +9,7 @@ namespace volta::fake {
 struct Counts {
     int contexts, streams, events, modules, graphs, executables;
     int allocations, pinned;
+    int library_objects;  // of cuBLASLt
     int leaked;  // objects and allocations that nobody freed before the context that they were made in went
     std::size_t bytes, pinned_bytes;
 };

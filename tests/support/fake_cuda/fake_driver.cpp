@@ -303,6 +303,7 @@ void volta_fake_cuda_counts(Counts* counts) {
     const std::lock_guard<std::recursive_mutex> lock(all.mutex);
     *counts = {};
     counts->leaked = all.leaked;
+    counts->library_objects = all.library_objects;
     for (const CUctx_st& context : all.contexts) counts->contexts += context.references;
     const auto size = [](const auto& set) { return static_cast<int>(set.size()); };
     counts->streams = size(all.streams);

@@ -15,9 +15,16 @@
 
 namespace volta::cuda {
 
-// Something that a stream does, in order. Kinds: copy (host or device), fill, kernel, event.
+// What a library puts into a stream, run on the host: no object with a destructor may be alive in it where it
+// touches device memory, and it allocates nothing there.
+struct LibraryWork {
+    const char* name;
+    CUresult (*run)(const void* arguments);
+};
+
+// Something that a stream does, in order. Kinds: copy (host or device), fill, kernel, library, event.
 struct Work {
-    enum class Kind { copy, fill_bytes, fill_words, kernel, event };
+    enum class Kind { copy, fill_bytes, fill_words, kernel, library, event };
     explicit Work(Kind what) : kind(what) {}
     Kind kind;
     unsigned char *to = nullptr, *from = nullptr;
@@ -26,7 +33,8 @@ struct Work {
     unsigned value = 0;
     CUfunction function = nullptr;
     simt::Launch launch{};
-    std::vector<std::vector<unsigned char>> parameters;
+    std::vector<std::vector<unsigned char>> parameters;  // of a library: its arguments alone
+    LibraryWork library{};
     CUevent event = nullptr;
 };
 
@@ -105,6 +113,7 @@ struct Machine {
     std::map<std::string, int> calls;
     int kernels = 0;
     int leaked = 0;
+    int library_objects = 0;  // that libraries have created and not destroyed
     std::vector<CUctx_st> contexts;  // the primary one of each device
     std::map<unsigned char*, Allocation> allocations;
     std::set<CUstream> streams;

@@ -45,18 +45,24 @@ bool is_alive(CUfunction function) {
     return false;
 }
 
-// No object with a destructor may live where the jump leaves.
-bool call_kernel(const Entry& entry, const simt::Launch& launch, void** parameters, char* error,
-                 std::size_t bytes) {
+// False: the body has touched what is no memory of the device. No object with a destructor may live where the
+// jump leaves.
+template <class Body>
+bool call_guarded(Body body) {
     sigjmp_buf here;
     if (sigsetjmp(here, 1) != 0) {
         leave_kernel = nullptr;
         return false;
     }
     leave_kernel = &here;
-    entry.run(launch, parameters, error, bytes);
+    body();
     leave_kernel = nullptr;
     return true;
+}
+
+CUresult touches(const char* kernel) {
+    complain("the kernel %s touches %p, which is no memory of the device", kernel, touched);
+    return kCudaIllegalAddress;
 }
 
 CUresult run_kernel(const Work& work) {
@@ -70,15 +76,23 @@ CUresult run_kernel(const Work& work) {
     for (std::vector<unsigned char>& value : values) parameters.push_back(value.data());
     char error[256] = "";
     const FaultHandler handler;
-    if (!call_kernel(entry, work.launch, parameters.data(), error, sizeof error)) {
+    if (!call_guarded([&] { entry.run(work.launch, parameters.data(), error, sizeof error); })) {
         simt::abandon();
-        complain("the kernel %s touches %p, which is no memory of the device", entry.name, touched);
-        return kCudaIllegalAddress;
+        return touches(entry.name);
     }
     ++machine().kernels;
     if (error[0] == '\0') return kCudaSuccess;
     complain("the kernel %s: %s", entry.name, error);
     return kCudaLaunchFailed;
+}
+
+CUresult run_library(const Work& work) {
+    const FaultHandler handler;
+    CUresult result = kCudaSuccess;
+    if (!call_guarded([&] { result = work.library.run(work.parameters[0].data()); }))
+        return touches(work.library.name);
+    ++machine().kernels;
+    return result;
 }
 
 // A graph may outlive what it copies.
@@ -91,6 +105,8 @@ CUresult run_one(const Work& work) {
     switch (work.kind) {
         case Work::Kind::kernel:
             return run_kernel(work);
+        case Work::Kind::library:
+            return run_library(work);
         case Work::Kind::event:
             work.event->time = std::chrono::steady_clock::now();
             return kCudaSuccess;
