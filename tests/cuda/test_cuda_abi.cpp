@@ -2,30 +2,15 @@
 // interface of every call. Compiled where cuda.h is found; it checks while it compiles.
 #include <cuda.h>
 
-#include <type_traits>
-
 #include "engine/backend/cuda/driver_api.h"
+#include "tests/cuda/same_interface.h"
 
 namespace {
 using namespace volta;
 
-// What a parameter is to the machine: handles and pointers are one kind, enumerations are integers.
-template <class T>
-using Machine = std::conditional_t<std::is_pointer_v<T>, void*,
-                                   std::conditional_t<std::is_enum_v<T> || std::is_integral_v<T>,
-                                                      std::integral_constant<std::size_t, sizeof(T)>, T>>;
-
-template <class... Ours, class... Theirs>
-constexpr bool same(cuda::DriverCall<Ours...>*, ::CUresult (*)(Theirs...)) {
-    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
-        return (std::is_same_v<Machine<Ours>, Machine<Theirs>> && ...);
-    else
-        return false;
-}
-
 // The names behind #define, so that a symbol that cuda.h maps elsewhere is seen.
 #define VOLTA_SAME(member, symbol) \
-    static_assert(same(static_cast<decltype(cuda::DriverApi::member)*>(nullptr), &::symbol), #symbol)
+    static_assert(test::same_interface(static_cast<decltype(cuda::DriverApi::member)*>(nullptr), &::symbol), #symbol)
 VOLTA_SAME(init, cuInit);
 VOLTA_SAME(error_name, cuGetErrorName);
 VOLTA_SAME(error_string, cuGetErrorString);

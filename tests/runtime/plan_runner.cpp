@@ -107,11 +107,10 @@ std::vector<MachineRow> machine_rows(const char* device) {
 
 namespace {
 
-DeviceOptions device_options(const MachineRow& row) {
+DeviceOptions device_options(const Arithmetic& arithmetic) {
     DeviceOptions options;
     options.structures = options.tensors = heap();
-    options.arithmetic = row.arithmetic;
-    options.kernel_folder = row.kernel_folder;
+    options.arithmetic = arithmetic;
     return options;
 }
 
@@ -121,7 +120,7 @@ Machine::Machine(const MachineRow& choice)
     : row(choice),
       pool_(choice.threads, heap()),
       arena_(heap(), choice.refuse_jit),
-      device_(open_device(choice.device, device_options(choice))) {}
+      device_(open_device(choice.device, device_options(choice.arithmetic))) {}
 
 BackendContext Machine::context() {
     BackendContext context = {};
@@ -139,7 +138,8 @@ std::vector<Bits> run_reference(const FilledGraph& filled) {
     reference.run();
     std::vector<Bits> results;
     for (const GraphOutput& output : filled.graph.outputs)
-        results.push_back(bits_of_tensor(reference.at(output.value), filled.graph.value(output.value).dtype));
+        results.push_back(
+            bits_of_tensor(reference.at(output.value), filled.graph.value(output.value).dtype));
     return results;
 }
 
