@@ -7,6 +7,7 @@
 #include "jitgen/cuda/move_source.h"
 #include "jitgen/cuda/product_source.h"
 #include "jitgen/cuda/rotary_source.h"
+#include "jitgen/cuda/rounding_source.h"
 #include "jitgen/cuda/row_source.h"
 #include "jitgen/cuda/stored_source.h"
 #include "jitgen/cuda/tensor_attention_source.h"
@@ -91,8 +92,17 @@ EntryFile rows() {
     return file;
 }
 
+EntryFile rounding() {
+    std::pmr::string text(std::pmr::new_delete_resource());
+    jit::append_row_prelude(text);
+    jit::append_rounding_kernel("rounding", text);
+    return {"rounding", std::string(text), {{"rounding_bf16", "rounding_args"}}};
+}
+
 }  // namespace
 
-std::vector<EntryFile> entry_files() { return {moves(), attention(), tensor_attention(), rows()}; }
+std::vector<EntryFile> entry_files() {
+    return {moves(), attention(), tensor_attention(), rows(), rounding()};
+}
 
 }  // namespace volta::test

@@ -9,6 +9,7 @@
 #include "jitgen/cuda/embedding_source.h"
 #include "jitgen/cuda/move_source.h"
 #include "jitgen/cuda/rotary_source.h"
+#include "jitgen/cuda/rounding_source.h"
 #include "tests/cuda/entries.h"
 #include "tests/support/tensors.h"
 
@@ -165,6 +166,49 @@ void test_fill_and_positions(void**) {
     passed();
 }
 
+// ---- Operands of products that round ---------------------------------------------------------------------
+
+struct Rounding {
+    std::int64_t batch, rows, columns, gap, from_batch_gap;
+};
+constexpr Rounding kRoundings[] = {{1, 1, 1, 0, 0},  {1, 3, 8, 0, 0},    {1, 7, 33, 5, 0},   {3, 5, 16, 0, 0},
+                                   {2, 4, 9, 2, 7},  {1, 2, 3000, 0, 0}, {1, 2, 2500, 1, 0}, {4, 1, 70, 0, 1},
+                                   {1, 0, 12, 0, 0}, {1, 600, 2, 1, 0}};
+
+// Every kind of float, ties and what is next to them; what lies between rows keeps its bits.
+void test_rounding(void**) {
+    failure.clear();
+    std::uint64_t seed = 1;
+    for (const Rounding& shape : kRoundings)
+        for (int turn = 0; turn < 3; ++turn, ++seed) {
+            jit::CudaRoundingArgs args{};
+            args.batch = shape.batch, args.rows = shape.rows, args.columns = shape.columns;
+            args.from_row = shape.columns + shape.gap;
+            args.from_batch = shape.rows * args.from_row + shape.from_batch_gap;
+            args.to_row = (shape.columns + 7) / 8 * 8;
+            args.to_batch = shape.rows * args.to_row;
+            Words from = random_words(shape.batch * args.from_batch + 1, seed);
+            for (std::size_t i = 0; i < from.size(); i += 3)
+                from[i] = (from[i] & 0xffff0000u) | (0x7fffu + i / 3 % 3);  // a tie and its neighbours
+            Words expected = random_words(shape.batch * args.to_batch / 2 + 5, seed + 1), actual = expected;
+            const auto* const floats = reinterpret_cast<const float*>(from.data());
+            auto* const halves = reinterpret_cast<std::uint16_t*>(expected.data());
+            for (std::int64_t b = 0; b < shape.batch; ++b)
+                for (std::int64_t row = 0; row < shape.rows; ++row) {
+                    std::uint16_t* const to = halves + b * args.to_batch + row * args.to_row;
+                    for (std::int64_t i = 0; i < shape.columns; ++i)
+                        to[i] = bf16_from_f32(floats[b * args.from_batch + row * args.from_row + i]);
+                    if (shape.columns % 2 != 0) to[shape.columns] = 0;
+                }
+            args.from = floats;
+            args.to = reinterpret_cast<std::uint16_t*>(actual.data());
+            const unsigned blocks = jit::rounding_launch(args, 1 + turn);
+            launch("rounding_bf16", blocks, 1, jit::kRoundingThreads, seed, &args);
+            same("rounding " + std::to_string(seed), expected, actual);
+        }
+    passed();
+}
+
 // ---- Rows of tables --------------------------------------------------------------------------------------
 
 void test_gather(void**) {
@@ -290,6 +334,7 @@ int main() {
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_broadcast),
         cmocka_unit_test(test_fill_and_positions),
+        cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_gather_stored),
         cmocka_unit_test(test_embedding_gradient),

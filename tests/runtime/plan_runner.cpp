@@ -107,10 +107,11 @@ std::vector<MachineRow> machine_rows(const char* device) {
 
 namespace {
 
-DeviceOptions device_options(const Arithmetic& arithmetic) {
+DeviceOptions device_options(const MachineRow& row) {
     DeviceOptions options;
     options.structures = options.tensors = heap();
-    options.arithmetic = arithmetic;
+    options.arithmetic = row.arithmetic;
+    options.kernel_folder = row.kernel_folder;
     return options;
 }
 
@@ -120,7 +121,7 @@ Machine::Machine(const MachineRow& choice)
     : row(choice),
       pool_(choice.threads, heap()),
       arena_(heap(), choice.refuse_jit),
-      device_(open_device(choice.device, device_options(choice.arithmetic))) {}
+      device_(open_device(choice.device, device_options(choice))) {}
 
 BackendContext Machine::context() {
     BackendContext context = {};

@@ -25,6 +25,7 @@ struct MachineRow {
     bool refuse_jit;
     const char* device = nullptr;  // NULL: the processor
     Arithmetic arithmetic = {};    // of its plans
+    const char* kernel_folder = nullptr;  // where compiled kernels are kept; NULL: nowhere
 };
 // All that this processor can run; with a device, that alone.
 std::vector<MachineRow> machine_rows(const char* device = nullptr);
