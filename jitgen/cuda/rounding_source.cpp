@@ -10,7 +10,8 @@ namespace {
 constexpr std::int64_t kBlocksPerMultiprocessor = 16;
 constexpr std::int64_t kPiece = 512;  // pairs that one group of threads takes at a time
 
-constexpr char kBody[] = R"(    const long long columns = args.columns, pairs = (columns + 1) / 2, pieces = (pairs + 511) / 512;
+constexpr char kBody[] =
+    R"(    const long long columns = args.columns, pairs = (columns + 1) / 2, pieces = (pairs + 511) / 512;
     const long long units = args.batch * args.rows * pieces;
     const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const long long step = (long long)gridDim.x * blockDim.x / args.width;

@@ -1,5 +1,5 @@
-// cuBLASLt as engine/backend/cuda declares it, against cublasLt.h: numbers, structs and the binary interface of
-// every call. Compiled where cublasLt.h is found; it checks while it compiles.
+// cuBLASLt as engine/backend/cuda declares it, against cublasLt.h: numbers, structs and the binary interface
+// of every call. Compiled where cublasLt.h is found; it checks while it compiles.
 #include <cublasLt.h>
 
 #include <type_traits>

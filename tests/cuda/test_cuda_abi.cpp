@@ -9,8 +9,9 @@ namespace {
 using namespace volta;
 
 // The names behind #define, so that a symbol that cuda.h maps elsewhere is seen.
-#define VOLTA_SAME(member, symbol) \
-    static_assert(test::same_interface(static_cast<decltype(cuda::DriverApi::member)*>(nullptr), &::symbol), #symbol)
+#define VOLTA_SAME(member, symbol)                                                                           \
+    static_assert(test::same_interface(static_cast<decltype(cuda::DriverApi::member)*>(nullptr), &::symbol), \
+                  #symbol)
 VOLTA_SAME(init, cuInit);
 VOLTA_SAME(error_name, cuGetErrorName);
 VOLTA_SAME(error_string, cuGetErrorString);

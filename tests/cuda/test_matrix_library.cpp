@@ -48,9 +48,10 @@ void test_version(void**) {
     const Setting older("VOLTA_FAKE_CUDA_DRIVER", "12040");
     assert_int_equal(version_of_library(), 12000);
     const Setting newer("VOLTA_FAKE_CUBLASLT_VERSION", "130000");
-    assert_failure(failure_of_library(), VOLTA_UNSUPPORTED,
-                   "level repeatable: no cuBLASLt: cuBLASLt 13.0 is too new for the driver, which is made for "
-                   "CUDA 12.4");
+    assert_failure(
+        failure_of_library(), VOLTA_UNSUPPORTED,
+        "level repeatable: no cuBLASLt: cuBLASLt 13.0 is too new for the driver, which is made for "
+        "CUDA 12.4");
     assert_true(nothing_is_left());
 }
 

@@ -45,12 +45,14 @@ std::vector<BackendCase> more_products() {
     std::vector<BackendCase> cases;
     for (const bool ta : {false, true})
         for (const bool tb : {false, true})
-            for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{33, 45, 70}, {40, 24, 64}, {17, 1, 1300}}) {
+            for (const auto& [m, n, k] :
+                 {std::array<std::int64_t, 3>{33, 45, 70}, {40, 24, 64}, {17, 1, 1300}}) {
                 const Shape a = ta ? Shape{k, m} : Shape{m, k}, b = tb ? Shape{n, k} : Shape{k, n};
                 cases.push_back({Op::matmul, "order", [=](CaseBuilder& builder) {
                                      const ValueId p = builder.real(a), q = builder.real(b);
-                                     builder.apply(Op::matmul, {p, q},
-                                                   {number(Attr::transpose_a, ta), number(Attr::transpose_b, tb)});
+                                     builder.apply(
+                                         Op::matmul, {p, q},
+                                         {number(Attr::transpose_a, ta), number(Attr::transpose_b, tb)});
                                  }});
             }
     for (const bool tb : {false, true})
@@ -99,7 +101,8 @@ std::string check(const FilledGraph& filled, Machine& machine, std::size_t* comp
     CompiledGraph compiled(filled, machine);
     const std::vector<Bits> results = compiled.run();
     for (int again = 0; again < 2; ++again)
-        if (!first_difference(filled.graph, results, compiled.run()).empty()) return "another run, other bits";
+        if (!first_difference(filled.graph, results, compiled.run()).empty())
+            return "another run, other bits";
     const std::string part = std::string("cublaslt ") + precision_name(precision) + " algo ";
     if (count_of(compiled.kernel_names(), part) != library_products(filled.graph))
         return "kernels are " + compiled.kernel_names();
@@ -157,7 +160,8 @@ void test_only_what_was_asked_for(void** state) {
             const FilledGraph& filled = builder.filled;
             const std::vector<Bits> results = run_backend(filled, machine);
             const bool differs = !first_difference(filled.graph, strict_results()[i], results).empty();
-            if (differs && library_products(filled.graph) == 0) failure += test.name + ": not strict's bits\n";
+            if (differs && library_products(filled.graph) == 0)
+                failure += test.name + ": not strict's bits\n";
             other_bits += differs;
             RoundedReference reference(filled, Precision::fp32);
             reference.run();
@@ -193,7 +197,8 @@ void test_pinned(void**) {
         for (const char* order : {"1", "2"}) {
             const Setting shuffled("VOLTA_FAKE_CUBLASLT_ORDER", order);
             CompiledGraph other(filled, machine);
-            if (same(other) || other.kernel_names() == name) failure += "the algorithm is not the library's choice\n";
+            if (same(other) || other.kernel_names() == name)
+                failure += "the algorithm is not the library's choice\n";
             if (!same(first) || first.kernel_names() != name) failure += "the algorithm was chosen again\n";
         }
     }
@@ -208,7 +213,8 @@ void test_strict_never_opens_it(void**) {
         const CaseBuilder builder = built(product_cases().front(), 3);
         CompiledGraph compiled(builder.filled, strict);
         failure = first_difference(builder.filled.graph, run_reference(builder.filled), compiled.run());
-        if (compiled.kernel_names().find("cublaslt") != std::string::npos) failure += "kernels of the library\n";
+        if (compiled.kernel_names().find("cublaslt") != std::string::npos)
+            failure += "kernels of the library\n";
         if (fake_calls("cublasLtCreate") != 0) failure += "the library was asked\n";
     }
     passed();
@@ -236,8 +242,9 @@ void test_failure_in_a_run(void**) {
 void test_without_library(void**) {
     if (dlopen("libcublasLt.so.13", RTLD_NOW) != nullptr || dlopen("libcublasLt.so.12", RTLD_NOW) != nullptr)
         skip();  // this machine has one of its own
-    assert_failure(failure_of([] { Machine machine(row_of(kRows[2].arithmetic)); }), VOLTA_UNSUPPORTED,
-                   "level repeatable: no cuBLASLt: none of libcublasLt.so.13, libcublasLt.so.12 and libcublasLt.so");
+    assert_failure(
+        failure_of([] { Machine machine(row_of(kRows[2].arithmetic)); }), VOLTA_UNSUPPORTED,
+        "level repeatable: no cuBLASLt: none of libcublasLt.so.13, libcublasLt.so.12 and libcublasLt.so");
     test_strict_never_opens_it(nullptr);
     assert_true(nothing_is_left());
 }

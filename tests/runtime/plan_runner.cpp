@@ -139,8 +139,7 @@ std::vector<Bits> run_reference(const FilledGraph& filled) {
     reference.run();
     std::vector<Bits> results;
     for (const GraphOutput& output : filled.graph.outputs)
-        results.push_back(
-            bits_of_tensor(reference.at(output.value), filled.graph.value(output.value).dtype));
+        results.push_back(bits_of_tensor(reference.at(output.value), filled.graph.value(output.value).dtype));
     return results;
 }
 

@@ -23,8 +23,8 @@ struct MachineRow {
     Isa isa;
     int threads;
     bool refuse_jit;
-    const char* device = nullptr;  // NULL: the processor
-    Arithmetic arithmetic = {};    // of its plans
+    const char* device = nullptr;         // NULL: the processor
+    Arithmetic arithmetic = {};           // of its plans
     const char* kernel_folder = nullptr;  // where compiled kernels are kept; NULL: nowhere
 };
 // All that this processor can run; with a device, that alone.

@@ -67,7 +67,8 @@ class ReferenceRun {
         Tensor& tensor = tensors_[static_cast<std::size_t>(node.first_output)];
         const std::int64_t count = value.shape.elements();
         if (node.op == Op::constant)
-            return set(tensor, value.dtype, graph_.constants[static_cast<std::size_t>(node.data)].data(), count);
+            return set(tensor, value.dtype, graph_.constants[static_cast<std::size_t>(node.data)].data(),
+                       count);
         const Bits& content = filled_.content[static_cast<std::size_t>(node.first_output)];
         if (is_stored(value.dtype)) {
             tensor.stored = reinterpret_cast<const unsigned char*>(content.data());

@@ -7,7 +7,7 @@
 namespace volta::cuda {
 namespace {
 
-using Program = void*;  // nvrtcProgram
+using Program = void*;           // nvrtcProgram
 constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION: the log says more
 
 template <class... Parameters>

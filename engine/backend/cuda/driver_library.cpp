@@ -31,8 +31,7 @@ void* open_library(const char* const* names, std::size_t count, char* why, std::
 void* open_toolkit_library(const char* const (&names)[3], int driver_version, const char* what) {
     char why[256];
     const bool skips_first = driver_version != 0 && driver_version < 13000;
-    void* const library =
-        open_library(names + skips_first, std::size(names) - skips_first, why, sizeof why);
+    void* const library = open_library(names + skips_first, std::size(names) - skips_first, why, sizeof why);
     if (library == nullptr)
         fail(VOLTA_UNSUPPORTED, "%s: none of %s%s%s and %s can be opened (%s)", what,
              skips_first ? "" : names[0], skips_first ? "" : ", ", names[1], names[2], why);

@@ -15,9 +15,9 @@ void* library_symbol(void* library, const char* name, const char* product);
 // the loader said about the first.
 void* open_library(const char* const* names, std::size_t count, char* why, std::size_t why_bytes) noexcept;
 
-// A library of the toolkit, in the order CUDA 13, CUDA 12, unversioned; the first is left out where the driver
-// is older than it: its code would not load. `driver_version` as the driver counts (12040: 12.4), 0: any will
-// do. Throws UNSUPPORTED "<what>: none of ... can be opened".
+// A library of the toolkit, in the order CUDA 13, CUDA 12, unversioned; the first is left out where the
+// driver is older than it: its code would not load. `driver_version` as the driver counts (12040: 12.4), 0:
+// any will do. Throws UNSUPPORTED "<what>: none of ... can be opened".
 void* open_toolkit_library(const char* const (&names)[3], int driver_version, const char* what);
 // For the unversioned name. Throws UNSUPPORTED "<what> 13.0 is too new for the driver, ...".
 void require_not_newer(const char* what, int version, int driver_version);

@@ -10,7 +10,7 @@ namespace {
 
 // What an algorithm may ask for: enough for the parts of a split k, and a fraction of what a device has.
 constexpr std::size_t kWorkspaceLimit = std::size_t{32} << 20;
-constexpr std::uint64_t kWidestLoad = 16;  // bytes: no kernel loads more at once
+constexpr std::uint64_t kWidestLoad = 16;                            // bytes: no kernel loads more at once
 constexpr std::int64_t kUnit = kWidestLoad / sizeof(std::uint16_t);  // rows of bf16 are padded to this
 
 // Bytes, at most kWidestLoad, that the address of every matrix of an operand is a multiple of. Regions begin
@@ -110,8 +110,7 @@ volta_status MatrixAction::run(const StepCall& call) const noexcept {
             jit::CudaRoundingArgs args = operand->rounding;
             args.from = call.at<float>(operand->given);
             args.to = call.at<std::uint16_t>(operand->used);
-            const volta_status status =
-                launch(call, rounding_, operand->grid, jit::kRoundingThreads, args);
+            const volta_status status = launch(call, rounding_, operand->grid, jit::kRoundingThreads, args);
             if (status != VOLTA_OK) return status;
         }
     const auto unaligned = reinterpret_cast<std::uintptr_t>(call.at(workspace_));

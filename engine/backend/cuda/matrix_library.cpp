@@ -55,10 +55,10 @@ volta_status MatrixLibrary::run(const Multiplication& work) const noexcept {
     const Gpu::Turn turn(gpu_);
     if (gpu_.lost_) return gpu_.failure_.status();
     const float alpha = 1;
-    const LtStatus status = api_->multiply.function(
-        handle_, work.product, &alpha, work.a, work.layouts[0], work.b, work.layouts[1], &work.beta, work.c,
-        work.layouts[2], work.c, work.layouts[2], &work.algorithm, work.workspace, work.workspace_bytes,
-        gpu_.stream());
+    const LtStatus status =
+        api_->multiply.function(handle_, work.product, &alpha, work.a, work.layouts[0], work.b,
+                                work.layouts[1], &work.beta, work.c, work.layouts[2], work.c, work.layouts[2],
+                                &work.algorithm, work.workspace, work.workspace_bytes, gpu_.stream());
     if (status != 0) return gpu_.report(error(status, api_->multiply.name));
     ++gpu_.counted_->kernel_launches;
     return VOLTA_OK;

@@ -15,8 +15,10 @@ namespace volta::cuda {
 class MatrixLibrary final {
   public:
     // libcublasLt.so.13, .12 and the unversioned name, in this order, and none that is newer than the driver.
-    // `gpu` and `heap` outlive it; `level` is for messages. Throws UNSUPPORTED "level repeatable: no cuBLASLt:
-    // ..." with the names that were tried, or the version that is too new; DEVICE_ERROR where it cannot start.
+    // `gpu` and `heap` outlive it; `level` is for messages. Throws UNSUPPORTED "level repeatable: no
+    // cuBLASLt:
+    // ..." with the names that were tried, or the version that is too new; DEVICE_ERROR where it cannot
+    // start.
     MatrixLibrary(Gpu& gpu, Level level, std::pmr::memory_resource* heap);
     ~MatrixLibrary();
     MatrixLibrary(const MatrixLibrary&) = delete;

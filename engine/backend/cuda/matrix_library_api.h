@@ -27,22 +27,17 @@ struct LtChoice {  // cublasLtMatmulHeuristicResult_t
     int reserved[4];
 };
 
-enum : LtStatus {
-    kLtNotInitialized = 1,
-    kLtInvalidValue = 7,
-    kLtExecutionFailed = 13,
-    kLtNotSupported = 15
-};
-enum : int { kLtFloat32 = 0, kLtBfloat16 = 14 };                                    // cudaDataType_t
+enum : LtStatus { kLtNotInitialized = 1, kLtInvalidValue = 7, kLtExecutionFailed = 13, kLtNotSupported = 15 };
+enum : int { kLtFloat32 = 0, kLtBfloat16 = 14 };                                     // cudaDataType_t
 enum : int { kLtCompute32fPedantic = 69, kLtCompute32f = 68, kLtComputeTf32 = 77 };  // cublasComputeType_t
-enum : int { kLtNormal = 0, kLtTransposed = 1 };                                    // cublasOperation_t
+enum : int { kLtNormal = 0, kLtTransposed = 1 };                                     // cublasOperation_t
 
-enum : int { kLtTransposeA = 3, kLtTransposeB = 4 };     // cublasLtMatmulDescAttributes_t: int32
-enum : int { kLtBatchCount = 5, kLtBatchStride = 6 };    // cublasLtMatrixLayoutAttribute_t: int32; int64
-enum : int {                                             // cublasLtMatmulPreferenceAttributes_t
-    kLtMostWorkspace = 1,                                // uint64, bytes
-    kLtReductions = 3,                                   // uint32, a mask of schemes
-    kLtAlignmentA = 5,                                   // uint32, bytes; 256 where nobody says
+enum : int { kLtTransposeA = 3, kLtTransposeB = 4 };   // cublasLtMatmulDescAttributes_t: int32
+enum : int { kLtBatchCount = 5, kLtBatchStride = 6 };  // cublasLtMatrixLayoutAttribute_t: int32; int64
+enum : int {                                           // cublasLtMatmulPreferenceAttributes_t
+    kLtMostWorkspace = 1,                              // uint64, bytes
+    kLtReductions = 3,                                 // uint32, a mask of schemes
+    kLtAlignmentA = 5,                                 // uint32, bytes; 256 where nobody says
     kLtAlignmentB = 6,
     kLtAlignmentC = 7,
     kLtAlignmentD = 8

@@ -101,16 +101,16 @@ void MatrixProduct::describe(const MatrixProblem& problem) {
         std::int64_t rows, columns, stride, batch_stride;  // as it lies row by row; elements
     };
     const int type = problem.precision == Precision::bf16 ? kLtBfloat16 : kLtFloat32;
-    const Matrix matrices[] = {
-        {type, shape.b_transposed ? shape.n : shape.k, shape.b_transposed ? shape.k : shape.n, shape.ldb,
-         shape.batch_stride_b},
-        {type, shape.a_transposed ? shape.k : shape.m, shape.a_transposed ? shape.m : shape.k, shape.lda,
-         shape.batch_stride_a},
-        {kLtFloat32, shape.m, shape.n, shape.ldc, shape.batch_stride_c}};
+    const Matrix matrices[] = {{type, shape.b_transposed ? shape.n : shape.k,
+                                shape.b_transposed ? shape.k : shape.n, shape.ldb, shape.batch_stride_b},
+                               {type, shape.a_transposed ? shape.k : shape.m,
+                                shape.a_transposed ? shape.m : shape.k, shape.lda, shape.batch_stride_a},
+                               {kLtFloat32, shape.m, shape.n, shape.ldc, shape.batch_stride_c}};
     for (int i = 0; i < 3; ++i) {
         const Matrix& matrix = matrices[i];
-        library_.call(api.layout_create, &layouts_[i], matrix.type, static_cast<std::uint64_t>(matrix.columns),
-                      static_cast<std::uint64_t>(matrix.rows), matrix.stride);
+        library_.call(api.layout_create, &layouts_[i], matrix.type,
+                      static_cast<std::uint64_t>(matrix.columns), static_cast<std::uint64_t>(matrix.rows),
+                      matrix.stride);
         if (shape.batch == 1) continue;
         const auto count = static_cast<std::int32_t>(shape.batch);
         library_.call(api.layout_set, layouts_[i], int{kLtBatchCount}, &count, sizeof count);
@@ -137,8 +137,7 @@ void MatrixProduct::choose(const MatrixProblem& problem) {
 
     LtChoice choices[kWanted] = {};
     int count = 0;
-    const LtStatus status =
-        library_.choose(product_, layouts_, owned.preference, kWanted, choices, &count);
+    const LtStatus status = library_.choose(product_, layouts_, owned.preference, kWanted, choices, &count);
     if (status != 0 && status != kLtNotSupported) throw library_.error(status, api.choose.name);
     for (int i = 0; i < (status == 0 ? std::min(count, kWanted) : 0); ++i) {
         const LtChoice& choice = choices[i];
@@ -160,8 +159,8 @@ void MatrixProduct::set_name(const char* precision) {
         const std::size_t left = sizeof name_ - used;
         const bool known = read(library_.api(), choice_.algorithm, setting, &value);
         if (!known || (value == 0 && !setting.always) || left < 24) continue;
-        used += static_cast<std::size_t>(
-            std::snprintf(name_ + used, left, " %s %" PRIu32, setting.name, value));
+        used +=
+            static_cast<std::size_t>(std::snprintf(name_ + used, left, " %s %" PRIu32, setting.name, value));
     }
 }
 

@@ -45,7 +45,7 @@ struct LtCallHere : Call {
     }
     LtStatus status = 0;
 };
-#define FAKE_LT_CALL(name)         \
+#define FAKE_LT_CALL(name)       \
     const LtCallHere here(name); \
     if (here.status != 0) return here.status
 
@@ -115,7 +115,10 @@ LtStatus describe(const char* call, LtHandle handle, LtProduct product, LtLayout
                   LtLayout d, Description* description) {
     if (!exist({handle, product, a, b, c, d})) return refuse(call, "an object does not exist");
     if (handle->context != current_contexts().back()) return refuse(call, "the handle is of another context");
-    *description = {product->compute_type, {product->transposed[0], product->transposed[1]}, a->matrix, b->matrix,
+    *description = {product->compute_type,
+                    {product->transposed[0], product->transposed[1]},
+                    a->matrix,
+                    b->matrix,
                     d->matrix};
     Description of_c = *description;
     of_c.c = c->matrix;
@@ -209,8 +212,11 @@ LtStatus cublasLtMatmulDescCreate(LtProduct* product, int compute_type, int scal
     if (!known || scale_type != kLtFloat32) return refuse("cublasLtMatmulDescCreate", "an unknown type");
     return create(product, compute_type);
 }
-LtStatus cublasLtMatmulDescDestroy(LtProduct product) { return destroy("cublasLtMatmulDescDestroy", product); }
-LtStatus cublasLtMatmulDescSetAttribute(LtProduct product, int attribute, const void* value, std::size_t bytes) {
+LtStatus cublasLtMatmulDescDestroy(LtProduct product) {
+    return destroy("cublasLtMatmulDescDestroy", product);
+}
+LtStatus cublasLtMatmulDescSetAttribute(LtProduct product, int attribute, const void* value,
+                                        std::size_t bytes) {
     FAKE_LT_CALL("cublasLtMatmulDescSetAttribute");
     return set("cublasLtMatmulDescSetAttribute", product,
                {{kLtTransposeA, &product->transposed[0], 4}, {kLtTransposeB, &product->transposed[1], 4}},
@@ -225,8 +231,11 @@ LtStatus cublasLtMatrixLayoutCreate(LtLayout* layout, int type, std::uint64_t ro
         return refuse("cublasLtMatrixLayoutCreate", "this is no matrix");
     return create(layout, Matrix{type, rows, columns, stride});
 }
-LtStatus cublasLtMatrixLayoutDestroy(LtLayout layout) { return destroy("cublasLtMatrixLayoutDestroy", layout); }
-LtStatus cublasLtMatrixLayoutSetAttribute(LtLayout layout, int attribute, const void* value, std::size_t bytes) {
+LtStatus cublasLtMatrixLayoutDestroy(LtLayout layout) {
+    return destroy("cublasLtMatrixLayoutDestroy", layout);
+}
+LtStatus cublasLtMatrixLayoutSetAttribute(LtLayout layout, int attribute, const void* value,
+                                          std::size_t bytes) {
     FAKE_LT_CALL("cublasLtMatrixLayoutSetAttribute");
     return set("cublasLtMatrixLayoutSetAttribute", layout,
                {{kLtBatchCount, &layout->matrix.batch, 4}, {kLtBatchStride, &layout->matrix.batch_stride, 8}},
@@ -254,9 +263,9 @@ LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference preference, int attri
 }
 
 // The first choice is one that did not work out, as the real heuristic may have it.
-LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle handle, LtProduct product, LtLayout a, LtLayout b, LtLayout c,
-                                        LtLayout d, LtPreference preference, int wanted, LtChoice* choices,
-                                        int* count) {
+LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle handle, LtProduct product, LtLayout a, LtLayout b,
+                                        LtLayout c, LtLayout d, LtPreference preference, int wanted,
+                                        LtChoice* choices, int* count) {
     FAKE_LT_CALL("cublasLtMatmulAlgoGetHeuristic");
     *count = 0;
     Description description{};
@@ -288,8 +297,9 @@ LtStatus cublasLtMatmulAlgoConfigGetAttribute(const LtAlgorithm* algorithm, int 
     std::memcpy(&known, algorithm, sizeof known);
     if (std::memcmp(known.magic, "FALT", 4) != 0)
         return refuse("cublasLtMatmulAlgoConfigGetAttribute", "this is no algorithm");
-    const std::uint32_t values[] = {known.id,      known.tile,   known.splits, known.reduction,  known.swizzle,
-                                    known.option, known.stages, known.inner_shape, known.cluster_shape};
+    const std::uint32_t values[] = {known.id,        known.tile,        known.splits,
+                                    known.reduction, known.swizzle,     known.option,
+                                    known.stages,    known.inner_shape, known.cluster_shape};
     const std::size_t size = attribute >= kLtInnerShape ? 2 : 4;
     if (attribute < 0 || attribute > kLtClusterShape || bytes != size)
         return refuse("cublasLtMatmulAlgoConfigGetAttribute", "an unknown attribute, or another size");
@@ -298,14 +308,14 @@ LtStatus cublasLtMatmulAlgoConfigGetAttribute(const LtAlgorithm* algorithm, int 
     return 0;
 }
 
-LtStatus cublasLtMatmul(LtHandle handle, LtProduct product, const void* alpha, const void* a, LtLayout layout_a,
-                        const void* b, LtLayout layout_b, const void* beta, const void* c, LtLayout layout_c,
-                        void* d, LtLayout layout_d, const LtAlgorithm* algorithm, void* workspace,
-                        std::size_t workspace_bytes, CUstream stream) {
+LtStatus cublasLtMatmul(LtHandle handle, LtProduct product, const void* alpha, const void* a,
+                        LtLayout layout_a, const void* b, LtLayout layout_b, const void* beta, const void* c,
+                        LtLayout layout_c, void* d, LtLayout layout_d, const LtAlgorithm* algorithm,
+                        void* workspace, std::size_t workspace_bytes, CUstream stream) {
     FAKE_LT_CALL("cublasLtMatmul");
     Product whole{};
-    const LtStatus status = describe("cublasLtMatmul", handle, product, layout_a, layout_b, layout_c, layout_d,
-                                     &whole.description);
+    const LtStatus status = describe("cublasLtMatmul", handle, product, layout_a, layout_b, layout_c,
+                                     layout_d, &whole.description);
     if (status != 0) return status;
     if (machine().streams.count(stream) == 0 || stream->context != here.context)
         return refuse("cublasLtMatmul", "the stream does not exist");

@@ -113,7 +113,7 @@ struct Machine {
     std::map<std::string, int> calls;
     int kernels = 0;
     int leaked = 0;
-    int library_objects = 0;  // that libraries have created and not destroyed
+    int library_objects = 0;         // that libraries have created and not destroyed
     std::vector<CUctx_st> contexts;  // the primary one of each device
     std::map<unsigned char*, Allocation> allocations;
     std::set<CUstream> streams;

@@ -33,8 +33,8 @@ struct Reader {
     bool transposed, rounds;
 
     float operator()(std::int64_t row, std::int64_t column, std::int64_t batch) const {
-        const std::int64_t at =
-            batch * matrix.batch_stride + (transposed ? row * matrix.stride + column : column * matrix.stride + row);
+        const std::int64_t at = batch * matrix.batch_stride +
+                                (transposed ? row * matrix.stride + column : column * matrix.stride + row);
         if (matrix.type == kLtBfloat16) {
             std::uint16_t half;
             std::memcpy(&half, data + 2 * at, sizeof half);
@@ -103,7 +103,8 @@ std::size_t Matrix::bytes() const {
 std::uint64_t Description::hash() const {
     std::uint64_t hash = 14695981039346656037u;
     const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
-    for (const int value : {compute_type, transposed[0], transposed[1]}) mix(static_cast<std::uint64_t>(value));
+    for (const int value : {compute_type, transposed[0], transposed[1]})
+        mix(static_cast<std::uint64_t>(value));
     for (const Matrix* const matrix : {&a, &b, &c}) {
         mix(static_cast<std::uint64_t>(matrix->type));
         mix(matrix->rows);
@@ -152,7 +153,8 @@ CUresult run_product(const void* arguments) {
                     sum += how.workspace_bytes > 0 ? parts[at + part] : value;
                 }
                 float& result = c[batch * d.c.batch_stride + j * d.c.stride + i];
-                result = product.beta != 0 ? product.alpha * sum + product.beta * result : product.alpha * sum;
+                result =
+                    product.beta != 0 ? product.alpha * sum + product.beta * result : product.alpha * sum;
             }
     return kCudaSuccess;
 }

@@ -41,8 +41,8 @@ struct Algorithm {
 };
 static_assert(sizeof(Algorithm) <= sizeof(LtAlgorithm));
 
-// The i-th algorithm for a description; false: there are no more. Algorithms differ in the order in which they
-// add, and all from the contract's; that which adds in place adds in another order every time.
+// The i-th algorithm for a description; false: there are no more. Algorithms differ in the order in which
+// they add, and all from the contract's; that which adds in place adds in another order every time.
 bool algorithm_for(const Description& description, int i, Algorithm* algorithm);
 
 struct Product {
