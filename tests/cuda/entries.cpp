@@ -23,6 +23,7 @@ EntryFile moves() {
     jit::append_move_kernels(text);
     jit::append_embedding_kernels(text);
     jit::append_rotary_kernels(text);
+    jit::append_rounding_kernel("rounding", text);
     EntryFile file = {"moves", std::string(text), {}};
     for (const char* name : {"move_copy", "move_tiles"}) file.entries.emplace_back(name, "VoltaCopyArgs");
     file.entries.emplace_back("move_fill", "VoltaFillArgs");
@@ -32,6 +33,7 @@ EntryFile moves() {
     for (const char* name : {"embedding_clear", "embedding_order", "embedding_gradient"})
         file.entries.emplace_back(name, "VoltaEmbeddingArgs");
     file.entries.emplace_back("rotary_rows", "VoltaRotaryArgs");
+    file.entries.emplace_back("rounding_bf16", "rounding_args");
     return file;
 }
 
@@ -92,17 +94,8 @@ EntryFile rows() {
     return file;
 }
 
-EntryFile rounding() {
-    std::pmr::string text(std::pmr::new_delete_resource());
-    jit::append_row_prelude(text);
-    jit::append_rounding_kernel("rounding", text);
-    return {"rounding", std::string(text), {{"rounding_bf16", "rounding_args"}}};
-}
-
 }  // namespace
 
-std::vector<EntryFile> entry_files() {
-    return {moves(), attention(), tensor_attention(), rows(), rounding()};
-}
+std::vector<EntryFile> entry_files() { return {moves(), attention(), tensor_attention(), rows()}; }
 
 }  // namespace volta::test
