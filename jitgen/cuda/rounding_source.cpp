@@ -8,10 +8,11 @@ namespace volta::jit {
 namespace {
 
 constexpr std::int64_t kBlocksPerMultiprocessor = 16;
-constexpr std::int64_t kPiece = 512;  // pairs that one group of threads takes at a time
+constexpr std::int64_t kPiece = 512;  // pairs or eights that one group of threads takes at a time
 
 constexpr char kBody[] =
-    R"(    const long long columns = args.columns, pairs = (columns + 1) / 2, pieces = (pairs + 511) / 512;
+    R"(    const long long columns = args.columns, pairs = (columns + 1) / 2, each = args.wide ? 4 : 1;
+    const long long chunks = (pairs + each - 1) / each, pieces = (chunks + 511) / 512;
     const long long units = args.batch * args.rows * pieces;
     const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const long long step = (long long)gridDim.x * blockDim.x / args.width;
@@ -19,11 +20,17 @@ constexpr char kBody[] =
         const long long line = unit / pieces, row = line % args.rows, matrix = line / args.rows;
         const float* from = args.from + matrix * args.from_batch + row * args.from_row;
         unsigned* to = (unsigned*)(args.to + matrix * args.to_batch + row * args.to_row);
-        const long long first = unit % pieces * 512, end = least(pairs, first + 512);
+        const long long first = unit % pieces * 512, end = least(chunks, first + 512);
         for (long long i = first + threadIdx.x % args.width; i < end; i += args.width) {
-            const unsigned low = rounded(from[2 * i]);
-            const unsigned high = 2 * i + 1 < columns ? rounded(from[2 * i + 1]) : 0u;
-            to[i] = low | high << 16;
+            if (args.wide && 8 * i + 8 <= columns) {
+                const float4 a = *(const float4*)(from + 8 * i), b = *(const float4*)(from + 8 * i + 4);
+                alignas(16) const unsigned words[4] = {pair(a.x, a.y), pair(a.z, a.w), pair(b.x, b.y),
+                                                       pair(b.z, b.w)};
+                *(float4*)(to + 4 * i) = *(const float4*)words;
+                continue;
+            }
+            for (long long p = each * i; p < least(pairs, each * (i + 1)); ++p)
+                to[p] = pair(from[2 * p], 2 * p + 1 < columns ? from[2 * p + 1] : 0.0f);
         }
     }
 )";
@@ -33,6 +40,7 @@ constexpr char kRound[] = R"(    const auto rounded = [](float value) -> unsigne
         if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;  // the quiet NaN
         return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
     };
+    const auto pair = [&](float low, float high) -> unsigned { return rounded(low) | rounded(high) << 16; };
 )";
 
 }  // namespace
@@ -42,7 +50,8 @@ void append_rounding_kernel(const char* name, std::pmr::string& text) {
     source.line("struct %s_args {", name);
     source.line("    const float* from;");
     source.line("    unsigned short* to;");
-    source.line("    long long batch, rows, columns, from_row, from_batch, to_row, to_batch, width;");
+    source.line("    long long batch, rows, columns, from_row, from_batch, to_row, to_batch;");
+    source.line("    int width, wide;");
     source.line("};");
     source.line("static_assert(sizeof(%s_args) == %zu, \"the host's struct of rounding_source.h\");", name,
                 sizeof(CudaRoundingArgs));
@@ -54,7 +63,7 @@ void append_rounding_kernel(const char* name, std::pmr::string& text) {
     text += source.take();
 }
 
-unsigned rounding_launch(CudaRoundingArgs& args, int multiprocessors) {
+unsigned rounding_launch(CudaRoundingArgs& args, bool aligned, int multiprocessors) {
     if (args.from_batch == args.rows * args.from_row && args.to_batch == args.rows * args.to_row) {
         args.rows *= args.batch;
         args.batch = 1;
@@ -63,10 +72,13 @@ unsigned rounding_launch(CudaRoundingArgs& args, int multiprocessors) {
         args.columns *= args.rows;
         args.rows = 1;
     }
-    const std::int64_t pairs = (args.columns + 1) / 2;
+    const bool one_row = args.rows == 1 && args.batch == 1;
+    const std::int64_t from = args.from_row | args.from_batch, to = args.to_row | args.to_batch;
+    args.wide = aligned && (one_row || (from % 4 == 0 && to % 8 == 0)) ? 1 : 0;
+    const std::int64_t each = args.wide != 0 ? 8 : 2, chunks = (args.columns + each - 1) / each;
     args.width = 1;
-    while (args.width < 32 && 2 * args.width <= pairs) args.width *= 2;
-    const std::int64_t units = args.batch * args.rows * ((pairs + kPiece - 1) / kPiece);
+    while (args.width < 32 && 2 * args.width <= chunks) args.width *= 2;
+    const std::int64_t units = args.batch * args.rows * ((chunks + kPiece - 1) / kPiece);
     const std::int64_t threads = units * args.width;
     return static_cast<unsigned>(std::min((threads + kRoundingThreads - 1) / kRoundingThreads,
                                           kBlocksPerMultiprocessor * multiprocessors));

@@ -171,27 +171,30 @@ void test_fill_and_positions(void**) {
 struct Rounding {
     std::int64_t batch, rows, columns, gap, from_batch_gap;
 };
-constexpr Rounding kRoundings[] = {{1, 1, 1, 0, 0},  {1, 3, 8, 0, 0},    {1, 7, 33, 5, 0},   {3, 5, 16, 0, 0},
-                                   {2, 4, 9, 2, 7},  {1, 2, 3000, 0, 0}, {1, 2, 2500, 1, 0}, {4, 1, 70, 0, 1},
-                                   {1, 0, 12, 0, 0}, {1, 600, 2, 1, 0}};
+constexpr Rounding kRoundings[] = {{1, 1, 1, 0, 0},    {1, 3, 8, 0, 0},  {1, 7, 33, 5, 0},
+                                   {3, 5, 16, 0, 0},   {2, 4, 9, 2, 7},  {1, 2, 3000, 0, 0},
+                                   {1, 2, 2500, 1, 0}, {4, 1, 70, 0, 1}, {1, 0, 12, 0, 0},
+                                   {1, 600, 2, 1, 0},  {2, 3, 29, 3, 4}, {1, 1, 9001, 0, 0}};
 
 // Every kind of float, ties and what is next to them; what lies between rows keeps its bits.
 void test_rounding(void**) {
     failure.clear();
+    int wide = 0;  // launches that took eight elements at a time
     std::uint64_t seed = 1;
     for (const Rounding& shape : kRoundings)
-        for (int turn = 0; turn < 3; ++turn, ++seed) {
+        for (int turn = 0; turn < 4; ++turn, ++seed) {
+            const bool aligned = turn % 2 == 0;  // else the input begins at its second element
             jit::CudaRoundingArgs args{};
             args.batch = shape.batch, args.rows = shape.rows, args.columns = shape.columns;
             args.from_row = shape.columns + shape.gap;
             args.from_batch = shape.rows * args.from_row + shape.from_batch_gap;
             args.to_row = (shape.columns + 7) / 8 * 8;
             args.to_batch = shape.rows * args.to_row;
-            Words from = random_words(shape.batch * args.from_batch + 1, seed);
+            Words from = random_words(shape.batch * args.from_batch + 4, seed);
             for (std::size_t i = 0; i < from.size(); i += 3)
                 from[i] = (from[i] & 0xffff0000u) | (0x7fffu + i / 3 % 3);  // a tie and its neighbours
             Words expected = random_words(shape.batch * args.to_batch / 2 + 5, seed + 1), actual = expected;
-            const auto* const floats = reinterpret_cast<const float*>(from.data());
+            const auto* const floats = reinterpret_cast<const float*>(from.data()) + !aligned;
             auto* const halves = reinterpret_cast<std::uint16_t*>(expected.data());
             for (std::int64_t b = 0; b < shape.batch; ++b)
                 for (std::int64_t row = 0; row < shape.rows; ++row) {
@@ -202,10 +205,12 @@ void test_rounding(void**) {
                 }
             args.from = floats;
             args.to = reinterpret_cast<std::uint16_t*>(actual.data());
-            const unsigned blocks = jit::rounding_launch(args, 1 + turn);
+            const unsigned blocks = jit::rounding_launch(args, aligned, 1 + turn);
+            wide += args.wide;
             launch("rounding_bf16", blocks, 1, jit::kRoundingThreads, seed, &args);
             same("rounding " + std::to_string(seed), expected, actual);
         }
+    assert_in_range(wide, 10, 24);
     passed();
 }
 

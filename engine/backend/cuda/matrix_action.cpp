@@ -81,9 +81,10 @@ std::int64_t MatrixAction::add_operand(CudaStep& step, Operand& operand, std::in
     args.from_batch = *batch_stride;
     args.to_row = padded;
     args.to_batch = *batch_stride == 0 ? 0 : rows * padded;
+    const bool is_aligned = alignment_of(operand.given, *batch_stride, sizeof(float)) == kWidestLoad;
     *batch_stride = args.to_batch;
     operand.used = step.temporary(static_cast<std::size_t>(args.batch * rows * padded) * sizeof *args.to);
-    operand.grid = {jit::rounding_launch(args, step.multiprocessors())};
+    operand.grid = {jit::rounding_launch(args, is_aligned, step.multiprocessors())};
     return padded;
 }
 
