@@ -29,7 +29,15 @@ constexpr Arithmetic kStrict = {};
 
 std::string failure;  // of the test at hand: no object with a destructor is alive where an assertion leaves
 
-void passed() {
+// Runs the body; what it throws, or writes into `failure`, is told.
+template <class Body>
+void passes(Body body) {
+    failure.clear();
+    try {
+        body();
+    } catch (const std::exception& error) {
+        failure += error.what();
+    }
     if (!failure.empty()) print_error("%s\n", failure.c_str());
     assert_true(failure.empty());
 }
@@ -113,8 +121,7 @@ std::string check(const FilledGraph& filled, Machine& machine, std::size_t* comp
 
 void test_within_bounds(void** state) {
     const ArithmeticRow& row = *static_cast<const ArithmeticRow*>(*state);
-    failure.clear();
-    {
+    passes([&] {
         Machine machine(row_of(row.arithmetic));
         std::size_t compared = 0;
         std::uint64_t seed = 1;
@@ -129,8 +136,7 @@ void test_within_bounds(void** state) {
             if (!what.empty()) failure += test.name + ": " + what + "\n";
         }
         if (compared < 30000) failure += std::to_string(compared) + " elements were compared, hardly any\n";
-    }
-    passed();
+    });
 }
 
 // Of every case, seeded by its number.
@@ -150,8 +156,7 @@ const std::vector<std::vector<Bits>>& strict_results() {
 // What streams a weight has strict's bits.
 void test_only_what_was_asked_for(void** state) {
     const ArithmeticRow& row = *static_cast<const ArithmeticRow*>(*state);
-    failure.clear();
-    {
+    passes([&] {
         Machine machine(row_of(row.arithmetic));
         int rounded = 0, other_bits = 0;
         for (std::size_t i = 0; i < product_cases().size(); ++i) {
@@ -172,15 +177,13 @@ void test_only_what_was_asked_for(void** state) {
         const bool rounds = row.arithmetic.precision != Precision::fp32;
         if (rounds ? rounded < 20 : rounded > 0)
             failure += "operands were rounded in " + std::to_string(rounded) + " cases";
-    }
-    passed();
+    });
 }
 
 // A plan keeps its algorithms, and says which; equal plans have equal bits, on another context of the device
 // too.
 void test_pinned(void**) {
-    failure.clear();
-    {
+    passes([&] {
         const CaseBuilder builder = built(product_cases()[1], 3);  // all of it is aligned to 16 bytes
         const FilledGraph& filled = builder.filled;
         const MachineRow row = row_of(kRows[2].arithmetic);
@@ -201,14 +204,12 @@ void test_pinned(void**) {
                 failure += "the algorithm is not the library's choice\n";
             if (!same(first) || first.kernel_names() != name) failure += "the algorithm was chosen again\n";
         }
-    }
-    passed();
+    });
     assert_true(nothing_is_left());
 }
 
 void test_strict_never_opens_it(void**) {
-    failure.clear();
-    {
+    passes([&] {
         Machine strict(row_of(kStrict));
         const CaseBuilder builder = built(product_cases().front(), 3);
         CompiledGraph compiled(builder.filled, strict);
@@ -216,15 +217,13 @@ void test_strict_never_opens_it(void**) {
         if (compiled.kernel_names().find("cublaslt") != std::string::npos)
             failure += "kernels of the library\n";
         if (fake_calls("cublasLtCreate") != 0) failure += "the library was asked\n";
-    }
-    passed();
+    });
 }
 
 // A status of the library in the middle of a run is the run's; the next one has the right bits.
 void test_failure_in_a_run(void**) {
     static Failure told;
-    failure.clear();
-    {
+    passes([&] {
         const Setting fails("VOLTA_FAKE_CUDA_FAIL", "cublasLtMatmul:2:13");
         const CaseBuilder builder = built(product_cases().front(), 3);
         Machine machine(row_of(kRows[2].arithmetic));
@@ -232,9 +231,8 @@ void test_failure_in_a_run(void**) {
         const std::vector<Bits> bits = compiled.run();
         told = failure_of([&] { compiled.run(); });
         for (int i = 0; i < 3; ++i) failure += first_difference(builder.filled.graph, bits, compiled.run());
-    }
+    });
     assert_failure(told, VOLTA_DEVICE_ERROR, "cuBLASLt: cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED 13");
-    passed();
     assert_true(nothing_is_left());
 }
 
