@@ -23,7 +23,8 @@ constexpr std::int32_t kVocabulary = 97, kContext = 24;
 struct Run {
     std::vector<float> losses;
     std::string hash, plan;
-    double low_bits = 0;  // share of a weight's elements that bf16 could not hold
+    int calls = 0, late_calls = 0;  // of cublasLtMatmul and cuMemAlloc: all, and after the third step
+    double low_bits = 0;            // share of a weight's elements that bf16 could not hold
 };
 
 volta_context* make_context(const Arithmetic& arithmetic) {
@@ -63,7 +64,10 @@ bool train(volta_trainer* trainer, Run& run) {
         report.struct_size = sizeof report;
         good = ok(volta_trainer_step_tokens(trainer, &report));
         run.losses.push_back(report.loss);
+        run.calls = fake_calls("cublasLtMatmul") + fake_calls("cuMemAlloc_v2");
+        if (step < 3) run.late_calls = -run.calls;
     }
+    run.late_calls += run.calls;
     char hash[33] = "";
     const char* plan = nullptr;
     good = good && ok(volta_trainer_hash(trainer, hash)) && ok(volta_trainer_print_plan(trainer, &plan));
@@ -132,6 +136,13 @@ void test_loss_falls(void**) {
     assert_true(nothing_is_left());
 }
 
+// From the third step on, a step is its graphs: products are launched with them, and nothing is allocated.
+void test_products_are_recorded(void**) {
+    assert_int_equal(repeatable().losses.size(), kSteps);
+    assert_true(repeatable().calls > 40);
+    assert_int_equal(repeatable().late_calls, 0);
+}
+
 void test_parameters_stay_fp32(void**) {
     assert_int_equal(repeatable().losses.size(), kSteps);
     assert_true(repeatable().low_bits > 0.95);
@@ -171,6 +182,7 @@ int main() {
     if (mkdtemp(kernels) == nullptr) return 1;
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_loss_falls),
+        cmocka_unit_test(test_products_are_recorded),
         cmocka_unit_test(test_parameters_stay_fp32),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_plan_names_algorithms),
