@@ -7,8 +7,8 @@
 
 enum { kTokens = 400 };
 
-static const char* const kPath = "test_levels.volta";
-static const char* const kOther = "test_levels_other.volta";
+/* Of this process: the tests of two devices run side by side. */
+static char path[64], other_path[64];
 
 struct lines {
     int infos, warnings;
@@ -147,10 +147,10 @@ static void assert_made_at(const volta_model* model, volta_level expected) {
     assert_int_equal(precision, VOLTA_PRECISION_FP32);
 }
 
-/* What kOther says. */
+/* What other_path says. */
 static void assert_file_made_at(volta_context* context, volta_level expected) {
     volta_model* model = NULL;
-    assert_ok(volta_model_open(context, kOther, NULL, &model));
+    assert_ok(volta_model_open(context, other_path, NULL, &model));
     assert_made_at(model, expected);
     volta_model_release(model);
 }
@@ -164,8 +164,8 @@ static void test_a_model_without_arguments_has_no_level(void** state) {
     assert_true(level == 0 && precision == 0);
 }
 
-static size_t read_file(const char* path, char* bytes, size_t most) {
-    FILE* const file = fopen(path, "rb");
+static size_t read_file(const char* name, char* bytes, size_t most) {
+    FILE* const file = fopen(name, "rb");
     size_t count;
     assert_non_null(file);
     count = fread(bytes, 1, most, file);
@@ -184,12 +184,12 @@ static void test_files_keep_their_level(void** state) {
     (void)state;
     assert_ok(small_gpt(repeatable, 0, &made));
     assert_made_at(made, VOLTA_REPEATABLE);
-    assert_ok(volta_model_save(made, kPath));
-    assert_ok(volta_model_open(strict, kPath, NULL, &opened));
+    assert_ok(volta_model_save(made, path));
+    assert_ok(volta_model_open(strict, path, NULL, &opened));
     assert_made_at(opened, VOLTA_REPEATABLE);
-    assert_ok(volta_model_save(opened, kOther));
-    bytes = read_file(kPath, first, sizeof first);
-    assert_int_equal(read_file(kOther, second, sizeof second), bytes);
+    assert_ok(volta_model_save(opened, other_path));
+    bytes = read_file(path, first, sizeof first);
+    assert_int_equal(read_file(other_path, second, sizeof second), bytes);
     assert_memory_equal(first, second, bytes);
     assert_ok(volta_model_quantize(opened, VOLTA_INT8, &stored));
     assert_made_at(stored, VOLTA_REPEATABLE);
@@ -197,11 +197,11 @@ static void test_files_keep_their_level(void** state) {
     volta_model_release(opened);
 
     /* A trainer writes its context's, into the file and into the model. */
-    assert_ok(volta_model_open(strict, kPath, NULL, &opened));
+    assert_ok(volta_model_open(strict, path, NULL, &opened));
     {
         volta_trainer* const trainer = trainer_of(opened);
         train(trainer, 1);
-        assert_ok(volta_trainer_save(trainer, kOther));
+        assert_ok(volta_trainer_save(trainer, other_path));
         assert_ok(volta_trainer_update_model(trainer));
         volta_trainer_release(trainer);
     }
@@ -213,21 +213,21 @@ static void test_files_keep_their_level(void** state) {
     volta_context_release(repeatable);
 }
 
-/* Goes on from kPath to step 4; the hash of the end, and what the log said. */
+/* Goes on from path to step 4; the hash of the end, and what the log said. */
 static void resumed_at(volta_level level, char hash[33], struct lines* lines) {
     volta_context* const context = context_at(NULL, level, lines);
     volta_model* model = NULL;
     volta_trainer* trainer = NULL;
-    assert_ok(volta_model_open(context, kPath, NULL, &model));
+    assert_ok(volta_model_open(context, path, NULL, &model));
     memset(lines, 0, sizeof *lines);
     assert_ok(volta_trainer_resume(model, NULL, &trainer));
     give_tokens(trainer);
-    assert_ok(volta_trainer_save(trainer, kOther)); /* nothing is trained yet: nothing to say */
+    assert_ok(volta_trainer_save(trainer, other_path)); /* nothing is trained yet: nothing to say */
     assert_int_equal(lines->warnings, 0);
     assert_file_made_at(context, VOLTA_REPEATABLE);
     train(trainer, 2);
     assert_ok(volta_trainer_hash(trainer, hash));
-    assert_ok(volta_trainer_save(trainer, kOther));
+    assert_ok(volta_trainer_save(trainer, other_path));
     volta_trainer_release(trainer);
     volta_model_release(model);
     assert_file_made_at(context, level);
@@ -244,7 +244,7 @@ static void test_resuming_at_another_level_is_said(void** state) {
     assert_ok(small_gpt(context, 0.1, &model));
     trainer = trainer_of(model);
     train(trainer, 2);
-    assert_ok(volta_trainer_save(trainer, kPath));
+    assert_ok(volta_trainer_save(trainer, path));
     train(trainer, 2);
     assert_ok(volta_trainer_hash(trainer, whole));
     volta_trainer_release(trainer);
@@ -263,8 +263,8 @@ static void test_resuming_at_another_level_is_said(void** state) {
 
 static int remove_files(void** state) {
     (void)state;
-    unlink(kPath);
-    unlink(kOther);
+    unlink(path);
+    unlink(other_path);
     return 0;
 }
 
@@ -277,5 +277,7 @@ int main(void) {
         cmocka_unit_test(test_files_keep_their_level),
         cmocka_unit_test(test_resuming_at_another_level_is_said),
     };
+    snprintf(path, sizeof path, "test_levels_%ld.volta", (long)getpid());
+    snprintf(other_path, sizeof other_path, "test_levels_other_%ld.volta", (long)getpid());
     return cmocka_run_group_tests(tests, NULL, remove_files);
 }
