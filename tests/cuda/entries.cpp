@@ -5,6 +5,7 @@
 #include "jitgen/cuda/cached_attention_source.h"
 #include "jitgen/cuda/embedding_source.h"
 #include "jitgen/cuda/move_source.h"
+#include "jitgen/cuda/peak_source.h"
 #include "jitgen/cuda/product_source.h"
 #include "jitgen/cuda/rotary_source.h"
 #include "jitgen/cuda/rounding_source.h"
@@ -24,6 +25,7 @@ EntryFile moves() {
     jit::append_embedding_kernels(text);
     jit::append_rotary_kernels(text);
     jit::append_rounding_kernel("rounding", text);
+    jit::append_peak_kernel(text);
     EntryFile file = {"moves", std::string(text), {}};
     for (const char* name : {"move_copy", "move_tiles"}) file.entries.emplace_back(name, "VoltaCopyArgs");
     file.entries.emplace_back("move_fill", "VoltaFillArgs");
@@ -34,6 +36,7 @@ EntryFile moves() {
         file.entries.emplace_back(name, "VoltaEmbeddingArgs");
     file.entries.emplace_back("rotary_rows", "VoltaRotaryArgs");
     file.entries.emplace_back("rounding_bf16", "rounding_args");
+    file.entries.emplace_back("peak_multiply_adds", "VoltaPeakArgs");
     return file;
 }
 
