@@ -96,6 +96,9 @@ if [ $fake = yes ]; then
     part training 400 "$check" training --small --steps "$steps" --folder "$work"
     part products 400 "$check" products --small
     part functions 400 "$check" functions --small
+    for precision in fp32 tf32 bf16; do
+        part levels_$precision 240 "$check" levels_$precision --small --steps "$steps" --folder "$work"
+    done
     not_run operators "test_backend_on_cuda runs them on the driver without a GPU"
     not_run sanitizer "there is no GPU"
     not_run benchmarks "there is no GPU"
@@ -103,6 +106,9 @@ if [ $fake = yes ]; then
 fi
 part products 240 "$check" products
 part training 420 "$check" training --steps "$steps" --folder "$work"
+for precision in fp32 tf32 bf16; do
+    part levels_$precision 240 "$check" levels_$precision --steps "$steps" --folder "$work"
+done
 part operators 240 "$backend" cuda
 part functions 300 "$check" functions ${golden:+--golden "$golden"}
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
@@ -141,7 +147,7 @@ fi
     echo
     echo "| part | result |"
     echo "|---|---|"
-    sed 's/^\([a-z_]*\): \(.*\)$/| \1 | \2 |/' "$work/verdicts"
+    sed 's/^\([a-z_0-9]*\): \(.*\)$/| \1 | \2 |/' "$work/verdicts"
     cat "$work/benchmarks" 2>/dev/null
 } >"$work/page" && cp "$work/page" "$page" && echo "wrote $page"
 exit $failed

@@ -10,12 +10,17 @@ void require(volta_status status) {
         throw std::runtime_error(std::string(volta_status_name(status)) + ": " + volta_last_error());
 }
 
-Context make_context(const std::string& device) {
+Context make_context(const Place& place) {
     volta_context_options options = {};
     options.struct_size = sizeof options;
-    options.device = device.c_str();
+    options.device = place.device.c_str();
+    options.level = place.level;
+    options.precision = place.precision;
+    options.kernel_folder = place.kernels.empty() ? nullptr : place.kernels.c_str();
     volta_context* context = nullptr;
-    require(volta_context_create(&options, &context));
+    const volta_status status = volta_context_create(&options, &context);
+    if (status == VOLTA_UNSUPPORTED) throw NotRun(volta_last_error());
+    require(status);
     return Context(context);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,17 +15,25 @@ namespace volta::check {
 struct Settings {
     std::string device = "cuda";
     std::string golden;  // hashes of the functions' results over all inputs; "": compare with the processor
-    std::string folder = ".";  // checkpoints are written there, and removed
+    std::string folder = ".";  // checkpoints are written there, and removed; the levels keep kernels there
     int steps = 200;
+    std::string record;  // where a process writes what the process that began it compares; "": it compares
     bool small = false;  // sizes for a device that is emulated
 };
 
+// A part that cannot be tried here: what() says why. It is no failure.
+struct NotRun : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 // One part of the check: prints a line for each thing that differs, and returns how many do. Throws
-// std::runtime_error with the library's sentence when a call fails.
+// std::runtime_error with the library's sentence when a call fails, NotRun where the device lacks what is
+// tried.
 using Part = int (*)(const Settings& settings);
 int check_functions(const Settings& settings);
 int check_products(const Settings& settings);
 int check_training(const Settings& settings);
+int check_level(const Settings& settings, volta_precision precision);  // repeatable
 int check_memory(const Settings& settings);
 
 template <class T, void (*release)(T*)>
@@ -39,7 +48,16 @@ using Trainer = std::unique_ptr<volta_trainer, Release<volta_trainer, volta_trai
 using Tensor = std::unique_ptr<volta_tensor, Release<volta_tensor, volta_tensor_release>>;
 
 void require(volta_status status);  // throws volta_last_error() unless OK
-Context make_context(const std::string& device);
+// Where a part computes, and which bits it may have.
+struct Place {
+    std::string device;
+    volta_level level = VOLTA_STRICT;
+    volta_precision precision = VOLTA_PRECISION_FP32;
+    std::string kernels;  // a folder where compiled kernels are kept; "": nowhere
+};
+// Throws NotRun where the device does not offer the level in that precision.
+Context make_context(const Place& place);
+inline Context make_context(const std::string& device) { return make_context(Place{device, {}, {}, {}}); }
 volta_device_info device_of(const Context& context);
 
 using Extents = std::vector<std::int64_t>;

@@ -1,5 +1,5 @@
-// The parts of `make cuda-check` that are calls of the library: functions, products, training, memory.
-//     cuda_check PART [--device NAME] [--steps N] [--golden FILE] [--folder FOLDER] [--small]
+// The parts of `make cuda-check` that are calls of the library.
+//     cuda_check PART [--device NAME] [--steps N] [--golden FILE] [--folder FOLDER] [--record FILE] [--small]
 // Lines about what differs, then "PART: ok" or "PART: FAILED". Exit status 0, 1, or 77 without such a device.
 #include <cstdio>
 #include <cstdlib>
@@ -11,18 +11,29 @@
 namespace {
 using namespace volta::check;
 
+template <volta_precision precision>
+int at_repeatable(const Settings& settings) {
+    return check_level(settings, precision);
+}
+
 constexpr struct {
     const char* name;
     Part run;
 } kParts[] = {{"functions", check_functions},
               {"products", check_products},
               {"training", check_training},
+              {"levels_fp32", at_repeatable<VOLTA_PRECISION_FP32>},
+              {"levels_tf32", at_repeatable<VOLTA_PRECISION_TF32>},
+              {"levels_bf16", at_repeatable<VOLTA_PRECISION_BF16>},
               {"memory", check_memory}};
 
 int usage() {
     std::fprintf(stderr,
-                 "usage: cuda_check functions|products|training|memory [--device NAME] [--steps N]\n"
-                 "                  [--golden FILE] [--folder FOLDER] [--small]\n");
+                 "usage: cuda_check PART [--device NAME] [--steps N] [--golden FILE] [--folder FOLDER]\n"
+                 "                  [--record FILE] [--small]\n"
+                 "PART is");
+    for (const auto& part : kParts) std::fprintf(stderr, " %s", part.name);
+    std::fprintf(stderr, "\n");
     return 2;
 }
 
@@ -41,6 +52,8 @@ bool parse(int count, char** arguments, Settings& settings) {
             settings.golden = value;
         else if (std::strcmp(name, "--folder") == 0)
             settings.folder = value;
+        else if (std::strcmp(name, "--record") == 0)
+            settings.record = value;
         else if (std::strcmp(name, "--steps") == 0)
             settings.steps = std::atoi(value);
         else
@@ -49,22 +62,17 @@ bool parse(int count, char** arguments, Settings& settings) {
     return true;
 }
 
-int run(const char* name, Part part, const Settings& settings) {
+int run(const char* part_name, Part part, const Settings& settings) {
+    const std::string named = (settings.record.empty() ? "" : "a second process, ") + std::string(part_name);
+    const char* const name = named.c_str();
     try {
-        volta_context* context = nullptr;
-        volta_context_options options = {};
-        options.struct_size = sizeof options;
-        options.device = settings.device.c_str();
-        const volta_status status = volta_context_create(&options, &context);
-        if (status == VOLTA_UNSUPPORTED) {
-            std::printf("%s: not run: %s\n", name, volta_last_error());
-            return 77;
-        }
-        require(status);
-        volta_context_release(context);
+        make_context(settings.device);
         const int failures = part(settings);
         std::printf("%s: %s\n", name, failures == 0 ? "ok" : "FAILED");
         return failures == 0 ? 0 : 1;
+    } catch (const NotRun& reason) {
+        std::printf("%s: not run: %s\n", name, reason.what());
+        return 77;
     } catch (const std::exception& error) {
         std::printf("%s: FAILED: %s\n", name, error.what());
         return 1;
