@@ -130,7 +130,7 @@ bench bench_infer 120 "$voltac" bench infer --preset gpt2 --device cuda --no-spe
 if [ -z "$peers" ] || ! command -v python3 >/dev/null; then
     not_run bench_peers "python3 or bench/cuda_peers.py is missing"
 else
-    bench bench_peers 240 python3 -B "$peers" --voltac "$voltac"
+    bench bench_peers 420 python3 -B "$peers" --voltac "$voltac"
 fi
 
 [ -n "$page" ] || { [ -d "$top/docs" ] && page=$top/docs/benchmarks_cuda.md || page=$folder/benchmarks_cuda.md; }
