@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""GPT-2 124M on one GPU at every level and precision, Volta against PyTorch, and the products of PyTorch.
+"""GPT-2 124M and products on one GPU at every level and precision, Volta against PyTorch.
 
     bench/cuda_peers.py --voltac build/voltac [--device cuda] [--batch 4] [--seconds 5]
 
 Training is tokens per second of whole steps (forward, backward, clipping, AdamW) on random tokens. PyTorch runs f32
 without TF32, TF32 and bf16 autocast as they are, and bf16 compiled; a figure of Volta stands beside those of its own
 precision. Decoding is one sequence of the same model, its share of the bandwidth being what a step reads over what
-copies within the device reach. Products are PyTorch's alone, at the precision that is named: what a product of that
-precision is to be compared with. Volta's own `bench matmul` moves its operands for every run, so no figure of it
-stands here. Whatever cannot run says "not run" and why. Exit status: 0; 1 if a figure of Volta is missing.
+copies within the device reach. Products are of square matrices that lie on the device, without transfers on either
+side: Volta's are those of `bench matmul`, PyTorch's are torch.mm. Volta's operands and results are fp32 in memory
+whatever the precision, and what rounds them is part of its time; PyTorch's of bf16 are bf16 in memory already.
+Whatever cannot run says "not run" and why. Exit status: 0; 1 if a figure of Volta is missing.
 """
 
 import argparse
@@ -22,26 +23,27 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GPT2 = dict(vocabulary=50257, layers=12, dim=768, heads=12, context=1024)
 TIME = 1024
 
-TRAINING = (("strict", "fp32"), ("repeatable", "tf32"), ("repeatable", "bf16"))
+ARITHMETICS = (("strict", "fp32"), ("repeatable", "tf32"), ("repeatable", "bf16"))  # of training and of products
 DECODING = (("strict", "fp32", "f32"), ("repeatable", "fp32", "f32"), ("repeatable", "bf16", "bf16"))  # weights last
 TORCH_TRAINING = (("fp32", False), ("tf32", False), ("bf16", False), ("bf16", True))  # compiled last
-TORCH_PRODUCTS = ("fp32", "tf32", "bf16")
+SIZES = (1024, 2048, 4096)  # of square products
+PRESET = ("--preset", "gpt2")
 
 
 # ---- Volta -----------------------------------------------------------------------------------------------------
 
 
 def volta(arguments, level, precision, *words):
-    """The line of results of `voltac bench WORDS`, or None and the reason."""
-    command = [arguments.voltac, "bench", *words, "--preset", "gpt2", "--device", arguments.device, "--level", level,
-               "--precision", precision, "--json"]
+    """The lines of results of `voltac bench WORDS`, or None and the reason."""
+    command = [arguments.voltac, "bench", *words, "--device", arguments.device, "--level", level, "--precision",
+               precision, "--json"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         return None, str(error)
     if result.returncode != 0:
         return None, (result.stderr.strip().splitlines() or ["no reason given"])[-1]
-    return json.loads(result.stdout), None
+    return [json.loads(line) for line in result.stdout.splitlines()], None
 
 
 def show(what, level, precision, text):
@@ -51,13 +53,13 @@ def show(what, level, precision, text):
 def measure_training(arguments):
     """{precision: tokens per second}, without those that did not run."""
     speeds = {}
-    for level, precision in TRAINING:
-        line, reason = volta(arguments, level, precision, "train", "--vocab", str(GPT2["vocabulary"]), "--batch",
-                             str(arguments.batch), "--seq", str(TIME))
-        if line:
-            speeds[precision] = line["per_second"]
+    for level, precision in ARITHMETICS:
+        lines, reason = volta(arguments, level, precision, "train", *PRESET, "--vocab", str(GPT2["vocabulary"]),
+                              "--batch", str(arguments.batch), "--seq", str(TIME))
+        if lines:
+            speeds[precision] = lines[0]["per_second"]
         show("training, Volta", level, precision,
-             f"{line['per_second']:.0f} tokens/s" if line else f"not run: {reason}")
+             f"{speeds[precision]:.0f} tokens/s" if lines else f"not run: {reason}")
     return speeds
 
 
@@ -65,12 +67,29 @@ def measure_decoding(arguments):
     """How many of DECODING ran."""
     ran = 0
     for level, precision, weights in DECODING:
-        line, reason = volta(arguments, level, precision, "infer", "--weights", weights, "--batch", "1", "--no-speedup")
-        ran += line is not None
+        lines, reason = volta(arguments, level, precision, "infer", *PRESET, "--weights", weights, "--batch", "1",
+                              "--no-speedup")
+        ran += lines is not None
         show(f"decoding, Volta, {weights} weights", level, precision,
-             f"{line['tokens_per_s']:.1f} tokens/s, {100 * line['fraction_of_bandwidth']:.1f} % of the copy bandwidth"
-             if line else f"not run: {reason}")
+             f"{lines[0]['tokens_per_s']:.1f} tokens/s, "
+             f"{100 * lines[0]['fraction_of_bandwidth']:.1f} % of the copy bandwidth"
+             if lines else f"not run: {reason}")
     return ran
+
+
+def measure_products(arguments):
+    """{(precision, n): GFLOP/s} of n x n matrices, without those that did not run."""
+    speeds = {}
+    shapes = ",".join(f"{n}x{n}x{n}" for n in SIZES)
+    for level, precision in ARITHMETICS:
+        lines, reason = volta(arguments, level, precision, "matmul", "--shapes", shapes, "--warmup", "10", "--runs",
+                              "30")
+        for line in lines or ():
+            speeds[precision, line["n"]] = line["median_gflops"]
+        for n in SIZES:
+            show(f"product {n}x{n}x{n}, Volta", level, precision,
+                 f"{speeds[precision, n]:.0f} GFLOP/s" if lines else f"not run: {reason}")
+    return speeds
 
 
 # ---- PyTorch -----------------------------------------------------------------------------------------------------
@@ -129,7 +148,7 @@ def torch_product(torch, precision, n):
     """GFLOP/s of a product of n x n matrices."""
     allow_tf32(torch, precision == "tf32")
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    a, b = (torch.rand(n, n, device="cuda").to(dtype) for _ in range(2))
+    a, b = ((2 * torch.rand(n, n, device="cuda") - 1).to(dtype) for _ in range(2))  # as Volta's: values cost power
     out = torch.empty(n, n, device="cuda", dtype=dtype)
     return 2e-9 * n ** 3 * rate(torch, lambda: torch.mm(a, b, out=out), 1.0)
 
@@ -143,19 +162,22 @@ def attempt(what, precision, body, text):
     show(what, "-", precision, told)
 
 
-def measure_torch(torch, arguments, speeds):
+def beside(speeds, key, speed):
+    """The ratio of Volta's speed to this one, if Volta has one."""
+    return f", Volta / PyTorch {speeds[key] / speed:.2f}" if key in speeds else ""
+
+
+def measure_torch(torch, arguments, training, products):
     print(f"PyTorch {torch.__version__} on {torch.cuda.get_device_name()}", flush=True)
     for precision, compiled in TORCH_TRAINING:
-        def text(speed, precision=precision):
-            beside = f", Volta / PyTorch {speeds[precision] / speed:.2f}" if precision in speeds else ""
-            return f"{speed:.0f} tokens/s{beside}"
-
         attempt("training, PyTorch " + ("compiled" if compiled else "eager"), precision,
-                lambda p=precision, c=compiled: torch_training(torch, arguments, p, c), text)
-    for precision in TORCH_PRODUCTS:
-        for n in (1024, 2048, 4096):
-            attempt(f"product {n}x{n}x{n}, PyTorch", precision, lambda p=precision, size=n: torch_product(torch, p, size),
-                    lambda speed: f"{speed:.0f} GFLOP/s")
+                lambda p=precision, c=compiled: torch_training(torch, arguments, p, c),
+                lambda speed, p=precision: f"{speed:.0f} tokens/s" + beside(training, p, speed))
+    for _, precision in ARITHMETICS:
+        for n in SIZES:
+            attempt(f"product {n}x{n}x{n}, PyTorch", precision,
+                    lambda p=precision, size=n: torch_product(torch, p, size),
+                    lambda speed, key=(precision, n): f"{speed:.0f} GFLOP/s" + beside(products, key, speed))
 
 
 def main(words=None):
@@ -165,15 +187,18 @@ def main(words=None):
     parser.add_argument("--batch", type=int, default=4, help="sequences of 1024 tokens per step")
     parser.add_argument("--seconds", type=float, default=5.0, help="of a measurement")
     arguments = parser.parse_args(words)
-    show("GPT-2 124M", "level", "precision", "")
-    speeds = measure_training(arguments)
+    show("GPT-2 124M and products", "level", "precision", "")
+    training = measure_training(arguments)
     decoded = measure_decoding(arguments)
+    products = measure_products(arguments)
     torch, missing = torch_on_cuda()
     if torch is None:
         print(f"PyTorch: not run: {missing}")
     else:
-        measure_torch(torch, arguments, speeds)
-    return 0 if len(speeds) == len(TRAINING) and decoded == len(DECODING) else 1
+        measure_torch(torch, arguments, training, products)
+    complete = len(training) == len(ARITHMETICS) and decoded == len(DECODING) and \
+        len(products) == len(ARITHMETICS) * len(SIZES)
+    return 0 if complete else 1
 
 
 if __name__ == "__main__":

@@ -42,36 +42,62 @@ double seconds_of(Body&& body) {
     return seconds_since(start);
 }
 
-// One call of body() per run: for calls of a millisecond and more.
-template <class Body>
-Timing time_calls(const Repeats& repeats, Body&& body) {
-    for (std::int64_t i = 0; i < repeats.warmup; ++i) body();
+// sample() measures one run and returns its seconds.
+template <class Sample>
+Timing time_samples(const Repeats& repeats, Sample&& sample) {
+    for (std::int64_t i = 0; i < repeats.warmup; ++i) sample();
     std::vector<double> samples;
-    for (std::int64_t i = 0; i < repeats.runs; ++i) samples.push_back(seconds_of(body));
+    for (std::int64_t i = 0; i < repeats.runs; ++i) samples.push_back(sample());
     return summarize(std::move(samples));
 }
 
-// As many calls per run as fill kRunSeconds, so that the clock and a wake-up weigh nothing.
+// One call of body() per run: for calls of a millisecond and more.
+template <class Body>
+Timing time_calls(const Repeats& repeats, Body&& body) {
+    return time_samples(repeats, [&] { return seconds_of(body); });
+}
+
+// Body() `calls` times, in seconds per call.
+template <class Body>
+double seconds_per_call(std::int64_t calls, Body&& body) {
+    const double seconds = seconds_of([&] {
+        for (std::int64_t i = 0; i < calls; ++i) body();
+    });
+    return seconds / static_cast<double>(calls);
+}
+
+// As many calls as fill kRunSeconds, so that the clock and a wake-up weigh nothing. At least 1.
 inline constexpr double kRunSeconds = 2e-3;
 template <class Body>
-Timing time_short_calls(const Repeats& repeats, Body&& body) {
+std::int64_t calls_per_run(Body&& body) {
     std::int64_t calls = 1;
-    const auto run = [&] {
-        for (std::int64_t i = 0; i < calls; ++i) body();
-    };
     const auto best_of_three = [&] {  // so that no interruption makes the calls too few
-        return std::min({seconds_of(run), seconds_of(run), seconds_of(run)});
+        const auto sample = [&] { return seconds_per_call(calls, body); };
+        return std::min({sample(), sample(), sample()});
     };
     double seconds = best_of_three();
-    while (seconds < kRunSeconds / 4) {
+    while (seconds * static_cast<double>(calls) < kRunSeconds / 4) {
         calls *= 2;
         seconds = best_of_three();
     }
-    calls = std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(kRunSeconds / seconds * static_cast<double>(calls)));
-    Timing timing = time_calls(repeats, run);
-    timing.seconds /= static_cast<double>(calls);
-    return timing;
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(kRunSeconds / seconds));
+}
+
+// calls_per_run of body() per run.
+template <class Body>
+Timing time_short_calls(const Repeats& repeats, Body&& body) {
+    const std::int64_t calls = calls_per_run(body);
+    return time_samples(repeats, [&] { return seconds_per_call(calls, body); });
+}
+
+// What more() takes beyond less(): a run measures both, one behind the other, so that what slows the machine
+// for a while meets both. Median and spread are those of the differences, which may be negative where they
+// are noise.
+template <class More, class Less>
+Timing time_difference(const Repeats& repeats, More&& more, Less&& less) {
+    const std::int64_t calls = calls_per_run(more);
+    return time_samples(repeats,
+                        [&] { return seconds_per_call(calls, more) - seconds_per_call(calls, less); });
 }
 
 volta_machine_speed measure_machine(const Context& context);

@@ -1,4 +1,5 @@
 // voltac bench matmul: products C[m, n] = A[m, k] B[k, n] on the path every product takes, graph to session.
+// On a device with memory of its own, time_on_device leaves out what a run moves.
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -6,6 +7,7 @@
 
 #include "cli/bench.h"
 #include "cli/bench_case.h"
+#include "cli/bench_device.h"
 #include "cli/bench_timing.h"
 
 namespace voltac::bench {
@@ -72,15 +74,24 @@ std::vector<Shape> shapes_of(const std::string& list) {
     return shapes;
 }
 
+// As they are stored.
+Extents extents_of_a(const Shape& s, const std::string& form) {
+    return form == "tn" ? Extents{s.k, s.m} : Extents{s.m, s.k};
+}
+Extents extents_of_b(const Shape& s, const std::string& form) {
+    return form == "nt" ? Extents{s.n, s.k} : Extents{s.k, s.n};
+}
+volta_value multiply(GraphBuilder& graph, const std::string& form, volta_value a, volta_value b) {
+    return graph.apply("matmul", {a, b},
+                       {attribute("transpose_a", form == "tn"), attribute("transpose_b", form == "nt")});
+}
+
 SessionCase product(const Context& context, const Shape& s, const std::string& form, bool packed) {
-    const bool a_transposed = form == "tn", b_transposed = form == "nt";
-    const Extents a = a_transposed ? Extents{s.k, s.m} : Extents{s.m, s.k};
-    const Extents b = b_transposed ? Extents{s.n, s.k} : Extents{s.k, s.n};
+    const Extents b = extents_of_b(s, form);
     GraphBuilder graph(context);
-    const volta_value x = graph.input("a", a);
+    const volta_value x = graph.input("a", extents_of_a(s, form));
     const volta_value w = packed ? graph.parameter("b", b) : graph.input("b", b);
-    graph.output(graph.apply(
-        "matmul", {x, w}, {attribute("transpose_a", a_transposed), attribute("transpose_b", b_transposed)}));
+    graph.output(multiply(graph, form, x, w));
     return SessionCase(context, graph.model());
 }
 
@@ -102,6 +113,77 @@ Timing time_product(const Context& context, const Shape& s, const Settings& sett
         cases[next].run();
         next = next + 1 == cases.size() ? 0 : next + 1;
     });
+}
+
+// How many As and Bs there are on a device. Each A is multiplied by each B, so no product is another one's.
+struct Operands {
+    std::int64_t a, b;
+    std::int64_t products() const { return a * b; }
+};
+
+// Of small matrices many, so that a run is long beside what starts it, within what stays in a GPU's cache; of
+// large ones few. Cold: one A, and so many Bs that each has left the cache before it comes again, as far as
+// 128 reach.
+Operands operands_of(const Shape& s, bool cold, const volta_machine_speed& speed) {
+    if (cold) return {1, std::clamp<std::int64_t>(copies_of(s, speed), 5, 128)};
+    constexpr double kCached = 32 * kMiB;
+    const double pair =
+        4.0 * static_cast<double>(s.k) * (static_cast<double>(s.m) + static_cast<double>(s.n));
+    const auto each = static_cast<std::int64_t>(std::clamp(kCached / pair, 3.0, 8.0));
+    return {each, each};
+}
+
+volta_attribute shape_attribute(const Extents& shape) {  // lent: until the operator is applied
+    volta_attribute made = {};
+    made.name = "shape";
+    made.integers = shape.data();
+    made.integer_count = shape.size();
+    return made;
+}
+
+// All products of `operands`, whose matrices are parameters: they lie on the device before the first run.
+// What comes back is `numbers` elements: each product gives one, the last product those that are left.
+SessionCase products(const Context& context, const Shape& s, const std::string& form,
+                     const Operands& operands, std::int64_t numbers) {
+    GraphBuilder graph(context);
+    std::vector<volta_value> a, b, taken;
+    volta_value latest = {};  // [m * n], the latest product
+    for (std::int64_t i = 0; i < operands.a; ++i)
+        a.push_back(graph.parameter(("a" + std::to_string(i)).c_str(), extents_of_a(s, form)));
+    for (std::int64_t i = 0; i < operands.b; ++i)
+        b.push_back(graph.parameter(("b" + std::to_string(i)).c_str(), extents_of_b(s, form)));
+    const Extents line = {s.m * s.n};
+    for (std::int64_t i = 0; i < numbers; ++i) {
+        if (i < operands.products()) {
+            const volta_value one = multiply(graph, form, a[static_cast<std::size_t>(i / operands.b)],
+                                             b[static_cast<std::size_t>(i % operands.b)]);
+            latest = graph.apply("reshape", {one}, {shape_attribute(line)});
+        }
+        const auto at = static_cast<double>(i % line[0]);
+        taken.push_back(graph.apply("slice", {latest}, {attribute("begin", at), attribute("end", at + 1)}));
+    }
+    graph.output(graph.apply("concat", taken));
+    return SessionCase(context, graph.model());
+}
+
+// One product on a device with memory of its own. A run of one product and a run of many take the same
+// numbers from their results, in as many steps, and fetch them; they differ by products alone. So the
+// difference is theirs: it holds no transfer, no launch of a run, nothing of the host. (Fewer steps take them
+// from a result of fewer elements, because equal steps are one: then the figure is slower than the product.)
+Timing time_on_device(const Context& context, const Shape& s, const Settings& settings,
+                      const volta_machine_speed& speed) {
+    const Operands operands = operands_of(s, settings.cold, speed);
+    SessionCase many = products(context, s, settings.form, operands, operands.products());
+    SessionCase one = products(context, s, settings.form, {1, 1}, operands.products());
+    for (int i = 0; i < 3; ++i) one.run();  // the first runs are recorded, later ones are one launch
+    Timing timing = time_difference(
+        settings.repeats, [&] { many.run(); }, [&] { one.run(); });
+    if (timing.seconds <= 0)
+        failure(
+            formatted("voltac bench matmul: a product of %lldx%lldx%lld is too short to be told from noise",
+                      static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k)));
+    timing.seconds /= static_cast<double>(operands.products() - 1);
+    return timing;
 }
 
 void print_row(const Shape& s, const Settings& settings, const char* mode, const Timing& timing,
@@ -138,16 +220,29 @@ void print_row(const Shape& s, const Settings& settings, const char* mode, const
                     whole(s.k), mode, gflops, 100 * timing.spread, 100 * share, weights));
 }
 
-void print_head(const Context& context, const Settings& settings, const volta_machine_speed& speed) {
+constexpr const char* kDeviceMeans =
+    "mode device: what further products add to a run, their matrices lying in the device's memory";
+
+void print_head(const Context& context, const Settings& settings, const volta_machine_speed& speed,
+                bool on_device) {
     if (settings.repeats.json) return;
     if (settings.csv) {
         print("m,n,k,threads,isa,mode,median_gflops,spread,fraction_of_peak,form,cold\n");
         return;
     }
-    print(machine_line(context, speed) + formatted("form %s%s; %s\n\n%6s %6s %6s  %-6s %10s %10s %12s %10s\n",
-                                                   settings.form.c_str(), settings.cold ? ", cold" : "",
-                                                   kSpreadMeans, "M", "N", "K", "mode", "GFLOP/s", "spread",
-                                                   "of the peak", "GB/s of B"));
+    print(machine_line(context, speed) +
+          formatted("form %s%s; %s\n%s%s\n%6s %6s %6s  %-6s %10s %10s %12s %10s\n", settings.form.c_str(),
+                    settings.cold ? ", cold" : "", kSpreadMeans, on_device ? kDeviceMeans : "",
+                    on_device ? "\n" : "", "M", "N", "K", "mode", "GFLOP/s", "spread", "of the peak",
+                    "GB/s of B"));
+}
+
+void measure_shape(const Context& context, const Shape& shape, const Settings& s,
+                   const volta_machine_speed& speed, bool on_device) {
+    if (on_device) return print_row(shape, s, "device", time_on_device(context, shape, s, speed), speed);
+    if (s.mode != "packed")
+        print_row(shape, s, "plain", time_product(context, shape, s, false, speed), speed);
+    if (s.mode != "plain") print_row(shape, s, "packed", time_product(context, shape, s, true, speed), speed);
 }
 
 }  // namespace
@@ -160,12 +255,15 @@ int run_matmul(const std::vector<std::string>& arguments) {
         "bench matmul",
         "Matrix products C[m,n] = A[m,k] B[k,n], in GFLOP/s. A run repeats short products for 2 ms; "
         "spread is (90th - 10th percentile) / median of the runs. Mode plain has two inputs, so packing "
-        "is within the run; mode packed has B as a parameter of the model, packed once.");
+        "is within the run; mode packed has B as a parameter of the model, packed once. On a device with "
+        "memory of its own there is one row, mode device: A and B lie in that memory, and the figure is what "
+        "each further product adds to a run, without transfers and launches of runs.");
     options.text("--shapes", s.shapes,
                  "MxNxK,... (default: 37 shapes of small transformers, squares, odd sizes)");
     options.choice("--form", s.form, {"nn", "nt", "tn"},
                    "nt: B is stored [n,k]; tn: A is stored [k,m], as in a weight gradient (default: nn)");
-    options.choice("--mode", s.mode, {"plain", "packed", "both"}, "(default: both)");
+    options.choice("--mode", s.mode, {"plain", "packed", "both"},
+                   "of a processor; a device has its own (default: both)");
     options.flag("--cold", s.cold,
                  "every call takes another copy of the matrices, so that B comes from memory");
     options.flag("--csv", s.csv, "comma-separated values on standard output");
@@ -176,13 +274,9 @@ int run_matmul(const std::vector<std::string>& arguments) {
 
     const Context context = make_context(s.repeats.machine);
     const volta_machine_speed speed = measure_machine(context);
-    print_head(context, s, speed);
-    for (const Shape& shape : shapes) {
-        if (s.mode != "packed")
-            print_row(shape, s, "plain", time_product(context, shape, s, false, speed), speed);
-        if (s.mode != "plain")
-            print_row(shape, s, "packed", time_product(context, shape, s, true, speed), speed);
-    }
+    const bool on_device = device_of(context).memory_bytes > 0;
+    print_head(context, s, speed, on_device);
+    for (const Shape& shape : shapes) measure_shape(context, shape, s, speed, on_device);
     return 0;
 }
 
