@@ -179,9 +179,9 @@ Timing time_on_device(const Context& context, const Shape& s, const Settings& se
     Timing timing = time_difference(
         settings.repeats, [&] { many.run(); }, [&] { one.run(); });
     if (timing.seconds <= 0)
-        failure(
-            formatted("voltac bench matmul: a product of %lldx%lldx%lld is too short to be told from noise",
-                      static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k)));
+        failure(formatted("bench matmul: a product of %lldx%lldx%lld is too short to be told from noise",
+                          static_cast<long long>(s.m), static_cast<long long>(s.n),
+                          static_cast<long long>(s.k)));
     timing.seconds /= static_cast<double>(operands.products() - 1);
     return timing;
 }

@@ -63,4 +63,18 @@ done
 grep -q "^cuda:0  *same bits" doctor.txt || bad "doctor says: $(cat doctor.txt)"
 refused 1 "device 99 does not exist, there is 1" train --text text.txt --out x.volta $gpt --steps 1 --device cuda:99
 [ ! -e x.volta ] || bad "a refused call left a file"
+
+# products M N K ARGUMENTS...: one row of mode device, without transfers, whose figures are positive.
+products() {
+    shape="$1 $2 $3"
+    "$voltac" bench matmul --device "$device" --shapes "$1x$2x$3" --runs 5 --warmup 1 --json >row 2>err $4 &&
+        [ ! -s err ] || bad "bench matmul $*: $(cat err)"
+    expect "the row of bench matmul $*" "$shape device" "$(sed -E \
+        's/.*"m":([0-9]*),"n":([0-9]*),"k":([0-9]*),.*"mode":"([a-z]*)".*/\1 \2 \3 \4/' row)"
+    for key in median_gflops fraction_of_peak; do
+        expect "$key above zero in $*" 1 "$(sed -E "s/.*\"$key\":([^,}]*).*/\1/" row | awk '$1 > 0' | wc -l | tr -d ' ')"
+    done
+}
+products 17 33 150 "--form nn --mode plain"
+products 33 17 150 "--form tn --level repeatable --precision bf16"
 exit $failed
