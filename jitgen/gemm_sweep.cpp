@@ -22,7 +22,7 @@ constexpr int kNearBytes = 256;
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
-//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi and the streams' stride, r12 three times it
+//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next line
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -52,8 +52,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         emit_columns(1, true);
         L(done);
         vzeroupper();
-        if (ahead_ == SweepAhead::streams) pop(r12);
-        if (ahead_ != SweepAhead::none) pop(rbx);
+        if (ahead_ == SweepAhead::rows) pop(rbx);
         ret();
         if (kZmm) return;
         align_code(*this, 32);
@@ -110,15 +109,10 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         lea(r11, ptr[r10 + r10 * 2]);
         mov(rax, arg(offsetof(SweepArgs, columns)));
         if (ahead_ == SweepAhead::none) return;
-        push(rbx);
-        if (ahead_ == SweepAhead::streams) {
-            push(r12);
-            mov(rbx, arg(offsetof(SweepArgs, ahead_stride)));
-            shl(rbx, 2);
-            lea(r12, ptr[rbx + rbx * 2]);
-        }
         mov(rdi, arg(offsetof(SweepArgs, ahead)));
-        if (ahead_ == SweepAhead::rows) lea(rbx, ptr[rdi + rdx * 4]);
+        if (ahead_ != SweepAhead::rows) return;
+        push(rbx);
+        lea(rbx, ptr[rdi + rdx * 4]);
     }
 
     void emit_mask(Label& table) {
@@ -141,7 +135,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         for (int v = 0; v < count; ++v)
             for (int i = 0; i < rows_; ++i) load(chain(i, v), chain_at(i, v), masked);
         for (int s = 0; s < steps_; ++s) {
-            if (ahead_ == SweepAhead::streams && count * kBytes == kSweepStreams * 64) emit_ask();
+            if (ahead_ == SweepAhead::next && !masked) emit_reads(count * kBytes / 64);
             for (int v = 0; v < count; ++v) {
                 if (!masked && v * kBytes % 64 == 0) emit_prefetch(s, v * kBytes);
                 if (rows_ == 1 && !masked) {
@@ -165,10 +159,11 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         if (ahead_ == SweepAhead::rows) prefetcht1(ptr[scaled(s < 4 ? rdi : rbx, rdx, rcx, s % 4) + offset]);
         if (ahead_ == SweepAhead::none) prefetcht0(b_at(s, offset + kNearBytes));
     }
-    // A line of each stream.
-    void emit_ask() {
-        for (int stream = 0; stream < kSweepStreams; ++stream) prefetcht1(ptr[scaled(rdi, rbx, r12, stream)]);
-        add(rdi, 64);
+    // Reading is what the processor's own prefetching follows; its instructions for it are dropped under
+    // load.
+    void emit_reads(int lines) {
+        for (int line = 0; line < lines; ++line) vmovups(value(), ptr[rdi + line * 64]);
+        if (lines > 0) add(rdi, lines * 64);
     }
 
     void load(const Vmm& to, const Xbyak::Address& from, bool masked) {

@@ -12,14 +12,12 @@ namespace volta::jit {
 
 inline constexpr int kMaxSweepRows = 4;
 
-// What is asked for, into L2, while B is read: a block of rows is often shorter than what a stream needs to
-// get going, and one stream alone does not fill the memory's queue.
+// What is asked for while B is read: a block of rows is often shorter than what a stream needs to get going.
 enum class SweepAhead : std::uint8_t {
-    none,    // B comes from a cache
-    rows,    // as many rows of args.ahead as of B
-    streams  // AVX-512: as many bytes as of B, in kSweepStreams streams, args.ahead_stride apart
+    none,  // B comes from a cache
+    rows,  // as many rows of args.ahead as of B, into L2
+    next   // as many bytes of args.ahead as of B, read line by line in the order of the memory
 };
-inline constexpr int kSweepStreams = 4;
 
 struct SweepForm {
     Isa isa = Isa::avx2;     // not scalar
@@ -38,8 +36,7 @@ struct SweepArgs {
     float* chains;  // [rows, columns], rows chain_stride apart
     std::int64_t chain_stride;
     std::int64_t columns;
-    const float* ahead;  // what is wanted soon. Never read, so it may lie outside of any array
-    std::int64_t ahead_stride;
+    const float* ahead;  // what is wanted soon. Rows are never read, so they may lie outside of any array
 };
 // chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
 using SweepFunction = void (*)(const SweepArgs*);

@@ -104,10 +104,12 @@ void CachedAttention::run(ThreadPool& pool, const CachedAttentionCall& call) con
     if (shape_.rows == 0 || shape_.cache.slots == 0) return;
     const std::int64_t kv_heads = shape_.cache.kv_heads, d = shape_.cache.head_dim;
     std::int64_t blocks = 0;
-    double keys = 0;
+    double keys = 0, read = 0;  // by all rows; from the cache
     for (std::int64_t row = 0; row < shape_.rows; ++blocks) {
         const Block block = block_at(call, row);
-        keys += static_cast<double>(block.rows) * static_cast<double>(block.position + block.rows);
+        const double seen = static_cast<double>(block.position + block.rows);
+        keys += static_cast<double>(block.rows) * seen;
+        read += seen;
         row += block.rows;
     }
     const double stored = static_cast<double>(shape_.rows * kv_heads * d);
@@ -118,7 +120,9 @@ void CachedAttention::run(ThreadPool& pool, const CachedAttentionCall& call) con
              });
 
     const std::int64_t units = kv_heads * blocks;
-    const double operations = 4 * keys * static_cast<double>(shape_.heads * d);
+    // A byte from memory takes about as long as an operation: one token waits for its keys and values.
+    const double bytes = 2 * sizeof(float) * read * static_cast<double>(kv_heads * d);
+    const double operations = 4 * keys * static_cast<double>(shape_.heads * d) + bytes;
     pool.run(static_cast<int>(std::min<std::int64_t>(workers_for(operations), units)),
              [&](int worker, int workers) noexcept {
                  float* const workspace = static_cast<float*>(call.workspace) +

@@ -35,7 +35,8 @@ class StoredProduct final : public Product {
           epilogue_(epilogue),
           whole_rows_(epilogue_kind(epilogue) == EpilogueKind::rows),
           panels_(ceil_div(shape.n, kStoredPanel)),
-          wide_(tile_panels(context.isa, shape.m)),
+          streams_(reads_one_stream(shape, dtype, context)),
+          wide_(streams_ ? 1 : tile_panels(context.isa, shape.m)),
           tiles_(shape.m, jit::stored_rows(context.isa, wide_)) {
         std::snprintf(name_, sizeof name_, "%s_gemm_%dx%d_%s", dtype_name(dtype),
                       static_cast<int>(tiles_.height + (tiles_.taller > 0)),
@@ -48,7 +49,7 @@ class StoredProduct final : public Product {
                 kernel.form.dtype = dtype;
                 kernel.form.rows = static_cast<std::uint8_t>(tiles_.height + taller);
                 kernel.form.panels = static_cast<std::uint8_t>(narrow ? last : wide_);
-                kernel.form.ahead = tiles_.count == 1;
+                kernel.form.ahead = tiles_.count == 1 && !streams_;
                 const bool used = (taller ? tiles_.taller > 0 : tiles_.height > 0) && kernel.form.panels > 0;
                 if (!used || context.isa == Isa::scalar) continue;
                 if (tiles_.count >= kTilesForExpanding) {
@@ -111,6 +112,17 @@ class StoredProduct final : public Product {
             }
         }
     };
+
+    // One row, one thread, two bytes a weight: a panel alone takes as long as the memory needs to bring it,
+    // and the processor's own prefetching follows nothing as well as one stream. Smaller weights, or more
+    // rows, would wait for the chain.
+    static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
+        const std::size_t l3 = host_cpu().l3_bytes,
+                          bytes = static_cast<std::size_t>(ceil_div(shape.n, kStoredPanel)) *
+                                  static_cast<std::size_t>(stored_panel_bytes(dtype, shape.k));
+        const bool far = context.cold_b || (l3 > 0 && bytes > l3 / 2);
+        return far && shape.m == 1 && context.thread_count == 1 && !has_scales(dtype);
+    }
 
     // Few rows: many panels, whose chains hide each other's latency. More rows: fewer, as many as registers
     // hold.
@@ -183,7 +195,8 @@ class StoredProduct final : public Product {
     const jit::RowKernel* const epilogue_;
     const bool whole_rows_;
     const std::int64_t panels_;
-    const int wide_;  // panels of a tile
+    const bool streams_;  // panel after panel
+    const int wide_;      // panels of a tile
     const RowTiles tiles_;
     Kernel kernels_[2][2];                                // [one row more][the last panels]
     jit::StoredFunction expand_[2] = {nullptr, nullptr};  // [the last panels]; NULL: used as they are stored
