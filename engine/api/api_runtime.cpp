@@ -1,7 +1,5 @@
 // volta.h: session, trainer, generator.
 #include <cstring>
-#include <new>
-#include <type_traits>
 
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
@@ -15,23 +13,22 @@ namespace {
 // Tensors of a call as views, without allocating: runs have few of them.
 constexpr size_t kMostTensors = 64;
 
-// Room that is not cleared: that would take longer than a small product.
+// Neither cleared nor copied: that would take longer than a small product.
 class TensorViews {
   public:
     TensorViews(const char* what, const volta_tensor* const* tensors, size_t count);
-    const TensorView* data() const { return reinterpret_cast<const TensorView*>(room_); }
+    const TensorView* const* data() const { return views_; }
 
   private:
-    static_assert(std::is_trivially_destructible<TensorView>::value, "views end without a word");
-    alignas(TensorView) unsigned char room_[kMostTensors * sizeof(TensorView)];
+    const TensorView* views_[kMostTensors];
 };
 
 TensorViews::TensorViews(const char* what, const volta_tensor* const* tensors, size_t count) {
     require(count <= kMostTensors, "%zu %ss are given, at most %zu are possible", count, what, kMostTensors);
     require(tensors != nullptr || count == 0, "%ss is NULL", what);
     for (size_t i = 0; i < count; ++i) {
-        require(tensors[i] != nullptr, "%s %zu is NULL", what, i);
-        new (room_ + i * sizeof(TensorView)) TensorView(tensors[i]->view);
+        if (tensors[i] == nullptr) fail(VOLTA_INVALID_ARGUMENT, "%s %zu is NULL", what, i);
+        views_[i] = &tensors[i]->view;
     }
 }
 

@@ -23,15 +23,34 @@ void write_control(unsigned value) {
 #error "the floating-point control register of this processor is not known"
 #endif
 
+// AArch64 keeps its sticky flags in a register of their own.
+#if defined(__x86_64__)
+constexpr unsigned kStickyFlags = 0x3f;
+#else
+constexpr unsigned kStickyFlags = 0;
+#endif
+
+bool is_contract(unsigned control) { return (control & ~kStickyFlags) == kContractMxcsr; }
+
 }  // namespace
 
 unsigned FpEnvironment::current() noexcept { return read_control(); }
 
-FpEnvironment::FpEnvironment() noexcept : FpEnvironment(kContractMxcsr) {}
+FpEnvironment::FpEnvironment() noexcept : saved_(read_control()) {
+    if (!is_contract(saved_)) write_control(kContractMxcsr);
+}
 
 FpEnvironment::FpEnvironment(unsigned mxcsr) noexcept : saved_(read_control()) { write_control(mxcsr); }
 
 FpEnvironment::~FpEnvironment() { write_control(saved_); }
+
+ContractScope::ContractScope() noexcept : saved_(read_control()), is_set_(!is_contract(saved_)) {
+    if (is_set_) write_control(kContractMxcsr);
+}
+
+ContractScope::~ContractScope() {
+    if (is_set_) write_control(saved_);
+}
 
 namespace {
 

@@ -25,6 +25,21 @@ class FpEnvironment final {
     unsigned saved_;
 };
 
+// Sets the contract's value for its scope where it does not hold yet: where an FpEnvironment does, nothing is
+// written, which would take longer than a small product's checks. The sticky flags stay as computing leaves
+// them: the FpEnvironment around it puts the host's back.
+class ContractScope final {
+  public:
+    ContractScope() noexcept;
+    ~ContractScope();
+    ContractScope(const ContractScope&) = delete;
+    ContractScope& operator=(const ContractScope&) = delete;
+
+  private:
+    unsigned saved_;
+    bool is_set_;
+};
+
 // Remembers, for the calling thread, the value its host had when it entered the library (engine/api/guard.h).
 class HostEnvironmentScope final {
   public:

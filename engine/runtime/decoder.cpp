@@ -20,7 +20,7 @@ void DecodeProgram::run(ModelMemory& parameters, const Model& model) {
         parameters.lend_to(memory_, model);
         lent_version_ = model.version();
     }
-    const FpEnvironment contract;
+    const ContractScope contract;
     memory_.run(Phase::each, 0);
 }
 

@@ -21,7 +21,7 @@ Program::Program(HeapPtr<Plan> plan, ExecutablePtr executable, Context* context)
       facts_(context->structures()) {}
 
 volta_status Program::run(Phase phase, const RunState& state) const noexcept {
-    const FpEnvironment contract;
+    const ContractScope contract;
     context_->pool().begin_hot();
     Profile* const profile = context_->recording();
     const volta_status status =
@@ -71,7 +71,7 @@ void Program::describe() {
 
 void Program::keep(const RunState& state) const noexcept {
     if (kept_bytes() == 0) return;
-    const FpEnvironment contract;
+    const ContractScope contract;
     executable_->keep(state);
 }
 
@@ -212,7 +212,7 @@ void PlanCache::describe() {
 }
 
 const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
-    const FpEnvironment contract;  // passes fold constants
+    const ContractScope contract;  // passes fold constants
     std::pmr::string key =
         key_of(graph, options, backend_context(options), device_->tuning_version(), context_.structures());
     const Hash128 hash =

@@ -24,7 +24,8 @@ void check_limits(const ProgramMemory& memory) {
 
 void check_tensor(const char* what, std::size_t index, DType dtype, const Shape& expected,
                   const TensorView& given) {
-    require(given.data != nullptr || given.shape.elements() == 0, "%s %zu is NULL", what, index);
+    if (given.data == nullptr && given.shape.elements() != 0)
+        fail(VOLTA_INVALID_ARGUMENT, "%s %zu is NULL", what, index);
     if (given.dtype != dtype)
         fail(VOLTA_SHAPE_MISMATCH, "%s %zu: expected elements of %s, got %s", what, index, dtype_name(dtype),
              dtype_name(given.dtype));
@@ -101,36 +102,40 @@ Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shap
     for (int region : output_regions_) memory_.lend(static_cast<std::size_t>(region), nullptr);
     parameters_.lend_to(memory_, *model_);
     memory_.allocate();
-    pack();
+    take_parameters();
 }
 
-void Session::pack() {
+// Where they lie, and packed copies of those that are kept so.
+void Session::take_parameters() {
+    parameters_.lend_to(memory_, *model_);
     memory_.keep();
-    packed_version_ = model_->version();
+    version_ = model_->version();
 }
 
-void Session::run(const TensorView* inputs, std::size_t input_count, const TensorView* outputs,
+void Session::run(const TensorView* const* inputs, std::size_t input_count, const TensorView* const* outputs,
                   std::size_t output_count) {
     const ProfileCall call(*context_, "session_run");
     const Plan& plan = memory_.program().plan();
-    require(input_count == input_regions_.size(), "%zu inputs are given, the model has %zu", input_count,
-            input_regions_.size());
-    require(output_count == output_regions_.size(), "%zu outputs are given, the model has %zu", output_count,
-            output_regions_.size());
-    const auto bind = [&](const char* what, const TensorView* tensors, const std::pmr::vector<int>& regions) {
+    if (input_count != input_regions_.size())
+        fail(VOLTA_INVALID_ARGUMENT, "%zu inputs are given, the model has %zu", input_count,
+             input_regions_.size());
+    if (output_count != output_regions_.size())
+        fail(VOLTA_INVALID_ARGUMENT, "%zu outputs are given, the model has %zu", output_count,
+             output_regions_.size());
+    const auto bind = [&](const char* what, const TensorView* const* tensors,
+                          const std::pmr::vector<int>& regions) {
         for (std::size_t i = 0; i < regions.size(); ++i) {
             const Region& region = plan.regions[static_cast<std::size_t>(regions[i])];
             const Value& value = plan.graph.value(region.source);
-            check_tensor(what, i, value.dtype, value.shape, tensors[i]);
-            memory_.lend(static_cast<std::size_t>(regions[i]), tensors[i].data);
+            check_tensor(what, i, value.dtype, value.shape, *tensors[i]);
+            memory_.lend(static_cast<std::size_t>(regions[i]), tensors[i]->data);
         }
     };
     bind("input", inputs, input_regions_);
     bind("output", outputs, output_regions_);
-    parameters_.lend_to(memory_, *model_);
-    if (packed_version_ != model_->version()) pack();
+    if (version_ != model_->version()) take_parameters();
     check_limits(memory_);
-    const FpEnvironment contract;
+    const ContractScope contract;
     memory_.run(Phase::each, 0);
 }
 

@@ -40,20 +40,20 @@ class Session final {
     // pack_weights: products keep packed copies of the parameters.
     Session(ContextRef context, ModelRef model, const std::pmr::vector<Shape>& input_shapes,
             bool pack_weights = false);
-    void run(const TensorView* inputs, std::size_t input_count, const TensorView* outputs,
+    void run(const TensorView* const* inputs, std::size_t input_count, const TensorView* const* outputs,
              std::size_t output_count);
     volta_bill bill() const;
     const char* plan_text();  // lends
     const Program& program() const { return memory_.program(); }
 
   private:
-    void pack();
+    void take_parameters();
     ContextRef context_;
     ModelRef model_;
     ModelMemory parameters_;
     ProgramMemory memory_;
     std::pmr::vector<int> input_regions_, output_regions_;  // in the model's declared order
-    std::uint64_t packed_version_ = 0;                      // of the model's parameters
+    std::uint64_t version_ = 0;                             // of the parameters that were taken
     std::pmr::string plan_text_;
 };
 

@@ -269,7 +269,7 @@ void Trainer::note_arithmetic() {
 StepReport Trainer::run_step() {
     require(step_ < 0xffffffffu, "the trainer has made 2^32 - 1 steps, the most there can be");
     const ProfileCall call(*context_, "train_step", static_cast<std::int64_t>(step_ + 1));
-    const FpEnvironment contract;
+    const ContractScope contract;
     check_limits(memory_);
     for (Block& copy : fetched_) copy = Block();  // a device's: the host had them until now
     StepReport report;
@@ -294,7 +294,8 @@ StepReport Trainer::run_step() {
     return report;
 }
 
-StepReport Trainer::step(const TensorView* inputs, std::size_t input_count, const TensorView& targets) {
+StepReport Trainer::step(const TensorView* const* inputs, std::size_t input_count,
+                         const TensorView& targets) {
     require(input_count == input_regions_.size(), "%zu inputs are given, the model has %zu", input_count,
             input_regions_.size());
     const Plan& plan = memory_.program().plan();
@@ -304,7 +305,7 @@ StepReport Trainer::step(const TensorView* inputs, std::size_t input_count, cons
         check_tensor(what, index, value.dtype, times(value.shape, options_.spec.micro_batches), tensor);
         if (place.bytes != 0) std::memcpy(memory_.at<void>(to), tensor.data, place.bytes);
     };
-    for (std::size_t i = 0; i < input_count; ++i) take("input", i, input_regions_[i], inputs[i]);
+    for (std::size_t i = 0; i < input_count; ++i) take("input", i, input_regions_[i], *inputs[i]);
     take("targets", 0, targets_region_, targets);
     return run_step();
 }

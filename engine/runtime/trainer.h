@@ -46,7 +46,7 @@ class Trainer final {
     static HeapPtr<Trainer> resume(ContextRef context, const ModelRef& model,
                                    const volta_trainer_options* given);
 
-    StepReport step(const TensorView* inputs, std::size_t input_count, const TensorView& targets);
+    StepReport step(const TensorView* const* inputs, std::size_t input_count, const TensorView& targets);
     void set_tokens(const std::int32_t* tokens, std::size_t count);
     StepReport step_tokens();
     double evaluate_tokens(const std::int32_t* tokens, std::size_t count);

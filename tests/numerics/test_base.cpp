@@ -299,6 +299,31 @@ void test_environment_is_set_and_restored(void**) {
     assert_true(product > 0);
 }
 
+void test_scope_writes_only_what_differs(void**) {
+    unsigned inside = 0, given = 0, after = 0, flags = 0;
+    volatile float third = 3;
+    {
+        const FpEnvironment hostile(kHostile);
+        given = FpEnvironment::current();
+        {
+            const ContractScope set;
+            inside = FpEnvironment::current() & 0xffc0u;
+        }
+        after = FpEnvironment::current();
+    }
+    {
+        const FpEnvironment contract(kContractMxcsr);
+        {
+            const ContractScope nested;
+            third = 1 / third;
+        }
+        flags = FpEnvironment::current() & 0x3fu;
+    }
+    assert_int_equal(inside, kContractMxcsr);
+    assert_int_equal(after, given);
+    assert_int_equal(flags, 0x20);  // inexact: nothing was written at the nested scope's end
+}
+
 void test_host_memory_callbacks_run_in_the_hosts_environment(void**) {
     Host host;
     const volta_allocator allocator = {host_allocate, host_release, &host};
@@ -332,6 +357,7 @@ int main() {
         cmocka_unit_test(test_log_writes_to_the_host_or_nowhere),
         cmocka_unit_test(test_processor_is_described),
         cmocka_unit_test(test_environment_is_set_and_restored),
+        cmocka_unit_test(test_scope_writes_only_what_differs),
         cmocka_unit_test(test_host_memory_callbacks_run_in_the_hosts_environment),
     };
     return cmocka_run_group_tests_name("base", tests, nullptr, nullptr);

@@ -32,14 +32,17 @@ bool is_fetched_again(const ProductShape& shape, Isa isa) {
            shape.k * shape.n >= kFarElements;
 }
 
-// B is read where it lies when it is used for few rows, or when it is so small that its rows do not collide
-// in L1.
+// The rows of such a B do not collide in L1, where reading them is as fast as reading panels, or faster.
+bool is_small(const ProductShape& shape) {
+    return !shape.b_transposed && shape.m <= 128 && shape.n <= 128 && shape.k <= 128;
+}
+
+// B is read where it lies when it is used for few rows, or when it is small.
 bool packs_b(const ProductShape& shape, Isa isa) {
     if (shape.b_transposed) return true;
     const bool few_rows =
         shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4) && !is_fetched_again(shape, isa);
-    const bool small = shape.m <= 128 && shape.n <= 128 && shape.k <= 128;
-    return !few_rows && !small;
+    return !few_rows && !is_small(shape);
 }
 
 // A transposed A is read where it lies by AVX-512: a step of its tiles lasts long enough to hide the misses
@@ -195,10 +198,10 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     check(choice);
     ProductPlan plan;
     plan.shape = folded(shape);
-    // Packed once, B is never better where it lies. (Entries of a batch with matrices of their own are no
+    // Packed once, B is seldom better where it lies. (Entries of a batch with matrices of their own are no
     // weights.)
-    plan.keep_b =
-        context.keep_b && plan.shape.k > 0 && (plan.shape.batch == 1 || plan.shape.batch_stride_b == 0);
+    plan.keep_b = context.keep_b && plan.shape.k > 0 &&
+                  (plan.shape.batch == 1 || plan.shape.batch_stride_b == 0) && !is_small(plan.shape);
     plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape, context.isa));
     require(plan.pack_b || !plan.shape.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
