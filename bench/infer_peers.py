@@ -198,6 +198,8 @@ def worker(arguments):
     def reply(question):
         if "peaks" in question:
             return bench.peaks()
+        start(prompt)  # not timed: after a pause a system takes a while to bring threads to cores of their own
+        draw()
         start(prompt)
         begin = time.perf_counter()
         draw()
