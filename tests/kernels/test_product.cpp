@@ -284,15 +284,17 @@ void test_far_sweeps(void**) {
     });
 }
 
-// Short rows of a far B are read ahead: never beyond its end.
+// Short rows of a far B are read ahead, never beyond its end; for several rows tiles are chosen for it.
 void test_short_rows(void**) {
     std::uint64_t seed = 6000;
     for (const std::int64_t k : {0, 1, 2, 3, 7, 16, 17, 511, 521, 1025})
         for (const std::int64_t n : {176, 192, 208, 384, 512, 768, 776, 832}) {
             ++seed;
-            const Problem problem(1, 1, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
-            for (const Isa isa : {Isa::avx2, Isa::avx512})
-                if (isa <= isas()) check(problem, {isa, nullptr, 1, false, false, 0, true});
+            for (const std::int64_t m : {1, 5, 8}) {
+                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                for (const Isa isa : {Isa::avx2, Isa::avx512})
+                    if (isa <= isas()) check(problem, {isa, nullptr, 1, false, false, 0, true});
+            }
         }
 }
 

@@ -18,8 +18,9 @@ constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with e
 constexpr std::int64_t kNarrowTileRows = 6, kFewRowsDepth = 128, kFewRowsFloats = 192 * 128;
 // Floats of B that L2 does not keep: the hardware does not see where a tile's columns go on in the next row.
 constexpr std::int64_t kPrefetchedFloats = 64 * 1024;
-constexpr int kFarPrefetch = 32;       // steps ahead
-constexpr double kStartCycles = 6000;  // of a second thread: about 0.2 MFLOP on one core
+constexpr int kFarPrefetch = 32, kColdPrefetch = 64, kColdPrefetchOfLong = 48;  // steps ahead
+constexpr std::int64_t kLongRow = 3072;  // floats: so many rows ahead push each other out of L2
+constexpr double kStartCycles = 6000;    // of a second thread: about 0.2 MFLOP on one core
 constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
 // What a chosen block may cost at most, per thread: a choice may come from a file.
 constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
@@ -149,10 +150,24 @@ void apply_blocks(ProductPlan& plan, const ProductChoice& choice) {
     }
 }
 
+// Of a B that is read where it lies. From memory a line takes twice as long as from L3, or longer.
+int decide_prefetch(const ProductPlan& plan, bool cold) {
+    if (plan.pack_b || plan.shape.k * plan.shape.ldb <= kPrefetchedFloats) return 0;
+    if (!cold) return kFarPrefetch;
+    return plan.shape.ldb <= kLongRow ? kColdPrefetch : kColdPrefetchOfLong;
+}
+
 bool decide(Toggle toggle, bool rule) { return toggle == Toggle::rule ? rule : toggle == Toggle::yes; }
 
 const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& context,
                             const ProductChoice& choice) {
+    // Memory brings lines in pairs: from there two lines of each row are better than three.
+    const bool pairs =
+        context.cold_b && !plan.pack_b && context.isa == Isa::avx512 && plan.shape.m > 4 && plan.shape.m <= 8;
+    if (pairs && choice.tile == 0 && !context.forced_tile) {
+        const GemmTile* const two_lines = find_tile("f32_gemm_8x32_avx512");
+        if (usable(*two_lines, context)) return *two_lines;
+    }
     if (choice.tile == 0 || context.forced_tile)
         return select_tile(context, plan.shape.m, plan.shape.n, !plan.pack_b, plan.shape.a_transposed);
     return forced_tile(gemm_tiles().rows[choice.tile - 1].name, context);
@@ -209,7 +224,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
         choice.order == TileOrder::rule ? !plan.pack_b : choice.order == TileOrder::columns;
-    plan.prefetch = !plan.pack_b && plan.shape.k * shape.ldb > kPrefetchedFloats ? kFarPrefetch : 0;
+    plan.prefetch = decide_prefetch(plan, context.cold_b);
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
     choose_grid(plan, whole_rows, context.thread_count);
