@@ -61,6 +61,15 @@ class Executable {
     // Runs the steps of one phase in order. Allocates nothing; a device failure is a status, never an
     // exception.
     virtual volta_status run(Phase phase, const RunState& state) noexcept = 0;
+    // Phase::each of all micro-batches, then Phase::reduce: what a training step does before its host looks
+    // at the loss. The same as these runs one by one, which a device may make one.
+    virtual volta_status run_gradients(const RunState& state, std::uint32_t micro_batches) noexcept {
+        RunState each = state;
+        volta_status status = VOLTA_OK;
+        for (each.micro_index = 0; each.micro_index < micro_batches && status == VOLTA_OK; ++each.micro_index)
+            status = run(Phase::each, each);
+        return status == VOLTA_OK ? run(Phase::reduce, state) : status;
+    }
     // The kernel of step i, for plan printing: "f32_gemm_8x48_avx512", "row avx512", "copy".
     virtual const char* kernel_name(std::size_t step) const noexcept = 0;
 };

@@ -30,6 +30,24 @@ volta_status Program::run(Phase phase, const RunState& state) const noexcept {
     return status;
 }
 
+volta_status Program::run_gradients(const RunState& state) const noexcept {
+    const ContractScope contract;
+    context_->pool().begin_hot();
+    Profile* const profile = context_->recording();
+    volta_status status = VOLTA_OK;
+    if (profile == nullptr) {
+        status = executable_->run_gradients(state, plan_->micro_batches);
+    } else {
+        RunState each = state;
+        for (each.micro_index = 0; each.micro_index < plan_->micro_batches && status == VOLTA_OK;
+             ++each.micro_index)
+            status = run_recorded(Phase::each, each, *profile);
+        if (status == VOLTA_OK) status = run_recorded(Phase::reduce, state, *profile);
+    }
+    context_->pool().end_hot();
+    return status;
+}
+
 namespace {
 
 class StepRecorder final : public StepObserver {

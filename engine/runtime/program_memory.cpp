@@ -215,19 +215,21 @@ const void* ProgramMemory::fetch(std::size_t region, Block& copy) const {
     return copy.data();
 }
 
-// Whether a phase sends the region before it runs, or fetches it when it has run.
-bool ProgramMemory::moves(std::size_t region, Way which, Phase phase) const {
+// Whether the region is sent before the plan runs, or fetched when these phases have run.
+bool ProgramMemory::moves(std::size_t region, Way which, Phases phases) const {
     const Plan& plan = program_->plan();
     const Region& each = plan.regions[region];
     if (!is_split(region) || each.bytes == 0 || way(region) != which) return false;
-    return which == kToDevice || plan.graph.producer(each.source).phase == phase;
+    if (which == kToDevice) return true;
+    const Phase phase = plan.graph.producer(each.source).phase;
+    return phases.first <= phase && phase <= phases.last;
 }
 
-void ProgramMemory::send(Phase phase) const {
+void ProgramMemory::send() const {
     const auto& regions = program_->plan().regions;
     Exchange::Span packed, placed;
     for (std::size_t i = 0; i < regions.size(); ++i) {
-        if (!moves(i, kToDevice, phase)) continue;
+        if (!moves(i, kToDevice, {})) continue;
         if (route(i) == Route::direct) {
             program_->require_ran(program_->memory().write(addresses_[i], hosts_[i], regions[i].bytes));
             continue;
@@ -240,12 +242,12 @@ void ProgramMemory::send(Phase phase) const {
     if (!placed.is_empty()) program_->require_ran(shared_[kToDevice]->send(placed));
 }
 
-void ProgramMemory::fetch(Phase phase) const {
+void ProgramMemory::fetch(Phases phases) const {
     const auto& regions = program_->plan().regions;
     Memory& memory = program_->memory();
     Exchange::Span packed, placed;
     for (std::size_t i = 0; i < regions.size(); ++i) {
-        if (!moves(i, kToHost, phase)) continue;
+        if (!moves(i, kToHost, phases)) continue;
         if (route(i) == Route::direct)
             program_->require_ran(memory.read(hosts_[i], addresses_[i], regions[i].bytes));
         else
@@ -256,22 +258,20 @@ void ProgramMemory::fetch(Phase phase) const {
     if (packed.is_empty() && placed.is_empty()) return;
     program_->require_ran(memory.wait());
     for (std::size_t i = 0; i < regions.size(); ++i)
-        if (lent_[i] && route(i) == Route::packed && moves(i, kToHost, phase))
+        if (lent_[i] && route(i) == Route::packed && moves(i, kToHost, phases))
             std::memcpy(hosts_[i], packed_[kToHost].host(offsets_[i]), regions[i].bytes);
 }
 
 // The host may write the next inputs when a run has ended, so what was sent must be there by then: where
 // results are fetched, it is; else this waits.
-void ProgramMemory::run_split(Phase phase, std::uint32_t micro_index) const {
+template <class Run>
+void ProgramMemory::run_split(bool sends, Phases fetched, const Run& run) const {
     Memory& memory = program_->memory();
-    const bool sends = phase == Phase::each && micro_index == 0;
-    const bool is_last = phase != Phase::each || micro_index + 1 == program_->plan().micro_batches;
     try {
-        if (sends) send(phase);
+        if (sends) send();
         if (sends && !fetches_) program_->require_ran(memory.wait());
-        program_->require_ran(
-            program_->run(phase, RunState{addresses_.data(), workspace_address_, micro_index, kept_.data()}));
-        if (is_last) fetch(phase);
+        program_->require_ran(run());
+        fetch(fetched);
     } catch (...) {
         memory.wait();  // what has failed reads and writes the host's side no more
         throw;
@@ -279,9 +279,17 @@ void ProgramMemory::run_split(Phase phase, std::uint32_t micro_index) const {
 }
 
 void ProgramMemory::run(Phase phase, std::uint32_t micro_index) const {
-    if (!program_->memory().is_host()) return run_split(phase, micro_index);
-    program_->require_ran(
-        program_->run(phase, RunState{addresses_.data(), workspace_address_, micro_index, kept_.data()}));
+    const auto phase_run = [&] { return program_->run(phase, state(micro_index)); };
+    if (program_->memory().is_host()) return program_->require_ran(phase_run());
+    const bool is_first = phase == Phase::each && micro_index == 0;
+    const bool is_last = phase != Phase::each || micro_index + 1 == program_->plan().micro_batches;
+    run_split(is_first, is_last ? Phases{phase, phase} : kNone, phase_run);
+}
+
+void ProgramMemory::run_gradients() const {
+    const auto gradients = [&] { return program_->run_gradients(state(0)); };
+    if (program_->memory().is_host()) return program_->require_ran(gradients());
+    run_split(true, {Phase::each, Phase::reduce}, gradients);
 }
 
 }  // namespace volta

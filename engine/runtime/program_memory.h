@@ -60,8 +60,10 @@ class ProgramMemory final {
 
     // Throws what the device reports.
     void run(Phase phase, std::uint32_t micro_index) const;
+    // Phase::each of all micro-batches, then Phase::reduce.
+    void run_gradients() const;
     // Packs the parameters that the program keeps, from where they lie now.
-    void keep() noexcept { program_->keep(RunState{addresses_.data(), workspace_address_, 0, kept_.data()}); }
+    void keep() noexcept { program_->keep(state(0)); }
     const Program& program() const { return *program_; }
 
   private:
@@ -77,10 +79,18 @@ class ProgramMemory final {
     std::uint64_t owned_bytes() const;
     void require_room() const;
     void fill_constants();
-    bool moves(std::size_t region, Way which, Phase phase) const;
-    void send(Phase phase) const;
-    void fetch(Phase phase) const;
-    void run_split(Phase phase, std::uint32_t micro_index) const;
+    struct Phases {
+        Phase first, last;
+    };
+    static constexpr Phases kNone = {Phase::update, Phase::each};
+    bool moves(std::size_t region, Way which, Phases phases) const;
+    void send() const;
+    void fetch(Phases phases) const;
+    RunState state(std::uint32_t micro_index) const {
+        return RunState{addresses_.data(), workspace_address_, micro_index, kept_.data()};
+    }
+    template <class Run>  // volta_status()
+    void run_split(bool sends, Phases fetched, const Run& run) const;
 
     const Program* program_;
     std::pmr::vector<void*> addresses_;  // one per region, in the device's memory

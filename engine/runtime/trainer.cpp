@@ -279,9 +279,7 @@ StepReport Trainer::run_step() {
                  beta2_product = beta2_product_ * options_.beta2;
     write_step_inputs(report.learning_rate, beta1_product, beta2_product);
 
-    for (std::uint32_t micro = 0; micro < options_.spec.micro_batches; ++micro)
-        memory_.run(Phase::each, micro);
-    memory_.run(Phase::reduce, 0);
+    memory_.run_gradients();
     report.loss = *memory_.at<float>(region(RegionKind::output, "loss"));
     report.gradient_norm = *memory_.at<float>(region(RegionKind::output, "gradient_norm"));
     check_finite(report);

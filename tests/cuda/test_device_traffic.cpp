@@ -18,6 +18,7 @@ constexpr std::uint64_t kBudget = std::uint64_t{1} << 30;
 constexpr std::int32_t kVocabulary = 4096, kContext = 32;
 constexpr std::int64_t kBatch = 2;
 constexpr std::uint64_t kMicroBatches = 2;
+constexpr int kStepGraphs = 2;  // gradients, update
 
 bool ok(volta_status status) {
     if (status != VOLTA_OK) print_error("%s: %s\n", volta_status_name(status), volta_last_error());
@@ -65,13 +66,14 @@ volta_status make_model(const OwnedContext& context, OwnedModel& model) {
     return volta_model_create_gpt(context.object, &gpt, 7, &model.object);
 }
 
-volta_status make_trainer(const OwnedModel& model, OwnedTrainer& trainer) {
+volta_status make_trainer(const OwnedModel& model, OwnedTrainer& trainer,
+                          std::uint32_t micro_batches = kMicroBatches) {
     const std::int64_t shape[] = {kBatch, kContext};
     volta_trainer_options options = {};
     options.struct_size = sizeof options;
     options.input_shapes = shape;
     options.input_extent_count = 2;
-    options.micro_batches = kMicroBatches;
+    options.micro_batches = micro_batches;
     options.clip_norm = 1;
     options.learning_rate = 1e-2;
     return volta_trainer_create(model.object, &options, &trainer.object);
@@ -125,8 +127,8 @@ Turn turn_of(const OwnedContext& context, Body&& body) {
             after.waits - before.waits};
 }
 
-// One upload: tokens, targets and some words; the phases' graphs; one download of loss, norm and sums; one
-// wait.
+// One upload: tokens, targets and some words; one graph for the gradients of all micro-batches and one for
+// the update; between them one download of loss, norm and sums, and one wait.
 void test_training_step(void**) {
     {
         OwnedContext context;
@@ -140,7 +142,7 @@ void test_training_step(void**) {
             const Turn turn = turn_of(context, step);
             assert_int_equal(turn.uploads, 1);
             assert_int_equal(turn.downloads, 1);
-            assert_int_equal(turn.graphs, kMicroBatches + 2);
+            assert_int_equal(turn.graphs, kStepGraphs);
             assert_int_equal(turn.waits, 1);
             const std::uint64_t tokens = 2 * kMicroBatches * kBatch * kContext * 4;
             assert_in_range(turn.upload_bytes, tokens + 64, tokens + 64 * 8);
@@ -153,6 +155,31 @@ void test_training_step(void**) {
         assert_true(fake_kernels() > ran);
     }
     assert_true(nothing_is_left());
+}
+
+// Of more micro-batches than a graph takes, each is a graph or launched by itself: the bits are the
+// processor's.
+void test_many_micro_batches(void**) {
+    constexpr std::uint32_t kMany = 9;
+    char hashes[2][33] = {};
+    int graphs = 0;
+    {
+        for (const char* device : {"cpu", "cuda"}) {
+            OwnedContext context;
+            OwnedModel model;
+            OwnedTrainer trainer;
+            assert_true(ok(make_context(context, kBudget, device)) && ok(make_model(context, model)) &&
+                        ok(make_trainer(model, trainer, kMany)) && ok(give_tokens(trainer)));
+            for (int i = 0; i < 3; ++i) {
+                const int before = fake_calls("cuGraphLaunch");
+                assert_true(ok(volta_trainer_step_tokens(trainer.object, nullptr)));
+                graphs = fake_calls("cuGraphLaunch") - before;
+            }
+            assert_true(ok(volta_trainer_hash(trainer.object, hashes[device[1] == 'u'])));
+        }
+    }
+    assert_string_equal(hashes[0], hashes[1]);
+    assert_int_equal(graphs, 8 + 2);  // the first eight micro-batches, reducing and updating
 }
 
 // One upload of the rows, one graph, one download of the logits of the rows that ran, one wait.
@@ -347,7 +374,7 @@ void test_failures_in_a_step(void**) {
         });
         const std::string saved = hash_of_file(path);
         assert_true(!saved.empty() && saved != whole);
-        for (int i = 1; i <= (strcmp(call, "cuGraphLaunch") == 0 ? int{kMicroBatches} + 2 : 1); ++i) {
+        for (int i = 1; i <= (strcmp(call, "cuGraphLaunch") == 0 ? kStepGraphs : 1); ++i) {
             const std::string nth = std::string(call) + ":" + std::to_string(faulty.calls_before + i);
             {
                 const Setting fault("VOLTA_FAKE_CUDA_FAIL", nth + ":1");
@@ -428,13 +455,10 @@ void test_peaks(void**) {
 int main() {
     if (mkdtemp(kernels) == nullptr) return 1;
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_training_step),
-        cmocka_unit_test(test_decode_step),
-        cmocka_unit_test(test_session_run),
-        cmocka_unit_test(test_bill_of_a_trainer),
-        cmocka_unit_test(test_bill_of_a_generator),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_peaks),
+        cmocka_unit_test(test_training_step),      cmocka_unit_test(test_many_micro_batches),
+        cmocka_unit_test(test_decode_step),        cmocka_unit_test(test_session_run),
+        cmocka_unit_test(test_bill_of_a_trainer),  cmocka_unit_test(test_bill_of_a_generator),
+        cmocka_unit_test(test_out_of_memory),      cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_failures_in_a_step),
     };
     const int failed = cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -1,7 +1,7 @@
 #include "engine/backend/cuda/executable.h"
 
 #include <algorithm>
-#include <list>
+#include <deque>
 
 #include "engine/backend/cuda/graph_capture.h"
 #include "engine/backend/cuda/step.h"
@@ -9,14 +9,12 @@
 namespace volta::cuda {
 namespace {
 
-constexpr std::uint32_t kRecordedMicroBatches = 8;  // further ones are launched one by one
+constexpr std::uint32_t kRecordedMicroBatches = 8;  // of more, each phase is a graph or launched by itself
 
-// A phase that may become a graph: recorded when it runs for the second time with the same addresses.
+// A run that may become a graph: recorded when it comes for the second time with the same addresses.
 struct Recording {
-    Recording(Gpu& gpu, Phase of, std::uint32_t micro, std::size_t regions, std::pmr::memory_resource* heap)
-        : phase(of), micro_index(micro), addresses(regions, nullptr, heap), graph(gpu) {}
-    const Phase phase;
-    const std::uint32_t micro_index;
+    Recording(Gpu& gpu, std::size_t regions, std::pmr::memory_resource* heap)
+        : addresses(regions, nullptr, heap), graph(gpu) {}
     std::pmr::vector<void*> addresses;  // of the run before
     void* workspace = nullptr;
     bool ran = false;
@@ -48,21 +46,32 @@ class CudaExecutable final : public Executable {
             steps_.push_back(CompiledStep{step.phase, actions_.size()});
         }
         kernels.build();
-        const std::uint32_t micro_batches = std::min(plan.micro_batches, kRecordedMicroBatches);
-        for (std::uint32_t i = 0; i < micro_batches; ++i)
-            recordings_.emplace_back(gpu, Phase::each, i, plan.regions.size(), heap);
-        for (const Phase phase : {Phase::reduce, Phase::update})
-            recordings_.emplace_back(gpu, phase, 0u, plan.regions.size(), heap);
+        for (std::uint32_t i = 0; i < kRecordings; ++i)
+            recordings_.emplace_back(gpu, plan.regions.size(), heap);
     }
 
     std::size_t workspace_bytes() const noexcept override { return workspace_bytes_; }
 
     volta_status run(Phase phase, const RunState& state) noexcept override {
         if (state.observer != nullptr) return run_observed(phase, state);
-        for (Recording& recording : recordings_)
-            if (recording.phase == phase && recording.micro_index == state.micro_index)
-                return run_recorded(recording, state);
-        return run_steps(phase, state);
+        if (state.micro_index >= kRecordedMicroBatches) return run_steps(phase, state);
+        const std::uint32_t which = phase == Phase::each     ? kEach + state.micro_index
+                                    : phase == Phase::reduce ? kReduce
+                                                             : kUpdate;
+        return run_recorded(recordings_[which], state, [&]() noexcept { return run_steps(phase, state); });
+    }
+
+    volta_status run_gradients(const RunState& state, std::uint32_t micro_batches) noexcept override {
+        const auto all = [&]() noexcept { return Executable::run_gradients(state, micro_batches); };
+        if (state.observer != nullptr || micro_batches > kRecordedMicroBatches) return all();
+        return run_recorded(recordings_[kGradients], state, [&]() noexcept {
+            RunState each = state;
+            volta_status status = VOLTA_OK;
+            for (each.micro_index = 0; each.micro_index < micro_batches && status == VOLTA_OK;
+                 ++each.micro_index)
+                status = run_steps(Phase::each, each);
+            return status == VOLTA_OK ? run_steps(Phase::reduce, state) : status;
+        });
     }
 
     const char* kernel_name(std::size_t step) const noexcept override {
@@ -82,16 +91,16 @@ class CudaExecutable final : public Executable {
 
     std::size_t begin_of(std::size_t step) const noexcept { return step == 0 ? 0 : steps_[step - 1].end; }
 
-    volta_status run_recorded(Recording& recording, const RunState& state) noexcept {
+    template <class Run>
+    volta_status run_recorded(Recording& recording, const RunState& state, const Run& run) noexcept {
         if (!recording.is_same(state)) {
             recording.remember(state);
-            return run_steps(recording.phase, state);
+            return run();
         }
         if (recording.graph.empty()) {
-            const volta_status status =
-                recording.graph.record([&]() noexcept { return run_steps(recording.phase, state); });
+            const volta_status status = recording.graph.record(run);
             if (status != VOLTA_OK) return status;
-            if (recording.graph.empty()) return VOLTA_OK;  // a phase without steps
+            if (recording.graph.empty()) return VOLTA_OK;  // nothing to do
         }
         return recording.graph.run();
     }
@@ -129,7 +138,9 @@ class CudaExecutable final : public Executable {
     Gpu& gpu_;
     Actions actions_;  // of all steps, one after the other
     std::pmr::vector<CompiledStep> steps_;
-    std::pmr::list<Recording> recordings_;
+    // What may be a graph of its own: Phase::each of the first micro-batches, and these.
+    enum : std::uint32_t { kGradients, kReduce, kUpdate, kEach, kRecordings = kEach + kRecordedMicroBatches };
+    std::pmr::deque<Recording> recordings_;
     std::size_t workspace_bytes_ = 0;
 };
 

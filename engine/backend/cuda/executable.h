@@ -1,5 +1,5 @@
-// A plan on a GPU: its actions in order, recorded as one graph per phase and micro-batch once the same
-// addresses come back.
+// A plan on a GPU: its actions in order, recorded as one graph per run once the same addresses come back: of
+// a training step, one for all gradients and one for the update.
 #pragma once
 
 #include "engine/backend/backend.h"
