@@ -24,7 +24,12 @@ struct Subject {
 MatrixLibrary::MatrixLibrary(Gpu& gpu, Level level, std::pmr::memory_resource* heap) : gpu_(gpu) {
     const Subject subject(level);
     const int driver_version = gpu.driver().version();
-    api_ = make_on<LtApi>(heap, open(driver_version, subject.missing));
+    void* const library = open(driver_version, subject.missing);
+    try {
+        api_ = make_on<LtApi>(heap, library);
+    } catch (const Error& lacking) {
+        fail(lacking.status(), "%s: %s", subject.missing, lacking.what());
+    }
     const std::size_t version = api_->version();
     version_ = static_cast<int>(1000 * (version / 10000) + 10 * (version / 100 % 100));
     require_not_newer(subject.too_new, version_, driver_version);
