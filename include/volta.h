@@ -686,7 +686,8 @@ typedef struct volta_session_options {
 enum {
     VOLTA_SESSION_PACK_WEIGHTS = 1 /* keep a copy of the weights of products in the order in which kernels read them:
                                       runs are faster, most of all on few rows, for as much memory again (under
-                                      `parameters` of the bill). Packed anew when the model's parameters change */
+                                      `parameters` of the bill). Small weights, which are as fast where they lie,
+                                      get none. Packed anew when the model's parameters change */
 };
 
 /* Compiles `model` for these input shapes and plans every byte it will use.

@@ -30,8 +30,8 @@ struct StoredForm {
     std::uint8_t rows = 1;    // of A, up to stored_rows(isa, panels); 0 for `expand`
     std::uint8_t panels = 1;  // of 16 outputs
     bool ahead = false;  // asks for the panels at args.ahead as it reads those at args.b, into L2: for few
-                         // rows, whose weights come from memory. A stream per panel, which the processor's
-                         // own prefetching follows; one stream for all of them is a third slower
+                         // rows, whose weights come from memory. A stream per panel: asking for all of them
+                         // as one stream is a third slower
 };
 bool operator==(const StoredForm& x, const StoredForm& y);
 

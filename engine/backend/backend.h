@@ -50,6 +50,17 @@ struct RunState {
     StepObserver* observer = nullptr;  // NULL: nobody measures
 };
 
+// Phases of a training step that run_phase(phase, state), a volta_status, runs one by one until one fails.
+template <class RunPhase>
+volta_status run_gradient_phases(const RunState& state, std::uint32_t micro_batches,
+                                 const RunPhase& run_phase) noexcept {
+    RunState each = state;
+    volta_status status = VOLTA_OK;
+    for (each.micro_index = 0; each.micro_index < micro_batches && status == VOLTA_OK; ++each.micro_index)
+        status = run_phase(Phase::each, each);
+    return status == VOLTA_OK ? run_phase(Phase::reduce, state) : status;
+}
+
 class Executable {
   public:
     virtual ~Executable() = default;
@@ -64,11 +75,9 @@ class Executable {
     // Phase::each of all micro-batches, then Phase::reduce: what a training step does before its host looks
     // at the loss. The same as these runs one by one, which a device may make one.
     virtual volta_status run_gradients(const RunState& state, std::uint32_t micro_batches) noexcept {
-        RunState each = state;
-        volta_status status = VOLTA_OK;
-        for (each.micro_index = 0; each.micro_index < micro_batches && status == VOLTA_OK; ++each.micro_index)
-            status = run(Phase::each, each);
-        return status == VOLTA_OK ? run(Phase::reduce, state) : status;
+        return run_gradient_phases(state, micro_batches, [this](Phase phase, const RunState& part) noexcept {
+            return run(phase, part);
+        });
     }
     // The kernel of step i, for plan printing: "f32_gemm_8x48_avx512", "row avx512", "copy".
     virtual const char* kernel_name(std::size_t step) const noexcept = 0;

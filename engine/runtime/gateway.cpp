@@ -34,16 +34,12 @@ volta_status Program::run_gradients(const RunState& state) const noexcept {
     const ContractScope contract;
     context_->pool().begin_hot();
     Profile* const profile = context_->recording();
-    volta_status status = VOLTA_OK;
-    if (profile == nullptr) {
-        status = executable_->run_gradients(state, plan_->micro_batches);
-    } else {
-        RunState each = state;
-        for (each.micro_index = 0; each.micro_index < plan_->micro_batches && status == VOLTA_OK;
-             ++each.micro_index)
-            status = run_recorded(Phase::each, each, *profile);
-        if (status == VOLTA_OK) status = run_recorded(Phase::reduce, state, *profile);
-    }
+    const auto recorded = [&](Phase phase, const RunState& part) noexcept {
+        return run_recorded(phase, part, *profile);
+    };
+    const volta_status status = profile == nullptr
+                                    ? executable_->run_gradients(state, plan_->micro_batches)
+                                    : run_gradient_phases(state, plan_->micro_batches, recorded);
     context_->pool().end_hot();
     return status;
 }

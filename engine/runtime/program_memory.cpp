@@ -229,7 +229,7 @@ void ProgramMemory::send() const {
     const auto& regions = program_->plan().regions;
     Exchange::Span packed, placed;
     for (std::size_t i = 0; i < regions.size(); ++i) {
-        if (!moves(i, kToDevice, {})) continue;
+        if (!moves(i, kToDevice, kNone)) continue;
         if (route(i) == Route::direct) {
             program_->require_ran(program_->memory().write(addresses_[i], hosts_[i], regions[i].bytes));
             continue;

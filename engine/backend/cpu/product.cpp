@@ -424,6 +424,11 @@ EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
     return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;
 }
 
+bool exceeds_caches(std::uint64_t bytes) noexcept {
+    const std::uint64_t l3 = host_cpu().l3_bytes;
+    return l3 > 0 && bytes > l3 / 2;
+}
+
 ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
                            const CompileContext& context) {
     check(shape);

@@ -93,6 +93,14 @@ struct CompileContext {
     bool sum_b = false;                            // the column sums of B are wanted as well
 };
 
+// What is larger than half of the last cache is hardly there: others use it too. False where its size is not
+// known.
+bool exceeds_caches(std::uint64_t bytes) noexcept;
+// Whether a product that reads B, or its stored weights, of so many bytes waits for memory.
+inline bool comes_from_memory(const CompileContext& context, std::uint64_t bytes) noexcept {
+    return context.cold_b || exceeds_caches(bytes);
+}
+
 // epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).
 ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
                            const CompileContext& context);

@@ -23,11 +23,9 @@ class DotsProduct final : public Product {
           shape_(folded(shape)),
           epilogue_(epilogue),
           name_(context.isa == Isa::avx512 ? "f32_gemm_dots_avx512" : "f32_gemm_dots_avx2") {
-        const std::size_t l3 = host_cpu().l3_bytes;
         jit::DotsForm form;
         form.isa = context.isa;
-        form.far = context.cold_b ||
-                   (l3 > 0 && static_cast<std::size_t>(shape.n * shape.k) > l3 / 2 / sizeof(float));
+        form.far = comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float));
         // Rows in tiles of nearly equal height, one kernel for either; only the first tile reads B from
         // memory.
         const std::int64_t most = jit::dots_rows(context.isa), tiles = ceil_div(shape_.m, most);

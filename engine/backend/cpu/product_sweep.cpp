@@ -31,10 +31,8 @@ class SweepProduct final : public Product {
         jit::SweepForm form;
         form.isa = context.isa;
         form.rows = static_cast<std::uint8_t>(shape_.m);
-        // What is larger than half of L3 is hardly there: others use it too.
-        const std::size_t l3 = host_cpu().l3_bytes;
-        const bool far = context.cold_b ||
-                         (l3 > 0 && static_cast<std::size_t>(shape_.n * shape_.k) > l3 / 2 / sizeof(float));
+        const bool far =
+            comes_from_memory(context, static_cast<std::uint64_t>(shape_.n * shape_.k) * sizeof(float));
         const double elements = static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
         if (!whole_rows_ && elements > kElementsForThread)
             n_parts_ = std::min<std::int64_t>(context.thread_count, ceil_div(shape_.n, kCutColumns));

@@ -82,8 +82,7 @@ bool CpuStep::is_cold(ValueId value) const {
     std::uint64_t bytes = 0;
     for (const Region& region : plan.regions)
         if (region.kind == RegionKind::parameter) bytes += region.bytes;
-    const std::size_t l3 = host_cpu().l3_bytes;
-    return l3 > 0 && bytes > l3 / 2;
+    return exceeds_caches(bytes);
 }
 
 int CpuStep::workers_for(double operations) const {

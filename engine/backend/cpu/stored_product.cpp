@@ -117,11 +117,10 @@ class StoredProduct final : public Product {
     // and the processor's own prefetching follows nothing as well as one stream. Smaller weights, or more
     // rows, would wait for the chain.
     static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
-        const std::size_t l3 = host_cpu().l3_bytes,
-                          bytes = static_cast<std::size_t>(ceil_div(shape.n, kStoredPanel)) *
-                                  static_cast<std::size_t>(stored_panel_bytes(dtype, shape.k));
-        const bool far = context.cold_b || (l3 > 0 && bytes > l3 / 2);
-        return far && shape.m == 1 && context.thread_count == 1 && !has_scales(dtype);
+        const auto panels = static_cast<std::uint64_t>(ceil_div(shape.n, kStoredPanel)),
+                   panel_bytes = static_cast<std::uint64_t>(stored_panel_bytes(dtype, shape.k));
+        return shape.m == 1 && context.thread_count == 1 && !has_scales(dtype) &&
+               comes_from_memory(context, panels * panel_bytes);
     }
 
     // Few rows: many panels, whose chains hide each other's latency. More rows: fewer, as many as registers

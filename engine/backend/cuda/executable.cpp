@@ -62,15 +62,12 @@ class CudaExecutable final : public Executable {
     }
 
     volta_status run_gradients(const RunState& state, std::uint32_t micro_batches) noexcept override {
-        const auto all = [&]() noexcept { return Executable::run_gradients(state, micro_batches); };
-        if (state.observer != nullptr || micro_batches > kRecordedMicroBatches) return all();
+        if (state.observer != nullptr || micro_batches > kRecordedMicroBatches)
+            return Executable::run_gradients(state, micro_batches);
         return run_recorded(recordings_[kGradients], state, [&]() noexcept {
-            RunState each = state;
-            volta_status status = VOLTA_OK;
-            for (each.micro_index = 0; each.micro_index < micro_batches && status == VOLTA_OK;
-                 ++each.micro_index)
-                status = run_steps(Phase::each, each);
-            return status == VOLTA_OK ? run_steps(Phase::reduce, state) : status;
+            return run_gradient_phases(
+                state, micro_batches,
+                [this](Phase phase, const RunState& part) noexcept { return run_steps(phase, part); });
         });
     }
 
