@@ -32,7 +32,7 @@ MODELS = {
     "tiny": dict(dim=384, hidden=1024, layers=6, heads=6, vocabulary=512, context=512),
     "124m": dict(dim=768, hidden=2048, layers=12, heads=12, vocabulary=50257, context=512),
 }
-STORED = {"f32": 0, "bf16": 3, "f16": 4, "int8": 5, "int4": 6}
+STORED = {"f32": 0, "bf16": 3, "f16": 4, "int8": 5, "int4": 6, "f32_panels": 7}
 TOKENS = 256
 
 
@@ -222,7 +222,7 @@ def floors(sizes, weights, peaks):
     """Milliseconds of a token and of a prompt: docs/quantization.md for the bytes of a stored weight."""
     dim, hidden, layers = sizes["dim"], sizes["hidden"], sizes["layers"]
     elements = layers * (4 * dim * dim + 3 * dim * hidden) + sizes["vocabulary"] * dim
-    bits = {"f32": 32, "bf16": 16, "f16": 16, "int8": 8.5, "int4": 4.5}[weights]
+    bits = {"f32": 32, "bf16": 16, "f16": 16, "int8": 8.5, "int4": 4.5, "f32_panels": 32}[weights]
     cache = 2 * 4 * layers * dim * TOKENS / 2
     read = (elements * bits / 8 + cache) / peaks["read_gb_s"] * 1e-6
     layer_elements = elements - sizes["vocabulary"] * dim
@@ -283,7 +283,8 @@ def main():
     parser.add_argument("--isa", default="auto", choices=["auto", "scalar", "avx2", "avx512"], help="Volta's alone")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--only", nargs="+", choices=list(MODELS), default=list(MODELS))
-    parser.add_argument("--stored", nargs="+", choices=list(STORED), default=["f32", "bf16", "int8", "int4"],
+    parser.add_argument("--stored", nargs="+", choices=list(STORED),
+                        default=["f32", "f32_panels", "bf16", "int8", "int4"],
                         help="how Volta's weights are stored, a side each")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each side")
     parser.add_argument("--tokens", type=int, default=TOKENS)

@@ -8,7 +8,7 @@ namespace voltac {
 namespace {
 
 const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
-const std::vector<std::string> kWeights = {"keep", "f32", "bf16", "f16", "int8", "int4"};
+const std::vector<std::string> kWeights = {"keep", "f32", "bf16", "f16", "int8", "int4", "f32_panels"};
 
 struct Conversion {
     std::string in, out, tokenizer, config, keys, head, names = "volta", config_out, weights;

@@ -7,9 +7,14 @@ namespace voltac {
 int run_quantize(const std::vector<std::string>& arguments) {
     std::string in, out, to;
     Machine machine;
-    Options options("quantize", "Stores the weights of a model in fewer bits. All arithmetic stays f32.");
+    Options options(
+        "quantize",
+        "Stores the weights of a model in fewer bits, or in the order of reading. All arithmetic stays f32.");
     options.positional("model", in, "a model file of f32 weights");
-    options.text("--to", to, "bf16, f16, int8 or int4 (int8 and int4: groups of 32 that share an f16 scale)");
+    options.text("--to", to,
+                 "bf16, f16, int8, int4 or f32_panels (int8 and int4: groups of 32 that share an f16 scale; "
+                 "f32_panels: as "
+                 "it is, in the order that writing reads)");
     options.require("--to");
     options.text("--out", out, "the file to write; without training state");
     options.require("--out");
@@ -17,7 +22,8 @@ int run_quantize(const std::vector<std::string>& arguments) {
     options.parse(arguments);
 
     const volta_dtype dtype = stored_dtype(to);
-    if (dtype == 0) usage_error("voltac quantize: --to is " + to + ", not one of bf16, f16, int8, int4");
+    if (dtype == 0)
+        usage_error("voltac quantize: --to is " + to + ", not one of bf16, f16, int8, int4, f32_panels");
     const Context context = make_context(machine);
     const Model model = open_model(context, in);
     volta_model* made = nullptr;

@@ -116,8 +116,13 @@ struct DtypeRow {
     volta_dtype dtype;
     const char* name;
 };
-constexpr DtypeRow kDtypes[] = {{VOLTA_F32, "f32"}, {VOLTA_I32, "i32"},   {VOLTA_BF16, "bf16"},
-                                {VOLTA_F16, "f16"}, {VOLTA_INT8, "int8"}, {VOLTA_INT4, "int4"}};
+constexpr DtypeRow kDtypes[] = {{VOLTA_F32, "f32"},
+                                {VOLTA_I32, "i32"},
+                                {VOLTA_BF16, "bf16"},
+                                {VOLTA_F16, "f16"},
+                                {VOLTA_INT8, "int8"},
+                                {VOLTA_INT4, "int4"},
+                                {VOLTA_F32_PANELS, "f32_panels"}};
 
 }  // namespace
 

@@ -246,7 +246,8 @@ enum {
     VOLTA_BF16 = 3,
     VOLTA_F16 = 4,
     VOLTA_INT8 = 5, /* groups of 32 along k with an f16 scale: 8.5 bits each                                   */
-    VOLTA_INT4 = 6  /* the same with 4 bits: 4.5 bits each                                                     */
+    VOLTA_INT4 = 6, /* the same with 4 bits: 4.5 bits each                                                     */
+    VOLTA_F32_PANELS = 7 /* f32, to the bit, in the order in which writing a token reads them                   */
 };
 
 #define VOLTA_MAX_RANK 8
@@ -554,8 +555,8 @@ typedef struct volta_import_options {
                                  these, sizes are the file's and 0 here; NULL: the head that the file has (masked,
                                  else classes, else pooled, else hidden), tokens as its only input              */
     int32_t weights;          /* what the weights of products and the tables of tokens become: 0 or VOLTA_F32, f32,
-                                 exactly; VOLTA_IMPORT_KEEP; or VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4, as
-                                 volta_model_quantize makes them of f32                                         */
+                                 exactly; VOLTA_IMPORT_KEEP; or VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4,
+                                 VOLTA_F32_PANELS, as volta_model_quantize makes them of f32                    */
 } volta_import_options;
 /* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
  * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
@@ -608,14 +609,14 @@ VOLTA_API volta_status volta_model_hash(const volta_model *model, char *text);
 VOLTA_API volta_status volta_model_get_arithmetic(const volta_model *model, volta_level *out_level,
                                                   volta_precision *out_precision);
 
-/* A model with the same graph whose weights are stored in fewer bits: those that products read, and the tables of
- * tokens. Others (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner
+/* A model with the same graph whose weights are stored for reading alone, in fewer bits or, VOLTA_F32_PANELS, in another
+ * order, which gives the bits of the f32 model faster: those that products read, and the tables of tokens. Others (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner
  * extent is below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A stored weight
  * has the shape [outputs, inputs] and is read where it lies, a mapped file included. The result runs, generates, saves
  * and loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
- * Units:  dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8 or VOLTA_INT4.
+ * Units:  dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or VOLTA_F32_PANELS.
  * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`.
- * Errors: INVALID_ARGUMENT  another dtype; a weight that is not finite or beyond the type's range; no weight to store;
+ * Errors: INVALID_ARGUMENT  another dtype; a weight that the type has no number for (VOLTA_F32_PANELS: none); no weight to store;
  *                           a model that is stored already. The text names it */
 VOLTA_API volta_status volta_model_quantize(const volta_model *model, volta_dtype dtype, volta_model **out_model);
 

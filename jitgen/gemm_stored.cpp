@@ -215,7 +215,10 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     }
 
     int step_bytes() const {
-        return reads_expanded() ? vectors_ * kLanes * 4 : form_.dtype == DType::int8 ? 16 : 32;
+        return reads_expanded()                   ? vectors_ * kLanes * 4
+               : form_.dtype == DType::f32_panels ? 64
+               : form_.dtype == DType::int8       ? 16
+                                                  : 32;
     }
     int turn_bytes() const { return shifts() ? 64 : kTurn * step_bytes(); }
 
@@ -240,6 +243,9 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         const int half = v % kPerPanel;
         const Xbyak::RegExp base = panel(v / kPerPanel);
         switch (form_.dtype) {
+            case DType::f32_panels:
+                vmovups(w, ptr[base + s * 64 + half * 32]);
+                break;
             case DType::bf16:
                 vpmovzxwd(w, ptr[base + s * 32 + half * 16]);
                 vpslld(w, w, 16);

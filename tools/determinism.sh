@@ -7,7 +7,7 @@
 #   threads     1 2 3 8       instruction sets  scalar avx2 avx512, as far as the processor has them
 #   repeats     2 of `tiny` (20 steps), 100 of a model of 2 layers, width 64
 #   resume      --stop-at 10, then --resume in a new process
-#   generation  the small model in f32, bf16, int8 and int4: one text and loss from threads, instruction sets and compilers
+#   generation  the small model in f32, f32_panels, bf16, int8 and int4: one text and loss from threads, instruction sets and compilers
 #   tiles       every row of the tile table x threads x 2 repeats, on both models: tests/determinism/test_one_result,
 #               which chooses tiles through an internal option
 #
@@ -101,7 +101,7 @@ written() {
 echo "== generation: weights x threads x instruction sets x compilers"
 train "$voltac" $small --steps 20 >/dev/null
 head -c 3000 "$work/text" >"$work/short"
-for weights in f32 bf16 int8 int4; do
+for weights in f32 f32_panels bf16 int8 int4; do
     model=$work/model.volta
     if [ $weights != f32 ]; then
         model=$work/model_$weights.volta
@@ -109,11 +109,11 @@ for weights in f32 bf16 int8 int4; do
     fi
     for isa in $isas; do
         for threads in 1 2 3; do
-            same $weights "generate $weights, isa $isa, threads $threads" \
+            same ${weights%_panels} "generate $weights, isa $isa, threads $threads" \
                 "$(written "$voltac" "$model" --isa $isa --threads $threads)"
         done
         for build in O0-gcc O2-clang O0-clang; do
-            same $weights "generate $weights, $build, isa $isa" \
+            same ${weights%_panels} "generate $weights, $build, isa $isa" \
                 "$(written "$top/build-$build/voltac" "$model" --isa $isa --threads 2)"
         done
     done

@@ -8,7 +8,8 @@
 namespace volta {
 
 const char* dtype_name(DType dtype) {
-    static constexpr const char* kNames[] = {"none", "f32", "i32", "bf16", "f16", "int8", "int4"};
+    static constexpr const char* kNames[] = {"none", "f32",  "i32",  "bf16",
+                                             "f16",  "int8", "int4", "f32_panels"};
     return kNames[static_cast<int>(dtype)];
 }
 

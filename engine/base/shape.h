@@ -17,7 +17,8 @@ enum class DType : std::uint8_t {
     bf16 = VOLTA_BF16,
     f16 = VOLTA_F16,
     int8 = VOLTA_INT8,
-    int4 = VOLTA_INT4
+    int4 = VOLTA_INT4,
+    f32_panels = VOLTA_F32_PANELS
 };
 
 constexpr bool is_stored(DType dtype) { return dtype >= DType::bf16; }
@@ -55,7 +56,7 @@ constexpr std::int64_t stored_group_bytes(DType dtype) {
 constexpr std::int64_t stored_panel_bytes(DType dtype, std::int64_t k) {
     return dtype == DType::int8 || dtype == DType::int4
                ? (k + kStoredGroup - 1) / kStoredGroup * stored_group_bytes(dtype)
-               : k * kStoredPanel * 2;
+               : k * kStoredPanel * (dtype == DType::f32_panels ? 4 : 2);
 }
 // The bytes of a dense tensor whose extents are >= 0, or true when they are more than 2^63 - 1.
 bool tensor_bytes_overflow(DType dtype, const Shape& shape, std::uint64_t* bytes);

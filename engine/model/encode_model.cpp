@@ -39,7 +39,7 @@ std::uint64_t bits_of(double value) {
 
 // The numbers of the schema are those of volta.h.
 fb::DType encode_dtype(DType dtype) { return static_cast<fb::DType>(dtype); }
-static_assert(static_cast<int>(fb::DType::int4) == VOLTA_INT4 &&
+static_assert(static_cast<int>(fb::DType::f32_panels) == VOLTA_F32_PANELS &&
               static_cast<int>(fb::DType::bf16) == VOLTA_BF16);
 
 // Defaults are not written: a later version may give an operator one more attribute, and files that do not
@@ -207,9 +207,13 @@ class Encoder {
 // The first minor version whose readers know everything that the model uses: older readers open what they
 // can.
 std::uint32_t needed_minor(const Model& model) {
-    if (model.arithmetic != Arithmetic()) return 3;
+    std::uint32_t of_weights = 0;
     for (const NamedTensor& parameter : model.parameters)
-        if (is_stored(parameter.dtype)) return 2;
+        if (is_stored(parameter.dtype))
+            of_weights = std::max(of_weights, parameter.dtype == DType::f32_panels ? 4u : 2u);
+    if (of_weights > 2) return of_weights;
+    if (model.arithmetic != Arithmetic()) return 3;
+    if (of_weights > 0) return of_weights;
     return model.tokenizer && model.tokenizer->kind() > TokenizerKind::character ? 1 : 0;
 }
 

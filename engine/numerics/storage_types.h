@@ -64,6 +64,10 @@ inline std::uint16_t load_u16(const unsigned char* bytes) {  // little-endian, a
     return static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8);
 }
 
+inline float load_f32(const unsigned char* bytes) {  // little-endian, at any address
+    return float_of_bits(load_u16(bytes) | static_cast<std::uint32_t>(load_u16(bytes + 2)) << 16);
+}
+
 // Blocks of 32 values that share an f16 scale d. An 11-bit significand times an integer of at most 8 bits is
 // exact in f32.
 inline constexpr int kBlockValues = 32;

@@ -1,6 +1,6 @@
-// Weights that are stored smaller than f32 (docs/numerics.md, 5, "Stored weights"): how a weight [n, k] is
-// made from f32, where its elements lie, and the product that reads it. bf16 and f16 are exact values; int8
-// and int4 are integers q with one f16 scale per output and group of 32 along k.
+// Weights that are stored for reading alone (docs/numerics.md, 5, "Stored weights"): how a weight [n, k] is
+// made from f32, where its elements lie, and the product that reads it. bf16, f16 and f32 are exact values;
+// int8 and int4 are integers q with one f16 scale per output and group of 32 along k.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +34,8 @@ struct StoredWeights {
     float value(std::int64_t j, std::int64_t p) const {
         const std::int64_t lane = j % kStoredPanel, step = p % kStoredGroup;
         switch (dtype) {
+            case DType::f32_panels:
+                return load_f32(panel(j) + (p * kStoredPanel + lane) * 4);
             case DType::bf16:
                 return f32_from_bf16(load_u16(panel(j) + (p * kStoredPanel + lane) * 2));
             case DType::f16:
@@ -148,8 +150,14 @@ inline void store_group(DType dtype, std::int64_t j, std::int64_t k, std::int64_
 constexpr bool is_finite_f16(std::uint16_t bits) { return (bits & 0x7c00u) != 0x7c00u; }
 
 // Row j of w [n, k], k elements of f32, into `out`, the zeroed bytes of the whole tensor. False when a value
-// is not finite, or beyond the type's range: nothing may be made of it.
+// is not finite, or beyond the type's range: nothing may be made of it. f32_panels takes every value.
 inline bool store_row(DType dtype, const float* w, std::int64_t j, std::int64_t k, unsigned char* out) {
+    if (dtype == DType::f32_panels) {
+        unsigned char* const lane =
+            out + j / kStoredPanel * stored_panel_bytes(dtype, k) + j % kStoredPanel * 4;
+        for (std::int64_t p = 0; p < k; ++p) std::memcpy(lane + p * kStoredPanel * 4, w + p, 4);
+        return true;
+    }
     if (!has_scales(dtype)) {
         unsigned char* const lane =
             out + j / kStoredPanel * stored_panel_bytes(dtype, k) + j % kStoredPanel * 2;

@@ -66,6 +66,9 @@ extern "C" __global__ void __launch_bounds__(256) gather_int8(const VoltaGatherA
 extern "C" __global__ void __launch_bounds__(256) gather_int4(const VoltaGatherArgs args) {
     gather<Stored::int4>(args);
 }
+extern "C" __global__ void __launch_bounds__(256) gather_f32_panels(const VoltaGatherArgs args) {
+    gather<Stored::f32_panels>(args);
+}
 
 // Rows without positions keep this.
 extern "C" __global__ void __launch_bounds__(256) embedding_clear(const VoltaEmbeddingArgs args) {

@@ -64,7 +64,10 @@ struct StoredStage {
     float scales[2][16];  // of the two groups: int8 and int4
 
     struct Loader {
-        static constexpr int words = kind == Stored::int8 ? 8 : kind == Stored::int4 ? 4 : 16;
+        static constexpr int words = kind == Stored::int8         ? 8
+                                     : kind == Stored::int4       ? 4
+                                     : kind == Stored::f32_panels ? 32
+                                                                  : 16;
         unsigned held[words];
         float scale;
         const unsigned char* panel;
@@ -83,6 +86,8 @@ struct StoredStage {
                     const long long step = first + word / of_group * 32;
                     if (step < end)
                         held[t] = *(const unsigned*)(panel + step / 32 * bytes + 32 + word % of_group * 4);
+                } else if constexpr (kind == Stored::f32_panels) {
+                    if (first + word / 16 < end) held[t] = ((const unsigned*)panel)[first * 16 + word];
                 } else if (first + word / 8 < end) {
                     held[t] = ((const unsigned*)panel)[first * 8 + word];
                 }
@@ -96,7 +101,9 @@ struct StoredStage {
 #pragma unroll
             for (int t = 0; t < words; ++t) {
                 const int word = 32 * t + lane;
-                if constexpr (kind == Stored::int8) {
+                if constexpr (kind == Stored::f32_panels) {
+                    stage.values[word / 16][word % 16] = __uint_as_float(held[t]);
+                } else if constexpr (kind == Stored::int8) {
 #pragma unroll
                     for (int e = 0; e < 4; ++e)
                         stage.values[word / 4][word % 4 * 4 + e] =

@@ -26,8 +26,10 @@ const char* kind_name(DType dtype) {
             return "f16";
         case DType::int8:
             return "int8";
-        default:
+        case DType::int4:
             return "int4";
+        default:
+            return "f32_panels";
     }
 }
 

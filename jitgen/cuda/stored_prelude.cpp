@@ -26,18 +26,23 @@ __device__ __forceinline__ float from_f16(unsigned half) {
     return __uint_as_float(sign | (exponent + 112u) << 23 | mantissa << 13);
 }
 
-// A weight [n, k] in panels of 16 outputs. `words`: bf16 and f16 [k][16] of a panel. int8 and int4: groups of
+// A weight [n, k] in panels of 16 outputs. f32_panels, bf16 and f16: [k][16] of a panel. int8 and int4: groups of
 // 32 along k, 544 and 288 bytes, each behind the 16 scales of its outputs.
-enum class Stored { f32, bf16, f16, int8, int4 };
+enum class Stored { f32, bf16, f16, int8, int4, f32_panels };
 
 template <Stored kind>
 __device__ __forceinline__ long long stored_panel_bytes(long long k) {
-    return kind == Stored::int8 ? (k + 31) / 32 * 544 : kind == Stored::int4 ? (k + 31) / 32 * 288 : k * 32;
+    return kind == Stored::int8         ? (k + 31) / 32 * 544
+           : kind == Stored::int4       ? (k + 31) / 32 * 288
+           : kind == Stored::f32_panels ? k * 64
+                                        : k * 32;
 }
 // Element p of output `lane` of a panel, as products multiply with it.
 template <Stored kind>
 __device__ __forceinline__ float stored_value(const unsigned char* panel, long long p, int lane) {
-    if constexpr (kind == Stored::bf16) {
+    if constexpr (kind == Stored::f32_panels) {
+        return ((const float*)panel)[p * 16 + lane];
+    } else if constexpr (kind == Stored::bf16) {
         return from_bf16(((const unsigned short*)panel)[p * 16 + lane]);
     } else if constexpr (kind == Stored::f16) {
         return from_f16(((const unsigned short*)panel)[p * 16 + lane]);

@@ -208,6 +208,9 @@ static volta_model* stored(volta_model* model, volta_dtype dtype) {
 }
 static volta_model* int8_gpt(volta_context* context) { return stored(wide_gpt(context), VOLTA_INT8); }
 static volta_model* int4_llama(volta_context* context) { return stored(wide_llama(context), VOLTA_INT4); }
+static volta_model* panels_llama(volta_context* context) {
+    return stored(wide_llama(context), VOLTA_F32_PANELS);
+}
 static volta_model* bf16_gpt(volta_context* context) { return stored(wide_gpt(context), VOLTA_BF16); }
 static volta_model* f16_grouped(volta_context* context) { return stored(grouped_model(context), VOLTA_F16); }
 
@@ -218,6 +221,7 @@ static void test_quantized_batches(void** state) {
     check_model(int8_gpt, sizes, 4, kVocabulary, 0);
     check_model(int4_llama, sizes, 4, kVocabulary, 0);
     check_model(bf16_gpt, sizes, 4, kVocabulary, 0);
+    check_model(panels_llama, sizes, 4, kVocabulary, 0);
     check_model(f16_grouped, sizes, 4, 23, 0);
 }
 
@@ -244,7 +248,8 @@ static void test_quantized_is_no_f32(void** state) {
                  "parameter 'token_embedding' is stored as int8 already: begin with the f32 model");
     assert_null(none);
     assert_fails(volta_model_quantize(model, VOLTA_F32, &none), VOLTA_INVALID_ARGUMENT,
-                 "dtype is 1, weights are stored as VOLTA_BF16, VOLTA_F16, VOLTA_INT8 or VOLTA_INT4");
+                 "dtype is 1, weights are stored as VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or "
+                 "VOLTA_F32_PANELS");
     volta_model_release(model);
     volta_context_release(context);
 }

@@ -105,7 +105,8 @@ void test_an_imported_gpt2_gives_the_same_logits(void**) {
 // Stored weights run, and what they cannot do is said.
 void test_weights_of_another_type(void**) {
     TemporaryFolder folder;
-    for (const int32_t weights : std::initializer_list<int32_t>{VOLTA_BF16, VOLTA_INT4, VOLTA_IMPORT_KEEP}) {
+    for (const int32_t weights :
+         std::initializer_list<int32_t>{VOLTA_BF16, VOLTA_INT4, VOLTA_F32_PANELS, VOLTA_IMPORT_KEEP}) {
         Handles handles;
         folder.write("config.json", R"({"model_type": "gpt2", "n_head": 3})");
         const std::string path = folder.write("model.safetensors", state_dict(handles.model));
@@ -174,7 +175,7 @@ void test_wrong_calls_are_told(void**) {
     assert_int_equal(volta_model_import(handles.context, "none", &options, &model), VOLTA_INVALID_ARGUMENT);
     assert_text("config_path is empty");
     options.config_path = nullptr;
-    for (const int32_t weights : {-2, 2, 7}) {
+    for (const int32_t weights : {-2, 2, 8}) {
         options.weights = weights;
         assert_int_equal(volta_model_import(handles.context, "none", &options, &model),
                          VOLTA_INVALID_ARGUMENT);

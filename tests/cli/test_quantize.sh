@@ -19,7 +19,7 @@ loss() { "$voltac" eval "$1" --text text.txt --json | sed -E 's/.*"loss":([0-9.]
 before=$(loss m.volta)
 
 # type, the most that the loss may move: far more than it does, far less than wrong weights would move it
-for row in bf16:0.01 f16:0.001 int8:0.02 int4:0.3; do
+for row in bf16:0.01 f16:0.001 int8:0.02 int4:0.3 f32_panels:0.0000001; do
     type=${row%%:*}
     hash=$("$voltac" quantize m.volta --to "$type" --out "$type.volta") || bad "quantize --to $type"
     [ "$hash" = "$("$voltac" hash "$type.volta")" ] || bad "$type: the printed hash is not the file's"
@@ -34,7 +34,15 @@ done
 [ "$(wc -c <int4.volta)" -lt "$(wc -c <int8.volta)" ] && [ "$(wc -c <int8.volta)" -lt "$(wc -c <f16.volta)" ] ||
     bad "fewer bits are not fewer bytes"
 
-refused 2 "--to is int7, not one of bf16, f16, int8, int4" quantize m.volta --to int7 --out x.volta
+# Another order of the same f32: the same numbers, the same text.
+"$voltac" generate m.volta --prompt "line" --tokens 20 --temperature 0 >one
+"$voltac" generate f32_panels.volta --prompt "line" --tokens 20 --temperature 0 >other
+cmp -s one other || bad "f32_panels: another text than f32"
+"$voltac" eval m.volta --text text.txt --json | sed "s/\"model\":[^,]*,//" >one
+"$voltac" eval f32_panels.volta --text text.txt --json | sed "s/\"model\":[^,]*,//" >other
+cmp -s one other || bad "f32_panels: another loss than f32: $(cat one other)"
+
+refused 2 "--to is int7, not one of bf16, f16, int8, int4, f32_panels" quantize m.volta --to int7 --out x.volta
 refused 2 "--to is required" quantize m.volta --out x.volta
 refused 1 "is stored as int8 already: begin with the f32 model" quantize int8.volta --to int4 --out x.volta
 refused 1 "is stored as int4: export the f32 model" convert int4.volta --out x.safetensors

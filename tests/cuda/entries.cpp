@@ -30,7 +30,8 @@ EntryFile moves() {
     for (const char* name : {"move_copy", "move_tiles"}) file.entries.emplace_back(name, "VoltaCopyArgs");
     file.entries.emplace_back("move_fill", "VoltaFillArgs");
     file.entries.emplace_back("move_positions", "VoltaPositionArgs");
-    for (const char* name : {"gather_f32", "gather_bf16", "gather_f16", "gather_int8", "gather_int4"})
+    for (const char* name :
+         {"gather_f32", "gather_bf16", "gather_f16", "gather_int8", "gather_int4", "gather_f32_panels"})
         file.entries.emplace_back(name, "VoltaGatherArgs");
     for (const char* name : {"embedding_clear", "embedding_order", "embedding_gradient"})
         file.entries.emplace_back(name, "VoltaEmbeddingArgs");

@@ -231,6 +231,8 @@ std::vector<NamedRowsProduct> rows_products() {
     add("rows_int8_16_bias", {DType::int8, false, 16}, bias);
     add("rows_int4_1", {DType::int4, false, 1}, nullptr);
     add("rows_int4_2_dropout_residual", {DType::int4, false, 2}, dropout_residual);
+    add("rows_f32_panels_1", {DType::f32_panels, false, 1}, nullptr);
+    add("rows_f32_panels_16_bias", {DType::f32_panels, false, 16}, bias);
     return list;
 }
 

@@ -50,7 +50,7 @@ equal() {
     "$voltac" "$@" --device "$device" >got 2>&1 || bad "$* on $device: $(cat got)"
     cmp -s expected got || bad "$*: not what the processor gives"
 }
-for type in bf16 f16 int8 int4; do
+for type in bf16 f16 int8 int4 f32_panels; do
     "$voltac" quantize whole.volta --to $type --out $type.volta >/dev/null || bad "quantize $type"
     equal generate $type.volta --prompt line --tokens 11 --seed 3
 done

@@ -237,7 +237,8 @@ void test_gather_stored(void**) {
     const std::pair<DType, const char*> types[] = {{DType::bf16, "gather_bf16"},
                                                    {DType::f16, "gather_f16"},
                                                    {DType::int8, "gather_int8"},
-                                                   {DType::int4, "gather_int4"}};
+                                                   {DType::int4, "gather_int4"},
+                                                   {DType::f32_panels, "gather_f32_panels"}};
     for (const auto& [dtype, entry] : types) {
         const std::int64_t rows = 35, width = dtype == DType::bf16 || dtype == DType::f16 ? 4096 : 77;
         Words bytes = random_words(3 * stored_panel_bytes(dtype, width) / 4, 8);

@@ -139,7 +139,7 @@ void test_parts_of_several_types(void**) {
 
 // A type that is asked for is what quantize makes of the f32 import; but blocks that it has are kept.
 void test_a_type_is_asked_for(void**) {
-    for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4}) {
+    for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4, DType::f32_panels}) {
         Fixture fixture;
         const std::string path = fixture.write(kGgufF32);
         const auto whole = fixture.import(path, DType::f32);

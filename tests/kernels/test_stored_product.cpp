@@ -14,7 +14,7 @@ using namespace volta;
 using namespace volta::cpu;
 using namespace volta::test;
 
-constexpr DType kTypes[] = {DType::bf16, DType::f16, DType::int8, DType::int4};
+constexpr DType kTypes[] = {DType::bf16, DType::f16, DType::int8, DType::int4, DType::f32_panels};
 
 template <class Body>
 void for_each_isa(Body body) {
@@ -26,6 +26,8 @@ void for_each_isa(Body body) {
 // differ. They end at a protected page.
 EdgeFloats any_weights(DType dtype, std::int64_t n, std::int64_t k, std::uint64_t seed) {
     const std::size_t bytes = static_cast<std::size_t>(tensor_bytes(dtype, {n, k}));
+    if (dtype == DType::f32_panels)
+        return EdgeFloats(random_floats(static_cast<std::int64_t>(bytes / 4), seed, Data::plain));
     std::vector<float> memory((bytes + 3) / 4);
     const std::vector<float> random = random_floats(static_cast<std::int64_t>(memory.size()), seed);
     auto* const out = reinterpret_cast<unsigned char*>(memory.data());
@@ -57,7 +59,8 @@ void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, st
     shape.lda = shape.ldb = k;
     shape.ldc = n;
     Engine& own = engine(isa);
-    const CompileContext context = own.context(threads, nullptr);
+    CompileContext context = own.context(threads, nullptr);
+    context.cold_b = seed % 2 == 0;  // one row: panel after panel
     const jit::RowKernel* kernel = program != nullptr ? &own.cache.row(*program, isa, own.arena) : nullptr;
     const ProductPtr product = compile_stored_product(shape, dtype, kernel, context);
     EdgeFloats given(a), c(random_floats(m * n, seed + 2)), y(random_floats(m * n, seed + 3));
@@ -181,9 +184,10 @@ void test_store_rows(void**) {
             for (std::int64_t j = 0; j < n; ++j)
                 for (std::int64_t p = 0; p < k; ++p) {
                     const float wanted = w[static_cast<std::size_t>(j * k + p)];
-                    const double step = has_scales(dtype)
-                                            ? std::fabs(stored.scale(j, p))
-                                            : std::fabs(wanted) / (dtype == DType::bf16 ? 128 : 1024);
+                    const double step = has_scales(dtype)            ? std::fabs(stored.scale(j, p))
+                                        : dtype == DType::f32_panels ? 0.0
+                                        : dtype == DType::bf16       ? std::fabs(wanted) / 128
+                                                                     : std::fabs(wanted) / 1024;
                     // One element of int4's group may be beyond 7 steps, where there is no 8.
                     const double most = dtype == DType::int4 && stored.value(j, p) == 7 ? 1.001 : 0.501;
                     assert_true(std::fabs(static_cast<double>(stored.element(j, p)) - wanted) <= most * step);
@@ -196,7 +200,9 @@ void test_what_cannot_be_stored(void**) {
     std::vector<float> w(32, 1.0f);
     for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
         w[17] = bad;
-        for (const DType dtype : kTypes) assert_false(store_row(dtype, w.data(), 0, 32, bytes.data()));
+        for (const DType dtype : kTypes)
+            assert_true(store_row(dtype, w.data(), 0, 32, bytes.data()) == (dtype == DType::f32_panels));
+        assert_memory_equal(bytes.data() + 17 * kStoredPanel * 4, &bad, 4);
     }
     w[17] = 1e6f;
     assert_false(store_row(DType::f16, w.data(), 0, 32, bytes.data()));
@@ -207,9 +213,12 @@ void test_what_cannot_be_stored(void**) {
     std::uint64_t size = 0;
     assert_true(tensor_bytes_overflow(DType::int8, {INT64_MAX / 8, 2}, &size));
     assert_true(tensor_bytes_overflow(DType::bf16, {2, INT64_MAX / 8}, &size));
+    assert_true(tensor_bytes_overflow(DType::f32_panels, {INT64_MAX / 8192, INT64_MAX / 8192}, &size));
     assert_true(tensor_bytes_overflow(DType::int4, {1 << 30, INT64_MAX / 4096}, &size));
     assert_false(tensor_bytes_overflow(DType::int4, {17, 33}, &size));
     assert_int_equal(size, 2 * 2 * 288);
+    assert_false(tensor_bytes_overflow(DType::f32_panels, {17, 33}, &size));
+    assert_int_equal(size, 2 * 33 * 64);
 }
 
 }  // namespace

@@ -143,10 +143,10 @@ const Defect kDefects[] = {
     {"precision 3", "in precision 3; this library knows the precisions 0 .. 2, fp32 to bf16", Base::graph, [](Editor& e) { e.model.level = object::Level::fast; e.model.precision = static_cast<object::Precision>(3); }, nullptr, kUnsupported},
     {"strict in bf16", "at level strict in precision bf16, which that level lacks", Base::graph, [](Editor& e) { e.model.precision = object::Precision::bf16; }, nullptr, VOLTA_CORRUPT_MODEL, false, true},
     {"no graph", "it holds no graph", Base::graph, [](Editor& e) { e.model.graph.reset(); }, nullptr},
-    {"no graph, later minor", "it holds no graph", Base::graph, [](Editor& e) { e.model.graph.reset(); e.model.minor_version = 4; }, nullptr, kUnsupported},
-    {"operator of a later minor", "the operator 'convolution' belongs to format version 1.4", Base::graph, [](Editor& e) { e.node("mul").op = "convolution"; e.model.minor_version = 4; }, nullptr, kUnsupported, false, true},
-    {"attribute of a later minor", "the attribute 'speed' belongs to format version 1.4", Base::graph, [](Editor& e) { attribute(e.node("clamp"), "low").name = "speed"; e.model.minor_version = 4; }, nullptr, kUnsupported},
-    {"dtype of a later minor", "belongs to format version 1.4", Base::graph, [](Editor& e) { e.tensor(kWeight).dtype = static_cast<object::DType>(7); e.model.minor_version = 4; }, nullptr, kUnsupported},
+    {"no graph, later minor", "it holds no graph", Base::graph, [](Editor& e) { e.model.graph.reset(); e.model.minor_version = 5; }, nullptr, kUnsupported},
+    {"operator of a later minor", "the operator 'convolution' belongs to format version 1.5", Base::graph, [](Editor& e) { e.node("mul").op = "convolution"; e.model.minor_version = 5; }, nullptr, kUnsupported, false, true},
+    {"attribute of a later minor", "the attribute 'speed' belongs to format version 1.5", Base::graph, [](Editor& e) { attribute(e.node("clamp"), "low").name = "speed"; e.model.minor_version = 5; }, nullptr, kUnsupported},
+    {"dtype of a later minor", "belongs to format version 1.5", Base::graph, [](Editor& e) { e.tensor(kWeight).dtype = static_cast<object::DType>(8); e.model.minor_version = 5; }, nullptr, kUnsupported},
     // ---- tensors: names, types, roles
     {"tensor without name", "the name of tensor 0 is empty", Base::graph, [](Editor& e) { e.tensor(kWeight).name = ""; }, nullptr},
     {"tensor name too long", "is longer than 255 bytes", Base::graph, [](Editor& e) { e.tensor(kWeight).name = kLongName; }, nullptr},
@@ -257,7 +257,7 @@ const Defect kDefects[] = {
     {"too many outputs", "its graph has 1025 outputs, the most are 1024", Base::graph, [](Editor& e) { while (e.model.graph->outputs.size() < 1025) { e.model.graph->outputs.push_back(copy_of(*e.model.graph->outputs[0])); e.model.graph->outputs.back()->name = "o" + std::to_string(e.model.graph->outputs.size()); } }, nullptr},
     // ---- tokenizer
     {"tokenizer without kind", "the tokenizer kind '0' is unknown", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = object::TokenizerKind::none; }, nullptr},
-    {"tokenizer kind of a later minor", "the tokenizer kind '6' belongs to format version 1.4", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(6); e.model.minor_version = 4; }, nullptr, kUnsupported},
+    {"tokenizer kind of a later minor", "the tokenizer kind '6' belongs to format version 1.5", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(6); e.model.minor_version = 5; }, nullptr, kUnsupported},
     {"pieces out of order", "does not come after the one before", Base::gpt, swap_pieces, nullptr, VOLTA_CORRUPT_MODEL, false, true},
     {"piece not UTF-8", "is not one UTF-8 character", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_bytes[0] = 0xff; }, nullptr},
     {"piece ends descend", "piece 2 of its tokenizer ends at 0", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_ends[2] = 0; }, nullptr},

@@ -195,6 +195,10 @@ HeapPtr<Model> make_golden_int8(std::pmr::memory_resource* structures, std::pmr:
 HeapPtr<Model> make_golden_int4(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
     return make_stored(DType::int4, structures, tensors);
 }
+HeapPtr<Model> make_golden_f32_panels(std::pmr::memory_resource* structures,
+                                      std::pmr::memory_resource* tensors) {
+    return make_stored(DType::f32_panels, structures, tensors);
+}
 
 HeapPtr<Model> make_golden_repeatable_bf16(std::pmr::memory_resource* structures,
                                            std::pmr::memory_resource* tensors) {

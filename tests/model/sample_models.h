@@ -20,6 +20,8 @@ HeapPtr<Model> make_golden_bf16(std::pmr::memory_resource* structures, std::pmr:
 HeapPtr<Model> make_golden_f16(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 HeapPtr<Model> make_golden_int8(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 HeapPtr<Model> make_golden_int4(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_f32_panels(std::pmr::memory_resource* structures,
+                                      std::pmr::memory_resource* tensors);
 
 // Since 1.3: parameters of other levels and precisions than strict and fp32.
 HeapPtr<Model> make_golden_repeatable_bf16(std::pmr::memory_resource* structures,

@@ -65,7 +65,7 @@ void test_gpt(void**) {
     config.heads = 2;
     config.context = 8;
     const auto model = create_gpt(config, 1, heap.structures(), heap.tensors());
-    for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4}) {
+    for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4, DType::f32_panels}) {
         const auto stored = quantize(*model, dtype, heap.structures(), heap.tensors());
         verify(stored->graph);
         assert_string_equal(stored_names(*stored).c_str(),

@@ -36,6 +36,7 @@ int main(int count, char** arguments) {
         write(folder + "/repeatable_bf16_v1.3.volta",
               *make_golden_repeatable_bf16(heap.structures(), heap.tensors()));
         write(folder + "/fast_tf32_v1.3.volta", *make_golden_fast_tf32(heap.structures(), heap.tensors()));
+        write(folder + "/f32_panels_v1.4.volta", *make_golden_f32_panels(heap.structures(), heap.tensors()));
         write(seeds + "/graph", *make_golden_graph(heap.structures(), heap.tensors()));
         // Mutations of small files are fast.
         GptConfig config;

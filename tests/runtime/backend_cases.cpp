@@ -532,9 +532,9 @@ Node product_node(std::initializer_list<ValueId> inputs) {
     return node;
 }
 
-// Weights of fewer bits, in products with and without an epilogue, and in look-ups.
+// Stored weights, in products with and without an epilogue, and in look-ups.
 void add_stored(Cases& cases) {
-    for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4}) {
+    for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4, DType::f32_panels}) {
         for (const Shape& a : {Shape{1, 40}, Shape{2, 3, 600}, Shape{0, 40}, Shape{30, 33}})
             cases.push_back(
                 {Op::matmul, std::string(dtype_name(dtype)) + " " + shapes_text({a}), [=](CaseBuilder& b) {

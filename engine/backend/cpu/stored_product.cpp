@@ -52,7 +52,7 @@ class StoredProduct final : public Product {
                 kernel.form.ahead = tiles_.count == 1 && !streams_;
                 const bool used = (taller ? tiles_.taller > 0 : tiles_.height > 0) && kernel.form.panels > 0;
                 if (!used || context.isa == Isa::scalar) continue;
-                if (tiles_.count >= kTilesForExpanding) {
+                if (tiles_.count >= kTilesForExpanding && dtype != DType::f32_panels) {
                     jit::StoredForm expand = kernel.form;
                     expand.use = jit::StoredUse::expand;
                     expand.rows = 0;
@@ -113,14 +113,14 @@ class StoredProduct final : public Product {
         }
     };
 
-    // One row, one thread, two bytes a weight: a panel alone takes as long as the memory needs to bring it,
-    // and the processor's own prefetching follows nothing as well as one stream. Smaller weights, or more
-    // rows, would wait for the chain.
+    // One row: f32 and, for one thread, two bytes a weight. A panel alone takes no longer than the memory
+    // needs to bring it, and the processor's own prefetching follows nothing as well as one stream. Smaller
+    // weights, or more rows, would wait for the chain.
     static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
         const auto panels = static_cast<std::uint64_t>(ceil_div(shape.n, kStoredPanel)),
                    panel_bytes = static_cast<std::uint64_t>(stored_panel_bytes(dtype, shape.k));
-        return shape.m == 1 && context.thread_count == 1 && !has_scales(dtype) &&
-               comes_from_memory(context, panels * panel_bytes);
+        return shape.m == 1 && (context.thread_count == 1 || dtype == DType::f32_panels) &&
+               !has_scales(dtype) && comes_from_memory(context, panels * panel_bytes);
     }
 
     // Few rows: many panels, whose chains hide each other's latency. More rows: fewer, as many as registers

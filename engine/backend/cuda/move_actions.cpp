@@ -55,6 +55,8 @@ const char* gather_entry(const CudaStep& step, DType dtype) {
             return "gather_int8";
         case DType::int4:
             return "gather_int4";
+        case DType::f32_panels:
+            return "gather_f32_panels";
     }
     step.no_kernel();
 }

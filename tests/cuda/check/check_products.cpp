@@ -34,7 +34,11 @@ constexpr Order kOrders[] = {
 constexpr struct {
     const char* name;
     volta_dtype dtype;
-} kStored[] = {{"bf16", VOLTA_BF16}, {"f16", VOLTA_F16}, {"int8", VOLTA_INT8}, {"int4", VOLTA_INT4}};
+} kStored[] = {{"bf16", VOLTA_BF16},
+               {"f16", VOLTA_F16},
+               {"int8", VOLTA_INT8},
+               {"int4", VOLTA_INT4},
+               {"f32_panels", VOLTA_F32_PANELS}};
 
 std::int64_t elements(const Extents& shape) {
     std::int64_t count = 1;
