@@ -256,7 +256,7 @@ int run_infer(const std::vector<std::string>& arguments) {
         "Operators are those of one more run, which is not timed; --profile writes that run.");
     options.text("--model", s.model, "a model file; default: the preset with random weights");
     options.choice("--preset", s.preset, preset_names(), "(default: tiny)");
-    options.choice("--weights", s.weights, {"f32", "bf16", "f16", "int8", "int4", "f32_panels"},
+    options.choice("--weights", s.weights, with_stored_names({"f32"}),
                    "how the preset's weights are stored (default: f32)");
     options.choice("--load", s.load, {"map", "copy"}, "how the file is opened (default: map)");
     options.integer("--prompt-tokens", s.prompt, 1, 1 << 20, "of the prompt (default: 32)");

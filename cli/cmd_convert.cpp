@@ -8,7 +8,6 @@ namespace voltac {
 namespace {
 
 const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
-const std::vector<std::string> kWeights = {"keep", "f32", "bf16", "f16", "int8", "int4", "f32_panels"};
 
 struct Conversion {
     std::string in, out, tokenizer, config, keys, head, names = "volta", config_out, weights;
@@ -96,7 +95,7 @@ int run_convert(const std::vector<std::string>& arguments) {
                  "the config.json of a safetensors model (default: the one beside it)");
     options.text("--keys", c.keys, "lines 'their.%d.name = our.%d.name [transpose]' for names not built in");
     options.choice(
-        "--weights", c.weights, kWeights,
+        "--weights", c.weights, with_stored_names({"keep", "f32"}),
         "what the weights of products become: keep, as small as they are in the file, exactly; or a type "
         "(default: keep for a model file, f32 for safetensors)");
     options.choice("--head", c.head, kHeads, "of a BERT: what it gives (default: what the file has)");

@@ -1,4 +1,4 @@
-// voltac quantize: a model whose weights are stored in fewer bits.
+// voltac quantize: a model whose weights are stored for reading: in fewer bits, or in another order.
 #include "cli/commands.h"
 #include "cli/options.h"
 
@@ -13,8 +13,7 @@ int run_quantize(const std::vector<std::string>& arguments) {
     options.positional("model", in, "a model file of f32 weights");
     options.text("--to", to,
                  "bf16, f16, int8, int4 or f32_panels (int8 and int4: groups of 32 that share an f16 scale; "
-                 "f32_panels: as "
-                 "it is, in the order that writing reads)");
+                 "f32_panels: the same f32, in the order that writing reads them)");
     options.require("--to");
     options.text("--out", out, "the file to write; without training state");
     options.require("--out");
@@ -22,8 +21,11 @@ int run_quantize(const std::vector<std::string>& arguments) {
     options.parse(arguments);
 
     const volta_dtype dtype = stored_dtype(to);
-    if (dtype == 0)
-        usage_error("voltac quantize: --to is " + to + ", not one of bf16, f16, int8, int4, f32_panels");
+    if (dtype == 0) {
+        std::string names;
+        for (const std::string& name : with_stored_names({})) names += (names.empty() ? "" : ", ") + name;
+        usage_error("voltac quantize: --to is " + to + ", not one of " + names);
+    }
     const Context context = make_context(machine);
     const Model model = open_model(context, in);
     volta_model* made = nullptr;

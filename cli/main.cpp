@@ -20,7 +20,7 @@ constexpr Command kCommands[] = {
     {"convert", "convert FILE --out FILE [--tokenizer FILE] [--weights TYPE] [--model-config FILE]",
      "a model of another program becomes a model file, or a model file safetensors", run_convert},
     {"quantize", "quantize MODEL --to bf16|f16|int8|int4|f32_panels --out FILE",
-     "store the weights in fewer bits", run_quantize},
+     "store the weights in fewer bits, or for reading", run_quantize},
     {"info", "info MODEL [--json] [--verify]", "architecture, tensors, sizes, memory bill, determinism level",
      run_info},
     {"hash", "hash MODEL", "128-bit hash of all parameter bits in name order", run_hash},

@@ -132,6 +132,12 @@ const char* dtype_name(volta_dtype dtype) {
     return "unknown";
 }
 
+std::vector<std::string> with_stored_names(std::vector<std::string> before) {
+    for (const DtypeRow& row : kDtypes)
+        if (row.dtype >= VOLTA_BF16) before.emplace_back(row.name);
+    return before;
+}
+
 volta_dtype stored_dtype(const std::string& name) {
     for (const DtypeRow& row : kDtypes)
         if (row.dtype >= VOLTA_BF16 && name == row.name) return row.dtype;

@@ -51,7 +51,9 @@ inline bool is_strict(const Machine& machine) { return machine.level == kLevelNa
 Context make_context(const Machine& machine, const volta_allocator* allocator = nullptr);  // NULL: the C heap
 Model open_model(const Context& context, const std::string& path, volta_load_mode mode = VOLTA_LOAD_MAP);
 
-const char* dtype_name(volta_dtype dtype);          // "f32", "int8"
+const char* dtype_name(volta_dtype dtype);  // "f32", "int8"
+// The words before, then the names of all types that stored weights have.
+std::vector<std::string> with_stored_names(std::vector<std::string> before);
 volta_dtype stored_dtype(const std::string& name);  // of a quantized model's weights; 0: no such type
 
 // A run must not end after hours in a file that cannot be written: failure that names `option`. `what`: "a

@@ -610,14 +610,16 @@ VOLTA_API volta_status volta_model_get_arithmetic(const volta_model *model, volt
                                                   volta_precision *out_precision);
 
 /* A model with the same graph whose weights are stored for reading alone, in fewer bits or, VOLTA_F32_PANELS, in another
- * order, which gives the bits of the f32 model faster: those that products read, and the tables of tokens. Others (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner
- * extent is below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A stored weight
- * has the shape [outputs, inputs] and is read where it lies, a mapped file included. The result runs, generates, saves
- * and loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
+ * order, which gives the bits of the f32 model faster: those that products read, and the tables of tokens. Others
+ * (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner extent is
+ * below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A stored weight has the
+ * shape [outputs, inputs] and is read where it lies, a mapped file included. The result runs, generates, saves and
+ * loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
  * Units:  dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or VOLTA_F32_PANELS.
  * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`.
- * Errors: INVALID_ARGUMENT  another dtype; a weight that the type has no number for (VOLTA_F32_PANELS: none); no weight to store;
- *                           a model that is stored already. The text names it */
+ * Errors: INVALID_ARGUMENT  another dtype; a weight that is not finite or beyond the type's range, which no weight is
+ *                           for VOLTA_F32_PANELS; no weight to store; a model that is stored already. The text
+ *                           names it */
 VOLTA_API volta_status volta_model_quantize(const volta_model *model, volta_dtype dtype, volta_model **out_model);
 
 /* Inputs, outputs and parameters, in declaration order. Lends: names until release. Shape: shape has room for

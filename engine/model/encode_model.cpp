@@ -207,14 +207,12 @@ class Encoder {
 // The first minor version whose readers know everything that the model uses: older readers open what they
 // can.
 std::uint32_t needed_minor(const Model& model) {
-    std::uint32_t of_weights = 0;
+    std::uint32_t needed = model.tokenizer && model.tokenizer->kind() > TokenizerKind::character ? 1 : 0;
+    if (model.arithmetic != Arithmetic()) needed = 3;
     for (const NamedTensor& parameter : model.parameters)
         if (is_stored(parameter.dtype))
-            of_weights = std::max(of_weights, parameter.dtype == DType::f32_panels ? 4u : 2u);
-    if (of_weights > 2) return of_weights;
-    if (model.arithmetic != Arithmetic()) return 3;
-    if (of_weights > 0) return of_weights;
-    return model.tokenizer && model.tokenizer->kind() > TokenizerKind::character ? 1 : 0;
+            needed = std::max(needed, parameter.dtype == DType::f32_panels ? 4u : 2u);
+    return needed;
 }
 
 }  // namespace
