@@ -4,7 +4,7 @@
     bench/train_peers.py [--library build/libvolta.so] [--threads 1 2] [--only tiny gpt2 mlp] [--quick] [--json]
 
 Each side lives in a process of its own and they take turns, so that a change of clock or a neighbour's load meets
-both. Figures are medians of single steps; warm-up is not counted. PyTorch uses what its users would for speed:
+both. Figures are medians of single steps; warm-up, at the start and of every turn, is not counted. PyTorch uses what its users would for speed:
 scaled_dot_product_attention, fused optimizers, inference_mode. The floor is the time the machine needs at least, of
 the peaks that volta_measure_machine gives in the same run:
     training   operations / multiply-add peak + bytes of the optimizer's pass / streaming bandwidth
@@ -32,6 +32,9 @@ MLPS = ["256-512-512-256-1", "512-1024-1024-512-256-1", "512-2048-2048-512-1"]
 RATES = {"sgd": 1e-2, "adam": 1e-3, "adamw": 1e-3}
 PASS_BYTES = {"sgd": 12, "adam": 28, "adamw": 28}  # per parameter: weights, gradient and moments, read and written
 WARMUP = 3
+# Of steps that do not count, at the start of a turn: threads that have slept may take tens of milliseconds until each
+# has a core of its own, as long as many a step.
+WARM_SECONDS = 0.1
 
 
 def cases():
@@ -190,11 +193,16 @@ def worker(arguments):
     else:
         hello, step, bench = volta_worker(case, threads, arguments)
     for _ in range(WARMUP):
+        begin = time.perf_counter()
         step()
+    is_short = time.perf_counter() - begin < WARM_SECONDS
 
     def reply(question):
         if "peaks" in question:
             return bench.peaks()
+        begin = time.perf_counter()
+        while is_short and time.perf_counter() - begin < WARM_SECONDS:
+            step()
         times, begin = [], time.perf_counter()
         while not times or time.perf_counter() - begin < question["seconds"]:
             start = time.perf_counter()

@@ -12,10 +12,11 @@ void declare(Options& options, Repeats& repeats) {
     options.integer(
         "--runs", repeats.runs, 1, 1000000,
         formatted("runs that count (default: %lld)", static_cast<long long>(repeats.runs)).c_str());
-    options.integer(
-        "--warmup", repeats.warmup, 0, 1000000,
-        formatted("runs before them that do not (default: %lld)", static_cast<long long>(repeats.warmup))
-            .c_str());
+    options.integer("--warmup", repeats.warmup, 0, 1000000,
+                    formatted("runs before them that do not, of several threads half a second of them at "
+                              "least; 0: none (default: %lld)",
+                              static_cast<long long>(repeats.warmup))
+                        .c_str());
     options.flag("--json", repeats.json, "one JSON object per line on standard output");
     options.machine(repeats.machine);
 }

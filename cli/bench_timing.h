@@ -42,10 +42,20 @@ double seconds_of(Body&& body) {
     return seconds_since(start);
 }
 
+// Threads that have slept, or are new, may take hundreds of milliseconds until each has a core of its own:
+// the warm-up of several threads lasts longer, however short its runs are.
+inline constexpr double kWarmUpOfThreads = 0.5;  // seconds
+template <class Run>
+void warm_up(const Repeats& repeats, Run&& run) {
+    const double least = repeats.warmup == 0 || repeats.machine.threads == 1 ? 0 : kWarmUpOfThreads;
+    const auto start = Clock::now();
+    for (std::int64_t i = 0; i < repeats.warmup || seconds_since(start) < least; ++i) run();
+}
+
 // sample() measures one run and returns its seconds.
 template <class Sample>
 Timing time_samples(const Repeats& repeats, Sample&& sample) {
-    for (std::int64_t i = 0; i < repeats.warmup; ++i) sample();
+    warm_up(repeats, sample);
     std::vector<double> samples;
     for (std::int64_t i = 0; i < repeats.runs; ++i) samples.push_back(sample());
     return summarize(std::move(samples));

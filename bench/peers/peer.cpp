@@ -119,7 +119,7 @@ std::string quoted(const std::string& text) {
 
 class Server {
   public:
-    explicit Server(Library& library) : library_(library) {}
+    Server(Library& library, int threads) : library_(library), threads_(threads) {}
 
     std::string answer(const std::string& line) {
         std::istringstream words(line);
@@ -131,6 +131,7 @@ class Server {
     }
 
   private:
+    static constexpr double kWarmUpOfThreads = 0.1;  // seconds
     static constexpr const char* kModeNames[] = {"plain", "packed"};
 
     std::string load(std::istream& words) {
@@ -191,11 +192,13 @@ class Server {
         return text.str();
     }
 
-    // Fills the caches and wakes the threads for half a batch; returns how many calls make a whole one.
-    static std::int64_t warm_up(Product& product, double batch) {
+    // Fills the caches for half a batch, and for several threads until each has a core of its own, which may
+    // take tens of milliseconds after a pause; returns how many calls make a whole batch.
+    std::int64_t warm_up(Product& product, double batch) const {
+        const double least = threads_ > 1 ? std::max(batch / 2, kWarmUpOfThreads) : batch / 2;
         double start = seconds_now();
         product.run();
-        if (seconds_now() - start >= batch) return 1;
+        if (seconds_now() - start >= std::max(batch, least)) return 1;
         start = seconds_now();
         std::int64_t calls = 0;
         double elapsed = 0;
@@ -203,11 +206,12 @@ class Server {
             product.run();
             ++calls;
             elapsed = seconds_now() - start;
-        } while (elapsed < batch / 2);
+        } while (elapsed < least);
         return static_cast<std::int64_t>(std::ceil(batch / elapsed * static_cast<double>(calls)));
     }
 
     Library& library_;
+    const int threads_;
     Buffer a_, b_, c_;
     Operands operands_{};
     std::unique_ptr<Product> products_[2];
@@ -231,10 +235,11 @@ Settings parse(int argc, char** argv) {
 
 int serve(int argc, char** argv, std::unique_ptr<Library> (*open)(const Settings& settings)) {
     try {
-        const std::unique_ptr<Library> library = open(parse(argc, argv));
+        const Settings settings = parse(argc, argv);
+        const std::unique_ptr<Library> library = open(settings);
         std::cout << "{\"version\": " << quoted(library->version())
                   << ", \"detail\": " << quoted(library->detail()) << "}" << std::endl;
-        Server server(*library);
+        Server server(*library, settings.threads);
         for (std::string line; std::getline(std::cin, line);) std::cout << server.answer(line) << std::endl;
         return 0;
     } catch (const std::exception& error) {

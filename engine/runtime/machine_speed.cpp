@@ -172,8 +172,8 @@ MachineSpeed measure_machine(Context& context) {
     ThreadPool& pool = context.pool();
     MachineSpeed speed;
     speed.buffer_bytes = buffer.bytes();
+    fill(pool, data, floats);  // first: threads that have slept need some time until each has a core
     speed.fma = measure_fma(pool, kernels);
-    fill(pool, data, floats);
     speed.read = measure_read(pool, kernels, data, floats);
     speed.stream = measure_stream(pool, kernels, data, floats);
     return speed;
