@@ -68,12 +68,17 @@ void check(const Problem& problem, const Run& run) {
     CompileContext context = engine(run.isa).context(run.threads, run.tile);
     context.cold_b = run.cold || (problem.k + problem.n + run.threads) % 3 == 0;
     context.sum_b = problem.batch == 1 && (problem.m + problem.n + run.threads) % 2 == 0;
+    context.keep_b = problem.batch == 1 && (problem.n + problem.k) % 2 == 0;
     const ProductPtr product = compile_product(shape, nullptr, context);
+    EdgeFloats kept(std::vector<float>(product->kept_bytes() / sizeof(float), 7.0f));
+    const bool is_kept = kept.count() > 0;  // then the calls read B from there alone
+    if (is_kept) product->keep(pool(run.threads), b.data(), kept.data());
     EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16, 5.0f));
     const std::vector<float> before = random_floats(problem.n, 99);
     EdgeFloats sums(before);
-    product->run(pool(run.threads), {a.data(), b.data(), c.data(), problem.into, workspace.data(), nullptr,
-                                     nullptr, sums.data()});
+    product->run(pool(run.threads),
+                 {a.data(), is_kept ? nullptr : b.data(), c.data(), problem.into, workspace.data(), nullptr,
+                  is_kept ? kept.data() : nullptr, sums.data()});
     check_sums(problem, run, *product, context.sum_b, before, sums);
 
     if (first_difference(expected.data(), c.data(), c.count()) >= 0) describe("differs", problem, run);
@@ -110,6 +115,23 @@ void test_every_tile_forced(void**) {
             });
         }
     }
+}
+
+// One row, B kept in panels, near and far: tails of either extent.
+void test_kept_rows(void**) {
+    std::uint64_t seed = 60;
+    for (const std::int64_t k : {64, 513, 1100})
+        for (const std::int64_t n : {7, 160, 1035}) {
+            const std::int64_t columns = n + (n + k) % 2;  // check() keeps B where n + k is even
+            ++seed;
+            const Problem problem(1, 1, columns, k, seed % 2 == 0, Data::plain, seed);
+            for_each_isa([&](Isa isa) {
+                for (const bool transposed : {false, true})
+                    for (const int threads : {1, 2, 7})
+                        for (const bool far : {false, true})
+                            check(problem, {isa, nullptr, threads, false, transposed, 3, far});
+            });
+        }
 }
 
 void test_small_sizes(void**) {
@@ -539,6 +561,7 @@ void test_kernels_are_shared(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_every_tile_forced),
+        cmocka_unit_test(test_kept_rows),
         cmocka_unit_test(test_small_sizes),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_large_sizes),

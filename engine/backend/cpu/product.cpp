@@ -7,6 +7,7 @@
 
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_dots.h"
+#include "engine/backend/cpu/product_kept_row.h"
 #include "engine/backend/cpu/product_pack.h"
 #include "engine/backend/cpu/product_plan.h"
 #include "engine/backend/cpu/product_strip.h"
@@ -436,8 +437,11 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
         fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
     const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
     const ProductChoice choice = choice_of(shape, epilogue_kernel, context);
-    const bool free = choice == ProductChoice() && !context.keep_b && !context.forced_tile &&
-                      context.isa != Isa::scalar && context.arena->available();
+    const bool chosen_here = choice == ProductChoice() && !context.forced_tile;
+    if (chosen_here && context.keep_b && gains_by_kept_row(shape, context))
+        return compile_kept_row(shape, epilogue_kernel, context);
+    const bool free =
+        chosen_here && !context.keep_b && context.isa != Isa::scalar && context.arena->available();
     if (free && gains_by_sweep(shape, context.isa))
         if (ProductPtr swept = compile_sweep(shape, epilogue_kernel, context)) return swept;
     if (free && !whole_rows && gains_by_dots(shape, context.isa))

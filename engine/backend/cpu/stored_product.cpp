@@ -161,12 +161,12 @@ class StoredProduct final : public Product {
                     std::fill_n(sums, rows * kernel.form.panels * kStoredPanel, 0.0f);
                 }
                 add_sums(call.c + tiles_.begin(tile) * shape_.ldc, sums, rows, panel * kStoredPanel,
-                         kernel.form.panels * kStoredPanel, k == 0);
+                         kernel.form.panels * kStoredPanel, k == 0 && !call.into);
             }
         }
     }
 
-    // The first segment is stored, later ones are added.
+    // The first segment is stored, unless C holds what it is added to; later ones are added.
     void add_sums(float* c, const float* sums, std::int64_t rows, std::int64_t column, std::int64_t stride,
                   bool first) const {
         const std::int64_t columns = std::min(stride, shape_.n - column);

@@ -7,7 +7,8 @@
 
 namespace volta::cpu {
 
-// shape: one matrix A [m, k] by rows, B transposed. epilogue: NULL, or any. Calls give B as `stored`.
+// shape: one matrix A [m, k] by rows, B transposed. epilogue: NULL, or any. Calls give B as `stored`;
+// `into` needs a k above 0.
 ProductPtr compile_stored_product(const ProductShape& shape, DType dtype, const jit::RowKernel* epilogue,
                                   const CompileContext& context);
 

@@ -1,0 +1,72 @@
+#include "engine/backend/cpu/product_kept_row.h"
+
+#include <algorithm>
+
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/product_pack.h"
+#include "engine/backend/cpu/stored_product.h"
+#include "engine/base/multiples.h"
+#include "engine/numerics/stored_weights.h"
+
+namespace volta::cpu {
+namespace {
+
+static_assert(jit::kPanel == kStoredPanel, "packed B lies as f32_panels do");
+
+class KeptRowProduct final : public Product {
+  public:
+    KeptRowProduct(const ProductShape& shape, const jit::RowKernel* epilogue, const CompileContext& context)
+        : shape_(shape),
+          transpose_(shape.b_transposed ? context.cache->transpose(context.isa, *context.arena) : nullptr),
+          inner_(compile_stored_product(of_panels(shape), DType::f32_panels, epilogue, context)) {}
+
+    std::size_t workspace_bytes() const noexcept override { return inner_->workspace_bytes(); }
+    std::size_t kept_bytes() const noexcept override {
+        return static_cast<std::size_t>(packed_floats(shape_.n, shape_.k)) * sizeof(float);
+    }
+    void keep(ThreadPool& pool, const float* b, float* kept) const noexcept override {
+        pool.run(pool.thread_count(), [&](int worker, int workers) noexcept {
+            const Range mine = part_of(shape_.n, jit::kPanel, worker, workers);
+            if (mine.begin >= mine.end) return;
+            pack_b(b + mine.begin * (shape_.b_transposed ? shape_.ldb : 1), shape_.ldb, shape_.b_transposed,
+                   mine.end - mine.begin, shape_.k, transpose_, kept + mine.begin * shape_.k);
+        });
+    }
+    const char* kernel_name() const noexcept override { return inner_->kernel_name(); }
+    const ProductShape& shape() const noexcept override { return shape_; }
+    EpilogueKind epilogue() const noexcept override { return inner_->epilogue(); }
+
+    void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
+        ProductCall inner = call;
+        inner.stored = call.kept;
+        inner_->run(pool, inner);
+    }
+
+  private:
+    static ProductShape of_panels(ProductShape shape) {
+        shape.b_transposed = true;
+        shape.ldb = shape.k;
+        return shape;
+    }
+
+    const ProductShape shape_;
+    const jit::TransposeFunction transpose_;
+    const ProductPtr inner_;
+};
+
+}  // namespace
+
+// From a cache, a tile that multiplies by what it loads is a sixth faster.
+bool gains_by_kept_row(const ProductShape& shape, const CompileContext& context) {
+    const bool row = shape.m == 1 && shape.batch == 1 && (!shape.a_transposed || shape.lda == 1);
+    return row && shape.k > 0 &&
+           comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float));
+}
+
+ProductPtr compile_kept_row(const ProductShape& shape, const jit::RowKernel* epilogue,
+                            const CompileContext& context) {
+    return ProductPtr(make_on<KeptRowProduct>(context.heap, shape, epilogue, context).release(),
+                      ProductDelete{context.heap, sizeof(KeptRowProduct), alignof(KeptRowProduct)});
+}
+
+}  // namespace volta::cpu
