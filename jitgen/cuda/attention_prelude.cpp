@@ -70,9 +70,11 @@ __device__ __forceinline__ AttentionHead attention_head(const VoltaAttentionArgs
 template <int dim>
 struct AttentionTiles {
     static constexpr int across = (dim + 63) / 64;  // tiles of 64 columns of a head
-    float a[2][8][68], b[2][8][68];                 // eight columns of 64 rows, in turn
-    float rows[2][across][8][68];                   // eight rows, in turn
-    float weights[64][68];                          // [step][row]
+    static constexpr int stages = across == 1 ? 4 : across == 2 ? 3 : 2;  // as many as fit 48 KiB
+    alignas(16) float a[stages][8][68];  // eight columns of 64 rows, in turn
+    alignas(16) float b[stages][8][68];
+    alignas(16) float rows[stages][across][8][68];  // eight rows, in turn
+    alignas(16) float weights[64][68];              // [step][row]
     unsigned kept[64][4];                           // dropout: of 64 queries and 128 keys, one bit each
 };
 
@@ -82,25 +84,25 @@ template <int dim>
 __device__ __forceinline__ void tile_of_chains(AttentionTiles<dim>& tiles, const HeadRows& a,
                                                long long first_a, const HeadRows& b, long long first_b,
                                                long long end, int& turn, float (&sums)[4][4]) {
+    constexpr int stages = AttentionTiles<dim>::stages;
     TileLoader<64, false> from_a, from_b;
-    from_a.begin(a.data, a.stride, first_a, end, 0, dim);
-    from_b.begin(b.data, b.stride, first_b, end, 0, dim);
-    from_a.next();
-    from_b.next();
+    from_a.begin(a.data, a.stride, first_a, end, 0);
+    from_b.begin(b.data, b.stride, first_b, end, 0);
+    const auto copy = [&](int stage, long long left) {
+        from_a.copy(tiles.a[stage], left);
+        from_b.copy(tiles.b[stage], left);
+    };
+    fill_stages<stages>(turn, dim, copy);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
 #pragma unroll
         for (int j = 0; j < 4; ++j) sums[i][j] = 0.0f;
     for (int p = 0; p < dim; p += 8) {
-        from_a.store(tiles.a[turn]);
-        from_b.store(tiles.b[turn]);
-        __syncthreads();
-        from_a.next();
-        from_b.next();
+        meet_stage<stages>(turn, dim - p, copy);
 #pragma unroll
         for (int s = 0; s < 8; ++s)  // never a step too many: fma(0, 0, -0) is +0
             if (dim % 8 == 0 || p + s < dim) multiply<4>(tiles.a[turn][s], tiles.b[turn][s], sums);
-        turn ^= 1;
+        turn = stage_after<stages>(turn, 1);
     }
 }
 
@@ -121,20 +123,18 @@ template <int dim, Steps steps>
 __device__ __forceinline__ void add_weighted_rows(AttentionTiles<dim>& tiles, const HeadRows& rows,
                                                   long long first, long long end, int& turn,
                                                   float (&sums)[AttentionTiles<dim>::across][4][4]) {
-    constexpr int across = AttentionTiles<dim>::across;
+    constexpr int across = AttentionTiles<dim>::across, stages = AttentionTiles<dim>::stages;
+    const int count = (int)(end - first);
     TileLoader<64, true> loaders[across];
 #pragma unroll
-    for (int t = 0; t < across; ++t) {
-        loaders[t].begin(rows.data, rows.stride, 64 * t, dim, first, end);
-        loaders[t].next();
-    }
-    const int count = (int)(end - first);
+    for (int t = 0; t < across; ++t) loaders[t].begin(rows.data, rows.stride, 64 * t, dim, first);
+    const auto copy = [&](int stage, long long left) {
+#pragma unroll
+        for (int t = 0; t < across; ++t) loaders[t].copy(tiles.rows[stage][t], left);
+    };
+    fill_stages<stages>(turn, count, copy);
     for (int p = 0; p < count; p += 8) {
-#pragma unroll
-        for (int t = 0; t < across; ++t) loaders[t].store(tiles.rows[turn][t]);
-        __syncthreads();
-#pragma unroll
-        for (int t = 0; t < across; ++t) loaders[t].next();
+        meet_stage<stages>(turn, count - p, copy);
         const int most = count - p < 8 ? count - p : 8;
 #pragma unroll
         for (int s = 0; s < 8; ++s) {
@@ -156,7 +156,7 @@ __device__ __forceinline__ void add_weighted_rows(AttentionTiles<dim>& tiles, co
                 }
             }
         }
-        turn ^= 1;
+        turn = stage_after<stages>(turn, 1);
     }
 }
 

@@ -48,11 +48,12 @@ ProductProblem::ProductProblem(const ProductExtents& extents, DType b_dtype, boo
     batch_stride_b = seed % 3 == 1 || is_stored(dtype) ? 0 : b_lines * b_stride;
     batch_stride_c = shape.m * c_stride;
     const std::int64_t batch = std::max<std::int64_t>(shape.batch, 1), rows = batch * shape.m;
-    a = random_floats(batch * (a_lines * a_stride + gap), seed, data);
+    shift = static_cast<std::int64_t>(seed % 3 / 2);
+    a = random_floats(batch * (a_lines * a_stride + gap) + shift, seed, data);
     if (is_stored(dtype)) {
         stored = random_weights(dtype, shape.n, shape.k, seed + 1);
     } else {
-        b = random_floats(batch * b_lines * b_stride, seed + 1, data);
+        b = random_floats(batch * b_lines * b_stride + shift, seed + 1, data);
     }
     c = random_floats(rows * c_stride, seed + 2);
     for (std::size_t k = 0; epilogue != nullptr && k < epilogue->operands.size(); ++k) {
@@ -63,11 +64,11 @@ ProductProblem::ProductProblem(const ProductExtents& extents, DType b_dtype, boo
 
 void ProductProblem::expect(const jit::Program* epilogue) {
     for (std::int64_t z = 0; z < shape.batch; ++z) {
-        const float* const rows = a.data() + z * batch_stride_a;
+        const float* const rows = a.data() + shift + z * batch_stride_a;
         float* const out = c.data() + z * batch_stride_c;
         if (!is_stored(dtype)) {
             define::product<float>(shape.m, shape.n, shape.k, {rows, a_stride, transposed_a},
-                                   {b.data() + z * batch_stride_b, b_stride, transposed_b}, into, out,
+                                   {b.data() + shift + z * batch_stride_b, b_stride, transposed_b}, into, out,
                                    c_stride);
             continue;
         }
@@ -91,8 +92,8 @@ void ProductProblem::expect(const jit::Program* epilogue) {
 
 jit::CudaProductArgs ProductProblem::args() {
     jit::CudaProductArgs args{};
-    args.a = a.data(), args.c = c.data();
-    args.b = is_stored(dtype) ? reinterpret_cast<const float*>(stored.data()) : b.data();
+    args.a = a.data() + shift, args.c = c.data();
+    args.b = is_stored(dtype) ? reinterpret_cast<const float*>(stored.data()) : b.data() + shift;
     args.a_stride = a_stride, args.b_stride = b_stride, args.c_stride = c_stride;
     args.m = shape.m, args.n = shape.n, args.k = shape.k;
     args.batch = shape.batch, args.batch_stride_a = batch_stride_a;

@@ -25,6 +25,7 @@ struct ProductProblem {
     bool transposed_a, transposed_b, into;
     std::vector<float> a, b, c;
     std::vector<std::uint32_t> stored;  // b, where it is a stored weight
+    std::int64_t shift;  // where a and b begin in their vectors: not always at a multiple of 16 bytes
     std::int64_t a_stride, b_stride, c_stride;
     std::int64_t batch_stride_a, batch_stride_b, batch_stride_c;
     std::vector<std::vector<float>> operands;  // of the epilogue, [batch * m, c_stride] each

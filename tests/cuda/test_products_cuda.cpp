@@ -14,10 +14,10 @@ namespace {
 using namespace volta;
 using namespace volta::test;
 
-constexpr ProductExtents kShapes[] = {{1, 1, 1},        {3, 5, 7},      {65, 70, 9},    {64, 64, 512},
-                                      {33, 130, 513},   {5, 9, 0},      {17, 66, 1300}, {130, 3, 520},
-                                      {1, 200, 511},    {200, 1, 1025}, {129, 129, 8},  {3, 5, 7, 4},
-                                      {17, 66, 600, 3}, {5, 9, 0, 2},   {4, 4, 4, 0}};
+constexpr ProductExtents kShapes[] = {
+    {1, 1, 1},        {3, 5, 7},     {65, 70, 9},   {64, 64, 512},  {33, 130, 513},   {5, 9, 0},
+    {17, 66, 1300},   {130, 3, 520}, {1, 200, 511}, {200, 1, 1025}, {129, 129, 8},    {3, 5, 7, 4},
+    {17, 66, 600, 3}, {5, 9, 0, 2},  {4, 4, 4, 0},  {68, 132, 37},  {132, 72, 525, 2}};
 
 const EmulatedProduct& find(const std::string& name) {
     for (int i = 0; i < kEmulatedProductCount; ++i)

@@ -154,6 +154,13 @@ void test_mistakes(void**) {
     assert_true(reports(
         launch, [](const void*) { __shfl_sync(0x0000ffffu, 1, 20); }, "is not in the mask 0000ffff"));
     assert_true(reports(
+        launch,
+        [](const void*) {
+            alignas(16) static float to[8], from[8] = {};
+            async_four(to + 4, from + 2, true);
+        },
+        "copies 16 bytes from or to an address that is no multiple of it"));
+    assert_true(reports(
         launch_of(1, 40), [](const void*) { __shfl_xor_sync(~0u, 1, 1); }, "waits for ever"));
     // What went wrong once does not stay.
     assert_true(simt::run(launch, [] { __syncthreads(); }).empty());

@@ -277,6 +277,12 @@ void block_barrier() {
 
 void copy_async(void* to, const void* from, unsigned bytes) {
     Thread& thread = *machine.running;
+    const auto ends = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
+    if (ends % bytes != 0) {
+        machine.error = "thread " + std::to_string(thread.index) + " copies " + std::to_string(bytes) +
+                        " bytes from or to an address that is no multiple of it";
+        leave();
+    }
     thread.copies.push_back(
         {static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes, thread.group});
 }

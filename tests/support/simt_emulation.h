@@ -59,7 +59,8 @@ int lane();
 // runs once for all, and nobody goes on before.
 void together(void (*compute)(void* const (&operands)[32]), void* own);
 
-// Asynchronous copies land when they are waited for and not before: reading early reads what was there.
+// Asynchronous copies land when they are waited for and not before: reading early reads what was there. Of
+// 4, 8 or 16 bytes, at multiples of that.
 void copy_async(void* to, const void* from, unsigned bytes);
 void commit_copies();
 void wait_copies(unsigned groups_in_flight);
@@ -157,6 +158,27 @@ inline int __float2int_rz(float a) {
     if (a != a) return 0;
     if (a >= 2147483648.0f) return 0x7fffffff;
     return a < -2147483648.0f ? -0x7fffffff - 1 : static_cast<int>(a);
+}
+
+// ---- Asynchronous copies ----------------------------------------------------------------------------------
+
+template <class Word>
+void async_words(Word* to, const Word* from, unsigned bytes, bool wanted) {
+    static const Word zeros[4] = {};
+    ::volta::simt::copy_async(to, wanted ? from : zeros, bytes);
+}
+template <class Word>
+void async_word(Word* to, const Word* from, bool wanted) {
+    async_words(to, from, 4, wanted);
+}
+template <class Word>
+void async_four(Word* to, const Word* from, bool wanted) {
+    async_words(to, from, 16, wanted);
+}
+inline void async_commit() { ::volta::simt::commit_copies(); }
+template <int under_way>
+void async_wait() {
+    ::volta::simt::wait_copies(under_way);
 }
 
 // ---- Tensor cores -----------------------------------------------------------------------------------------
