@@ -30,6 +30,7 @@ struct Settings {
 struct Result {
     std::string name;
     double parameters = 0;
+    Timing opening;  // of the model's file; no samples for a preset
     Timing prefill;  // of the prompt of one sequence, its first token drawn
     double decode_p50 = 0, decode_p95 = 0, decode_spread = 0;  // seconds of one step of the whole batch
     volta_token_cost cost = {};                                // of the token in the middle
@@ -57,7 +58,15 @@ Model model_of(const Context& context, const Settings& s, Result& result) {
             s);
     }
     result.name = s.model;
-    return open_model(context, s.model, s.load == "copy" ? VOLTA_LOAD_COPY : VOLTA_LOAD_MAP);
+    const auto open = [&] {
+        return open_model(context, s.model, s.load == "copy" ? VOLTA_LOAD_COPY : VOLTA_LOAD_MAP);
+    };
+    result.opening = time_samples(s.repeats, [&] {
+        const Clock::time_point start = Clock::now();
+        const Model opened = open();
+        return seconds_since(start);
+    });
+    return open();
 }
 
 double quantile(std::vector<double>& samples, double q) {
@@ -152,6 +161,7 @@ Json as_json(const Settings& s, const Result& r) {
                  {"threads", r.speed.thread_count},
                  {"isa", isa_name(r.speed.isa)},
                  {"load", s.model.empty() ? "copy" : s.load},
+                 {"open_ms", r.opening.seconds > 0 ? Json(r.opening.seconds * 1e3) : Json()},
                  {"prompt_tokens", s.prompt},
                  {"tokens", s.tokens},
                  {"batch", s.batch},
@@ -216,6 +226,9 @@ std::string as_text(const Context& context, const Settings& s, const Result& r) 
     const double bytes = bytes_per_step(s, r);
     std::string text = machine_line(context, r.speed);
     text += formatted("model              %s, %.2f M parameters\n", r.name.c_str(), r.parameters * 1e-6);
+    if (r.opening.seconds > 0)
+        text += formatted("opened             in %.3f ms, spread %.1f %%\n", r.opening.seconds * 1e3,
+                          100 * r.opening.spread);
     text += formatted("prompt             %lld tokens in %.3f ms, %.0f tokens per second, spread %.1f %%\n",
                       static_cast<long long>(s.prompt), r.prefill.seconds * 1e3,
                       static_cast<double>(s.prompt) / r.prefill.seconds, 100 * r.prefill.spread);

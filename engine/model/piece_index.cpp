@@ -4,15 +4,25 @@
 
 namespace volta {
 
+// The first byte is the highest, and what is missing is 0: numbers are in the order of the texts, or equal.
+std::uint64_t PieceIndex::start_of(std::string_view text) {
+    std::uint64_t start = 0;
+    for (std::size_t at = 0; at < sizeof start; ++at)
+        start = start << 8 | (at < text.size() ? static_cast<unsigned char>(text[at]) : 0u);
+    return start;
+}
+
 void PieceIndex::sort() {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-        return a.text != b.text ? a.text < b.text : a.id < b.id;
+        if (a.start != b.start) return a.start < b.start;
+        const int order = a.text.compare(b.text);
+        return order != 0 ? order < 0 : a.id < b.id;
     });
 }
 
 std::int32_t PieceIndex::find(std::string_view text) const {
-    const auto at = std::lower_bound(entries_.begin(), entries_.end(), text,
-                                     [](const Entry& a, std::string_view b) { return a.text < b; });
+    const auto at =
+        std::lower_bound(entries_.begin(), entries_.end(), Entry{text, start_of(text), -1}, precedes);
     return at != entries_.end() && at->text == text ? at->id : -1;
 }
 

@@ -1,7 +1,8 @@
-// Texts to ids: a sorted list. It has no hash that a hostile vocabulary could make collide, costs 24 bytes a
+// Texts to ids: a sorted list. It has no hash that a hostile vocabulary could make collide, costs 32 bytes a
 // piece, and finds the longest piece at the start of a text as easily as a whole one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <string_view>
@@ -14,7 +15,7 @@ class PieceIndex final {
     explicit PieceIndex(std::pmr::memory_resource* heap) : entries_(heap) {}
 
     // The text is kept as a view. After the last one: sort.
-    void add(std::string_view text, std::int32_t id) { entries_.push_back({text, id}); }
+    void add(std::string_view text, std::int32_t id) { entries_.push_back({text, start_of(text), id}); }
     void sort();
     bool empty() const { return entries_.empty(); }
 
@@ -29,8 +30,14 @@ class PieceIndex final {
   private:
     struct Entry {
         std::string_view text;
+        std::uint64_t
+            start;  // its first eight bytes: they decide most comparisons without a look at the text
         std::int32_t id;
     };
+    static std::uint64_t start_of(std::string_view text);
+    static bool precedes(const Entry& a, const Entry& b) {
+        return a.start != b.start ? a.start < b.start : a.text < b.text;
+    }
     std::pmr::vector<Entry> entries_;  // ascending by text, then by id
 };
 

@@ -4,6 +4,7 @@
 #     test_bench.sh PATH_OF_VOLTAC
 set -u
 voltac=$1
+model=$(cd "$(dirname "$0")/../golden/models" && pwd)/gpt_v1.0.volta
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -132,8 +133,8 @@ keys_are "train --level --json" $step,level,precision
 refused "--precision bf16: precision bf16 at level fast is offered on CUDA alone" train --device cpu --level fast --precision bf16
 
 echo "== generation"
-infer=model,parameters,threads,isa,load,prompt_tokens,tokens,batch,prefill_tokens_per_s,prefill_spread,decode_ms_p50
-infer=$infer,decode_ms_p95,decode_spread,tokens_per_s,bytes_per_token,read_gb_per_s,fraction_of_bandwidth
+infer=model,parameters,threads,isa,load,open_ms,prompt_tokens,tokens,batch,prefill_tokens_per_s,prefill_spread
+infer=$infer,decode_ms_p50,decode_ms_p95,decode_spread,tokens_per_s,bytes_per_token,read_gb_per_s,fraction_of_bandwidth
 infer=$infer,fraction_of_peak,kv_speedup,cache_mib,resident_mib
 shown "infer --json" infer --preset small --prompt-tokens 9 --tokens 6 $fast --json
 without_operators
@@ -151,6 +152,13 @@ expect "CSV's head" $infer "$(head -n 1 out)"
 shown "infer, as text" infer --preset llama-tiny --prompt-tokens 3 --tokens 3 --runs 1 --warmup 0 --threads 2
 grep -q '^  matmul  *[0-9]* .* % .* GFLOP/s, .* GB/s$' out && ok || bad "the report of generating has no matmul: $(cat out)"
 grep -q '^cache .* times as fast' out && ok || bad "the report of generating has no comparison with no cache"
+for load in map copy; do
+    shown "infer --model, $load" infer --model "$model" --load $load --prompt-tokens 2 --tokens 2 $fast --json
+    without_operators
+    positive open_ms
+done
+shown "infer --model, as text" infer --model "$model" --prompt-tokens 2 --tokens 2 $fast
+grep -q '^opened  *in [0-9.]* ms' out && ok || bad "the report does not say how long opening took: $(cat out)"
 shown "infer --kv-position" infer --preset small --tokens 2 --kv-position 40 --kv-position 63 $fast --json
 expect "keys of a row of the cache" prompt_tokens,tokens,prompt_is_read,cached_ms,whole_ms,kv_speedup \
     "$(sed -E 's/.*"kv_rows":\[\{([^}]*)\}.*/\1/; s/:("[^"]*"|[^,}]*)//g; s/"//g' out)"
