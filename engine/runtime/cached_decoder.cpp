@@ -22,7 +22,8 @@ std::int64_t next_rows(std::int64_t rows) {
 }
 constexpr std::int64_t kShortestPiece = 4;  // of a prompt; a shorter one is padded
 
-// Keys and values of all layers: where a sequence's lie.
+// Keys and values of all layers: where a sequence's lie. They are one block, so that large pages, where the
+// system grants them, cover all of it: reading a token's keys and values would miss the TLB at every page.
 class Cache {
   public:
     explicit Cache(std::pmr::memory_resource* structures) : layers_(structures) {}
@@ -31,6 +32,7 @@ class Cache {
     void allocate(const Program& program) {
         memory_ = &program.memory();
         const Graph& graph = program.plan().graph;
+        std::size_t bytes = 0;
         for (const Node& node : graph.nodes) {
             if (node.op != Op::cached_attention) continue;
             const Shape& keys = graph.shape(node.inputs[0]);
@@ -39,18 +41,19 @@ class Cache {
             for (const int i : {0, 1}) {
                 const ValueId state = node.inputs[static_cast<std::size_t>(i)];
                 layer.name[i] = &graph.producer(state).name;
-                layer.content[i] =
-                    Block(*memory_, static_cast<std::size_t>(graph.shape(state).elements()) * 4);
-                if (memory_->is_host()) prefer_large_pages(layer.content[i].data(), layer.content[i].bytes());
+                layer.offset[i] = bytes;
+                bytes += static_cast<std::size_t>(graph.shape(state).elements()) * sizeof(float);
             }
-            layers_.push_back(std::move(layer));
+            layers_.push_back(layer);
         }
+        content_ = Block(*memory_, bytes);
+        if (memory_->is_host()) prefer_large_pages(content_.data(), content_.bytes());
     }
 
     void lend_to(DecodeProgram& program) {
-        for (Layer& layer : layers_)
+        for (const Layer& layer : layers_)
             for (const int i : {0, 1})
-                program.lend(RegionKind::state, layer.name[i]->c_str(), layer.content[i].data());
+                program.lend(RegionKind::state, layer.name[i]->c_str(), floats(layer.offset[i]));
     }
 
     // Throws what the device reports.
@@ -59,10 +62,9 @@ class Cache {
             program.require_ran(
                 memory_->copy(target, source, static_cast<std::size_t>(count) * sizeof(float)));
         };
-        for (Layer& layer : layers_) {
+        for (const Layer& layer : layers_) {
             const define::CacheLayout& layout = layer.layout;
-            auto* const keys = static_cast<float*>(layer.content[0].data());
-            auto* const values = static_cast<float*>(layer.content[1].data());
+            float *const keys = floats(layer.offset[0]), *const values = floats(layer.offset[1]);
             const std::int64_t rounded = round_up(tokens, define::kCachePanel);
             for (std::int64_t head = 0; head < layout.kv_heads; ++head) {
                 copy_floats(keys + layout.key_head(from, head), keys + layout.key_head(to, head),
@@ -75,19 +77,19 @@ class Cache {
         }
     }
 
-    std::uint64_t bytes() const {
-        std::uint64_t bytes = 0;
-        for (const Layer& layer : layers_) bytes += layer.content[0].bytes() + layer.content[1].bytes();
-        return bytes;
-    }
+    std::uint64_t bytes() const { return content_.bytes(); }
 
   private:
     struct Layer {
         define::CacheLayout layout;
         const std::pmr::string* name[2];  // of the states; programs live as long as the context
-        Block content[2];                 // keys, values
+        std::size_t offset[2];            // keys, values: whole panels, so that all begin at whole lines
     };
+    float* floats(std::size_t offset) const {
+        return reinterpret_cast<float*>(static_cast<unsigned char*>(content_.data()) + offset);
+    }
     Memory* memory_ = nullptr;
+    Block content_;
     std::pmr::vector<Layer> layers_;
 };
 
