@@ -38,8 +38,7 @@ __device__ __forceinline__ void async_word(float* to, const float* from, bool wa
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
                  :
-                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(__cvta_generic_to_global(from)),
-                   "r"(wanted ? 4 : 0)
+                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(wanted ? 4 : 0)
                  : "memory");
 #else
     *to = wanted ? *from : 0.0f;
@@ -50,8 +49,7 @@ __device__ __forceinline__ void async_four(float* to, const float* from, bool wa
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :
-                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(__cvta_generic_to_global(from)),
-                   "r"(wanted ? 16 : 0)
+                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(wanted ? 16 : 0)
                  : "memory");
 #else
     *(float4*)to = wanted ? *(const float4*)from : float4{0.0f, 0.0f, 0.0f, 0.0f};
