@@ -30,7 +30,7 @@ struct Settings {
 struct Result {
     std::string name;
     double parameters = 0;
-    Timing opening;  // of the model's file; no samples for a preset
+    Timing opening;  // of the model's file; 0 seconds: a preset has none
     Timing prefill;  // of the prompt of one sequence, its first token drawn
     double decode_p50 = 0, decode_p95 = 0, decode_spread = 0;  // seconds of one step of the whole batch
     volta_token_cost cost = {};                                // of the token in the middle

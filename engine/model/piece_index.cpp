@@ -14,15 +14,15 @@ std::uint64_t PieceIndex::start_of(std::string_view text) {
 
 void PieceIndex::sort() {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-        if (a.start != b.start) return a.start < b.start;
-        const int order = a.text.compare(b.text);
+        const int order = compare(a, b);
         return order != 0 ? order < 0 : a.id < b.id;
     });
 }
 
 std::int32_t PieceIndex::find(std::string_view text) const {
     const auto at =
-        std::lower_bound(entries_.begin(), entries_.end(), Entry{text, start_of(text), -1}, precedes);
+        std::lower_bound(entries_.begin(), entries_.end(), Entry{text, start_of(text), -1},
+                         [](const Entry& entry, const Entry& wanted) { return compare(entry, wanted) < 0; });
     return at != entries_.end() && at->text == text ? at->id : -1;
 }
 

@@ -30,13 +30,14 @@ class PieceIndex final {
   private:
     struct Entry {
         std::string_view text;
-        std::uint64_t
-            start;  // its first eight bytes: they decide most comparisons without a look at the text
+        std::uint64_t start;  // its first eight bytes: most comparisons need no look at the text
         std::int32_t id;
     };
     static std::uint64_t start_of(std::string_view text);
-    static bool precedes(const Entry& a, const Entry& b) {
-        return a.start != b.start ? a.start < b.start : a.text < b.text;
+    // Below 0, 0 or above: as the texts compare.
+    static int compare(const Entry& a, const Entry& b) {
+        if (a.start != b.start) return a.start < b.start ? -1 : 1;
+        return a.text.compare(b.text);
     }
     std::pmr::vector<Entry> entries_;  // ascending by text, then by id
 };

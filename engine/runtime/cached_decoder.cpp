@@ -22,8 +22,8 @@ std::int64_t next_rows(std::int64_t rows) {
 }
 constexpr std::int64_t kShortestPiece = 4;  // of a prompt; a shorter one is padded
 
-// Keys and values of all layers: where a sequence's lie. They are one block, so that large pages, where the
-// system grants them, cover all of it: reading a token's keys and values would miss the TLB at every page.
+// Keys and values of all layers: where a sequence's lie. They are one block, so that large pages cover it
+// where the system grants them; between two tokens the weights have pushed all small pages out of the TLB.
 class Cache {
   public:
     explicit Cache(std::pmr::memory_resource* structures) : layers_(structures) {}
