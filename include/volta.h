@@ -775,7 +775,9 @@ typedef struct volta_step_report {
 /* One optimizer step on the host's data. Shape: inputs hold all micro-batches one after the other: the first
  * extent is micro_batches times that of input_shapes; so do targets. report may be NULL.
  * Cost:   allocates nothing after the first step.
- * Errors: NOT_FINITE  the text names step and tensor; parameters and moments are as before the step */
+ * Errors: NOT_FINITE    the text names step and tensor; parameters and moments are as before the step
+ *         DEVICE_ERROR  the step has not been made; where the text says that parameters were changing by
+ *                       then, every later call of the trainer fails so: go on from a checkpoint */
 VOLTA_API volta_status volta_trainer_step(volta_trainer *trainer, const volta_tensor *const *inputs,
                                           size_t input_count, const volta_tensor *targets,
                                           volta_step_report *report);

@@ -1,6 +1,7 @@
 // What a backend is: it turns a verified plan into something that runs, and only computes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -48,17 +49,37 @@ struct RunState {
     std::uint32_t micro_index;         // 0 .. micro_batches - 1 in Phase::each, 0 otherwise
     void* kept = nullptr;              // Executable::kept_bytes, 64-byte aligned, as keep() left them
     StepObserver* observer = nullptr;  // NULL: nobody measures
+    // Regions that begin with a float that earlier phases have written; -1: none. Phase::update changes
+    // nothing unless all that are named are finite.
+    std::array<int, 2> update_needs_finite = {-1, -1};
 };
 
-// Phases of a training step that run_phase(phase, state), a volta_status, runs one by one until one fails.
-template <class RunPhase>
-volta_status run_gradient_phases(const RunState& state, std::uint32_t micro_batches,
-                                 const RunPhase& run_phase) noexcept {
+// A training step as its host asks for it.
+struct TrainingRun {
+    std::uint32_t micro_batches;
+    // What the host sees of the step before the next one: bytes of the device's memory, and their place in
+    // Device::staging(). 0: memory is the host's.
+    void* seen;
+    const void* written;
+    std::size_t seen_bytes;
+    // The update has begun: after a failure nobody knows which parameters have changed.
+    bool is_updating = false;
+};
+
+// The phases of a training step, one by one until one fails: run_phase(phase, state), and see() before the
+// update, give a volta_status.
+template <class RunPhase, class See>
+volta_status run_training_phases(const RunState& state, TrainingRun& training, const RunPhase& run_phase,
+                                 const See& see) noexcept {
     RunState each = state;
     volta_status status = VOLTA_OK;
-    for (each.micro_index = 0; each.micro_index < micro_batches && status == VOLTA_OK; ++each.micro_index)
+    for (; each.micro_index < training.micro_batches && status == VOLTA_OK; ++each.micro_index)
         status = run_phase(Phase::each, each);
-    return status == VOLTA_OK ? run_phase(Phase::reduce, state) : status;
+    if (status == VOLTA_OK) status = run_phase(Phase::reduce, state);
+    if (status == VOLTA_OK) status = see();
+    if (status != VOLTA_OK) return status;
+    training.is_updating = true;
+    return run_phase(Phase::update, state);
 }
 
 class Executable {
@@ -72,12 +93,13 @@ class Executable {
     // Runs the steps of one phase in order. Allocates nothing; a device failure is a status, never an
     // exception.
     virtual volta_status run(Phase phase, const RunState& state) noexcept = 0;
-    // Phase::each of all micro-batches, then Phase::reduce: what a training step does before its host looks
-    // at the loss. The same as these runs one by one, which a device may make one.
-    virtual volta_status run_gradients(const RunState& state, std::uint32_t micro_batches) noexcept {
-        return run_gradient_phases(state, micro_batches, [this](Phase phase, const RunState& part) noexcept {
-            return run(phase, part);
-        });
+    // Phase::each of all micro-batches, Phase::reduce, Phase::update: the same as these runs one by one,
+    // which a device may make one. Returns when the host can see what it asked for; a device's update may go
+    // on.
+    virtual volta_status run_training(const RunState& state, TrainingRun& training) noexcept {
+        return run_training_phases(
+            state, training, [this](Phase phase, const RunState& part) noexcept { return run(phase, part); },
+            []() noexcept -> volta_status { return VOLTA_OK; });
     }
     // The kernel of step i, for plan printing: "f32_gemm_8x48_avx512", "row avx512", "copy".
     virtual const char* kernel_name(std::size_t step) const noexcept = 0;

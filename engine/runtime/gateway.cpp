@@ -30,16 +30,20 @@ volta_status Program::run(Phase phase, const RunState& state) const noexcept {
     return status;
 }
 
-volta_status Program::run_gradients(const RunState& state) const noexcept {
+volta_status Program::run_training(const RunState& state, TrainingRun& training) const noexcept {
     const ContractScope contract;
     context_->pool().begin_hot();
     Profile* const profile = context_->recording();
     const auto recorded = [&](Phase phase, const RunState& part) noexcept {
         return run_recorded(phase, part, *profile);
     };
-    const volta_status status = profile == nullptr
-                                    ? executable_->run_gradients(state, plan_->micro_batches)
-                                    : run_gradient_phases(state, plan_->micro_batches, recorded);
+    const auto see = [&]() noexcept -> volta_status {
+        if (training.seen_bytes == 0) return VOLTA_OK;
+        const volta_status status = memory().read_later(training.seen, training.written, training.seen_bytes);
+        return status == VOLTA_OK ? memory().wait() : status;
+    };
+    const volta_status status = profile == nullptr ? executable_->run_training(state, training)
+                                                   : run_training_phases(state, training, recorded, see);
     context_->pool().end_hot();
     return status;
 }

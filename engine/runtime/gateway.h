@@ -28,8 +28,8 @@ class Program final {
     void keep(const RunState& state) const noexcept;
     // Runs one phase of the plan. Keeps the pool hot between its steps; allocates nothing.
     volta_status run(Phase phase, const RunState& state) const noexcept;
-    // Phase::each of all micro-batches, then Phase::reduce (Executable::run_gradients).
-    volta_status run_gradients(const RunState& state) const noexcept;
+    // All phases of a training step (Executable::run_training).
+    volta_status run_training(const RunState& state, TrainingRun& training) const noexcept;
     const Executable& executable() const noexcept { return *executable_; }
     // Of the device that runs it.
     Memory& memory() const noexcept { return context_->memory(); }

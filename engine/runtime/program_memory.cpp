@@ -286,10 +286,31 @@ void ProgramMemory::run(Phase phase, std::uint32_t micro_index) const {
     run_split(is_first, is_last ? Phases{phase, phase} : kNone, phase_run);
 }
 
-void ProgramMemory::run_gradients() const {
-    const auto gradients = [&] { return program_->run_gradients(state(0)); };
-    if (program_->memory().is_host()) return program_->require_ran(gradients());
-    run_split(true, {Phase::each, Phase::reduce}, gradients);
+void ProgramMemory::run_training(const std::array<int, 2>& finite, bool& is_updating) const {
+    const Plan& plan = program_->plan();
+    RunState run_state = state(0);
+    run_state.update_needs_finite = finite;
+    TrainingRun training = {plan.micro_batches, nullptr, nullptr, 0};
+    const auto run = [&] {
+        const volta_status status = program_->run_training(run_state, training);
+        is_updating = training.is_updating;
+        return status;
+    };
+    if (program_->memory().is_host()) return program_->require_ran(run());
+    Exchange::Span outputs;
+    for (std::size_t i = 0; i < plan.regions.size(); ++i) {
+        if (!moves(i, kToHost, {Phase::each, Phase::reduce})) continue;
+        if (route(i) != Route::packed || lent_[i])
+            fail(VOLTA_INTERNAL, "the output %s of a training plan is not its memory's own",
+                 plan.regions[i].name.c_str());
+        outputs.add(offsets_[i], plan.regions[i].bytes);
+    }
+    if (!outputs.is_empty()) {
+        training.seen = packed_[kToHost].host(outputs.begin);
+        training.written = packed_[kToHost].device(outputs.begin);
+        training.seen_bytes = outputs.end - outputs.begin;
+    }
+    run_split(true, kNone, run);
 }
 
 }  // namespace volta

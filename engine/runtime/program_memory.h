@@ -8,6 +8,7 @@
 // load() and store().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
@@ -60,8 +61,10 @@ class ProgramMemory final {
 
     // Throws what the device reports.
     void run(Phase phase, std::uint32_t micro_index) const;
-    // Phase::each of all micro-batches, then Phase::reduce.
-    void run_gradients() const;
+    // All phases of a training step. The update changes nothing unless the first float of each region of
+    // `finite` is that (-1: none); `is_updating` says after a failure that it had begun. Outputs are here
+    // when this returns; the update may go on.
+    void run_training(const std::array<int, 2>& finite, bool& is_updating) const;
     // Packs the parameters that the program keeps, from where they lie now.
     void keep() noexcept { program_->keep(state(0)); }
     const Program& program() const { return *program_; }

@@ -1,6 +1,7 @@
 #include "engine/runtime/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -181,6 +182,7 @@ int Trainer::region(RegionKind kind, const char* name) const {
 }
 
 const void* Trainer::fetch(int region) const {
+    require_whole();
     const auto index = static_cast<std::size_t>(region);
     return memory_.fetch(index, fetched_[index]);
 }
@@ -265,8 +267,32 @@ void Trainer::note_arithmetic() {
         precision_name(now.precision));
 }
 
-// The step on what stands in the input and target regions. Nothing of the trainer changes before the update.
+void Trainer::require_whole() const {
+    if (torn_) throw *torn_;
+}
+
+// Where a step may be tried again after a failure, nothing of the trainer has changed.
+void Trainer::run_phases() {
+    std::array<int, 2> finite = {-1, -1};
+    if (options_.nonfinite == VOLTA_NONFINITE_STOP)
+        finite = {region(RegionKind::output, "loss"), region(RegionKind::output, "gradient_norm")};
+    bool is_updating = false;
+    try {
+        memory_.run_training(finite, is_updating);
+    } catch (const Error& error) {
+        if (!is_updating) throw;
+        char text[640];
+        std::snprintf(text, sizeof text,
+                      "step %llu failed while it changed the parameters, go on from a checkpoint: %s",
+                      static_cast<unsigned long long>(step_ + 1), error.what());
+        torn_.emplace(error.status(), text);
+        throw *torn_;
+    }
+}
+
+// The step on what stands in the input and target regions.
 StepReport Trainer::run_step() {
+    require_whole();
     require(step_ < 0xffffffffu, "the trainer has made 2^32 - 1 steps, the most there can be");
     const ProfileCall call(*context_, "train_step", static_cast<std::int64_t>(step_ + 1));
     const ContractScope contract;
@@ -279,11 +305,10 @@ StepReport Trainer::run_step() {
                  beta2_product = beta2_product_ * options_.beta2;
     write_step_inputs(report.learning_rate, beta1_product, beta2_product);
 
-    memory_.run_gradients();
+    run_phases();
     report.loss = *memory_.at<float>(region(RegionKind::output, "loss"));
     report.gradient_norm = *memory_.at<float>(region(RegionKind::output, "gradient_norm"));
-    check_finite(report);
-    memory_.run(Phase::update, 0);
+    check_finite(report);  // where it throws the update has changed nothing
 
     note_arithmetic();
     step_ += 1;
@@ -342,6 +367,7 @@ StepReport Trainer::step_tokens() {
 }
 
 double Trainer::evaluate_tokens(const std::int32_t* tokens, std::size_t count) {
+    require_whole();
     const LanguageModel shape = language_model(description_.graph);
     TokenLossJob job = {};
     job.context = context_.get();
@@ -369,6 +395,7 @@ double Trainer::evaluate_tokens(const std::int32_t* tokens, std::size_t count) {
 void Trainer::update_model() {
     const ModelRef model = model_.lock();
     if (!model) fail(VOLTA_INVALID_STATE, "the model has been released");
+    require_whole();
     for (std::size_t i = 0; i < parameter_regions_.size(); ++i)
         memory_.load(static_cast<std::size_t>(parameter_regions_[i]), model->mutable_parameter(i));
     model->arithmetic = description_.arithmetic;

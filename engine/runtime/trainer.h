@@ -6,6 +6,7 @@
 #include <memory_resource>
 #include <optional>
 
+#include "engine/base/error.h"
 #include "engine/base/hash.h"
 #include "engine/runtime/optimizer.h"
 #include "engine/runtime/program_memory.h"
@@ -69,6 +70,8 @@ class Trainer final {
 
   private:
     StepReport run_step();
+    void run_phases();
+    void require_whole() const;  // throws what has left the parameters half updated
     void write_step_inputs(double learning_rate, double beta1_product, double beta2_product);
     std::uint64_t count_targets() const;
     void check_finite(const StepReport& report);
@@ -97,6 +100,7 @@ class Trainer final {
     std::uint64_t stream_bytes_ = 0;
     Hash128 stream_hash_;
     std::uint64_t step_ = 0;
+    std::optional<Error> torn_;  // why some parameters may have made one step more than others
     double beta1_product_ = 1, beta2_product_ = 1;
     struct Resumed {  // of the checkpoint's stream, until the host has given the same tokens again
         std::uint64_t epoch = 0, cursor = 0;

@@ -17,6 +17,8 @@ struct CudaRowArgs {
     std::uint32_t first_row, first_column;  // what row_index and column_index start at
     std::uint32_t continue_columns;         // column_sum: 1 starts from the operand's content
     std::uint32_t unused;
+    // Floats by their bits, or NULL: a kernel of rows changes nothing unless all of them are finite.
+    const std::uint32_t* needs_finite[2];
 };
 
 }  // namespace volta::jit

@@ -20,17 +20,25 @@ struct VoltaRowArgs {
     float* scratch;
     long long chunk_stride;
     unsigned first_row, first_column, continue_columns, unused;
+    const unsigned* needs_finite[2];
 };
 static_assert(sizeof(VoltaRowArgs) == %zu, "the host's struct CudaRowArgs");
 #ifndef __CUDACC_RTC__  // NVRTC has no offsetof
 static_assert(__builtin_offsetof(VoltaRowArgs, rows) == %zu &&
                   __builtin_offsetof(VoltaRowArgs, chunk_stride) == %zu &&
-                  __builtin_offsetof(VoltaRowArgs, continue_columns) == %zu,
+                  __builtin_offsetof(VoltaRowArgs, continue_columns) == %zu &&
+                  __builtin_offsetof(VoltaRowArgs, needs_finite) == %zu,
               "the host's struct CudaRowArgs");
 #endif
 )";
 
 constexpr char kHelpers[] = R"(
+__device__ __forceinline__ bool is_finite(const unsigned* bits) {
+    return bits == nullptr || (*bits & 0x7f800000u) != 0x7f800000u;
+}
+__device__ __forceinline__ bool may_run(const VoltaRowArgs& args) {
+    return is_finite(args.needs_finite[0]) && is_finite(args.needs_finite[1]);
+}
 // Of a NaN too, only the sign changes.
 __device__ __forceinline__ float negated(float x) {
     return __uint_as_float(__float_as_uint(x) ^ 0x80000000u);
@@ -166,7 +174,7 @@ void append_row_prelude(std::pmr::string& text) {
     char arguments[sizeof kArguments + 64];
     std::snprintf(arguments, sizeof arguments, kArguments, kMaxOperands, kMaxOperands, sizeof(CudaRowArgs),
                   offsetof(CudaRowArgs, rows), offsetof(CudaRowArgs, chunk_stride),
-                  offsetof(CudaRowArgs, continue_columns));
+                  offsetof(CudaRowArgs, continue_columns), offsetof(CudaRowArgs, needs_finite));
     text += arguments;
     text += kHelpers;
 }

@@ -28,6 +28,7 @@ void RowWriter::begin(const char* form, const char* what, int threads) {
     text_.line("// %s: %s.", name_, what);
     text_.open("extern \"C\" __global__ void __launch_bounds__(%d) %s_%s(const VoltaRowArgs args) {", threads,
                name_, form);
+    text_.line("if (!may_run(args)) return;");
 }
 
 void RowWriter::pointers() {

@@ -41,7 +41,7 @@ VOLTA_SAME(capture_begin, cuStreamBeginCapture_v2);
 VOLTA_SAME(capture_end, cuStreamEndCapture);
 VOLTA_SAME(event_create, cuEventCreate);
 VOLTA_SAME(event_destroy, cuEventDestroy_v2);
-VOLTA_SAME(event_record, cuEventRecord);
+VOLTA_SAME(event_record, cuEventRecordWithFlags);
 VOLTA_SAME(event_synchronize, cuEventSynchronize);
 VOLTA_SAME(event_elapsed, cuEventElapsedTime);
 VOLTA_SAME(graph_instantiate, cuGraphInstantiateWithFlags);
@@ -57,6 +57,7 @@ VOLTA_SAME(launch, cuLaunchKernel);
 
 #define VOLTA_EQUAL(ours, theirs) \
     static_assert(static_cast<int>(cuda::ours) == static_cast<int>(theirs), #theirs)
+VOLTA_EQUAL(kEventRecordExternal, CU_EVENT_RECORD_EXTERNAL);
 VOLTA_EQUAL(kCudaOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
 VOLTA_EQUAL(kCudaInvalidValue, CUDA_ERROR_INVALID_VALUE);
 VOLTA_EQUAL(kCudaStubLibrary, CUDA_ERROR_STUB_LIBRARY);

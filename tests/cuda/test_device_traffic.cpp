@@ -1,90 +1,11 @@
 // What moves between the host and a device that needs no GPU, and what is held: the numbers of "What moves"
-// in docs/cuda.md, counted where the driver is called; and what a host meets when a call of the driver fails
-// in the middle of a run.
-#include <cstring>
+// in docs/cuda.md, counted where the driver is called.
 #include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
 
-#include "tests/support/fake_cuda/fake_access.h"
-#include "volta.h"
+#include "tests/cuda/device_in_use.h"
 
 namespace {
 using namespace volta::test;
-
-char kernels[] = "/tmp/volta_traffic_XXXXXX";  // a folder: compiled once for all tests
-constexpr std::uint64_t kBudget = std::uint64_t{1} << 30;
-constexpr std::int32_t kVocabulary = 4096, kContext = 32;
-constexpr std::int64_t kBatch = 2;
-constexpr std::uint64_t kMicroBatches = 2;
-constexpr int kStepGraphs = 2;  // gradients, update
-
-bool ok(volta_status status) {
-    if (status != VOLTA_OK) print_error("%s: %s\n", volta_status_name(status), volta_last_error());
-    return status == VOLTA_OK;
-}
-
-// Releases by C++'s rules, so that a failed assertion is the only thing that a test leaves behind.
-template <class T, void (*release)(T*)>
-struct Owned {
-    T* object = nullptr;
-    Owned() = default;
-    ~Owned() { release(object); }
-    Owned(const Owned&) = delete;
-    Owned& operator=(const Owned&) = delete;
-    void reset() {
-        release(object);
-        object = nullptr;
-    }
-};
-using OwnedContext = Owned<volta_context, volta_context_release>;
-using OwnedModel = Owned<volta_model, volta_model_release>;
-using OwnedTrainer = Owned<volta_trainer, volta_trainer_release>;
-using OwnedGenerator = Owned<volta_generator, volta_generator_release>;
-
-volta_status make_context(OwnedContext& context, std::uint64_t budget = kBudget,
-                          const char* device = "cuda") {
-    volta_context_options options = {};
-    options.struct_size = sizeof options;
-    options.device = device;
-    options.device_budget = budget;
-    options.kernel_folder = kernels;
-    options.thread_count = 1;
-    return volta_context_create(&options, &context.object);
-}
-
-volta_status make_model(const OwnedContext& context, OwnedModel& model) {
-    volta_gpt_options gpt = {};
-    gpt.struct_size = sizeof gpt;
-    gpt.vocabulary = kVocabulary;
-    gpt.layers = 1;
-    gpt.dim = 32;
-    gpt.heads = 2;
-    gpt.context = kContext;
-    gpt.dropout = 0.1;
-    return volta_model_create_gpt(context.object, &gpt, 7, &model.object);
-}
-
-volta_status make_trainer(const OwnedModel& model, OwnedTrainer& trainer,
-                          std::uint32_t micro_batches = kMicroBatches) {
-    const std::int64_t shape[] = {kBatch, kContext};
-    volta_trainer_options options = {};
-    options.struct_size = sizeof options;
-    options.input_shapes = shape;
-    options.input_extent_count = 2;
-    options.micro_batches = micro_batches;
-    options.clip_norm = 1;
-    options.learning_rate = 1e-2;
-    return volta_trainer_create(model.object, &options, &trainer.object);
-}
-
-volta_status give_tokens(const OwnedTrainer& trainer) {
-    std::vector<std::int32_t> tokens(2000);
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-        tokens[i] = static_cast<std::int32_t>(i * i % static_cast<std::size_t>(kVocabulary));
-    return volta_trainer_set_tokens(trainer.object, tokens.data(), tokens.size());
-}
 
 // What has been counted so far.
 struct Counters {
@@ -98,7 +19,7 @@ struct Counters {
         assert_true(ok(volta_context_get_info(context.object, &host)));
         graphs = fake_calls("cuGraphLaunch");
         kernels = fake_calls("cuLaunchKernel");
-        waits = fake_calls("cuStreamSynchronize");
+        waits = fake_calls("cuStreamSynchronize") + fake_calls("cuEventSynchronize");
         allocations = fake_calls("cuMemAlloc_v2");
         pinned = fake_calls("cuMemHostAlloc");
     }
@@ -127,8 +48,8 @@ Turn turn_of(const OwnedContext& context, Body&& body) {
             after.waits - before.waits};
 }
 
-// One upload: tokens, targets and some words; one graph for the gradients of all micro-batches and one for
-// the update; between them one download of loss, norm and sums, and one wait.
+// One upload: tokens, targets and some words; one graph for the gradients of all micro-batches, a download of
+// loss, norm and sums, and the update; one wait, for the download.
 void test_training_step(void**) {
     {
         OwnedContext context;
@@ -142,7 +63,7 @@ void test_training_step(void**) {
             const Turn turn = turn_of(context, step);
             assert_int_equal(turn.uploads, 1);
             assert_int_equal(turn.downloads, 1);
-            assert_int_equal(turn.graphs, kStepGraphs);
+            assert_int_equal(turn.graphs, 1);
             assert_int_equal(turn.waits, 1);
             const std::uint64_t tokens = 2 * kMicroBatches * kBatch * kContext * 4;
             assert_in_range(turn.upload_bytes, tokens + 64, tokens + 64 * 8);
@@ -321,92 +242,6 @@ void test_bill_of_a_generator(void**) {
     }
 }
 
-constexpr int kSteps = 4;
-
-std::string hash_of(const OwnedTrainer& trainer) {
-    char hash[33] = "";
-    return volta_trainer_hash(trainer.object, hash) == VOLTA_OK ? hash : "";
-}
-
-std::string hash_of_file(const char* path) {
-    OwnedContext context;
-    OwnedModel model;
-    char hash[33] = "";
-    const bool opened = ok(make_context(context, 0, "cpu")) &&
-                        ok(volta_model_open(context.object, path, nullptr, &model.object)) &&
-                        ok(volta_model_hash(model.object, hash));
-    return opened ? hash : "";
-}
-
-struct Faulty {
-    const char* call;
-    int calls_before = 0;  // the last step
-};
-
-// Trains kSteps steps, the last of which meets the failure, and saves before it. `after` is told the status
-// and sentence of that step.
-using After = std::function<void(volta_status, const std::string&, OwnedTrainer&)>;
-void train(const char* path, Faulty* counted, const char* call, const After& after) {
-    OwnedContext context;
-    OwnedModel model;
-    OwnedTrainer trainer;
-    assert_true(ok(make_context(context)) && ok(make_model(context, model)) &&
-                ok(make_trainer(model, trainer)) && ok(give_tokens(trainer)));
-    for (int i = 0; i + 1 < kSteps; ++i) assert_true(ok(volta_trainer_step_tokens(trainer.object, nullptr)));
-    assert_true(ok(volta_trainer_save(trainer.object, path)));
-    if (counted != nullptr) counted->calls_before = fake_calls(call);
-    const volta_status status = volta_trainer_step_tokens(trainer.object, nullptr);
-    after(status, volta_last_error(), trainer);
-}
-
-// A failure that the device survives: the step has not been made, has read nothing, and is made by the next
-// call. One that it does not survive: every later call says so, and what was saved before is whole.
-void test_failures_in_a_step(void**) {
-    const std::string file = std::string(kernels) + "/checkpoint.volta";
-    const char* const path = file.c_str();
-    std::string whole;
-    for (const char* call :
-         {"cuMemcpyHtoDAsync_v2", "cuGraphLaunch", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
-        Faulty faulty{call};
-        train(path, &faulty, call, [&](volta_status status, const std::string&, OwnedTrainer& trainer) {
-            assert_true(ok(status));
-            whole = hash_of(trainer);
-        });
-        const std::string saved = hash_of_file(path);
-        assert_true(!saved.empty() && saved != whole);
-        for (int i = 1; i <= (strcmp(call, "cuGraphLaunch") == 0 ? kStepGraphs : 1); ++i) {
-            const std::string nth = std::string(call) + ":" + std::to_string(faulty.calls_before + i);
-            {
-                const Setting fault("VOLTA_FAKE_CUDA_FAIL", nth + ":1");
-                train(path, nullptr, call,
-                      [&](volta_status status, const std::string& text, OwnedTrainer& trainer) {
-                          assert_int_equal(status, VOLTA_DEVICE_ERROR);
-                          assert_non_null(strstr(text.c_str(), call));
-                          assert_true(ok(volta_trainer_step_tokens(trainer.object, nullptr)));
-                          assert_string_equal(hash_of(trainer).c_str(), whole.c_str());
-                      });
-            }
-            assert_true(nothing_is_left());
-            assert_string_equal(hash_of_file(path).c_str(), saved.c_str());
-            if (i == 1) {  // the device is gone whichever it was
-                const Setting fault("VOLTA_FAKE_CUDA_FAIL", nth + ":719");
-                train(path, nullptr, call,
-                      [&](volta_status status, const std::string& text, OwnedTrainer& trainer) {
-                          assert_int_equal(status, VOLTA_DEVICE_ERROR);
-                          for (int again = 0; again < 2; ++again) {
-                              assert_int_equal(volta_trainer_step_tokens(trainer.object, nullptr),
-                                               VOLTA_DEVICE_ERROR);
-                              assert_string_equal(volta_last_error(), text.c_str());
-                          }
-                          assert_int_equal(volta_trainer_save(trainer.object, path), VOLTA_DEVICE_ERROR);
-                      });
-            }
-            assert_true(nothing_is_left());
-            assert_string_equal(hash_of_file(path).c_str(), saved.c_str());
-        }
-    }
-}
-
 // A trainer that does not fit says so, leaves nothing behind, and a generator fits in the same context.
 void test_out_of_memory(void**) {
     {
@@ -455,11 +290,10 @@ void test_peaks(void**) {
 int main() {
     if (mkdtemp(kernels) == nullptr) return 1;
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_training_step),      cmocka_unit_test(test_many_micro_batches),
-        cmocka_unit_test(test_decode_step),        cmocka_unit_test(test_session_run),
-        cmocka_unit_test(test_bill_of_a_trainer),  cmocka_unit_test(test_bill_of_a_generator),
-        cmocka_unit_test(test_out_of_memory),      cmocka_unit_test(test_peaks),
-        cmocka_unit_test(test_failures_in_a_step),
+        cmocka_unit_test(test_training_step),     cmocka_unit_test(test_many_micro_batches),
+        cmocka_unit_test(test_decode_step),       cmocka_unit_test(test_session_run),
+        cmocka_unit_test(test_bill_of_a_trainer), cmocka_unit_test(test_bill_of_a_generator),
+        cmocka_unit_test(test_out_of_memory),     cmocka_unit_test(test_peaks),
     };
     const int failed = cmocka_run_group_tests(tests, nullptr, nullptr);
     std::filesystem::remove_all(kernels);

@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/backend/cpu/step.h"
 
@@ -31,6 +32,7 @@ class CpuExecutable final : public Executable {
     }
 
     volta_status run(Phase phase, const RunState& state) noexcept override {
+        if (phase == Phase::update && !may_update(state)) return VOLTA_OK;
         const StepCall call = call_of(state);
         for (std::size_t step = 0; step < steps_.size(); ++step) {
             if (steps_[step].phase != phase) continue;
@@ -64,6 +66,13 @@ class CpuExecutable final : public Executable {
     void run_step(std::size_t step, const StepCall& call) const noexcept {
         for (std::size_t i = begin_of(step); i < steps_[step].end; ++i)
             if (runs_at(actions_[i]->when, call.micro_index)) actions_[i]->run(call);
+    }
+
+    static bool may_update(const RunState& state) noexcept {
+        for (const int region : state.update_needs_finite)
+            if (region >= 0 && !std::isfinite(*static_cast<const float*>(state.regions[region])))
+                return false;
+        return true;
     }
 
     StepCall call_of(const RunState& state) const noexcept {

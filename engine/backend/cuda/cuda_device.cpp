@@ -120,7 +120,7 @@ class CudaDevice final : public Device {
     Memory& memory() noexcept override { return memory_; }
     Memory& staging() noexcept override { return staging_; }
     ExecutablePtr compile(const Plan& plan, const BackendContext& context) override {
-        return compile_plan(plan, gpu_, kernels_, matrices_.get(), context.heap);
+        return compile_plan(plan, gpu_, memory_, kernels_, matrices_.get(), context.heap);
     }
     const char* failure() const noexcept override {
         failure_ = gpu_.failure();

@@ -38,8 +38,8 @@ Event::~Event() {
 
 volta_status Event::record() noexcept {
     const Gpu::Turn turn(gpu_);
-    if (!gpu_.may_wait("an event")) return gpu_.failure_.status();
-    return gpu_.run(gpu_.driver_.api().event_record, event_, gpu_.stream_);
+    return gpu_.run(gpu_.driver_.api().event_record, event_, gpu_.stream_,
+                    gpu_.recording_ ? unsigned{kEventRecordExternal} : 0u);
 }
 
 volta_status Event::wait() noexcept {

@@ -79,8 +79,10 @@ class Event final {
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
 
-    volta_status record() noexcept;  // behind everything that is in the stream
-    volta_status wait() noexcept;    // until the device has come to it
+    // Behind everything that is in the stream. While a graph is recorded: each run of it records the event
+    // when it is put into the stream.
+    volta_status record() noexcept;
+    volta_status wait() noexcept;  // until the device has come to it
     // Of the device's clock, about half a microsecond exact. Both events were waited for.
     volta_status milliseconds_since(const Event& earlier, float* milliseconds) noexcept;
 

@@ -77,6 +77,7 @@ enum : int {
 };
 
 enum : unsigned { kStreamNonBlocking = 1 };              // CUstream_flags
+enum : unsigned { kEventRecordExternal = 1 };            // CUevent_record_flags: a node of the graph
 enum : int { kCaptureThreadLocal = 1 };                  // CUstreamCaptureMode
 enum : int { kJitErrorLog = 5, kJitErrorLogBytes = 6 };  // CUjit_option
 
@@ -126,7 +127,7 @@ struct DriverApi {
     DriverCall<CUstream, CUgraph*> capture_end{library, "cuStreamEndCapture"};
     DriverCall<CUevent*, unsigned> event_create{library, "cuEventCreate"};
     DriverCall<CUevent> event_destroy{library, "cuEventDestroy_v2"};
-    DriverCall<CUevent, CUstream> event_record{library, "cuEventRecord"};
+    DriverCall<CUevent, CUstream, unsigned> event_record{library, "cuEventRecordWithFlags"};
     DriverCall<CUevent> event_synchronize{library, "cuEventSynchronize"};
     DriverCall<float*, CUevent, CUevent> event_elapsed{library, "cuEventElapsedTime"};  // milliseconds
 

@@ -1,10 +1,12 @@
 #include "engine/backend/cuda/executable.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 
 #include "engine/backend/cuda/graph_capture.h"
 #include "engine/backend/cuda/step.h"
+#include "engine/base/error.h"
 
 namespace volta::cuda {
 namespace {
@@ -15,18 +17,23 @@ constexpr std::uint32_t kRecordedMicroBatches = 8;  // of more, each phase is a 
 struct Recording {
     Recording(Gpu& gpu, std::size_t regions, std::pmr::memory_resource* heap)
         : addresses(regions, nullptr, heap), graph(gpu) {}
-    std::pmr::vector<void*> addresses;  // of the run before
+    std::pmr::vector<void*> addresses;  // of the run before, as what follows
     void* workspace = nullptr;
+    const void* seen = nullptr;
+    std::array<int, 2> needs_finite = {};
     bool ran = false;
     Graph graph;
 
-    bool is_same(const RunState& state) const noexcept {
-        return ran && workspace == state.workspace &&
+    bool is_same(const RunState& state, const void* seen_now) const noexcept {
+        return ran && workspace == state.workspace && seen == seen_now &&
+               needs_finite == state.update_needs_finite &&
                std::equal(addresses.begin(), addresses.end(), state.regions);
     }
-    void remember(const RunState& state) noexcept {
+    void remember(const RunState& state, const void* seen_now) noexcept {
         std::copy_n(state.regions, addresses.size(), addresses.begin());
         workspace = state.workspace;
+        seen = seen_now;
+        needs_finite = state.update_needs_finite;
         ran = true;
         graph.clear();
     }
@@ -34,9 +41,9 @@ struct Recording {
 
 class CudaExecutable final : public Executable {
   public:
-    CudaExecutable(const Plan& plan, Gpu& gpu, KernelBatch& kernels, MatrixLibrary* matrices,
+    CudaExecutable(const Plan& plan, Gpu& gpu, Memory& memory, KernelBatch& kernels, MatrixLibrary* matrices,
                    std::pmr::memory_resource* heap)
-        : gpu_(gpu), actions_(heap), steps_(heap), recordings_(heap) {
+        : gpu_(gpu), memory_(memory), actions_(heap), steps_(heap), recordings_(heap), host_sees_(gpu) {
         steps_.reserve(plan.steps.size());
         for (const Step& step : plan.steps) {
             const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
@@ -44,6 +51,7 @@ class CudaExecutable final : public Executable {
             lower_step(lowered);
             workspace_bytes_ = std::max(workspace_bytes_, lowered.workspace_bytes());
             steps_.push_back(CompiledStep{step.phase, actions_.size()});
+            if (step.phase == Phase::update) require_stoppable(steps_.size() - 1, node);
         }
         kernels.build();
         for (std::uint32_t i = 0; i < kRecordings; ++i)
@@ -58,17 +66,35 @@ class CudaExecutable final : public Executable {
         const std::uint32_t which = phase == Phase::each     ? kEach + state.micro_index
                                     : phase == Phase::reduce ? kReduce
                                                              : kUpdate;
-        return run_recorded(recordings_[which], state, [&]() noexcept { return run_steps(phase, state); });
+        return run_recorded(recordings_[which], state, nullptr,
+                            [&]() noexcept { return run_steps(phase, state); });
     }
 
-    volta_status run_gradients(const RunState& state, std::uint32_t micro_batches) noexcept override {
-        if (state.observer != nullptr || micro_batches > kRecordedMicroBatches)
-            return Executable::run_gradients(state, micro_batches);
-        return run_recorded(recordings_[kGradients], state, [&]() noexcept {
-            return run_gradient_phases(
-                state, micro_batches,
-                [this](Phase phase, const RunState& part) noexcept { return run_steps(phase, part); });
-        });
+    volta_status run_training(const RunState& state, TrainingRun& training) noexcept override {
+        const Gpu::Turn turn(gpu_);
+        const auto see = [&]() noexcept {
+            const volta_status status =
+                memory_.read_later(training.seen, training.written, training.seen_bytes);
+            return status == VOLTA_OK ? host_sees_.record() : status;
+        };
+        volta_status status;
+        if (training.micro_batches > kRecordedMicroBatches) {
+            const auto run_phase = [this](Phase phase, const RunState& part) noexcept {
+                return run(phase, part);
+            };
+            status = run_training_phases(state, training, run_phase, see);
+        } else {
+            const auto run_phase = [this](Phase phase, const RunState& part) noexcept {
+                return run_steps(phase, part);
+            };
+            Recording& recording = recordings_[kTraining];
+            const bool is_graph = recording.is_same(state, training.seen);
+            status = run_recorded(recording, state, training.seen, [&]() noexcept {
+                return run_training_phases(state, training, run_phase, see);
+            });
+            if (is_graph) training.is_updating = status == VOLTA_OK;  // else it has not been started
+        }
+        return status == VOLTA_OK ? host_sees_.wait() : status;
     }
 
     const char* kernel_name(std::size_t step) const noexcept override {
@@ -88,10 +114,20 @@ class CudaExecutable final : public Executable {
 
     std::size_t begin_of(std::size_t step) const noexcept { return step == 0 ? 0 : steps_[step - 1].end; }
 
+    // An update that must not happen is stopped on the device.
+    void require_stoppable(std::size_t step, const Node& node) const {
+        for (std::size_t i = begin_of(step); i < steps_[step].end; ++i)
+            if (!actions_[i]->may_be_stopped())
+                fail(VOLTA_INTERNAL, "%s: %s is part of an update, and nothing can stop it",
+                     op_row(node.op).name, actions_[i]->kernel_name());
+    }
+
+    // `seen`: where the host sees what `run` copies; NULL: nothing.
     template <class Run>
-    volta_status run_recorded(Recording& recording, const RunState& state, const Run& run) noexcept {
-        if (!recording.is_same(state)) {
-            recording.remember(state);
+    volta_status run_recorded(Recording& recording, const RunState& state, const void* seen,
+                              const Run& run) noexcept {
+        if (!recording.is_same(state, seen)) {
+            recording.remember(state, seen);
             return run();
         }
         if (recording.graph.empty()) {
@@ -124,8 +160,13 @@ class CudaExecutable final : public Executable {
     }
 
     volta_status run_step(std::size_t step, const RunState& state) noexcept {
-        const StepCall call = {state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index,
-                               gpu_};
+        StepCall call = {state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index,
+                         gpu_};
+        for (std::size_t k = 0; k < call.needs_finite.size(); ++k) {
+            const int region = state.update_needs_finite[k];
+            if (steps_[step].phase == Phase::update && region >= 0)
+                call.needs_finite[k] = static_cast<const std::uint32_t*>(state.regions[region]);
+        }
         volta_status status = VOLTA_OK;
         for (std::size_t i = begin_of(step); i < steps_[step].end && status == VOLTA_OK; ++i)
             if (runs_at(actions_[i]->when, state.micro_index)) status = actions_[i]->run(call);
@@ -133,20 +174,23 @@ class CudaExecutable final : public Executable {
     }
 
     Gpu& gpu_;
+    Memory& memory_;
     Actions actions_;  // of all steps, one after the other
     std::pmr::vector<CompiledStep> steps_;
     // What may be a graph of its own: Phase::each of the first micro-batches, and these.
-    enum : std::uint32_t { kGradients, kReduce, kUpdate, kEach, kRecordings = kEach + kRecordedMicroBatches };
+    enum : std::uint32_t { kTraining, kReduce, kUpdate, kEach, kRecordings = kEach + kRecordedMicroBatches };
     std::pmr::deque<Recording> recordings_;
+    Event host_sees_;  // what a training step has copied for it
     std::size_t workspace_bytes_ = 0;
 };
 
 }  // namespace
 
-ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, KernelBatch& kernels, MatrixLibrary* matrices,
-                           std::pmr::memory_resource* heap) {
+ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, Memory& memory, KernelBatch& kernels,
+                           MatrixLibrary* matrices, std::pmr::memory_resource* heap) {
     try {
-        HeapPtr<CudaExecutable> made = make_on<CudaExecutable>(heap, plan, gpu, kernels, matrices, heap);
+        HeapPtr<CudaExecutable> made =
+            make_on<CudaExecutable>(heap, plan, gpu, memory, kernels, matrices, heap);
         return ExecutablePtr(made.release(),
                              ExecutableDelete{heap, sizeof(CudaExecutable), alignof(CudaExecutable)});
     } catch (...) {

@@ -1,5 +1,6 @@
-// A plan on a GPU: its actions in order, recorded as one graph per run once the same addresses come back: of
-// a training step, one for all gradients and one for the update.
+// A plan on a GPU: its actions in order, recorded as one graph per run once the same addresses come back. A
+// training step is one run: the device looks whether the update may change anything, and the host reads the
+// loss while the update goes on.
 #pragma once
 
 #include "engine/backend/backend.h"
@@ -9,8 +10,9 @@ namespace volta::cuda {
 
 class MatrixLibrary;
 
-// Throws as Device::compile. `gpu`, `kernels` and `matrices` outlive it; `matrices` NULL: plans are strict.
-ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, KernelBatch& kernels, MatrixLibrary* matrices,
-                           std::pmr::memory_resource* heap);
+// Throws as Device::compile. What is referred to outlives it; `matrices` NULL: plans are strict. `memory` is
+// that of `gpu`.
+ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, Memory& memory, KernelBatch& kernels,
+                           MatrixLibrary* matrices, std::pmr::memory_resource* heap);
 
 }  // namespace volta::cuda

@@ -1,5 +1,7 @@
 #include "engine/backend/cuda/row_action.h"
 
+#include <algorithm>
+
 #include "engine/base/error.h"
 
 namespace volta::cuda {
@@ -41,6 +43,7 @@ volta_status RowAction::run(const StepCall& call) const noexcept {
     args.scratch = call.at<float>(scratch_);
     args.chunk_stride = launch_.chunk_stride;
     args.continue_columns = use_.continues_columns && call.micro_index > 0 ? 1 : 0;
+    std::copy(call.needs_finite.begin(), call.needs_finite.end(), args.needs_finite);
     for (std::size_t k = 0; k < refs_.size(); ++k) args.row_strides[k] = loops_.operands[k].row_stride;
     for (std::int64_t outer = 0; outer < outer_count; ++outer) {
         for (std::size_t k = 0; k < refs_.size(); ++k)

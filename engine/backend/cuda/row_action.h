@@ -12,6 +12,7 @@ class RowAction final : public Action {
               const LoopSpace& loops, const RowUse& use);
     volta_status run(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override;
+    bool may_be_stopped() const noexcept override { return true; }
 
   private:
     RowAction(CudaStep& step, const jit::RowPlan& plan, const std::pmr::vector<Ref>& refs,

@@ -2,6 +2,7 @@
 // them decided but the addresses.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
@@ -20,6 +21,8 @@ struct StepCall {
     unsigned char* workspace;
     std::uint32_t micro_index;
     Gpu& gpu;
+    // RunState::update_needs_finite, of an update: NULL otherwise.
+    std::array<const std::uint32_t*, 2> needs_finite = {};
 
     template <class T = void>
     T* at(const Ref& ref) const noexcept {
@@ -40,6 +43,8 @@ class Action {
     // Puts its work into the stream. Allocates nothing.
     virtual volta_status run(const StepCall& call) const noexcept = 0;
     virtual const char* kernel_name() const noexcept = 0;  // "cuda warps", "cuda tiles 128"
+    // Does it change nothing where StepCall::needs_finite says so? All of an update do.
+    virtual bool may_be_stopped() const noexcept { return false; }
     When when = When::always;
     bool names_step = false;  // its kernel is what the step is named after, whatever follows
 

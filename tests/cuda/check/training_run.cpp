@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -88,6 +89,14 @@ int compare(const Settings& settings, const Subject& subject, const char* what, 
         std::printf("%s, %s: after step %d the parameters are %s, expected %s\n", subject.name, what,
                     step_of_hash(settings, skipped + i), got.hashes[i].c_str(),
                     expected.hashes[skipped + i].c_str());
+        return 1;
+    }
+    const std::size_t first = expected.losses.size() - got.losses.size();
+    for (std::size_t i = 0; i < got.losses.size(); ++i) {
+        const float wanted = expected.losses[first + i], loss = got.losses[i];
+        if (std::memcmp(&wanted, &loss, sizeof loss) == 0) continue;
+        std::printf("%s, %s: the loss of step %zu is %.9g, expected %.9g\n", subject.name, what,
+                    first + i + 1, static_cast<double>(loss), static_cast<double>(wanted));
         return 1;
     }
     if (got.file == expected.file && !got.file.empty()) return 0;

@@ -13,6 +13,16 @@ CUresult drain(CUstream stream) {
     return run_work(work, stream->context);
 }
 
+// Up to the last time that the event was recorded in it.
+static CUresult drain_until(CUstream stream, CUevent event) {
+    std::vector<Work>& queue = stream->queue;
+    std::size_t end = queue.size();
+    while (end > 0 && queue[end - 1].event != event) --end;
+    const std::vector<Work> work(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(end));
+    queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(end));
+    return run_work(work, stream->context);
+}
+
 CUresult drain_all(CUcontext context) {
     for (const CUstream stream : machine().streams)
         if (stream->context == context) drain(stream);
@@ -223,9 +233,13 @@ CUresult cuEventDestroy_v2(CUevent event) {
     return destroy(machine().events, event);
 }
 
-CUresult cuEventRecord(CUevent event, CUstream stream) {
-    FAKE_CALL("cuEventRecord", idle);
+// A graph's records of an event are external: others order streams within a graph, of which there is one.
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+    FAKE_CALL("cuEventRecordWithFlags", context);
     if (machine().events.count(event) == 0 || !is_usable(stream, call.context)) return kCudaInvalidHandle;
+    const bool is_external = flags == kEventRecordExternal;
+    if ((stream->recording != nullptr) != is_external || (flags != 0 && !is_external))
+        return refuse("cuEventRecordWithFlags", "the flags do not fit the stream", event, flags);
     Work work(Work::Kind::event);
     work.event = event;
     event->recorded = true;
@@ -234,7 +248,11 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 
 CUresult cuEventSynchronize(CUevent event) {
     FAKE_CALL("cuEventSynchronize", idle);
-    return machine().events.count(event) != 0 ? drain_all(call.context) : kCudaInvalidHandle;
+    if (machine().events.count(event) == 0) return kCudaInvalidHandle;
+    for (const CUstream stream : machine().streams)
+        if (stream->context == call.context)
+            if (const CUresult result = drain_until(stream, event); result != kCudaSuccess) return result;
+    return call.context->fatal;
 }
 
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
