@@ -159,6 +159,21 @@ int decide_prefetch(const ProductPlan& plan, bool cold) {
 
 bool decide(Toggle toggle, bool rule) { return toggle == Toggle::rule ? rule : toggle == Toggle::yes; }
 
+// Tiles of a small product last some hundred cycles each: low and wide ones begin and end sooner, which is
+// worth more than the loads that they add. Six rows where a tile's columns of B fill most of L1.
+const GemmTile& low_tile_if_small(const ProductPlan& plan, const CompileContext& context,
+                                  const GemmTile& best) {
+    constexpr double kMostCost = 1.1;  // as estimated without beginnings and ends
+    constexpr std::int64_t kStepsInL1 = 64;
+    if (plan.pack_b || !is_small(plan.shape)) return best;
+    if (plan.shape.m < 2 * jit::kMaxTileRows || plan.shape.n <= 2 * jit::kPanel) return best;
+    const GemmTile& low =
+        *find_tile(plan.shape.k <= kStepsInL1 ? "f32_gemm_4x64_avx512" : "f32_gemm_6x64_avx512");
+    if (!usable(low, context)) return best;
+    const auto cycles = [&](const GemmTile& tile) { return block_cycles(tile, plan.shape.m, plan.shape.n); };
+    return cycles(low) <= kMostCost * cycles(best) ? low : best;
+}
+
 const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& context,
                             const ProductChoice& choice) {
     // Memory brings lines in pairs: from there two lines of each row are better than three.
@@ -168,8 +183,11 @@ const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& conte
         const GemmTile* const two_lines = find_tile("f32_gemm_8x32_avx512");
         if (usable(*two_lines, context)) return *two_lines;
     }
-    if (choice.tile == 0 || context.forced_tile)
-        return select_tile(context, plan.shape.m, plan.shape.n, !plan.pack_b, plan.shape.a_transposed);
+    if (choice.tile == 0 || context.forced_tile) {
+        const GemmTile& best =
+            select_tile(context, plan.shape.m, plan.shape.n, !plan.pack_b, plan.shape.a_transposed);
+        return context.forced_tile ? best : low_tile_if_small(plan, context, best);
+    }
     return forced_tile(gemm_tiles().rows[choice.tile - 1].name, context);
 }
 
