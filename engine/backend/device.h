@@ -8,7 +8,7 @@
 #include <memory_resource>
 #include <utility>
 
-#include "engine/backend/tuning.h"
+#include "engine/backend/tuning/tune_request.h"
 #include "engine/base/arithmetic.h"
 #include "engine/base/log.h"
 #include "include/volta.h"
@@ -135,7 +135,7 @@ class Device {
     // DEVICE_ERROR.
     virtual bool measure(DevicePeaks&) { return false; }
 
-    // Tuning (tuning.h): the folder its results are kept in, a number that grows with every result, the
+    // Tuning (tune_request.h): the folder its results are kept in, a number that grows with every result, the
     // search.
     virtual void open_tuning_folder(const char* folder, const Log& log) = 0;
     virtual std::uint64_t tuning_version() const noexcept = 0;

@@ -229,7 +229,7 @@ void test_small_model_over_the_grid(void**) {
         int index = 0;
         for (const cpu::ProductChoice& choice : choices) {
             if (isa == Isa::scalar && ++index % 8 != 0) continue;
-            const cpu::ChoiceText text = cpu::to_text(choice);
+            const ChoiceText text = cpu::to_text(choice);
             tally.add(kSmall, {isa, 2, nullptr, false, 0, text.text});
         }
     }

@@ -13,7 +13,6 @@
 #include "engine/backend/cpu/product_strip.h"
 #include "engine/backend/cpu/product_swap.h"
 #include "engine/backend/cpu/product_sweep.h"
-#include "engine/backend/cpu/tuning_table.h"
 #include "engine/base/error.h"
 
 namespace volta::cpu {

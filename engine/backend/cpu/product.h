@@ -7,6 +7,7 @@
 #include <memory_resource>
 
 #include "engine/backend/cpu/product_choice.h"
+#include "engine/backend/cpu/tuning_table.h"
 #include "engine/backend/lower/problem_shapes.h"
 #include "engine/base/cpu_info.h"
 #include "engine/base/memory.h"
@@ -37,12 +38,6 @@ struct ProductCall {
     const void* stored = nullptr;  // B as a stored weight, in the place of b (stored_product.h)
 };
 
-// Where an epilogue runs, which decides how its product may be cut.
-enum class EpilogueKind : std::uint8_t {
-    none,
-    blocks,  // on finished blocks of C
-    rows     // on whole rows: it reduces over them
-};
 EpilogueKind epilogue_kind(const jit::RowKernel* kernel);
 
 // A product resolved to kernels and blocks when a plan is made. Immutable; run() is noexcept and allocates
@@ -78,7 +73,6 @@ using ProductPtr = std::unique_ptr<Product, ProductDelete>;
 // What compiling needs from its context. Compiled kernels are cached by the KernelCache (kernels of the same
 // description are emitted once).
 class KernelCache;
-class TuningTable;
 struct CompileContext {
     Isa isa;  // scalar: plain C++ with fma32
     int thread_count;

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "engine/backend/tuning/choice_text.h"
+
 namespace volta::cpu {
 
 enum class Toggle : std::uint8_t { rule, yes, no };
@@ -39,9 +41,6 @@ void check(const ProductChoice& choice);
 
 // "f32_gemm_8x48_avx512 k_block=128 m_block=all order=rows prefetch=8 unroll=4 pack_a=yes pack_b=no", only
 // the fields that are not the rule; "" for the default.
-struct ChoiceText {
-    char text[192];
-};
 ChoiceText to_text(const ProductChoice& choice);
 
 // The other way round, for tests and tools. Throws INVALID_ARGUMENT naming the word that is none.

@@ -14,31 +14,10 @@ double now() {
     return std::chrono::duration<double>(since).count();
 }
 
-// Ordinary numbers: zeros and subnormals have speeds of their own.
 Buffer matrix(std::int64_t floats, std::pmr::memory_resource* heap) {
     Buffer buffer(heap, static_cast<std::size_t>(floats) * sizeof(float));
-    float* const values = static_cast<float*>(buffer.data());
-    std::uint32_t state = 12345;
-    for (std::int64_t i = 0; i < floats; ++i) {
-        state = state * 1664525u + 1013904223u;
-        values[i] = (static_cast<float>(state >> 16) + 1) * 0x1p-17f;
-    }
+    fill_with_numbers(static_cast<float*>(buffer.data()), floats);
     return buffer;
-}
-
-std::int64_t extent(std::int64_t batch, std::int64_t stride, std::int64_t rows, std::int64_t ld) {
-    return (batch - 1) * stride + rows * ld;
-}
-
-// y = relu(c + bias), and the same less the largest of its row.
-jit::Program stand_in(bool whole_rows, std::pmr::memory_resource* heap) {
-    jit::Builder builder(heap);
-    const int c = builder.input(jit::Access::full), bias = builder.input(jit::Access::per_column);
-    const int y = builder.output(jit::Access::full);
-    const jit::Real z = builder.load(c) + builder.load(bias), zero = builder.real(0);
-    const jit::Real relu = builder.select(builder.less(z, zero), zero, z);
-    builder.store(y, whole_rows ? relu - builder.row_max(relu) : relu);
-    return builder.finish();
 }
 
 }  // namespace
@@ -49,11 +28,13 @@ MachineTimer::MachineTimer(const ProductShape& shape, EpilogueKind epilogue, con
       context_(context),
       pool_(pool),
       tensors_(tensors),
-      a_(matrix(extent(shape.batch, shape.batch_stride_a, shape.a_transposed ? shape.k : shape.m, shape.lda),
+      a_(matrix(matrix_elements(shape.batch, shape.batch_stride_a, shape.a_transposed ? shape.k : shape.m,
+                                shape.lda),
                 tensors)),
-      b_(matrix(extent(shape.batch, shape.batch_stride_b, shape.b_transposed ? shape.n : shape.k, shape.ldb),
+      b_(matrix(matrix_elements(shape.batch, shape.batch_stride_b, shape.b_transposed ? shape.n : shape.k,
+                                shape.ldb),
                 tensors)),
-      c_(matrix(extent(shape.batch, shape.batch_stride_c, shape.m, shape.ldc), tensors)),
+      c_(matrix(matrix_elements(shape.batch, shape.batch_stride_c, shape.m, shape.ldc), tensors)),
       products_(context.heap),
       start_(now()) {
     context_.forced_tile = nullptr;
@@ -75,7 +56,7 @@ MachineTimer::~MachineTimer() {
 
 void MachineTimer::make_epilogue(EpilogueKind epilogue, const CompileContext& context) {
     if (epilogue == EpilogueKind::none) return;
-    owned_kernel_ = jit::compile(stand_in(epilogue == EpilogueKind::rows, context.heap), context.isa,
+    owned_kernel_ = jit::compile(tuning_stand_in(epilogue == EpilogueKind::rows, context.heap), context.isa,
                                  *context.arena, context.heap);
     kernel_ = owned_kernel_.get();
     bias_ = matrix(shape_.n, tensors_);

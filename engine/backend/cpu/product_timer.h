@@ -13,8 +13,8 @@ namespace volta::cpu {
 
 class MachineTimer final : public ProductTimer {
   public:
-    // Matrices of the product lie on `tensors`; with an epilogue, bias and relu stand for
-    // whatever the product will carry. `pool` has context.thread_count threads. Throws OUT_OF_MEMORY.
+    // Matrices of the product lie on `tensors`; with an epilogue, tuning_stand_in() stands for whatever the
+    // product will carry. `pool` has context.thread_count threads. Throws OUT_OF_MEMORY.
     MachineTimer(const ProductShape& shape, EpilogueKind epilogue, const CompileContext& context,
                  ThreadPool& pool, std::pmr::memory_resource* tensors);
     ~MachineTimer() override;

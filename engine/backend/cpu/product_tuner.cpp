@@ -15,26 +15,15 @@ constexpr double kHopeless = 1.6;        // expected by the cost model: not time
 constexpr double kDropAtOnce = 1.3;      // slower than the best after warm-up: out of the race
 constexpr double kDropLater = 1.06;      // slower than the best after two timed runs
 constexpr double kTakesTheLead = 0.998;  // a new leader gains at least so much: noise moves in small steps
-constexpr double kStays = 0.98;          // the default stays unless it is beaten by more than 2 %
 constexpr int kMostRounds = 4;           // of all axes
-constexpr int kMostRuns = 64;
-constexpr double kRaceShare = 0.6;  // of the budget
+constexpr double kRaceShare = 0.6;       // of the budget
 constexpr int kFewestFinalRuns = 3;
 
 struct Contender {
     ProductChoice choice;
     PlanKey key;
-    double cycles = 0;               // as the cost model expects
-    double seconds[kMostRuns] = {};  // of the runs so far
-    int runs = 0;
-    bool out = false;
-
-    double median() const {
-        double sorted[kMostRuns];
-        std::copy(seconds, seconds + runs, sorted);
-        std::sort(sorted, sorted + runs);
-        return runs == 0 ? 0 : (sorted[(runs - 1) / 2] + sorted[runs / 2]) / 2;
-    }
+    double cycles = 0;  // as the cost model expects
+    TimedRuns runs;
 };
 
 class Search {
@@ -48,7 +37,7 @@ class Search {
           options_(options),
           seen_(context.heap),
           field_(context.heap) {
-        options_.runs = std::clamp(options.runs, 1, kMostRuns);
+        options_.runs = std::clamp(options.runs, 1, kMostTimedRuns);
         leader_ = made(ProductChoice());
         default_cycles_ = leader_.cycles;
         seen_.insert(leader_.key);
@@ -132,17 +121,18 @@ class Search {
             racers[i + 1] = &challengers[i];
             choices[i + 1] = challengers[i].choice;
         }
-        leader_.runs = 0;
+        leader_.runs = TimedRuns();
         timed_ += count;
         run_all(racers, choices, count + 1, options_.runs, true);
         Contender* best = &leader_;
         for (int i = 1; i <= count; ++i) {
-            const double mark = best == &leader_ ? leader_.median() * kTakesTheLead : best->median();
-            if (!racers[i]->out && racers[i]->median() < mark) best = racers[i];
+            const double mark =
+                best == &leader_ ? leader_.runs.median() * kTakesTheLead : best->runs.median();
+            if (!racers[i]->runs.out && racers[i]->runs.median() < mark) best = racers[i];
         }
         leader_ = *best;
-        leader_.out = false;
-        leader_seconds_ = leader_.median();
+        leader_.runs.out = false;
+        leader_seconds_ = leader_.runs.median();
     }
 
     // Runs in turns. drops: who is slow leaves.
@@ -153,23 +143,20 @@ class Search {
             for (int i = 0; i < count; ++i) first[i] = timer_.run(i);
         // The leader never drops out: the others are measured against it.
         const double best_first = *std::min_element(first, first + count);
-        for (int i = 1; i < count; ++i) racers[i]->out = drops && first[i] > kDropAtOnce * best_first;
+        for (int i = 1; i < count; ++i) racers[i]->runs.out = drops && first[i] > kDropAtOnce * best_first;
         for (int round = 0; round < rounds; ++round) {
             for (int i = 0; i < count; ++i)
-                if (!racers[i]->out) racers[i]->seconds[racers[i]->runs++] = timer_.run(i);
+                if (!racers[i]->runs.out) racers[i]->runs.add(timer_.run(i));
             if (drops && round == 1) drop_slow(racers, count);
         }
     }
 
-    static double fastest(const Contender& racer) {
-        return *std::min_element(racer.seconds, racer.seconds + racer.runs);
-    }
     static void drop_slow(Contender** racers, int count) {
-        double best = fastest(*racers[0]);
+        double best = racers[0]->runs.fastest();
         for (int i = 1; i < count; ++i)
-            if (!racers[i]->out) best = std::min(best, fastest(*racers[i]));
+            if (!racers[i]->runs.out) best = std::min(best, racers[i]->runs.fastest());
         for (int i = 1; i < count; ++i)
-            if (!racers[i]->out) racers[i]->out = fastest(*racers[i]) > kDropLater * best;
+            if (!racers[i]->runs.out) racers[i]->runs.out = racers[i]->runs.fastest() > kDropLater * best;
     }
 
     // --- sweeps: choices that differ from the leader on some axes
@@ -282,7 +269,7 @@ class Search {
     // More than a race has, where the budget allows.
     int final_runs() const {
         const double left = options_.budget_seconds - timer_.elapsed();
-        const int most = std::min(kMostRuns, std::max(2 * options_.runs, 7));
+        const int most = std::min(kMostTimedRuns, std::max(2 * options_.runs, 7));
         if (leader_seconds_ <= 0) return kFewestFinalRuns;
         return static_cast<int>(
             std::clamp(left / (4 * leader_seconds_), double{kFewestFinalRuns}, static_cast<double>(most)));
@@ -296,14 +283,16 @@ class Search {
         if (cancelled_) return result;
         Contender three[3] = {made(ProductChoice()), leader_, made(classic_choice(context_))};
         Contender* racers[] = {&three[0], &three[1], &three[2]};
-        three[1].runs = 0;
+        three[1].runs = TimedRuns();
         const ProductChoice choices[] = {three[0].choice, three[1].choice, three[2].choice};
         run_all(racers, choices, 3, final_runs(), false);
-        result.default_seconds = result.tuned_seconds = three[0].median();
-        result.classic_seconds = three[2].median();
-        if (three[0].key == three[1].key || !(three[1].median() < kStays * three[0].median())) return result;
+        result.default_seconds = result.tuned_seconds = three[0].runs.median();
+        result.classic_seconds = three[2].runs.median();
+        if (three[0].key == three[1].key ||
+            !(three[1].runs.median() < kDefaultStays * three[0].runs.median()))
+            return result;
         result.choice = three[1].choice;
-        result.tuned_seconds = three[1].median();
+        result.tuned_seconds = three[1].runs.median();
         return result;
     }
 };

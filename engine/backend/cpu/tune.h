@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/backend/backend.h"
-#include "engine/backend/tuning.h"
+#include "engine/backend/tuning/tune_request.h"
 
 namespace volta::cpu {
 

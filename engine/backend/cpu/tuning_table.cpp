@@ -6,19 +6,8 @@
 namespace volta::cpu {
 namespace {
 
-constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
 constexpr std::int64_t kPageFloats = 1024;
 constexpr std::int64_t kWideRow = 8192;
-constexpr double kMostSeconds = 1e6;
-
-void check_extent(const char* name, std::int64_t extent) {
-    require(extent >= 1 && extent <= kMostExtent, "%s is %lld, it must be in 1 .. 2^40", name,
-            static_cast<long long>(extent));
-}
-
-void check_seconds(const char* name, double seconds) {
-    require(seconds > 0 && seconds <= kMostSeconds, "%s is %g, it must be in (0, 1e6]", name, seconds);
-}
 
 }  // namespace
 
@@ -28,8 +17,7 @@ std::uint8_t stride_class(std::int64_t leading_dimension) {
 }
 
 bool operator==(const TuningKey& x, const TuningKey& y) {
-    return x.batch == y.batch && x.m == y.m && x.n == y.n && x.k == y.k && x.a_transposed == y.a_transposed &&
-           x.b_transposed == y.b_transposed && x.a_stride == y.a_stride && x.b_stride == y.b_stride &&
+    return static_cast<const ProductKey&>(x) == y && x.a_stride == y.a_stride && x.b_stride == y.b_stride &&
            x.c_stride == y.c_stride && x.epilogue == y.epilogue && x.isa == y.isa && x.threads == y.threads;
 }
 
@@ -52,10 +40,7 @@ TuningKey key_of(const ProductShape& shape, EpilogueKind epilogue, Isa isa, int 
 
 void check(const TuningEntry& entry) {
     const TuningKey& key = entry.key;
-    check_extent("batch", key.batch);
-    check_extent("m", key.m);
-    check_extent("n", key.n);
-    check_extent("k", key.k);
+    check_product(key, entry.default_seconds, entry.tuned_seconds);
     require(key.a_stride <= 3 && key.b_stride <= 3 && key.c_stride <= 3,
             "a stride class is %d, %d or %d, it must be in 0 .. 3", key.a_stride, key.b_stride, key.c_stride);
     require(key.epilogue <= EpilogueKind::rows, "epilogue is %d, it must be in 0 .. 2",
@@ -70,38 +55,6 @@ void check(const TuningEntry& entry) {
     }
     require(entry.choice.pack_b != Toggle::no || !key.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
-    check_seconds("default_seconds", entry.default_seconds);
-    check_seconds("tuned_seconds", entry.tuned_seconds);
-}
-
-ProductChoice TuningTable::find(const TuningKey& key) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (const TuningEntry& entry : entries_)
-        if (entry.key == key) return entry.choice;
-    return {};
-}
-
-void TuningTable::set(const TuningEntry& entry) {
-    check(entry);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ++version_;
-    for (TuningEntry& known : entries_) {
-        if (!(known.key == entry.key)) continue;
-        known = entry;
-        return;
-    }
-    if (entries_.size() >= kMostTuningEntries) entries_.erase(entries_.begin());
-    entries_.push_back(entry);
-}
-
-std::pmr::vector<TuningEntry> TuningTable::entries(std::pmr::memory_resource* heap) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return std::pmr::vector<TuningEntry>(entries_.begin(), entries_.end(), heap);
-}
-
-std::uint64_t TuningTable::version() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return version_;
 }
 
 }  // namespace volta::cpu

@@ -23,6 +23,13 @@ inline bool operator==(const ProductShape& x, const ProductShape& y) {
            x.batch_stride_c == y.batch_stride_c;
 }
 
+// Where what follows a product runs, which decides how the product may be cut.
+enum class EpilogueKind : std::uint8_t {
+    none,
+    blocks,  // on finished blocks of C
+    rows     // on whole rows: it reduces over them
+};
+
 struct AttentionShape {
     std::int64_t batch = 0, time = 0;      // sequences; queries and keys per sequence
     std::int64_t heads = 0, kv_heads = 0;  // heads is a multiple of kv_heads
