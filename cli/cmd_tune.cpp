@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/architectures.h"
+#include "cli/bench_device.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 
@@ -146,8 +147,14 @@ std::string product_text(const volta_tune_report& report) {
     return text + (report.has_epilogue ? " +" : "");
 }
 
-Json json_of(const volta_tune_report& report, const volta_context_info& machine) {
+// What the times are of: a processor's threads and instruction set, or a device.
+Json json_of(const volta_context_info& machine, const volta_device_info& device) {
     static const char* const kIsas[] = {"auto", "scalar", "avx2", "avx512"};
+    if (device.memory_bytes > 0) return {{"device", device.name}};
+    return {{"threads", machine.thread_count}, {"isa", kIsas[machine.isa]}};
+}
+
+Json json_of(const volta_tune_report& report) {
     return {{"m", report.shape.m},
             {"n", report.shape.n},
             {"k", report.shape.k},
@@ -155,8 +162,6 @@ Json json_of(const volta_tune_report& report, const volta_context_info& machine)
             {"b_transposed", report.shape.b_transposed != 0},
             {"batch", report.batch},
             {"epilogue", report.has_epilogue != 0},
-            {"threads", machine.thread_count},
-            {"isa", kIsas[machine.isa]},
             {"default_ms", 1e3 * report.default_seconds},
             {"tuned_ms", 1e3 * report.tuned_seconds},
             {"classic_ms", 1e3 * report.classic_seconds},
@@ -171,8 +176,9 @@ Json json_of(const volta_tune_report& report, const volta_context_info& machine)
 // Progress on a terminal's standard error, results on standard output as they come.
 class Show {
   public:
-    Show(bool json, const volta_context_info& machine)
-        : json_(json), terminal_(isatty(2) == 1 && !json), machine_(machine) {}
+    // `machine`: what every line of JSON says of it.
+    Show(bool json, Json machine)
+        : json_(json), terminal_(isatty(2) == 1 && !json), machine_(std::move(machine)) {}
 
     static int32_t progress(void* user, const volta_tune_report* report) {
         static_cast<Show*>(user)->update(*report);
@@ -186,7 +192,7 @@ class Show {
 
   private:
     bool json_, terminal_;
-    const volta_context_info machine_;
+    const Json machine_;
     std::size_t products_ = 0;
     std::string error_;  // of standard output: not thrown through the library
 
@@ -202,7 +208,9 @@ class Show {
     void result(const volta_tune_report& report) {
         if (terminal_) std::fputs("\r\033[K", stderr);
         if (json_) {
-            print(json_of(report, machine_).dump() + "\n");
+            Json line = json_of(report);
+            line.update(machine_);
+            print(line.dump() + "\n");
         } else {
             if (products_ == 0)
                 print(formatted("%-28s %11s %11s %11s %8s %7s %8s  %s\n", "product", "classic ms",
@@ -235,8 +243,10 @@ class Show {
 void read_command(const std::vector<std::string>& arguments, Tuning& t) {
     Options options(
         "tune matmul",
-        "Searches the fastest tile, blocks, loop order, prefetch and packing of each product and keeps "
-        "what it found\nin $HOME/.volta/matmul_tuning for later commands. Results never change a bit.");
+        "Searches the fastest tile, blocks, loop order, prefetch and packing of each product, or on a GPU "
+        "its form and\ntile, and keeps what it found in $HOME/.volta/matmul_tuning for later commands. "
+        "Results "
+        "never change a bit.");
     options.integer(
         "--dim", t.dim, 1, 1 << 20,
         "the products of a transformer of width N at 1024 tokens: qkv, output, up and down, each as "
@@ -295,7 +305,7 @@ int run_tune(const std::vector<std::string>& arguments) {
         session = make_session(model, std::max<std::int64_t>(t.batch, 1));
         trainer = make_trainer(model, t.batch);
     }
-    Show show(t.json, machine);
+    Show show(t.json, json_of(machine, bench::device_of(context)));
     volta_tune_options options = {};
     options.struct_size = sizeof options;
     options.shapes = shapes.data();

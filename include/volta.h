@@ -133,7 +133,7 @@ typedef struct volta_context_options {
     volta_level level;                /* 0: VOLTA_STRICT. The log says when it is another             */
     volta_isa isa;                    /* 0: the best this processor has                               */
     uint32_t flags;                   /* VOLTA_CONTEXT_* bits                                         */
-    const char *tuning_folder;        /* where volta_tune keeps its results, one file per processor: read
+    const char *tuning_folder;        /* where volta_tune keeps its results, a file per processor or GPU: read
                                          now, written by volta_tune. NULL: no file is read or written  */
     const char *device;               /* what models are trained and run on: "cpu"; "cuda", the first device of
                                          CUDA, or "cuda:1" and so on; "auto", cuda if a device of it can be
@@ -1047,10 +1047,12 @@ typedef struct volta_tune_report {
     int64_t batch;          /* products of this shape in one call                                        */
     double default_seconds; /* of the default rules; median of the final play-off                        */
     double tuned_seconds;   /* of the choice; the same where the default stays                           */
-    double classic_seconds; /* for comparison: tile 8x8, K_BLOCK 128, M_BLOCK 64, operands packed        */
+    double classic_seconds; /* for comparison: tile 8x8, K_BLOCK 128, M_BLOCK 64, operands packed; on a GPU
+                               tiles of 64 x 64                                                          */
     uint64_t plans_timed;
-    const char *choice;     /* "f32_gemm_14x32_avx512 k_block=512", the fields that are not the default
-                               rule; "": the default stays. Lends: until the callback returns             */
+    const char *choice;     /* "f32_gemm_14x32_avx512 k_block=512", on a GPU "form=segments tile=64": the
+                               fields that are not the default rule; "": the default stays. Lends: until
+                               the callback returns                                                      */
 } volta_tune_report;
 
 typedef struct volta_tune_options {
@@ -1067,14 +1069,16 @@ typedef struct volta_tune_options {
 } volta_tune_options;
 
 /* Searches the fastest tile, blocks, loop order, prefetch, unrolling and packing of each product, for this
- * context's threads and instruction set. No choice changes a bit of any result. The default rules stay unless a
- * final play-off beats them by more than 2 %. Sessions, trainers and generators made from this context from now
- * on use what was found; those that exist do not change. Results are kept in the context and, where it has a
- * tuning_folder, added to its file (docs/matmul_tuning.md).
+ * context's threads and instruction set; on a GPU its form and tile. No choice changes a bit of any result. The
+ * default rules stay unless a final play-off beats them by more than 2 %. Sessions, trainers and generators made
+ * from this context from now on use what was found; those that exist do not change. Results are kept in the
+ * context and, where it has a tuning_folder, added to its file (docs/matmul_tuning.md).
  * Keeps:  nothing of the options.
- * Cost:   about `seconds`, with all threads busy; the product's matrices are allocated as tensor memory and given
- *         back. On a machine that is busy otherwise the choices are worse, never the results.
+ * Cost:   about `seconds`, with all threads or the GPU busy; on a GPU kernels are compiled besides. The product's
+ *         matrices are allocated as tensor memory, or on the GPU, and given back. On a machine that is busy
+ *         otherwise the choices are worse, never the results.
  * Errors: INVALID_ARGUMENT  nothing to tune, a size out of range, a session or trainer of another context
+ *         UNSUPPORTED       on a GPU at a level other than strict, shapes of more than 16 rows: cuBLASLt chooses
  *         IO_ERROR          the tuning_folder cannot be written; found out before anything is timed
  *         CANCELLED         progress said so; products that were done by then are kept */
 VOLTA_API volta_status volta_tune(volta_context *context, const volta_tune_options *options);

@@ -19,15 +19,19 @@ int product_tile(std::int64_t m, std::int64_t n, int multiprocessors, std::int64
     return tiles_of(128, m, n) * batch >= multiprocessors ? 128 : 64;
 }
 
-// Segments are shared where tiles alone leave multiprocessors idle.
 ProductLaunch product_launch(int tile, std::int64_t m, std::int64_t n, std::int64_t k, int multiprocessors,
-                             std::int64_t batch) {
+                             std::int64_t batch, SegmentsOf segments_of) {
     const std::int64_t tiles = tiles_of(tile, m, n), segments = ceil_div(k, kSumSegment);
     if (tiles == 0 || batch == 0) return {false, 0, 0, 0, 0, 0};
     const auto grid_x = static_cast<unsigned>(std::min(tiles, kMostGridX));
     const auto grid_z = static_cast<unsigned>(std::min(batch, kMostGridY));
-    if (segments > 0 && (segments == 1 || tiles * batch >= multiprocessors))
-        return {false, grid_x, 1, 0, 0, grid_z};
+    const double scratch = 4.0 * static_cast<double>(batch) * static_cast<double>(segments) *
+                           static_cast<double>(m) * static_cast<double>(n);
+    bool shares = tiles * batch < multiprocessors;
+    if (segments_of == SegmentsOf::block) shares = false;
+    if (segments_of == SegmentsOf::blocks && scratch <= static_cast<double>(kMostChosenScratch))
+        shares = true;
+    if (segments > 0 && (segments == 1 || !shares)) return {false, grid_x, 1, 0, 0, grid_z};
     const auto close = static_cast<unsigned>(
         std::min(ceil_div(batch * m * n, kProductThreads), kCloseBlocks * multiprocessors));
     if (segments == 0) return {true, 0, 0, close, 0, 0};

@@ -21,8 +21,17 @@ struct ProductLaunch {
 // The tile for c [m, n], `batch` times: the larger one where it still gives every multiprocessor a block.
 int product_tile(std::int64_t m, std::int64_t n, int multiprocessors, std::int64_t batch = 1);
 
-// m, n, k, batch >= 0; `multiprocessors` of the device, 1 or more.
+// Whose the segments of a chain are: of one block, in turn, or of blocks side by side, which need scratch
+// memory.
+enum class SegmentsOf : std::uint8_t {
+    rule,   // blocks share them where tiles alone leave multiprocessors idle
+    block,  // but for k = 0
+    blocks  // where there are two or more, and their scratch is no more than kMostChosenScratch
+};
+inline constexpr std::size_t kMostChosenScratch = std::size_t{256} << 20;
+
+// m, n, k, batch >= 0; `multiprocessors` of the device, 1 or more. What cannot be had is by the rule.
 ProductLaunch product_launch(int tile, std::int64_t m, std::int64_t n, std::int64_t k, int multiprocessors,
-                             std::int64_t batch = 1);
+                             std::int64_t batch = 1, SegmentsOf segments_of = SegmentsOf::rule);
 
 }  // namespace volta::jit

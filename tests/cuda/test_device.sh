@@ -79,6 +79,17 @@ products() {
         expect "$key above zero in $*" 1 "$(sed -E "s/.*\"$key\":([^,}]*).*/\1/" row | awk '$1 > 0' | wc -l | tr -d ' ')"
     done
 }
+# What is tuned is kept by device, and read by the next command, whose bits it leaves alone.
+"$voltac" tune matmul --device "$device" --shapes 5x70x600,33x40x520:tn --runs 1 --seconds 0.1 --json >tuned 2>err ||
+    bad "tune: $(cat err)"
+expect "the products that were tuned" "5 33" "$(sed -E 's/.*"m":([0-9]*),.*/\1/' tuned | tr '\n' ' ' | sed 's/ $//')"
+grep -q '"device":"cuda:0"' tuned || bad "tune --json: $(cat tuned)"
+[ -n "$(find "$HOME/.volta/matmul_tuning" -name '*-sm_*.json')" ] || bad "tune has kept nothing"
+"$voltac" tune matmul --device "$device" --model whole.volta --runs 1 --seconds 0.1 >tuned 2>err || bad "tune --model: $(cat err)"
+[ "$(wc -l <tuned)" -gt 8 ] || bad "tune --model: $(cat tuned)"
+same "training after tuning" "$whole" "$(train tuned "$device" $gpt --steps 4)"
+refused 1 "are cuBLASLt's at level repeatable" tune matmul --device "$device" --shapes 33x40x520 --level repeatable
+
 products 17 33 150 "--form nn --mode plain"
 products 33 17 150 "--form tn --level repeatable --precision bf16"
 exit $failed

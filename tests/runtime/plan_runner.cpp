@@ -129,6 +129,7 @@ BackendContext Machine::context() {
     context.pool = &pool_;
     context.arena = &arena_;
     context.heap = heap();
+    context.forced_choice = row.forced_choice;
     context.operations_per_worker = 1;  // so that tiny tensors are shared too
     return context;
 }

@@ -26,6 +26,7 @@ struct MachineRow {
     const char* device = nullptr;         // NULL: the processor
     Arithmetic arithmetic = {};           // of its plans
     const char* kernel_folder = nullptr;  // where compiled kernels are kept; NULL: nowhere
+    const char* forced_choice = nullptr;  // of all products; NULL: the default rules
 };
 // All that this processor can run; with a device, that alone.
 std::vector<MachineRow> machine_rows(const char* device = nullptr);

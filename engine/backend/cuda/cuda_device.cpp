@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "engine/backend/cuda/executable.h"
 #include "engine/backend/cuda/matrix_library.h"
 #include "engine/backend/cuda/peaks.h"
 #include "engine/backend/cuda/pinned_staging.h"
+#include "engine/backend/cuda/tune.h"
 #include "engine/backend/cuda_module.h"
 #include "engine/base/error.h"
 
@@ -96,11 +98,12 @@ class CudaDevice final : public Device {
           store_(gpu_, options.kernel_folder == nullptr ? "" : options.kernel_folder, options.log,
                  options.structures),
           kernels_(store_, options.structures),
+          level_(options.arithmetic.level),
           staging_(gpu_, options.structures),
-          memory_(gpu_, staging_, options.structures) {
-        const Level level = options.arithmetic.level;
-        if (level != Level::strict)
-            matrices_ = make_on<MatrixLibrary>(options.structures, gpu_, level, options.structures);
+          memory_(gpu_, staging_, options.structures),
+          tuning_(options.structures) {
+        if (level_ != Level::strict)
+            matrices_ = make_on<MatrixLibrary>(options.structures, gpu_, level_, options.structures);
     }
 
     DeviceInfo info() const noexcept override { return info_of(gpu_.facts(), memory_.available()); }
@@ -120,7 +123,10 @@ class CudaDevice final : public Device {
     Memory& memory() noexcept override { return memory_; }
     Memory& staging() noexcept override { return staging_; }
     ExecutablePtr compile(const Plan& plan, const BackendContext& context) override {
-        return compile_plan(plan, gpu_, memory_, kernels_, matrices_.get(), context.heap);
+        std::optional<ProductChoice> forced;
+        if (context.forced_choice != nullptr) forced = parse_choice(context.forced_choice);
+        return compile_plan(plan, {gpu_, memory_, kernels_, matrices_.get(), tuning_,
+                                   forced ? &*forced : nullptr, context.heap});
     }
     const char* failure() const noexcept override {
         failure_ = gpu_.failure();
@@ -131,11 +137,13 @@ class CudaDevice final : public Device {
         return true;
     }
 
-    // Tiles and grids follow rules here: there is nothing to keep.
-    void open_tuning_folder(const char*, const Log&) override {}
-    std::uint64_t tuning_version() const noexcept override { return 0; }
-    void tune(const TuneRequest&, const BackendContext&) override {
-        fail(VOLTA_UNSUPPORTED, "products of CUDA have nothing to tune");
+    void open_tuning_folder(const char* folder, const Log& log) override {
+        folder_.emplace(folder, gpu_.facts(), log, heap_);
+        folder_->load(tuning_);
+    }
+    std::uint64_t tuning_version() const noexcept override { return tuning_.version(); }
+    void tune(const TuneRequest& request, const BackendContext&) override {
+        cuda::tune(request, level_, gpu_, store_, tuning_, folder_ ? &*folder_ : nullptr, heap_);
     }
 
   private:
@@ -144,9 +152,12 @@ class CudaDevice final : public Device {
     mutable Gpu gpu_;
     KernelStore store_;
     KernelBatch kernels_;
+    const Level level_;
     HeapPtr<MatrixLibrary> matrices_;  // NULL: the level is strict
     PinnedStaging staging_;
     GpuMemory memory_;
+    TuningTable tuning_;
+    std::optional<TuningFolder> folder_;  // none: results stay in memory
     mutable Error failure_{VOLTA_OK, ""};
 };
 

@@ -5,7 +5,6 @@
 #include <deque>
 
 #include "engine/backend/cuda/graph_capture.h"
-#include "engine/backend/cuda/step.h"
 #include "engine/base/error.h"
 
 namespace volta::cuda {
@@ -41,24 +40,33 @@ struct Recording {
 
 class CudaExecutable final : public Executable {
   public:
-    CudaExecutable(const Plan& plan, Gpu& gpu, Memory& memory, KernelBatch& kernels, MatrixLibrary* matrices,
-                   std::pmr::memory_resource* heap)
-        : gpu_(gpu), memory_(memory), actions_(heap), steps_(heap), recordings_(heap), host_sees_(gpu) {
+    CudaExecutable(const Plan& plan, const CompileTools& tools)
+        : gpu_(tools.gpu),
+          memory_(tools.memory),
+          actions_(tools.heap),
+          steps_(tools.heap),
+          recordings_(tools.heap),
+          host_sees_(tools.gpu) {
         steps_.reserve(plan.steps.size());
         for (const Step& step : plan.steps) {
             const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-            CudaStep lowered(plan, node, gpu, kernels, matrices, actions_, heap);
+            CudaStep lowered(plan, node, tools, actions_);
             lower_step(lowered);
             workspace_bytes_ = std::max(workspace_bytes_, lowered.workspace_bytes());
             steps_.push_back(CompiledStep{step.phase, actions_.size()});
             if (step.phase == Phase::update) require_stoppable(steps_.size() - 1, node);
         }
-        kernels.build();
+        tools.kernels.build();
         for (std::uint32_t i = 0; i < kRecordings; ++i)
-            recordings_.emplace_back(gpu, plan.regions.size(), heap);
+            recordings_.emplace_back(gpu_, plan.regions.size(), tools.heap);
     }
 
     std::size_t workspace_bytes() const noexcept override { return workspace_bytes_; }
+
+    void visit_products(void (*visitor)(void* user, const Product& product), void* user) const {
+        for (const auto& action : actions_)
+            if (const Product* product = action->product()) visitor(user, *product);
+    }
 
     volta_status run(Phase phase, const RunState& state) noexcept override {
         if (state.observer != nullptr) return run_observed(phase, state);
@@ -186,17 +194,20 @@ class CudaExecutable final : public Executable {
 
 }  // namespace
 
-ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, Memory& memory, KernelBatch& kernels,
-                           MatrixLibrary* matrices, std::pmr::memory_resource* heap) {
+ExecutablePtr compile_plan(const Plan& plan, const CompileTools& tools) {
     try {
-        HeapPtr<CudaExecutable> made =
-            make_on<CudaExecutable>(heap, plan, gpu, memory, kernels, matrices, heap);
+        HeapPtr<CudaExecutable> made = make_on<CudaExecutable>(tools.heap, plan, tools);
         return ExecutablePtr(made.release(),
-                             ExecutableDelete{heap, sizeof(CudaExecutable), alignof(CudaExecutable)});
+                             ExecutableDelete{tools.heap, sizeof(CudaExecutable), alignof(CudaExecutable)});
     } catch (...) {
-        kernels.forget_pending();
+        tools.kernels.forget_pending();
         throw;
     }
+}
+
+void visit_products(const Executable& executable, void (*visitor)(void* user, const Product& product),
+                    void* user) {
+    static_cast<const CudaExecutable&>(executable).visit_products(visitor, user);
 }
 
 }  // namespace volta::cuda

@@ -4,15 +4,15 @@
 #pragma once
 
 #include "engine/backend/backend.h"
-#include "engine/backend/cuda/kernel_batch.h"
+#include "engine/backend/cuda/step.h"
 
 namespace volta::cuda {
 
-class MatrixLibrary;
+// Throws as Device::compile.
+ExecutablePtr compile_plan(const Plan& plan, const CompileTools& tools);
 
-// Throws as Device::compile. What is referred to outlives it; `matrices` NULL: plans are strict. `memory` is
-// that of `gpu`.
-ExecutablePtr compile_plan(const Plan& plan, Gpu& gpu, Memory& memory, KernelBatch& kernels,
-                           MatrixLibrary* matrices, std::pmr::memory_resource* heap);
+// The products of an executable of this backend that are not cuBLASLt's.
+void visit_products(const Executable& executable, void (*visitor)(void* user, const Product& product),
+                    void* user);
 
 }  // namespace volta::cuda

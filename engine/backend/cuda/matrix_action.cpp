@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "engine/backend/cuda/product_action.h"
+#include "engine/backend/cuda/product.h"
 #include "engine/base/error.h"
 
 namespace volta::cuda {
@@ -33,7 +33,7 @@ MatrixLibrary& library_of(const CudaStep& step) {
 
 bool MatrixAction::takes(const CudaStep& step, const ProductStep& work) {
     const ProductShape& shape = work.shape;
-    return step.plan.arithmetic.level != Level::strict && !ProductAction::streams_b(work) && shape.m > 0 &&
+    return step.plan.arithmetic.level != Level::strict && !streams_b(shape, work.b_dtype) && shape.m > 0 &&
            shape.n > 0 && shape.k > 0 && shape.batch > 0 &&
            shape.batch <= std::numeric_limits<std::int32_t>::max();
 }

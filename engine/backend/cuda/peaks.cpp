@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/backend/cuda/event_time.h"
 #include "jitgen/cuda/peak_source.h"
 
 namespace volta::cuda {
@@ -11,18 +12,6 @@ constexpr std::size_t kCopyBytes = std::size_t{256} << 20;
 constexpr int kBlocksPerMultiprocessor = 8;  // of 256 threads: all that a multiprocessor holds
 constexpr std::uint32_t kShortTurns = 1, kMostTurns = 1024;
 constexpr float kRunMilliseconds = 2;  // long beside a launch
-
-// Milliseconds of the device between two events around what `body` puts into the stream; never 0.
-template <class Body>
-float milliseconds_of(Gpu& gpu, Event& begin, Event& end, Body&& body) {
-    gpu.require(begin.record());
-    gpu.require(body());
-    gpu.require(end.record());
-    gpu.require(end.wait());
-    float milliseconds = 0;
-    gpu.require(end.milliseconds_since(begin, &milliseconds));
-    return std::max(milliseconds, 1e-4f);
-}
 
 }  // namespace
 

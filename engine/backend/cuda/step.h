@@ -7,8 +7,10 @@
 #include <memory_resource>
 #include <vector>
 
-#include "engine/backend/cuda/device.h"
 #include "engine/backend/cuda/kernel_batch.h"
+#include "engine/backend/cuda/launch.h"
+#include "engine/backend/cuda/tuning_table.h"
+#include "engine/backend/device.h"
 #include "engine/backend/lower/action_list.h"
 #include "engine/backend/lower/step_lowering.h"
 #include "engine/base/memory.h"
@@ -33,9 +35,7 @@ struct StepCall {
     }
 };
 
-struct Grid {  // in blocks
-    unsigned x, y = 1, z = 1;
-};
+class Product;
 
 class Action {
   public:
@@ -45,37 +45,36 @@ class Action {
     virtual const char* kernel_name() const noexcept = 0;  // "cuda warps", "cuda tiles 128"
     // Does it change nothing where StepCall::needs_finite says so? All of an update do.
     virtual bool may_be_stopped() const noexcept { return false; }
+    virtual const Product* product() const noexcept { return nullptr; }  // what tuning can tune
     When when = When::always;
     bool names_step = false;  // its kernel is what the step is named after, whatever follows
 
   protected:
-    // One kernel whose only parameter is `args`; no blocks: nothing.
     template <class Args>
     static volta_status launch(const StepCall& call, const Kernel* kernel, Grid grid, unsigned threads,
                                const Args& args) noexcept {
-        if (grid.x == 0 || grid.y == 0 || grid.z == 0) return VOLTA_OK;
-        LaunchShape shape;
-        shape.grid_x = grid.x;
-        shape.grid_y = grid.y;
-        shape.grid_z = grid.z;
-        shape.threads_x = threads;
-        void* parameters[] = {const_cast<Args*>(&args)};
-        return call.gpu.launch(*kernel, shape, parameters);
+        return cuda::launch(call.gpu, *kernel, grid, threads, args);
     }
 };
 using Actions = ActionList<Action>;
 
 class MatrixLibrary;
 
+// What plans of a device are compiled with; all of it outlives them.
+struct CompileTools {
+    Gpu& gpu;
+    Memory& memory;  // of `gpu`
+    KernelBatch& kernels;
+    MatrixLibrary* matrices;  // NULL: plans are strict
+    const TuningTable& tuning;
+    const ProductChoice* forced_choice;  // of every product, for tests; NULL: what tuning found
+    std::pmr::memory_resource* heap;
+};
+
 class CudaStep final : public StepLowering {
   public:
-    CudaStep(const Plan& whole, const Node& lowered, Gpu& gpu, KernelBatch& kernels, MatrixLibrary* matrices,
-             Actions& actions, std::pmr::memory_resource* heap)
-        : StepLowering(whole, lowered, heap),
-          gpu_(gpu),
-          kernels_(kernels),
-          matrices_(matrices),
-          actions_(actions) {}
+    CudaStep(const Plan& whole, const Node& lowered, const CompileTools& tools, Actions& actions)
+        : StepLowering(whole, lowered, tools.heap), tools_(tools), actions_(actions) {}
 
     const char* backend_name() const override { return "CUDA"; }
     bool shares_one_row() const override { return false; }  // the form blocks does
@@ -93,19 +92,21 @@ class CudaStep final : public StepLowering {
     void cached_attention(const CachedAttentionStep& step) override;
 
     // ---- for actions while they are made ----
-    Gpu& gpu() const { return gpu_; }
-    KernelBatch& kernels() const { return kernels_; }
-    MatrixLibrary* matrices() const { return matrices_; }  // NULL: the device is strict
-    int multiprocessors() const { return gpu_.facts().multiprocessors; }
+    Gpu& gpu() const { return tools_.gpu; }
+    KernelBatch& kernels() const { return tools_.kernels; }
+    MatrixLibrary* matrices() const { return tools_.matrices; }  // NULL: the device is strict
+    int multiprocessors() const { return gpu().facts().multiprocessors; }
+    ProductChoice choice_of(const ProductShape& shape, bool has_epilogue) const {
+        if (tools_.forced_choice != nullptr) return *tools_.forced_choice;
+        return tools_.tuning.find(key_of(shape, has_epilogue));
+    }
 
   private:
     template <class T, class... Args>
     T& add(Args&&... args) {
         return add_action<T>(actions_, std::forward<Args>(args)...);
     }
-    Gpu& gpu_;
-    KernelBatch& kernels_;
-    MatrixLibrary* matrices_;
+    const CompileTools& tools_;
     Actions& actions_;
 };
 

@@ -17,6 +17,7 @@ Context make_context(const Place& place) {
     options.level = place.level;
     options.precision = place.precision;
     options.kernel_folder = place.kernels.empty() ? nullptr : place.kernels.c_str();
+    options.tuning_folder = place.tuning.empty() ? nullptr : place.tuning.c_str();
     volta_context* context = nullptr;
     const volta_status status = volta_context_create(&options, &context);
     if (status == VOLTA_UNSUPPORTED) throw NotRun(volta_last_error());

@@ -32,6 +32,7 @@ struct NotRun : std::runtime_error {
 using Part = int (*)(const Settings& settings);
 int check_functions(const Settings& settings);
 int check_products(const Settings& settings);
+int check_choices(const Settings& settings);  // of products, as tuning has them
 int check_training(const Settings& settings);
 int check_level(const Settings& settings, volta_precision precision);  // repeatable
 int check_memory(const Settings& settings);
@@ -54,10 +55,11 @@ struct Place {
     volta_level level = VOLTA_STRICT;
     volta_precision precision = VOLTA_PRECISION_FP32;
     std::string kernels;  // a folder where compiled kernels are kept; "": nowhere
+    std::string tuning;   // a folder of tuning results; "": nowhere
 };
 // Throws NotRun where the device does not offer the level in that precision.
 Context make_context(const Place& place);
-inline Context make_context(const std::string& device) { return make_context(Place{device, {}, {}, {}}); }
+inline Context make_context(const std::string& device) { return make_context(Place{device, {}, {}, {}, {}}); }
 volta_device_info device_of(const Context& context);
 
 using Extents = std::vector<std::int64_t>;

@@ -118,8 +118,8 @@ int check_level(const Settings& given, volta_precision precision) {
     Subject subject = subjects(settings.small)[0];
     subject.time = std::max<std::int64_t>(subject.time, kWritten + 1);  // the prompt, and what is written
     const std::string kernels = settings.folder + "/cuda_check_kernels";
-    const Place place{settings.device, VOLTA_REPEATABLE, precision, kernels};
-    const Place strict_place{settings.device, VOLTA_STRICT, VOLTA_PRECISION_FP32, kernels};
+    const Place place{settings.device, VOLTA_REPEATABLE, precision, kernels, {}};
+    const Place strict_place{settings.device, VOLTA_STRICT, VOLTA_PRECISION_FP32, kernels, {}};
     const File half(settings.folder + "/" + row.part + (given.record.empty() ? ".volta" : ".again.volta"));
     const int stop = settings.steps / 2;
     const Run run = train(settings, subject, place, stop, half, kWritten);

@@ -1,6 +1,10 @@
 // Products of all orders, odd sizes, few rows, batches and stored weights: the device's bits are the
-// processor's.
+// processor's, by the default rules and by everything that tuning could choose.
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "tests/cuda/check/check.h"
 
@@ -110,7 +114,97 @@ int tell(const Product& p, const char* form, const std::vector<float>& expected,
     return 1;
 }
 
+// Products that are tuned: without a batch, of which volta_tune knows nothing.
+std::vector<Product> tuned_products(bool small) {
+    std::vector<Product> products;
+    for (const Product& product : kSmall)
+        if (product.batch == 0) products.push_back(product);
+    if (small) return {products[2], products[5], products[6]};
+    for (const Product& product : kLarge)
+        if (product.batch == 0 && product.m * product.n <= 4096 * 1024) products.push_back(product);
+    return products;
+}
+
+// What is written into the file of results, one after the other, as the choice of every product.
+constexpr const char* kChoices[] = {"",
+                                    "form=rows",
+                                    "form=tiles tile=64",
+                                    "form=tiles tile=128",
+                                    "form=segments tile=64",
+                                    "form=segments tile=128"};
+
+// The same results with this choice everywhere.
+std::string with_choice(const std::string& results, const std::string& choice) {
+    const std::string name = "\"choice\":\"";
+    std::string text;
+    std::size_t at = 0;
+    for (std::size_t begin; (begin = results.find(name, at)) != std::string::npos;) {
+        begin += name.size();
+        text += results.substr(at, begin - at) + choice;
+        at = results.find('"', begin);
+    }
+    return text + results.substr(at);
+}
+
+struct Folders {
+    const std::string tuning, kernels;
+    explicit Folders(const std::string& in) : tuning(in + "/check_tuning"), kernels(in + "/check_kernels") {}
+    ~Folders() {
+        std::error_code ignored;
+        std::filesystem::remove_all(tuning, ignored);
+        std::filesystem::remove_all(kernels, ignored);
+    }
+    std::string file() const {
+        for (const auto& entry : std::filesystem::directory_iterator(tuning))
+            if (entry.path().extension() == ".json") return entry.path().string();
+        throw std::runtime_error("volta_tune has written no file into " + tuning);
+    }
+};
+
+void tune(const Context& device, const std::vector<Product>& products, bool small) {
+    std::vector<volta_tune_shape> shapes;
+    for (const Product& product : products)
+        for (const Order& order : kOrders)
+            shapes.push_back(
+                {product.m, product.n, product.k, order.a_transposed, order.b_transposed, 0, 0, 0});
+    volta_tune_options options = {};
+    options.struct_size = sizeof options;
+    options.shapes = shapes.data();
+    options.shape_count = shapes.size();
+    options.runs = small ? 1 : 0;
+    options.seconds = small ? 0.1 : 0;
+    require(volta_tune(device.get(), &options));
+}
+
 }  // namespace
+
+int check_choices(const Settings& settings) {
+    const std::vector<Product> products = tuned_products(settings.small);
+    const Folders folders(settings.folder);
+    const Place place{settings.device, {}, {}, folders.kernels, folders.tuning};
+    tune(make_context(place), products, settings.small);
+    std::stringstream results;
+    results << std::ifstream(folders.file()).rdbuf();
+    const Context cpu = make_context("cpu");
+    std::vector<Context> devices = {};
+    devices.push_back(make_context(place));  // with what was found
+    for (const char* choice : kChoices) {
+        if (settings.small && std::string(choice).find("128") == std::string::npos) continue;
+        std::ofstream(folders.file()) << with_choice(results.str(), choice);
+        devices.push_back(make_context(place));
+    }
+    int failures = 0, count = 0;
+    for (const Product& product : products)
+        for (const Order& order : kOrders) {
+            const std::vector<float> expected = multiply(cpu, product, order);
+            for (const Context& device : devices) {
+                failures += tell(product, order.name, expected, multiply(device, product, order));
+                ++count;
+            }
+        }
+    std::printf("%d products by every choice, %d differ\n", count, failures);
+    return failures;
+}
 
 int check_products(const Settings& settings) {
     const std::vector<Product> products = settings.small

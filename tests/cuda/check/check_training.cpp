@@ -14,7 +14,7 @@ int check_training(const Settings& settings) {
     const int stop = settings.steps - std::min(settings.steps / 2, 50);
     int failures = 0;
     for (const Subject& subject : subjects(settings.small)) {
-        const Place cpu_place{"cpu", {}, {}, {}}, device_place{settings.device, {}, {}, {}};
+        const Place cpu_place{"cpu", {}, {}, {}, {}}, device_place{settings.device, {}, {}, {}, {}};
         const File here(settings.folder + "/cuda_check_cpu.volta"),
             there(settings.folder + "/cuda_check_device.volta");
         const Run cpu = train(settings, subject, cpu_place, stop, here);

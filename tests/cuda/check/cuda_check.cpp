@@ -21,6 +21,7 @@ constexpr struct {
     Part run;
 } kParts[] = {{"functions", check_functions},
               {"products", check_products},
+              {"choices", check_choices},
               {"training", check_training},
               {"levels_fp32", at_repeatable<VOLTA_PRECISION_FP32>},
               {"levels_tf32", at_repeatable<VOLTA_PRECISION_TF32>},
