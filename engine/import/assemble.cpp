@@ -172,13 +172,14 @@ void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
         wanted ? dtype_name(*wanted) : "", static_cast<long long>(kStoredGroup));
     next = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
-        NamedTensor parameter{std::pmr::string(slots[i].name, model.structures()), dtypes[i],
-                              is_stored(dtypes[i]) ? slots[i].stored_shape() : slots[i].shape, nullptr,
-                              make_parameter(slots[i], take_slot(assignments, i, next), dtypes[i],
-                                             model.structures(), model.tensors())};
-        parameter.data = parameter.owned.data();
-        model.parameters.push_back(std::move(parameter));
+        const Shape& shape = is_stored(dtypes[i]) ? slots[i].stored_shape() : slots[i].shape;
+        model.parameters.push_back(
+            {std::pmr::string(slots[i].name, model.structures()), dtypes[i], shape, nullptr, Buffer()});
     }
+    model.allocate_parameters(stores);  // the last panel may have rows that are none
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        fill_parameter(slots[i], take_slot(assignments, i, next), dtypes[i], model.place_of(i),
+                       model.structures(), model.tensors());
     if (stores)
         model.graph = stored_graph(model.graph, weight_layouts(model.graph, model.structures()), dtypes,
                                    model.structures());

@@ -77,28 +77,23 @@ DType choose_dtype(const Slot& slot, Assignments parts, std::optional<DType> wan
     return tensor_bytes(kept, slot.stored_shape()) < tensor_bytes(DType::f32, slot.shape) ? kept : DType::f32;
 }
 
-Buffer make_parameter(const Slot& slot, Assignments parts, DType dtype, std::pmr::memory_resource* structures,
-                      std::pmr::memory_resource* tensors) {
-    const Shape shape = is_stored(dtype) ? slot.stored_shape() : slot.shape;
-    Buffer made(tensors, static_cast<std::size_t>(tensor_bytes(dtype, shape)), is_stored(dtype));
-    if (!is_stored(dtype)) {
-        fill(slot, parts, static_cast<float*>(made.data()));
-        return made;
-    }
-    auto* const out = static_cast<unsigned char*>(made.data());
+void fill_parameter(const Slot& slot, Assignments parts, DType dtype, void* to,
+                    std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    if (!is_stored(dtype)) return fill(slot, parts, static_cast<float*>(to));
+    const Shape shape = slot.stored_shape();
+    auto* const out = static_cast<unsigned char*>(to);
     const auto by_rows = [&](const Assignment& part) { return rows_are_outputs(slot, part); };
     if (std::all_of(parts.begin(), parts.end(), by_rows)) {
         std::pmr::vector<float> row(static_cast<std::size_t>(shape[1]), 0.0f, structures);
         for (const Assignment& part : parts)
             if (!store_part(slot, part, dtype, row, out)) fail_value(*part.tensor, dtype);
-        return made;
+        return;
     }
     Buffer matrix(tensors, static_cast<std::size_t>(tensor_bytes(DType::f32, slot.shape)));
     auto* const values = static_cast<float*>(matrix.data());
     fill(slot, parts, values);
     if (!store_matrix(values, slot.layout, dtype, shape, structures, out))
         fail_value(*parts.first->tensor, dtype);
-    return made;
 }
 
 }  // namespace volta

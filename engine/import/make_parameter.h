@@ -41,10 +41,11 @@ struct Assignments {
 // the file, where that takes less memory than f32.
 DType choose_dtype(const Slot& slot, Assignments parts, std::optional<DType> wanted);
 
-// Its bytes. A part that the type has exactly keeps its scales and integers; others are rounded as
-// engine/numerics/stored_weights.h does. Needs memory for itself, and one row or, where the file has the
-// inputs first, one matrix of f32. Throws UNSUPPORTED naming a tensor that the type has no numbers for.
-Buffer make_parameter(const Slot& slot, Assignments parts, DType dtype, std::pmr::memory_resource* structures,
-                      std::pmr::memory_resource* tensors);
+// Writes its bytes to `to`, which holds zeros. A part that the type has exactly keeps its scales and
+// integers; others are rounded as engine/numerics/stored_weights.h does. Needs memory for one row or, where
+// the file has the inputs first, one matrix of f32. Throws UNSUPPORTED naming a tensor that the type has no
+// numbers for.
+void fill_parameter(const Slot& slot, Assignments parts, DType dtype, void* to,
+                    std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 
 }  // namespace volta

@@ -11,22 +11,14 @@ namespace {
 
 constexpr std::int64_t kCounterLimit = std::int64_t{1} << 32;  // rows and columns are 32-bit Philox counters
 
-Buffer allocate(const Shape& shape, std::pmr::memory_resource* heap) {
-    return Buffer(heap, static_cast<std::size_t>(shape.elements()) * sizeof(float));
-}
-
-NamedTensor make_parameter(const Graph& graph, const SourceInfo& source, Initialiser& initialiser,
-                           std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+NamedTensor describe_parameter(const Graph& graph, const SourceInfo& source,
+                               std::pmr::memory_resource* structures) {
     const Node& node = graph.node(source.node);
     const Shape& shape = graph.shape(node.first_output);
     require(shape.rows() < kCounterLimit && shape.last() < kCounterLimit,
             "parameter '%s' has the shape %s; rows and columns must each be fewer than 2^32",
             node.name.c_str(), to_text(shape).text);
-    NamedTensor parameter{std::pmr::string(node.name, structures), DType::f32, shape, nullptr,
-                          allocate(shape, tensors)};
-    initialiser.fill(static_cast<float*>(parameter.owned.data()), shape, source.init, source.stream);
-    parameter.data = parameter.owned.data();
-    return parameter;
+    return {std::pmr::string(node.name, structures), DType::f32, shape, nullptr, Buffer()};
 }
 
 }  // namespace
@@ -42,12 +34,40 @@ HeapPtr<Model> Model::create(const Graph& graph, std::uint64_t seed, std::pmr::m
                              std::pmr::memory_resource* tensors, const InitMachine& machine) {
     HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
     model->graph = Graph(graph, structures);
-    Initialiser initialiser(machine, seed, structures);
+    std::pmr::vector<const SourceInfo*> sources(structures);
     for (const SourceInfo& source : model->graph.sources)
-        if (model->graph.node(source.node).op == Op::parameter)
-            model->parameters.push_back(
-                make_parameter(model->graph, source, initialiser, structures, tensors));
+        if (model->graph.node(source.node).op == Op::parameter) sources.push_back(&source);
+    for (const SourceInfo* source : sources)
+        model->parameters.push_back(describe_parameter(model->graph, *source, structures));
+    model->allocate_parameters(false);
+    Initialiser initialiser(machine, seed, structures);
+    for (std::size_t i = 0; i < sources.size(); ++i)
+        initialiser.fill(static_cast<float*>(model->place_of(i)), model->parameters[i].shape,
+                         sources[i]->init, sources[i]->stream);
     return model;
+}
+
+void Model::allocate_parameters(bool zeroed) {
+    const auto padded = [](const NamedTensor& parameter) {
+        return (parameter.bytes() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+    };
+    std::uint64_t bytes = 0;
+    for (const NamedTensor& parameter : parameters)
+        if (padded(parameter) < parameter.bytes() || add_overflows(bytes, padded(parameter), &bytes))
+            throw std::bad_alloc();
+    block = Buffer(tensors_, static_cast<std::size_t>(bytes), zeroed);
+    auto* place = static_cast<unsigned char*>(block.data());
+    for (NamedTensor& parameter : parameters) {
+        parameter.data = place;
+        place += padded(parameter);
+    }
+}
+
+bool Model::owns(const NamedTensor& parameter) const {
+    const auto data = reinterpret_cast<std::uintptr_t>(parameter.data),
+               begin = reinterpret_cast<std::uintptr_t>(block.data());
+    return parameter.owned.data() != nullptr ||
+           (block.data() != nullptr && data >= begin && data - begin < block.bytes());
 }
 
 const NamedTensor* Model::find_parameter(const char* name) const {
@@ -59,12 +79,12 @@ const NamedTensor* Model::find_parameter(const char* name) const {
 float* Model::mutable_parameter(std::size_t index) {
     NamedTensor& parameter = parameters.at(index);
     ++version_;
-    if (parameter.owned.data() == nullptr && parameter.bytes() > 0) {
+    if (!owns(parameter) && parameter.bytes() > 0) {
         parameter.owned = Buffer(tensors_, parameter.bytes());
         std::memcpy(parameter.owned.data(), parameter.data, parameter.bytes());
         parameter.data = parameter.owned.data();
     }
-    return static_cast<float*>(parameter.owned.data());
+    return static_cast<float*>(const_cast<void*>(parameter.data));
 }
 
 const std::pmr::string* Model::find_metadata(const char* key) const {

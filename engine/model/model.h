@@ -18,13 +18,13 @@
 
 namespace volta {
 
-// A named tensor whose bytes are owned, borrowed from the host, or inside a mapped file.
+// A named tensor whose bytes are owned, borrowed from the host, or inside its model's block or mapped file.
 struct NamedTensor {
     std::pmr::string name;
     DType dtype = DType::f32;
     Shape shape;
     const void* data = nullptr;  // 64-byte aligned
-    Buffer owned;                // empty when borrowed or mapped
+    Buffer owned;                // empty where they lie elsewhere
     std::size_t bytes() const { return static_cast<std::size_t>(tensor_bytes(dtype, shape)); }
 };
 
@@ -68,9 +68,16 @@ class Model final {
     std::optional<TrainingState> training;  // a checkpoint's
     Arithmetic arithmetic;                  // of the context that gave the parameters their values
     MappedFile mapping;                     // keeps mapped parameters alive
-    Buffer copy;                            // keeps copied ones alive
+    // The model's own memory, in which parameters lie one behind the other: those that were made, or a whole
+    // file that was copied. Together they are large enough for large pages, which most are not by themselves.
+    Buffer block;
 
     const NamedTensor* find_parameter(const char* name) const;  // NULL: none
+    // Gives all parameters, which have types and shapes by then, their places in the block. Throws
+    // std::bad_alloc.
+    void allocate_parameters(bool zeroed);
+    // For who has just done that, and fills them.
+    void* place_of(std::size_t index) { return const_cast<void*>(parameters[index].data); }
     // The parameter's bytes for writing: a mapped or borrowed one is copied to memory of its own first.
     float* mutable_parameter(std::size_t index);
     // Grows with every call of mutable_parameter: what was made from the parameters is older then.
@@ -81,6 +88,7 @@ class Model final {
     std::pmr::memory_resource* tensors() const { return tensors_; }
 
   private:
+    bool owns(const NamedTensor& parameter) const;
     std::uint64_t version_ = 0;
     std::pmr::memory_resource* structures_;
     std::pmr::memory_resource* tensors_;

@@ -110,25 +110,27 @@ HeapPtr<Model> quantize(const Model& model, DType dtype, std::pmr::memory_resour
     made->arithmetic = model.arithmetic;
     const std::pmr::vector<DType> dtypes(model.parameters.size(), dtype, structures);
     made->graph = stored_graph(model.graph, layouts, dtypes, structures);
-    std::size_t stored = 0;
     for (const NamedTensor& parameter : model.parameters) {
-        const WeightLayout layout = layouts[at(model.graph.find_source(parameter.name.c_str()))];
         const Value& wanted = made->graph.value(made->graph.find_source(parameter.name.c_str()));
-        NamedTensor tensor{std::pmr::string(parameter.name, structures), wanted.dtype, wanted.shape, nullptr,
-                           Buffer()};
-        tensor.owned = Buffer(tensors, tensor.bytes(), may_be_stored(layout));
+        made->parameters.push_back(
+            {std::pmr::string(parameter.name, structures), wanted.dtype, wanted.shape, nullptr, Buffer()});
+    }
+    made->allocate_parameters(true);  // the last panel may have rows that are none
+    std::size_t stored = 0;
+    for (std::size_t i = 0; i < model.parameters.size(); ++i) {
+        const NamedTensor& parameter = model.parameters[i];
+        const WeightLayout layout = layouts[at(model.graph.find_source(parameter.name.c_str()))];
         if (may_be_stored(layout)) {
-            require(store_matrix(static_cast<const float*>(parameter.data), layout, dtype, wanted.shape,
-                                 structures, static_cast<unsigned char*>(tensor.owned.data())),
+            require(store_matrix(static_cast<const float*>(parameter.data), layout, dtype,
+                                 made->parameters[i].shape, structures,
+                                 static_cast<unsigned char*>(made->place_of(i))),
                     "parameter '%s' cannot be stored as %s: it has values that are not finite, or too large "
                     "for it",
                     parameter.name.c_str(), dtype_name(dtype));
             ++stored;
         } else if (parameter.bytes() > 0) {
-            std::memcpy(tensor.owned.data(), parameter.data, parameter.bytes());
+            std::memcpy(made->place_of(i), parameter.data, parameter.bytes());
         }
-        tensor.data = tensor.owned.data();
-        made->parameters.push_back(std::move(tensor));
     }
     require(stored > 0,
             "the model has no weight to store as %s: none of its parameters is read by products alone and "

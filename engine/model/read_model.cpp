@@ -119,7 +119,7 @@ HeapPtr<Model> read_model(const void* data, std::size_t bytes, const ReadOptions
         return read_frame_and_model(copied ? copy.data() : data, bytes, copied || options.verify_checksums,
                                     structures, tensors);
     });
-    model->copy = std::move(copy);
+    model->block = std::move(copy);
     return model;
 }
 
@@ -134,7 +134,7 @@ HeapPtr<Model> read_model(const char* path, const ReadOptions& options, std::pmr
                                     copied || options.verify_checksums, structures, tensors);
     });
     model->mapping = std::move(mapping);
-    model->copy = std::move(copy);
+    model->block = std::move(copy);
     return model;
 }
 

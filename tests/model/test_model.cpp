@@ -123,13 +123,38 @@ void test_the_hash_is_of_names_shapes_and_bits(void**) {
     assert_true(build(false, {6}, nan) == build(false, {6}, std::nanf("")));
 }
 
+// One behind the other, in memory that begins on a large page where it is large enough, although no parameter
+// of its own is; and written in place.
+void test_parameters_lie_in_one_block(void**) {
+    HostHeap heap(nullptr);
+    Graph graph(heap.structures());
+    std::uint64_t bytes = 0;
+    for (int i = 0; i < 6; ++i) {
+        char name[8];
+        std::snprintf(name, sizeof name, "w%d", i);
+        const Shape shape{1000, 250 + i};
+        graph.parameter(name, shape, {});
+        bytes += (static_cast<std::uint64_t>(shape.elements()) * 4 + 63) / 64 * 64;
+    }
+    const auto model = Model::create(graph, 1, heap.structures(), heap.tensors());
+    assert_int_equal(model->block.bytes(), bytes);
+    assert_int_equal(reinterpret_cast<std::uintptr_t>(model->block.data()) % (2 << 20), 0);
+    const auto* place = static_cast<const unsigned char*>(model->block.data());
+    for (std::size_t i = 0; i < model->parameters.size(); ++i) {
+        const NamedTensor& parameter = model->parameters[i];
+        assert_ptr_equal(parameter.data, place);
+        assert_ptr_equal(model->mutable_parameter(i), place);
+        assert_null(parameter.owned.data());
+        place += (parameter.bytes() + 63) / 64 * 64;
+    }
+}
+
 void test_a_borrowed_parameter_is_copied_before_writing(void**) {
     TestHeap heap;
     Graph graph(heap.structures());
     graph.parameter("w", {4}, {});
     auto model = Model::create(graph, 1, heap.structures(), heap.tensors());
     alignas(64) const float borrowed[4] = {1, 2, 3, 4};
-    model->parameters[0].owned = Buffer();
     model->parameters[0].data = borrowed;
     float* own = model->mutable_parameter(0);
     assert_ptr_not_equal(own, borrowed);
@@ -195,6 +220,7 @@ int main() {
         cmocka_unit_test(test_normal_parameters_look_normal),
         cmocka_unit_test(test_the_seed_decides_the_hash),
         cmocka_unit_test(test_the_hash_is_of_names_shapes_and_bits),
+        cmocka_unit_test(test_parameters_lie_in_one_block),
         cmocka_unit_test(test_a_borrowed_parameter_is_copied_before_writing),
         cmocka_unit_test(test_metadata_stays_in_order),
         cmocka_unit_test(test_everything_is_on_the_hosts_heap),

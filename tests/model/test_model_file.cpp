@@ -123,6 +123,24 @@ void test_every_tensor_is_aligned_and_borrowed(void**) {
     assert_true(static_cast<const float*>(again->parameters[0].data)[0] != 5);
 }
 
+// What was copied is the model's own already: it is written where it lies, and its neighbours stay.
+void test_a_copied_file_is_written_in_place(void**) {
+    const Folder folder;
+    TestHeap heap;
+    save(*make_golden_gpt(heap.structures(), heap.tensors()), folder.file("a"), heap);
+    const auto model = open(folder.file("a"), heap, LoadMode::copy), same = open(folder.file("a"), heap);
+    const long calls = heap.calls;
+    for (std::size_t i = 0; i < model->parameters.size(); ++i) {
+        const void* const before = model->parameters[i].data;
+        assert_ptr_equal(model->mutable_parameter(i), before);
+    }
+    assert_int_equal(heap.calls, calls);
+    model->mutable_parameter(1)[0] = 5;
+    for (std::size_t i = 0; i < model->parameters.size(); ++i)
+        assert_true((std::memcmp(model->parameters[i].data, same->parameters[i].data,
+                                 model->parameters[i].bytes()) != 0) == (i == 1));
+}
+
 // These files are never changed: a release that cannot read them has broken its promise.
 void test_golden_files_load_forever(void**) {
     for (const auto& sample : kSamples) {
@@ -387,6 +405,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_saved_loaded_saved_is_the_same),
         cmocka_unit_test(test_every_tensor_is_aligned_and_borrowed),
+        cmocka_unit_test(test_a_copied_file_is_written_in_place),
         cmocka_unit_test(test_golden_files_load_forever),
         cmocka_unit_test(test_golden_files_are_written_the_same),
         cmocka_unit_test(test_the_frame_is_the_documented_one),

@@ -95,8 +95,7 @@ void test_hash(void**) {
     const auto f16 = quantize(*model, DType::f16, heap.structures(), heap.tensors());
     const Hash128 before = hash_parameters(*bf16, heap.structures());
     assert_true(before != hash_parameters(*f16, heap.structures()));
-    NamedTensor& weight = bf16->parameters[0];
-    static_cast<unsigned char*>(weight.owned.data())[weight.bytes() - 1] ^= 1;
+    static_cast<unsigned char*>(bf16->place_of(0))[bf16->parameters[0].bytes() - 1] ^= 1;
     assert_true(before != hash_parameters(*bf16, heap.structures()));
 }
 
