@@ -19,7 +19,6 @@ std::uint8_t stride(const Json& object, const char* name) {
 }  // namespace
 
 static void read_entry(const Json& object, TuningEntry& entry) {
-    tuning_json::read(object, entry.key);
     entry.key.a_stride = stride(object, "a_stride");
     entry.key.b_stride = stride(object, "b_stride");
     entry.key.c_stride = stride(object, "c_stride");
@@ -27,13 +26,9 @@ static void read_entry(const Json& object, TuningEntry& entry) {
     entry.key.isa = static_cast<Isa>(tuning_json::one_of(object, "isa", kIsas));
     entry.key.threads = static_cast<std::int32_t>(tuning_json::up_to(object, "threads", 65535));
     entry.choice = parse_choice(tuning_json::text(object, "choice").c_str());
-    entry.default_seconds = tuning_json::number(object, "default_seconds");
-    entry.tuned_seconds = tuning_json::number(object, "tuned_seconds");
 }
 
-static Json json_of(const TuningEntry& entry) {
-    Json object;
-    tuning_json::write(entry.key, object);
+static void write_entry(const TuningEntry& entry, Json& object) {
     object["a_stride"] = entry.key.a_stride;
     object["b_stride"] = entry.key.b_stride;
     object["c_stride"] = entry.key.c_stride;
@@ -41,9 +36,6 @@ static Json json_of(const TuningEntry& entry) {
     object["isa"] = kIsas[static_cast<int>(entry.key.isa)];
     object["threads"] = entry.key.threads;
     object["choice"] = to_text(entry.choice).text;
-    object["default_seconds"] = entry.default_seconds;
-    object["tuned_seconds"] = entry.tuned_seconds;
-    return object;
 }
 
 TuningFile parse_tuning(const char* text, std::size_t bytes, const char* signature,

@@ -22,13 +22,7 @@ bool operator==(const TuningKey& x, const TuningKey& y) {
 }
 
 TuningKey key_of(const ProductShape& shape, EpilogueKind epilogue, Isa isa, int threads) {
-    TuningKey key;
-    key.batch = shape.batch;
-    key.m = shape.m;
-    key.n = shape.n;
-    key.k = shape.k;
-    key.a_transposed = shape.a_transposed;
-    key.b_transposed = shape.b_transposed;
+    TuningKey key{product_key(shape)};
     key.a_stride = stride_class(shape.lda);
     key.b_stride = stride_class(shape.ldb);
     key.c_stride = stride_class(shape.ldc);

@@ -50,15 +50,7 @@ ChoiceText to_text(const ProductChoice& choice) {
 
 ProductChoice parse_choice(const char* text) {
     ProductChoice choice;
-    char copy[sizeof(ChoiceText)];
-    require(std::strlen(text) < sizeof copy, "a product's choice of %zu bytes is too long",
-            std::strlen(text));
-    std::snprintf(copy, sizeof copy, "%s", text);
-    for (char *word = copy, *end; *word != '\0'; word = end) {
-        end = word + std::strcspn(word, " ");
-        if (*end != '\0') *end++ = '\0';
-        if (*word != '\0') read_word(choice, word);
-    }
+    each_word(text, [&](char* word) { read_word(choice, word); });
     return choice;
 }
 

@@ -17,13 +17,7 @@ bool operator==(const TuningKey& x, const TuningKey& y) {
 }
 
 TuningKey key_of(const ProductShape& shape, bool has_epilogue) {
-    TuningKey key;
-    key.batch = shape.batch;
-    key.m = shape.m;
-    key.n = shape.n;
-    key.k = shape.k;
-    key.a_transposed = shape.a_transposed;
-    key.b_transposed = shape.b_transposed;
+    TuningKey key{product_key(shape)};
     key.a_fours = shape.lda % 4 == 0;
     key.b_fours = shape.ldb % 4 == 0;
     key.has_epilogue = has_epilogue;
@@ -51,25 +45,17 @@ DeviceSignature device_signature(const DeviceFacts& facts) {
 }
 
 static void read_entry(const Json& object, TuningEntry& entry) {
-    tuning_json::read(object, entry.key);
     entry.key.a_fours = tuning_json::truth(object, "a_fours");
     entry.key.b_fours = tuning_json::truth(object, "b_fours");
     entry.key.has_epilogue = tuning_json::truth(object, "epilogue");
     entry.choice = parse_choice(tuning_json::text(object, "choice").c_str());
-    entry.default_seconds = tuning_json::number(object, "default_seconds");
-    entry.tuned_seconds = tuning_json::number(object, "tuned_seconds");
 }
 
-static Json json_of(const TuningEntry& entry) {
-    Json object;
-    tuning_json::write(entry.key, object);
+static void write_entry(const TuningEntry& entry, Json& object) {
     object["a_fours"] = entry.key.a_fours;
     object["b_fours"] = entry.key.b_fours;
     object["epilogue"] = entry.key.has_epilogue;
     object["choice"] = to_text(entry.choice).text;
-    object["default_seconds"] = entry.default_seconds;
-    object["tuned_seconds"] = entry.tuned_seconds;
-    return object;
 }
 
 TuningFile parse_tuning(const char* text, std::size_t bytes, const char* signature,

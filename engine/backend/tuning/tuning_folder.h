@@ -1,5 +1,5 @@
-// What tuning_file.h declares. In the namespace of an entry: read_entry(json, entry), which reports by
-// INVALID_ARGUMENT, and json_of(entry).
+// What tuning_file.h declares. In the namespace of an entry, for what only its backend has: read_entry(json,
+// entry), which reports by INVALID_ARGUMENT, and write_entry(entry, json).
 #pragma once
 
 #include <cstdio>
@@ -17,7 +17,10 @@ TuningFileOf<Entry> parse_tuning_of(const char* bytes, std::size_t count, const 
     try {
         for (const tuning_json::Json& object : tuning_json::read_products(bytes, count, place)) {
             Entry entry;
+            tuning_json::read(object, entry.key);
             read_entry(object, entry);
+            entry.default_seconds = tuning_json::number(object, "default_seconds");
+            entry.tuned_seconds = tuning_json::number(object, "tuned_seconds");
             check(entry);
             result.entries.push_back(entry);
         }
@@ -37,8 +40,13 @@ std::pmr::string print_tuning_of(const std::pmr::vector<Entry>& entries, const T
     std::pmr::string out(heap);
     tuning_json::print_head(place, out);
     for (const Entry& entry : entries) {
+        tuning_json::Json object;
+        tuning_json::write(entry.key, object);
+        write_entry(entry, object);
+        object["default_seconds"] = entry.default_seconds;
+        object["tuned_seconds"] = entry.tuned_seconds;
         out += &entry == entries.data() ? "\n  " : ",\n  ";
-        out += json_of(entry).dump();
+        out += object.dump();
     }
     out += "\n ]}\n";
     return out;

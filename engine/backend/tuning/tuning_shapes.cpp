@@ -17,6 +17,10 @@ std::int64_t stride_of(const char* name, std::size_t index, std::int64_t given, 
 
 }  // namespace
 
+ProductKey product_key(const ProductShape& shape) {
+    return {shape.batch, shape.m, shape.n, shape.k, shape.a_transposed, shape.b_transposed};
+}
+
 ProductShape product_of(const TuneShape& asked, std::size_t index) {
     check_extent("m", index, asked.m);
     check_extent("n", index, asked.n);

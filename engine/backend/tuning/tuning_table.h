@@ -8,6 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/backend/lower/problem_shapes.h"
+
 namespace volta {
 
 inline constexpr std::size_t kMostTuningEntries = 4096;
@@ -21,6 +23,8 @@ inline bool operator==(const ProductKey& x, const ProductKey& y) {
     return x.batch == y.batch && x.m == y.m && x.n == y.n && x.k == y.k && x.a_transposed == y.a_transposed &&
            x.b_transposed == y.b_transposed;
 }
+
+ProductKey product_key(const ProductShape& shape);
 
 // `Key` derives from ProductKey; a `Choice` that is made without arguments is the default rules. In the
 // namespace of both: check(entry), which throws INVALID_ARGUMENT naming the value that cannot be.
