@@ -25,6 +25,7 @@ ProductLaunch product_launch(int tile, std::int64_t m, std::int64_t n, std::int6
     if (tiles == 0 || batch == 0) return {false, 0, 0, 0, 0, 0};
     const auto grid_x = static_cast<unsigned>(std::min(tiles, kMostGridX));
     const auto grid_z = static_cast<unsigned>(std::min(batch, kMostGridY));
+    // In doubles, which no shape makes overflow.
     const double scratch = 4.0 * static_cast<double>(batch) * static_cast<double>(segments) *
                            static_cast<double>(m) * static_cast<double>(n);
     bool shares = tiles * batch < multiprocessors;

@@ -5,10 +5,6 @@
 namespace volta::cuda {
 namespace {
 
-bool may_be_rows(const ProductShape& shape, DType b) {
-    return is_stored(b) || (shape.m <= jit::kMostProductRows && !shape.a_transposed);
-}
-
 jit::SegmentsOf segments_of(ProductForm form) {
     return form == ProductForm::tiles      ? jit::SegmentsOf::block
            : form == ProductForm::segments ? jit::SegmentsOf::blocks
@@ -22,12 +18,14 @@ jit::ProductLaunch launch_of(const ProductShape& shape, int multiprocessors, int
 
 }  // namespace
 
-bool streams_b(const ProductShape& shape, DType b) { return may_be_rows(shape, b); }
+bool streams_b(const ProductShape& shape, DType b) {
+    return is_stored(b) || (shape.m <= jit::kMostProductRows && !shape.a_transposed);
+}
 
 ProductChoice resolve(const ProductChoice& choice, const ProductShape& shape, DType b, int multiprocessors) {
-    const bool wants_rows = choice.form == ProductForm::rows ||
-                            (choice.form == ProductForm::rule && choice.tile == 0 && streams_b(shape, b));
-    if (is_stored(b) || (wants_rows && may_be_rows(shape, b))) return {ProductForm::rows, 0};
+    const bool wants_rows =
+        choice.form == ProductForm::rows || (choice.form == ProductForm::rule && choice.tile == 0);
+    if (is_stored(b) || (wants_rows && streams_b(shape, b))) return {ProductForm::rows, 0};
     ProductChoice way;
     way.tile =
         choice.tile != 0 ? choice.tile : jit::product_tile(shape.m, shape.n, multiprocessors, shape.batch);

@@ -12,6 +12,7 @@
 namespace volta::cuda {
 
 // Does it wait for B and not for sums: is B stored small, or are the rows of A few, as decoding has them?
+// These have the form `rows` by the rule.
 bool streams_b(const ProductShape& shape, DType b);
 
 // The choice without a rule left in it, as it runs on a device of so many multiprocessors: what the shape
