@@ -147,11 +147,8 @@ class DotsEmitter : public Xbyak::CodeGenerator {
             // is a power of two all lines fall into few sets of L1, which hold eight.
             for (int v = 0; v < kVectors; ++v)
                 for (int turn = 0; turn < turns; ++turn) {
-                    if (far_)
-                        for (int line = 0; line < 4 / kVectors; ++line)
-                            prefetcht1(
-                                ptr[rax + (((g * kVectors + v) * turns + turn) * 4 / kVectors + line) * 64]);
-                    emit_block(g, v, turn * kDotSteps * 4);
+                    emit_block(g, v, turn * kDotSteps * 4,
+                               ((g * kVectors + v) * turns + turn) * 4 / kVectors);
                 }
         }
         const int bytes = turns * kDotSteps * 4;
@@ -166,9 +163,12 @@ class DotsEmitter : public Xbyak::CodeGenerator {
 
     // Four steps of the rows of vector v of group g: each quarter of a vector holds four rows, turned by
     // itself.
-    void emit_block(int g, int v, int offset) {
+    void emit_block(int g, int v, int offset, int line) {
         const int first = v * 8;
         for (int r = 0; r < 4; ++r) {
+            if (far_ && r % kVectors == 0)
+                for (const int distance : kAskedAt)
+                    prefetcht1(ptr[rax + (line + r / kVectors) * 64 + distance]);
             const Vmm t(r);
             vmovups(Xmm(r), ptr[b_row(first + r) + offset]);
             if constexpr (kZmm) {

@@ -84,6 +84,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         std::memcpy(&bits, &value, sizeof bits);
         return bits;
     }
+    bool asks() const { return form_.ahead != StoredAhead::none; }
     bool expands() const { return form_.use == StoredUse::expand; }
     bool reads_expanded() const { return form_.use == StoredUse::expanded; }
     bool shifts() const { return form_.dtype == DType::int4 && !reads_expanded(); }
@@ -165,7 +166,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
             add_group();
         }
         move_panels(static_cast<int>(stored_group_bytes(form_.dtype)));
-        if (form_.ahead) emit_ask(static_cast<int>(kStoredPanel) * 2);
+        if (asks()) ask_for_scales();
     }
 
     // rax steps: turns of kTurn, then one by one.
@@ -174,8 +175,12 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         L(turn);
         cmp(rax, kTurn);
         jl(rest, T_NEAR);
-        for (int s = 0; s < kTurn; ++s) emit_step(s, false);
-        if (form_.ahead) emit_ask(turn_bytes());
+        if (asks() && form_.panels > 2) lea(r14, ptr[r15 + r11 * 2]);
+        for (int s = 0; s < kTurn; ++s) {
+            if (asks()) ask_for_share(s);
+            emit_step(s, false);
+        }
+        if (asks()) add(r15, turn_bytes());
         move_panels(turn_bytes());
         emit_advance(kTurn);
         sub(rax, kTurn);
@@ -197,15 +202,28 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         L(done);
     }
 
-    // The next bytes of all panels of what lies ahead. r14 belongs to the steps that are no whole turn.
-    void emit_ask(int bytes) {
-        if (form_.panels > 2) lea(r14, ptr[r15 + r11 * 2]);
-        for (int p = 0; p < form_.panels; ++p) {
-            const Xbyak::RegExp base = p < 2 ? Xbyak::RegExp(r15) : Xbyak::RegExp(r14);
-            for (int line = 0; line < bytes; line += 64)
-                prefetcht1(ptr[(p % 2 == 1 ? base + r11 : base) + line]);
+    // A line of what lies ahead of panel p.
+    void ask(int p, int offset) {
+        if (form_.ahead == StoredAhead::stream) {
+            for (const int distance : kAskedAt) prefetcht1(ptr[r15 + offset + distance]);
+            return;
         }
-        add(r15, bytes);
+        const Xbyak::RegExp base = p < 2 ? Xbyak::RegExp(r15) : Xbyak::RegExp(r14);
+        prefetcht1(ptr[(p % 2 == 1 ? base + r11 : base) + offset]);
+    }
+    // The scales of all panels, whose line may belong to no step. r14 belongs to the steps that are no whole
+    // turn.
+    void ask_for_scales() {
+        if (form_.panels > 2) lea(r14, ptr[r15 + r11 * 2]);
+        for (int p = 0; p < form_.panels; ++p) ask(p, 0);
+        add(r15, static_cast<int>(kStoredPanel) * 2);
+    }
+    // Step s's share of the lines of a turn: a processor drops what is asked for while many lines are under
+    // way.
+    void ask_for_share(int s) {
+        const int lines = turn_bytes() / 64 * form_.panels;
+        for (int line = lines * s / kTurn; line < lines * (s + 1) / kTurn; ++line)
+            ask(line % form_.panels, line / form_.panels * 64);
     }
 
     // A, or where `expand` writes.

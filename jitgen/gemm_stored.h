@@ -23,15 +23,21 @@ enum class StoredUse : std::uint8_t {
     expanded  // products with what `expand` left
 };
 
+// What is asked for, into L2, while weights are read: for few rows, whose weights come from memory.
+enum class StoredAhead : std::uint8_t {
+    none,
+    panels,  // the panels at args.ahead: a stream per panel, asking for all of them as one stream is a third
+             // slower
+    stream   // the memory behind args.ahead as it lies: panel after panel is one stream
+};
+
 struct StoredForm {
     Isa isa = Isa::scalar;  // scalar: run by gemm_stored_plain
     DType dtype = DType::int8;
     StoredUse use = StoredUse::direct;
     std::uint8_t rows = 1;    // of A, up to stored_rows(isa, panels); 0 for `expand`
     std::uint8_t panels = 1;  // of 16 outputs
-    bool ahead = false;  // asks for the panels at args.ahead as it reads those at args.b, into L2: for few
-                         // rows, whose weights come from memory. A stream per panel: asking for all of them
-                         // as one stream is a third slower
+    StoredAhead ahead = StoredAhead::none;
 };
 bool operator==(const StoredForm& x, const StoredForm& y);
 

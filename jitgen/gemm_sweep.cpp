@@ -22,7 +22,7 @@ constexpr int kNearBytes = 256;
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
-//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next line
+//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next lines
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -135,9 +135,8 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         for (int v = 0; v < count; ++v)
             for (int i = 0; i < rows_; ++i) load(chain(i, v), chain_at(i, v), masked);
         for (int s = 0; s < steps_; ++s) {
-            if (ahead_ == SweepAhead::next && !masked) emit_reads(count * kBytes / 64);
             for (int v = 0; v < count; ++v) {
-                if (!masked && v * kBytes % 64 == 0) emit_prefetch(s, v * kBytes);
+                if (!masked && v * kBytes % 64 == 0) emit_prefetch(s, v * kBytes, (s * count + v) * kBytes);
                 if (rows_ == 1 && !masked) {
                     vfmadd231ps(chain(0, v), a(0, s), b_at(s, v * kBytes));
                     continue;
@@ -152,18 +151,20 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         for (const Reg64& each : {rsi, r8, r9}) add(each, count * kBytes);
         if (ahead_ == SweepAhead::rows)
             for (const Reg64& each : {rdi, rbx}) add(each, count * kBytes);
+        if (ahead_ == SweepAhead::next) add(rdi, steps_ * count * kBytes);
         sub(rax, count * kLanes);
     }
 
-    void emit_prefetch(int s, int offset) {
-        if (ahead_ == SweepAhead::rows) prefetcht1(ptr[scaled(s < 4 ? rdi : rbx, rdx, rcx, s % 4) + offset]);
-        if (ahead_ == SweepAhead::none) prefetcht0(b_at(s, offset + kNearBytes));
-    }
-    // Reading is what the processor's own prefetching follows; its instructions for it are dropped under
-    // load.
-    void emit_reads(int lines) {
-        for (int line = 0; line < lines; ++line) vmovups(value(), ptr[rdi + line * 64]);
-        if (lines > 0) add(rdi, lines * 64);
+    // The line at `offset` of row s of B, which is the line at `linear` of the block.
+    void emit_prefetch(int s, int offset, int linear) {
+        switch (ahead_) {
+            case SweepAhead::none:
+                return prefetcht0(b_at(s, offset + kNearBytes));
+            case SweepAhead::rows:
+                return prefetcht1(ptr[scaled(s < 4 ? rdi : rbx, rdx, rcx, s % 4) + offset]);
+            case SweepAhead::next:
+                for (const int distance : kAskedAt) prefetcht1(ptr[rdi + linear + distance]);
+        }
     }
 
     void load(const Vmm& to, const Xbyak::Address& from, bool masked) {

@@ -16,7 +16,7 @@ inline constexpr int kMaxSweepRows = 4;
 enum class SweepAhead : std::uint8_t {
     none,  // B comes from a cache
     rows,  // as many rows of args.ahead as of B, into L2
-    next   // as many bytes of args.ahead as of B, read line by line in the order of the memory
+    next   // as many bytes behind args.ahead as of B, in the order of the memory, into L2
 };
 
 struct SweepForm {
@@ -36,7 +36,7 @@ struct SweepArgs {
     float* chains;  // [rows, columns], rows chain_stride apart
     std::int64_t chain_stride;
     std::int64_t columns;
-    const float* ahead;  // what is wanted soon. Rows are never read, so they may lie outside of any array
+    const float* ahead;  // what is wanted soon: never read, so it may lie outside of any array
 };
 // chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
 using SweepFunction = void (*)(const SweepArgs*);

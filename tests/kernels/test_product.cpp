@@ -306,7 +306,8 @@ void test_far_sweeps(void**) {
     });
 }
 
-// Short rows of a far B are read ahead, never beyond its end; for several rows tiles are chosen for it.
+// Rows of a far B that lie one behind the other are asked for as one stream; for several rows tiles are
+// chosen for it.
 void test_short_rows(void**) {
     std::uint64_t seed = 6000;
     for (const std::int64_t k : {0, 1, 2, 3, 7, 16, 17, 511, 521, 1025})

@@ -15,8 +15,7 @@ constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestC
 constexpr std::int64_t kFewestColumnsOfNarrow = 512;
 constexpr std::int64_t kGroupColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kShortColumns = 512, kShortColumnsOfNarrow = 1024;
-constexpr std::int64_t kBlockFloats = 1664;  // of rows that are read ahead: two blocks stay in L1
-constexpr std::int64_t kMostBlockSteps = 8, kLineFloats = 16;
+constexpr std::int64_t kLineFloats = 16;
 constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
@@ -73,33 +72,23 @@ class SweepProduct final : public Product {
     }
 
   private:
-    // How many rows of B are read at once, and what is asked for meanwhile. One thread alone takes most from
-    // memory that it reads as it lies: long rows are such streams already, shorter ones become one when the
-    // next rows are read while these are multiplied. Threads together have enough streams with two rows each.
+    // How many rows of B are read at once, and what is asked for meanwhile: the memory as it lies, where one
+    // thread reads whole rows; else as many rows further on. Threads together have enough streams with two
+    // rows each.
     void choose_steps(jit::SweepForm& form, bool far) {
         ahead_ = steps_ = jit::sweep_steps(form.isa, form.rows);
         if (!far) return;
         form.ahead = jit::SweepAhead::rows;
         if (form.rows > 1) return;
-        const std::int64_t together = kBlockFloats / chain_stride_;
         if (workers_ > 1) {
             steps_ = 2;
             ahead_ = 4;
-        } else if (together >= 2 && together <= kMostBlockSteps && shape_.ldb == shape_.n &&
-                   shape_.n % kLineFloats == 0) {
+        } else if (chain_stride_ >= shape_.n && shape_.ldb == shape_.n && shape_.n % kLineFloats == 0) {
             form.ahead = jit::SweepAhead::next;
-            steps_ = together;
         } else if (chain_stride_ < (form.isa == Isa::avx2 ? kShortColumnsOfNarrow : kShortColumns)) {
             steps_ = 1;
             ahead_ = 2;
         }
-        reads_next_ = form.ahead == jit::SweepAhead::next;
-    }
-
-    // Where what is asked for lies, for a block of steps from row k on. What is read has to be there.
-    const float* ahead_of(const float* b, std::int64_t k) const {
-        if (!reads_next_) return b + ahead_ * shape_.ldb;
-        return k + 2 * steps_ <= shape_.k ? b + steps_ * shape_.n : b;
     }
 
     void run_part(const ProductCall& call, std::int64_t index, float* workspace) const {
@@ -137,7 +126,7 @@ class SweepProduct final : public Product {
                 const bool fits = k + steps_ <= segment_end;
                 args.a = a + k * args.a_step;
                 args.b = b + k * shape_.ldb;
-                args.ahead = ahead_of(args.b, k);
+                args.ahead = args.b + ahead_ * shape_.ldb;
                 (fits ? several_ : one_)(&args);
                 k += fits ? steps_ : 1;
             }
@@ -165,7 +154,6 @@ class SweepProduct final : public Product {
     const char* const name_;
     jit::SweepFunction several_ = nullptr, one_ = nullptr;
     std::int64_t steps_ = 1, ahead_ = 1;  // of k: by `several_`, and to what is asked for
-    bool reads_next_ = false;             // of k: the block behind the one that is multiplied
     std::int64_t n_parts_ = 1, workers_ = 1;
     std::int64_t chain_stride_ = 0;   // columns of a group
     std::int64_t worker_floats_ = 0;  // chains, then the epilogue's scratch

@@ -49,7 +49,9 @@ class StoredProduct final : public Product {
                 kernel.form.dtype = dtype;
                 kernel.form.rows = static_cast<std::uint8_t>(tiles_.height + taller);
                 kernel.form.panels = static_cast<std::uint8_t>(narrow ? last : wide_);
-                kernel.form.ahead = tiles_.count == 1 && !streams_;
+                kernel.form.ahead = streams_            ? jit::StoredAhead::stream
+                                    : tiles_.count == 1 ? jit::StoredAhead::panels
+                                                        : jit::StoredAhead::none;
                 const bool used = (taller ? tiles_.taller > 0 : tiles_.height > 0) && kernel.form.panels > 0;
                 if (!used || context.isa == Isa::scalar) continue;
                 if (tiles_.count >= kTilesForExpanding && dtype != DType::f32_panels) {
@@ -148,7 +150,7 @@ class StoredProduct final : public Product {
         args.scales = args.expanded + wide_ * kStoredPanel * jit::kSegment;
         for (std::int64_t k = 0; k < shape_.k || k == 0; k += jit::kSegment) {
             args.b = b + k / jit::kSegment * segment_bytes;
-            args.ahead = args.b + wide_ * panel_bytes;
+            args.ahead = streams_ ? args.b : args.b + wide_ * panel_bytes;
             args.steps = std::min(jit::kSegment, shape_.k - k);
             if (expand_[narrow] != nullptr && args.steps > 0) expand_[narrow](&args);
             for (std::int64_t tile = 0; tile < tiles_.count; ++tile) {
