@@ -16,6 +16,9 @@ using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Xbyak::Zmm;
 
+// A step that asks for several lines asks for those of some steps before again: what a processor is asked for
+// while many lines are under way it drops. Bytes.
+constexpr int kAskedBehind[] = {0, 2048};
 constexpr std::size_t kMaxCodeBytes = 64 * 1024;  // the largest form, 16x1v with a triangle, needs a fifth
 
 // The generator is one class for both vector widths. Registers:
@@ -24,7 +27,8 @@ constexpr std::size_t kMaxCodeBytes = 64 * 1024;  // the largest form, 16x1v wit
 //   rdi args | rsi rdx rcx r8 rows 0, 4, 8, 12 of A (k-major: rsi) | r9 r10 stride of A, three times it
 //   r11 B | rbx rbp stride of B, three times it (in place: `prefetch` times it) | rax steps
 //   r12 r13 steps left in the segment, in all | r14 r15 rows of C and chains; between them the panels that are
-//   written, or what is asked for, and the stride (r8 three times it: four panels leave no room for rows 12 and up)
+//   written, or what is asked for, and the stride (r8 three times it: four panels leave no room for rows 12 and up),
+//   or r14 what is added to B where it is asked for again
 template <class Vmm>
 class GemmEmitter : public Xbyak::CodeGenerator {
   public:
@@ -66,15 +70,16 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         return bases[group];
     }
 
-    const Reg64 stream = r14, stream_stride = r15, stream_stride3 = r8;
+    const Reg64 stream = r14, stream_stride = r15, stream_stride3 = r8, again = r14;
     bool in_place() const { return form_.b != GemmB::panels; }
     bool packs() const { return form_.b == GemmB::rows_to_panels; }
-    bool streams() const { return packs() || form_.ahead; }
+    bool streams() const { return packs() || form_.ahead > 0; }
 
     // The stack: the mask of the last vector (AVX2), whether the next closed segment is added, and where the
     // stream beside the step goes on: the panels that are written, or what is asked for.
-    static constexpr int kStackBytes = 48;
+    static constexpr int kStackBytes = 56;
     Xbyak::Address stream_slot() { return qword[rsp + 40]; }
+    Xbyak::Address ahead_step_slot() { return qword[rsp + 48]; }  // bytes
     Xbyak::Address mask_slot() { return ptr[rsp]; }
     Xbyak::Address add_slot() { return dword[rsp + 32]; }
     Xbyak::Address arg(std::size_t offset) { return qword[args + static_cast<int>(offset)]; }
@@ -158,8 +163,10 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (streams()) {
             mov(stream, arg(stream_offset()));
             emit_stream_stride();
-            if (packs() && panels_touched() > 3) lea(stream_stride3, ptr[stream_stride + stream_stride * 2]);
+            if (packs() ? panels_touched() > 3 : form_.ahead > 3)
+                lea(stream_stride3, ptr[stream_stride + stream_stride * 2]);
         }
+        set_again();
         if (form_.triangle == Triangle::head) emit_triangle();
         L(segment);
         mov(steps, segment_left);
@@ -182,6 +189,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             mov(stream, stream_slot());
             emit_stream_stride();
         }
+        set_again();
         mov(add_slot(), 1);
         mov(segment_left, static_cast<int>(kSegment));
         emit_zero();
@@ -232,9 +240,21 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
     }
 
+    // What is asked for while many lines are under way is dropped, so in place it is asked for again, half as
+    // far ahead. A kernel that packs follows a stream beside B: it has no register for that.
+    bool asks_again() const { return form_.b == GemmB::rows && form_.prefetch > 1; }
+    void set_again() {
+        if (asks_again()) imul(again, ldb, form_.prefetch / 2);
+    }
     void emit_stream_stride() {
-        mov(stream_stride,
-            arg(packs() ? offsetof(GemmArgs, packed_stride) : offsetof(GemmArgs, ahead_stride)));
+        if (form_.ahead > 1) {
+            mov(stream_stride, arg(offsetof(GemmArgs, ahead_stride)));
+            shl(stream_stride, 2);
+            mov(ahead_step_slot(), stream_stride);
+        }
+        mov(stream_stride, arg(packs()            ? offsetof(GemmArgs, packed_stride)
+                               : form_.ahead == 1 ? offsetof(GemmArgs, ahead_stride)
+                                                  : offsetof(GemmArgs, ahead_line)));
         shl(stream_stride, 2);
     }
     int panels_touched() const { return ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel; }
@@ -343,9 +363,14 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             }
         }
         if (form_.prefetch > 0) emit_prefetch(u);
-        if (form_.ahead) {
+        if (form_.ahead == 1) {
             prefetcht1(ptr[stream]);
             add(stream, stream_stride);
+        } else if (form_.ahead > 1) {
+            for (const int behind : kAskedBehind)
+                for (int line = 0; line < form_.ahead; ++line)
+                    prefetcht1(ptr[scaled(stream, stream_stride, stream_stride3, line) - behind]);
+            add(stream, ahead_step_slot());
         }
         if (form_.a == GemmA::k_major) add(a_base(0), lda);
         if (in_place()) add(b, ldb);
@@ -354,7 +379,10 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     void emit_prefetch(int u) {
         if (in_place()) {
             // Into L2, which follows many more lines at once than L1 does: from L3, 30 % faster.
-            for (int at = 0; at < vectors_ * kVectorBytes; at += 64) prefetcht1(ptr[b + ldb3 + at]);
+            for (int at = 0; at < vectors_ * kVectorBytes; at += 64) {
+                prefetcht1(ptr[b + ldb3 + at]);
+                if (asks_again()) prefetcht1(ptr[b + again + at]);
+            }
             return;
         }
         for (int p = 0; p < panels_touched(); ++p)
@@ -521,8 +549,10 @@ void check(const GemmForm& form) {
         fail(VOLTA_INTERNAL, "no product kernel of %s has a narrow last vector", isa_name(form.isa));
     if (form.a == GemmA::ones && form.triangle != Triangle::none)
         fail(VOLTA_INTERNAL, "no product kernel sums columns beside a triangle");
-    if (form.ahead && (form.b != GemmB::panels || form.triangle != Triangle::none))
+    if (form.ahead > 0 && (form.b != GemmB::panels || form.triangle != Triangle::none))
         fail(VOLTA_INTERNAL, "no product kernel asks for what lies ahead while it reads B in place");
+    if (form.ahead > 4 || (form.ahead > 3 && form.mr > 12))
+        fail(VOLTA_INTERNAL, "no product kernel of %d rows asks for %d lines ahead", form.mr, form.ahead);
     if (form.unroll < 1 || form.unroll > kMaxUnroll)
         fail(VOLTA_INTERNAL, "no product kernel takes %d steps at once", form.unroll);
 }

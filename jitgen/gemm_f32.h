@@ -53,7 +53,7 @@ struct GemmForm {
     GemmB b = GemmB::panels;
     Triangle triangle = Triangle::none;
     std::uint8_t prefetch = 0;  // of B, steps ahead; 0: none
-    bool ahead = false;         // panels: each step asks for a line of args.ahead too, into L2
+    std::uint8_t ahead = 0;     // panels: lines of args.ahead that each step asks for too, into L2, 0 .. 4
     std::uint8_t unroll = 4;    // steps per turn of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %
 };
 bool operator==(const GemmForm& x, const GemmForm& y);
@@ -80,6 +80,7 @@ struct GemmArgs {
     std::int64_t packed_stride;
     const float* ahead;         // what is wanted soon: never read, so it may lie outside of any array
     std::int64_t ahead_stride;  // from step to step
+    std::int64_t ahead_line;    // from line to line of a step, where it asks for several
     // Several tiles of one form in a call, 1 or more: how far on the next one's operands lie. chain_next is
     // of both chains, where there are any; stream_next of `packed` or `ahead`.
     std::int64_t tiles = 1, a_next, b_next, c_next, chain_next, stream_next;

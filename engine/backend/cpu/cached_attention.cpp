@@ -27,8 +27,14 @@ int columns_for(const AttentionSizes& sizes, std::int64_t rows) {
     return 2 * chains <= registers ? jit::kMaxTileColumns : sizes.nr;
 }
 
-TileStrip strip_of(const AttentionSizes& sizes, std::int64_t rows, jit::Triangle triangle) {
+// Scores ask for the values of their keys, and values for the keys that are read next, as much as they read:
+// a token waits for its keys and values, which come from memory a head at a time.
+constexpr std::int64_t kLinesAsked = 4;
+
+TileStrip strip_of(const AttentionSizes& sizes, std::int64_t rows, jit::Triangle triangle,
+                   std::int64_t lines_asked) {
     jit::GemmForm form;
+    form.ahead = static_cast<std::uint8_t>(rows <= 12 ? lines_asked : 0);
     form.isa = sizes.isa;
     form.a = jit::GemmA::rows;
     form.triangle = triangle;
@@ -52,15 +58,17 @@ CachedAttention::CachedAttention(const CachedAttentionShape& shape, double opera
         const bool of_tokens = rows >= 2 && rows <= most_tokens;
         const bool of_heads = rows == head_tile || rows == sizes_.group() % sizes_.mr;
         if (of_tokens || of_heads) {
-            scores_[rows] = strip_of(sizes_, rows, jit::Triangle::none);
+            scores_[rows] = strip_of(
+                sizes_, rows, jit::Triangle::none,
+                of_heads ? std::min(kLinesAsked, ceil_div(sizes_.head_dim(), define::kCachePanel)) : 0);
             scores_[rows].add_whole_vectors(columns_for(sizes_, rows), context);
         }
         if (of_tokens) {
-            triangles_[rows] = strip_of(sizes_, rows, jit::Triangle::tail);
+            triangles_[rows] = strip_of(sizes_, rows, jit::Triangle::tail, 0);
             triangles_[rows].add_columns(sizes_.head_dim(), context);
         }
         if (of_heads) {
-            whole_[rows] = strip_of(sizes_, rows, jit::Triangle::none);
+            whole_[rows] = strip_of(sizes_, rows, jit::Triangle::none, kLinesAsked);
             whole_[rows].add_columns(sizes_.head_dim(), context);
         }
     }
@@ -132,15 +140,27 @@ void CachedAttention::run(ThreadPool& pool, const CachedAttentionCall& call) con
                      std::int64_t unit = head * blocks;
                      for (std::int64_t row = 0; row < shape_.rows && unit < mine.end; ++unit) {
                          const Block block = block_at(call, row);
-                         if (unit >= mine.begin) run_block(call, block, head, workspace);
+                         if (unit >= mine.begin)
+                             run_block(call, block, head, keys_behind(call, block, head), workspace);
                          row += block.rows;
                      }
                  }
              });
 }
 
+// The keys that are read after those of a block: the next sequence's of the same head, or the first one's of
+// the next.
+const float* CachedAttention::keys_behind(const CachedAttentionCall& call, const Block& block,
+                                          std::int64_t kv_head) const noexcept {
+    const std::int64_t row = block.row + block.rows;
+    const bool same_head = row < shape_.rows;
+    const std::int64_t slot = call.slots[same_head ? row : 0];
+    return call.keys + shape_.cache.key_head(std::max<std::int64_t>(slot, 0),
+                                             same_head ? kv_head : (kv_head + 1) % shape_.cache.kv_heads);
+}
+
 void CachedAttention::run_block(const CachedAttentionCall& call, const Block& block, std::int64_t kv_head,
-                                float* workspace) const noexcept {
+                                const float* next_keys, float* workspace) const noexcept {
     const std::int64_t d = shape_.cache.head_dim, group = sizes_.group();
     const std::int64_t first_head = kv_head * group;
     float* const o = call.o + block.row * shape_.o_stride + first_head * d;
@@ -153,6 +173,7 @@ void CachedAttention::run_block(const CachedAttentionCall& call, const Block& bl
     tile.keys = block.position + block.rows;
     tile.keys_of_head = call.keys + shape_.cache.key_head(block.slot, kv_head);
     tile.values_of_head = call.values + shape_.cache.value_head(block.slot, kv_head);
+    tile.next_keys = next_keys;
     const bool one_token = block.rows == 1;
     const std::int64_t step = one_token ? sizes_.mr : 1;
     for (std::int64_t head = 0; head < group; head += step) {
@@ -176,6 +197,9 @@ void CachedAttention::run_tile(const Tile& tile, float* workspace) const noexcep
     args.c = rows_of_scores;
     args.c_stride = sizes_.row_floats;
     args.steps = shape_.cache.head_dim;
+    args.ahead = tile.values_of_head;
+    args.ahead_stride = define::kCachePanel;
+    args.ahead_line = shape_.cache.capacity * define::kCachePanel;
     // Whole vectors: what lies behind the last key gives scores that nobody reads.
     scores_[tile.rows].run(args, round_up(tile.keys, jit::gemm_lanes(sizes_.isa)));
     softmax(tile, workspace);
@@ -188,6 +212,9 @@ void CachedAttention::run_tile(const Tile& tile, float* workspace) const noexcep
     args.c = tile.o;
     args.c_stride = tile.o_stride;
     args.steps = tile.full_keys;
+    args.ahead = tile.next_keys;
+    args.ahead_stride = kLinesAsked * define::kCachePanel;
+    args.ahead_line = define::kCachePanel;
     const bool is_triangle = tile.full_keys < tile.keys;
     (is_triangle ? triangles_ : whole_)[tile.rows].run(args, shape_.cache.head_dim);
 }

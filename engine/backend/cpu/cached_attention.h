@@ -40,11 +40,14 @@ class CachedAttention final {
         float* o;
         std::int64_t o_stride;
         const float *keys_of_head, *values_of_head;
+        const float* next_keys;  // wanted after this tile
     };
     Block block_at(const CachedAttentionCall& call, std::int64_t row) const noexcept;
     void store_row(const CachedAttentionCall& call, std::int64_t row) const noexcept;
     void run_block(const CachedAttentionCall& call, const Block& block, std::int64_t kv_head,
-                   float* workspace) const noexcept;
+                   const float* next_keys, float* workspace) const noexcept;
+    const float* keys_behind(const CachedAttentionCall& call, const Block& block,
+                             std::int64_t kv_head) const noexcept;
     void run_tile(const Tile& tile, float* workspace) const noexcept;
     void softmax(const Tile& tile, float* workspace) const noexcept;
     int workers_for(double operations) const noexcept;

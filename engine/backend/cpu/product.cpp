@@ -168,7 +168,7 @@ class CpuProduct final : public Product {
                                  : jit::GemmB::rows;
         form.prefetch =
             static_cast<std::uint8_t>(use == kPacking ? plan_.packing_prefetch() : plan_.prefetch);
-        form.ahead = use == kAsking;
+        form.ahead = use == kAsking ? 1 : 0;
         form.unroll = static_cast<std::uint8_t>(plan_.unroll);
         strips_.emplace_back(form, plan_.tile->nr);
         add_widths(strips_.back(), context);

@@ -38,7 +38,7 @@ jit::GemmArgs TileStrip::at(const jit::GemmArgs& strip, std::int64_t j, int widt
     const std::int64_t within = starts_in_half(j, width) ? 0 : j % jit::kPanel;
     args.b += form_.b == jit::GemmB::panels ? panel * args.b_stride + within : j;
     if (form_.b == jit::GemmB::rows_to_panels) args.packed += panel * args.packed_stride + within;
-    if (form_.ahead) args.ahead += j;
+    if (form_.ahead > 0) args.ahead += ahead_of(j);
     args.c += j;
     if (args.chain_in) args.chain_in += j;
     if (args.chain_out) args.chain_out += j;
@@ -65,7 +65,7 @@ void TileStrip::run(const jit::GemmArgs& strip, std::int64_t columns) const noex
         args.tiles = columns % nr_ == 0 ? columns / nr_ : columns / nr_ - 1;
         args.b_next = form_.b == jit::GemmB::panels ? panels * args.b_stride : nr_;
         args.c_next = args.chain_next = nr_;
-        args.stream_next = form_.ahead ? nr_ : panels * args.packed_stride;
+        args.stream_next = form_.ahead > 0 ? ahead_of(nr_) : panels * args.packed_stride;
         j = args.tiles * nr_;
         kernel(0, nr_)(args);
     }

@@ -45,6 +45,9 @@ class TileStrip final {
     bool starts_in_half(std::int64_t j, int width) const {
         return width > jit::gemm_lanes(form_.isa) && j % jit::kPanel != 0 && form_.b != jit::GemmB::rows;
     }
+    // What a tile at column j asks for lies that far on: one line of each step, or several, which are as many
+    // rows of a panel as the tile has columns.
+    std::int64_t ahead_of(std::int64_t j) const { return form_.ahead > 1 ? j * jit::kPanel : j; }
     GemmKernel kernel(std::int64_t j, int width) const {
         const int lanes = jit::gemm_lanes(form_.isa);
         return kernels_[(width + lanes - 1) / lanes][tail_of(width)][starts_in_half(j, width)];
