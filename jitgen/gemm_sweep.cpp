@@ -18,6 +18,9 @@ using Xbyak::Zmm;
 constexpr std::size_t kMaxCodeBytes = 16 * 1024;
 // How far ahead each row of B is asked for when it comes from L3, into L1: twice as far is slower.
 constexpr int kNearBytes = 256;
+// Bytes behind the line that a row is asked for first: what a processor is asked for while many lines are
+// under way it drops.
+constexpr int kAskedBehind[] = {0, 1024, 2048};
 
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
@@ -52,7 +55,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         emit_columns(1, true);
         L(done);
         vzeroupper();
-        if (ahead_ == SweepAhead::rows) pop(rbx);
+        if (asks_rows()) pop(rbx);
         ret();
         if (kZmm) return;
         align_code(*this, 32);
@@ -70,6 +73,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
     const int rows_, steps_;
     const SweepAhead ahead_;
 
+    bool asks_rows() const { return ahead_ == SweepAhead::rows || ahead_ == SweepAhead::again; }
     int unroll() const { return std::min(4, (kRegisters - 2 - rows_ * steps_) / rows_); }
     Vmm a(int i, int s) const { return Vmm(i * steps_ + s); }
     Vmm chain(int i, int v) const { return Vmm(rows_ * steps_ + v * rows_ + i); }
@@ -110,7 +114,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         mov(rax, arg(offsetof(SweepArgs, columns)));
         if (ahead_ == SweepAhead::none) return;
         mov(rdi, arg(offsetof(SweepArgs, ahead)));
-        if (ahead_ != SweepAhead::rows) return;
+        if (!asks_rows()) return;
         push(rbx);
         lea(rbx, ptr[rdi + rdx * 4]);
     }
@@ -149,19 +153,25 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             for (int i = 0; i < rows_; ++i) store(chain_at(i, v), chain(i, v), masked);
         if (masked) return;
         for (const Reg64& each : {rsi, r8, r9}) add(each, count * kBytes);
-        if (ahead_ == SweepAhead::rows)
+        if (asks_rows())
             for (const Reg64& each : {rdi, rbx}) add(each, count * kBytes);
         if (ahead_ == SweepAhead::next) add(rdi, steps_ * count * kBytes);
         sub(rax, count * kLanes);
     }
 
+    Xbyak::Address ahead_at(int s, int offset) {
+        return ptr[scaled(s < 4 ? rdi : rbx, rdx, rcx, s % 4) + offset];
+    }
     // The line at `offset` of row s of B, which is the line at `linear` of the block.
     void emit_prefetch(int s, int offset, int linear) {
         switch (ahead_) {
             case SweepAhead::none:
                 return prefetcht0(b_at(s, offset + kNearBytes));
             case SweepAhead::rows:
-                return prefetcht1(ptr[scaled(s < 4 ? rdi : rbx, rdx, rcx, s % 4) + offset]);
+                return prefetcht1(ahead_at(s, offset));
+            case SweepAhead::again:
+                for (const int behind : kAskedBehind) prefetcht1(ahead_at(s, offset - behind));
+                return;
             case SweepAhead::next:
                 for (const int distance : kAskedAt) prefetcht1(ptr[rdi + linear + distance]);
         }

@@ -14,9 +14,10 @@ inline constexpr int kMaxSweepRows = 4;
 
 // What is asked for while B is read: a block of rows is often shorter than what a stream needs to get going.
 enum class SweepAhead : std::uint8_t {
-    none,  // B comes from a cache
-    rows,  // as many rows of args.ahead as of B, into L2
-    next   // as many bytes behind args.ahead as of B, in the order of the memory, into L2
+    none,   // B comes from a cache
+    rows,   // as many rows of args.ahead as of B, into L2
+    again,  // the same, and each line twice more, so that it pays for long rows only
+    next    // as many bytes behind args.ahead as of B, in the order of the memory, into L2
 };
 
 struct SweepForm {

@@ -272,9 +272,9 @@ void test_far_sweeps(void**) {
         if (isa == Isa::scalar) return;
         const CompileContext context = engine(isa).context(1, nullptr);
         for (int rows = 1; rows <= jit::kMaxSweepRows; ++rows) {
-            std::vector<float> all_chains[3];
-            for (const jit::SweepAhead ahead :
-                 {jit::SweepAhead::none, jit::SweepAhead::rows, jit::SweepAhead::next}) {
+            std::vector<float> all_chains[4];
+            for (const jit::SweepAhead ahead : {jit::SweepAhead::none, jit::SweepAhead::rows,
+                                                jit::SweepAhead::again, jit::SweepAhead::next}) {
                 std::vector<float>& chains = all_chains[static_cast<int>(ahead)];
                 jit::SweepForm form;
                 form.isa = isa;
@@ -299,7 +299,7 @@ void test_far_sweeps(void**) {
                         chain = fma32(a[i * kSteps + k], b[k * kColumns + j], chain);
                     assert_int_equal(bits_of(all_chains[0][i * kColumns + j]), bits_of(chain));
                 }
-            for (const int ahead : {1, 2})
+            for (const int ahead : {1, 2, 3})
                 assert_same_bits("sweep that asks ahead", all_chains[0].data(), all_chains[ahead].data(),
                                  rows * kColumns);
         }

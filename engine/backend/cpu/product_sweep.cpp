@@ -16,6 +16,7 @@ constexpr std::int64_t kFewestColumnsOfNarrow = 512;
 constexpr std::int64_t kGroupColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kShortColumns = 512, kShortColumnsOfNarrow = 1024;
 constexpr std::int64_t kLineFloats = 16;
+constexpr std::int64_t kAgainColumns = 1024;   // of a thread: what asks again stays within its rows
 constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
@@ -74,15 +75,17 @@ class SweepProduct final : public Product {
   private:
     // How many rows of B are read at once, and what is asked for meanwhile: the memory as it lies, where one
     // thread reads whole rows; else as many rows further on. Threads together have enough streams with two
-    // rows each.
+    // or four rows each.
     void choose_steps(jit::SweepForm& form, bool far) {
         ahead_ = steps_ = jit::sweep_steps(form.isa, form.rows);
         if (!far) return;
         form.ahead = jit::SweepAhead::rows;
         if (form.rows > 1) return;
         if (workers_ > 1) {
-            steps_ = 2;
-            ahead_ = 4;
+            const bool is_long = chain_stride_ >= kAgainColumns;
+            if (is_long) form.ahead = jit::SweepAhead::again;
+            steps_ = is_long ? 4 : 2;
+            ahead_ = 2 * steps_;
         } else if (chain_stride_ >= shape_.n && shape_.ldb == shape_.n && shape_.n % kLineFloats == 0) {
             form.ahead = jit::SweepAhead::next;
         } else if (chain_stride_ < (form.isa == Isa::avx2 ? kShortColumnsOfNarrow : kShortColumns)) {
