@@ -13,9 +13,8 @@
 namespace volta::jit {
 
 // How far ahead, in bytes, each line of a stream that comes from memory is asked for, one time after the
-// other. A processor drops what is asked for while many lines are under way: asking once brings two thirds of
-// what the memory gives, five times more than a loop of plain reads
-// (docs/decisions/0007-how-weights-come-from-memory.md).
+// other. A processor drops what is asked for while many lines are under way: five times bring a fifth more
+// than once (docs/decisions/0007-how-weights-come-from-memory.md).
 inline constexpr int kAskedAt[] = {40 * 1024, 32 * 1024, 24 * 1024, 16 * 1024, 8 * 1024};
 
 class EmitBuffer final {

@@ -16,8 +16,9 @@ constexpr std::int64_t kFewestColumnsOfNarrow = 512;
 constexpr std::int64_t kGroupColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kShortColumns = 512, kShortColumnsOfNarrow = 1024;
 constexpr std::int64_t kLineFloats = 16;
-constexpr std::int64_t kAgainColumns = 1024;   // of a thread: what asks again stays within its rows
-constexpr std::int64_t kCutColumns = 64;       // threads meet at multiples of these
+constexpr std::int64_t kAgainColumns =
+    1152;                                 // of a thread: shorter rows gain nothing by being asked for again
+constexpr std::int64_t kCutColumns = 64;  // threads meet at multiples of these
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
 class SweepProduct final : public Product {
