@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "engine/base/clock.h"
 #include "engine/base/cpu_info.h"
@@ -27,6 +28,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 1 << 20;
 constexpr std::chrono::microseconds kSpin{60};
+constexpr int kPieces = 32;  // of a worker's part, at most
 
 using Clock = std::chrono::steady_clock;
 
@@ -90,12 +92,38 @@ struct alignas(64) Word {
     }
 };
 
+// The pieces of one worker's part that nobody has begun: its owner takes the first, others the last.
+struct alignas(64) PieceCount {
+    std::atomic<std::uint32_t> bits{0};  // the first | one past the last << 16
+
+    void reset(int count) noexcept { bits.store(static_cast<std::uint32_t>(count) << 16, kRelaxed); }
+    int left() const noexcept {
+        const std::uint32_t now = bits.load(kRelaxed);
+        return static_cast<int>(now >> 16) - static_cast<int>(now & 0xffff);
+    }
+    // Its number, or -1.
+    int take(bool first) noexcept {
+        std::uint32_t now = bits.load(kRelaxed);
+        while ((now & 0xffff) < now >> 16) {
+            const std::uint32_t then = first ? now + 1 : now - 0x10000;
+            if (bits.compare_exchange_weak(now, then, kRelaxed))
+                return static_cast<int>(first ? now & 0xffff : then >> 16);
+        }
+        return -1;
+    }
+
+  private:
+    // What a piece reads was there before the offers, and what it writes is counted out behind it.
+    static constexpr auto kRelaxed = std::memory_order_relaxed;
+};
+
 }  // namespace
 
 struct ThreadPool::State {
     struct Worker {
         static constexpr std::uint32_t kOffered = 2;
         Word offer;  // kOffered: its part of the task in progress, which nobody has begun
+        PieceCount pieces;
         pthread_t thread;
         State* state;
         int index;
@@ -120,7 +148,10 @@ struct ThreadPool::State {
     Word busy;  // 2 x the number of parts, but the caller's own, that have not ended
     Worker* workers = nullptr;
     int capacity = 0, started = 0;
+    PieceCount pieces;  // the caller's
     Crowding crowding;
+
+    PieceCount& pieces_of(int worker) noexcept { return worker == 0 ? pieces : workers[worker - 1].pieces; }
 
     bool spins() const noexcept { return may_spin && hot.load(std::memory_order_relaxed) > 0; }
 
@@ -292,6 +323,49 @@ void ThreadPool::run(int workers, Task task, void* data) noexcept {
     state_->start_workers(count - 1, task, data, observer_);
     state_->run_part(0);
     state_->crowding.end(begin, state_->finish(count - 1));
+}
+
+namespace {
+
+int pieces_in(Range part, long long grain) noexcept {
+    const long long grains = (part.end - part.begin + grain - 1) / grain;
+    return static_cast<int>(std::min<long long>(grains, kPieces));
+}
+
+}  // namespace
+
+ThreadPool::Sharing ThreadPool::begin_sharing(int workers, long long count, long long grain) noexcept {
+    Sharing sharing = {count, grain, std::clamp(workers, 1, thread_count_), false};
+    if (sharing.workers == 1) return sharing;
+    for (int worker = 0; worker < sharing.workers; ++worker) {
+        const int pieces = pieces_in(part_of(count, grain, worker, sharing.workers), grain);
+        state_->pieces_of(worker).reset(pieces);
+        sharing.in_pieces = sharing.in_pieces || pieces > 1;
+    }
+    return sharing;
+}
+
+bool ThreadPool::Pieces::next(Range* piece) noexcept {
+    const long long count = sharing_.count, grain = sharing_.grain;
+    if (!sharing_.in_pieces) {
+        *piece = part_of(count, grain, worker_, sharing_.workers);
+        return !std::exchange(had_part_, true);
+    }
+    State& state = *pool_.state_;
+    int owner = worker_, taken = state.pieces_of(worker_).take(true);
+    while (taken < 0) {
+        int most = 0;
+        for (int other = 0; other < sharing_.workers; ++other) {
+            const int left = state.pieces_of(other).left();
+            if (left > most) most = left, owner = other;
+        }
+        if (most == 0) return false;
+        taken = state.pieces_of(owner).take(false);
+    }
+    const Range part = part_of(count, grain, owner, sharing_.workers);
+    const Range cut = part_of(part.end - part.begin, grain, taken, pieces_in(part, grain));
+    *piece = {part.begin + cut.begin, part.begin + cut.end};
+    return true;
 }
 
 void ThreadPool::begin_hot() noexcept { state_->hot.fetch_add(1, std::memory_order_relaxed); }

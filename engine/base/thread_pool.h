@@ -1,9 +1,9 @@
-// A context's worker threads. The parts of a task are fixed by their count and no bit depends on who computes
-// one: a worker its own, or the caller, once it is through with its own, those that no worker has begun. So a
-// worker that the system does not run, because another process has its core, holds up nobody; and where the
-// system keeps stopping workers in the middle of short parts, the caller works alone for a while. Between two
-// runs of one plan workers spin briefly; when the plan has ended, or when there are more workers than cores,
-// they sleep.
+// A context's worker threads. No bit depends on who computes what. The parts of a task are fixed by their
+// count: a worker computes its own, or the caller, once it is through with its own, those that no worker has
+// begun. So a worker that the system does not run, because another process has its core, holds up nobody; and
+// where the system keeps stopping workers in the middle of short parts, the caller works alone for a while.
+// Long parts are shared in pieces, of which the faster worker computes more. Between two runs of one plan
+// workers spin briefly; when the plan has ended, or when there are more workers than cores, they sleep.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,14 @@
 #include <type_traits>
 
 namespace volta {
+
+// Items [begin, end).
+struct Range {
+    long long begin, end;
+};
+// The part of `count` items that worker `w` of `workers` takes: cuts are multiples of `grain`, and parts
+// differ by at most one grain (the last grain may be short).
+Range part_of(long long count, long long grain, int worker, int worker_count) noexcept;
 
 class ThreadPool final {
   public:
@@ -22,6 +30,7 @@ class ThreadPool final {
     ThreadPool& operator=(const ThreadPool&) = delete;
 
     int thread_count() const noexcept { return thread_count_; }
+    class Pieces;
 
     using Task = void (*)(void* data, int worker, int worker_count) noexcept;
     // Runs task(data, w, workers) for w = 0 .. workers-1 and returns when all have ended. workers is cut to
@@ -38,6 +47,13 @@ class ThreadPool final {
             },
             const_cast<void*>(static_cast<const void*>(&body)));
     }
+
+    // As run(), with `count` items in pieces of one grain or more: body(worker, pieces) asks
+    // pieces.next(&piece) until it is false; every item is given out once. A worker gets the pieces of its
+    // own part (part_of) in their order and then, from their ends, those that others have not come to. So
+    // nobody waits long for a worker whose core is slower, or whose memory is further away.
+    template <class Body>  // Body: void(int worker, Pieces& pieces) noexcept
+    void share(int workers, long long count, long long grain, Body&& body) noexcept;
 
     // Is told how long a thread of the pool had its part of a run(), on that thread; of what the caller
     // computes, nothing.
@@ -57,6 +73,12 @@ class ThreadPool final {
 
   private:
     struct State;
+    struct Sharing {
+        long long count, grain;
+        int workers;
+        bool in_pieces;  // else everyone has its part and no more
+    };
+    Sharing begin_sharing(int workers, long long count, long long grain) noexcept;
     void create_workers();
     void release() noexcept;
     State* state_;
@@ -65,11 +87,29 @@ class ThreadPool final {
     int thread_count_;
 };
 
-// The half-open part [begin, end) of `count` items that worker `w` of `workers` takes: cuts are multiples of
-// `grain`, and parts differ by at most one grain (the last grain may be short).
-struct Range {
-    long long begin, end;
+// What a worker of share() has to do.
+class ThreadPool::Pieces {
+  public:
+    // False: nothing is left.
+    bool next(Range* piece) noexcept;
+
+  private:
+    friend class ThreadPool;
+    Pieces(ThreadPool& pool, const Sharing& sharing, int worker) noexcept
+        : pool_(pool), sharing_(sharing), worker_(worker) {}
+    ThreadPool& pool_;
+    const Sharing& sharing_;
+    const int worker_;
+    bool had_part_ = false;
 };
-Range part_of(long long count, long long grain, int worker, int worker_count) noexcept;
+
+template <class Body>
+void ThreadPool::share(int workers, long long count, long long grain, Body&& body) noexcept {
+    const Sharing sharing = begin_sharing(workers, count, grain);
+    run(sharing.workers, [&](int worker, int) noexcept {
+        Pieces pieces(*this, sharing, worker);
+        body(worker, pieces);
+    });
+}
 
 }  // namespace volta

@@ -179,6 +179,29 @@ void test_large_sizes(void**) {
     });
 }
 
+// Long enough for threads to take slices of rows from each other's ends: a worker that wakes late finds less
+// of its part, and in another order. Which depends on the moment, so each is computed several times.
+void test_shared_slices(void**) {
+    struct Size {
+        std::int64_t batch, m, n, k;
+    };
+    constexpr Size kSizes[] = {{1, 300, 700, 130}, {1, 70, 96, 2100}, {1, 1500, 50, 60}, {2, 130, 300, 200}};
+    std::uint64_t seed = 400;
+    for (const Size& size : kSizes) {
+        ++seed;
+        const Problem problem(size.batch, size.m, size.n, size.k, seed % 2 == 0, static_cast<Data>(seed % 3),
+                              seed);
+        for_each_isa([&](Isa isa) {
+            if (isa == Isa::scalar) return;
+            for_each_order([&](bool a, bool b) {
+                for (const int threads : {2, 3})
+                    for (int time = 0; time < 4; ++time)
+                        check(problem, {isa, nullptr, threads, a, b, 3 * threads});
+            });
+        });
+    }
+}
+
 void test_batches(void**) {
     std::uint64_t seed = 3000;
     for (const std::int64_t batch : {2, 5}) {
@@ -566,6 +589,7 @@ int main() {
         cmocka_unit_test(test_small_sizes),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_large_sizes),
+        cmocka_unit_test(test_shared_slices),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_shared_operand),
         cmocka_unit_test(test_short_rows),

@@ -148,6 +148,62 @@ void test_workers_take_their_parts_of_a_caller_that_is_busy(void**) {
     }
 }
 
+// Says whether every item was given out once, in pieces that are whole grains of one worker's part.
+bool every_item_is_given_out_once(ThreadPool& pool, int workers, long long count, long long grain) {
+    std::pmr::vector<std::atomic<int>> given(static_cast<std::size_t>(count), kHeap);
+    std::atomic<bool> whole{true};
+    pool.share(workers, count, grain, [&](int worker, ThreadPool::Pieces& pieces) noexcept {
+        if (worker < 0 || worker >= workers) whole.store(false);
+        for (Range piece; pieces.next(&piece);) {
+            const auto on_grain = [&](long long cut) { return cut == count || cut % grain == 0; };
+            const bool on_grains = on_grain(piece.begin) && on_grain(piece.end);
+            if (!on_grains || piece.begin > piece.end || piece.end > count) return whole.store(false);
+            for (long long i = piece.begin; i < piece.end; ++i)
+                given[static_cast<std::size_t>(i)].fetch_add(1);
+        }
+    });
+    bool once = true;
+    for (const std::atomic<int>& times : given) once = once && times.load() == 1;
+    return once && whole.load();
+}
+
+void test_shared_items_are_given_out_once(void**) {
+    for (const int threads : {1, 2, 3, 16}) {
+        ThreadPool pool(threads, kHeap);
+        pool.begin_hot();
+        bool right = true;
+        for (const long long count : {0, 1, 2, 31, 33, 64, 1000, 4099})
+            for (const long long grain : {1, 3, 16, 2000})
+                for (int round = 0; round < 10; ++round)
+                    right = right && every_item_is_given_out_once(pool, threads, count, grain) &&
+                            every_item_is_given_out_once(pool, 1, count, grain);
+        pool.end_hot();
+        assert_true(right);
+    }
+}
+
+// A worker that does not get on with its first piece keeps that one; the other does everything else.
+void test_a_slow_worker_keeps_one_piece(void**) {
+    constexpr int kItems = 64, kMostWaits = 2000;  // milliseconds
+    ThreadPool pool(2, kHeap);
+    const pthread_t caller = pthread_self();
+    std::atomic<int> done{0}, by_worker{0};
+    pool.share(2, kItems, 1, [&](int, ThreadPool::Pieces& pieces) noexcept {
+        const bool is_caller = pthread_equal(pthread_self(), caller) != 0;
+        for (Range piece; pieces.next(&piece);) {
+            const int items = static_cast<int>(piece.end - piece.begin);
+            if (!is_caller) by_worker.fetch_add(items);
+            const auto waits = [&] {
+                return is_caller ? by_worker.load() == 0 : done.load() < kItems - items;
+            };
+            for (int i = 0; i < kMostWaits && waits(); ++i) sleep_milliseconds(1);
+            done.fetch_add(items);
+        }
+    });
+    assert_int_equal(done.load(), kItems);
+    assert_int_equal(by_worker.load(), 1);
+}
+
 // A worker that is stopped in the middle of short parts: the caller gives it none for a while, then tries
 // again.
 void test_the_caller_works_alone_where_workers_are_stopped(void**) {
@@ -361,6 +417,8 @@ int main() {
         cmocka_unit_test(test_width_is_cut_to_the_thread_count),
         cmocka_unit_test(test_the_caller_takes_parts_that_no_worker_has_begun),
         cmocka_unit_test(test_workers_take_their_parts_of_a_caller_that_is_busy),
+        cmocka_unit_test(test_shared_items_are_given_out_once),
+        cmocka_unit_test(test_a_slow_worker_keeps_one_piece),
         cmocka_unit_test(test_the_caller_works_alone_where_workers_are_stopped),
         cmocka_unit_test(test_observers_are_told_of_workers),
         cmocka_unit_test(test_memory_is_handed_over),

@@ -40,16 +40,17 @@ class AttentionForward final : public Attention {
 
     void run(ThreadPool& pool, const AttentionCall& call) const noexcept override {
         if (units() == 0 || sizes_.time() == 0) return;
-        pool.run(workers_, [&](int worker, int workers) noexcept {
+        pool.share(workers_, units(), 1, [&](int worker, ThreadPool::Pieces& pieces) noexcept {
             float* const workspace =
                 static_cast<float*>(call.workspace) + static_cast<std::size_t>(worker) * layout_.floats();
-            const Range part = part_of(units(), 1, worker, workers);
             std::int64_t packed = -1;  // the kv head in the workspace
-            for (std::int64_t unit = part.begin; unit < part.end; ++unit) {
-                const std::int64_t kv_unit = unit / sizes_.group();
-                if (kv_unit != packed) pack(call, kv_unit, workspace);
-                packed = kv_unit;
-                run_head(call, unit, workspace);
+            for (Range piece; pieces.next(&piece);) {
+                for (std::int64_t unit = piece.begin; unit < piece.end; ++unit) {
+                    const std::int64_t kv_unit = unit / sizes_.group();
+                    if (kv_unit != packed) pack(call, kv_unit, workspace);
+                    packed = kv_unit;
+                    run_head(call, unit, workspace);
+                }
             }
         });
     }

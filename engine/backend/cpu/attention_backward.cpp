@@ -40,11 +40,12 @@ class AttentionBackward final : public Attention {
 
     void run(ThreadPool& pool, const AttentionCall& call) const noexcept override {
         if (units() == 0 || sizes_.time() == 0) return;
-        pool.run(workers_, [&](int worker, int workers) noexcept {
+        pool.share(workers_, units(), 1, [&](int worker, ThreadPool::Pieces& pieces) noexcept {
             float* const workspace =
                 static_cast<float*>(call.workspace) + static_cast<std::size_t>(worker) * layout_.floats();
-            const Range part = part_of(units(), 1, worker, workers);
-            for (std::int64_t unit = part.begin; unit < part.end; ++unit) run_kv_head(call, unit, workspace);
+            for (Range piece; pieces.next(&piece);)
+                for (std::int64_t unit = piece.begin; unit < piece.end; ++unit)
+                    run_kv_head(call, unit, workspace);
         });
     }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_dots.h"
@@ -19,6 +20,7 @@ namespace volta::cpu {
 namespace {
 
 constexpr std::size_t kLineFloats = kTensorAlignment / sizeof(float);
+constexpr double kSliceSteps = 2e6;  // multiply-adds of a slice, about: tens of microseconds
 
 std::size_t padded(std::int64_t floats) {
     return (static_cast<std::size_t>(floats) + kLineFloats - 1) / kLineFloats * kLineFloats;
@@ -35,6 +37,7 @@ class CpuProduct final : public Product {
           sums_b_(context.sum_b && shape.m > 0 && shape.n > 0 && shape.batch == 1),
           strips_(context.heap) {
         name(choice);
+        choose_slices();
         if (plan_.pack_b && plan_.shape.b_transposed)
             transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
         resolve_strips(context);
@@ -64,11 +67,13 @@ class CpuProduct final : public Product {
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         if (plan_.shape.m == 0 || plan_.shape.n == 0 || plan_.shape.batch == 0) return;
-        pool.run(plan_.workers, [&](int worker, int workers) noexcept {
+        pool.share(plan_.workers, units(), 1, [&](int worker, ThreadPool::Pieces& pieces) noexcept {
             float* const workspace =
                 static_cast<float*>(call.workspace) + static_cast<std::size_t>(worker) * worker_floats();
-            const Range parts = part_of(plan_.parts(), 1, worker, workers);
-            for (std::int64_t part = parts.begin; part < parts.end; ++part) run_part(call, part, workspace);
+            std::int64_t packed = -1;
+            for (Range piece; pieces.next(&piece);)
+                for (std::int64_t unit = piece.begin; unit < piece.end; ++unit)
+                    run_unit(call, unit, workspace, &packed);
         });
     }
 
@@ -86,6 +91,7 @@ class CpuProduct final : public Product {
     const jit::RowKernel* const epilogue_;
     const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
     const bool sums_b_;
+    std::int64_t slices_ = 1;  // of a part's rows
     jit::TransposeFunction transpose_ = nullptr;
     std::pmr::vector<TileStrip> strips_;  // a product needs few heights
     TileStrip sums_;                      // of the columns of B
@@ -115,7 +121,8 @@ class CpuProduct final : public Product {
             unpacked;       // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
         const float* next;  // what the next pass packs; NULL: nothing
         bool add, last;
-        bool resumed, unfinished;  // it goes on with chains in scratch memory; it leaves them there
+        bool resumed, unfinished;           // it goes on with chains in scratch memory; it leaves them there
+        std::int64_t first_tile, end_tile;  // of the part's rows
     };
 
     std::size_t worker_floats() const { return a_floats_ + b_floats_ + chain_floats_ + epilogue_floats_; }
@@ -133,15 +140,26 @@ class CpuProduct final : public Product {
         std::snprintf(name_, sizeof name_, "%s%s%s", plan_.tile->name, *rest.text ? " " : "", rest.text);
     }
 
+    // B is packed once for all slices that one worker computes, unless a further pass packs over it.
+    void choose_slices() {
+        const bool packs_again = plan_.pack_b && !plan_.keep_b && plan_.depth < plan_.shape.k;
+        if (plan_.workers == 1 || row_epilogue_ || packs_again) return;
+        const std::int64_t least_rows = plan_.shape.m / plan_.m_parts;
+        const double steps = static_cast<double>(plan_.panel_columns) * static_cast<double>(plan_.shape.k) *
+                             static_cast<double>(least_rows);
+        // None may be empty: its worker would have packed nothing.
+        const std::int64_t most = std::max<std::int64_t>(EvenCut(least_rows, plan_.tile->mr).pieces, 1);
+        slices_ = std::clamp(static_cast<std::int64_t>(steps / kSliceSteps), std::int64_t{1}, most);
+    }
+
     void resolve_strips(const CompileContext& context) {
         for (std::int64_t i = 0; i < plan_.m_parts; ++i) {
             const EvenCut tiles(plan_.row_begin(i + 1) - plan_.row_begin(i), plan_.tile->mr);
             if (tiles.pieces == 0) continue;
             for (const std::int64_t rows : {tiles.size(0), tiles.size(tiles.pieces - 1)})
-                for (const StripUse use : {kPlain, kAsking})
+                for (const StripUse use : {kPlain, kPacking, kAsking})
                     if (use == kPlain || plan_.packs_in_tiles())
                         resolve_strip(static_cast<int>(rows), use, context);
-            if (plan_.packs_in_tiles()) resolve_strip(static_cast<int>(tiles.size(0)), kPacking, context);
         }
         if (sums_b_) resolve_sums(context);
     }
@@ -202,7 +220,7 @@ class CpuProduct final : public Product {
 
     // --- running
 
-    void run_part(const ProductCall& call, std::int64_t index, float* workspace) const {
+    Part part_at(const ProductCall& call, std::int64_t index, float* workspace) const {
         const ProductShape& shape = plan_.shape;
         const std::int64_t i = index / plan_.n_parts % plan_.m_parts, j = index % plan_.n_parts;
         const std::int64_t entry = index / (plan_.n_parts * plan_.m_parts);
@@ -221,17 +239,37 @@ class CpuProduct final : public Product {
         part.packed_b = workspace + a_floats_;
         part.chains = part.packed_b + b_floats_;
         part.epilogue_scratch = part.chains + chain_floats_;
-        if (part.rows == 0 || part.columns == 0) return;
-
-        for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns)
-            run_columns(call, part, n, std::min(plan_.panel_columns, part.columns - n));
-        if (row_epilogue_) run_epilogue(call, part, 0, part.rows, 0, part.columns);
+        return part;
     }
 
-    // All of k for one group of columns.
-    void run_columns(const ProductCall& call, const Part& part, std::int64_t column,
-                     std::int64_t columns) const {
+    // What workers take from each other: a slice of the rows of one group of columns. Where all columns are
+    // needed before an epilogue it is a part.
+    std::int64_t units() const { return plan_.parts() * (row_epilogue_ ? 1 : plan_.groups() * slices_); }
+
+    // `packed`: the group whose B lies in the workspace, from slice to slice of it; -1: none.
+    void run_unit(const ProductCall& call, std::int64_t unit, float* workspace, std::int64_t* packed) const {
+        const std::int64_t groups = plan_.groups(), slice = unit % slices_, group = unit / slices_;
+        if (!row_epilogue_) {
+            const Part part = part_at(call, group / groups, workspace);
+            const std::int64_t column = group % groups * plan_.panel_columns;
+            if (part.rows == 0 || column >= part.columns) return;  // the last parts may have fewer groups
+            const bool is_packed = std::exchange(*packed, group) == group && slices_ > 1;
+            return run_columns(call, part, column, slice, is_packed);
+        }
+        const Part part = part_at(call, unit, workspace);
+        if (part.rows == 0 || part.columns == 0) return;
+        for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns)
+            run_columns(call, part, n, 0, false);
+        run_epilogue(call, part, 0, part.rows, 0, part.columns);
+    }
+
+    // All of k for one group of columns and one slice of the part's rows.
+    void run_columns(const ProductCall& call, const Part& part, std::int64_t column, std::int64_t slice,
+                     bool is_packed) const {
         const ProductShape& shape = plan_.shape;
+        const std::int64_t columns = std::min(plan_.panel_columns, part.columns - column);
+        const EvenCut tiles(part.rows, plan_.tile->mr);
+        const Range mine = part_of(tiles.pieces, 1, static_cast<int>(slice), static_cast<int>(slices_));
         std::int64_t step = 0;
         do {
             const std::int64_t depth = std::min(plan_.depth, shape.k - step);
@@ -245,6 +283,8 @@ class CpuProduct final : public Product {
             pass.last = end == shape.k;
             pass.resumed = step % jit::kSegment != 0;
             pass.unfinished = !pass.last && end % jit::kSegment != 0;
+            pass.first_tile = mine.begin;
+            pass.end_tile = mine.end;
             const float* const b =
                 part.b + (shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
             if (plan_.keep_b) {
@@ -252,25 +292,25 @@ class CpuProduct final : public Product {
                 pass.b = call.kept + plan_.kept_begin(part.n_part, group, part.first_column + column) +
                          packed_floats(columns, step);
                 pass.ldb = depth * jit::kPanel;
-            } else if (plan_.packs_in_tiles()) {
-                pass.b = part.packed_b;
-                pass.ldb = depth * jit::kPanel;
-                pass.unpacked = b;
-                if (!pass.last) {
-                    pass.next = b + depth * shape.ldb;
-                } else if (column + columns < part.columns) {
-                    pass.next = part.b + column + columns;
-                }
             } else if (plan_.pack_b) {
-                pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, part.packed_b);
                 pass.b = part.packed_b;
                 pass.ldb = depth * jit::kPanel;
+                if (plan_.packs_in_tiles()) {
+                    if (!is_packed) pass.unpacked = b;
+                    if (!pass.last) {
+                        pass.next = b + depth * shape.ldb;
+                    } else if (column + columns < part.columns && slice + 1 == slices_) {
+                        pass.next = part.b + column + columns;
+                    }
+                } else if (!is_packed) {
+                    pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, part.packed_b);
+                }
             } else {
                 pass.b = b;
                 pass.ldb = shape.ldb;
             }
-            run_pass(call, part, pass);
-            if (part.sums && (shape.k > 0 || !call.into)) sum_columns(part, pass);
+            run_pass(call, part, pass, tiles);
+            if (part.sums && slice == 0 && (shape.k > 0 || !call.into)) sum_columns(part, pass);
             step += depth;
         } while (step < shape.k);
     }
@@ -292,11 +332,10 @@ class CpuProduct final : public Product {
 
     // Row blocks in turn: their rows of A stay in L2 for all columns of the pass, and so does their C for the
     // epilogue.
-    void run_pass(const ProductCall& call, const Part& part, const Pass& pass) const {
-        const EvenCut tiles(part.rows, plan_.tile->mr);
+    void run_pass(const ProductCall& call, const Part& part, const Pass& pass, const EvenCut& tiles) const {
         const std::int64_t per_block = std::max<std::int64_t>(1, plan_.block_rows / plan_.tile->mr);
-        for (std::int64_t first = 0; first < tiles.pieces; first += per_block) {
-            const std::int64_t end = std::min(first + per_block, tiles.pieces);
+        for (std::int64_t first = pass.first_tile; first < pass.end_tile; first += per_block) {
+            const std::int64_t end = std::min(first + per_block, pass.end_tile);
             if (plan_.shape.k > 0 || !call.into) run_block(part, pass, tiles, first, end);
             if (epilogue_ && !row_epilogue_ && pass.last)
                 run_epilogue(call, part, tiles.begin(first), tiles.begin(end), pass.column,
@@ -342,7 +381,7 @@ class CpuProduct final : public Product {
             const bool packs = use_of(pass, t) == kPacking;
             args.b = packs ? pass.unpacked : pass.b;
             args.b_stride = packs ? shape.ldb : pass.ldb;
-            if (pass.next) args.ahead = pass.next + (t - 1) * jit::kPanel;
+            if (pass.next) args.ahead = pass.next + (t - pass.first_tile - 1) * jit::kPanel;
         };
         const auto strip = [&](std::int64_t t) -> const TileStrip& {
             return strips_[strip_of_[use_of(pass, t)][tiles.size(t)] - 1u];
@@ -367,17 +406,19 @@ class CpuProduct final : public Product {
     // The first tile of rows packs; each of the following asks for one line of every step of the next pass,
     // until all that one column of tiles will read is in L2.
     StripUse use_of(const Pass& pass, std::int64_t t) const {
-        if (t == 0) return pass.unpacked ? kPacking : kPlain;
-        return pass.next && t < end_of_asking() ? kAsking : kPlain;
+        if (t == pass.first_tile) return pass.unpacked ? kPacking : kPlain;
+        return pass.next && t < end_of_asking(pass) ? kAsking : kPlain;
     }
-    std::int64_t end_of_asking() const { return 1 + (plan_.tile->nr + jit::kPanel - 1) / jit::kPanel; }
+    std::int64_t end_of_asking(const Pass& pass) const {
+        return pass.first_tile + 1 + (plan_.tile->nr + jit::kPanel - 1) / jit::kPanel;
+    }
     // One past the last tile of the same use.
     std::int64_t end_of_use(const Pass& pass, std::int64_t t) const {
         switch (use_of(pass, t)) {
             case kPacking:
                 return t + 1;
             case kAsking:
-                return end_of_asking();
+                return end_of_asking(pass);
             default:
                 return std::numeric_limits<std::int64_t>::max();
         }

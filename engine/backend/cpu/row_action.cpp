@@ -4,12 +4,15 @@
 
 #include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
+#include "engine/base/multiples.h"
 
 namespace volta::cpu {
 namespace {
 
 // Columns are cut where lanes and cache lines end: 32 floats are 128 bytes.
 constexpr std::int64_t kColumnGrain = 32;
+constexpr std::int64_t kPieceElements =
+    32768;  // that one worker takes at a time, at least: microseconds of work
 constexpr std::int64_t kLineFloats = kTensorAlignment / sizeof(float);
 constexpr std::size_t kUsualCacheBytes = std::size_t{32} << 20;  // where the processor does not tell
 
@@ -93,39 +96,54 @@ void RowAction::choose_split(const CpuStep& step) {
         split_ = Split::columns;
     }
     if (split_ == Split::outer) parts = outer;
-    if (split_ == Split::columns) parts = (loops_.columns + kColumnGrain - 1) / kColumnGrain;
+    if (split_ == Split::columns) parts = ceil_div(loops_.columns, kColumnGrain);
     workers_ = static_cast<int>(std::clamp<std::int64_t>(parts, 1, workers_));
+    choose_grain();
+}
+
+void RowAction::choose_grain() {
+    const bool narrower = split_ == Split::columns && (loops_.rows > 1 || loops_.outer_count() > 1);
+    const std::int64_t unit = split_ == Split::columns ? kColumnGrain : 1;
+    const std::int64_t each =
+        split_ == Split::columns ? 1 : loops_.columns * (split_ == Split::rows ? 1 : loops_.rows);
+    const std::int64_t part = round_up(ceil_div(split_count(), workers_), unit);
+    const std::int64_t least = ceil_div(kPieceElements, std::max<std::int64_t>(each, 1));
+    // Narrower columns touch as many pages as wide ones do: everyone has one part of them.
+    grain_ = std::max<std::int64_t>(narrower ? part : std::min(least, part), unit);
+}
+
+std::int64_t RowAction::split_count() const noexcept {
+    if (split_ == Split::columns) return loops_.columns;
+    return loops_.outer_count() * (split_ == Split::rows ? loops_.rows : 1);
 }
 
 void RowAction::run(const StepCall& call) const noexcept {
     void* bases[jit::kMaxOperands];
     for (std::size_t k = 0; k < refs_.size(); ++k) bases[k] = call.at(refs_[k]);
-    if (workers_ == 1) return run_part(call, bases, 0, 1);
-    call.pool.run(workers_, [&](int worker, int count) noexcept { run_part(call, bases, worker, count); });
+    if (workers_ == 1) return run_part(call, bases, 0, Range{0, split_count()});
+    call.pool.share(workers_, split_count(), grain_, [&](int worker, ThreadPool::Pieces& pieces) noexcept {
+        for (Range piece; pieces.next(&piece);) run_part(call, bases, worker, piece);
+    });
 }
 
-void RowAction::run_part(const StepCall& call, void* const* bases, int worker,
-                         int worker_count) const noexcept {
-    const std::int64_t outer_count = loops_.outer_count();
+void RowAction::run_part(const StepCall& call, void* const* bases, int worker, Range part) const noexcept {
     void* scratch = nullptr;
     if (scratch_bytes_ > 0)
         scratch = static_cast<unsigned char*>(call.at(scratch_)) +
                   scratch_bytes_ * static_cast<std::size_t>(worker);
     const Range all_columns{0, loops_.columns}, all_rows{0, loops_.rows};
     if (split_ == Split::columns) {
-        const Range columns = part_of(loops_.columns, kColumnGrain, worker, worker_count);
-        if (columns.begin == columns.end && loops_.columns > 0) return;
+        if (part.begin == part.end && loops_.columns > 0) return;
+        const std::int64_t outer_count = loops_.outer_count();
         for (std::int64_t outer = 0; outer < outer_count; ++outer)
-            run_block(call, bases, outer, all_rows, columns, scratch);
+            run_block(call, bases, outer, all_rows, part, scratch);
     } else if (split_ == Split::outer) {
-        const Range mine = part_of(outer_count, 1, worker, worker_count);
-        for (std::int64_t outer = mine.begin; outer < mine.end; ++outer)
+        for (std::int64_t outer = part.begin; outer < part.end; ++outer)
             run_block(call, bases, outer, all_rows, all_columns, scratch);
     } else {
-        const Range mine = part_of(outer_count * loops_.rows, 1, worker, worker_count);
-        for (std::int64_t row = mine.begin; row < mine.end;) {
+        for (std::int64_t row = part.begin; row < part.end;) {
             const std::int64_t first = row % loops_.rows;
-            const std::int64_t end = std::min<std::int64_t>(loops_.rows, first + (mine.end - row));
+            const std::int64_t end = std::min<std::int64_t>(loops_.rows, first + (part.end - row));
             run_block(call, bases, row / loops_.rows, Range{first, end}, all_columns, scratch);
             row += end - first;
         }

@@ -1,5 +1,5 @@
-// Running a row kernel over a loop space on the pool: who takes which rows or columns is fixed when the plan
-// is compiled, and no bit depends on it.
+// Running a row kernel over a loop space on the pool: whether rows or columns are split is fixed when the
+// plan is compiled, and no bit depends on who takes which.
 #pragma once
 
 #include <memory_resource>
@@ -24,7 +24,9 @@ class RowAction final : public Action {
     const jit::RowKernel& kernel_for(void* const* bases) const noexcept;
     enum class Split : std::uint8_t { rows, columns, outer };
     void choose_split(const CpuStep& step);
-    void run_part(const StepCall& call, void* const* bases, int worker, int worker_count) const noexcept;
+    void choose_grain();
+    std::int64_t split_count() const noexcept;  // rows, columns or outer indices
+    void run_part(const StepCall& call, void* const* bases, int worker, Range part) const noexcept;
     void run_block(const StepCall& call, void* const* bases, std::int64_t outer, Range rows, Range columns,
                    void* scratch) const noexcept;
 
@@ -35,6 +37,7 @@ class RowAction final : public Action {
     LoopSpace loops_;
     Split split_ = Split::rows;
     int workers_ = 1;
+    std::int64_t grain_ = 1;  // of what is split: a worker takes no less at a time
     Ref scratch_;
     std::size_t scratch_bytes_ = 0;  // per worker
     // Row numbers of random draws count over the whole step: micro-batch i starts at i times this.
