@@ -147,7 +147,7 @@ typedef struct volta_context_options {
 } volta_context_options;
 
 /* Owns:   *out_context, ended by volta_context_release.
- * Cost:   starts thread_count - 1 threads, which sleep while no call runs.
+ * Cost:   starts thread_count - 1 threads, which sleep but for 60 microseconds after a call.
  * Keeps:  nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
  *         or contract) is ignored with one line of the log that says why; it is never an error.
  *         While that file is read or written its JSON is on the C++ heap, not the host's allocator.

@@ -155,8 +155,8 @@ struct ThreadPool::State {
 
     bool spins() const noexcept { return may_spin && hot.load(std::memory_order_relaxed) > 0; }
 
-    // Waits until finished(bits): spinning for a bounded time while the pool is hot, then asleep. Returns how
-    // long asleep.
+    // Waits until finished(bits): spinning for a bounded time if the pool is hot now, then asleep. Returns
+    // how long asleep.
     template <class Finished>
     Clock::duration wait(Word& word, Finished finished) noexcept {
         constexpr int kPauses = 32;  // between two looks at the clock
@@ -168,7 +168,7 @@ struct ThreadPool::State {
                     if (finished(bits())) return {};
                     pause();
                 }
-            } while (spins() && Clock::now() < until);
+            } while (Clock::now() < until);
         } else {
             if (finished(bits())) return {};
             sched_yield();  // with more threads than cores the other side may need this one

@@ -2,8 +2,9 @@
 // count: a worker computes its own, or the caller, once it is through with its own, those that no worker has
 // begun. So a worker that the system does not run, because another process has its core, holds up nobody; and
 // where the system keeps stopping workers in the middle of short parts, the caller works alone for a while.
-// Long parts are shared in pieces, of which the faster worker computes more. Between two runs of one plan
-// workers spin briefly; when the plan has ended, or when there are more workers than cores, they sleep.
+// Long parts are shared in pieces, of which the faster worker computes more. Behind a run
+// between begin_hot() and end_hot() workers spin for a bounded time, in which the next may come, and then
+// sleep; where there are more of them than cores they sleep at once.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +68,8 @@ class ThreadPool final {
     // NULL: nobody measures. Not while run() is running.
     void observe(Observer* observer) noexcept { observer_ = observer; }
 
-    // Between these two, idle workers spin for a bounded time instead of sleeping at once. Nestable.
+    // Workers that become idle between these two spin for a bounded time, also beyond the end, instead of
+    // sleeping at once. Nestable.
     void begin_hot() noexcept;
     void end_hot() noexcept;
 
