@@ -8,8 +8,8 @@ time of a token over positions 1 .. 255 of one greedy sequence; a prefill figure
 logits of its last one. Sides live in processes of their own and take turns; figures are medians of the turns. PATH is
 the program `run` of llama2.c, built with `make runomp`; it reads the file by mmap and has no prefill of its own, so that
 column stays empty. PyTorch writes with a cache in place, scaled_dot_product_attention and inference_mode. The floor is,
-of the peaks of the same run, the bytes of weights and cache that a token reads / read bandwidth, and for a prompt the
-longer of that and operations / multiply-add peak. Absent sides are skipped with a message.
+of the peaks measured right before each turn, the bytes of weights and cache that a token reads / read bandwidth, and for
+a prompt the longer of that and operations / multiply-add peak. Absent sides are skipped with a message.
 """
 
 import argparse
@@ -253,25 +253,32 @@ def compare(name, threads, path, arguments, absent):
             sys.exit(f"{label}: {side.reason}")
         absent[label] = side.reason
         print(f"{label} is left out: {side.reason}", file=sys.stderr)
+    meter = next(side for side, weights in sides.values() if weights)  # memory is Volta's to measure
     times = {label: {"decode": [], "prefill": []} for label in sides}
+    limits = {label: {"decode": [], "prefill": []} for label in sides}
+    peaks = []
     for _ in range(arguments.rounds):
-        for label, (side, _) in sides.items():
+        for label, (side, weights) in sides.items():
             time.sleep(arguments.pause)
+            peaks.append(meter.ask({"peaks": True}))
+            floor = dict(zip(("decode", "prefill"), floors(MODELS[name], weights or "f32", peaks[-1])))
             for task, seconds in side.ask({"tokens": arguments.tokens}).items():
-                times[label][task] += [seconds * 1e3] if seconds else []
-    peaks = next(iter(sides.values()))[0].ask({"peaks": True})
+                if seconds:
+                    times[label][task].append(seconds * 1e3)
+                    limits[label][task].append(floor[task])
     own = times["Volta f32"] if "Volta f32" in times else next(iter(times.values()))
+    median = statistics.median
     for label, (side, weights) in sides.items():
-        floor = floors(sizes=MODELS[name], weights=weights or "f32", peaks=peaks)
-        for task, at in (("decode", 0), ("prefill", 1)):
-            samples = times[label][task]
+        for task in ("decode", "prefill"):
+            samples, floor = times[label][task], limits[label][task]
             if not samples:
                 continue
-            median = statistics.median(samples)
-            yield dict(model=name, task=task, threads=threads, isa=peaks["isa"], side=label, ms=median,
-                       spread=turns.spread(samples), floor_ms=floor[at], ratio_to_floor=median / floor[at],
-                       to_volta_f32=median / statistics.median(own[task]), read_gb_s=peaks["read_gb_s"],
-                       peak_gflops=peaks["fma_gflops"], version=side.hello["version"])
+            yield dict(model=name, task=task, threads=threads, isa=peaks[0]["isa"], side=label, ms=median(samples),
+                       spread=turns.spread(samples), floor_ms=median(floor),
+                       ratio_to_floor=median(ms / least for ms, least in zip(samples, floor)),
+                       to_volta_f32=median(samples) / median(own[task]),
+                       read_gb_s=median(peak["read_gb_s"] for peak in peaks),
+                       peak_gflops=median(peak["fma_gflops"] for peak in peaks), version=side.hello["version"])
         side.close()
 
 
