@@ -11,8 +11,7 @@ namespace {
 
 // Columns are cut where lanes and cache lines end: 32 floats are 128 bytes.
 constexpr std::int64_t kColumnGrain = 32;
-constexpr std::int64_t kPieceElements =
-    32768;  // that one worker takes at a time, at least: microseconds of work
+constexpr std::int64_t kPieceElements = 32768;  // that a worker takes at a time, at least
 constexpr std::int64_t kLineFloats = kTensorAlignment / sizeof(float);
 constexpr std::size_t kUsualCacheBytes = std::size_t{32} << 20;  // where the processor does not tell
 
