@@ -16,6 +16,7 @@ using Xbyak::Ymm;
 using Xbyak::Zmm;
 
 constexpr std::size_t kMaxCodeBytes = 16 * 1024;
+constexpr int kShallowSteps = 8;  // more take the registers of what is asked for
 // How far ahead each row of B is asked for when it comes from L3, into L1: twice as far is slower.
 constexpr int kNearBytes = 256;
 // Bytes behind the line that a row is asked for first: what a processor is asked for while many lines are
@@ -25,7 +26,7 @@ constexpr int kAskedBehind[] = {0, 1024, 2048};
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
-//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next lines
+//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next lines; nothing asked for: rows 8 and 12 of B
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -55,7 +56,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         emit_columns(1, true);
         L(done);
         vzeroupper();
-        if (asks_rows()) pop(rbx);
+        if (asks_rows() || is_deep()) pop(rbx);
         ret();
         if (kZmm) return;
         align_code(*this, 32);
@@ -74,6 +75,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
     const SweepAhead ahead_;
 
     bool asks_rows() const { return ahead_ == SweepAhead::rows || ahead_ == SweepAhead::again; }
+    bool is_deep() const { return steps_ > kShallowSteps; }
     int unroll() const { return std::min(4, (kRegisters - 2 - rows_ * steps_) / rows_); }
     Vmm a(int i, int s) const { return Vmm(i * steps_ + s); }
     Vmm chain(int i, int v) const { return Vmm(rows_ * steps_ + v * rows_ + i); }
@@ -87,7 +89,10 @@ class SweepEmitter : public Xbyak::CodeGenerator {
                : times == 2 ? base + by * 2
                             : base + by3;
     }
-    Xbyak::Address b_at(int s, int offset) { return ptr[scaled(s < 4 ? rsi : r8, rdx, rcx, s % 4) + offset]; }
+    Xbyak::Address b_at(int s, int offset) {
+        const Reg64* const bases[] = {&rsi, &r8, &rdi, &rbx};
+        return ptr[scaled(*bases[s / 4], rdx, rcx, s % 4) + offset];
+    }
     Xbyak::Address chain_at(int i, int v) { return ptr[scaled(r9, r10, r11, i) + v * kBytes]; }
 
     void emit_entry() {
@@ -112,7 +117,12 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         shl(r10, 2);
         lea(r11, ptr[r10 + r10 * 2]);
         mov(rax, arg(offsetof(SweepArgs, columns)));
-        if (ahead_ == SweepAhead::none) return;
+        if (is_deep()) {
+            push(rbx);
+            lea(rdi, ptr[rsi + rdx * 8]);
+            lea(rbx, ptr[r8 + rdx * 8]);
+        }
+        if (ahead_ == SweepAhead::none || ahead_ == SweepAhead::near) return;
         mov(rdi, arg(offsetof(SweepArgs, ahead)));
         if (!asks_rows()) return;
         push(rbx);
@@ -122,10 +132,10 @@ class SweepEmitter : public Xbyak::CodeGenerator {
     void emit_mask(Label& table) {
         if (kZmm) {
             mov(ecx, eax);  // three strides of B end here: put together again below
-            mov(edi, 1);
-            shl(edi, cl);
-            dec(edi);
-            kmovw(k1, edi);
+            mov(eax, 1);    // the last columns: nothing counts them down
+            shl(eax, cl);
+            dec(eax);
+            kmovw(k1, eax);
             lea(rcx, ptr[rdx + rdx * 2]);
         } else {
             lea(rdi, ptr[rip + table]);
@@ -153,7 +163,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             for (int i = 0; i < rows_; ++i) store(chain_at(i, v), chain(i, v), masked);
         if (masked) return;
         for (const Reg64& each : {rsi, r8, r9}) add(each, count * kBytes);
-        if (asks_rows())
+        if (asks_rows() || is_deep())
             for (const Reg64& each : {rdi, rbx}) add(each, count * kBytes);
         if (ahead_ == SweepAhead::next) add(rdi, steps_ * count * kBytes);
         sub(rax, count * kLanes);
@@ -166,6 +176,8 @@ class SweepEmitter : public Xbyak::CodeGenerator {
     void emit_prefetch(int s, int offset, int linear) {
         switch (ahead_) {
             case SweepAhead::none:
+                return;
+            case SweepAhead::near:
                 return prefetcht0(b_at(s, offset + kNearBytes));
             case SweepAhead::rows:
                 return prefetcht1(ahead_at(s, offset));
@@ -213,14 +225,15 @@ bool operator==(const SweepForm& x, const SweepForm& y) {
     return x.isa == y.isa && x.rows == y.rows && x.steps == y.steps && x.ahead == y.ahead;
 }
 
-int sweep_steps(Isa isa, int rows) {
+int sweep_steps(Isa isa, int rows, SweepAhead ahead) {
+    if (isa == Isa::avx512 && rows == 1 && ahead == SweepAhead::none) return kMaxSweepSteps;
     const int elements = isa == Isa::avx512 ? 16 : 8;  // half of the registers
-    return rows <= elements / 8 ? 8 : rows <= elements / 4 ? 4 : 2;
+    return rows <= elements / 8 ? kShallowSteps : rows <= elements / 4 ? 4 : 2;
 }
 
 SweepFunction emit_sweep(const SweepForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     const bool fits = form.isa != Isa::scalar && form.rows >= 1 && form.rows <= kMaxSweepRows &&
-                      form.steps >= 1 && form.steps <= sweep_steps(form.isa, form.rows);
+                      form.steps >= 1 && form.steps <= sweep_steps(form.isa, form.rows, form.ahead);
     if (!fits)
         fail(VOLTA_INTERNAL, "no sweep takes %d steps of %d rows in %s", form.steps, form.rows,
              isa_name(form.isa));

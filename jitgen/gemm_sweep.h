@@ -10,11 +10,12 @@
 
 namespace volta::jit {
 
-inline constexpr int kMaxSweepRows = 4;
+inline constexpr int kMaxSweepRows = 4, kMaxSweepSteps = 16;
 
 // What is asked for while B is read: a block of rows is often shorter than what a stream needs to get going.
 enum class SweepAhead : std::uint8_t {
-    none,   // B comes from a cache
+    none,   // B comes from a cache, which the processor's own prefetching follows
+    near,   // the same, and each row's next lines, into L1
     rows,   // as many rows of args.ahead as of B, into L2
     again,  // the same, and each line twice more, so that it pays for long rows only
     next    // as many bytes behind args.ahead as of B, in the order of the memory, into L2
@@ -23,8 +24,8 @@ enum class SweepAhead : std::uint8_t {
 struct SweepForm {
     Isa isa = Isa::avx2;     // not scalar
     std::uint8_t rows = 1;   // of A and C, 1 .. kMaxSweepRows
-    std::uint8_t steps = 1;  // of k per call, 1 .. sweep_steps(isa, rows)
-    SweepAhead ahead = SweepAhead::none;
+    std::uint8_t steps = 1;  // of k per call, 1 .. sweep_steps(isa, rows, ahead)
+    SweepAhead ahead = SweepAhead::near;
 };
 bool operator==(const SweepForm& x, const SweepForm& y);
 
@@ -42,8 +43,8 @@ struct SweepArgs {
 // chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
 using SweepFunction = void (*)(const SweepArgs*);
 
-// The most steps whose elements of A fit registers.
-int sweep_steps(Isa isa, int rows);
+// The most steps whose elements of A fit registers, and whose rows of B are addressed.
+int sweep_steps(Isa isa, int rows, SweepAhead ahead);
 
 // NULL when executable memory is refused.
 SweepFunction emit_sweep(const SweepForm& form, CodeArena& arena, std::pmr::memory_resource* heap);

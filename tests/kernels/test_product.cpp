@@ -284,49 +284,55 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
     assert_same_bits("epilogue", expected.data(), y.data(), rows * n);
 }
 
-// What a sweep asks for ahead of its columns changes no bit.
-void test_far_sweeps(void**) {
-    constexpr std::int64_t kColumns = 333, kSteps = 2;
+// Every sweep of any number of steps against its definition; what it asks for ahead of its columns changes no
+// bit.
+void test_sweeps(void**) {
+    constexpr std::int64_t kColumns = 333, kMost = jit::kMaxSweepSteps;
+    constexpr jit::SweepAhead kAll[] = {jit::SweepAhead::none, jit::SweepAhead::near, jit::SweepAhead::rows,
+                                        jit::SweepAhead::again, jit::SweepAhead::next};
     Random random(77);
-    std::vector<float> b(kColumns * kSteps), a(jit::kMaxSweepRows * kSteps);
+    std::vector<float> b(kColumns * kMost), a(jit::kMaxSweepRows * kMost);
     for (float& x : b) x = random_float(random, Data::plain);
     for (float& x : a) x = random_float(random, Data::plain);
+    const auto expected = [&](int rows, std::int64_t steps) {
+        std::vector<float> chains(static_cast<std::size_t>(rows * kColumns), 0.0f);
+        for (std::int64_t i = 0; i < rows; ++i)
+            for (std::int64_t j = 0; j < kColumns; ++j)
+                for (std::int64_t k = 0; k < steps; ++k) {
+                    float& chain = chains[static_cast<std::size_t>(i * kColumns + j)];
+                    chain = fma32(a[static_cast<std::size_t>(i * kMost + k)],
+                                  b[static_cast<std::size_t>(k * kColumns + j)], chain);
+                }
+        return chains;
+    };
+    int deepest = 0;
     for_each_isa([&](Isa isa) {
         if (isa == Isa::scalar) return;
         const CompileContext context = engine(isa).context(1, nullptr);
-        for (int rows = 1; rows <= jit::kMaxSweepRows; ++rows) {
-            std::vector<float> all_chains[4];
-            for (const jit::SweepAhead ahead : {jit::SweepAhead::none, jit::SweepAhead::rows,
-                                                jit::SweepAhead::again, jit::SweepAhead::next}) {
-                std::vector<float>& chains = all_chains[static_cast<int>(ahead)];
-                jit::SweepForm form;
-                form.isa = isa;
-                form.rows = static_cast<std::uint8_t>(rows);
-                form.steps = kSteps;
-                form.ahead = ahead;
-                chains.assign(static_cast<std::size_t>(rows * kColumns), 0.0f);
-                jit::SweepArgs args = {};
-                args.a = a.data();
-                args.a_row = kSteps;
-                args.a_step = 1;
-                args.b = b.data();
-                args.b_stride = args.chain_stride = args.columns = kColumns;
-                args.chains = chains.data();
-                args.ahead = b.data();
-                context.cache->sweep(form, *context.arena)(&args);
-            }
-            for (std::int64_t i = 0; i < rows; ++i)
-                for (std::int64_t j = 0; j < kColumns; ++j) {
-                    float chain = 0;
-                    for (std::int64_t k = 0; k < kSteps; ++k)
-                        chain = fma32(a[i * kSteps + k], b[k * kColumns + j], chain);
-                    assert_int_equal(bits_of(all_chains[0][i * kColumns + j]), bits_of(chain));
+        for (int rows = 1; rows <= jit::kMaxSweepRows; ++rows)
+            for (int steps = 1; steps <= kMost; ++steps)
+                for (const jit::SweepAhead ahead : kAll) {
+                    if (steps > jit::sweep_steps(isa, rows, ahead)) continue;
+                    deepest = std::max(deepest, steps);
+                    jit::SweepForm form;
+                    form.isa = isa;
+                    form.rows = static_cast<std::uint8_t>(rows);
+                    form.steps = static_cast<std::uint8_t>(steps);
+                    form.ahead = ahead;
+                    std::vector<float> chains(static_cast<std::size_t>(rows * kColumns), 0.0f);
+                    jit::SweepArgs args = {};
+                    args.a = a.data();
+                    args.a_row = kMost;
+                    args.a_step = 1;
+                    args.b = b.data();
+                    args.b_stride = args.chain_stride = args.columns = kColumns;
+                    args.chains = chains.data();
+                    args.ahead = b.data();
+                    context.cache->sweep(form, *context.arena)(&args);
+                    assert_same_bits("sweep", expected(rows, steps).data(), chains.data(), rows * kColumns);
                 }
-            for (const int ahead : {1, 2, 3})
-                assert_same_bits("sweep that asks ahead", all_chains[0].data(), all_chains[ahead].data(),
-                                 rows * kColumns);
-        }
     });
+    assert_int_equal(deepest, isas() >= Isa::avx512 ? kMost : isas() >= Isa::avx2 ? 8 : 0);
 }
 
 // Rows of a far B that lie one behind the other are asked for as one stream; for several rows tiles are
@@ -597,7 +603,7 @@ int main() {
         cmocka_unit_test(test_few_rows_of_a_far_b),
         cmocka_unit_test(test_dots),
         cmocka_unit_test(test_rows_of_dots),
-        cmocka_unit_test(test_far_sweeps),
+        cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_far_rows),
         cmocka_unit_test(test_epilogues),

@@ -16,6 +16,8 @@ constexpr std::int64_t kFewestColumnsOfNarrow = 512;
 constexpr std::int64_t kGroupColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
 constexpr std::int64_t kShortColumns = 512, kShortColumnsOfNarrow = 1024;
 constexpr std::int64_t kLineFloats = 16;
+constexpr std::int64_t kRestSteps = 8;  // of what is left of more
+constexpr std::int64_t kWideColumns = 1024, kPageFloats = 1024, kApartFloats = 128;
 constexpr std::int64_t kAgainColumns =
     1152;                                 // of a thread: shorter rows gain nothing by being asked for again
 constexpr std::int64_t kCutColumns = 64;  // threads meet at multiples of these
@@ -41,11 +43,10 @@ class SweepProduct final : public Product {
         const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
         chain_stride_ = std::min(part, kGroupColumns);
         choose_steps(form, far);
-        form.steps = static_cast<std::uint8_t>(steps_);
-        several_ = context.cache->sweep(form, *context.arena);
-        form.steps = 1;
+        add_kernel(form, steps_, context);
         if (form.ahead == jit::SweepAhead::next) form.ahead = jit::SweepAhead::rows;
-        one_ = context.cache->sweep(form, *context.arena);
+        if (steps_ > kRestSteps) add_kernel(form, kRestSteps, context);
+        if (steps_ > 1) add_kernel(form, 1, context);
         const std::int64_t scratch =
             epilogue ? static_cast<std::int64_t>(
                            epilogue->scratch_bytes(whole_rows_ ? shape_.n : chain_stride_) / sizeof(float))
@@ -53,7 +54,9 @@ class SweepProduct final : public Product {
         worker_floats_ = shape_.m * chain_stride_ + round_up(scratch + 1, jit::kPanel);
     }
 
-    bool has_code() const { return one_ != nullptr && several_ != nullptr; }
+    bool has_code() const {
+        return std::all_of(kernels_, kernels_ + kernel_count_, [](const Kernel& each) { return each.run; });
+    }
 
     std::size_t workspace_bytes() const noexcept override {
         return static_cast<std::size_t>(worker_floats_ * workers_) * sizeof(float);
@@ -74,13 +77,30 @@ class SweepProduct final : public Product {
     }
 
   private:
+    struct Kernel {
+        std::int64_t steps;  // of k
+        jit::SweepFunction run;
+    };
+
+    void add_kernel(jit::SweepForm form, std::int64_t steps, const CompileContext& context) {
+        form.steps = static_cast<std::uint8_t>(steps);
+        kernels_[kernel_count_++] = {steps, context.cache->sweep(form, *context.arena)};
+    }
+
     // How many rows of B are read at once, and what is asked for meanwhile: the memory as it lies, where one
     // thread reads whole rows; else as many rows further on. Threads together have enough streams with two
     // or four rows each.
     void choose_steps(jit::SweepForm& form, bool far) {
-        ahead_ = steps_ = jit::sweep_steps(form.isa, form.rows);
+        const bool is_one_wide = form.isa == Isa::avx512 && form.rows == 1;
+        form.ahead = far           ? jit::SweepAhead::rows
+                     : is_one_wide ? jit::SweepAhead::none
+                                   : jit::SweepAhead::near;
+        ahead_ = steps_ = jit::sweep_steps(form.isa, form.rows, form.ahead);
+        // More rows at once gain where they are long and do not meet in the same sets of a cache.
+        const std::int64_t behind = shape_.ldb % kPageFloats, apart = std::min(behind, kPageFloats - behind);
+        const bool is_wide = workers_ == 1 && shape_.n >= kWideColumns && apart >= kApartFloats;
+        if (!is_wide) steps_ = std::min(steps_, kRestSteps);
         if (!far) return;
-        form.ahead = jit::SweepAhead::rows;
         if (form.rows > 1) return;
         if (workers_ > 1) {
             const bool is_long = chain_stride_ >= kAgainColumns;
@@ -127,12 +147,13 @@ class SweepProduct final : public Product {
                 std::fill_n(args.chains + i * args.chain_stride, args.columns, 0.0f);
             const std::int64_t segment_end = std::min(step + jit::kSegment, shape_.k);
             for (std::int64_t k = step; k < segment_end;) {
-                const bool fits = k + steps_ <= segment_end;
+                const Kernel* kernel = kernels_;  // the last takes one step
+                while (k + kernel->steps > segment_end) ++kernel;
                 args.a = a + k * args.a_step;
                 args.b = b + k * shape_.ldb;
                 args.ahead = args.b + ahead_ * shape_.ldb;
-                (fits ? several_ : one_)(&args);
-                k += fits ? steps_ : 1;
+                kernel->run(&args);
+                k += kernel->steps;
             }
             if (!stored) add_chains(args, c);
         }
@@ -156,8 +177,9 @@ class SweepProduct final : public Product {
     const jit::RowKernel* const epilogue_;
     const bool whole_rows_;
     const char* const name_;
-    jit::SweepFunction several_ = nullptr, one_ = nullptr;
-    std::int64_t steps_ = 1, ahead_ = 1;  // of k: by `several_`, and to what is asked for
+    Kernel kernels_[3] = {};  // the most steps first, one step last
+    int kernel_count_ = 0;
+    std::int64_t steps_ = 1, ahead_ = 1;  // of k: at once, and to what is asked for
     std::int64_t n_parts_ = 1, workers_ = 1;
     std::int64_t chain_stride_ = 0;   // columns of a group
     std::int64_t worker_floats_ = 0;  // chains, then the epilogue's scratch
