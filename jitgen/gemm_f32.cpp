@@ -156,7 +156,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
 
     // One pass over all steps for rows first_ .. last_.
     void emit_part() {
-        Label segment, finish, add_next;
+        Label segment, finish, tail, done;
         emit_c_prefetch();
         emit_pointers();
         emit_chain_start();
@@ -174,7 +174,12 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         cmovb(steps, steps_left);
         sub(steps_left, steps);
         sub(segment_left, steps);
+        if (tail_steps() > 0) emit_before_tail();
         emit_steps();
+        if (tail_steps() > 0) {
+            test(steps_left, steps_left);
+            js(tail, T_NEAR);
+        }
         // A segment that is not full is the last. A full one at the end of everything is closed by `finish`,
         // except before a tail triangle, which then belongs to the next segment.
         test(segment_left, segment_left);
@@ -197,6 +202,11 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         L(finish);
         if (form_.triangle == Triangle::tail) emit_triangle();
         emit_finish();
+        if (tail_steps() == 0) return;
+        jmp(done, T_NEAR);
+        L(tail);
+        emit_tail();
+        L(done);
     }
 
     // C comes into the cache while the chains grow.
@@ -363,6 +373,12 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             }
         }
         if (form_.prefetch > 0) emit_prefetch(u);
+        emit_ahead();
+        if (form_.a == GemmA::k_major) add(a_base(0), lda);
+        if (in_place()) add(b, ldb);
+    }
+
+    void emit_ahead() {
         if (form_.ahead == 1) {
             prefetcht1(ptr[stream]);
             add(stream, stream_stride);
@@ -372,8 +388,6 @@ class GemmEmitter : public Xbyak::CodeGenerator {
                     prefetcht1(ptr[scaled(stream, stream_stride, stream_stride3, line) - behind]);
             add(stream, ahead_step_slot());
         }
-        if (form_.a == GemmA::k_major) add(a_base(0), lda);
-        if (in_place()) add(b, ldb);
     }
 
     void emit_prefetch(int u) {
@@ -430,6 +444,101 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             advance(1);
         }
         sub(segment_left, mr_);
+    }
+
+    // --- the last steps, row by row, each row stored as soon as it is complete: stores of a whole tile
+    // behind all of its steps would not run beside any
+
+    static constexpr int kTailSteps = 3;
+    int tail_steps() const {
+        if (form_.triangle != Triangle::none || form_.a == GemmA::ones || vectors_ > rows()) return 0;
+        if (!form_.masked) return kTailSteps;
+        return kZmm ? std::min(kTailSteps, free_vectors() - 1) : 0;
+    }
+    // The last segment leaves its last steps to the tail, and says so by steps that are left.
+    void emit_before_tail() {
+        Label none;
+        test(steps_left, steps_left);
+        jnz(none);
+        cmp(steps, tail_steps());
+        jb(none);
+        sub(steps, tail_steps());
+        mov(steps_left, -1);
+        L(none);
+    }
+    // B of step s where it lies.
+    Xbyak::Address tail_b_at(int v, int s) {
+        return in_place() ? ptr[scaled(b, ldb, ldb, s) + v * kVectorBytes] : b_at(v, s);
+    }
+    Xbyak::Address tail_a_at(int i, int s) {
+        return form_.a == GemmA::k_major ? ptr[scaled(a_base(0), lda, lda, s) + (i - first_) * 4]
+                                         : a_at(i, s);
+    }
+    void load_tail_b(const Vmm& to, int v, int s) {
+        if constexpr (kZmm) {
+            if (in_place() && is_last(v)) {
+                vmovups(to | k1 | T_z, tail_b_at(v, s));
+            } else {
+                vmovups(to, tail_b_at(v, s));
+            }
+        } else {
+            vmovups(to, tail_b_at(v, s));
+        }
+        if (packs()) vmovups(in_panel(stream, stream_stride, stream_stride3, v, s), to);
+    }
+    Vmm tail_value() const { return Vmm(kRegisters - 1); }
+    // As many vectors of B in registers as there are; a partly used one always.
+    int held_index(int v, int s) const { return rows() * vectors_ + (vectors_ - 1 - v) * tail_steps() + s; }
+    bool is_held(int v, int s) const { return held_index(v, s) < kRegisters - 1; }
+
+    void emit_tail() {
+        Label adds, stores, done;
+        for (int s = 0; s < tail_steps(); ++s) {
+            for (int v = 0; v < vectors_; ++v)
+                if (is_held(v, s) || packs())
+                    load_tail_b(is_held(v, s) ? Vmm(held_index(v, s)) : tail_value(), v, s);
+            emit_ahead();
+        }
+        point_at(offsetof(GemmArgs, chain_out), offsetof(GemmArgs, chain_stride));
+        cmp(arg(offsetof(GemmArgs, chain_out)), 0);
+        jne(stores, T_NEAR);
+        point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
+        cmp(add_slot(), 0);
+        jne(adds, T_NEAR);
+        L(stores);
+        emit_tail_rows(false);
+        jmp(done, T_NEAR);
+        L(adds);
+        emit_tail_rows(true);
+        L(done);
+    }
+    void emit_tail_rows(bool adds) {
+        const Vmm value = tail_value();
+        for (int i = first_; i < last_; ++i) {
+            for (int s = 0; s < tail_steps(); ++s) {
+                vbroadcastss(value, tail_a_at(i, s));
+                for (int v = 0; v < vectors_; ++v) {
+                    if (is_held(v, s)) {
+                        fma(i, v, value, Vmm(held_index(v, s)));
+                    } else {
+                        vfmadd231ps(acc(i, v), value, tail_b_at(v, s));
+                    }
+                }
+            }
+            for (int v = 0; v < vectors_; ++v) {
+                const Xbyak::Address at = ptr[pointer + v * kVectorBytes];
+                if constexpr (kZmm) {
+                    if (is_last(v)) {
+                        if (adds) vaddps(acc(i, v) | k1, acc(i, v), at);
+                        vmovups(at | k1, acc(i, v));
+                        continue;
+                    }
+                }
+                if (adds) vaddps(acc(i, v), acc(i, v), at);
+                vmovups(at, acc(i, v));
+            }
+            if (i + 1 < last_) add(pointer, stride);
+        }
     }
 
     // --- chains and C, row by row
