@@ -75,13 +75,15 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     bool packs() const { return form_.b == GemmB::rows_to_panels; }
     bool streams() const { return packs() || form_.ahead > 0; }
 
-    // The stack: the mask of the last vector (AVX2), whether the next closed segment is added, and where the
-    // stream beside the step goes on: the panels that are written, or what is asked for.
+    // The stack: the mask of the last vector (AVX2), whether the next closed segment is added, whether this
+    // one leaves its last steps to the tail, and where the stream beside the step goes on: the panels that
+    // are written, or what is asked for.
     static constexpr int kStackBytes = 56;
     Xbyak::Address stream_slot() { return qword[rsp + 40]; }
     Xbyak::Address ahead_step_slot() { return qword[rsp + 48]; }  // bytes
     Xbyak::Address mask_slot() { return ptr[rsp]; }
     Xbyak::Address add_slot() { return dword[rsp + 32]; }
+    Xbyak::Address tail_slot() { return dword[rsp + 36]; }
     Xbyak::Address arg(std::size_t offset) { return qword[args + static_cast<int>(offset)]; }
 
     int rows_in_registers() const { return gemm_rows_in_registers(form_.isa, vectors_); }
@@ -156,7 +158,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
 
     // One pass over all steps for rows first_ .. last_.
     void emit_part() {
-        Label segment, finish, tail, done;
+        Label segment, next, finish, tail, done;
         emit_c_prefetch();
         emit_pointers();
         emit_chain_start();
@@ -177,8 +179,8 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (tail_steps() > 0) emit_before_tail();
         emit_steps();
         if (tail_steps() > 0) {
-            test(steps_left, steps_left);
-            js(tail, T_NEAR);
+            cmp(tail_slot(), 0);
+            jne(tail, T_NEAR);
         }
         // A segment that is not full is the last. A full one at the end of everything is closed by `finish`,
         // except before a tail triangle, which then belongs to the next segment.
@@ -190,6 +192,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
         if (streams()) mov(stream_slot(), stream);
         emit_close();
+        L(next);
         if (streams()) {
             mov(stream, stream_slot());
             emit_stream_stride();
@@ -206,6 +209,10 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         jmp(done, T_NEAR);
         L(tail);
         emit_tail();
+        test(steps_left, steps_left);
+        jz(done, T_NEAR);
+        emit_behind_tail();
+        jmp(next, T_NEAR);
         L(done);
     }
 
@@ -446,25 +453,36 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         sub(segment_left, mr_);
     }
 
-    // --- the last steps, row by row, each row stored as soon as it is complete: stores of a whole tile
-    // behind all of its steps would not run beside any
+    // --- the last steps of a segment, row by row: each row is stored as soon as it is complete. Stores of a
+    // whole tile behind all of its steps run beside none (docs/decisions/0009)
 
-    static constexpr int kTailSteps = 3;
+    static constexpr int kTailSteps = 3;  // enough multiplications for all stores of a tile
+    // 0: all rows take each step together, and are stored behind the last.
     int tail_steps() const {
         if (form_.triangle != Triangle::none || form_.a == GemmA::ones || vectors_ > rows()) return 0;
         if (!form_.masked) return kTailSteps;
         return kZmm ? std::min(kTailSteps, free_vectors() - 1) : 0;
     }
-    // The last segment leaves its last steps to the tail, and says so by steps that are left.
     void emit_before_tail() {
         Label none;
-        test(steps_left, steps_left);
-        jnz(none);
+        mov(tail_slot(), 0);
         cmp(steps, tail_steps());
         jb(none);
         sub(steps, tail_steps());
-        mov(steps_left, -1);
+        mov(tail_slot(), 1);
         L(none);
+    }
+    // On to the segment that follows.
+    void emit_behind_tail() {
+        if (packs()) add(stream_slot(), tail_steps() * kPanel * 4);
+        const bool rows_of_a = form_.a == GemmA::rows;
+        if (rows_of_a)
+            for (int g = 0; 4 * g < rows(); ++g) add(a_base(g), tail_steps() * 4);
+        if (!in_place()) add(b, tail_steps() * kPanel * 4);
+        for (int s = 0; s < tail_steps(); ++s) {
+            if (!rows_of_a) add(a_base(0), lda);
+            if (in_place()) add(b, ldb);
+        }
     }
     // B of step s where it lies.
     Xbyak::Address tail_b_at(int v, int s) {
@@ -492,16 +510,20 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     bool is_held(int v, int s) const { return held_index(v, s) < kRegisters - 1; }
 
     void emit_tail() {
-        Label adds, stores, done;
+        Label into_c, adds, stores, done;
         for (int s = 0; s < tail_steps(); ++s) {
             for (int v = 0; v < vectors_; ++v)
                 if (is_held(v, s) || packs())
                     load_tail_b(is_held(v, s) ? Vmm(held_index(v, s)) : tail_value(), v, s);
             emit_ahead();
         }
+        if (streams()) mov(stream_slot(), stream);
+        test(steps_left, steps_left);
+        jnz(into_c, T_NEAR);
         point_at(offsetof(GemmArgs, chain_out), offsetof(GemmArgs, chain_stride));
         cmp(arg(offsetof(GemmArgs, chain_out)), 0);
         jne(stores, T_NEAR);
+        L(into_c);
         point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
         cmp(add_slot(), 0);
         jne(adds, T_NEAR);
