@@ -158,7 +158,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
 
     // One pass over all steps for rows first_ .. last_.
     void emit_part() {
-        Label segment, next, finish, tail, done;
+        Label segment, next, tail, done;
         emit_c_prefetch();
         emit_pointers();
         emit_chain_start();
@@ -182,16 +182,20 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             cmp(tail_slot(), 0);
             jne(tail, T_NEAR);
         }
-        // A segment that is not full is the last. A full one at the end of everything is closed by `finish`,
-        // except before a tail triangle, which then belongs to the next segment.
-        test(segment_left, segment_left);
-        jnz(finish, T_NEAR);
+        if (form_.triangle == Triangle::tail) {  // behind a full segment it belongs to the next one
+            Label full;
+            test(segment_left, segment_left);
+            jz(full, T_NEAR);
+            emit_triangle();
+            emit_end_of_segment(0);
+            jmp(done, T_NEAR);
+            L(full);
+        }
+        emit_end_of_segment(0);
         if (form_.triangle != Triangle::tail) {
             test(steps_left, steps_left);
-            jz(finish, T_NEAR);
+            jz(done, T_NEAR);
         }
-        if (streams()) mov(stream_slot(), stream);
-        emit_close();
         L(next);
         if (streams()) {
             mov(stream, stream_slot());
@@ -202,17 +206,14 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         mov(segment_left, static_cast<int>(kSegment));
         emit_zero();
         jmp(segment, T_NEAR);
-        L(finish);
-        if (form_.triangle == Triangle::tail) emit_triangle();
-        emit_finish();
-        if (tail_steps() == 0) return;
-        jmp(done, T_NEAR);
-        L(tail);
-        emit_tail();
-        test(steps_left, steps_left);
-        jz(done, T_NEAR);
-        emit_behind_tail();
-        jmp(next, T_NEAR);
+        if (tail_steps() > 0) {
+            L(tail);
+            emit_end_of_segment(tail_steps());
+            test(steps_left, steps_left);
+            jz(done, T_NEAR);
+            emit_behind_tail();
+            jmp(next, T_NEAR);
+        }
         L(done);
     }
 
@@ -304,16 +305,17 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         const int column = v * kLanes + (form_.half ? kLanes : 0);
         return ptr[scaled(base, by, by3, column / kPanel) + u * (kPanel * 4) + (column % kPanel) * 4];
     }
-    void load_b(const Vmm& to, int v, int u) {
+    void load_b(const Vmm& to, int v, int u) { load_b(to, v, u, b_at(v, u)); }
+    void load_b(const Vmm& to, int v, int u, const Xbyak::Address& from) {
         if (in_place() && is_last(v)) {  // memory behind the row is not ours
             if (kZmm) {
-                vmovups(to | k1 | T_z, b_at(v, u));
+                vmovups(to | k1 | T_z, from);
             } else {
                 vmovups(to, mask_slot());
-                vmaskmovps(to, to, b_at(v, u));
+                vmaskmovps(to, to, from);
             }
         } else {
-            vmovups(to, b_at(v, u));
+            vmovups(to, from);
         }
         if (packs()) vmovups(in_panel(stream, stream_stride, stream_stride3, v, u), to);
     }
@@ -381,6 +383,10 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
         if (form_.prefetch > 0) emit_prefetch(u);
         emit_ahead();
+        step_on();
+    }
+    // The pointers that move by one step, where it cannot be reached by a displacement.
+    void step_on() {
         if (form_.a == GemmA::k_major) add(a_base(0), lda);
         if (in_place()) add(b, ldb);
     }
@@ -453,116 +459,6 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         sub(segment_left, mr_);
     }
 
-    // --- the last steps of a segment, row by row: each row is stored as soon as it is complete. Stores of a
-    // whole tile behind all of its steps run beside none (docs/decisions/0009)
-
-    static constexpr int kTailSteps = 3;  // enough multiplications for all stores of a tile
-    // 0: all rows take each step together, and are stored behind the last.
-    int tail_steps() const {
-        if (form_.triangle != Triangle::none || form_.a == GemmA::ones || vectors_ > rows()) return 0;
-        if (!form_.masked) return kTailSteps;
-        return kZmm ? std::min(kTailSteps, free_vectors() - 1) : 0;
-    }
-    void emit_before_tail() {
-        Label none;
-        mov(tail_slot(), 0);
-        cmp(steps, tail_steps());
-        jb(none);
-        sub(steps, tail_steps());
-        mov(tail_slot(), 1);
-        L(none);
-    }
-    // On to the segment that follows.
-    void emit_behind_tail() {
-        if (packs()) add(stream_slot(), tail_steps() * kPanel * 4);
-        const bool rows_of_a = form_.a == GemmA::rows;
-        if (rows_of_a)
-            for (int g = 0; 4 * g < rows(); ++g) add(a_base(g), tail_steps() * 4);
-        if (!in_place()) add(b, tail_steps() * kPanel * 4);
-        for (int s = 0; s < tail_steps(); ++s) {
-            if (!rows_of_a) add(a_base(0), lda);
-            if (in_place()) add(b, ldb);
-        }
-    }
-    // B of step s where it lies.
-    Xbyak::Address tail_b_at(int v, int s) {
-        return in_place() ? ptr[scaled(b, ldb, ldb, s) + v * kVectorBytes] : b_at(v, s);
-    }
-    Xbyak::Address tail_a_at(int i, int s) {
-        return form_.a == GemmA::k_major ? ptr[scaled(a_base(0), lda, lda, s) + (i - first_) * 4]
-                                         : a_at(i, s);
-    }
-    void load_tail_b(const Vmm& to, int v, int s) {
-        if constexpr (kZmm) {
-            if (in_place() && is_last(v)) {
-                vmovups(to | k1 | T_z, tail_b_at(v, s));
-            } else {
-                vmovups(to, tail_b_at(v, s));
-            }
-        } else {
-            vmovups(to, tail_b_at(v, s));
-        }
-        if (packs()) vmovups(in_panel(stream, stream_stride, stream_stride3, v, s), to);
-    }
-    Vmm tail_value() const { return Vmm(kRegisters - 1); }
-    // As many vectors of B in registers as there are; a partly used one always.
-    int held_index(int v, int s) const { return rows() * vectors_ + (vectors_ - 1 - v) * tail_steps() + s; }
-    bool is_held(int v, int s) const { return held_index(v, s) < kRegisters - 1; }
-
-    void emit_tail() {
-        Label into_c, adds, stores, done;
-        for (int s = 0; s < tail_steps(); ++s) {
-            for (int v = 0; v < vectors_; ++v)
-                if (is_held(v, s) || packs())
-                    load_tail_b(is_held(v, s) ? Vmm(held_index(v, s)) : tail_value(), v, s);
-            emit_ahead();
-        }
-        if (streams()) mov(stream_slot(), stream);
-        test(steps_left, steps_left);
-        jnz(into_c, T_NEAR);
-        point_at(offsetof(GemmArgs, chain_out), offsetof(GemmArgs, chain_stride));
-        cmp(arg(offsetof(GemmArgs, chain_out)), 0);
-        jne(stores, T_NEAR);
-        L(into_c);
-        point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
-        cmp(add_slot(), 0);
-        jne(adds, T_NEAR);
-        L(stores);
-        emit_tail_rows(false);
-        jmp(done, T_NEAR);
-        L(adds);
-        emit_tail_rows(true);
-        L(done);
-    }
-    void emit_tail_rows(bool adds) {
-        const Vmm value = tail_value();
-        for (int i = first_; i < last_; ++i) {
-            for (int s = 0; s < tail_steps(); ++s) {
-                vbroadcastss(value, tail_a_at(i, s));
-                for (int v = 0; v < vectors_; ++v) {
-                    if (is_held(v, s)) {
-                        fma(i, v, value, Vmm(held_index(v, s)));
-                    } else {
-                        vfmadd231ps(acc(i, v), value, tail_b_at(v, s));
-                    }
-                }
-            }
-            for (int v = 0; v < vectors_; ++v) {
-                const Xbyak::Address at = ptr[pointer + v * kVectorBytes];
-                if constexpr (kZmm) {
-                    if (is_last(v)) {
-                        if (adds) vaddps(acc(i, v) | k1, acc(i, v), at);
-                        vmovups(at | k1, acc(i, v));
-                        continue;
-                    }
-                }
-                if (adds) vaddps(acc(i, v), acc(i, v), at);
-                vmovups(at, acc(i, v));
-            }
-            if (i + 1 < last_) add(pointer, stride);
-        }
-    }
-
     // --- chains and C, row by row
 
     void emit_zero() {
@@ -584,12 +480,12 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             add(pointer, rax);
         }
     }
-    // body(i, v, address of the vector) for the whole part; rows are walked with `pointer`.
+    // body(i) for the whole part; `pointer` is at row i, and the mask of AVX2 is the first free vector.
     template <class Body>
-    void for_tile(Body body) {
+    void for_rows(Body body) {
         if (kZmm == false && form_.masked) vmovups(free_vector(0), mask_slot());
         for (int i = first_; i < last_; ++i) {
-            for (int v = 0; v < vectors_; ++v) body(i, v, ptr[pointer + v * kVectorBytes]);
+            body(i);
             if (i + 1 < last_) add(pointer, stride);
         }
     }
@@ -600,13 +496,16 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (form_.triangle != Triangle::head) {
             cmp(arg(offsetof(GemmArgs, chain_in)), 0);
             je(fresh, T_NEAR);
-            for_tile([&](int i, int v, const Xbyak::Address& at) {
-                if (!is_last(v)) {
-                    vmovups(acc(i, v), at);
-                } else if (kZmm) {
-                    vmovups(acc(i, v) | k1 | T_z, at);
-                } else {
-                    vmaskmovps(acc(i, v), free_vector(0), at);
+            for_rows([&](int i) {
+                for (int v = 0; v < vectors_; ++v) {
+                    const Xbyak::Address at = ptr[pointer + v * kVectorBytes];
+                    if (!is_last(v)) {
+                        vmovups(acc(i, v), at);
+                    } else if (kZmm) {
+                        vmovups(acc(i, v) | k1 | T_z, at);
+                    } else {
+                        vmaskmovps(acc(i, v), free_vector(0), at);
+                    }
                 }
             });
             jmp(done, T_NEAR);
@@ -616,49 +515,106 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         L(done);
     }
 
-    void emit_store() {
-        for_tile([&](int i, int v, const Xbyak::Address& at) {
-            if (!is_last(v)) {
-                vmovups(at, acc(i, v));
-            } else if (kZmm) {
-                vmovups(at | k1, acc(i, v));
-            } else {
-                vmaskmovps(at, free_vector(0), acc(i, v));
-            }
-        });
-    }
+    // --- the end of a segment, row by row: its last steps, then C = acc for the first segment without
+    // `into`, else C + acc, or the chains. Stores of a whole tile behind all of its steps run beside none
+    // (docs/decisions/0009), so each row is stored as soon as it is complete.
 
-    // C = acc for the first segment without `into`, else C + acc.
-    void emit_close() {
-        Label store;
-        cmp(add_slot(), 0);
-        je(store, T_NEAR);
-        point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
-        for_tile([&](int i, int v, const Xbyak::Address& at) {
-            if (!is_last(v)) {
-                vaddps(acc(i, v), acc(i, v), at);
-            } else if (kZmm) {
-                vaddps(acc(i, v) | k1, acc(i, v), at);
-            } else {
-                vmaskmovps(free_vector(1), free_vector(0), at);
-                vaddps(acc(i, v), acc(i, v), free_vector(1));
-            }
-        });
-        L(store);
-        point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
-        emit_store();
+    static constexpr int kTailSteps = 3;  // enough multiplications for all stores of a tile
+    // 0: all rows take each step together.
+    int tail_steps() const {
+        if (form_.triangle != Triangle::none || form_.a == GemmA::ones || vectors_ > rows()) return 0;
+        if (!form_.masked) return kTailSteps;
+        return kZmm ? std::min(kTailSteps, free_vectors() - 1) : 0;
     }
+    void emit_before_tail() {
+        Label none;
+        mov(tail_slot(), 0);
+        cmp(steps, tail_steps());
+        jb(none);
+        sub(steps, tail_steps());
+        mov(tail_slot(), 1);
+        L(none);
+    }
+    void emit_behind_tail() {
+        if (streams()) mov(stream, stream_slot());
+        advance(tail_steps());
+        for (int s = 0; s < tail_steps(); ++s) step_on();
+        if (streams()) mov(stream_slot(), stream);
+    }
+    // Of step s, where it lies.
+    Xbyak::Address tail_b_at(int v, int s) {
+        return in_place() ? ptr[scaled(b, ldb, ldb, s) + v * kVectorBytes] : b_at(v, s);
+    }
+    Xbyak::Address tail_a_at(int i, int s) {
+        return form_.a == GemmA::k_major ? ptr[scaled(a_base(0), lda, lda, s) + (i - first_) * 4]
+                                         : a_at(i, s);
+    }
+    // As many vectors of B in registers as there are, a partly used one always; the last one broadcasts A.
+    int held_index(int v, int s) const { return rows() * vectors_ + (vectors_ - 1 - v) * tail_steps() + s; }
+    bool is_held(int v, int s) const { return held_index(v, s) < kRegisters - 1; }
+    Vmm tail_value() const { return Vmm(kRegisters - 1); }
 
-    void emit_finish() {
-        Label unfinished, done;
-        cmp(arg(offsetof(GemmArgs, chain_out)), 0);
-        jne(unfinished, T_NEAR);
-        emit_close();
-        jmp(done, T_NEAR);
-        L(unfinished);
+    void emit_end_of_segment(int last_steps) {
+        Label into_c, adds, stores, done;
+        for (int s = 0; s < last_steps; ++s) {
+            for (int v = 0; v < vectors_; ++v)
+                if (is_held(v, s) || packs())
+                    load_b(is_held(v, s) ? Vmm(held_index(v, s)) : tail_value(), v, s, tail_b_at(v, s));
+            emit_ahead();
+        }
+        if (streams()) mov(stream_slot(), stream);
+        test(segment_left, segment_left);  // a full segment leaves no chains
+        jz(into_c, T_NEAR);
         point_at(offsetof(GemmArgs, chain_out), offsetof(GemmArgs, chain_stride));
-        emit_store();
+        cmp(arg(offsetof(GemmArgs, chain_out)), 0);
+        jne(stores, T_NEAR);
+        L(into_c);
+        point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
+        cmp(add_slot(), 0);
+        jne(adds, T_NEAR);
+        L(stores);
+        emit_rows(last_steps, false);
+        jmp(done, T_NEAR);
+        L(adds);
+        emit_rows(last_steps, true);
         L(done);
+    }
+    void emit_rows(int last_steps, bool adds) {
+        for_rows([&](int i) {
+            for (int s = 0; s < last_steps; ++s) {
+                vbroadcastss(tail_value(), tail_a_at(i, s));
+                for (int v = 0; v < vectors_; ++v) {
+                    if (is_held(v, s)) {
+                        fma(i, v, tail_value(), Vmm(held_index(v, s)));
+                    } else {
+                        vfmadd231ps(acc(i, v), tail_value(), tail_b_at(v, s));
+                    }
+                }
+            }
+            for (int v = 0; v < vectors_; ++v) {
+                if (adds) emit_add(acc(i, v), ptr[pointer + v * kVectorBytes], is_last(v));
+                emit_store(ptr[pointer + v * kVectorBytes], acc(i, v), is_last(v));
+            }
+        });
+    }
+    void emit_add(const Vmm& to, const Xbyak::Address& at, bool masked) {
+        if (!masked) {
+            vaddps(to, to, at);
+        } else if (kZmm) {
+            vaddps(to | k1, to, at);
+        } else {
+            vmaskmovps(free_vector(1), free_vector(0), at);
+            vaddps(to, to, free_vector(1));
+        }
+    }
+    void emit_store(const Xbyak::Address& at, const Vmm& from, bool masked) {
+        if (!masked) {
+            vmovups(at, from);
+        } else if (kZmm) {
+            vmovups(at | k1, from);
+        } else {
+            vmaskmovps(at, free_vector(0), from);
+        }
     }
 };
 

@@ -26,7 +26,7 @@ constexpr int kAskedBehind[] = {0, 1024, 2048};
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
-//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next lines; nothing asked for: rows 8 and 12 of B
+//   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next lines; nothing: rows 8 and 12 of B
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -213,7 +213,7 @@ template <class Vmm>
 SweepFunction emit_for(const SweepForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     char name[48];
     std::snprintf(name, sizeof name, "sweep %d rows %d steps %s%s", form.rows, form.steps, isa_name(form.isa),
-                  form.ahead != SweepAhead::none ? " ahead" : "");
+                  form.ahead > SweepAhead::near ? " ahead" : "");
     EmitBuffer buffer(heap, kMaxCodeBytes);
     SweepEmitter<Vmm> emitter(form, buffer);
     return as_function<SweepFunction>(publish(emitter, arena, name));

@@ -288,6 +288,29 @@ void test_impossible_choices_are_errors(void**) {
     assert_int_equal(status_of(shape, in_place, Isa::scalar), VOLTA_INVALID_ARGUMENT);
 }
 
+// Blocks of K that no grid has, but that a file may: a pass begins or ends one, two or three steps away from
+// the end of a segment, so that fewer steps than a tile's tail are left of it.
+void test_blocks_beside_segments(void**) {
+    const GemmTiles tiles = gemm_tiles();
+    for (int row = 0; row < tiles.count; ++row) {
+        const Isa isa = tiles.rows[row].isa;
+        if (isa > host_cpu().best_isa) continue;
+        for (const bool into : {false, true}) {
+            Bench bench(21, 101, 1030, into, 4000 + static_cast<std::uint64_t>(row));
+            for (const std::int32_t k_block : {1, 170, 509, 510, 511, 513})
+                for (const bool a_transposed : {false, true})
+                    for (const Toggle pack_b : {Toggle::no, Toggle::yes}) {
+                        ProductChoice choice;
+                        choice.tile = row + 1;
+                        choice.k_block = k_block;
+                        choice.pack_b = pack_b;
+                        Engine& its_engine = engine(isa);
+                        bench.run({a_transposed, false, false, 1, 3}, choice, its_engine);
+                    }
+        }
+    }
+}
+
 // A choice cannot ask for memory without bound: the largest blocks of a huge product stay within their
 // limits.
 void test_memory_is_bounded(void**) {
@@ -337,6 +360,7 @@ int main() {
         cmocka_unit_test(test_scalar_grid),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_impossible_choices_are_errors),
+        cmocka_unit_test(test_blocks_beside_segments),
         cmocka_unit_test(test_memory_is_bounded),
         cmocka_unit_test(test_choice_text),
         cmocka_unit_test(test_kernel_name),
