@@ -185,7 +185,11 @@ void test_shared_slices(void**) {
     struct Size {
         std::int64_t batch, m, n, k;
     };
-    constexpr Size kSizes[] = {{1, 300, 700, 130}, {1, 70, 96, 2100}, {1, 1500, 50, 60}, {2, 130, 300, 200}};
+    constexpr Size kSizes[] = {{1, 300, 700, 130},
+                               {1, 70, 96, 2100},
+                               {1, 1500, 50, 60},
+                               {2, 130, 300, 200},
+                               {1, 150, 500, 1100}};  // the last in passes, all of which a copy of B holds
     std::uint64_t seed = 400;
     for (const Size& size : kSizes) {
         ++seed;

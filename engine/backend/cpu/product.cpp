@@ -42,7 +42,8 @@ class CpuProduct final : public Product {
             transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
         resolve_strips(context);
         if (plan_.pack_b && !plan_.keep_b)
-            b_floats_ = padded(packed_floats(plan_.panel_columns, plan_.depth));
+            b_floats_ = padded(
+                packed_floats(plan_.panel_columns, plan_.holds_all_passes() ? plan_.shape.k : plan_.depth));
         if (plan_.pack_a)
             a_floats_ =
                 padded(plan_.block_rows * (plan_.shape.a_transposed ? plan_.depth : plan_.packed_a_stride()));
@@ -142,7 +143,8 @@ class CpuProduct final : public Product {
 
     // B is packed once for all slices that one worker computes, unless a further pass packs over it.
     void choose_slices() {
-        const bool packs_again = plan_.pack_b && !plan_.keep_b && plan_.depth < plan_.shape.k;
+        const bool packs_again =
+            plan_.pack_b && !plan_.keep_b && plan_.depth < plan_.shape.k && !plan_.holds_all_passes();
         if (plan_.workers == 1 || row_epilogue_ || packs_again) return;
         const std::int64_t least_rows = plan_.shape.m / plan_.m_parts;
         const double steps = static_cast<double>(plan_.panel_columns) * static_cast<double>(plan_.shape.k) *
@@ -293,7 +295,9 @@ class CpuProduct final : public Product {
                          packed_floats(columns, step);
                 pass.ldb = depth * jit::kPanel;
             } else if (plan_.pack_b) {
-                pass.b = part.packed_b;
+                float* const packed_b =
+                    part.packed_b + (plan_.holds_all_passes() ? packed_floats(columns, step) : 0);
+                pass.b = packed_b;
                 pass.ldb = depth * jit::kPanel;
                 if (plan_.packs_in_tiles()) {
                     if (!is_packed) pass.unpacked = b;
@@ -303,7 +307,7 @@ class CpuProduct final : public Product {
                         pass.next = part.b + column + columns;
                     }
                 } else if (!is_packed) {
-                    pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, part.packed_b);
+                    pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, packed_b);
                 }
             } else {
                 pass.b = b;

@@ -44,10 +44,21 @@ struct ProductPlan {
     int workers = 1;
 
     std::int64_t parts() const { return shape.batch * m_parts * n_parts; }
-    // The first tile of rows packs B while it computes: nearly for nothing. Where rows of B lie further apart
-    // than pages, each of its steps would miss the TLB, and copying rows by themselves is faster.
-    bool packs_in_tiles() const { return pack_b && !keep_b && !shape.b_transposed && shape.ldb <= kFarRow; }
-    static constexpr std::int64_t kFarRow = 16384;  // floats
+    // The first tile of rows packs B while it computes: nearly for nothing, where its steps last long enough
+    // to hide that each begins a new row of B. AVX2's do so only where a thread's columns of B lie in L2.
+    // Where rows of B lie further apart than pages, each step would miss the TLB as well, and copying rows by
+    // themselves is faster.
+    bool packs_in_tiles() const {
+        const bool is_hidden = tile->isa == Isa::avx512 || shape.k * shape.n <= n_parts * kNearFloats;
+        return pack_b && !keep_b && !shape.b_transposed && shape.ldb <= kFarRow && is_hidden;
+    }
+    static constexpr std::int64_t kFarRow = 16384, kNearFloats = 128 * 1024;
+    // A group that a thread has copied to the end of k serves all slices of its rows.
+    bool holds_all_passes() const {
+        return workers > 1 && pack_b && !keep_b && !packs_in_tiles() && !carries_chains() &&
+               panel_columns * shape.k <= kMostHeldFloats;
+    }
+    static constexpr std::int64_t kMostHeldFloats = 1024 * 1024;
     // Steps of k ahead that the packing tile asks for, into L2: a row of B per step is no stream to the
     // hardware.
     int packing_prefetch() const { return prefetch > 0 ? prefetch : 32; }
