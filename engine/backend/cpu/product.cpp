@@ -141,11 +141,12 @@ class CpuProduct final : public Product {
         std::snprintf(name_, sizeof name_, "%s%s%s", plan_.tile->name, *rest.text ? " " : "", rest.text);
     }
 
-    // B is packed once for all slices that one worker computes, unless a further pass packs over it.
+    // B is packed once for all slices that one worker computes, unless a further pass packs over it; a group
+    // packed once that is larger would come from memory for each slice.
     void choose_slices() {
-        const bool packs_again =
-            plan_.pack_b && !plan_.keep_b && plan_.depth < plan_.shape.k && !plan_.holds_all_passes();
-        if (plan_.workers == 1 || row_epilogue_ || packs_again) return;
+        const bool holds = plan_.keep_b ? plan_.group_fits() : !plan_.pack_b || plan_.holds_all_passes();
+        const bool walks_again = plan_.depth < plan_.shape.k && !holds;
+        if (plan_.workers == 1 || row_epilogue_ || walks_again) return;
         const std::int64_t least_rows = plan_.shape.m / plan_.m_parts;
         const double steps = static_cast<double>(plan_.panel_columns) * static_cast<double>(plan_.shape.k) *
                              static_cast<double>(least_rows);

@@ -121,7 +121,8 @@ void choose_blocks(ProductPlan& plan) {
     const std::int64_t part_columns = round_up(ceil_div(shape.n, plan.n_parts), nr);
     plan.panel_columns =
         plan.pack_b ? std::min(part_columns, std::max(nr, floats / depth / nr * nr)) : part_columns;
-    if (copies && plan.workers > 1) {
+    // Each group walks A anew: not where that is copied, or comes from memory.
+    if (copies && plan.workers > 1 && !plan.pack_a && shape.k <= kMostDepth) {
         const std::int64_t group = std::max(part_columns / kGroupsOfThread, kLeastGroupColumns);
         plan.panel_columns = std::min(plan.panel_columns, round_up(group, nr));
     }

@@ -55,9 +55,9 @@ struct ProductPlan {
     static constexpr std::int64_t kFarRow = 16384, kNearFloats = 128 * 1024;
     // A group that a thread has copied to the end of k serves all slices of its rows.
     bool holds_all_passes() const {
-        return workers > 1 && pack_b && !keep_b && !packs_in_tiles() && !carries_chains() &&
-               panel_columns * shape.k <= kMostHeldFloats;
+        return workers > 1 && pack_b && !keep_b && !packs_in_tiles() && !carries_chains() && group_fits();
     }
+    bool group_fits() const { return panel_columns * shape.k <= kMostHeldFloats; }
     static constexpr std::int64_t kMostHeldFloats = 1024 * 1024;
     // Steps of k ahead that the packing tile asks for, into L2: a row of B per step is no stream to the
     // hardware.
