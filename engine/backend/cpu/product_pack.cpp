@@ -17,7 +17,7 @@ constexpr std::size_t kPanelBytes = sizeof(float) * static_cast<std::size_t>(kPa
 // panel to the next, many enough that panels, which lie whole powers of two apart, do not drive each other
 // out of it.
 constexpr std::int64_t kStepsAtOnce = 8;
-constexpr std::int64_t kPanelsAhead = 4;
+constexpr std::int64_t kPanelsAhead = 4;  // asked for: 30 % when B comes from memory
 
 void pack_rows(const float* b, std::int64_t ldb, std::int64_t columns, std::int64_t depth, float* panels) {
     const std::int64_t whole = (columns + kPanel - 1) / kPanel * kPanel;

@@ -14,10 +14,11 @@ constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
-// AVX2 copies B before its tiles meet it: one segment of k at a time, whose six rows of A stay in L1, and
-// columns that L3 holds, so that A and C are walked few times. Few rows: blocks that touch few pages.
-constexpr std::int64_t kCopiedFloats = 1536 * jit::kSegment;
-constexpr std::int64_t kNarrowTileRows = 6, kFewRows = 32, kFewRowsDepth = 128, kFewRowsFloats = 768 * 128;
+// Wide passes (has_wide_passes): six rows of A, one segment of k long, stay in L1, and the columns of B in
+// L3, so that A and C are walked few times. A B that few rows use is copied in blocks that stay in L2.
+constexpr std::int64_t kWideFloats = 1536 * jit::kSegment;
+constexpr std::int64_t kFewRows = 32, kFewRowsDepth = 128, kFewRowsFloats = 768 * 128;
+constexpr std::int64_t kNarrowTileRows = 6;                           // is_fetched_again
 constexpr std::int64_t kGroupsOfThread = 4, kLeastGroupColumns = 96;  // what threads can take from each other
 // Floats of B that L2 does not keep: the hardware does not see where a tile's columns go on in the next row.
 constexpr std::int64_t kPrefetchedFloats = 64 * 1024;
@@ -55,6 +56,11 @@ bool packs_b(const ProductShape& shape, Isa isa) {
 bool packs_a(const ProductPlan& plan) {
     const bool short_steps = plan.tile->isa == Isa::avx2;
     return plan.shape.a_transposed && plan.pack_b && short_steps && plan.shape.n > plan.tile->nr;
+}
+
+// AVX2's passes over a B that is copied first, or was packed once: one segment deep, and wide.
+bool has_wide_passes(const ProductPlan& plan) {
+    return plan.tile->isa == Isa::avx2 && plan.pack_b && !plan.packs_in_tiles();
 }
 
 double pack_b_cycles(const ProductPlan& plan, double n) {
@@ -111,18 +117,18 @@ void choose_blocks(ProductPlan& plan) {
     std::int64_t floats = plan.pack_a ? 16 * kPanelFloats : kPanelFloats;
     if (plan.pack_a && shape.a_transposed)
         plan.depth = std::min(plan.depth, jit::kSegment);  // a tile of A stays in L1
-    const bool copies = plan.pack_b && !plan.packs_in_tiles() && plan.tile->isa == Isa::avx2;
-    if (copies) {
+    const bool wide = has_wide_passes(plan);
+    if (wide) {
         const bool few_rows = shape.m <= kFewRows && !plan.keep_b;
         plan.depth = std::min(plan.depth, few_rows ? kFewRowsDepth : jit::kSegment);
-        floats = few_rows ? kFewRowsFloats : kCopiedFloats;
+        floats = few_rows ? kFewRowsFloats : kWideFloats;
     }
     const std::int64_t depth = std::max<std::int64_t>(plan.depth, 1);
     const std::int64_t part_columns = round_up(ceil_div(shape.n, plan.n_parts), nr);
     plan.panel_columns =
         plan.pack_b ? std::min(part_columns, std::max(nr, floats / depth / nr * nr)) : part_columns;
     // Each group walks A anew: not where that is copied, or comes from memory.
-    if (copies && plan.workers > 1 && !plan.pack_a && shape.k <= kMostDepth) {
+    if (wide && plan.workers > 1 && !plan.pack_a && shape.k <= kMostDepth) {
         const std::int64_t group = std::max(part_columns / kGroupsOfThread, kLeastGroupColumns);
         plan.panel_columns = std::min(plan.panel_columns, round_up(group, nr));
     }
