@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -7,10 +8,16 @@
 
 namespace voltac {
 
+struct Options::Parser : CLI::App {
+    using CLI::App::App;
+};
+
 Options::Options(const char* command, const char* description)
-    : command_(std::string("voltac ") + command), app_(description, command_) {
-    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    : command_(std::string("voltac ") + command), parser_(std::make_unique<Parser>(description, command_)) {
+    parser_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
+
+Options::~Options() = default;
 
 namespace {
 
@@ -30,22 +37,22 @@ std::int64_t whole_number(const std::string& label, const std::string& given, st
 
 }  // namespace
 
-CLI::Option* Options::integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
-                              const char* help) {
+void Options::integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
+                      const char* help) {
     const std::string label = command_ + ": " + name;
-    return app_
-        .add_option_function<std::string>(
+    parser_
+        ->add_option_function<std::string>(
             name, [=, &value](const std::string& given) { value = whole_number(label, given, low, high); },
             help)
         ->type_name("N")
         ->trigger_on_parse();
 }
 
-CLI::Option* Options::integers(const char* name, std::vector<std::int32_t>& values, std::int32_t low,
-                               std::int32_t high, const char* help) {
+void Options::integers(const char* name, std::vector<std::int32_t>& values, std::int32_t low,
+                       std::int32_t high, const char* help) {
     const std::string label = command_ + ": " + name;
-    return app_
-        .add_option_function<std::string>(
+    parser_
+        ->add_option_function<std::string>(
             name,
             [=, &values](const std::string& given) {
                 values.push_back(static_cast<std::int32_t>(whole_number(label, given, low, high)));
@@ -55,18 +62,18 @@ CLI::Option* Options::integers(const char* name, std::vector<std::int32_t>& valu
         ->trigger_on_parse();
 }
 
-CLI::Option* Options::texts(const char* name, std::vector<std::string>& values, const char* help) {
-    return app_
-        .add_option_function<std::string>(
+void Options::texts(const char* name, std::vector<std::string>& values, const char* help) {
+    parser_
+        ->add_option_function<std::string>(
             name, [&values](const std::string& given) { values.push_back(given); }, help)
         ->type_name("TEXT")
         ->trigger_on_parse();
 }
 
-CLI::Option* Options::number(const char* name, double& value, double low, double high, const char* help) {
+void Options::number(const char* name, double& value, double low, double high, const char* help) {
     const std::string label = name;
-    return app_
-        .add_option_function<std::string>(
+    parser_
+        ->add_option_function<std::string>(
             name,
             [=, &value](const std::string& given) {
                 char* end = nullptr;
@@ -83,17 +90,17 @@ CLI::Option* Options::number(const char* name, double& value, double low, double
         ->trigger_on_parse();
 }
 
-CLI::Option* Options::text(const char* name, std::string& value, const char* help) {
-    return app_.add_option(name, value, help)->type_name("TEXT");
+void Options::text(const char* name, std::string& value, const char* help) {
+    parser_->add_option(name, value, help)->type_name("TEXT");
 }
 
-CLI::Option* Options::choice(const char* name, std::string& value, const std::vector<std::string>& choices,
-                             const char* help) {
+void Options::choice(const char* name, std::string& value, const std::vector<std::string>& choices,
+                     const char* help) {
     const std::string label = name;
     std::string list;
     for (const std::string& choice : choices) list += (list.empty() ? "" : "|") + choice;
-    return app_
-        .add_option_function<std::string>(
+    parser_
+        ->add_option_function<std::string>(
             name,
             [=, &value](const std::string& given) {
                 for (const std::string& choice : choices)
@@ -108,13 +115,11 @@ CLI::Option* Options::choice(const char* name, std::string& value, const std::ve
         ->trigger_on_parse();
 }
 
-CLI::Option* Options::flag(const char* name, bool& value, const char* help) {
-    return app_.add_flag(name, value, help);
-}
+void Options::flag(const char* name, bool& value, const char* help) { parser_->add_flag(name, value, help); }
 
-CLI::Option* Options::positional(const char* name, std::string& value, const char* help) {
+void Options::positional(const char* name, std::string& value, const char* help) {
     require(name);
-    return app_.add_option(name, value, help)->type_name("FILE");
+    parser_->add_option(name, value, help)->type_name("FILE");
 }
 
 void Options::require(const char* name) { required_.push_back(name); }
@@ -157,7 +162,7 @@ void Options::tuning(Machine& value) {
 }
 
 void Options::config() {
-    app_.add_option("--config", config_path_, "a JSON object of options by their long names")
+    parser_->add_option("--config", config_path_, "a JSON object of options by their long names")
         ->type_name("FILE");
 }
 
@@ -215,15 +220,15 @@ std::string first_line(std::string text) {
 
 void Options::parse(const std::vector<std::string>& arguments) {
     std::vector<std::string> words;
-    const bool takes_config = app_.get_option_no_throw("--config") != nullptr;
+    const bool takes_config = parser_->get_option_no_throw("--config") != nullptr;
     const std::string config = takes_config ? config_in(arguments) : "";
     if (!config.empty()) words = arguments_of_config(command_, config);
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<std::string> reversed(words.rbegin(), words.rend());  // what CLI11 expects of a vector
     try {
-        app_.parse(reversed);
+        parser_->parse(reversed);
     } catch (const CLI::CallForHelp&) {
-        print(app_.help());
+        print(parser_->help());
         throw Stop(0, "");
     } catch (const CLI::ParseError& error) {
         usage_error(command_ + ": " + first_line(error.what()) + " (see " + command_ + " --help)");
@@ -237,6 +242,6 @@ void Options::check_required() const {
         if (!given(name)) usage_error(command_ + ": " + name + " is required (see " + command_ + " --help)");
 }
 
-bool Options::given(const char* name) const { return app_.get_option(name)->count() > 0; }
+bool Options::given(const char* name) const { return parser_->get_option(name)->count() > 0; }
 
 }  // namespace voltac

@@ -2,8 +2,8 @@
 // and in range; --config FILE.json sets any option by its long name, and the command line overrides it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -20,23 +20,25 @@ struct Command {
     int (*run)(const std::vector<std::string>& arguments);
 };
 
-// A parser for one command's options.
+// A parser for one command's options. CLI11 stays behind it: its header takes longer to compile than any
+// command.
 class Options {
   public:
     Options(const char* command, const char* description);
+    ~Options();
     // The value's place keeps its default. Ranges are inclusive.
-    CLI::Option* integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
-                         const char* help);
-    CLI::Option* number(const char* name, double& value, double low, double high, const char* help);
-    CLI::Option* text(const char* name, std::string& value, const char* help);
+    void integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
+                 const char* help);
+    void number(const char* name, double& value, double low, double high, const char* help);
+    void text(const char* name, std::string& value, const char* help);
     // Given as often as wanted; a list in a configuration file.
-    CLI::Option* texts(const char* name, std::vector<std::string>& values, const char* help);
-    CLI::Option* integers(const char* name, std::vector<std::int32_t>& values, std::int32_t low,
-                          std::int32_t high, const char* help);
-    CLI::Option* choice(const char* name, std::string& value, const std::vector<std::string>& choices,
-                        const char* help);
-    CLI::Option* flag(const char* name, bool& value, const char* help);
-    CLI::Option* positional(const char* name, std::string& value, const char* help);
+    void texts(const char* name, std::vector<std::string>& values, const char* help);
+    void integers(const char* name, std::vector<std::int32_t>& values, std::int32_t low, std::int32_t high,
+                  const char* help);
+    void choice(const char* name, std::string& value, const std::vector<std::string>& choices,
+                const char* help);
+    void flag(const char* name, bool& value, const char* help);
+    void positional(const char* name, std::string& value, const char* help);
     void machine(Machine& value);    // --device, --level, --precision, --threads, --isa, --no-tuning
     void tuning(Machine& value);     // --no-tuning
     void config();                   // --config FILE.json
@@ -47,9 +49,10 @@ class Options {
     bool given(const char* name) const;  // on the command line or in the configuration file
 
   private:
+    struct Parser;
     void check_required() const;
     std::string command_;
-    CLI::App app_;
+    std::unique_ptr<Parser> parser_;
     std::string config_path_;
     std::vector<const char*> required_;
 };

@@ -56,7 +56,7 @@ for source in "$@"; do
         ptx=$folder/$(basename "$source" .cu)_$architecture.ptx
         "$nvcc" $options -arch="compute_$architecture" -ptx -o "$ptx" "$source"
         check_text "$ptx" || failed=1
-        "$nvcc" -arch="sm_$architecture" -cubin -o "${ptx%.ptx}.cubin" "$ptx"
+        "$nvcc" -arch="sm_$architecture" -Xptxas -O0 -cubin -o "${ptx%.ptx}.cubin" "$ptx" # that it can be assembled
         checked=$((checked + 1))
     done
 done

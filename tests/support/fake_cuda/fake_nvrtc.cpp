@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <string>
@@ -53,6 +54,12 @@ bool write_file(const std::string& path, const std::string& text) {
     if (file == nullptr) return false;
     const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
     return std::fclose(file) == 0 && written;
+}
+
+// Whoever reads `path` finds all of the text or, before, none.
+void publish_file(const std::string& path, const std::string& text) {
+    const std::string beside = path + "." + std::to_string(getpid());
+    if (!write_file(beside, text) || std::rename(beside.c_str(), path.c_str()) != 0) unlink(beside.c_str());
 }
 
 // True when the command ended with 0. What it says goes into the file `log`.
@@ -108,18 +115,50 @@ bool read_options(int count, const char* const* options, Program& program, int& 
     return true;
 }
 
-int compile(Program& program, int architecture) {
+// Libraries of texts that were compiled before, in any process: tests compile the same kernels over and over.
+// CMake empties the folder when what stands in front of every text changes.
+class Compiled {
+  public:
+    explicit Compiled(const std::string& text) {
+        for (const char* word : kCompilerCommand) key_ += std::string("// ") + word + "\n";
+        key_ += text;
+        path_ = kCompiledFolder + ("/" + std::to_string(std::hash<std::string>()(key_)));
+    }
+    // Empty where there is none.
+    std::string library() const {
+        return read_file(path_ + ".cpp") == key_ ? read_file(path_ + ".so") : std::string();
+    }
+    void add(const std::string& library) const {
+        publish_file(path_ + ".so", library);
+        publish_file(path_ + ".cpp", key_);
+    }
+
+  private:
+    std::string key_, path_;
+};
+
+// The library of a text; empty with a log, or without one where files could not be written.
+std::string library_of(const std::string& text, std::string& log) {
+    const Compiled compiled(text);
+    std::string library = compiled.library();
+    if (!library.empty()) return library;
     const Folder folder;
-    const std::string source = folder.path + "/kernel.cpp", library = folder.path + "/kernel.so";
-    if (folder.path.empty() || !write_file(source, with_entries(program.text, program.name)))
-        return kInternal;
+    const std::string source = folder.path + "/kernel.cpp", made = folder.path + "/kernel.so";
+    if (folder.path.empty() || !write_file(source, text)) return "";
     std::vector<std::string> command(std::begin(kCompilerCommand), std::end(kCompilerCommand));
-    for (const std::string& word : {source, std::string("-o"), library, std::string(kKernelLibrary)})
+    for (const std::string& word : {source, std::string("-o"), made, std::string(kKernelLibrary)})
         command.push_back(word);
     const bool good = run(command, folder.path + "/log");
-    program.log = read_file(folder.path + "/log");
-    if (!good) return kCompilation;
-    const std::string bytes = read_file(library);
+    log = read_file(folder.path + "/log");
+    if (!good) return "";
+    library = read_file(made);
+    compiled.add(library);
+    return library;
+}
+
+int compile(Program& program, int architecture) {
+    const std::string bytes = library_of(with_entries(program.text, program.name), program.log);
+    if (bytes.empty()) return program.log.empty() ? kInternal : kCompilation;
     ImageHeader header{};
     std::memcpy(header.magic, kImageMagic, sizeof kImageMagic);
     header.architecture = architecture;
