@@ -14,7 +14,7 @@ namespace volta::jit {
 
 // How far ahead, in bytes, each line of a stream that comes from memory is asked for, one time after the
 // other. A processor drops what is asked for while many lines are under way: five times bring a fifth more
-// than once (docs/decisions/0007-how-weights-come-from-memory.md).
+// than once where L2 is large (docs/decisions/0007-how-weights-come-from-memory.md).
 inline constexpr int kAskedAt[] = {40 * 1024, 32 * 1024, 24 * 1024, 16 * 1024, 8 * 1024};
 
 class EmitBuffer final {

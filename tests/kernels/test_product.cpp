@@ -67,6 +67,7 @@ void check(const Problem& problem, const Run& run) {
 
     CompileContext context = engine(run.isa).context(run.threads, run.tile);
     context.cold_b = run.cold || (problem.k + problem.n + run.threads) % 3 == 0;
+    context.asks = (problem.k + run.threads) % 2 == 0;
     context.sum_b = problem.batch == 1 && (problem.m + problem.n + run.threads) % 2 == 0;
     context.keep_b = problem.batch == 1 && (problem.n + problem.k) % 2 == 0;
     const ProductPtr product = compile_product(shape, nullptr, context);

@@ -20,6 +20,8 @@ namespace volta::cpu {
 namespace {
 
 constexpr std::size_t kLineFloats = kTensorAlignment / sizeof(float);
+constexpr std::size_t kAskingL2 =
+    1 << 20;                         // bytes: Zen 4 has them and gains by asking, Zen 3 has half and loses
 constexpr double kSliceSteps = 2e6;  // multiply-adds of a slice, about: tens of microseconds
 
 std::size_t padded(std::int64_t floats) {
@@ -469,6 +471,8 @@ EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
     if (kernel == nullptr) return EpilogueKind::none;
     return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;
 }
+
+bool gains_by_asking() noexcept { return host_cpu().l2_bytes >= kAskingL2; }
 
 bool exceeds_caches(std::uint64_t bytes) noexcept {
     const std::uint64_t l3 = host_cpu().l3_bytes;

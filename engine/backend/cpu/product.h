@@ -73,6 +73,10 @@ using ProductPtr = std::unique_ptr<Product, ProductDelete>;
 // What compiling needs from its context. Compiled kernels are cached by the KernelCache (kernels of the same
 // description are emitted once).
 class KernelCache;
+// Whether this processor reads faster from memory what it was asked for several times, ahead of its use;
+// others follow plain reads of several streams, and lose by it
+// (docs/decisions/0007-how-weights-come-from-memory.md).
+bool gains_by_asking() noexcept;
 struct CompileContext {
     Isa isa;  // scalar: plain C++ with fma32
     int thread_count;
@@ -85,6 +89,7 @@ struct CompileContext {
     bool keep_b = false;                           // B does not change between calls: pack it once
     bool cold_b = false;                           // other operands of the plan push B out of all caches
     bool sum_b = false;                            // the column sums of B are wanted as well
+    bool asks = gains_by_asking();                 // for streams from memory, ahead and several times
 };
 
 // What is larger than half of the last cache is hardly there: others use it too. False where its size is not

@@ -25,7 +25,9 @@ class DotsProduct final : public Product {
           name_(context.isa == Isa::avx512 ? "f32_gemm_dots_avx512" : "f32_gemm_dots_avx2") {
         jit::DotsForm form;
         form.isa = context.isa;
-        form.far = comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float));
+        const bool far =
+            comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float));
+        form.far = far && context.asks;
         // Rows in tiles of nearly equal height, one kernel for either; only the first tile reads B from
         // memory.
         const std::int64_t most = jit::dots_rows(context.isa), tiles = ceil_div(shape_.m, most);
@@ -34,7 +36,7 @@ class DotsProduct final : public Product {
             form.rows = static_cast<std::uint8_t>(rows);
             tiles_[tile] = {row, rows, context.cache->dots(form, *context.arena)};
             // Memory is slower than one chain, and follows 16 rows better than 32.
-            if (tiles == 1 && !form.far) groups_ = jit::dots_groups(form.isa, form.rows);
+            if (tiles == 1 && !far) groups_ = jit::dots_groups(form.isa, form.rows);
             if (groups_ > 1) {
                 form.groups = static_cast<std::uint8_t>(groups_);
                 several_ = context.cache->dots(form, *context.arena);

@@ -42,7 +42,7 @@ class SweepProduct final : public Product {
         workers_ = std::min<std::int64_t>(context.thread_count, shape_.batch * n_parts_);
         const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
         chain_stride_ = std::min(part, kGroupColumns);
-        choose_steps(form, far);
+        choose_steps(form, far, context.asks);
         add_kernel(form, steps_, context);
         if (form.ahead == jit::SweepAhead::next) form.ahead = jit::SweepAhead::rows;
         if (steps_ > kRestSteps) add_kernel(form, kRestSteps, context);
@@ -89,24 +89,27 @@ class SweepProduct final : public Product {
 
     // How many rows of B are read at once, and what is asked for meanwhile: the memory as it lies, where one
     // thread reads whole rows; else as many rows further on. Threads together have enough streams with two
-    // or four rows each.
-    void choose_steps(jit::SweepForm& form, bool far) {
+    // or four rows each. A processor that does not gain by asking follows one row by itself, unless threads
+    // have few columns each.
+    void choose_steps(jit::SweepForm& form, bool far, bool asks) {
         const bool is_one_wide = form.isa == Isa::avx512 && form.rows == 1;
-        form.ahead = far           ? jit::SweepAhead::rows
-                     : is_one_wide ? jit::SweepAhead::none
-                                   : jit::SweepAhead::near;
+        const bool is_long = chain_stride_ >= kAgainColumns, is_shared = workers_ > 1;
+        const bool is_followed = !asks && form.rows == 1 && (is_long || !is_shared);
+        form.ahead = far && !is_followed ? jit::SweepAhead::rows
+                     : is_one_wide       ? jit::SweepAhead::none
+                                         : jit::SweepAhead::near;
         ahead_ = steps_ = jit::sweep_steps(form.isa, form.rows, form.ahead);
         // More rows at once gain where they are long and do not meet in the same sets of a cache.
         const std::int64_t behind = shape_.ldb % kPageFloats, apart = std::min(behind, kPageFloats - behind);
-        const bool is_wide = workers_ == 1 && shape_.n >= kWideColumns && apart >= kApartFloats;
+        const bool is_wide = !is_shared && shape_.n >= kWideColumns && apart >= kApartFloats;
         if (!is_wide) steps_ = std::min(steps_, kRestSteps);
-        if (!far) return;
-        if (form.rows > 1) return;
-        if (workers_ > 1) {
-            const bool is_long = chain_stride_ >= kAgainColumns;
-            if (is_long) form.ahead = jit::SweepAhead::again;
+        if (!far || form.rows > 1) return;
+        if (is_shared) {
+            if (is_long && asks) form.ahead = jit::SweepAhead::again;
             steps_ = is_long ? 4 : 2;
             ahead_ = 2 * steps_;
+        } else if (is_followed) {
+            return;
         } else if (chain_stride_ >= shape_.n && shape_.ldb == shape_.n && shape_.n % kLineFloats == 0) {
             form.ahead = jit::SweepAhead::next;
         } else if (chain_stride_ < (form.isa == Isa::avx2 ? kShortColumnsOfNarrow : kShortColumns)) {

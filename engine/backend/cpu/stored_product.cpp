@@ -42,6 +42,12 @@ class StoredProduct final : public Product {
                       static_cast<int>(tiles_.height + (tiles_.taller > 0)),
                       wide_ * static_cast<int>(kStoredPanel), isa_name(context.isa));
         const int last = static_cast<int>(panels_ % wide_);
+        // f32 takes so few instructions per line that a processor which does not gain by asking reads ahead
+        // of it.
+        const bool asks = tiles_.count == 1 && (context.asks || dtype != DType::f32_panels);
+        const jit::StoredAhead ahead = streams_ ? jit::StoredAhead::stream
+                                       : asks   ? jit::StoredAhead::panels
+                                                : jit::StoredAhead::none;
         for (int taller = 0; taller < 2; ++taller)
             for (int narrow = 0; narrow < 2; ++narrow) {
                 Kernel& kernel = kernels_[taller][narrow];
@@ -49,9 +55,7 @@ class StoredProduct final : public Product {
                 kernel.form.dtype = dtype;
                 kernel.form.rows = static_cast<std::uint8_t>(tiles_.height + taller);
                 kernel.form.panels = static_cast<std::uint8_t>(narrow ? last : wide_);
-                kernel.form.ahead = streams_            ? jit::StoredAhead::stream
-                                    : tiles_.count == 1 ? jit::StoredAhead::panels
-                                                        : jit::StoredAhead::none;
+                kernel.form.ahead = ahead;
                 const bool used = (taller ? tiles_.taller > 0 : tiles_.height > 0) && kernel.form.panels > 0;
                 if (!used || context.isa == Isa::scalar) continue;
                 if (tiles_.count >= kTilesForExpanding && dtype != DType::f32_panels) {
@@ -121,7 +125,7 @@ class StoredProduct final : public Product {
     static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
         const auto panels = static_cast<std::uint64_t>(ceil_div(shape.n, kStoredPanel)),
                    panel_bytes = static_cast<std::uint64_t>(stored_panel_bytes(dtype, shape.k));
-        return shape.m == 1 && (context.thread_count == 1 || dtype == DType::f32_panels) &&
+        return context.asks && shape.m == 1 && (context.thread_count == 1 || dtype == DType::f32_panels) &&
                !has_scales(dtype) && comes_from_memory(context, panels * panel_bytes);
     }
 
