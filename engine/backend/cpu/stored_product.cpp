@@ -42,8 +42,7 @@ class StoredProduct final : public Product {
                       static_cast<int>(tiles_.height + (tiles_.taller > 0)),
                       wide_ * static_cast<int>(kStoredPanel), isa_name(context.isa));
         const int last = static_cast<int>(panels_ % wide_);
-        // f32 takes so few instructions per line that a processor which does not gain by asking reads ahead
-        // of it.
+        // Where asking several times does not pay, f32 is faster without any, smaller weights with one.
         const bool asks = tiles_.count == 1 && (context.asks || dtype != DType::f32_panels);
         const jit::StoredAhead ahead = streams_ ? jit::StoredAhead::stream
                                        : asks   ? jit::StoredAhead::panels
@@ -119,9 +118,9 @@ class StoredProduct final : public Product {
         }
     };
 
-    // One row: f32 and, for one thread, two bytes a weight. A panel alone takes no longer than the memory
-    // needs to bring it, and the processor's own prefetching follows nothing as well as one stream. Smaller
-    // weights, or more rows, would wait for the chain.
+    // One row: f32 and, for one thread, two bytes a weight, where one stream that is asked for is the fastest
+    // way to read. A panel alone takes no longer than the memory needs to bring it; smaller weights, or more
+    // rows, would wait for the chain.
     static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
         const auto panels = static_cast<std::uint64_t>(ceil_div(shape.n, kStoredPanel)),
                    panel_bytes = static_cast<std::uint64_t>(stored_panel_bytes(dtype, shape.k));
