@@ -21,8 +21,8 @@ constexpr std::size_t kMaxCodeBytes = 32 * 1024;
 constexpr int kTurn = 8;  // steps of k per turn of the main loop: one word of int4
 
 // Registers:
-//   vectors  chains [rows][vectors of columns] | sums, where they fit | weights of one step | an element of A | the sixteen
-//            values of int4 (AVX-512)
+//   vectors  chains [rows][vectors of columns] | sums, where they fit | weights of one step, as many at a time as fit | an
+//            element of A | the sixteen values of int4 (AVX-512), the shift of int4's step (AVX2)
 //   rdi args, then sums | rsi rbx rbp r12 rows 0, 3, 6, 9 of A, r10 their stride
 //   r8 rdx r9 panels 0, 2 and 3, r11 the stride of panels: the step's weights | r13 the group's first byte of panel 0
 //   rcx steps left | rax steps left of the group | r14 shift of int4's step | r15 panel 0 of what is asked for
@@ -41,7 +41,9 @@ class StoredEmitter : public Xbyak::CodeGenerator {
           rows_(form.rows),
           vectors_(form.panels * kPerPanel),
           scaled_(has_scales(form.dtype)),
-          sums_in_registers_(scaled_ && 2 * rows_ * vectors_ + vectors_ + 2 <= kRegisters) {}
+          sums_in_registers_(scaled_ && 2 * rows_ * vectors_ + vectors_ + 2 <= kRegisters),
+          first_weight_((sums_in_registers_ ? 2 : 1) * rows_ * vectors_),
+          weights_(std::min(vectors_, kRegisters - 2 - first_weight_)) {}
 
     void emit() {
         Label table, next_group, done;
@@ -77,6 +79,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     const StoredForm form_;
     const int rows_, vectors_;
     const bool scaled_, sums_in_registers_;
+    const int first_weight_, weights_;  // registers; fewer than vectors_ for one row alone
     const RowAddresses a_{rows_, rsi, rbx, rbp, r12, r10};
 
     static std::uint32_t bits_of(float value) {
@@ -91,9 +94,11 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     bool uses_table() const { return kZmm && shifts(); }
     Vmm chain(int i, int v) const { return Vmm(i * vectors_ + v); }
     Vmm sum(int i, int v) const { return Vmm((rows_ + i) * vectors_ + v); }
-    Vmm weight(int v) const { return Vmm((sums_in_registers_ ? 2 : 1) * rows_ * vectors_ + v); }
+    Vmm weight(int v) const { return Vmm(first_weight_ + v % weights_); }
     Vmm element() const { return Vmm(kRegisters - 2); }
     Vmm table() const { return Vmm(kRegisters - 1); }
+    // AVX-512 has looked up all weights of a step before it needs the element.
+    Xmm shift_count() const { return Xmm(kZmm ? element().getIdx() : kRegisters - 1); }
 
     Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
     Xbyak::RegExp panel(int p) const {
@@ -146,14 +151,15 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     void emit_group() {
         if (reads_expanded()) {
             emit_steps();
-            for (int v = 0; v < vectors_; ++v) vmovaps(weight(v), ptr[r15 + v * kLanes * 4]);
             add_group();
             add(r15, vectors_ * kLanes * 4);
             return;
         }
         if (expands()) {
-            load_scales();
-            for (int v = 0; v < vectors_; ++v) vmovaps(ptr[r15 + v * kLanes * 4], weight(v));
+            for (int v = 0; v < vectors_; ++v) {
+                load_scale(v);
+                vmovaps(ptr[r15 + v * kLanes * 4], weight(v));
+            }
             add(r15, vectors_ * kLanes * 4);
         }
         mov(r13, r8);
@@ -161,10 +167,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         emit_steps();
         mov(r8, r13);
         set_panels();
-        if (rows_ > 0) {
-            load_scales();
-            add_group();
-        }
+        if (rows_ > 0) add_group();
         move_panels(static_cast<int>(stored_group_bytes(form_.dtype)));
         if (asks()) ask_for_scales();
     }
@@ -241,7 +244,15 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     int turn_bytes() const { return shifts() ? 64 : kTurn * step_bytes(); }
 
     void emit_step(int s, bool shifted) {
-        if (shifted && shifts()) vmovd(Xmm(element().getIdx()), r14d);
+        if (shifted && shifts()) vmovd(shift_count(), r14d);
+        if (weights_ < vectors_) {
+            vbroadcastss(element(), ptr[a_.at(0) + s * 4]);
+            for (int v = 0; v < vectors_; ++v) {
+                emit_weight(v, s, shifted);
+                vfmadd231ps(chain(0, v), element(), weight(v));
+            }
+            return;
+        }
         for (int v = 0; v < vectors_; ++v) emit_weight(v, s, shifted);
         for (int v = 0; expands() && v < vectors_; ++v)
             vmovaps(ptr[r10 + (s * vectors_ + v) * kLanes * 4], weight(v));
@@ -282,11 +293,10 @@ class StoredEmitter : public Xbyak::CodeGenerator {
 
     // Eight steps of each lane are a word; a lane's table look-up reads the lowest four bits.
     void emit_nibbles(const Vmm& w, const Xbyak::RegExp& from, int s, bool shifted) {
-        const Xmm count(element().getIdx());
         if constexpr (kZmm) {
             if (shifted) {
                 vmovdqu32(w, ptr[from]);
-                vpsrld(w, w, count);
+                vpsrld(w, w, shift_count());
             } else if (s == 0) {
                 vmovdqu32(w, ptr[from]);
             } else {
@@ -296,7 +306,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         } else {
             vmovdqu(w, ptr[from]);
             if (shifted)
-                vpslld(w, w, count);
+                vpslld(w, w, shift_count());
             else if (s < 7)
                 vpslld(w, w, 28 - s * 4);
             vpsrad(w, w, 28);
@@ -304,16 +314,20 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         }
     }
 
-    // As f32, in the registers of the weights.
-    void load_scales() {
-        for (int v = 0; v < vectors_; ++v)
+    // As f32, in the register of the weight.
+    void load_scale(int v) {
+        if (reads_expanded()) {
+            vmovaps(weight(v), ptr[r15 + v * kLanes * 4]);
+        } else {
             vcvtph2ps(weight(v), ptr[panel(v / kPerPanel) + v % kPerPanel * 16]);
+        }
     }
 
     // sum = fma(chain, scale, sum)
     void add_group() {
-        for (int i = 0; i < rows_; ++i)
-            for (int v = 0; v < vectors_; ++v) {
+        for (int v = 0; v < vectors_; ++v) {
+            load_scale(v);
+            for (int i = 0; i < rows_; ++i) {
                 if (sums_in_registers_) {
                     vfmadd231ps(sum(i, v), chain(i, v), weight(v));
                     continue;
@@ -322,6 +336,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
                 vfmadd213ps(chain(i, v), weight(v), ptr[sums_at(i, v)]);
                 vmovaps(ptr[sums_at(i, v)], chain(i, v));
             }
+        }
     }
 
     void store_sums() {
@@ -351,7 +366,9 @@ bool operator==(const StoredForm& x, const StoredForm& y) {
 
 int stored_rows(Isa isa, int panels) {
     const int vectors = panels * (isa == Isa::avx512 ? 1 : 2), registers = isa == Isa::avx512 ? 32 : 16;
-    return std::min(kMaxStoredRows, (registers - vectors - 2) / vectors);
+    const int rows =
+        (registers - vectors - 2) / vectors;  // beside all weights of a step, and an element of A
+    return std::clamp(rows, 1, kMaxStoredRows);
 }
 
 StoredFunction emit_gemm_stored(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {

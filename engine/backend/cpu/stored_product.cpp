@@ -36,7 +36,7 @@ class StoredProduct final : public Product {
           whole_rows_(epilogue_kind(epilogue) == EpilogueKind::rows),
           panels_(ceil_div(shape.n, kStoredPanel)),
           streams_(reads_one_stream(shape, dtype, context)),
-          wide_(streams_ ? 1 : tile_panels(context.isa, shape.m)),
+          wide_(streams_ ? 1 : tile_panels(shape, dtype, context)),
           tiles_(shape.m, jit::stored_rows(context.isa, wide_)) {
         std::snprintf(name_, sizeof name_, "%s_gemm_%dx%d_%s", dtype_name(dtype),
                       static_cast<int>(tiles_.height + (tiles_.taller > 0)),
@@ -129,10 +129,13 @@ class StoredProduct final : public Product {
     }
 
     // Few rows: many panels, whose chains hide each other's latency. More rows: fewer, as many as registers
-    // hold.
-    static int tile_panels(Isa isa, std::int64_t m) {
-        if (isa == Isa::avx512) return m <= 4 ? 4 : 2;
-        return m <= 2 ? 2 : 1;
+    // hold. One row of AVX2 reads four where that is faster: not int4, nor two bytes a weight by several
+    // threads.
+    static int tile_panels(const ProductShape& shape, DType dtype, const CompileContext& context) {
+        if (context.isa == Isa::avx512) return shape.m <= 4 ? 4 : 2;
+        const bool is_half = dtype == DType::bf16 || dtype == DType::f16;
+        if (shape.m == 1 && dtype != DType::int4 && (context.thread_count == 1 || !is_half)) return 4;
+        return shape.m <= 2 ? 2 : 1;
     }
     std::int64_t group_columns() const {
         return std::max<std::int64_t>(kEpilogueColumns, wide_ * kStoredPanel);
