@@ -20,8 +20,8 @@ namespace volta::cpu {
 namespace {
 
 constexpr std::size_t kLineFloats = kTensorAlignment / sizeof(float);
-constexpr std::size_t kAskingL2 =
-    1 << 20;                         // bytes: Zen 4 has them and gains by asking, Zen 3 has half and loses
+// Bytes: Zen 4 has them and gains by asking, Zen 3 has half of them and loses.
+constexpr std::size_t kAskingL2 = 1 << 20;
 constexpr double kSliceSteps = 2e6;  // multiply-adds of a slice, about: tens of microseconds
 
 std::size_t padded(std::int64_t floats) {

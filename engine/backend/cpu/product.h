@@ -70,13 +70,14 @@ struct ProductDelete {
 };
 using ProductPtr = std::unique_ptr<Product, ProductDelete>;
 
-// What compiling needs from its context. Compiled kernels are cached by the KernelCache (kernels of the same
-// description are emitted once).
-class KernelCache;
 // Whether this processor reads faster from memory what it was asked for several times, ahead of its use;
 // others follow plain reads of several streams, and lose by it
 // (docs/decisions/0007-how-weights-come-from-memory.md).
 bool gains_by_asking() noexcept;
+
+// What compiling needs from its context. Compiled kernels are cached by the KernelCache (kernels of the same
+// description are emitted once).
+class KernelCache;
 struct CompileContext {
     Isa isa;  // scalar: plain C++ with fma32
     int thread_count;
