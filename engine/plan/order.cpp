@@ -1,6 +1,7 @@
 #include "engine/plan/order.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/base/error.h"
 
@@ -36,9 +37,10 @@ namespace {
 // A graph over nodes: `after[edges of n]` run after n.
 class Sorter {
   public:
-    Sorter(const Graph& graph, const Identity& identity)
+    Sorter(const Graph& graph, const Identity& identity, std::uint32_t micro_batches)
         : graph_(graph),
           identity_(identity),
+          micro_batches_(micro_batches),
           readers_(graph.values.size(), graph.heap()),
           after_(graph.nodes.size(), graph.heap()),
           waits_for_(graph.nodes.size(), 0, graph.heap()) {}
@@ -77,14 +79,33 @@ class Sorter {
         ++waits_for_[static_cast<std::size_t>(second)];
     }
 
+    // When a node runs among those that may.
+    struct Turn {
+        Phase phase;
+        NodeId behind;  // its own number, or that of the node which it follows at once
+        NodeId node;
+        bool operator>(const Turn& other) const {
+            return std::tie(phase, behind, node) > std::tie(other.phase, other.behind, other.node);
+        }
+    };
+
+    // The sum of a gradient's squares reads all of it. Where one micro-batch completes the gradient that is
+    // done as soon as it is written, while it lies in a cache.
+    Turn turn_of(NodeId n) const {
+        const Node& node = graph_.node(n);
+        if (micro_batches_ == 1 && node.op == Op::square_sum && node.phase == Phase::reduce) {
+            const NodeId producer = graph_.value(identity_.content(node.inputs[0])).producer;
+            if (is_step(graph_.node(producer)) && graph_.node(producer).phase == Phase::each)
+                return {Phase::each, producer, n};
+        }
+        return {node.phase, n, n};
+    }
+
     // Of all nodes that may run, the one of the lowest phase that stands first in the graph.
     std::pmr::vector<Step> run() {
         std::pmr::vector<Step> steps(graph_.heap());
         std::pmr::vector<NodeId> ready(graph_.heap());
-        const auto later = [&](NodeId a, NodeId b) {
-            const Phase x = graph_.node(a).phase, y = graph_.node(b).phase;
-            return x != y ? x > y : a > b;
-        };
+        const auto later = [&](NodeId a, NodeId b) { return turn_of(a) > turn_of(b); };
         const auto release = [&](NodeId n) {
             ready.push_back(n);
             std::push_heap(ready.begin(), ready.end(), later);
@@ -95,7 +116,7 @@ class Sorter {
             std::pop_heap(ready.begin(), ready.end(), later);
             const NodeId n = ready.back();
             ready.pop_back();
-            steps.push_back(Step{n, graph_.node(n).phase});
+            steps.push_back(Step{n, turn_of(n).phase});
             for (const NodeId next : after_[static_cast<std::size_t>(n)])
                 if (--waits_for_[static_cast<std::size_t>(next)] == 0) release(next);
         }
@@ -118,6 +139,7 @@ class Sorter {
 
     const Graph& graph_;
     const Identity& identity_;
+    const std::uint32_t micro_batches_;
     std::pmr::vector<std::pmr::vector<NodeId>> readers_;  // of a content, steps only
     std::pmr::vector<std::pmr::vector<NodeId>> after_;
     std::pmr::vector<std::int32_t> waits_for_;
@@ -125,8 +147,9 @@ class Sorter {
 
 }  // namespace
 
-std::pmr::vector<Step> order_steps(const Graph& graph, const Identity& identity) {
-    return Sorter(graph, identity).sort();
+std::pmr::vector<Step> order_steps(const Graph& graph, const Identity& identity,
+                                   std::uint32_t micro_batches) {
+    return Sorter(graph, identity, micro_batches).sort();
 }
 
 }  // namespace volta

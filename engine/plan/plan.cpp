@@ -67,7 +67,7 @@ HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::mem
 
     const Identity identity(plan->graph);
     MicroBatchCheck(plan->graph, identity, plan->micro_batches).run();
-    plan->steps = order_steps(plan->graph, identity);
+    plan->steps = order_steps(plan->graph, identity, plan->micro_batches);
     place_values(*plan, identity);
     limit_inputs(*plan);
     plan->bill = bill_of(*plan);

@@ -32,7 +32,7 @@ struct Place {
 
 struct Step {
     NodeId node;  // of Plan::graph
-    Phase phase;
+    Phase phase;  // the node's, or each for work of reduce that one micro-batch completes
 };
 
 // Ids that an i32 input may hold: the host's data is checked against it before a run (gather, targets).

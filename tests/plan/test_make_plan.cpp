@@ -290,6 +290,36 @@ void test_readers_of_aliases_come_before_updates(void**) {
     assert_true(plan->graph.node(plan->steps[1].node).op == Op::sgd);
 }
 
+// With one micro-batch a gradient's squares are summed while it lies in a cache, behind the step that writes
+// it; with several it grows until the last one.
+void test_squares_follow_their_gradient(void**) {
+    for (const std::uint32_t micro_batches : {1u, 3u}) {
+        Graph graph(test_heap());
+        const ValueId x = graph.input("x", DType::f32, {4}), y = graph.input("y", DType::f32, {4});
+        const ValueId first = graph.apply(Op::accumulate, {graph.apply(Op::mul, {x, y})});
+        const ValueId second = graph.apply(Op::accumulate, {graph.apply(Op::sub, {x, y})});
+        const ValueId late = graph.apply(Op::add, {first, second}, {}, Phase::reduce);
+        for (const ValueId gradient : {late, second, first})
+            graph.output(gradient == late    ? "late"
+                         : gradient == first ? "first"
+                                             : "second",
+                         graph.apply(Op::square_sum, {gradient}, {}, Phase::reduce));
+        const HeapPtr<Plan> plan = plan_of(std::move(graph), micro_batches);
+        std::string order;
+        for (const Step& step : plan->steps) {
+            const Node& node = plan->graph.node(step.node);
+            order += std::string(op_row(node.op).name) + (step.phase == Phase::each ? " " : "@reduce ");
+            if (node.op == Op::square_sum) order += "%" + std::to_string(node.inputs[0]) + " ";
+        }
+        assert_string_equal(
+            order.c_str(),
+            micro_batches == 1
+                ? "mul accumulate square_sum %3 sub accumulate square_sum %5 add@reduce square_sum@reduce %6 "
+                : "mul accumulate sub accumulate add@reduce square_sum@reduce %6 square_sum@reduce %5 "
+                  "square_sum@reduce %3 ");
+    }
+}
+
 // ---- Micro-batches ----------------------------------------------------------------------------------------
 
 struct StepCase {
@@ -366,6 +396,7 @@ int main() {
         cmocka_unit_test(test_chains_share_memory),
         cmocka_unit_test(test_a_gradient_lies_on_its_logits),
         cmocka_unit_test(test_readers_of_aliases_come_before_updates),
+        cmocka_unit_test(test_squares_follow_their_gradient),
         cmocka_unit_test(test_half_steps_are_refused),
         cmocka_unit_test(test_inputs_of_the_whole_step),
     };

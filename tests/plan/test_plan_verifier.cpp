@@ -127,6 +127,8 @@ const Mutation kMutations[] = {
      "computes nothing"},
     {"a step in another phase", step_plan, [](Plan& p) { p.steps.back().phase = Phase::reduce; },
      "is not in its node's phase"},
+    {"a sum of three micro-batches' squares in each of them", step_plan,
+     [](Plan& p) { p.steps[step_of(p, Op::square_sum)].phase = Phase::each; }, "is not in its node's phase"},
     {"reduce before each", step_plan,
      [](Plan& p) { std::swap(p.steps[step_of(p, Op::stack)], p.steps[step_of(p, Op::sum)]); },
      "a phase that is over"},
