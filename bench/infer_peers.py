@@ -7,9 +7,10 @@ The models are Llamas with random weights, the same file of llama2.c's format fo
 time of a token over positions 1 .. 255 of one greedy sequence; a prefill figure is a prompt of 256 tokens up to the
 logits of its last one. Sides live in processes of their own and take turns; figures are medians of the turns. PATH is
 the program `run` of llama2.c, built with `make runomp`; it reads the file by mmap and has no prefill of its own, so that
-column stays empty. PyTorch writes with a cache in place, scaled_dot_product_attention and inference_mode. The floor is,
-of the peaks measured right before each turn, the bytes of weights and cache that a token reads / read bandwidth, and for
-a prompt the longer of that and operations / multiply-add peak. Absent sides are skipped with a message.
+column stays empty. PyTorch writes with a cache in place, scaled_dot_product_attention and inference_mode. The floor is
+the bytes of weights and cache that a token reads / read bandwidth, and for a prompt the longer of that and operations /
+multiply-add peak; both peaks are the mean of what was measured right before and after the turn. Absent sides are skipped
+with a message.
 """
 
 import argparse
@@ -256,13 +257,15 @@ def compare(name, threads, path, arguments, absent):
     meter = next(side for side, weights in sides.values() if weights)  # memory is Volta's to measure
     times = {label: {"decode": [], "prefill": []} for label in sides}
     limits = {label: {"decode": [], "prefill": []} for label in sides}
-    peaks = []
+    peaks = [meter.ask({"peaks": True})]
     for _ in range(arguments.rounds):
         for label, (side, weights) in sides.items():
             time.sleep(arguments.pause)
+            answer = side.ask({"tokens": arguments.tokens})
             peaks.append(meter.ask({"peaks": True}))
-            floor = dict(zip(("decode", "prefill"), floors(MODELS[name], weights or "f32", peaks[-1])))
-            for task, seconds in side.ask({"tokens": arguments.tokens}).items():
+            around = {key: (peaks[-2][key] + peaks[-1][key]) / 2 for key in ("read_gb_s", "fma_gflops")}
+            floor = dict(zip(("decode", "prefill"), floors(MODELS[name], weights or "f32", around)))
+            for task, seconds in answer.items():
                 if seconds:
                     times[label][task].append(seconds * 1e3)
                     limits[label][task].append(floor[task])

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/architectures.h"
 #include "cli/bench.h"
 #include "cli/bench_case.h"
 #include "cli/bench_device.h"
@@ -16,11 +17,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::int64_t kTokens = 64;
 constexpr std::int64_t kSpeedupTokens = 8;  // drawn with and without a cache, to compare
 
 struct Settings {
     std::string model, preset = "tiny", load = "map", weights;
-    std::int64_t prompt = 32, tokens = 64, batch = 1;
+    std::int64_t prompt = 32, tokens = 0, batch = 1;  // tokens 0: kTokens, or what the context leaves
     std::vector<std::int32_t> kv_positions;
     bool csv = false, no_speedup = false, kv_sweep = false;
     Repeats repeats;
@@ -37,8 +39,9 @@ struct Result {
     double kv_speedup = 0;                                     // 0: not measured
     std::vector<KvRow> kv_rows;
     std::uint64_t cache = 0, resident = 0;
-    Moved moved;  // by one step of the whole batch
-    volta_machine_speed speed = {};
+    Moved moved;                     // by one step of the whole batch
+    volta_machine_speed speed = {};  // the medians of what was measured between the runs
+    double fraction_of_bandwidth = 0;
     ProfileData profile;  // operators of one more run
 };
 
@@ -74,19 +77,60 @@ double quantile(std::vector<double>& samples, double q) {
     return samples[static_cast<std::size_t>(std::ceil(q * static_cast<double>(samples.size()))) - 1];
 }
 
-void measure_steps(Writers& writers, const Settings& s, Result& result) {
-    std::vector<double> samples;
+// Weights are read once for the whole batch, every sequence's cache for itself.
+double bytes_per_step(const Settings& s, const Result& r) {
+    return static_cast<double>(r.cost.parameter_bytes) +
+           static_cast<double>(s.batch) * static_cast<double>(r.cost.cache_bytes);
+}
+
+// The peaks of the machine, measured again and again.
+class Peaks {
+  public:
+    explicit Peaks(const Context& context) : context_(context) {}
+    void measure() { all_.push_back(measure_machine(context_)); }
+    // GB/s, the mean of the last two: before a run, where that was measured, and behind it.
+    double read_around_run() const {
+        const double after = all_.back().read_gb_s;
+        return all_.size() == 1 ? after : (all_[all_.size() - 2].read_gb_s + after) / 2;
+    }
+    volta_machine_speed medians() const {
+        volta_machine_speed speed = all_.back();
+        for (const auto field : {&volta_machine_speed::fma_gflops, &volta_machine_speed::read_gb_s,
+                                 &volta_machine_speed::stream_gb_s}) {
+            std::vector<double> samples;
+            for (const volta_machine_speed& each : all_) samples.push_back(each.*field);
+            speed.*field = summarize(samples).seconds;
+        }
+        return speed;
+    }
+
+  private:
+    const Context& context_;
+    std::vector<volta_machine_speed> all_;
+};
+
+// A neighbour's load comes and goes while the runs last, so each of them is divided by what memory gave right
+// before and after it.
+void measure_steps(const Context& context, Writers& writers, const Settings& s, Result& result) {
+    std::vector<double> samples, fractions;
+    Peaks peaks(context);
     for (std::int64_t run = -s.repeats.warmup; run < s.repeats.runs; ++run) {
+        std::vector<double> steps;
         writers.restart();
         writers.step();
-        for (std::int64_t i = 1; i < s.tokens; ++i) {
-            const double seconds = seconds_of([&] { writers.step(); });
-            if (run >= 0) samples.push_back(seconds);
-        }
+        for (std::int64_t i = 1; i < s.tokens; ++i) steps.push_back(seconds_of([&] { writers.step(); }));
+        if (run == -s.repeats.warmup) result.resident = resident_peak_bytes();  // before the peaks' buffer
+        if (run >= -1) peaks.measure();
+        if (run < 0) continue;
+        samples.insert(samples.end(), steps.begin(), steps.end());
+        fractions.push_back(bytes_per_step(s, result) / quantile(steps, 0.5) * 1e-9 /
+                            peaks.read_around_run());
     }
     result.decode_spread = summarize(samples).spread;
     result.decode_p50 = quantile(samples, 0.5);
     result.decode_p95 = quantile(samples, 0.95);
+    result.fraction_of_bandwidth = summarize(fractions).seconds;
+    result.speed = peaks.medians();
 }
 
 // Runs with and without a cache take turns.
@@ -118,9 +162,23 @@ ProfileData profile_run(const Context& context, Writers& writers, const Settings
     return read_profile(context, false);
 }
 
-Result measure(const Context& context, const Settings& s) {
+// Before anything is measured: prompt and tokens have to fit into the model's context, where it has one.
+void fit_tokens(const Model& model, const std::string& name, Settings& s) {
+    const std::int64_t context = std::strtoll(model_size(model, "context").c_str(), nullptr, 10);
+    const std::int64_t most = context > 0 ? context - s.prompt : 1 << 20,
+                       wanted = s.tokens > 0 ? s.tokens : 2;
+    if (wanted > most)
+        usage_error(formatted(
+            "voltac bench infer: %lld prompt tokens and %lld behind them need a context of %lld, %s has %lld",
+            static_cast<long long>(s.prompt), static_cast<long long>(wanted),
+            static_cast<long long>(s.prompt + wanted), name.c_str(), static_cast<long long>(context)));
+    if (s.tokens == 0) s.tokens = std::min(kTokens, most);
+}
+
+Result measure(const Context& context, Settings& s) {
     Result result;
     const Model model = model_of(context, s, result);
+    fit_tokens(model, result.name, s);
     result.parameters = parameter_count(model);
     {
         Writers one(model, s.prompt, 1, 0);
@@ -135,23 +193,15 @@ Result measure(const Context& context, const Settings& s) {
     }
     {
         Writers all(model, s.prompt, s.batch, 0);
-        measure_steps(all, s, result);
+        measure_steps(context, all, s, result);
         volta_bill bill = {};
         bill.struct_size = sizeof bill;
         check(volta_generator_get_bill(all.get(), &bill));
         result.cache = bill.cache;
-        result.resident = resident_peak_bytes();
         result.moved = moved_by_step(context, all);
         result.profile = profile_run(context, all, s);
     }
-    result.speed = measure_machine(context);
     return result;
-}
-
-// Weights are read once for the whole batch, every sequence's cache for itself.
-double bytes_per_step(const Settings& s, const Result& r) {
-    return static_cast<double>(r.cost.parameter_bytes) +
-           static_cast<double>(s.batch) * static_cast<double>(r.cost.cache_bytes);
 }
 
 Json as_json(const Settings& s, const Result& r) {
@@ -173,7 +223,7 @@ Json as_json(const Settings& s, const Result& r) {
                  {"tokens_per_s", batch / r.decode_p50},
                  {"bytes_per_token", bytes / batch},
                  {"read_gb_per_s", bytes / r.decode_p50 * 1e-9},
-                 {"fraction_of_bandwidth", bytes / r.decode_p50 * 1e-9 / r.speed.read_gb_s},
+                 {"fraction_of_bandwidth", r.fraction_of_bandwidth},
                  {"fraction_of_peak", batch * r.cost.operations / r.decode_p50 * 1e-9 / r.speed.fma_gflops},
                  {"kv_speedup", r.kv_speedup > 0 ? Json(r.kv_speedup) : Json()},
                  {"cache_mib", static_cast<double>(r.cache) / kMiB},
@@ -239,7 +289,7 @@ std::string as_text(const Context& context, const Settings& s, const Result& r) 
         formatted("rate               %.1f tokens per second\n", static_cast<double>(s.batch) / r.decode_p50);
     text += formatted(
         "bytes read         %.3f MB, %.1f GB/s, %.1f %% of the machine's; %.1f %% of its peak\n",
-        bytes * 1e-6, bytes / r.decode_p50 * 1e-9, 100 * bytes / r.decode_p50 * 1e-9 / r.speed.read_gb_s,
+        bytes * 1e-6, bytes / r.decode_p50 * 1e-9, 100 * r.fraction_of_bandwidth,
         100 * static_cast<double>(s.batch) * r.cost.operations / r.decode_p50 * 1e-9 / r.speed.fma_gflops);
     if (r.kv_speedup > 0)
         text +=
@@ -263,8 +313,8 @@ int run_infer(const std::vector<std::string>& arguments) {
         "bench infer",
         "A prompt of random tokens, then greedy tokens one by one, of a language model. Bytes read are the "
         "weights, once per step, and the cache at the middle of the tokens; they are divided by the read "
-        "bandwidth that the machine has from memory, with --device cuda by that of copies within the "
-        "device's "
+        "bandwidth that the machine has from memory, measured before and after each run (the median of "
+        "the runs' ratios counts), with --device cuda by that of copies within the device's "
         "memory: a model whose weights stay in a cache may exceed it. "
         "Operators are those of one more run, which is not timed; --profile writes that run.");
     options.text("--model", s.model, "a model file; default: the preset with random weights");
@@ -273,7 +323,8 @@ int run_infer(const std::vector<std::string>& arguments) {
                    "how the preset's weights are stored (default: f32)");
     options.choice("--load", s.load, {"map", "copy"}, "how the file is opened (default: map)");
     options.integer("--prompt-tokens", s.prompt, 1, 1 << 20, "of the prompt (default: 32)");
-    options.integer("--tokens", s.tokens, 2, 1 << 20, "drawn after it (default: 64)");
+    options.integer("--tokens", s.tokens, 2, 1 << 20,
+                    "drawn after it (default: 64, or what the context leaves)");
     options.integer("--batch", s.batch, 1, 65536, "sequences at once (default: 1)");
     options.flag("--no-speedup", s.no_speedup, "do not compare with a generator without a cache");
     options.integers("--kv-position", s.kv_positions, 2, 1 << 20,
