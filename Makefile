@@ -190,6 +190,14 @@ tsan: ## the threaded tests (label tsan) under ThreadSanitizer
 	@$(call build,build-tsan,--target tsan_tests)
 	@sh tools/without_aslr.sh sh -c "$(call run_tests,build-tsan,-L tsan --no-tests=error)"
 
+.PHONY: emulate
+emulate: ## voltac doctor, or PROGRAMS below build, on an emulated processor with AVX-512; some minutes
+ifneq ($(DEPS),no)
+	@sh tools/install_deps.sh build emulate
+endif
+	@$(MAKE) --no-print-directory $(if $(findstring tests/,$(PROGRAMS)),build-tests,all)
+	@sh tools/emulate_avx512.sh build $(PROGRAMS)
+
 # ---- Keeping house ------------------------------------------------------------------------------------------
 
 # include/volta.h is laid out by hand: its columns are part of the manual.

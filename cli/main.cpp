@@ -28,7 +28,7 @@ constexpr Command kCommands[] = {
      run_bench},
     {"tune", "tune matmul [--dim N|--shapes MxNxK,...|--model FILE]",
      "measure the fastest way through matrix products on this machine", run_tune},
-    {"doctor", "doctor", "what this machine can do, and whether every backend gives the same bits here",
+    {"doctor", "doctor", "what this machine can do, and whether its bits are those of every machine",
      run_doctor},
     {"version", "version", "version of the program and of the numeric contract", run_version},
 };

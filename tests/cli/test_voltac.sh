@@ -116,6 +116,12 @@ expect "train --config" "$($voltac hash whole.volta)" "$($voltac hash config.vol
 [ ! -s err ] && ok || bad "train --json wrote to standard error: $(cat err)"
 expect "JSON lines" 0 "$(grep -cv '^{.*}$' config.out)"
 
+echo "== doctor"
+"$voltac" doctor >doctor.out 2>err && ok || bad "doctor: $(cat doctor.out err)"
+[ ! -s err ] && ok || bad "doctor wrote to standard error: $(cat err)"
+expect "instruction sets that doctor tried" 3 "$(grep -cE '^(scalar|avx2|avx512) +(same bits|not on this processor)$' doctor.out)"
+grep -qE '^scalar +same bits$' doctor.out && ok || bad "doctor: $(cat doctor.out)"
+
 echo "== levels and precisions"
 refused 2 "voltac train: --level is 'exact', it must be one of strict|repeatable|fast" train --text text.txt --out m.volta --level exact
 refused 2 "--precision is 'fp16', it must be one of fp32|tf32|bf16" generate whole.volta --precision fp16
