@@ -4,6 +4,7 @@
 #                                          James Bible. About an hour and a half on 2 cores.
 #
 #   compilers   gcc and clang, -O0 and -O2
+#   doctor      what voltac doctor of each of them says
 #   threads     1 2 3 8       instruction sets  scalar avx2 avx512, as far as the processor has them
 #   repeats     2 of `tiny` (20 steps), 100 of a model of 2 layers, width 64
 #   resume      --stop-at 10, then --resume in a new process
@@ -71,6 +72,13 @@ for compiler in gcc clang; do
             "-DCMAKE_C_FLAGS=-$level" "-DCMAKE_CXX_FLAGS=-$level" >/dev/null
         env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build "build-$level-$compiler" -j "${JOBS:-$(nproc)}" >/dev/null
     done
+done
+
+echo "== doctor: the digests of the numeric contract, from each compiler"
+for build in O2-gcc O0-gcc O2-clang O0-clang; do
+    runs=$((runs + 1))
+    "$top/build-$build/voltac" doctor --no-tuning >"$work/doctor" 2>&1 && echo "  the contract's  $build" ||
+        { differing=$((differing + 1)); echo "! $build: $(grep -v 'same bits\|not on this' "$work/doctor" | tail -n 3)"; }
 done
 
 echo "== small model, 20 steps: threads x instruction sets"

@@ -49,7 +49,7 @@ done
     for command in "$@"; do
         printf '%s\n' "echo '== $command'; ./$command 2>&1 || { failed=1; echo '== it ended with status' \$?; }"
     done
-    echo 'echo "emulated: status $failed"; /bin/busybox poweroff -f'
+    echo 'echo "emulated: status $failed"; /bin/busybox sleep 3; /bin/busybox poweroff -f'  # the line is slow
 } >"$work/root/init"
 chmod +x "$work/root/init"
 
