@@ -18,7 +18,8 @@ using Xbyak::Ymm;
 using Xbyak::Zmm;
 
 constexpr std::size_t kMaxCodeBytes = 32 * 1024;
-constexpr int kTurn = 8;  // steps of k per turn of the main loop: one word of int4
+constexpr int kTurn = 8;   // steps of k per turn of the main loop: one word of int4
+constexpr int kLift = 28;  // powers of two
 
 // Registers:
 //   vectors  chains [rows][vectors of columns] | sums, where they fit | weights of one step, as many at a time as fit | an
@@ -26,7 +27,9 @@ constexpr int kTurn = 8;  // steps of k per turn of the main loop: one word of i
 //   rdi args, then sums | rsi rbx rbp r12 rows 0, 3, 6, 9 of A, r10 their stride
 //   r8 rdx r9 panels 0, 2 and 3, r11 the stride of panels: the step's weights | r13 the group's first byte of panel 0
 //   rcx steps left | rax steps left of the group | r14 shift of int4's step | r15 panel 0 of what is asked for
-// `expand` writes, `expanded` reads f32 at r10 or r8, and scales at r15.
+// `expand` writes, `expanded` reads f32 at r10 or r8, and scales at r15. `lifted`: the words of a turn, their
+// even and their odd steps' four bits at the top of each byte, stand before the weights, and sums are in
+// memory.
 template <class Vmm>
 class StoredEmitter : public Xbyak::CodeGenerator {
   public:
@@ -41,8 +44,11 @@ class StoredEmitter : public Xbyak::CodeGenerator {
           rows_(form.rows),
           vectors_(form.panels * kPerPanel),
           scaled_(has_scales(form.dtype)),
-          sums_in_registers_(scaled_ && 2 * rows_ * vectors_ + vectors_ + 2 <= kRegisters),
-          first_weight_((sums_in_registers_ ? 2 : 1) * rows_ * vectors_),
+          sums_in_registers_(scaled_ && !form.lifted && 2 * rows_ * vectors_ + vectors_ + 2 <= kRegisters),
+          first_weight_((form.lifted          ? 3
+                         : sums_in_registers_ ? 2
+                                              : 1) *
+                        rows_ * vectors_),
           weights_(std::min(vectors_, kRegisters - 2 - first_weight_)) {}
 
     void emit() {
@@ -66,13 +72,17 @@ class StoredEmitter : public Xbyak::CodeGenerator {
             jnz(next_group, T_NEAR);
         }
         if (rows_ > 0) store_sums();
+        mov(eax, 1);
+        if (form_.lifted) emit_finite();
         vzeroupper();
         for (const Reg64& saved : {r15, r14, r13, r12, rbp, rbx}) pop(saved);
         ret();
-        if (!uses_table()) return;
-        align_code(*this, 64);
-        L(table);
-        for (int i = 0; i < 16; ++i) dd(bits_of(static_cast<float>(i < 8 ? i : i - 16)));
+        if (uses_table()) {
+            align_code(*this, 64);
+            L(table);
+            for (int i = 0; i < 16; ++i) dd(bits_of(static_cast<float>(i < 8 ? i : i - 16)));
+        }
+        if (form_.lifted) emit_constants();
     }
 
   private:
@@ -99,6 +109,38 @@ class StoredEmitter : public Xbyak::CodeGenerator {
     Vmm table() const { return Vmm(kRegisters - 1); }
     // AVX-512 has looked up all weights of a step before it needs the element.
     Xmm shift_count() const { return Xmm(kZmm ? element().getIdx() : kRegisters - 1); }
+
+    // eax = all sums are finite. x - x is 0 unless x is infinite or NaN.
+    void emit_finite() {
+        const Vmm all(0), difference(1);
+        vxorps(all, all, all);
+        for (int v = 0; v < vectors_; ++v) {
+            vmovaps(difference, ptr[sums_at(0, v)]);
+            vsubps(difference, difference, difference);
+            vorps(all, all, difference);
+        }
+        xor_(eax, eax);
+        vptest(all, all);
+        setz(al);
+    }
+
+    // For `lifted`, a vector each.
+    Label upper_halves_, top_, lowering_, to_top_[3];
+    Vmm words(int v, int parity) const { return Vmm(vectors_ + 2 * v + parity); }
+    void emit_constants() {
+        const auto vector = [this](Label& label, auto value) {
+            align_code(*this, 32);
+            L(label);
+            for (int i = 0; i < kLanes; ++i) dd(value(i));
+        };
+        vector(upper_halves_, [](int) { return 0xf0f0f0f0u; });
+        vector(top_, [](int) { return 0xf0000000u; });
+        vector(lowering_, [](int) { return bits_of(1.0f / (1 << kLift)); });
+        for (int from = 0; from < 3; ++from)  // vpshufb counts bytes within 16; 0x80 gives 0
+            vector(to_top_[from], [from](int i) {
+                return 0x00808080u | static_cast<std::uint32_t>(4 * (i % 4) + from) << 24;
+            });
+    }
 
     Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
     Xbyak::RegExp panel(int p) const {
@@ -179,6 +221,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         cmp(rax, kTurn);
         jl(rest, T_NEAR);
         if (asks() && form_.panels > 2) lea(r14, ptr[r15 + r11 * 2]);
+        if (form_.lifted) emit_words();
         for (int s = 0; s < kTurn; ++s) {
             if (asks()) ask_for_share(s);
             emit_step(s, false);
@@ -287,8 +330,34 @@ class StoredEmitter : public Xbyak::CodeGenerator {
                 vcvtdq2ps(w, w);
                 break;
             default:
+                if (form_.lifted) return emit_lifted(v, s, shifted);
                 emit_nibbles(w, base + half * 32, s, shifted);
         }
+    }
+
+    // Of each byte of a turn's words the lower half is an even step and the upper half an odd one.
+    void emit_words() {
+        for (int v = 0; v < vectors_; ++v) {
+            const Vmm even = words(v, 0), odd = words(v, 1);
+            vmovdqu(odd, ptr[panel(v / kPerPanel) + v % kPerPanel * 32]);
+            vpslld(even, odd, 4);
+            vpand(even, even, ptr[rip + upper_halves_]);
+            vpand(odd, odd, ptr[rip + upper_halves_]);
+        }
+    }
+    // The step's four bits at the top of a word of zeros: 2^28 times the weight.
+    void emit_lifted(int v, int s, bool shifted) {
+        const Vmm w = weight(v);
+        if (shifted) {
+            vmovdqu(w, ptr[panel(v / kPerPanel) + v % kPerPanel * 32]);
+            vpslld(w, w, shift_count());
+            vpand(w, w, ptr[rip + top_]);
+        } else if (s / 2 == 3) {
+            vpand(w, words(v, s % 2), ptr[rip + top_]);
+        } else {
+            vpshufb(w, words(v, s % 2), ptr[rip + to_top_[s / 2]]);
+        }
+        vcvtdq2ps(w, w);
     }
 
     // Eight steps of each lane are a word; a lane's table look-up reads the lowest four bits.
@@ -321,6 +390,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
         } else {
             vcvtph2ps(weight(v), ptr[panel(v / kPerPanel) + v % kPerPanel * 16]);
         }
+        if (form_.lifted) vmulps(weight(v), weight(v), ptr[rip + lowering_]);
     }
 
     // sum = fma(chain, scale, sum)
@@ -350,8 +420,9 @@ template <class Vmm>
 StoredFunction emit_for(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     char name[64];
     constexpr const char* kUses[] = {"", " expand", " expanded"};
-    std::snprintf(name, sizeof name, "stored %s %dx%d %s%s", dtype_name(form.dtype), form.rows,
-                  form.panels * 16, isa_name(form.isa), kUses[static_cast<int>(form.use)]);
+    std::snprintf(name, sizeof name, "stored %s %dx%d %s%s%s", dtype_name(form.dtype), form.rows,
+                  form.panels * 16, isa_name(form.isa), kUses[static_cast<int>(form.use)],
+                  form.lifted ? " lifted" : "");
     EmitBuffer buffer(heap, kMaxCodeBytes);
     StoredEmitter<Vmm> emitter(form, buffer);
     return as_function<StoredFunction>(publish(emitter, arena, name));
@@ -361,7 +432,12 @@ StoredFunction emit_for(const StoredForm& form, CodeArena& arena, std::pmr::memo
 
 bool operator==(const StoredForm& x, const StoredForm& y) {
     return x.isa == y.isa && x.dtype == y.dtype && x.use == y.use && x.rows == y.rows &&
-           x.panels == y.panels && x.ahead == y.ahead;
+           x.panels == y.panels && x.ahead == y.ahead && x.lifted == y.lifted;
+}
+
+bool can_be_lifted(const StoredForm& form) {
+    return form.isa == Isa::avx2 && form.dtype == DType::int4 && form.use == StoredUse::direct &&
+           form.rows == 1 && form.panels <= 2;
 }
 
 int stored_rows(Isa isa, int panels) {
@@ -374,7 +450,8 @@ int stored_rows(Isa isa, int panels) {
 StoredFunction emit_gemm_stored(const StoredForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     const bool fits = form.isa != Isa::scalar && is_stored(form.dtype) && form.panels >= 1 &&
                       form.panels <= kMaxStoredPanels && form.rows <= stored_rows(form.isa, form.panels) &&
-                      (form.rows == 0) == (form.use == StoredUse::expand);
+                      (form.rows == 0) == (form.use == StoredUse::expand) &&
+                      (!form.lifted || can_be_lifted(form));
     if (!fits)
         fail(VOLTA_INTERNAL, "no kernel takes %d rows and %d panels of %s in %s", form.rows, form.panels,
              dtype_name(form.dtype), isa_name(form.isa));

@@ -38,7 +38,12 @@ struct StoredForm {
     std::uint8_t rows = 1;    // of A, up to stored_rows(isa, panels); 0 for `expand`
     std::uint8_t panels = 1;  // of 16 outputs
     StoredAhead ahead = StoredAhead::none;
+    // int4 of one row with AVX2: weights 2^28 times as large take an instruction less, and the scales are
+    // smaller by as much (docs/decisions/0011). No bit differs while all sums are finite; else a chain may
+    // have been too large, and the kernel without it has to compute them again.
+    bool lifted = false;
 };
+bool can_be_lifted(const StoredForm& form);
 bool operator==(const StoredForm& x, const StoredForm& y);
 
 struct StoredArgs {
@@ -52,7 +57,8 @@ struct StoredArgs {
     float* scales;               // [groups, panels * 16] their scales, 64-byte aligned; int8 and int4
     const unsigned char* ahead;  // panels wanted soon: never read, so they may lie outside of any array
 };
-using StoredFunction = void (*)(StoredArgs*);
+// 1; `lifted`: 0 where a sum is not finite.
+using StoredFunction = int (*)(StoredArgs*);
 
 // The most rows whose chains fit registers.
 int stored_rows(Isa isa, int panels);

@@ -44,9 +44,9 @@ EdgeFloats any_weights(DType dtype, std::int64_t n, std::int64_t k, std::uint64_
 }
 
 void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, std::int64_t k,
-           const jit::Program* program, std::uint64_t seed) {
+           const jit::Program* program, std::uint64_t seed, const std::vector<float>* given_a = nullptr) {
     EdgeFloats weights = any_weights(dtype, n, k, seed);
-    const std::vector<float> a = random_floats(m * k, seed + 1, Data::plain);
+    const std::vector<float> a = given_a != nullptr ? *given_a : random_floats(m * k, seed + 1, Data::plain);
     std::vector<float> expected(static_cast<std::size_t>(m * n));
     const StoredWeights w = {dtype, reinterpret_cast<const unsigned char*>(weights.data()), n, k};
     define::stored_product(m, a.data(), w, expected.data());
@@ -128,6 +128,26 @@ void test_epilogues_and_threads(void**) {
                 for (const int threads : {1, 2, 3, 7})
                     for (const std::int64_t m : {1, 3, 20})
                         check(dtype, isa, threads, m, 611, 96, program, ++seed);
+    });
+}
+
+// Where a kernel that computes with larger weights and smaller scales would overflow and the definition does
+// not, and where it would not round as subnormal numbers do. The bound of the first is 2^100.
+void test_large_and_tiny_activations(void**) {
+    std::uint64_t seed = 20000;
+    for_each_isa([&](Isa isa) {
+        for (const DType dtype : kTypes)
+            for (const int exponent : {127, 110, 100, 98, 96, 94, 90, -99, -110, -126, -140, -149})
+                for (const std::int64_t k : {32, 45, 96}) {
+                    std::vector<float> a = random_floats(k, ++seed, Data::plain);
+                    for (std::size_t p = 0; p < a.size(); ++p) {
+                        const float size = std::fabs(a[p]) > 1 ? 1 / a[p] : a[p];
+                        a[p] = std::ldexp(size, exponent - static_cast<int>(p % 3));
+                    }
+                    check(dtype, isa, 1, 1, 50, k, nullptr, seed, &a);
+                    a[static_cast<std::size_t>(k) / 2] = HUGE_VALF;
+                    check(dtype, isa, 2, 1, 50, k, nullptr, seed, &a);
+                }
     });
 }
 
@@ -229,6 +249,7 @@ int main() {
         cmocka_unit_test(test_every_tile),
         cmocka_unit_test(test_segments_and_tails),
         cmocka_unit_test(test_epilogues_and_threads),
+        cmocka_unit_test(test_large_and_tiny_activations),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_halves_round_to_nearest),
         cmocka_unit_test(test_store_rows),

@@ -65,6 +65,10 @@ class StoredProduct final : public Product {
                     if (expand_[narrow] != nullptr) kernel.form.use = jit::StoredUse::expanded;
                 }
                 kernel.code = context.cache->stored(kernel.form, *context.arena);
+                if (kernel.code == nullptr || !jit::can_be_lifted(kernel.form)) continue;
+                jit::StoredForm lifted = kernel.form;
+                lifted.lifted = true;
+                kernel.lifted = context.cache->stored(lifted, *context.arena);
             }
         const double work = static_cast<double>(shape.n) * static_cast<double>(shape.k) *
                             static_cast<double>(std::max<std::int64_t>(shape.m, 1));
@@ -108,8 +112,9 @@ class StoredProduct final : public Product {
   private:
     struct Kernel {
         jit::StoredForm form;
-        jit::StoredFunction code = nullptr;
+        jit::StoredFunction code = nullptr, lifted = nullptr;
         void operator()(jit::StoredArgs& args) const noexcept {
+            if (lifted != nullptr && lifted(&args) != 0) return;
             if (code != nullptr) {
                 code(&args);
             } else {
