@@ -26,9 +26,9 @@ constexpr std::size_t kMaxCodeBytes = 64 * 1024;  // the largest form, 16x1v wit
 //            of A) held for the whole step, then what is left rotates over the other side
 //   rdi args | rsi rdx rcx r8 rows 0, 4, 8, 12 of A (k-major: rsi) | r9 r10 stride of A, three times it
 //   r11 B | rbx rbp stride of B, three times it (in place: `prefetch` times it) | rax steps
-//   r12 r13 steps left in the segment, in all | r14 r15 rows of C and chains; between them the panels that are
-//   written, or what is asked for, and the stride (r8 three times it: four panels leave no room for rows 12 and up),
-//   or r14 what is added to B where it is asked for again
+//   r12 r13 steps left in the segment, in all | r14 r15 rows of C and chains; between them r14 what is written, or
+//   asked for with r15 its stride (r8 three times it: four lines leave no room for rows 12 and up), or r14 what is
+//   added to B where it is asked for again
 template <class Vmm>
 class GemmEmitter : public Xbyak::CodeGenerator {
   public:
@@ -71,13 +71,13 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     }
 
     const Reg64 stream = r14, stream_stride = r15, stream_stride3 = r8, again = r14;
-    bool in_place() const { return form_.b != GemmB::panels; }
-    bool packs() const { return form_.b == GemmB::rows_to_panels; }
+    bool in_place() const { return form_.b == GemmB::rows || form_.b == GemmB::rows_to_tile; }
+    bool packs() const { return form_.b == GemmB::rows_to_tile; }
     bool streams() const { return packs() || form_.ahead > 0; }
 
     // The stack: the mask of the last vector (AVX2), whether the next closed segment is added, whether this
-    // one leaves its last steps to the tail, and where the stream beside the step goes on: the panels that
-    // are written, or what is asked for.
+    // one leaves its last steps to the tail, and where the stream beside the step goes on: what is written,
+    // or asked for.
     static constexpr int kStackBytes = 56;
     Xbyak::Address stream_slot() { return qword[rsp + 40]; }
     Xbyak::Address ahead_step_slot() { return qword[rsp + 48]; }  // bytes
@@ -165,8 +165,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (streams()) {
             mov(stream, arg(stream_offset()));
             emit_stream_stride();
-            if (packs() ? panels_touched() > 3 : form_.ahead > 3)
-                lea(stream_stride3, ptr[stream_stride + stream_stride * 2]);
+            if (form_.ahead > 3) lea(stream_stride3, ptr[stream_stride + stream_stride * 2]);
         }
         set_again();
         if (form_.triangle == Triangle::head) emit_triangle();
@@ -249,6 +248,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             add(a_base(0), first_ * 4);
         }
         mov(b, arg(offsetof(GemmArgs, b)));
+        if (form_.b == GemmB::tile) return;
         mov(ldb, arg(offsetof(GemmArgs, b_stride)));
         shl(ldb, 2);
         if (form_.b == GemmB::panels) {
@@ -265,14 +265,14 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (asks_again()) imul(again, ldb, form_.prefetch / 2);
     }
     void emit_stream_stride() {
+        if (form_.ahead == 0) return;
         if (form_.ahead > 1) {
             mov(stream_stride, arg(offsetof(GemmArgs, ahead_stride)));
             shl(stream_stride, 2);
             mov(ahead_step_slot(), stream_stride);
         }
-        mov(stream_stride, arg(packs()            ? offsetof(GemmArgs, packed_stride)
-                               : form_.ahead == 1 ? offsetof(GemmArgs, ahead_stride)
-                                                  : offsetof(GemmArgs, ahead_line)));
+        mov(stream_stride,
+            arg(form_.ahead == 1 ? offsetof(GemmArgs, ahead_stride) : offsetof(GemmArgs, ahead_line)));
         shl(stream_stride, 2);
     }
     int panels_touched() const { return ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel; }
@@ -299,12 +299,11 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     }
     Xbyak::Address b_at(int v, int u) {
         if (in_place()) return ptr[b + v * kVectorBytes];
-        return in_panel(b, ldb, ldb3, v, u);
-    }
-    Xbyak::Address in_panel(const Reg64& base, const Reg64& by, const Reg64& by3, int v, int u) {
+        if (form_.b == GemmB::tile) return ptr[b + in_tile(v, u)];
         const int column = v * kLanes + (form_.half ? kLanes : 0);
-        return ptr[scaled(base, by, by3, column / kPanel) + u * (kPanel * 4) + (column % kPanel) * 4];
+        return ptr[scaled(b, ldb, ldb3, column / kPanel) + u * (kPanel * 4) + (column % kPanel) * 4];
     }
+    int in_tile(int v, int u) const { return (u * vectors_ + v) * kVectorBytes; }
     void load_b(const Vmm& to, int v, int u) { load_b(to, v, u, b_at(v, u)); }
     void load_b(const Vmm& to, int v, int u, const Xbyak::Address& from) {
         if (in_place() && is_last(v)) {  // memory behind the row is not ours
@@ -317,7 +316,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         } else {
             vmovups(to, from);
         }
-        if (packs()) vmovups(in_panel(stream, stream_stride, stream_stride3, v, u), to);
+        if (packs()) vmovups(ptr[stream + in_tile(v, u)], to);
     }
 
     // acc[i][v] = fma(x, y, acc[i][v]), in half a register where that holds all columns: half the work where
@@ -412,6 +411,11 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             }
             return;
         }
+        if (form_.b == GemmB::tile) {
+            for (int at = 0; at < vectors_ * kVectorBytes; at += 64)
+                prefetcht0(ptr[b + in_tile(0, u + form_.prefetch) + at]);
+            return;
+        }
         for (int p = 0; p < panels_touched(); ++p)
             prefetcht0(ptr[scaled(b, ldb, ldb3, p) + (u + form_.prefetch) * (kPanel * 4)]);
     }
@@ -421,7 +425,8 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (form_.a == GemmA::rows)
             for (int g = 0; 4 * g < rows(); ++g) add(a_base(g), count * 4);
         if (form_.b == GemmB::panels) add(b, count * kPanel * 4);
-        if (packs()) add(stream, count * kPanel * 4);
+        if (form_.b == GemmB::tile) add(b, in_tile(0, count));
+        if (packs()) add(stream, in_tile(0, count));
     }
 
     void emit_steps() {
@@ -630,13 +635,14 @@ void check(const GemmForm& form) {
     const bool fits =
         form.mr >= 1 && form.mr <= kMaxTileRows && form.vectors >= 1 && columns <= kMaxTileColumns;
     if (!fits) fail(VOLTA_INTERNAL, "no product kernel has %d rows and %d columns", form.mr, columns);
-    if (form.b == GemmB::rows_to_panels && form.triangle != Triangle::none)
+    if (form.b == GemmB::rows_to_tile && form.triangle != Triangle::none)
         fail(VOLTA_INTERNAL, "no product kernel packs B beside a triangle");
     if (form.narrow && (form.isa != Isa::avx512 || !form.masked))
         fail(VOLTA_INTERNAL, "no product kernel of %s has a narrow last vector", isa_name(form.isa));
     if (form.a == GemmA::ones && form.triangle != Triangle::none)
         fail(VOLTA_INTERNAL, "no product kernel sums columns beside a triangle");
-    if (form.ahead > 0 && (form.b != GemmB::panels || form.triangle != Triangle::none))
+    const bool is_packed = form.b == GemmB::panels || form.b == GemmB::tile;
+    if (form.ahead > 0 && (!is_packed || form.triangle != Triangle::none))
         fail(VOLTA_INTERNAL, "no product kernel asks for what lies ahead while it reads B in place");
     if (form.ahead > 4 || (form.ahead > 3 && form.mr > 12))
         fail(VOLTA_INTERNAL, "no product kernel of %d rows asks for %d lines ahead", form.mr, form.ahead);
@@ -671,6 +677,7 @@ GemmFormText to_text(const GemmForm& form) {
                   : form.a == GemmA::ones ? "ones"
                                           : "k-major",
                   form.b == GemmB::panels ? "panels"
+                  : form.b == GemmB::tile ? "packed"
                   : form.b == GemmB::rows ? "in-place"
                                           : "packing",
                   form.ahead ? " asking" : "", form.half ? " half" : "",

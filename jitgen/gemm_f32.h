@@ -26,10 +26,10 @@ enum class GemmA : std::uint8_t {
     ones      // nothing is read: the column sums of B, which are the chains of a row of ones
 };
 enum class GemmB : std::uint8_t {
-    panels,         // b[(j / 16) * b_stride + k * 16 + j % 16]: packed, padded to whole panels
-    rows,           // b[k * b_stride + j]: B as it lies in memory
-    rows_to_panels  // the same, and what is read is left in panels: packed[(j / 16) * packed_stride + k * 16
-                    // + j % 16]
+    panels,       // b[(j / 16) * b_stride + k * 16 + j % 16]: packed for tiles of any width, in whole panels
+    tile,         // b[k * gemm_width(form) + j]: packed for tiles of this width, so that a step is one stream
+    rows,         // b[k * b_stride + j]: B as it lies in memory
+    rows_to_tile  // the same, and what is read is left as `tile` has it: packed[k * gemm_width(form) + j]
 };
 // Causal products: row i of the tile takes part in only some of `mr` steps around the diagonal.
 enum class Triangle : std::uint8_t {
@@ -48,18 +48,20 @@ struct GemmForm {
     std::uint8_t vectors = 1;  // of gemm_lanes(isa) columns
     bool masked = false;       // the last vector has args.tail_columns columns, else all
     bool narrow = false;       // AVX-512, masked: the last vector has at most 8 columns, half a register
-    bool half = false;         // AVX2, panels read or written: column 0 is the second half of a panel
+    bool half = false;         // AVX2, panels: column 0 is the second half of a panel
     GemmA a = GemmA::rows;
     GemmB b = GemmB::panels;
     Triangle triangle = Triangle::none;
     std::uint8_t prefetch = 0;  // of B, steps ahead; 0: none
-    std::uint8_t ahead = 0;     // panels: lines of args.ahead that each step asks for too, into L2, 0 .. 4
+    std::uint8_t ahead = 0;     // B packed: lines of args.ahead that each step asks for too, into L2, 0 .. 4
     std::uint8_t unroll = 4;    // steps per turn of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %
 };
 bool operator==(const GemmForm& x, const GemmForm& y);
 
 // Columns of a vector: 16, 8; 4 for the plain form.
 constexpr int gemm_lanes(Isa isa) { return isa == Isa::avx512 ? 16 : isa == Isa::avx2 ? 8 : 4; }
+// Columns of a tile, with those that only pad its last vector.
+constexpr int gemm_width(const GemmForm& form) { return form.vectors * gemm_lanes(form.isa); }
 
 // The one argument of a kernel, which moves the pointers in it from tile to tile. Strides are in elements.
 struct GemmArgs {
@@ -76,8 +78,7 @@ struct GemmArgs {
     std::int64_t first_step;  // absolute index of the first k of this call, triangle included
     std::int64_t add;  // 1: the first segment closed is added to C, 0: it is stored. Later ones are added
     std::int64_t tail_columns;  // of the last vector, 1 .. lanes; read by masked forms only
-    float* packed;              // GemmB::rows_to_panels: the panel of column 0
-    std::int64_t packed_stride;
+    float* packed;              // GemmB::rows_to_tile
     const float* ahead;         // what is wanted soon: never read, so it may lie outside of any array
     std::int64_t ahead_stride;  // from step to step
     std::int64_t ahead_line;    // from line to line of a step, where it asks for several

@@ -14,7 +14,8 @@ constexpr std::size_t kMaxCodeBytes = 4096;
 
 class TransposeEmitter : public Xbyak::CodeGenerator {
   public:
-    explicit TransposeEmitter(EmitBuffer& buffer) : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()) {}
+    TransposeEmitter(EmitBuffer& buffer, int columns)
+        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()), columns_(columns) {}
 
     // rdi source, rsi its stride, rdx target, rcx blocks of 8 k, r8 the target's stride. Source rows 4 g +
     // {0, 1, 2, 3} are at base(g) + rsi * {0, 1, 2} and + r11, target rows at rdx or rbp + r10 * {0, 1, 2}
@@ -35,7 +36,7 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
         align_code(*this, 32);
         L(block);
         emit_8x8(rdi, rax, 0);
-        emit_8x8(r8, r9, 32);
+        if (columns_ == 16) emit_8x8(r8, r9, 32);
         for (const Reg64& row : {rdi, rax, r8, r9}) add(row, 32);
         for (const Reg64& target : {rdx, rbp}) lea(target, ptr[target + r10 * 8]);
         dec(rcx);
@@ -47,6 +48,8 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
     }
 
   private:
+    const int columns_;
+
     Xbyak::RegExp row(const Reg64& base, int i) {
         return i == 0 ? Xbyak::RegExp(base) : i == 1 ? base + rsi : i == 2 ? base + rsi * 2 : base + r11;
     }
@@ -83,11 +86,14 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
 
 }  // namespace
 
-TransposeFunction emit_transpose_panel(CodeArena& arena, std::pmr::memory_resource* heap) {
-    if (!arena.available()) return nullptr;
-    EmitBuffer buffer(heap, kMaxCodeBytes);
-    TransposeEmitter emitter(buffer);
-    return as_function<TransposeFunction>(publish(emitter, arena, "transpose panel avx2"));
+TransposeFunctions emit_transposes(CodeArena& arena, std::pmr::memory_resource* heap) {
+    const auto emit = [&](int columns, const char* name) -> TransposeFunction {
+        if (!arena.available()) return nullptr;
+        EmitBuffer buffer(heap, kMaxCodeBytes);
+        TransposeEmitter emitter(buffer, columns);
+        return as_function<TransposeFunction>(publish(emitter, arena, name));
+    };
+    return {emit(16, "transpose 16 avx2"), emit(8, "transpose 8 avx2")};
 }
 
 }  // namespace volta::jit

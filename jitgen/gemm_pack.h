@@ -1,5 +1,5 @@
-// Packing of a transposed B: 16 rows of [n, k] become one panel [k][16], by 8 x 8 transposes in ymm
-// registers; or 16 columns of any matrix.
+// Packing of a transposed B: 16 or 8 rows of [n, k] become as many columns, by 8 x 8 transposes in ymm
+// registers.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,14 @@
 
 namespace volta::jit {
 
-// to[k * to_stride + j] = from[j * from_stride + k] for k < 8 * blocks, j < 16. Strides are in elements.
+// to[k * to_stride + j] = from[j * from_stride + k] for k < 8 * blocks, j < columns. Strides are in elements.
 using TransposeFunction = void (*)(const float* from, std::int64_t from_stride, float* to,
                                    std::int64_t blocks, std::int64_t to_stride);
 
-// For AVX2 and AVX-512 machines alike. NULL when executable memory is refused.
-TransposeFunction emit_transpose_panel(CodeArena& arena, std::pmr::memory_resource* heap);
+// Of 16 columns and of 8: for AVX2 and AVX-512 machines alike. NULL when executable memory is refused.
+struct TransposeFunctions {
+    TransposeFunction of_16 = nullptr, of_8 = nullptr;
+};
+TransposeFunctions emit_transposes(CodeArena& arena, std::pmr::memory_resource* heap);
 
 }  // namespace volta::jit

@@ -23,18 +23,17 @@ struct Tile {
         return form.a == GemmA::rows ? args.a[i * args.a_stride + k] : args.a[k * args.a_stride + i];
     }
     float b(std::int64_t k, int j) const {
+        if (form.b == GemmB::tile) return args.b[in_tile(k, j)];
         if (form.b != GemmB::panels) return args.b[k * args.b_stride + j];
-        return args.b[in_panel(args.b_stride, k, j)];
-    }
-    std::int64_t in_panel(std::int64_t stride, std::int64_t k, int j) const {
         const int column = j + (form.half ? gemm_lanes(form.isa) : 0);
-        return column / kPanel * stride + k * kPanel + column % kPanel;
+        return args.b[column / kPanel * args.b_stride + k * kPanel + column % kPanel];
     }
+    std::int64_t in_tile(std::int64_t k, int j) const { return k * gemm_width(form) + j; }
 
     // Step k of rows [from, to).
     void step(std::int64_t k, int from, int to) {
-        if (form.b == GemmB::rows_to_panels)
-            for (int j = 0; j < columns; ++j) args.packed[in_panel(args.packed_stride, k, j)] = b(k, j);
+        if (form.b == GemmB::rows_to_tile)
+            for (int j = 0; j < columns; ++j) args.packed[in_tile(k, j)] = b(k, j);
         for (int i = from; i < to; ++i) {
             const float value = a(i, k);
             for (int j = 0; j < columns; ++j) at(i, j) = fma32(value, b(k, j), at(i, j));
@@ -103,7 +102,7 @@ void gemm_f32_plain(const GemmForm& form, GemmArgs& args) noexcept {
         args.c += args.c_next;
         if (args.chain_in) args.chain_in += args.chain_next;
         if (args.chain_out) args.chain_out += args.chain_next;
-        if (form.b == GemmB::rows_to_panels) args.packed += args.stream_next;
+        if (form.b == GemmB::rows_to_tile) args.packed += args.stream_next;
     }
 }
 

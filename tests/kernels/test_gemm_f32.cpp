@@ -14,6 +14,7 @@ using namespace volta::cpu;
 using namespace volta::jit;
 using namespace volta::test;
 
+constexpr GemmB kWaysOfB[] = {GemmB::panels, GemmB::tile, GemmB::rows, GemmB::rows_to_tile};
 constexpr std::int64_t kDepths[] = {0, 1, 2, 7, 511, 512, 513, 1023, 1024, 1025};
 
 CodeArena& arena() {
@@ -64,14 +65,18 @@ void run_case(const char* name, const Case& test) {
                        pad = test.seed % 4;
     const std::int64_t lda = (form.a == GemmA::rows ? total : form.mr) + pad,
                        ldc = test.columns + test.seed % 3;
-    const std::int64_t ldb = form.b == GemmB::panels ? total * kPanel + 16 * pad : test.columns + pad;
+    const std::int64_t width = gemm_width(form);
+    const std::int64_t ldb = form.b == GemmB::panels ? total * kPanel + 16 * pad
+                             : form.b == GemmB::tile ? width
+                                                     : test.columns + pad;
     const std::int64_t panels = (start + test.columns + kPanel - 1) / kPanel;
     // The last row ends with its last element: nothing behind it may be read.
     const std::int64_t a_count = form.a == GemmA::ones   ? 0
                                  : form.a == GemmA::rows ? (form.mr - 1) * lda + total
                                                          : (total - 1) * lda + form.mr;
-    const std::int64_t b_count =
-        form.b == GemmB::panels ? (panels - 1) * ldb + total * kPanel : (total - 1) * ldb + test.columns;
+    const std::int64_t b_count = form.b == GemmB::panels ? (panels - 1) * ldb + total * kPanel
+                                 : form.b == GemmB::tile ? total * width
+                                                         : (total - 1) * ldb + test.columns;
     const std::int64_t c_count = (form.mr - 1) * ldc + test.columns;
 
     EdgeFloats a(random_floats(std::max<std::int64_t>(a_count, 0), test.seed, test.data));
@@ -79,8 +84,7 @@ void run_case(const char* name, const Case& test) {
     const std::vector<float> before = random_floats(c_count, test.seed + 2, test.data);
     std::vector<float> expected = before;
     EdgeFloats c(before), chain(random_floats(form.mr * test.columns, test.seed + 3));
-    const std::int64_t packed_stride = total * kPanel + 16 * pad;
-    EdgeFloats packed(random_floats((panels - 1) * packed_stride + total * kPanel, test.seed + 4));
+    EdgeFloats packed(random_floats(total * width, test.seed + 4));
 
     const auto a_at = [&](int i, std::int64_t k) {
         if (form.a == GemmA::ones) return 1.0f;
@@ -122,7 +126,6 @@ void run_case(const char* name, const Case& test) {
     args.add = test.into;
     args.tail_columns = (test.columns - 1) % lanes + 1;
     args.packed = packed.data();
-    args.packed_stride = packed_stride;
     args.ahead = b.data();
     args.ahead_stride = static_cast<std::int64_t>(1) << 40;  // prefetching outside of any array is no fault
     args.ahead_line = -args.ahead_stride;
@@ -138,7 +141,7 @@ void run_case(const char* name, const Case& test) {
         call(first, args);
         if (form.a != GemmA::ones) args.a += form.a == GemmA::rows ? done : done * lda;
         args.b += form.b == GemmB::panels ? done * kPanel : done * ldb;
-        args.packed += done * kPanel;
+        args.packed += done * width;
         args.steps = test.steps - test.split;
         args.first_step += done;
         args.add = test.into || (test.first_step + done) / 512 > test.first_step / 512;
@@ -153,13 +156,10 @@ void run_case(const char* name, const Case& test) {
                     static_cast<long long>(test.first_step), static_cast<long long>(test.split), test.into,
                     static_cast<int>(test.data), static_cast<unsigned long long>(test.seed));
     assert_same_bits(name, expected.data(), c.data(), c_count);
-    if (form.b != GemmB::rows_to_panels) return;
+    if (form.b != GemmB::rows_to_tile) return;
     for (std::int64_t k = 0; k < total; ++k)
-        for (int j = 0; j < test.columns; ++j) {
-            const int column = j + start;
-            const float left = packed.data()[column / kPanel * packed_stride + k * kPanel + column % kPanel];
-            assert_int_equal(bits_of(left), bits_of(b_at(k, j)));
-        }
+        for (int j = 0; j < test.columns; ++j)
+            assert_int_equal(bits_of(packed.data()[k * width + j]), bits_of(b_at(k, j)));
 }
 
 Data data_of(std::uint64_t seed) { return static_cast<Data>(seed % 3); }
@@ -167,7 +167,8 @@ Data data_of(std::uint64_t seed) { return static_cast<Data>(seed % 3); }
 // What a kernel asks for ahead changes no bit: none, one or several lines beside panels, steps of B where it
 // lies.
 void ask_ahead(GemmForm& form, std::uint64_t seed) {
-    if (form.b == GemmB::panels) form.ahead = static_cast<std::uint8_t>(seed % (form.mr > 12 ? 4 : 5));
+    const bool is_packed = form.b == GemmB::panels || form.b == GemmB::tile;
+    if (is_packed) form.ahead = static_cast<std::uint8_t>(seed % (form.mr > 12 ? 4 : 5));
     if (form.b != GemmB::panels) form.prefetch = static_cast<std::uint8_t>(seed % 3 * 9);
 }
 
@@ -177,7 +178,7 @@ void test_every_edge(const GemmTile& tile) {
     for (int rows = 1; rows <= tile.mr; ++rows) {
         for (int columns = 1; columns <= tile.nr; columns += columns % 8 == 2 ? 4 : 1, ++seed) {
             for (const GemmA a : {GemmA::rows, GemmA::k_major}) {
-                for (const GemmB b : {GemmB::panels, GemmB::rows, GemmB::rows_to_panels}) {
+                for (const GemmB b : kWaysOfB) {
                     GemmForm form = form_of(tile.isa, rows, columns, a, b);
                     ask_ahead(form, seed);
                     run_case(tile.name, {form, columns, 7, 0, seed % 2 == 0, 0, data_of(seed), seed});
@@ -191,10 +192,10 @@ void test_every_depth(const GemmTile& tile) {
     std::uint64_t seed = 100;
     for (const std::int64_t steps : kDepths) {
         for (const std::int64_t first_step : {0, 300, 512}) {
-            for (int n = 0; n < 6; ++n, ++seed) {
+            for (int n = 0; n < 8; ++n, ++seed) {
                 const int rows = std::max(1, tile.mr - n % 2), columns = std::max(1, tile.nr - n);
-                GemmForm form = form_of(tile.isa, rows, columns, n < 3 ? GemmA::rows : GemmA::k_major,
-                                        static_cast<GemmB>(n % 3));
+                GemmForm form =
+                    form_of(tile.isa, rows, columns, n < 4 ? GemmA::rows : GemmA::k_major, kWaysOfB[n % 4]);
                 ask_ahead(form, seed);
                 run_case(tile.name,
                          {form, columns, steps, first_step, seed % 2 == 0, 0, data_of(seed), seed});
@@ -210,7 +211,7 @@ void test_every_depth(const GemmTile& tile) {
 void test_column_sums(const GemmTile& tile) {
     std::uint64_t seed = 4000;
     for (int columns = 1; columns <= tile.nr; ++columns) {
-        for (const GemmB b : {GemmB::panels, GemmB::rows, GemmB::rows_to_panels}) {
+        for (const GemmB b : kWaysOfB) {
             const int rows = ++seed % 4 == 0 ? tile.mr : 1;
             const GemmForm form = form_of(tile.isa, rows, columns, GemmA::ones, b);
             run_case(tile.name, {form, columns, 7, 0, seed % 2 == 0, 0, data_of(seed), seed});
@@ -229,7 +230,7 @@ void test_triangles(const GemmTile& tile) {
         for (const std::int64_t diagonal : {0, 16, 496, 512, 528, 1024}) {
             for (int n = 0; n < 2; ++n, ++seed) {
                 const int columns = std::max(1, tile.nr - n);
-                const GemmB b = seed % 4 < 3 ? GemmB::panels : GemmB::rows;
+                const GemmB b = kWaysOfB[seed % 3];
                 GemmForm form = form_of(tile.isa, rows, columns, GemmA::rows, b);
                 form.triangle = Triangle::tail;
                 run_case(tile.name, {form, columns, diagonal, 0, seed % 3 == 0, 0, data_of(seed), seed});
@@ -245,15 +246,13 @@ void test_triangles(const GemmTile& tile) {
     }
 }
 
-// Panels read from, or written to, their second half, as every other tile of 24 columns does.
+// Panels read from their second half, as every other tile of 24 columns does.
 void test_half_panels(const GemmTile& tile) {
     if (tile.isa != Isa::avx2) return;
     std::uint64_t seed = 2000;
     for (int columns = 1; columns <= std::min(tile.nr, 48); ++columns, ++seed) {
         GemmForm form = form_of(tile.isa, tile.mr, columns, GemmA::rows, GemmB::panels);
         form.half = true;
-        run_case(tile.name, {form, columns, 33, 0, false, 0, data_of(seed), seed});
-        form.b = GemmB::rows_to_panels;
         run_case(tile.name, {form, columns, 33, 0, false, 0, data_of(seed), seed});
     }
 }
@@ -263,13 +262,13 @@ void test_half_panels(const GemmTile& tile) {
 void test_several_tiles(const GemmTile& tile) {
     constexpr int kTiles = 3;
     constexpr std::int64_t kSteps = 530;  // a cut inside
-    if (tile.nr % kPanel != 0) return;    // the driver calls each of those tiles by itself
     std::uint64_t seed = 3000;
-    for (const GemmB b : {GemmB::panels, GemmB::rows, GemmB::rows_to_panels}) {
+    for (const GemmB b : kWaysOfB) {
         for (const bool side_by_side : {false, true}) {
             for (const bool chains : {false, true}) {
                 GemmForm form = form_of(tile.isa, tile.mr, tile.nr, GemmA::rows, b);
-                if (b == GemmB::panels && chains) form.ahead = tile.mr > 12 ? 1 : 4;
+                if (b == GemmB::panels && tile.nr % kPanel != 0) continue;  // a tile by itself
+                if ((b == GemmB::panels || b == GemmB::tile) && chains) form.ahead = tile.mr > 12 ? 1 : 4;
                 Random random(++seed);
                 const auto filled = [&](std::int64_t count) {
                     std::vector<float> data(static_cast<std::size_t>(count));
@@ -294,13 +293,12 @@ void test_several_tiles(const GemmTile& tile) {
                     args.steps = kSteps;
                     args.add = seed % 2;
                     args.packed = packed[several].data();
-                    args.packed_stride = kSteps * kPanel;
                     args.ahead = b_data.data();
-                    const std::int64_t panels = tile.nr / kPanel;
                     args.a_next = side_by_side ? 0 : tile.mr * kSteps;
-                    args.b_next = !side_by_side ? 0 : b == GemmB::panels ? panels * args.b_stride : tile.nr;
+                    const bool is_packed = b == GemmB::panels || b == GemmB::tile;
+                    args.b_next = !side_by_side ? 0 : is_packed ? tile.nr * kSteps : tile.nr;
                     args.c_next = args.chain_next = side_by_side ? tile.nr : tile.mr * columns;
-                    args.stream_next = side_by_side ? panels * args.packed_stride : 0;
+                    args.stream_next = side_by_side ? tile.nr * kSteps : 0;
                     const GemmArgs first = args;
                     args.tiles = kTiles;
                     if (several) call(form, args);

@@ -19,7 +19,7 @@ class AttentionForward final : public Attention {
         : sizes_(attention_sizes(shape, context)),
           softmax_(
               context.cache->row(attention_softmax_program(shape, context.heap), sizes_.isa, *context.arena)),
-          transpose_(context.cache->transpose(sizes_.isa, *context.arena)),
+          transposes_(context.cache->transposes(sizes_.isa, *context.arena)),
           workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.thread_count, 1)))) {
         const std::int64_t time = sizes_.time(), head_dim = sizes_.head_dim();
         const jit::Triangle tail = shape.causal ? jit::Triangle::tail : jit::Triangle::none;
@@ -58,7 +58,7 @@ class AttentionForward final : public Attention {
   private:
     const AttentionSizes sizes_;
     const jit::RowKernel& softmax_;
-    const jit::TransposeFunction transpose_;
+    const jit::TransposeFunctions transposes_;
     const int workers_;
     TwoStrips scores_, output_;
     WorkspaceLayout layout_;  // per worker
@@ -70,9 +70,9 @@ class AttentionForward final : public Attention {
         const AttentionShape& shape = sizes_.shape;
         const std::int64_t sequence = kv_unit / shape.kv_heads, head = kv_unit % shape.kv_heads;
         pack_b(call.k + sizes_.offset(sequence, head, shape.k_stride), shape.k_stride, true, shape.time,
-               shape.head_dim, transpose_, workspace + keys_at_);
+               shape.head_dim, transposes_, kPanelWidths, workspace + keys_at_);
         pack_b(call.v + sizes_.offset(sequence, head, shape.v_stride), shape.v_stride, false, shape.head_dim,
-               shape.time, nullptr, workspace + values_at_);
+               shape.time, {}, kPanelWidths, workspace + values_at_);
     }
 
     void run_head(const AttentionCall& call, std::int64_t unit, float* workspace) const {

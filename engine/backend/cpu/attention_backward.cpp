@@ -26,7 +26,7 @@ class AttentionBackward final : public Attention {
         : sizes_(attention_sizes(shape, context)),
           gradient_(row_kernel(attention_gradient_program(shape, context.heap), context)),
           row_term_(row_kernel(attention_row_term_program(context.heap), context)),
-          transpose_(context.cache->transpose(sizes_.isa, *context.arena)),
+          transposes_(context.cache->transposes(sizes_.isa, *context.arena)),
           workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.thread_count, 1)))),
           block_rows_(rows_of_a_block(sizes_)) {
         make_strips(context);
@@ -52,7 +52,7 @@ class AttentionBackward final : public Attention {
   private:
     const AttentionSizes sizes_;
     const jit::RowKernel &gradient_, &row_term_;
-    const jit::TransposeFunction transpose_;
+    const jit::TransposeFunctions transposes_;
     const int workers_;
     const std::int64_t block_rows_;
     TwoStrips scores_, d_q_;      // rows of queries
@@ -128,9 +128,11 @@ class AttentionBackward final : public Attention {
         const std::int64_t sequence = unit / shape.kv_heads, kv_head = unit % shape.kv_heads;
         const float* const k = call.k + sizes_.offset(sequence, kv_head, shape.k_stride);
         const float* const v = call.v + sizes_.offset(sequence, kv_head, shape.v_stride);
-        pack_b(k, shape.k_stride, true, shape.time, shape.head_dim, transpose_, workspace + at_.keys_t);
-        pack_b(v, shape.v_stride, true, shape.time, shape.head_dim, transpose_, workspace + at_.values_t);
-        pack_b(k, shape.k_stride, false, shape.head_dim, shape.time, nullptr, workspace + at_.keys);
+        pack_b(k, shape.k_stride, true, shape.time, shape.head_dim, transposes_, kPanelWidths,
+               workspace + at_.keys_t);
+        pack_b(v, shape.v_stride, true, shape.time, shape.head_dim, transposes_, kPanelWidths,
+               workspace + at_.values_t);
+        pack_b(k, shape.k_stride, false, shape.head_dim, shape.time, {}, kPanelWidths, workspace + at_.keys);
         float* const dk = call.dk + sizes_.offset(sequence, kv_head, shape.dk_stride);
         float* const dv = call.dv + sizes_.offset(sequence, kv_head, shape.dv_stride);
         for (std::int64_t g = 0; g < sizes_.group(); ++g) {
@@ -178,10 +180,10 @@ class AttentionBackward final : public Attention {
                 run_rows(head, begin, row, std::min<std::int64_t>(sizes_.mr, end - row));
             float* const q = head.workspace + at_.q;
             float* const d_o = head.workspace + at_.d_o;
-            pack_b(head.q + begin * shape.q_stride, shape.q_stride, false, shape.head_dim, end - begin,
-                   nullptr, q);
-            pack_b(head.d_o + begin * shape.o_stride, shape.o_stride, false, shape.head_dim, end - begin,
-                   nullptr, d_o);
+            pack_b(head.q + begin * shape.q_stride, shape.q_stride, false, shape.head_dim, end - begin, {},
+                   kPanelWidths, q);
+            pack_b(head.d_o + begin * shape.o_stride, shape.o_stride, false, shape.head_dim, end - begin, {},
+                   kPanelWidths, d_o);
             key_sums(begin, end, head.workspace + at_.dx, q, head.workspace + at_.chain_k, head.dk,
                      head.dk_stride);
             key_sums(begin, end, head.workspace + at_.p, d_o, head.workspace + at_.chain_v, head.dv,

@@ -14,10 +14,10 @@ GemmKernel KernelCache::gemm(const jit::GemmForm& form, jit::CodeArena& arena) {
     return gemm_.back();
 }
 
-jit::TransposeFunction KernelCache::transpose(Isa isa, jit::CodeArena& arena) {
-    if (isa == Isa::scalar) return nullptr;
-    if (!transpose_) transpose_ = jit::emit_transpose_panel(arena, heap_);
-    return transpose_;
+jit::TransposeFunctions KernelCache::transposes(Isa isa, jit::CodeArena& arena) {
+    if (isa == Isa::scalar) return {};
+    if (!transposes_.of_16) transposes_ = jit::emit_transposes(arena, heap_);
+    return transposes_;
 }
 
 jit::SweepFunction KernelCache::sweep(const jit::SweepForm& form, jit::CodeArena& arena) {

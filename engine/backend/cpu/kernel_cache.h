@@ -24,7 +24,7 @@ class KernelCache final {
     GemmKernel gemm(const jit::GemmForm& form, jit::CodeArena& arena);
 
     // NULL for Isa::scalar and where the arena refuses.
-    jit::TransposeFunction transpose(Isa isa, jit::CodeArena& arena);
+    jit::TransposeFunctions transposes(Isa isa, jit::CodeArena& arena);
 
     // NULL where the arena refuses.
     jit::SweepFunction sweep(const jit::SweepForm& form, jit::CodeArena& arena);
@@ -63,7 +63,7 @@ class KernelCache final {
     std::pmr::vector<Dots> dots_;
     std::pmr::vector<Stored> stored_;
     std::pmr::vector<RowEntry> rows_;
-    jit::TransposeFunction transpose_ = nullptr;
+    jit::TransposeFunctions transposes_;
 };
 
 }  // namespace volta::cpu

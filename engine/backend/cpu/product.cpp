@@ -41,7 +41,7 @@ class CpuProduct final : public Product {
         name(choice);
         choose_slices();
         if (plan_.pack_b && plan_.shape.b_transposed)
-            transpose_ = context.cache->transpose(plan_.tile->isa, *context.arena);
+            transposes_ = context.cache->transposes(plan_.tile->isa, *context.arena);
         resolve_strips(context);
         if (plan_.pack_b && !plan_.keep_b)
             b_floats_ = padded(
@@ -95,7 +95,7 @@ class CpuProduct final : public Product {
     const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
     const bool sums_b_;
     std::int64_t slices_ = 1;  // of a part's rows
-    jit::TransposeFunction transpose_ = nullptr;
+    jit::TransposeFunctions transposes_;
     std::pmr::vector<TileStrip> strips_;  // a product needs few heights
     TileStrip sums_;                      // of the columns of B
     enum StripUse { kPlain, kPacking, kAsking, kStripUses };
@@ -119,7 +119,7 @@ class CpuProduct final : public Product {
     struct Pass {
         std::int64_t column, columns, step, depth;
         const float* b;
-        std::int64_t ldb;
+        std::int64_t ldb;  // from row to row, or, packed, from column to column
         const float*
             unpacked;       // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
         const float* next;  // what the next pass packs; NULL: nothing
@@ -129,6 +129,8 @@ class CpuProduct final : public Product {
     };
 
     std::size_t worker_floats() const { return a_floats_ + b_floats_ + chain_floats_ + epilogue_floats_; }
+
+    PackedWidths widths() const { return {plan_.tile->isa, plan_.tile->nr}; }
 
     std::size_t epilogue_bytes() const {
         return epilogue_->scratch_bytes(row_epilogue_ ? plan_.shape.n : plan_.panel_columns);
@@ -173,7 +175,7 @@ class CpuProduct final : public Product {
         jit::GemmForm form;
         form.isa = plan_.tile->isa;
         form.a = jit::GemmA::ones;
-        form.b = plan_.pack_b ? jit::GemmB::panels : jit::GemmB::rows;
+        form.b = plan_.pack_b ? jit::GemmB::tile : jit::GemmB::rows;
         form.prefetch = static_cast<std::uint8_t>(plan_.prefetch);
         form.unroll = static_cast<std::uint8_t>(plan_.unroll);
         sums_ = TileStrip(form, plan_.tile->nr);
@@ -186,8 +188,8 @@ class CpuProduct final : public Product {
         form.isa = plan_.tile->isa;
         form.mr = static_cast<std::uint8_t>(rows);
         form.a = plan_.shape.a_transposed ? jit::GemmA::k_major : jit::GemmA::rows;
-        form.b = use == kPacking ? jit::GemmB::rows_to_panels
-                 : plan_.pack_b  ? jit::GemmB::panels
+        form.b = use == kPacking ? jit::GemmB::rows_to_tile
+                 : plan_.pack_b  ? jit::GemmB::tile
                                  : jit::GemmB::rows;
         form.prefetch =
             static_cast<std::uint8_t>(use == kPacking ? plan_.packing_prefetch() : plan_.prefetch);
@@ -218,7 +220,7 @@ class CpuProduct final : public Product {
             const std::int64_t depth = std::min(plan_.depth, shape.k - step);
             const float* const from =
                 b + (shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
-            pack_b(from, shape.ldb, shape.b_transposed, columns, depth, transpose_,
+            pack_b(from, shape.ldb, shape.b_transposed, columns, depth, transposes_, widths(),
                    to + packed_floats(columns, step));
         }
     }
@@ -296,12 +298,12 @@ class CpuProduct final : public Product {
                 const std::int64_t group = column / plan_.panel_columns;
                 pass.b = call.kept + plan_.kept_begin(part.n_part, group, part.first_column + column) +
                          packed_floats(columns, step);
-                pass.ldb = depth * jit::kPanel;
+                pass.ldb = depth;
             } else if (plan_.pack_b) {
                 float* const packed_b =
                     part.packed_b + (plan_.holds_all_passes() ? packed_floats(columns, step) : 0);
                 pass.b = packed_b;
-                pass.ldb = depth * jit::kPanel;
+                pass.ldb = depth;
                 if (plan_.packs_in_tiles()) {
                     if (!is_packed) pass.unpacked = b;
                     if (!pass.last) {
@@ -310,7 +312,7 @@ class CpuProduct final : public Product {
                         pass.next = part.b + column + columns;
                     }
                 } else if (!is_packed) {
-                    pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transpose_, packed_b);
+                    pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transposes_, widths(), packed_b);
                 }
             } else {
                 pass.b = b;
@@ -372,7 +374,6 @@ class CpuProduct final : public Product {
         }
         args.chain_stride = chain_stride_;
         args.packed = part.packed_b;
-        args.packed_stride = pass.ldb;
         args.ahead_stride = shape.ldb;
         const float* const rows_of_a = plan_.pack_a ? part.packed_a : a;
         const std::int64_t a_row = !plan_.pack_a        ? (shape.a_transposed ? 1 : shape.lda)

@@ -17,7 +17,8 @@ class KeptRowProduct final : public Product {
   public:
     KeptRowProduct(const ProductShape& shape, const jit::RowKernel* epilogue, const CompileContext& context)
         : shape_(shape),
-          transpose_(shape.b_transposed ? context.cache->transpose(context.isa, *context.arena) : nullptr),
+          transposes_(shape.b_transposed ? context.cache->transposes(context.isa, *context.arena)
+                                         : jit::TransposeFunctions()),
           inner_(compile_stored_product(of_panels(shape), DType::f32_panels, epilogue, context)) {}
 
     std::size_t workspace_bytes() const noexcept override { return inner_->workspace_bytes(); }
@@ -29,7 +30,7 @@ class KeptRowProduct final : public Product {
             const Range mine = part_of(shape_.n, jit::kPanel, worker, workers);
             if (mine.begin >= mine.end) return;
             pack_b(b + mine.begin * (shape_.b_transposed ? shape_.ldb : 1), shape_.ldb, shape_.b_transposed,
-                   mine.end - mine.begin, shape_.k, transpose_, kept + mine.begin * shape_.k);
+                   mine.end - mine.begin, shape_.k, transposes_, kPanelWidths, kept + mine.begin * shape_.k);
         });
     }
     const char* kernel_name() const noexcept override { return inner_->kernel_name(); }
@@ -50,7 +51,7 @@ class KeptRowProduct final : public Product {
     }
 
     const ProductShape shape_;
-    const jit::TransposeFunction transpose_;
+    const jit::TransposeFunctions transposes_;
     const ProductPtr inner_;
 };
 

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/base/multiples.h"
 #include "jitgen/gemm_f32.h"
 
 namespace volta::cpu {
 namespace {
 
 constexpr std::int64_t kPanel = jit::kPanel;
-constexpr std::size_t kPanelBytes = sizeof(float) * static_cast<std::size_t>(kPanel);
 
 // So many steps of k are copied panel by panel: few enough that the lines of their rows stay in L1 from one
 // panel to the next, many enough that panels, which lie whole powers of two apart, do not drive each other
@@ -19,41 +19,71 @@ constexpr std::size_t kPanelBytes = sizeof(float) * static_cast<std::size_t>(kPa
 constexpr std::int64_t kStepsAtOnce = 8;
 constexpr std::int64_t kPanelsAhead = 4;  // asked for: 30 % when B comes from memory
 
-void pack_rows(const float* b, std::int64_t ldb, std::int64_t columns, std::int64_t depth, float* panels) {
-    const std::int64_t whole = (columns + kPanel - 1) / kPanel * kPanel;
-    for (std::int64_t step = 0; step < depth; step += kStepsAtOnce) {
-        const std::int64_t end = std::min(step + kStepsAtOnce, depth);
-        for (std::int64_t j = 0; j < columns; j += kPanel) {
-            const std::size_t bytes = sizeof(float) * static_cast<std::size_t>(std::min(kPanel, columns - j));
-            float* const panel = panels + j * depth;
-            // What is copied soon is asked for: further along the row, and at its end the rows behind these.
-            std::int64_t ahead = kPanelsAhead * kPanel;
-            if (j + ahead >= columns) ahead += kStepsAtOnce * ldb - whole;
-            for (std::int64_t k = step; k < end; ++k) {
-                const float* const from = b + k * ldb + j;
-                float* const to = panel + k * kPanel;
-                if (bytes == kPanelBytes) {
-                    __builtin_prefetch(from + ahead);
-                    std::memcpy(to, from, kPanelBytes);
-                } else {
-                    std::memset(to, 0, kPanelBytes);
-                    std::memcpy(to, from, bytes);
-                }
-            }
-        }
+// body(first column, columns, where its first step goes, floats from step to step) for each piece, in chunks
+// of up to 16.
+template <class Body>
+void for_chunks(std::int64_t columns, std::int64_t depth, const PackedWidths& widths, float* packed,
+                Body body) {
+    const std::int64_t lanes = jit::gemm_lanes(widths.isa);
+    for (std::int64_t j = 0, width = 0; j < columns; j += width) {
+        width = widths.at(j, columns);
+        const std::int64_t stride = width == widths.nr ? width : round_up(width, lanes);
+        for (std::int64_t c = 0; c < width; c += kPanel)
+            body(j + c, std::min(kPanel, width - c), packed + j * depth + c, stride);
     }
 }
 
-// Columns [0, columns) of one panel, from rows of b [n, k].
-void pack_transposed_panel(const float* b, std::int64_t ldb, std::int64_t columns, std::int64_t depth,
-                           jit::TransposeFunction transpose, float* panel) {
-    std::int64_t k = 0;
-    if (transpose && columns == kPanel) {
-        transpose(b, ldb, panel, depth / 8, kPanel);
-        k = depth / 8 * 8;
+// Rows of so many columns, `steps` of them, asking for what lies `ahead`.
+template <int Columns>
+void copy_rows_of(const float* from, std::int64_t ldb, float* to, std::int64_t stride, std::int64_t steps,
+                  std::int64_t ahead) {
+    for (std::int64_t k = 0; k < steps; ++k, from += ldb, to += stride) {
+        __builtin_prefetch(from + ahead);
+        std::memcpy(to, from, sizeof(float) * Columns);
     }
-    for (; k < depth; ++k)
-        for (std::int64_t j = 0; j < kPanel; ++j) panel[k * kPanel + j] = j < columns ? b[j * ldb + k] : 0.0f;
+}
+
+void pack_rows(const float* b, std::int64_t ldb, std::int64_t columns, std::int64_t depth,
+               const PackedWidths& widths, float* packed) {
+    const std::int64_t lanes = jit::gemm_lanes(widths.isa), whole = round_up(columns, kPanel);
+    for (std::int64_t step = 0; step < depth; step += kStepsAtOnce) {
+        const std::int64_t steps = std::min(kStepsAtOnce, depth - step);
+        for_chunks(columns, depth, widths, packed,
+                   [&](std::int64_t j, std::int64_t count, float* first, std::int64_t stride) {
+                       const float* const from = b + step * ldb + j;
+                       float* const to = first + step * stride;
+                       // What is copied soon is asked for: further along the row, and at its end the rows
+                       // behind these.
+                       std::int64_t ahead = kPanelsAhead * kPanel;
+                       if (j + ahead >= columns) ahead += kStepsAtOnce * ldb - whole;
+                       if (count == 16) return copy_rows_of<16>(from, ldb, to, stride, steps, ahead);
+                       if (count == 8 && lanes <= 8)
+                           return copy_rows_of<8>(from, ldb, to, stride, steps, ahead);
+                       for (std::int64_t k = 0; k < steps; ++k) {
+                           std::fill(to + k * stride + count, to + k * stride + round_up(count, lanes), 0.0f);
+                           std::copy_n(from + k * ldb, count, to + k * stride);
+                       }
+                   });
+    }
+}
+
+// `count` rows of b [n, k] become as many columns of `to`, filled up to `filled`.
+void pack_transposed(const float* b, std::int64_t ldb, std::int64_t count, std::int64_t filled,
+                     std::int64_t depth, const jit::TransposeFunctions& transposes, float* to,
+                     std::int64_t stride) {
+    const std::int64_t blocks = depth / 8;
+    std::int64_t j = 0;
+    const auto take = [&](jit::TransposeFunction transpose, std::int64_t columns) {
+        if (!transpose || count - j < columns) return;
+        transpose(b + j * ldb, ldb, to + j, blocks, stride);
+        j += columns;
+    };
+    take(transposes.of_16, 16);
+    take(transposes.of_8, 8);
+    const bool is_rest = j < filled;
+    for (std::int64_t k = is_rest ? 0 : blocks * 8; k < depth; ++k)
+        for (std::int64_t i = k < blocks * 8 ? j : 0; i < filled; ++i)
+            to[k * stride + i] = i < count ? b[i * ldb + k] : 0.0f;
 }
 
 template <int Rows>  // `tiles` tiles of Rows rows
@@ -76,16 +106,18 @@ constexpr auto kCopyTiles = copies_by_height(std::make_integer_sequence<int, jit
 }  // namespace
 
 std::int64_t packed_floats(std::int64_t columns, std::int64_t depth) {
-    return (columns + kPanel - 1) / kPanel * kPanel * depth;
+    return round_up(columns, kPanel) * depth;
 }
 
 void pack_b(const float* b, std::int64_t ldb, bool transposed, std::int64_t columns, std::int64_t depth,
-            jit::TransposeFunction transpose, float* panels) noexcept {
-    if (!transposed) return pack_rows(b, ldb, columns, depth, panels);
-    for (std::int64_t j = 0; j < columns; j += kPanel) {
-        const std::int64_t width = std::min(kPanel, columns - j);
-        pack_transposed_panel(b + j * ldb, ldb, width, depth, transpose, panels + j * depth);
-    }
+            const jit::TransposeFunctions& transposes, const PackedWidths& widths, float* packed) noexcept {
+    if (!transposed) return pack_rows(b, ldb, columns, depth, widths, packed);
+    const std::int64_t lanes = jit::gemm_lanes(widths.isa);
+    for_chunks(columns, depth, widths, packed,
+               [&](std::int64_t j, std::int64_t count, float* first, std::int64_t stride) {
+                   pack_transposed(b + j * ldb, ldb, count, round_up(count, lanes), depth, transposes, first,
+                                   stride);
+               });
 }
 
 void pack_a(const float* a, std::int64_t lda, const EvenCut& tiles, std::int64_t first, std::int64_t end,

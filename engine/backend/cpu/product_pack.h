@@ -1,5 +1,5 @@
-// Packing: B into 16-column panels, A into blocks of rows. Copies only; nothing is padded along
-// k.
+// Packing: B into pieces of the columns that kernels read together, A into blocks of rows. Copies only;
+// nothing is padded along k.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,20 @@ namespace volta::cpu {
 // Floats of `columns` columns of B packed for `depth` steps of k.
 std::int64_t packed_floats(std::int64_t columns, std::int64_t depth);
 
-// Columns [0, columns) and steps [0, depth) of b into panels of 16: panels[p * depth * 16 + k * 16 + j];
-// columns beyond the last are +0. `b` is [k, n], or [n, k] when transposed; `transpose` may be NULL.
+// How wide the pieces of B are: as the tiles of a strip (GemmB::tile), the last filled up to whole vectors.
+struct PackedWidths {
+    Isa isa;
+    int nr;
+    std::int64_t at(std::int64_t j, std::int64_t columns) const { return next_width(isa, nr, columns - j); }
+};
+// Panels of 16 columns each (GemmB::panels), which tiles of any width read.
+inline constexpr PackedWidths kPanelWidths = {Isa::avx512, jit::kPanel};
+
+// Columns [0, columns) and steps [0, depth) of b: a piece of w columns at column j is packed[j * depth + k *
+// w + i], w in whole vectors; columns beyond the last are +0. `b` is [k, n], or [n, k] when transposed;
+// functions that are NULL are done without.
 void pack_b(const float* b, std::int64_t ldb, bool transposed, std::int64_t columns, std::int64_t depth,
-            jit::TransposeFunction transpose, float* panels) noexcept;
+            const jit::TransposeFunctions& transposes, const PackedWidths& widths, float* packed) noexcept;
 
 // Row tiles [first, end) of a transposed A [k, m], whose tile `first` starts at `a`: tile after tile in the
 // k-major order of the kernels, packed[k * rows + i] with the tile's own number of rows.

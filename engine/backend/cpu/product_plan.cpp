@@ -18,6 +18,10 @@ constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with e
 // L3, so that A and C are walked few times. A B that few rows use is copied in blocks that stay in L2.
 constexpr std::int64_t kWideFloats = 1536 * jit::kSegment;
 constexpr std::int64_t kFewRows = 32, kFewRowsDepth = 128, kFewRowsFloats = 768 * 128;
+// Groups of one thread with AVX-512 (widest_for_one): floats of A that are walked as seldom as may be, where
+// B was packed once and where each call packs it.
+constexpr std::int64_t kFarAFloats = 256 * 1024, kFarAFloatsOfPacking = 768 * 1024,
+                       kWideFloatsOfOne = 1280 * 1024;
 constexpr std::int64_t kNarrowTileRows = 6;                           // is_fetched_again
 constexpr std::int64_t kGroupsOfThread = 4, kLeastGroupColumns = 96;  // what threads can take from each other
 // Floats of B that L2 does not keep: the hardware does not see where a tile's columns go on in the next row.
@@ -61,6 +65,18 @@ bool packs_a(const ProductPlan& plan) {
 // AVX2's passes over a B that is copied first, or was packed once: one segment deep, and wide.
 bool has_wide_passes(const ProductPlan& plan) {
     return plan.tile->isa == Isa::avx2 && plan.pack_b && !plan.packs_in_tiles();
+}
+
+// Columns of a group, at most, where one thread computes with AVX-512 (0: what L2 holds, as everywhere else).
+// Packed for its tile B is one stream, which comes from L3 as fast as it is multiplied, and an A that comes
+// from there too does not: it is walked as seldom as may be. One or two tiles of rows use each column of B so
+// few times that a group would only interrupt the stream.
+std::int64_t widest_for_one(const ProductPlan& plan) {
+    const ProductShape& shape = plan.shape;
+    if (plan.tile->isa != Isa::avx512 || !plan.pack_b || plan.workers > 1 || shape.a_transposed) return 0;
+    if (plan.keep_b && shape.m <= 2 * plan.tile->mr) return shape.n;
+    const std::int64_t far = plan.keep_b ? kFarAFloats : kFarAFloatsOfPacking;
+    return shape.m * plan.depth > far ? kWideFloatsOfOne / plan.depth : 0;
 }
 
 double pack_b_cycles(const ProductPlan& plan, double n) {
@@ -127,6 +143,10 @@ void choose_blocks(ProductPlan& plan) {
     const std::int64_t part_columns = round_up(ceil_div(shape.n, plan.n_parts), nr);
     plan.panel_columns =
         plan.pack_b ? std::min(part_columns, std::max(nr, floats / depth / nr * nr)) : part_columns;
+    if (const std::int64_t widest = widest_for_one(plan)) {
+        const std::int64_t groups = std::max<std::int64_t>(ceil_div(part_columns, std::max(widest, nr)), 1);
+        plan.panel_columns = round_up(ceil_div(part_columns, groups), nr);
+    }
     // Each group walks A anew: not where that is copied, or comes from memory.
     if (wide && plan.workers > 1 && !plan.pack_a && shape.k <= kMostDepth) {
         const std::int64_t group = std::max(part_columns / kGroupsOfThread, kLeastGroupColumns);

@@ -26,7 +26,7 @@ void TileStrip::add_width(int width, const CompileContext& context) {
     GemmKernel* const kernels = kernels_[form.vectors][tail_of(width)];
     kernels[0] = context.cache->gemm(form, *context.arena);
     // A tile of one vector moves its pointer into the panel's second half instead.
-    if (form.b == jit::GemmB::rows || lanes != 8 || form.vectors == 1 || nr_ == jit::kPanel) return;
+    if (form.b != jit::GemmB::panels || lanes != 8 || form.vectors == 1 || nr_ == jit::kPanel) return;
     form.half = true;
     kernels[1] = context.cache->gemm(form, *context.arena);
 }
@@ -34,10 +34,8 @@ void TileStrip::add_width(int width, const CompileContext& context) {
 jit::GemmArgs TileStrip::at(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept {
     const int lanes = jit::gemm_lanes(form_.isa);
     jit::GemmArgs args = strip;
-    const std::int64_t panel = j / jit::kPanel;
-    const std::int64_t within = starts_in_half(j, width) ? 0 : j % jit::kPanel;
-    args.b += form_.b == jit::GemmB::panels ? panel * args.b_stride + within : j;
-    if (form_.b == jit::GemmB::rows_to_panels) args.packed += panel * args.packed_stride + within;
+    args.b += offset_of(args, j, width);
+    if (form_.b == jit::GemmB::rows_to_tile) args.packed += j * args.steps;
     if (form_.ahead > 0) args.ahead += ahead_of(j);
     args.c += j;
     if (args.chain_in) args.chain_in += j;
@@ -59,13 +57,13 @@ void TileStrip::run_rows(const jit::GemmArgs& strip, std::int64_t j, int width, 
 
 void TileStrip::run(const jit::GemmArgs& strip, std::int64_t columns) const noexcept {
     std::int64_t j = 0;
-    if (nr_ % jit::kPanel == 0 && columns >= 2 * nr_) {  // all whole tiles but the last in one call
+    const bool is_even = form_.b != jit::GemmB::panels || nr_ % jit::kPanel == 0;
+    if (is_even && columns >= 2 * nr_) {  // all whole tiles but the last in one call
         jit::GemmArgs args = at(strip, 0, nr_);
-        const std::int64_t panels = nr_ / jit::kPanel;
         args.tiles = columns % nr_ == 0 ? columns / nr_ : columns / nr_ - 1;
-        args.b_next = form_.b == jit::GemmB::panels ? panels * args.b_stride : nr_;
+        args.b_next = offset_of(strip, nr_, nr_);
         args.c_next = args.chain_next = nr_;
-        args.stream_next = form_.ahead > 0 ? ahead_of(nr_) : panels * args.packed_stride;
+        args.stream_next = form_.ahead > 0 ? ahead_of(nr_) : nr_ * args.steps;
         j = args.tiles * nr_;
         kernel(0, nr_)(args);
     }

@@ -43,7 +43,14 @@ class TileStrip final {
 
     // A tile of one vector moves its pointer into the panel's second half instead.
     bool starts_in_half(std::int64_t j, int width) const {
-        return width > jit::gemm_lanes(form_.isa) && j % jit::kPanel != 0 && form_.b != jit::GemmB::rows;
+        return width > jit::gemm_lanes(form_.isa) && j % jit::kPanel != 0 && form_.b == jit::GemmB::panels;
+    }
+    // From B's column 0 to column j: args.b_stride is from row to row, from panel to panel, or from column to
+    // column of what is packed for these tiles.
+    std::int64_t offset_of(const jit::GemmArgs& args, std::int64_t j, int width) const {
+        if (form_.b == jit::GemmB::tile) return j * args.b_stride;
+        if (form_.b != jit::GemmB::panels) return j;
+        return j / jit::kPanel * args.b_stride + (starts_in_half(j, width) ? 0 : j % jit::kPanel);
     }
     // What a tile at column j asks for lies that far on: one line of each step, or several, which are as many
     // rows of a panel as the tile has columns.

@@ -56,7 +56,7 @@ class SwappedProduct final : public Product {
         : shape_(shape),
           stride_(swapped(shape).ldc),
           inner_(compile_inner(swapped(shape), context)),
-          transpose_(context.cache->transpose(context.isa, *context.arena)),
+          transpose_(context.cache->transposes(context.isa, *context.arena).of_16),
           epilogue_(epilogue),
           workers_(std::min<std::int64_t>(context.thread_count, parts())) {
         std::snprintf(name_, sizeof name_, "%.200s swapped", inner_->kernel_name());
