@@ -418,6 +418,40 @@ void test_few_rows_of_a_far_b(void**) {
     }
 }
 
+// Some rows and a B whose rows do not meet in one set of a cache: read in place. Then packed: more rows, rows
+// of B whole pages apart, a B from memory. With AVX2 in place only where it lies in L2.
+void test_some_rows_in_place(void**) {
+    const auto packs = [](Isa isa, std::int64_t m, std::int64_t n, std::int64_t k, bool cold) {
+        ProductShape shape;
+        shape.m = m;
+        shape.n = shape.ldb = shape.ldc = n;
+        shape.k = shape.lda = k;
+        CompileContext context = engine(isa).context(1, nullptr);
+        context.cold_b = cold;
+        return plan_product(shape, false, context, {}).pack_b;
+    };
+    if (isas() >= Isa::avx512) {
+        assert_false(packs(Isa::avx512, 64, 384, 384, false));
+        assert_false(packs(Isa::avx512, 192, 1040, 900, false));
+        assert_true(packs(Isa::avx512, 193, 384, 384, false));
+        assert_true(packs(Isa::avx512, 64, 1024, 384, false));
+        assert_true(packs(Isa::avx512, 64, 2049, 384, false));
+        assert_true(packs(Isa::avx512, 64, 384, 384, true));
+    }
+    if (isas() >= Isa::avx2) {
+        assert_false(packs(Isa::avx2, 32, 300, 300, false));
+        assert_true(packs(Isa::avx2, 33, 300, 300, false));
+        assert_true(packs(Isa::avx2, 32, 384, 384, false));
+    }
+    for (const std::int64_t rows : {17, 48, 191}) {
+        const Problem problem(1, rows, 301, 530, rows % 2 == 0, Data::binades,
+                              static_cast<std::uint64_t>(rows));
+        for (const Isa isa : {Isa::avx2, Isa::avx512})
+            for (const int threads : {1, 2, 3})
+                if (isa <= isas()) check(problem, {isa, nullptr, threads, false, false, rows % 5});
+    }
+}
+
 // Few rows and a B that is stored transposed: 16 outputs at a time, the last ones with those before them.
 void test_dots(void**) {
     std::uint64_t seed = 5000;
@@ -606,6 +640,7 @@ int main() {
         cmocka_unit_test(test_short_rows),
         cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_few_rows_of_a_far_b),
+        cmocka_unit_test(test_some_rows_in_place),
         cmocka_unit_test(test_dots),
         cmocka_unit_test(test_rows_of_dots),
         cmocka_unit_test(test_sweeps),

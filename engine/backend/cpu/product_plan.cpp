@@ -14,6 +14,8 @@ constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
+constexpr std::int64_t kRowsInPlace = 192, kRowsInPlaceOfNarrow = 32;   // reads_rows
+constexpr std::int64_t kPageFloats = 1024, kApartFloats = jit::kPanel;  // rows_collide
 // Wide passes (has_wide_passes): six rows of A, one segment of k long, stay in L1, and the columns of B in
 // L3, so that A and C are walked few times. A B that few rows use is copied in blocks that stay in L2.
 constexpr std::int64_t kWideFloats = 1536 * jit::kSegment;
@@ -46,12 +48,26 @@ bool is_small(const ProductShape& shape) {
     return !shape.b_transposed && shape.m <= 128 && shape.n <= 128 && shape.k <= 128;
 }
 
+// A tile's columns of B lie in one set of a cache, or in few: what L2 could hold drives itself out.
+bool rows_collide(const ProductShape& shape) {
+    const std::int64_t behind = shape.ldb % kPageFloats;
+    return std::min(behind, kPageFloats - behind) < kApartFloats;
+}
+
+// So few rows that packing B costs more than its rows do, which are read anew for each tile of rows, from L2
+// mostly.
+bool reads_rows(const ProductShape& shape, const CompileContext& context) {
+    if (context.cold_b || shape.ldb >= kWideRow || rows_collide(shape)) return false;
+    if (context.isa == Isa::avx512) return shape.m <= kRowsInPlace;
+    return shape.m <= kRowsInPlaceOfNarrow && shape.k * shape.n <= ProductPlan::kNearFloats;
+}
+
 // B is read where it lies when it is used for few rows, or when it is small.
-bool packs_b(const ProductShape& shape, Isa isa) {
+bool packs_b(const ProductShape& shape, const CompileContext& context) {
     if (shape.b_transposed) return true;
     const bool few_rows =
-        shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4) && !is_fetched_again(shape, isa);
-    return !few_rows && !is_small(shape);
+        shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4) && !is_fetched_again(shape, context.isa);
+    return !few_rows && !is_small(shape) && !reads_rows(shape, context);
 }
 
 // A transposed A is read where it lies by AVX-512: a step of its tiles lasts long enough to hide the misses
@@ -271,7 +287,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     // weights.)
     plan.keep_b = context.keep_b && plan.shape.k > 0 &&
                   (plan.shape.batch == 1 || plan.shape.batch_stride_b == 0) && !is_small(plan.shape);
-    plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape, context.isa));
+    plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape, context));
     require(plan.pack_b || !plan.shape.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
     plan.tile = &choose_tile(plan, context, choice);
