@@ -20,6 +20,7 @@ constexpr int kTurns = 4;  // of kDotSteps steps, per turn of the main loop
 
 // Registers:
 //   vectors  0 .. 7 four steps of B before and after they are turned | AVX2: 8 an element of A | chains from 9 on
+//            by lines: 0 .. 15 a line of 16 rows, 16 .. 19 to turn them | chains from 20 on
 //   k1 k2 k3 the second to fourth quarter of a vector
 //   rsi r13 r11 r14 rows 0, 3, 6 and 9 of A, r10 their stride | r8 r9 rbx rbp r12 rows 0, 3, 5, 6 and 11 of B, rdx their stride
 //   rcx steps left | rax what is asked for ahead | r14, with several groups, whose rows of A are few: from one to the next
@@ -33,7 +34,8 @@ class DotsEmitter : public Xbyak::CodeGenerator {
         : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()),
           rows_(form.rows),
           groups_(form.groups),
-          far_(form.far) {}
+          far_(form.far),
+          lines_(form.lines) {}
 
     void emit() {
         Label wide, narrow, done;
@@ -51,7 +53,7 @@ class DotsEmitter : public Xbyak::CodeGenerator {
         L(done);
         mov(rdi, ptr[rdi + static_cast<int>(offsetof(DotsArgs, sums))]);
         for (int i = 0; i < chain_count(); ++i)
-            vmovaps(ptr[rdi + i * (kZmm ? 64 : 32)], Vmm(kFirstChain + i));
+            vmovaps(ptr[rdi + i * (kZmm ? 64 : 32)], Vmm(first_chain() + i));
         vzeroupper();
         for (const Reg64& saved : {r14, r13, r12, rbp, rbx}) pop(saved);
         ret();
@@ -59,13 +61,13 @@ class DotsEmitter : public Xbyak::CodeGenerator {
 
   private:
     const int rows_, groups_;
-    const bool far_;
+    const bool far_, lines_;
     const RowAddresses a_{rows_, rsi, r13, r11, r14, r10};
     const Reg64 b_rows_[5] = {r8, r9, rbx, rbp, r12};
 
-    static constexpr int kFirstChain = 9;
+    int first_chain() const { return lines_ ? 20 : 9; }
     int chain_count() const { return groups_ * rows_ * kVectors; }
-    Vmm chain(int g, int i, int v) const { return Vmm(kFirstChain + (g * rows_ + i) * kVectors + v); }
+    Vmm chain(int g, int i, int v) const { return Vmm(first_chain() + (g * rows_ + i) * kVectors + v); }
     Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
     Xbyak::RegExp b_row(int j) const {
         switch (j) {
@@ -130,7 +132,7 @@ class DotsEmitter : public Xbyak::CodeGenerator {
         }
         mov(rcx, arg(offsetof(DotsArgs, steps)));
         for (int i = 0; i < chain_count(); ++i) {
-            const Vmm c(kFirstChain + i);
+            const Vmm c(first_chain() + i);
             if constexpr (kZmm) {
                 vpxord(c, c, c);
             } else {
@@ -143,6 +145,10 @@ class DotsEmitter : public Xbyak::CodeGenerator {
         for (int g = 0; g < groups_; ++g) {
             if (g > 0)
                 for (const Reg64& each : b_rows_) add(each, r14);
+            if (lines_ && turns == kTurns) {
+                emit_lines(g);
+                continue;
+            }
             // A vector's rows are read to the end of their lines before the next ones' are: where the stride
             // is a power of two all lines fall into few sets of L1, which hold eight.
             for (int v = 0; v < kVectors; ++v)
@@ -166,9 +172,7 @@ class DotsEmitter : public Xbyak::CodeGenerator {
     void emit_block(int g, int v, int offset, int line) {
         const int first = v * 8;
         for (int r = 0; r < 4; ++r) {
-            if (far_ && r % kVectors == 0)
-                for (const int distance : kAskedAt)
-                    prefetcht1(ptr[rax + (line + r / kVectors) * 64 + distance]);
+            if (far_ && r % kVectors == 0) ask(line + r / kVectors);
             const Vmm t(r);
             vmovups(Xmm(r), ptr[b_row(first + r) + offset]);
             if constexpr (kZmm) {
@@ -179,32 +183,71 @@ class DotsEmitter : public Xbyak::CodeGenerator {
                 vinsertf128(t, t, ptr[b_row(first + r + 4) + offset], 1);
             }
         }
-        vunpcklps(Vmm(4), Vmm(0), Vmm(1));
-        vunpckhps(Vmm(5), Vmm(0), Vmm(1));
-        vunpcklps(Vmm(6), Vmm(2), Vmm(3));
-        vunpckhps(Vmm(7), Vmm(2), Vmm(3));
-        vunpcklpd(Vmm(0), Vmm(4), Vmm(6));
-        vunpckhpd(Vmm(1), Vmm(4), Vmm(6));
-        vunpcklpd(Vmm(2), Vmm(5), Vmm(7));
-        vunpckhpd(Vmm(3), Vmm(5), Vmm(7));
+        emit_turn(0, 4);
+        emit_chains(g, v, 0, offset);
+    }
+
+    // Four rows in each quarter of vectors first .. first + 3 become four steps.
+    void emit_turn(int first, int spare) {
+        const Vmm a(first), b(first + 1), c(first + 2), d(first + 3);
+        vunpcklps(Vmm(spare), a, b);
+        vunpckhps(Vmm(spare + 1), a, b);
+        vunpcklps(Vmm(spare + 2), c, d);
+        vunpckhps(Vmm(spare + 3), c, d);
+        vunpcklpd(a, Vmm(spare), Vmm(spare + 2));
+        vunpckhpd(b, Vmm(spare), Vmm(spare + 2));
+        vunpcklpd(c, Vmm(spare + 1), Vmm(spare + 3));
+        vunpckhpd(d, Vmm(spare + 1), Vmm(spare + 3));
+    }
+    // The steps of vectors first .. first + 3, whose elements of A lie at `offset`.
+    void emit_chains(int g, int v, int first, int offset) {
         for (int s = 0; s < kDotSteps; ++s)
             for (int i = 0; i < rows_; ++i) {
                 const Xbyak::RegExp at = a_.at(i) + offset + s * 4;
                 if constexpr (kZmm) {
-                    vfmadd231ps(chain(g, i, v), Vmm(s), ptr_b[at]);
+                    vfmadd231ps(chain(g, i, v), Vmm(first + s), ptr_b[at]);
                 } else {
                     vbroadcastss(Vmm(8), ptr[at]);
-                    vfmadd231ps(chain(g, i, v), Vmm(s), Vmm(8));
+                    vfmadd231ps(chain(g, i, v), Vmm(first + s), Vmm(8));
                 }
             }
+    }
+    void ask(int line) {
+        for (const int distance : kAskedAt) prefetcht1(ptr[rax + line * 64 + distance]);
+    }
+
+    // A line, 16 steps, of each row of group g. Quarters of rows r, r + 4, r + 8 and r + 12 change places, so
+    // that vector r + 4 q has quarter q of all four; from there on it is as in emit_block.
+    void emit_lines(int g) {
+        if constexpr (kZmm) {
+            constexpr int kLow = 0x88, kHigh = 0xdd,
+                          kSpare = 16;  // quarters 0 and 2, 1 and 3, of either operand
+            for (int j = 0; j < kDotOutputs; ++j) {
+                if (far_) ask(g * kDotOutputs + j);
+                vmovups(Zmm(j), ptr[b_row(j)]);
+            }
+            for (int r = 0; r < 4; ++r) {
+                const Zmm row[] = {Zmm(r), Zmm(r + 4), Zmm(r + 8), Zmm(r + 12)};
+                for (int half = 0; half < 2; ++half) {
+                    vshuff32x4(Zmm(kSpare + 2 * half), row[2 * half], row[2 * half + 1], kLow);
+                    vshuff32x4(Zmm(kSpare + 2 * half + 1), row[2 * half], row[2 * half + 1], kHigh);
+                }
+                for (int q = 0; q < 4; ++q)
+                    vshuff32x4(row[q], Zmm(kSpare + q % 2), Zmm(kSpare + 2 + q % 2), q < 2 ? kLow : kHigh);
+            }
+            for (int q = 0; q < 4; ++q) {
+                emit_turn(4 * q, kSpare);
+                emit_chains(g, 0, 4 * q, q * kDotSteps * 4);
+            }
+        }
     }
 };
 
 template <class Vmm>
 DotsFunction emit_for(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     char name[48];
-    std::snprintf(name, sizeof name, "dots %d rows %d groups %s%s", form.rows, form.groups,
-                  isa_name(form.isa), form.far ? " far" : "");
+    std::snprintf(name, sizeof name, "dots %d rows %d groups %s%s%s", form.rows, form.groups,
+                  isa_name(form.isa), form.far ? " far" : "", form.lines ? " lines" : "");
     EmitBuffer buffer(heap, kMaxCodeBytes);
     DotsEmitter<Vmm> emitter(form, buffer);
     return as_function<DotsFunction>(publish(emitter, arena, name));
@@ -213,7 +256,7 @@ DotsFunction emit_for(const DotsForm& form, CodeArena& arena, std::pmr::memory_r
 }  // namespace
 
 bool operator==(const DotsForm& x, const DotsForm& y) {
-    return x.isa == y.isa && x.rows == y.rows && x.groups == y.groups && x.far == y.far;
+    return x.isa == y.isa && x.rows == y.rows && x.groups == y.groups && x.far == y.far && x.lines == y.lines;
 }
 
 DotsFunction emit_dots(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
@@ -222,6 +265,8 @@ DotsFunction emit_dots(const DotsForm& form, CodeArena& arena, std::pmr::memory_
     if (form.groups < 1 || form.groups > dots_groups(form.isa, form.rows))
         fail(VOLTA_INTERNAL, "no dots of %d rows take %d groups in %s", form.rows, form.groups,
              isa_name(form.isa));
+    if (form.lines && form.isa != Isa::avx512)
+        fail(VOLTA_INTERNAL, "no dots of %s read lines", isa_name(form.isa));
     if (!arena.available()) return nullptr;
     return form.isa == Isa::avx512 ? emit_for<Zmm>(form, arena, heap) : emit_for<Ymm>(form, arena, heap);
 }

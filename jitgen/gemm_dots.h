@@ -17,7 +17,9 @@ struct DotsForm {
     Isa isa = Isa::avx2;      // not scalar
     std::uint8_t rows = 1;    // of A, 1 .. dots_rows(isa)
     std::uint8_t groups = 1;  // of 16 outputs, 1 .. dots_groups(isa, rows): one chain alone waits for itself
-    bool far = false;  // B comes from memory: asks for as many bytes of args.ahead as it reads, into L2
+    bool far = false;    // B comes from memory: asks for as many bytes of args.ahead as it reads, into L2
+    bool lines = false;  // AVX-512: each row by whole lines, so that rows which meet in one set of L1 need be
+                         // there once
 };
 bool operator==(const DotsForm& x, const DotsForm& y);
 

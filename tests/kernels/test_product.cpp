@@ -491,13 +491,15 @@ void test_rows_of_dots(void**) {
         if (isa > isas()) continue;
         const CompileContext context = engine(isa).context(1, nullptr);
         for (int rows = 1; rows <= jit::dots_rows(isa); ++rows)
-            for (int form_index = 0; form_index < 2 * jit::dots_groups(isa, rows); ++form_index) {
+            for (int form_index = 0; form_index < 4 * jit::dots_groups(isa, rows); ++form_index) {
                 alignas(64) float sums[12 * 32];
                 jit::DotsForm form;
                 form.isa = isa;
                 form.rows = static_cast<std::uint8_t>(rows);
-                form.groups = static_cast<std::uint8_t>(1 + form_index / 2);
+                form.groups = static_cast<std::uint8_t>(1 + form_index / 4);
                 form.far = form_index % 2 == 1;
+                form.lines = form_index % 4 >= 2;
+                if (form.lines && isa != Isa::avx512) continue;
                 const jit::DotsArgs args = {a.data(), kStride, b.data(), kStride, kSteps, sums, b.data()};
                 context.cache->dots(form, *context.arena)(&args);
                 for (int group = 0; group < form.groups; ++group) {

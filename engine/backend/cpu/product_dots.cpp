@@ -13,7 +13,8 @@ namespace {
 constexpr std::int64_t kOutputs = jit::kDotOutputs;
 // Above, the transposed product computes more than it would read (product_swap.h).
 constexpr std::int64_t kMostRows = 12, kMostRowsOfNarrow = 4;
-constexpr std::int64_t kGroupColumns = 256;    // finished by an epilogue at a time
+constexpr std::int64_t kGroupColumns = 256;  // finished by an epilogue at a time
+constexpr std::int64_t kMeetingFloats = 512, kLineFloats = 16;
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
 class DotsProduct final : public Product {
@@ -34,6 +35,7 @@ class DotsProduct final : public Product {
         for (std::int64_t tile = 0, row = 0; tile < tiles; ++tile) {
             const std::int64_t rows = (shape_.m - row) / (tiles - tile);
             form.rows = static_cast<std::uint8_t>(rows);
+            form.lines = reads_lines(form);
             tiles_[tile] = {row, rows, context.cache->dots(form, *context.arena)};
             // Memory is slower than one chain, and follows 16 rows better than 32.
             if (tiles == 1 && !far) groups_ = jit::dots_groups(form.isa, form.rows);
@@ -88,6 +90,15 @@ class DotsProduct final : public Product {
     }
 
   private:
+    // Where rows of B lie some multiple of 2 KiB apart, 16 of them meet in two sets of L1 or in one: a
+    // quarter of a line at a time, each line would come from L2 four times. Else this gains only where few
+    // rows of A share the work.
+    bool reads_lines(const jit::DotsForm& form) const {
+        const std::int64_t behind = shape_.ldb % kMeetingFloats;
+        const bool meet = std::min(behind, kMeetingFloats - behind) < kLineFloats;
+        return form.isa == Isa::avx512 && (meet || form.rows <= 2);
+    }
+
     // All k of 16 outputs, or of several times as many. The last ones are computed with those before them, so
     // that 16 rows of B are there; only their own are stored.
     void run_outputs(const ProductCall& call, std::int64_t column, std::int64_t groups, float* sums) const {
