@@ -250,7 +250,7 @@ void test_shared_operand(void**) {
 }
 
 void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa, int threads,
-                    bool b_transposed = false) {
+                    bool b_transposed = false, bool cold = false) {
     const std::int64_t rows = problem.batch * problem.m, n = problem.n;
     const jit::RowKernelPtr kernel = jit::compile(program, isa, engine(isa).arena, heap());
     std::vector<float> bias = random_floats(n, 17), c = problem.expected;
@@ -281,7 +281,9 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
     args.operands = operands;
     args.scratch = nullptr;
     const Epilogue epilogue = {kernel.get(), args};
-    const ProductPtr product = compile_product(shape, kernel.get(), engine(isa).context(threads, nullptr));
+    CompileContext context = engine(isa).context(threads, nullptr);
+    context.cold_b = cold;
+    const ProductPtr product = compile_product(shape, kernel.get(), context);
     EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16));
     product->run(pool(threads),
                  {problem.a.data(), b.data(), fused.data(), problem.into, workspace.data(), &epilogue});
@@ -449,6 +451,34 @@ void test_some_rows_in_place(void**) {
         for (const Isa isa : {Isa::avx2, Isa::avx512})
             for (const int threads : {1, 2, 3})
                 if (isa <= isas()) check(problem, {isa, nullptr, threads, false, false, rows % 5});
+    }
+}
+
+// One row to four over a B from memory: threads take segments of k, whose chains are added in order, where
+// columns would be short or segments are as many for each. Then what follows sees all columns.
+void test_segments_of_threads(void**) {
+    std::uint64_t seed = 9000;
+    for (const std::int64_t k : {1025, 1536, 2048})
+        for (const std::int64_t n : {391, 2312})
+            for (const std::int64_t m : {1, 2, 4}) {
+                const std::int64_t columns = n + 1 - (n + k) % 2;  // check() keeps B where n + k is even
+                ++seed;
+                const Problem problem(1, m, columns, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                for (const Isa isa : {Isa::avx2, Isa::avx512})
+                    for (const int threads : {2, 3, 7})
+                        if (isa <= isas())
+                            check(problem, {isa, nullptr, threads, false, false,
+                                            static_cast<std::int64_t>(seed % 5), true});
+            }
+    const std::int64_t columns = 391, steps = 1100;
+    for (const std::int64_t extra : {0, 1, 2}) {
+        const Problem problem(1, 1, columns + extra, steps, extra % 2 == 0, Data::plain, seed + 1);
+        for (const Isa isa : {Isa::avx2, Isa::avx512})
+            for (const int threads : {2, 3})
+                if (isa <= isas()) {
+                    check_epilogue(bias_relu(), problem, isa, threads, false, true);
+                    check_epilogue(below_maximum(), problem, isa, threads, false, true);
+                }
     }
 }
 
@@ -643,6 +673,7 @@ int main() {
         cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_few_rows_of_a_far_b),
         cmocka_unit_test(test_some_rows_in_place),
+        cmocka_unit_test(test_segments_of_threads),
         cmocka_unit_test(test_dots),
         cmocka_unit_test(test_rows_of_dots),
         cmocka_unit_test(test_sweeps),

@@ -21,7 +21,8 @@ constexpr std::int64_t kWideColumns = 1024, kPageFloats = 1024, kApartFloats = 1
 constexpr std::int64_t kAgainColumns =
     1152;                                 // of a thread: shorter rows gain nothing by being asked for again
 constexpr std::int64_t kCutColumns = 64;  // threads meet at multiples of these
-constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
+constexpr std::int64_t kMostChainFloats = 256 * 1024;  // of all segments
+constexpr double kElementsForThread = 200000;          // of B: what starting a second thread costs
 
 class SweepProduct final : public Product {
   public:
@@ -37,7 +38,8 @@ class SweepProduct final : public Product {
         const bool far =
             comes_from_memory(context, static_cast<std::uint64_t>(shape_.n * shape_.k) * sizeof(float));
         const double elements = static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
-        if (!whole_rows_ && elements > kElementsForThread)
+        by_segments_ = far && elements > kElementsForThread && gains_by_segments(context.thread_count);
+        if (!whole_rows_ && !by_segments_ && elements > kElementsForThread)
             n_parts_ = std::min<std::int64_t>(context.thread_count, ceil_div(shape_.n, kCutColumns));
         workers_ = std::min<std::int64_t>(context.thread_count, shape_.batch * n_parts_);
         const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
@@ -47,11 +49,13 @@ class SweepProduct final : public Product {
         if (form.ahead == jit::SweepAhead::next) form.ahead = jit::SweepAhead::rows;
         if (steps_ > kRestSteps) add_kernel(form, kRestSteps, context);
         if (steps_ > 1) add_kernel(form, 1, context);
+        if (by_segments_) workers_ = std::min<std::int64_t>(context.thread_count, segments());
         const std::int64_t scratch =
             epilogue ? static_cast<std::int64_t>(
                            epilogue->scratch_bytes(whole_rows_ ? shape_.n : chain_stride_) / sizeof(float))
                      : 0;
-        worker_floats_ = shape_.m * chain_stride_ + round_up(scratch + 1, jit::kPanel);
+        chain_floats_ = (by_segments_ ? segments() : 1) * shape_.m * chain_stride_;
+        worker_floats_ = chain_floats_ + round_up(scratch + 1, jit::kPanel);
     }
 
     bool has_code() const {
@@ -59,7 +63,7 @@ class SweepProduct final : public Product {
     }
 
     std::size_t workspace_bytes() const noexcept override {
-        return static_cast<std::size_t>(worker_floats_ * workers_) * sizeof(float);
+        return static_cast<std::size_t>(worker_floats_ * (by_segments_ ? 1 : workers_)) * sizeof(float);
     }
     std::size_t kept_bytes() const noexcept override { return 0; }
     void keep(ThreadPool&, const float*, float*) const noexcept override {}
@@ -68,6 +72,7 @@ class SweepProduct final : public Product {
     EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
+        if (by_segments_) return run_segments(pool, call);
         const std::int64_t parts = shape_.batch * n_parts_;
         pool.run(static_cast<int>(workers_), [&](int worker, int workers) noexcept {
             float* const workspace = static_cast<float*>(call.workspace) + worker * worker_floats_;
@@ -130,35 +135,85 @@ class SweepProduct final : public Product {
         if (whole_rows_) run_epilogue(call, entry, columns.begin, columns.end, workspace);
     }
 
+    std::int64_t segments() const { return ceil_div(shape_.k, jit::kSegment); }
+
+    // Threads that take columns each read some lines of every row, and what the processor reads ahead for one
+    // are the columns of the other: with segments of k they read the memory as it lies. Long rows lose little
+    // by that, less than threads whose segments are not alike long.
+    bool gains_by_segments(std::int64_t threads) const {
+        const std::int64_t most = ceil_div(segments(), threads) * jit::kSegment;  // steps of a thread
+        const bool is_short = shape_.n < threads * kAgainColumns,
+                   is_even = 10 * shape_.k >= 9 * threads * most;
+        return threads > 1 && shape_.batch == 1 && segments() > 1 && (is_short || is_even) &&
+               shape_.n <= kGroupColumns && segments() * shape_.m * shape_.n <= kMostChainFloats;
+    }
+
+    // Each segment's chains grow in scratch memory of their own and are added in the order of k.
+    void run_segments(ThreadPool& pool, const ProductCall& call) const {
+        float* const chains = static_cast<float*>(call.workspace);
+        const std::int64_t floats = shape_.m * chain_stride_;
+        pool.share(static_cast<int>(workers_), segments(), 1, [&](int, ThreadPool::Pieces& pieces) noexcept {
+            for (Range piece; pieces.next(&piece);)
+                for (std::int64_t segment = piece.begin; segment < piece.end; ++segment) {
+                    jit::SweepArgs args = args_of(shape_.n);
+                    args.chains = chains + segment * floats;
+                    args.chain_stride = chain_stride_;
+                    run_segment(args, call.a, call.b, segment * jit::kSegment);
+                }
+        });
+        jit::SweepArgs args = args_of(shape_.n);
+        args.chain_stride = chain_stride_;
+        for (std::int64_t segment = 0; segment < segments(); ++segment) {
+            args.chains = chains + segment * floats;
+            if (segment == 0 && !call.into) {
+                for (std::int64_t i = 0; i < shape_.m; ++i)
+                    std::copy_n(args.chains + i * chain_stride_, shape_.n, call.c + i * shape_.ldc);
+            } else {
+                add_chains(args, call.c);
+            }
+        }
+        run_epilogue(call, 0, 0, shape_.n, chains);
+    }
+
     // All k. The chains of a first segment that is stored grow in C itself.
     void run_columns(const ProductCall& call, std::int64_t entry, std::int64_t begin, std::int64_t end,
                      float* scratch) const {
         const float* const a = call.a + entry * shape_.batch_stride_a;
         const float* const b = call.b + entry * shape_.batch_stride_b + begin;
         float* const c = call.c + entry * shape_.batch_stride_c + begin;
-        jit::SweepArgs args = {};
-        args.columns = end - begin;
-        args.b_stride = shape_.ldb;
-        args.a_row = shape_.a_transposed ? 1 : shape_.lda;
-        args.a_step = shape_.a_transposed ? shape_.lda : 1;
+        jit::SweepArgs args = args_of(end - begin);
         for (std::int64_t step = 0; step < shape_.k || step == 0; step += jit::kSegment) {
             const bool stored = step == 0 && !call.into;
             if (shape_.k == 0 && !stored) break;
             args.chains = stored ? c : scratch;
             args.chain_stride = stored ? shape_.ldc : chain_stride_;
-            for (std::int64_t i = 0; i < shape_.m; ++i)
-                std::fill_n(args.chains + i * args.chain_stride, args.columns, 0.0f);
-            const std::int64_t segment_end = std::min(step + jit::kSegment, shape_.k);
-            for (std::int64_t k = step; k < segment_end;) {
-                const Kernel* kernel = kernels_;  // the last takes one step
-                while (k + kernel->steps > segment_end) ++kernel;
-                args.a = a + k * args.a_step;
-                args.b = b + k * shape_.ldb;
-                args.ahead = args.b + ahead_ * shape_.ldb;
-                kernel->run(&args);
-                k += kernel->steps;
-            }
+            run_segment(args, a, b, step);
             if (!stored) add_chains(args, c);
+        }
+    }
+
+    jit::SweepArgs args_of(std::int64_t columns) const {
+        jit::SweepArgs args = {};
+        args.columns = columns;
+        args.b_stride = shape_.ldb;
+        args.a_row = shape_.a_transposed ? 1 : shape_.lda;
+        args.a_step = shape_.a_transposed ? shape_.lda : 1;
+        return args;
+    }
+
+    // The segment that begins with `step`: its chains, from +0.
+    void run_segment(jit::SweepArgs& args, const float* a, const float* b, std::int64_t step) const {
+        for (std::int64_t i = 0; i < shape_.m; ++i)
+            std::fill_n(args.chains + i * args.chain_stride, args.columns, 0.0f);
+        const std::int64_t end = std::min(step + jit::kSegment, shape_.k);
+        for (std::int64_t k = step; k < end;) {
+            const Kernel* kernel = kernels_;  // the last takes one step
+            while (k + kernel->steps > end) ++kernel;
+            args.a = a + k * args.a_step;
+            args.b = b + k * shape_.ldb;
+            args.ahead = args.b + ahead_ * shape_.ldb;
+            kernel->run(&args);
+            k += kernel->steps;
         }
     }
 
@@ -173,7 +228,7 @@ class SweepProduct final : public Product {
                       float* workspace) const {
         if (!call.epilogue || !call.epilogue->kernel || begin == end) return;
         jit::run_block(*call.epilogue->kernel, call.epilogue->args, entry * shape_.m, (entry + 1) * shape_.m,
-                       begin, end, workspace + shape_.m * chain_stride_);
+                       begin, end, workspace + chain_floats_);
     }
 
     const ProductShape given_, shape_;
@@ -184,7 +239,9 @@ class SweepProduct final : public Product {
     int kernel_count_ = 0;
     std::int64_t steps_ = 1, ahead_ = 1;  // of k: at once, and to what is asked for
     std::int64_t n_parts_ = 1, workers_ = 1;
+    bool by_segments_ = false;        // threads take segments of k, else columns
     std::int64_t chain_stride_ = 0;   // columns of a group
+    std::int64_t chain_floats_ = 0;   // of a group, of all segments where threads take those
     std::int64_t worker_floats_ = 0;  // chains, then the epilogue's scratch
 };
 
