@@ -159,16 +159,18 @@ void choose_blocks(ProductPlan& plan) {
     const std::int64_t part_columns = round_up(ceil_div(shape.n, plan.n_parts), nr);
     plan.panel_columns =
         plan.pack_b ? std::min(part_columns, std::max(nr, floats / depth / nr * nr)) : part_columns;
+    std::int64_t longest = depth;  // row of a block, of A or of C
     if (const std::int64_t widest = widest_for_one(plan)) {
         const std::int64_t groups = std::max<std::int64_t>(ceil_div(part_columns, std::max(widest, nr)), 1);
         plan.panel_columns = round_up(ceil_div(part_columns, groups), nr);
+        longest = std::max(longest, plan.panel_columns);  // what follows finds C in L2
     }
     // Each group walks A anew: not where that is copied, or comes from memory.
     if (wide && plan.workers > 1 && !plan.pack_a && shape.k <= kMostDepth) {
         const std::int64_t group = std::max(part_columns / kGroupsOfThread, kLeastGroupColumns);
         plan.panel_columns = std::min(plan.panel_columns, round_up(group, nr));
     }
-    plan.block_rows = std::max(mr, kBlockFloats / depth / mr * mr);
+    plan.block_rows = std::max(mr, kBlockFloats / longest / mr * mr);
 }
 
 // Chosen blocks in whole tiles, none larger than its extent or its share of memory.
