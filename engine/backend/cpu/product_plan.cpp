@@ -221,9 +221,11 @@ const GemmTile& low_tile_if_small(const ProductPlan& plan, const CompileContext&
     constexpr std::int64_t kStepsInL1 = 64;
     if (plan.pack_b || !is_small(plan.shape)) return best;
     if (plan.shape.m < 2 * jit::kMaxTileRows || plan.shape.n <= 2 * jit::kPanel) return best;
-    const GemmTile& low =
-        *find_tile(plan.shape.k <= kStepsInL1 ? "f32_gemm_4x64_avx512" : "f32_gemm_6x64_avx512");
-    if (!usable(low, context)) return best;
+    const bool is_narrow = context.isa == Isa::avx2;
+    const GemmTile& low = *find_tile(is_narrow                    ? "f32_gemm_3x32_avx2"
+                                     : plan.shape.k <= kStepsInL1 ? "f32_gemm_4x64_avx512"
+                                                                  : "f32_gemm_6x64_avx512");
+    if (!usable(low, context) || (is_narrow && plan.shape.n % low.nr != 0)) return best;
     const auto cycles = [&](const GemmTile& tile) { return block_cycles(tile, plan.shape.m, plan.shape.n); };
     return cycles(low) <= kMostCost * cycles(best) ? low : best;
 }
