@@ -14,6 +14,7 @@ constexpr std::int64_t kOutputs = jit::kDotOutputs;
 // Above, the transposed product computes more than it would read (product_swap.h).
 constexpr std::int64_t kMostRows = 12, kMostRowsOfNarrow = 4;
 constexpr std::int64_t kGroupColumns = 256;  // finished by an epilogue at a time
+constexpr std::int64_t kCutColumns = 64;     // threads meet at multiples of these
 constexpr std::int64_t kMeetingFloats = 512, kLineFloats = 16;
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
@@ -74,7 +75,7 @@ class DotsProduct final : public Product {
         pool.run(workers_, [&](int worker, int workers) noexcept {
             unsigned char* const workspace = static_cast<unsigned char*>(call.workspace) +
                                              static_cast<std::size_t>(worker) * worker_bytes_;
-            const Range mine = part_of(shape_.n, kGroupColumns, worker, workers);
+            const Range mine = part_of(shape_.n, kCutColumns, worker, workers);
             for (std::int64_t begin = mine.begin; begin < mine.end; begin += kGroupColumns) {
                 const std::int64_t end = std::min<std::int64_t>(mine.end, begin + kGroupColumns);
                 for (std::int64_t column = begin; column < end;) {

@@ -123,14 +123,14 @@ class StoredProduct final : public Product {
         }
     };
 
-    // One row: f32 and, for one thread, two bytes a weight, where one stream that is asked for is the fastest
-    // way to read. A panel alone takes no longer than the memory needs to bring it; smaller weights, or more
-    // rows, would wait for the chain.
+    // One row of f32 or of two bytes a weight, where one stream that is asked for is the fastest way to read.
+    // A panel alone takes no longer than the memory needs to bring it; smaller weights, or more rows, would
+    // wait for the chain.
     static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
         const auto panels = static_cast<std::uint64_t>(ceil_div(shape.n, kStoredPanel)),
                    panel_bytes = static_cast<std::uint64_t>(stored_panel_bytes(dtype, shape.k));
-        return context.asks && shape.m == 1 && (context.thread_count == 1 || dtype == DType::f32_panels) &&
-               !has_scales(dtype) && comes_from_memory(context, panels * panel_bytes);
+        return context.asks && shape.m == 1 && !has_scales(dtype) &&
+               comes_from_memory(context, panels * panel_bytes);
     }
 
     // Few rows: many panels, whose chains hide each other's latency. More rows: fewer, as many as registers
