@@ -60,7 +60,7 @@ void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, st
     shape.ldc = n;
     Engine& own = engine(isa);
     CompileContext context = own.context(threads, nullptr);
-    context.cold_b = seed % 2 == 0;
+    context.cache_use = seed % 2 == 0 ? 2 : 0;
     context.asks = seed % 5 != 0;  // one row that is cold: panel after panel
     const jit::RowKernel* kernel = program != nullptr ? &own.cache.row(*program, isa, own.arena) : nullptr;
     const ProductPtr product = compile_stored_product(shape, dtype, kernel, context);

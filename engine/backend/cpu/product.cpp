@@ -475,9 +475,9 @@ EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
 
 bool gains_by_asking() noexcept { return host_cpu().l2_bytes >= kAskingL2; }
 
-bool exceeds_caches(std::uint64_t bytes) noexcept {
-    const std::uint64_t l3 = host_cpu().l3_bytes;
-    return l3 > 0 && bytes > l3 / 2;
+double cache_use(std::uint64_t bytes) noexcept {
+    const std::size_t last = host_cpu().l3_bytes;
+    return last > 0 ? static_cast<double>(bytes) / static_cast<double>(last) : 0;
 }
 
 ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,

@@ -88,17 +88,24 @@ struct CompileContext {
     const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: choose
     const TuningTable* tuning = nullptr;           // what tuning found; NULL: the default rules
     bool keep_b = false;                           // B does not change between calls: pack it once
-    bool cold_b = false;                           // other operands of the plan push B out of all caches
-    bool sum_b = false;                            // the column sums of B are wanted as well
-    bool asks = gains_by_asking();                 // for streams from memory, ahead and several times
+    double cache_use = 0;           // of all weights of the plan, as cache_use() below; 0: not known
+    bool sum_b = false;             // the column sums of B are wanted as well
+    bool asks = gains_by_asking();  // for streams from memory, ahead and several times
 };
 
-// What is larger than half of the last cache is hardly there: others use it too. False where its size is not
-// known.
-bool exceeds_caches(std::uint64_t bytes) noexcept;
+// Over the bytes of the last cache; 0 where they are not known.
+double cache_use(std::uint64_t bytes) noexcept;
+// Whether the weights of a plan push each other out of all caches. What is larger than half of the last one
+// is partly elsewhere, for others use it too; a kernel that loses much where weights are still there waits
+// for more.
+inline constexpr double kMostCacheUse = 0.5;
+inline bool is_cold(const CompileContext& context, double most = kMostCacheUse) noexcept {
+    return context.cache_use > most;
+}
 // Whether a product that reads B, or its stored weights, of so many bytes waits for memory.
-inline bool comes_from_memory(const CompileContext& context, std::uint64_t bytes) noexcept {
-    return context.cold_b || exceeds_caches(bytes);
+inline bool comes_from_memory(const CompileContext& context, std::uint64_t bytes,
+                              double most = kMostCacheUse) noexcept {
+    return is_cold(context, most) || cache_use(bytes) > most;
 }
 
 // epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).

@@ -22,7 +22,7 @@ ProductAction::ProductAction(CpuStep& step, const ProductStep& work)
     }
     CompileContext kernels = step.kernels();
     kernels.keep_b = step.keeps(work.b_value);
-    kernels.cold_b = step.is_cold(work.b_value);
+    kernels.cache_use = step.cache_use_beside(work.b_value);
     kernels.sum_b = work.b_sums != nullptr;
     product_ = is_stored_ ? compile_stored_product(work.shape, work.b_dtype, kernel_, kernels)
                           : compile_product(work.shape, kernel_, kernels);

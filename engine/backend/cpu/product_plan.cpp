@@ -57,7 +57,7 @@ bool rows_collide(const ProductShape& shape) {
 // So few rows that packing B costs more than its rows do, which are read anew for each tile of rows, from L2
 // mostly.
 bool reads_rows(const ProductShape& shape, const CompileContext& context) {
-    if (context.cold_b || shape.ldb >= kWideRow || rows_collide(shape)) return false;
+    if (is_cold(context) || shape.ldb >= kWideRow || rows_collide(shape)) return false;
     if (context.isa == Isa::avx512) return shape.m <= kRowsInPlace;
     return shape.m <= kRowsInPlaceOfNarrow && shape.k * shape.n <= ProductPlan::kNearFloats;
 }
@@ -233,8 +233,8 @@ const GemmTile& low_tile_if_small(const ProductPlan& plan, const CompileContext&
 const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& context,
                             const ProductChoice& choice) {
     // Memory brings lines in pairs: from there two lines of each row are better than three.
-    const bool pairs =
-        context.cold_b && !plan.pack_b && context.isa == Isa::avx512 && plan.shape.m > 4 && plan.shape.m <= 8;
+    const bool pairs = is_cold(context) && !plan.pack_b && context.isa == Isa::avx512 && plan.shape.m > 4 &&
+                       plan.shape.m <= 8;
     if (pairs && choice.tile == 0 && !context.forced_tile) {
         const GemmTile* const two_lines = find_tile("f32_gemm_8x32_avx512");
         if (usable(*two_lines, context)) return *two_lines;
@@ -298,7 +298,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
         choice.order == TileOrder::rule ? !plan.pack_b : choice.order == TileOrder::columns;
-    plan.prefetch = decide_prefetch(plan, context.cold_b);
+    plan.prefetch = decide_prefetch(plan, is_cold(context));
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
     choose_grid(plan, whole_rows, context.thread_count);

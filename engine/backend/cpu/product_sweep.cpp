@@ -22,7 +22,9 @@ constexpr std::int64_t kAgainColumns =
     1152;                                 // of a thread: shorter rows gain nothing by being asked for again
 constexpr std::int64_t kCutColumns = 64;  // threads meet at multiples of these
 constexpr std::int64_t kMostChainFloats = 256 * 1024;  // of all segments
-constexpr double kElementsForThread = 200000;          // of B: what starting a second thread costs
+constexpr double kMostCacheUseOfOneRow =
+    0.8;  // AVX-512: 16 rows at once, by plain loads, as long as that pays
+constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
 class SweepProduct final : public Product {
   public:
@@ -35,8 +37,9 @@ class SweepProduct final : public Product {
         jit::SweepForm form;
         form.isa = context.isa;
         form.rows = static_cast<std::uint8_t>(shape_.m);
-        const bool far =
-            comes_from_memory(context, static_cast<std::uint64_t>(shape_.n * shape_.k) * sizeof(float));
+        const bool far = comes_from_memory(
+            context, static_cast<std::uint64_t>(shape_.n * shape_.k) * sizeof(float),
+            context.isa == Isa::avx512 && shape_.m == 1 ? kMostCacheUseOfOneRow : kMostCacheUse);
         const double elements = static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
         by_segments_ = far && elements > kElementsForThread && gains_by_segments(context.thread_count);
         if (!whole_rows_ && !by_segments_ && elements > kElementsForThread)

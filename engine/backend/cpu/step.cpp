@@ -77,12 +77,12 @@ const jit::RowKernel& CpuStep::kernel(const jit::Program& program) const {
     return own().kernels.row(program, context.isa, *context.arena);
 }
 
-bool CpuStep::is_cold(ValueId value) const {
-    if (!is_parameter(value)) return false;
+double CpuStep::cache_use_beside(ValueId value) const {
+    if (!is_parameter(value)) return 0;
     std::uint64_t bytes = 0;
     for (const Region& region : plan.regions)
         if (region.kind == RegionKind::parameter) bytes += region.bytes;
-    return exceeds_caches(bytes);
+    return cache_use(bytes);
 }
 
 int CpuStep::workers_for(double operations) const {

@@ -73,8 +73,8 @@ class CpuStep final : public StepLowering {
     std::size_t kept_bytes() const { return kept_bytes_; }
     // May this value be packed once: does no run change it?
     bool keeps(ValueId value) const { return context.keep_weights && is_parameter(value); }
-    // Is it a parameter of a plan whose parameters exceed half of the last cache, which others use too?
-    bool is_cold(ValueId value) const;
+    // Of all parameters of the plan, which push each other out of caches, where this is one of them; else 0.
+    double cache_use_beside(ValueId value) const;
     int thread_count() const { return context.pool->thread_count(); }
     // How many threads a piece of work is worth.
     int workers_for(double operations) const;
