@@ -170,30 +170,34 @@ void test_noise_never_costs(void**) {
 // reported.
 class Flat final : public ProductTimer {
   public:
-    explicit Flat(double gain) : gain_(gain) {}
+    Flat(double gain, double seconds) : gain_(gain), seconds_(seconds) {}
     void open(const ProductChoice* contenders, int count) override {
         choices_.assign(contenders, contenders + count);
     }
     double run(int contender) noexcept override {
         const double time =
-            1e-3 * (choices_[static_cast<std::size_t>(contender)].unroll == 8 ? 1 - gain_ : 1);
+            seconds_ * (choices_[static_cast<std::size_t>(contender)].unroll == 8 ? 1 - gain_ : 1);
         elapsed_ += time;
         return time;
     }
     double elapsed() const noexcept override { return elapsed_; }
 
   private:
-    double gain_, elapsed_ = 0;
+    double gain_, seconds_, elapsed_ = 0;
     std::vector<ProductChoice> choices_;
 };
 
-TunerResult tune_flat(double gain, const TunerOptions& options) {
+// Every run takes `seconds`. elapsed: of all of them; may be NULL.
+TunerResult tune_flat(double gain, const TunerOptions& options, double seconds = 1e-3,
+                      double* elapsed = nullptr) {
     const ProductShape shape = shape_of(100, 100, 100);
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
     const CompileContext context{host_cpu().best_isa, 1, &arena, &cache, heap()};
-    Flat timer(gain);
-    return tune_product(shape, false, context, timer, options);
+    Flat timer(gain, seconds);
+    const TunerResult result = tune_product(shape, false, context, timer, options);
+    if (elapsed != nullptr) *elapsed = timer.elapsed();
+    return result;
 }
 
 void test_default_stays_unless_beaten_by_two_percent(void**) {
@@ -224,6 +228,23 @@ void test_budget(void**) {
     const TunerResult result = tune_flat(0.5, options);
     assert_int_equal(result.contenders, 1);
     assert_true(result.default_seconds > 0);
+}
+
+// Where one run takes a good part of the budget, as of a large vocabulary: some contenders are timed within
+// what there may be at most, and none where not even that is enough. The play-off comes on top.
+void test_budget_of_long_runs(void**) {
+    TunerOptions options;
+    options.budget_seconds = 3;
+    const double run = 0.35, play_off = 3 * 4 * run;
+    double elapsed = 0;
+    options.most_seconds = 8;
+    assert_true(tune_flat(0, options, run, &elapsed).contenders > 1);
+    assert_true(elapsed > 2 && elapsed <= 8 + play_off);
+    options.most_seconds = 0;
+    tune_flat(0, options, run, &elapsed);
+    assert_true(elapsed <= 3 + play_off);
+    assert_int_equal(tune_flat(0, options, 10 * run, &elapsed).contenders, 1);
+    assert_true(elapsed <= 3 + 10 * (run + play_off));
 }
 
 // The timer of this machine: every epilogue, two threads, both ends of the options. Nothing about speed.
@@ -329,6 +350,7 @@ int main() {
         cmocka_unit_test(test_default_stays_unless_beaten_by_two_percent),
         cmocka_unit_test(test_cancelling_leaves_the_default),
         cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_budget_of_long_runs),
         cmocka_unit_test(test_machine_timer),
         cmocka_unit_test(test_table_is_consulted),
         cmocka_unit_test(test_table_refuses_what_cannot_be),

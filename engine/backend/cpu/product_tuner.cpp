@@ -18,6 +18,7 @@ constexpr double kTakesTheLead = 0.998;  // a new leader gains at least so much:
 constexpr int kMostRounds = 4;           // of all axes
 constexpr double kRaceShare = 0.6;       // of the budget
 constexpr int kFewestFinalRuns = 3;
+constexpr int kFewRuns = 40;  // a budget of fewer finds little
 
 struct Contender {
     ProductChoice choice;
@@ -44,6 +45,7 @@ class Search {
     }
 
     TunerResult run() {
+        time_leader();
         sweep_tiles();
         for (int round = 0; round < kMostRounds && !over(); ++round) {
             const ProductChoice before = leader_.choice;
@@ -89,6 +91,14 @@ class Search {
         field_.push_back(contender);
     }
 
+    // How many runs the budget is.
+    void time_leader() {
+        timer_.open(&leader_.choice, 1);
+        leader_seconds_ = timer_.run(0);
+        const double wanted = std::min(kFewRuns * leader_seconds_, options_.most_seconds);
+        options_.budget_seconds = std::max(options_.budget_seconds, wanted);
+    }
+
     // --- races
 
     // Everyone in the field against the leader, the most promising first, some at a time.
@@ -97,6 +107,7 @@ class Search {
                   [](const Contender& x, const Contender& y) { return x.cycles < y.cycles; });
         for (std::size_t first = 0; first < field_.size() && !over();) {
             const std::size_t count = std::min(field_.size() - first, heat_size());
+            if (count == 0) break;
             heat(&field_[first], static_cast<int>(count));
             first += count;
             const double share = std::min(1.0, timer_.elapsed() / race_seconds());
@@ -105,12 +116,13 @@ class Search {
         field_.clear();
     }
 
-    // So few that one heat does not overdraw the budget.
+    // So few that one heat does not overdraw the budget; most drop out of it early.
     std::size_t heat_size() const {
-        const double left = race_seconds() - timer_.elapsed();
-        const double each = leader_seconds_ * (options_.warmup + 2);
-        const double fit = each > 0 ? left / each - 1 : kMostContenders - 1;
-        return static_cast<std::size_t>(std::clamp(fit, 1.0, kMostContenders - 1.0));
+        const double left = race_seconds() - timer_.elapsed(), warmup = std::max(1, options_.warmup);
+        const double leaders = leader_seconds_ * (warmup + options_.runs);
+        const double each = leader_seconds_ * (warmup + 2);
+        const double fit = each > 0 ? (left - leaders) / each : kMostContenders - 1;
+        return static_cast<std::size_t>(std::clamp(fit, 0.0, kMostContenders - 1.0));
     }
 
     // One race: the leader and `count` challengers, runs interleaved.

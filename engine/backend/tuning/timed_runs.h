@@ -35,6 +35,7 @@ struct TunerOptions {
     int runs = 5;               // timed runs per contender, of which the median counts
     int warmup = 1;             // runs before them
     double budget_seconds = 2;  // three fifths for the races, the rest for the play-off; what runs, ends
+    double most_seconds = 0;    // of a product that takes long; less than budget_seconds: no more than those
     // Asked after every race with the share of the budget that is used. False: stop.
     bool (*progress)(void* user, double share) = nullptr;
     void* user = nullptr;

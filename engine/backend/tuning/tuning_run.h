@@ -57,7 +57,7 @@ class TuningRunOf {
 
   private:
     static constexpr double kDefaultSeconds = 20;  // of all products: a model is tuned in less than 30
-    static constexpr double kMostSecondsEach = 3;  // the search has found what it can find by then
+    static constexpr double kMostSecondsEach = 3;  // the search has found what it can find by then, of most
     static constexpr int kDefaultRuns = 5, kDefaultWarmup = 1;
 
     struct Job {
@@ -76,18 +76,18 @@ class TuningRunOf {
     }
 
     // What is left of the time is shared by the products that are left.
-    double budget() const {
+    double share() const {
         const double all = request_.seconds > 0 ? request_.seconds : kDefaultSeconds;
         const double left = std::max(0.0, start_ + all - now());
-        const double each = left / static_cast<double>(jobs_.size() - index_);
-        return request_.seconds > 0 ? each : std::min(each, kMostSecondsEach);
+        return left / static_cast<double>(jobs_.size() - index_);
     }
 
     void tune_one(const Job& job) {
         TunerOptions options;
         options.runs = request_.runs > 0 ? request_.runs : kDefaultRuns;
         options.warmup = request_.warmup > 0 ? request_.warmup : kDefaultWarmup;
-        options.budget_seconds = budget();
+        options.budget_seconds = options.most_seconds = share();
+        if (request_.seconds <= 0) options.budget_seconds = std::min(share(), kMostSecondsEach);
         options.user = this;
         options.progress = [](void* self, double share) {
             return static_cast<TuningRunOf*>(self)->report(share, nullptr);
