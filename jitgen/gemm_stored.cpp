@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <iterator>
 #include <type_traits>
 
 #include "engine/numerics/stored_weights.h"
@@ -20,6 +21,9 @@ using Xbyak::Zmm;
 constexpr std::size_t kMaxCodeBytes = 32 * 1024;
 constexpr int kTurn = 8;   // steps of k per turn of the main loop: one word of int4
 constexpr int kLift = 28;  // powers of two
+// How far behind the start of the next tile of several panels each line of a stream is asked for, in bytes.
+// AVX2, which has twice the instructions for a line, is faster without the first.
+constexpr int kAskedBehindTile[] = {80 * 1024, 64 * 1024, 48 * 1024, 32 * 1024, 16 * 1024, 0};
 
 // Registers:
 //   vectors  chains [rows][vectors of columns] | sums, where they fit | weights of one step, as many at a time as fit | an
@@ -226,7 +230,7 @@ class StoredEmitter : public Xbyak::CodeGenerator {
             if (asks()) ask_for_share(s);
             emit_step(s, false);
         }
-        if (asks()) add(r15, turn_bytes());
+        if (asks()) add(r15, turn_bytes() * (form_.ahead == StoredAhead::stream ? form_.panels : 1));
         move_panels(turn_bytes());
         emit_advance(kTurn);
         sub(rax, kTurn);
@@ -250,12 +254,19 @@ class StoredEmitter : public Xbyak::CodeGenerator {
 
     // A line of what lies ahead of panel p.
     void ask(int p, int offset) {
-        if (form_.ahead == StoredAhead::stream) {
-            for (const int distance : kAskedAt) prefetcht1(ptr[r15 + offset + distance]);
-            return;
-        }
+        if (form_.ahead == StoredAhead::stream) return ask_stream(form_.panels * offset + p * 64);
         const Xbyak::RegExp base = p < 2 ? Xbyak::RegExp(r15) : Xbyak::RegExp(r14);
         prefetcht1(ptr[(p % 2 == 1 ? base + r11 : base) + offset]);
+    }
+    // One panel is where the stream is read; several are asked for from the tile that follows, so that both
+    // panels' lines come in the order of the memory.
+    void ask_stream(int offset) {
+        if (form_.panels == 1) {
+            for (const int distance : kAskedAt) prefetcht1(ptr[r15 + offset + distance]);
+        } else {
+            for (std::size_t i = kZmm ? 0 : 1; i < std::size(kAskedBehindTile); ++i)
+                prefetcht1(ptr[r15 + offset + kAskedBehindTile[i]]);
+        }
     }
     // The scales of all panels, whose line may belong to no step. r14 belongs to the steps that are no whole
     // turn.

@@ -28,7 +28,8 @@ enum class StoredAhead : std::uint8_t {
     none,
     panels,  // the panels at args.ahead: a stream per panel, asking for all of them as one stream is a third
              // slower
-    stream   // the memory behind args.ahead as it lies: panel after panel is one stream
+    stream   // the memory behind args.ahead as it lies, as many lines as are read: tile after tile is one
+             // stream
 };
 
 struct StoredForm {

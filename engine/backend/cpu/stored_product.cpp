@@ -39,7 +39,7 @@ class StoredProduct final : public Product {
           whole_rows_(epilogue_kind(epilogue) == EpilogueKind::rows),
           panels_(ceil_div(shape.n, kStoredPanel)),
           streams_(reads_one_stream(shape, dtype, context)),
-          wide_(streams_ ? 1 : tile_panels(shape, dtype, context)),
+          wide_(streams_ ? stream_panels(dtype, context) : tile_panels(shape, dtype, context)),
           tiles_(shape.m, jit::stored_rows(context.isa, wide_)) {
         std::snprintf(name_, sizeof name_, "%s_gemm_%dx%d_%s", dtype_name(dtype),
                       static_cast<int>(tiles_.height + (tiles_.taller > 0)),
@@ -136,6 +136,12 @@ class StoredProduct final : public Product {
                comes_from_memory(context, panels * panel_bytes, kMostCacheUseOfPanels);
     }
 
+    // A panel of two bytes a weight takes exactly as long as one thread's memory needs to bring it, so that
+    // every wait is lost; two panels catch up. Threads together wait for memory anyway, and read one better.
+    static int stream_panels(DType dtype, const CompileContext& context) {
+        return context.thread_count == 1 && dtype != DType::f32_panels ? 2 : 1;
+    }
+
     // Few rows: many panels, whose chains hide each other's latency. More rows: fewer, as many as registers
     // hold. One row of AVX2 reads four where that is faster: not int4, nor two bytes a weight by several
     // threads.
@@ -164,7 +170,9 @@ class StoredProduct final : public Product {
         args.scales = args.expanded + wide_ * kStoredPanel * jit::kSegment;
         for (std::int64_t k = 0; k < shape_.k || k == 0; k += jit::kSegment) {
             args.b = b + k / jit::kSegment * segment_bytes;
-            args.ahead = streams_ ? args.b : args.b + wide_ * panel_bytes;
+            args.ahead = streams_ && wide_ == 1 ? args.b
+                         : streams_             ? b + wide_ * (panel_bytes + (args.b - b))
+                                                : args.b + wide_ * panel_bytes;
             args.steps = std::min(jit::kSegment, shape_.k - k);
             if (expand_[narrow] != nullptr && args.steps > 0) expand_[narrow](&args);
             for (std::int64_t tile = 0; tile < tiles_.count; ++tile) {
