@@ -61,7 +61,8 @@ class KeptRowProduct final : public Product {
 bool gains_by_kept_row(const ProductShape& shape, const CompileContext& context) {
     const bool row = shape.m == 1 && shape.batch == 1 && (!shape.a_transposed || shape.lda == 1);
     return row && shape.k > 0 &&
-           comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float));
+           comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float),
+                             kMostCacheUseOfPanels);
 }
 
 ProductPtr compile_kept_row(const ProductShape& shape, const jit::RowKernel* epilogue,
