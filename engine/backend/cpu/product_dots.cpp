@@ -14,7 +14,6 @@ constexpr std::int64_t kOutputs = jit::kDotOutputs;
 // Above, the transposed product computes more than it would read (product_swap.h).
 constexpr std::int64_t kMostRows = 12, kMostRowsOfNarrow = 4;
 constexpr std::int64_t kGroupColumns = 256;  // finished by an epilogue at a time
-constexpr std::int64_t kCutColumns = 64;     // threads meet at multiples of these
 constexpr std::int64_t kMeetingFloats = 512, kLineFloats = 16;
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 

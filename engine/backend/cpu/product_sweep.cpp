@@ -19,11 +19,11 @@ constexpr std::int64_t kLineFloats = 16;
 constexpr std::int64_t kRestSteps = 8;  // of what is left of more
 constexpr std::int64_t kWideColumns = 1024, kPageFloats = 1024, kApartFloats = 128;
 constexpr std::int64_t kAgainColumns =
-    1152;                                 // of a thread: shorter rows gain nothing by being asked for again
-constexpr std::int64_t kCutColumns = 64;  // threads meet at multiples of these
+    1152;  // of a thread: shorter rows gain nothing by being asked for again
 constexpr std::int64_t kMostChainFloats = 256 * 1024;  // of all segments
-constexpr double kMostCacheUseOfOneRow =
-    0.8;  // AVX-512: 16 rows at once, by plain loads, as long as that pays
+// With AVX-512 one row reads 16 rows of B at once, by plain loads, as long as the last cache holds most of
+// it.
+constexpr double kMostCacheUseOfOneRow = 0.8;
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
 class SweepProduct final : public Product {

@@ -91,7 +91,7 @@ class Search {
         field_.push_back(contender);
     }
 
-    // How many runs the budget is.
+    // Before the first race, which must know how many runs the budget is; where those are few, it is raised.
     void time_leader() {
         timer_.open(&leader_.choice, 1);
         leader_seconds_ = timer_.run(0);

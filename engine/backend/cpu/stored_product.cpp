@@ -167,9 +167,7 @@ class StoredProduct final : public Product {
         args.scales = args.expanded + wide_ * kStoredPanel * jit::kSegment;
         for (std::int64_t k = 0; k < shape_.k || k == 0; k += jit::kSegment) {
             args.b = b + k / jit::kSegment * segment_bytes;
-            args.ahead = streams_ && wide_ == 1 ? args.b
-                         : streams_             ? b + wide_ * (panel_bytes + (args.b - b))
-                                                : args.b + wide_ * panel_bytes;
+            args.ahead = ahead_of(b, args.b - b, panel_bytes);
             args.steps = std::min(jit::kSegment, shape_.k - k);
             if (expand_[narrow] != nullptr && args.steps > 0) expand_[narrow](&args);
             for (std::int64_t tile = 0; tile < tiles_.count; ++tile) {
@@ -185,6 +183,14 @@ class StoredProduct final : public Product {
                          kernel.form.panels * kStoredPanel, k == 0 && !call.into);
             }
         }
+    }
+
+    // What the kernels call args.ahead, of a tile of panels at b that is read `read` bytes behind their
+    // starts: the same place of the next tile, or of a stream of several panels as many bytes behind its
+    // start as are read; a stream of one panel is asked for from where it is.
+    const unsigned char* ahead_of(const unsigned char* b, std::int64_t read, std::int64_t panel_bytes) const {
+        if (!streams_) return b + read + wide_ * panel_bytes;
+        return wide_ == 1 ? b + read : b + wide_ * (panel_bytes + read);
     }
 
     // The first segment is stored, unless C holds what it is added to; later ones are added.

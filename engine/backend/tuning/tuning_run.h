@@ -76,7 +76,7 @@ class TuningRunOf {
     }
 
     // What is left of the time is shared by the products that are left.
-    double share() const {
+    double share_of_time() const {
         const double all = request_.seconds > 0 ? request_.seconds : kDefaultSeconds;
         const double left = std::max(0.0, start_ + all - now());
         return left / static_cast<double>(jobs_.size() - index_);
@@ -86,8 +86,9 @@ class TuningRunOf {
         TunerOptions options;
         options.runs = request_.runs > 0 ? request_.runs : kDefaultRuns;
         options.warmup = request_.warmup > 0 ? request_.warmup : kDefaultWarmup;
-        options.budget_seconds = options.most_seconds = share();
-        if (request_.seconds <= 0) options.budget_seconds = std::min(share(), kMostSecondsEach);
+        options.most_seconds = share_of_time();
+        options.budget_seconds =
+            request_.seconds > 0 ? options.most_seconds : std::min(options.most_seconds, kMostSecondsEach);
         options.user = this;
         options.progress = [](void* self, double share) {
             return static_cast<TuningRunOf*>(self)->report(share, nullptr);
