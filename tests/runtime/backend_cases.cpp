@@ -739,6 +739,11 @@ void add_cached_attention(Cases& cases) {
         {"nothing but room", 2, 16, 2, 0, 8, true, {{-1, 0, 3}}},
         {"many heads share a key", 1, 32, 20, 1, 8, true, {{0, 17, 1}, {0, 18, 3}}},
         {"across a cut", 1, 1040, 1, 0, 24, true, {{0, 509, 7}, {0, 1023, 2}}},
+        // A row sees what a later one stores.
+        {"backwards", 2, 64, 4, 2, 8, true, {{0, 41, 1}, {0, 40, 1}, {1, 3, 1}}},
+        {"a sequence comes again", 3, 64, 2, 0, 8, true, {{1, 20, 1}, {2, 5, 2}, {1, 18, 2}, {0, 0, 1}}},
+        {"a sequence goes on with a gap", 1, 64, 2, 0, 16, true, {{0, 9, 2}, {0, 30, 1}}},
+        {"a slot far on", 70, 16, 2, 0, 8, true, {{69, 5, 1}, {3, 2, 1}, {69, 4, 1}}},
         {"no rows", 2, 16, 2, 0, 8, true, {}}};
     for (const Row& row : rows)
         cases.push_back(

@@ -93,70 +93,106 @@ CachedAttention::Block CachedAttention::block_at(const CachedAttentionCall& call
     return block;
 }
 
-void CachedAttention::store_row(const CachedAttentionCall& call, std::int64_t row) const noexcept {
+void CachedAttention::store_row(const CachedAttentionCall& call, std::int64_t row,
+                                std::int64_t kv_head) const noexcept {
     const define::CacheLayout& cache = shape_.cache;
     const std::int64_t slot = call.slots[row], position = call.positions[row], d = cache.head_dim;
     if (slot < 0) return;
-    for (std::int64_t h = 0; h < cache.kv_heads; ++h) {
-        const float* const k = call.k + row * shape_.k_stride + h * d;
-        const float* const v = call.v + row * shape_.v_stride + h * d;
-        float* const key = call.keys + cache.key_head(slot, h) + cache.key(position, 0);
-        float* const value = call.values + cache.value_head(slot, h) + cache.value(position, 0);
-        for (std::int64_t c = 0; c < d; ++c) key[c * define::kCachePanel] = k[c];
-        for (std::int64_t c = 0; c < d; c += define::kCachePanel)
-            std::copy_n(v + c, std::min(define::kCachePanel, d - c), value + c * cache.capacity);
-    }
+    const float* const k = call.k + row * shape_.k_stride + kv_head * d;
+    const float* const v = call.v + row * shape_.v_stride + kv_head * d;
+    float* const key = call.keys + cache.key_head(slot, kv_head) + cache.key(position, 0);
+    float* const value = call.values + cache.value_head(slot, kv_head) + cache.value(position, 0);
+    for (std::int64_t c = 0; c < d; ++c) key[c * define::kCachePanel] = k[c];
+    for (std::int64_t c = 0; c < d; c += define::kCachePanel)
+        std::copy_n(v + c, std::min(define::kCachePanel, d - c), value + c * cache.capacity);
 }
 
-void CachedAttention::run(ThreadPool& pool, const CachedAttentionCall& call) const noexcept {
-    if (shape_.rows == 0 || shape_.cache.slots == 0) return;
-    const std::int64_t kv_heads = shape_.cache.kv_heads, d = shape_.cache.head_dim;
-    std::int64_t blocks = 0;
+// A token's key lies in as many lines as a head has elements, which come from memory.
+void CachedAttention::ask_for_row(const CachedAttentionCall& call, std::int64_t row,
+                                  std::int64_t kv_head) const noexcept {
+    const define::CacheLayout& cache = shape_.cache;
+    const std::int64_t slot = call.slots[row], position = call.positions[row], d = cache.head_dim;
+    if (slot < 0) return;
+    const float* const key = call.keys + cache.key_head(slot, kv_head) + cache.key(position, 0);
+    const float* const value = call.values + cache.value_head(slot, kv_head) + cache.value(position, 0);
+    for (std::int64_t c = 0; c < d; ++c) __builtin_prefetch(key + c * define::kCachePanel);
+    for (std::int64_t c = 0; c < d; c += define::kCachePanel) __builtin_prefetch(value + c * cache.capacity);
+}
+
+CachedAttention::Work CachedAttention::work_of(const CachedAttentionCall& call) const noexcept {
+    Work work;
     double keys = 0, read = 0;  // by all rows; from the cache
-    for (std::int64_t row = 0; row < shape_.rows; ++blocks) {
+    std::uint64_t seen = 0;     // slots, of those that it counts
+    for (std::int64_t row = 0; row < shape_.rows; ++work.blocks) {
         const Block block = block_at(call, row);
-        const double seen = static_cast<double>(block.position + block.rows);
-        keys += static_cast<double>(block.rows) * seen;
-        read += seen;
+        const double end = static_cast<double>(block.position + block.rows);
+        keys += static_cast<double>(block.rows) * end;
+        read += end;
+        if (block.slot >= 0) {
+            const std::uint64_t bit = block.slot < 64 ? std::uint64_t{1} << block.slot : 0;
+            const bool is_new = bit != 0 && (seen & bit) == 0;
+            const bool goes_on =
+                row > 0 && call.slots[row - 1] == block.slot && call.positions[row - 1] < block.position;
+            work.ascends = work.ascends && (is_new || goes_on);
+            seen |= bit;
+        }
         row += block.rows;
     }
-    const double stored = static_cast<double>(shape_.rows * kv_heads * d);
-    pool.run(static_cast<int>(std::min<std::int64_t>(workers_for(2 * stored), shape_.rows)),
-             [&](int worker, int workers) noexcept {
-                 const Range mine = part_of(shape_.rows, 1, worker, workers);
-                 for (std::int64_t row = mine.begin; row < mine.end; ++row) store_row(call, row);
-             });
-
-    const std::int64_t units = kv_heads * blocks;
+    const double kv_floats = static_cast<double>(shape_.cache.kv_heads * shape_.cache.head_dim);
+    work.stored = static_cast<double>(shape_.rows) * kv_floats;
     // A byte from memory takes about as long as an operation: one token waits for its keys and values.
-    const double bytes = 2 * sizeof(float) * read * static_cast<double>(kv_heads * d);
-    const double operations = 4 * keys * static_cast<double>(shape_.heads * d) + bytes;
-    pool.run(static_cast<int>(std::min<std::int64_t>(workers_for(operations), units)),
-             [&](int worker, int workers) noexcept {
-                 float* const workspace = static_cast<float*>(call.workspace) +
-                                          static_cast<std::size_t>(worker) * layout_.floats();
-                 const Range mine = part_of(units, 1, worker, workers);
-                 for (std::int64_t head = mine.begin / blocks; head * blocks < mine.end; ++head) {
-                     std::int64_t unit = head * blocks;
-                     for (std::int64_t row = 0; row < shape_.rows && unit < mine.end; ++unit) {
-                         const Block block = block_at(call, row);
-                         if (unit >= mine.begin)
-                             run_block(call, block, head, keys_behind(call, block, head), workspace);
-                         row += block.rows;
-                     }
-                 }
-             });
+    work.operations = 4 * keys * static_cast<double>(shape_.heads * shape_.cache.head_dim) +
+                      2 * sizeof(float) * read * kv_floats;
+    return work;
 }
 
-// The keys that are read after those of a block: the next sequence's of the same head, or the first one's of
-// the next.
-const float* CachedAttention::keys_behind(const CachedAttentionCall& call, const Block& block,
-                                          std::int64_t kv_head) const noexcept {
+// Where no row attends to a key that a later one stores, and whoever computes a head computes all of it,
+// several workers store the keys and values of each block right before it, so that their lines come while
+// others are read, and for all workers. Else all are stored first; one worker alone is not slower so.
+void CachedAttention::run(ThreadPool& pool, const CachedAttentionCall& call) const noexcept {
+    if (shape_.rows == 0 || shape_.cache.slots == 0) return;
+    const std::int64_t kv_heads = shape_.cache.kv_heads;
+    const Work work = work_of(call);
+    const std::int64_t units = kv_heads * work.blocks;
+    const std::int64_t workers = std::min<std::int64_t>(workers_for(work.operations), units);
+    const bool stores_itself = workers > 1 && work.ascends && (work.blocks == 1 || kv_heads % workers == 0);
+    if (!stores_itself)
+        pool.run(static_cast<int>(std::min<std::int64_t>(workers_for(2 * work.stored), shape_.rows)),
+                 [&](int worker, int count) noexcept {
+                     const Range mine = part_of(shape_.rows, 1, worker, count);
+                     for (std::int64_t row = mine.begin; row < mine.end; ++row)
+                         for (std::int64_t h = 0; h < kv_heads; ++h) store_row(call, row, h);
+                 });
+    const std::int64_t grain = stores_itself ? work.blocks : 1;
+    pool.run(static_cast<int>(workers), [&](int worker, int count) noexcept {
+        float* const workspace =
+            static_cast<float*>(call.workspace) + static_cast<std::size_t>(worker) * layout_.floats();
+        const Range mine = part_of(units, grain, worker, count);
+        for (std::int64_t head = mine.begin / work.blocks; head * work.blocks < mine.end; ++head) {
+            std::int64_t unit = head * work.blocks;
+            for (std::int64_t row = 0; row < shape_.rows && unit < mine.end; ++unit) {
+                const Block block = block_at(call, row);
+                row += block.rows;
+                if (unit < mine.begin) continue;
+                const Unit next = behind(block, head);
+                if (stores_itself) {
+                    for (std::int64_t i = block.row; i < row; ++i) store_row(call, i, head);
+                    ask_for_row(call, next.row, next.kv_head);
+                }
+                run_block(call, block, head, keys_of(call, next), workspace);
+            }
+        }
+    });
+}
+
+// The next block of the same head, or the first one of the next.
+CachedAttention::Unit CachedAttention::behind(const Block& block, std::int64_t kv_head) const noexcept {
     const std::int64_t row = block.row + block.rows;
-    const bool same_head = row < shape_.rows;
-    const std::int64_t slot = call.slots[same_head ? row : 0];
-    return call.keys + shape_.cache.key_head(std::max<std::int64_t>(slot, 0),
-                                             same_head ? kv_head : (kv_head + 1) % shape_.cache.kv_heads);
+    return row < shape_.rows ? Unit{row, kv_head} : Unit{0, (kv_head + 1) % shape_.cache.kv_heads};
+}
+
+const float* CachedAttention::keys_of(const CachedAttentionCall& call, const Unit& unit) const noexcept {
+    return call.keys + shape_.cache.key_head(std::max<std::int64_t>(call.slots[unit.row], 0), unit.kv_head);
 }
 
 void CachedAttention::run_block(const CachedAttentionCall& call, const Block& block, std::int64_t kv_head,

@@ -32,6 +32,16 @@ class CachedAttention final {
     struct Block {
         std::int64_t row, rows, slot, position;  // of the first
     };
+    // What a call amounts to, which decides who does what.
+    struct Work {
+        std::int64_t blocks = 0;
+        double operations = 0, stored = 0;  // to attend; floats of keys and values
+        bool ascends = true;                // of each slot's rows none stands before one of a lower position
+    };
+    // A block of one head of keys and values, by its first row.
+    struct Unit {
+        std::int64_t row, kv_head;
+    };
     // A tile of query rows: tokens of one head, or heads of one token that share keys.
     struct Tile {
         std::int64_t rows, keys, full_keys;  // all that the last row sees; those that every row sees
@@ -43,11 +53,13 @@ class CachedAttention final {
         const float* next_keys;  // wanted after this tile
     };
     Block block_at(const CachedAttentionCall& call, std::int64_t row) const noexcept;
-    void store_row(const CachedAttentionCall& call, std::int64_t row) const noexcept;
+    Work work_of(const CachedAttentionCall& call) const noexcept;
+    void store_row(const CachedAttentionCall& call, std::int64_t row, std::int64_t kv_head) const noexcept;
+    void ask_for_row(const CachedAttentionCall& call, std::int64_t row, std::int64_t kv_head) const noexcept;
     void run_block(const CachedAttentionCall& call, const Block& block, std::int64_t kv_head,
                    const float* next_keys, float* workspace) const noexcept;
-    const float* keys_behind(const CachedAttentionCall& call, const Block& block,
-                             std::int64_t kv_head) const noexcept;
+    Unit behind(const Block& block, std::int64_t kv_head) const noexcept;
+    const float* keys_of(const CachedAttentionCall& call, const Unit& unit) const noexcept;
     void run_tile(const Tile& tile, float* workspace) const noexcept;
     void softmax(const Tile& tile, float* workspace) const noexcept;
     int workers_for(double operations) const noexcept;
