@@ -847,6 +847,8 @@ typedef struct volta_generator_options {
     int64_t context;       /* the most tokens of a sequence; 0: the model's context. Less saves memory */
     int64_t prefill_chunk; /* the most tokens of a prompt per run; 0: 256. No bit depends on it        */
     uint32_t flags;        /* VOLTA_GENERATOR_* bits                                                  */
+    int64_t cache_tokens;  /* of each sequence, what the cache has room for at first; 0: the context. It
+                              doubles when a sequence outgrows it. No bit depends on it                */
 } volta_generator_options;
 
 /* Bits of volta_generator_options.flags. */
@@ -859,8 +861,14 @@ enum {
  * the tokens so far are cached, so that each token is computed once; a sequence has the same tokens and logits,
  * bit for bit, with or without cache, alone or in any batch, its prompt in one piece or in many.
  * Keeps:  `model` alive.
- * Cost:   compiles plans; every later token allocates nothing.
- * Errors: UNSUPPORTED  attention that is not causal; the text names the node */
+ * Cost:   compiles plans; every later token allocates nothing. With cache_tokens a step or piece that the cache has no
+ *         room for compiles plans again and holds the old cache beside the new one while it copies; if that fails
+ *         (OUT_OF_MEMORY), every sequence is as it was.
+ * Errors: UNSUPPORTED       attention that is not causal; the text names the node
+ *         INVALID_ARGUMENT  an option outside its range: temperature 0 .. 1000, top_k from 0, top_p and min_p 0 .. 1,
+ *                           repetition_penalty 0.001 .. 1000, sequences and prefill_chunk 1 .. 65536, context 1 .. the
+ *                           model's, cache_tokens 1 .. context; 0 is each one's default. A model with
+ *                           other inputs or outputs than these */
 VOLTA_API volta_status volta_generator_create(volta_model *model, const volta_generator_options *options,
                                               volta_generator **out_generator);
 VOLTA_API void volta_generator_release(volta_generator *generator);
@@ -877,6 +885,7 @@ VOLTA_API volta_status volta_generator_next(volta_generator *generator, int32_t 
 /* The logits of which the latest token was drawn. Lends: until the next call on this generator. */
 VOLTA_API volta_status volta_generator_logits(const volta_generator *generator, const float **out_logits,
                                               size_t *out_count);
+/* What it holds now; with cache_tokens the cache has more later. */
 VOLTA_API volta_status volta_generator_get_bill(const volta_generator *generator, volta_bill *bill);
 
 /* What computing one token of one sequence takes at least: to be divided by volta_machine_speed. */
@@ -915,7 +924,8 @@ typedef struct volta_sampling_options { /* as in volta_generator_options */
  * Errors: INVALID_STATE  all sequences of the generator are in use */
 VOLTA_API volta_status volta_sequence_create(volta_generator *generator, const volta_sampling_options *sampling,
                                              volta_sequence **out_sequence);
-/* A new sequence with the same tokens; its cache is copied, nothing is computed again. sampling NULL: the same. */
+/* A new sequence with the same tokens; its cache is copied, nothing is computed again. sampling NULL: the same.
+ * Errors: INVALID_STATE  all sequences of the generator are in use */
 VOLTA_API volta_status volta_sequence_fork(const volta_sequence *sequence, const volta_sampling_options *sampling,
                                            volta_sequence **out_sequence);
 VOLTA_API void volta_sequence_release(volta_sequence *sequence);
@@ -930,7 +940,8 @@ VOLTA_API volta_status volta_sequence_rewind(volta_sequence *sequence, size_t co
  * computed but for the last share one run of the model.
  * Errors: INVALID_ARGUMENT  a sequence twice, or of another generator
  *         INVALID_STATE     a sequence without tokens, or whose context is full
- *         NOT_FINITE        NaN logits. After any error all sequences have the tokens that they had */
+ *         NOT_FINITE        NaN logits
+ *         OUT_OF_MEMORY     a cache that grows. After any error all sequences have the tokens that they had */
 VOLTA_API volta_status volta_generator_step(volta_generator *generator, volta_sequence *const *sequences,
                                             size_t count, int32_t *out_tokens);
 

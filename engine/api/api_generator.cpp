@@ -28,6 +28,7 @@ GeneratorOptions generator_options(const volta_generator_options& given) {
     options.context = given.context;
     if (given.sequences != 0) options.sequences = given.sequences;
     if (given.prefill_chunk != 0) options.chunk = given.prefill_chunk;
+    options.cache_tokens = given.cache_tokens;
     options.cache = (given.flags & VOLTA_GENERATOR_NO_CACHE) == 0;
     return options;
 }

@@ -1,5 +1,6 @@
 #include "engine/runtime/decode_graph.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "engine/base/error.h"
@@ -123,6 +124,14 @@ class RowAnalysis {
     std::pmr::vector<bool> has_rows_;
 };
 
+// For the analysis a model may have any context: its answer does not depend on how many tokens there are.
+void lift_limits(Graph& graph) {
+    for (Node& node : graph.nodes)
+        for (Attribute& attribute : node.attributes)
+            if (node.op == Op::position_ids && attribute.key == Attr::limit)
+                attribute.number = std::max(attribute.number, static_cast<double>(RowAnalysis::kTime));
+}
+
 class DecodeBuilder {
   public:
     DecodeBuilder(const Graph& from, const DecodeShape& shape)
@@ -185,7 +194,8 @@ class DecodeBuilder {
 
 std::pmr::string decode_obstacle(const Graph& model, std::pmr::memory_resource* heap) {
     std::pmr::string why(heap);
-    const Graph inference = without_dropout(model, heap);
+    Graph inference = without_dropout(model, heap);
+    lift_limits(inference);
     const ValueId tokens = host_inputs(inference, heap)[0];
     const Shape& declared = inference.source(inference.value(tokens).producer).declared;
     char text[256];

@@ -22,6 +22,7 @@ struct SequenceState {
 struct DecoderSizes {
     std::int64_t slots = 1;    // sequences
     std::int64_t context = 0;  // tokens of each
+    std::int64_t cache = 0;    // of these, what a cache has room for at first
     std::int64_t chunk = 0;    // most tokens of one sequence per run
     std::int32_t vocabulary = 0;
 };
@@ -29,7 +30,13 @@ struct DecoderSizes {
 class Decoder {
   public:
     virtual ~Decoder() = default;
-    // The logits after every token of each sequence. Allocates nothing. Throws what the device reports.
+    // Tokens of each sequence that there is room for: `context`, or less where a cache grows.
+    virtual std::int64_t room() const = 0;
+    // Makes room for `tokens`, at least; what the cache holds of `kept` stays. Throws OUT_OF_MEMORY and what
+    // the device reports; then everything is as before.
+    virtual void grow(std::int64_t tokens, SequenceState* const* kept, std::size_t count) = 0;
+    // The logits after every token of each sequence, of at most room(). Allocates nothing. Throws what the
+    // device reports.
     virtual void run(SequenceState* const* sequences, std::size_t count) = 0;
     // Computes the next piece of a prompt that is longer than one piece. False: what is left is one run's
     // work, or the decoder keeps nothing. run() does the same; between two pieces a host may think again.

@@ -27,6 +27,13 @@ GeneratorOptions checked(GeneratorOptions options, const LanguageModel& model) {
             "prefill_chunk is %lld, it must be in 1 .. %lld", static_cast<long long>(options.chunk),
             static_cast<long long>(kMostChunk));
     options.chunk = std::min(options.chunk, options.context);
+    require(options.cache || options.cache_tokens == 0,
+            "cache_tokens is %lld, but the flags ask for no cache",
+            static_cast<long long>(options.cache_tokens));
+    if (options.cache_tokens == 0) options.cache_tokens = options.context;
+    require(options.cache_tokens >= 1 && options.cache_tokens <= options.context,
+            "cache_tokens is %lld, it must be in 1 .. %lld, which is the context",
+            static_cast<long long>(options.cache_tokens), static_cast<long long>(options.context));
     return options;
 }
 
@@ -44,7 +51,8 @@ Generator::Generator(ContextRef context, ModelRef model, const GeneratorOptions&
       sampler_(vocabulary_, context->tensors()) {
     no_cache_ = options_.cache ? decode_obstacle(model_->graph, context->structures())
                                : std::pmr::string("the host asked for none", context->structures());
-    const DecoderSizes sizes = {options_.sequences, options_.context, options_.chunk, vocabulary_};
+    const DecoderSizes sizes = {options_.sequences, options_.context, options_.cache_tokens, options_.chunk,
+                                vocabulary_};
     decoder_ = no_cache_.empty() ? make_cached_decoder(context_, model_, sizes)
                                  : make_whole_decoder(context_, model_, sizes);
     const auto count = static_cast<std::size_t>(options_.sequences);
@@ -60,14 +68,24 @@ Generator::Generator(ContextRef context, ModelRef model, const GeneratorOptions&
         state.tokens = static_cast<std::int32_t*>(tokens_.data()) + i * context_length;
         state.logits = static_cast<float*>(logits_.data()) + i * static_cast<std::size_t>(vocabulary_);
     }
-    bill_all();
 }
 
-void Generator::bill_all() {
-    decoder_->add_to(bill_);
+volta_bill Generator::bill() const {
+    volta_bill bill = {};
+    decoder_->add_to(bill);
     const std::uint64_t own = tokens_.bytes() + logits_.bytes() + Sampler::bytes_for(vocabulary_);
-    bill_.staging += own;
-    bill_.total += own;
+    bill.staging += own;
+    bill.total += own;
+    return bill;
+}
+
+// Of all sequences, those that take part in no step included.
+void Generator::make_room(std::int64_t tokens) {
+    if (tokens <= decoder_->room()) return;
+    pending_.clear();
+    for (Sequence& sequence : sequences_)
+        if (sequence.is_taken && sequence.state.cached > 0) pending_.push_back(&sequence.state);
+    decoder_->grow(tokens, pending_.data(), pending_.size());
 }
 
 std::int32_t Generator::create(const SamplerOptions* sampler) {
@@ -159,6 +177,9 @@ void Generator::check_step(const std::int32_t* sequences, std::size_t count) con
 void Generator::step(const std::int32_t* sequences, std::size_t count, std::int32_t* tokens) {
     check_step(sequences, count);
     const ProfileCall call(*context_, "token_step", static_cast<std::int64_t>(count));
+    std::int64_t longest = 0;
+    for (std::size_t i = 0; i < count; ++i) longest = std::max(longest, of(sequences[i]).state.used);
+    make_room(longest);
     pending_.clear();
     for (std::size_t i = 0; i < count; ++i)
         if (!of(sequences[i]).is_computed) pending_.push_back(&of(sequences[i]).state);

@@ -14,9 +14,10 @@ namespace volta {
 struct GeneratorOptions {
     SamplerOptions sampler;  // of sequences that bring none of their own
     std::int64_t sequences = 1;
-    std::int64_t context = 0;  // tokens of a sequence; 0: as many as the model allows
-    std::int64_t chunk = 256;  // most tokens of a prompt per run
-    bool cache = true;         // keys and values are kept; false: every token runs its whole sequence
+    std::int64_t context = 0;       // tokens of a sequence; 0: as many as the model allows
+    std::int64_t chunk = 256;       // most tokens of a prompt per run
+    std::int64_t cache_tokens = 0;  // of a sequence, what the cache has room for at first; 0: the context
+    bool cache = true;              // keys and values are kept; false: every token runs its whole sequence
 };
 
 class Generator final {
@@ -38,7 +39,9 @@ class Generator final {
 
     // Computes one piece of a prompt that takes several. False: a step is next.
     bool prepare_piece(std::int32_t sequence) {
-        return !of(sequence).is_computed && decoder_->run_piece_of(of(sequence).state);
+        if (of(sequence).is_computed) return false;
+        make_room(of(sequence).state.used);
+        return decoder_->run_piece_of(of(sequence).state);
     }
 
     // Room for the numbers of a step; throws INVALID_ARGUMENT when there are more than sequences.
@@ -51,7 +54,8 @@ class Generator final {
     const Model& model() const { return *model_; }
     // Of which the sequence's latest token was drawn. Throws INVALID_STATE before the first.
     const float* logits(std::int32_t sequence, std::size_t* count) const;
-    volta_bill bill() const { return bill_; }
+    // What it holds now: a cache that grows has more later.
+    volta_bill bill() const;
     // Of computing the token at `position`, which is below the context.
     TokenCost cost(std::int64_t position) const;
     // Why there is no cache, where none was asked for or none can be: "" with a cache.
@@ -69,7 +73,7 @@ class Generator final {
     Sequence& of(std::int32_t sequence) { return sequences_[at(sequence)]; }
     void check_tokens(const std::int32_t* tokens, std::size_t count) const;
     void check_step(const std::int32_t* sequences, std::size_t count) const;
-    void bill_all();
+    void make_room(std::int64_t tokens);
 
     ContextRef context_;
     ModelRef model_;
@@ -82,7 +86,6 @@ class Generator final {
     DecoderPtr decoder_;
     Sampler sampler_;
     Buffer tokens_, logits_;  // i32 [sequences, context]; f32 [sequences, vocabulary]
-    volta_bill bill_ = {};
 };
 
 }  // namespace volta

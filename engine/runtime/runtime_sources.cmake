@@ -15,6 +15,7 @@ set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/logit_rows.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decoder.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_cost.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/decode_cache.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cached_decoder.cpp
     ${CMAKE_CURRENT_LIST_DIR}/whole_decoder.cpp
     ${CMAKE_CURRENT_LIST_DIR}/generator.cpp
