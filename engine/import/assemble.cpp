@@ -188,10 +188,10 @@ void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
 }  // namespace
 
 HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
-                        std::optional<DType> weights, std::pmr::memory_resource* structures,
+                        Graph&& graph, std::optional<DType> weights, std::pmr::memory_resource* structures,
                         std::pmr::memory_resource* tensors) {
     HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
-    model->graph = build_graph(architecture, structures);
+    model->graph = std::move(graph);
     const std::pmr::vector<Slot> slots = slots_of(model->graph, structures);
     const auto assignments = Assigner(source, keys, architecture, slots, structures).assign();
     add_parameters(*model, slots, assignments, weights);

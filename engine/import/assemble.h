@@ -8,11 +8,11 @@
 
 namespace volta {
 
-// `weights`: what the weights of products and look-ups become (make_parameter.h). Throws, naming the tensor:
-// CORRUPT_MODEL for one that is missing, unknown or given twice, SHAPE_MISMATCH, UNSUPPORTED for a type that
-// is not read.
+// `graph` is the architecture's (build_graph). `weights`: what the weights of products and look-ups become
+// (make_parameter.h). Throws, naming the tensor: CORRUPT_MODEL for one that is missing, unknown or given
+// twice, SHAPE_MISMATCH, UNSUPPORTED for a type that is not read.
 HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
-                        std::optional<DType> weights, std::pmr::memory_resource* structures,
+                        Graph&& graph, std::optional<DType> weights, std::pmr::memory_resource* structures,
                         std::pmr::memory_resource* tensors);
 
 }  // namespace volta

@@ -6,6 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/import/assemble.h"
 #include "engine/import/gguf_weights.h"
+#include "engine/import/import_error.h"
 #include "engine/import/llama2c.h"
 #include "engine/import/safetensors.h"
 #include "engine/import/tokenizer_files.h"
@@ -19,22 +20,50 @@ class Importer {
   public:
     Importer(const char* path, const ImportOptions& options, std::pmr::memory_resource* structures,
              std::pmr::memory_resource* tensors)
-        : path_(path), options_(options), structures_(structures), tensors_(tensors) {}
+        : path_(path),
+          blamed_(path),
+          config_path_(structures),
+          options_(options),
+          structures_(structures),
+          tensors_(tensors) {}
 
     HeapPtr<Model> import() {
+        try {
+            return import_all();
+        } catch (const Error& error) {
+            fail_about(error, "cannot import the model", blamed_);
+        }
+    }
+
+  private:
+    // What `body` does; where that fails, the file to name is `path`, not the weights.
+    template <class Body>
+    auto about(const char* path, Body body) {
+        try {
+            return body();
+        } catch (const Error&) {
+            blamed_ = path;
+            throw;
+        }
+    }
+
+    HeapPtr<Model> import_all() {
         HeapPtr<Model> model = import_weights();
         if (options_.bert && !takes_choice_)
             fail(VOLTA_INVALID_ARGUMENT, "the head and the inputs of a BERT are given, but %s",
                  *model->find_metadata("volta.architecture") == "bert" ? "it says itself which it has"
                                                                        : "it is no BERT");
         if (options_.tokenizer_path != nullptr)
-            model->tokenizer.emplace(
-                open_tokenizer(options_.tokenizer_path, TokenizerFormat::automatic, structures_));
-        if (model->tokenizer) check_tokenizer(*model);
+            about(options_.tokenizer_path, [&] {
+                model->tokenizer.emplace(
+                    open_tokenizer(options_.tokenizer_path, TokenizerFormat::automatic, structures_));
+                check_tokenizer(*model);
+            });
+        else if (model->tokenizer)
+            check_tokenizer(*model);
         return model;
     }
 
-  private:
     HeapPtr<Model> import_weights() {
         MappedFile file(path_);
         const WeightFormat format =
@@ -70,13 +99,12 @@ class Importer {
 
     HeapPtr<Model> from_gguf(MappedFile&& mapping) {
         const GgufFile file(mapping.data(), mapping.bytes(), structures_);
-        const KeyMap keys(naming_of(file), key_map_text(), structures_);
+        const KeyMap keys = key_map(naming_of(file));
         takes_choice_ = file.string("general.architecture") == "bert";
         const BertChoice choice = options_.bert.value_or(BertChoice());
         const WeightSource source = weights_of(file, std::move(mapping), structures_);
         HeapPtr<Model> model =
-            assemble(source, keys, architecture_from_gguf(file, source, keys, choice, structures_),
-                     options_.weights, structures_, tensors_);
+            assembled(source, keys, architecture_from_gguf(file, source, keys, choice, structures_));
         if (options_.tokenizer_path == nullptr && file.find("tokenizer.ggml.model") != nullptr)
             model->tokenizer.emplace(read_gguf_tokenizer(file, structures_));
         return model;
@@ -84,28 +112,40 @@ class Importer {
 
     HeapPtr<Model> from_llama2c(MappedFile&& mapping) {
         const Llama2c file = read_llama2c(std::move(mapping), structures_);
-        const KeyMap keys(find_naming("llama2.c", "llama"), key_map_text(), structures_);
-        return assemble(file.source, keys, completed(file.config), options_.weights, structures_, tensors_);
+        const KeyMap keys = key_map(find_naming("llama2.c", "llama"));
+        return assembled(file.source, keys, completed(file.config));
     }
 
     HeapPtr<Model> from_safetensors(WeightSource&& source) {
-        std::optional<ConfigFile> config;
-        const bool own = source.find_text("volta.architecture") != nullptr;
-        const std::pmr::string config_path = own ? std::pmr::string(structures_) : find_config();
-        if (!config_path.empty()) config.emplace(config_path.c_str(), structures_);
-        const Naming& naming = naming_of(source, config ? &*config : nullptr);
-        const KeyMap keys(naming, key_map_text(), structures_);
-        if (!own) {
-            takes_choice_ = std::string_view(naming.architecture) == "bert";
-            const BertChoice choice = options_.bert.value_or(BertChoice());
-            return assemble(source, keys,
-                            architecture_from_config(*config, source, keys, choice, structures_),
-                            options_.weights, structures_, tensors_);
-        }
-        HeapPtr<Model> model = assemble(source, keys, architecture_from_texts(source.texts), options_.weights,
-                                        structures_, tensors_);
+        if (source.find_text("volta.architecture") == nullptr) return from_foreign_safetensors(source);
+        const KeyMap keys = key_map(naming_of(source, nullptr));
+        HeapPtr<Model> model = assembled(source, keys, architecture_from_texts(source.texts));
         add_texts(source, *model);
         return model;
+    }
+
+    // Sizes that cannot be are told of the config, which says them: the weights only fill in what it leaves
+    // out.
+    HeapPtr<Model> from_foreign_safetensors(const WeightSource& source) {
+        config_path_ = find_config();
+        if (config_path_.empty()) naming_of(source, nullptr);  // says that there is none
+        const char* const path = config_path_.c_str();
+        const ConfigFile config = about(path, [&] { return ConfigFile(path, structures_); });
+        const Naming& naming = *about(path, [&] { return &naming_of(source, &config); });
+        const KeyMap keys = key_map(naming);
+        takes_choice_ = std::string_view(naming.architecture) == "bert";
+        const BertChoice choice = options_.bert.value_or(BertChoice());
+        const Architecture architecture =
+            about(path, [&] { return architecture_from_config(config, source, keys, choice, structures_); });
+        Graph graph = about(path, [&] { return build_graph(architecture, structures_); });
+        return assemble(source, keys, architecture, std::move(graph), options_.weights, structures_,
+                        tensors_);
+    }
+
+    HeapPtr<Model> assembled(const WeightSource& source, const KeyMap& keys,
+                             const Architecture& architecture) {
+        return assemble(source, keys, architecture, build_graph(architecture, structures_), options_.weights,
+                        structures_, tensors_);
     }
 
     // A model may have rows that no id reaches, as padding; an id without a row would be no input of it.
@@ -126,10 +166,13 @@ class Importer {
         return beside;
     }
 
-    std::pmr::string key_map_text() const {
-        if (options_.key_map_path == nullptr) return std::pmr::string(structures_);
-        const Buffer bytes = read_file(options_.key_map_path, structures_, kMostKeyMapBytes);
-        return std::pmr::string(static_cast<const char*>(bytes.data()), bytes.bytes(), structures_);
+    KeyMap key_map(const Naming& naming) {
+        const char* const path = options_.key_map_path;
+        if (path == nullptr) return KeyMap(naming, "", structures_);
+        return about(path, [&] {
+            const Buffer bytes = read_file(path, structures_, kMostKeyMapBytes);
+            return KeyMap(naming, {static_cast<const char*>(bytes.data()), bytes.bytes()}, structures_);
+        });
     }
 
     // The host's own metadata of a model that Volta exported.
@@ -144,6 +187,8 @@ class Importer {
     }
 
     const char* path_;
+    const char* blamed_;  // the file that a failure is about
+    std::pmr::string config_path_;
     const ImportOptions& options_;
     bool takes_choice_ = false;  // the file is one that options_.bert is for
     std::pmr::memory_resource* structures_;
@@ -154,12 +199,7 @@ class Importer {
 
 HeapPtr<Model> import_model(const char* path, const ImportOptions& options,
                             std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
-    try {
-        return Importer(path, options, structures, tensors).import();
-    } catch (const Error& error) {
-        // The path goes last, where a message that is too long is cut.
-        fail(error.status(), "cannot import the model: %s ('%s')", error.what(), path);
-    }
+    return Importer(path, options, structures, tensors).import();
 }
 
 }  // namespace volta

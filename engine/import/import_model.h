@@ -26,7 +26,7 @@ struct ImportOptions {
 };
 
 // Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the
-// name and the value, and the path.
+// name and the value, and the path of the file that has it: weights, config, key map or tokenizer.
 HeapPtr<Model> import_model(const char* path, const ImportOptions& options,
                             std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 

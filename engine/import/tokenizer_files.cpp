@@ -5,6 +5,7 @@
 #include "engine/base/error.h"
 #include "engine/base/file.h"
 #include "engine/import/config_file.h"
+#include "engine/import/import_error.h"
 #include "engine/model/tokenizer_model.h"
 
 namespace volta {
@@ -129,7 +130,12 @@ bool names_unknown(std::string_view lines) {
 bool is_lower_case(std::string_view path, std::pmr::memory_resource* heap) {
     std::pmr::string beside(path.substr(0, path.rfind('/') + 1), heap);
     beside += "tokenizer_config.json";
-    return !file_exists(beside.c_str()) || ConfigFile(beside.c_str(), heap).truth("do_lower_case", true);
+    if (!file_exists(beside.c_str())) return true;
+    try {
+        return ConfigFile(beside.c_str(), heap).truth("do_lower_case", true);
+    } catch (const Error& error) {
+        fail(error.status(), "in tokenizer_config.json beside it: %s", error.what());
+    }
 }
 
 Tokenizer open_any(const char* path, TokenizerFormat format, std::pmr::memory_resource* heap) {
@@ -165,7 +171,7 @@ Tokenizer open_tokenizer(const char* path, TokenizerFormat format, std::pmr::mem
     try {
         return open_any(path, format, heap);
     } catch (const Error& error) {
-        fail(error.status(), "cannot open the tokenizer: %s ('%s')", error.what(), path);
+        fail_about(error, "cannot open the tokenizer", path);
     }
 }
 

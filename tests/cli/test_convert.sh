@@ -28,6 +28,8 @@ refused 2 "--out is required" convert m.volta
 refused 2 "--tokenizer, --model-config and --keys are for models of other programs" convert m.volta --model-config c.json --out x.volta
 refused 1 "cannot open 'none'" convert none --out x.volta
 refused 1 "no file of weights that is known" convert text.txt --out x.volta
+printf nonsense >keys.txt
+refused 1 "line 1 of the key map has no '=' ('keys.txt')" convert m.safetensors --keys keys.txt --out x.volta
 refused 1 "no/such/x.volta" convert m.safetensors --out no/such/x.volta
 [ ! -e x.volta ] || bad "a refused conversion left a file"
 

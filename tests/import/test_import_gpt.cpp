@@ -263,6 +263,49 @@ void test_change(void** state) {
     assert_int_equal(fixture.heap.held, held);
 }
 
+// Each failure names the file that it is about, once, and no other.
+void test_the_file_that_is_wrong_is_named(void**) {
+    Fixture fixture;
+    const TemporaryFolder& folder = fixture.folder;
+    const std::string sound = folder.write("m.safetensors", safetensors_of(fixture.tensors));
+    const std::string config = folder.write("c.json", kShortConfig);
+    const std::string nonsense = folder.write("n.txt", "nonsense"), none = folder.file("none");
+    const std::string five = folder.write("five.json", R"({"model_type": "gpt2", "n_head": 5})");
+    const std::string other = folder.write("other.json", R"({"model_type": "t5"})");
+    const std::string many = folder.write(
+        "many.bin", bytes_of<std::int32_t>({1}) + [] {
+            std::string pieces;
+            for (int id = 0; id < 41; ++id) pieces += std::string(4, '\0') + std::string("\1\0\0\0a", 5);
+            return pieces;
+        }());
+    const struct {
+        std::string weights, config, keys, tokenizer, named;
+    } rows[] = {{sound, config, nonsense, "", nonsense},
+                {sound, config, none, "", none},
+                {sound, config, "", nonsense, nonsense},
+                {sound, config, "", none, none},
+                {sound, config, "", many, many},
+                {sound, nonsense, "", "", nonsense},
+                {sound, none, "", "", none},
+                {sound, five, "", "", five},
+                {sound, other, "", "", other},
+                {nonsense, config, "", "", nonsense},
+                {none, config, "", "", none}};
+    for (const auto& row : rows) {
+        ImportOptions options;
+        options.config_path = row.config.c_str();
+        if (!row.keys.empty()) options.key_map_path = row.keys.c_str();
+        if (!row.tokenizer.empty()) options.tokenizer_path = row.tokenizer.c_str();
+        const Failure failure = failure_of([&] { fixture.import(row.weights, options); });
+        assert_failure(failure, failure.status, "cannot import the model: ");
+        const std::string text = failure.text, quoted = "'" + row.named + "'";
+        const bool right =
+            text.find(quoted) != text.npos && text.find(folder.file("")) == text.rfind(folder.file(""));
+        if (!right) print_error("expected %s once, and no other path: %s\n", quoted.c_str(), failure.text);
+        assert_true(right);
+    }
+}
+
 void test_types_that_are_not_read_are_named(void**) {
     Fixture fixture;
     fixture.folder.write("config.json", kConfig);
@@ -328,6 +371,7 @@ int main() {
         cmocka_unit_test(test_sharded_files_are_one_model),
         cmocka_unit_test(test_a_key_map_renames),
         cmocka_unit_test(test_an_export_is_the_same_model),
+        cmocka_unit_test(test_the_file_that_is_wrong_is_named),
         cmocka_unit_test(test_types_that_are_not_read_are_named),
         cmocka_unit_test(test_files_of_other_kinds_are_told_apart),
         cmocka_unit_test(test_every_allocation_may_fail),

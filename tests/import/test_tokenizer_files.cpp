@@ -9,6 +9,7 @@
 #include "tests/model/expect_error.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/cmocka_cpp.h"
+#include "tests/support/weight_files.h"
 
 namespace {
 using namespace volta;
@@ -305,6 +306,14 @@ void test_a_file_that_is_wrong_is_named(void**) {
         [&] { open_tokenizer("no/such/file.bin", TokenizerFormat::automatic, heap.structures()); });
     assert_int_equal(missing.status, VOLTA_IO_ERROR);
     assert_true(missing.mentions("no/such/file.bin"));
+    const std::string text = missing.text;
+    assert_true(text.find("no/such/file.bin") == text.rfind("no/such/file.bin"));
+    TemporaryFolder folder;
+    folder.write("tokenizer_config.json", "[1]");
+    const std::string lines = folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+    const Failure beside =
+        failure_of([&] { open_tokenizer(lines.c_str(), TokenizerFormat::automatic, heap.structures()); });
+    assert_true(beside.mentions("in tokenizer_config.json beside it: the config is no object"));
 }
 
 }  // namespace
