@@ -94,7 +94,8 @@ class Importer {
                  "it is a zip archive, as PyTorch writes them: convert it first with "
                  "tools/pt_to_safetensors.py");
         if (begins(file, "VOLTA")) fail(VOLTA_UNSUPPORTED, "it is a model of Volta already: open it");
-        fail(VOLTA_UNSUPPORTED, "it is no file of weights that is known");
+        fail(VOLTA_UNSUPPORTED,
+             "it is no file of weights that is known: safetensors, an index of several, GGUF or llama2.c");
     }
 
     HeapPtr<Model> from_gguf(MappedFile&& mapping) {

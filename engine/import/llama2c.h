@@ -9,7 +9,8 @@
 
 namespace volta {
 
-// Whether the sizes in the first bytes make a file of exactly this length.
+// Whether the sizes in the first bytes make a file of exactly this length, or are those of a model and stand
+// before weights: such a file was cut, or something was added to it, and read_llama2c says so.
 bool looks_like_llama2c(const unsigned char* data, std::size_t bytes) noexcept;
 
 struct Llama2c {

@@ -180,9 +180,13 @@ void add_file(WeightSource& source, const char* path, std::pmr::memory_resource*
     if (file.bytes() < 8)
         fail(VOLTA_CORRUPT_MODEL, "a safetensors file has at least 8 bytes, this one %zu", file.bytes());
     const std::uint64_t header_bytes = load_u64(file.data());
-    if (header_bytes > kMostHeaderBytes || header_bytes > file.bytes() - 8)
-        fail(VOLTA_CORRUPT_MODEL, "its header has %llu bytes, the file %zu",
-             static_cast<unsigned long long>(header_bytes), file.bytes());
+    if (header_bytes > kMostHeaderBytes)
+        fail(VOLTA_CORRUPT_MODEL, "its header would have %llu bytes, the most are %llu",
+             static_cast<unsigned long long>(header_bytes),
+             static_cast<unsigned long long>(kMostHeaderBytes));
+    if (header_bytes > file.bytes() - 8)
+        fail(VOLTA_CORRUPT_MODEL, "it is cut: its header makes a file of at least %llu bytes, it has %zu",
+             static_cast<unsigned long long>(header_bytes + 8), file.bytes());
     const unsigned char* data = file.data() + 8 + header_bytes;
     const std::uint64_t data_bytes = file.bytes() - 8 - header_bytes;
     const std::size_t first = source.tensors.size();
@@ -286,8 +290,13 @@ void check_all_found(const WeightSource& source, const std::pmr::vector<Place>& 
 }  // namespace
 
 bool looks_like_safetensors(const unsigned char* data, std::size_t bytes) noexcept {
-    return bytes > 8 && data[8] == '{' &&
-           load_u64(data) <= std::min<std::uint64_t>(kMostHeaderBytes, bytes - 8);
+    if (bytes <= 8 || data[8] != '{') return false;
+    const std::uint64_t header_bytes = load_u64(data);
+    if (header_bytes <= bytes - 8) return header_bytes <= kMostHeaderBytes;
+    // A header that was cut: an object that goes on with a name or its end, as far as the file does.
+    const std::string_view rest(reinterpret_cast<const char*>(data) + 9, bytes - 9);
+    const std::size_t next = rest.find_first_not_of(" \t\r\n");
+    return header_bytes <= kMostHeaderBytes && (next == rest.npos || rest[next] == '"' || rest[next] == '}');
 }
 
 WeightSource read_safetensors(const char* path, std::pmr::memory_resource* heap) {

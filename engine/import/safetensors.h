@@ -8,7 +8,7 @@
 
 namespace volta {
 
-// Whether the first bytes are those of such a file; what it holds may still be wrong.
+// Whether the first bytes are those of such a file; what it holds may still be wrong, or cut.
 bool looks_like_safetensors(const unsigned char* data, std::size_t bytes) noexcept;
 
 // Throw IO_ERROR; CORRUPT_MODEL with the reason: everything in the files is checked, the texts of

@@ -30,6 +30,8 @@ refused 1 "cannot open 'none'" convert none --out x.volta
 refused 1 "no file of weights that is known" convert text.txt --out x.volta
 printf nonsense >keys.txt
 refused 1 "line 1 of the key map has no '=' ('keys.txt')" convert m.safetensors --keys keys.txt --out x.volta
+head -c 100 m.safetensors >cut.safetensors
+refused 1 "it is cut: its header makes a file of at least " convert cut.safetensors --out x.volta
 refused 1 "no/such/x.volta" convert m.safetensors --out no/such/x.volta
 [ ! -e x.volta ] || bad "a refused conversion left a file"
 
@@ -107,6 +109,8 @@ fi
 if [ -r "$data/stories260K/stories260K.bin" ]; then
     expect "stories260K" 8b406df5ed3f204a57ac2f55d7e66008 \
         "$("$voltac" convert "$data/stories260K/stories260K.bin" --out stories.volta)"
+    head -c 1056539 "$data/stories260K/stories260K.bin" >cut.bin
+    refused 1 "its sizes make a file of 1056540 bytes, it has 1056539" convert cut.bin --out x.volta
 else
     echo "no $data/stories260K: set VOLTA_TEST_DATA to a folder with it"
 fi

@@ -148,8 +148,61 @@ void test_a_llama2c_file_of_another_length_is_refused(void**) {
         const std::string path = fixture.folder.write("m", bytes);
         assert_failure(failure_of([&] { fixture.import(path, options); }), VOLTA_CORRUPT_MODEL,
                        bytes.size() < 28 ? "at least 28 bytes" : "its sizes make a file of");
-        assert_failure(failure_of([&] { fixture.import(path); }), VOLTA_UNSUPPORTED, "no file of weights");
+        const Failure found = failure_of([&] { fixture.import(path); });
+        if (bytes.size() < 28)
+            assert_failure(found, VOLTA_UNSUPPORTED, "no file of weights");
+        else
+            assert_failure(found, VOLTA_CORRUPT_MODEL, "its sizes make a file of");
     }
+}
+
+// A cut is told wherever it is; the sentence has both sizes.
+void test_a_cut_file_is_told_as_one(void**) {
+    Fixture fixture(true, true);
+    const std::string whole = llama2c_bytes(*fixture.model, fixture.config);
+    for (const std::size_t bytes : {whole.size() - 1, whole.size() / 2, std::size_t{29}, std::size_t{28}}) {
+        char text[80];
+        std::snprintf(text, sizeof text, "its sizes make a file of %zu bytes, it has %zu", whole.size(),
+                      bytes);
+        assert_failure(failure_of([&] { fixture.import_bytes(whole.substr(0, bytes)); }), VOLTA_CORRUPT_MODEL,
+                       text);
+    }
+    assert_failure(failure_of([&] { fixture.import_bytes(std::string("\x60\0\0\0\0\0\0\0{", 9)); }),
+                   VOLTA_CORRUPT_MODEL, "it is cut: its header makes a file of at least 104 bytes, it has 9");
+    assert_failure(failure_of([&] { fixture.import_bytes(std::string("\x60\0\0\0\0\0\0\0{ \"a\"", 13)); }),
+                   VOLTA_CORRUPT_MODEL, "at least 104 bytes, it has 13");
+}
+
+// Sizes that divide each other do not make a file of weights.
+void test_other_files_are_not_taken_for_a_cut_one(void**) {
+    Fixture fixture(true, true);
+    const std::string weights = bytes_of(std::vector<float>(40, 0.5f));
+    const auto with_header = [&](const std::vector<std::int32_t>& header) {
+        return bytes_of(header) + weights;
+    };
+    const std::string good = bytes_of<std::int32_t>({64, 96, 2, 4, 2, 48, 32});
+    assert_failure(failure_of([&] { fixture.import_bytes(good + weights); }), VOLTA_CORRUPT_MODEL,
+                   "its sizes make a file of");
+    const std::string others[] = {with_header({1 << 17, 96, 2, 4, 2, 48, 32}),        // wider than any model
+                                  with_header({64, 1 << 21, 2, 4, 2, 48, 32}),        //
+                                  with_header({64, 96, 2, 4, 2, 1 << 21, 32}),        //
+                                  with_header({64, 96, 2, 4, 2, -(1 << 21), 32}),     //
+                                  with_header({64, 96, 2, 4, 2, 48, 1 << 25}),        //
+                                  with_header({1 << 14, 96, 2, 1 << 13, 2, 48, 32}),  //
+                                  good + bytes_of<std::int32_t>({464, 1256, 13, 7}),  // integers
+                                  good + bytes_of<std::uint32_t>({0x7f800000}),       // infinity
+                                  good + bytes_of<std::uint32_t>({0x3f000000, 0xffc00000}),
+                                  "Once upon a time, there was a little girl named Lily.",
+                                  std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10) + std::string(60, '\x55'),
+                                  std::string(4096, '\0'),
+                                  bytes_of<std::int32_t>(std::vector<std::int32_t>(64, 2)),
+                                  std::string("\x60\0\0\0\0\0\0\0{\x80", 10),  // no JSON behind the brace
+                                  std::string("\x60\0\0\0\0\0\0\0[", 9),
+                                  std::string("\x60\0\0\0\0\0\0\x10{\"a", 11)};
+    for (const std::string& bytes : others)
+        assert_failure(
+            failure_of([&] { fixture.import_bytes(bytes); }), VOLTA_UNSUPPORTED,
+            "it is no file of weights that is known: safetensors, an index of several, GGUF or llama2.c");
 }
 
 struct GgufChange {
@@ -245,6 +298,8 @@ int main() {
         cmocka_unit_test(test_quantised_weights_are_widened),
         cmocka_unit_test(test_an_export_is_the_same_model),
         cmocka_unit_test(test_a_llama2c_file_of_another_length_is_refused),
+        cmocka_unit_test(test_a_cut_file_is_told_as_one),
+        cmocka_unit_test(test_other_files_are_not_taken_for_a_cut_one),
         cmocka_unit_test(test_gguf_files_without_a_model_are_refused),
         cmocka_unit_test(test_stories260k),
     };

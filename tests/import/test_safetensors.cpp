@@ -47,7 +47,7 @@ const std::string kDeep = std::string(40, '[');
 const Refusal kRefusals[] = {
     {"empty file", "", VOLTA_CORRUPT_MODEL, "at least 8 bytes, this one 0"},
     {"header beyond the file", std::string("\x10\0\0\0\0\0\0\0{}", 10), VOLTA_CORRUPT_MODEL,
-     "has 16 bytes, the file 10"},
+     "it is cut: its header makes a file of at least 24 bytes, it has 10"},
     {"header above the limit", std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10), VOLTA_CORRUPT_MODEL,
      "18446744073709551615 bytes"},
     {"no header", safetensors("", ""), VOLTA_CORRUPT_MODEL, "its header is no valid JSON at byte"},
