@@ -101,7 +101,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang
 	@sh tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
 # What reads files that others wrote. Of model files the golden ones are seeds too.
-importers = import_safetensors import_gguf import_llama2c read_model read_gguf read_tokenizer
+importers = import_safetensors import_gguf import_llama2c import_config import_key_map read_model read_gguf read_tokenizer
 
 fuzz-import: build-tests ## COUNT (a million) changed files per importer, each within 1 s and 2x its size + 64 MiB
 	@for name in $(importers); do echo "== $$name"; models=; \

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fuzz/files.h"
+#include "fuzz/import_file.h"
 #include "fuzz/limits.h"
 
 namespace {
@@ -38,22 +39,6 @@ bool contains(const uint8_t* data, size_t size, const char* word) {
     return memmem(data, size, word, strlen(word)) != nullptr;
 }
 
-volta_model* import_file(const std::string& path, volta_weight_format format, const char* config,
-                         int32_t weights) {
-    volta_import_options options = {};
-    options.struct_size = sizeof options;
-    options.format = format;
-    options.config_path = config;
-    options.weights = weights;
-    volta_model* model = nullptr;
-    const volta_status status = volta_model_import(fuzz::context(), path.c_str(), &options, &model);
-    fuzz::expect_status(status, model != nullptr);
-    expect(status == VOLTA_OK || status == VOLTA_CORRUPT_MODEL || status == VOLTA_UNSUPPORTED ||
-               status == VOLTA_SHAPE_MISMATCH || status == VOLTA_IO_ERROR,
-           "another status");
-    return model;
-}
-
 bool is_stored(const volta_model* model) {
     bool stored = false;
     for (size_t i = 0; i < volta_model_parameter_count(model); ++i) {
@@ -75,33 +60,18 @@ void check_saved(const Place& place, volta_model* model) {
     volta_model_release(opened);
 }
 
-// Under Volta's names, and under Hugging Face's where it has such a model.
-void check_round_trip(const Place& place, volta_model* model) {
-    char hash[33], again[33];
-    expect(volta_model_hash(model, hash) == VOLTA_OK, "hash");
-    for (const volta_weight_names names : {VOLTA_NAMES_OWN, VOLTA_NAMES_HUGGING_FACE}) {
-        const char* const config = names == VOLTA_NAMES_OWN ? nullptr : place.config.c_str();
-        const volta_export_options options = {sizeof options, names, config};
-        const volta_status status =
-            volta_model_export_safetensors_with(model, &options, place.exported.c_str());
-        if (status == VOLTA_UNSUPPORTED && names != VOLTA_NAMES_OWN) continue;
-        expect(status == VOLTA_OK, "export");
-        volta_model* imported = import_file(place.exported, VOLTA_WEIGHTS_AUTO, config, VOLTA_F32);
-        expect(imported != nullptr, "what was exported is not imported");
-        expect(volta_model_hash(imported, again) == VOLTA_OK && strcmp(hash, again) == 0, "another hash");
-        volta_model_release(imported);
-    }
-}
-
 void import_and_check(const Place& place, const char* config, int32_t weights, size_t size) {
     const fuzz::Limits limits(size);
-    volta_model* model = import_file(place.file, FUZZ_FORMAT, config, weights);
+    volta_import_options options = fuzz::import_options(config);
+    options.format = FUZZ_FORMAT;
+    options.weights = weights;
+    volta_model* model = fuzz::import_file(place.file, options);
     limits.check_time();
     fuzz::limit += size_t{64} << 20;  // what is done with a model has memory of its own
     if (model != nullptr && is_stored(model))
         check_saved(place, model);
     else if (model != nullptr && weights == VOLTA_F32)
-        check_round_trip(place, model);
+        fuzz::check_round_trip(model, place.exported, place.config);
     volta_model_release(model);
 }
 

@@ -101,6 +101,11 @@ constexpr const char* kWords[] = {"\"",
                                   "\xff",
                                   "\\u0000",
                                   "lm_head.weight",
+                                  " = ",
+                                  "%d",
+                                  ":q",
+                                  "\n",
+                                  "\"model_type\": \"llama\",",
                                   "transformer."};
 
 void mutate_once(Bytes& bytes, const std::vector<Bytes>& seeds, Random& random) {
