@@ -79,6 +79,26 @@ void export_model(const Model& model, const Conversion& c) {
     check(volta_model_export_safetensors_with(model.get(), &options, c.out.c_str()));
 }
 
+[[noreturn]] void refuse(const std::string& line) { usage_error("voltac convert: " + line); }
+
+// Options that do not go together, or not with what the file is.
+void check_call(const Conversion& c, bool own, bool to_safetensors) {
+    if (c.names == "volta" && !c.config_out.empty()) refuse("--config-out needs --names huggingface");
+    if (c.head.empty() && (c.segments || c.mask)) refuse("--segments and --mask need --head");
+    if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
+        refuse("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
+               " is a model file");
+    if (own && !c.weights.empty())
+        refuse("--weights is for models of other programs; " + c.in +
+               " is a model file, which voltac quantize stores in fewer bits");
+    if (to_safetensors && !c.weights.empty() && c.weights != "f32")
+        refuse("--weights " + c.weights + " is for a model file: safetensors are written in f32");
+    if (own && !c.head.empty())
+        refuse("--head is for a BERT of another program; " + c.in + " is a model file");
+    if (!to_safetensors && c.names != "volta")
+        refuse("--names huggingface needs an --out that ends in .safetensors");
+}
+
 }  // namespace
 
 int run_convert(const std::vector<std::string>& arguments) {
@@ -106,23 +126,9 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.text("--config-out", c.config_out, "with --names huggingface: the config.json to write");
     options.tuning(c.machine);
     options.parse(arguments);
-    if (c.names == "volta" && !c.config_out.empty()) usage_error("--config-out needs --names huggingface");
-    if (c.head.empty() && (c.segments || c.mask)) usage_error("--segments and --mask need --head");
-
     const bool own = is_volta_model(c.in), to_safetensors = ends_with(c.out, ".safetensors");
-    if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
-        usage_error("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
-                    " is a model file");
-    if (own && !c.weights.empty())
-        usage_error("--weights is for models of other programs; " + c.in +
-                    " is a model file, which voltac quantize stores in fewer bits");
-    if (to_safetensors && !c.weights.empty() && c.weights != "f32")
-        usage_error("--weights " + c.weights + " is for a model file: safetensors are written in f32");
+    check_call(c, own, to_safetensors);
     if (c.weights.empty()) c.weights = to_safetensors ? "f32" : "keep";
-    if (own && !c.head.empty())
-        usage_error("--head is for a BERT of another program; " + c.in + " is a model file");
-    if (!to_safetensors && c.names != "volta")
-        usage_error("--names huggingface needs an --out that ends in .safetensors");
     const Context context = make_context(c.machine);
     const Model model = own ? open_model(context, c.in) : import_model(context, c);
     if (to_safetensors)

@@ -49,7 +49,7 @@ std::vector<volta_tune_shape> transformer_shapes(std::int64_t dim) {
 }
 
 [[noreturn]] void bad_shape(const std::string& word) {
-    usage_error("voltac tune: --shapes: '" + word +
+    usage_error("voltac tune matmul: --shapes: '" + word +
                 "' is no shape: MxNxK, each in 1 .. 16777216, and :nt, :tn or :tt where A or B is stored "
                 "transposed");
 }
@@ -266,10 +266,10 @@ void read_command(const std::vector<std::string>& arguments, Tuning& t) {
     options.config();
     options.parse(arguments);
     if (options.given("--dim") + options.given("--shapes") + options.given("--model") > 1)
-        usage_error("voltac tune: --dim, --shapes and --model exclude each other");
+        usage_error("voltac tune matmul: --dim, --shapes and --model exclude each other");
     if (options.given("--batch") && !options.given("--model"))
-        usage_error("voltac tune: --batch belongs to --model");
-    if (options.given("--shapes") && t.shapes.empty()) usage_error("voltac tune: --shapes is empty");
+        usage_error("voltac tune matmul: --batch belongs to --model");
+    if (options.given("--shapes") && t.shapes.empty()) usage_error("voltac tune matmul: --shapes is empty");
 }
 
 void stop_at_interrupts() {

@@ -158,6 +158,7 @@ void add_arithmetic(nlohmann::ordered_json& line, const Machine& machine) {
 }
 
 void Options::tuning(Machine& value) {
+    value.command = command_;
     flag("--no-tuning", value.no_tuning, "leave out what `voltac tune` found; it changes speed only");
 }
 

@@ -40,7 +40,7 @@ class Options {
     void flag(const char* name, bool& value, const char* help);
     void positional(const char* name, std::string& value, const char* help);
     void machine(Machine& value);    // --device, --level, --precision, --threads, --isa, --no-tuning
-    void tuning(Machine& value);     // --no-tuning
+    void tuning(Machine& value);     // --no-tuning; every command with a Machine declares it or machine()
     void config();                   // --config FILE.json
     void require(const char* name);  // the call must give it
 

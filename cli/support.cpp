@@ -24,14 +24,15 @@ void check(volta_status status) {
 namespace {
 
 // The environment is the program's, not the library's.
-std::int64_t default_threads() {
+std::int64_t default_threads(const Machine& machine) {
     const char* value = std::getenv("VOLTA_NUM_THREADS");
     if (value == nullptr || *value == '\0') return 0;
     char* end = nullptr;
     errno = 0;
     const long long threads = std::strtoll(value, &end, 10);
     if (errno != 0 || *end != '\0' || threads < 1 || threads > 256)
-        usage_error(formatted("VOLTA_NUM_THREADS is '%s', it must be in 1 .. 256", value));
+        usage_error(machine.command +
+                    formatted(": VOLTA_NUM_THREADS is '%s', it must be in 1 .. 256", value));
     return threads;
 }
 
@@ -72,9 +73,9 @@ namespace {
     const std::string reason = volta_last_error();
     const bool rounds = machine.precision != kPrecisionNames[VOLTA_PRECISION_FP32];
     if (rounds && (is_strict(machine) || machine.device == "cpu"))
-        usage_error("--precision " + machine.precision + ": " + reason);
+        usage_error(machine.command + ": --precision " + machine.precision + ": " + reason);
     if (machine.device != "cpu") failure("--device " + machine.device + ": " + reason);
-    if (status == VOLTA_UNSUPPORTED) usage_error("--isa " + machine.isa + ": " + reason);
+    if (status == VOLTA_UNSUPPORTED) usage_error(machine.command + ": --isa " + machine.isa + ": " + reason);
     failure(reason);
 }
 
@@ -86,7 +87,7 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     options.allocator = allocator;
     options.log = log_line;
     options.thread_count =
-        static_cast<std::uint32_t>(machine.threads > 0 ? machine.threads : default_threads());
+        static_cast<std::uint32_t>(machine.threads > 0 ? machine.threads : default_threads(machine));
     options.isa = isa_of(machine.isa);
     const std::string tuning = machine.no_tuning ? "" : home_folder("matmul_tuning");
     options.tuning_folder = tuning.empty() ? nullptr : tuning.c_str();

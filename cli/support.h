@@ -39,7 +39,8 @@ inline constexpr const char* kPrecisionNames[] = {"fp32", "tf32", "bf16"};      
 
 // Where and how to compute: the options every command shares.
 struct Machine {
-    std::int64_t threads = 0;  // 0: VOLTA_NUM_THREADS, else the physical cores
+    std::string command = "voltac";  // "voltac train": what usage errors begin with; Options sets it
+    std::int64_t threads = 0;        // 0: VOLTA_NUM_THREADS, else the physical cores
     std::string isa = "auto";
     std::string device = "cpu";    // as volta_context_options takes it
     std::string level = "strict";  // of kLevelNames

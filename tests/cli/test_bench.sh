@@ -18,14 +18,16 @@ bad() {
 }
 expect() { if [ "$2" = "$3" ]; then ok; else bad "$1: expected '$2', got '$3'"; fi; }
 
-# refused TEXT ARGUMENTS...: status 2, one line on standard error that holds TEXT, nothing on standard output.
+# refused TEXT ARGUMENTS...: status 2, one line on standard error that says who speaks and holds TEXT, nothing on
+# standard output.
 refused() {
     text=$1
     shift
     "$voltac" bench "$@" >out 2>err
     got=$?
     lines=$(wc -l <err)
-    if [ "$got" -eq 2 ] && [ "$lines" -eq 1 ] && [ ! -s out ] && grep -qF -- "$text" err; then
+    if [ "$got" -eq 2 ] && [ "$lines" -eq 1 ] && [ ! -s out ] && grep -q '^voltac bench' err &&
+        grep -qF -- "$text" err; then
         ok
     else
         bad "voltac bench $*: status $got (expected 2), $lines lines: $(cat err)"

@@ -18,7 +18,8 @@ bad() {
     echo "FAILED: $*"
 }
 
-# refused STATUS TEXT ARGUMENTS...: exit status, exactly one line on standard error that holds TEXT, nothing on output.
+# refused STATUS TEXT ARGUMENTS...: exit status, exactly one line on standard error that says who speaks and holds TEXT,
+# nothing on output.
 refused() {
     status=$1
     text=$2
@@ -26,7 +27,8 @@ refused() {
     "$voltac" "$@" >out 2>err
     got=$?
     lines=$(wc -l <err)
-    if [ "$got" -eq "$status" ] && [ "$lines" -eq 1 ] && [ ! -s out ] && grep -qF -- "$text" err; then
+    if [ "$got" -eq "$status" ] && [ "$lines" -eq 1 ] && [ ! -s out ] && grep -qE '^(usage: )?voltac' err &&
+        grep -qF -- "$text" err; then
         ok
     else
         bad "voltac $*: status $got (expected $status), $lines lines: $(cat err)"
@@ -68,6 +70,9 @@ refused 2 "a gpt has no --kv-heads" train --text text.txt --out m.volta --kv-hea
 refused 2 "a llama has no --dropout" train --text text.txt --out m.volta --preset llama-tiny --dropout 0.1
 refused 1 "heads 6 is not a multiple of kv_heads 4" train --text text.txt --out m.volta --preset llama-tiny --kv-heads 4
 refused 2 "model is required" hash
+export VOLTA_NUM_THREADS=many
+refused 2 "voltac hash: VOLTA_NUM_THREADS is 'many', it must be in 1 .. 256" hash m.volta
+unset VOLTA_NUM_THREADS
 refused 2 "--text is required" eval m.volta
 
 echo "== failures"
@@ -125,11 +130,11 @@ grep -qE '^scalar +same bits$' doctor.out && ok || bad "doctor: $(cat doctor.out
 echo "== levels and precisions"
 refused 2 "voltac train: --level is 'exact', it must be one of strict|repeatable|fast" train --text text.txt --out m.volta --level exact
 refused 2 "--precision is 'fp16', it must be one of fp32|tf32|bf16" generate whole.volta --precision fp16
-refused 2 "--precision bf16: level strict computes in fp32: precision bf16 needs level repeatable or fast" \
+refused 2 "voltac train: --precision bf16: level strict computes in fp32: precision bf16 needs level repeatable or fast" \
     train --text text.txt --out m.volta --precision bf16
 refused 2 "--precision bf16: precision bf16 at level fast is offered on CUDA alone; the device is cpu" \
     eval whole.volta --text text.txt --device cpu --level fast --precision bf16
-refused 2 "--precision tf32: precision tf32 at level repeatable is offered on CUDA alone; the device is cpu" \
+refused 2 "voltac tune matmul: --precision tf32: precision tf32 at level repeatable is offered on CUDA alone; the device is cpu" \
     tune matmul --dim 16 --device cpu --level repeatable --precision tf32
 refused 2 "--level is 'Strict'" bench infer --level Strict
 [ ! -e m.volta ] && ok || bad "a refused precision left a file"
@@ -237,8 +242,8 @@ for name in llama whole; do
         >/dev/null || bad "convert $name"
     expect "$name there and back" "$($voltac hash $name.volta)" "$($voltac convert hf_$name/model.safetensors --out back.volta)"
 done
-refused 2 "--names huggingface needs an --out that ends in .safetensors" convert llama.volta --out x.volta --names huggingface
-refused 2 "--config-out needs --names huggingface" convert llama.volta --out x.safetensors --config-out config.json
+refused 2 "voltac convert: --names huggingface needs an --out that ends in .safetensors" convert llama.volta --out x.volta --names huggingface
+refused 2 "voltac convert: --config-out needs --names huggingface" convert llama.volta --out x.safetensors --config-out config.json
 refused 2 "--head is for a BERT of another program; llama.volta is a model file" convert llama.volta --out x.volta --head hidden
 refused 2 "--segments and --mask need --head" convert hf_llama/model.safetensors --out x.volta --mask
 refused 1 "but it is no BERT" convert hf_llama/model.safetensors --out x.volta --head hidden
@@ -268,7 +273,7 @@ refused 2 "'8x8x8x8' is no shape" tune matmul --shapes 8x8x8x8
 refused 2 "'0x8x8' is no shape" tune matmul --shapes 8x8x8,0x8x8
 refused 2 "'8x8x8:xx' is no shape" tune matmul --shapes 8x8x8:xx
 refused 2 "'' is no shape" tune matmul --shapes 8x8x8,
-refused 2 "--shapes is empty" tune matmul --shapes ''
+refused 2 "voltac tune matmul: --shapes is empty" tune matmul --shapes ''
 refused 2 "exclude each other" tune matmul --shapes 8x8x8 --dim 8
 refused 2 "--batch belongs to --model" tune matmul --batch 2
 refused 2 "--runs is 0" tune matmul --runs 0
