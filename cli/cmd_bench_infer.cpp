@@ -61,9 +61,7 @@ Model model_of(const Context& context, const Settings& s, Result& result) {
             s);
     }
     result.name = s.model;
-    const auto open = [&] {
-        return open_model(context, s.model, s.load == "copy" ? VOLTA_LOAD_COPY : VOLTA_LOAD_MAP);
-    };
+    const auto open = [&] { return open_model(context, s.model, s.load); };
     result.opening = time_samples(s.repeats, [&] {
         const Clock::time_point start = Clock::now();
         const Model opened = open();
@@ -321,7 +319,7 @@ int run_infer(const std::vector<std::string>& arguments) {
     options.choice("--preset", s.preset, preset_names(), "(default: tiny)");
     options.choice("--weights", s.weights, with_stored_names({"f32"}),
                    "how the preset's weights are stored (default: f32)");
-    options.choice("--load", s.load, {"map", "copy"}, "how the file is opened (default: map)");
+    options.load(s.load);
     options.integer("--prompt-tokens", s.prompt, 1, 1 << 20, "of the prompt (default: 32)");
     options.integer("--tokens", s.tokens, 2, 1 << 20,
                     "drawn after it (default: 64, or what the context leaves)");

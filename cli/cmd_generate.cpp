@@ -14,7 +14,7 @@ namespace voltac {
 namespace {
 
 struct Sampling {
-    std::string model, prompt;
+    std::string model, prompt, load = "map";
     std::int64_t tokens = 100, top_k = 0, seed = 1;
     double temperature = 1.0, top_p = 0, min_p = 0, repetition_penalty = 1, max_seconds = 0;
     std::vector<std::string> stop_texts;
@@ -135,6 +135,7 @@ int run_generate(const std::vector<std::string>& arguments) {
                      "end before this token; may be given several times");
     options.number("--max-seconds", s.max_seconds, 0, 1e9,
                    "end after X seconds of writing; 0: never (default)");
+    options.load(s.load);
     s.profile.declare(options);
     options.machine(s.machine);
     options.config();
@@ -144,7 +145,7 @@ int run_generate(const std::vector<std::string>& arguments) {
         if (text.empty()) usage_error("voltac generate: --stop is empty");
 
     const Context context = make_context(s.machine);
-    const Model model = open_model(context, s.model);
+    const Model model = open_model(context, s.model, s.load);
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::vector<std::int32_t> prompt = prompt_ids(tokenizer, s.prompt);
     const std::string limit = model_size(model, "context");
@@ -179,13 +180,14 @@ int run_generate(const std::vector<std::string>& arguments) {
 }
 
 int run_eval(const std::vector<std::string>& arguments) {
-    std::string path, text_path;
+    std::string path, text_path, load = "map";
     bool json = false;
     Machine machine;
     Options options("eval", "Loss, perplexity and bits per byte of a model on a whole text.");
     options.positional("model", path, "a model file");
     options.text("--text", text_path, "the text");
     options.require("--text");
+    options.load(load);
     options.flag("--json", json, "one JSON object");
     options.machine(machine);
     options.config();
@@ -193,7 +195,7 @@ int run_eval(const std::vector<std::string>& arguments) {
 
     const std::string text = read_text(text_path);
     const Context context = make_context(machine);
-    const Model model = open_model(context, path);
+    const Model model = open_model(context, path, load);
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::vector<std::int32_t> ids = encode(tokenizer, text);
     double loss = 0;

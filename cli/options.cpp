@@ -133,6 +133,13 @@ std::vector<std::string> words(const char* const (&names)[N]) {
 
 }  // namespace
 
+void Options::load(std::string& value) {
+    choice("--load", value, words(kLoadNames),
+           "how the file is opened: map, at once, sharing its pages with other processes; copy, read into "
+           "memory of its own, in large pages where the system grants them, which takes longer, verifies "
+           "every checksum and is read faster where weights come from memory (default: map)");
+}
+
 void Options::machine(Machine& value) {
     integer("--threads", value.threads, 1, 256,
             "threads (default: VOLTA_NUM_THREADS, else the physical cores)");

@@ -102,10 +102,10 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     return Context(context);
 }
 
-Model open_model(const Context& context, const std::string& path, volta_load_mode mode) {
+Model open_model(const Context& context, const std::string& path, const std::string& load) {
     volta_open_options options = {};
     options.struct_size = sizeof options;
-    options.mode = mode;
+    options.mode = value_of(kLoadNames, load);
     volta_model* model = nullptr;
     check(volta_model_open(context.get(), path.c_str(), &options, &model));
     return Model(model);

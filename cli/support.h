@@ -35,6 +35,7 @@ using Tokenizer = std::unique_ptr<volta_tokenizer, Release<volta_tokenizer, volt
 using Session = std::unique_ptr<volta_session, Release<volta_session, volta_session_release>>;
 
 inline constexpr const char* kLevelNames[] = {"strict", "repeatable", "fast"};  // by volta_level
+inline constexpr const char* kLoadNames[] = {"map", "copy"};                    // by volta_load_mode
 inline constexpr const char* kPrecisionNames[] = {"fp32", "tf32", "bf16"};      // by volta_precision
 
 // Where and how to compute: the options every command shares.
@@ -50,7 +51,9 @@ struct Machine {
 std::string default_device();  // VOLTA_DEVICE, else "cpu"
 inline bool is_strict(const Machine& machine) { return machine.level == kLevelNames[VOLTA_STRICT]; }
 Context make_context(const Machine& machine, const volta_allocator* allocator = nullptr);  // NULL: the C heap
-Model open_model(const Context& context, const std::string& path, volta_load_mode mode = VOLTA_LOAD_MAP);
+// `load` is of kLoadNames.
+Model open_model(const Context& context, const std::string& path,
+                 const std::string& load = kLoadNames[VOLTA_LOAD_MAP]);
 
 const char* dtype_name(volta_dtype dtype);  // "f32", "int8"
 // The words before, then the names of all types that stored weights have.

@@ -115,6 +115,21 @@ refused 1 "larger than the model's context of 16" generate whole.volta --prompt 
 "$voltac" eval whole.volta --text text.txt | grep -q '^bits per byte' && ok || bad "eval"
 "$voltac" info whole.volta --verify | grep -q '^checkpoint *step 12 of 12, seed 1' && ok || bad "info"
 "$voltac" info whole.volta --json | grep -q '^{.*"architecture":"gpt".*}$' && ok || bad "info --json"
+{
+    head -c $(($(wc -c <whole.volta) - 1)) whole.volta
+    printf U
+} >damaged.volta # within a tensor, of which a mapped open reads nothing
+"$voltac" hash damaged.volta >/dev/null 2>err && ok || bad "hash of a file with a damaged tensor: $(cat err)"
+for load in map copy; do
+    expect "generate --load $load" "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3)" \
+        "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3 --load $load)"
+    expect "eval --load $load" "$($voltac eval whole.volta --text text.txt)" "$($voltac eval whole.volta --text text.txt --load $load)"
+done
+"$voltac" generate damaged.volta --prompt fox --tokens 2 --load map >/dev/null 2>err && ok || bad "--load map reads every byte: $(cat err)"
+refused 1 "checksum of tensor" generate damaged.volta --prompt fox --tokens 2 --load copy
+refused 1 "checksum of tensor" eval damaged.volta --text text.txt --load copy
+refused 2 "voltac generate: --load is 'burn', it must be one of map|copy" generate whole.volta --load burn
+refused 2 "voltac eval: --load is 'burn', it must be one of map|copy" eval whole.volta --text text.txt --load burn
 printf '{"layers": 1, "dim": 16, "heads": 2, "context": 16, "batch": 2, "steps": 12, "json": true}' >c.json
 "$voltac" train --text text.txt --out config.volta --config c.json >config.out 2>err || bad "train --config"
 expect "train --config" "$($voltac hash whole.volta)" "$($voltac hash config.volta)"
