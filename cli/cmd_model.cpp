@@ -109,6 +109,7 @@ std::string as_text(const Json& info) {
             text += formatted(
                 "%-18s %s\n", key,
                 info[key].is_string() ? info[key].get<std::string>().c_str() : info[key].dump().c_str());
+    if (info.contains("verified")) text += formatted("%-18s verified\n", "checksums");
     const auto architecture = info["architecture"].get<std::string>();
     if (info.contains(architecture))
         for (const auto& [key, value] : info[architecture].items())
@@ -137,7 +138,7 @@ int run_info(const std::vector<std::string>& arguments) {
     Options options("info", "What a model file holds and what it will need.");
     options.positional("model", path, "a model file");
     options.flag("--json", json, "one JSON object");
-    options.flag("--verify", verify, "verify the checksum of every tensor");
+    options.flag("--verify", verify, "verify the checksum of every tensor, and say so");
     options.tuning(machine);
     options.config();
     options.parse(arguments);
@@ -161,6 +162,7 @@ int run_info(const std::vector<std::string>& arguments) {
     info["level"] = kLevelNames[level];
     info["precision"] = kPrecisionNames[precision];
     info["contract"] = VOLTA_CONTRACT_VERSION;
+    if (verify) info["verified"] = true;  // or the file would not have been opened
     volta_tokenizer* tokenizer = nullptr;
     check(volta_model_get_tokenizer(opened, &tokenizer));
     const Tokenizer owned(tokenizer);

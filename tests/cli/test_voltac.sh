@@ -115,6 +115,10 @@ refused 1 "larger than the model's context of 16" generate whole.volta --prompt 
 "$voltac" eval whole.volta --text text.txt | grep -q '^bits per byte' && ok || bad "eval"
 "$voltac" info whole.volta --verify | grep -q '^checkpoint *step 12 of 12, seed 1' && ok || bad "info"
 "$voltac" info whole.volta --json | grep -q '^{.*"architecture":"gpt".*}$' && ok || bad "info --json"
+expect "info --verify says so" 1 "$($voltac info whole.volta --verify | grep -c '^checksums  *verified$')"
+expect "info alone does not" 0 "$($voltac info whole.volta | grep -c verified)"
+expect "info --verify --json says so" 1 "$($voltac info whole.volta --verify --json | grep -c '"verified":true')"
+expect "info --json alone does not" 0 "$($voltac info whole.volta --json | grep -c verified)"
 {
     head -c $(($(wc -c <whole.volta) - 1)) whole.volta
     printf U
@@ -127,6 +131,7 @@ for load in map copy; do
 done
 "$voltac" generate damaged.volta --prompt fox --tokens 2 --load map >/dev/null 2>err && ok || bad "--load map reads every byte: $(cat err)"
 refused 1 "checksum of tensor" generate damaged.volta --prompt fox --tokens 2 --load copy
+refused 1 "checksum of tensor" info damaged.volta --verify --json
 refused 1 "checksum of tensor" eval damaged.volta --text text.txt --load copy
 refused 2 "voltac generate: --load is 'burn', it must be one of map|copy" generate whole.volta --load burn
 refused 2 "voltac eval: --load is 'burn', it must be one of map|copy" eval whole.volta --text text.txt --load burn
