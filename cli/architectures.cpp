@@ -81,4 +81,10 @@ std::string model_size(const Model& model, const char* size) {
     return metadata(model, ("volta." + architecture_name(model) + "." + size).c_str());
 }
 
+std::int64_t vocabulary_of(const Model& model) {
+    volta_tensor_info info = {};
+    check(volta_model_output_info(model.get(), 0, &info));
+    return info.shape[info.rank - 1];
+}
+
 }  // namespace voltac

@@ -32,5 +32,6 @@ Model new_model(const Context& context, const Architecture& architecture, const 
 
 std::string architecture_name(const Model& model);             // "" for a graph of the host's own
 std::string model_size(const Model& model, const char* size);  // "context", ...; "" when it has none
+std::int64_t vocabulary_of(const Model& model);                // of a language model: logits per token
 
 }  // namespace voltac

@@ -5,18 +5,13 @@
 #include <memory>
 #include <vector>
 
+#include "cli/architectures.h"
 #include "cli/bench_case.h"
 #include "cli/bench_timing.h"
 
 namespace voltac::bench {
 
 using Sequence = std::unique_ptr<volta_sequence, Release<volta_sequence, volta_sequence_release>>;
-
-inline std::int64_t vocabulary_of(const Model& model) {
-    volta_tensor_info info = {};
-    check(volta_model_output_info(model.get(), 0, &info));
-    return info.shape[info.rank - 1];
-}
 
 // A generator with its sequences, whose prompts are given again for every run.
 class Writers {

@@ -91,7 +91,7 @@ struct Output {
     }
 };
 
-// The exit status: 0, or 128 and the signal that ended the text.
+// The prompt and what follows. The exit status: 0, or 128 and the signal that ended the text.
 int write_text(const Sampling& s, volta_generator* generator, const Tokenizer& tokenizer, Output& output) {
     std::vector<const char*> stop_texts;
     for (const std::string& text : s.stop_texts) stop_texts.push_back(text.c_str());
@@ -103,6 +103,11 @@ int write_text(const Sampling& s, volta_generator* generator, const Tokenizer& t
     options.stop_texts = stop_texts.data();
     options.stop_text_count = stop_texts.size();
     options.max_seconds = s.max_seconds;
+    volta_cancel at_once = {};
+    volta_cancel_request(&at_once);
+    options.cancel = &at_once;  // draws nothing, but says what is wrong with the options before any text
+    check(volta_generator_write(generator, nullptr, tokenizer.get(), &options, nullptr));
+    output.put(s.prompt);
     options.cancel = &cancelled;
     options.on_text = Output::receive;
     options.user = &output;
@@ -111,6 +116,13 @@ int write_text(const Sampling& s, volta_generator* generator, const Tokenizer& t
     check(volta_generator_write(generator, nullptr, tokenizer.get(), &options, &result));
     if (output.failure) std::rethrow_exception(output.failure);
     return result.reason == VOLTA_STOP_CANCELLED ? 128 + cancelled_by : 0;
+}
+
+void check_stop_tokens(const Sampling& s, std::int64_t vocabulary) {
+    for (const std::int32_t token : s.stop_tokens)
+        if (token >= vocabulary)
+            usage_error(formatted("voltac generate: --stop-token is %d, the model's vocabulary is 0 .. %lld",
+                                  token, static_cast<long long>(vocabulary - 1)));
 }
 
 }  // namespace
@@ -168,11 +180,11 @@ int run_generate(const std::vector<std::string>& arguments) {
     volta_generator* made = nullptr;
     check(volta_generator_create(model.get(), &generator_options, &made));
     const Generator generator(made);
+    check_stop_tokens(s, vocabulary_of(model));
     check(volta_generator_start(made, prompt.data(), prompt.size()));
     s.profile.start(context);
     watch_interrupts();
     Output output;
-    output.put(s.prompt);
     const int status = write_text(s, made, tokenizer, output);
     if (output.last != '\n') print("\n");
     s.profile.finish(context);
