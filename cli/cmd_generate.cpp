@@ -1,4 +1,5 @@
 // voltac generate and eval: a trained model writes text, or is measured on one.
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -13,9 +14,11 @@
 namespace voltac {
 namespace {
 
+constexpr std::int64_t kTokens = 100;
+
 struct Sampling {
     std::string model, prompt, load = "map";
-    std::int64_t tokens = 100, top_k = 0, seed = 1;
+    std::int64_t tokens = -1, top_k = 0, seed = 1;  // tokens -1: kTokens, or what the context leaves
     double temperature = 1.0, top_p = 0, min_p = 0, repetition_penalty = 1, max_seconds = 0;
     std::vector<std::string> stop_texts;
     std::vector<std::int32_t> stop_tokens;
@@ -118,6 +121,19 @@ int write_text(const Sampling& s, volta_generator* generator, const Tokenizer& t
     return result.reason == VOLTA_STOP_CANCELLED ? 128 + cancelled_by : 0;
 }
 
+// Before anything is written: prompt and tokens have to fit into the model's context, where it has one.
+void fit_tokens(const Model& model, std::int64_t prompt, Sampling& s) {
+    const std::int64_t context = std::strtoll(model_size(model, "context").c_str(), nullptr, 10);
+    const std::int64_t most = context > 0 ? context - prompt : INT32_MAX,
+                       wanted = s.tokens >= 0 ? s.tokens : 1;
+    if (wanted > most)
+        failure(formatted(
+            "a prompt of %lld tokens and %lld more are %lld, larger than the model's context of %lld",
+            static_cast<long long>(prompt), static_cast<long long>(wanted),
+            static_cast<long long>(prompt + wanted), static_cast<long long>(context)));
+    if (s.tokens < 0) s.tokens = std::min(kTokens, most);
+}
+
 void check_stop_tokens(const Sampling& s, std::int64_t vocabulary) {
     for (const std::int32_t token : s.stop_tokens)
         if (token >= vocabulary)
@@ -134,7 +150,8 @@ int run_generate(const std::vector<std::string>& arguments) {
                     "the model gives one, and a newline. Ctrl-C ends the text (exit status 130).");
     options.positional("model", s.model, "a model file");
     options.text("--prompt", s.prompt, "the text to go on from; empty: the start of a text, or a newline");
-    options.integer("--tokens", s.tokens, 0, INT32_MAX, "how many tokens to add (default: 100)");
+    options.integer("--tokens", s.tokens, 0, INT32_MAX,
+                    "how many tokens to add (default: 100, or what the context leaves)");
     options.number("--temperature", s.temperature, 0, 1000, "0: always the most likely token (default: 1)");
     options.integer("--top-k", s.top_k, 0, INT32_MAX, "keep the K most likely; 0: all (default)");
     options.number("--top-p", s.top_p, 0, 1, "keep the smallest head with this mass; 0: all (default)");
@@ -160,13 +177,7 @@ int run_generate(const std::vector<std::string>& arguments) {
     const Model model = open_model(context, s.model, s.load);
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::vector<std::int32_t> prompt = prompt_ids(tokenizer, s.prompt);
-    const std::string limit = model_size(model, "context");
-    if (!limit.empty() && static_cast<double>(prompt.size()) + static_cast<double>(s.tokens) >
-                              std::strtod(limit.c_str(), nullptr))
-        failure(formatted(
-            "a prompt of %zu tokens and %lld more are %lld, larger than the model's context of %s",
-            prompt.size(), static_cast<long long>(s.tokens),
-            static_cast<long long>(prompt.size()) + static_cast<long long>(s.tokens), limit.c_str()));
+    fit_tokens(model, static_cast<std::int64_t>(prompt.size()), s);
 
     volta_generator_options generator_options = {};
     generator_options.struct_size = sizeof generator_options;

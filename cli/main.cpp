@@ -14,8 +14,7 @@ using namespace voltac;
 constexpr Command kCommands[] = {
     {"train", "train --text FILE --out FILE [options]",
      "train a GPT on a text; the file it writes is also the checkpoint", run_train},
-    {"generate", "generate MODEL --prompt TEXT --tokens N [options]", "write text with a trained model",
-     run_generate},
+    {"generate", "generate MODEL --prompt TEXT [options]", "write text with a trained model", run_generate},
     {"eval", "eval MODEL --text FILE", "loss, perplexity and bits per byte on a text", run_eval},
     {"convert", "convert FILE --out FILE [--tokenizer FILE] [--weights TYPE] [--model-config FILE]",
      "a model of another program becomes a model file, or a model file safetensors", run_convert},

@@ -112,6 +112,11 @@ refused 2 "--tokenizer is char, the checkpoint has bpe" train --text text.txt --
 refused 2 "--tokenizer tok.json is given with --resume, but the checkpoint carries its own tokenizer (bpe): leave it out" \
     train --text text.txt --resume bpe.volta --tokenizer tok.json
 refused 1 "larger than the model's context of 16" generate whole.volta --prompt fox --tokens 14
+expect "generate without --tokens: what the context leaves" "$($voltac generate whole.volta --prompt fox --tokens 13)" \
+    "$($voltac generate whole.volta --prompt fox)"
+refused 1 "a prompt of 16 tokens and 1 more are 17, larger than the model's context of 16" \
+    generate whole.volta --prompt "line 1: the quic"
+expect "a prompt as long as the context" "line 1: the quic" "$($voltac generate whole.volta --prompt "line 1: the quic" --tokens 0)"
 "$voltac" eval whole.volta --text text.txt | grep -q '^bits per byte' && ok || bad "eval"
 "$voltac" info whole.volta --verify | grep -q '^checkpoint *step 12 of 12, seed 1' && ok || bad "info"
 "$voltac" info whole.volta --json | grep -q '^{.*"architecture":"gpt".*}$' && ok || bad "info --json"
@@ -212,6 +217,7 @@ grep -q 'standard output' err && ok || bad "a text that cannot be written: $(cat
 slow="--layers 2 --dim 256 --heads 2 --context 4000 --batch 1"
 $voltac train --text text.txt --out slow.volta $slow --steps 1 >/dev/null 2>&1 || bad "train a slow model"
 $voltac generate slow.volta --prompt fox --tokens 3900 --isa scalar --max-seconds 0.05 >out || bad "--max-seconds"
+expect "generate without --tokens: 100" 104 "$($voltac generate slow.volta --prompt fox --temperature 0 | wc -c | tr -d ' ')"
 [ "$(wc -c <out)" -lt 3900 ] && ok || bad "--max-seconds let $(wc -c <out) bytes through"
 : >out # what stands there is of the calls before until the shell's child has opened it
 : >err
