@@ -85,6 +85,13 @@ std::string machine_line(const Context& context, const volta_machine_speed& spee
                      speed.fma_gflops, speed.read_gb_s, speed.stream_gb_s);
 }
 
+std::string csv_field(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char character : text) quoted += character == '"' ? "\"\"" : std::string(1, character);
+    return quoted + "\"";
+}
+
 std::uint64_t resident_peak_bytes() {
     std::FILE* file = std::fopen("/proc/self/status", "r");
     if (file == nullptr) return 0;

@@ -117,6 +117,9 @@ const char* isa_name(volta_isa isa);  // "scalar", "avx2", "avx512"
 // One line about machine, instruction set, threads and peaks: what stands above a table.
 std::string machine_line(const Context& context, const volta_machine_speed& speed);
 
+// A field of a row of CSV (RFC 4180): quoted where a comma, a quote or the end of a line is in it.
+std::string csv_field(const std::string& text);
+
 // The most memory this process ever had resident, in bytes (VmHWM); 0 where the system does not say.
 std::uint64_t resident_peak_bytes();
 

@@ -11,7 +11,7 @@ constexpr Command kBenchmarks[] = {
      "matrix products, in GFLOP/s and as a share of the peak", bench::run_matmul},
     {"train", "train [--preset tiny|small|gpt2|llama-tiny | --model mlp:A-B-...|linear:A-B]",
      "training steps on random data, beside the time the machine needs at least", bench::run_train},
-    {"infer", "infer [--model FILE | --preset NAME] [--prompt-tokens N] [--tokens N] [--batch N]",
+    {"infer", "infer [MODEL | --preset NAME] [--prompt-tokens N] [--tokens N] [--batch N]",
      "a prompt and tokens after it, beside the time that reading the weights takes", bench::run_infer},
     {"ops", "ops [--only NAME]", "operators one by one, and the overhead of a plan of one operator",
      bench::run_ops},

@@ -265,7 +265,8 @@ std::string as_csv(const Json& row) {
     std::string head, values;
     for (const auto& [key, value] : row.items()) {
         head += (head.empty() ? "" : ",") + key;
-        values += (values.empty() ? "" : ",") + (value.is_string() ? value.get<std::string>() : value.dump());
+        values += (values.empty() ? "" : ",") +
+                  csv_field(value.is_string() ? value.get<std::string>() : value.dump());
     }
     return head + "\n" + values + "\n";
 }
@@ -315,7 +316,9 @@ int run_infer(const std::vector<std::string>& arguments) {
         "the runs' ratios counts), with --device cuda by that of copies within the device's "
         "memory: a model whose weights stay in a cache may exceed it. "
         "Operators are those of one more run, which is not timed; --profile writes that run.");
-    options.text("--model", s.model, "a model file; default: the preset with random weights");
+    std::string positional;
+    options.optional_positional("MODEL", positional, "a model file; default: the preset with random weights");
+    options.text("--model", s.model, "the same as MODEL");
     options.choice("--preset", s.preset, preset_names(), "(default: tiny)");
     options.choice("--weights", s.weights, with_stored_names({"f32"}),
                    "how the preset's weights are stored (default: f32)");
@@ -337,9 +340,13 @@ int run_infer(const std::vector<std::string>& arguments) {
     if (s.repeats.json && s.csv) usage_error("voltac bench infer: --json and --csv exclude each other");
     if (s.csv && (!s.kv_positions.empty() || s.kv_sweep))
         usage_error("voltac bench infer: --kv-position and --kv-sweep give several rows, --csv has one");
-    if (options.given("--model") && options.given("--preset"))
-        usage_error("voltac bench infer: --model and --preset exclude each other");
-    if (options.given("--model") && options.given("--weights"))
+    if (options.given("MODEL") && options.given("--model"))
+        usage_error("voltac bench infer: MODEL and --model exclude each other");
+    const bool from_file = options.given("MODEL") || options.given("--model");
+    if (options.given("MODEL")) s.model = positional;
+    if (from_file && options.given("--preset"))
+        usage_error("voltac bench infer: a model file and --preset exclude each other");
+    if (from_file && options.given("--weights"))
         usage_error(
             "voltac bench infer: --weights is for presets; voltac quantize stores the weights of a model "
             "file");

@@ -119,6 +119,10 @@ void Options::flag(const char* name, bool& value, const char* help) { parser_->a
 
 void Options::positional(const char* name, std::string& value, const char* help) {
     require(name);
+    optional_positional(name, value, help);
+}
+
+void Options::optional_positional(const char* name, std::string& value, const char* help) {
     parser_->add_option(name, value, help)->type_name("FILE");
 }
 

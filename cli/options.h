@@ -39,6 +39,7 @@ class Options {
                 const char* help);
     void flag(const char* name, bool& value, const char* help);
     void positional(const char* name, std::string& value, const char* help);
+    void optional_positional(const char* name, std::string& value, const char* help);
     void load(std::string& value);   // --load, of kLoadNames
     void machine(Machine& value);    // --device, --level, --precision, --threads, --isa, --no-tuning
     void tuning(Machine& value);     // --no-tuning; every command with a Machine declares it or machine()

@@ -91,7 +91,11 @@ refused "--seq is 65, the preset's context is 64" train --preset small --seq 65
 refused "--momentum is sgd's, the optimizer is adamw" train --momentum 0.5
 refused "--optimizer is 'lion'" train --optimizer lion
 refused "--json and --csv exclude each other" infer --json --csv
-refused "--model and --preset exclude each other" infer --model x.volta --preset tiny
+refused "a model file and --preset exclude each other" infer --model x.volta --preset tiny
+refused "a model file and --preset exclude each other" infer x.volta --preset tiny
+refused "--weights is for presets" infer x.volta --weights int8
+refused "MODEL and --model exclude each other" infer x.volta --model x.volta
+refused "not expected: y.volta" infer x.volta y.volta
 refused "--tokens is 1" infer --tokens 1
 refused "--load is 'burn'" infer --load burn
 refused "--only is 'conv'" ops --only conv
@@ -151,6 +155,16 @@ without_operators
 keys_are "infer --level --json" $infer,level,precision
 shown "infer --csv" infer --preset small --batch 3 --tokens 4 --no-speedup $fast --csv
 expect "CSV's head" $infer "$(head -n 1 out)"
+if command -v python3 >/dev/null; then
+    odd='one, "two"
+three.volta'
+    cp "$model" "$odd"
+    shown "infer --csv of an odd name" infer "$odd" --prompt-tokens 2 --tokens 2 --no-speedup $fast --csv
+    python3 -c '
+import csv, sys
+head, row = csv.reader(open("out", newline=""))
+sys.exit(len(head) != len(row) or row[0] != sys.argv[1])' "$odd" && ok || bad "CSV of an odd name: $(cat out)"
+fi
 shown "infer, as text" infer --preset llama-tiny --prompt-tokens 3 --tokens 3 --runs 1 --warmup 0 --threads 2
 grep -q '^  matmul  *[0-9]* .* % .* GFLOP/s, .* GB/s$' out && ok || bad "the report of generating has no matmul: $(cat out)"
 grep -q '^cache .* times as fast' out && ok || bad "the report of generating has no comparison with no cache"
@@ -159,6 +173,8 @@ for load in map copy; do
     without_operators
     positive open_ms
 done
+shown "infer MODEL" infer "$model" --prompt-tokens 2 --tokens 2 $fast --json
+grep -qF "{\"model\":\"$model\"," out && ok || bad "infer MODEL measured another one: $(cat out)"
 shown "infer --model, as text" infer --model "$model" --prompt-tokens 2 --tokens 2 $fast
 grep -q '^opened  *in [0-9.]* ms' out && ok || bad "the report does not say how long opening took: $(cat out)"
 shown "infer --kv-position" infer --preset small --tokens 2 --kv-position 40 --kv-position 63 $fast --json
@@ -183,6 +199,7 @@ positive resident_mib
 shown "memory, as text" memory --preset small --threads 2
 
 shown "help" --help
+grep -qF 'voltac bench infer [MODEL | --preset NAME]' out && ok || bad "the help of bench does not name MODEL"
 for name in matmul train infer ops memory; do
     shown "help of $name" $name --help
     grep -q -- --threads out && ok || bad "the help of $name does not name --threads"
