@@ -14,11 +14,12 @@
 namespace voltac {
 namespace {
 
-constexpr std::int64_t kTokens = 100;
+constexpr std::int64_t kTokens = 200;
 
 struct Sampling {
     std::string model, prompt, load = "map";
     std::int64_t tokens = -1, top_k = 0, seed = 1;  // tokens -1: kTokens, or what the context leaves
+    std::int64_t cache_tokens = 0;                  // 0: for all tokens
     double temperature = 1.0, top_p = 0, min_p = 0, repetition_penalty = 1, max_seconds = 0;
     std::vector<std::string> stop_texts;
     std::vector<std::int32_t> stop_tokens;
@@ -151,7 +152,7 @@ int run_generate(const std::vector<std::string>& arguments) {
     options.positional("model", s.model, "a model file");
     options.text("--prompt", s.prompt, "the text to go on from; empty: the start of a text, or a newline");
     options.integer("--tokens", s.tokens, 0, INT32_MAX,
-                    "how many tokens to add (default: 100, or what the context leaves)");
+                    "how many tokens to add (default: 200, or what the context leaves)");
     options.number("--temperature", s.temperature, 0, 1000, "0: always the most likely token (default: 1)");
     options.integer("--top-k", s.top_k, 0, INT32_MAX, "keep the K most likely; 0: all (default)");
     options.number("--top-p", s.top_p, 0, 1, "keep the smallest head with this mass; 0: all (default)");
@@ -164,6 +165,10 @@ int run_generate(const std::vector<std::string>& arguments) {
                      "end before this token; may be given several times");
     options.number("--max-seconds", s.max_seconds, 0, 1e9,
                    "end after X seconds of writing; 0: never (default)");
+    options.integer(
+        "--cache-tokens", s.cache_tokens, 0, INT32_MAX,
+        "room of the cache at first, prompt included; it doubles when the text outgrows it, with the same "
+        "text (default: for all of them)");
     options.load(s.load);
     s.profile.declare(options);
     options.machine(s.machine);
@@ -188,6 +193,7 @@ int run_generate(const std::vector<std::string>& arguments) {
     generator_options.repetition_penalty = s.repetition_penalty;
     generator_options.seed = static_cast<std::uint64_t>(s.seed);
     generator_options.context = static_cast<std::int64_t>(prompt.size()) + s.tokens;
+    generator_options.cache_tokens = std::min(s.cache_tokens, generator_options.context);
     volta_generator* made = nullptr;
     check(volta_generator_create(model.get(), &generator_options, &made));
     const Generator generator(made);

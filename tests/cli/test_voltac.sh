@@ -217,7 +217,10 @@ grep -q 'standard output' err && ok || bad "a text that cannot be written: $(cat
 slow="--layers 2 --dim 256 --heads 2 --context 4000 --batch 1"
 $voltac train --text text.txt --out slow.volta $slow --steps 1 >/dev/null 2>&1 || bad "train a slow model"
 $voltac generate slow.volta --prompt fox --tokens 3900 --isa scalar --max-seconds 0.05 >out || bad "--max-seconds"
-expect "generate without --tokens: 100" 104 "$($voltac generate slow.volta --prompt fox --temperature 0 | wc -c | tr -d ' ')"
+expect "generate without --tokens: 200" 204 "$($voltac generate slow.volta --prompt fox --temperature 0 | wc -c | tr -d ' ')"
+expect "a cache that grows" "$($voltac generate slow.volta --prompt fox --tokens 60)" \
+    "$($voltac generate slow.volta --prompt fox --tokens 60 --cache-tokens 1)"
+refused 2 "--cache-tokens is -1" generate slow.volta --cache-tokens -1
 [ "$(wc -c <out)" -lt 3900 ] && ok || bad "--max-seconds let $(wc -c <out) bytes through"
 : >out # what stands there is of the calls before until the shell's child has opened it
 : >err
