@@ -10,7 +10,7 @@ the program `run` of llama2.c, built with `make runomp`; it reads the file by mm
 column stays empty. PyTorch writes with a cache in place, scaled_dot_product_attention and inference_mode. The floor is
 the bytes of weights and cache that a token reads / read bandwidth, and for a prompt the longer of that and operations /
 multiply-add peak; both peaks are the mean of what was measured right before and after the turn. Absent sides are skipped
-with a message.
+with a message; NumPy is needed.
 """
 
 import argparse
@@ -27,6 +27,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import turns  # noqa: E402
+from arguments import at_least, require_numpy  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MODELS = {
@@ -285,19 +286,19 @@ def compare(name, threads, path, arguments, absent):
         side.close()
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", default=os.path.join(ROOT, "build", "libvolta.so"))
     parser.add_argument("--llama2c", metavar="PATH", default=os.environ.get("LLAMA2C"),
                         help="the program (default: the environment's LLAMA2C)")
     parser.add_argument("--isa", default="auto", choices=["auto", "scalar", "avx2", "avx512"], help="Volta's alone")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--threads", type=at_least(1), nargs="+", default=[1, 2])
     parser.add_argument("--only", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--stored", nargs="+", choices=list(STORED),
                         default=["f32", "f32_panels", "bf16", "int8", "int4"],
                         help="how Volta's weights are stored, a side each")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each side")
-    parser.add_argument("--tokens", type=int, default=TOKENS)
+    parser.add_argument("--rounds", type=at_least(1), default=3, help="turns of each side")
+    parser.add_argument("--tokens", type=at_least(3), default=TOKENS)
     parser.add_argument("--pause", type=float, default=0.2, help="seconds before a turn")
     parser.add_argument("--waiting", choices=["passive", "default"], default="passive",
                         help="how OpenMP threads of the peers wait: asleep, or as their users have it")
@@ -306,9 +307,10 @@ def main():
     parser.add_argument("--worker", choices=["volta", "torch", "llama2c"], help=argparse.SUPPRESS)
     parser.add_argument("--weights", default="f32", help=argparse.SUPPRESS)
     parser.add_argument("--model", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     if arguments.worker:
         return worker(arguments)
+    require_numpy("infer_peers.py")
     if arguments.quick:
         arguments.rounds, arguments.tokens = 1, 64
     absent = {}

@@ -20,6 +20,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import turns  # noqa: E402
+from arguments import at_least  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RUN_SECONDS = 2e-3  # a run repeats a short operator for so long, as voltac's
@@ -148,21 +149,21 @@ def print_row(row, as_json):
           f"{row['unit']:<7} {100 * row['fraction_of_peak']:7.1f} %", flush=True)
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--voltac", default=os.path.join(ROOT, "build", "voltac"))
     parser.add_argument("--isa", default="auto", choices=["auto", "scalar", "avx2", "avx512"], help="Volta's")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--threads", type=at_least(1), nargs="+", default=[1, 2])
     parser.add_argument("--only", nargs="+", choices=OPERATORS, metavar="OPERATOR", help=", ".join(OPERATORS))
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each side")
-    parser.add_argument("--runs", type=int, default=9, help="runs of a turn")
+    parser.add_argument("--rounds", type=at_least(1), default=3, help="turns of each side")
+    parser.add_argument("--runs", type=at_least(1), default=9, help="runs of a turn")
     parser.add_argument("--pause", type=float, default=0.05, help="seconds between turns")
     parser.add_argument("--waiting", choices=["passive", "default"], default="passive",
                         help="how PyTorch's OpenMP threads wait: asleep, or as its users have it")
     parser.add_argument("--quick", action="store_true", help="1 turn of 3 runs")
     parser.add_argument("--json", action="store_true", help="one object per line")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     if arguments.worker:
         return torch_worker(arguments)
     if arguments.quick:

@@ -9,7 +9,7 @@ scaled_dot_product_attention, fused optimizers, inference_mode. The floor is the
 the peaks that volta_measure_machine gives in the same run:
     training   operations / multiply-add peak + bytes of the optimizer's pass / streaming bandwidth
     inference  the longer of operations / peak and weights / read bandwidth
-A model whose weights stay in a cache may go below it. Without PyTorch the Volta column stands alone.
+A model whose weights stay in a cache may go below it. It needs NumPy; without PyTorch the Volta column stands alone.
 """
 
 import argparse
@@ -19,11 +19,13 @@ import statistics
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
 
 import turns  # noqa: E402
+from arguments import at_least, require_numpy  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(HERE)
 GPTS = {
     "tiny": dict(vocabulary=65, layers=6, dim=384, heads=6, context=256, batch=4, time=256),
     "gpt2": dict(vocabulary=50257, layers=12, dim=768, heads=12, context=1024, batch=4, time=64),
@@ -241,8 +243,8 @@ def compare(case, threads, arguments, absent):
     peaks = sides["volta"].ask({"peaks": True})
     floor = floor_ms(case, peaks)
     row = dict(model=case["name"], task=case["task"], optimizer=case["optimizer"], batch=case["batch"],
-               seq=GPTS[case["name"]]["time"] if is_gpt(case) else None, threads=threads, isa=peaks["isa"],
-               volta_ms=statistics.median(times["volta"]), volta_spread=turns.spread(times["volta"]),
+               seq=GPTS[case["name"]]["time"] if is_gpt(case) else None, threads=threads,
+               isa=peaks["isa"], volta_ms=statistics.median(times["volta"]), volta_spread=turns.spread(times["volta"]),
                volta_best_ms=min(times["volta"]), torch_ms=None, torch_spread=None, torch_best_ms=None, ratio=None,
                ratio_of_bests=None, floor_ms=floor, peak_gflops=peaks["fma_gflops"],
                stream_gb_s=peaks["stream_gb_s"], volta=sides["volta"].hello["version"], torch=None)
@@ -270,15 +272,15 @@ def print_row(row, as_json):
           f"{row['floor_ms']:9.3f} {row['ratio_to_floor']:7.2f}  {100 * row['volta_spread']:5.1f} %", flush=True)
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", default=os.path.join(ROOT, "build", "libvolta.so"))
     parser.add_argument("--isa", default="auto", choices=["auto", "scalar", "avx2", "avx512"], help="Volta's; PyTorch "
                         "is limited by the environment: ATEN_CPU_CAPABILITY, ONEDNN_MAX_CPU_ISA, MKL_ENABLE_INSTRUCTIONS")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--threads", type=at_least(1), nargs="+", default=[1, 2])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="models whose name starts so: tiny, gpt2, mlp, ...")
     parser.add_argument("--task", choices=["train", "infer"])
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each side")
+    parser.add_argument("--rounds", type=at_least(1), default=5, help="turns of each side")
     parser.add_argument("--seconds", type=float, default=1.0, help="of a turn; at least one step")
     parser.add_argument("--pause", type=float, default=0.05, help="seconds before a turn")
     parser.add_argument("--waiting", choices=["passive", "default"], default="passive",
@@ -287,9 +289,10 @@ def main():
     parser.add_argument("--json", action="store_true", help="one object per line")
     parser.add_argument("--worker", choices=["torch", "volta"], help=argparse.SUPPRESS)
     parser.add_argument("--case", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     if arguments.worker:
         return worker(arguments)
+    require_numpy("train_peers.py")
     if arguments.quick:
         arguments.rounds, arguments.seconds = 2, 0.3
 

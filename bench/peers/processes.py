@@ -48,7 +48,8 @@ class Peer:
         self.name = name
         program = os.path.join(folder, PROGRAMS[name].format(isa=isa))
         if not os.path.exists(program):
-            raise PeerError("not built: its library is not installed (make deps-bench)")
+            raise PeerError(f"not built: there is no {program}, make build-bench-programs makes it" +
+                            ("" if name == "volta" else " where its library can be had"))
         self.process = subprocess.Popen([program, "--threads", str(threads), "--isa", isa], env=variables, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         about = self._answer()

@@ -20,6 +20,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import machine  # noqa: E402
 import shapes  # noqa: E402
 import summary  # noqa: E402
+from arguments import at_least  # noqa: E402
 from processes import PROGRAMS, Peer, PeerError, busy_neighbours, environment  # noqa: E402
 
 HUGE_FLOPS = 3e10  # above this one call takes a good part of a second: fewer samples do
@@ -170,17 +171,17 @@ def parse_arguments(argv):
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--quick", action="store_true", help="the short list")
     which.add_argument("--shapes", type=shapes.parse, metavar="LIST", help="MxNxK,nt:MxNxK,tn:MxNxK")
-    parser.add_argument("--threads", type=int, nargs="+", metavar="N",
+    parser.add_argument("--threads", type=at_least(1), nargs="+", metavar="N",
                         help="thread counts (1 and all processors, up to 2)")
     parser.add_argument("--isa", nargs="+", default=available, choices=["avx512", "avx2"],
                         help="instruction sets that all sides are limited to")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each contender per product (5)")
-    parser.add_argument("--samples", type=int, default=3, help="times per turn (3)")
+    parser.add_argument("--rounds", type=at_least(1), default=5, help="turns of each contender per product (5)")
+    parser.add_argument("--samples", type=at_least(1), default=3, help="times per turn (3)")
     parser.add_argument("--batch-ms", type=float, default=20, help="shortest batch of calls that is timed (20)")
-    parser.add_argument("--repeats", type=int, default=1, help="passes over the whole list; their median counts (1)")
+    parser.add_argument("--repeats", type=at_least(1), default=1, help="passes over the whole list; their median counts (1)")
     parser.add_argument("--wait", choices=["passive", "default"], default="passive",
                         help="how peers' threads wait between calls: asleep, or as their libraries like it")
-    parser.add_argument("--busy", type=int, default=0, metavar="N",
+    parser.add_argument("--busy", type=at_least(0), default=0, metavar="N",
                         help="processes of others that compute all the time (0)")
     parser.add_argument("--openblas-core", metavar="NAME", help="OPENBLAS_CORETYPE (from the feature bits)")
     parser.add_argument("--json", metavar="FILE", help="write every time there")
@@ -190,10 +191,8 @@ def parse_arguments(argv):
     for isa in arguments.isa:
         if isa not in available:
             parser.error(f"this processor has no {isa}")
-    if arguments.busy < 0:
-        parser.error("busy must not be negative")
-    if min(arguments.rounds, arguments.samples, arguments.repeats, *arguments.threads) < 1 or arguments.batch_ms <= 0:
-        parser.error("rounds, samples, repeats, threads and batch must be positive")
+    if not arguments.batch_ms > 0:
+        parser.error(f"argument --batch-ms: {arguments.batch_ms:g} is not above zero")
     return arguments
 
 

@@ -4,6 +4,7 @@ nn is X W; nt is dY W^T, with W stored [n, k]; tn is X^T dY, with X stored [k, m
 the training shapes: a linear layer (tokens, out, in) needs dX = (tokens, in, out) nt and dW = (in, out, tokens) tn.
 """
 
+import argparse
 from collections import namedtuple
 
 Product = namedtuple("Product", "form m n k group")
@@ -42,12 +43,12 @@ def name(product):
 
 
 def parse(text):
-    """The products of "256x1152x384,nt:1024x384x1152"; the form nn may be left out."""
+    """The products of "256x1152x384,nt:1024x384x1152"; the form nn may be left out. An argparse type."""
     found = []
     for word in text.split(","):
         form, _, extents = word.rpartition(":")
         parts = extents.split("x")
         if form not in ("", "nn", "nt", "tn") or len(parts) != 3 or not all(p.isdigit() and int(p) for p in parts):
-            raise ValueError(f'"{word}" is no product: write MxNxK, nt:MxNxK or tn:MxNxK')
+            raise argparse.ArgumentTypeError(f"'{word}' is no product: write MxNxK, nt:MxNxK or tn:MxNxK")
         found.append(Product(form or "nn", *map(int, parts), "asked for"))
     return found

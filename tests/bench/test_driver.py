@@ -58,8 +58,6 @@ class DriverTest(unittest.TestCase):
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
         status, _, result = self.drive("--busy", "1", volta="1000", openblas="3000")
         self.assertEqual((status, result["settings"]["busy"]), (0, 1))
-        with self.assertRaises(SystemExit):
-            self.drive("--busy", "-1")
 
     def test_ratios(self):
         status, messages, result = self.drive("--rounds", "2", "--samples", "3", volta="1000", openblas="3000",
@@ -71,7 +69,8 @@ class DriverTest(unittest.TestCase):
                                                           "best of all": 0.5})
         self.assertEqual([len(r) for r in plain["ns"]["openblas"]], [6])
         for absent in ("blis", "onednn", "libxsmm"):
-            self.assertIn(f"{absent}: left out, not built", messages)
+            self.assertRegex(messages, f"{absent}: left out, not built: there is no .*, make build-bench-programs makes it "
+                                       "where its library can be had")
 
     def test_repeats_are_kept_apart(self):
         result = self.drive("--repeats", "3", "--rounds", "1", "--samples", "1")[2]
@@ -108,7 +107,8 @@ class DriverTest(unittest.TestCase):
         os.remove(os.path.join(self.folder, "peer_volta"))
         status, messages, _ = self.drive()
         self.assertEqual(status, 1)
-        self.assertIn("no Volta to compare with", messages)
+        self.assertRegex(messages, "no Volta to compare with: not built: there is no .*/peer_volta, make "
+                                   "build-bench-programs makes it\n")
 
     def test_peers_are_held_to_the_instruction_set(self):
         limited = processes.environment("avx2", 2, "Zen", "passive")

@@ -1,5 +1,6 @@
 """From times to ratios, on planted times; the list of products; no clock."""
 
+import argparse
 import math
 import os
 import sys
@@ -85,7 +86,7 @@ class ShapesTest(unittest.TestCase):
     def test_parse(self):
         self.assertEqual([p[:4] for p in shapes.parse("1x2x3,nt:4x5x6")], [("nn", 1, 2, 3), ("nt", 4, 5, 6)])
         for wrong in ("1x2", "xx:1x2x3", "1x2x0", "axbxc", ""):
-            with self.assertRaises(ValueError, msg=wrong):
+            with self.assertRaisesRegex(argparse.ArgumentTypeError, "is no product: write MxNxK", msg=wrong):
                 shapes.parse(wrong)
 
 

@@ -1,0 +1,51 @@
+"""The command lines of bench/*_peers.py and bench/peers/run.py: what they refuse and with which sentence, what they do
+without NumPy. No clock, no PyTorch, no library."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BENCH = os.path.join(ROOT, "bench")
+
+
+def run(script, *arguments, **more):
+    """(status, lines of standard error)"""
+    done = subprocess.run([sys.executable, "-B", os.path.join(BENCH, script), *arguments], capture_output=True, text=True,
+                          env=dict(os.environ, **more), check=False)
+    return done.returncode, done.stderr.splitlines()
+
+
+class ScriptsTest(unittest.TestCase):
+    def refused(self, sentence, script, *arguments):
+        status, lines = run(script, *arguments)
+        self.assertEqual((status, lines[-1:]), (2, [f"{os.path.basename(script)}: error: argument {sentence}"]))
+
+    def test_counts_below_one_are_refused(self):
+        for script in ("train_peers.py", "infer_peers.py", "ops_peers.py", "peers/run.py"):
+            for wrong in ("0", "-1", "1.5", "two"):
+                self.refused(f"--threads: '{wrong}' is no whole number of 1 or more", script, f"--threads={wrong}")
+            self.refused("--rounds: '0' is no whole number of 1 or more", script, "--rounds", "0")
+        self.refused("--busy: '-1' is no whole number of 0 or more", "peers/run.py", "--busy=-1")
+        self.refused("--tokens: '2' is no whole number of 3 or more", "infer_peers.py", "--tokens", "2")
+        self.refused("--batch-ms: 0 is not above zero", "peers/run.py", "--batch-ms", "0")
+
+    def test_wrong_products_are_named(self):
+        self.refused("--shapes: '16x16' is no product: write MxNxK, nt:MxNxK or tn:MxNxK", "peers/run.py", "--shapes",
+                     "16x16")
+
+    def test_without_numpy_one_sentence_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "numpy.py"), "w", encoding="utf-8") as file:
+                file.write("raise ModuleNotFoundError(\"No module named 'numpy'\")\n")
+            for script in ("train_peers.py", "infer_peers.py"):
+                self.assertEqual(run(script, PYTHONPATH=folder), (1, [
+                    f"{script}: NumPy is missing: install python3-numpy, as make deps-bench does "
+                    "(No module named 'numpy')"]))
+                self.assertEqual(run(script, "--help", PYTHONPATH=folder), (0, []))
+
+
+if __name__ == "__main__":
+    unittest.main()
