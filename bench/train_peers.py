@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Training and inference steps, Volta against PyTorch, on this machine and the same threads.
 
-    bench/train_peers.py [--library build/libvolta.so] [--threads 1 2] [--only tiny gpt2 mlp] [--quick] [--json]
+    bench/train_peers.py [--library build/libvolta.so] [--threads 1 2] [--only tiny gpt2 mlp] [--quick] [--busy N]
+                         [--json]
 
 Each side lives in a process of its own and they take turns, so that a change of clock or a neighbour's load meets
 both. Figures are medians of single steps; warm-up, at the start and of every turn, is not counted. PyTorch uses what its users would for speed:
@@ -10,6 +11,7 @@ the peaks that volta_measure_machine gives in the same run:
     training   operations / multiply-add peak + bytes of the optimizer's pass / streaming bandwidth
     inference  the longer of operations / peak and weights / read bandwidth
 A model whose weights stay in a cache may go below it. It needs NumPy; without PyTorch the Volta column stands alone.
+With --busy the peaks are measured beside the same neighbours.
 """
 
 import argparse
@@ -20,10 +22,11 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "peers")]
 
 import turns  # noqa: E402
 from arguments import at_least, require_numpy  # noqa: E402
+from processes import busy_neighbours  # noqa: E402
 
 ROOT = os.path.dirname(HERE)
 GPTS = {
@@ -243,7 +246,7 @@ def compare(case, threads, arguments, absent):
     peaks = sides["volta"].ask({"peaks": True})
     floor = floor_ms(case, peaks)
     row = dict(model=case["name"], task=case["task"], optimizer=case["optimizer"], batch=case["batch"],
-               seq=GPTS[case["name"]]["time"] if is_gpt(case) else None, threads=threads,
+               seq=GPTS[case["name"]]["time"] if is_gpt(case) else None, threads=threads, busy=arguments.busy,
                isa=peaks["isa"], volta_ms=statistics.median(times["volta"]), volta_spread=turns.spread(times["volta"]),
                volta_best_ms=min(times["volta"]), torch_ms=None, torch_spread=None, torch_best_ms=None, ratio=None,
                ratio_of_bests=None, floor_ms=floor, peak_gflops=peaks["fma_gflops"],
@@ -285,6 +288,8 @@ def main(argv=None):
     parser.add_argument("--pause", type=float, default=0.05, help="seconds before a turn")
     parser.add_argument("--waiting", choices=["passive", "default"], default="passive",
                         help="how PyTorch's OpenMP threads wait: asleep, or as its users have it")
+    parser.add_argument("--busy", type=at_least(0), default=0, metavar="N",
+                        help="processes of others that compute all the time (0)")
     parser.add_argument("--quick", action="store_true", help="2 turns of 0.3 s")
     parser.add_argument("--json", action="store_true", help="one object per line")
     parser.add_argument("--worker", choices=["torch", "volta"], help=argparse.SUPPRESS)
@@ -302,16 +307,18 @@ def main(argv=None):
     if not chosen:
         parser.error(f"no model starts with {' or '.join(arguments.only)}")
     if not arguments.json:
-        print(f"load {os.getloadavg()[0]:.1f}; times in ms; ratio: PyTorch / Volta, above 1 Volta is faster; of the medians,\n"
+        others = f"busy neighbours: {arguments.busy}; " if arguments.busy else ""
+        print(f"load {os.getloadavg()[0]:.1f}; {others}times in ms; ratio: PyTorch / Volta, above 1 Volta is faster; of the medians,\n"
               f"and of the best steps, which tell more where the load is high\n"
               f"{'model':<27} {'task':<12} {'batch':>5} {'thr':>3} {'Volta':>9} {'PyTorch':>9} {'ratio':>8} {'of bests':>8} "
               f"{'floor':>9} {'x floor':>7}  {'spread':>7}")
     absent, versions = {}, set()
-    for threads in arguments.threads:
-        for case in chosen:
-            row = compare(case, threads, arguments, absent)
-            versions |= {version for version in (row["volta"], row["torch"]) if version}
-            print_row(row, arguments.json)
+    with busy_neighbours(arguments.busy):
+        for threads in arguments.threads:
+            for case in chosen:
+                row = compare(case, threads, arguments, absent)
+                versions |= {version for version in (row["volta"], row["torch"]) if version}
+                print_row(row, arguments.json)
     if not arguments.json:
         print("\n" + "; ".join(sorted(versions)))
     return 0
