@@ -150,7 +150,8 @@ int run_generate(const std::vector<std::string>& arguments) {
                     "Writes the prompt and its continuation to standard output, up to the end of the text if "
                     "the model gives one, and a newline. Ctrl-C ends the text (exit status 130).");
     options.positional("model", s.model, "a model file");
-    options.text("--prompt", s.prompt, "the text to go on from; empty: the start of a text, or a newline");
+    options.text("--prompt", s.prompt, "the text to go on from; empty: the start of a text, or a newline",
+                 Empty::kMeaningful);
     options.integer("--tokens", s.tokens, 0, INT32_MAX,
                     "how many tokens to add (default: 200, or what the context leaves)");
     options.number("--temperature", s.temperature, 0, 1000, "0: always the most likely token (default: 1)");
@@ -175,8 +176,6 @@ int run_generate(const std::vector<std::string>& arguments) {
     options.config();
     options.parse(arguments);
     s.profile.check();
-    for (const std::string& text : s.stop_texts)
-        if (text.empty()) usage_error("voltac generate: --stop is empty");
 
     const Context context = make_context(s.machine);
     const Model model = open_model(context, s.model, s.load);

@@ -269,7 +269,6 @@ void read_command(const std::vector<std::string>& arguments, Tuning& t) {
         usage_error("voltac tune matmul: --dim, --shapes and --model exclude each other");
     if (options.given("--batch") && !options.given("--model"))
         usage_error("voltac tune matmul: --batch belongs to --model");
-    if (options.given("--shapes") && t.shapes.empty()) usage_error("voltac tune matmul: --shapes is empty");
 }
 
 void stop_at_interrupts() {

@@ -63,11 +63,8 @@ void Options::integers(const char* name, std::vector<std::int32_t>& values, std:
 }
 
 void Options::texts(const char* name, std::vector<std::string>& values, const char* help) {
-    parser_
-        ->add_option_function<std::string>(
-            name, [&values](const std::string& given) { values.push_back(given); }, help)
-        ->type_name("TEXT")
-        ->trigger_on_parse();
+    take_text(
+        name, [&values](const std::string& given) { values.push_back(given); }, "TEXT", help);
 }
 
 void Options::number(const char* name, double& value, double low, double high, const char* help) {
@@ -90,8 +87,26 @@ void Options::number(const char* name, double& value, double low, double high, c
         ->trigger_on_parse();
 }
 
-void Options::text(const char* name, std::string& value, const char* help) {
-    parser_->add_option(name, value, help)->type_name("TEXT");
+void Options::text(const char* name, std::string& value, const char* help, Empty empty) {
+    take_text(
+        name, [&value](const std::string& given) { value = given; }, "TEXT", help, empty);
+}
+
+// Of what an option left empty is meant to say, its command knows nothing: it would do as if it were not
+// there.
+void Options::take_text(const char* name, std::function<void(const std::string&)> take, const char* type,
+                        const char* help, Empty empty) {
+    const std::string label = command_ + ": " + name;
+    parser_
+        ->add_option_function<std::string>(
+            name,
+            [=](const std::string& given) {
+                if (given.empty() && empty == Empty::kRefused) usage_error(label + " is empty");
+                take(given);
+            },
+            help)
+        ->type_name(type)
+        ->trigger_on_parse();
 }
 
 void Options::choice(const char* name, std::string& value, const std::vector<std::string>& choices,
@@ -123,7 +138,8 @@ void Options::positional(const char* name, std::string& value, const char* help)
 }
 
 void Options::optional_positional(const char* name, std::string& value, const char* help) {
-    parser_->add_option(name, value, help)->type_name("FILE");
+    take_text(
+        name, [&value](const std::string& given) { value = given; }, "FILE", help);
 }
 
 void Options::require(const char* name) { required_.push_back(name); }
@@ -174,8 +190,8 @@ void Options::tuning(Machine& value) {
 }
 
 void Options::config() {
-    parser_->add_option("--config", config_path_, "a JSON object of options by their long names")
-        ->type_name("FILE");
+    take_text(
+        "--config", [](const std::string&) {}, "FILE", "a JSON object of options by their long names");
 }
 
 namespace {
@@ -230,12 +246,26 @@ std::string first_line(std::string text) {
 
 }  // namespace
 
+// "--prompt=" as --prompt and an empty word: CLI11 would take the next word for the value.
+std::vector<std::string> Options::with_empty_values(const std::vector<std::string>& words) const {
+    std::vector<std::string> split;
+    for (const std::string& word : words) {
+        const std::string name = word.substr(0, word.find('='));
+        const CLI::Option* option = name + "=" == word ? parser_->get_option_no_throw(name) : nullptr;
+        const bool takes_a_value = option != nullptr && option->get_items_expected_max() > 0;
+        split.push_back(takes_a_value ? name : word);
+        if (takes_a_value) split.emplace_back();
+    }
+    return split;
+}
+
 void Options::parse(const std::vector<std::string>& arguments) {
     std::vector<std::string> words;
     const bool takes_config = parser_->get_option_no_throw("--config") != nullptr;
     const std::string config = takes_config ? config_in(arguments) : "";
     if (!config.empty()) words = arguments_of_config(command_, config);
     words.insert(words.end(), arguments.begin(), arguments.end());
+    words = with_empty_values(words);
     std::vector<std::string> reversed(words.rbegin(), words.rend());  // what CLI11 expects of a vector
     try {
         parser_->parse(reversed);

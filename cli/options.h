@@ -1,8 +1,10 @@
 // Command lines: CLI11 with the manners of voltac. One line per mistake, exit status 2; numbers are finite
-// and in range; --config FILE.json sets any option by its long name, and the command line overrides it.
+// and in range, texts are not empty unless an option says what that means; --config FILE.json sets any option
+// by its long name, and the command line overrides it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -20,6 +22,9 @@ struct Command {
     int (*run)(const std::vector<std::string>& arguments);
 };
 
+// What an empty text is to an option.
+enum class Empty { kRefused, kMeaningful };
+
 // A parser for one command's options. CLI11 stays behind it: its header takes longer to compile than any
 // command.
 class Options {
@@ -30,8 +35,8 @@ class Options {
     void integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
                  const char* help);
     void number(const char* name, double& value, double low, double high, const char* help);
-    void text(const char* name, std::string& value, const char* help);
-    // Given as often as wanted; a list in a configuration file.
+    void text(const char* name, std::string& value, const char* help, Empty empty = Empty::kRefused);
+    // Given as often as wanted, none of them empty; a list in a configuration file.
     void texts(const char* name, std::vector<std::string>& values, const char* help);
     void integers(const char* name, std::vector<std::int32_t>& values, std::int32_t low, std::int32_t high,
                   const char* help);
@@ -52,10 +57,12 @@ class Options {
 
   private:
     struct Parser;
+    void take_text(const char* name, std::function<void(const std::string&)> take, const char* type,
+                   const char* help, Empty empty = Empty::kRefused);
+    std::vector<std::string> with_empty_values(const std::vector<std::string>& words) const;
     void check_required() const;
     std::string command_;
     std::unique_ptr<Parser> parser_;
-    std::string config_path_;
     std::vector<const char*> required_;
 };
 

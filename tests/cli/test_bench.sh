@@ -76,6 +76,10 @@ refused "--shapes has '8x8', which is no MxNxK" matmul --shapes 8x8
 refused "--shapes has '8x8x0', which is no MxNxK" matmul --shapes 4x4x4,8x8x0
 refused "--shapes has '8x8x8x8', which is no MxNxK" matmul --shapes 8x8x8x8
 refused "--shapes has '8xax8', which is no MxNxK" matmul --shapes 8xax8
+refused "voltac bench matmul: --shapes is empty" matmul --shapes ''
+refused "voltac bench train: --model is empty" train --model ''
+refused "voltac bench train: --profile is empty" train --profile ''
+refused "voltac bench infer: --model is empty" infer --model ''
 refused "--form is 'tt'" matmul --form tt
 refused "--mode is 'fast'" matmul --mode fast
 refused "--runs is 0" matmul --runs 0

@@ -73,6 +73,21 @@ refused 2 "model is required" hash
 export VOLTA_NUM_THREADS=many
 refused 2 "voltac hash: VOLTA_NUM_THREADS is 'many', it must be in 1 .. 256" hash m.volta
 unset VOLTA_NUM_THREADS
+refused 2 "voltac hash: model is empty" hash ''
+refused 2 "voltac train: --text is empty" train --text '' --out m.volta
+refused 2 "voltac train: --resume is empty" train --text text.txt --out m.volta --resume=
+for option in out tokenizer resume profile config device; do
+    refused 2 "voltac train: --$option is empty" train --text text.txt --out m.volta --$option ''
+done
+for option in profile stop config device; do
+    refused 2 "voltac generate: --$option is empty" generate m.volta --$option ''
+done
+for option in tokenizer model-config keys config-out; do
+    refused 2 "voltac convert: --$option is empty" convert model.safetensors --out m.volta --$option ''
+done
+refused 2 "voltac quantize: --to is empty" quantize m.volta --to '' --out small.volta
+printf '{"resume": "", "steps": 3}' >empty.json
+refused 2 "voltac train: --resume is empty" train --text text.txt --out m.volta --config empty.json
 refused 2 "--text is required" eval m.volta
 
 echo "== failures"
@@ -105,6 +120,11 @@ refused 1 "the text is not the one" train --text other.txt --resume half.volta
 expect "generate twice" "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3)" "$($voltac generate whole.volta --prompt fox --tokens 10 --seed 3 --threads 3)"
 expect "generate length" 14 "$($voltac generate whole.volta --prompt fox --tokens 10 --temperature 0 | wc -c | tr -d ' ')"
 refused 1 "'é' (U+00E9)" generate whole.volta --prompt é
+from_newline=$($voltac generate whole.volta --tokens 10 --seed 3)
+expect "an empty prompt" "$from_newline" "$($voltac generate whole.volta --prompt '' --tokens 10 --seed 3)"
+expect "an empty prompt behind =" "$from_newline" "$($voltac generate whole.volta --prompt= --tokens 10 --seed 3)"
+printf '{"prompt": "", "tokens": 10, "seed": 3}' >prompt.json
+expect "an empty prompt of a configuration" "$from_newline" "$($voltac generate whole.volta --config prompt.json)"
 $voltac train --text text.txt --out bpe.volta $small --steps 3 --tokenizer bpe:300 >/dev/null 2>&1 || bad "train --tokenizer bpe:300"
 "$voltac" info bpe.volta | grep -q '^tokenizer *bpe' && ok || bad "info of a learnt vocabulary"
 expect "generate by pieces" "fox" "$($voltac generate bpe.volta --prompt fox --tokens 2 --temperature 0 | cut -c1-3 | head -n 1)"
@@ -305,6 +325,7 @@ refused 2 "'0x8x8' is no shape" tune matmul --shapes 8x8x8,0x8x8
 refused 2 "'8x8x8:xx' is no shape" tune matmul --shapes 8x8x8:xx
 refused 2 "'' is no shape" tune matmul --shapes 8x8x8,
 refused 2 "voltac tune matmul: --shapes is empty" tune matmul --shapes ''
+refused 2 "voltac tune matmul: --model is empty" tune matmul --model ''
 refused 2 "exclude each other" tune matmul --shapes 8x8x8 --dim 8
 refused 2 "--batch belongs to --model" tune matmul --batch 2
 refused 2 "--runs is 0" tune matmul --runs 0
