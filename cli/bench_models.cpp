@@ -66,6 +66,8 @@ Subject language_subject(const Context& context, const Preset& preset, std::int6
 
 namespace {
 
+constexpr std::int64_t kMostWidth = 1 << 20;
+
 // "mlp:8-16-1" as {8, 16, 1}; empty when the text is no such thing.
 std::vector<std::int64_t> widths_of(const std::string& text) {
     if (text == "linear") return {512, 512};
@@ -76,7 +78,7 @@ std::vector<std::int64_t> widths_of(const std::string& text) {
     for (;;) {
         char* end = nullptr;
         const long long width = *at >= '0' && *at <= '9' ? std::strtoll(at, &end, 10) : 0;
-        if (width < 1 || width > (1 << 20) || (*end != '-' && *end != '\0')) return {};
+        if (width < 1 || width > kMostWidth || (*end != '-' && *end != '\0')) return {};
         widths.push_back(width);
         if (*end == '\0') break;
         at = end + 1;
@@ -90,7 +92,9 @@ Subject dense_subject(const Context& context, const std::string& command, const 
                       std::int64_t batch) {
     const std::vector<std::int64_t> widths = widths_of(text);
     if (widths.empty())
-        usage_error(command + ": --model is '" + text + "', it must be mlp:A-B-...-Z, linear:A-B or linear");
+        usage_error(command + ": --model is '" + text +
+                    "', it must be mlp:A-B-...-Z, linear:A-B or linear, each width in 1 .. " +
+                    std::to_string(kMostWidth));
     GraphBuilder graph(context);
     Subject subject;
     subject.name = text;

@@ -7,7 +7,7 @@ namespace voltac {
 namespace {
 
 constexpr Command kBenchmarks[] = {
-    {"matmul", "matmul [--shapes MxNxK,...] [--form nn|nt|tn] [--mode plain|packed|both]",
+    {"matmul", "matmul [--shapes MxNxK[:FORM],...] [--form nn|nt|tn] [--mode plain|packed|both]",
      "matrix products, in GFLOP/s and as a share of the peak", bench::run_matmul},
     {"train", "train [--preset tiny|small|gpt2|llama-tiny | --model mlp:A-B-...|linear:A-B]",
      "training steps on random data, beside the time the machine needs at least", bench::run_train},

@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 
 struct Shape {
     std::int64_t m, n, k;
+    bool a_transposed = false, b_transposed = false;  // stored so
+    const char* form() const { return a_transposed ? "tn" : b_transposed ? "nt" : "nn"; }
 };
 
 // Squares, the layers of GPTs of width 384 and 768 in training and generation, their weight gradients, and
@@ -40,13 +42,17 @@ struct Settings {
     Repeats repeats;
 };
 
+constexpr long long kMostExtent = 1 << 22;
+
+[[noreturn]] void bad_shape(const std::string& word) {
+    usage_error("voltac bench matmul: --shapes has '" + word + "', which is no MxNxK of 1 .. " +
+                std::to_string(kMostExtent) + " with :nn, :nt, :tn or nothing behind it");
+}
+
 std::int64_t extent_of(const std::string& word, const std::string& text) {
-    constexpr long long kMost = 1 << 22;
     char* end = nullptr;
     const long long value = std::strtoll(text.c_str(), &end, 10);
-    if (text.empty() || *end != '\0' || value < 1 || value > kMost)
-        usage_error(formatted("voltac bench matmul: --shapes has '%s', which is no MxNxK of 1 .. %lld",
-                              word.c_str(), kMost));
+    if (text.empty() || *end != '\0' || value < 1 || value > kMostExtent) bad_shape(word);
     return value;
 }
 
@@ -61,37 +67,46 @@ std::vector<std::string> cut(const std::string& text, char separator) {
     return words;
 }
 
-std::vector<Shape> shapes_of(const std::string& list) {
-    if (list.empty()) return std::vector<Shape>(std::begin(kShapes), std::end(kShapes));
+Shape with_form(Shape shape, const std::string& form) {
+    shape.a_transposed = form == "tn";
+    shape.b_transposed = form == "nt";
+    return shape;
+}
+
+// "256x1152x384", which has the form of all that name none, or "256x384x1152:nt".
+Shape shape_of(const std::string& word, const std::string& form) {
+    const std::vector<std::string> parts = cut(word, ':'), extents = cut(parts[0], 'x');
+    const std::string own = parts.size() > 1 ? parts[1] : form;
+    if (extents.size() != 3 || parts.size() > 2 || (own != "nn" && own != "nt" && own != "tn"))
+        bad_shape(word);
+    return with_form({extent_of(word, extents[0]), extent_of(word, extents[1]), extent_of(word, extents[2])},
+                     own);
+}
+
+std::vector<Shape> shapes_of(const Settings& settings) {
     std::vector<Shape> shapes;
-    for (const std::string& word : cut(list, ',')) {
-        std::vector<std::string> extents = cut(word, 'x');
-        extents.resize(3);
-        if (cut(word, 'x').size() != 3) extents[0].clear();  // extent_of then names the word
-        shapes.push_back(
-            {extent_of(word, extents[0]), extent_of(word, extents[1]), extent_of(word, extents[2])});
-    }
+    if (settings.shapes.empty())
+        for (const Shape& shape : kShapes) shapes.push_back(with_form(shape, settings.form));
+    else
+        for (const std::string& word : cut(settings.shapes, ','))
+            shapes.push_back(shape_of(word, settings.form));
     return shapes;
 }
 
 // As they are stored.
-Extents extents_of_a(const Shape& s, const std::string& form) {
-    return form == "tn" ? Extents{s.k, s.m} : Extents{s.m, s.k};
-}
-Extents extents_of_b(const Shape& s, const std::string& form) {
-    return form == "nt" ? Extents{s.n, s.k} : Extents{s.k, s.n};
-}
-volta_value multiply(GraphBuilder& graph, const std::string& form, volta_value a, volta_value b) {
+Extents extents_of_a(const Shape& s) { return s.a_transposed ? Extents{s.k, s.m} : Extents{s.m, s.k}; }
+Extents extents_of_b(const Shape& s) { return s.b_transposed ? Extents{s.n, s.k} : Extents{s.k, s.n}; }
+volta_value multiply(GraphBuilder& graph, const Shape& s, volta_value a, volta_value b) {
     return graph.apply("matmul", {a, b},
-                       {attribute("transpose_a", form == "tn"), attribute("transpose_b", form == "nt")});
+                       {attribute("transpose_a", s.a_transposed), attribute("transpose_b", s.b_transposed)});
 }
 
-SessionCase product(const Context& context, const Shape& s, const std::string& form, bool packed) {
-    const Extents b = extents_of_b(s, form);
+SessionCase product(const Context& context, const Shape& s, bool packed) {
+    const Extents b = extents_of_b(s);
     GraphBuilder graph(context);
-    const volta_value x = graph.input("a", extents_of_a(s, form));
+    const volta_value x = graph.input("a", extents_of_a(s));
     const volta_value w = packed ? graph.parameter("b", b) : graph.input("b", b);
-    graph.output(multiply(graph, form, x, w));
+    graph.output(multiply(graph, s, x, w));
     return SessionCase(context, graph.model());
 }
 
@@ -106,7 +121,7 @@ Timing time_product(const Context& context, const Shape& s, const Settings& sett
                     const volta_machine_speed& speed) {
     std::deque<SessionCase> cases;
     const std::int64_t copies = settings.cold ? copies_of(s, speed) : 1;
-    for (std::int64_t i = 0; i < copies; ++i) cases.push_back(product(context, s, settings.form, packed));
+    for (std::int64_t i = 0; i < copies; ++i) cases.push_back(product(context, s, packed));
     for (SessionCase& one : cases) one.run();
     std::size_t next = 0;
     return time_short_calls(settings.repeats, [&] {
@@ -143,19 +158,18 @@ volta_attribute shape_attribute(const Extents& shape) {  // lent: until the oper
 
 // All products of `operands`, whose matrices are parameters: they lie on the device before the first run.
 // What comes back is `numbers` elements: each product gives one, the last product those that are left.
-SessionCase products(const Context& context, const Shape& s, const std::string& form,
-                     const Operands& operands, std::int64_t numbers) {
+SessionCase products(const Context& context, const Shape& s, const Operands& operands, std::int64_t numbers) {
     GraphBuilder graph(context);
     std::vector<volta_value> a, b, taken;
     volta_value latest = {};  // [m * n], the latest product
     for (std::int64_t i = 0; i < operands.a; ++i)
-        a.push_back(graph.parameter(("a" + std::to_string(i)).c_str(), extents_of_a(s, form)));
+        a.push_back(graph.parameter(("a" + std::to_string(i)).c_str(), extents_of_a(s)));
     for (std::int64_t i = 0; i < operands.b; ++i)
-        b.push_back(graph.parameter(("b" + std::to_string(i)).c_str(), extents_of_b(s, form)));
+        b.push_back(graph.parameter(("b" + std::to_string(i)).c_str(), extents_of_b(s)));
     const Extents line = {s.m * s.n};
     for (std::int64_t i = 0; i < numbers; ++i) {
         if (i < operands.products()) {
-            const volta_value one = multiply(graph, form, a[static_cast<std::size_t>(i / operands.b)],
+            const volta_value one = multiply(graph, s, a[static_cast<std::size_t>(i / operands.b)],
                                              b[static_cast<std::size_t>(i % operands.b)]);
             latest = graph.apply("reshape", {one}, {shape_attribute(line)});
         }
@@ -173,8 +187,8 @@ SessionCase products(const Context& context, const Shape& s, const std::string& 
 Timing time_on_device(const Context& context, const Shape& s, const Settings& settings,
                       const volta_machine_speed& speed) {
     const Operands operands = operands_of(s, settings.cold, speed);
-    SessionCase many = products(context, s, settings.form, operands, operands.products());
-    SessionCase one = products(context, s, settings.form, {1, 1}, operands.products());
+    SessionCase many = products(context, s, operands, operands.products());
+    SessionCase one = products(context, s, {1, 1}, operands.products());
     for (int i = 0; i < 3; ++i) one.run();  // the first runs are recorded, later ones are one launch
     Timing timing = time_difference(
         settings.repeats, [&] { many.run(); }, [&] { one.run(); });
@@ -202,7 +216,7 @@ void print_row(const Shape& s, const Settings& settings, const char* mode, const
                     {"median_gflops", gflops},
                     {"spread", timing.spread},
                     {"fraction_of_peak", share},
-                    {"form", settings.form},
+                    {"form", s.form()},
                     {"cold", settings.cold}})
                   .dump() +
               "\n");
@@ -211,13 +225,14 @@ void print_row(const Shape& s, const Settings& settings, const char* mode, const
     const auto whole = [](std::int64_t value) { return static_cast<long long>(value); };
     if (settings.csv) {
         print(formatted("%lld,%lld,%lld,%u,%s,%s,%.6g,%.4g,%.4g,%s,%d\n", whole(s.m), whole(s.n), whole(s.k),
-                        speed.thread_count, isa_name(speed.isa), mode, gflops, timing.spread, share,
-                        settings.form.c_str(), settings.cold ? 1 : 0));
+                        speed.thread_count, isa_name(speed.isa), mode, gflops, timing.spread, share, s.form(),
+                        settings.cold ? 1 : 0));
         return;
     }
     const double weights = 4e-9 * static_cast<double>(s.n) * static_cast<double>(s.k) / timing.seconds;
-    print(formatted("%6lld %6lld %6lld  %-6s %10.2f %8.1f %% %10.1f %% %10.1f\n", whole(s.m), whole(s.n),
-                    whole(s.k), mode, gflops, 100 * timing.spread, 100 * share, weights));
+    print(formatted("%6lld %6lld %6lld  %-4s  %-6s %10.2f %8.1f %% %10.1f %% %10.1f\n", whole(s.m),
+                    whole(s.n), whole(s.k), s.form(), mode, gflops, 100 * timing.spread, 100 * share,
+                    weights));
 }
 
 constexpr const char* kDeviceMeans =
@@ -231,9 +246,9 @@ void print_head(const Context& context, const Settings& settings, const volta_ma
         return;
     }
     print(machine_line(context, speed) +
-          formatted("form %s%s; %s\n%s%s\n%6s %6s %6s  %-6s %10s %10s %12s %10s\n", settings.form.c_str(),
-                    settings.cold ? ", cold" : "", kSpreadMeans, on_device ? kDeviceMeans : "",
-                    on_device ? "\n" : "", "M", "N", "K", "mode", "GFLOP/s", "spread", "of the peak",
+          formatted("%s%s\n%s%s\n%6s %6s %6s  %-4s  %-6s %10s %10s %12s %10s\n",
+                    settings.cold ? "cold; " : "", kSpreadMeans, on_device ? kDeviceMeans : "",
+                    on_device ? "\n" : "", "M", "N", "K", "form", "mode", "GFLOP/s", "spread", "of the peak",
                     "GB/s of B"));
 }
 
@@ -258,10 +273,14 @@ int run_matmul(const std::vector<std::string>& arguments) {
         "is within the run; mode packed has B as a parameter of the model, packed once. On a device with "
         "memory of its own there is one row, mode device: A and B lie in that memory, and the figure is what "
         "each further product adds to a run, without transfers and launches of runs.");
-    options.text("--shapes", s.shapes,
-                 "MxNxK,... (default: 37 shapes of small transformers, squares, odd sizes)");
-    options.choice("--form", s.form, {"nn", "nt", "tn"},
-                   "nt: B is stored [n,k]; tn: A is stored [k,m], as in a weight gradient (default: nn)");
+    options.text(
+        "--shapes", s.shapes,
+        "MxNxK,... with :nn, :nt or :tn where a shape has another form than --form (default: 37 shapes of "
+        "small transformers, squares, odd sizes)");
+    options.choice(
+        "--form", s.form, {"nn", "nt", "tn"},
+        "of shapes that name none. nt: B is stored [n,k]; tn: A is stored [k,m], as in a weight gradient "
+        "(default: nn)");
     options.choice("--mode", s.mode, {"plain", "packed", "both"},
                    "of a processor; a device has its own (default: both)");
     options.flag("--cold", s.cold,
@@ -270,7 +289,7 @@ int run_matmul(const std::vector<std::string>& arguments) {
     declare(options, s.repeats);
     options.parse(arguments);
     if (s.repeats.json && s.csv) usage_error("voltac bench matmul: --json and --csv exclude each other");
-    const std::vector<Shape> shapes = shapes_of(s.shapes);
+    const std::vector<Shape> shapes = shapes_of(s);
 
     const Context context = make_context(s.repeats.machine);
     const volta_machine_speed speed = measure_machine(context);

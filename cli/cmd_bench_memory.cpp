@@ -155,7 +155,10 @@ int run_memory(const std::vector<std::string>& arguments) {
         "bench memory",
         "Training of the presets with AdamW: the plan's bill by class, in MiB, beside the peak that an "
         "allocator counted for the trainer (equal to the bill), the model's own bytes, structures "
-        "(graphs, plans, names), and the most memory the process had resident (VmHWM).");
+        "(graphs, plans, names), and the most memory the process had resident (VmHWM). Bytes are counted, "
+        "not timed, and the bill is the same in every run: there is no --runs, --warmup or spread, nor a "
+        "peak "
+        "of the machine to compare with.");
     std::vector<std::string> presets = preset_names();
     presets.push_back("all");
     options.choice("--preset", s.preset, presets, "(default: all)");

@@ -47,8 +47,10 @@ void declare_all(Options& options, Settings& s) {
         "--preset", s.preset, preset_names(),
         "a GPT: tiny 4 x 256 tokens of 65, small 8 x 64 of 65, gpt2 4 x 64 of 50257; llama-tiny as tiny "
         "(default: tiny)");
-    options.text("--model", s.model,
-                 "instead: mlp:A-B-...-Z (ReLU between the layers), linear:A-B or linear");
+    options.text(
+        "--model", s.model,
+        "instead: mlp:A-B-...-Z (ReLU between the layers), linear:A-B or linear, which is linear:512-512; "
+        "widths in 1 .. 1048576");
     options.integer("--vocab", s.vocabulary, 1, 1 << 24, "token ids of a preset");
     options.integer("--batch", s.batch, 1, 1 << 20, "sequences or samples per step (--model: default 64)");
     options.integer("--seq", s.seq, 1, 1 << 20, "tokens per sequence, at most the preset's context");

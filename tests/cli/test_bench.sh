@@ -76,6 +76,9 @@ refused "--shapes has '8x8', which is no MxNxK" matmul --shapes 8x8
 refused "--shapes has '8x8x0', which is no MxNxK" matmul --shapes 4x4x4,8x8x0
 refused "--shapes has '8x8x8x8', which is no MxNxK" matmul --shapes 8x8x8x8
 refused "--shapes has '8xax8', which is no MxNxK" matmul --shapes 8xax8
+refused "--shapes has '8x8x8:tt', which is no MxNxK of 1 .. 4194304 with :nn, :nt, :tn" matmul --shapes 8x8x8:tt
+refused "--shapes has '8x8x8:nt:nt', which is no MxNxK" matmul --shapes 8x8x8:nt:nt
+refused "--shapes has '', which is no MxNxK" matmul --shapes 8x8x8,
 refused "voltac bench matmul: --shapes is empty" matmul --shapes ''
 refused "voltac bench train: --model is empty" train --model ''
 refused "voltac bench train: --profile is empty" train --profile ''
@@ -88,6 +91,8 @@ refused "--preset is 'huge'" train --preset huge
 refused "--model is 'cnn:3', it must be mlp:A-B-...-Z" train --model cnn:3
 refused "--model is 'mlp:8'" train --model mlp:8
 refused "--model is 'mlp:8--1'" train --model mlp:8--1
+refused "--model is 'linear:1048577-1', it must be mlp:A-B-...-Z, linear:A-B or linear, each width in 1 .. 1048576" \
+    train --model linear:1048577-1
 refused "--model is 'linear:8-8-8'" train --model linear:8-8-8
 refused "--model and --preset exclude each other" train --model linear --preset tiny
 refused "--model and --seq exclude each other" train --model linear --seq 3
@@ -117,6 +122,10 @@ for form in nn nt tn; do
     expect "CSV's head" $product "$(head -n 1 out)"
     expect "CSV's row of form $form" "5,7,3,1,packed,$form,0" "$(tail -n 1 out | cut -d , -f 1-4,6,10-11)"
 done
+shown "matmul, forms by shape" matmul --shapes 5x7x3:tn,5x7x3,5x7x3:nn --form nt --mode plain $fast --csv
+expect "forms by shape" "tn nt nn" "$(tail -n 3 out | cut -d , -f 10 | xargs)"
+shown "matmul, forms as text" matmul --shapes 5x7x3:tn,5x7x3 --mode plain $fast
+expect "forms in the table" "tn nn" "$(tail -n 2 out | awk '{ print $4 }' | xargs)"
 shown "matmul --cold" matmul --shapes 1x512x512 --mode plain --cold $fast
 grep -q '^ *M  *N  *K' out && ok || bad "the table has no head"
 
@@ -133,6 +142,10 @@ shown "train --preset small" train --preset small --batch 2 --seq 8 --vocab 11 -
 keys_are "train --preset" $step
 positive bill_mib
 positive resident_mib
+"$voltac" bench train --help | tr '\n' ' ' | grep -q 'linear:A-B or linear, which is linear:512-512; widths in 1 .. 1048576' && ok ||
+    bad "the help of train does not say what linear is"
+shown "train --model linear" train --model linear --batch 1 $fast --json
+expect "parameters of linear" 262656 "$(sed -E 's/.*"parameters":([0-9]*).*/\1/' out)"
 shown "train, as text" train --model linear:8-3 --momentum 0.9 --clip 1 $fast
 grep -q '^step / floor' out && ok || bad "the report of a step has no ratio"
 head -n 1 out | grep -q level && bad "the default level is named: $(head -n 1 out)" || ok
@@ -204,6 +217,7 @@ shown "memory, as text" memory --preset small --threads 2
 
 shown "help" --help
 grep -qF 'voltac bench infer [MODEL | --preset NAME]' out && ok || bad "the help of bench does not name MODEL"
+"$voltac" bench memory --help | tr '\n' ' ' | grep -q 'no --runs' && ok || bad "the help of memory does not say why it has no --runs"
 for name in matmul train infer ops memory; do
     shown "help of $name" $name --help
     grep -q -- --threads out && ok || bad "the help of $name does not name --threads"
