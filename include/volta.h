@@ -111,8 +111,8 @@ typedef int32_t volta_memory_kind;
 enum { VOLTA_MEMORY_STRUCTURE = 0, VOLTA_MEMORY_TENSOR = 1 };
 
 /* The host's memory. `alignment` is a power of two of at most 64. allocate returns NULL to refuse: the call
- * that needed the memory then reports VOLTA_OUT_OF_MEMORY and leaks nothing. release gets the same size,
- * alignment and kind as allocate. Generated machine code needs executable pages and is mapped separately. */
+ * that needed the memory then reports VOLTA_OUT_OF_MEMORY, names the bytes and leaks nothing. release gets the
+ * same size, alignment and kind as allocate. Generated machine code needs executable pages, mapped separately. */
 typedef struct volta_allocator {
     void *(*allocate)(void *user, size_t size, size_t alignment, volta_memory_kind kind);
     void (*release)(void *user, void *pointer, size_t size, size_t alignment, volta_memory_kind kind);

@@ -6,6 +6,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
+#include "engine/base/memory.h"
 
 namespace volta::api {
 
@@ -21,7 +22,9 @@ volta_status guarded(Body&& body) noexcept {
         return set_last_error(VOLTA_OK, "");
     } catch (const Error& e) {
         return set_last_error(e.status(), e.what());
-    } catch (const std::bad_alloc&) {
+    } catch (const HostRefusal& e) {
+        return set_last_error(VOLTA_OUT_OF_MEMORY, e.what());
+    } catch (const std::bad_alloc&) {  // whose size is not known here
         return set_last_error(VOLTA_OUT_OF_MEMORY, "the host allocator returned NULL");
     } catch (const std::exception& e) {
         return set_last_error(VOLTA_INTERNAL, e.what());

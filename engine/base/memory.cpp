@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -41,6 +42,10 @@ bool is_aligned(const void* pointer, std::size_t alignment) {
 
 }  // namespace
 
+HostRefusal::HostRefusal(std::size_t bytes) noexcept {
+    std::snprintf(text_, sizeof text_, "the host allocator returned NULL for %zu bytes", bytes);
+}
+
 HostHeap::HostHeap(const volta_allocator* host)
     : host_(complete(host)),
       structures_(host_, VOLTA_MEMORY_STRUCTURE),
@@ -52,7 +57,7 @@ void* HostHeap::Resource::do_allocate(std::size_t size, std::size_t alignment) {
     count.fetch_add(1, std::memory_order_relaxed);
     const HostCallback host_environment;
     void* pointer = host.allocate(host.user, size, alignment, kind);
-    if (pointer == nullptr) throw std::bad_alloc();
+    if (pointer == nullptr) throw HostRefusal(size);
     if (!is_aligned(pointer, alignment)) {
         host.release(host.user, pointer, size, alignment, kind);
         fail(VOLTA_INVALID_ARGUMENT, "the host allocator returned memory that is not aligned to %zu bytes",

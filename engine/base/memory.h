@@ -17,6 +17,17 @@ namespace volta {
 
 inline constexpr std::size_t kTensorAlignment = 64;  // bytes: a cache line, a zmm register
 
+// The host's allocator refused so many bytes. Carries its sentence with it, so that saying so allocates
+// nothing.
+class HostRefusal final : public std::bad_alloc {
+  public:
+    explicit HostRefusal(std::size_t bytes) noexcept;
+    const char* what() const noexcept override { return text_; }
+
+  private:
+    char text_[64];
+};
+
 // Two resources over one host allocator: structures (graphs, plans, names) and tensor bytes, told apart by
 // the `kind` the host sees, so that a plan's bill can be checked to the byte.
 // Thread: any thread may allocate, if the host's allocator allows it (the default does).
@@ -39,7 +50,7 @@ class HostHeap final {
         int32_t kind;
         std::atomic<std::size_t> bytes{0}, peak_bytes{0};
         std::atomic<std::uint64_t> count{0};
-        void* do_allocate(std::size_t size, std::size_t alignment) override;  // throws std::bad_alloc
+        void* do_allocate(std::size_t size, std::size_t alignment) override;  // throws HostRefusal
         void do_deallocate(void* pointer, std::size_t size, std::size_t alignment) override;
         bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override;
     };

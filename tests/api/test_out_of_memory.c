@@ -124,7 +124,34 @@ static void test_every_allocation_may_be_refused(void** state) {
     remove(kPath);
 }
 
+/* Each refusal's sentence names the bytes that were asked for; one of them is the tensor's. */
+static void test_a_refusal_names_the_bytes(void** state) {
+    (void)state;
+    static const char kSentence[] = "the host allocator returned NULL for ";
+    const int64_t shape[] = {5, 1000};
+    volta_status status = VOLTA_OUT_OF_MEMORY;
+    int of_the_tensor = 0;
+    for (uint64_t n = 1; status == VOLTA_OUT_OF_MEMORY; ++n) {
+        struct counting_heap heap = {0};
+        volta_context* context = NULL;
+        volta_tensor* tensor = NULL;
+        assert_ok(context_on(&heap, 1, 0, 0, &context));
+        heap.fail_at = heap.count + n;
+        status = volta_tensor_create(context, VOLTA_F32, shape, 2, &tensor);
+        if (status != VOLTA_OK) {
+            assert_int_equal(status, VOLTA_OUT_OF_MEMORY);
+            assert_memory_equal(volta_last_error(), kSentence, sizeof kSentence - 1);
+            of_the_tensor += strcmp(volta_last_error() + sizeof kSentence - 1, "20000 bytes") == 0;
+        }
+        volta_tensor_release(tensor);
+        volta_context_release(context);
+        assert_int_equal(heap.live_bytes, 0);
+    }
+    assert_int_equal(of_the_tensor, 1);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation_may_be_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation_may_be_refused),
+                                       cmocka_unit_test(test_a_refusal_names_the_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 // The base layer's values: error texts, shapes, hashes, host memory, log, processor, floating-point
 // environment.
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -197,13 +199,16 @@ void test_refusal_is_bad_alloc(void**) {
     host.refuse = true;
     const volta_allocator allocator = {host_allocate, host_release, &host};
     HostHeap heap(&allocator);
-    bool thrown = false;
+    bool thrown = false, names_the_bytes = false;
     try {
-        Buffer buffer(heap.tensors(), 64);
-    } catch (const std::bad_alloc&) {
+        Buffer buffer(heap.tensors(), 1500);
+    } catch (const std::bad_alloc& refusal) {
         thrown = true;
+        names_the_bytes = std::strcmp(refusal.what(), "the host allocator returned NULL for 1500 bytes") == 0;
     }
-    assert_true(thrown && heap.tensor_bytes() == 0 && heap.tensor_bytes_peak() == 0);
+    assert_true(thrown && names_the_bytes && heap.tensor_bytes() == 0 && heap.tensor_bytes_peak() == 0);
+    const HostRefusal largest(SIZE_MAX);
+    assert_string_equal(largest.what(), "the host allocator returned NULL for 18446744073709551615 bytes");
 }
 
 void test_misaligned_memory_is_refused_and_given_back(void**) {
