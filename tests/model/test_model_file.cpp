@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -264,8 +263,9 @@ double resident_share(const unsigned char* data, std::size_t bytes) {
     return 100.0 * static_cast<double>(count) / static_cast<double>(pages.size());
 }
 
-// 500 MB of parameters as a hole in a file: a mapped open is done before the bytes could have been read.
-void test_a_large_file_opens_in_milliseconds(void**) {
+// 500 MB of parameters as a hole in a file: after a mapped open they are not in memory, so nobody has read
+// them.
+void test_a_large_file_opens_unread(void**) {
     const Folder folder;
     TestHeap heap;
     ModelEditor editor;
@@ -285,14 +285,10 @@ void test_a_large_file_opens_in_milliseconds(void**) {
     assert_int_equal(
         truncate(folder.file("a").c_str(), static_cast<off_t>(head.size() + editor.model.data_bytes)), 0);
 
-    const auto start = std::chrono::steady_clock::now();
     const auto model = open(folder.file("a"), heap);
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
     const double resident = resident_share(model->mapping.data(), model->mapping.bytes());
-    print_message("%zu MB opened in %.3f ms, %.2f %% of its pages resident\n", model->mapping.bytes() >> 20,
-                  elapsed.count(), resident);
+    print_message("%zu MB opened, %.2f %% of its pages resident\n", model->mapping.bytes() >> 20, resident);
     assert_true(model->mapping.bytes() > 500u << 20);
-    assert_true(elapsed.count() < 100);
     assert_true(resident < 2);
 }
 
@@ -413,7 +409,7 @@ int main() {
         cmocka_unit_test(test_a_save_may_take_tensors_from_elsewhere),
         cmocka_unit_test(test_a_mapped_file_may_be_saved_over),
         cmocka_unit_test(test_checksums_are_compared_when_asked),
-        cmocka_unit_test(test_a_large_file_opens_in_milliseconds),
+        cmocka_unit_test(test_a_large_file_opens_unread),
         cmocka_unit_test(test_files_that_cannot_be_read_or_written),
         cmocka_unit_test(test_what_could_not_be_opened_is_not_written),
         cmocka_unit_test(test_a_file_says_the_version_that_it_needs),

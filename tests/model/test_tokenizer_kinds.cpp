@@ -1,5 +1,4 @@
 // The kinds that merge or cover pieces, on vocabularies small enough to follow by hand; and learning one.
-#include <ctime>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "tests/model/expect_error.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/cmocka_cpp.h"
+#include "tests/support/growth.h"
 
 namespace {
 using namespace volta;
@@ -338,7 +338,8 @@ void test_learning_ends_where_nothing_is_there_twice(void**) {
     assert_true(failure_of([&] { train_bpe("a", 255, heap.structures()); }).mentions("has 255 pieces"));
 }
 
-void test_learning_from_a_long_word_ends(void**) {
+// One word of 300,000 letters: the work grows with their number, not with its square.
+void test_learning_from_a_long_word_grows_with_it(void**) {
     TestHeap heap;
     std::string word;
     std::uint32_t seed = 3;
@@ -346,12 +347,14 @@ void test_learning_from_a_long_word_ends(void**) {
         seed = seed * 1664525u + 1013904223u;
         word += static_cast<char>('a' + (seed >> 24) % 26);
     }
-    const std::clock_t start = std::clock();
-    const Tokenizer t = train_bpe(word, 600, heap.structures());
-    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    const auto learn = [&](const std::string& text) { return train_bpe(text, 600, heap.structures()); };
+    const Tokenizer t = learn(word);
     assert_int_equal(t.size(), 600);
     assert_true(decode(t, encode(t, word)) == word);
-    assert_true(seconds < 60);
+    const std::string part = word.substr(0, word.size() / test::kGrowthStep);
+    const double growth = test::growth([&] { learn(part); }, [&] { learn(word); });
+    print_message("%zu letters: %.1f times as long as %zu\n", word.size(), growth, part.size());
+    assert_true(growth < test::kMostWithTheSize);
 }
 
 void test_memory_that_runs_out_leaves_nothing(void**) {
@@ -385,7 +388,7 @@ int main() {
         cmocka_unit_test(test_unicode_tables_know_some_characters),
         cmocka_unit_test(test_learning_counts_as_the_definition_does),
         cmocka_unit_test(test_learning_ends_where_nothing_is_there_twice),
-        cmocka_unit_test(test_learning_from_a_long_word_ends),
+        cmocka_unit_test(test_learning_from_a_long_word_grows_with_it),
         cmocka_unit_test(test_memory_that_runs_out_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

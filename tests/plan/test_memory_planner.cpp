@@ -1,9 +1,8 @@
 // The memory planner: placements never overlap, waste little, and depend on nothing but the lifetimes.
 #include "engine/plan/memory_planner.h"
 
-#include <chrono>
-
 #include "tests/support/errors.h"
+#include "tests/support/growth.h"
 #include "tests/support/tensors.h"
 
 namespace {
@@ -125,15 +124,14 @@ void test_same_plan_again(void**) {
     assert_true(same);
 }
 
+// Each is placed beside those before it: the square of their number, no more.
 void test_thousands_of_buffers(void**) {
     Random random(4);
+    const Lifetimes few = lifetimes_of(Shape::any, 5000 / test::kGrowthStep, random);
     const Lifetimes lives = lifetimes_of(Shape::any, 5000, random);
-    const auto begin = std::chrono::steady_clock::now();
-    const std::uint64_t bytes = plan_memory(lives).arena_bytes;
-    const double ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-    print_message("5000 buffers: %.1f ms, %llu bytes\n", ms, static_cast<unsigned long long>(bytes));
-    assert_true(ms < 2000);
+    const double growth = test::growth([&] { plan_memory(few); }, [&] { plan_memory(lives); });
+    print_message("%zu buffers: %.1f times as long as %zu\n", lives.size(), growth, few.size());
+    assert_true(growth < test::kMostWithTheSquare);
 }
 
 void test_sizes_beyond_64_bits_are_refused(void**) {
