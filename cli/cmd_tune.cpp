@@ -144,6 +144,8 @@ std::string product_text(const volta_tune_report& report) {
                       static_cast<long long>(report.shape.n), static_cast<long long>(report.shape.k));
     if (report.shape.a_transposed) text += " A^T";
     if (report.shape.b_transposed) text += " B^T";
+    if (report.packed_once) text += " packed";
+    if (report.from_memory) text += " cold";
     return text + (report.has_epilogue ? " +" : "");
 }
 
@@ -162,6 +164,8 @@ Json json_of(const volta_tune_report& report) {
             {"b_transposed", report.shape.b_transposed != 0},
             {"batch", report.batch},
             {"epilogue", report.has_epilogue != 0},
+            {"packed_once", report.packed_once != 0},
+            {"from_memory", report.from_memory != 0},
             {"default_ms", 1e3 * report.default_seconds},
             {"tuned_ms", 1e3 * report.tuned_seconds},
             {"classic_ms", 1e3 * report.classic_seconds},

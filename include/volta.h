@@ -1058,12 +1058,15 @@ typedef struct volta_tune_report {
     int64_t batch;          /* products of this shape in one call                                        */
     double default_seconds; /* of the default rules; median of the final play-off                        */
     double tuned_seconds;   /* of the choice; the same where the default stays                           */
-    double classic_seconds; /* for comparison: tile 8x8, K_BLOCK 128, M_BLOCK 64, operands packed; on a GPU
-                               tiles of 64 x 64                                                          */
+    double classic_seconds; /* for comparison: tile 8x8 (4x4 in scalar code), K_BLOCK 128, M_BLOCK 64, operands
+                               packed; on a GPU tiles of 64 x 64                                         */
     uint64_t plans_timed;
     const char *choice;     /* "f32_gemm_14x32_avx512 k_block=512", on a GPU "form=segments tile=64": the
                                fields that are not the default rule; "": the default stays. Lends: until
                                the callback returns                                                      */
+    int32_t packed_once;    /* 1: of a session with VOLTA_SESSION_PACK_WEIGHTS: B is packed before it is timed */
+    int32_t from_memory;    /* 1: the weights of its plan are more than half of the last cache: B is timed as
+                               it comes from there, with the memory that those weights take            */
 } volta_tune_report;
 
 typedef struct volta_tune_options {
@@ -1083,7 +1086,10 @@ typedef struct volta_tune_options {
  * context's threads and instruction set; on a GPU its form and tile. No choice changes a bit of any result. The
  * default rules stay unless a final play-off beats them by more than 2 %. Sessions, trainers and generators made
  * from this context from now on use what was found; those that exist do not change. Results are kept in the
- * context and, where it has a tuning_folder, added to its file (docs/matmul_tuning.md).
+ * context and, where it has a tuning_folder, added to its file (docs/matmul_tuning.md). On the processor what was
+ * found counts where a plan uses a product as it was timed: B packed once or not, its columns summed or not, and
+ * weights that the last cache holds or not. Shapes are timed with a B that is packed by each call, if at all, and
+ * that the cache holds; those of a session and a trainer as these use them.
  * Keeps:  nothing of the options.
  * Cost:   about `seconds`, with all threads or the GPU busy; on a GPU kernels are compiled besides. The product's
  *         matrices are allocated as tensor memory, or on the GPU, and given back. On a machine that is busy
@@ -1091,7 +1097,8 @@ typedef struct volta_tune_options {
  * Errors: INVALID_ARGUMENT  nothing to tune, a size out of range, a session or trainer of another context
  *         UNSUPPORTED       on a GPU at a level other than strict, shapes of more than 16 rows: cuBLASLt chooses
  *         IO_ERROR          the tuning_folder cannot be written; found out before anything is timed
- *         CANCELLED         progress said so; products that were done by then are kept */
+ *         CANCELLED         progress said so; products that were done by then are kept
+ *         OUT_OF_MEMORY     of a product's matrices: the error names the product, those before it are kept */
 VOLTA_API volta_status volta_tune(volta_context *context, const volta_tune_options *options);
 
 /* ---- Profiler: where the time goes, and the memory ------------------------------------------------------ */

@@ -53,6 +53,8 @@ bool forward_report(void* user, const TuneReport& report) {
     out.classic_seconds = report.classic_seconds;
     out.plans_timed = static_cast<std::uint64_t>(report.contenders);
     out.choice = report.choice;
+    out.packed_once = report.keeps_b;
+    out.from_memory = report.from_memory;
     const HostCallback host_environment;
     return options.progress(options.user, &out) == 0;
 }

@@ -10,7 +10,8 @@ enum { kBatch = 2 };
 
 struct witness {
     size_t calls, done, count;
-    size_t stop_after; /* products; 0: never */
+    size_t packed_once; /* products of which B was packed before */
+    size_t stop_after;  /* products; 0: never */
     double last_share;
     int shares_ascend;
     char choices[4096];
@@ -24,6 +25,7 @@ static int32_t watch(void* user, const volta_tune_report* report) {
     seen->last_share = report->share;
     if (report->done) {
         seen->done += 1;
+        seen->packed_once += report->packed_once != 0;
         assert_true(report->default_seconds > 0);
         assert_true(report->tuned_seconds > 0 && report->tuned_seconds <= report->default_seconds);
         assert_true(report->plans_timed >= 1 && report->classic_seconds > 0);
@@ -215,6 +217,33 @@ static void test_results_stay(void** state) {
     assert_int_equal(heap.live_bytes, 0);
 }
 
+/* What a session that packs its weights uses is told apart from what others use, and timed as well. */
+static void test_packed_weights_are_products_of_their_own(void** state) {
+    struct witness seen;
+    volta_context* context = context_with(NULL, NULL, 1);
+    volta_model* model = NULL;
+    const int64_t extents[] = {kBatch, kContext};
+    uint32_t packs;
+    (void)state;
+    assert_ok(small_gpt(context, 0, &model));
+    for (packs = 0; packs <= 1; ++packs) {
+        volta_session_options inference = {0};
+        volta_tune_options options = quick(&seen, NULL, 0);
+        volta_session* session = NULL;
+        inference.struct_size = sizeof inference;
+        inference.input_shapes = extents;
+        inference.input_extent_count = 2;
+        inference.flags = packs ? VOLTA_SESSION_PACK_WEIGHTS : 0;
+        assert_ok(volta_session_create(model, &inference, &session));
+        options.session = session;
+        assert_ok(volta_tune(context, &options));
+        assert_true(seen.done >= 4 && (seen.packed_once > 0) == (packs == 1));
+        volta_session_release(session);
+    }
+    volta_model_release(model);
+    volta_context_release(context);
+}
+
 static void test_cancelling_keeps_what_is_done(void** state) {
     struct witness seen;
     volta_context* context = context_with(NULL, NULL, 1);
@@ -242,6 +271,38 @@ static long file_in(const char* folder, const char* ending, char* path) {
     }
     closedir(listing);
     return size;
+}
+
+/* An allocator that has no memory for large matrices. */
+static void* allocate_little(void* user, size_t size, size_t alignment, volta_memory_kind kind) {
+    return size > (size_t)1 << 28 ? NULL : counting_allocate(user, size, alignment, kind);
+}
+
+/* What was done before a product for which there is no memory is kept, and the error names that product. */
+static void test_failure_keeps_what_is_done(void** state) {
+    const volta_tune_shape shapes[] = {{16, 16, 16, 0, 0, 0, 0, 0}, {20000, 30000, 1, 0, 1, 0, 0, 0}};
+    char folder[] = "/tmp/volta_tune_XXXXXX", path[512], command[128];
+    struct counting_heap heap = {0};
+    const volta_allocator allocator = {allocate_little, counting_release, &heap};
+    struct witness seen;
+    volta_context_options given = {0};
+    volta_tune_options options = quick(&seen, shapes, 2);
+    volta_context* context = NULL;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    given.struct_size = sizeof given;
+    given.allocator = &allocator;
+    given.tuning_folder = folder;
+    given.thread_count = 1;
+    assert_ok(volta_context_create(&given, &context));
+    assert_fails(volta_tune(context, &options), VOLTA_OUT_OF_MEMORY,
+                 "product 2 of 2, 20000 x 30000 x 1 B^T: the host allocator returned NULL");
+    assert_int_equal(seen.done, 1);
+    volta_context_release(context);
+    assert_int_equal(heap.live_bytes, 0);
+    assert_true(file_in(folder, ".json", path) > 100);
+    snprintf(command, sizeof command, "grep -q '\"m\":16,' '%s'/*.json && rm -rf '%s'", folder, folder);
+    assert_int_equal(system(command), 0);
 }
 
 static void test_folder(void** state) {
@@ -296,9 +357,14 @@ static void test_older_host(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_results_stay), cmocka_unit_test(test_cancelling_keeps_what_is_done),
-        cmocka_unit_test(test_folder),       cmocka_unit_test(test_older_host),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_results_stay),
+        cmocka_unit_test(test_cancelling_keeps_what_is_done),
+        cmocka_unit_test(test_packed_weights_are_products_of_their_own),
+        cmocka_unit_test(test_failure_keeps_what_is_done),
+        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_older_host),
     };
     return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
 }

@@ -455,12 +455,18 @@ void check(const ProductShape& shape) {
              static_cast<long long>(shape.ldc));
 }
 
-// Forced, or as tuned for this product; the default where the tuned tile cannot run (generated code refused).
+ProductUse use_of(const CompileContext& context) {
+    return {context.keep_b, context.sum_b, context.cache_use};
+}
+
+// Forced, or as tuned for this product and this use of it; the default where the tuned tile cannot run
+// (generated code refused).
 ProductChoice choice_of(const ProductShape& shape, const jit::RowKernel* epilogue,
                         const CompileContext& context) {
     if (context.forced_choice) return *context.forced_choice;
     if (context.forced_tile || !context.tuning) return {};
-    const TuningKey key = key_of(shape, epilogue_kind(epilogue), context.isa, context.thread_count);
+    const TuningKey key =
+        key_of(shape, epilogue_kind(epilogue), context.isa, context.thread_count, use_of(context));
     const ProductChoice choice = context.tuning->find(key);
     const bool runs = choice.tile == 0 || usable(gemm_tiles().rows[choice.tile - 1], context);
     return runs ? choice : ProductChoice();
@@ -480,11 +486,8 @@ double cache_use(std::uint64_t bytes) noexcept {
     return last > 0 ? static_cast<double>(bytes) / static_cast<double>(last) : 0;
 }
 
-ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
-                           const CompileContext& context) {
-    check(shape);
-    if (epilogue_kernel && epilogue_kernel->program().has_column_sum())
-        fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
+static ProductPtr compile_way(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
+                              const CompileContext& context) {
     const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
     const ProductChoice choice = choice_of(shape, epilogue_kernel, context);
     const bool chosen_here = choice == ProductChoice() && !context.forced_tile;
@@ -506,6 +509,16 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
         context.heap->deallocate(place, sizeof(CpuProduct), alignof(CpuProduct));
         throw;
     }
+}
+
+ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
+                           const CompileContext& context) {
+    check(shape);
+    if (epilogue_kernel && epilogue_kernel->program().has_column_sum())
+        fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
+    ProductPtr product = compile_way(shape, epilogue_kernel, context);
+    product->set_use(use_of(context));
+    return product;
 }
 
 }  // namespace volta::cpu

@@ -59,6 +59,12 @@ class Product {
     // Whether it computes the column sums of B that were asked for; some ways through a product see no packed
     // B, and leave them to their caller.
     virtual bool sums_b() const noexcept { return false; }
+    // How its plan uses it: what tuning has to time.
+    const ProductUse& use() const noexcept { return use_; }
+    void set_use(const ProductUse& use) noexcept { use_ = use; }
+
+  private:
+    ProductUse use_;
 };
 struct ProductDelete {
     std::pmr::memory_resource* heap = nullptr;

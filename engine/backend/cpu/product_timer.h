@@ -14,7 +14,9 @@ namespace volta::cpu {
 class MachineTimer final : public ProductTimer {
   public:
     // Matrices of the product lie on `tensors`; with an epilogue, tuning_stand_in() stands for whatever the
-    // product will carry. `pool` has context.thread_count threads. Throws OUT_OF_MEMORY.
+    // product will carry. `pool` has context.thread_count threads. Where context.cache_use says that weights
+    // come from memory, calls walk over copies of B that take as much of the last cache. Where it keeps B, a
+    // run packs it first, outside of the seconds that it returns. Throws OUT_OF_MEMORY.
     MachineTimer(const ProductShape& shape, EpilogueKind epilogue, const CompileContext& context,
                  ThreadPool& pool, std::pmr::memory_resource* tensors);
     ~MachineTimer() override;
@@ -31,13 +33,22 @@ class MachineTimer final : public ProductTimer {
         KernelCache cache;
     };
     void make_epilogue(EpilogueKind epilogue, const CompileContext& context);
+    void make_copies();
     void choose_repeats();
+    void pack(const Product& product) noexcept;
+    float* kept_at(std::int64_t copy) noexcept;
+    ProductCall next_call(const Product& product) noexcept;
 
     const ProductShape shape_;
     CompileContext context_;
     ThreadPool& pool_;
     std::pmr::memory_resource* const tensors_;
-    Buffer a_, b_, c_, bias_, workspace_;
+    Buffer a_, b_, c_, bias_, sums_, workspace_;
+    std::int64_t b_floats_;               // of one copy
+    std::int64_t copies_ = 1, turn_ = 0;  // of B; how many calls there were
+    Buffer kept_;                         // the copies as one contender packed them
+    std::int64_t kept_bytes_ = 0;         // of one, with room for that of every contender
+    int packed_ = -1;                     // the contender
     const jit::RowKernel* kernel_ = nullptr;
     jit::RowKernelPtr owned_kernel_;
     void* operands_[3] = {};

@@ -64,7 +64,7 @@ class Search {
     TunerOptions options_;
     Contender leader_;
     double default_cycles_ = 0;
-    double leader_seconds_ = 0;
+    double leader_seconds_ = 0, turn_seconds_ = 0;
     std::pmr::set<PlanKey> seen_;
     std::pmr::vector<Contender> field_;  // waiting for the next races
     int timed_ = 1;
@@ -72,6 +72,8 @@ class Search {
 
     bool over() const { return cancelled_ || timer_.elapsed() >= race_seconds(); }
     double race_seconds() const { return kRaceShare * options_.budget_seconds; }
+    // What a run takes of the budget: it may repeat the product, or pack B before.
+    double turn() const { return std::max(leader_seconds_, turn_seconds_); }
 
     Contender made(const ProductChoice& choice) const {
         const ProductPlan plan = plan_product(shape_, whole_rows_, context_, choice);
@@ -94,8 +96,10 @@ class Search {
     // Before the first race, which must know how many runs the budget is; where those are few, it is raised.
     void time_leader() {
         timer_.open(&leader_.choice, 1);
+        const double start = timer_.elapsed();
         leader_seconds_ = timer_.run(0);
-        const double wanted = std::min(kFewRuns * leader_seconds_, options_.most_seconds);
+        turn_seconds_ = timer_.elapsed() - start;
+        const double wanted = std::min(kFewRuns * turn(), options_.most_seconds);
         options_.budget_seconds = std::max(options_.budget_seconds, wanted);
     }
 
@@ -119,8 +123,7 @@ class Search {
     // So few that one heat does not overdraw the budget; most drop out of it early.
     std::size_t heat_size() const {
         const double left = race_seconds() - timer_.elapsed(), warmup = std::max(1, options_.warmup);
-        const double leaders = leader_seconds_ * (warmup + options_.runs);
-        const double each = leader_seconds_ * (warmup + 2);
+        const double leaders = turn() * (warmup + options_.runs), each = turn() * (warmup + 2);
         const double fit = each > 0 ? (left - leaders) / each : kMostContenders - 1;
         return static_cast<std::size_t>(std::clamp(fit, 0.0, kMostContenders - 1.0));
     }
@@ -282,9 +285,9 @@ class Search {
     int final_runs() const {
         const double left = options_.budget_seconds - timer_.elapsed();
         const int most = std::min(kMostTimedRuns, std::max(2 * options_.runs, 7));
-        if (leader_seconds_ <= 0) return kFewestFinalRuns;
+        if (turn() <= 0) return kFewestFinalRuns;
         return static_cast<int>(
-            std::clamp(left / (4 * leader_seconds_), double{kFewestFinalRuns}, static_cast<double>(most)));
+            std::clamp(left / (4 * turn()), double{kFewestFinalRuns}, static_cast<double>(most)));
     }
 
     // Leader, default and the classic choice in turns.

@@ -19,24 +19,36 @@ class TuningRun final : public TuningRunOf<TuningEntry> {
         compile_.cache = &cache.kernels;
         compile_.heap = context.heap;
         for (std::size_t i = 0; i < request.shape_count; ++i)
-            add(product_of(request.shapes[i], i), EpilogueKind::none);
+            add_use(product_of(request.shapes[i], i), EpilogueKind::none, {});
         for (std::size_t i = 0; i < request.executable_count; ++i)
             visit_products(
                 *request.executables[i],
                 [](void* self, const Product& product) {
-                    static_cast<TuningRun*>(self)->add(product.shape(), product.epilogue());
+                    static_cast<TuningRun*>(self)->add_use(product.shape(), product.epilogue(),
+                                                           product.use());
                 },
                 this);
     }
 
   private:
-    TuningKey key_for(const ProductShape& shape, EpilogueKind epilogue) const override {
-        return key_of(shape, epilogue, compile_.isa, compile_.thread_count);
+    void add_use(const ProductShape& shape, EpilogueKind epilogue, const ProductUse& use) {
+        add(shape, epilogue, key_of(shape, epilogue, compile_.isa, compile_.thread_count, use));
     }
-    TunerResult tune_product_of(const ProductShape& shape, EpilogueKind epilogue,
+
+    // In the state of the plans that will use it: B packed before or not, from the cache or from memory.
+    TunerResult tune_product_of(const ProductShape& shape, EpilogueKind epilogue, const TuningKey& key,
                                 const TunerOptions& options) override {
-        MachineTimer timer(shape, epilogue, compile_, *context_.pool, request_.tensors);
-        return tune_product(shape, epilogue == EpilogueKind::rows, compile_, timer, options);
+        CompileContext compile = compile_;
+        compile.keep_b = key.keeps_b;
+        compile.sum_b = key.sums_b;
+        compile.cache_use = cache_use_of(key.cache);
+        MachineTimer timer(shape, epilogue, compile, *context_.pool, request_.tensors);
+        return tune_product(shape, epilogue == EpilogueKind::rows, compile, timer, options);
+    }
+
+    void describe(const TuningKey& key, TuneReport& report) const override {
+        report.keeps_b = key.keeps_b;
+        report.from_memory = key.cache > 0;
     }
 
     const BackendContext& context_;

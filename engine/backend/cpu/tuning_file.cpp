@@ -16,6 +16,11 @@ std::uint8_t stride(const Json& object, const char* name) {
     return static_cast<std::uint8_t>(tuning_json::up_to(object, name, 3));
 }
 
+// Of a member that files of old do not have: what was timed then.
+bool truth_or_no(const Json& object, const char* name) {
+    return object.contains(name) && tuning_json::truth(object, name);
+}
+
 }  // namespace
 
 static void read_entry(const Json& object, TuningEntry& entry) {
@@ -25,6 +30,10 @@ static void read_entry(const Json& object, TuningEntry& entry) {
     entry.key.epilogue = static_cast<EpilogueKind>(tuning_json::one_of(object, "epilogue", kEpilogues));
     entry.key.isa = static_cast<Isa>(tuning_json::one_of(object, "isa", kIsas));
     entry.key.threads = static_cast<std::int32_t>(tuning_json::up_to(object, "threads", 65535));
+    entry.key.keeps_b = truth_or_no(object, "keeps_b");
+    entry.key.sums_b = truth_or_no(object, "sums_b");
+    if (object.contains("cache"))
+        entry.key.cache = static_cast<std::uint8_t>(tuning_json::up_to(object, "cache", kMostCacheClass));
     entry.choice = parse_choice(tuning_json::text(object, "choice").c_str());
 }
 
@@ -35,6 +44,9 @@ static void write_entry(const TuningEntry& entry, Json& object) {
     object["epilogue"] = kEpilogues[static_cast<int>(entry.key.epilogue)];
     object["isa"] = kIsas[static_cast<int>(entry.key.isa)];
     object["threads"] = entry.key.threads;
+    object["keeps_b"] = entry.key.keeps_b;
+    object["sums_b"] = entry.key.sums_b;
+    object["cache"] = entry.key.cache;
     object["choice"] = to_text(entry.choice).text;
 }
 

@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/tuning_table.h"
 
 #include "engine/backend/cpu/gemm_kernels.h"
+#include "engine/backend/cpu/stored_product.h"
 #include "engine/base/error.h"
 
 namespace volta::cpu {
@@ -8,6 +9,8 @@ namespace {
 
 constexpr std::int64_t kPageFloats = 1024;
 constexpr std::int64_t kWideRow = 8192;
+// Of the last cache: what the rules of tiles, of sweeps of one row and of kept rows ask.
+constexpr double kCacheBounds[kMostCacheClass] = {kMostCacheUse, 0.8, kMostCacheUseOfPanels};
 
 }  // namespace
 
@@ -18,10 +21,23 @@ std::uint8_t stride_class(std::int64_t leading_dimension) {
 
 bool operator==(const TuningKey& x, const TuningKey& y) {
     return static_cast<const ProductKey&>(x) == y && x.a_stride == y.a_stride && x.b_stride == y.b_stride &&
-           x.c_stride == y.c_stride && x.epilogue == y.epilogue && x.isa == y.isa && x.threads == y.threads;
+           x.c_stride == y.c_stride && x.epilogue == y.epilogue && x.isa == y.isa && x.threads == y.threads &&
+           x.keeps_b == y.keeps_b && x.sums_b == y.sums_b && x.cache == y.cache;
 }
 
-TuningKey key_of(const ProductShape& shape, EpilogueKind epilogue, Isa isa, int threads) {
+std::uint8_t cache_class(double cache_use) {
+    std::uint8_t passed = 0;
+    for (const double bound : kCacheBounds) passed = static_cast<std::uint8_t>(passed + (cache_use > bound));
+    return passed;
+}
+
+double cache_use_of(std::uint8_t cache_class) {
+    constexpr double kInside[] = {0, 0.65, 1, 1.5};
+    return kInside[cache_class];
+}
+
+TuningKey key_of(const ProductShape& shape, EpilogueKind epilogue, Isa isa, int threads,
+                 const ProductUse& use) {
     TuningKey key{product_key(shape)};
     key.a_stride = stride_class(shape.lda);
     key.b_stride = stride_class(shape.ldb);
@@ -29,6 +45,9 @@ TuningKey key_of(const ProductShape& shape, EpilogueKind epilogue, Isa isa, int 
     key.epilogue = epilogue;
     key.isa = isa;
     key.threads = threads;
+    key.keeps_b = use.keeps_b;
+    key.sums_b = use.sums_b;
+    key.cache = cache_class(use.cache_use);
     return key;
 }
 
@@ -42,6 +61,7 @@ void check(const TuningEntry& entry) {
     require(key.isa >= Isa::scalar && key.isa <= Isa::avx512, "isa is %d, it must be in 1 .. 3",
             static_cast<int>(key.isa));
     require(key.threads >= 1 && key.threads <= 256, "threads is %d, it must be in 1 .. 256", key.threads);
+    require(key.cache <= kMostCacheClass, "cache is %d, it must be in 0 .. %d", key.cache, kMostCacheClass);
     check(entry.choice);
     if (entry.choice.tile > 0) {
         const GemmTile& tile = gemm_tiles().rows[entry.choice.tile - 1];

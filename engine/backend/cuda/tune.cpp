@@ -19,7 +19,7 @@ class TuningRun final : public TuningRunOf<TuningEntry> {
                      "shape %zu: products of %lld rows are cuBLASLt's at level %s, and it chooses by itself; "
                      "at level strict they can be tuned",
                      i, static_cast<long long>(shape.m), level_name(level));
-            add(shape, EpilogueKind::none);
+            add(shape, EpilogueKind::none, key_of(shape, false));
         }
         for (std::size_t i = 0; i < request.executable_count; ++i)
             visit_products(
@@ -27,16 +27,14 @@ class TuningRun final : public TuningRunOf<TuningEntry> {
                 [](void* self, const Product& product) {
                     if (is_stored(product.b())) return;  // there is one way
                     static_cast<TuningRun*>(self)->add(
-                        product.shape(), product.has_epilogue() ? EpilogueKind::blocks : EpilogueKind::none);
+                        product.shape(), product.has_epilogue() ? EpilogueKind::blocks : EpilogueKind::none,
+                        key_of(product.shape(), product.has_epilogue()));
                 },
                 this);
     }
 
   private:
-    TuningKey key_for(const ProductShape& shape, EpilogueKind epilogue) const override {
-        return key_of(shape, epilogue != EpilogueKind::none);
-    }
-    TunerResult tune_product_of(const ProductShape& shape, EpilogueKind epilogue,
+    TunerResult tune_product_of(const ProductShape& shape, EpilogueKind epilogue, const TuningKey&,
                                 const TunerOptions& options) override {
         const Contenders contenders = contenders_of(shape, gpu_.facts().multiprocessors);
         DeviceTimer timer(shape, epilogue != EpilogueKind::none, contenders, gpu_, kernels_, heap_,

@@ -27,6 +27,7 @@ struct TuneReport {
     TuneShape shape;
     std::int64_t batch = 1;
     bool epilogue = false;
+    bool keeps_b = false, from_memory = false;  // B is packed before the calls; it comes from memory
     double default_seconds = 0, tuned_seconds = 0, classic_seconds = 0;
     int contenders = 0;
     const char* choice = "";  // "": the default rules stay

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <new>
 
 #include "engine/backend/lower/problem_shapes.h"
 #include "engine/backend/tuning/choice_text.h"
@@ -25,13 +27,19 @@ class TuningRunOf {
 
     virtual ~TuningRunOf() = default;
 
-    // Throws CANCELLED when the host said so; what was found is in the table, and in the folder if there is
-    // one.
+    // Throws CANCELLED when the host said so, and what a product's tuning throws, with the product's name;
+    // what was found by then is in the table, and in the folder if there is one.
     void run() {
         if (jobs_.empty()) return;
         if (folder_ != nullptr) folder_->check_writable();
         start_ = now();
-        for (index_ = 0; index_ < jobs_.size() && !cancelled_; ++index_) tune_one(jobs_[index_]);
+        try {
+            for (index_ = 0; index_ < jobs_.size() && !cancelled_; ++index_) tune_one(jobs_[index_]);
+        } catch (const Error& error) {
+            fail_product(error.status(), error.what());
+        } catch (const std::bad_alloc&) {
+            fail_product(VOLTA_OUT_OF_MEMORY, "the host allocator returned NULL");
+        }
         if (folder_ != nullptr) folder_->add(found_);
         if (cancelled_)
             fail(VOLTA_CANCELLED, "tuning was cancelled after %zu of %zu products", found_.size(),
@@ -44,10 +52,9 @@ class TuningRunOf {
                 std::pmr::memory_resource* heap)
         : request_(request), table_(table), folder_(folder), jobs_(heap), found_(heap) {}
 
-    // Empty products take no time, and equal ones are tuned once.
-    void add(const ProductShape& shape, EpilogueKind epilogue) {
+    // Empty products take no time, and those of equal keys are tuned once.
+    void add(const ProductShape& shape, EpilogueKind epilogue, const Key& key) {
         if (shape.batch == 0 || shape.m == 0 || shape.n == 0 || shape.k == 0) return;
-        const Key key = key_for(shape, epilogue);
         for (const Job& job : jobs_)
             if (job.key == key) return;
         jobs_.push_back({shape, epilogue, key});
@@ -66,13 +73,28 @@ class TuningRunOf {
         Key key;
     };
 
-    virtual Key key_for(const ProductShape& shape, EpilogueKind epilogue) const = 0;
-    virtual Result tune_product_of(const ProductShape& shape, EpilogueKind epilogue,
+    virtual Result tune_product_of(const ProductShape& shape, EpilogueKind epilogue, const Key& key,
                                    const TunerOptions& options) = 0;
+    // What to say of a key beside its shape.
+    virtual void describe(const Key&, TuneReport&) const {}
 
     static double now() {
         const auto since = std::chrono::steady_clock::now().time_since_epoch();
         return std::chrono::duration<double>(since).count();
+    }
+
+    // Keeps what was found, and throws for the product at hand; that nothing could be kept is the lesser
+    // error.
+    [[noreturn]] void fail_product(volta_status status, const char* reason) const {
+        try {
+            if (folder_ != nullptr) folder_->add(found_);
+        } catch (const std::exception&) {
+        }
+        const ProductShape& shape = jobs_[index_].shape;
+        fail(status, "product %zu of %zu, %lld x %lld x %lld%s%s: %s", index_ + 1, jobs_.size(),
+             static_cast<long long>(shape.m), static_cast<long long>(shape.n),
+             static_cast<long long>(shape.k), shape.a_transposed ? " A^T" : "",
+             shape.b_transposed ? " B^T" : "", reason);
     }
 
     // What is left of the time is shared by the products that are left.
@@ -93,7 +115,7 @@ class TuningRunOf {
         options.progress = [](void* self, double share) {
             return static_cast<TuningRunOf*>(self)->report(share, nullptr);
         };
-        const Result result = tune_product_of(job.shape, job.epilogue, options);
+        const Result result = tune_product_of(job.shape, job.epilogue, job.key, options);
         if (result.cancelled) return;
         const Entry entry{job.key, result.choice, result.default_seconds, result.tuned_seconds};
         table_.set(entry);
@@ -113,6 +135,7 @@ class TuningRunOf {
                         shape.lda, shape.ldb, shape.ldc};
         report.batch = shape.batch;
         report.epilogue = jobs_[index_].epilogue != EpilogueKind::none;
+        describe(jobs_[index_].key, report);
         ChoiceText text = {};
         if (result != nullptr) {
             report.done = true;
