@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -199,9 +200,26 @@ void make_folders(const char* path, std::pmr::memory_resource* heap) {
     if (!S_ISDIR(status.st_mode)) fail_io("make the folder", path, ENOTDIR);
 }
 
-FileLock::FileLock(const char* path)
+namespace {
+
+// Whether somebody else still holds the lock of this open file after half a second.
+bool is_held_long(int descriptor) {
+    constexpr int kTries = 50;
+    constexpr timespec kBetween = {0, 10'000'000};
+    for (int i = 0; i < kTries; ++i) {
+        if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return false;
+        ::nanosleep(&kBetween, nullptr);
+    }
+    return true;
+}
+
+}  // namespace
+
+FileLock::FileLock(const char* path, void (*waits)(void* user), void* user)
     : descriptor_(uninterrupted([&] { return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666); })) {
     if (descriptor_ < 0) fail_io("lock", path, errno);
+    if (waits != nullptr && is_held_long(descriptor_)) waits(user);
+    // Where the lock is held already, by this open file, it is held still.
     if (uninterrupted([&] { return ::flock(descriptor_, LOCK_EX); }) != 0) {
         const int error = errno;
         ::close(descriptor_);

@@ -36,11 +36,12 @@ bool file_exists(const char* path) noexcept;  // anything of this name, as far a
 // Makes the folder `path` and those above it, where they are missing.
 void make_folders(const char* path, std::pmr::memory_resource* heap);
 
-// Holds a lock between processes for its lifetime: waits until no one else holds it. The file `path`, empty,
-// is made where it is missing, and stays. Errors: IO_ERROR.
+// Holds a lock between processes for its lifetime: waits until no one else holds it, and calls `waits` once
+// when that has taken half a second. The file `path`, empty, is made where it is missing, and stays. Errors:
+// IO_ERROR.
 class FileLock final {
   public:
-    explicit FileLock(const char* path);
+    explicit FileLock(const char* path, void (*waits)(void* user) = nullptr, void* user = nullptr);
     ~FileLock();
     FileLock(const FileLock&) = delete;
     FileLock& operator=(const FileLock&) = delete;

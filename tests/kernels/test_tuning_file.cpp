@@ -67,6 +67,9 @@ TuningEntry entry_of(std::int64_t m, const char* choice) {
     entry.key.epilogue = EpilogueKind::rows;
     entry.key.isa = Isa::avx512;
     entry.key.threads = 2;
+    entry.key.keeps_b = m % 3 == 0;
+    entry.key.sums_b = m % 5 == 0;
+    entry.key.cache = static_cast<std::uint8_t>(m % 4);
     entry.choice = parse_choice(choice);
     entry.default_seconds = 1.0 / 3;
     entry.tuned_seconds = 0.25;
@@ -168,6 +171,8 @@ constexpr Damage kDamages[] = {
     {"\"threads\":2", "\"threads\":100000", "it is damaged: 'threads' is 100000"},
     {"\"threads\":2", "\"threads\":0", "it is damaged: threads is 0"},
     {"\"c_stride\":2", "\"c_stride\":258", "it is damaged: 'c_stride' is 258"},
+    {"\"cache\":0", "\"cache\":4", "it is damaged: 'cache' is 4"},
+    {"\"keeps_b\":false", "\"keeps_b\":0", "it is damaged: 'keeps_b' is neither true nor false"},
     {"\"avx512\"", "\"avx1024\"", "it is damaged: 'isa' is 'avx1024'"},
     {"\"avx512\"", "\"\"", "it is damaged: 'isa' is ''"},
     {"\"rows\"", "\"columns\"", "it is damaged: 'epilogue' is 'columns'"},
@@ -216,6 +221,21 @@ void test_cut_and_changed_files(void**) {
     }
 }
 
+// A file that was written before it said how a plan uses its products: they were timed with a B that was not
+// packed before, summed or from memory.
+void test_files_without_uses_are_read(void**) {
+    TuningEntry plain = entry_of(64, "unroll=2");
+    plain.key.keeps_b = plain.key.sums_b = false;
+    plain.key.cache = 0;
+    std::string text(print_tuning(list_of({plain}), "here", heap()));
+    for (const char* member : {"\"keeps_b\":false,", "\"sums_b\":false,", "\"cache\":0,"})
+        text = replaced(text, member, "");
+    const TuningFile file = parse_tuning(text.data(), text.size(), "here", heap());
+    assert_string_equal(file.reason, "");
+    assert_int_equal(file.entries.size(), 1);
+    assert_same(file.entries[0], plain);
+}
+
 // One line of the log for each open, and the next write starts afresh.
 void test_damaged_file_is_logged_and_replaced(void**) {
     for (const char* text : {"", "{}", "nonsense", "[[[[[[[["}) {
@@ -230,6 +250,51 @@ void test_damaged_file_is_logged_and_replaced(void**) {
         assert_int_equal(place.load(), 1);
         assert_string_equal(place.log.c_str(), "");
     }
+}
+
+// Who opens, writes and opens again tells of the damaged file once, and of the next one again.
+void test_one_folder_warns_once(void**) {
+    Place place;
+    TuningTable table(heap());
+    const TuningFolder folder(place.folder.c_str(), place.logger(), heap());
+    for (std::size_t lines = 1; lines <= 2; ++lines) {
+        place.write("nonsense");
+        folder.load(table);
+        assert_int_equal(place.lines(), lines);
+        folder.load(table);
+        folder.add(list_of({entry_of(5, "unroll=2")}));
+        assert_int_equal(place.lines(), lines);
+    }
+}
+
+// A lock that somebody else holds longer than half a second is one line, which names the file.
+void test_waiting_is_told(void**) {
+    Place place;
+    const TuningFolder folder(place.folder.c_str(), place.logger(), heap());
+    folder.check_writable();
+    assert_string_equal(place.log.c_str(), "");
+    int held[2];
+    assert_int_equal(pipe(held), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const FileLock lock((std::string(folder.path()) + ".lock").c_str());
+        const bool told = write(held[1], "x", 1) == 1;
+        usleep(900'000);
+        _exit(told ? 0 : 1);
+    }
+    char byte = 0;
+    assert_int_equal(read(held[0], &byte, 1), 1);
+    folder.add(list_of({entry_of(5, "unroll=2")}));
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(held[0]);
+    close(held[1]);
+    assert_int_equal(place.lines(), 1);
+    assert_non_null(std::strstr(place.log.c_str(), "waiting for another process"));
+    assert_non_null(std::strstr(place.log.c_str(), folder.path()));
+    assert_int_equal(place.load(), 1);
 }
 
 void test_oversized_file_is_not_read(void**) {
@@ -252,11 +317,14 @@ void test_too_many_products(void**) {
     assert_non_null(std::strstr(file.reason, "at most 4096 are read"));
 }
 
-// Deep nesting exhausts no stack.
+// Deep nesting exhausts no stack, and is refused before memory is taken for it.
 void test_deep_nesting(void**) {
-    const std::string deep(1 << 20, '[');
-    assert_non_null(
-        std::strstr(parse_tuning(deep.data(), deep.size(), "here", heap()).reason, "it is damaged"));
+    const std::string objects = "{\"a\":";
+    std::string mixed;
+    while (mixed.size() < 1 << 20) mixed += objects + "[";
+    for (const std::string& deep : {std::string(kMostTuningBytes, '['), mixed})
+        assert_string_equal(parse_tuning(deep.data(), deep.size(), "here", heap()).reason,
+                            "it is damaged: its lists and objects lie more than 8 deep");
 }
 
 volta_status write_status(const char* folder) {
@@ -314,7 +382,10 @@ int main() {
         cmocka_unit_test(test_concurrent_writers_lose_nothing),
         cmocka_unit_test(test_every_damage_has_its_reason),
         cmocka_unit_test(test_cut_and_changed_files),
+        cmocka_unit_test(test_files_without_uses_are_read),
         cmocka_unit_test(test_damaged_file_is_logged_and_replaced),
+        cmocka_unit_test(test_one_folder_warns_once),
+        cmocka_unit_test(test_waiting_is_told),
         cmocka_unit_test(test_oversized_file_is_not_read),
         cmocka_unit_test(test_too_many_products),
         cmocka_unit_test(test_deep_nesting),

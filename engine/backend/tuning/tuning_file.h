@@ -5,6 +5,7 @@
 // The bodies are in tuning_folder.h, for the one source of each backend that makes them.
 #pragma once
 
+#include <atomic>
 #include <memory_resource>
 #include <string>
 #include <utility>
@@ -46,7 +47,8 @@ class TuningFolderOf {
     TuningFolderOf(const char* folder, const TuningPlace& place, const Log& log,
                    std::pmr::memory_resource* heap);
 
-    // Puts what the file holds into the table. A missing file is no news; any other reason is logged.
+    // Puts what the file holds into the table. A missing file is no news; any other reason is logged, once
+    // until the file is replaced.
     void load(TuningTableOf<Entry>& table) const;
     // Throws IO_ERROR if results could not be written here: asked before minutes are spent on them.
     void check_writable() const;
@@ -58,10 +60,12 @@ class TuningFolderOf {
   private:
     TuningPlace place() const { return {member_, kind_, signature_.c_str()}; }
     std::pmr::vector<Entry> read() const;
+    static void tell_waiting(void* self);
     std::pmr::memory_resource* heap_;
     Log log_;
     const char *member_, *kind_;
     std::pmr::string signature_, folder_, path_, lock_path_;
+    mutable std::atomic<bool> told_{false};  // that the file is ignored
 };
 
 }  // namespace volta

@@ -88,6 +88,13 @@ TuningFolderOf<Entry>::TuningFolderOf(const char* folder, const TuningPlace& pla
 }
 
 template <class Entry>
+void TuningFolderOf<Entry>::tell_waiting(void* self) {
+    const auto& folder = *static_cast<const TuningFolderOf*>(self);
+    folder.log_(VOLTA_LOG_WARNING, "waiting for another process to end its work on the tuning file '%s'",
+                folder.path_.c_str());
+}
+
+template <class Entry>
 std::pmr::vector<Entry> TuningFolderOf<Entry>::read() const {
     if (!file_exists(path_.c_str())) return std::pmr::vector<Entry>(heap_);
     TuningFileOf<Entry> file(heap_);
@@ -97,7 +104,9 @@ std::pmr::vector<Entry> TuningFolderOf<Entry>::read() const {
     } catch (const Error& error) {
         std::snprintf(file.reason, sizeof file.reason, "%.250s", error.what());
     }
-    if (file.reason[0] != '\0')
+    const bool is_ignored = file.reason[0] != '\0';
+    const bool was_told = told_.exchange(is_ignored);
+    if (is_ignored && !was_told)
         log_(VOLTA_LOG_WARNING, "the tuning file '%s' is ignored: %s", path_.c_str(), file.reason);
     return std::move(file.entries);
 }
@@ -110,7 +119,7 @@ void TuningFolderOf<Entry>::load(TuningTableOf<Entry>& table) const {
 template <class Entry>
 void TuningFolderOf<Entry>::check_writable() const {
     make_folders(folder_.c_str(), heap_);
-    const FileLock lock(lock_path_.c_str());
+    const FileLock lock(lock_path_.c_str(), tell_waiting, const_cast<TuningFolderOf*>(this));
     AtomicFile trial(path_.c_str(), heap_);  // not committed: nothing changes
 }
 
@@ -118,13 +127,14 @@ template <class Entry>
 void TuningFolderOf<Entry>::add(const std::pmr::vector<Entry>& entries) const {
     if (entries.empty()) return;
     make_folders(folder_.c_str(), heap_);
-    const FileLock lock(lock_path_.c_str());
+    const FileLock lock(lock_path_.c_str(), tell_waiting, const_cast<TuningFolderOf*>(this));
     std::pmr::vector<Entry> all = read();
     merge_tuning(all, entries);
     const std::pmr::string text = print_tuning_of(all, place(), heap_);
     AtomicFile file(path_.c_str(), heap_);
     file.write(text.data(), text.size());
     file.commit();
+    told_ = false;  // what was ignored is gone
 }
 
 }  // namespace volta

@@ -10,6 +10,7 @@ constexpr const char* kFormat = "volta matmul tuning";
 constexpr int kVersion = 1;
 constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
 constexpr double kMostSeconds = 1e6;
+constexpr int kMostDepth = 8;  // of lists and objects; what is written is three deep
 
 void check_extent(const char* name, std::int64_t extent) {
     require(extent >= 1 && extent <= kMostExtent, "%s is %lld, it must be in 1 .. 2^40", name,
@@ -89,8 +90,15 @@ void write(const ProductKey& key, Json& object) {
     object["b_transposed"] = key.b_transposed;
 }
 
+// Before anything is made of them: each further depth would cost a hundred times its byte.
+static bool is_shallow(int depth, Json::parse_event_t, const Json&) {
+    if (depth > kMostDepth)
+        fail(VOLTA_INVALID_ARGUMENT, "its lists and objects lie more than %d deep", kMostDepth);
+    return true;
+}
+
 Json read_products(const char* bytes, std::size_t count, const TuningPlace& place) {
-    Json file = Json::parse(bytes, bytes + count, nullptr, false);
+    Json file = Json::parse(bytes, bytes + count, is_shallow, false);
     const char* const damaged = "it is damaged: ";
     if (file.is_discarded() || !file.is_object())
         fail(VOLTA_INVALID_ARGUMENT, "%sit is no JSON object", damaged);
