@@ -248,9 +248,8 @@ void read_command(const std::vector<std::string>& arguments, Tuning& t) {
     Options options(
         "tune matmul",
         "Searches the fastest tile, blocks, loop order, prefetch and packing of each product, or on a GPU "
-        "its form and\ntile, and keeps what it found in $HOME/.volta/matmul_tuning for later commands. "
-        "Results "
-        "never change a bit.");
+        "its form and\ntile, and keeps what it found in $HOME/.volta/matmul_tuning for later commands; "
+        "without HOME, or with\n--no-tuning, it only shows it. Results never change a bit.");
     options.integer(
         "--dim", t.dim, 1, 1 << 20,
         "the products of a transformer of width N at 1024 tokens: qkv, output, up and down, each as "
@@ -308,6 +307,9 @@ int run_tune(const std::vector<std::string>& arguments) {
         session = make_session(model, std::max<std::int64_t>(t.batch, 1));
         trainer = make_trainer(model, t.batch);
     }
+    std::string reason;
+    const bool keeps = !tuning_folder(t.machine, &reason).empty();
+    if (!keeps) std::fprintf(stderr, "voltac: results are not kept: %s\n", reason.c_str());
     Show show(t.json, json_of(machine, bench::device_of(context)));
     volta_tune_options options = {};
     options.struct_size = sizeof options;
@@ -325,10 +327,12 @@ int run_tune(const std::vector<std::string>& arguments) {
     const std::string error = volta_last_error();
     show.finish();
     if (status == VOLTA_CANCELLED) {
-        std::fprintf(stderr, "%s; what was done is kept\n", error.c_str());
+        std::fprintf(stderr, "%s%s\n", error.c_str(), keeps ? "; what was done is kept" : "");
         return 0;
     }
     if (status != VOLTA_OK) failure(error);
+    if (show.products() == 0)
+        std::fprintf(stderr, "voltac: there is nothing to tune: %s has no f32 products\n", t.model.c_str());
     return 0;
 }
 

@@ -81,6 +81,13 @@ namespace {
 
 }  // namespace
 
+std::string tuning_folder(const Machine& machine, std::string* reason) {
+    const std::string folder = machine.no_tuning ? "" : home_folder("matmul_tuning");
+    if (reason != nullptr && folder.empty())
+        *reason = machine.no_tuning ? "--no-tuning was given" : "HOME is not set";
+    return folder;
+}
+
 Context make_context(const Machine& machine, const volta_allocator* allocator) {
     volta_context_options options = {};
     options.struct_size = sizeof options;
@@ -89,7 +96,7 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     options.thread_count =
         static_cast<std::uint32_t>(machine.threads > 0 ? machine.threads : default_threads(machine));
     options.isa = isa_of(machine.isa);
-    const std::string tuning = machine.no_tuning ? "" : home_folder("matmul_tuning");
+    const std::string tuning = tuning_folder(machine);
     options.tuning_folder = tuning.empty() ? nullptr : tuning.c_str();
     options.device = machine.device.c_str();
     options.level = value_of(kLevelNames, machine.level);

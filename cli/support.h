@@ -50,6 +50,8 @@ struct Machine {
 };
 std::string default_device();  // VOLTA_DEVICE, else "cpu"
 inline bool is_strict(const Machine& machine) { return machine.level == kLevelNames[VOLTA_STRICT]; }
+// Where results of `voltac tune` are kept; "" and in *reason, if it is not NULL, why they are not.
+std::string tuning_folder(const Machine& machine, std::string* reason = nullptr);
 Context make_context(const Machine& machine, const volta_allocator* allocator = nullptr);  // NULL: the C heap
 // `load` is of kLoadNames.
 Model open_model(const Context& context, const std::string& path,

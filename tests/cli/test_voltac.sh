@@ -4,6 +4,7 @@
 #     test_voltac.sh PATH_OF_VOLTAC
 set -u
 voltac=$1
+golden=$(cd "$(dirname "$0")/../golden/models" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -351,10 +352,36 @@ echo damaged >"$tuning_file"
 expect "lines about a damaged tuning file" 1 "$(grep -c 'warning: the tuning file .* is ignored: it is damaged' err)"
 "$voltac" hash whole.volta --no-tuning >/dev/null 2>err || bad "hash --no-tuning"
 [ ! -s err ] && ok || bad "--no-tuning read the tuning file: $(cat err)"
+echo damaged >"$tuning_file"
+"$voltac" tune matmul --shapes 8x8x8 --seconds 0.02 >/dev/null 2>err || bad "tune with a damaged tuning file"
+expect "lines of tune about a damaged tuning file" 1 "$(wc -l <err | tr -d ' ')"
+"$voltac" tune matmul --shapes 8x8x8,16777216x16777216x1 --seconds 0.02 --runs 1 >tune.out 2>err
+expect "the status of tune without memory" 1 $?
+grep -q '^voltac: product 2 of 2, 16777216 x 16777216 x 1: ' err && ok || bad "tune without memory: $(cat err)"
+grep -q '"m":8,"n":8,"k":8,' "$tuning_file" && ok || bad "tune without memory kept nothing"
+"$voltac" tune matmul --model "$golden/bf16_v1.2.volta" >tune.out 2>err || bad "tune a model of bf16: $(cat err)"
+expect "nothing to tune" "voltac: there is nothing to tune: $golden/bf16_v1.2.volta has no f32 products" "$(cat err tune.out)"
 rm -r "$HOME/.volta"
-"$voltac" tune matmul --shapes 8x8x8 --seconds 0.02 --no-tuning >/dev/null 2>&1 || bad "tune --no-tuning"
+"$voltac" tune matmul --shapes 8x8x8 --seconds 0.02 --no-tuning >/dev/null 2>err || bad "tune --no-tuning"
+expect "tune --no-tuning" "voltac: results are not kept: --no-tuning was given" "$(cat err)"
+for keeps in "" --no-tuning; do
+    rm tune.out
+    "$voltac" tune matmul --dim 256 $keeps --seconds 60 >tune.out 2>err &
+    pid=$!
+    while [ ! -s tune.out ] && kill -0 $pid 2>/dev/null; do sleep 0.1; done
+    kill -INT $pid
+    wait $pid
+    expect "the status of an interrupted tune" 0 $?
+    grep -q 'tuning was cancelled after' err && ok || bad "an interrupted tune $keeps: $(cat err)"
+    grep -q 'what was done is kept' err && kept="" || kept=--no-tuning
+    expect "what an interrupted tune says of its results" "$keeps" "$kept"
+done
+rm -rf "$HOME/.volta"
 [ ! -e "$HOME/.volta" ] && ok || bad "--no-tuning wrote a tuning file"
-(unset HOME; "$voltac" tune matmul --shapes 8x8x8 --seconds 0.02 >/dev/null 2>&1) && ok || bad "tune without HOME"
+(unset HOME; "$voltac" tune matmul --shapes 8x8x8 --seconds 0.02 >/dev/null 2>err) && ok || bad "tune without HOME"
+expect "tune without HOME" "voltac: results are not kept: HOME is not set" "$(cat err)"
+HOME="" "$voltac" tune matmul --shapes 8x8x8 --seconds 0.02 >/dev/null 2>err || bad "tune with an empty HOME"
+expect "tune with an empty HOME" "voltac: results are not kept: HOME is not set" "$(cat err)"
 echo file >"$HOME/.volta"
 refused 1 "cannot make the folder" tune matmul --shapes 8x8x8
 rm "$HOME/.volta"
