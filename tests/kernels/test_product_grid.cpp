@@ -1,7 +1,9 @@
 // Every point of the tuner's grid gives identical bytes: tile x K_BLOCK x M_BLOCK x N_BLOCK x loop order x
-// prefetch x unroll x packing of A and B, compared with the definition. Each point runs one variant of
-// operand order, `into`, epilogue, threads and leading dimensions; the variants turn, so that all meet all
-// axes. Points that are resolved to the plan of an earlier one run once.
+// prefetch x unroll x packing of A and B, compared with the definition. Points that are resolved to the plan
+// of an earlier one run once, with one variant of operand order, epilogue, threads and leading dimensions,
+// which is drawn; each problem is with `into` or without. Every 97th plan runs crossed: with all operand
+// orders, with and without an epilogue (without one, the sums of B's columns), and with B packed before and
+// not.
 #include <algorithm>
 #include <initializer_list>
 #include <map>
@@ -24,6 +26,7 @@ struct Variant {
     bool a_transposed, b_transposed, epilogue;
     int threads;
     std::int64_t pad;
+    bool keeps_b = false;
 };
 
 // A problem with its operands as every variant stores them, and the epilogue's result.
@@ -59,6 +62,7 @@ class Bench {
         CompileContext context = engine.context(variant.threads, nullptr);
         context.forced_choice = &choice;
         context.sum_b = !variant.epilogue;
+        context.keep_b = variant.keeps_b;
         const ProductPtr product = compile_product(product_shape, kernel, context);
 
         const std::vector<float>& before = operand(problem.before, false, variant.pad, problem.m, problem.n);
@@ -66,13 +70,17 @@ class Bench {
         y_.assign(before.begin(), before.end());
         sums_ = bias_;
         workspace_.assign(product->workspace_bytes() / sizeof(float) + 32, 5.0f);
-        float* const workspace =
-            reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(workspace_.data()) + 63) / 64 * 64);
+        float* const workspace = aligned(workspace_);
         void* operands[] = {c_.data(), bias_.data(), y_.data()};
         const std::int64_t strides[] = {product_shape.ldc, 0, product_shape.ldc};
         const Epilogue after = {kernel, {operands, strides, problem.m, problem.n, 0, 0, nullptr, 0}};
-        product->run(pool(variant.threads), {a.data(), b.data(), c_.data(), problem.into, workspace,
-                                             kernel ? &after : nullptr, nullptr, sums_.data()});
+        assert_true((product->kept_bytes() > 0) == variant.keeps_b);
+        kept_.assign(product->kept_bytes() / sizeof(float) + 16, 6.0f);
+        float* const kept = aligned(kept_);
+        if (variant.keeps_b) product->keep(pool(variant.threads), b.data(), kept);
+        product->run(pool(variant.threads),
+                     {a.data(), variant.keeps_b ? nullptr : b.data(), c_.data(), problem.into, workspace,
+                      kernel ? &after : nullptr, kept, sums_.data()});
 
         if (product->sums_b()) compare(product->kernel_name(), expected_sums_, sums_, variant);
         compare(product->kernel_name(), expected(variant.pad), c_, variant);
@@ -93,11 +101,14 @@ class Bench {
             return std::tie(of, transposed, pad) < std::tie(o.of, o.transposed, o.pad);
         }
     };
-    std::vector<float> bias_, expected_sums_, sums_, c_, y_, workspace_;
+    std::vector<float> bias_, expected_sums_, sums_, c_, y_, workspace_, kept_;
     std::map<Key, std::vector<float>> operands_;
     std::map<std::int64_t, std::vector<float>> expected_, expected_epilogue_;
     std::map<Isa, jit::RowKernelPtr> kernels_;
 
+    static float* aligned(std::vector<float>& memory) {
+        return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+    }
     const std::vector<float>& operand(const std::vector<float>& logical, bool transposed, std::int64_t pad,
                                       std::int64_t rows, std::int64_t columns) {
         std::vector<float>& made = operands_[Key{logical.data(), transposed, pad}];
@@ -132,11 +143,11 @@ class Bench {
                  const Variant& variant) const {
         const auto count = static_cast<std::int64_t>(want.size());
         if (first_difference(want.data(), got.data(), count) < 0) return;
-        print_error("%s: %lld x %lld x %lld, A%s B%s, into %d, epilogue %d, %d threads, pad %lld\n", name,
+        print_error("%s: %lld x %lld x %lld, A%s B%s%s, into %d, epilogue %d, %d threads, pad %lld\n", name,
                     static_cast<long long>(problem.m), static_cast<long long>(problem.n),
                     static_cast<long long>(problem.k), variant.a_transposed ? "^T" : "",
-                    variant.b_transposed ? "^T" : "", problem.into, variant.epilogue, variant.threads,
-                    static_cast<long long>(variant.pad));
+                    variant.b_transposed ? "^T" : "", variant.keeps_b ? " packed before" : "", problem.into,
+                    variant.epilogue, variant.threads, static_cast<long long>(variant.pad));
         assert_same_bits(name, want.data(), got.data(), count);
     }
 };
@@ -178,8 +189,21 @@ void for_each_point(const GemmTile& tile, Body body) {
 }
 
 struct Counts {
-    std::size_t points = 0, plans = 0, carried = 0;
+    std::size_t points = 0, plans = 0, carried = 0, crossed = 0;
 };
+constexpr std::size_t kCrossed = 97;  // a prime: it keeps step with no axis
+
+// One choice in every way that it can be asked for but for threads and leading dimensions.
+void cross(Bench& bench, const ProductChoice& choice, Variant variant, Engine& engine) {
+    for (int bits = 0; bits < 16; ++bits) {
+        variant.a_transposed = (bits & 1) != 0;
+        variant.b_transposed = (bits & 2) != 0;
+        variant.epilogue = (bits & 4) != 0;
+        variant.keeps_b = (bits & 8) != 0;
+        if (choice.pack_b == Toggle::no && variant.b_transposed && !variant.keeps_b) continue;
+        bench.run(variant, choice, engine);
+    }
+}
 
 // All points of one tile on one problem.
 void walk(Bench& bench, const GemmTile& tile, Counts& counts) {
@@ -194,6 +218,9 @@ void walk(Bench& bench, const GemmTile& tile, Counts& counts) {
         ++counts.plans;
         counts.carried += plan.carries_chains();
         bench.run(variant, choice, engine);
+        if (counts.plans % kCrossed != 0) return;
+        ++counts.crossed;
+        cross(bench, choice, variant, engine);
     });
 }
 
@@ -203,9 +230,10 @@ void walk_isa(Isa isa, std::initializer_list<Bench*> benches) {
     for (const GemmTile& tile : gemm_tiles())
         if (tile.isa == isa)
             for (Bench* bench : benches) walk(*bench, tile, counts);
-    print_message("%s: %zu points, %zu different plans, %zu of them carry unfinished chains\n", isa_name(isa),
-                  counts.points, counts.plans, counts.carried);
-    assert_true(counts.plans > 500 && counts.carried > 100);
+    print_message(
+        "%s: %zu points, %zu different plans, %zu of them carry unfinished chains, %zu are crossed\n",
+        isa_name(isa), counts.points, counts.plans, counts.carried, counts.crossed);
+    assert_true(counts.plans > 500 && counts.carried > 100 && counts.crossed > 10);
 }
 
 // Segments that end inside, at and just before the end of k; parts with rows and columns left over.
@@ -217,6 +245,20 @@ void test_whole_grid(void** state) {
 void test_scalar_grid(void**) {
     Bench small(9, 21, 530, true, 4);
     walk_isa(Isa::scalar, {&small});
+}
+
+// The numbers of docs/matmul_tuning.md: every value of every field, the rule too.
+void test_size_of_the_grid(void**) {
+    const std::size_t per_tile = std::size(kBlocksOfK) * std::size(kBlocksOfM) * std::size(kBlocksOfN) *
+                                 std::size(kTileOrders) * std::size(kPrefetches) * std::size(kUnrolls) *
+                                 std::size(kPackings) * std::size(kPackings);
+    assert_int_equal(per_tile, 475200);
+    std::size_t tiles[4] = {};
+    for (const GemmTile& tile : gemm_tiles()) ++tiles[static_cast<int>(tile.isa)];
+    const std::size_t avx2 = 1 + tiles[static_cast<int>(Isa::avx2)];  // and the rule
+    assert_int_equal(per_tile * avx2, 4752000);
+    assert_int_equal(per_tile * (avx2 + tiles[static_cast<int>(Isa::avx512)]), 9979200);
+    assert_int_equal(per_tile * (1 + tiles[static_cast<int>(Isa::scalar)]), 950400);
 }
 
 void test_refusals(void**) {
@@ -358,6 +400,7 @@ int main() {
         {"whole_grid avx512", test_whole_grid, nullptr, nullptr, &isas[0]},
         {"whole_grid avx2", test_whole_grid, nullptr, nullptr, &isas[1]},
         cmocka_unit_test(test_scalar_grid),
+        cmocka_unit_test(test_size_of_the_grid),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_impossible_choices_are_errors),
         cmocka_unit_test(test_blocks_beside_segments),
