@@ -296,7 +296,8 @@ static void test_failure_keeps_what_is_done(void** state) {
     given.thread_count = 1;
     assert_ok(volta_context_create(&given, &context));
     assert_fails(volta_tune(context, &options), VOLTA_OUT_OF_MEMORY,
-                 "product 2 of 2, 20000 x 30000 x 1 B^T: the host allocator returned NULL");
+                 "product 2 of 2, 20000 x 30000 x 1 B^T: the host allocator returned NULL for 2400000000 "
+                 "bytes");
     assert_int_equal(seen.done, 1);
     volta_context_release(context);
     assert_int_equal(heap.live_bytes, 0);

@@ -13,6 +13,7 @@
 #include "engine/backend/tuning/tune_request.h"
 #include "engine/backend/tuning/tuning_file.h"
 #include "engine/base/error.h"
+#include "engine/base/memory.h"
 
 namespace volta {
 
@@ -37,6 +38,8 @@ class TuningRunOf {
             for (index_ = 0; index_ < jobs_.size() && !cancelled_; ++index_) tune_one(jobs_[index_]);
         } catch (const Error& error) {
             fail_product(error.status(), error.what());
+        } catch (const HostRefusal& refusal) {
+            fail_product(VOLTA_OUT_OF_MEMORY, refusal.what());
         } catch (const std::bad_alloc&) {
             fail_product(VOLTA_OUT_OF_MEMORY, "the host allocator returned NULL");
         }
