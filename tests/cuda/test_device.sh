@@ -58,6 +58,9 @@ for model in whole llama; do
     equal generate $model.volta --prompt line --tokens 11 --seed 3
     equal eval $model.volta --text text.txt --json
 done
+# A cache that grows is copied within the device.
+train longer cpu --layers 2 --dim 16 --heads 2 --context 24 --batch 1 --steps 1 >/dev/null
+equal generate longer.volta --prompt line --tokens 17 --cache-tokens 3
 
 "$voltac" doctor >doctor.txt || bad "doctor: $(cat doctor.txt)"
 grep -q "^cuda:0  *same bits" doctor.txt || bad "doctor says: $(cat doctor.txt)"
