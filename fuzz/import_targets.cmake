@@ -1,28 +1,23 @@
-# The fuzz target of imports is one source for every container: a name and its format. What stands beside the weights
-# has another: a name and the member of volta_import_options that gives its path.
-set(VOLTA_IMPORT_FORMATS
-    import_safetensors VOLTA_WEIGHTS_SAFETENSORS
-    import_gguf VOLTA_WEIGHTS_GGUF
-    import_llama2c VOLTA_WEIGHTS_LLAMA2C)
-set(VOLTA_IMPORT_BESIDE
-    import_config config_path
-    import_key_map key_map_path)
-set(VOLTA_IMPORT_TARGETS import_safetensors import_gguf import_llama2c import_config import_key_map)
+# The fuzz targets of imports, one per container and one per file that stands beside the weights: a name, its source,
+# and the format or member of volta_import_options that it is compiled for.
+set(VOLTA_IMPORT_PROGRAMS
+    import_safetensors fuzz_import.cpp FUZZ_FORMAT=VOLTA_WEIGHTS_SAFETENSORS
+    import_gguf fuzz_import.cpp FUZZ_FORMAT=VOLTA_WEIGHTS_GGUF
+    import_llama2c fuzz_import.cpp FUZZ_FORMAT=VOLTA_WEIGHTS_LLAMA2C
+    import_config fuzz_import_beside.cpp FUZZ_OPTION=config_path
+    import_key_map fuzz_import_beside.cpp FUZZ_OPTION=key_map_path)
 
-# volta_import_programs(<prefix> <further sources>): <prefix>_import_safetensors, ...
+# volta_import_programs(<prefix> <further sources>): <prefix>_import_safetensors, ... Their names without the prefix
+# are in VOLTA_IMPORT_TARGETS then.
 function(volta_import_programs prefix)
-    set(formats ${VOLTA_IMPORT_FORMATS})
-    while(formats)
-        list(POP_FRONT formats name format)
-        add_executable(${prefix}_${name} ${PROJECT_SOURCE_DIR}/fuzz/fuzz_import.cpp ${ARGN})
-        target_compile_definitions(${prefix}_${name} PRIVATE FUZZ_FORMAT=${format})
+    set(programs ${VOLTA_IMPORT_PROGRAMS})
+    set(names)
+    while(programs)
+        list(POP_FRONT programs name source definition)
+        add_executable(${prefix}_${name} ${PROJECT_SOURCE_DIR}/fuzz/${source} ${ARGN})
+        target_compile_definitions(${prefix}_${name} PRIVATE ${definition})
         target_link_libraries(${prefix}_${name} PRIVATE volta_flags volta_static)
+        list(APPEND names ${name})
     endwhile()
-    set(beside ${VOLTA_IMPORT_BESIDE})
-    while(beside)
-        list(POP_FRONT beside name option)
-        add_executable(${prefix}_${name} ${PROJECT_SOURCE_DIR}/fuzz/fuzz_import_beside.cpp ${ARGN})
-        target_compile_definitions(${prefix}_${name} PRIVATE FUZZ_OPTION=${option})
-        target_link_libraries(${prefix}_${name} PRIVATE volta_flags volta_static)
-    endwhile()
+    set(VOLTA_IMPORT_TARGETS ${names} PARENT_SCOPE)
 endfunction()

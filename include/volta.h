@@ -848,7 +848,8 @@ typedef struct volta_generator_options {
     int64_t prefill_chunk; /* the most tokens of a prompt per run; 0: 256. No bit depends on it        */
     uint32_t flags;        /* VOLTA_GENERATOR_* bits                                                  */
     int64_t cache_tokens;  /* of each sequence, what the cache has room for at first; 0: the context. It
-                              doubles when a sequence outgrows it. No bit depends on it                */
+                              doubles when a sequence outgrows it. Ignored without a cache. No bit
+                              depends on it                                                            */
 } volta_generator_options;
 
 /* Bits of volta_generator_options.flags. */

@@ -472,22 +472,8 @@ ProductChoice choice_of(const ProductShape& shape, const jit::RowKernel* epilogu
     return runs ? choice : ProductChoice();
 }
 
-}  // namespace
-
-EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
-    if (kernel == nullptr) return EpilogueKind::none;
-    return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;
-}
-
-bool gains_by_asking() noexcept { return host_cpu().l2_bytes >= kAskingL2; }
-
-double cache_use(std::uint64_t bytes) noexcept {
-    const std::size_t last = host_cpu().l3_bytes;
-    return last > 0 ? static_cast<double>(bytes) / static_cast<double>(last) : 0;
-}
-
-static ProductPtr compile_way(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
-                              const CompileContext& context) {
+ProductPtr compile_way(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
+                       const CompileContext& context) {
     const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
     const ProductChoice choice = choice_of(shape, epilogue_kernel, context);
     const bool chosen_here = choice == ProductChoice() && !context.forced_tile;
@@ -509,6 +495,20 @@ static ProductPtr compile_way(const ProductShape& shape, const jit::RowKernel* e
         context.heap->deallocate(place, sizeof(CpuProduct), alignof(CpuProduct));
         throw;
     }
+}
+
+}  // namespace
+
+EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
+    if (kernel == nullptr) return EpilogueKind::none;
+    return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;
+}
+
+bool gains_by_asking() noexcept { return host_cpu().l2_bytes >= kAskingL2; }
+
+double cache_use(std::uint64_t bytes) noexcept {
+    const std::size_t last = host_cpu().l3_bytes;
+    return last > 0 ? static_cast<double>(bytes) / static_cast<double>(last) : 0;
 }
 
 ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,

@@ -20,6 +20,13 @@ void check_seconds(const char* name, double seconds) {
     require(seconds > 0 && seconds <= kMostSeconds, "%s is %g, it must be in (0, 1e6]", name, seconds);
 }
 
+// Before anything is made of them: each further depth would cost a hundred times its byte.
+bool is_shallow(int depth, tuning_json::Json::parse_event_t, const tuning_json::Json&) {
+    if (depth > kMostDepth)
+        fail(VOLTA_INVALID_ARGUMENT, "its lists and objects lie more than %d deep", kMostDepth);
+    return true;
+}
+
 }  // namespace
 
 void check_product(const ProductKey& key, double default_seconds, double tuned_seconds) {
@@ -88,13 +95,6 @@ void write(const ProductKey& key, Json& object) {
     object["batch"] = key.batch;
     object["a_transposed"] = key.a_transposed;
     object["b_transposed"] = key.b_transposed;
-}
-
-// Before anything is made of them: each further depth would cost a hundred times its byte.
-static bool is_shallow(int depth, Json::parse_event_t, const Json&) {
-    if (depth > kMostDepth)
-        fail(VOLTA_INVALID_ARGUMENT, "its lists and objects lie more than %d deep", kMostDepth);
-    return true;
 }
 
 Json read_products(const char* bytes, std::size_t count, const TuningPlace& place) {
