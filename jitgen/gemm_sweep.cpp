@@ -19,9 +19,9 @@ constexpr std::size_t kMaxCodeBytes = 16 * 1024;
 constexpr int kShallowSteps = 8;  // more take the registers of what is asked for
 // How far ahead each row of B is asked for when it comes from L3, into L1: twice as far is slower.
 constexpr int kNearBytes = 256;
-// Bytes behind the line that a row is asked for first: what a processor is asked for while many lines are
-// under way it drops.
-constexpr int kAskedBehind[] = {0, 1024, 2048};
+// Each line is asked for as often as that: what a processor is asked for while many lines are under way it
+// drops.
+constexpr int kRowsBelow = 5;
 
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
@@ -74,7 +74,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
     const int rows_, steps_;
     const SweepAhead ahead_;
 
-    bool asks_rows() const { return ahead_ == SweepAhead::rows || ahead_ == SweepAhead::again; }
+    bool asks_rows() const { return ahead_ == SweepAhead::rows; }
     bool is_deep() const { return steps_ > kShallowSteps; }
     int unroll() const { return std::min(4, (kRegisters - 2 - rows_ * steps_) / rows_); }
     Vmm a(int i, int s) const { return Vmm(i * steps_ + s); }
@@ -122,7 +122,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             lea(rdi, ptr[rsi + rdx * 8]);
             lea(rbx, ptr[r8 + rdx * 8]);
         }
-        if (ahead_ == SweepAhead::none || ahead_ == SweepAhead::near) return;
+        if (!asks_rows() && ahead_ != SweepAhead::next) return;
         mov(rdi, arg(offsetof(SweepArgs, ahead)));
         if (!asks_rows()) return;
         push(rbx);
@@ -181,8 +181,8 @@ class SweepEmitter : public Xbyak::CodeGenerator {
                 return prefetcht0(b_at(s, offset + kNearBytes));
             case SweepAhead::rows:
                 return prefetcht1(ahead_at(s, offset));
-            case SweepAhead::again:
-                for (const int behind : kAskedBehind) prefetcht1(ahead_at(s, offset - behind));
+            case SweepAhead::below:
+                for (int row = kRowsBelow; row > 0; --row) prefetcht1(b_at(row, offset));
                 return;
             case SweepAhead::next:
                 for (const int distance : kAskedAt) prefetcht1(ptr[rdi + linear + distance]);
@@ -226,6 +226,7 @@ bool operator==(const SweepForm& x, const SweepForm& y) {
 }
 
 int sweep_steps(Isa isa, int rows, SweepAhead ahead) {
+    if (ahead == SweepAhead::below) return 1;
     if (isa == Isa::avx512 && rows == 1 && ahead == SweepAhead::none) return kMaxSweepSteps;
     const int elements = isa == Isa::avx512 ? 16 : 8;  // half of the registers
     return rows <= elements / 8 ? kShallowSteps : rows <= elements / 4 ? 4 : 2;

@@ -298,7 +298,7 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
 void test_sweeps(void**) {
     constexpr std::int64_t kColumns = 333, kMost = jit::kMaxSweepSteps;
     constexpr jit::SweepAhead kAll[] = {jit::SweepAhead::none, jit::SweepAhead::near, jit::SweepAhead::rows,
-                                        jit::SweepAhead::again, jit::SweepAhead::next};
+                                        jit::SweepAhead::below, jit::SweepAhead::next};
     Random random(77);
     std::vector<float> b(kColumns * kMost), a(jit::kMaxSweepRows * kMost);
     for (float& x : b) x = random_float(random, Data::plain);

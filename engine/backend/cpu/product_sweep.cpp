@@ -18,8 +18,7 @@ constexpr std::int64_t kShortColumns = 512, kShortColumnsOfNarrow = 1024;
 constexpr std::int64_t kLineFloats = 16;
 constexpr std::int64_t kRestSteps = 8;  // of what is left of more
 constexpr std::int64_t kWideColumns = 1024, kPageFloats = 1024, kApartFloats = 128;
-constexpr std::int64_t kAgainColumns =
-    1152;  // of a thread: shorter rows gain nothing by being asked for again
+constexpr std::int64_t kLongColumns = 1152;            // of a thread
 constexpr std::int64_t kMostChainFloats = 256 * 1024;  // of all segments
 // With AVX-512 one row reads 16 rows of B at once, by plain loads, as long as the last cache holds most of
 // it.
@@ -96,12 +95,12 @@ class SweepProduct final : public Product {
     }
 
     // How many rows of B are read at once, and what is asked for meanwhile: the memory as it lies, where one
-    // thread reads whole rows; else as many rows further on. Threads together have enough streams with two
-    // or four rows each. A processor that does not gain by asking follows one row by itself, unless threads
-    // have few columns each.
+    // thread reads whole rows; the same columns of the next rows, where threads have columns each; else as
+    // many rows further on. A processor that does not gain by asking follows one row by itself, unless
+    // threads have few columns each: two or four rows of each are enough streams then.
     void choose_steps(jit::SweepForm& form, bool far, bool asks) {
         const bool is_one_wide = form.isa == Isa::avx512 && form.rows == 1;
-        const bool is_long = chain_stride_ >= kAgainColumns, is_shared = workers_ > 1;
+        const bool is_long = chain_stride_ >= kLongColumns, is_shared = workers_ > 1;
         const bool is_followed = !asks && form.rows == 1 && (is_long || !is_shared);
         form.ahead = far && !is_followed ? jit::SweepAhead::rows
                      : is_one_wide       ? jit::SweepAhead::none
@@ -113,8 +112,8 @@ class SweepProduct final : public Product {
         if (!is_wide) steps_ = std::min(steps_, kRestSteps);
         if (!far || form.rows > 1) return;
         if (is_shared) {
-            if (is_long && asks) form.ahead = jit::SweepAhead::again;
-            steps_ = is_long ? 4 : 2;
+            if (asks) form.ahead = jit::SweepAhead::below;
+            steps_ = asks ? 1 : is_long ? 4 : 2;
             ahead_ = 2 * steps_;
         } else if (is_followed) {
             return;
@@ -145,7 +144,7 @@ class SweepProduct final : public Product {
     // by that, less than threads whose segments are not alike long.
     bool gains_by_segments(std::int64_t threads) const {
         const std::int64_t most = ceil_div(segments(), threads) * jit::kSegment;  // steps of a thread
-        const bool is_short = shape_.n < threads * kAgainColumns,
+        const bool is_short = shape_.n < threads * kLongColumns,
                    is_even = 10 * shape_.k >= 9 * threads * most;
         return threads > 1 && shape_.batch == 1 && segments() > 1 && (is_short || is_even) &&
                shape_.n <= kGroupColumns && segments() * shape_.m * shape_.n <= kMostChainFloats;
