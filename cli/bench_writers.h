@@ -8,6 +8,7 @@
 #include "cli/architectures.h"
 #include "cli/bench_case.h"
 #include "cli/bench_timing.h"
+#include "cli/options.h"
 
 namespace voltac::bench {
 
@@ -16,8 +17,10 @@ using Sequence = std::unique_ptr<volta_sequence, Release<volta_sequence, volta_s
 // A generator with its sequences, whose prompts are given again for every run.
 class Writers {
   public:
-    Writers(const Model& model, std::int64_t prompt_tokens, std::int64_t sequences, uint32_t flags) {
+    Writers(const Model& model, std::int64_t prompt_tokens, std::int64_t sequences, uint32_t flags,
+            const Draws& draws = {}) {
         volta_generator_options options = {};
+        draws.fill(options);
         options.struct_size = sizeof options;
         options.sequences = sequences;
         options.flags = flags;

@@ -25,6 +25,7 @@ struct Settings {
     std::int64_t prompt = 32, tokens = 0, batch = 1;  // tokens 0: kTokens, or what the context leaves
     std::vector<std::int32_t> kv_positions;
     bool csv = false, no_speedup = false, kv_sweep = false;
+    Draws draws;
     Repeats repeats;
     ProfileFile profile{"voltac bench infer"};
 };
@@ -190,7 +191,7 @@ Result measure(const Context& context, Settings& s) {
         check(volta_generator_get_cost(one.get(), s.prompt + s.tokens / 2, &result.cost));
     }
     {
-        Writers all(model, s.prompt, s.batch, 0);
+        Writers all(model, s.prompt, s.batch, 0, s.draws);
         measure_steps(context, all, s, result);
         volta_bill bill = {};
         bill.struct_size = sizeof bill;
@@ -213,6 +214,7 @@ Json as_json(const Settings& s, const Result& r) {
                  {"prompt_tokens", s.prompt},
                  {"tokens", s.tokens},
                  {"batch", s.batch},
+                 {"temperature", s.draws.temperature},
                  {"prefill_tokens_per_s", static_cast<double>(s.prompt) / r.prefill.seconds},
                  {"prefill_spread", r.prefill.spread},
                  {"decode_ms_p50", r.decode_p50 * 1e3},
@@ -310,7 +312,8 @@ int run_infer(const std::vector<std::string>& arguments) {
     s.repeats.warmup = 1;
     Options options(
         "bench infer",
-        "A prompt of random tokens, then greedy tokens one by one, of a language model. Bytes read are the "
+        "A prompt of random tokens, then tokens one by one, greedy unless options say how to draw them, of a "
+        "language model. Bytes read are the "
         "weights, once per step, and the cache at the middle of the tokens; they are divided by the read "
         "bandwidth that the machine has from memory, measured before and after each run (the median of "
         "the runs' ratios counts), with --device cuda by that of copies within the device's "
@@ -327,6 +330,7 @@ int run_infer(const std::vector<std::string>& arguments) {
     options.integer("--tokens", s.tokens, 2, 1 << 20,
                     "drawn after it (default: 64, or what the context leaves)");
     options.integer("--batch", s.batch, 1, 65536, "sequences at once (default: 1)");
+    options.draws(s.draws);
     options.flag("--no-speedup", s.no_speedup, "do not compare with a generator without a cache");
     options.integers("--kv-position", s.kv_positions, 2, 1 << 20,
                      "also the step that draws this token, with and without a cache; as often as wanted");

@@ -18,9 +18,10 @@ constexpr std::int64_t kTokens = 200;
 
 struct Sampling {
     std::string model, prompt, load = "map";
-    std::int64_t tokens = -1, top_k = 0, seed = 1;  // tokens -1: kTokens, or what the context leaves
-    std::int64_t cache_tokens = 0;                  // 0: for all tokens
-    double temperature = 1.0, top_p = 0, min_p = 0, repetition_penalty = 1, max_seconds = 0;
+    std::int64_t tokens = -1, seed = 1;  // tokens -1: kTokens, or what the context leaves
+    std::int64_t cache_tokens = 0;       // 0: for all tokens
+    Draws draws;
+    double max_seconds = 0;
     std::vector<std::string> stop_texts;
     std::vector<std::int32_t> stop_tokens;
     Machine machine;
@@ -154,12 +155,8 @@ int run_generate(const std::vector<std::string>& arguments) {
                  Empty::kMeaningful);
     options.integer("--tokens", s.tokens, 0, INT32_MAX,
                     "how many tokens to add (default: 200, or what the context leaves)");
-    options.number("--temperature", s.temperature, 0, 1000, "0: always the most likely token (default: 1)");
-    options.integer("--top-k", s.top_k, 0, INT32_MAX, "keep the K most likely; 0: all (default)");
-    options.number("--top-p", s.top_p, 0, 1, "keep the smallest head with this mass; 0: all (default)");
-    options.number("--min-p", s.min_p, 0, 1,
-                   "keep tokens of at least this share of the best; 0: all (default)");
-    options.number("--repetition-penalty", s.repetition_penalty, 0.001, 1000, "1: none (default)");
+    s.draws.temperature = 1;
+    options.draws(s.draws);
     options.integer("--seed", s.seed, 0, INT64_MAX, "of the draws (default: 1)");
     options.texts("--stop", s.stop_texts, "end before this text; may be given several times");
     options.integers("--stop-token", s.stop_tokens, 0, INT32_MAX,
@@ -185,11 +182,7 @@ int run_generate(const std::vector<std::string>& arguments) {
 
     volta_generator_options generator_options = {};
     generator_options.struct_size = sizeof generator_options;
-    generator_options.temperature = s.temperature;
-    generator_options.top_k = static_cast<std::int32_t>(s.top_k);
-    generator_options.top_p = s.top_p;
-    generator_options.min_p = s.min_p;
-    generator_options.repetition_penalty = s.repetition_penalty;
+    s.draws.fill(generator_options);
     generator_options.seed = static_cast<std::uint64_t>(s.seed);
     generator_options.context = static_cast<std::int64_t>(prompt.size()) + s.tokens;
     generator_options.cache_tokens = std::min(s.cache_tokens, generator_options.context);

@@ -153,6 +153,26 @@ std::vector<std::string> words(const char* const (&names)[N]) {
 
 }  // namespace
 
+void Draws::fill(volta_generator_options& options) const {
+    options.temperature = temperature;
+    options.top_k = static_cast<std::int32_t>(top_k);
+    options.top_p = top_p;
+    options.min_p = min_p;
+    options.repetition_penalty = repetition_penalty;
+}
+
+void Options::draws(Draws& value) {
+    const std::string temperature =
+        value.temperature == 0
+            ? "0: always the most likely token (default)"
+            : formatted("0: always the most likely token (default: %g)", value.temperature);
+    number("--temperature", value.temperature, 0, 1000, temperature.c_str());
+    integer("--top-k", value.top_k, 0, INT32_MAX, "keep the K most likely; 0: all (default)");
+    number("--top-p", value.top_p, 0, 1, "keep the smallest head with this mass; 0: all (default)");
+    number("--min-p", value.min_p, 0, 1, "keep tokens of at least this share of the best; 0: all (default)");
+    number("--repetition-penalty", value.repetition_penalty, 0.001, 1000, "1: none (default)");
+}
+
 void Options::load(std::string& value) {
     choice("--load", value, words(kLoadNames),
            "how the file is opened: map, at once, sharing its pages with other processes; copy, read into "

@@ -25,6 +25,14 @@ struct Command {
 // What an empty text is to an option.
 enum class Empty { kRefused, kMeaningful };
 
+// How tokens are drawn.
+struct Draws {
+    double temperature = 0, top_p = 0, min_p = 0, repetition_penalty = 1;
+    std::int64_t top_k = 0;
+
+    void fill(volta_generator_options& options) const;
+};
+
 // A parser for one command's options. CLI11 stays behind it: its header takes longer to compile than any
 // command.
 class Options {
@@ -46,6 +54,7 @@ class Options {
     void positional(const char* name, std::string& value, const char* help);
     void optional_positional(const char* name, std::string& value, const char* help);
     void load(std::string& value);   // --load, of kLoadNames
+    void draws(Draws& value);        // --temperature, --top-k, --top-p, --min-p, --repetition-penalty
     void machine(Machine& value);    // --device, --level, --precision, --threads, --isa, --no-tuning
     void tuning(Machine& value);     // --no-tuning; every command with a Machine declares it or machine()
     void config();                   // --config FILE.json

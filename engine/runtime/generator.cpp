@@ -48,7 +48,8 @@ Generator::Generator(ContextRef context, ModelRef model, const GeneratorOptions&
       sequences_(context->structures()),
       pending_(context->structures()),
       numbers_(context->structures()),
-      sampler_(vocabulary_, context->tensors()) {
+      sampler_(vocabulary_, context->tensors(), context->structures(),
+               {context->isa(), &context->code(), nullptr}) {
     no_cache_ = options_.cache ? decode_obstacle(model_->graph, context->structures())
                                : std::pmr::string("the host asked for none", context->structures());
     const DecoderSizes sizes = {options_.sequences, options_.context, options_.cache_tokens, options_.chunk,

@@ -6,6 +6,7 @@
 #include <memory_resource>
 
 #include "engine/base/memory.h"
+#include "engine/model/initialise.h"
 
 namespace volta {
 
@@ -22,8 +23,10 @@ void check(const SamplerOptions& options);
 
 class Sampler final {
   public:
-    Sampler(std::int32_t vocabulary, std::pmr::memory_resource* tensors);
-    static std::uint64_t bytes_for(std::int32_t vocabulary);  // what the constructor allocates
+    // `machine` computes the weights; its pool is not used.
+    Sampler(std::int32_t vocabulary, std::pmr::memory_resource* tensors,
+            std::pmr::memory_resource* structures, const InitMachine& machine = {});
+    static std::uint64_t bytes_for(std::int32_t vocabulary);  // what the constructor takes of `tensors`
 
     // `options` are checked. Draws the token at absolute position `position` of a sequence whose tokens so
     // far are `history`. Throws NOT_FINITE when a logit is NaN. Allocates nothing.
@@ -33,8 +36,11 @@ class Sampler final {
   private:
     void penalise(const std::int32_t* history, std::size_t count);
     void keep_top_k();
+    void weigh(float largest);
     void keep_top_p();
-    std::int32_t draw(std::uint32_t position) const;
+    std::int32_t last_of_top_p(std::int32_t count, double enough);
+    void drop_behind(std::int32_t last, float dropped);
+    std::int32_t draw(std::uint32_t position);
 
     SamplerOptions options_;  // of the draw in progress
     std::int32_t vocabulary_;
@@ -42,6 +48,8 @@ class Sampler final {
         order_;  // f32 [vocabulary]: logits, then weights; i32 [vocabulary]: ids by rank, or marks
     float* x_;
     std::int32_t* ids_;
+    jit::RowKernelPtr weigh_;  // NULL: the definition
+    Buffer scratch_;           // the kernel's
 };
 
 }  // namespace volta

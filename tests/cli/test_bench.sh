@@ -156,7 +156,7 @@ keys_are "train --level --json" $step,level,precision
 refused "--precision bf16: precision bf16 at level fast is offered on CUDA alone" train --device cpu --level fast --precision bf16
 
 echo "== generation"
-infer=model,parameters,threads,isa,load,open_ms,prompt_tokens,tokens,batch,prefill_tokens_per_s,prefill_spread
+infer=model,parameters,threads,isa,load,open_ms,prompt_tokens,tokens,batch,temperature,prefill_tokens_per_s,prefill_spread
 infer=$infer,decode_ms_p50,decode_ms_p95,decode_spread,tokens_per_s,bytes_per_token,read_gb_per_s,fraction_of_bandwidth
 infer=$infer,fraction_of_peak,kv_speedup,cache_mib,resident_mib
 shown "infer --json" infer --preset small --prompt-tokens 9 --tokens 6 $fast --json
@@ -167,6 +167,9 @@ keys_are "infer --json" $infer
 for key in prefill_tokens_per_s decode_ms_p50 decode_ms_p95 bytes_per_token read_gb_per_s kv_speedup cache_mib; do
     positive $key
 done
+shown "infer --temperature" infer --preset small --tokens 4 --no-speedup --temperature 0.8 --top-k 5 --top-p 0.9 --min-p 0.1 $fast --json
+grep -q '"temperature":0.8,' out && ok || bad "no temperature: $(cat out)"
+refused "voltac bench infer: --top-p is 2, it must be in 0 .. 1" infer --preset small --top-p 2
 shown "infer --level" infer --preset small --prompt-tokens 9 --tokens 6 --no-speedup --device cpu --level fast $fast --json
 without_operators
 keys_are "infer --level --json" $infer,level,precision

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ std::int32_t oracle(const SamplerOptions& o, std::vector<float> x, const std::ve
     for (std::size_t i = 0; i < x.size(); ++i)
         if (seen[i] && penalty != 1) x[i] = x[i] > 0 ? x[i] / penalty : x[i] * penalty;
     const auto best = static_cast<std::int32_t>(std::max_element(x.begin(), x.end()) - x.begin());
-    if (o.temperature == 0) return best;
+    if (static_cast<float>(o.temperature) == 0) return best;
     for (float& value : x) value = value / static_cast<float>(o.temperature);
     std::vector<std::int32_t> order(x.size());
     for (std::int32_t i = 0; i < count; ++i) order[static_cast<std::size_t>(i)] = i;
@@ -81,22 +82,33 @@ void test_sampler_equals_oracle(void**) {
     std::pmr::memory_resource* heap = std::pmr::new_delete_resource();
     int mistakes = 0;
     const SamplerOptions kOptions[] = {
-        {0, 0, 0, 0, 1, 1},   {1, 0, 0, 0, 1, 2},
-        {0.8, 5, 0, 0, 1, 3}, {1.3, 0, 0.9, 0, 1, 4},
-        {1, 0, 0, 0.2, 1, 5}, {0.7, 40, 0.5, 0.01, 1.3, 6},
-        {2, 1, 0, 0, 1, 7},   {1, 1000, 1, 1, 0.5, ~std::uint64_t{0}},
+        {0, 0, 0, 0, 1, 1},        {1, 0, 0, 0, 1, 2},
+        {0.8, 5, 0, 0, 1, 3},      {1.3, 0, 0.9, 0, 1, 4},
+        {1, 0, 0, 0.2, 1, 5},      {0.7, 40, 0.5, 0.01, 1.3, 6},
+        {2, 1, 0, 0, 1, 7},        {1, 1000, 1, 1, 0.5, ~std::uint64_t{0}},
+        {1, 0, 1e-9, 0, 1, 8},     {1, 0, 1 - 1e-16, 0, 1, 9},
+        {3, 600, 0.999, 0, 1, 10}, {1e-60, 3, 0, 0, 1, 11},
+        {0, 0, 0, 0, 1.3, 12},
     };
+    jit::CodeArena arena(heap, false), refused(heap, true);
+    std::vector<InitMachine> machines = {{}};
+    for (const Isa isa : {Isa::avx2, Isa::avx512})
+        if (host_cpu().has(isa)) machines.push_back({isa, &arena, nullptr});
+    machines.push_back({machines.back().isa, &refused, nullptr});
     for (std::int32_t vocabulary : {1, 2, 29, 255, 256, 257, 1000})
         for (const SamplerOptions& options : kOptions) {
-            Sampler sampler(vocabulary, heap);
+            std::deque<Sampler> samplers;
+            for (const InitMachine& machine : machines)
+                samplers.emplace_back(vocabulary, heap, heap, machine);
             for (std::uint32_t position = 1; position < 40; ++position) {
                 std::vector<float> logits =
                     test::random_floats(vocabulary, position * 31 + static_cast<std::uint32_t>(vocabulary));
                 for (float& logit : logits) logit = std::floor(logit * 24) / 4;  // many ties
                 std::vector<std::int32_t> history = {0, vocabulary - 1, vocabulary / 2, 0};
-                const std::int32_t drawn =
-                    sampler.next(options, logits.data(), history.data(), history.size(), position);
-                mistakes += drawn != oracle(options, logits, history, position);
+                const std::int32_t expected = oracle(options, logits, history, position);
+                for (Sampler& sampler : samplers)
+                    mistakes += sampler.next(options, logits.data(), history.data(), history.size(),
+                                             position) != expected;
             }
         }
     assert_int_equal(mistakes, 0);
@@ -106,7 +118,7 @@ void test_draws_follow_the_weights(void**) {
     SamplerOptions options;
     options.temperature = 1;
     options.seed = 9;
-    Sampler sampler(4, std::pmr::new_delete_resource());
+    Sampler sampler(4, std::pmr::new_delete_resource(), std::pmr::new_delete_resource());
     const float logits[] = {0, std::log(2.0f), std::log(3.0f), std::log(4.0f)};
     int counts[4] = {};
     for (std::uint32_t position = 0; position < 20000; ++position)
@@ -117,7 +129,7 @@ void test_draws_follow_the_weights(void**) {
 void test_nan_and_infinity(void**) {
     SamplerOptions options;
     options.temperature = 1;
-    Sampler sampler(3, std::pmr::new_delete_resource());
+    Sampler sampler(3, std::pmr::new_delete_resource(), std::pmr::new_delete_resource());
     const float inf = std::numeric_limits<float>::infinity();
     const float certain[] = {1, inf, 2}, masked[] = {-inf, -inf, 5}, bad[] = {1, std::nanf(""), 2};
     assert_int_equal(sampler.next(options, certain, nullptr, 0, 1), 1);
