@@ -56,6 +56,7 @@ Generator::Generator(ContextRef context, ModelRef model, const GeneratorOptions&
                                 vocabulary_};
     decoder_ = no_cache_.empty() ? make_cached_decoder(context_, model_, sizes)
                                  : make_whole_decoder(context_, model_, sizes);
+    sampler_.prepare(options_.sampler);
     const auto count = static_cast<std::size_t>(options_.sequences);
     const auto context_length = static_cast<std::size_t>(options_.context);
     tokens_ = Buffer(context->tensors(), count * context_length * sizeof(std::int32_t));
@@ -90,7 +91,10 @@ void Generator::make_room(std::int64_t tokens) {
 }
 
 std::int32_t Generator::create(const SamplerOptions* sampler) {
-    if (sampler != nullptr) check(*sampler);
+    if (sampler != nullptr) {
+        check(*sampler);
+        sampler_.prepare(*sampler);
+    }
     for (Sequence& sequence : sequences_) {
         if (sequence.is_taken) continue;
         sequence.is_taken = true;

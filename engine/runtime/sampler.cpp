@@ -73,10 +73,18 @@ Sampler::Sampler(std::int32_t vocabulary, std::pmr::memory_resource* tensors,
       values_(tensors, static_cast<std::size_t>(vocabulary) * sizeof(float)),
       order_(tensors, static_cast<std::size_t>(vocabulary) * sizeof(std::int32_t)),
       x_(static_cast<float*>(values_.data())),
-      ids_(static_cast<std::int32_t*>(order_.data())) {
-    if (machine.isa == Isa::scalar || machine.arena == nullptr || !machine.arena->available()) return;
-    weigh_ = jit::compile(make_weights(structures), machine.isa, *machine.arena, structures);
-    scratch_ = Buffer(structures, weigh_->scratch_bytes(vocabulary));
+      ids_(static_cast<std::int32_t*>(order_.data())),
+      structures_(structures),
+      machine_(machine) {}
+
+void Sampler::prepare(const SamplerOptions& options) {
+    const bool by_kernel =
+        machine_.isa != Isa::scalar && machine_.arena != nullptr && machine_.arena->available();
+    if (weigh_ || !by_kernel || static_cast<float>(options.temperature) == 0) return;
+    jit::RowKernelPtr kernel =
+        jit::compile(make_weights(structures_), machine_.isa, *machine_.arena, structures_);
+    scratch_ = Buffer(structures_, kernel->scratch_bytes(vocabulary_));
+    weigh_ = std::move(kernel);
 }
 
 // Every distinct token of the sequence is penalised once.

@@ -23,10 +23,14 @@ void check(const SamplerOptions& options);
 
 class Sampler final {
   public:
-    // `machine` computes the weights; its pool is not used.
+    // `machine` computes the weights of options that were prepared for; its pool is not used.
     Sampler(std::int32_t vocabulary, std::pmr::memory_resource* tensors,
             std::pmr::memory_resource* structures, const InitMachine& machine = {});
     static std::uint64_t bytes_for(std::int32_t vocabulary);  // what the constructor takes of `tensors`
+
+    // Compiles what draws with these options are faster by; a greedy choice needs nothing: no code of the
+    // processor then, which matters to who runs on a device.
+    void prepare(const SamplerOptions& options);
 
     // `options` are checked. Draws the token at absolute position `position` of a sequence whose tokens so
     // far are `history`. Throws NOT_FINITE when a logit is NaN. Allocates nothing.
@@ -48,6 +52,8 @@ class Sampler final {
         order_;  // f32 [vocabulary]: logits, then weights; i32 [vocabulary]: ids by rank, or marks
     float* x_;
     std::int32_t* ids_;
+    std::pmr::memory_resource* structures_;
+    InitMachine machine_;
     jit::RowKernelPtr weigh_;  // NULL: the definition
     Buffer scratch_;           // the kernel's
 };

@@ -35,7 +35,7 @@ vm.runInNewContext(scripts[0], {
 
 const parsed = JSON.parse(data);
 assert.notStrictEqual(elements.hint.textContent, 'needs JavaScript');
-assert(bars.length > 0 && words.length > 2, 'nothing is drawn');
+assert(bars.length > 0 && words.length >= 2, 'nothing is drawn');
 assert(parseFloat(canvas.style.height) > 0);
 
 // Every bar of the first picture, asked by its middle, is an event that the data names.
@@ -49,6 +49,14 @@ for (const [x, y, w, h] of bars.slice(0, 200)) {
   assert(/ (ms|µs) at /.test(elements.tip.textContent), elements.tip.textContent);
 }
 assert(told > 0, 'no bar says what it is');
+
+// A bar has its name as soon as it is wide enough: on a busy machine that takes zooming in.
+const widest = bars.reduce((a, b) => (b[2] > a[2] ? b : a));
+for (let i = 0; i < 60 && words.length <= 2; ++i) {
+  words.length = 0;
+  canvas.onwheel({preventDefault() {}, clientX: widest[0] + widest[2] / 2, deltaY: -300});
+}
+assert(words.length > 2, 'no bar has a name');
 
 const drawn = () => { const before = strokes; return () => strokes > before; };
 let again = drawn();

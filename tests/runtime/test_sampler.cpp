@@ -99,7 +99,7 @@ void test_sampler_equals_oracle(void**) {
         for (const SamplerOptions& options : kOptions) {
             std::deque<Sampler> samplers;
             for (const InitMachine& machine : machines)
-                samplers.emplace_back(vocabulary, heap, heap, machine);
+                samplers.emplace_back(vocabulary, heap, heap, machine).prepare(options);
             for (std::uint32_t position = 1; position < 40; ++position) {
                 std::vector<float> logits =
                     test::random_floats(vocabulary, position * 31 + static_cast<std::uint32_t>(vocabulary));
