@@ -17,8 +17,7 @@ enum class SweepAhead : std::uint8_t {
     none,   // B comes from a cache, which the processor's own prefetching follows
     near,   // the same, and each row's next lines, into L1
     rows,   // as many rows of args.ahead as of B, into L2
-    below,  // one step only: the same columns of the next five rows, so that each line is asked for five
-            // times
+    below,  // the same columns of the next five rows, for one step: each line is asked for five times
     next    // as many bytes behind args.ahead as of B, in the order of the memory, into L2
 };
 
@@ -39,8 +38,7 @@ struct SweepArgs {
     float* chains;  // [rows, columns], rows chain_stride apart
     std::int64_t chain_stride;
     std::int64_t columns;
-    const float*
-        ahead;  // of rows and next, what is wanted soon: never read, so it may lie outside of any array
+    const float* ahead;  // of `rows` and `next`: wanted soon, never read, so it may lie outside of any array
 };
 // chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
 using SweepFunction = void (*)(const SweepArgs*);
