@@ -359,12 +359,14 @@ void test_short_rows(void**) {
         }
 }
 
-// Few rows sweep over B where it lies, in groups of 4096 columns and a few steps of k at a time.
+// Few rows sweep over B where it lies, in groups of columns and a few steps of k at a time; seven and eight
+// of AVX2 in two turns of each step.
 void test_few_rows(void**) {
     std::uint64_t seed = 4000;
     for (const std::int64_t k : {0, 1, 7, 8, 9, 511, 512, 513, 1030}) {
-        for (std::int64_t m = 1; m <= 5; ++m) {
+        for (std::int64_t m = 1; m <= 8; ++m) {
             for (const std::int64_t n : {64, 65, 77, 600, 2048, 2051, 8195}) {
+                if (m > 5 && n < 8195) continue;
                 if (n == 8195 && (m < 3 || k % 512 > 9)) continue;
                 ++seed;
                 const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
@@ -398,24 +400,27 @@ void test_few_rows(void**) {
     assert_string_equal(wide_rows->kernel_name(), "f32_gemm_sweep_avx2");
 }
 
-// Few rows and a B beyond L2: AVX2 sweeps over it for up to four rows, and packs it in small blocks, which
-// leave chains unfinished, for more rows than a tile has.
+// Few rows and a B beyond L2: AVX2 sweeps over it for up to four rows, and for seven and eight, which are
+// more than a tile has; it packs it in small blocks, which leave chains unfinished, for more.
 void test_few_rows_of_a_far_b(void**) {
-    constexpr std::int64_t kColumns = 1030, kSteps = 520;
+    constexpr std::int64_t kColumns = 1030, kSteps = 521;  // odd together: B is not kept packed
     if (!host_cpu().has(Isa::avx2)) return;
-    for (const std::int64_t rows : {2, 4, 6, 7, 12, 16}) {
-        const Problem problem(1, rows, kColumns, kSteps, rows % 4 == 0, Data::binades,
-                              7000 + static_cast<std::uint64_t>(rows));
-        for (const Isa isa : {Isa::avx2, Isa::avx512})
-            for (const int threads : {1, 2, 3})
-                if (isa <= isas()) check(problem, {isa, nullptr, threads, rows == 7, false, rows % 3});
+    for (const std::int64_t rows : {2, 3, 4, 6, 7, 8, 12, 16}) {
+        for (const bool into : {false, true}) {
+            const Problem problem(1, rows, kColumns, kSteps, into, Data::binades,
+                                  7000 + static_cast<std::uint64_t>(rows));
+            for (const Isa isa : {Isa::avx2, Isa::avx512})
+                for (const int threads : {1, 2, 3})
+                    if (isa <= isas()) check(problem, {isa, nullptr, threads, rows == 7, false, rows % 3});
+        }
         ProductShape shape;
         shape.m = rows;
         shape.n = shape.ldb = shape.ldc = kColumns;
         shape.k = shape.lda = kSteps;
         const CompileContext context = engine(Isa::avx2).context(1, nullptr);
         const ProductPtr product = compile_product(shape, nullptr, context);
-        assert_int_equal(std::strstr(product->kernel_name(), "sweep") != nullptr, rows <= 4);
+        assert_int_equal(std::strstr(product->kernel_name(), "sweep") != nullptr,
+                         rows <= 4 || rows == 7 || rows == 8);
         const ProductPlan plan = plan_product(shape, false, context, {});
         assert_int_equal(plan.pack_b, rows > 6);
         assert_int_equal(plan.carries_chains(), rows > 6);
@@ -423,17 +428,19 @@ void test_few_rows_of_a_far_b(void**) {
 }
 
 // Some rows and a B whose rows do not meet in one set of a cache: read in place. Then packed: more rows, rows
-// of B whole pages apart, a B from memory. With AVX2 in place only where it lies in L2.
+// of B whole pages apart, a B from memory. With AVX2 in place only where it lies in L2 or near, by tiles that
+// read it as few times as may be and ask for nothing that the rows above have read.
 void test_some_rows_in_place(void**) {
-    const auto packs = [](Isa isa, std::int64_t m, std::int64_t n, std::int64_t k, bool cold) {
+    const auto plan = [](Isa isa, std::int64_t m, std::int64_t n, std::int64_t k, bool cold) {
         ProductShape shape;
         shape.m = m;
         shape.n = shape.ldb = shape.ldc = n;
         shape.k = shape.lda = k;
         CompileContext context = engine(isa).context(1, nullptr);
         context.cache_use = cold ? 2 : 0;
-        return plan_product(shape, false, context, {}).pack_b;
+        return plan_product(shape, false, context, {});
     };
+    const auto packs = [&](auto... arguments) { return plan(arguments...).pack_b; };
     if (isas() >= Isa::avx512) {
         assert_false(packs(Isa::avx512, 64, 384, 384, false));
         assert_false(packs(Isa::avx512, 192, 1040, 900, false));
@@ -443,9 +450,14 @@ void test_some_rows_in_place(void**) {
         assert_true(packs(Isa::avx512, 64, 384, 384, true));
     }
     if (isas() >= Isa::avx2) {
-        assert_false(packs(Isa::avx2, 32, 300, 300, false));
-        assert_true(packs(Isa::avx2, 33, 300, 300, false));
-        assert_true(packs(Isa::avx2, 32, 384, 384, false));
+        assert_false(packs(Isa::avx2, 64, 768, 512, false));
+        assert_true(packs(Isa::avx2, 65, 300, 300, false));
+        assert_true(packs(Isa::avx2, 32, 768, 700, false));
+        assert_true(packs(Isa::avx2, 32, 300, 300, true));
+        assert_string_equal(plan(Isa::avx2, 14, 768, 512, false).tile->name, "f32_gemm_6x16_avx2");
+        assert_int_equal(plan(Isa::avx2, 14, 768, 512, false).prefetch, 0);
+        assert_true(plan(Isa::avx2, 6, 768, 512, false).prefetch > 0);
+        assert_true(plan(Isa::avx2, 6, 768, 768, false).prefetch > 0);
     }
     for (const std::int64_t rows : {17, 48, 191}) {
         const Problem problem(1, rows, 301, 530, rows % 2 == 0, Data::binades,

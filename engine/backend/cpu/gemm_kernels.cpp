@@ -114,7 +114,10 @@ const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::
         // In place, wider tiles win ties, if they read B as few times: they read longer pieces of each row.
         const bool longer =
             in_place && best && tile.nr > best->nr && ceil_div(m, tile.mr) <= ceil_div(m, best->mr);
-        const double tie = longer ? 1.005 : 0.99;
+        // AVX2's short steps do not hide that B comes from L2: reading it more often has to be worth it.
+        const bool oftener =
+            in_place && best && tile.isa == Isa::avx2 && ceil_div(m, tile.mr) > ceil_div(m, best->mr);
+        const double tie = longer ? 1.005 : oftener ? 0.9 : 0.99;
         if (!best || cycles < best_cycles * (tile.isa == best->isa ? tie : 0.95)) {
             best = &tile;
             best_cycles = cycles;

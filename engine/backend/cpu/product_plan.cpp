@@ -14,7 +14,7 @@ constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
-constexpr std::int64_t kRowsInPlace = 192, kRowsInPlaceOfNarrow = 32;   // reads_rows
+constexpr std::int64_t kRowsInPlace = 192, kRowsInPlaceOfNarrow = 64;   // reads_rows
 constexpr std::int64_t kPageFloats = 1024, kApartFloats = jit::kPanel;  // rows_collide
 // Wide passes (has_wide_passes): six rows of A, one segment of k long, stay in L1, and the columns of B in
 // L3, so that A and C are walked few times. A B that few rows use is copied in blocks that stay in L2.
@@ -59,7 +59,7 @@ bool rows_collide(const ProductShape& shape) {
 bool reads_rows(const ProductShape& shape, const CompileContext& context) {
     if (is_cold(context) || shape.ldb >= kWideRow || rows_collide(shape)) return false;
     if (context.isa == Isa::avx512) return shape.m <= kRowsInPlace;
-    return shape.m <= kRowsInPlaceOfNarrow && shape.k * shape.n <= ProductPlan::kNearFloats;
+    return shape.m <= kRowsInPlaceOfNarrow && shape.k * shape.ldb < kFarElements;
 }
 
 // B is read where it lies when it is used for few rows, or when it is small.
@@ -204,9 +204,12 @@ void apply_blocks(ProductPlan& plan, const ProductChoice& choice) {
     }
 }
 
-// Of a B that is read where it lies. From memory a line takes twice as long as from L3, or longer.
+// Of a B that is read where it lies. From memory a line takes twice as long as from L3, or longer. AVX2's
+// short steps have no time to ask for what the tiles of rows above have brought into L2.
 int decide_prefetch(const ProductPlan& plan, bool cold) {
     if (plan.pack_b || plan.shape.k * plan.shape.ldb <= kPrefetchedFloats) return 0;
+    const bool is_again = plan.tile->isa == Isa::avx2 && plan.shape.m > plan.tile->mr;
+    if (!cold && is_again && plan.shape.k * plan.shape.ldb < kFarElements) return 0;
     if (!cold) return kFarPrefetch;
     return plan.shape.ldb <= kLongRow ? kColdPrefetch : kColdPrefetchOfLong;
 }

@@ -14,6 +14,11 @@ namespace {
 constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestColumnsOfMore = 8192;
 constexpr std::int64_t kFewestColumnsOfNarrow = 512;
 constexpr std::int64_t kGroupColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
+// AVX2 takes two steps of three or four rows at a time and would wait for chains in L2, where B comes from a
+// cache: they stay in L1, three lines more than a page apart.
+constexpr std::int64_t kNearColumns = 1024, kNearApart = 48, kFewestRowsApart = 3;
+// Of AVX2 also seven and eight rows, in turns of a kernel's: one tile has fewer rows, and two read B twice.
+constexpr std::int64_t kFewestRowsInTurns = 7, kMostRowsInTurns = 8;
 constexpr std::int64_t kShortColumns = 512, kShortColumnsOfNarrow = 1024;
 constexpr std::int64_t kLineFloats = 16;
 constexpr std::int64_t kRestSteps = 8;  // of what is left of more
@@ -30,12 +35,13 @@ class SweepProduct final : public Product {
     SweepProduct(const ProductShape& shape, const jit::RowKernel* epilogue, const CompileContext& context)
         : given_(shape),
           shape_(folded(shape)),
+          turns_(shape_.m, jit::kMaxSweepRows),
           epilogue_(epilogue),
           whole_rows_(epilogue_kind(epilogue) == EpilogueKind::rows),
           name_(context.isa == Isa::avx512 ? "f32_gemm_sweep_avx512" : "f32_gemm_sweep_avx2") {
         jit::SweepForm form;
         form.isa = context.isa;
-        form.rows = static_cast<std::uint8_t>(shape_.m);
+        form.rows = static_cast<std::uint8_t>(most_rows());
         const bool far = comes_from_memory(
             context, static_cast<std::uint64_t>(shape_.n * shape_.k) * sizeof(float),
             context.isa == Isa::avx512 && shape_.m == 1 ? kMostCacheUseOfOneRow : kMostCacheUse);
@@ -45,7 +51,9 @@ class SweepProduct final : public Product {
             n_parts_ = std::min<std::int64_t>(context.thread_count, ceil_div(shape_.n, kCutColumns));
         workers_ = std::min<std::int64_t>(context.thread_count, shape_.batch * n_parts_);
         const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
-        chain_stride_ = std::min(part, kGroupColumns);
+        chains_apart_ = context.isa == Isa::avx2 && shape_.m >= kFewestRowsApart && !far;
+        group_columns_ = std::min(part, chains_apart_ ? kNearColumns : kGroupColumns);
+        chain_stride_ = group_columns_ + (chains_apart_ ? kNearApart : 0);
         choose_steps(form, far, context.asks);
         add_kernel(form, steps_, context);
         if (form.ahead == jit::SweepAhead::next) form.ahead = jit::SweepAhead::rows;
@@ -54,14 +62,15 @@ class SweepProduct final : public Product {
         if (by_segments_) workers_ = std::min<std::int64_t>(context.thread_count, segments());
         const std::int64_t scratch =
             epilogue ? static_cast<std::int64_t>(
-                           epilogue->scratch_bytes(whole_rows_ ? shape_.n : chain_stride_) / sizeof(float))
+                           epilogue->scratch_bytes(whole_rows_ ? shape_.n : group_columns_) / sizeof(float))
                      : 0;
         chain_floats_ = (by_segments_ ? segments() : 1) * shape_.m * chain_stride_;
         worker_floats_ = chain_floats_ + round_up(scratch + 1, jit::kPanel);
     }
 
     bool has_code() const {
-        return std::all_of(kernels_, kernels_ + kernel_count_, [](const Kernel& each) { return each.run; });
+        return std::all_of(kernels_, kernels_ + kernel_count_,
+                           [](const Kernel& each) { return each.run && each.run_fewer; });
     }
 
     std::size_t workspace_bytes() const noexcept override {
@@ -85,13 +94,18 @@ class SweepProduct final : public Product {
 
   private:
     struct Kernel {
-        std::int64_t steps;  // of k
-        jit::SweepFunction run;
+        std::int64_t steps;                 // of k
+        jit::SweepFunction run, run_fewer;  // most_rows(), and turns_.low
     };
+
+    std::int64_t most_rows() const { return turns_.size(0); }
 
     void add_kernel(jit::SweepForm form, std::int64_t steps, const CompileContext& context) {
         form.steps = static_cast<std::uint8_t>(steps);
-        kernels_[kernel_count_++] = {steps, context.cache->sweep(form, *context.arena)};
+        Kernel kernel = {steps, context.cache->sweep(form, *context.arena), nullptr};
+        form.rows = static_cast<std::uint8_t>(turns_.low);
+        kernel.run_fewer = context.cache->sweep(form, *context.arena);
+        kernels_[kernel_count_++] = kernel;
     }
 
     // How many rows of B are read at once, and what is asked for meanwhile: the memory as it lies, where one
@@ -100,7 +114,7 @@ class SweepProduct final : public Product {
     // threads have few columns each: two or four rows of each are enough streams then.
     void choose_steps(jit::SweepForm& form, bool far, bool asks) {
         const bool is_one_wide = form.isa == Isa::avx512 && form.rows == 1;
-        const bool is_long = chain_stride_ >= kLongColumns, is_shared = workers_ > 1;
+        const bool is_long = group_columns_ >= kLongColumns, is_shared = workers_ > 1;
         const bool is_followed = !asks && form.rows == 1 && (is_long || !is_shared);
         form.ahead = far && !is_followed ? jit::SweepAhead::rows
                      : is_one_wide       ? jit::SweepAhead::none
@@ -117,9 +131,9 @@ class SweepProduct final : public Product {
             ahead_ = 2 * steps_;
         } else if (is_followed) {
             return;
-        } else if (chain_stride_ >= shape_.n && shape_.ldb == shape_.n && shape_.n % kLineFloats == 0) {
+        } else if (group_columns_ >= shape_.n && shape_.ldb == shape_.n && shape_.n % kLineFloats == 0) {
             form.ahead = jit::SweepAhead::next;
-        } else if (chain_stride_ < (form.isa == Isa::avx2 ? kShortColumnsOfNarrow : kShortColumns)) {
+        } else if (group_columns_ < (form.isa == Isa::avx2 ? kShortColumnsOfNarrow : kShortColumns)) {
             steps_ = 1;
             ahead_ = 2;
         }
@@ -129,8 +143,8 @@ class SweepProduct final : public Product {
         const std::int64_t entry = index / n_parts_;
         const Range columns =
             part_of(shape_.n, kCutColumns, static_cast<int>(index % n_parts_), static_cast<int>(n_parts_));
-        for (std::int64_t j = columns.begin; j < columns.end; j += chain_stride_) {
-            const std::int64_t end = std::min<std::int64_t>(j + chain_stride_, columns.end);
+        for (std::int64_t j = columns.begin; j < columns.end; j += group_columns_) {
+            const std::int64_t end = std::min<std::int64_t>(j + group_columns_, columns.end);
             run_columns(call, entry, j, end, workspace);
             if (!whole_rows_) run_epilogue(call, entry, j, end, workspace);
         }
@@ -167,17 +181,12 @@ class SweepProduct final : public Product {
         args.chain_stride = chain_stride_;
         for (std::int64_t segment = 0; segment < segments(); ++segment) {
             args.chains = chains + segment * floats;
-            if (segment == 0 && !call.into) {
-                for (std::int64_t i = 0; i < shape_.m; ++i)
-                    std::copy_n(args.chains + i * chain_stride_, shape_.n, call.c + i * shape_.ldc);
-            } else {
-                add_chains(args, call.c);
-            }
+            finish(args, segment == 0 && !call.into, call.c);
         }
         run_epilogue(call, 0, 0, shape_.n, chains);
     }
 
-    // All k. The chains of a first segment that is stored grow in C itself.
+    // All k. The chains of a first segment that is stored grow in C itself, unless they stay apart.
     void run_columns(const ProductCall& call, std::int64_t entry, std::int64_t begin, std::int64_t end,
                      float* scratch) const {
         const float* const a = call.a + entry * shape_.batch_stride_a;
@@ -187,10 +196,11 @@ class SweepProduct final : public Product {
         for (std::int64_t step = 0; step < shape_.k || step == 0; step += jit::kSegment) {
             const bool stored = step == 0 && !call.into;
             if (shape_.k == 0 && !stored) break;
-            args.chains = stored ? c : scratch;
-            args.chain_stride = stored ? shape_.ldc : chain_stride_;
+            const bool in_place = stored && !chains_apart_;
+            args.chains = in_place ? c : scratch;
+            args.chain_stride = in_place ? shape_.ldc : chain_stride_;
             run_segment(args, a, b, step);
-            if (!stored) add_chains(args, c);
+            if (!in_place) finish(args, stored, c);
         }
     }
 
@@ -204,26 +214,36 @@ class SweepProduct final : public Product {
     }
 
     // The segment that begins with `step`: its chains, from +0.
-    void run_segment(jit::SweepArgs& args, const float* a, const float* b, std::int64_t step) const {
+    void run_segment(jit::SweepArgs args, const float* a, const float* b, std::int64_t step) const {
         for (std::int64_t i = 0; i < shape_.m; ++i)
             std::fill_n(args.chains + i * args.chain_stride, args.columns, 0.0f);
         const std::int64_t end = std::min(step + jit::kSegment, shape_.k);
         for (std::int64_t k = step; k < end;) {
             const Kernel* kernel = kernels_;  // the last takes one step
             while (k + kernel->steps > end) ++kernel;
-            args.a = a + k * args.a_step;
             args.b = b + k * shape_.ldb;
             args.ahead = args.b + ahead_ * shape_.ldb;
-            kernel->run(&args);
+            for (std::int64_t turn = 0; turn < turns_.pieces; ++turn) {
+                jit::SweepArgs rows = args;
+                rows.a = a + turns_.begin(turn) * args.a_row + k * args.a_step;
+                rows.chains = args.chains + turns_.begin(turn) * args.chain_stride;
+                (turns_.size(turn) == most_rows() ? kernel->run : kernel->run_fewer)(&rows);
+            }
             k += kernel->steps;
         }
     }
 
-    // C = C + a segment's chains.
-    void add_chains(const jit::SweepArgs& args, float* c) const {
-        for (std::int64_t i = 0; i < shape_.m; ++i)
-            for (std::int64_t j = 0; j < args.columns; ++j)
-                c[i * shape_.ldc + j] += args.chains[i * args.chain_stride + j];
+    // C = a segment's chains, or C + these.
+    void finish(const jit::SweepArgs& args, bool stored, float* c) const {
+        for (std::int64_t i = 0; i < shape_.m; ++i) {
+            const float* const chains = args.chains + i * args.chain_stride;
+            float* const row = c + i * shape_.ldc;
+            if (stored) {
+                std::copy_n(chains, args.columns, row);
+                continue;
+            }
+            for (std::int64_t j = 0; j < args.columns; ++j) row[j] += chains[j];
+        }
     }
 
     void run_epilogue(const ProductCall& call, std::int64_t entry, std::int64_t begin, std::int64_t end,
@@ -234,6 +254,7 @@ class SweepProduct final : public Product {
     }
 
     const ProductShape given_, shape_;
+    const EvenCut turns_;  // of rows
     const jit::RowKernel* const epilogue_;
     const bool whole_rows_;
     const char* const name_;
@@ -242,7 +263,9 @@ class SweepProduct final : public Product {
     std::int64_t steps_ = 1, ahead_ = 1;  // of k: at once, and to what is asked for
     std::int64_t n_parts_ = 1, workers_ = 1;
     bool by_segments_ = false;        // threads take segments of k, else columns
-    std::int64_t chain_stride_ = 0;   // columns of a group
+    bool chains_apart_ = false;       // from C, in scratch memory
+    std::int64_t group_columns_ = 0;  // columns walked at a time
+    std::int64_t chain_stride_ = 0;   // from row to row of chains in scratch memory
     std::int64_t chain_floats_ = 0;   // of a group, of all segments where threads take those
     std::int64_t worker_floats_ = 0;  // chains, then the epilogue's scratch
 };
@@ -252,7 +275,8 @@ class SweepProduct final : public Product {
 bool gains_by_sweep(const ProductShape& given, Isa isa) {
     const ProductShape shape = folded(given);
     if (shape.b_transposed || shape.m == 0 || shape.batch == 0) return false;
-    if (shape.m > jit::kMaxSweepRows) return false;
+    const bool in_turns = isa == Isa::avx2 && shape.m >= kFewestRowsInTurns && shape.m <= kMostRowsInTurns;
+    if (shape.m > jit::kMaxSweepRows && !in_turns) return false;
     const bool far = shape.m == 2 || shape.k * shape.n >= kFarElements;
     if (isa == Isa::avx2 && shape.m > 1 && far && shape.n >= kFewestColumnsOfNarrow) return true;
     return shape.n >= (shape.m == 1   ? kFewestColumns
