@@ -427,19 +427,22 @@ void test_few_rows_of_a_far_b(void**) {
     }
 }
 
+// Of a product whose operands have no gaps; cold: B comes from memory.
+ProductPlan plan_of(Isa isa, int threads, std::int64_t m, std::int64_t n, std::int64_t k, bool cold) {
+    ProductShape shape;
+    shape.m = m;
+    shape.n = shape.ldb = shape.ldc = n;
+    shape.k = shape.lda = k;
+    CompileContext context = engine(isa).context(threads, nullptr);
+    context.cache_use = cold ? 2 : 0;
+    return plan_product(shape, false, context, {});
+}
+
 // Some rows and a B whose rows do not meet in one set of a cache: read in place. Then packed: more rows, rows
 // of B whole pages apart, a B from memory. With AVX2 in place only where it lies in L2 or near, by tiles that
 // read it as few times as may be and ask for nothing that the rows above have read.
 void test_some_rows_in_place(void**) {
-    const auto plan = [](Isa isa, std::int64_t m, std::int64_t n, std::int64_t k, bool cold) {
-        ProductShape shape;
-        shape.m = m;
-        shape.n = shape.ldb = shape.ldc = n;
-        shape.k = shape.lda = k;
-        CompileContext context = engine(isa).context(1, nullptr);
-        context.cache_use = cold ? 2 : 0;
-        return plan_product(shape, false, context, {});
-    };
+    const auto plan = [](Isa isa, auto... arguments) { return plan_of(isa, 1, arguments...); };
     const auto packs = [&](auto... arguments) { return plan(arguments...).pack_b; };
     if (isas() >= Isa::avx512) {
         assert_false(packs(Isa::avx512, 64, 384, 384, false));
@@ -466,6 +469,39 @@ void test_some_rows_in_place(void**) {
             for (const int threads : {1, 2, 3})
                 if (isa <= isas()) check(problem, {isa, nullptr, threads, false, false, rows % 5});
     }
+}
+
+// Threads that read the same rows of B in place take columns of it each; tall products, a B that is copied
+// and narrow ones are cut as before.
+void test_threads_take_columns(void**) {
+    const auto plan = [](auto... arguments) { return plan_of(arguments..., false); };
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+        if (isa > isas()) continue;
+        for (const int threads : {2, 3}) {
+            const ProductPlan few = plan(isa, threads, 64, 512, 512);
+            assert_false(few.pack_b);
+            assert_int_equal(few.n_parts, threads);
+            assert_int_equal(few.m_parts, 1);
+            assert_int_equal(few.workers, threads);
+            std::int64_t most = 0, least = 512;
+            for (std::int64_t j = 0; j < few.n_parts; ++j) {
+                most = std::max(most, few.column_begin(j + 1) - few.column_begin(j));
+                least = std::min(least, few.column_begin(j + 1) - few.column_begin(j));
+            }
+            assert_true(most - least <= few.tile->nr && (threads > 2 || most == least));
+        }
+        assert_int_equal(plan(isa, 2, 64, 240, 512).n_parts, 1);  // too few columns
+        assert_int_equal(plan(isa, 1, 64, 512, 512).parts(), 1);
+        if (isa == Isa::avx512) assert_int_equal(plan(isa, 2, 160, 512, 512).n_parts, 1);
+    }
+    for (const std::int64_t rows : {15, 64, 128})
+        for (const std::int64_t n : {256, 385, 520}) {
+            const Problem problem(1, rows, n, 530, rows == 64, Data::binades,
+                                  static_cast<std::uint64_t>(rows + n));
+            for (const Isa isa : {Isa::avx2, Isa::avx512})
+                for (const int threads : {2, 3})
+                    if (isa <= isas()) check(problem, {isa, nullptr, threads, false, false, rows % 5});
+        }
 }
 
 // One row to four over a B from memory: threads take segments of k, whose chains are added in order, where
@@ -687,6 +723,7 @@ int main() {
         cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_few_rows_of_a_far_b),
         cmocka_unit_test(test_some_rows_in_place),
+        cmocka_unit_test(test_threads_take_columns),
         cmocka_unit_test(test_segments_of_threads),
         cmocka_unit_test(test_dots),
         cmocka_unit_test(test_rows_of_dots),

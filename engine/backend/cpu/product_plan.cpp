@@ -30,7 +30,8 @@ constexpr std::int64_t kGroupsOfThread = 4, kLeastGroupColumns = 96;  // what th
 constexpr std::int64_t kPrefetchedFloats = 64 * 1024;
 constexpr int kFarPrefetch = 32, kColdPrefetch = 64, kColdPrefetchOfLong = 48;  // steps ahead
 constexpr std::int64_t kLongRow = 3072;  // floats: so many rows ahead push each other out of L2
-constexpr double kStartCycles = 6000;    // of a second thread: about 0.2 MFLOP on one core
+constexpr std::int64_t kMostRowsByColumns = 128, kLeastColumnsOfThread = 128;  // takes_columns
+constexpr double kStartCycles = 6000;  // of a second thread: about 0.2 MFLOP on one core
 constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
 // What a chosen block may cost at most, per thread: a choice may come from a file.
 constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
@@ -137,6 +138,16 @@ void choose_grid(ProductPlan& plan, bool whole_rows, std::int64_t threads) {
     plan = chosen;
 }
 
+// Threads that cut few rows would read all of B each, where it lies. Those that cut its columns read their
+// own, which stay in their caches; and what no other core has read of a weight is updated without taking it
+// back from there.
+bool takes_columns(const ProductPlan& plan, bool whole_rows, const CompileContext& context) {
+    const ProductShape& shape = plan.shape;
+    return !whole_rows && !plan.pack_b && shape.batch == 1 && context.thread_count > 1 &&
+           shape.m > jit::kMaxTileRows && shape.m <= kMostRowsByColumns &&
+           shape.n >= context.thread_count * kLeastColumnsOfThread;
+}
+
 void choose_blocks(ProductPlan& plan) {
     const ProductShape& shape = plan.shape;
     plan.depth = shape.k;
@@ -234,13 +245,18 @@ const GemmTile& low_tile_if_small(const ProductPlan& plan, const CompileContext&
 }
 
 const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& context,
-                            const ProductChoice& choice) {
+                            const ProductChoice& choice, bool by_columns) {
     // Memory brings lines in pairs: from there two lines of each row are better than three.
     const bool pairs = is_cold(context) && !plan.pack_b && context.isa == Isa::avx512 && plan.shape.m > 4 &&
                        plan.shape.m <= 8;
     if (pairs && choice.tile == 0 && !context.forced_tile) {
         const GemmTile* const two_lines = find_tile("f32_gemm_8x32_avx512");
         if (usable(*two_lines, context)) return *two_lines;
+    }
+    // Of widths of layers the tile of 64 columns leaves threads alike much.
+    if (by_columns && context.isa == Isa::avx512 && choice.tile == 0 && !context.forced_tile) {
+        const GemmTile* const even = find_tile("f32_gemm_6x64_avx512");
+        if (usable(*even, context)) return *even;
     }
     if (choice.tile == 0 || context.forced_tile) {
         const GemmTile& best =
@@ -297,7 +313,8 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_b = plan.keep_b || decide(choice.pack_b, packs_b(plan.shape, context));
     require(plan.pack_b || !plan.shape.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
-    plan.tile = &choose_tile(plan, context, choice);
+    const bool by_columns = takes_columns(plan, whole_rows, context);
+    plan.tile = &choose_tile(plan, context, choice, by_columns);
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
         choice.order == TileOrder::rule ? !plan.pack_b : choice.order == TileOrder::columns;
@@ -305,6 +322,10 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
     choose_grid(plan, whole_rows, context.thread_count);
+    if (by_columns && plan.parts() > 1) {
+        plan.m_parts = 1;
+        plan.n_parts = plan.workers = context.thread_count;
+    }
     choose_blocks(plan);
     apply_blocks(plan, choice);
     return plan;
