@@ -161,7 +161,8 @@ ProfileData profile_run(const Context& context, Writers& writers, const Settings
     return read_profile(context, false);
 }
 
-// Before anything is measured: prompt and tokens have to fit into the model's context, where it has one.
+// Before anything is measured: prompt, tokens and positions have to fit into the model's context, where it
+// has one.
 void fit_tokens(const Model& model, const std::string& name, Settings& s) {
     const std::int64_t context = std::strtoll(model_size(model, "context").c_str(), nullptr, 10);
     const std::int64_t most = context > 0 ? context - s.prompt : 1 << 20,
@@ -171,6 +172,10 @@ void fit_tokens(const Model& model, const std::string& name, Settings& s) {
             "voltac bench infer: %lld prompt tokens and %lld behind them need a context of %lld, %s has %lld",
             static_cast<long long>(s.prompt), static_cast<long long>(wanted),
             static_cast<long long>(s.prompt + wanted), name.c_str(), static_cast<long long>(context)));
+    for (const std::int32_t position : s.kv_positions)
+        if (context > 0 && position >= context)
+            usage_error(formatted("voltac bench infer: --kv-position is %d, %s has positions 0 to %lld",
+                                  position, name.c_str(), static_cast<long long>(context - 1)));
     if (s.tokens == 0) s.tokens = std::min(kTokens, most);
 }
 

@@ -206,6 +206,7 @@ grep -q '^    32 + 32  *[0-9.]* ms with a cache, [0-9.]* ms without: [0-9.]* tim
     grep -q '^    63 + 1 ' out && grep -q '^least ' out && ok || bad "the sweep: $(cat out)"
 refused "--csv has one" infer --kv-sweep --csv
 refused "--kv-position is 1" infer --kv-position 1
+refused "--kv-position is 256, tiny has positions 0 to 255" infer --preset tiny --kv-position 256
 
 echo "== operators and memory"
 shown "ops" ops --only launch $fast --json
