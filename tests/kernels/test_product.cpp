@@ -471,8 +471,8 @@ void test_some_rows_in_place(void**) {
     }
 }
 
-// Threads that read the same rows of B in place take columns of it each; tall products, a B that is copied
-// and narrow ones are cut as before.
+// Threads that read the same rows of B in place take columns of it each; not so of a tall product, or of few
+// columns.
 void test_threads_take_columns(void**) {
     const auto plan = [](auto... arguments) { return plan_of(arguments..., false); };
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
