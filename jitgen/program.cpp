@@ -58,10 +58,14 @@ class Verifier {
 
     void run() {
         check(program_.operands.size() <= kMaxOperands, "has more operands than a kernel takes");
-        for (const Operand& operand : program_.operands) {
+        std::uint32_t full_outputs = 0;
+        for (std::size_t k = 0; k < program_.operands.size(); ++k) {
+            const Operand& operand = program_.operands[k];
             check(operand.type != Type::mask, "has an operand of type mask");
             check(!operand.output || operand.access != Access::single, "has a single output");
+            if (operand.output && operand.access == Access::full) full_outputs |= 1u << k;
         }
+        check((program_.streams & ~full_outputs) == 0, "streams what is no full output");
         for (at_ = 0; at_ < static_cast<int>(program_.code.size()); ++at_) instruction(program_.code[at_]);
     }
 

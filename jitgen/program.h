@@ -113,9 +113,9 @@ struct Program {
 
     std::pmr::vector<Operand> operands;
     std::pmr::vector<Instruction> code;
-    // Full outputs are written past the caches, for tensors that no cache holds: their rows begin at
-    // multiples of 64 bytes. It is about speed only.
-    bool streams = false;
+    // Bit k: operand k, a full output, is written past the caches; its rows begin at multiples of 64 bytes.
+    // For tensors that no cache holds, or that other threads have read. It is about speed only.
+    std::uint32_t streams = 0;
 
     bool has_column_sum() const;
     bool has_row_reduction() const;

@@ -30,7 +30,7 @@ struct RowPlan {
 
     std::pmr::vector<Instruction> code;  // of the program, with bits and from_bits looked through
     std::pmr::vector<Operand> operands;
-    bool streams;
+    std::uint32_t streams;
     std::pmr::vector<Rate> rates;              // per instruction
     std::pmr::vector<std::int32_t> call_code;  // values of Rate::call but constants
     std::pmr::vector<Stage> stages;            // at least one

@@ -317,8 +317,7 @@ void RowSelector<Isa>::store(const Step& step) {
     if (plan_.operands[x.a].access == Access::per_row)
         return emit_.vmovss(operand_address(x.a, 0), emit_.quarter(reg));
     const Address to = operand_address(x.a, unit_of(step.id));
-    if (plan_.streams && plan_.operands[x.a].access == Access::full && !copy_.masked)
-        return emit_.vmovntps(to, emit_.vec(reg));
+    if ((plan_.streams >> x.a & 1) != 0 && !copy_.masked) return emit_.vmovntps(to, emit_.vec(reg));
     emit_.store(to, reg, copy_.masked, tail_);
 }
 

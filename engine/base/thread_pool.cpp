@@ -92,6 +92,53 @@ struct alignas(64) Word {
     }
 };
 
+// A line that goes round the workers, `kLaps` times. Nobody waits long: who has waited for too long sends
+// everyone home, so that the caller may compute all parts itself.
+class Relay {
+  public:
+    explicit Relay(int workers) noexcept : workers_(static_cast<std::uint32_t>(workers)) {}
+
+    // A worker's part.
+    void run(int worker) noexcept {
+        std::uint64_t begin = 0;
+        for (std::uint32_t lap = 0; lap <= kLaps; ++lap) {
+            const std::uint32_t mine = lap * workers_ + static_cast<std::uint32_t>(worker);
+            if (!wait_for(mine)) return;
+            if (worker == 0 && lap % kTimedLaps == 0) {
+                const std::uint64_t now = monotonic_ns();
+                if (lap > 0) shortest_ = std::min(shortest_, now - begin);
+                begin = now;
+            }
+            turn_.store(mine + 1, std::memory_order_release);
+        }
+        if (worker == 0) complete_ = true;
+    }
+    // From one worker to the next and back; 0: not all of them came.
+    double round_trip_ns() const noexcept {
+        return complete_ ? 2.0 * static_cast<double>(shortest_) / (kTimedLaps * workers_) : 0;
+    }
+
+  private:
+    // The clock takes as long as a near round trip: it is read every kTimedLaps.
+    static constexpr std::uint32_t kLaps = 20, kTimedLaps = 4, kSentHome = ~0u;
+    static constexpr int kLooks = 20000;  // at the line: some 20 microseconds
+
+    bool wait_for(std::uint32_t turn) noexcept {
+        for (int i = 0; i < kLooks; ++i) {
+            const std::uint32_t now = turn_.load(std::memory_order_acquire);
+            if (now == turn) return true;
+            if (now == kSentHome) return false;
+        }
+        turn_.store(kSentHome, std::memory_order_relaxed);
+        return false;
+    }
+
+    alignas(64) std::atomic<std::uint32_t> turn_{0};  // lap x workers + whose it is
+    alignas(64) const std::uint32_t workers_;
+    std::uint64_t shortest_ = ~std::uint64_t{0};  // of kTimedLaps
+    bool complete_ = false;
+};
+
 // The pieces of one worker's part that nobody has begun: its owner takes the first, others the last.
 struct alignas(64) PieceCount {
     std::atomic<std::uint32_t> bits{0};  // the first | one past the last << 16
@@ -150,6 +197,8 @@ struct ThreadPool::State {
     int capacity = 0, started = 0;
     PieceCount pieces;  // the caller's
     Crowding crowding;
+    double round_trip_ns = 0, assumed_round_trip_ns = 0;
+    Clock::time_point asked;  // for it, the last time
 
     PieceCount& pieces_of(int worker) noexcept { return worker == 0 ? pieces : workers[worker - 1].pieces; }
 
@@ -324,6 +373,20 @@ void ThreadPool::run(int workers, Task task, void* data) noexcept {
     state_->run_part(0);
     state_->crowding.end(begin, state_->finish(count - 1));
 }
+
+double ThreadPool::round_trip_ns() noexcept {
+    constexpr std::chrono::milliseconds kAge{20};
+    if (state_->assumed_round_trip_ns > 0) return state_->assumed_round_trip_ns;
+    const Clock::time_point now = Clock::now();
+    if (thread_count_ == 1 || now - state_->asked < kAge) return state_->round_trip_ns;
+    state_->asked = now;
+    Relay relay(thread_count_);
+    run(thread_count_, [&](int worker, int) noexcept { relay.run(worker); });
+    if (const double ns = relay.round_trip_ns(); ns > 0) state_->round_trip_ns = ns;
+    return state_->round_trip_ns;
+}
+
+void ThreadPool::assume_round_trip_ns(double ns) noexcept { state_->assumed_round_trip_ns = ns; }
 
 namespace {
 

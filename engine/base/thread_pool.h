@@ -68,6 +68,18 @@ class ThreadPool final {
     // NULL: nobody measures. Not while run() is running.
     void observe(Observer* observer) noexcept { observer_ = observer; }
 
+    // How far from each other the cores are that the threads run on: how long a line of the cache takes from
+    // one worker to the next and back, on average, in ns; 0: not known, since some of them did not run. It
+    // can change at any time, so it is measured, a few microseconds long, where the last answer is older than
+    // 20 ms. For the caller of run(), between two of them.
+    double round_trip_ns() noexcept;
+    // Then what one thread writes and another has read had better go through memory: 60 to 80 ns with a
+    // common last cache (120 on a mesh of many cores), 340 without
+    // (docs/decisions/0012-packed-for-its-tile.md).
+    bool cores_are_far() noexcept { return round_trip_ns() > 200; }
+    // This instead of what is measured; 0: measure.
+    void assume_round_trip_ns(double ns) noexcept;
+
     // Workers that become idle between these two spin for a bounded time, also beyond the end, instead of
     // sleeping at once. Nestable.
     void begin_hot() noexcept;

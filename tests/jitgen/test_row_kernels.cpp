@@ -58,6 +58,13 @@ const std::vector<std::int64_t>& column_counts() {
     return counts;
 }
 
+std::uint32_t full_outputs(const jit::Program& program) {
+    std::uint32_t mask = 0;
+    for (std::size_t k = 0; k < program.operands.size(); ++k)
+        if (program.operands[k].output && program.operands[k].access == jit::Access::full) mask |= 1u << k;
+    return mask;
+}
+
 void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcome& outcome) {
     jit::CodeArena arena(heap(), false);
     for (const CorpusRow& row : rows) {
@@ -66,7 +73,7 @@ void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcom
         if (kernel->is_native() != (lowering.isa != Isa::scalar))
             outcome = {true, "compiled to another lowering"};
         jit::Program past_caches = program;
-        past_caches.streams = true;
+        past_caches.streams = full_outputs(program);
         const auto streaming = jit::compile(past_caches, lowering.isa, arena, heap());
         std::uint64_t seed = 1;
         for (const std::int64_t columns : column_counts()) {
@@ -82,7 +89,6 @@ void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcom
             run(*kernel, row.name, layout, outcome);
             layout.offset = 0;
             layout.row_gap = (16 - columns % 16) % 16;
-            layout.in_place = false;
             run(*streaming, row.name, layout, outcome);
         }
     }

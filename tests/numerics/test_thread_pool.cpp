@@ -308,6 +308,39 @@ void test_workers_block_all_signals(void**) {
     assert_true(blocked[0] == 0 && blocked[1] == 3);
 }
 
+// Workers that run give an answer within some tries, on a busy machine too.
+void test_the_distance_of_cores_is_measured(void**) {
+    if (host_cpu().logical_cores < 2) skip();
+    ThreadPool pool(2, kHeap);
+    pool.begin_hot();
+    double ns = 0;
+    for (int tries = 0; ns == 0 && tries < 500; ++tries) {
+        sleep_milliseconds(21);  // no answer is kept as long
+        pool.run(2, [](int, int) noexcept {});
+        ns = pool.round_trip_ns();
+    }
+    const double kept = pool.round_trip_ns();  // for 20 ms
+    pool.assume_round_trip_ns(321);
+    const double assumed = pool.round_trip_ns();
+    pool.end_hot();
+    assert_true(ns > 1 && ns < 1e6);
+    assert_true(kept > 1 && kept < 1e6);
+    assert_true(assumed == 321);
+}
+
+// One thread has no distance; where there are more threads than cores some do not come in time, and nobody
+// waits.
+void test_the_distance_of_cores_may_be_unknown(void**) {
+    ThreadPool one(1, kHeap);
+    assert_true(one.round_trip_ns() == 0);
+    ThreadPool many(64, kHeap);
+    for (int tries = 0; tries < 5; ++tries) {
+        assert_true(many.round_trip_ns() >= 0);
+        assert_true(every_worker_runs_once(many, 3));
+        sleep_milliseconds(21);
+    }
+}
+
 double cpu_seconds() {
     timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -428,6 +461,8 @@ int main() {
         cmocka_unit_test(test_memory_is_handed_over),
         cmocka_unit_test(test_tasks_run_in_the_contracts_environment),
         cmocka_unit_test(test_workers_block_all_signals),
+        cmocka_unit_test(test_the_distance_of_cores_is_measured),
+        cmocka_unit_test(test_the_distance_of_cores_may_be_unknown),
         cmocka_unit_test(test_idle_pool_uses_no_processor_time),
         cmocka_unit_test(test_waiting_for_a_long_task_uses_no_processor_time),
         cmocka_unit_test(test_running_allocates_nothing_and_the_end_leaks_nothing),

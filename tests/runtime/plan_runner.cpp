@@ -86,7 +86,12 @@ class RegionBytes {
 
 std::vector<MachineRow> machine_rows(const char* device) {
     if (device != nullptr) return {{device, Isa::scalar, 1, false, device}};
-    static constexpr MachineRow kRows[] = {
+    const auto apart = [](const char* name, Isa isa) {
+        MachineRow row = {name, isa, 2, false};
+        row.round_trip_ns = 1000;
+        return row;
+    };
+    static const MachineRow kRows[] = {
         {"scalar", Isa::scalar, 1, false},
         {"scalar, 2 threads", Isa::scalar, 2, false},
         {"scalar, 3 threads", Isa::scalar, 3, false},
@@ -96,6 +101,8 @@ std::vector<MachineRow> machine_rows(const char* device) {
         {"avx512", Isa::avx512, 1, false},
         {"avx512, 2 threads", Isa::avx512, 2, false},
         {"avx512, 3 threads", Isa::avx512, 3, false},
+        apart("avx2, 2 threads far from each other", Isa::avx2),
+        apart("avx512, 2 threads far from each other", Isa::avx512),
         {"avx2 refused", Isa::avx2, 2, true},
         {"avx512 refused", Isa::avx512, 1, true},
     };
@@ -121,7 +128,9 @@ Machine::Machine(const MachineRow& choice)
     : row(choice),
       pool_(choice.threads, heap()),
       arena_(heap(), choice.refuse_jit),
-      device_(open_device(choice.device, device_options(choice))) {}
+      device_(open_device(choice.device, device_options(choice))) {
+    pool_.assume_round_trip_ns(choice.round_trip_ns);
+}
 
 BackendContext Machine::context() {
     BackendContext context = {};

@@ -43,8 +43,20 @@ RowAction::RowAction(CpuStep& step, const jit::RowKernel& kernel, const std::pmr
     if (scratch_bytes_ > 0) scratch_ = step.temporary(scratch_bytes_ * static_cast<std::size_t>(workers_));
 }
 
-// Where a step's tensors exceed the last cache its outputs would be read from memory before they are written,
-// and drive out what could have stayed. An output in the place of an input has been read anyway.
+bool RowAction::is_in_place(std::size_t output) const {
+    const auto& operands = kernel_.program().operands;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const bool same = refs_[i].region == refs_[output].region && refs_[i].offset == refs_[output].offset;
+        if (!operands[i].output && same) return true;
+    }
+    return false;
+}
+
+// Which outputs may be written past the caches. Where a step's tensors exceed the last cache all of them,
+// which would be read from memory before they are written, and drive out what could have stayed; but what
+// lies in the place of an input has been read anyway. And parameters that several threads update: all of them
+// have read them, and a thread takes the lines of the others back. Between cores without a common cache that
+// takes longer than to send them to memory and to read them from there again.
 void RowAction::choose_streaming(const CpuStep& step) {
     const auto& operands = kernel_.program().operands;
     const bool simple =
@@ -53,32 +65,30 @@ void RowAction::choose_streaming(const CpuStep& step) {
     const std::size_t known = host_cpu().l3_bytes, cache = known > 0 ? known : kUsualCacheBytes;
     const double bytes = 4.0 * static_cast<double>(loops_.rows) * static_cast<double>(loops_.columns);
     double all = 0;
-    bool writes = false;
+    std::uint32_t outputs = 0, parameters = 0;
     for (std::size_t k = 0; k < operands.size(); ++k) {
         if (operands[k].access != jit::Access::full) continue;
         all += bytes;
         if (!operands[k].output) continue;
-        writes = true;
         if (loops_.rows > 1 && row_strides_[k] % kLineFloats != 0) return;
-        for (std::size_t i = 0; i < operands.size(); ++i) {
-            const bool same = refs_[i].region == refs_[k].region && refs_[i].offset == refs_[k].offset;
-            if (!operands[i].output && same) return;
-        }
+        outputs |= 1u << k;
+        if (!is_in_place(k)) continue;
+        streams_if_far_ = true;
+        if (workers_ > 1 && step.is_parameter(refs_[k])) parameters |= 1u << k;
     }
-    if (!writes || all <= static_cast<double>(cache)) return;
+    if (!streams_if_far_ && all <= static_cast<double>(cache)) return;
     jit::Program program(kernel_.program(), step.heap());
-    program.streams = true;
-    streaming_ = &step.kernel(program);
+    program.streams = streams_if_far_ ? parameters : outputs;
+    if (program.streams != 0) streaming_ = &step.kernel(program);
 }
 
-const jit::RowKernel& RowAction::kernel_for(void* const* bases) const noexcept {
+const jit::RowKernel& RowAction::kernel_for(const StepCall& call, void* const* bases) const noexcept {
     if (streaming_ == nullptr) return kernel_;
-    const auto& operands = kernel_.program().operands;
-    for (std::size_t k = 0; k < operands.size(); ++k)
-        if (operands[k].output && operands[k].access == jit::Access::full &&
-            reinterpret_cast<std::uintptr_t>(bases[k]) % kTensorAlignment != 0)
+    const std::uint32_t streams = streaming_->program().streams;
+    for (std::size_t k = 0; k < refs_.size(); ++k)
+        if ((streams >> k & 1) != 0 && reinterpret_cast<std::uintptr_t>(bases[k]) % kTensorAlignment != 0)
             return kernel_;
-    return *streaming_;
+    return streams_if_far_ && !call.pool.cores_are_far() ? kernel_ : *streaming_;
 }
 
 void RowAction::choose_split(const CpuStep& step) {
@@ -119,50 +129,51 @@ std::int64_t RowAction::split_count() const noexcept {
 void RowAction::run(const StepCall& call) const noexcept {
     void* bases[jit::kMaxOperands];
     for (std::size_t k = 0; k < refs_.size(); ++k) bases[k] = call.at(refs_[k]);
-    if (workers_ == 1) return run_part(call, bases, 0, Range{0, split_count()});
+    const Running running = {call, bases, kernel_for(call, bases)};
+    if (workers_ == 1) return run_part(running, 0, Range{0, split_count()});
     call.pool.share(workers_, split_count(), grain_, [&](int worker, ThreadPool::Pieces& pieces) noexcept {
-        for (Range piece; pieces.next(&piece);) run_part(call, bases, worker, piece);
+        for (Range piece; pieces.next(&piece);) run_part(running, worker, piece);
     });
 }
 
-void RowAction::run_part(const StepCall& call, void* const* bases, int worker, Range part) const noexcept {
+void RowAction::run_part(const Running& running, int worker, Range part) const noexcept {
     void* scratch = nullptr;
     if (scratch_bytes_ > 0)
-        scratch = static_cast<unsigned char*>(call.at(scratch_)) +
+        scratch = static_cast<unsigned char*>(running.call.at(scratch_)) +
                   scratch_bytes_ * static_cast<std::size_t>(worker);
     const Range all_columns{0, loops_.columns}, all_rows{0, loops_.rows};
     if (split_ == Split::columns) {
         if (part.begin == part.end && loops_.columns > 0) return;
         const std::int64_t outer_count = loops_.outer_count();
         for (std::int64_t outer = 0; outer < outer_count; ++outer)
-            run_block(call, bases, outer, all_rows, part, scratch);
+            run_block(running, outer, all_rows, part, scratch);
     } else if (split_ == Split::outer) {
         for (std::int64_t outer = part.begin; outer < part.end; ++outer)
-            run_block(call, bases, outer, all_rows, all_columns, scratch);
+            run_block(running, outer, all_rows, all_columns, scratch);
     } else {
         for (std::int64_t row = part.begin; row < part.end;) {
             const std::int64_t first = row % loops_.rows;
             const std::int64_t end = std::min<std::int64_t>(loops_.rows, first + (part.end - row));
-            run_block(call, bases, row / loops_.rows, Range{first, end}, all_columns, scratch);
+            run_block(running, row / loops_.rows, Range{first, end}, all_columns, scratch);
             row += end - first;
         }
     }
 }
 
-void RowAction::run_block(const StepCall& call, void* const* bases, std::int64_t outer, Range rows,
-                          Range columns, void* scratch) const noexcept {
+void RowAction::run_block(const Running& running, std::int64_t outer, Range rows, Range columns,
+                          void* scratch) const noexcept {
     void* operands[jit::kMaxOperands];
     for (std::size_t k = 0; k < refs_.size(); ++k)
-        operands[k] = static_cast<float*>(bases[k]) + loops_.outer_offset(k, outer);
+        operands[k] = static_cast<float*>(running.bases[k]) + loops_.outer_offset(k, outer);
     jit::RowArgs whole = {};
     whole.operands = operands;
     whole.row_strides = row_strides_.data();
     whole.rows = loops_.rows;
     whole.columns = loops_.columns;
     whole.first_row =
-        static_cast<std::uint32_t>(rows_per_micro_batch_ * call.micro_index + outer * loops_.rows);
-    whole.continue_columns = continues_ && call.micro_index > 0 ? 1 : 0;
-    jit::run_block(kernel_for(bases), whole, rows.begin, rows.end, columns.begin, columns.end, scratch);
+        static_cast<std::uint32_t>(rows_per_micro_batch_ * running.call.micro_index + outer * loops_.rows);
+    whole.continue_columns = continues_ && running.call.micro_index > 0 ? 1 : 0;
+    jit::run_block(running.kernel, whole, rows.begin, rows.end, columns.begin, columns.end, scratch);
 }
 
 }  // namespace volta::cpu

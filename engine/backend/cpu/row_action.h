@@ -19,19 +19,26 @@ class RowAction final : public Action {
 
   private:
     void choose_streaming(const CpuStep& step);
-    // The kernel for these places: outputs are written past the caches where that pays and their rows allow
-    // it.
-    const jit::RowKernel& kernel_for(void* const* bases) const noexcept;
+    bool is_in_place(std::size_t output) const;
+    // The kernel for these places and this moment: outputs are written past the caches where that pays and
+    // their rows allow it.
+    const jit::RowKernel& kernel_for(const StepCall& call, void* const* bases) const noexcept;
     enum class Split : std::uint8_t { rows, columns, outer };
     void choose_split(const CpuStep& step);
     void choose_grain();
     std::int64_t split_count() const noexcept;  // rows, columns or outer indices
-    void run_part(const StepCall& call, void* const* bases, int worker, Range part) const noexcept;
-    void run_block(const StepCall& call, void* const* bases, std::int64_t outer, Range rows, Range columns,
+    struct Running {
+        const StepCall& call;
+        void* const* bases;
+        const jit::RowKernel& kernel;
+    };
+    void run_part(const Running& running, int worker, Range part) const noexcept;
+    void run_block(const Running& running, std::int64_t outer, Range rows, Range columns,
                    void* scratch) const noexcept;
 
     const jit::RowKernel& kernel_;
-    const jit::RowKernel* streaming_ = nullptr;  // the same program, for tensors that no cache holds
+    const jit::RowKernel* streaming_ = nullptr;  // the same program, with outputs written past the caches
+    bool streams_if_far_ = false;                // only where the threads' cores are far from each other
     std::pmr::vector<Ref> refs_;
     std::pmr::vector<std::int64_t> row_strides_;
     LoopSpace loops_;

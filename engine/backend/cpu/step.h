@@ -73,6 +73,11 @@ class CpuStep final : public StepLowering {
     std::size_t kept_bytes() const { return kept_bytes_; }
     // May this value be packed once: does no run change it?
     bool keeps(ValueId value) const { return context.keep_weights && is_parameter(value); }
+    // Does this lie in a parameter, which any thread may have read?
+    bool is_parameter(const Ref& ref) const {
+        return ref.region >= 0 &&
+               plan.regions[static_cast<std::size_t>(ref.region)].kind == RegionKind::parameter;
+    }
     // Of all parameters of the plan, which push each other out of caches, where this is one of them; else 0.
     double cache_use_beside(ValueId value) const;
     int thread_count() const { return context.pool->thread_count(); }
