@@ -74,6 +74,16 @@ class CompareTest(unittest.TestCase):
             changed = scaled(measured(), factor)
             self.assertEqual(bool(self.compare(changed, changed).failures), failing, factor)
 
+    def test_far_ahead_is_far_ahead(self):
+        # A peer that stumbled when the baseline was taken: only below twice its speed is a loss.
+        self.baseline["ratios"][PRODUCTS[0]]["openblas"] = 8.4
+        for now, failing in ((3.2, False), (1.81, False), (1.79, True), (0.5, True)):
+            changed = measured()
+            changed["ratios"][PRODUCTS[0]]["openblas"] = now
+            verdict = self.compare(changed, changed)
+            self.assertEqual(len(verdict.failures), failing, now)
+            self.assertEqual(verdict.warnings + verdict.gains, [])
+
     def test_noise_within_the_tolerance_passes(self):
         rng = random.Random(1)
         for _ in range(200):
