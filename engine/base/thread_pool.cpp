@@ -92,19 +92,20 @@ struct alignas(64) Word {
     }
 };
 
-// A line that goes round the workers, `kLaps` times. Nobody waits long: who has waited for too long sends
+// A line that goes round the workers some times. Nobody waits long: who has waited for too long sends
 // everyone home, so that the caller may compute all parts itself.
 class Relay {
   public:
-    explicit Relay(int workers) noexcept : workers_(static_cast<std::uint32_t>(workers)) {}
+    explicit Relay(int workers) noexcept
+        : workers_(static_cast<std::uint32_t>(workers)), timed_laps_(workers < kMany ? 4 : 1) {}
 
     // A worker's part.
     void run(int worker) noexcept {
         std::uint64_t begin = 0;
-        for (std::uint32_t lap = 0; lap <= kLaps; ++lap) {
+        for (std::uint32_t lap = 0; lap <= kTimes * timed_laps_; ++lap) {
             const std::uint32_t mine = lap * workers_ + static_cast<std::uint32_t>(worker);
             if (!wait_for(mine)) return;
-            if (worker == 0 && lap % kTimedLaps == 0) {
+            if (worker == 0 && lap % timed_laps_ == 0) {
                 const std::uint64_t now = monotonic_ns();
                 if (lap > 0) shortest_ = std::min(shortest_, now - begin);
                 begin = now;
@@ -115,12 +116,14 @@ class Relay {
     }
     // From one worker to the next and back; 0: not all of them came.
     double round_trip_ns() const noexcept {
-        return complete_ ? 2.0 * static_cast<double>(shortest_) / (kTimedLaps * workers_) : 0;
+        return complete_ ? 2.0 * static_cast<double>(shortest_) / (timed_laps_ * workers_) : 0;
     }
 
   private:
-    // The clock takes as long as a near round trip: it is read every kTimedLaps.
-    static constexpr std::uint32_t kLaps = 20, kTimedLaps = 4, kSentHome = ~0u;
+    // The clock takes as long as the way of few workers that are near: of those several laps are timed at
+    // once.
+    static constexpr int kMany = 8;
+    static constexpr std::uint32_t kTimes = 5, kSentHome = ~0u;
     static constexpr int kLooks = 20000;  // at the line: some 20 microseconds
 
     bool wait_for(std::uint32_t turn) noexcept {
@@ -135,7 +138,8 @@ class Relay {
 
     alignas(64) std::atomic<std::uint32_t> turn_{0};  // lap x workers + whose it is
     alignas(64) const std::uint32_t workers_;
-    std::uint64_t shortest_ = ~std::uint64_t{0};  // of kTimedLaps
+    const std::uint32_t timed_laps_;
+    std::uint64_t shortest_ = ~std::uint64_t{0};  // of timed_laps_
     bool complete_ = false;
 };
 
