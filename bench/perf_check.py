@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Has Volta become slower? Times the short list beside its peers twice and compares the ratios with the baseline of
-this machine's class (bench/baseline.json). Fails if a ratio is more than 10 % below it in both passes.
+this machine's class (bench/baseline.json). Fails if a ratio is more than 10 % below it in both passes, unless those
+to the other peers say that it is the peer that became faster.
 
     bench/perf_check.py [--update] [--baseline FILE] [arguments of bench/peers/run.py]
 

@@ -16,11 +16,11 @@ import perf_check  # noqa: E402
 
 KEY = "AuthenticAMD/25/17 avx512 2"
 PRODUCTS = ["nn 64,64,64", "nn 256,1152,384", "nn 1,768,3072", "tn 384,1152,1024"]
-PEERS = ["openblas", "onednn", "onednn packed", "best plain", "best of all"]
+PEERS = ["openblas", "onednn", "eigen", "onednn packed", "best plain", "best of all"]
 
 
 def measured():
-    return {"peers": {"openblas": "0.3.21", "onednn": "2.6.3"},
+    return {"peers": {"openblas": "0.3.21", "onednn": "2.6.3", "eigen": "3.4.0"},
             "ratios": {product: {peer: 1.0 + 0.1 * i for i, peer in enumerate(PEERS)} for product in PRODUCTS}}
 
 
@@ -54,7 +54,7 @@ class CompareTest(unittest.TestCase):
         text = "\n".join(compare.explain(verdict))
         self.assertIn("nn 256,1152,384: slower in every pass", text)
         self.assertIn("1.00 -> 0.85, 0.85 (-15%)", text)
-        self.assertIn("against 3 peers alike: Volta became slower", text)
+        self.assertIn("against 4 peers alike: Volta became slower", text)
         self.assertNotIn("64,64,64", text)
 
     def test_one_pass_only_is_a_warning(self):
@@ -78,11 +78,11 @@ class CompareTest(unittest.TestCase):
         # A peer that stumbled when the baseline was taken: only below twice its speed is a loss.
         self.baseline["ratios"][PRODUCTS[0]]["openblas"] = 8.4
         for now, failing in ((3.2, False), (1.81, False), (1.79, True), (0.5, True)):
-            changed = measured()
+            changed = scaled(measured(), 0.94, PRODUCTS[0])  # no witness of Volta's speed
             changed["ratios"][PRODUCTS[0]]["openblas"] = now
             verdict = self.compare(changed, changed)
             self.assertEqual(len(verdict.failures), failing, now)
-            self.assertEqual(verdict.warnings + verdict.gains, [])
+            self.assertEqual(verdict.warnings + verdict.gains + verdict.peers, [])
 
     def test_noise_within_the_tolerance_passes(self):
         rng = random.Random(1)
@@ -94,10 +94,41 @@ class CompareTest(unittest.TestCase):
                         ratios[peer] *= rng.uniform(0.91, 1.2)
             self.assertEqual(self.compare(*noisy).failures, [])
 
-    def test_one_peer_alone_points_at_the_peer(self):
-        slow = scaled(measured(), 0.8, PRODUCTS[1], "openblas")
-        text = "\n".join(compare.explain(self.compare(slow, slow)))
-        self.assertIn("only against openblas: that peer may have become faster", text)
+    def test_a_peer_that_became_faster_fails_nothing(self):
+        for peers in (["openblas"], ["openblas", "best plain", "best of all"]):
+            faster = measured()
+            for peer in peers:
+                faster = scaled(faster, 0.8, PRODUCTS[1], peer)
+            verdict = self.compare(faster, faster)
+            self.assertEqual(verdict.failures, [])
+            self.assertEqual({m.peer for m in verdict.peers}, set(peers))
+            text = "\n".join(compare.explain(verdict))
+            self.assertIn("nn 256,1152,384: a peer became faster, Volta did not become slower", text)
+            self.assertNotIn("slower in every pass", text)
+
+    def test_others_that_fell_less_do_not_excuse(self):
+        for others, failing in ((0.96, False), (0.94, True)):
+            slow = scaled(scaled(measured(), others, PRODUCTS[1]), 0.8, PRODUCTS[1], "openblas")
+            self.assertEqual(bool(self.compare(slow, slow).failures), failing, others)
+
+    def test_others_that_are_far_ahead_say_nothing(self):
+        for product in self.baseline["ratios"].values():
+            product["onednn"] = product["eigen"] = 3.0
+        slow = scaled(self.baseline, 0.8)  # still beyond MOST beside both
+        self.assertEqual({m.peer for m in self.compare(slow, slow).failures},
+                         set(PEERS) - {"onednn", "eigen"})
+
+    def test_others_called_in_another_way_say_nothing(self):
+        slow = scaled(measured(), 0.8, PRODUCTS[1], "onednn packed")
+        verdict = self.compare(slow, slow)
+        self.assertEqual([m.peer for m in verdict.failures], ["onednn packed"])
+        self.assertIn("only against onednn packed, with too few others", "\n".join(compare.explain(verdict)))
+
+    def test_one_witness_is_too_few(self):
+        for product in self.baseline["ratios"].values():
+            del product["eigen"]
+        slow = scaled(self.baseline, 0.8, PRODUCTS[1], "openblas")
+        self.assertEqual([m.peer for m in self.compare(slow, slow).failures], ["openblas"])
 
     def test_packed_peers_point_at_packed_weights(self):
         self.baseline["ratios"][PRODUCTS[0]]["libxsmm packed"] = 1.0
@@ -130,7 +161,7 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(verdict.failures, [])
         self.assertIn("openblas: the baseline was measured with 0.3.21, found 0.3.26", verdict.notes[0])
         # Nor are the ratios to the fastest, which may be that peer; the others are.
-        self.assertEqual(verdict.compared, len(PRODUCTS) * 2)
+        self.assertEqual(verdict.compared, len(PRODUCTS) * 3)
 
     def test_missing_peer_is_not_compared(self):
         other = measured()
@@ -142,6 +173,7 @@ class CompareTest(unittest.TestCase):
         self.assertIn("found none", verdict.notes[0])
 
     def test_not_a_number_fails(self):
+        # Whatever the others say.
         broken = scaled(measured(), float("nan"), PRODUCTS[0], "openblas")
         self.assertEqual(len(self.compare(broken, broken).failures), 1)
 
@@ -164,7 +196,7 @@ class JudgeTest(unittest.TestCase):
         slow = {KEY: scaled(measured(), 0.5)}
         good, text = self.judge({KEY: measured()}, [slow, slow])
         self.assertFalse(good)
-        self.assertIn("20 failed", text)
+        self.assertIn("24 failed", text)
 
     def test_one_bad_class_of_two_fails(self):
         other = KEY.replace(" 2", " 1")
