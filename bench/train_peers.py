@@ -7,7 +7,7 @@
 Each side lives in a process of its own and they take turns, so that a change of clock or a neighbour's load meets
 both. Figures are medians of single steps; warm-up, at the start and of every turn, is not counted. PyTorch uses what its users would for speed:
 scaled_dot_product_attention, fused optimizers, inference_mode. The floor is the time the machine needs at least, of
-the peaks that volta_measure_machine gives in the same run:
+the peaks that volta_measure_machine gives behind each turn; the ratio is the median of all steps, each to its turn's floor:
     training   operations / multiply-add peak + bytes of the optimizer's pass / streaming bandwidth
     inference  the longer of operations / peak and weights / read bandwidth
 A model whose weights stay in a cache may go below it. It needs NumPy; without PyTorch the Volta column stands alone.
@@ -239,19 +239,23 @@ def compare(case, threads, arguments, absent):
             absent[kind] = side.reason
             print(f"PyTorch is left out: {side.reason}", file=sys.stderr)
     times = {kind: [] for kind in sides}
+    peaks, ratios = [], []  # one each for a turn; one for a step: what a neighbour takes comes and goes
     for _ in range(arguments.rounds):
         for kind, side in sides.items():
             time.sleep(arguments.pause)  # until the other side's threads have gone to sleep
-            times[kind] += side.ask({"seconds": arguments.seconds})["ms"]
-    peaks = sides["volta"].ask({"peaks": True})
-    floor = floor_ms(case, peaks)
+            turn = side.ask({"seconds": arguments.seconds})["ms"]
+            times[kind] += turn
+            if kind == "volta":
+                peaks.append(side.ask({"peaks": True}))
+                ratios += [ms / floor_ms(case, peaks[-1]) for ms in turn]
+    peak = {rate: statistics.median(each[rate] for each in peaks) for rate in ("fma_gflops", "stream_gb_s")}
     row = dict(model=case["name"], task=case["task"], optimizer=case["optimizer"], batch=case["batch"],
                seq=GPTS[case["name"]]["time"] if is_gpt(case) else None, threads=threads, busy=arguments.busy,
-               isa=peaks["isa"], volta_ms=statistics.median(times["volta"]), volta_spread=turns.spread(times["volta"]),
+               isa=peaks[0]["isa"], volta_ms=statistics.median(times["volta"]), volta_spread=turns.spread(times["volta"]),
                volta_best_ms=min(times["volta"]), torch_ms=None, torch_spread=None, torch_best_ms=None, ratio=None,
-               ratio_of_bests=None, floor_ms=floor, peak_gflops=peaks["fma_gflops"],
-               stream_gb_s=peaks["stream_gb_s"], volta=sides["volta"].hello["version"], torch=None)
-    row["ratio_to_floor"] = row["volta_ms"] / floor
+               ratio_of_bests=None, floor_ms=statistics.median(floor_ms(case, each) for each in peaks),
+               peak_gflops=peak["fma_gflops"], stream_gb_s=peak["stream_gb_s"],
+               ratio_to_floor=statistics.median(ratios), volta=sides["volta"].hello["version"], torch=None)
     if "torch" in sides:
         row["torch_ms"], row["torch_spread"] = statistics.median(times["torch"]), turns.spread(times["torch"])
         row["torch_best_ms"] = min(times["torch"])

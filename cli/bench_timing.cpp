@@ -40,6 +40,40 @@ volta_machine_speed measure_machine(const Context& context) {
     return speed;
 }
 
+namespace {
+
+constexpr double volta_machine_speed::*const kRates[] = {
+    &volta_machine_speed::fma_gflops, &volta_machine_speed::read_gb_s, &volta_machine_speed::stream_gb_s};
+
+}  // namespace
+
+void Peaks::measure() {
+    all_.push_back(measure_machine(context_));
+    measured_ = Clock::now();
+}
+
+const volta_machine_speed& Peaks::refreshed() {
+    if (all_.empty() || seconds_since(measured_) > kFreshSeconds) measure();
+    return all_.back();
+}
+
+volta_machine_speed Peaks::around() const {
+    volta_machine_speed speed = all_.back();
+    if (all_.size() == 1) return speed;
+    for (const auto rate : kRates) speed.*rate = (all_[all_.size() - 2].*rate + speed.*rate) / 2;
+    return speed;
+}
+
+volta_machine_speed Peaks::medians() const {
+    volta_machine_speed speed = all_.back();
+    for (const auto rate : kRates) {
+        std::vector<double> samples;
+        for (const volta_machine_speed& each : all_) samples.push_back(each.*rate);
+        speed.*rate = summarize(samples).seconds;
+    }
+    return speed;
+}
+
 volta_context_info info_of(const Context& context) {
     volta_context_info info = {};
     info.struct_size = sizeof info;

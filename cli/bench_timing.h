@@ -111,6 +111,26 @@ Timing time_difference(const Repeats& repeats, More&& more, Less&& less) {
 }
 
 volta_machine_speed measure_machine(const Context& context);
+
+// The peaks of the machine, measured again and again while something is timed: what a neighbour takes, and
+// which cores a virtual machine has, changes within seconds.
+class Peaks {
+  public:
+    explicit Peaks(const Context& context) : context_(context) {}
+    void measure();
+    // The latest, measured now if that was more than a second ago: for what is timed next.
+    const volta_machine_speed& refreshed();
+    // Around what ran between the last two measurements: their mean. The first alone says what it found.
+    volta_machine_speed around() const;
+    volta_machine_speed medians() const;
+
+  private:
+    static constexpr double kFreshSeconds = 1;
+    const Context& context_;
+    std::vector<volta_machine_speed> all_;
+    Clock::time_point measured_;
+};
+
 volta_context_info info_of(const Context& context);
 const char* isa_name(volta_isa isa);  // "scalar", "avx2", "avx512"
 

@@ -82,32 +82,6 @@ double bytes_per_step(const Settings& s, const Result& r) {
            static_cast<double>(s.batch) * static_cast<double>(r.cost.cache_bytes);
 }
 
-// The peaks of the machine, measured again and again.
-class Peaks {
-  public:
-    explicit Peaks(const Context& context) : context_(context) {}
-    void measure() { all_.push_back(measure_machine(context_)); }
-    // GB/s, the mean of the last two: before a run, where that was measured, and behind it.
-    double read_around_run() const {
-        const double after = all_.back().read_gb_s;
-        return all_.size() == 1 ? after : (all_[all_.size() - 2].read_gb_s + after) / 2;
-    }
-    volta_machine_speed medians() const {
-        volta_machine_speed speed = all_.back();
-        for (const auto field : {&volta_machine_speed::fma_gflops, &volta_machine_speed::read_gb_s,
-                                 &volta_machine_speed::stream_gb_s}) {
-            std::vector<double> samples;
-            for (const volta_machine_speed& each : all_) samples.push_back(each.*field);
-            speed.*field = summarize(samples).seconds;
-        }
-        return speed;
-    }
-
-  private:
-    const Context& context_;
-    std::vector<volta_machine_speed> all_;
-};
-
 // A neighbour's load comes and goes while the runs last, so each of them is divided by what memory gave right
 // before and after it.
 void measure_steps(const Context& context, Writers& writers, const Settings& s, Result& result) {
@@ -123,7 +97,7 @@ void measure_steps(const Context& context, Writers& writers, const Settings& s, 
         if (run < 0) continue;
         samples.insert(samples.end(), steps.begin(), steps.end());
         fractions.push_back(bytes_per_step(s, result) / quantile(steps, 0.5) * 1e-9 /
-                            peaks.read_around_run());
+                            peaks.around().read_gb_s);
     }
     result.decode_spread = summarize(samples).spread;
     result.decode_p50 = quantile(samples, 0.5);

@@ -252,12 +252,19 @@ void print_head(const Context& context, const Settings& settings, const volta_ma
                     "GB/s of B"));
 }
 
-void measure_shape(const Context& context, const Shape& shape, const Settings& s,
-                   const volta_machine_speed& speed, bool on_device) {
-    if (on_device) return print_row(shape, s, "device", time_on_device(context, shape, s, speed), speed);
-    if (s.mode != "packed")
-        print_row(shape, s, "plain", time_product(context, shape, s, false, speed), speed);
-    if (s.mode != "plain") print_row(shape, s, "packed", time_product(context, shape, s, true, speed), speed);
+void measure_shape(const Context& context, const Shape& shape, const Settings& s, Peaks& peaks,
+                   bool on_device) {
+    const auto row = [&](const char* mode, auto&& time) {
+        const volta_machine_speed speed = peaks.refreshed();
+        print_row(shape, s, mode, time(speed), speed);
+    };
+    const auto product = [&](bool packed) {
+        return [&, packed](const auto& speed) { return time_product(context, shape, s, packed, speed); };
+    };
+    if (on_device)
+        return row("device", [&](const auto& speed) { return time_on_device(context, shape, s, speed); });
+    if (s.mode != "packed") row("plain", product(false));
+    if (s.mode != "plain") row("packed", product(true));
 }
 
 }  // namespace
@@ -292,10 +299,10 @@ int run_matmul(const std::vector<std::string>& arguments) {
     const std::vector<Shape> shapes = shapes_of(s);
 
     const Context context = make_context(s.repeats.machine);
-    const volta_machine_speed speed = measure_machine(context);
+    Peaks peaks(context);
     const bool on_device = device_of(context).memory_bytes > 0;
-    print_head(context, s, speed, on_device);
-    for (const Shape& shape : shapes) measure_shape(context, shape, s, speed, on_device);
+    print_head(context, s, peaks.refreshed(), on_device);
+    for (const Shape& shape : shapes) measure_shape(context, shape, s, peaks, on_device);
     return 0;
 }
 

@@ -35,6 +35,7 @@ constexpr Optimizer kOptimizers[] = {
     {"adagrad", VOLTA_ADAGRAD, 20, 1e-2},
 };
 constexpr double kMomentumBytes = 8;
+constexpr double kRoundSeconds = 0.5;  // of steps between two measurements of the peaks
 
 const Optimizer& optimizer_of(const std::string& name) {
     for (const Optimizer& row : kOptimizers)
@@ -105,18 +106,67 @@ Trainer new_trainer(Subject& subject, const Settings& s) {
     return Trainer(trainer);
 }
 
-// Steps on what the host provides for every step: a token stream of a GPT, one batch of everything else.
-// Then, when the resident memory has been read, one that is counted and as many again for --profile.
-Timing time_steps(const Context& context, const Subject& subject, const Trainer& trainer, const Settings& s,
-                  std::uint64_t& resident, Moved& moved) {
+struct Result {
+    Timing step;
+    volta_bill bill = {};
+    std::uint64_t resident = 0;
+    Moved moved;
+    volta_machine_speed speed = {};
+    double compute_ms = 0, optimizer_ms = 0;  // the floor
+    double ratio_to_floor = 0;                // the median of all runs', each to its own
+    double floor_ms() const { return compute_ms + optimizer_ms; }
+};
+
+void set_floor(const Subject& subject, const Settings& s, const volta_machine_speed& speed, Result& result) {
+    const double bytes = optimizer_of(s.optimizer).bytes + (s.momentum != 0 ? kMomentumBytes : 0);
+    result.speed = speed;
+    result.compute_ms = subject.operations / speed.fma_gflops * 1e-6;
+    result.optimizer_ms = subject.parameters * bytes / speed.stream_gb_s * 1e-6;
+}
+
+// Each run is divided by the floor of its round, whose peaks are measured right before and after it. What
+// that drives out of the caches is fetched by a step that is not counted, where that is much of a step. The
+// resident memory is read before the peaks take theirs.
+template <class Step>
+void time_steps(const Context& context, const Subject& subject, const Settings& s, Step&& step,
+                Result& result) {
+    std::vector<double> samples, ratios;
+    Peaks peaks(context);
+    warm_up(s.repeats, step);
+    if (s.repeats.warmup > 0) {
+        result.resident = resident_peak_bytes();
+        peaks.measure();
+        step();
+    }
+    while (samples.size() < static_cast<std::size_t>(s.repeats.runs)) {
+        std::vector<double> round;
+        const auto start = Clock::now();
+        do {
+            round.push_back(seconds_of(step));
+        } while (samples.size() + round.size() < static_cast<std::size_t>(s.repeats.runs) &&
+                 seconds_since(start) < kRoundSeconds);
+        if (result.resident == 0) result.resident = resident_peak_bytes();
+        peaks.measure();
+        set_floor(subject, s, peaks.around(), result);
+        for (const double seconds : round) ratios.push_back(seconds * 1e3 / result.floor_ms());
+        samples.insert(samples.end(), round.begin(), round.end());
+        if (round.size() > 1 && samples.size() < static_cast<std::size_t>(s.repeats.runs)) step();
+    }
+    result.step = summarize(samples);
+    result.ratio_to_floor = summarize(ratios).seconds;
+    set_floor(subject, s, peaks.medians(), result);
+}
+
+// The step that is timed, on what the host provides for every step: a token stream of a GPT, one batch of
+// everything else. Then one whose copies are counted, and as many as were timed for --profile.
+void run_steps(const Context& context, const Subject& subject, const Trainer& trainer, const Settings& s,
+               Result& result) {
     const auto measure = [&](auto&& step) {
-        const Timing timing = time_calls(s.repeats, step);
-        resident = resident_peak_bytes();
-        moved = moved_by(context, step);
+        time_steps(context, subject, s, step, result);
+        result.moved = moved_by(context, step);
         s.profile.start(context);
         for (std::int64_t i = 0; s.profile.is_wanted() && i < s.repeats.runs; ++i) step();
         s.profile.finish(context);
-        return timing;
     };
     Random random(1);
     if (subject.seq > 0) {
@@ -128,32 +178,15 @@ Timing time_steps(const Context& context, const Subject& subject, const Trainer&
     const Tensor x = random_tensor(context, subject.input_shape, random);
     const Tensor y = random_tensor(context, subject.target_shape, random);
     const volta_tensor* const inputs[] = {x.get()};
-    return measure([&] { check(volta_trainer_step(trainer.get(), inputs, 1, y.get(), nullptr)); });
+    measure([&] { check(volta_trainer_step(trainer.get(), inputs, 1, y.get(), nullptr)); });
 }
 
-struct Result {
-    Timing step;
-    volta_bill bill = {};
-    std::uint64_t resident = 0;
-    Moved moved;
-    volta_machine_speed speed = {};
-    double compute_ms = 0, optimizer_ms = 0;  // the floor
-    double floor_ms() const { return compute_ms + optimizer_ms; }
-};
-
-// The peaks are measured last, when the resident memory has been read and the trainer's has been given back.
 Result measure(const Context& context, Subject& subject, const Settings& s) {
     Result result;
-    {
-        const Trainer trainer = new_trainer(subject, s);
-        result.step = time_steps(context, subject, trainer, s, result.resident, result.moved);
-        result.bill.struct_size = sizeof result.bill;
-        check(volta_trainer_get_bill(trainer.get(), &result.bill));
-    }
-    result.speed = measure_machine(context);
-    const double bytes = optimizer_of(s.optimizer).bytes + (s.momentum != 0 ? kMomentumBytes : 0);
-    result.compute_ms = subject.operations / result.speed.fma_gflops * 1e-6;
-    result.optimizer_ms = subject.parameters * bytes / result.speed.stream_gb_s * 1e-6;
+    const Trainer trainer = new_trainer(subject, s);
+    run_steps(context, subject, trainer, s, result);
+    result.bill.struct_size = sizeof result.bill;
+    check(volta_trainer_get_bill(trainer.get(), &result.bill));
     return result;
 }
 
@@ -172,7 +205,7 @@ void print_json(const Subject& subject, const Settings& s, const Result& r) {
                  {"spread", r.step.spread},
                  {"per_second", static_cast<double>(subject.per_step()) / r.step.seconds},
                  {"floor_ms", r.floor_ms()},
-                 {"ratio_to_floor", ms / r.floor_ms()},
+                 {"ratio_to_floor", r.ratio_to_floor},
                  {"peak_gflops", r.speed.fma_gflops},
                  {"stream_gb_s", r.speed.stream_gb_s},
                  {"bill_mib", static_cast<double>(r.bill.total) / kMiB},
@@ -201,7 +234,7 @@ void print_text(const Context& context, const Subject& subject, const Settings& 
                       subject.operations / r.step.seconds * 1e-9);
     text += formatted("floor              %.3f ms = %.3f GFLOP at the peak %.3f + optimizer stream %.3f\n",
                       r.floor_ms(), subject.operations * 1e-9, r.compute_ms, r.optimizer_ms);
-    text += formatted("step / floor       %.3f\n", ms / r.floor_ms());
+    text += formatted("step / floor       %.3f\n", r.ratio_to_floor);
     const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
     text += formatted(
         "memory             %.1f MiB: parameters %.1f, gradients %.1f, optimizer %.1f, activations %.1f, "
@@ -223,8 +256,10 @@ int run_train(const std::vector<std::string>& arguments) {
         "bench train",
         "Training steps (forward, backward, clipping, update) on seeded random data. The floor is "
         "the step's operations at the peak of the threads used, plus one pass over weights, gradients "
-        "and moments at the machine's streaming bandwidth; both are measured in the same run; a model whose "
-        "weights stay in a cache may go below it. With --device cuda the peaks are the device's: "
+        "and moments at the machine's streaming bandwidth; both are measured before and after every half "
+        "second "
+        "of steps, each of which is divided by the floor around it (the median of that is step / floor); a "
+        "model whose weights stay in a cache may go below it. With --device cuda the peaks are the device's: "
         "multiply-adds, "
         "and copies within its memory; what one step moves between it and the host is counted. Spread is "
         "(90th - 10th percentile) / median of the runs. --profile writes as many steps again, which are not "
