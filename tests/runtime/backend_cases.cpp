@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "engine/base/cpu_info.h"
 #include "engine/graph/forms.h"
 #include "engine/numerics/stored_weights.h"
 
@@ -304,6 +305,13 @@ Attribute axes_of(const std::vector<std::int64_t>& axes) {
 
 // Every subset of the axes of every shape: rows, columns, columns of an inner axis, and orders that need a
 // copy.
+// Rows of so many columns that they are more than half of the last cache: the CPU sums their columns as a
+// product.
+Shape columns_from_memory(std::int64_t columns) {
+    const std::size_t known = host_cpu().l3_bytes, cache = known > 0 ? known : std::size_t{32} << 20;
+    return {static_cast<std::int64_t>(0.55 * static_cast<double>(cache) / 4) / columns, columns};
+}
+
 void add_reductions(Cases& cases) {
     const std::vector<Shape> shapes = {
         {},      {1},    {7},    {4, 5},       {1, 3, 1},           {600, 3}, {3, 600},    {5000}, {2, 4100},
@@ -333,6 +341,9 @@ void add_reductions(Cases& cases) {
     for (const Shape& x : shapes)
         cases.push_back({Op::square_sum, shapes_text({x}),
                          [=](CaseBuilder& b) { b.apply(Op::square_sum, {b.real(x)}); }});
+    cases.push_back({Op::sum, "wide columns from memory", [](CaseBuilder& b) {
+                         b.apply(Op::sum, {b.real(columns_from_memory(4483))}, {axes_of({0})});
+                     }});
     cases.push_back(
         {Op::square_sum, "[40001]", [=](CaseBuilder& b) { b.apply(Op::square_sum, {b.real({40001})}); }});
 }
@@ -840,6 +851,9 @@ void add_micro_batches(Cases& cases) {
         add(Op::sum, "continued columns, added rows", [=](CaseBuilder& b) {
             b.apply(Op::sum, {b.real({3, 520, 4})}, {axes_of(axes), keeps});
         });
+    add(Op::sum, "continued columns from memory", [=](CaseBuilder& b) {
+        b.apply(Op::sum, {b.real(columns_from_memory(1111))}, {axes_of({0}), keeps});
+    });
     add(Op::layer_norm_grad_scale, "continued", [=](CaseBuilder& b) {
         const ValueId dy = b.real({2, 300, 9}), x = b.real({2, 300, 9}), mean = b.real({2, 300}),
                       rs = b.real({2, 300});

@@ -1,8 +1,10 @@
 #include "engine/backend/cpu/step.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/backend/cpu/attention_action.h"
+#include "engine/backend/cpu/column_sum_action.h"
 #include "engine/backend/cpu/copy_action.h"
 #include "engine/backend/cpu/gather_action.h"
 #include "engine/backend/cpu/product_action.h"
@@ -21,7 +23,10 @@ CpuStep::CpuStep(const Plan& owner, const Node& compiled, const BackendContext& 
 
 void CpuStep::rows(const jit::Program& program, const std::pmr::vector<Ref>& refs, const LoopSpace& loops,
                    const RowUse& use) {
-    add<RowAction>(*this, kernel(program), refs, loops, use);
+    if (ProductPtr product = ColumnSumAction::product_of(*this, program, loops))
+        add<ColumnSumAction>(*this, std::move(product), refs, use);
+    else
+        add<RowAction>(*this, kernel(program), refs, loops, use);
 }
 
 void CpuStep::copy(const CopyLoops& loops, Ref from, Ref to, When when) {
