@@ -174,7 +174,9 @@ void add_binary(Cases& cases) {
                                                         {{2, 3, 4, 5}, {3, 1, 5}},
                                                         {{2, 1, 3, 1, 5}, {1, 4, 1, 6, 1}},
                                                         {{2, 1, 2, 1, 2, 1, 3, 1}, {1, 2, 1, 2, 1, 2, 1, 5}},
-                                                        {{130, 3}, {130, 1}}};
+                                                        {{130, 3}, {130, 1}},
+                                                        {{131, 257}, {131, 257}},  // more than L1 holds
+                                                        {{131, 257}, {257}}};
     for (const Op op :
          {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::minimum, Op::less, Op::less_equal, Op::equal})
         for (const auto& pair : pairs)

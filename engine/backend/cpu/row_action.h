@@ -11,8 +11,8 @@ namespace volta::cpu {
 
 class RowAction final : public Action {
   public:
-    // `refs`: one per operand of the kernel's program, in its order, as loops.operands.
-    RowAction(CpuStep& step, const jit::RowKernel& kernel, const std::pmr::vector<Ref>& refs,
+    // `refs`: one per operand of the program, in its order, as loops.operands.
+    RowAction(CpuStep& step, const jit::Program& program, const std::pmr::vector<Ref>& refs,
               const LoopSpace& loops, const RowUse& use);
     void run(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override { return name_; }
@@ -36,6 +36,7 @@ class RowAction final : public Action {
     void run_block(const Running& running, std::int64_t outer, Range rows, Range columns,
                    void* scratch) const noexcept;
 
+    const Isa isa_;
     const jit::RowKernel& kernel_;
     const jit::RowKernel* streaming_ = nullptr;  // the same program, with outputs written past the caches
     bool streams_if_far_ = false;                // only where the threads' cores are far from each other

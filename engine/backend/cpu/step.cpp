@@ -26,7 +26,7 @@ void CpuStep::rows(const jit::Program& program, const std::pmr::vector<Ref>& ref
     if (ProductPtr product = ColumnSumAction::product_of(*this, program, loops))
         add<ColumnSumAction>(*this, std::move(product), refs, use);
     else
-        add<RowAction>(*this, kernel(program), refs, loops, use);
+        add<RowAction>(*this, program, refs, loops, use);
 }
 
 void CpuStep::copy(const CopyLoops& loops, Ref from, Ref to, When when) {
@@ -78,8 +78,8 @@ CompileContext CpuStep::kernels() const {
     return kernels;
 }
 
-const jit::RowKernel& CpuStep::kernel(const jit::Program& program) const {
-    return own().kernels.row(program, context.isa, *context.arena);
+const jit::RowKernel& CpuStep::kernel(const jit::Program& program, Isa isa) const {
+    return own().kernels.row(program, isa, *context.arena);
 }
 
 double CpuStep::cache_use_beside(ValueId value) const {

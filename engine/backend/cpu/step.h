@@ -85,7 +85,8 @@ class CpuStep final : public StepLowering {
     int workers_for(double operations) const;
     CompileContext kernels() const;
     // The kernel of `program`, shared by all steps of the context that need the same.
-    const jit::RowKernel& kernel(const jit::Program& program) const;
+    const jit::RowKernel& kernel(const jit::Program& program, Isa isa) const;
+    const jit::RowKernel& kernel(const jit::Program& program) const { return kernel(program, context.isa); }
 
     const BackendContext& context;
 
