@@ -1,5 +1,7 @@
 #include "engine/backend/cpu/column_sum_action.h"
 
+#include <utility>
+
 #include "engine/backend/cpu/product_sweep.h"
 #include "engine/backend/lower/row_programs.h"
 

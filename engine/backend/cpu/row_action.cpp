@@ -12,7 +12,7 @@ namespace {
 // Columns are cut where lanes and cache lines end: 32 floats are 128 bytes.
 constexpr std::int64_t kColumnGrain = 32;
 constexpr std::int64_t kPieceElements = 32768;  // that a worker takes at a time, at least
-constexpr std::int64_t kElementsInL1 = 32768;   // of all full operands, with room to spare
+constexpr std::int64_t kNearElements = 32768;   // of all full operands: with fewer, no vector is faster
 constexpr std::int64_t kLineFloats = kTensorAlignment / sizeof(float);
 constexpr std::size_t kUsualCacheBytes = std::size_t{32} << 20;  // where the processor does not tell
 
@@ -33,7 +33,7 @@ Isa isa_for(const CpuStep& step, const jit::Program& program, const LoopSpace& l
     for (const jit::Instruction& each : program.code)
         arithmetic += each.code > jit::Code::row_length && each.code < jit::Code::store;
     const std::int64_t elements = full * loops.outer_count() * loops.rows * loops.columns;
-    return arithmetic <= full && elements > kElementsInL1 ? Isa::avx2 : isa;
+    return arithmetic <= full && elements > kNearElements ? Isa::avx2 : isa;
 }
 
 }  // namespace
