@@ -41,15 +41,24 @@ def measurement(run, row_ratios, name):
 
 
 def merge(measurements):
-    """The baseline that several passes give: the median ratio of each product and peer."""
+    """The baseline that several passes give: the lower quartile of each product's ratio to each peer.
+
+    The same code gives other ratios to the same peer from pass to pass, most of all where cores share a cache at one
+    time and not at another. What the better of two passes is held to must be within what this code gave when it was
+    as fast as it is: of four passes the second lowest, so that one bad spell does not lower the bar.
+    """
     collected = {}
     for one in measurements:
         for product, ratios in one["ratios"].items():
             for peer, value in ratios.items():
                 collected.setdefault(product, {}).setdefault(peer, []).append(value)
-    ratios = {product: {peer: round(statistics.median(values), 4) for peer, values in peers.items()}
+    ratios = {product: {peer: round(_lower_quartile(values), 4) for peer, values in peers.items()}
               for product, peers in collected.items()}
     return {"peers": dict(measurements[0]["peers"]), "ratios": ratios}
+
+
+def _lower_quartile(values):
+    return sorted(values)[len(values) // 4]
 
 
 def compare(baseline, passes, tolerance=TOLERANCE):

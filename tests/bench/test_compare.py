@@ -177,9 +177,17 @@ class CompareTest(unittest.TestCase):
         broken = scaled(measured(), float("nan"), PRODUCTS[0], "openblas")
         self.assertEqual(len(self.compare(broken, broken).failures), 1)
 
-    def test_merge_takes_the_median(self):
-        merged = compare.merge([scaled(measured(), f) for f in (0.8, 1.0, 3.0)])
-        self.assertEqual(merged, measured())
+    def test_merge_takes_the_lower_quartile(self):
+        for factors in ((0.4, 1.0, 1.2, 3.0), (3.0, 1.2, 0.4, 1.0), (1.0, 1.3), (1.3, 1.0), (1.0,)):
+            self.assertEqual(compare.merge([scaled(measured(), f) for f in factors]), measured(), factors)
+
+    def test_what_the_baseline_was_made_of_passes_against_it(self):
+        # Two states of the cores, in any order of passes.
+        near, far = scaled(measured(), 1.0), scaled(measured(), 0.8, PRODUCTS[2])
+        for passes in ((near, far, far, near), (far, far, near, near), (far, near, far, near)):
+            self.baseline = compare.merge(passes)
+            for pair in ((near, near), (near, far), (far, far)):
+                self.assertEqual(self.compare(*pair).failures, [])
 
 
 class JudgeTest(unittest.TestCase):
