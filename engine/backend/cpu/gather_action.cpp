@@ -76,10 +76,12 @@ void EmbeddingGradientAction::list_positions(const StepCall& call) const noexcep
 }
 
 // +0, then + the gradient of every position, ascending; then base + that, on rows that have positions.
+// Most rows of a large table have none: where base is in place of the result, they are not even read.
 void EmbeddingGradientAction::add_row(const StepCall& call, std::int64_t row, Range columns) const noexcept {
     constexpr std::int64_t kBlock = 256;
     const std::int32_t* next = call.integers(next_);
     const std::int32_t start = call.integers(first_)[row];
+    if (start == kNone && work_.has_base && call.at(work_.base) == call.at(work_.y)) return;
     for (std::int64_t column = columns.begin; column < columns.end; column += kBlock) {
         const std::int64_t count = std::min<std::int64_t>(kBlock, columns.end - column);
         float* out = call.floats(work_.y) + row * work_.width + column;
