@@ -5,7 +5,8 @@ to the other peers say that it is the peer that became faster.
 
     bench/perf_check.py [--update] [--baseline FILE] [arguments of bench/peers/run.py]
 
---update writes the baseline of this machine's class instead, of four passes. A machine without a baseline passes, with a message.
+--update writes the baseline of this machine's class instead, of four passes. A machine without a baseline passes,
+with a message.
 """
 
 import argparse
@@ -68,7 +69,9 @@ def judge(classes, passes, out=print):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # No abbreviations: a slip in another option must not write a baseline.
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     allow_abbrev=False)
     parser.add_argument("--update", action="store_true", help="write the baseline")
     parser.add_argument("--baseline", default=os.path.join(HERE, "baseline.json"), metavar="FILE")
     own, rest = parser.parse_known_args(argv)

@@ -11,7 +11,7 @@ the peaks that volta_measure_machine gives behind each turn; the ratio is the me
     training   operations / multiply-add peak + bytes of the optimizer's pass / streaming bandwidth
     inference  the longer of operations / peak and weights / read bandwidth
 A model whose weights stay in a cache may go below it. It needs NumPy; without PyTorch the Volta column stands alone.
-With --busy the peaks are measured beside the same neighbours.
+With --busy the peaks are measured beside the same neighbours, in bursts so short that they may meet none: compare ms.
 """
 
 import argparse
