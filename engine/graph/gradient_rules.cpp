@@ -38,10 +38,12 @@ void sigmoid(const GradientBuilder& r) {
 void by_operator(const GradientBuilder& r) {
     const Op gradient = r.node.op == Op::silu        ? Op::silu_grad
                         : r.node.op == Op::gelu_tanh ? Op::gelu_tanh_grad
-                        : r.node.op == Op::gelu_erf  ? Op::gelu_erf_grad
-                                                     : Op::relu_grad;
+                                                     : Op::gelu_erf_grad;
     r.give(0, r.apply(gradient, {r.in(0), r.dy()}));
 }
+// 0 >= relu(x) exactly where 0 >= x, NaN and both zeros included: so what is kept for the backward pass is
+// the result, which the next layer's gradient reads anyway, and not x beside it.
+void relu(const GradientBuilder& r) { r.give(0, r.apply(Op::relu_grad, {r.out(), r.dy()})); }
 void sin(const GradientBuilder& r) { r.give(0, r.mul(r.dy(), r.apply(Op::cos, {r.in(0)}))); }
 void cos(const GradientBuilder& r) { r.give(0, r.neg(r.mul(r.dy(), r.apply(Op::sin, {r.in(0)})))); }
 // The exponents that pow defines without logarithms keep their domain in the gradient.

@@ -186,7 +186,7 @@ constexpr OpRow kRows[] = {
     unary(Op::silu,      "silu",      g::by_operator, "x * sigmoid(x)"),
     unary(Op::gelu_tanh, "gelu_tanh", g::by_operator, "x * sigmoid(x * fma(x*x, c1, c0))"),
     unary(Op::gelu_erf,  "gelu_erf",  g::by_operator, "(0.5*x) * (1 + erf(x / sqrt(2)))"),
-    unary(Op::relu,      "relu",      g::by_operator, "0 > x ? +0 : x"),
+    unary(Op::relu,      "relu",      g::relu,        "0 > x ? +0 : x"),
     unary(Op::sin,       "sin",       g::sin,         "sine, NaN beyond 2^17"),
     unary(Op::cos,       "cos",       g::cos,         "cosine, NaN beyond 2^17"),
     with(kPow, unary(Op::pow, "pow", g::pow, "x^exponent; 2, 3, 0.5, -1, -0.5 without logarithms")),

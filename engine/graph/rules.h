@@ -34,7 +34,8 @@ Rule to_scalar;  // any f32 -> []
 namespace gradient_rules {
 using Rule = std::remove_pointer_t<GradientRule>;
 Rule neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, sin, cos, pow, clamp;
-Rule by_operator;  // silu, gelu_tanh, gelu_erf, relu: the operator made for it
+Rule by_operator;  // silu, gelu_tanh, gelu_erf: the operator made for it
+Rule relu;
 Rule add, sub, mul, div, where, dropout;
 Rule choice;   // maximum, minimum
 Rule softmax;  // and log_softmax

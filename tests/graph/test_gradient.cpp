@@ -757,6 +757,20 @@ void test_the_forward_graph_is_not_changed(void**) {
     assert_text("forward", print(forward, heap()).c_str(), before.c_str());
 }
 
+// Its argument is dead then, where nothing else reads it, and the result takes its place.
+void test_relu_keeps_its_result(void**) {
+    Graph forward(heap());
+    const ValueId w = forward.parameter("w", {3, 5}, {});
+    const ValueId y = forward.apply(Op::relu, {forward.apply(Op::neg, {w})});
+    Backward backward = copy_forward(forward, heap());
+    const ValueId seed = backward.graph.input("seed", DType::f32, {3, 5});
+    std::pmr::vector<Seed> seeds({{y, seed}}, heap());
+    differentiate(backward, seeds);
+    const ValueId dw = backward.gradients[0].contributions[0];
+    const Node& relu_grad = backward.graph.producer(backward.graph.producer(dw).inputs[0]);
+    assert_true(relu_grad.op == Op::relu_grad && relu_grad.inputs[0] == y && relu_grad.inputs[1] == seed);
+}
+
 void test_a_parameter_off_the_path_has_no_contribution(void**) {
     Graph forward(heap());
     const ValueId w = forward.parameter("used", {2}, {}), unused = forward.parameter("unused", {2}, {});
@@ -834,6 +848,7 @@ int main() {
         cmocka_unit_test(test_two_uses_in_one_node_follow_the_inputs),
         cmocka_unit_test(test_seeds_are_the_last_uses),
         cmocka_unit_test(test_the_forward_graph_is_not_changed),
+        cmocka_unit_test(test_relu_keeps_its_result),
         cmocka_unit_test(test_a_parameter_off_the_path_has_no_contribution),
         cmocka_unit_test(test_what_has_no_rule_is_named),
     };

@@ -483,6 +483,7 @@ void test_threads_take_columns(void**) {
             assert_int_equal(few.n_parts, threads);
             assert_int_equal(few.m_parts, 1);
             assert_int_equal(few.workers, threads);
+            assert_int_equal(few.panel_columns, 64);  // what they take from each other: 64 x 64 x 512
             std::int64_t most = 0, least = 512;
             for (std::int64_t j = 0; j < few.n_parts; ++j) {
                 most = std::max(most, few.column_begin(j + 1) - few.column_begin(j));

@@ -185,6 +185,24 @@ void test_selections_follow_their_formulas(void**) {
     assert_true(std::isnan(clamp(m, kNan, -1.0f, 1.0f)));
 }
 
+// So the gradient of relu may be taken from its result (engine/graph/gradient_rules.cpp).
+void test_relu_grad_of_the_result_is_that_of_the_argument(void**) {
+    ScalarMachine<float> m;
+    const float dy[] = {kNan, -kInf, -1.0f, -0.0f, 0.0f, 1.0f, kInf};
+    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += kStride) {
+        const float x = float_of_bits(static_cast<std::uint32_t>(bits));
+        for (const float each : dy) {
+            const float expected = relu_grad(m, x, each), actual = relu_grad(m, relu(m, x), each);
+            if (bits_of(expected) != bits_of(actual)) assert_same_bits("relu_grad", &expected, &actual, 1);
+        }
+    }
+    for (const float x : dy)
+        for (const float each : dy) {
+            const float expected = relu_grad(m, x, each), actual = relu_grad(m, relu(m, x), each);
+            assert_same_bits("relu_grad", &expected, &actual, 1);
+        }
+}
+
 void test_powers_with_a_short_form_take_it(void**) {
     ScalarMachine<float> m;
     const float x = 1.7f;
@@ -202,6 +220,7 @@ int main() {
     const CMUnitTest others[] = {
         cmocka_unit_test(test_exp_of_nonpositive_has_the_bits_of_exp),
         cmocka_unit_test(test_selections_follow_their_formulas),
+        cmocka_unit_test(test_relu_grad_of_the_result_is_that_of_the_argument),
         cmocka_unit_test(test_powers_with_a_short_form_take_it),
     };
     return run_rows("functions: bounds", rows, test_error_is_within_the_bound, name) +

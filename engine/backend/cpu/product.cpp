@@ -22,7 +22,6 @@ namespace {
 constexpr std::size_t kLineFloats = kTensorAlignment / sizeof(float);
 // Bytes: Zen 4 has them and gains by asking, Zen 3 has half of them and loses.
 constexpr std::size_t kAskingL2 = 1 << 20;
-constexpr double kSliceSteps = 2e6;  // multiply-adds of a slice, about: tens of microseconds
 
 std::size_t padded(std::int64_t floats) {
     return (static_cast<std::size_t>(floats) + kLineFloats - 1) / kLineFloats * kLineFloats;
@@ -156,7 +155,7 @@ class CpuProduct final : public Product {
                              static_cast<double>(least_rows);
         // None may be empty: its worker would have packed nothing.
         const std::int64_t most = std::max<std::int64_t>(EvenCut(least_rows, plan_.tile->mr).pieces, 1);
-        slices_ = std::clamp(static_cast<std::int64_t>(steps / kSliceSteps), std::int64_t{1}, most);
+        slices_ = std::clamp(static_cast<std::int64_t>(steps / kUnitSteps), std::int64_t{1}, most);
     }
 
     void resolve_strips(const CompileContext& context) {

@@ -184,6 +184,16 @@ void choose_blocks(ProductPlan& plan) {
     plan.block_rows = std::max(mr, kBlockFloats / longest / mr * mr);
 }
 
+// Threads that read their own columns where they lie take them from each other in groups, not in slices of
+// rows, each of which would read all of the columns again: a group's come once from where they are, and from
+// L2 for the other rows.
+void choose_column_groups(ProductPlan& plan) {
+    const double steps =
+        static_cast<double>(plan.shape.m) * static_cast<double>(std::max<std::int64_t>(plan.shape.k, 1));
+    const auto columns = static_cast<std::int64_t>(std::ceil(kUnitSteps / steps));
+    plan.panel_columns = std::min(plan.panel_columns, round_up(columns, plan.tile->nr));
+}
+
 // Chosen blocks in whole tiles, none larger than its extent or its share of memory.
 void apply_blocks(ProductPlan& plan, const ProductChoice& choice) {
     const std::int64_t nr = plan.tile->nr, mr = plan.tile->mr;
@@ -201,8 +211,8 @@ void apply_blocks(ProductPlan& plan, const ProductChoice& choice) {
         plan.depth = std::min(round_up(plan.depth, jit::kSegment), plan.shape.k);
     const std::int64_t depth = std::max<std::int64_t>(plan.depth, 1);
     if (choice.n_block > 0) {
-        const std::int64_t fit = plan.pack_b ? kMostPackedFloats / depth / nr * nr : plan.panel_columns;
         const std::int64_t part = round_up(ceil_div(plan.shape.n, plan.n_parts), nr);
+        const std::int64_t fit = plan.pack_b ? kMostPackedFloats / depth / nr * nr : part;
         const std::int64_t asked =
             choice.n_block == kWholeExtent ? part : round_up(std::int64_t{choice.n_block}, nr);
         plan.panel_columns = std::max(nr, std::min({part, asked, fit}));
@@ -322,11 +332,13 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
     choose_grid(plan, whole_rows, context.thread_count);
-    if (by_columns && plan.parts() > 1) {
+    const bool shares_columns = by_columns && plan.parts() > 1;
+    if (shares_columns) {
         plan.m_parts = 1;
         plan.n_parts = plan.workers = context.thread_count;
     }
     choose_blocks(plan);
+    if (shares_columns) choose_column_groups(plan);
     apply_blocks(plan, choice);
     return plan;
 }

@@ -23,6 +23,8 @@ struct EvenCut {
 
 // A B of this many elements or more lies beyond L2: reading it again costs.
 inline constexpr std::int64_t kFarElements = 512 * 1024;
+// Multiply-adds, about, of what threads take from each other: tens of microseconds.
+inline constexpr double kUnitSteps = 2e6;
 // Threads that share the columns of a product of few rows meet at multiples of so many.
 inline constexpr std::int64_t kCutColumns = 64;
 
