@@ -126,7 +126,7 @@ bool gains_by_swap(const ProductShape& shape) {
     const double m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
                  k = static_cast<double>(shape.k);
     return shape.batch == 1 && shape.b_transposed && !shape.a_transposed && shape.m > 1 &&
-           m * k + 1.5 * m * n < 0.5 * n * k;
+           m * k + 1.5 * m * n <= 0.5 * n * k;
 }
 
 ProductPtr compile_swapped(const ProductShape& shape, const jit::RowKernel* epilogue,
