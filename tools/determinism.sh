@@ -9,7 +9,7 @@
 #   repeats     2 of `tiny` (20 steps), 100 of a model of 2 layers, width 64
 #   resume      --stop-at 10, then --resume in a new process
 #   generation  the small model in f32, f32_panels, bf16, int8 and int4: one text and loss from threads, instruction sets and compilers
-#   tiles       every row of the tile table x threads x 2 repeats, on both models: tests/determinism/test_one_result,
+#   tiles       every row of the tile table x threads x 2 repeats, on both models, and once on a perceptron: tests/determinism/test_one_result,
 #               which chooses tiles through an internal option
 #
 # The scalar path runs the small model only: plain C++ takes minutes for a step of `tiny`.

@@ -1,6 +1,7 @@
 // One result: the parameters after some training steps hash the same on every number of threads, instruction
 // set, tile of the table, repeat, with machine code refused, and across a stop and a resume. The full cross
-// product on a small GPT with dropout; thin samples of it on a small Llama and on preset `tiny`.
+// product on a small GPT with dropout; thin samples of it on a small Llama, on preset `tiny` and on a
+// perceptron whose layers are wide enough for threads to share columns.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,9 +24,11 @@ struct Size {
     double dropout;
     int steps;
     std::int64_t kv_heads = 0;  // above 0: a Llama
+    bool perceptron = false;    // `batch` rows of `dim` numbers through `layers` layers with relu
 };
 constexpr Size kSmall = {29, 2, 64, 4, 32, 4, 0.1, 4};
 constexpr Size kLlama = {29, 2, 64, 4, 32, 4, 0, 4, 2};
+constexpr Size kPerceptron = {0, 3, 256, 0, 0, 64, 0, 4, 0, true};
 constexpr Size kTiny = {65, 6, 384, 6, 256, 4, 0, 3};
 
 struct Way {
@@ -77,7 +80,26 @@ volta_status make_llama(volta_context* context, const Size& size, volta_model** 
     return volta_model_create_llama(context, &llama, 1, model);
 }
 
+volta_status make_perceptron(volta_context* context, const Size& size, volta_model** model) {
+    volta_graph* graph = nullptr;
+    volta_value h = {};
+    const std::int64_t rows[] = {-1, size.dim};
+    volta_status status = volta_graph_create(context, &graph);
+    if (status == VOLTA_OK) status = volta_graph_input(graph, "x", VOLTA_F32, rows, 2, &h);
+    for (std::int64_t layer = 1; layer <= size.layers && status == VOLTA_OK; ++layer) {
+        const std::string name = "layer" + std::to_string(layer);
+        status = volta_graph_linear(graph, name.c_str(), h, size.dim + 128 * (layer % 2), &h);
+        if (status == VOLTA_OK) status = volta_graph_unary(graph, "relu", h, &h);
+    }
+    if (status == VOLTA_OK) status = volta_graph_linear(graph, "head", h, 1, &h);
+    if (status == VOLTA_OK) status = volta_graph_output(graph, "y", h);
+    if (status == VOLTA_OK) status = volta_model_create(graph, 1, model);
+    volta_graph_release(graph);
+    return status;
+}
+
 volta_status make_model(volta_context* context, const Size& size, volta_model** model) {
+    if (size.perceptron) return make_perceptron(context, size, model);
     if (size.kv_heads > 0) return make_llama(context, size, model);
     volta_gpt_options gpt = {};
     gpt.struct_size = sizeof gpt;
@@ -91,7 +113,7 @@ volta_status make_model(volta_context* context, const Size& size, volta_model** 
 }
 
 volta_status start(volta_context* context, const Size& size, volta_trainer** trainer) {
-    const std::int64_t shape[] = {size.batch, size.context};
+    const std::int64_t shape[] = {size.batch, size.perceptron ? size.dim : size.context};
     volta_trainer_options options = {};
     options.struct_size = sizeof options;
     options.input_shapes = shape;
@@ -100,6 +122,7 @@ volta_status start(volta_context* context, const Size& size, volta_trainer** tra
     options.learning_rate = 1e-3;
     options.weight_decay = 0.1;
     options.clip_norm = 1;
+    if (size.perceptron) options.loss = VOLTA_LOSS_MSE;
     volta_model* model = nullptr;
     volta_status status = make_model(context, size, &model);
     if (status == VOLTA_OK) status = volta_trainer_create(model, &options, trainer);
@@ -107,15 +130,40 @@ volta_status start(volta_context* context, const Size& size, volta_trainer** tra
     return status;
 }
 
+// Rows of numbers in [-1, 1), and the sum of a few of them as what is to be learnt.
+volta_status step_perceptron(volta_context* context, const Size& size, volta_trainer* trainer, int step) {
+    std::vector<float> x(static_cast<std::size_t>(size.batch * size.dim)), y;
+    std::uint32_t state = static_cast<std::uint32_t>(step + 1);
+    for (float& each : x) {
+        state = state * 1664525u + 1013904223u;
+        each = static_cast<float>(static_cast<std::int32_t>(state) >> 8) * 0x1p-23f;
+    }
+    for (std::int64_t row = 0; row < size.batch; ++row) {
+        const float* const first = x.data() + row * size.dim;
+        y.push_back(first[0] + first[1] + first[2]);
+    }
+    const std::int64_t x_shape[] = {size.batch, size.dim}, y_shape[] = {size.batch, 1};
+    volta_tensor *inputs[1] = {}, *target = nullptr;
+    volta_status status = volta_tensor_wrap(context, VOLTA_F32, x_shape, 2, x.data(), &inputs[0]);
+    if (status == VOLTA_OK) status = volta_tensor_wrap(context, VOLTA_F32, y_shape, 2, y.data(), &target);
+    if (status == VOLTA_OK) status = volta_trainer_step(trainer, inputs, 1, target, nullptr);
+    volta_tensor_release(inputs[0]);
+    volta_tensor_release(target);
+    return status;
+}
+
 // Trains and returns the hash, or the error's text.
 std::string train(const Size& size, const Way& way) {
-    const std::vector<int32_t> tokens = tokens_for(size);
+    const std::vector<int32_t> tokens = size.perceptron ? std::vector<int32_t>() : tokens_for(size);
+    const auto read = [&](volta_trainer* trainer) {
+        return size.perceptron ? VOLTA_OK : volta_trainer_set_tokens(trainer, tokens.data(), tokens.size());
+    };
     volta_context* context = nullptr;
     volta_trainer* trainer = nullptr;
     char hash[33] = "";
     volta_status status = make_context(way, &context);
     if (status == VOLTA_OK) status = start(context, size, &trainer);
-    if (status == VOLTA_OK) status = volta_trainer_set_tokens(trainer, tokens.data(), tokens.size());
+    if (status == VOLTA_OK) status = read(trainer);
     for (int step = 0; step < size.steps && status == VOLTA_OK; ++step) {
         if (step > 0 && step == way.stop_at) {
             status = volta_trainer_save(trainer, kPath);
@@ -127,10 +175,12 @@ std::string train(const Size& size, const Way& way) {
             if (status == VOLTA_OK) status = make_context(way, &context);
             if (status == VOLTA_OK) status = volta_model_open(context, kPath, nullptr, &model);
             if (status == VOLTA_OK) status = volta_trainer_resume(model, nullptr, &trainer);
-            if (status == VOLTA_OK) status = volta_trainer_set_tokens(trainer, tokens.data(), tokens.size());
+            if (status == VOLTA_OK) status = read(trainer);
             volta_model_release(model);
         }
-        if (status == VOLTA_OK) status = volta_trainer_step_tokens(trainer, nullptr);
+        if (status == VOLTA_OK)
+            status = size.perceptron ? step_perceptron(context, size, trainer, step)
+                                     : volta_trainer_step_tokens(trainer, nullptr);
     }
     if (status == VOLTA_OK) status = volta_trainer_hash(trainer, hash);
     const std::string result = status == VOLTA_OK ? hash : volta_last_error();
@@ -185,6 +235,22 @@ void test_small_llama(void**) {
         if (isa != Isa::scalar) tally.add(kLlama, {isa, 2, nullptr, true, 0});
     }
     print_message("%d runs of the small Llama, %d differing, hash %s\n", tally.runs, tally.differing,
+                  tally.expected.c_str());
+    assert_int_equal(tally.differing, 0);
+}
+
+void test_perceptron(void**) {
+    Tally tally;
+    for (Isa isa : kIsas) {
+        if (!host_cpu().has(isa)) continue;
+        for (unsigned threads : {1u, 2u, 3u, 8u}) {
+            tally.add(kPerceptron, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
+            for (const cpu::GemmTile& tile : cpu::gemm_tiles())
+                if (tile.isa == isa) tally.add(kPerceptron, {isa, threads, tile.name, false, 0});
+        }
+        if (isa != Isa::scalar) tally.add(kPerceptron, {isa, 2, nullptr, true, 0});
+    }
+    print_message("%d runs of the perceptron, %d differing, hash %s\n", tally.runs, tally.differing,
                   tally.expected.c_str());
     assert_int_equal(tally.differing, 0);
 }
@@ -269,6 +335,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_small_model_full_cross_product),
         cmocka_unit_test(test_small_llama),
+        cmocka_unit_test(test_perceptron),
         cmocka_unit_test(test_small_model_over_the_grid),
         cmocka_unit_test(test_tiny),
     };
