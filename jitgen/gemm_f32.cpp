@@ -55,6 +55,8 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     static constexpr bool kZmm = std::is_same<Vmm, Zmm>::value;
     static constexpr int kLanes = kZmm ? 16 : 8;
     static constexpr int kVectorBytes = 4 * kLanes;
+    static constexpr int kLineBytes = 64;
+    static constexpr int kClaimingSteps = 128;  // of k; fewer gain less than the stores of emit_c_claim take
     static constexpr int kRegisters = kZmm ? 32 : 16;
 
   private:
@@ -159,7 +161,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     // One pass over all steps for rows first_ .. last_.
     void emit_part() {
         Label segment, next, tail, done;
-        emit_c_prefetch();
+        emit_c_claim();
         emit_pointers();
         emit_chain_start();
         if (streams()) {
@@ -216,11 +218,24 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         L(done);
     }
 
-    // C comes into the cache while the chains grow.
-    void emit_c_prefetch() {
+    // C comes into the cache while the chains grow: what is not there by prefetchw, and what other cores have
+    // read, which that leaves shared (Zen 4), by a store, where C holds nothing yet. Between distant cores
+    // such a line is written in 14 to 20 ns, which multiplications can hide.
+    void emit_c_claim() {
+        Label none;
+        emit_c_lines([&](const Xbyak::RegExp& line) { prefetchw(ptr[line]); });
+        cmp(arg(offsetof(GemmArgs, add)), 0);
+        jne(none, T_NEAR);
+        cmp(arg(offsetof(GemmArgs, steps)), kClaimingSteps);
+        jb(none, T_NEAR);
+        emit_c_lines([&](const Xbyak::RegExp& line) { mov(dword[line], 0); });
+        L(none);
+    }
+    template <class Body>  // Body: void(const Xbyak::RegExp& first float of C's in the line)
+    void emit_c_lines(Body body) {
         point_at(offsetof(GemmArgs, c), offsetof(GemmArgs, c_stride));
         for (int i = first_; i < last_; ++i) {
-            for (int at = 0; at < vectors_ * kVectorBytes; at += 64) prefetchw(ptr[pointer + at]);
+            for (int at = 0; at < vectors_ * kVectorBytes; at += kLineBytes) body(pointer + at);
             if (i + 1 < last_) add(pointer, stride);
         }
     }
@@ -642,8 +657,9 @@ void check(const GemmForm& form) {
     if (form.a == GemmA::ones && form.triangle != Triangle::none)
         fail(VOLTA_INTERNAL, "no product kernel sums columns beside a triangle");
     const bool is_packed = form.b == GemmB::panels || form.b == GemmB::tile;
-    if (form.ahead > 0 && (!is_packed || form.triangle != Triangle::none))
-        fail(VOLTA_INTERNAL, "no product kernel asks for what lies ahead while it reads B in place");
+    const bool has_register = is_packed || (form.b == GemmB::rows && form.prefetch == 0 && form.ahead <= 1);
+    if (form.ahead > 0 && (!has_register || form.triangle != Triangle::none))
+        fail(VOLTA_INTERNAL, "no product kernel asks for what lies ahead while it asks for B in place");
     if (form.ahead > 4 || (form.ahead > 3 && form.mr > 12))
         fail(VOLTA_INTERNAL, "no product kernel of %d rows asks for %d lines ahead", form.mr, form.ahead);
     if (form.unroll < 1 || form.unroll > kMaxUnroll)

@@ -165,11 +165,12 @@ void run_case(const char* name, const Case& test) {
 Data data_of(std::uint64_t seed) { return static_cast<Data>(seed % 3); }
 
 // What a kernel asks for ahead changes no bit: none, one or several lines beside panels, steps of B where it
-// lies.
+// lies, or one line instead.
 void ask_ahead(GemmForm& form, std::uint64_t seed) {
     const bool is_packed = form.b == GemmB::panels || form.b == GemmB::tile;
     if (is_packed) form.ahead = static_cast<std::uint8_t>(seed % (form.mr > 12 ? 4 : 5));
     if (form.b != GemmB::panels) form.prefetch = static_cast<std::uint8_t>(seed % 3 * 9);
+    if (form.b == GemmB::rows && form.prefetch == 0) form.ahead = seed % 2;
 }
 
 // All heights and widths of the tile, both ways of reading A and B, at few depths.

@@ -484,6 +484,7 @@ void test_threads_take_columns(void**) {
             assert_int_equal(few.m_parts, 1);
             assert_int_equal(few.workers, threads);
             assert_int_equal(few.panel_columns, 64);  // what they take from each other: 64 x 64 x 512
+            assert_int_equal(few.asks_a, isa == Isa::avx512);
             std::int64_t most = 0, least = 512;
             for (std::int64_t j = 0; j < few.n_parts; ++j) {
                 most = std::max(most, few.column_begin(j + 1) - few.column_begin(j));
@@ -493,6 +494,7 @@ void test_threads_take_columns(void**) {
         }
         assert_int_equal(plan(isa, 2, 64, 240, 512).n_parts, 1);  // too few columns
         assert_int_equal(plan(isa, 1, 64, 512, 512).parts(), 1);
+        assert_false(plan(isa, 1, 64, 512, 512).asks_a);
         if (isa == Isa::avx512) assert_int_equal(plan(isa, 2, 160, 512, 512).n_parts, 1);
     }
     for (const std::int64_t rows : {15, 64, 128})

@@ -123,6 +123,7 @@ class CpuProduct final : public Product {
             unpacked;       // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
         const float* next;  // what the next pass packs; NULL: nothing
         bool add, last;
+        bool finds_a;                       // another group of the same rows went before
         bool resumed, unfinished;           // it goes on with chains in scratch memory; it leaves them there
         std::int64_t first_tile, end_tile;  // of the part's rows
     };
@@ -164,7 +165,7 @@ class CpuProduct final : public Product {
             if (tiles.pieces == 0) continue;
             for (const std::int64_t rows : {tiles.size(0), tiles.size(tiles.pieces - 1)})
                 for (const StripUse use : {kPlain, kPacking, kAsking})
-                    if (use == kPlain || plan_.packs_in_tiles())
+                    if (use == kPlain || plan_.packs_in_tiles() || (use == kAsking && plan_.asks_a))
                         resolve_strip(static_cast<int>(rows), use, context);
         }
         if (sums_b_) resolve_sums(context);
@@ -190,14 +191,18 @@ class CpuProduct final : public Product {
         form.b = use == kPacking ? jit::GemmB::rows_to_tile
                  : plan_.pack_b  ? jit::GemmB::tile
                                  : jit::GemmB::rows;
-        form.prefetch =
-            static_cast<std::uint8_t>(use == kPacking ? plan_.packing_prefetch() : plan_.prefetch);
+        form.prefetch = static_cast<std::uint8_t>(use == kPacking     ? plan_.packing_prefetch()
+                                                  : asks_instead(use) ? 0
+                                                                      : plan_.prefetch);
         form.ahead = use == kAsking ? 1 : 0;
         form.unroll = static_cast<std::uint8_t>(plan_.unroll);
         strips_.emplace_back(form, plan_.tile->nr);
         add_widths(strips_.back(), context);
         strip_of_[use][rows] = static_cast<std::uint8_t>(strips_.size());
     }
+
+    // The tiles above have brought B into L2.
+    bool asks_instead(StripUse use) const { return use == kAsking && !plan_.pack_b; }
 
     // The kernels of all widths that passes have.
     void add_widths(TileStrip& strip, const CompileContext& context) const {
@@ -259,19 +264,20 @@ class CpuProduct final : public Product {
             const Part part = part_at(call, group / groups, workspace);
             const std::int64_t column = group % groups * plan_.panel_columns;
             if (part.rows == 0 || column >= part.columns) return;  // the last parts may have fewer groups
+            const bool finds_a = *packed >= 0;
             const bool is_packed = std::exchange(*packed, group) == group && slices_ > 1;
-            return run_columns(call, part, column, slice, is_packed);
+            return run_columns(call, part, column, slice, is_packed, finds_a);
         }
         const Part part = part_at(call, unit, workspace);
         if (part.rows == 0 || part.columns == 0) return;
         for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns)
-            run_columns(call, part, n, 0, false);
+            run_columns(call, part, n, 0, false, n > 0);
         run_epilogue(call, part, 0, part.rows, 0, part.columns);
     }
 
     // All of k for one group of columns and one slice of the part's rows.
     void run_columns(const ProductCall& call, const Part& part, std::int64_t column, std::int64_t slice,
-                     bool is_packed) const {
+                     bool is_packed, bool finds_a) const {
         const ProductShape& shape = plan_.shape;
         const std::int64_t columns = std::min(plan_.panel_columns, part.columns - column);
         const EvenCut tiles(part.rows, plan_.tile->mr);
@@ -289,6 +295,7 @@ class CpuProduct final : public Product {
             pass.last = end == shape.k;
             pass.resumed = step % jit::kSegment != 0;
             pass.unfinished = !pass.last && end % jit::kSegment != 0;
+            pass.finds_a = finds_a;
             pass.first_tile = mine.begin;
             pass.end_tile = mine.end;
             const float* const b =
@@ -389,6 +396,10 @@ class CpuProduct final : public Product {
             args.b = packs ? pass.unpacked : pass.b;
             args.b_stride = packs ? shape.ldb : pass.ldb;
             if (pass.next) args.ahead = pass.next + (t - pass.first_tile - 1) * jit::kPanel;
+            if (plan_.asks_a) {
+                args.ahead = args.a + tiles.size(t) * a_row;
+                args.ahead_stride = tiles.size(t) * a_row / pass.depth;
+            }
         };
         const auto strip = [&](std::int64_t t) -> const TileStrip& {
             return strips_[strip_of_[use_of(pass, t)][tiles.size(t)] - 1u];
@@ -405,14 +416,18 @@ class CpuProduct final : public Product {
             for (std::int64_t t = first, next = 0; t < end; t = next) {
                 next = std::min({end, end_of_use(pass, t), t < tiles.larger ? tiles.larger : end});
                 point_at(t);
-                strip(t).run_rows(args, j, static_cast<int>(width), next - t, tiles.size(t) * a_row);
+                const std::int64_t rows_on = tiles.size(t) * a_row;
+                strip(t).run_rows(args, j, static_cast<int>(width), next - t, rows_on,
+                                  plan_.asks_a ? rows_on : jit::kPanel);
             }
         }
     }
 
     // The first tile of rows packs; each of the following asks for one line of every step of the next pass,
-    // until all that one column of tiles will read is in L2.
+    // until all that one column of tiles will read is in L2. Where tiles ask for the next one's rows of A,
+    // all do whose B is packed, and of a B in place those below the first, until A has been read once.
     StripUse use_of(const Pass& pass, std::int64_t t) const {
+        if (plan_.asks_a) return plan_.pack_b || (t > pass.first_tile && !pass.finds_a) ? kAsking : kPlain;
         if (t == pass.first_tile) return pass.unpacked ? kPacking : kPlain;
         return pass.next && t < end_of_asking(pass) ? kAsking : kPlain;
     }
@@ -425,8 +440,10 @@ class CpuProduct final : public Product {
             case kPacking:
                 return t + 1;
             case kAsking:
-                return end_of_asking(pass);
+                if (!plan_.asks_a) return end_of_asking(pass);
+                return std::numeric_limits<std::int64_t>::max();
             default:
+                if (plan_.asks_a && !pass.finds_a && t == pass.first_tile) return t + 1;
                 return std::numeric_limits<std::int64_t>::max();
         }
     }

@@ -235,6 +235,14 @@ int decide_prefetch(const ProductPlan& plan, bool cold) {
     return plan.shape.ldb <= kLongRow ? kColdPrefetch : kColdPrefetchOfLong;
 }
 
+// Rows of A that another core has written, or that come from memory: the hardware begins anew with each of
+// them. AVX2's steps have no time for it. A tile asks for whole rows.
+bool asks_a(const ProductPlan& plan, bool shares_columns, const CompileContext& context) {
+    if (plan.tile->isa != Isa::avx512 || plan.shape.a_transposed || plan.keep_b || plan.pack_a) return false;
+    if (plan.depth < plan.shape.k || plan.shape.k == 0) return false;
+    return shares_columns || (context.far_a && plan.pack_b && plan.panel_columns <= plan.tile->nr);
+}
+
 bool decide(Toggle toggle, bool rule) { return toggle == Toggle::rule ? rule : toggle == Toggle::yes; }
 
 // Tiles of a small product last some hundred cycles each: low and wide ones begin and end sooner, which is
@@ -340,6 +348,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     choose_blocks(plan);
     if (shares_columns) choose_column_groups(plan);
     apply_blocks(plan, choice);
+    plan.asks_a = asks_a(plan, shares_columns, context);
     return plan;
 }
 

@@ -40,6 +40,7 @@ struct ProductPlan {
     // takes them all in turn; columns that come from further away take all rows of the block in turn.
     bool columns_outside = false;
     int prefetch = 0;                       // of B, in steps of k; 0: left to the hardware
+    bool asks_a = false;                    // tiles ask for the rows of A that the next one reads
     int unroll = 4;                         // steps of k per turn of the kernel's loop
     std::int64_t m_parts = 1, n_parts = 1;  // parts of one batch entry: threads never split k
     std::int64_t depth = 0;                 // steps of k per pass over C

@@ -45,13 +45,13 @@ jit::GemmArgs TileStrip::at(const jit::GemmArgs& strip, std::int64_t j, int widt
 }
 
 void TileStrip::run_rows(const jit::GemmArgs& strip, std::int64_t j, int width, std::int64_t tiles,
-                         std::int64_t a_next) const noexcept {
+                         std::int64_t a_next, std::int64_t ahead_next) const noexcept {
     jit::GemmArgs args = at(strip, j, width);
     args.tiles = tiles;
     args.a_next = a_next;
     args.c_next = form_.mr * args.c_stride;
     args.chain_next = form_.mr * args.chain_stride;
-    args.stream_next = jit::kPanel;  // the next line of what lies ahead; no more than one tile packs
+    args.stream_next = ahead_next;  // no more than one tile packs
     kernel(j, width)(args);
 }
 

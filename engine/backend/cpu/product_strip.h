@@ -26,9 +26,9 @@ class TileStrip final {
     }
 
     // `tiles` tiles of `width` columns at column j, one below the other; `strip` points at column 0 of the
-    // first, a_next on to the next one's rows of A.
+    // first, a_next on to the next one's rows of A, ahead_next to what it asks for.
     void run_rows(const jit::GemmArgs& strip, std::int64_t j, int width, std::int64_t tiles,
-                  std::int64_t a_next) const noexcept;
+                  std::int64_t a_next, std::int64_t ahead_next) const noexcept;
 
     // All tiles side by side.
     void run(const jit::GemmArgs& strip, std::int64_t columns) const noexcept;

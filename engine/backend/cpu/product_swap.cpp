@@ -47,6 +47,7 @@ ProductPtr compile_inner(const ProductShape& shape, CompileContext context) {
     ProductChoice choice;
     if (context.isa == Isa::avx512) choice.tile = 1 + tile_row(*find_tile("f32_gemm_6x64_avx512"));
     context.forced_choice = &choice;
+    context.far_a = true;
     return compile_product(shape, nullptr, context);
 }
 
