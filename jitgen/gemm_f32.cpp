@@ -56,7 +56,6 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     static constexpr int kLanes = kZmm ? 16 : 8;
     static constexpr int kVectorBytes = 4 * kLanes;
     static constexpr int kLineBytes = 64;
-    static constexpr int kClaimingSteps = 128;  // of k; fewer gain less than the stores of emit_c_claim take
     static constexpr int kRegisters = kZmm ? 32 : 16;
 
   private:
@@ -229,6 +228,20 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         cmp(arg(offsetof(GemmArgs, steps)), kClaimingSteps);
         jb(none, T_NEAR);
         emit_c_lines([&](const Xbyak::RegExp& line) { mov(dword[line], 0); });
+        L(none);
+        if (first_ == 0) emit_claim();
+    }
+    void emit_claim() {
+        Label row, none;
+        mov(rax, arg(offsetof(GemmArgs, claim_rows)));
+        test(rax, rax);
+        jz(none, T_NEAR);
+        point_at(offsetof(GemmArgs, claim), offsetof(GemmArgs, claim_stride));
+        L(row);
+        for (int at = 0; at < 4 * kClaimedColumns; at += kLineBytes) mov(dword[pointer + at], 0);
+        add(pointer, stride);
+        dec(rax);
+        jnz(row, T_NEAR);
         L(none);
     }
     template <class Body>  // Body: void(const Xbyak::RegExp& first float of C's in the line)

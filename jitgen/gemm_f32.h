@@ -19,6 +19,9 @@ inline constexpr int kPanel = 16;  // columns of a packed panel of B: one zmm, t
 inline constexpr int kMaxTileRows = 16;
 inline constexpr int kMaxTileColumns = 64;  // four panels
 inline constexpr int kMaxUnroll = 8;
+// A kernel of fewer steps of k does not fetch C's lines by stores ahead: it gains less than they take.
+inline constexpr int kClaimingSteps = 128;
+inline constexpr int kClaimedColumns = 64;  // of GemmArgs::claim
 
 enum class GemmA : std::uint8_t {
     rows,     // a[i * a_stride + k]: A as it lies in memory
@@ -83,6 +86,10 @@ struct GemmArgs {
     const float* ahead;         // what is wanted soon: never read, so it may lie outside of any array
     std::int64_t ahead_stride;  // from step to step
     std::int64_t ahead_line;    // from line to line of a step, where it asks for several
+    // kClaimedColumns of so many rows, which hold nothing yet and will be written soon: the kernel fetches
+    // their lines by storing zeros while it computes. 0 rows: none.
+    float* claim;
+    std::int64_t claim_stride, claim_rows;
     // Several tiles of one form in a call, 1 or more: how far on the next one's operands lie. chain_next is
     // of both chains, where there are any; stream_next of `packed` or `ahead`.
     std::int64_t tiles = 1, a_next, b_next, c_next, chain_next, stream_next;

@@ -85,6 +85,11 @@ void run_case(const char* name, const Case& test) {
     std::vector<float> expected = before;
     EdgeFloats c(before), chain(random_floats(form.mr * test.columns, test.seed + 3));
     EdgeFloats packed(random_floats(total * width, test.seed + 4));
+    const std::int64_t claimed_rows = static_cast<std::int64_t>(test.seed) % 4,
+                       claimed_stride = kClaimedColumns + pad;
+    std::vector<float> claimed = random_floats(
+        std::max<std::int64_t>((claimed_rows - 1) * claimed_stride + kClaimedColumns, 0), test.seed + 5);
+    EdgeFloats claim(claimed);
 
     const auto a_at = [&](int i, std::int64_t k) {
         if (form.a == GemmA::ones) return 1.0f;
@@ -129,6 +134,9 @@ void run_case(const char* name, const Case& test) {
     args.ahead = b.data();
     args.ahead_stride = static_cast<std::int64_t>(1) << 40;  // prefetching outside of any array is no fault
     args.ahead_line = -args.ahead_stride;
+    args.claim = claim.data();
+    args.claim_stride = claimed_stride;
+    args.claim_rows = claimed_rows;
     if (test.split == 0) {
         call(form, args);
     } else {
@@ -156,6 +164,11 @@ void run_case(const char* name, const Case& test) {
                     static_cast<long long>(test.first_step), static_cast<long long>(test.split), test.into,
                     static_cast<int>(test.data), static_cast<unsigned long long>(test.seed));
     assert_same_bits(name, expected.data(), c.data(), c_count);
+    // A line of each sixteen columns by its first float, and nothing else.
+    for (std::int64_t i = 0; form.isa != Isa::scalar && i < claimed_rows; ++i)
+        for (int j = 0; j < kClaimedColumns; j += 16)
+            claimed[static_cast<std::size_t>(i * claimed_stride + j)] = 0;
+    assert_same_bits("claimed", claimed.data(), claim.data(), static_cast<std::int64_t>(claimed.size()));
     if (form.b != GemmB::rows_to_tile) return;
     for (std::int64_t k = 0; k < total; ++k)
         for (int j = 0; j < test.columns; ++j)

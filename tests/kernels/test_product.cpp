@@ -496,6 +496,17 @@ void test_threads_take_columns(void**) {
         assert_int_equal(plan(isa, 1, 64, 512, 512).parts(), 1);
         assert_false(plan(isa, 1, 64, 512, 512).asks_a);
         if (isa == Isa::avx512) assert_int_equal(plan(isa, 2, 160, 512, 512).n_parts, 1);
+        // So few steps of k that C's lines are most of the work.
+        assert_int_equal(plan(isa, 2, 64, 256, 1).parts(), 2);
+        assert_int_equal(plan(isa, 2, 64, 64, 1).parts(), 1);
+    }
+    // Rows that meet in the cache: the first tile packs them, column by column group.
+    if (Isa::avx512 <= isas()) {
+        const ProductPlan packs = plan(Isa::avx512, 2, 64, 1024, 512);
+        assert_true(packs.packs_in_tiles() && packs.asks_a);
+        assert_int_equal(packs.n_parts, 2);
+        assert_int_equal(packs.panel_columns, 96);
+        assert_false(plan(Isa::avx512, 2, 256, 1024, 512).asks_a);
     }
     for (const std::int64_t rows : {15, 64, 128})
         for (const std::int64_t n : {256, 385, 520}) {
@@ -613,6 +624,25 @@ void test_swapped(void**) {
                         check_epilogue(below_maximum(), problem, isa, threads, true);
                     }
                 }
+            }
+        }
+    }
+    // Slices that claim C's lines ahead, several groups of columns, and passes over k (the last case: of a B
+    // that is too long to be held packed). n + k is odd: check() keeps B otherwise, which is another way.
+    constexpr std::int64_t kSizes[][3] = {{64, 256, 513}, {64, 333, 530},  {63, 272, 601}, {100, 701, 512},
+                                          {33, 192, 127}, {64, 512, 4201}, {65, 448, 261}, {8, 151, 17000}};
+    for (const auto& [m, n, k] : kSizes) {
+        for (const bool into : {false, true}) {
+            ++seed;
+            const Problem problem(1, m, n, k, into, static_cast<Data>(seed % 3), seed);
+            for (const Isa isa : {Isa::avx2, Isa::avx512})
+                for (const int threads : {1, 2, 3, 8})
+                    if (isa <= isas())
+                        check(problem,
+                              {isa, nullptr, threads, false, true, static_cast<std::int64_t>(seed % 5)});
+            if (k < 1000 && Isa::avx512 <= isas()) {
+                check_epilogue(bias_relu(), problem, Isa::avx512, 2, true);
+                check_epilogue(below_maximum(), problem, Isa::avx512, 3, true);
             }
         }
     }

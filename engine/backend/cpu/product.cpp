@@ -39,7 +39,7 @@ class CpuProduct final : public Product {
           strips_(context.heap) {
         name(choice);
         choose_slices();
-        if (plan_.pack_b && plan_.shape.b_transposed)
+        if ((plan_.pack_b && plan_.shape.b_transposed) || plan_.turned_rows > 0)
             transposes_ = context.cache->transposes(plan_.tile->isa, *context.arena);
         resolve_strips(context);
         if (plan_.pack_b && !plan_.keep_b)
@@ -51,6 +51,10 @@ class CpuProduct final : public Product {
         if (plan_.carries_chains()) {
             chain_stride_ = static_cast<std::int64_t>(padded(plan_.panel_columns));
             chain_floats_ = padded((plan_.most_rows() + (sums_b_ ? 1 : 0)) * chain_stride_);
+        }
+        if (plan_.turned_rows > 0) {
+            turned_stride_ = static_cast<std::int64_t>(padded(plan_.panel_columns));
+            turned_floats_ = static_cast<std::size_t>(plan_.turned_rows * turned_stride_);
         }
         if (epilogue_)
             epilogue_floats_ = padded(static_cast<std::int64_t>(epilogue_bytes() / sizeof(float)) + 1);
@@ -99,19 +103,22 @@ class CpuProduct final : public Product {
     TileStrip sums_;                      // of the columns of B
     enum StripUse { kPlain, kPacking, kAsking, kStripUses };
     std::uint8_t strip_of_[kStripUses][jit::kMaxTileRows + 1] = {};  // by height: 1 + its index, 0: none
-    std::size_t a_floats_ = 0, b_floats_ = 0, chain_floats_ = 0, epilogue_floats_ = 0;  // per worker
-    std::int64_t chain_stride_ = 0;
+    std::size_t a_floats_ = 0, b_floats_ = 0, chain_floats_ = 0, turned_floats_ = 0,
+                epilogue_floats_ = 0;  // per worker
+    std::int64_t chain_stride_ = 0, turned_stride_ = 0;
     char name_[sizeof(ChoiceText) + 32];
 
     // What a thread works on: rows and columns of one batch entry.
     struct Part {
         const float *a, *b;  // element (0, 0) of the part's rows of A and columns of B
         float* c;
+        std::int64_t c_stride;
+        float* turned;                 // where C goes once it is turned round; NULL: it stays
         std::int64_t first_row, rows;  // first_row counts over the batch, as the epilogue does
         std::int64_t first_column, columns;
         std::int64_t n_part;
         float* sums;  // of the part's columns, by the part of the first rows; NULL: not here
-        float *packed_a, *packed_b, *chains;
+        float *packed_a, *packed_b, *chains, *to_turn;
         void* epilogue_scratch;
     };
     // Columns [column, column + columns) and steps [step, step + depth) of a part.
@@ -123,17 +130,22 @@ class CpuProduct final : public Product {
             unpacked;       // the first tile of rows reads B here and packs it into `b`; NULL: it is packed
         const float* next;  // what the next pass packs; NULL: nothing
         bool add, last;
-        bool finds_a;                       // another group of the same rows went before
-        bool resumed, unfinished;           // it goes on with chains in scratch memory; it leaves them there
-        std::int64_t first_tile, end_tile;  // of the part's rows
+        bool into;                 // C has an operand that the chains are added to
+        bool finds_a;              // another group of the same rows went before
+        bool resumed, unfinished;  // it goes on with chains in scratch memory; it leaves them there
+        std::int64_t first_tile, end_tile, tiles;  // of the part's rows
     };
 
-    std::size_t worker_floats() const { return a_floats_ + b_floats_ + chain_floats_ + epilogue_floats_; }
+    std::size_t worker_floats() const {
+        return a_floats_ + b_floats_ + chain_floats_ + turned_floats_ + epilogue_floats_;
+    }
 
     PackedWidths widths() const { return {plan_.tile->isa, plan_.tile->nr}; }
 
     std::size_t epilogue_bytes() const {
-        return epilogue_->scratch_bytes(row_epilogue_ ? plan_.shape.n : plan_.panel_columns);
+        return epilogue_->scratch_bytes(row_epilogue_           ? plan_.shape.n
+                                        : plan_.turned_rows > 0 ? plan_.turned_rows
+                                                                : plan_.panel_columns);
     }
 
     // --- making
@@ -148,6 +160,10 @@ class CpuProduct final : public Product {
     // B is packed once for all slices that one worker computes, unless a further pass packs over it; a group
     // packed once that is larger would come from memory for each slice.
     void choose_slices() {
+        if (plan_.turned_rows > 0) {
+            slices_ = (plan_.shape.m + plan_.turned_rows - 1) / plan_.turned_rows;
+            return;
+        }
         const bool holds = plan_.keep_b ? plan_.group_fits() : !plan_.pack_b || plan_.holds_all_passes();
         const bool walks_again = plan_.depth < plan_.shape.k && !holds;
         if (plan_.workers == 1 || row_epilogue_ || walks_again) return;
@@ -161,14 +177,25 @@ class CpuProduct final : public Product {
 
     void resolve_strips(const CompileContext& context) {
         for (std::int64_t i = 0; i < plan_.m_parts; ++i) {
-            const EvenCut tiles(plan_.row_begin(i + 1) - plan_.row_begin(i), plan_.tile->mr);
-            if (tiles.pieces == 0) continue;
-            for (const std::int64_t rows : {tiles.size(0), tiles.size(tiles.pieces - 1)})
-                for (const StripUse use : {kPlain, kPacking, kAsking})
-                    if (use == kPlain || plan_.packs_in_tiles() || (use == kAsking && plan_.asks_a))
-                        resolve_strip(static_cast<int>(rows), use, context);
+            const std::int64_t rows = plan_.row_begin(i + 1) - plan_.row_begin(i);
+            if (plan_.turned_rows == 0) {
+                resolve_heights(rows, context);
+            } else {
+                resolve_heights(std::min(rows, plan_.turned_rows), context);
+                resolve_heights(rows % plan_.turned_rows, context);
+            }
         }
         if (sums_b_) resolve_sums(context);
+    }
+
+    // The strips of so many rows.
+    void resolve_heights(std::int64_t all, const CompileContext& context) {
+        const EvenCut tiles(all, plan_.tile->mr);
+        if (tiles.pieces == 0) return;
+        for (const std::int64_t rows : {tiles.size(0), tiles.size(tiles.pieces - 1)})
+            for (const StripUse use : {kPlain, kPacking, kAsking})
+                if (use == kPlain || plan_.packs_in_tiles() || (use == kAsking && plan_.asks_a))
+                    resolve_strip(static_cast<int>(rows), use, context);
     }
 
     void resolve_sums(const CompileContext& context) {
@@ -240,6 +267,8 @@ class CpuProduct final : public Product {
         part.a = call.a + entry * shape.batch_stride_a + (shape.a_transposed ? row : row * shape.lda);
         part.b = call.b + entry * shape.batch_stride_b + (shape.b_transposed ? column * shape.ldb : column);
         part.c = call.c + entry * shape.batch_stride_c + row * shape.ldc + column;
+        part.c_stride = shape.ldc;
+        part.turned = nullptr;
         part.first_row = entry * shape.m + row;
         part.rows = plan_.row_begin(i + 1) - row;
         part.first_column = column;
@@ -249,7 +278,25 @@ class CpuProduct final : public Product {
         part.packed_a = workspace;
         part.packed_b = workspace + a_floats_;
         part.chains = part.packed_b + b_floats_;
-        part.epilogue_scratch = part.chains + chain_floats_;
+        part.to_turn = part.chains + chain_floats_;
+        part.epilogue_scratch = part.to_turn + turned_floats_;
+        return part;
+    }
+
+    // A slice of the part's rows, and a group of its columns, whose C is scratch memory until it is turned
+    // round.
+    Part turning(const ProductCall& call, Part part, std::int64_t slice, std::int64_t column) const {
+        const ProductShape& shape = plan_.shape;
+        const std::int64_t row = slice * plan_.turned_rows;
+        part.a += row * shape.lda;
+        part.b += column * shape.ldb;
+        part.c = part.to_turn;
+        part.c_stride = turned_stride_;
+        part.turned = call.c + column * shape.ldc + row;
+        part.first_row = row;
+        part.rows = std::min(plan_.turned_rows, part.rows - row);
+        part.first_column = column;
+        part.columns = std::min(plan_.panel_columns, part.columns - column);
         return part;
     }
 
@@ -264,24 +311,39 @@ class CpuProduct final : public Product {
             const Part part = part_at(call, group / groups, workspace);
             const std::int64_t column = group % groups * plan_.panel_columns;
             if (part.rows == 0 || column >= part.columns) return;  // the last parts may have fewer groups
-            const bool finds_a = *packed >= 0;
+            const bool slices_ask = plan_.packs_in_tiles();  // each for its own rows, until there is a group
+            const bool finds_a = *packed >= 0 && !(slices_ask && *packed == group);
             const bool is_packed = std::exchange(*packed, group) == group && slices_ > 1;
-            return run_columns(call, part, column, slice, is_packed, finds_a);
+            if (plan_.turned_rows > 0) return run_turned(call, turning(call, part, slice, column), is_packed);
+            return run_columns(call, part, column, slice, slices_, is_packed, finds_a);
         }
         const Part part = part_at(call, unit, workspace);
         if (part.rows == 0 || part.columns == 0) return;
         for (std::int64_t n = 0; n < part.columns; n += plan_.panel_columns)
-            run_columns(call, part, n, 0, false, n > 0);
+            run_columns(call, part, n, 0, 1, false, n > 0);
         run_epilogue(call, part, 0, part.rows, 0, part.columns);
     }
 
-    // All of k for one group of columns and one slice of the part's rows.
+    void run_turned(const ProductCall& call, const Part& part, bool is_packed) const {
+        const std::int64_t ldc = plan_.shape.ldc;
+        if (call.into)
+            turn_round(part.turned, ldc, part.columns, part.rows, transposes_.of_16, part.c, part.c_stride);
+        const bool holds_b = plan_.depth >= plan_.shape.k || plan_.holds_all_passes();
+        run_columns(call, part, 0, 0, 1, is_packed && holds_b, false);
+        turn_round(part.c, part.c_stride, part.rows, part.columns, transposes_.of_16, part.turned, ldc);
+        if (call.epilogue && call.epilogue->kernel)
+            jit::run_block(*call.epilogue->kernel, call.epilogue->args, part.first_column,
+                           part.first_column + part.columns, part.first_row, part.first_row + part.rows,
+                           part.epilogue_scratch);
+    }
+
+    // All of k for one group of columns and one of `slices` slices of the part's rows.
     void run_columns(const ProductCall& call, const Part& part, std::int64_t column, std::int64_t slice,
-                     bool is_packed, bool finds_a) const {
+                     std::int64_t slices, bool is_packed, bool finds_a) const {
         const ProductShape& shape = plan_.shape;
         const std::int64_t columns = std::min(plan_.panel_columns, part.columns - column);
         const EvenCut tiles(part.rows, plan_.tile->mr);
-        const Range mine = part_of(tiles.pieces, 1, static_cast<int>(slice), static_cast<int>(slices_));
+        const Range mine = part_of(tiles.pieces, 1, static_cast<int>(slice), static_cast<int>(slices));
         std::int64_t step = 0;
         do {
             const std::int64_t depth = std::min(plan_.depth, shape.k - step);
@@ -291,6 +353,7 @@ class CpuProduct final : public Product {
             pass.columns = columns;
             pass.step = step;
             pass.depth = depth;
+            pass.into = call.into;
             pass.add = call.into || step >= jit::kSegment;  // a segment has been closed before
             pass.last = end == shape.k;
             pass.resumed = step % jit::kSegment != 0;
@@ -298,6 +361,7 @@ class CpuProduct final : public Product {
             pass.finds_a = finds_a;
             pass.first_tile = mine.begin;
             pass.end_tile = mine.end;
+            pass.tiles = tiles.pieces;
             const float* const b =
                 part.b + (shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
             if (plan_.keep_b) {
@@ -314,7 +378,7 @@ class CpuProduct final : public Product {
                     if (!is_packed) pass.unpacked = b;
                     if (!pass.last) {
                         pass.next = b + depth * shape.ldb;
-                    } else if (column + columns < part.columns && slice + 1 == slices_) {
+                    } else if (column + columns < part.columns) {
                         pass.next = part.b + column + columns;
                     }
                 } else if (!is_packed) {
@@ -352,7 +416,7 @@ class CpuProduct final : public Product {
         for (std::int64_t first = pass.first_tile; first < pass.end_tile; first += per_block) {
             const std::int64_t end = std::min(first + per_block, pass.end_tile);
             if (plan_.shape.k > 0 || !call.into) run_block(part, pass, tiles, first, end);
-            if (epilogue_ && !row_epilogue_ && pass.last)
+            if (epilogue_ && !row_epilogue_ && !part.turned && pass.last)
                 run_epilogue(call, part, tiles.begin(first), tiles.begin(end), pass.column,
                              pass.column + pass.columns);
         }
@@ -365,7 +429,8 @@ class CpuProduct final : public Product {
         const std::int64_t row = tiles.begin(first);
         jit::GemmArgs args = {};
         args.a_stride = shape.lda;
-        args.c_stride = shape.ldc;
+        args.c_stride = part.c_stride;
+        args.claim_stride = shape.ldc;
         args.steps = pass.depth;
         args.first_step = pass.step;
         args.add = pass.add;
@@ -380,25 +445,36 @@ class CpuProduct final : public Product {
         }
         args.chain_stride = chain_stride_;
         args.packed = part.packed_b;
-        args.ahead_stride = shape.ldb;
         const float* const rows_of_a = plan_.pack_a ? part.packed_a : a;
         const std::int64_t a_row = !plan_.pack_a        ? (shape.a_transposed ? 1 : shape.lda)
                                    : shape.a_transposed ? pass.depth
                                                         : packed_stride;
+        // Each tile for its share of the rows that this one's columns become.
+        const bool claims = part.turned && pass.last && !pass.into && part.rows == jit::kClaimedColumns &&
+                            pass.columns <= plan_.tile->nr && !plan_.columns_outside;
         const auto point_at = [&](std::int64_t t) {
             args.a = rows_of_a + (tiles.begin(t) - row) * a_row;
             if (plan_.pack_a && shape.a_transposed) args.a_stride = tiles.size(t);
             float* const chains = part.chains + tiles.begin(t) * chain_stride_;
             args.chain_in = pass.resumed ? chains : nullptr;
             args.chain_out = pass.unfinished ? chains : nullptr;
-            args.c = part.c + tiles.begin(t) * shape.ldc + pass.column;
+            args.c = part.c + tiles.begin(t) * part.c_stride + pass.column;
+            if (claims) {
+                const Range rows =
+                    part_of(pass.columns, 1, static_cast<int>(t), static_cast<int>(tiles.pieces));
+                args.claim = part.turned + rows.begin * shape.ldc;
+                args.claim_rows = rows.end - rows.begin;
+            }
             const bool packs = use_of(pass, t) == kPacking;
             args.b = packs ? pass.unpacked : pass.b;
             args.b_stride = packs ? shape.ldb : pass.ldb;
-            if (pass.next) args.ahead = pass.next + (t - pass.first_tile - 1) * jit::kPanel;
-            if (plan_.asks_a) {
-                args.ahead = args.a + tiles.size(t) * a_row;
-                args.ahead_stride = tiles.size(t) * a_row / pass.depth;
+            const Asked asked = asked_by(pass, t);
+            args.ahead = asked.b;
+            args.ahead_stride = shape.ldb;
+            if (asked.tiles > 0) {
+                const std::int64_t rows_on = tiles.size(t) * a_row;
+                args.ahead = args.a + rows_on;
+                args.ahead_stride = asked.tiles * rows_on / pass.depth;
             }
         };
         const auto strip = [&](std::int64_t t) -> const TileStrip& {
@@ -418,34 +494,42 @@ class CpuProduct final : public Product {
                 point_at(t);
                 const std::int64_t rows_on = tiles.size(t) * a_row;
                 strip(t).run_rows(args, j, static_cast<int>(width), next - t, rows_on,
-                                  plan_.asks_a ? rows_on : jit::kPanel);
+                                  plan_.asks_a ? rows_on : 0);
             }
         }
     }
 
-    // The first tile of rows packs; each of the following asks for one line of every step of the next pass,
-    // until all that one column of tiles will read is in L2. Where tiles ask for the next one's rows of A,
-    // all do whose B is packed, and of a B in place those below the first, until A has been read once.
+    // What a tile asks for, a line with each step of k: the rows of A of so many tiles below, or a column of
+    // lines of B.
+    struct Asked {
+        std::int64_t tiles = 0;
+        const float* b = nullptr;
+        explicit operator bool() const { return tiles > 0 || b; }
+    };
+
+    // Where tiles ask for A's rows, all do whose B is packed before, and of a B in place those below the
+    // first, until A has been read once. Of the next pass's B a tile asks for one line of every step, until
+    // all that one column of tiles will read is in L2: every other tile, if there are enough, since lines
+    // from a distant core come half as fast as steps follow each other. The ones between ask for A's rows.
+    Asked asked_by(const Pass& pass, std::int64_t t) const {
+        if (plan_.asks_a && !plan_.packs_in_tiles())
+            return {plan_.pack_b || (t > pass.first_tile && !pass.finds_a) ? 1 : 0, nullptr};
+        const std::int64_t lines = (plan_.tile->nr + jit::kPanel - 1) / jit::kPanel, below = t - 1;
+        const bool takes_turns = pass.tiles > 2 * lines;
+        if (below < 0) return {};
+        if (takes_turns && below % 2 == 0) return {plan_.asks_a && !pass.finds_a ? kAskedTiles : 0, nullptr};
+        const std::int64_t line = takes_turns ? below / 2 : below;
+        return {0, pass.next && line < lines ? pass.next + line * jit::kPanel : nullptr};
+    }
+    static constexpr std::int64_t kAskedTiles = 2;
     StripUse use_of(const Pass& pass, std::int64_t t) const {
-        if (plan_.asks_a) return plan_.pack_b || (t > pass.first_tile && !pass.finds_a) ? kAsking : kPlain;
-        if (t == pass.first_tile) return pass.unpacked ? kPacking : kPlain;
-        return pass.next && t < end_of_asking(pass) ? kAsking : kPlain;
+        if (t == pass.first_tile && pass.unpacked) return kPacking;
+        return asked_by(pass, t) ? kAsking : kPlain;
     }
-    std::int64_t end_of_asking(const Pass& pass) const {
-        return pass.first_tile + 1 + (plan_.tile->nr + jit::kPanel - 1) / jit::kPanel;
-    }
-    // One past the last tile of the same use.
+    // One past the last tile of the same use that one call may take.
     std::int64_t end_of_use(const Pass& pass, std::int64_t t) const {
-        switch (use_of(pass, t)) {
-            case kPacking:
-                return t + 1;
-            case kAsking:
-                if (!plan_.asks_a) return end_of_asking(pass);
-                return std::numeric_limits<std::int64_t>::max();
-            default:
-                if (plan_.asks_a && !pass.finds_a && t == pass.first_tile) return t + 1;
-                return std::numeric_limits<std::int64_t>::max();
-        }
+        const bool goes_on = (plan_.asks_a && !plan_.packs_in_tiles()) || (!pass.unpacked && !pass.next);
+        return goes_on && use_of(pass, t) == use_of(pass, t + 1) ? pass.end_tile : t + 1;
     }
 
     void run_epilogue(const ProductCall& call, const Part& part, std::int64_t row, std::int64_t row_end,
@@ -457,11 +541,12 @@ class CpuProduct final : public Product {
     }
 };
 
-void check(const ProductShape& shape) {
+void check(const ProductShape& shape, bool turns_c) {
     const bool sizes = shape.batch >= 0 && shape.m >= 0 && shape.n >= 0 && shape.k >= 0;
     const std::int64_t a_row = shape.a_transposed ? shape.m : shape.k,
                        b_row = shape.b_transposed ? shape.k : shape.n;
-    const bool strides = shape.lda >= a_row && shape.ldb >= b_row && shape.ldc >= shape.n;
+    const bool strides =
+        shape.lda >= a_row && shape.ldb >= b_row && shape.ldc >= (turns_c ? shape.m : shape.n);
     if (!sizes || !strides)
         fail(VOLTA_INTERNAL,
              "a product of [%lld, %lld] and [%lld, %lld] with leading dimensions %lld, %lld and %lld",
@@ -495,8 +580,8 @@ ProductPtr compile_way(const ProductShape& shape, const jit::RowKernel* epilogue
     const bool chosen_here = choice == ProductChoice() && !context.forced_tile;
     if (chosen_here && context.keep_b && gains_by_kept_row(shape, context))
         return compile_kept_row(shape, epilogue_kernel, context);
-    const bool free =
-        chosen_here && !context.keep_b && context.isa != Isa::scalar && context.arena->available();
+    const bool free = chosen_here && !context.turns_c && !context.keep_b && context.isa != Isa::scalar &&
+                      context.arena->available();
     if (free && gains_by_sweep(shape, context.isa))
         if (ProductPtr swept = compile_sweep(shape, epilogue_kernel, context)) return swept;
     if (free && !whole_rows && gains_by_dots(shape, context.isa))
@@ -529,7 +614,7 @@ double cache_use(std::uint64_t bytes) noexcept {
 
 ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
                            const CompileContext& context) {
-    check(shape);
+    check(shape, context.turns_c);
     if (epilogue_kernel && epilogue_kernel->program().has_column_sum())
         fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
     ProductPtr product = compile_way(shape, epilogue_kernel, context);

@@ -96,7 +96,7 @@ struct CompileContext {
     bool keep_b = false;                           // B does not change between calls: pack it once
     double cache_use = 0;           // of all weights of the plan, as cache_use() below; 0: not known
     bool sum_b = false;             // the column sums of B are wanted as well
-    bool far_a = false;             // A is the larger operand, and comes from beyond L2
+    bool turns_c = false;           // C is stored turned round: c[j * ldc + i]
     bool asks = gains_by_asking();  // for streams from memory, ahead and several times
 };
 

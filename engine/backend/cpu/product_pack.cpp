@@ -137,4 +137,16 @@ void copy_rows(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t
         std::memcpy(packed + i * packed_stride, a + i * lda, sizeof(float) * static_cast<std::size_t>(depth));
 }
 
+void turn_round(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
+                jit::TransposeFunction of_16, float* to, std::int64_t to_stride) noexcept {
+    constexpr std::int64_t kRowsAtOnce = 16, kColumnsPerBlock = 8;  // of jit::TransposeFunction
+    for (std::int64_t i = 0; i < rows; i += kRowsAtOnce) {
+        const std::int64_t end = std::min(i + kRowsAtOnce, rows);
+        const std::int64_t blocks = of_16 && end - i == kRowsAtOnce ? columns / kColumnsPerBlock : 0;
+        if (blocks > 0) of_16(from + i * from_stride, from_stride, to + i, blocks, to_stride);
+        for (std::int64_t j = blocks * kColumnsPerBlock; j < columns; ++j)
+            for (std::int64_t r = i; r < end; ++r) to[j * to_stride + r] = from[r * from_stride + j];
+    }
+}
+
 }  // namespace volta::cpu

@@ -36,4 +36,8 @@ void pack_a(const float* a, std::int64_t lda, const EvenCut& tiles, std::int64_t
 void copy_rows(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, float* packed,
                std::int64_t packed_stride) noexcept;
 
+// to[j * to_stride + i] = from[i * from_stride + j] for i < rows, j < columns. `of_16` may be NULL.
+void turn_round(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
+                jit::TransposeFunction of_16, float* to, std::int64_t to_stride) noexcept;
+
 }  // namespace volta::cpu

@@ -31,8 +31,10 @@ constexpr std::int64_t kPrefetchedFloats = 64 * 1024;
 constexpr int kFarPrefetch = 32, kColdPrefetch = 64, kColdPrefetchOfLong = 48;  // steps ahead
 constexpr std::int64_t kLongRow = 3072;  // floats: so many rows ahead push each other out of L2
 constexpr std::int64_t kMostRowsByColumns = 128, kLeastColumnsOfThread = 128;  // takes_columns
+constexpr std::int64_t kTurnedRows = jit::kClaimedColumns;                     // turn_slices
 constexpr double kStartCycles = 6000;  // of a second thread: about 0.2 MFLOP on one core
 constexpr double kPackCyclesPerFloat = 0.5, kPackInTileCyclesPerFloat = 0.1;
+constexpr double kWriteCyclesPerFloat = 1;  // of C, to lines that other cores have; up to 4 between far ones
 // What a chosen block may cost at most, per thread: a choice may come from a file.
 constexpr std::int64_t kMostPackedFloats = 4 * 1024 * 1024;
 constexpr std::int64_t kMostChainFloats = 4 * 1024 * 1024;
@@ -108,7 +110,9 @@ double part_cycles(const ProductPlan& plan, std::int64_t m, std::int64_t n) {
     // Also where it costs less than this: threads that share B's columns pack, and hold, less.
     if (plan.pack_b && !plan.keep_b) cycles += kPackCyclesPerFloat * k * static_cast<double>(n);
     if (plan.pack_a) cycles += kPackCyclesPerFloat * k * static_cast<double>(m);
-    return cycles;
+    // So few steps hide the writing of C only in part.
+    const double bare = 1 - k / jit::kClaimingSteps;
+    return cycles + std::max(bare, 0.0) * kWriteCyclesPerFloat * static_cast<double>(m * n);
 }
 
 // Until the last of `workers` threads has ended its parts.
@@ -148,6 +152,26 @@ bool takes_columns(const ProductPlan& plan, bool whole_rows, const CompileContex
            shape.n >= context.thread_count * kLeastColumnsOfThread;
 }
 
+// The same, where a thread's first tile of rows packs its columns.
+bool packs_columns(const ProductPlan& plan) {
+    return plan.tile->isa == Isa::avx512 && plan.packs_in_tiles() && plan.n_parts > 1 &&
+           plan.shape.m <= kMostRowsByColumns;
+}
+
+// Rows of C that is turned round, one thread's of them: whole lines, once they are columns.
+std::int64_t share_of_turned(const ProductPlan& plan, int threads) {
+    return round_up(ceil_div(plan.shape.m, threads), jit::kPanel);
+}
+
+// Threads take its rows from each other in slices that are in L1 when they are turned, four lines of each of
+// their columns. (Those of a B that each slice would have to pack anew are whole shares.)
+void turn_slices(ProductPlan& plan, int threads) {
+    plan.m_parts = plan.n_parts = 1;
+    const std::int64_t share = share_of_turned(plan, threads);
+    plan.turned_rows = std::min(share, kTurnedRows);
+    plan.workers = static_cast<int>(ceil_div(plan.shape.m, share));
+}
+
 void choose_blocks(ProductPlan& plan) {
     const ProductShape& shape = plan.shape;
     plan.depth = shape.k;
@@ -184,14 +208,16 @@ void choose_blocks(ProductPlan& plan) {
     plan.block_rows = std::max(mr, kBlockFloats / longest / mr * mr);
 }
 
-// Threads that read their own columns where they lie take them from each other in groups, not in slices of
-// rows, each of which would read all of the columns again: a group's come once from where they are, and from
-// L2 for the other rows.
+// Threads that read their own columns take them from each other in groups, not in slices of rows, each of
+// which would read all of the columns again: a group's come once from where they are, and from L2 for the
+// other rows. Only the first group's come beside nothing else.
 void choose_column_groups(ProductPlan& plan) {
     const double steps =
         static_cast<double>(plan.shape.m) * static_cast<double>(std::max<std::int64_t>(plan.shape.k, 1));
     const auto columns = static_cast<std::int64_t>(std::ceil(kUnitSteps / steps));
-    plan.panel_columns = std::min(plan.panel_columns, round_up(columns, plan.tile->nr));
+    // Packed columns are few streams: A comes into L1 for two tiles of them.
+    const std::int64_t least = plan.pack_b ? 2 * plan.tile->nr : 0;
+    plan.panel_columns = std::min(plan.panel_columns, std::max(round_up(columns, plan.tile->nr), least));
 }
 
 // Chosen blocks in whole tiles, none larger than its extent or its share of memory.
@@ -236,11 +262,12 @@ int decide_prefetch(const ProductPlan& plan, bool cold) {
 }
 
 // Rows of A that another core has written, or that come from memory: the hardware begins anew with each of
-// them. AVX2's steps have no time for it. A tile asks for whole rows.
+// them. AVX2's steps have no time for it. A tile asks for whole rows, a line with each step at most.
 bool asks_a(const ProductPlan& plan, bool shares_columns, const CompileContext& context) {
     if (plan.tile->isa != Isa::avx512 || plan.shape.a_transposed || plan.keep_b || plan.pack_a) return false;
     if (plan.depth < plan.shape.k || plan.shape.k == 0) return false;
-    return shares_columns || (context.far_a && plan.pack_b && plan.panel_columns <= plan.tile->nr);
+    if (packs_columns(plan) && 2 * plan.tile->mr <= jit::kPanel) return true;
+    return shares_columns || (context.turns_c && plan.pack_b && plan.panel_columns <= plan.tile->nr);
 }
 
 bool decide(Toggle toggle, bool rule) { return toggle == Toggle::rule ? rule : toggle == Toggle::yes; }
@@ -345,8 +372,11 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
         plan.m_parts = 1;
         plan.n_parts = plan.workers = context.thread_count;
     }
+    if (context.turns_c) turn_slices(plan, context.thread_count);
     choose_blocks(plan);
-    if (shares_columns) choose_column_groups(plan);
+    if (context.turns_c && plan.depth < plan.shape.k && !plan.holds_all_passes())
+        plan.turned_rows = share_of_turned(plan, plan.workers);
+    if (shares_columns || packs_columns(plan)) choose_column_groups(plan);
     apply_blocks(plan, choice);
     plan.asks_a = asks_a(plan, shares_columns, context);
     return plan;

@@ -40,7 +40,8 @@ struct ProductPlan {
     // takes them all in turn; columns that come from further away take all rows of the block in turn.
     bool columns_outside = false;
     int prefetch = 0;                       // of B, in steps of k; 0: left to the hardware
-    bool asks_a = false;                    // tiles ask for the rows of A that the next one reads
+    bool asks_a = false;                    // tiles ask for the rows of A that the next ones read
+    std::int64_t turned_rows = 0;           // C is turned round, so many of its rows at a time; 0: it is not
     int unroll = 4;                         // steps of k per turn of the kernel's loop
     std::int64_t m_parts = 1, n_parts = 1;  // parts of one batch entry: threads never split k
     std::int64_t depth = 0;                 // steps of k per pass over C
@@ -60,7 +61,8 @@ struct ProductPlan {
     static constexpr std::int64_t kFarRow = 16384, kNearFloats = 128 * 1024;
     // A group that a thread has copied to the end of k serves all slices of its rows.
     bool holds_all_passes() const {
-        return workers > 1 && pack_b && !keep_b && !packs_in_tiles() && !carries_chains() && group_fits();
+        const bool in_slices = workers > 1 || turned_rows > 0;
+        return in_slices && pack_b && !keep_b && !packs_in_tiles() && !carries_chains() && group_fits();
     }
     bool group_fits() const { return panel_columns * shape.k <= kMostHeldFloats; }
     static constexpr std::int64_t kMostHeldFloats = 1024 * 1024;
