@@ -510,7 +510,7 @@ class CpuProduct final : public Product {
     // Where tiles ask for A's rows, all do whose B is packed before, and of a B in place those below the
     // first, until A has been read once. Of the next pass's B a tile asks for one line of every step, until
     // all that one column of tiles will read is in L2: every other tile, if there are enough, since lines
-    // from a distant core come half as fast as steps follow each other. The ones between ask for A's rows.
+    // from a distant core come more slowly than one with each step. The ones between ask for A's rows.
     Asked asked_by(const Pass& pass, std::int64_t t) const {
         if (plan_.asks_a && !plan_.packs_in_tiles())
             return {plan_.pack_b || (t > pass.first_tile && !pass.finds_a) ? 1 : 0, nullptr};
