@@ -1,8 +1,10 @@
 // Whole products against the definition, bit for bit: every tile forced, all operand orders, threads,
 // batches, epilogues, and the bytes around C. Operands and workspace end at protected pages.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <initializer_list>
+#include <string>
 
 #include "engine/backend/cpu/product_plan.h"
 #include "engine/base/error.h"
@@ -252,7 +254,7 @@ void test_shared_operand(void**) {
 }
 
 void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa, int threads,
-                    bool b_transposed = false, bool cold = false) {
+                    bool b_transposed = false, bool cold = false, bool a_transposed = false) {
     const std::int64_t rows = problem.batch * problem.m, n = problem.n;
     const jit::RowKernelPtr kernel = jit::compile(program, isa, engine(isa).arena, heap());
     std::vector<float> bias = random_floats(n, 17), c = problem.expected;
@@ -270,10 +272,12 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
     shape.m = problem.m;
     shape.n = n;
     shape.k = problem.k;
-    shape.lda = problem.k;
+    shape.a_transposed = a_transposed;
+    shape.lda = a_transposed ? problem.m : problem.k;
     shape.b_transposed = b_transposed;
     shape.ldb = b_transposed ? problem.k : n;
     shape.ldc = n;
+    const std::vector<float> a = stored(problem.a, problem.batch, problem.m, problem.k, a_transposed, 0);
     const std::vector<float> b = stored(problem.b, problem.batch, problem.k, n, b_transposed, 0);
     shape.batch_stride_a = problem.m * problem.k;
     shape.batch_stride_b = problem.k * n;
@@ -288,7 +292,7 @@ void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa
     const ProductPtr product = compile_product(shape, kernel.get(), context);
     EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16));
     product->run(pool(threads),
-                 {problem.a.data(), b.data(), fused.data(), problem.into, workspace.data(), &epilogue});
+                 {a.data(), b.data(), fused.data(), problem.into, workspace.data(), &epilogue});
     assert_same_bits("product under an epilogue", problem.expected.data(), fused.data(), rows * n);
     assert_same_bits("epilogue", expected.data(), y.data(), rows * n);
 }
@@ -656,6 +660,55 @@ void test_swapped(void**) {
     assert_string_equal(product->kernel_name(), "f32_gemm_6x16_avx2 swapped");
 }
 
+std::string way_of(ProductShape shape, Isa isa, int threads = 1) {
+    shape.lda = shape.a_transposed ? shape.m : shape.k;
+    shape.ldb = shape.b_transposed ? shape.k : shape.n;
+    shape.ldc = shape.n;
+    return compile_product(shape, nullptr, engine(isa).context(threads, nullptr))->kernel_name();
+}
+
+// Few columns are computed as rows: one slice and several, the last of them shorter, C a column or not, with
+// what C holds and what follows.
+void test_few_columns(void**) {
+    std::uint64_t seed = 6500;
+    for (const std::int64_t k : {1, 17, 64, 513, 1100}) {
+        for (const std::int64_t n : {1, 2, 3, 6, 11, 16, 17, 65}) {
+            for (const std::int64_t m : {64, 131, 300}) {
+                ++seed;
+                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                const int threads = 1 + static_cast<int>(seed % 3);
+                for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+                    if (isa > isas()) continue;
+                    for_each_order([&](bool a, bool b) {
+                        for (const std::int64_t pad : {0, 3})
+                            check(problem, {isa, nullptr, threads, a, b, pad});
+                        check_epilogue(bias_relu(), problem, isa, threads, b, false, a);
+                        check_epilogue(below_maximum(), problem, isa, threads, b, false, a);
+                    });
+                }
+            }
+        }
+    }
+    for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{2500, 5, 40}, {3333, 1, 130}, {1090, 12, 200}})
+        for (const int threads : {1, 2, 8})
+            for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+                if (isa > isas()) continue;
+                const Problem problem(1, m, n, k, threads == 2, Data::plain, ++seed);
+                for_each_order([&](bool a, bool b) { check(problem, {isa, nullptr, threads, a, b, 0}); });
+                check_epilogue(bias_relu(), problem, isa, threads, false, false, true);
+            }
+    if (!host_cpu().has(Isa::avx2)) return;
+    ProductShape shape;
+    shape.m = 1024;
+    shape.k = 384;
+    shape.n = 1;
+    assert_string_equal(way_of(shape, Isa::avx2).c_str(), "f32_gemm_dots_avx2 for few columns");
+    shape.a_transposed = true;
+    assert_string_equal(way_of(shape, Isa::avx2).c_str(), "f32_gemm_sweep_avx2 for few columns");
+    shape.n = 16;  // fill their vectors
+    assert_null(std::strstr(way_of(shape, Isa::avx2).c_str(), "few"));
+}
+
 // Rows of B further apart than pages are packed by themselves, not by the first tile.
 void test_far_rows(void**) {
     const Problem problem(1, 40, 70, 33, false, Data::binades, 12);
@@ -762,6 +815,7 @@ int main() {
         cmocka_unit_test(test_rows_of_dots),
         cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_swapped),
+        cmocka_unit_test(test_few_columns),
         cmocka_unit_test(test_far_rows),
         cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_empty_extents),

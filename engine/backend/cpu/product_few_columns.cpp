@@ -1,0 +1,168 @@
+#include "engine/backend/cpu/product_few_columns.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "engine/backend/cpu/gemm_kernels.h"
+#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/product_pack.h"
+#include "engine/base/multiples.h"
+
+namespace volta::cpu {
+namespace {
+
+constexpr std::int64_t kFewestRows = 64, kFewestSteps = 16, kMostColumns = 128;
+// Of an A of rows, which the kernels of few rows turn round in registers (product_dots.h): more columns are
+// faster as columns of a tile of AVX2.
+constexpr std::int64_t kMostColumnsOfRows = 6, kMostColumnsOfNarrowRows = 3;
+constexpr double kTurnCycles = 0.75;  // of an element of C
+// Rows of C that are computed, turned round and finished together, and where threads meet.
+constexpr std::int64_t kSliceRows = 1024, kCutRows = 64;
+constexpr double kStepsForThread = 200000;  // multiply-adds: what starting a second thread costs
+
+class FewColumnsProduct final : public Product {
+  public:
+    FewColumnsProduct(const ProductShape& shape, const jit::RowKernel* epilogue,
+                      const CompileContext& context)
+        : given_(shape),
+          shape_(folded(shape)),
+          epilogue_(epilogue),
+          of_16_(context.cache->transposes(context.isa, *context.arena).of_16),
+          is_column_(shape_.n == 1 && shape_.ldc == 1),
+          copies_b_(!shape_.a_transposed && !shape_.b_transposed && (shape_.n > 1 || shape_.ldb > 1)) {
+        choose_slices(context.thread_count);
+        turned_stride_ = is_column_ ? slice_rows_ : round_up(slice_rows_, kLine) + kLine;
+        slice_ = compile_slice(slice_rows_, context);
+        if (shape_.m % slice_rows_ > 0) last_ = compile_slice(shape_.m % slice_rows_, context);
+        std::snprintf(name_, sizeof name_, "%.200s for few columns", slice_->kernel_name());
+        inner_floats_ = floats_for(
+            std::max(slice_->workspace_bytes(), last_ ? last_->workspace_bytes() : std::size_t{0}));
+        b_floats_ = copies_b_ ? round_up(shape_.n * shape_.k, kLine) : 0;
+        c_floats_ = is_column_ ? 0 : shape_.n * turned_stride_;
+        worker_floats_ = inner_floats_ + b_floats_ + c_floats_ +
+                         (epilogue_ ? floats_for(epilogue_->scratch_bytes(shape_.n)) : 0);
+    }
+
+    std::size_t workspace_bytes() const noexcept override {
+        return static_cast<std::size_t>(workers_ * worker_floats_) * sizeof(float);
+    }
+    std::size_t kept_bytes() const noexcept override { return 0; }
+    void keep(ThreadPool&, const float*, float*) const noexcept override {}
+    const char* kernel_name() const noexcept override { return name_; }
+    const ProductShape& shape() const noexcept override { return given_; }
+    EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+
+    void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
+        const std::int64_t slices = ceil_div(shape_.m, slice_rows_);
+        pool.share(workers_, slices, 1, [&](int worker, ThreadPool::Pieces& pieces) noexcept {
+            float* const workspace = static_cast<float*>(call.workspace) + worker * worker_floats_;
+            bool has_b = !copies_b_;
+            for (Range piece; pieces.next(&piece);) {
+                // Its own copy: what the other cores wrote comes more slowly than it is written again.
+                if (!std::exchange(has_b, true))
+                    turn_round(call.b, shape_.ldb, shape_.k, shape_.n, of_16_, workspace + inner_floats_,
+                               shape_.k);
+                for (std::int64_t slice = piece.begin; slice < piece.end; ++slice)
+                    run_slice(pool, call, slice * slice_rows_, workspace);
+            }
+        });
+    }
+
+  private:
+    static constexpr std::int64_t kLine = kTensorAlignment / sizeof(float);
+
+    static std::int64_t floats_for(std::size_t bytes) {
+        return round_up(static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float)), kLine);
+    }
+
+    void choose_slices(std::int64_t threads) {
+        const double steps = static_cast<double>(shape_.m * shape_.n) * static_cast<double>(shape_.k);
+        const std::int64_t shares = steps < kStepsForThread ? 1 : threads;
+        const std::int64_t slices = shares * ceil_div(shape_.m, shares * kSliceRows);
+        slice_rows_ = std::min(round_up(ceil_div(shape_.m, slices), kCutRows), shape_.m);
+        workers_ = static_cast<int>(std::min(shares, ceil_div(shape_.m, slice_rows_)));
+    }
+
+    // Of so many rows: C' = B' A', by the thread that has them.
+    ProductPtr compile_slice(std::int64_t rows, CompileContext context) const {
+        const bool is_row = shape_.n == 1 && shape_.ldb == 1;  // B' as B lies
+        ProductShape turned;
+        turned.m = shape_.n;
+        turned.n = rows;
+        turned.k = shape_.k;
+        turned.a_transposed = !shape_.b_transposed && !copies_b_ && !is_row;
+        turned.b_transposed = !shape_.a_transposed;
+        turned.lda = copies_b_ || is_row ? shape_.k : shape_.ldb;
+        turned.ldb = shape_.lda;
+        turned.ldc = turned_stride_;
+        context.thread_count = 1;
+        context.keep_b = context.sum_b = false;
+        context.cache_use = 0;  // A is no weight: what these fill says nothing of it
+        return compile_product(turned, nullptr, context);
+    }
+
+    void run_slice(ThreadPool& pool, const ProductCall& call, std::int64_t begin, float* workspace) const {
+        const std::int64_t rows = std::min(slice_rows_, shape_.m - begin);
+        float* const rows_of_b = workspace + inner_floats_;
+        float* const turned = rows_of_b + b_floats_;
+        float* const c = call.c + begin * shape_.ldc;
+        if (call.into && !is_column_)
+            turn_round(c, shape_.ldc, rows, shape_.n, of_16_, turned, turned_stride_);
+        ProductCall inner = {};
+        inner.a = copies_b_ ? rows_of_b : call.b;
+        inner.b = call.a + begin * (shape_.a_transposed ? 1 : shape_.lda);
+        inner.c = is_column_ ? c : turned;
+        inner.into = call.into;
+        inner.workspace = workspace;
+        (rows == slice_rows_ ? slice_ : last_)->run(pool, inner);
+        if (!is_column_) turn_round(turned, turned_stride_, shape_.n, rows, of_16_, c, shape_.ldc);
+        if (call.epilogue && call.epilogue->kernel)
+            jit::run_block(*call.epilogue->kernel, call.epilogue->args, begin, begin + rows, 0, shape_.n,
+                           turned + c_floats_);
+    }
+
+    const ProductShape given_, shape_;
+    const jit::RowKernel* const epilogue_;
+    const jit::TransposeFunction of_16_;
+    const bool is_column_;                             // C itself is its transpose
+    const bool copies_b_;                              // an A of rows meets rows of B', or its only one
+    std::int64_t slice_rows_ = 0, turned_stride_ = 0;  // the latter from row to row of a slice's C'
+    int workers_ = 1;
+    ProductPtr slice_, last_;  // last_: of fewer rows, NULL where there are none
+    std::int64_t inner_floats_ = 0, b_floats_ = 0, c_floats_ = 0;
+    std::int64_t worker_floats_ = 0;  // these, then the epilogue's scratch
+    char name_[256];
+};
+
+// Of all rows of C [m, n], a step of k.
+double step_cycles_of(std::int64_t m, std::int64_t n, const CompileContext& context) {
+    return block_cycles(select_tile(context, m, n, false, true), m, n);
+}
+
+}  // namespace
+
+// An A of rows is turned round as it is read, which takes as long as some columns do: half a vector of them
+// gains nothing. One of columns is read as it lies, and gains wherever its own columns leave more of their
+// vectors empty.
+bool gains_by_few_columns(const ProductShape& given, const CompileContext& context) {
+    const ProductShape shape = folded(given);
+    if (shape.batch != 1 || shape.n < 1 || shape.k < 1 || shape.m < kFewestRows || shape.m <= shape.n)
+        return false;
+    if (!shape.a_transposed) {
+        const std::int64_t most = context.isa == Isa::avx512 ? kMostColumnsOfRows : kMostColumnsOfNarrowRows;
+        return shape.k >= kFewestSteps && shape.n <= most;
+    }
+    const double turning =
+        kTurnCycles * static_cast<double>(shape.m * shape.n) / static_cast<double>(shape.k);
+    return shape.n <= kMostColumns && step_cycles_of(shape.n, shape.m, context) + turning <
+                                          0.95 * step_cycles_of(shape.m, shape.n, context);
+}
+
+ProductPtr compile_few_columns(const ProductShape& shape, const jit::RowKernel* epilogue,
+                               const CompileContext& context) {
+    return ProductPtr(make_on<FewColumnsProduct>(context.heap, shape, epilogue, context).release(),
+                      ProductDelete{context.heap, sizeof(FewColumnsProduct), alignof(FewColumnsProduct)});
+}
+
+}  // namespace volta::cpu
