@@ -320,11 +320,12 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
     }
     // A of row i, u steps ahead of the pointers.
-    Xbyak::Address a_at(int i, int u) {
+    Xbyak::RegExp a_place(int i, int u) {
         const int r = i - first_;
-        if (form_.a == GemmA::k_major) return ptr[scaled(a_base(0), lda, lda3, 0) + r * 4];
-        return ptr[scaled(a_base(r / 4), lda, lda3, r % 4) + u * 4];
+        if (form_.a == GemmA::k_major) return scaled(a_base(0), lda, lda3, 0) + r * 4;
+        return scaled(a_base(r / 4), lda, lda3, r % 4) + u * 4;
     }
+    Xbyak::Address a_at(int i, int u) { return ptr[a_place(i, u)]; }
     Xbyak::Address b_at(int v, int u) {
         if (in_place()) return ptr[b + v * kVectorBytes];
         if (form_.b == GemmB::tile) return ptr[b + in_tile(v, u)];
@@ -354,6 +355,17 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             vfmadd231ps(Ymm(acc(i, v).getIdx()), Ymm(x.getIdx()), Ymm(y.getIdx()));
         } else {
             vfmadd231ps(acc(i, v), x, y);
+        }
+    }
+
+    // acc[i][0] with an element of A that is used once. Zen 4 broadcasts 64 bytes into a register more slowly
+    // than it multiplies; inside the multiplication it does not.
+    void fma_once(int i, int u, const Vmm& y) {
+        const Xbyak::RegExp at = a_place(i, u);
+        if (form_.narrow) {
+            vfmadd231ps(Ymm(acc(i, 0).getIdx()), Ymm(y.getIdx()), ptr_b[at]);
+        } else {
+            vfmadd231ps(acc(i, 0), y, ptr_b[at]);
         }
     }
 
@@ -387,6 +399,10 @@ class GemmEmitter : public Xbyak::CodeGenerator {
             if (to > from)
                 for (int v = 0; v < vectors_; ++v) load_b(free_vector(v), v, u);
             for (int i = from; i < to; ++i) {
+                if (kZmm && vectors_ == 1) {
+                    fma_once(i, u, free_vector(0));
+                    continue;
+                }
                 const Vmm value = free_vector(vectors_ + (i - from) % spare);
                 vbroadcastss(value, a_at(i, u));
                 for (int v = 0; v < vectors_; ++v) fma(i, v, value, free_vector(v));

@@ -61,16 +61,14 @@ double step_cycles(Isa isa, int rows, int columns) {
     const int lanes = jit::gemm_lanes(isa);
     const int vectors = (columns + lanes - 1) / lanes;
     if (isa == Isa::scalar) return rows * vectors * lanes * 8.0;  // fma32: about eight cycles each
-    // Two FMAs and two loads per cycle (one each, of 64 bytes, where the units are half as wide, and fewer
-    // broadcasts), four cycles of latency; a pass for every set of rows that fits registers.
+    // Two FMAs and two loads per cycle (one each, of 64 bytes, where the units are half as wide; broadcasts
+    // are not halved), four cycles of latency; a pass for every set of rows that fits registers.
     const int in_registers = jit::gemm_rows_in_registers(isa, vectors);
     const int passes = (rows + in_registers - 1) / in_registers;
     const bool halves = isa == Isa::avx512 && host_cpu().halves_avx512;
     const int units =
         halves ? (columns + lanes / 2 - 1) / (lanes / 2) : vectors;  // a narrow vector is one half
-    constexpr double kHalvedBroadcasts = 2.7;  // for one: 16 x 16 reach 72 % of the peak, 14 x 32 97 %
-    const double loads =
-        (rows * (halves ? kHalvedBroadcasts : 1) + passes * vectors * (halves ? 2 : 1)) / 2.0;
+    const double loads = (rows + passes * vectors * (halves ? 2 : 1)) / 2.0;
     return std::max({rows * units / 2.0, loads, passes * 4.0}) + 0.25;
 }
 
