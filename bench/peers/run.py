@@ -5,7 +5,8 @@ Every library is a process of its own that sleeps while another one runs; they t
 change of clock or a neighbour's load meets all. Each result is checked against a double reference. Printed: GFLOP/s,
 and how many times faster Volta is. docs/benchmarks.md explains the method.
 
-    bench/peers/run.py [--quick | --shapes 256x1152x384,nt:1024x384x1152] [--threads 1 2] [--isa avx512 avx2]
+    bench/peers/run.py [--quick | --few-columns | --shapes 256x1152x384,nt:1024x384x1152] [--threads 1 2]
+                       [--isa avx512 avx2]
                        [--busy N] [--json FILE]
 """
 
@@ -170,6 +171,7 @@ def parse_arguments(argv):
                         help=" ".join(PROGRAMS))
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--quick", action="store_true", help="the short list")
+    which.add_argument("--few-columns", action="store_true", help="products of few columns, which are on no other list")
     which.add_argument("--shapes", type=shapes.parse, metavar="LIST", help="MxNxK,nt:MxNxK,tn:MxNxK")
     parser.add_argument("--threads", type=at_least(1), nargs="+", metavar="N",
                         help="thread counts (1 and all processors, up to 2)")
@@ -198,7 +200,8 @@ def parse_arguments(argv):
 
 def run_suite(arguments):
     """The suite's result, as written by --json."""
-    products = arguments.shapes or (shapes.QUICK if arguments.quick else shapes.ALL)
+    products = arguments.shapes or (shapes.QUICK if arguments.quick else
+                                    shapes.FEW_COLUMNS if arguments.few_columns else shapes.ALL)
     settings = {name: getattr(arguments, name) for name in ("rounds", "samples", "batch_ms", "repeats", "wait", "busy")}
     result = {"suite": "products", "machine": machine.describe(), "settings": settings, "runs": []}
     if result["machine"]["load"] > 0.5:

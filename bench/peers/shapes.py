@@ -29,6 +29,15 @@ TRANSPOSED = ([Product("nt", m, k, n, "training") for m, n, k in LAYERS] +
               [Product("tn", k, n, m, "training") for m, n, k in LAYERS])
 ALL = PLAIN + TRANSPOSED
 
+# Products of few columns (docs/decisions/0014-few-columns.md), which no model of the list has: the last layer of a
+# regression, its weight's gradient, and around the widths of vectors.
+FEW_COLUMNS = [Product(form, m, n, k, "few columns")
+               for form, m, n, k in (("nn", 1024, 1, 384), ("nn", 1024, 2, 384), ("nn", 1024, 4, 384),
+                                     ("nn", 1024, 8, 384), ("nn", 1024, 16, 384), ("nn", 1024, 17, 384),
+                                     ("nn", 64, 1, 512), ("nt", 1024, 1, 384), ("nt", 1024, 4, 384),
+                                     ("tn", 384, 1, 1024), ("tn", 512, 1, 64), ("tn", 384, 8, 1024),
+                                     ("tn", 384, 17, 1024))]
+
 # A few minutes less: one or two of every kind. Also what `make perf-check` watches.
 _QUICK = {("nn", 64, 64, 64), ("nn", 256, 256, 256), ("nn", 1024, 1024, 1024), ("nn", 256, 1152, 384),
           ("nn", 1024, 65, 384), ("nn", 1024, 384, 1536), ("nn", 1024, 3072, 768), ("nn", 8, 3072, 768),

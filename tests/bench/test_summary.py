@@ -83,6 +83,11 @@ class ShapesTest(unittest.TestCase):
         self.assertEqual(len(shapes.QUICK), len(shapes._QUICK))
         self.assertEqual({p.form for p in shapes.QUICK}, {"nn", "nt", "tn"})
 
+    def test_few_columns_are_on_no_other_list(self):
+        names = [shapes.name(p) for p in shapes.FEW_COLUMNS + shapes.ALL]
+        self.assertEqual(len(set(names)), len(names))
+        self.assertEqual({p.form for p in shapes.FEW_COLUMNS}, {"nn", "nt", "tn"})
+
     def test_parse(self):
         self.assertEqual([p[:4] for p in shapes.parse("1x2x3,nt:4x5x6")], [("nn", 1, 2, 3), ("nt", 4, 5, 6)])
         for wrong in ("1x2", "xx:1x2x3", "1x2x0", "axbxc", ""):
