@@ -705,6 +705,11 @@ void test_few_columns(void**) {
     assert_string_equal(way_of(shape, Isa::avx2).c_str(), "f32_gemm_dots_avx2 for few columns");
     shape.a_transposed = true;
     assert_string_equal(way_of(shape, Isa::avx2).c_str(), "f32_gemm_sweep_avx2 for few columns");
+    shape.a_transposed = false;
+    shape.n = 3;
+    shape.k = 35;  // ends before it gains
+    assert_null(std::strstr(way_of(shape, Isa::avx2).c_str(), "few"));
+    shape.a_transposed = true;
     shape.n = 16;  // fill their vectors
     assert_null(std::strstr(way_of(shape, Isa::avx2).c_str(), "few"));
 }

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kFewestRows = 64, kFewestSteps = 16, kMostColumns = 128;
 // Of an A of rows, which the kernels of few rows turn round in registers (product_dots.h): more columns are
-// faster as columns of a tile of AVX2.
-constexpr std::int64_t kMostColumnsOfRows = 6, kMostColumnsOfNarrowRows = 3;
+// faster as columns of a tile, and fewer steps than these do not make good what each output costs at its end.
+constexpr std::int64_t kMostColumnsOfRows = 6, kMostColumnsOfNarrowRows = 3, kStepsPerColumn = 12;
 constexpr double kTurnCycles = 0.75;  // of an element of C
 // Rows of C that are computed, turned round and finished together, and where threads meet.
 constexpr std::int64_t kSliceRows = 1024, kCutRows = 64;
@@ -151,7 +151,7 @@ bool gains_by_few_columns(const ProductShape& given, const CompileContext& conte
         return false;
     if (!shape.a_transposed) {
         const std::int64_t most = context.isa == Isa::avx512 ? kMostColumnsOfRows : kMostColumnsOfNarrowRows;
-        return shape.k >= kFewestSteps && shape.n <= most;
+        return shape.n <= most && shape.k >= std::max(kFewestSteps, kStepsPerColumn * shape.n);
     }
     const double turning =
         kTurnCycles * static_cast<double>(shape.m * shape.n) / static_cast<double>(shape.k);
