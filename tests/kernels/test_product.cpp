@@ -714,6 +714,31 @@ void test_few_columns(void**) {
     assert_null(std::strstr(way_of(shape, Isa::avx2).c_str(), "few"));
 }
 
+// Rows of A whole pages apart meet in a set of L1, which holds eight of their lines: no tile has more of
+// them.
+void test_meeting_rows(void**) {
+    std::uint64_t seed = 6800;
+    for (const std::int64_t n : {5, 8, 9, 16}) {
+        const Problem problem(1, 37, n, 1024, n == 8, Data::plain, ++seed);
+        for_each_isa([&](Isa isa) {
+            for_each_order([&](bool a, bool b) { check(problem, {isa, nullptr, 2, a, b, 0}); });
+        });
+    }
+    if (!host_cpu().has(Isa::avx2)) return;
+    ProductShape shape;
+    shape.m = 100;
+    shape.n = 8;
+    shape.k = 2048;
+    assert_string_equal(way_of(shape, Isa::avx2).c_str(), "f32_gemm_8x8_avx2");
+    shape.k = 2064;
+    assert_string_equal(way_of(shape, Isa::avx2).c_str(), "f32_gemm_12x8_avx2");
+    if (Isa::avx512 > isas()) return;
+    shape.n = 16;
+    assert_string_equal(way_of(shape, Isa::avx512).c_str(), "f32_gemm_14x32_avx512");
+    shape.k = 2048;
+    assert_string_equal(way_of(shape, Isa::avx512).c_str(), "f32_gemm_8x48_avx512");
+}
+
 // Rows of B further apart than pages are packed by themselves, not by the first tile.
 void test_far_rows(void**) {
     const Problem problem(1, 40, 70, 33, false, Data::binades, 12);
@@ -821,6 +846,7 @@ int main() {
         cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_few_columns),
+        cmocka_unit_test(test_meeting_rows),
         cmocka_unit_test(test_far_rows),
         cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_empty_extents),

@@ -15,7 +15,8 @@ constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
 constexpr std::int64_t kRowsInPlace = 192, kRowsInPlaceOfNarrow = 64;   // reads_rows
-constexpr std::int64_t kPageFloats = 1024, kApartFloats = jit::kPanel;  // rows_collide
+constexpr std::int64_t kPageFloats = 1024, kApartFloats = jit::kPanel;  // rows_collide, rows_of_a_meet
+constexpr std::int64_t kColumnsThatWait = 16, kColumnsOfNarrow = 8;
 // Wide passes (has_wide_passes): six rows of A, one segment of k long, stay in L1, and the columns of B in
 // L3, so that A and C are walked few times. A B that few rows use is copied in blocks that stay in L2.
 constexpr std::int64_t kWideFloats = 1536 * jit::kSegment;
@@ -55,6 +56,14 @@ bool is_small(const ProductShape& shape) {
 bool rows_collide(const ProductShape& shape) {
     const std::int64_t behind = shape.ldb % kPageFloats;
     return std::min(behind, kPageFloats - behind) < kApartFloats;
+}
+
+// Rows of A lie whole pages apart, or nearly: the lines of a tile's rows meet in one set of L1, which holds
+// eight. Columns enough hide that the others come from L2 again for every step; these do not.
+bool rows_of_a_meet(const ProductShape& shape) {
+    const std::int64_t behind = shape.lda % kPageFloats;
+    return !shape.a_transposed && shape.n <= kColumnsThatWait && shape.k >= kPageFloats &&
+           std::min(behind, kPageFloats - behind) < kApartFloats;
 }
 
 // So few rows that packing B costs more than its rows do, which are read anew for each tile of rows, from L2
@@ -302,6 +311,11 @@ const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& conte
     if (by_columns && context.isa == Isa::avx512 && choice.tile == 0 && !context.forced_tile) {
         const GemmTile* const even = find_tile("f32_gemm_6x64_avx512");
         if (usable(*even, context)) return *even;
+    }
+    if (rows_of_a_meet(plan.shape) && choice.tile == 0 && !context.forced_tile) {
+        const bool narrow = plan.shape.n <= kColumnsOfNarrow;
+        const GemmTile* const low = find_tile(narrow ? "f32_gemm_8x8_avx2" : "f32_gemm_8x48_avx512");
+        if (usable(*low, context)) return *low;
     }
     if (choice.tile == 0 || context.forced_tile) {
         const GemmTile& best =
