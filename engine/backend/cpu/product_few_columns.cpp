@@ -142,9 +142,8 @@ double step_cycles_of(std::int64_t m, std::int64_t n, const CompileContext& cont
 
 }  // namespace
 
-// An A of rows is turned round as it is read, which takes as long as some columns do: half a vector of them
-// gains nothing. One of columns is read as it lies, and gains wherever its own columns leave more of their
-// vectors empty.
+// An A of rows is turned round as it is read, which takes as long as some columns do, so that only few gain.
+// One of columns is read as it lies, and gains wherever its own columns leave more of their vectors empty.
 bool gains_by_few_columns(const ProductShape& given, const CompileContext& context) {
     const ProductShape shape = folded(given);
     if (shape.batch != 1 || shape.n < 1 || shape.k < 1 || shape.m < kFewestRows || shape.m <= shape.n)

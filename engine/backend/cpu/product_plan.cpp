@@ -16,7 +16,8 @@ constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are
 constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
 constexpr std::int64_t kRowsInPlace = 192, kRowsInPlaceOfNarrow = 64;   // reads_rows
 constexpr std::int64_t kPageFloats = 1024, kApartFloats = jit::kPanel;  // rows_collide, rows_of_a_meet
-constexpr std::int64_t kColumnsThatWait = 16, kColumnsOfNarrow = 8;
+constexpr std::int64_t kColumnsThatWait = 16,
+                       kColumnsOfNarrow = 8;  // so many fill a vector of 512, of 256 bits
 // Wide passes (has_wide_passes): six rows of A, one segment of k long, stay in L1, and the columns of B in
 // L3, so that A and C are walked few times. A B that few rows use is copied in blocks that stay in L2.
 constexpr std::int64_t kWideFloats = 1536 * jit::kSegment;
