@@ -12,8 +12,9 @@ namespace {
 // What stays in a core's L2 while it is used: packed columns of B, and the rows of A that meet them.
 constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
-constexpr std::int64_t kMostDepth = 4096;  // steps of k; 48 columns of them are 768 KiB
-constexpr std::int64_t kWideRow = 8192;    // floats: a new page, or two, with each step of k
+constexpr std::int64_t kMostDepth = 4096;           // steps of k; 48 columns of them are 768 KiB
+constexpr std::int64_t kMostDepthOfColumns = 1024;  // the same where packs_columns
+constexpr std::int64_t kWideRow = 8192;             // floats: a new page, or two, with each step of k
 constexpr std::int64_t kRowsInPlace = 192, kRowsInPlaceOfNarrow = 64;   // reads_rows
 constexpr std::int64_t kPageFloats = 1024, kApartFloats = jit::kPanel;  // rows_collide, rows_of_a_meet
 constexpr std::int64_t kColumnsThatWait = 16,
@@ -189,6 +190,8 @@ void choose_blocks(ProductPlan& plan) {
         const std::int64_t passes = ceil_div(shape.k, kMostDepth);
         plan.depth = round_up(ceil_div(shape.k, passes), jit::kSegment);
     }
+    // L2 holds the columns that are packed, those that are asked for and the steps of A that meet them.
+    if (packs_columns(plan) && shape.k > kMostDepthOfColumns) plan.depth = jit::kSegment;
     const std::int64_t nr = plan.tile->nr, mr = plan.tile->mr;
     // A copied A is copied again for every group of columns, so there the groups are large (and lie in L3).
     std::int64_t floats = plan.pack_a ? 16 * kPanelFloats : kPanelFloats;
