@@ -224,8 +224,8 @@ typedef struct volta_machine_speed {
     double read_spread;
     double stream_gb_s;    /* an optimizer pass: 16 bytes read, 12 written per parameter, GB/s of all 28 */
     double stream_spread;
-    uint64_t buffer_bytes; /* of memory that was walked: twice the last-level cache, 128 .. 768 MiB; on a
-                              device two buffers of 256 MiB, or less where it has less           */
+    uint64_t buffer_bytes; /* of memory that was walked: eight times the last-level cache, 256 .. 768 MiB; on
+                              a device two buffers of 256 MiB, or less where it has less                 */
 } volta_machine_speed;
 
 /* Fills what fits in speed->struct_size; zeros on failure.

@@ -30,7 +30,7 @@ static void measure_on(uint32_t threads, volta_isa isa, uint32_t flags) {
     assert_int_equal(speed.isa, info.isa);
     assert_int_equal(speed.thread_count, threads);
     assert_int_equal(info.code_bytes, 0);
-    assert_true(speed.buffer_bytes >= (uint64_t)128 << 20 && speed.buffer_bytes <= (uint64_t)768 << 20);
+    assert_true(speed.buffer_bytes >= (uint64_t)256 << 20 && speed.buffer_bytes <= (uint64_t)768 << 20);
     assert_figure(speed.fma_gflops, speed.fma_spread);
     assert_figure(speed.read_gb_s, speed.read_spread);
     assert_figure(speed.stream_gb_s, speed.stream_spread);
