@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kPanelFloats = 96 * 1024;
 constexpr std::int64_t kBlockFloats = 64 * 1024;
 constexpr std::int64_t kMostDepth = 4096;           // steps of k; 48 columns of them are 768 KiB
-constexpr std::int64_t kMostDepthOfColumns = 1024;  // the same where packs_columns
+constexpr std::int64_t kMostDepthOfColumns = 1024;  // packs_columns: beyond it a pass is one segment
 constexpr std::int64_t kWideRow = 8192;             // floats: a new page, or two, with each step of k
 constexpr std::int64_t kRowsInPlace = 192, kRowsInPlaceOfNarrow = 64;   // reads_rows
 constexpr std::int64_t kPageFloats = 1024, kApartFloats = jit::kPanel;  // rows_collide, rows_of_a_meet
