@@ -27,6 +27,7 @@ constexpr int kRowsBelow = 5;
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
 //   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next lines; nothing: rows 8 and 12 of B
+//   from both ends, one row of A: rdi rbx r10 the last block of rows 0 and 4 of B and of the chains
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -39,6 +40,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
     void emit() {
         Label wide, narrow, tail, done, mask_table;
         emit_entry();
+        if (from_both_ends()) emit_both_ends(wide);
         L(wide);
         cmp(rax, unroll() * kLanes);
         jl(narrow, T_NEAR);
@@ -56,7 +58,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         emit_columns(1, true);
         L(done);
         vzeroupper();
-        if (asks_rows() || is_deep()) pop(rbx);
+        if (uses_rbx()) pop(rbx);
         ret();
         if (kZmm) return;
         align_code(*this, 32);
@@ -76,6 +78,8 @@ class SweepEmitter : public Xbyak::CodeGenerator {
 
     bool asks_rows() const { return ahead_ == SweepAhead::rows; }
     bool is_deep() const { return steps_ > kShallowSteps; }
+    bool from_both_ends() const { return ahead_ == SweepAhead::below; }
+    bool uses_rbx() const { return asks_rows() || is_deep() || from_both_ends(); }
     int unroll() const { return std::min(4, (kRegisters - 2 - rows_ * steps_) / rows_); }
     Vmm a(int i, int s) const { return Vmm(i * steps_ + s); }
     Vmm chain(int i, int v) const { return Vmm(rows_ * steps_ + v * rows_ + i); }
@@ -122,6 +126,13 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             lea(rdi, ptr[rsi + rdx * 8]);
             lea(rbx, ptr[r8 + rdx * 8]);
         }
+        if (from_both_ends()) {
+            push(rbx);
+            const int block = unroll() * kBytes;
+            lea(rdi, ptr[rsi + rax * 4 - block]);
+            lea(rbx, ptr[r8 + rax * 4 - block]);
+            lea(r10, ptr[r9 + rax * 4 - block]);
+        }
         if (!asks_rows() && ahead_ != SweepAhead::next) return;
         mov(rdi, arg(offsetof(SweepArgs, ahead)));
         if (!asks_rows()) return;
@@ -141,6 +152,36 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             lea(rdi, ptr[rip + table]);
             neg(rax);
             vmovups(mask(), ptr[rdi + rax * 4 + 32]);
+        }
+    }
+
+    // A block from the front and one from the back, until they meet.
+    void emit_both_ends(Label& rest) {
+        Label next;
+        L(next);
+        cmp(rax, 2 * unroll() * kLanes);
+        jl(rest, T_NEAR);
+        emit_block(rsi, r8, r9, false);
+        emit_block(rdi, rbx, r10, true);
+        sub(rax, 2 * unroll() * kLanes);
+        jmp(next, T_NEAR);
+    }
+    // One row of A, one step of k, in the direction of the walk.
+    void emit_block(const Reg64& b, const Reg64& b4, const Reg64& chains, bool backwards) {
+        for (int each = 0; each < unroll(); ++each) {
+            const int v = backwards ? unroll() - 1 - each : each, offset = v * kBytes;
+            load(chain(0, v), ptr[chains + offset], false);
+            if (offset % 64 == 0)
+                for (int row = kRowsBelow; row > 0; --row)
+                    prefetcht1(ptr[scaled(row < 4 ? b : b4, rdx, rcx, row % 4) + offset]);
+            vfmadd231ps(chain(0, v), a(0, 0), ptr[b + offset]);
+            store(ptr[chains + offset], chain(0, v), false);
+        }
+        for (const Reg64& each : {b, b4, chains}) {
+            if (backwards)
+                sub(each, unroll() * kBytes);
+            else
+                add(each, unroll() * kBytes);
         }
     }
 
@@ -226,7 +267,7 @@ bool operator==(const SweepForm& x, const SweepForm& y) {
 }
 
 int sweep_steps(Isa isa, int rows, SweepAhead ahead) {
-    if (ahead == SweepAhead::below) return 1;
+    if (ahead == SweepAhead::below) return rows == 1 ? 1 : 0;
     if (isa == Isa::avx512 && rows == 1 && ahead == SweepAhead::none) return kMaxSweepSteps;
     const int elements = isa == Isa::avx512 ? 16 : 8;  // half of the registers
     return rows <= elements / 8 ? kShallowSteps : rows <= elements / 4 ? 4 : 2;

@@ -17,7 +17,8 @@ enum class SweepAhead : std::uint8_t {
     none,   // B comes from a cache, which the processor's own prefetching follows
     near,   // the same, and each row's next lines, into L1
     rows,   // as many rows of args.ahead as of B, into L2
-    below,  // the same columns of the next five rows, for one step: each line is asked for five times
+    below,  // the same columns of the next five rows, for one row and step, from both ends to the middle:
+            // each line is asked for five times
     next    // as many bytes behind args.ahead as of B, in the order of the memory, into L2
 };
 
@@ -43,7 +44,7 @@ struct SweepArgs {
 // chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
 using SweepFunction = void (*)(const SweepArgs*);
 
-// The most steps whose elements of A fit registers, and whose rows of B are addressed.
+// The most steps whose elements of A fit registers, and whose rows of B are addressed; 0: no such kernel.
 int sweep_steps(Isa isa, int rows, SweepAhead ahead);
 
 // NULL when executable memory is refused.

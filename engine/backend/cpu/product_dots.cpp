@@ -75,6 +75,7 @@ class DotsProduct final : public Product {
             unsigned char* const workspace = static_cast<unsigned char*>(call.workspace) +
                                              static_cast<std::size_t>(worker) * worker_bytes_;
             const Range mine = part_of(shape_.n, kCutColumns, worker, workers);
+            if (workers > 1) ask_for_row(shape_, call.a, shape_.k);
             for (std::int64_t begin = mine.begin; begin < mine.end; begin += kGroupColumns) {
                 const std::int64_t end = std::min<std::int64_t>(mine.end, begin + kGroupColumns);
                 for (std::int64_t column = begin; column < end;) {

@@ -4,6 +4,7 @@
 
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_pack.h"
+#include "engine/backend/cpu/product_plan.h"
 #include "engine/backend/cpu/stored_product.h"
 #include "engine/base/multiples.h"
 #include "engine/numerics/stored_weights.h"
@@ -59,8 +60,7 @@ class KeptRowProduct final : public Product {
 
 // From a cache, a tile that multiplies by what it loads is a sixth faster.
 bool gains_by_kept_row(const ProductShape& shape, const CompileContext& context) {
-    const bool row = shape.m == 1 && shape.batch == 1 && (!shape.a_transposed || shape.lda == 1);
-    return row && shape.k > 0 &&
+    return has_plain_row(shape) && shape.batch == 1 && shape.k > 0 &&
            comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float),
                              kMostCacheUseOfPanels);
 }

@@ -1,6 +1,7 @@
 // How a product is cut: parts for the threads, blocks for the caches, tiles for the registers. Sizes only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -27,6 +28,18 @@ inline constexpr std::int64_t kFarElements = 512 * 1024;
 inline constexpr double kUnitSteps = 2e6;
 // Threads that share the columns of a product of few rows meet at multiples of so many.
 inline constexpr std::int64_t kCutColumns = 64;
+
+// Is A one row whose elements follow each other?
+inline bool has_plain_row(const ProductShape& shape) {
+    return shape.m == 1 && (!shape.a_transposed || shape.lda == 1);
+}
+// `steps` elements of such a row, which other threads have just written: all of their lines are asked for at
+// once, lest they come one by one, at the pace of the steps that need them.
+inline void ask_for_row(const ProductShape& shape, const float* a, std::int64_t steps) {
+    constexpr std::int64_t kMostAsked = 4096, kLine = 16;
+    if (!has_plain_row(shape)) return;
+    for (std::int64_t i = 0; i < std::min(steps, kMostAsked); i += kLine) __builtin_prefetch(a + i);
+}
 
 // A batch whose entries share B and follow each other in A and C is one taller product.
 ProductShape folded(ProductShape shape);

@@ -172,9 +172,11 @@ class SweepProduct final : public Product {
             for (Range piece; pieces.next(&piece);)
                 for (std::int64_t segment = piece.begin; segment < piece.end; ++segment) {
                     jit::SweepArgs args = args_of(shape_.n);
+                    const std::int64_t step = segment * jit::kSegment;
+                    ask_for_row(shape_, call.a + step, std::min(jit::kSegment, shape_.k - step));
                     args.chains = chains + segment * floats;
                     args.chain_stride = chain_stride_;
-                    run_segment(args, call.a, call.b, segment * jit::kSegment);
+                    run_segment(args, call.a, call.b, step);
                 }
         });
         jit::SweepArgs args = args_of(shape_.n);
@@ -193,6 +195,7 @@ class SweepProduct final : public Product {
         const float* const b = call.b + entry * shape_.batch_stride_b + begin;
         float* const c = call.c + entry * shape_.batch_stride_c + begin;
         jit::SweepArgs args = args_of(end - begin);
+        if (n_parts_ > 1) ask_for_row(shape_, a, shape_.k);
         for (std::int64_t step = 0; step < shape_.k || step == 0; step += jit::kSegment) {
             const bool stored = step == 0 && !call.into;
             if (shape_.k == 0 && !stored) break;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/product_plan.h"
 #include "engine/base/error.h"
 #include "engine/base/multiples.h"
 #include "engine/numerics/stored_weights.h"
@@ -98,6 +99,7 @@ class StoredProduct final : public Product {
             unsigned char* const workspace = static_cast<unsigned char*>(call.workspace) +
                                              static_cast<std::size_t>(worker) * worker_bytes_;
             const Range mine = part_of(panels_, wide_, worker, workers);
+            if (workers > 1) ask_for_row(shape_, call.a, shape_.k);
             const std::int64_t group = group_columns() / kStoredPanel;
             for (std::int64_t first = mine.begin; first < mine.end; first += group) {
                 const std::int64_t end = std::min<std::int64_t>(mine.end, first + group);
