@@ -81,7 +81,9 @@ void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, st
     call.workspace = workspace.data();
     call.stored = weights.data();
     call.epilogue = kernel != nullptr ? &epilogue : nullptr;
+    pool(threads).assume_round_trip_ns(seed % 3 == 0 ? 340 : 60);  // what threads that share a weight go by
     product->run(pool(threads), call);
+    pool(threads).assume_round_trip_ns(0);
     const std::string what = std::string(product->kernel_name()) + ", " + std::to_string(threads) +
                              " threads, " + std::to_string(m) + " x " + std::to_string(n) + " x " +
                              std::to_string(k);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_plan.h"
@@ -17,6 +18,8 @@ constexpr std::int64_t kEpilogueColumns = 256;  // at least, per call of an epil
 constexpr std::int64_t kTilesForExpanding = 4;  // of rows: turning weights into f32 once pays off
 constexpr double kWeightsForThread = 65536;     // times rows: what starting a second thread costs
 
+bool is_half(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
+
 // Rows in tiles of nearly equal height.
 struct RowTiles {
     std::int64_t count = 1, height = 1, taller = 0;  // the first `taller` have one row more
@@ -29,15 +32,16 @@ struct RowTiles {
 
 class StoredProduct final : public Product {
   public:
+    // stream_panels: of a tile, where panels are read as one stream.
     StoredProduct(const ProductShape& shape, DType dtype, const jit::RowKernel* epilogue,
-                  const CompileContext& context)
+                  const CompileContext& context, int stream_panels)
         : shape_(shape),
           dtype_(dtype),
           epilogue_(epilogue),
           whole_rows_(epilogue_kind(epilogue) == EpilogueKind::rows),
           panels_(ceil_div(shape.n, kStoredPanel)),
           streams_(reads_one_stream(shape, dtype, context)),
-          wide_(streams_ ? stream_panels(dtype, context) : tile_panels(shape, dtype, context)),
+          wide_(streams_ ? stream_panels : tile_panels(shape, dtype, context)),
           tiles_(shape.m, jit::stored_rows(context.isa, wide_)) {
         std::snprintf(name_, sizeof name_, "%s_gemm_%dx%d_%s", dtype_name(dtype),
                       static_cast<int>(tiles_.height + (tiles_.taller > 0)),
@@ -111,6 +115,16 @@ class StoredProduct final : public Product {
         });
     }
 
+    // One row of f32 or of two bytes a weight, where one stream that is asked for is the fastest way to read.
+    // A panel alone takes no longer than the memory needs to bring it; smaller weights, or more rows, would
+    // wait for the chain.
+    static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
+        const auto panels = static_cast<std::uint64_t>(ceil_div(shape.n, kStoredPanel)),
+                   panel_bytes = static_cast<std::uint64_t>(stored_panel_bytes(dtype, shape.k));
+        return context.asks && shape.m == 1 && !has_scales(dtype) &&
+               comes_from_memory(context, panels * panel_bytes, kMostCacheUseOfPanels);
+    }
+
   private:
     struct Kernel {
         jit::StoredForm form;
@@ -125,29 +139,12 @@ class StoredProduct final : public Product {
         }
     };
 
-    // One row of f32 or of two bytes a weight, where one stream that is asked for is the fastest way to read.
-    // A panel alone takes no longer than the memory needs to bring it; smaller weights, or more rows, would
-    // wait for the chain.
-    static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
-        const auto panels = static_cast<std::uint64_t>(ceil_div(shape.n, kStoredPanel)),
-                   panel_bytes = static_cast<std::uint64_t>(stored_panel_bytes(dtype, shape.k));
-        return context.asks && shape.m == 1 && !has_scales(dtype) &&
-               comes_from_memory(context, panels * panel_bytes, kMostCacheUseOfPanels);
-    }
-
-    // A panel of two bytes a weight takes exactly as long as one thread's memory needs to bring it, so that
-    // every wait is lost; two panels catch up. Threads together wait for memory anyway, and read one better.
-    static int stream_panels(DType dtype, const CompileContext& context) {
-        return context.thread_count == 1 && dtype != DType::f32_panels ? 2 : 1;
-    }
-
     // Few rows: many panels, whose chains hide each other's latency. More rows: fewer, as many as registers
     // hold. One row of AVX2 reads four where that is faster: not int4, nor two bytes a weight by several
     // threads.
     static int tile_panels(const ProductShape& shape, DType dtype, const CompileContext& context) {
         if (context.isa == Isa::avx512) return shape.m <= 4 ? 4 : 2;
-        const bool is_half = dtype == DType::bf16 || dtype == DType::f16;
-        if (shape.m == 1 && dtype != DType::int4 && (context.thread_count == 1 || !is_half)) return 4;
+        if (shape.m == 1 && dtype != DType::int4 && (context.thread_count == 1 || !is_half(dtype))) return 4;
         return shape.m <= 2 ? 2 : 1;
     }
     std::int64_t group_columns() const {
@@ -234,13 +231,46 @@ class StoredProduct final : public Product {
     char name_[48];
 };
 
+template <class Made, class... Arguments>
+ProductPtr made_on(std::pmr::memory_resource* heap, Arguments&&... arguments) {
+    return ProductPtr(make_on<Made>(heap, std::forward<Arguments>(arguments)...).release(),
+                      ProductDelete{heap, sizeof(Made), alignof(Made)});
+}
+
+// A panel of two bytes a weight takes exactly as long as one thread's memory needs to bring it, so that every
+// wait is lost; two panels at once catch up. Threads whose cores share a last cache wait for memory anyway
+// and read one panel better; where each has its own, they are as one thread alone.
+class ByDistance final : public Product {
+  public:
+    ByDistance(ProductPtr near, ProductPtr far) : near_(std::move(near)), far_(std::move(far)) {}
+
+    std::size_t workspace_bytes() const noexcept override {
+        return std::max(near_->workspace_bytes(), far_->workspace_bytes());
+    }
+    std::size_t kept_bytes() const noexcept override { return 0; }
+    void keep(ThreadPool&, const float*, float*) const noexcept override {}
+    const char* kernel_name() const noexcept override { return near_->kernel_name(); }
+    const ProductShape& shape() const noexcept override { return near_->shape(); }
+    EpilogueKind epilogue() const noexcept override { return near_->epilogue(); }
+    void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
+        (pool.cores_are_far() ? far_ : near_)->run(pool, call);
+    }
+
+  private:
+    const ProductPtr near_, far_;
+};
+
 }  // namespace
 
 ProductPtr compile_stored_product(const ProductShape& shape, DType dtype, const jit::RowKernel* epilogue,
                                   const CompileContext& context) {
-    HeapPtr<StoredProduct> made = make_on<StoredProduct>(context.heap, shape, dtype, epilogue, context);
-    return ProductPtr(made.release(),
-                      ProductDelete{context.heap, sizeof(StoredProduct), alignof(StoredProduct)});
+    const int panels = is_half(dtype) && context.thread_count == 1 ? 2 : 1;
+    ProductPtr near = made_on<StoredProduct>(context.heap, shape, dtype, epilogue, context, panels);
+    if (!is_half(dtype) || context.thread_count == 1 ||
+        !StoredProduct::reads_one_stream(shape, dtype, context))
+        return near;
+    ProductPtr far = made_on<StoredProduct>(context.heap, shape, dtype, epilogue, context, 2);
+    return made_on<ByDistance>(context.heap, std::move(near), std::move(far));
 }
 
 }  // namespace volta::cpu
