@@ -76,6 +76,12 @@ struct ProductDelete {
 };
 using ProductPtr = std::unique_ptr<Product, ProductDelete>;
 
+template <class Made>
+ProductPtr as_product(HeapPtr<Made> made) noexcept {
+    std::pmr::memory_resource* const heap = made.get_deleter().heap;
+    return ProductPtr(made.release(), ProductDelete{heap, sizeof(Made), alignof(Made)});
+}
+
 // Whether this processor reads faster from memory what it was asked for several times, ahead of its use;
 // others follow plain reads of several streams, and lose by it
 // (docs/decisions/0007-how-weights-come-from-memory.md).

@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/product_dots.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_plan.h"
@@ -165,7 +166,7 @@ ProductPtr compile_dots(const ProductShape& shape, const jit::RowKernel* epilogu
                         const CompileContext& context) {
     HeapPtr<DotsProduct> made = make_on<DotsProduct>(context.heap, shape, epilogue, context);
     if (!made->has_code()) return nullptr;
-    return ProductPtr(made.release(), ProductDelete{context.heap, sizeof(DotsProduct), alignof(DotsProduct)});
+    return as_product(std::move(made));
 }
 
 }  // namespace volta::cpu

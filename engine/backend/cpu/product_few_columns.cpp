@@ -160,8 +160,7 @@ bool gains_by_few_columns(const ProductShape& given, const CompileContext& conte
 
 ProductPtr compile_few_columns(const ProductShape& shape, const jit::RowKernel* epilogue,
                                const CompileContext& context) {
-    return ProductPtr(make_on<FewColumnsProduct>(context.heap, shape, epilogue, context).release(),
-                      ProductDelete{context.heap, sizeof(FewColumnsProduct), alignof(FewColumnsProduct)});
+    return as_product(make_on<FewColumnsProduct>(context.heap, shape, epilogue, context));
 }
 
 }  // namespace volta::cpu

@@ -67,8 +67,7 @@ bool gains_by_kept_row(const ProductShape& shape, const CompileContext& context)
 
 ProductPtr compile_kept_row(const ProductShape& shape, const jit::RowKernel* epilogue,
                             const CompileContext& context) {
-    return ProductPtr(make_on<KeptRowProduct>(context.heap, shape, epilogue, context).release(),
-                      ProductDelete{context.heap, sizeof(KeptRowProduct), alignof(KeptRowProduct)});
+    return as_product(make_on<KeptRowProduct>(context.heap, shape, epilogue, context));
 }
 
 }  // namespace volta::cpu

@@ -69,8 +69,7 @@ bool gains_by_swap(const ProductShape& shape) {
 
 ProductPtr compile_swapped(const ProductShape& shape, const jit::RowKernel* epilogue,
                            const CompileContext& context) {
-    return ProductPtr(make_on<SwappedProduct>(context.heap, shape, epilogue, context).release(),
-                      ProductDelete{context.heap, sizeof(SwappedProduct), alignof(SwappedProduct)});
+    return as_product(make_on<SwappedProduct>(context.heap, shape, epilogue, context));
 }
 
 }  // namespace volta::cpu

@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/product_sweep.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/backend/cpu/kernel_cache.h"
 #include "engine/backend/cpu/product_plan.h"
@@ -141,6 +142,7 @@ class SweepProduct final : public Product {
 
     void run_part(const ProductCall& call, std::int64_t index, float* workspace) const {
         const std::int64_t entry = index / n_parts_;
+        if (n_parts_ > 1) ask_for_row(shape_, call.a + entry * shape_.batch_stride_a, shape_.k);
         const Range columns =
             part_of(shape_.n, kCutColumns, static_cast<int>(index % n_parts_), static_cast<int>(n_parts_));
         for (std::int64_t j = columns.begin; j < columns.end; j += group_columns_) {
@@ -195,7 +197,6 @@ class SweepProduct final : public Product {
         const float* const b = call.b + entry * shape_.batch_stride_b + begin;
         float* const c = call.c + entry * shape_.batch_stride_c + begin;
         jit::SweepArgs args = args_of(end - begin);
-        if (n_parts_ > 1) ask_for_row(shape_, a, shape_.k);
         for (std::int64_t step = 0; step < shape_.k || step == 0; step += jit::kSegment) {
             const bool stored = step == 0 && !call.into;
             if (shape_.k == 0 && !stored) break;
@@ -291,8 +292,7 @@ ProductPtr compile_sweep(const ProductShape& shape, const jit::RowKernel* epilog
                          const CompileContext& context) {
     HeapPtr<SweepProduct> made = make_on<SweepProduct>(context.heap, shape, epilogue, context);
     if (!made->has_code()) return nullptr;
-    return ProductPtr(made.release(),
-                      ProductDelete{context.heap, sizeof(SweepProduct), alignof(SweepProduct)});
+    return as_product(std::move(made));
 }
 
 }  // namespace volta::cpu

@@ -421,9 +421,7 @@ ProductPtr compile_tiled(const ProductShape& shape, const jit::RowKernel* epilog
                          const CompileContext& context, const ProductChoice& choice) {
     const bool whole_rows = epilogue && epilogue->program().needs_whole_rows();
     const ProductPlan plan = plan_product(shape, whole_rows, context, choice);
-    HeapPtr<TiledProduct> made = make_on<TiledProduct>(context.heap, shape, plan, epilogue, context, choice);
-    return ProductPtr(made.release(),
-                      ProductDelete{context.heap, sizeof(TiledProduct), alignof(TiledProduct)});
+    return as_product(make_on<TiledProduct>(context.heap, shape, plan, epilogue, context, choice));
 }
 
 }  // namespace volta::cpu

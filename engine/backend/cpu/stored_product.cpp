@@ -231,25 +231,21 @@ class StoredProduct final : public Product {
     char name_[48];
 };
 
-template <class Made, class... Arguments>
-ProductPtr made_on(std::pmr::memory_resource* heap, Arguments&&... arguments) {
-    return ProductPtr(make_on<Made>(heap, std::forward<Arguments>(arguments)...).release(),
-                      ProductDelete{heap, sizeof(Made), alignof(Made)});
-}
-
 // A panel of two bytes a weight takes exactly as long as one thread's memory needs to bring it, so that every
 // wait is lost; two panels at once catch up. Threads whose cores share a last cache wait for memory anyway
 // and read one panel better; where each has its own, they are as one thread alone.
 class ByDistance final : public Product {
   public:
-    ByDistance(ProductPtr near, ProductPtr far) : near_(std::move(near)), far_(std::move(far)) {}
+    ByDistance(ProductPtr near, ProductPtr far) : near_(std::move(near)), far_(std::move(far)) {
+        std::snprintf(name_, sizeof name_, "%s far=%s", near_->kernel_name(), far_->kernel_name());
+    }
 
     std::size_t workspace_bytes() const noexcept override {
         return std::max(near_->workspace_bytes(), far_->workspace_bytes());
     }
     std::size_t kept_bytes() const noexcept override { return 0; }
     void keep(ThreadPool&, const float*, float*) const noexcept override {}
-    const char* kernel_name() const noexcept override { return near_->kernel_name(); }
+    const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return near_->shape(); }
     EpilogueKind epilogue() const noexcept override { return near_->epilogue(); }
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
@@ -258,19 +254,21 @@ class ByDistance final : public Product {
 
   private:
     const ProductPtr near_, far_;
+    char name_[104];  // two of a product
 };
 
 }  // namespace
 
 ProductPtr compile_stored_product(const ProductShape& shape, DType dtype, const jit::RowKernel* epilogue,
                                   const CompileContext& context) {
-    const int panels = is_half(dtype) && context.thread_count == 1 ? 2 : 1;
-    ProductPtr near = made_on<StoredProduct>(context.heap, shape, dtype, epilogue, context, panels);
-    if (!is_half(dtype) || context.thread_count == 1 ||
-        !StoredProduct::reads_one_stream(shape, dtype, context))
-        return near;
-    ProductPtr far = made_on<StoredProduct>(context.heap, shape, dtype, epilogue, context, 2);
-    return made_on<ByDistance>(context.heap, std::move(near), std::move(far));
+    const auto with = [&](int stream_panels) {
+        return as_product(
+            make_on<StoredProduct>(context.heap, shape, dtype, epilogue, context, stream_panels));
+    };
+    const bool is_alone = context.thread_count == 1;
+    if (is_alone || !is_half(dtype) || !StoredProduct::reads_one_stream(shape, dtype, context))
+        return with(is_alone && is_half(dtype) ? 2 : 1);
+    return as_product(make_on<ByDistance>(context.heap, with(1), with(2)));
 }
 
 }  // namespace volta::cpu
