@@ -22,12 +22,15 @@ constexpr int kNearBytes = 256;
 // Each line is asked for as often as that: what a processor is asked for while many lines are under way it
 // drops.
 constexpr int kRowsBelow = 5;
+// Of AVX2's 16 steps of one row: chains of 64 columns, and the registers that elements of A take in turns.
+constexpr int kReloadedChains = 8, kReloadedElements = 6;
 
 // Registers:
 //   vectors  A, one element each | the chains of `unroll` vectors of columns | one vector of B | AVX2: the mask
 //   rsi r8 rows 0 and 4 of B | rdx rcx their stride, three times it | r9 chains | r10 r11 their stride, three times it
 //   rax columns left | asked for: rdi rbx its rows 0 and 4, or rdi its next lines; nothing: rows 8 and 12 of B
 //   from both ends, one row of A: rdi rbx r10 the last block of rows 0 and 4 of B and of the chains
+//   AVX2, 16 steps of one row: the elements of A lie on the stack, before what rbx held
 template <class Vmm>
 class SweepEmitter : public Xbyak::CodeGenerator {
   public:
@@ -58,6 +61,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         emit_columns(1, true);
         L(done);
         vzeroupper();
+        if (reloads_a()) add(rsp, steps_ * kElementBytes);
         if (uses_rbx()) pop(rbx);
         ret();
         if (kZmm) return;
@@ -69,7 +73,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
 
     static constexpr bool kZmm = std::is_same<Vmm, Zmm>::value;
     static constexpr int kLanes = kZmm ? 16 : 8;
-    static constexpr int kBytes = 4 * kLanes;
+    static constexpr int kElementBytes = 4, kBytes = kElementBytes * kLanes;
     static constexpr int kRegisters = kZmm ? 32 : 16;
 
   private:
@@ -80,9 +84,14 @@ class SweepEmitter : public Xbyak::CodeGenerator {
     bool is_deep() const { return steps_ > kShallowSteps; }
     bool from_both_ends() const { return ahead_ == SweepAhead::below; }
     bool uses_rbx() const { return asks_rows() || is_deep() || from_both_ends(); }
-    int unroll() const { return std::min(4, (kRegisters - 2 - rows_ * steps_) / rows_); }
-    Vmm a(int i, int s) const { return Vmm(i * steps_ + s); }
-    Vmm chain(int i, int v) const { return Vmm(rows_ * steps_ + v * rows_ + i); }
+    bool reloads_a() const { return is_deep() && !kZmm; }
+    int unroll() const {
+        return reloads_a() ? kReloadedChains : std::min(4, (kRegisters - 2 - rows_ * steps_) / rows_);
+    }
+    Vmm a(int i, int s) const { return Vmm(reloads_a() ? s % kReloadedElements : i * steps_ + s); }
+    Vmm chain(int i, int v) const {
+        return Vmm((reloads_a() ? kReloadedElements : rows_ * steps_) + v * rows_ + i);
+    }
     Vmm value() const { return Vmm(kRegisters - 2); }
     Vmm mask() const { return Vmm(kRegisters - 1); }
 
@@ -97,9 +106,12 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         const Reg64* const bases[] = {&rsi, &r8, &rdi, &rbx};
         return ptr[scaled(*bases[s / 4], rdx, rcx, s % 4) + offset];
     }
+    Xbyak::Address reloaded(int s) { return ptr[rsp + s * kElementBytes]; }
     Xbyak::Address chain_at(int i, int v) { return ptr[scaled(r9, r10, r11, i) + v * kBytes]; }
 
     void emit_entry() {
+        if (uses_rbx()) push(rbx);
+        if (reloads_a()) sub(rsp, steps_ * kElementBytes);
         mov(rsi, arg(offsetof(SweepArgs, a)));
         mov(rdx, arg(offsetof(SweepArgs, a_row)));
         mov(rcx, arg(offsetof(SweepArgs, a_step)));
@@ -107,6 +119,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             mov(rax, rsi);
             for (int s = 0; s < steps_; ++s) {
                 vbroadcastss(a(i, s), ptr[rax]);
+                if (reloads_a()) vmovss(reloaded(s), Xbyak::Xmm(a(i, s).getIdx()));
                 lea(rax, ptr[rax + rcx * 4]);
             }
             lea(rsi, ptr[rsi + rdx * 4]);
@@ -122,12 +135,10 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         lea(r11, ptr[r10 + r10 * 2]);
         mov(rax, arg(offsetof(SweepArgs, columns)));
         if (is_deep()) {
-            push(rbx);
             lea(rdi, ptr[rsi + rdx * 8]);
             lea(rbx, ptr[r8 + rdx * 8]);
         }
         if (from_both_ends()) {
-            push(rbx);
             const int block = unroll() * kBytes;
             lea(rdi, ptr[rsi + rax * 4 - block]);
             lea(rbx, ptr[r8 + rax * 4 - block]);
@@ -135,9 +146,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         }
         if (!asks_rows() && ahead_ != SweepAhead::next) return;
         mov(rdi, arg(offsetof(SweepArgs, ahead)));
-        if (!asks_rows()) return;
-        push(rbx);
-        lea(rbx, ptr[rdi + rdx * 4]);
+        if (asks_rows()) lea(rbx, ptr[rdi + rdx * 4]);
     }
 
     void emit_mask(Label& table) {
@@ -149,9 +158,10 @@ class SweepEmitter : public Xbyak::CodeGenerator {
             kmovw(k1, eax);
             lea(rcx, ptr[rdx + rdx * 2]);
         } else {
-            lea(rdi, ptr[rip + table]);
+            const Reg64& window = is_deep() ? r10 : rdi;  // the last columns read all rows of B still
+            lea(window, ptr[rip + table]);
             neg(rax);
-            vmovups(mask(), ptr[rdi + rax * 4 + 32]);
+            vmovups(mask(), ptr[window + rax * 4 + 32]);
         }
     }
 
@@ -190,6 +200,7 @@ class SweepEmitter : public Xbyak::CodeGenerator {
         for (int v = 0; v < count; ++v)
             for (int i = 0; i < rows_; ++i) load(chain(i, v), chain_at(i, v), masked);
         for (int s = 0; s < steps_; ++s) {
+            if (reloads_a()) vbroadcastss(a(0, s), reloaded(s));
             for (int v = 0; v < count; ++v) {
                 if (!masked && v * kBytes % 64 == 0) emit_prefetch(s, v * kBytes, (s * count + v) * kBytes);
                 if (rows_ == 1 && !masked) {
@@ -268,7 +279,7 @@ bool operator==(const SweepForm& x, const SweepForm& y) {
 
 int sweep_steps(Isa isa, int rows, SweepAhead ahead) {
     if (ahead == SweepAhead::below) return rows == 1 ? 1 : 0;
-    if (isa == Isa::avx512 && rows == 1 && ahead == SweepAhead::none) return kMaxSweepSteps;
+    if (rows == 1 && ahead == SweepAhead::none) return kMaxSweepSteps;
     const int elements = isa == Isa::avx512 ? 16 : 8;  // half of the registers
     return rows <= elements / 8 ? kShallowSteps : rows <= elements / 4 ? 4 : 2;
 }

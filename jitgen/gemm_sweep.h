@@ -44,7 +44,8 @@ struct SweepArgs {
 // chains[i][j] = fma(a[i][k], b[k][j], chains[i][j]) for k = 0 .. steps - 1, ascending.
 using SweepFunction = void (*)(const SweepArgs*);
 
-// The most steps whose elements of A fit registers, and whose rows of B are addressed; 0: no such kernel.
+// The most steps whose elements of A fit registers (or, of one row from a cache, are loaded with each step),
+// and whose rows of B are addressed; 0: no such kernel.
 int sweep_steps(Isa isa, int rows, SweepAhead ahead);
 
 // NULL when executable memory is refused.

@@ -15,6 +15,8 @@ namespace {
 constexpr std::int64_t kFewestColumns = 64, kFewestColumnsOfTwo = 2048, kFewestColumnsOfMore = 8192;
 constexpr std::int64_t kFewestColumnsOfNarrow = 512;
 constexpr std::int64_t kGroupColumns = 4096;  // whose chains stay in L1, or in L2 for several rows
+// Of one row that a thread reads from memory by itself: as the memory lies. Its chains stay in L2.
+constexpr std::int64_t kGroupColumnsOfStream = 64 * 1024;
 // AVX2 takes two steps of three or four rows at a time and would wait for chains in L2, where B comes from a
 // cache: they stay in L1, three lines more than a page apart.
 constexpr std::int64_t kNearColumns = 1024, kNearApart = 48, kFewestRowsApart = 3;
@@ -27,7 +29,7 @@ constexpr std::int64_t kWideColumns = 1024, kPageFloats = 1024, kApartFloats = 1
 constexpr std::int64_t kLongColumns = 1152;            // of a thread
 constexpr std::int64_t kMostChainFloats = 256 * 1024;  // of all segments
 // With AVX-512 one row reads 16 rows of B at once, by plain loads, as long as the last cache holds most of
-// it.
+// it; AVX2 no more than others.
 constexpr double kMostCacheUseOfOneRow = 0.8;
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
@@ -53,7 +55,10 @@ class SweepProduct final : public Product {
         workers_ = std::min<std::int64_t>(context.thread_count, shape_.batch * n_parts_);
         const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
         chains_apart_ = context.isa == Isa::avx2 && shape_.m >= kFewestRowsApart && !far;
-        group_columns_ = std::min(part, chains_apart_ ? kNearColumns : kGroupColumns);
+        const bool streams = far && shape_.m == 1 && n_parts_ == 1 && !by_segments_;
+        group_columns_ = std::min(part, chains_apart_ ? kNearColumns
+                                        : streams     ? kGroupColumnsOfStream
+                                                      : kGroupColumns);
         chain_stride_ = group_columns_ + (chains_apart_ ? kNearApart : 0);
         choose_steps(form, far, context.asks);
         add_kernel(form, steps_, context);
@@ -114,11 +119,10 @@ class SweepProduct final : public Product {
     // many rows further on. A processor that does not gain by asking follows one row by itself, unless
     // threads have few columns each: two or four rows of each are enough streams then.
     void choose_steps(jit::SweepForm& form, bool far, bool asks) {
-        const bool is_one_wide = form.isa == Isa::avx512 && form.rows == 1;
         const bool is_long = group_columns_ >= kLongColumns, is_shared = workers_ > 1;
         const bool is_followed = !asks && form.rows == 1 && (is_long || !is_shared);
         form.ahead = far && !is_followed ? jit::SweepAhead::rows
-                     : is_one_wide       ? jit::SweepAhead::none
+                     : form.rows == 1    ? jit::SweepAhead::none
                                          : jit::SweepAhead::near;
         ahead_ = steps_ = jit::sweep_steps(form.isa, form.rows, form.ahead);
         // More rows at once gain where they are long and do not meet in the same sets of a cache.
@@ -132,7 +136,7 @@ class SweepProduct final : public Product {
             ahead_ = 2 * steps_;
         } else if (is_followed) {
             return;
-        } else if (group_columns_ >= shape_.n && shape_.ldb == shape_.n && shape_.n % kLineFloats == 0) {
+        } else if (shape_.n <= kGroupColumns && shape_.ldb == shape_.n && shape_.n % kLineFloats == 0) {
             form.ahead = jit::SweepAhead::next;
         } else if (group_columns_ < (form.isa == Isa::avx2 ? kShortColumnsOfNarrow : kShortColumns)) {
             steps_ = 1;
