@@ -286,9 +286,8 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         }
     }
 
-    // What is asked for while many lines are under way is dropped, so in place it is asked for again, half as
-    // far ahead. A kernel that packs follows a stream beside B: it has no register for that.
-    bool asks_again() const { return form_.b == GemmB::rows && form_.prefetch > 1; }
+    // A kernel that packs follows a stream beside B: it has no register for that.
+    bool asks_again() const { return form_.asks_again && form_.b == GemmB::rows && form_.prefetch > 1; }
     void set_again() {
         if (asks_again()) imul(again, ldb, form_.prefetch / 2);
     }
@@ -700,7 +699,8 @@ void check(const GemmForm& form) {
 bool operator==(const GemmForm& x, const GemmForm& y) {
     return x.isa == y.isa && x.mr == y.mr && x.vectors == y.vectors && x.masked == y.masked &&
            x.narrow == y.narrow && x.half == y.half && x.a == y.a && x.b == y.b && x.triangle == y.triangle &&
-           x.prefetch == y.prefetch && x.ahead == y.ahead && x.unroll == y.unroll;
+           x.prefetch == y.prefetch && x.asks_again == y.asks_again && x.ahead == y.ahead &&
+           x.unroll == y.unroll;
 }
 
 int gemm_rows_in_registers(Isa isa, int vectors) {

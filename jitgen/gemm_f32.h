@@ -56,6 +56,7 @@ struct GemmForm {
     GemmB b = GemmB::panels;
     Triangle triangle = Triangle::none;
     std::uint8_t prefetch = 0;  // of B, steps ahead; 0: none
+    bool asks_again = false;    // B in place, with prefetch: each line a second time, half as far ahead
     std::uint8_t ahead = 0;     // lines of args.ahead that each step asks for too, into L2, 0 .. 4; B in
                                 // place: 0 or 1, without prefetch
     std::uint8_t unroll = 4;    // steps per turn of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %

@@ -183,6 +183,7 @@ void ask_ahead(GemmForm& form, std::uint64_t seed) {
     const bool is_packed = form.b == GemmB::panels || form.b == GemmB::tile;
     if (is_packed) form.ahead = static_cast<std::uint8_t>(seed % (form.mr > 12 ? 4 : 5));
     if (form.b != GemmB::panels) form.prefetch = static_cast<std::uint8_t>(seed % 3 * 9);
+    form.asks_again = seed % 2 == 0;
     if (form.b == GemmB::rows && form.prefetch == 0) form.ahead = seed % 2;
 }
 

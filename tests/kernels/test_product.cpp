@@ -178,6 +178,26 @@ void test_some_rows_in_place(void**) {
     }
 }
 
+// A B from memory is asked for twice, and further ahead than one from L3; more than a tile of rows pack it.
+// It is, if the model's weights exceed the caches, or if it does so by itself.
+void test_asking_by_distance(void**) {
+    constexpr std::int64_t kColumns = 3040;
+    const auto l3 = static_cast<std::int64_t>(host_cpu().l3_bytes);
+    if (l3 == 0) skip();
+    const std::int64_t beyond = l3 / (kColumns * 4);  // steps of k: a last cache's bytes
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+        if (isa > isas()) continue;
+        const auto plan = [&](auto... arguments) { return plan_of(isa, 1, arguments...); };
+        const ProductPlan near = plan(5, kColumns, 64, false), cold = plan(5, kColumns, 64, true),
+                          large = plan(5, kColumns, beyond, false);
+        assert_true(near.prefetch > 0 && !near.asks_again);
+        assert_true(cold.prefetch > near.prefetch && cold.asks_again);
+        assert_true(large.prefetch == cold.prefetch && large.asks_again);
+        assert_true(plan(20, kColumns, beyond, false).pack_b);
+        assert_false(plan(20, kColumns, 64, false).pack_b);
+    }
+}
+
 // Threads that read the same rows of B in place take columns of it each; not so of a tall product, or of few
 // columns.
 void test_threads_take_columns(void**) {
@@ -349,21 +369,14 @@ void test_kernels_are_shared(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_tile_forced),
-        cmocka_unit_test(test_small_sizes),
-        cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_large_sizes),
-        cmocka_unit_test(test_shared_slices),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_shared_operand),
-        cmocka_unit_test(test_some_rows_in_place),
-        cmocka_unit_test(test_threads_take_columns),
-        cmocka_unit_test(test_meeting_rows),
-        cmocka_unit_test(test_far_rows),
-        cmocka_unit_test(test_epilogues),
-        cmocka_unit_test(test_empty_extents),
-        cmocka_unit_test(test_refused_code),
-        cmocka_unit_test(test_unknown_tiles_are_errors),
+        cmocka_unit_test(test_every_tile_forced),  cmocka_unit_test(test_small_sizes),
+        cmocka_unit_test(test_segments),           cmocka_unit_test(test_large_sizes),
+        cmocka_unit_test(test_shared_slices),      cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_shared_operand),     cmocka_unit_test(test_some_rows_in_place),
+        cmocka_unit_test(test_asking_by_distance), cmocka_unit_test(test_threads_take_columns),
+        cmocka_unit_test(test_meeting_rows),       cmocka_unit_test(test_far_rows),
+        cmocka_unit_test(test_epilogues),          cmocka_unit_test(test_empty_extents),
+        cmocka_unit_test(test_refused_code),       cmocka_unit_test(test_unknown_tiles_are_errors),
         cmocka_unit_test(test_kernels_are_shared),
     };
     return cmocka_run_group_tests_name("product", tests, nullptr, nullptr);

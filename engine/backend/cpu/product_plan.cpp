@@ -68,10 +68,15 @@ bool rows_of_a_meet(const ProductShape& shape) {
            std::min(behind, kPageFloats - behind) < kApartFloats;
 }
 
+// Does B wait for memory, by itself or among the other weights?
+bool is_far(const ProductShape& shape, const CompileContext& context) {
+    return comes_from_memory(context, static_cast<std::uint64_t>(shape.k * shape.n) * sizeof(float));
+}
+
 // So few rows that packing B costs more than its rows do, which are read anew for each tile of rows, from L2
 // mostly.
 bool reads_rows(const ProductShape& shape, const CompileContext& context) {
-    if (is_cold(context) || shape.ldb >= kWideRow || rows_collide(shape)) return false;
+    if (is_far(shape, context) || shape.ldb >= kWideRow || rows_collide(shape)) return false;
     if (context.isa == Isa::avx512) return shape.m <= kRowsInPlace;
     return shape.m <= kRowsInPlaceOfNarrow && shape.k * shape.ldb < kFarElements;
 }
@@ -266,11 +271,11 @@ void apply_blocks(ProductPlan& plan, const ProductChoice& choice) {
 
 // Of a B that is read where it lies. From memory a line takes twice as long as from L3, or longer. AVX2's
 // short steps have no time to ask for what the tiles of rows above have brought into L2.
-int decide_prefetch(const ProductPlan& plan, bool cold) {
+int decide_prefetch(const ProductPlan& plan, bool far) {
     if (plan.pack_b || plan.shape.k * plan.shape.ldb <= kPrefetchedFloats) return 0;
     const bool is_again = plan.tile->isa == Isa::avx2 && plan.shape.m > plan.tile->mr;
-    if (!cold && is_again && plan.shape.k * plan.shape.ldb < kFarElements) return 0;
-    if (!cold) return kFarPrefetch;
+    if (!far && is_again && plan.shape.k * plan.shape.ldb < kFarElements) return 0;
+    if (!far) return kFarPrefetch;
     return plan.shape.ldb <= kLongRow ? kColdPrefetch : kColdPrefetchOfLong;
 }
 
@@ -381,8 +386,12 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
         choice.order == TileOrder::rule ? !plan.pack_b : choice.order == TileOrder::columns;
-    plan.prefetch = decide_prefetch(plan, is_cold(context));
+    const bool far = is_far(plan.shape, context);
+    plan.prefetch = decide_prefetch(plan, far);
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
+    // What is asked for while many lines are under way from memory is dropped. L3 answers before there are as
+    // many, and the second asking costs there, with four rows a tenth of the time.
+    plan.asks_again = far && !plan.pack_b;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
     choose_grid(plan, whole_rows, context.thread_count);
     const bool shares_columns = by_columns && plan.parts() > 1;

@@ -53,6 +53,7 @@ struct ProductPlan {
     // takes them all in turn; columns that come from further away take all rows of the block in turn.
     bool columns_outside = false;
     int prefetch = 0;                       // of B, in steps of k; 0: left to the hardware
+    bool asks_again = false;                // for a line of B twice: memory drops what L3 does not
     bool asks_a = false;                    // tiles ask for the rows of A that the next ones read
     std::int64_t turned_rows = 0;           // C is turned round, so many of its rows at a time; 0: it is not
     int unroll = 4;                         // steps of k per turn of the kernel's loop

@@ -10,6 +10,7 @@ jit::GemmForm form_of(const ProductPlan& plan) {
     form.isa = plan.tile->isa;
     form.b = plan.pack_b ? jit::GemmB::tile : jit::GemmB::rows;
     form.prefetch = static_cast<std::uint8_t>(plan.prefetch);
+    form.asks_again = plan.asks_again;
     form.unroll = static_cast<std::uint8_t>(plan.unroll);
     return form;
 }
