@@ -24,9 +24,8 @@ ProductPtr ColumnSumAction::product_of(const CpuStep& step, const jit::Program& 
     shape.ldb = loops.operands[0].row_stride;
     shape.ldc = shape.n;
     const CompileContext kernels = step.kernels();
-    const bool is_far = comes_from_memory(
-        kernels, static_cast<std::uint64_t>(shape.n) * static_cast<std::uint64_t>(shape.k) * sizeof(float));
-    if (kernels.isa == Isa::scalar || !is_far || !gains_by_sweep(shape, kernels.isa)) return nullptr;
+    if (kernels.isa == Isa::scalar || !b_comes_from_memory(kernels, shape)) return nullptr;
+    if (!gains_by_sweep(shape, kernels.isa)) return nullptr;
     return compile_sweep(shape, nullptr, kernels);
 }
 

@@ -120,6 +120,12 @@ inline bool comes_from_memory(const CompileContext& context, std::uint64_t bytes
                               double most = kMostCacheUse) noexcept {
     return is_cold(context, most) || cache_use(bytes) > most;
 }
+// The same of a B of f32.
+inline bool b_comes_from_memory(const CompileContext& context, const ProductShape& shape,
+                                double most = kMostCacheUse) noexcept {
+    const auto floats = static_cast<std::uint64_t>(shape.k) * static_cast<std::uint64_t>(shape.n);
+    return comes_from_memory(context, floats * sizeof(float), most);
+}
 
 // epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).
 ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,

@@ -27,8 +27,7 @@ class DotsProduct final : public Product {
           name_(context.isa == Isa::avx512 ? "f32_gemm_dots_avx512" : "f32_gemm_dots_avx2") {
         jit::DotsForm form;
         form.isa = context.isa;
-        const bool far =
-            comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float));
+        const bool far = b_comes_from_memory(context, shape);
         form.far = far && context.asks;
         // Rows in tiles of nearly equal height, one kernel for either; only the first tile reads B from
         // memory.

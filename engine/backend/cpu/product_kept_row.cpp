@@ -61,8 +61,7 @@ class KeptRowProduct final : public Product {
 // From a cache, a tile that multiplies by what it loads is a sixth faster.
 bool gains_by_kept_row(const ProductShape& shape, const CompileContext& context) {
     return has_plain_row(shape) && shape.batch == 1 && shape.k > 0 &&
-           comes_from_memory(context, static_cast<std::uint64_t>(shape.n * shape.k) * sizeof(float),
-                             kMostCacheUseOfPanels);
+           b_comes_from_memory(context, shape, kMostCacheUseOfPanels);
 }
 
 ProductPtr compile_kept_row(const ProductShape& shape, const jit::RowKernel* epilogue,

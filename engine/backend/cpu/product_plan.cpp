@@ -31,7 +31,8 @@ constexpr std::int64_t kNarrowTileRows = 6;                           // is_fetc
 constexpr std::int64_t kGroupsOfThread = 4, kLeastGroupColumns = 96;  // what threads can take from each other
 // Floats of B that L2 does not keep: the hardware does not see where a tile's columns go on in the next row.
 constexpr std::int64_t kPrefetchedFloats = 64 * 1024;
-constexpr int kFarPrefetch = 32, kColdPrefetch = 64, kColdPrefetchOfLong = 48;  // steps ahead
+// Steps ahead that B is asked for, where it lies in L3 and where in memory.
+constexpr int kPrefetchOfCached = 32, kPrefetchOfFar = 64, kPrefetchOfFarLong = 48;
 constexpr std::int64_t kLongRow = 3072;  // floats: so many rows ahead push each other out of L2
 constexpr std::int64_t kMostRowsByColumns = 128, kLeastColumnsOfThread = 128;  // takes_columns
 constexpr std::int64_t kTurnedRows = jit::kClaimedColumns;                     // turn_slices
@@ -68,15 +69,10 @@ bool rows_of_a_meet(const ProductShape& shape) {
            std::min(behind, kPageFloats - behind) < kApartFloats;
 }
 
-// Does B wait for memory, by itself or among the other weights?
-bool is_far(const ProductShape& shape, const CompileContext& context) {
-    return comes_from_memory(context, static_cast<std::uint64_t>(shape.k * shape.n) * sizeof(float));
-}
-
 // So few rows that packing B costs more than its rows do, which are read anew for each tile of rows, from L2
 // mostly.
 bool reads_rows(const ProductShape& shape, const CompileContext& context) {
-    if (is_far(shape, context) || shape.ldb >= kWideRow || rows_collide(shape)) return false;
+    if (b_comes_from_memory(context, shape) || shape.ldb >= kWideRow || rows_collide(shape)) return false;
     if (context.isa == Isa::avx512) return shape.m <= kRowsInPlace;
     return shape.m <= kRowsInPlaceOfNarrow && shape.k * shape.ldb < kFarElements;
 }
@@ -275,8 +271,8 @@ int decide_prefetch(const ProductPlan& plan, bool far) {
     if (plan.pack_b || plan.shape.k * plan.shape.ldb <= kPrefetchedFloats) return 0;
     const bool is_again = plan.tile->isa == Isa::avx2 && plan.shape.m > plan.tile->mr;
     if (!far && is_again && plan.shape.k * plan.shape.ldb < kFarElements) return 0;
-    if (!far) return kFarPrefetch;
-    return plan.shape.ldb <= kLongRow ? kColdPrefetch : kColdPrefetchOfLong;
+    if (!far) return kPrefetchOfCached;
+    return plan.shape.ldb <= kLongRow ? kPrefetchOfFar : kPrefetchOfFarLong;
 }
 
 // Rows of A that another core has written, or that come from memory: the hardware begins anew with each of
@@ -309,7 +305,8 @@ const GemmTile& low_tile_if_small(const ProductPlan& plan, const CompileContext&
 
 const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& context,
                             const ProductChoice& choice, bool by_columns) {
-    // Memory brings lines in pairs: from there two lines of each row are better than three.
+    // Memory brings lines in pairs: of a model's weights two lines of each row are better than three. (Not of
+    // one B that comes from there call after call.)
     const bool pairs = is_cold(context) && !plan.pack_b && context.isa == Isa::avx512 && plan.shape.m > 4 &&
                        plan.shape.m <= 8;
     if (pairs && choice.tile == 0 && !context.forced_tile) {
@@ -386,7 +383,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     plan.pack_a = decide(choice.pack_a, packs_a(plan));
     plan.columns_outside =
         choice.order == TileOrder::rule ? !plan.pack_b : choice.order == TileOrder::columns;
-    const bool far = is_far(plan.shape, context);
+    const bool far = b_comes_from_memory(context, plan.shape);
     plan.prefetch = decide_prefetch(plan, far);
     if (choice.prefetch > 0) plan.prefetch = choice.prefetch == kNoPrefetch ? 0 : choice.prefetch;
     // What is asked for while many lines are under way from memory is dropped. L3 answers before there are as

@@ -45,8 +45,8 @@ class SweepProduct final : public Product {
         jit::SweepForm form;
         form.isa = context.isa;
         form.rows = static_cast<std::uint8_t>(most_rows());
-        const bool far = comes_from_memory(
-            context, static_cast<std::uint64_t>(shape_.n * shape_.k) * sizeof(float),
+        const bool far = b_comes_from_memory(
+            context, shape_,
             context.isa == Isa::avx512 && shape_.m == 1 ? kMostCacheUseOfOneRow : kMostCacheUse);
         const double elements = static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
         by_segments_ = far && elements > kElementsForThread && gains_by_segments(context.thread_count);
