@@ -39,7 +39,7 @@ class Decoder {
         });
         if (file_.training() != nullptr) decode_training(*file_.training());
         decode_training_tensors();
-        model_.graph = decode_graph(file_, constants, heap_);
+        model_.graph = read_graph(file_, constants, heap_);
         check_parameters();
     }
 

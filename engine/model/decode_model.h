@@ -29,7 +29,7 @@ using TensorBytes = std::pmr::vector<const void*>;
 HeapPtr<Model> decode_model(const fb::Model& file, const TensorBytes& bytes,
                             std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 
-// ---- between decode_model.cpp and decode_graph.cpp ----
+// ---- between decode_model.cpp and read_graph.cpp ----
 
 inline std::string_view view(const flatbuffers::String* text) { return {text->c_str(), text->size()}; }
 
@@ -54,12 +54,12 @@ void check_name(const char* what, std::size_t index, std::string_view name);
 Shape decode_shape(const flatbuffers::Vector<std::int64_t>* extents, bool open, const char* what,
                    std::string_view name);
 
-// A constant's place among the tensors: decode_graph takes them in order.
+// A constant's place among the tensors: read_graph takes them in order.
 struct StoredConstant {
     const fb::Tensor* tensor;
     const void* data;
 };
-Graph decode_graph(const fb::Model& file, const std::pmr::vector<StoredConstant>& constants,
-                   std::pmr::memory_resource* heap);
+Graph read_graph(const fb::Model& file, const std::pmr::vector<StoredConstant>& constants,
+                 std::pmr::memory_resource* heap);
 
 }  // namespace volta

@@ -210,8 +210,8 @@ class GraphDecoder {
 
 }  // namespace
 
-Graph decode_graph(const fb::Model& file, const std::pmr::vector<StoredConstant>& constants,
-                   std::pmr::memory_resource* heap) {
+Graph read_graph(const fb::Model& file, const std::pmr::vector<StoredConstant>& constants,
+                 std::pmr::memory_resource* heap) {
     return GraphDecoder(file, constants, heap).decode();
 }
 
