@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "engine/backend/cuda/matrix_library_api.h"
+#include "engine/backend/cuda/cublaslt_api.h"
 #include "tests/cuda/same_interface.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "engine/backend/cuda/cublaslt_library.h"
 #include "engine/backend/cuda/executable.h"
-#include "engine/backend/cuda/matrix_library.h"
 #include "engine/backend/cuda/peaks.h"
 #include "engine/backend/cuda/pinned_staging.h"
 #include "engine/backend/cuda/tune.h"
@@ -103,7 +103,7 @@ class CudaDevice final : public Device {
           memory_(gpu_, staging_, options.structures),
           tuning_(options.structures) {
         if (level_ != Level::strict)
-            matrices_ = make_on<MatrixLibrary>(options.structures, gpu_, level_, options.structures);
+            matrices_ = make_on<CublasLtLibrary>(options.structures, gpu_, level_, options.structures);
     }
 
     DeviceInfo info() const noexcept override { return info_of(gpu_.facts(), memory_.available()); }
@@ -153,7 +153,7 @@ class CudaDevice final : public Device {
     KernelStore store_;
     KernelBatch kernels_;
     const Level level_;
-    HeapPtr<MatrixLibrary> matrices_;  // NULL: the level is strict
+    HeapPtr<CublasLtLibrary> matrices_;  // NULL: the level is strict
     PinnedStaging staging_;
     GpuMemory memory_;
     TuningTable tuning_;

@@ -121,7 +121,7 @@ class Gpu final : private DeviceSource {
     friend class Event;
     friend class Graph;
     friend class KernelStore;
-    friend class MatrixLibrary;
+    friend class CublasLtLibrary;
 
     // Everything below is called with the turn held.
     volta_status report(CUresult result, const char* call) noexcept;  // keeps the failure

@@ -1,7 +1,7 @@
 #include "engine/backend/cuda/step.h"
 
 #include "engine/backend/cuda/attention_action.h"
-#include "engine/backend/cuda/matrix_action.h"
+#include "engine/backend/cuda/cublaslt_action.h"
 #include "engine/backend/cuda/move_actions.h"
 #include "engine/backend/cuda/product_action.h"
 #include "engine/backend/cuda/row_action.h"
@@ -32,8 +32,8 @@ void CudaStep::embedding_gradient(const EmbeddingGradientStep& step) {
 }
 
 bool CudaStep::product(const ProductStep& step) {
-    if (MatrixAction::takes(*this, step))
-        add<MatrixAction>(*this, step);
+    if (CublasLtAction::takes(*this, step))
+        add<CublasLtAction>(*this, step);
     else
         add<ProductAction>(*this, step);
     return false;

@@ -58,14 +58,14 @@ class Action {
 };
 using Actions = ActionList<Action>;
 
-class MatrixLibrary;
+class CublasLtLibrary;
 
 // What plans of a device are compiled with; all of it outlives them.
 struct CompileTools {
     Gpu& gpu;
     Memory& memory;  // of `gpu`
     KernelBatch& kernels;
-    MatrixLibrary* matrices;  // NULL: plans are strict
+    CublasLtLibrary* matrices;  // NULL: plans are strict
     const TuningTable& tuning;
     const ProductChoice* forced_choice;  // of every product, for tests; NULL: what tuning found
     std::pmr::memory_resource* heap;
@@ -94,7 +94,7 @@ class CudaStep final : public StepLowering {
     // ---- for actions while they are made ----
     Gpu& gpu() const { return tools_.gpu; }
     KernelBatch& kernels() const { return tools_.kernels; }
-    MatrixLibrary* matrices() const { return tools_.matrices; }  // NULL: the device is strict
+    CublasLtLibrary* matrices() const { return tools_.matrices; }  // NULL: the device is strict
     int multiprocessors() const { return gpu().facts().multiprocessors; }
     ProductChoice choice_of(const ProductShape& shape, bool has_epilogue) const {
         if (tools_.forced_choice != nullptr) return *tools_.forced_choice;

@@ -1,7 +1,7 @@
 // How the fake cuBLASLt multiplies: its algorithms, and what a product is when a stream comes to it.
 #pragma once
 
-#include "engine/backend/cuda/matrix_library_api.h"
+#include "engine/backend/cuda/cublaslt_api.h"
 #include "tests/support/fake_cuda/fake_driver.h"
 
 namespace volta::fake {

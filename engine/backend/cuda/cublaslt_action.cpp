@@ -1,4 +1,4 @@
-#include "engine/backend/cuda/matrix_action.h"
+#include "engine/backend/cuda/cublaslt_action.h"
 
 #include <limits>
 
@@ -21,8 +21,8 @@ unsigned alignment_of(const Ref& ref, std::int64_t batch_stride, std::size_t ele
     return static_cast<unsigned>(bits & (~bits + 1));
 }
 
-MatrixLibrary& library_of(const CudaStep& step) {
-    MatrixLibrary* const library = step.matrices();
+CublasLtLibrary& library_of(const CudaStep& step) {
+    CublasLtLibrary* const library = step.matrices();
     if (library == nullptr)
         fail(VOLTA_INTERNAL, "a plan of level %s on a device that was made for level strict",
              level_name(step.plan.arithmetic.level));
@@ -31,14 +31,14 @@ MatrixLibrary& library_of(const CudaStep& step) {
 
 }  // namespace
 
-bool MatrixAction::takes(const CudaStep& step, const ProductStep& work) {
+bool CublasLtAction::takes(const CudaStep& step, const ProductStep& work) {
     const ProductShape& shape = work.shape;
     return step.plan.arithmetic.level != Level::strict && !streams_b(shape, work.b_dtype) && shape.m > 0 &&
            shape.n > 0 && shape.k > 0 && shape.batch > 0 &&
            shape.batch <= std::numeric_limits<std::int32_t>::max();
 }
 
-MatrixAction::MatrixAction(CudaStep& step, const ProductStep& work)
+CublasLtAction::CublasLtAction(CudaStep& step, const ProductStep& work)
     : c_(work.c),
       accumulates_(work.accumulates),
       rounds_(step.plan.arithmetic.precision == Precision::bf16),
@@ -57,7 +57,7 @@ MatrixAction::MatrixAction(CudaStep& step, const ProductStep& work)
                                 &shape.batch_stride_b);
     }
     const std::size_t element_bytes = rounds_ ? sizeof(std::uint16_t) : sizeof(float);
-    MatrixProblem problem{shape, step.plan.arithmetic.precision, {}, kWorkspaceLimit};
+    CublasLtProblem problem{shape, step.plan.arithmetic.precision, {}, kWorkspaceLimit};
     problem.alignment[0] = alignment_of(a_.used, shape.batch_stride_a, element_bytes);
     problem.alignment[1] = alignment_of(b_.used, shape.batch_stride_b, element_bytes);
     problem.alignment[2] = alignment_of(c_, shape.batch_stride_c, sizeof(float));
@@ -69,9 +69,9 @@ MatrixAction::MatrixAction(CudaStep& step, const ProductStep& work)
 }
 
 // Gives the operand a bf16 copy. Returns the elements from row to row of it.
-std::int64_t MatrixAction::add_operand(CudaStep& step, Operand& operand, std::int64_t rows,
-                                       std::int64_t columns, std::int64_t stride,
-                                       std::int64_t* batch_stride) {
+std::int64_t CublasLtAction::add_operand(CudaStep& step, Operand& operand, std::int64_t rows,
+                                         std::int64_t columns, std::int64_t stride,
+                                         std::int64_t* batch_stride) {
     const std::int64_t padded = (columns + kUnit - 1) / kUnit * kUnit;
     jit::CudaRoundingArgs& args = operand.rounding;
     args.batch = *batch_stride == 0 ? 1 : batch_;  // an operand that is repeated is rounded once
@@ -89,7 +89,7 @@ std::int64_t MatrixAction::add_operand(CudaStep& step, Operand& operand, std::in
 }
 
 // The program over the rows of C, as memory has them.
-void MatrixAction::add_epilogue(CudaStep& step, const ProductStep& work) {
+void CublasLtAction::add_epilogue(CudaStep& step, const ProductStep& work) {
     const ProductEpilogue& epilogue = *work.epilogue;
     LoopSpace loops(step.heap());
     loops.rows = work.shape.batch * work.shape.m;
@@ -105,7 +105,7 @@ void MatrixAction::add_epilogue(CudaStep& step, const ProductStep& work) {
     epilogue_.emplace(step, *epilogue.program, *epilogue.refs, loops, use);
 }
 
-volta_status MatrixAction::run(const StepCall& call) const noexcept {
+volta_status CublasLtAction::run(const StepCall& call) const noexcept {
     if (rounds_)
         for (const Operand* const operand : {&a_, &b_}) {
             jit::CudaRoundingArgs args = operand->rounding;

@@ -1,6 +1,6 @@
 // The library's matrices lie column by column. A matrix that lies row by row is its own transpose to it, so
 // it is asked for transpose(C) = transpose(B) transpose(A): its A is our B, its B our A, and nothing moves.
-#include "engine/backend/cuda/matrix_product.h"
+#include "engine/backend/cuda/cublaslt_product.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -67,7 +67,8 @@ struct OwnedPreference {
 
 }  // namespace
 
-MatrixProduct::MatrixProduct(const MatrixLibrary& library, const MatrixProblem& problem) : library_(library) {
+CublasLtProduct::CublasLtProduct(const CublasLtLibrary& library, const CublasLtProblem& problem)
+    : library_(library) {
     try {
         describe(problem);
         choose(problem);
@@ -78,16 +79,16 @@ MatrixProduct::MatrixProduct(const MatrixLibrary& library, const MatrixProblem& 
     set_name(precision_name(problem.precision));
 }
 
-MatrixProduct::~MatrixProduct() { release(); }
+CublasLtProduct::~CublasLtProduct() { release(); }
 
-void MatrixProduct::release() noexcept {
+void CublasLtProduct::release() noexcept {
     const LtApi& api = library_.api();
     for (const LtLayout layout : layouts_)
         if (layout != nullptr) api.layout_destroy.function(layout);
     if (product_ != nullptr) api.product_destroy.function(product_);
 }
 
-void MatrixProduct::describe(const MatrixProblem& problem) {
+void CublasLtProduct::describe(const CublasLtProblem& problem) {
     const LtApi& api = library_.api();
     const ProductShape& shape = problem.shape;
     library_.call(api.product_create, &product_, compute_type(problem.precision), int{kLtFloat32});
@@ -121,7 +122,7 @@ void MatrixProduct::describe(const MatrixProblem& problem) {
 
 // Asked for is what every run can keep: the workspace, the alignment, and no order of additions that depends
 // on who is first.
-void MatrixProduct::choose(const MatrixProblem& problem) {
+void CublasLtProduct::choose(const CublasLtProblem& problem) {
     const LtApi& api = library_.api();
     OwnedPreference owned{api};
     library_.call(api.preference_create, &owned.preference);
@@ -152,7 +153,7 @@ void MatrixProduct::choose(const MatrixProblem& problem) {
          static_cast<long long>(shape.k), static_cast<long long>(shape.batch));
 }
 
-void MatrixProduct::set_name(const char* precision) {
+void CublasLtProduct::set_name(const char* precision) {
     auto used = static_cast<std::size_t>(std::snprintf(name_, sizeof name_, "cublaslt %s", precision));
     for (const Setting& setting : kNamed) {
         std::uint32_t value = 0;
@@ -164,8 +165,8 @@ void MatrixProduct::set_name(const char* precision) {
     }
 }
 
-volta_status MatrixProduct::run(const void* a, const void* b, float* c, bool adds,
-                                void* workspace) const noexcept {
+volta_status CublasLtProduct::run(const void* a, const void* b, float* c, bool adds,
+                                  void* workspace) const noexcept {
     return library_.run({product_, layouts_, b, a, c, adds ? 1.0f : 0.0f, choice_.algorithm, workspace,
                          choice_.workspace_bytes});
 }

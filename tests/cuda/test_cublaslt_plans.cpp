@@ -1,6 +1,6 @@
 // Plans of level repeatable and fast on a device: products are the library's, with operands rounded as the
 // precision says and no more, and the same bits run by run; strict plans know nothing of it.
-//     test_matrix_plans [none]    default: on the fakes; "none": where there is no cuBLASLt
+//     test_cublaslt_plans [none]    default: on the fakes; "none": where there is no cuBLASLt
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void passes(Body body) {
     assert_true(failure.empty());
 }
 
-char kernels[] = "/tmp/volta_matrix_XXXXXX";  // a folder: compiled once for all tests
+char kernels[] = "/tmp/volta_cublaslt_XXXXXX";  // a folder: compiled once for all tests
 
 MachineRow row_of(const Arithmetic& arithmetic) {
     return {"cuda", Isa::scalar, 1, false, "cuda", arithmetic, kernels};

@@ -4,20 +4,20 @@
 
 #include <optional>
 
-#include "engine/backend/cuda/matrix_product.h"
+#include "engine/backend/cuda/cublaslt_product.h"
 #include "engine/backend/cuda/row_action.h"
 #include "engine/backend/cuda/step.h"
 #include "jitgen/cuda/rounding_source.h"
 
 namespace volta::cuda {
 
-class MatrixAction final : public Action {
+class CublasLtAction final : public Action {
   public:
     // Not: plans of level strict; products that wait for a weight and not for sums (streams_b); products
     // without elements or without k.
     static bool takes(const CudaStep& step, const ProductStep& work);
 
-    MatrixAction(CudaStep& step, const ProductStep& work);
+    CublasLtAction(CudaStep& step, const ProductStep& work);
     volta_status run(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override { return product_->name(); }
 
@@ -36,7 +36,7 @@ class MatrixAction final : public Action {
     const bool accumulates_, rounds_;
     std::int64_t batch_;
     const Kernel* rounding_ = nullptr;
-    std::optional<MatrixProduct> product_;
+    std::optional<CublasLtProduct> product_;
     Ref workspace_{kWorkspace, 0, 0};
     std::optional<RowAction> epilogue_;
 };

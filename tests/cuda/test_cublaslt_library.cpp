@@ -1,12 +1,12 @@
 // cuBLASLt as it is opened and asked: what is missing or too new has a sentence, an algorithm is chosen once,
 // failures are statuses and spoil nothing. On the fakes.
-//     test_matrix_library [none|lacking]    which machine the environment makes this (default: a whole one)
+//     test_cublaslt_library [none|lacking]    which machine the environment makes this (default: a whole one)
 #include <dlfcn.h>
 
 #include <vector>
 
+#include "engine/backend/cuda/cublaslt_product.h"
 #include "engine/backend/cuda/graph_capture.h"
-#include "engine/backend/cuda/matrix_product.h"
 #include "tests/support/errors.h"
 #include "tests/support/fake_cuda/fake_access.h"
 #include "tests/support/tensors.h"
@@ -14,13 +14,13 @@
 namespace {
 using namespace volta;
 using namespace volta::test;
+using cuda::CublasLtLibrary;
+using cuda::CublasLtProblem;
+using cuda::CublasLtProduct;
 using cuda::DeviceMemory;
 using cuda::Driver;
 using cuda::Gpu;
 using cuda::Graph;
-using cuda::MatrixLibrary;
-using cuda::MatrixProblem;
-using cuda::MatrixProduct;
 
 std::pmr::memory_resource* heap() { return std::pmr::new_delete_resource(); }
 
@@ -28,14 +28,14 @@ Failure failure_of_library(Level level = Level::repeatable) {
     return failure_of([&] {
         const Driver driver;
         Gpu gpu(driver, {}, heap());
-        const MatrixLibrary library(gpu, level, heap());
+        const CublasLtLibrary library(gpu, level, heap());
     });
 }
 
 int version_of_library() {
     const Driver driver;
     Gpu gpu(driver, {}, heap());
-    return MatrixLibrary(gpu, Level::repeatable, heap()).version();
+    return CublasLtLibrary(gpu, Level::repeatable, heap()).version();
 }
 
 void test_version(void**) {
@@ -84,13 +84,13 @@ struct Problem {
           c(upload(kM * kN, 3)),
           workspace(gpu.allocate(1 << 20, "a test")) {}
 
-    static MatrixProblem description(std::size_t workspace = 1 << 20) {
-        MatrixProblem problem{{}, Precision::fp32, {16, 16, 16}, workspace};
+    static CublasLtProblem description(std::size_t workspace = 1 << 20) {
+        CublasLtProblem problem{{}, Precision::fp32, {16, 16, 16}, workspace};
         problem.shape.m = kM, problem.shape.n = problem.shape.ldb = problem.shape.ldc = kN;
         problem.shape.k = problem.shape.lda = kK;
         return problem;
     }
-    volta_status run(const MatrixProduct& product, bool adds = false) {
+    volta_status run(const CublasLtProduct& product, bool adds = false) {
         return product.run(a.as<float>(), b.as<float>(), c.as<float>(), adds, workspace.as<void>());
     }
     std::vector<float> result() {
@@ -98,14 +98,14 @@ struct Problem {
         gpu.require(gpu.download(values.data(), c.address(), values.size() * sizeof(float)));
         return values;
     }
-    std::vector<float> result_of(const MatrixProduct& product) {
+    std::vector<float> result_of(const CublasLtProduct& product) {
         gpu.require(run(product));
         return result();
     }
 
     const Driver driver;
     Gpu gpu;
-    const MatrixLibrary library;
+    const CublasLtLibrary library;
     DeviceMemory a, b, c, workspace;
 
   private:
@@ -122,18 +122,18 @@ void test_algorithm_is_pinned(void**) {
     static std::string names[3];
     {
         Problem problem;
-        const MatrixProduct product(problem.library, Problem::description());
+        const CublasLtProduct product(problem.library, Problem::description());
         names[0] = product.name();
         first = problem.result_of(product);
         {
             const Setting shuffled("VOLTA_FAKE_CUBLASLT_ORDER", "1");
             again = problem.result_of(product);
-            const MatrixProduct second(problem.library, Problem::description());
+            const CublasLtProduct second(problem.library, Problem::description());
             names[1] = second.name();
             other = problem.result_of(second);
         }
         const Setting last("VOLTA_FAKE_CUBLASLT_ORDER", "2");
-        const MatrixProduct third(problem.library, Problem::description());
+        const CublasLtProduct third(problem.library, Problem::description());
         names[2] = third.name();
         assert_int_equal(third.workspace_bytes(), 3 * 40 * 24 * 4);
         split = problem.result_of(third);
@@ -153,17 +153,17 @@ void test_what_runs_can_keep(void**) {
     {
         const Setting last("VOLTA_FAKE_CUBLASLT_ORDER", "2");
         Problem problem;
-        name = MatrixProduct(problem.library, Problem::description(1000)).name();
+        name = CublasLtProduct(problem.library, Problem::description(1000)).name();
         assert_true(name.find("algo 21 tile 18") != std::string::npos);
     }
     {
         Problem problem;
-        MatrixProblem description = Problem::description();
+        CublasLtProblem description = Problem::description();
         description.alignment[2] = 4;
-        name = MatrixProduct(problem.library, description).name();
+        name = CublasLtProduct(problem.library, description).name();
         assert_true(name.find("algo 21 tile 20") != std::string::npos);
         description.alignment[0] = 2;
-        assert_failure(failure_of([&] { MatrixProduct(problem.library, description); }), VOLTA_UNSUPPORTED,
+        assert_failure(failure_of([&] { CublasLtProduct(problem.library, description); }), VOLTA_UNSUPPORTED,
                        "cuBLASLt has no algorithm for fp32 products of 40 x 24 x 64, 1 of them");
     }
     name = std::string();
@@ -180,7 +180,7 @@ void test_recorded(void**) {
     static std::vector<float> once, thrice;
     {
         Problem problem;
-        const MatrixProduct product(problem.library, Problem::description());
+        const CublasLtProduct product(problem.library, Problem::description());
         once = problem.result_of(product);
         Graph graph(problem.gpu);
         const std::uint64_t before = problem.gpu.figures().kernel_launches;
@@ -209,7 +209,7 @@ void test_failures(void**) {
           "cublasLtMatmulPreferenceSetAttribute:2", "cublasLtMatmulAlgoGetHeuristic:1"}) {
         const Setting fails("VOLTA_FAKE_CUDA_FAIL", std::string(call) + ":13");
         Problem problem;
-        const Failure told = failure_of([&] { MatrixProduct(problem.library, Problem::description()); });
+        const Failure told = failure_of([&] { CublasLtProduct(problem.library, Problem::description()); });
         assert_failure(told, VOLTA_DEVICE_ERROR, "CUBLAS_STATUS_EXECUTION_FAILED 13");
     }
     assert_true(nothing_is_left());
@@ -220,7 +220,7 @@ void test_failures_of_runs(void**) {
     {
         const Setting fails("VOLTA_FAKE_CUDA_FAIL", "cublasLtMatmul:2:13");
         Problem problem;
-        const MatrixProduct product(problem.library, Problem::description());
+        const CublasLtProduct product(problem.library, Problem::description());
         assert_int_equal(problem.run(product), VOLTA_OK);
         assert_int_equal(problem.run(product), VOLTA_DEVICE_ERROR);
         assert_string_equal(problem.gpu.failure().what(),
@@ -241,7 +241,7 @@ void test_failures_of_runs(void**) {
     }
     assert_true(nothing_is_left());
     Problem problem;
-    const MatrixProduct product(problem.library, Problem::description());
+    const CublasLtProduct product(problem.library, Problem::description());
     assert_int_equal(problem.run(product), VOLTA_OK);
     assert_int_equal(problem.gpu.wait(), VOLTA_OK);
 }

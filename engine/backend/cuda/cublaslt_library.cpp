@@ -1,4 +1,4 @@
-#include "engine/backend/cuda/matrix_library.h"
+#include "engine/backend/cuda/cublaslt_library.h"
 
 #include <cstdio>
 
@@ -21,7 +21,7 @@ struct Subject {
 
 }  // namespace
 
-MatrixLibrary::MatrixLibrary(Gpu& gpu, Level level, std::pmr::memory_resource* heap) : gpu_(gpu) {
+CublasLtLibrary::CublasLtLibrary(Gpu& gpu, Level level, std::pmr::memory_resource* heap) : gpu_(gpu) {
     const Subject subject(level);
     const int driver_version = gpu.driver().version();
     void* const library = open(driver_version, subject.missing);
@@ -36,12 +36,12 @@ MatrixLibrary::MatrixLibrary(Gpu& gpu, Level level, std::pmr::memory_resource* h
     call(api_->create, &handle_);
 }
 
-MatrixLibrary::~MatrixLibrary() {
+CublasLtLibrary::~CublasLtLibrary() {
     const Gpu::Turn turn(gpu_);
     if (turn.has_context()) api_->destroy.function(handle_);
 }
 
-Error MatrixLibrary::error(LtStatus status, const char* name_of_call) const noexcept {
+Error CublasLtLibrary::error(LtStatus status, const char* name_of_call) const noexcept {
     const char* const name = api_->status_name(status);
     char text[256];
     std::snprintf(text, sizeof text, "cuBLASLt: %s: %s %d", name_of_call, name != nullptr ? name : "status",
@@ -49,14 +49,14 @@ Error MatrixLibrary::error(LtStatus status, const char* name_of_call) const noex
     return {VOLTA_DEVICE_ERROR, text};
 }
 
-LtStatus MatrixLibrary::choose(LtProduct product, const LtLayout (&layouts)[3], LtPreference preference,
-                               int wanted, LtChoice* choices, int* count) const {
+LtStatus CublasLtLibrary::choose(LtProduct product, const LtLayout (&layouts)[3], LtPreference preference,
+                                 int wanted, LtChoice* choices, int* count) const {
     const Gpu::Turn turn(gpu_);
     return api_->choose.function(handle_, product, layouts[0], layouts[1], layouts[2], layouts[2], preference,
                                  wanted, choices, count);
 }
 
-volta_status MatrixLibrary::run(const Multiplication& work) const noexcept {
+volta_status CublasLtLibrary::run(const Multiplication& work) const noexcept {
     const Gpu::Turn turn(gpu_);
     if (gpu_.lost_) return gpu_.failure_.status();
     const float alpha = 1;

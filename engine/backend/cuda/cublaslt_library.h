@@ -4,25 +4,25 @@
 
 #include <memory_resource>
 
+#include "engine/backend/cuda/cublaslt_api.h"
 #include "engine/backend/cuda/device.h"
-#include "engine/backend/cuda/matrix_library_api.h"
 #include "engine/base/arithmetic.h"
 #include "engine/base/memory.h"
 
 namespace volta::cuda {
 
 // Thread: any; what works on the device takes the Gpu's turn.
-class MatrixLibrary final {
+class CublasLtLibrary final {
   public:
     // libcublasLt.so.13, .12 and the unversioned name, in this order, and none that is newer than the driver.
     // `gpu` and `heap` outlive it; `level` is for messages. Throws UNSUPPORTED "level repeatable: no
     // cuBLASLt:
     // ..." with the names that were tried, or the version that is too new; DEVICE_ERROR where it cannot
     // start.
-    MatrixLibrary(Gpu& gpu, Level level, std::pmr::memory_resource* heap);
-    ~MatrixLibrary();
-    MatrixLibrary(const MatrixLibrary&) = delete;
-    MatrixLibrary& operator=(const MatrixLibrary&) = delete;
+    CublasLtLibrary(Gpu& gpu, Level level, std::pmr::memory_resource* heap);
+    ~CublasLtLibrary();
+    CublasLtLibrary(const CublasLtLibrary&) = delete;
+    CublasLtLibrary& operator=(const CublasLtLibrary&) = delete;
 
     const LtApi& api() const noexcept { return *api_; }
     int version() const noexcept { return version_; }  // 13000: 13.0
