@@ -40,6 +40,14 @@ for file in $(sources engine jitgen); do
     # What takes a Reference is the tests' independent reference, in double precision: meant to be libm's.
     report "libm: use engine/numerics" "(^|[^A-Za-z0-9_])(std)?::($libm)[ \t]*\\(" 'Reference&'
     case $file in
+        engine/base/fp_environment.cpp | engine/base/thread_pool.cpp | engine/base/cpu_info.cpp | jitgen/cuda/*) ;;
+        *) report "intrinsics and assembler are in engine/base alone" '(^|[^A-Za-z0-9_])(_mm(256|512)?_[a-z]|__builtin_ia32_|(__)?asm(__)?[ (])' ;;
+    esac
+    case $file in
+        engine/base/fp_environment.cpp | engine/api/api_context.cpp) ;;
+        *) report "a thread-local: volta.h names them all" '(^|[^A-Za-z0-9_])thread_local[^A-Za-z0-9_]' ;;
+    esac
+    case $file in
         jitgen/* | engine/backend/*)
             report "instruction forbidden by docs/numerics.md, 1" "(^|[^A-Za-z0-9_])($forbidden_code)[ \t]*\\(|T_r[nduz]_sae|T_sae" ;;
     esac

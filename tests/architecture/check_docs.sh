@@ -1,6 +1,7 @@
 #!/bin/sh
 # The documentation points at things that exist: links between pages, `make` targets, files and folders in backquotes,
-# functions of volta.h. It cannot know whether a page is true; it knows when a name has moved.
+# functions of volta.h; and what a page calls absent is no operator. It cannot know whether a page is true; it knows when
+# a name has moved.
 #     check_docs.sh ROOT
 set -eu
 cd "$1"
@@ -32,6 +33,13 @@ for page in $pages; do
         while IFS=: read -r line path; do
             [ -e "$path" ] || echo "$page:$line: $path does not exist"
         done
+    # What a page calls not in the library yet: <!-- absent: WORDS -->, words of which operators' names are made.
+    grep -noE '<!-- absent: [a-z0-9_ ]+ -->' "$page" | sed 's/<!-- absent: //; s/ -->//' | while IFS=: read -r line words; do
+        for word in $words; do
+            grep -oE '^\| `[a-z0-9_]+`' docs/operators.md | tr -d '|` ' | grep -E "(^|_)$word(_|[0-9]|\$)" |
+                sed "s#.*#$page:$line: called absent, but there is an operator &#"
+        done
+    done
     # Functions of the public header.
     grep -noE 'volta_[a-z0-9_]+ *\(' "$page" | tr -d ' (' | while IFS=: read -r line name; do
         grep -qE "(^|[^a-z_])$name\(" include/volta.h || echo "$page:$line: $name is not in volta.h"
