@@ -7,7 +7,7 @@ The models are Llamas with random weights, the same file of llama2.c's format fo
 time of a token over positions 1 .. 255 of one greedy sequence; a prefill figure is a prompt of 256 tokens up to the
 logits of its last one. Sides live in processes of their own and take turns; figures are medians of the turns. PATH is
 the program `run` of llama2.c, built with `make runomp`; it reads the file by mmap and has no prefill of its own, so that
-column stays empty. PyTorch writes with a cache in place, scaled_dot_product_attention and inference_mode. The floor is
+column stays empty. PyTorch writes with a cache in place, scaled_dot_product_attention and inference_mode. The roofline bound is
 the bytes of weights and cache that a token reads / read bandwidth, and for a prompt the longer of that and operations /
 multiply-add peak; both peaks are the mean of what was measured right before and after the turn. Absent sides are skipped
 with a message; NumPy is needed.
@@ -220,8 +220,8 @@ def worker(arguments):
 # ---- Driver ---------------------------------------------------------------------------------------------------
 
 
-def floors(sizes, weights, peaks):
-    """Milliseconds of a token and of a prompt: docs/quantization.md for the bytes of a stored weight."""
+def bounds(sizes, weights, peaks):
+    """Milliseconds of a token and of a prompt: docs/quantization.md for the bytes of a packed weight."""
     dim, hidden, layers = sizes["dim"], sizes["hidden"], sizes["layers"]
     elements = layers * (4 * dim * dim + 3 * dim * hidden) + sizes["vocabulary"] * dim
     bits = {"f32": 32, "bf16": 16, "f16": 16, "int8": 8.5, "int4": 4.5, "f32_panels": 32}[weights]
@@ -265,21 +265,21 @@ def compare(name, threads, path, arguments, absent):
             answer = side.ask({"tokens": arguments.tokens})
             peaks.append(meter.ask({"peaks": True}))
             around = {key: (peaks[-2][key] + peaks[-1][key]) / 2 for key in ("read_gb_s", "fma_gflops")}
-            floor = dict(zip(("decode", "prefill"), floors(MODELS[name], weights or "f32", around)))
+            bound = dict(zip(("decode", "prefill"), bounds(MODELS[name], weights or "f32", around)))
             for task, seconds in answer.items():
                 if seconds:
                     times[label][task].append(seconds * 1e3)
-                    limits[label][task].append(floor[task])
+                    limits[label][task].append(bound[task])
     own = times["Volta f32"] if "Volta f32" in times else next(iter(times.values()))
     median = statistics.median
     for label, (side, weights) in sides.items():
         for task in ("decode", "prefill"):
-            samples, floor = times[label][task], limits[label][task]
+            samples, bound = times[label][task], limits[label][task]
             if not samples:
                 continue
             yield dict(model=name, task=task, threads=threads, isa=peaks[0]["isa"], side=label, ms=median(samples),
-                       spread=turns.spread(samples), floor_ms=median(floor),
-                       ratio_to_floor=median(ms / least for ms, least in zip(samples, floor)),
+                       spread=turns.spread(samples), bound_ms=median(bound),
+                       ratio_to_bound=median(ms / least for ms, least in zip(samples, bound)),
                        to_volta_f32=median(samples) / median(own[task]),
                        read_gb_s=median(peak["read_gb_s"] for peak in peaks),
                        peak_gflops=median(peak["fma_gflops"] for peak in peaks), version=side.hello["version"])
@@ -316,7 +316,7 @@ def main(argv=None):
     absent = {}
     if not arguments.json:
         print(f"load {os.getloadavg()[0]:.1f}; ms; x Volta: above 1 Volta with f32 weights is faster\n"
-              f"{'model':<6} {'task':<8} {'thr':>3} {'side':<11} {'ms':>9} {'x Volta':>8} {'floor':>8} {'x floor':>8} {'spread':>8}")
+              f"{'model':<6} {'task':<8} {'thr':>3} {'side':<11} {'ms':>9} {'x Volta':>8} {'bound':>8} {'x bound':>8} {'spread':>8}")
     for name in arguments.only:
         with tempfile.TemporaryDirectory() as folder:
             path = write_model(MODELS[name], folder)
@@ -326,7 +326,7 @@ def main(argv=None):
                         print(json.dumps(row), flush=True)
                         continue
                     print(f"{row['model']:<6} {row['task']:<8} {row['threads']:>3} {row['side']:<11} {row['ms']:9.3f} "
-                          f"{row['to_volta_f32']:8.2f} {row['floor_ms']:8.3f} {row['ratio_to_floor']:8.2f} "
+                          f"{row['to_volta_f32']:8.2f} {row['bound_ms']:8.3f} {row['ratio_to_bound']:8.2f} "
                           f"{100 * row['spread']:6.1f} %", flush=True)
     return 0
 

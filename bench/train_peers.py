@@ -6,8 +6,8 @@
 
 Each side lives in a process of its own and they take turns, so that a change of clock or a neighbour's load meets
 both. Figures are medians of single steps; warm-up, at the start and of every turn, is not counted. PyTorch uses what its users would for speed:
-scaled_dot_product_attention, fused optimizers, inference_mode. The floor is the time the machine needs at least, of
-the peaks that volta_measure_machine gives behind each turn; the ratio is the median of all steps, each to its turn's floor:
+scaled_dot_product_attention, fused optimizers, inference_mode. The roofline bound is the least time that this machine needs, by
+the peaks that volta_measure_machine gives behind each turn; the ratio is the median of all steps, each to its turn's bound:
     training   operations / multiply-add peak + bytes of the optimizer's pass / streaming bandwidth
     inference  the longer of operations / peak and weights / read bandwidth
 A model whose weights stay in a cache may go below it. It needs NumPy; without PyTorch the Volta column stands alone.
@@ -80,7 +80,7 @@ def work(case):
     return operations, sum(products) + sum(widths[1:])
 
 
-def floor_ms(case, peaks):
+def bound_ms(case, peaks):
     operations, parameters = work(case)
     compute = operations / peaks["fma_gflops"] * 1e-6
     if case["task"] == "infer":
@@ -247,15 +247,15 @@ def compare(case, threads, arguments, absent):
             times[kind] += turn
             if kind == "volta":
                 peaks.append(side.ask({"peaks": True}))
-                ratios += [ms / floor_ms(case, peaks[-1]) for ms in turn]
+                ratios += [ms / bound_ms(case, peaks[-1]) for ms in turn]
     peak = {rate: statistics.median(each[rate] for each in peaks) for rate in ("fma_gflops", "stream_gb_s")}
     row = dict(model=case["name"], task=case["task"], optimizer=case["optimizer"], batch=case["batch"],
                seq=GPTS[case["name"]]["time"] if is_gpt(case) else None, threads=threads, busy=arguments.busy,
                isa=peaks[0]["isa"], volta_ms=statistics.median(times["volta"]), volta_spread=turns.spread(times["volta"]),
                volta_best_ms=min(times["volta"]), torch_ms=None, torch_spread=None, torch_best_ms=None, ratio=None,
-               ratio_of_bests=None, floor_ms=statistics.median(floor_ms(case, each) for each in peaks),
+               ratio_of_bests=None, bound_ms=statistics.median(bound_ms(case, each) for each in peaks),
                peak_gflops=peak["fma_gflops"], stream_gb_s=peak["stream_gb_s"],
-               ratio_to_floor=statistics.median(ratios), volta=sides["volta"].hello["version"], torch=None)
+               ratio_to_bound=statistics.median(ratios), volta=sides["volta"].hello["version"], torch=None)
     if "torch" in sides:
         row["torch_ms"], row["torch_spread"] = statistics.median(times["torch"]), turns.spread(times["torch"])
         row["torch_best_ms"] = min(times["torch"])
@@ -276,7 +276,7 @@ def print_row(row, as_json):
         torch = f"{row['torch_ms']:9.3f} {row['ratio']:7.2f}x {row['ratio_of_bests']:7.2f}x"
     what = f"{row['task']} {row['optimizer'] or ''}".strip()
     print(f"{row['model']:<27} {what:<12} {row['batch']:>5} {row['threads']:>3} {row['volta_ms']:9.3f} {torch} "
-          f"{row['floor_ms']:9.3f} {row['ratio_to_floor']:7.2f}  {100 * row['volta_spread']:5.1f} %", flush=True)
+          f"{row['bound_ms']:9.3f} {row['ratio_to_bound']:7.2f}  {100 * row['volta_spread']:5.1f} %", flush=True)
 
 
 def main(argv=None):
@@ -315,7 +315,7 @@ def main(argv=None):
         print(f"load {os.getloadavg()[0]:.1f}; {others}times in ms; ratio: PyTorch / Volta, above 1 Volta is faster; of the medians,\n"
               f"and of the best steps, which tell more where the load is high\n"
               f"{'model':<27} {'task':<12} {'batch':>5} {'thr':>3} {'Volta':>9} {'PyTorch':>9} {'ratio':>8} {'of bests':>8} "
-              f"{'floor':>9} {'x floor':>7}  {'spread':>7}")
+              f"{'bound':>9} {'x bound':>7}  {'spread':>7}")
     absent, versions = {}, set()
     with busy_neighbours(arguments.busy):
         for threads in arguments.threads:

@@ -1,5 +1,5 @@
-// voltac bench train: whole training steps on seeded random data, beside the floor: the time the machine
-// needs at least, of its own peaks measured in the same run.
+// voltac bench train: whole training steps on seeded random data, beside the roofline bound: the time the
+// machine needs at least, of its own peaks measured in the same run.
 #include <nlohmann/json.hpp>
 
 #include "cli/bench.h"
@@ -112,19 +112,19 @@ struct Result {
     std::uint64_t resident = 0;
     Moved moved;
     volta_machine_speed speed = {};
-    double compute_ms = 0, optimizer_ms = 0;  // the floor
-    double ratio_to_floor = 0;                // the median of all runs', each to its own
-    double floor_ms() const { return compute_ms + optimizer_ms; }
+    double compute_ms = 0, optimizer_ms = 0;  // the roofline bound
+    double ratio_to_bound = 0;                // the median of all runs', each to its own
+    double bound_ms() const { return compute_ms + optimizer_ms; }
 };
 
-void set_floor(const Subject& subject, const Settings& s, const volta_machine_speed& speed, Result& result) {
+void set_bound(const Subject& subject, const Settings& s, const volta_machine_speed& speed, Result& result) {
     const double bytes = optimizer_of(s.optimizer).bytes + (s.momentum != 0 ? kMomentumBytes : 0);
     result.speed = speed;
     result.compute_ms = subject.operations / speed.fma_gflops * 1e-6;
     result.optimizer_ms = subject.parameters * bytes / speed.stream_gb_s * 1e-6;
 }
 
-// Each run is divided by the floor of its round, whose peaks are measured right before and after it. What
+// Each run is divided by the bound of its round, whose peaks are measured right before and after it. What
 // that drives out of the caches is fetched by a step that is not counted, where that is much of a step. The
 // resident memory is read before the peaks take theirs.
 template <class Step>
@@ -147,14 +147,14 @@ void time_steps(const Context& context, const Subject& subject, const Settings& 
                  seconds_since(start) < kRoundSeconds);
         if (result.resident == 0) result.resident = resident_peak_bytes();
         peaks.measure();
-        set_floor(subject, s, peaks.around(), result);
-        for (const double seconds : round) ratios.push_back(seconds * 1e3 / result.floor_ms());
+        set_bound(subject, s, peaks.around(), result);
+        for (const double seconds : round) ratios.push_back(seconds * 1e3 / result.bound_ms());
         samples.insert(samples.end(), round.begin(), round.end());
         if (round.size() > 1 && samples.size() < static_cast<std::size_t>(s.repeats.runs)) step();
     }
     result.step = summarize(samples);
-    result.ratio_to_floor = summarize(ratios).seconds;
-    set_floor(subject, s, peaks.medians(), result);
+    result.ratio_to_bound = summarize(ratios).seconds;
+    set_bound(subject, s, peaks.medians(), result);
 }
 
 // The step that is timed, on what the host provides for every step: a token stream of a GPT, one batch of
@@ -204,8 +204,8 @@ void print_json(const Subject& subject, const Settings& s, const Result& r) {
                  {"median_ms", ms},
                  {"spread", r.step.spread},
                  {"per_second", static_cast<double>(subject.per_step()) / r.step.seconds},
-                 {"floor_ms", r.floor_ms()},
-                 {"ratio_to_floor", r.ratio_to_floor},
+                 {"bound_ms", r.bound_ms()},
+                 {"ratio_to_bound", r.ratio_to_bound},
                  {"peak_gflops", r.speed.fma_gflops},
                  {"stream_gb_s", r.speed.stream_gb_s},
                  {"bill_mib", static_cast<double>(r.bill.total) / kMiB},
@@ -232,9 +232,9 @@ void print_text(const Context& context, const Subject& subject, const Settings& 
     text += formatted("rate               %.0f %s per second, %.1f GFLOP/s\n",
                       static_cast<double>(subject.per_step()) / r.step.seconds, tokens ? "tokens" : "samples",
                       subject.operations / r.step.seconds * 1e-9);
-    text += formatted("floor              %.3f ms = %.3f GFLOP at the peak %.3f + optimizer stream %.3f\n",
-                      r.floor_ms(), subject.operations * 1e-9, r.compute_ms, r.optimizer_ms);
-    text += formatted("step / floor       %.3f\n", r.ratio_to_floor);
+    text += formatted("roofline bound     %.3f ms = %.3f GFLOP at the peak %.3f + optimizer stream %.3f\n",
+                      r.bound_ms(), subject.operations * 1e-9, r.compute_ms, r.optimizer_ms);
+    text += formatted("step / bound       %.3f\n", r.ratio_to_bound);
     const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
     text += formatted(
         "memory             %.1f MiB: parameters %.1f, gradients %.1f, optimizer %.1f, activations %.1f, "
@@ -254,11 +254,11 @@ int run_train(const std::vector<std::string>& arguments) {
     s.repeats.warmup = 2;
     Options options(
         "bench train",
-        "Training steps (forward, backward, clipping, update) on seeded random data. The floor is "
+        "Training steps (forward, backward, clipping, update) on seeded random data. The roofline bound is "
         "the step's operations at the peak of the threads used, plus one pass over weights, gradients "
         "and moments at the machine's streaming bandwidth; both are measured before and after every half "
-        "second of steps, each of which is divided by the floor around it (the median of that is step / "
-        "floor); a model whose weights stay in a cache may go below it. With --device cuda the peaks are the "
+        "second of steps, each of which is divided by the bound around it (the median of that is step / "
+        "bound); a model whose weights stay in a cache may go below it. With --device cuda the peaks are the "
         "device's: "
         "multiply-adds, "
         "and copies within its memory; what one step moves between it and the host is counted. Spread is "

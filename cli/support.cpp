@@ -205,7 +205,8 @@ std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& 
     volta_encode_options options = {};
     options.struct_size = sizeof options;
     options.ends = ends;
-    std::vector<std::int32_t> ids(text.size() + 5);  // enough but for odd vocabularies, which are asked again
+    // Enough but for odd vocabularies, which encode twice.
+    std::vector<std::int32_t> ids(text.size() + 5);
     for (;;) {
         std::size_t count = 0;
         check(volta_tokenizer_encode_with(tokenizer.get(), &options, text.data(), text.size(), ids.data(),

@@ -58,7 +58,7 @@ Model open_model(const Context& context, const std::string& path,
                  const std::string& load = kLoadNames[VOLTA_LOAD_MAP]);
 
 const char* dtype_name(volta_dtype dtype);  // "f32", "int8"
-// The words before, then the names of all types that stored weights have.
+// The words before, then the names of all storage formats of weights.
 std::vector<std::string> with_stored_names(std::vector<std::string> before);
 volta_dtype stored_dtype(const std::string& name);  // of a quantized model's weights; 0: no such type
 

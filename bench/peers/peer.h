@@ -15,12 +15,9 @@
 
 namespace peers {
 
-enum class Form { nn, nt, tn };  // X W | dY W^T | X^T dY
-enum class Mode {
-    plain,
-    packed
-};                                // B as it lies in memory | B is a weight: arranged once, outside the clock
-enum class Isa { avx2, avx512 };  // the widest vectors this process may use
+enum class Form { nn, nt, tn };     // X W | dY W^T | X^T dY
+enum class Mode { plain, packed };  // B in place | B is a weight: arranged once, outside the clock
+enum class Isa { avx2, avx512 };    // the widest vectors this process may use
 
 struct Shape {
     std::int64_t m, n, k;

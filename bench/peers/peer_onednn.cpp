@@ -1,4 +1,4 @@
-// oneDNN, the matmul primitive. Plain: B is described as it lies in memory. Packed: the library chooses B's
+// oneDNN, the matmul primitive. Plain: B is described in place. Packed: the library chooses B's
 // layout (format_tag::any) and B is reordered before the clock starts. The driver limits the instruction set
 // (ONEDNN_MAX_CPU_ISA).
 #include <omp.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Products of Volta beside those of other libraries: OpenBLAS, BLIS, oneDNN, libxsmm, Eigen.
 
-Every library is a process of its own that sleeps while another one runs; they take turns round by round, so that a
+Every library is a process of its own that sleeps while another one runs; they take turns, so that a
 change of clock or a neighbour's load meets all. Each result is checked against a double reference. Printed: GFLOP/s,
 and how many times faster Volta is. docs/benchmarks.md explains the method.
 

@@ -1,5 +1,5 @@
 // Types that weights are stored in and nothing computes with: how each becomes f32 (docs/numerics.md, 5,
-// "Stored weights"). Integer arithmetic and one product that is exact, so every machine gives the same bits.
+// "Packed weights"). Integer arithmetic and one product that is exact, so every machine gives the same bits.
 #pragma once
 
 #include <cstdint>

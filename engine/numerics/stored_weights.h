@@ -1,4 +1,4 @@
-// Weights that are stored for reading alone (docs/numerics.md, 5, "Stored weights"): how a weight [n, k] is
+// Weights that are stored for reading alone (docs/numerics.md, 5, "Packed weights"): how a weight [n, k] is
 // made from f32, where its elements lie, and the product that reads it. bf16, f16 and f32 are exact values;
 // int8 and int4 are integers q with one f16 scale per output and group of 32 along k.
 #pragma once

@@ -65,7 +65,7 @@ class ProgramMemory final {
     // `finite` is that (-1: none); `is_updating` says after a failure that it had begun. Outputs are here
     // when this returns; the update may go on.
     void run_training(const std::array<int, 2>& finite, bool& is_updating) const;
-    // Packs the parameters that the program keeps, from where they lie now.
+    // Packs the parameters that the program has prepacked, from where they are now.
     void keep() noexcept { program_->keep(state(0)); }
     const Program& program() const { return *program_; }
 

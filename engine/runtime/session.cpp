@@ -105,7 +105,7 @@ Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shap
     take_parameters();
 }
 
-// Where they lie, and packed copies of those that are kept so.
+// In place, and prepacked copies of those that have one.
 void Session::take_parameters() {
     parameters_.lend_to(memory_, *model_);
     memory_.keep();

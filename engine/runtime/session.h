@@ -1,4 +1,4 @@
-// A compiled model, ready to run on the host's tensors, which are read and written where they lie.
+// A compiled model, ready to run on the host's tensors, which are read and written in place.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Rows of a table by id, stored tables too, and the gradient of that without atomics: every id's rows added
+// Rows of a table by id, packed tables too, and the gradient of that without atomics: every id's rows added
 // in ascending order of position (docs/numerics.md, 7). Ids are inside their tables.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace volta::jit {
 
 // to [count, width] = table [rows, width] at ids [count].
 struct CudaGatherArgs {
-    const void* table;  // floats, or a stored weight (engine/numerics/stored_weights.h), at a multiple of 4
+    const void* table;  // floats, or a packed weight (engine/numerics/stored_weights.h), at a multiple of 4
     const std::int32_t* ids;
     float* to;
     std::int64_t count, width;

@@ -17,8 +17,8 @@ enum class RowForm : std::uint8_t {
     segments  // NAME_segments and then NAME_close: programs with column sums, a thread per column and segment
 };
 
-// What a device kernel is made from: nothing is kept for later stages. A kept row would travel through L2 and
-// back, where computing it again takes instructions that wait for memory anyway.
+// What a device kernel is made from: nothing is kept for later stages. A scratch row would travel through L2
+// and back, where computing it again takes instructions that wait for memory anyway.
 inline RowPlan cuda_plan(const Program& program, std::pmr::memory_resource* heap) {
     return RowPlan(program, heap, Keep::nothing);
 }

@@ -1,4 +1,4 @@
-// Products of few rows (docs/numerics.md, 2), and products with stored weights (5), in CUDA C: b is read
+// Skinny products (docs/numerics.md, 2), and products with packed weights (5), in CUDA C: b is read
 // once, as a stream, and every chain stays in a register.
 #pragma once
 
@@ -15,12 +15,12 @@ inline constexpr int kMostProductRows = 16;  // that read b together
 // c [m, n] = a [m, k] x b. CudaProductArgs as for other products, but scratch is not used; of a stored
 // weight, which is [n, k] in panels, b is its first byte, at a multiple of 4; b_stride is not used.
 struct RowsProductForm {
-    DType b = DType::f32;       // or a stored type
+    DType b = DType::f32;       // or a storage format
     bool transposed_b = false;  // of f32: b is [n, k]
     int rows = 1;               // rows of a that meet b together, 1 to kMostProductRows; m may be larger
 };
 
-// What follows the preludes of row kernels, products and stored weights once per translation unit.
+// What follows the preludes of row kernels, products and packed weights once per translation unit.
 void append_rows_product_prelude(std::pmr::string& text);
 
 // One entry point, NAME_rows. `epilogue`: elementwise, operand 0 is the product; NULL: none. Throws

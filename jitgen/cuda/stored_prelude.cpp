@@ -1,4 +1,4 @@
-// How kernels read stored weights: the bytes of engine/numerics/stored_weights.h as floats.
+// How kernels read packed weights: the bytes of engine/numerics/stored_weights.h as floats.
 #include <cstdio>
 
 #include "engine/base/shape.h"

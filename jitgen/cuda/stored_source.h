@@ -1,4 +1,4 @@
-// Stored weights (docs/numerics.md, 5) in CUDA C: what embedding look-ups and products read them with.
+// Packed weights (docs/numerics.md, 5) in CUDA C: what embedding look-ups and products read them with.
 #pragma once
 
 #include <memory_resource>

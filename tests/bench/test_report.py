@@ -37,9 +37,9 @@ def rows_result(**row):
 RESULTS = {
     "products": products(),
     "matmul": rows_result(m=1, n=2, k=3, isa="avx2", mode="plain", median_gflops=12.5, fraction_of_peak=0.5),
-    "train": rows_result(model="tiny", optimizer="adamw", median_ms=480.5, floor_ms=400, ratio_to_floor=1.2),
+    "train": rows_result(model="tiny", optimizer="adamw", median_ms=480.5, bound_ms=400, ratio_to_bound=1.2),
     "train_peers": rows_result(model="tiny", optimizer="adamw", volta_ms=1.0, torch_ms=2.0, ratio=2.0),
-    "infer_peers": rows_result(model="tiny", task="decode", side="PyTorch", ms=4.5, ratio_to_floor=3.1),
+    "infer_peers": rows_result(model="tiny", task="decode", side="PyTorch", ms=4.5, ratio_to_bound=3.1),
     "ops": rows_result(op="add", shape="4x4", median_us=1.5, fraction_of_peak=0.9),
     "ops_peers": rows_result(op="add", shape="4x4", peer="onednn", ratio=1.5),
     "memory": rows_result(preset="tiny", resident_mib=300.5),

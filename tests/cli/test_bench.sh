@@ -130,12 +130,12 @@ shown "matmul --cold" matmul --shapes 1x512x512 --mode plain --cold $fast
 grep -q '^ *M  *N  *K' out && ok || bad "the table has no head"
 
 echo "== training"
-step=model,parameters,batch,seq,vocab,optimizer,threads,isa,median_ms,spread,per_second,floor_ms,ratio_to_floor
+step=model,parameters,batch,seq,vocab,optimizer,threads,isa,median_ms,spread,per_second,bound_ms,ratio_to_bound
 step=$step,peak_gflops,stream_gb_s,bill_mib,resident_mib
 for optimizer in sgd adam adamw adagrad; do
     shown "train --optimizer $optimizer" train --model mlp:8-16-1 --batch 4 --optimizer $optimizer $fast --json
     keys_are "train --json" $step
-    positive ratio_to_floor
+    positive ratio_to_bound
 done
 expect "parameters of mlp:8-16-1" 161 "$(sed -E 's/.*"parameters":([0-9]*).*/\1/' out)"
 shown "train --preset small" train --preset small --batch 2 --seq 8 --vocab 11 --threads 2 --runs 2 --json
@@ -147,7 +147,7 @@ positive resident_mib
 shown "train --model linear" train --model linear --batch 1 $fast --json
 expect "parameters of linear" 262656 "$(sed -E 's/.*"parameters":([0-9]*).*/\1/' out)"
 shown "train, as text" train --model linear:8-3 --momentum 0.9 --clip 1 $fast
-grep -q '^step / floor' out && ok || bad "the report of a step has no ratio"
+grep -q '^step / bound' out && ok || bad "the report of a step has no ratio"
 head -n 1 out | grep -q level && bad "the default level is named: $(head -n 1 out)" || ok
 shown "train --level, as text" train --model linear:8-3 --device cpu --level fast $fast
 head -n 1 out | grep -q ', 1 thread, level fast, precision fp32: ' && ok || bad "no level: $(head -n 1 out)"

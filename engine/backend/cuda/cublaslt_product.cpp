@@ -99,7 +99,7 @@ void CublasLtProduct::describe(const CublasLtProblem& problem) {
 
     struct Matrix {
         int type;
-        std::int64_t rows, columns, stride, batch_stride;  // as it lies row by row; elements
+        std::int64_t rows, columns, stride, batch_stride;  // row-major; elements
     };
     const int type = problem.precision == Precision::bf16 ? kLtBfloat16 : kLtFloat32;
     const Matrix matrices[] = {{type, shape.b_transposed ? shape.n : shape.k,

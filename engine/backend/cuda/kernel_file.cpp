@@ -20,7 +20,7 @@ struct Header {
     std::uint64_t bytes;                        // of the image
     std::uint64_t checksum_high, checksum_low;  // of header, these two as 0, and image
 };
-static_assert(sizeof(Header) == 72, "written as it lies");
+static_assert(sizeof(Header) == 72, "written as it is in memory");
 
 Header header_of(const KernelKey& key, std::uint64_t bytes) {
     Header header{};

@@ -57,7 +57,7 @@ void Product::use_rows(KernelBatch& kernels, const jit::RowPlan* epilogue) {
     rows_ = kernels.entry(name.c_str(), "rows");
     grid_ = {launch.grid_x, 1, launch.grid_z};
     threads_ = launch.threads;
-    name_ = is_stored(b_) ? "cuda stored product" : "cuda product rows";
+    name_ = is_stored(b_) ? "cuda product packed" : "cuda product rows";
 }
 
 void Product::use_tiles(KernelBatch& kernels, int multiprocessors, const jit::RowPlan* epilogue,

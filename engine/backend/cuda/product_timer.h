@@ -34,7 +34,7 @@ class DeviceTimer final : public ContenderTimer {
     std::pmr::deque<Contender> contenders_;
     DeviceMemory a_, b_, c_, bias_, scratch_;
     std::size_t b_bytes_ = 0;  // of one B
-    int b_count_ = 1;          // as many as push each other out of the last cache, as weights of a model do
+    int b_count_ = 1;          // so many that they evict each other from the LLC
     int repeats_ = 1;          // launches per timed run, so that the clock's grain does not matter
     Event begin_, end_;
     double start_;
