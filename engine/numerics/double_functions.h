@@ -1,6 +1,6 @@
 // Double-precision functions for the host's scalars: schedules, bias corrections, rotary tables. The engine's
 // own, of + - * / alone, because libm's differ between machines and every bit of a training run depends on
-// them. Within 2 ulp (4e-16 relative) of the exact value; the same bits from every compiler and at every
+// them. Within 3 ulp (7e-16 relative) of the exact value; the same bits from every compiler and at every
 // level.
 #pragma once
 

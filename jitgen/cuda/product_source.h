@@ -1,4 +1,4 @@
-// Products of the contract (docs/numerics.md, 2) in CUDA C: register tiles over double-buffered shared
+// Products of the contract (docs/numerics.md, 2) in CUDA C: register tiles over four stages of shared
 // memory, segments of 512 closed in order. What follows a product (bias, activation, residual) is a row
 // program that each thread runs on its own elements.
 #pragma once

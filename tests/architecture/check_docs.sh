@@ -1,13 +1,15 @@
 #!/bin/sh
 # The documentation points at things that exist: links between pages, `make` targets, files and folders in backquotes,
-# functions of volta.h; and what a page calls absent is no operator. It cannot know whether a page is true; it knows when
-# a name has moved.
+# functions of volta.h; layers are those of layers.txt, and what a page calls absent is no operator. It cannot know
+# whether a page is true; it knows when a name has moved.
 #     check_docs.sh ROOT
 set -eu
 cd "$1"
 pages=$(find . -maxdepth 1 -name '*.md'; find docs schemas engine -name '*.md' 2>/dev/null || true)
 [ -n "$pages" ] || { echo "no pages found: wrong folder?"; exit 1; }
 
+scratch=${TMPDIR:-/tmp}/docs.$$
+trap 'rm -f "$scratch" "$scratch.rule" "$scratch.page"' EXIT
 for page in $pages; do
     folder=$(dirname "$page")
     # Links: [text](target), targets inside the repository.
@@ -40,13 +42,19 @@ for page in $pages; do
                 sed "s#.*#$page:$line: called absent, but there is an operator &#"
         done
     done
+    # Folders and their layers: "| N | `folder` |" is what layers.txt says, and every folder of it stands there.
+    case $page in
+        */architecture.md)
+            sed -nE 's/^([0-9]+) *\| *([a-z/]+) *\|.*/| \1 | `\2` |/p' tests/architecture/layers.txt | LC_ALL=C sort >"$scratch.rule"
+            grep -oE '^\| [0-9]+ \| `[a-z/]+` \|' "$page" | LC_ALL=C sort >"$scratch.page" || true
+            LC_ALL=C comm -3 "$scratch.rule" "$scratch.page" | tr -d '\t' | sed "s#.*#$page: & stands here or in layers.txt, not in both#" ;;
+    esac
     # Functions of the public header.
     grep -noE 'volta_[a-z0-9_]+ *\(' "$page" | tr -d ' (' | while IFS=: read -r line name; do
         grep -qE "(^|[^a-z_])$name\(" include/volta.h || echo "$page:$line: $name is not in volta.h"
     done
-done >"${TMPDIR:-/tmp}/docs.$$"
-trap 'rm -f "${TMPDIR:-/tmp}/docs.$$"' EXIT
+done >"$scratch"
 
-cat "${TMPDIR:-/tmp}/docs.$$"
-[ ! -s "${TMPDIR:-/tmp}/docs.$$" ] || exit 1
+cat "$scratch"
+[ ! -s "$scratch" ] || exit 1
 echo "$(printf '%s\n' "$pages" | wc -l | tr -d ' ') pages point at things that exist"

@@ -1,4 +1,4 @@
-// Actions that move elements: copies, fills, positions, rows of tables and their gradient, rotary turns.
+// Actions that move elements: copies, fills, positions, rows of tables and their gradient, rotary positions.
 #pragma once
 
 #include "engine/backend/cuda/step.h"
