@@ -12,8 +12,9 @@
  * Conventions
  *   Ownership is in the verb: *_create and *_open give an object, *_release takes it (NULL: no effect),
  *   accessors lend. Handles keep what they need alive: objects may be released in any order.
- *   Options are structs that start with struct_size; every field's zero is its default, so
- *   { sizeof options } is complete, and a caller built against an older header keeps working.
+ *   Options are structs that start with struct_size; every field's zero is its default, and a caller built
+ *   against an older header keeps working. Each has an initialiser of its name, which says all of that in C and
+ *   C++ and leaves no field out: volta_gpt_options gpt = VOLTA_GPT_OPTIONS_INIT; gpt.vocabulary = 256;
  *   Out-parameters come last and are set on every path (NULL or 0 on failure).
  *   Strings are UTF-8 and end with a zero byte. Tensors are dense, row-major, outermost extent first.
  *   Labels: Shape, Units, Owns, Keeps, Lends, Thread, Cost, Errors. One with nothing to say is left out.
@@ -145,6 +146,8 @@ typedef struct volta_context_options {
     uint64_t device_budget;           /* the same of a device's own memory, parameters too             */
     volta_precision precision;        /* 0: VOLTA_PRECISION_FP32, the only one of VOLTA_STRICT         */
 } volta_context_options;
+#define VOLTA_CONTEXT_OPTIONS_INIT \
+    {sizeof(volta_context_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0}
 
 /* Owns:   *out_context, ended by volta_context_release.
  * Cost:   starts thread_count - 1 threads, which sleep but for 60 microseconds after a call.
@@ -176,6 +179,7 @@ typedef struct volta_context_info {
     volta_level level;          /* of everything that it computes                                        */
     volta_precision precision;
 } volta_context_info;
+#define VOLTA_CONTEXT_INFO_INIT {sizeof(volta_context_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0}
 
 /* Fills what fits in info->struct_size. */
 VOLTA_API volta_status volta_context_get_info(const volta_context *context, volta_context_info *info);
@@ -199,6 +203,7 @@ typedef struct volta_device_info {
     uint64_t bytes_in_use;      /* of its memory, by the context's objects: what their bills say         */
     uint64_t pinned_bytes;      /* of the host's memory, locked for copies, by the same                  */
 } volta_device_info;
+#define VOLTA_DEVICE_INFO_INIT {sizeof(volta_device_info), {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* How many devices a backend, "cpu" or "cuda", has on this machine, and what they are. Fills what fits in
  * info->struct_size; zeros on failure. Thread: any.
@@ -227,6 +232,7 @@ typedef struct volta_machine_speed {
     uint64_t buffer_bytes; /* of memory that was walked: eight times the last-level cache, 256 .. 768 MiB; on
                               a device two buffers of 256 MiB, or less where it has less                 */
 } volta_machine_speed;
+#define VOLTA_MACHINE_SPEED_INIT {sizeof(volta_machine_speed), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills what fits in speed->struct_size; zeros on failure.
  * Cost:   about a second on all threads, and buffer_bytes of structure memory, or of the device's, until it
@@ -389,6 +395,7 @@ typedef struct volta_encode_options {
     int32_t ends;    /* 1: bos first and eos last, where the tokenizer adds them (volta_special_ids)             */
     int32_t special; /* 1: control pieces in the text ("</s>") become their ids; 0: they are text like any other */
 } volta_encode_options;
+#define VOLTA_ENCODE_OPTIONS_INIT {sizeof(volta_encode_options), 0, 0}
 VOLTA_API volta_status volta_tokenizer_encode_with(const volta_tokenizer *tokenizer,
                                                    const volta_encode_options *options, const char *text,
                                                    size_t text_bytes, int32_t *ids, size_t capacity,
@@ -409,6 +416,7 @@ typedef struct volta_special_ids {
     int32_t unk, pad;           /* what the vocabulary lacks; fills rows                              */
     int32_t adds_bos, adds_eos; /* 1: encoding with `ends` adds it                                    */
 } volta_special_ids;
+#define VOLTA_SPECIAL_IDS_INIT {sizeof(volta_special_ids), 0, 0, 0, 0, 0, 0}
 VOLTA_API volta_status volta_tokenizer_special(const volta_tokenizer *tokenizer, volta_special_ids *out_ids);
 
 /* ---- Model: a graph and its parameters ------------------------------------------------------------------ */
@@ -428,6 +436,7 @@ typedef struct volta_gpt_options {
     int64_t context;    /* longest sequence; 0: 256                                   */
     double dropout;     /* probability after embedding, attention and both branches; 0: none */
 } volta_gpt_options;
+#define VOLTA_GPT_OPTIONS_INIT {sizeof(volta_gpt_options), 0, 0, 0, 0, 0, 0}
 
 /* Shape: input "tokens" i32 [batch, time], time <= context, any batch; output "logits" f32
  *        [batch, time, vocabulary].
@@ -454,6 +463,7 @@ typedef struct volta_llama_options {
     int32_t untied;      /* 0: the head is the token embedding; 1: a weight of its own          */
     int32_t interleaved; /* rotary pairs: 0: (i, i + h/2); 1: (2i, 2i + 1)                      */
 } volta_llama_options;
+#define VOLTA_LLAMA_OPTIONS_INIT {sizeof(volta_llama_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Shape: as volta_model_create_gpt.
  * Errors: INVALID_ARGUMENT  sizes that do not divide each other, a size below 1 or so large that its product
@@ -495,6 +505,7 @@ typedef struct volta_bert_options {
     int32_t mask_input;    /* 1: an input says which tokens are there; 0: all are, and sequences of a
                               batch have one length                                                      */
 } volta_bert_options;
+#define VOLTA_BERT_OPTIONS_INIT {sizeof(volta_bert_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Training of the masked head: inputs in which some tokens are replaced, VOLTA_LOSS_CROSS_ENTROPY, targets i32
  * [batch, time] with the right token where one was replaced and -1 elsewhere.
@@ -517,6 +528,7 @@ typedef struct volta_open_options {
     volta_load_mode mode;
     int32_t verify; /* 1: verify every checksum although the file is mapped */
 } volta_open_options;
+#define VOLTA_OPEN_OPTIONS_INIT {sizeof(volta_open_options), 0, 0}
 
 /* Opens a model file (docs/model_format.md). The file is treated as hostile: everything in it is checked.
  * Errors: IO_ERROR          missing, a directory, not readable
@@ -558,6 +570,7 @@ typedef struct volta_import_options {
                                  exactly; VOLTA_IMPORT_KEEP; or VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4,
                                  VOLTA_F32_PANELS, as volta_model_quantize makes them of f32                    */
 } volta_import_options;
+#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0}
 /* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
  * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
 enum { VOLTA_IMPORT_KEEP = -1 };
@@ -594,6 +607,7 @@ typedef struct volta_export_options {
     volta_weight_names names;
     const char *config_path; /* where VOLTA_NAMES_HUGGING_FACE writes the config.json; NULL: nowhere */
 } volta_export_options;
+#define VOLTA_EXPORT_OPTIONS_INIT {sizeof(volta_export_options), 0, NULL}
 /* The same with options. options NULL: all zeros. The config is written after the weights.
  * Errors: UNSUPPORTED  Hugging Face's names for a graph of the host's own, or for a Llama whose rotary pairs are
  *                      neighbours */
@@ -672,6 +686,7 @@ typedef struct volta_bill {
     uint64_t total;
     uint64_t cache; /* keys and values of a generator's sequences; part of the total                  */
 } volta_bill;
+#define VOLTA_BILL_INIT {sizeof(volta_bill), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* ---- Session: a model compiled to run -------------------------------------------------------------------- */
 
@@ -684,6 +699,7 @@ typedef struct volta_session_options {
     size_t input_extent_count;   /* how many extents in all                                             */
     uint32_t flags;              /* VOLTA_SESSION_* bits                                                */
 } volta_session_options;
+#define VOLTA_SESSION_OPTIONS_INIT {sizeof(volta_session_options), NULL, 0, 0}
 
 /* Bits of volta_session_options.flags. */
 enum {
@@ -755,6 +771,8 @@ typedef struct volta_trainer_options {
     volta_nonfinite_policy nonfinite;
     int32_t output_index;     /* the model output that the loss is taken of                               */
 } volta_trainer_options;
+#define VOLTA_TRAINER_OPTIONS_INIT \
+    {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Keeps:  `model` alive. The trainer works on its own copy of the parameters: the model does not change until
  *         volta_trainer_update_model.
@@ -771,6 +789,7 @@ typedef struct volta_step_report {
     float gradient_norm;  /* global, before clipping                             */
     double learning_rate; /* used in this step                                   */
 } volta_step_report;
+#define VOLTA_STEP_REPORT_INIT {sizeof(volta_step_report), 0, 0, 0, 0}
 
 /* One optimizer step on the host's data. Shape: inputs hold all micro-batches one after the other: the first
  * extent is micro_batches times that of input_shapes; so do targets. report may be NULL.
@@ -851,6 +870,7 @@ typedef struct volta_generator_options {
                               doubles when a sequence outgrows it. Ignored without a cache. No bit
                               depends on it                                                            */
 } volta_generator_options;
+#define VOLTA_GENERATOR_OPTIONS_INIT {sizeof(volta_generator_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Bits of volta_generator_options.flags. */
 enum {
@@ -896,6 +916,7 @@ typedef struct volta_token_cost {
     uint64_t cache_bytes;     /* keys and values of the tokens before, and its own                       */
     double operations;        /* of products and attention; a multiply-add is two                        */
 } volta_token_cost;
+#define VOLTA_TOKEN_COST_INIT {sizeof(volta_token_cost), 0, 0, 0}
 
 /* Of the token at `position`, 0 .. context - 1. Errors: INVALID_ARGUMENT  another position */
 VOLTA_API volta_status volta_generator_get_cost(const volta_generator *generator, int64_t position,
@@ -919,6 +940,7 @@ typedef struct volta_sampling_options { /* as in volta_generator_options */
     double repetition_penalty;
     uint64_t seed;
 } volta_sampling_options;
+#define VOLTA_SAMPLING_OPTIONS_INIT {sizeof(volta_sampling_options), 0, 0, 0, 0, 0, 0}
 
 /* A sequence without tokens. sampling NULL: the generator's.
  * Owns:   *out_sequence, ended by volta_sequence_release. It keeps the generator alive.
@@ -956,10 +978,11 @@ VOLTA_API volta_status volta_sequence_logits(const volta_sequence *sequence, con
 
 /* ---- Writing: text from a sequence, in one call ------------------------------------------------------------ */
 
-/* A request to stop that may come from anywhere. Zero it where you define it: { 0 }. It needs no release. */
+/* A request to stop that may come from anywhere. Zero it where you define it: VOLTA_CANCEL_INIT. It needs no release. */
 typedef struct volta_cancel {
     int32_t requested; /* set by volta_cancel_request alone; zero it again while no call reads it */
 } volta_cancel;
+#define VOLTA_CANCEL_INIT {0}
 
 /* Asks every call that was given `cancel` to end. NULL: no effect. It is one store to a lock-free integer and leaves
  * volta_last_error alone.
@@ -1001,6 +1024,7 @@ typedef struct volta_write_options {
     void *user;                    /* passed to on_text                                                 */
     uint32_t flags;                /* VOLTA_WRITE_* bits                                                */
 } volta_write_options;
+#define VOLTA_WRITE_OPTIONS_INIT {sizeof(volta_write_options), 0, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0}
 
 typedef struct volta_write_result {
     size_t struct_size;       /* in: sizeof(volta_write_result)                                        */
@@ -1011,6 +1035,7 @@ typedef struct volta_write_result {
     int32_t unfinished_bytes; /* 0 .. 3, at the end of the text: the beginning of a character            */
     uint64_t text_bytes;      /* of all pieces, with or without an on_text                              */
 } volta_write_result;
+#define VOLTA_WRITE_RESULT_INIT {sizeof(volta_write_result), 0, 0, 0, 0, 0, 0}
 
 /* Draws tokens as volta_generator_step does, bit for bit, and tells their text until something ends it.
  *
@@ -1082,6 +1107,7 @@ typedef struct volta_tune_options {
     int32_t (*progress)(void *user, const volta_tune_report *report); /* not 0: stop. NULL: none       */
     void *user;                     /* passed to progress                                               */
 } volta_tune_options;
+#define VOLTA_TUNE_OPTIONS_INIT {sizeof(volta_tune_options), NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL}
 
 /* Searches the fastest tile, blocks, loop order, prefetch, unrolling and packing of each product, for this
  * context's threads and instruction set; on a GPU its form and tile. No choice changes a bit of any result. The
@@ -1112,6 +1138,7 @@ typedef struct volta_profile_options {
     uint64_t capacity; /* events that are kept, 48 bytes each; 0: 65536; at most 2^24. Later ones are counted as
                           dropped; operators are complete all the same                                 */
 } volta_profile_options;
+#define VOLTA_PROFILE_OPTIONS_INIT {sizeof(volta_profile_options), 0}
 
 /* Starts recording, in the place of the profile that the context had before.
  * Owns:   the context keeps the profile until the next start or its release.
@@ -1138,6 +1165,7 @@ typedef struct volta_profile_info {
     uint64_t held_bytes_peak; /* the most tensor memory that the context held when a call or phase began */
     uint64_t live_bytes_peak; /* the most of it that was activations which a later step still reads      */
 } volta_profile_info;
+#define VOLTA_PROFILE_INFO_INIT {sizeof(volta_profile_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Of the profile that was stopped. Fills what fits in info->struct_size.
  * Errors: INVALID_STATE  nothing was recorded yet, or it is being recorded */
@@ -1153,6 +1181,7 @@ typedef struct volta_profile_operator {
     double operations;  /* of products and attention, a multiply-add is two; 0: not known                */
     uint64_t bytes;     /* of its operands and results, each once, wherever they lie; 0: not known       */
 } volta_profile_operator;
+#define VOLTA_PROFILE_OPERATOR_INIT {sizeof(volta_profile_operator), NULL, 0, 0, 0, 0, 0}
 
 /* Row `index` of the table of operators, the longest total first.
  * Errors: INVALID_ARGUMENT  no such row; INVALID_STATE as volta_profile_get_info */
@@ -1188,6 +1217,8 @@ typedef struct volta_profile_event {
     uint64_t live_bytes; /* STEP: of the plan's activations that are alive during it                     */
     uint64_t held_bytes; /* CALL, PHASE: of tensor memory that the context held as it began              */
 } volta_profile_event;
+#define VOLTA_PROFILE_EVENT_INIT \
+    {sizeof(volta_profile_event), 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0}
 
 /* Event `index`. Those of one lane are in the order of their beginnings, outer ones first; lanes are mixed.
  * Lends:  names until the context is released.

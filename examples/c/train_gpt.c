@@ -46,13 +46,17 @@ static void train(const char* text, size_t bytes, const char* path, int steps) {
     if (tokens == NULL) exit(1);
     CHECK(volta_tokenizer_encode(tokenizer, text, bytes, tokens, count, &count));
 
-    volta_gpt_options gpt = {sizeof gpt, volta_tokenizer_size(tokenizer), 2, 64, 4, 32, 0};
+    volta_gpt_options gpt = VOLTA_GPT_OPTIONS_INIT;
+    gpt.vocabulary = volta_tokenizer_size(tokenizer);
+    gpt.layers = 2;
+    gpt.dim = 64;
+    gpt.heads = 4;
+    gpt.context = 32;
     CHECK(volta_model_create_gpt(context, &gpt, 1, &model));
     CHECK(volta_model_set_tokenizer(model, tokenizer));
 
     const int64_t batch[] = {8, 32}; /* 8 sequences of 32 tokens */
-    volta_trainer_options options = {0};
-    options.struct_size = sizeof options;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.input_shapes = batch;
     options.input_extent_count = 2;
     options.steps = (uint64_t)steps;
@@ -64,8 +68,7 @@ static void train(const char* text, size_t bytes, const char* path, int steps) {
     CHECK(volta_trainer_create(model, &options, &trainer));
     CHECK(volta_trainer_set_tokens(trainer, tokens, count));
     for (int step = 0; step < steps; ++step) {
-        volta_step_report report = {0};
-        report.struct_size = sizeof report;
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
         CHECK(volta_trainer_step_tokens(trainer, &report));
         if (step % 50 == 0 || step + 1 == steps)
             fprintf(stderr, "step %d loss %.4f\n", step + 1, (double)report.loss);
@@ -97,15 +100,13 @@ static void generate(const char* path, const char* prompt, size_t prompt_bytes) 
     int32_t ids[32];
     size_t count;
     CHECK(volta_tokenizer_encode(tokenizer, prompt, prompt_bytes, ids, 32, &count));
-    volta_generator_options options = {0};
-    options.struct_size = sizeof options;
+    volta_generator_options options = VOLTA_GENERATOR_OPTIONS_INIT;
     options.temperature = 0.8;
     options.seed = 1;
     CHECK(volta_generator_create(model, &options, &generator));
     CHECK(volta_generator_start(generator, ids, count));
     fwrite(prompt, 1, prompt_bytes, stdout);
-    volta_write_options writing = {0}; /* all defaults: until the context is full */
-    writing.struct_size = sizeof writing;
+    volta_write_options writing = VOLTA_WRITE_OPTIONS_INIT; /* all defaults: until the context is full */
     writing.on_text = show;
     CHECK(volta_generator_write(generator, NULL, tokenizer, &writing, NULL));
     putchar('\n');

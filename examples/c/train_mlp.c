@@ -61,8 +61,7 @@ int main(int argc, char** argv) {
 
     volta_model* model = define(context);
     volta_trainer* trainer;
-    volta_trainer_options options = {0};
-    options.struct_size = sizeof options;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.input_shapes = points_shape;
     options.input_extent_count = 2;
     options.loss = VOLTA_LOSS_CROSS_ENTROPY;
@@ -70,8 +69,7 @@ int main(int argc, char** argv) {
     options.learning_rate = 0.01;
     CHECK(volta_trainer_create(model, &options, &trainer));
     const volta_tensor* inputs[] = {x};
-    volta_step_report report = {0};
-    report.struct_size = sizeof report;
+    volta_step_report report = VOLTA_STEP_REPORT_INIT;
     for (int step = 0; step < kSteps; ++step) {
         CHECK(volta_trainer_step(trainer, inputs, 1, y, &report));
         if (step % 100 == 0) printf("step %d loss %.6f\n", step + 1, (double)report.loss);
@@ -82,7 +80,9 @@ int main(int argc, char** argv) {
     volta_model_release(model);
 
     volta_session* session;
-    volta_session_options session_options = {sizeof session_options, points_shape, 2, 0};
+    volta_session_options session_options = VOLTA_SESSION_OPTIONS_INIT;
+    session_options.input_shapes = points_shape;
+    session_options.input_extent_count = 2;
     CHECK(volta_model_open(context, argv[1], NULL, &model));
     CHECK(volta_session_create(model, &session_options, &session));
     CHECK(volta_session_run(session, inputs, 1, &scores, 1));
