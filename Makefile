@@ -87,7 +87,7 @@ test: deps ## every test; under half an hour on 2 cores
 
 # ---- Longer proofs -----------------------------------------------------------------------------------------
 
-.PHONY: sweep determinism fuzz fuzz-import parity coverage
+.PHONY: sweep determinism fuzz fuzz-import parity coverage mutants
 sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
 	@sh tools/sweep.sh build $(if $(UPDATE),--update)
 
@@ -122,6 +122,9 @@ coverage: ## line coverage of the tests, per folder
 	@find build-coverage -name '*.gcda' -delete
 	@$(call run_tests,build-coverage,-LE '^(slow|binary)$$' --quiet) || true
 	@sh tools/coverage.sh build-coverage
+
+mutants: ## which tests notice the planted faults: today's sixth; ALL=1: all of them, within 90 minutes
+	@python3 -B tools/mutants.py $(if $(ALL),--all) --jobs $(JOBS)
 
 # ---- Speed: docs/benchmarks.md --------------------------------------------------------------------------------
 
