@@ -1,5 +1,5 @@
-// Operators over pairs of columns of one row (docs/numerics.md, 4 and 5): rotary positions turn two elements
-// of a head by the angle of their position; a gated activation multiplies the two halves of a row.
+// Operators over pairs of columns of one row (docs/numerics.md, 4 and 5): rotary positions rotate two
+// elements of a head by the angle of their position; a gated activation multiplies the two halves of a row.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace volta {
 
-// How a row holds what rotary turns: `heads` heads of `width` elements side by side from its start on.
+// How a row holds what rotary rotates: `heads` heads of `width` elements side by side from its start on.
 struct RotaryForm {
     std::int64_t heads = 0, width = 0;
     bool interleaved = false;  // pairs are (2i, 2i + 1), else (i, i + width/2)

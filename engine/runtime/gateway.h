@@ -58,7 +58,7 @@ class Program final {
 struct PrepareOptions {
     std::uint32_t micro_batches = 1;
     std::uint32_t passes = 0xffffffffu;  // tests run subsets
-    bool keep_weights = false;           // products keep packed copies of parameters
+    bool keep_weights = false;           // parameters are prepacked for products
 };
 
 // The context's device and its plans, keyed by the full content of graph and options; a hash only narrows the

@@ -1,6 +1,6 @@
-// What a context's device can do at most, a processor with the context's threads and instruction set: the
-// peaks that benchmarks divide by. Measured where it runs, never taken from a table: the same processor model
-// is clocked, shared and double-pumped differently from place to place.
+// What a context's device can do at most, a processor with the context's threads and instruction set: peak
+// FLOP/s and bandwidth, of which roofline bounds are made. Measured where it runs, never taken from a table:
+// the same processor model is clocked, shared and double-pumped differently from place to place.
 #pragma once
 
 #include <cstddef>

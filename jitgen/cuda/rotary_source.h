@@ -1,4 +1,4 @@
-// Rotary positions (docs/numerics.md, 4) in CUDA C: pairs of a head turned by the angle of their token's
+// Rotary positions (docs/numerics.md, 4) in CUDA C: pairs of a head rotated by the angle of their token's
 // position, which is read on the device.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace volta::jit {
 
-// y [tokens, columns]: `heads` heads of `width` elements are turned, and the columns behind them copied. y
+// y [tokens, columns]: `heads` heads of `width` elements are rotated, and the columns behind them copied. y
 // may be x.
 struct CudaRotaryArgs {
     const float* x;

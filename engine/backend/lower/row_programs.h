@@ -71,7 +71,7 @@ enum class Reduction : std::uint8_t { sum, square_sum, max, min };
 jit::Program make_row_reduction(Reduction reduction, std::pmr::memory_resource* heap);
 jit::Program make_column_sum(std::pmr::memory_resource* heap);                // x full, y per column
 jit::Program make_division(double divisor, std::pmr::memory_resource* heap);  // y = x / (float)divisor
-// Pairs of columns: a, b are the halves of a row, x0, x1 the elements that turn around each other.
+// Pairs of columns: a, b are the halves of a row, x0, x1 the elements that are rotated.
 jit::Program make_swiglu(std::pmr::memory_resource* heap);           // 0: a, 1: b, 2: y
 jit::Program make_swiglu_gradient(std::pmr::memory_resource* heap);  // 0: a, 1: b, 2: dy, 3: da, 4: db
 // 0: x0, 1: x1, 2: cosines and 3: sines per column, 4: y0, 5: y1

@@ -59,7 +59,7 @@ struct CachedAttentionStep {
     Ref keys, values;      // the cache, changed in place
 };
 
-// x [tokens, columns] -> y; the first form.heads * form.width columns turn, the others are copied.
+// x [tokens, columns] -> y; the first form.heads * form.width columns are rotated, the others copied.
 struct RotaryStep {
     RotaryForm form;
     Ref x, y;       // may be one place
