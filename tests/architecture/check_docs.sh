@@ -1,7 +1,7 @@
 #!/bin/sh
 # The documentation points at things that exist: links between pages, `make` targets, files and folders in backquotes,
-# functions of volta.h; layers are those of layers.txt, and what a page calls absent is no operator. It cannot know
-# whether a page is true; it knows when a name has moved.
+# functions and constants of volta.h, tests; layers are those of layers.txt, and what a page calls absent is no
+# operator. It cannot know whether a page is true; it knows when a name has moved.
 #     check_docs.sh ROOT
 set -eu
 cd "$1"
@@ -9,7 +9,12 @@ pages=$(find . -maxdepth 1 -name '*.md'; find docs schemas engine -name '*.md' 2
 [ -n "$pages" ] || { echo "no pages found: wrong folder?"; exit 1; }
 
 scratch=${TMPDIR:-/tmp}/docs.$$
-trap 'rm -f "$scratch" "$scratch.rule" "$scratch.page"' EXIT
+trap 'rm -f "$scratch" "$scratch.names" "$scratch.rule" "$scratch.page"' EXIT
+{
+    grep -ohE 'VOLTA_[A-Z0-9_]+' include/volta.h
+    [ ! -d tests ] || grep -rohIE --exclude-dir=fixtures '(test_[a-z0-9_]+|VOLTA_[A-Z0-9_]+)' tests
+    [ ! -d tests ] || find tests -name 'test_*' | sed 's#.*/##; s/[.].*//'
+} | sort -u >"$scratch.names" || true
 for page in $pages; do
     folder=$(dirname "$page")
     # Links: [text](target), targets inside the repository.
@@ -35,6 +40,10 @@ for page in $pages; do
         while IFS=: read -r line path; do
             [ -e "$path" ] || echo "$page:$line: $path does not exist"
         done
+    # Witnesses: a file or a function of the tests. Constants: of the public header, or of the tests. Not in history.
+    [ "$page" = ./CHANGELOG.md ] || grep -noE '`(test_[a-z0-9_]+|VOLTA_[A-Z0-9_]+)`' "$page" | tr -d '`' | while IFS=: read -r line name; do
+        grep -qxF -e "$name" "$scratch.names" || echo "$page:$line: $name is neither in volta.h nor in the tests"
+    done
     # What a page calls not in the library yet: <!-- absent: WORDS -->, words of which operators' names are made.
     grep -noE '<!-- absent: [a-z0-9_ ]+ -->' "$page" | sed 's/<!-- absent: //; s/ -->//' | while IFS=: read -r line words; do
         for word in $words; do
