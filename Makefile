@@ -215,8 +215,9 @@ format-check: ## fail if `make format` would change anything
 	@clang-format --version
 	@$(sources) | xargs clang-format --dry-run -Werror
 
-docs-check: ## dead links, unknown commands and missing files in the documentation
+docs-check: ## dead links, unknown commands, missing files and private words in the documentation
 	@sh tests/architecture/check_docs.sh .
+	@sh tests/architecture/check_words.sh .
 
 docs-tables: build-tests ## print the documentation's generated tables into its pages
 	@sh tests/architecture/check_tables.sh $$(find build -name print_tables -type f) . --write

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the tensors of a PyTorch file (.pt, .pth, .bin: a state dict, or a dict that holds one) as safetensors,
-which `voltac convert` reads. Needs torch and numpy, nothing else.
+"""Writes the tensors of a PyTorch file (.pt, .pth, .bin: a state dict, or a dict that holds one) as safetensors, with
+the types that they have. `voltac convert` reads it; parameters are made of f32, f16 and bf16. Needs torch and numpy.
 
     pt_to_safetensors.py model.pt model.safetensors [--key state_dict]
 
-The file is loaded with weights_only=True: it holds data, and no code of it is run.
+The file is loaded with weights_only=True: no code of it is run, and one that holds more than data is refused.
 """
 import argparse
 import json
@@ -20,17 +20,22 @@ LAYERS_DEEP = ("state_dict", "model_state_dict", "model", "module")  # where pro
 def load(path, key):
     import torch
 
-    content = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch has many, and their first line says what it is
+        sys.exit(f"{path} is not read: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     for name in [key] if key else LAYERS_DEEP:
         if isinstance(content, dict) and isinstance(content.get(name), dict):
             content = content[name]
             break
         if key:
             sys.exit(f"{path} has no dict '{key}'")
-    tensors = {name: value for name, value in content.items() if torch.is_tensor(value)}
+    if not isinstance(content, dict):
+        sys.exit(f"{path} holds no dict of tensors, but a {type(content).__name__}")
+    tensors = {name: value for name, value in content.items() if isinstance(name, str) and torch.is_tensor(value)}
     if not tensors:
         sys.exit(f"{path} holds no tensors; --key names the dict that does")
-    for name in sorted(set(content) - set(tensors)):
+    for name in sorted(map(str, content.keys() - tensors.keys())):
         print(f"left out: {name}, which is no tensor", file=sys.stderr)
     return tensors
 
