@@ -297,17 +297,17 @@ def key_of(mutant):
 class Reach:
     """What each test comes to without any fault, and how long it takes. Kept in the build folder."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, keys):
+        self.folder, self.keys = folder, keys
         self.file = folder / "reach.json"
         self.known = json.loads(self.file.read_text()) if self.file.is_file() else {}
         self.lock = threading.Lock()
 
-    def trace(self, test, keys):
+    def trace(self, test, wanted):
         entry = self.known.get(test.name)
-        if entry and set(keys) <= set(entry["keys"]):
+        if entry and wanted <= set(entry["keys"]):
             return
-        size = 1 + max(int(key.split(":")[0]) for key in keys)
+        size = 1 + max(int(key.split(":")[0]) for key in self.keys)
         with tempfile.NamedTemporaryFile(dir=self.folder) as file:
             file.truncate(max(size, 4096))
             limit = 4 * test.properties.get("TIMEOUT", 300)
@@ -316,13 +316,14 @@ class Reach:
         if verdict not in ("ok", "skipped"):
             print(f"left out: {test.name} fails without any fault ({verdict})\n{output[-1500:]}", flush=True)
         with self.lock:
-            self.known[test.name] = {"seconds": seconds, "usable": verdict == "ok", "keys": sorted(keys),
+            self.known[test.name] = {"seconds": seconds, "usable": verdict == "ok", "keys": sorted(self.keys),
                                      "reached": [i for i, mark in enumerate(marks) if mark]}
             self.file.write_text(json.dumps(self.known, indent=0))
 
-    def trace_all(self, tests, keys, jobs):
+    def trace_all(self, tests, mutants, jobs):
+        wanted = {key_of(mutant) for mutant in mutants}
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(lambda test: self.trace(test, keys), tests))
+            list(pool.map(lambda test: self.trace(test, wanted), tests))
 
     def tests_of(self, mutant, tests, last_catcher):
         """The tests of some tiers that reach it, in the order in which they are tried."""
@@ -483,8 +484,7 @@ def main():
     tests = [test for test in list_tests(folder) if not options.tests or re.search(options.tests, test.name)]
     tests = [test for test in tests if TIERS.index(test.tier) <= TIERS.index(options.tier)]
     chosen = choose(mutants, options)
-    keys = [key_of(mutant) for mutant in chosen]
-    reach = Reach(folder)
+    reach = Reach(folder, [key_of(mutant) for mutant in mutants.values()])
     last, _ = read_last_run()
     found_file = folder / "results.json"
     results = {}
@@ -510,7 +510,7 @@ def main():
         of_tiers = [test for test in tests if test.tier in tiers]
         if not left or not of_tiers:
             continue
-        reach.trace_all(of_tiers, keys, options.jobs)
+        reach.trace_all(of_tiers, left, options.jobs)
         print(f"{len(of_tiers)} tests traced after {time.monotonic() - start:.0f} s, {len(left)} faults", flush=True)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(lambda mutant: one(mutant, of_tiers), left))

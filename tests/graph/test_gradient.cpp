@@ -400,6 +400,30 @@ void test_special_values_pass_through(void**) {
     }
 }
 
+// Where the slope jumps the rules say what counts: abs and relu have no slope at 0.
+void test_corners_have_their_slope(void**) {
+    struct Corner {
+        ValueId (*build)(Graph& graph);
+        float slope[3];  // at -1, +0 and 1
+    };
+    const Corner corners[] = {
+        {[](Graph& g) { return g.apply(Op::abs, {weights(g, {3})}); }, {-1, 0, 1}},
+        {[](Graph& g) { return g.apply(Op::relu, {weights(g, {3})}); }, {0, 0, 1}},
+    };
+    for (const Corner& corner : corners) {
+        const Differentiated d = differentiated(corner.build);
+        Tensors<float> tensors(d.backward.graph.values.size(), heap());
+        const auto real = [&](ValueId value) -> auto& {
+            return tensors[static_cast<std::size_t>(value)].real;
+        };
+        const ParameterGradient& weight = d.backward.gradients[0];
+        real(weight.parameter) = {-1, 0, 1};
+        real(d.direction) = {1, 1, 1};
+        evaluate(d.backward.graph, tensors);
+        assert_same_bits("slope", real(weight.contributions[0]).data(), corner.slope, 3);
+    }
+}
+
 // ---- Fused operators against what they stand for ----
 
 struct Pair {
@@ -842,6 +866,7 @@ int main() {
     const auto name = [](const auto& row) { return row.name; };
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_every_differentiable_operator_has_a_case),
+        cmocka_unit_test(test_corners_have_their_slope),
         cmocka_unit_test(test_special_values_pass_through),
         cmocka_unit_test(test_swiglu_has_the_bits_of_its_parts),
         cmocka_unit_test(test_uses_are_added_from_the_last_to_the_first),

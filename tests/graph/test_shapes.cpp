@@ -26,6 +26,10 @@ const Right kRight[] = {
      [](Graph& g) {
          return g.apply(Op::add, {reals(g, {0, 3}), reals(g, {1, 3})});
      }},
+    {"f32[4]",
+     [](Graph& g) {
+         return g.apply(Op::clamp, {reals(g, {4})}, {number(Attr::low, 2), number(Attr::high, 2)});
+     }},
     {"f32[]",
      [](Graph& g) {
          return g.apply(Op::div, {reals(g, {}), reals(g, {})});
@@ -458,9 +462,9 @@ const Wrong kWrong[] = {
      [](Graph& g) {
          g.apply(Op::broadcast_to, {reals(g, {3})}, {list(Attr::shape, {-1, 3})});
      }},
-    {"position_ids: a sequence of 300 tokens is longer than the context 256",
+    {"position_ids: a sequence of 257 tokens is longer than the context 256",
      [](Graph& g) {
-         g.apply(Op::position_ids, {integers(g, {2, 300})}, {number(Attr::limit, 256)});
+         g.apply(Op::position_ids, {integers(g, {2, 257})}, {number(Attr::limit, 256)});
      }},
     {"swiglu: a row of 7 has no two halves: [2, 7]",
      [](Graph& g) {
@@ -554,6 +558,9 @@ const Wrong kWrong[] = {
      }},
     {"stack: an extent of 1099511627776 x 4294967295 is too large",
      [](Graph& g) { g.apply(Op::stack, {reals(g, {kMany})}, {number(Attr::micro_batches, 4294967295.0)}); }},
+    // 2^63: it fits 64 bits and no extent.
+    {"stack: an extent of 1099511627776 x 8388608 is too large",
+     [](Graph& g) { g.apply(Op::stack, {reals(g, {kMany})}, {number(Attr::micro_batches, 8388608)}); }},
     {"adamw: factors is [3], not [8]",
      [](Graph& g) {
          g.apply(Op::adamw,

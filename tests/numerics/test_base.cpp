@@ -45,10 +45,12 @@ void test_long_error_is_cut_with_dots(void**) {
 
 // A cut inside a character would leave invalid UTF-8.
 void test_cut_falls_between_characters(void**) {
-    std::string text(507, 'a');
-    text += "\u20ac\u20ac";  // three bytes each: the cut at 508 lies in the first
-    const Failure failure = failure_of([&] { throw Error(VOLTA_INTERNAL, text.c_str()); });
-    assert_string_equal(failure.text + 507, "...");
+    for (const std::string character : {"\u20ac", "\U0001f600"})  // three bytes and four
+        for (std::size_t before = 508 - character.size() + 1; before < 508; ++before) {  // the cut is at 508
+            const std::string text = std::string(before, 'a') + character + character;
+            const Failure failure = failure_of([&] { throw Error(VOLTA_INTERNAL, text.c_str()); });
+            assert_string_equal(failure.text + before, "...");
+        }
 }
 
 void test_error_is_one_line(void**) {

@@ -82,6 +82,14 @@ void test_mapping_and_reading_give_the_bytes(void**) {
     assert_true(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64 == 0);
 }
 
+void test_a_file_may_be_as_large_as_is_read(void**) {
+    const std::string path = in_folder("limited");
+    put(path, "hello");
+    assert_int_equal(read_file(path.c_str(), kHeap, 5).bytes(), 5);
+    assert_failure(failure_of([&] { read_file(path.c_str(), kHeap, 4); }), VOLTA_IO_ERROR,
+                   "it has 5 bytes, at most 4 are read");
+}
+
 void test_empty_file_has_no_bytes(void**) {
     const std::string path = in_folder("empty");
     put(path, "");
@@ -267,6 +275,7 @@ void test_files_are_not_inherited_by_programs(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_mapping_and_reading_give_the_bytes, empty_folder),
+        cmocka_unit_test_setup(test_a_file_may_be_as_large_as_is_read, empty_folder),
         cmocka_unit_test_setup(test_empty_file_has_no_bytes, empty_folder),
         cmocka_unit_test_setup(test_what_is_no_file_is_refused_by_name, empty_folder),
         cmocka_unit_test_setup(test_save_replaces_the_file_at_commit_and_not_before, empty_folder),

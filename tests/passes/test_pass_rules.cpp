@@ -314,6 +314,38 @@ void test_equal_nodes_merge_and_no_others(void**) {
     }
 }
 
+// A product reads a matrix transposed where its last two axes alone have changed places.
+void test_other_transposes_stay_before_products(void**) {
+    for (const Shape& order : {Shape{1, 0, 2}, Shape{2, 1, 0}, Shape{2, 0, 1}, Shape{0, 2, 1}}) {
+        Graph graph(test_heap());
+        const ValueId a = graph.input("a", DType::f32, {3, 3, 3}),
+                      b = graph.input("b", DType::f32, {3, 3, 3});
+        const ValueId turned = graph.apply(Op::transpose, {b}, {list(Attr::permutation, order)});
+        graph.output("y", graph.apply(Op::matmul, {a, turned}));
+        const Graph result = run_passes(graph, kAllPasses, test_heap());
+        assert_int_equal(count(result, Op::transpose), order[0] == 0 ? 0 : 1);
+        assert_true(evaluated_bits(result, 7, Data::plain) == evaluated_bits(graph, 7, Data::plain));
+    }
+}
+
+// A plan does not grow by large constants that a step computes from small ones; and a constant NaN has the
+// bits of the contract, whatever the processor makes of it: constants are part of a plan's hash.
+void test_folded_constants_are_small_and_canonical(void**) {
+    Graph graph(test_heap());
+    const ValueId one = graph.scalar(1), infinity = graph.scalar(kInf);
+    graph.output("large", graph.apply(Op::broadcast_to, {one}, {list(Attr::shape, {129, 128})}));
+    graph.output("small", graph.apply(Op::broadcast_to, {one}, {list(Attr::shape, {128, 128})}));
+    graph.output("nan", graph.apply(Op::sqrt, {graph.scalar(-1)}));
+    graph.output("also nan", op(graph, Op::sub, infinity, infinity));
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    assert_int_equal(count(result, Op::broadcast_to), 1);
+    for (const std::size_t output : {2u, 3u}) {
+        const Node& node = result.producer(result.outputs[output].value);
+        assert_true(node.op == Op::constant);
+        assert_int_equal(result.constants[static_cast<std::size_t>(node.data)][0], 0x7fc00000u);
+    }
+}
+
 // Ids outside of their table are for make_plan to refuse: folding must not follow them.
 void test_ids_are_not_followed(void**) {
     Graph graph(test_heap());
@@ -588,6 +620,8 @@ int main() {
         cmocka_unit_test(test_an_add_does_not_become_into),
         cmocka_unit_test(test_equal_nodes_merge_and_no_others),
         cmocka_unit_test(test_random_nodes_never_merge),
+        cmocka_unit_test(test_other_transposes_stay_before_products),
+        cmocka_unit_test(test_folded_constants_are_small_and_canonical),
         cmocka_unit_test(test_ids_are_not_followed),
         cmocka_unit_test(test_tables_of_angles_become_one_constant),
         cmocka_unit_test(test_gated_activations_are_computed_again),
