@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <type_traits>
 
+#include "jitgen/form_key.h"
 #include "jitgen/gemm_emit.h"
 
 namespace volta::jit {
@@ -255,9 +256,11 @@ DotsFunction emit_for(const DotsForm& form, CodeArena& arena, std::pmr::memory_r
 
 }  // namespace
 
-bool operator==(const DotsForm& x, const DotsForm& y) {
-    return x.isa == y.isa && x.rows == y.rows && x.groups == y.groups && x.far == y.far && x.lines == y.lines;
+std::uint64_t key_of(const DotsForm& form) {
+    return form_key(form.isa, form.rows, form.groups, form.far, form.lines);
 }
+
+bool operator==(const DotsForm& x, const DotsForm& y) { return key_of(x) == key_of(y); }
 
 DotsFunction emit_dots(const DotsForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     if (form.isa == Isa::scalar || form.rows < 1 || form.rows > dots_rows(form.isa))

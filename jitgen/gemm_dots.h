@@ -22,6 +22,7 @@ struct DotsForm {
                          // there once
 };
 bool operator==(const DotsForm& x, const DotsForm& y);
+std::uint64_t key_of(const DotsForm& form);  // equal of equal forms alone
 
 // Strides are in elements.
 struct DotsArgs {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <type_traits>
 
+#include "jitgen/form_key.h"
 #include "jitgen/gemm_emit.h"
 
 namespace volta::jit {
@@ -696,12 +697,15 @@ void check(const GemmForm& form) {
 
 }  // namespace
 
-bool operator==(const GemmForm& x, const GemmForm& y) {
-    return x.isa == y.isa && x.mr == y.mr && x.vectors == y.vectors && x.masked == y.masked &&
-           x.narrow == y.narrow && x.half == y.half && x.a == y.a && x.b == y.b && x.triangle == y.triangle &&
-           x.prefetch == y.prefetch && x.asks_again == y.asks_again && x.ahead == y.ahead &&
-           x.unroll == y.unroll;
+std::uint64_t key_of(const GemmForm& form) {
+    return form_key(
+        form.isa, form.mr, form.vectors,
+        form.masked | form.narrow << 1 | form.half << 2 | form.asks_again << 3,
+        static_cast<int>(form.a) | static_cast<int>(form.b) << 2 | static_cast<int>(form.triangle) << 4,
+        form.prefetch, form.ahead, form.unroll);
 }
+
+bool operator==(const GemmForm& x, const GemmForm& y) { return key_of(x) == key_of(y); }
 
 int gemm_rows_in_registers(Isa isa, int vectors) {
     const int registers = isa == Isa::avx512 ? 32 : 16;

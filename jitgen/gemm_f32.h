@@ -62,6 +62,7 @@ struct GemmForm {
     std::uint8_t unroll = 4;    // steps per turn of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %
 };
 bool operator==(const GemmForm& x, const GemmForm& y);
+std::uint64_t key_of(const GemmForm& form);  // equal of equal forms alone
 
 // Columns of a vector: 16, 8; 4 for the plain form.
 constexpr int gemm_lanes(Isa isa) { return isa == Isa::avx512 ? 16 : isa == Isa::avx2 ? 8 : 4; }

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "engine/numerics/stored_weights.h"
+#include "jitgen/form_key.h"
 #include "jitgen/gemm_emit.h"
 
 namespace volta::jit {
@@ -441,10 +442,11 @@ StoredFunction emit_for(const StoredForm& form, CodeArena& arena, std::pmr::memo
 
 }  // namespace
 
-bool operator==(const StoredForm& x, const StoredForm& y) {
-    return x.isa == y.isa && x.dtype == y.dtype && x.use == y.use && x.rows == y.rows &&
-           x.panels == y.panels && x.ahead == y.ahead && x.lifted == y.lifted;
+std::uint64_t key_of(const StoredForm& form) {
+    return form_key(form.isa, form.dtype, form.use, form.rows, form.panels, form.ahead, form.lifted);
 }
+
+bool operator==(const StoredForm& x, const StoredForm& y) { return key_of(x) == key_of(y); }
 
 bool can_be_lifted(const StoredForm& form) {
     return form.isa == Isa::avx2 && form.dtype == DType::int4 && form.use == StoredUse::direct &&

@@ -46,6 +46,7 @@ struct StoredForm {
 };
 bool can_be_lifted(const StoredForm& form);
 bool operator==(const StoredForm& x, const StoredForm& y);
+std::uint64_t key_of(const StoredForm& form);  // equal of equal forms alone
 
 struct StoredArgs {
     const float* a;              // the segment's first element of row 0

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <type_traits>
 
+#include "jitgen/form_key.h"
 #include "jitgen/gemm_emit.h"
 
 namespace volta::jit {
@@ -273,9 +274,9 @@ SweepFunction emit_for(const SweepForm& form, CodeArena& arena, std::pmr::memory
 
 }  // namespace
 
-bool operator==(const SweepForm& x, const SweepForm& y) {
-    return x.isa == y.isa && x.rows == y.rows && x.steps == y.steps && x.ahead == y.ahead;
-}
+std::uint64_t key_of(const SweepForm& form) { return form_key(form.isa, form.rows, form.steps, form.ahead); }
+
+bool operator==(const SweepForm& x, const SweepForm& y) { return key_of(x) == key_of(y); }
 
 int sweep_steps(Isa isa, int rows, SweepAhead ahead) {
     if (ahead == SweepAhead::below) return rows == 1 ? 1 : 0;

@@ -29,6 +29,7 @@ struct SweepForm {
     SweepAhead ahead = SweepAhead::near;
 };
 bool operator==(const SweepForm& x, const SweepForm& y);
+std::uint64_t key_of(const SweepForm& form);  // equal of equal forms alone
 
 // Strides are in elements.
 struct SweepArgs {

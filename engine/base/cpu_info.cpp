@@ -70,7 +70,7 @@ void read_identity(CpuInfo& info) {
     const unsigned family = one.eax >> 8 & 15, model = one.eax >> 4 & 15;
     info.family = static_cast<int>(family == 15 ? family + (one.eax >> 20 & 255) : family);
     info.model = static_cast<int>(family == 15 || family == 6 ? model + ((one.eax >> 16 & 15) << 4) : model);
-    info.halves_avx512 = std::strcmp(info.vendor, "AuthenticAMD") == 0 && info.family == 25;
+    info.double_pumped_avx512 = std::strcmp(info.vendor, "AuthenticAMD") == 0 && info.family == 25;
     info.stepping = static_cast<int>(one.eax & 15);
     constexpr unsigned kVectorBits = 1u << 12 | 1u << 19 | 1u << 20 | 1u << 28;  // FMA, SSE4.1, SSE4.2, AVX
     info.features = std::uint64_t{seven.ebx} << 32 | (one.ecx & kVectorBits);
@@ -183,15 +183,8 @@ const CpuInfo& host_cpu() {
 }
 
 const char* isa_name(Isa isa) {
-    switch (isa) {
-        case Isa::scalar:
-            return "scalar";
-        case Isa::avx2:
-            return "avx2";
-        case Isa::avx512:
-            return "avx512";
-    }
-    return "unknown";
+    const IsaRow* const row = find_isa(isa);
+    return row != nullptr ? row->name : "unknown";
 }
 
 }  // namespace volta

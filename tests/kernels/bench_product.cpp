@@ -160,7 +160,7 @@ void bench(Isa isa, int threads, int rounds, const char* tile) {
     KernelCache cache(heap());
     ThreadPool pool(threads, heap());
     PeakLoop peak(isa);
-    const CompileContext context = {isa, threads, &arena, &cache, heap(), tile};
+    const CompileContext context = {machine_of(host_cpu(), isa, threads), &arena, &cache, heap(), tile};
 
     std::vector<Contender> all(1);
     all[0].flop = 2.0 * jit::gemm_lanes(isa) * kPeakChains * kPeakTurns * threads;

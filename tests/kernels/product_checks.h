@@ -65,7 +65,7 @@ inline void check(const Problem& problem, const Run& run) {
     // As if the weights of a plan filled a part of the last cache, most of it, or more than all.
     constexpr double kCacheUses[] = {0, 0.7, 2};
     context.cache_use = run.cold ? 2 : kCacheUses[(problem.k + problem.n + run.threads) % 3];
-    context.asks = (problem.k + run.threads) % 2 == 0;
+    context.machine.wants_repeated_prefetch = (problem.k + run.threads) % 2 == 0;
     context.sum_b = problem.batch == 1 && (problem.m + problem.n + run.threads) % 2 == 0;
     context.keep_b = problem.batch == 1 && (problem.n + problem.k) % 2 == 0;
     const ProductPtr product = compile_product(shape, nullptr, context);
@@ -84,11 +84,10 @@ inline void check(const Problem& problem, const Run& run) {
     assert_same_bits(product->kernel_name(), expected.data(), c.data(), c.count());
 }
 
-inline Isa isas() { return host_cpu().best_isa; }
 template <class Body>
 void for_each_isa(Body body) {
     for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
-        if (isa <= isas()) body(isa);
+        if (host_cpu().has(isa)) body(isa);
 }
 template <class Body>
 void for_each_order(Body body) {

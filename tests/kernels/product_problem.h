@@ -24,8 +24,7 @@ struct Engine {
     Engine(Isa wanted, bool refuse) : arena(heap(), refuse), cache(heap()), isa(wanted) {}
     CompileContext context(int threads, const char* tile) {
         CompileContext made = {};
-        made.isa = isa;
-        made.thread_count = threads;
+        made.machine = machine_of(host_cpu(), isa, threads);
         made.arena = &arena;
         made.cache = &cache;
         made.heap = heap();

@@ -24,7 +24,7 @@ struct Engine {
     Isa isa;
     explicit Engine(Isa wanted) : arena(heap(), false), cache(heap()), isa(wanted) {}
     CompileContext context(int threads, const char* tile) {
-        return CompileContext{isa, threads, &arena, &cache, heap(), tile};
+        return CompileContext{machine_of(host_cpu(), isa, threads), &arena, &cache, heap(), tile};
     }
 };
 Engine& engine(Isa isa) {

@@ -151,7 +151,7 @@ void test_shared_operand(void**) {
 void test_some_rows_in_place(void**) {
     const auto plan = [](Isa isa, auto... arguments) { return plan_of(isa, 1, arguments...); };
     const auto packs = [&](auto... arguments) { return plan(arguments...).pack_b; };
-    if (isas() >= Isa::avx512) {
+    if (host_cpu().has(Isa::avx512)) {
         assert_false(packs(Isa::avx512, 64, 384, 384, false));
         assert_false(packs(Isa::avx512, 192, 1040, 900, false));
         assert_true(packs(Isa::avx512, 193, 384, 384, false));
@@ -159,7 +159,7 @@ void test_some_rows_in_place(void**) {
         assert_true(packs(Isa::avx512, 64, 2049, 384, false));
         assert_true(packs(Isa::avx512, 64, 384, 384, true));
     }
-    if (isas() >= Isa::avx2) {
+    if (host_cpu().has(Isa::avx2)) {
         assert_false(packs(Isa::avx2, 64, 768, 512, false));
         assert_true(packs(Isa::avx2, 65, 300, 300, false));
         assert_true(packs(Isa::avx2, 32, 768, 700, false));
@@ -174,7 +174,7 @@ void test_some_rows_in_place(void**) {
                               static_cast<std::uint64_t>(rows));
         for (const Isa isa : {Isa::avx2, Isa::avx512})
             for (const int threads : {1, 2, 3})
-                if (isa <= isas()) check(problem, {isa, nullptr, threads, false, false, rows % 5});
+                if (host_cpu().has(isa)) check(problem, {isa, nullptr, threads, false, false, rows % 5});
     }
 }
 
@@ -186,7 +186,7 @@ void test_asking_by_distance(void**) {
     if (l3 == 0) skip();
     const std::int64_t beyond = l3 / (kColumns * 4);  // steps of k: a last cache's bytes
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-        if (isa > isas()) continue;
+        if (!host_cpu().has(isa)) continue;
         const auto plan = [&](auto... arguments) { return plan_of(isa, 1, arguments...); };
         const ProductPlan near = plan(5, kColumns, 64, false), cold = plan(5, kColumns, 64, true),
                           large = plan(5, kColumns, beyond, false);
@@ -203,7 +203,7 @@ void test_asking_by_distance(void**) {
 void test_threads_take_columns(void**) {
     const auto plan = [](auto... arguments) { return plan_of(arguments..., false); };
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-        if (isa > isas()) continue;
+        if (!host_cpu().has(isa)) continue;
         for (const int threads : {2, 3}) {
             const ProductPlan few = plan(isa, threads, 64, 512, 512);
             assert_false(few.pack_b);
@@ -228,7 +228,7 @@ void test_threads_take_columns(void**) {
         assert_int_equal(plan(isa, 2, 64, 64, 1).parts(), 1);
     }
     // Rows that meet in the cache: the first tile packs them, column by column group.
-    if (Isa::avx512 <= isas()) {
+    if (host_cpu().has(Isa::avx512)) {
         const ProductPlan packs = plan(Isa::avx512, 2, 64, 1024, 512);
         assert_true(packs.packs_in_tiles() && packs.asks_a);
         assert_int_equal(packs.n_parts, 2);
@@ -252,7 +252,7 @@ void test_threads_take_columns(void**) {
                                   static_cast<std::uint64_t>(rows + n));
             for (const Isa isa : {Isa::avx2, Isa::avx512})
                 for (const int threads : {2, 3})
-                    if (isa <= isas()) check(problem, {isa, nullptr, threads, false, false, rows % 5});
+                    if (host_cpu().has(isa)) check(problem, {isa, nullptr, threads, false, false, rows % 5});
         }
 }
 
@@ -274,7 +274,7 @@ void test_meeting_rows(void**) {
     assert_string_equal(way_of(shape, Isa::avx2).c_str(), "f32_gemm_8x8_avx2");
     shape.k = 2064;
     assert_string_equal(way_of(shape, Isa::avx2).c_str(), "f32_gemm_12x8_avx2");
-    if (Isa::avx512 > isas()) return;
+    if (!host_cpu().has(Isa::avx512)) return;
     shape.n = 16;
     assert_string_equal(way_of(shape, Isa::avx512).c_str(), "f32_gemm_14x32_avx512");
     shape.k = 2048;

@@ -77,7 +77,7 @@ void test_sweeps(void**) {
                     assert_same_bits("sweep", expected(rows, steps).data(), chains.data(), rows * kColumns);
                 }
     });
-    assert_int_equal(deepest, isas() >= Isa::avx2 ? kMost : 0);
+    assert_int_equal(deepest, host_cpu().has(Isa::avx2) ? kMost : 0);
 }
 
 // Rows of a far B that lie one behind the other are asked for as one stream; for several rows tiles are
@@ -90,7 +90,7 @@ void test_short_rows(void**) {
             for (const std::int64_t m : {1, 5, 8}) {
                 const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512})
-                    if (isa <= isas()) check(problem, {isa, nullptr, 1, false, false, 0, true});
+                    if (host_cpu().has(isa)) check(problem, {isa, nullptr, 1, false, false, 0, true});
             }
         }
 }
@@ -107,7 +107,7 @@ void test_few_rows(void**) {
                 ++seed;
                 const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512})
-                    if (isa <= isas())
+                    if (host_cpu().has(isa))
                         check(problem, {isa, nullptr, 1 + static_cast<int>(seed % 3), seed % 4 < 2, false,
                                         static_cast<std::int64_t>(seed % 5)});
             }
@@ -151,7 +151,8 @@ void test_few_rows_of_a_far_b(void**) {
                                   7000 + static_cast<std::uint64_t>(rows));
             for (const Isa isa : {Isa::avx2, Isa::avx512})
                 for (const int threads : {1, 2, 3})
-                    if (isa <= isas()) check(problem, {isa, nullptr, threads, rows == 7, false, rows % 3});
+                    if (host_cpu().has(isa))
+                        check(problem, {isa, nullptr, threads, rows == 7, false, rows % 3});
         }
         ProductShape shape;
         shape.m = rows;
@@ -179,7 +180,7 @@ void test_segments_of_threads(void**) {
                 const Problem problem(1, m, columns, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512})
                     for (const int threads : {2, 3, 7})
-                        if (isa <= isas())
+                        if (host_cpu().has(isa))
                             check(problem, {isa, nullptr, threads, false, false,
                                             static_cast<std::int64_t>(seed % 5), true});
             }
@@ -188,7 +189,7 @@ void test_segments_of_threads(void**) {
         const Problem problem(1, 1, columns + extra, steps, extra % 2 == 0, Data::plain, seed + 1);
         for (const Isa isa : {Isa::avx2, Isa::avx512})
             for (const int threads : {2, 3})
-                if (isa <= isas()) {
+                if (host_cpu().has(isa)) {
                     check_epilogue(bias_relu(), problem, isa, threads, false, true);
                     check_epilogue(below_maximum(), problem, isa, threads, false, true);
                 }
@@ -204,7 +205,7 @@ void test_dots(void**) {
             const Problem problem(1, 1 + static_cast<std::int64_t>(seed % 13), n, k, seed % 2 == 0,
                                   static_cast<Data>(seed % 3), seed);
             for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-                if (isa > isas()) continue;
+                if (!host_cpu().has(isa)) continue;
                 check(problem, {isa, nullptr, 1 + static_cast<int>(seed % 3), false, true,
                                 static_cast<std::int64_t>(seed % 5)});
                 check_epilogue(bias_relu(), problem, isa, 1 + static_cast<int>(seed % 3), true);
@@ -212,7 +213,7 @@ void test_dots(void**) {
         }
     const Problem wide(1, 1, 3001, 300, false, Data::plain, seed);
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-        if (isa > isas()) continue;
+        if (!host_cpu().has(isa)) continue;
         for (const int threads : {1, 2, 3, 7}) check(wide, {isa, nullptr, threads, false, true, 3});
         ProductShape shape;
         shape.m = 1;
@@ -231,7 +232,7 @@ void test_rows_of_dots(void**) {
     const std::vector<float> a = random_floats(12 * kStride, 1, Data::binades),
                              b = random_floats(32 * kStride, 2);
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-        if (isa > isas()) continue;
+        if (!host_cpu().has(isa)) continue;
         const CompileContext context = engine(isa).context(1, nullptr);
         for (int rows = 1; rows <= jit::dots_rows(isa); ++rows)
             for (int form_index = 0; form_index < 4 * jit::dots_groups(isa, rows); ++form_index) {
@@ -265,7 +266,7 @@ void test_swapped(void**) {
                 ++seed;
                 const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-                    if (isa > isas()) continue;
+                    if (!host_cpu().has(isa)) continue;
                     const int threads = 1 + static_cast<int>(seed % 3);
                     check(problem, {isa, nullptr, threads, false, true, static_cast<std::int64_t>(seed % 5)});
                     if (n == 337) {
@@ -286,10 +287,10 @@ void test_swapped(void**) {
             const Problem problem(1, m, n, k, into, static_cast<Data>(seed % 3), seed);
             for (const Isa isa : {Isa::avx2, Isa::avx512})
                 for (const int threads : {1, 2, 3, 8})
-                    if (isa <= isas())
+                    if (host_cpu().has(isa))
                         check(problem,
                               {isa, nullptr, threads, false, true, static_cast<std::int64_t>(seed % 5)});
-            if (k < 1000 && Isa::avx512 <= isas()) {
+            if (k < 1000 && host_cpu().has(Isa::avx512)) {
                 check_epilogue(bias_relu(), problem, Isa::avx512, 2, true);
                 check_epilogue(below_maximum(), problem, Isa::avx512, 3, true);
             }
@@ -316,7 +317,7 @@ void test_few_columns(void**) {
                 const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 const int threads = 1 + static_cast<int>(seed % 3);
                 for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-                    if (isa > isas()) continue;
+                    if (!host_cpu().has(isa)) continue;
                     for_each_order([&](bool a, bool b) {
                         for (const std::int64_t pad : {0, 3})
                             check(problem, {isa, nullptr, threads, a, b, pad});
@@ -330,7 +331,7 @@ void test_few_columns(void**) {
     for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{2500, 5, 40}, {3333, 1, 130}, {1090, 12, 200}})
         for (const int threads : {1, 2, 8})
             for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-                if (isa > isas()) continue;
+                if (!host_cpu().has(isa)) continue;
                 const Problem problem(1, m, n, k, threads == 2, Data::plain, ++seed);
                 for_each_order([&](bool a, bool b) { check(problem, {isa, nullptr, threads, a, b, 0}); });
                 check_epilogue(bias_relu(), problem, isa, threads, false, false, true);

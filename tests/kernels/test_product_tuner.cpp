@@ -61,7 +61,7 @@ class Simulation final : public ProductTimer {
           shape_(shape),
           arena_(heap(), false),
           cache_(heap()),
-          context_{processor.isa, processor.threads, &arena_, &cache_, heap()},
+          context_{machine_of(host_cpu(), processor.isa, processor.threads), &arena_, &cache_, heap()},
           best_(plan_product(shape, false, context_, parse_choice(processor.likes))),
           noise_(noise),
           random_(7) {
@@ -196,7 +196,7 @@ TunerResult tune_flat(double gain, const TunerOptions& options, double seconds =
     const ProductShape shape = shape_of(100, 100, 100);
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
-    const CompileContext context{host_cpu().best_isa, 1, &arena, &cache, heap()};
+    const CompileContext context{machine_of(host_cpu(), host_cpu().best_isa, 1), &arena, &cache, heap()};
     Flat timer(gain, seconds);
     const TunerResult result = tune_product(shape, false, context, timer, options);
     if (elapsed != nullptr) *elapsed = timer.elapsed();
@@ -256,7 +256,7 @@ void test_machine_timer(void**) {
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
     ThreadPool pool(2, heap());
-    const CompileContext context{isa, 2, &arena, &cache, heap()};
+    const CompileContext context{machine_of(host_cpu(), isa, 2), &arena, &cache, heap()};
     for (const EpilogueKind kind : {EpilogueKind::none, EpilogueKind::blocks, EpilogueKind::rows}) {
         ProductShape shape = shape_of(40, 70, 90);
         MachineTimer timer(shape, kind, context, pool, heap());
@@ -288,7 +288,8 @@ void test_machine_timer_of_uses(void**) {
     ThreadPool pool(1, heap());
     for (const ProductUse& use : kUses)
         for (const std::int64_t m : {1, 40}) {
-            const CompileContext context = with_use({host_cpu().best_isa, 1, &arena, &cache, heap()}, use);
+            const CompileContext context =
+                with_use({machine_of(host_cpu(), host_cpu().best_isa, 1), &arena, &cache, heap()}, use);
             const ProductShape shape = shape_of(m, 200, 300);
             MachineTimer timer(shape, EpilogueKind::blocks, context, pool, heap());
             TunerOptions options;
@@ -306,8 +307,8 @@ void test_packing_is_outside_of_the_clock(void**) {
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
     ThreadPool pool(1, heap());
-    const CompileContext context =
-        with_use({host_cpu().best_isa, 1, &arena, &cache, heap()}, ProductUse{true, false, 0});
+    const CompileContext context = with_use(
+        {machine_of(host_cpu(), host_cpu().best_isa, 1), &arena, &cache, heap()}, ProductUse{true, false, 0});
     // Of one row packing takes longer than the product, of which a run has one.
     MachineTimer timer(shape_of(1, 2000, 2000), EpilogueKind::none, context, pool, heap());
     const ProductChoice two[] = {parse_choice("k_block=256"), parse_choice("k_block=512")};
@@ -329,7 +330,7 @@ void test_table_is_consulted(void**) {
     table.set(entry_of(shape, "k_block=16"));
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
-    CompileContext context{Isa::scalar, 1, &arena, &cache, heap()};
+    CompileContext context{machine_of(host_cpu(), Isa::scalar, 1), &arena, &cache, heap()};
     context.tuning = &table;
     const auto name = [&](const ProductShape& asked) {
         return std::string(compile_product(asked, nullptr, context)->kernel_name());
@@ -339,9 +340,9 @@ void test_table_is_consulted(void**) {
     ProductShape wide = shape;
     wide.lda = 2048;  // rows of A that meet in one set: another class
     assert_string_equal(name(wide).c_str(), "f32_gemm_4x4_scalar");
-    context.thread_count = 2;
+    context.machine.threads = 2;
     assert_string_equal(name(shape).c_str(), "f32_gemm_4x4_scalar");
-    context.thread_count = 1;
+    context.machine.threads = 1;
     table.set(entry_of(shape, "k_block=32"));
     assert_string_equal(name(shape).c_str(), "f32_gemm_4x4_scalar k_block=32");
     assert_int_equal(table.version(), 2);
@@ -353,7 +354,7 @@ void test_choices_stay_with_their_use(void**) {
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
     const ProductShape shape = shape_of(30, 240, 250);
-    const CompileContext plain{Isa::scalar, 1, &arena, &cache, heap()};
+    const CompileContext plain{machine_of(host_cpu(), Isa::scalar, 1), &arena, &cache, heap()};
     const ProductUse none;
     const auto is_tuned = [&](const TuningTable& table, const ProductUse& use) {
         CompileContext context = with_use(plain, use);

@@ -19,7 +19,7 @@ constexpr DType kTypes[] = {DType::bf16, DType::f16, DType::int8, DType::int4, D
 template <class Body>
 void for_each_isa(Body body) {
     for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
-        if (isa <= host_cpu().best_isa) body(isa);
+        if (host_cpu().has(isa)) body(isa);
 }
 
 // Bytes as a file may have them: any at all, but for infinite and NaN values, of which only the payload could
@@ -61,7 +61,7 @@ void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, st
     Engine& own = engine(isa);
     CompileContext context = own.context(threads, nullptr);
     context.cache_use = seed % 2 == 0 ? 2 : 0;
-    context.asks = seed % 5 != 0;  // one row that is cold: panel after panel
+    context.machine.wants_repeated_prefetch = seed % 5 != 0;  // one row that is cold: panel after panel
     const jit::RowKernel* kernel = program != nullptr ? &own.cache.row(*program, isa, own.arena) : nullptr;
     const ProductPtr product = compile_stored_product(shape, dtype, kernel, context);
     EdgeFloats given(a), c(random_floats(m * n, seed + 2)), y(random_floats(m * n, seed + 3));

@@ -20,7 +20,7 @@ class AttentionForward final : public Attention {
           softmax_(
               context.cache->row(attention_softmax_program(shape, context.heap), sizes_.isa, *context.arena)),
           transposes_(context.cache->transposes(sizes_.isa, *context.arena)),
-          workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.thread_count, 1)))) {
+          workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.machine.threads, 1)))) {
         const std::int64_t time = sizes_.time(), head_dim = sizes_.head_dim();
         const jit::Triangle tail = shape.causal ? jit::Triangle::tail : jit::Triangle::none;
         scores_ = TwoStrips(sizes_, time, jit::GemmA::rows, jit::Triangle::none);

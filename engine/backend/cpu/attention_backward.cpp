@@ -27,7 +27,7 @@ class AttentionBackward final : public Attention {
           gradient_(row_kernel(attention_gradient_program(shape, context.heap), context)),
           row_term_(row_kernel(attention_row_term_program(context.heap), context)),
           transposes_(context.cache->transposes(sizes_.isa, *context.arena)),
-          workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.thread_count, 1)))),
+          workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.machine.threads, 1)))),
           block_rows_(rows_of_a_block(sizes_)) {
         make_strips(context);
         lay_out();

@@ -51,7 +51,7 @@ CachedAttention::CachedAttention(const CachedAttentionShape& shape, double opera
       sizes_(attention_sizes(whole_sequence(shape), context)),
       softmax_(context.cache->row(attention_softmax_program(sizes_.shape, context.heap), sizes_.isa,
                                   *context.arena)),
-      threads_(std::max(context.thread_count, 1)) {
+      threads_(std::max(context.machine.threads, 1)) {
     const std::int64_t most_tokens = std::min<std::int64_t>(shape.rows, sizes_.mr);
     const std::int64_t head_tile = std::min<std::int64_t>(sizes_.group(), sizes_.mr);
     for (std::int64_t rows = 1; rows <= sizes_.mr; ++rows) {

@@ -24,8 +24,8 @@ ProductPtr ColumnSumAction::product_of(const CpuStep& step, const jit::Program& 
     shape.ldb = loops.operands[0].row_stride;
     shape.ldc = shape.n;
     const CompileContext kernels = step.kernels();
-    if (kernels.isa == Isa::scalar || !b_comes_from_memory(kernels, shape)) return nullptr;
-    if (!gains_by_sweep(shape, kernels.isa)) return nullptr;
+    if (kernels.machine.isa == Isa::scalar || !b_comes_from_memory(kernels, shape)) return nullptr;
+    if (!gains_by_sweep(shape, kernels.machine.isa)) return nullptr;
     return compile_sweep(shape, nullptr, kernels);
 }
 

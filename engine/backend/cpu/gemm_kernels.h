@@ -37,10 +37,10 @@ int next_width(Isa isa, int nr, std::int64_t remaining);
 
 // Estimated cycles of one step of k of a tile of `rows` x `columns`: the busiest of arithmetic, loads and the
 // latency of the chains. Enough to rank rows and to balance threads; no promise of time.
-double step_cycles(Isa isa, int rows, int columns);
+double step_cycles(const Machine& machine, Isa isa, int rows, int columns);
 
 // The same for a whole block of m x n, edges included.
-double block_cycles(const GemmTile& tile, std::int64_t m, std::int64_t n);
+double block_cycles(const Machine& machine, const GemmTile& tile, std::int64_t m, std::int64_t n);
 
 // The row of this name. Throws INVALID_ARGUMENT when there is none, UNSUPPORTED when it cannot run here.
 const GemmTile& forced_tile(const char* name, const CompileContext& context);

@@ -7,11 +7,18 @@ namespace volta::cpu {
 KernelCache::KernelCache(std::pmr::memory_resource* heap)
     : heap_(heap), gemm_(heap), sweeps_(heap), dots_(heap), stored_(heap), rows_(heap) {}
 
+template <class Form, class Function>
+Function KernelCache::find_or_emit(ByKey<Function>& known, const Form& form, jit::CodeArena& arena,
+                                   Function (*emit)(const Form&, jit::CodeArena&,
+                                                    std::pmr::memory_resource*)) {
+    const std::uint64_t key = key_of(form);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+    return known.emplace(key, emit(form, arena, heap_)).first->second;
+}
+
 GemmKernel KernelCache::gemm(const jit::GemmForm& form, jit::CodeArena& arena) {
-    for (const GemmKernel& kernel : gemm_)
-        if (kernel.form == form) return kernel;
-    gemm_.push_back({form, jit::emit_gemm_f32(form, arena, heap_)});
-    return gemm_.back();
+    return {form, find_or_emit(gemm_, form, arena, jit::emit_gemm_f32)};
 }
 
 jit::TransposeFunctions KernelCache::transposes(Isa isa, jit::CodeArena& arena) {
@@ -21,24 +28,15 @@ jit::TransposeFunctions KernelCache::transposes(Isa isa, jit::CodeArena& arena) 
 }
 
 jit::SweepFunction KernelCache::sweep(const jit::SweepForm& form, jit::CodeArena& arena) {
-    for (const Sweep& sweep : sweeps_)
-        if (sweep.form == form) return sweep.code;
-    sweeps_.push_back({form, jit::emit_sweep(form, arena, heap_)});
-    return sweeps_.back().code;
+    return find_or_emit(sweeps_, form, arena, jit::emit_sweep);
 }
 
 jit::DotsFunction KernelCache::dots(const jit::DotsForm& form, jit::CodeArena& arena) {
-    for (const Dots& dots : dots_)
-        if (dots.form == form) return dots.code;
-    dots_.push_back({form, jit::emit_dots(form, arena, heap_)});
-    return dots_.back().code;
+    return find_or_emit(dots_, form, arena, jit::emit_dots);
 }
 
 jit::StoredFunction KernelCache::stored(const jit::StoredForm& form, jit::CodeArena& arena) {
-    for (const Stored& stored : stored_)
-        if (stored.form == form) return stored.code;
-    stored_.push_back({form, jit::emit_gemm_stored(form, arena, heap_)});
-    return stored_.back().code;
+    return find_or_emit(stored_, form, arena, jit::emit_gemm_stored);
 }
 
 const jit::RowKernel& KernelCache::row(const jit::Program& program, Isa isa, jit::CodeArena& arena) {

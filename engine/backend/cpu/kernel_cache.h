@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory_resource>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/backend/cpu/gemm_kernels.h"
@@ -28,8 +29,6 @@ class KernelCache final {
 
     // NULL where the arena refuses.
     jit::SweepFunction sweep(const jit::SweepForm& form, jit::CodeArena& arena);
-
-    // NULL where the arena refuses.
     jit::DotsFunction dots(const jit::DotsForm& form, jit::CodeArena& arena);
 
     // NULL for Isa::scalar and where the arena refuses: gemm_stored_plain then.
@@ -45,23 +44,16 @@ class KernelCache final {
         Isa isa;
         jit::RowKernelPtr kernel;
     };
-    struct Sweep {
-        jit::SweepForm form;
-        jit::SweepFunction code;
-    };
-    struct Dots {
-        jit::DotsForm form;
-        jit::DotsFunction code;
-    };
-    struct Stored {
-        jit::StoredForm form;
-        jit::StoredFunction code;
-    };
+    template <class Function>
+    using ByKey = std::pmr::unordered_map<std::uint64_t, Function>;
+    template <class Form, class Function>
+    Function find_or_emit(ByKey<Function>& known, const Form& form, jit::CodeArena& arena,
+                          Function (*emit)(const Form&, jit::CodeArena&, std::pmr::memory_resource*));
     std::pmr::memory_resource* heap_;
-    std::pmr::vector<GemmKernel> gemm_;
-    std::pmr::vector<Sweep> sweeps_;
-    std::pmr::vector<Dots> dots_;
-    std::pmr::vector<Stored> stored_;
+    ByKey<jit::GemmFunction> gemm_;
+    ByKey<jit::SweepFunction> sweeps_;
+    ByKey<jit::DotsFunction> dots_;
+    ByKey<jit::StoredFunction> stored_;
     std::pmr::vector<RowEntry> rows_;
     jit::TransposeFunctions transposes_;
 };

@@ -12,9 +12,6 @@
 namespace volta::cpu {
 namespace {
 
-// Bytes: Zen 4 has them and gains by asking, Zen 3 has half of them and loses.
-constexpr std::size_t kAskingL2 = 1 << 20;
-
 void check(const ProductShape& shape, bool turns_c) {
     const bool sizes = shape.batch >= 0 && shape.m >= 0 && shape.n >= 0 && shape.k >= 0;
     const std::int64_t a_row = shape.a_transposed ? shape.m : shape.k,
@@ -41,7 +38,7 @@ ProductChoice choice_of(const ProductShape& shape, const jit::RowKernel* epilogu
     if (context.forced_choice) return *context.forced_choice;
     if (context.forced_tile || !context.tuning) return {};
     const TuningKey key =
-        key_of(shape, epilogue_kind(epilogue), context.isa, context.thread_count, use_of(context));
+        key_of(shape, epilogue_kind(epilogue), context.machine.isa, context.machine.threads, use_of(context));
     const ProductChoice choice = context.tuning->find(key);
     const bool runs = choice.tile == 0 || usable(gemm_tiles().rows[choice.tile - 1], context);
     return runs ? choice : ProductChoice();
@@ -54,13 +51,13 @@ ProductPtr compile_way(const ProductShape& shape, const jit::RowKernel* epilogue
     const bool chosen_here = choice == ProductChoice() && !context.forced_tile;
     if (chosen_here && context.keep_b && gains_by_kept_row(shape, context))
         return compile_kept_row(shape, epilogue_kernel, context);
-    const bool has_code = context.isa != Isa::scalar && context.arena->available();
+    const bool has_code = context.machine.isa != Isa::scalar && context.arena->available();
     if (chosen_here && !context.turns_c && has_code && gains_by_few_columns(shape, context))
         return compile_few_columns(shape, epilogue_kernel, context);
     const bool free = chosen_here && !context.turns_c && !context.keep_b && has_code;
-    if (free && gains_by_sweep(shape, context.isa))
+    if (free && gains_by_sweep(shape, context.machine.isa))
         if (ProductPtr swept = compile_sweep(shape, epilogue_kernel, context)) return swept;
-    if (free && !whole_rows && gains_by_dots(shape, context.isa))
+    if (free && !whole_rows && gains_by_dots(shape, context.machine.isa))
         if (ProductPtr dots = compile_dots(shape, epilogue_kernel, context)) return dots;
     if (free && !whole_rows && gains_by_swap(shape)) return compile_swapped(shape, epilogue_kernel, context);
     return compile_tiled(shape, epilogue_kernel, context, choice);
@@ -71,13 +68,6 @@ ProductPtr compile_way(const ProductShape& shape, const jit::RowKernel* epilogue
 EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
     if (kernel == nullptr) return EpilogueKind::none;
     return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;
-}
-
-bool gains_by_asking() noexcept { return host_cpu().l2_bytes >= kAskingL2; }
-
-double cache_use(std::uint64_t bytes) noexcept {
-    const std::size_t last = host_cpu().l3_bytes;
-    return last > 0 ? static_cast<double>(bytes) / static_cast<double>(last) : 0;
 }
 
 ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,

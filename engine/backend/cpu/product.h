@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory_resource>
 
+#include "engine/backend/cpu/gemm/machine.h"
+#include "engine/backend/cpu/gemm/schedule_text.h"
 #include "engine/backend/cpu/product_choice.h"
 #include "engine/backend/cpu/tuning_table.h"
 #include "engine/backend/lower/problem_shapes.h"
@@ -56,6 +58,8 @@ class Product {
     virtual const char* kernel_name() const noexcept = 0;
     virtual const ProductShape& shape() const noexcept = 0;  // as it was compiled for
     virtual EpilogueKind epilogue() const noexcept = 0;
+    // All that was decided about it, in words (gemm/schedule_text.h): for tests and people.
+    virtual void describe(ScheduleText& text) const noexcept = 0;
     // Whether it computes the column sums of B that were asked for; some ways through a product see no packed
     // B, and leave them to their caller.
     virtual bool sums_b() const noexcept { return false; }
@@ -82,17 +86,11 @@ ProductPtr as_product(HeapPtr<Made> made) noexcept {
     return ProductPtr(made.release(), ProductDelete{heap, sizeof(Made), alignof(Made)});
 }
 
-// Whether this processor reads faster from memory what it was asked for several times, ahead of its use;
-// others follow plain reads of several streams, and lose by it
-// (docs/decisions/0007-how-weights-come-from-memory.md).
-bool gains_by_asking() noexcept;
-
 // What compiling needs from its context. Compiled kernels are cached by the KernelCache (kernels of the same
 // description are emitted once).
 class KernelCache;
 struct CompileContext {
-    Isa isa;  // scalar: plain C++ with fma32
-    int thread_count;
+    Machine machine;
     jit::CodeArena* arena;
     KernelCache* cache;
     std::pmr::memory_resource* heap;
@@ -100,14 +98,11 @@ struct CompileContext {
     const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: choose
     const TuningTable* tuning = nullptr;           // what tuning found; NULL: the default rules
     bool keep_b = false;                           // B does not change between calls: pack it once
-    double cache_use = 0;           // of all weights of the plan, as cache_use() below; 0: not known
-    bool sum_b = false;             // the column sums of B are wanted as well
-    bool turns_c = false;           // C is stored turned round: c[j * ldc + i]
-    bool asks = gains_by_asking();  // for streams from memory, ahead and several times
+    double cache_use = 0;  // of all weights of the plan, as Machine::cache_use; 0: not known
+    bool sum_b = false;    // the column sums of B are wanted as well
+    bool turns_c = false;  // C is stored turned round: c[j * ldc + i]
 };
 
-// Over the bytes of the last cache; 0 where they are not known.
-double cache_use(std::uint64_t bytes) noexcept;
 // Whether the weights of a plan push each other out of all caches. What is larger than half of the last one
 // is partly elsewhere, for others use it too; a kernel that loses much where weights are still there waits
 // for more.
@@ -118,7 +113,7 @@ inline bool is_cold(const CompileContext& context, double most = kMostCacheUse) 
 // Whether a product that reads B, or its stored weights, of so many bytes waits for memory.
 inline bool comes_from_memory(const CompileContext& context, std::uint64_t bytes,
                               double most = kMostCacheUse) noexcept {
-    return is_cold(context, most) || cache_use(bytes) > most;
+    return is_cold(context, most) || context.machine.cache_use(bytes) > most;
 }
 // The same of a B of f32.
 inline bool b_comes_from_memory(const CompileContext& context, const ProductShape& shape,

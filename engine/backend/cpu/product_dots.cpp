@@ -24,18 +24,22 @@ class DotsProduct final : public Product {
         : given_(shape),
           shape_(folded(shape)),
           epilogue_(epilogue),
-          name_(context.isa == Isa::avx512 ? "f32_gemm_dots_avx512" : "f32_gemm_dots_avx2") {
+          name_(context.machine.isa == Isa::avx512 ? "f32_gemm_dots_avx512" : "f32_gemm_dots_avx2") {
         jit::DotsForm form;
-        form.isa = context.isa;
+        form.isa = context.machine.isa;
         const bool far = b_comes_from_memory(context, shape);
-        form.far = far && context.asks;
+        form.far = far && context.machine.wants_repeated_prefetch;
         // Rows in tiles of nearly equal height, one kernel for either; only the first tile reads B from
         // memory.
-        const std::int64_t most = jit::dots_rows(context.isa), tiles = ceil_div(shape_.m, most);
+        const std::int64_t most = jit::dots_rows(context.machine.isa), tiles = ceil_div(shape_.m, most);
         for (std::int64_t tile = 0, row = 0; tile < tiles; ++tile) {
             const std::int64_t rows = (shape_.m - row) / (tiles - tile);
             form.rows = static_cast<std::uint8_t>(rows);
             form.lines = reads_lines(form);
+            if (tile == 0) {
+                lines_ = form.lines;
+                prefetches_ = form.far;
+            }
             tiles_[tile] = {row, rows, context.cache->dots(form, *context.arena)};
             // Memory is slower than one chain, and follows 16 rows better than 32.
             if (tiles == 1 && !far) groups_ = jit::dots_groups(form.isa, form.rows);
@@ -49,7 +53,7 @@ class DotsProduct final : public Product {
         tile_count_ = tiles;
         if (static_cast<double>(shape.n) * static_cast<double>(shape.k) > kElementsForThread)
             workers_ = static_cast<int>(
-                std::min<std::int64_t>(context.thread_count, ceil_div(shape.n, kGroupColumns)));
+                std::min<std::int64_t>(context.machine.threads, ceil_div(shape.n, kGroupColumns)));
         const std::size_t scratch = epilogue != nullptr ? epilogue->scratch_bytes(kGroupColumns) : 0;
         sums_bytes_ = static_cast<std::size_t>(shape.m * groups_ * kOutputs) * sizeof(float);
         worker_bytes_ =
@@ -69,6 +73,12 @@ class DotsProduct final : public Product {
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return given_; }
     EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+    void describe(ScheduleText& text) const noexcept override {
+        text.add("skinny_dot tiles=%lldx%lld groups=%lld prefetch=%s reads=%s workers=%d",
+                 static_cast<long long>(tile_count_), static_cast<long long>(tiles_[0].count),
+                 static_cast<long long>(groups_), prefetches_ ? "stream" : "hardware",
+                 lines_ ? "lines" : "quarters", workers_);
+    }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         pool.run(workers_, [&](int worker, int workers) noexcept {
@@ -148,6 +158,7 @@ class DotsProduct final : public Product {
     std::int64_t tile_count_ = 0;
     jit::DotsFunction several_ = nullptr;  // of the only tile: groups_ x 16 outputs at once
     std::int64_t groups_ = 1;
+    bool lines_ = false, prefetches_ = false;  // of the first tile
     int workers_ = 1;
     std::size_t sums_bytes_ = 0, worker_bytes_ = 0;  // sums of a tile, and with the epilogue's scratch behind
 };

@@ -28,10 +28,10 @@ class FewColumnsProduct final : public Product {
         : given_(shape),
           shape_(folded(shape)),
           epilogue_(epilogue),
-          of_16_(context.cache->transposes(context.isa, *context.arena).of_16),
+          of_16_(context.cache->transposes(context.machine.isa, *context.arena).of_16),
           is_column_(shape_.n == 1 && shape_.ldc == 1),
           copies_b_(!shape_.a_transposed && !shape_.b_transposed && (shape_.n > 1 || shape_.ldb > 1)) {
-        choose_slices(context.thread_count);
+        choose_slices(context.machine.threads);
         turned_stride_ = is_column_ ? slice_rows_ : round_up(slice_rows_, kLine) + kLine;
         slice_ = compile_slice(slice_rows_, context);
         if (shape_.m % slice_rows_ > 0) last_ = compile_slice(shape_.m % slice_rows_, context);
@@ -52,6 +52,15 @@ class FewColumnsProduct final : public Product {
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return given_; }
     EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+    void describe(ScheduleText& text) const noexcept override {
+        text.add("transposed slice_rows=%lld workers=%d b=%s c=%s of: ", static_cast<long long>(slice_rows_),
+                 workers_, copies_b_ ? "transposed" : "in_place", is_column_ ? "in_place" : "transposed");
+        slice_->describe(text);
+        if (last_) {
+            text.add(" | last: ");
+            last_->describe(text);
+        }
+    }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         const std::int64_t slices = ceil_div(shape_.m, slice_rows_);
@@ -96,7 +105,7 @@ class FewColumnsProduct final : public Product {
         turned.lda = copies_b_ || is_row ? shape_.k : shape_.ldb;
         turned.ldb = shape_.lda;
         turned.ldc = turned_stride_;
-        context.thread_count = 1;
+        context.machine.threads = 1;
         context.keep_b = context.sum_b = false;
         context.cache_use = 0;  // A is no weight: what these fill says nothing of it
         return compile_product(turned, nullptr, context);
@@ -137,7 +146,7 @@ class FewColumnsProduct final : public Product {
 
 // Of all rows of C [m, n], a step of k.
 double step_cycles_of(std::int64_t m, std::int64_t n, const CompileContext& context) {
-    return block_cycles(select_tile(context, m, n, false, true), m, n);
+    return block_cycles(context.machine, select_tile(context, m, n, false, true), m, n);
 }
 
 }  // namespace
@@ -149,7 +158,8 @@ bool gains_by_few_columns(const ProductShape& given, const CompileContext& conte
     if (shape.batch != 1 || shape.n < 1 || shape.k < 1 || shape.m < kFewestRows || shape.m <= shape.n)
         return false;
     if (!shape.a_transposed) {
-        const std::int64_t most = context.isa == Isa::avx512 ? kMostColumnsOfRows : kMostColumnsOfNarrowRows;
+        const std::int64_t most =
+            context.machine.isa == Isa::avx512 ? kMostColumnsOfRows : kMostColumnsOfNarrowRows;
         return shape.n <= most && shape.k >= std::max(kFewestSteps, kStepsPerColumn * shape.n);
     }
     const double turning =

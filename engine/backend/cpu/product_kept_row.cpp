@@ -18,7 +18,7 @@ class KeptRowProduct final : public Product {
   public:
     KeptRowProduct(const ProductShape& shape, const jit::RowKernel* epilogue, const CompileContext& context)
         : shape_(shape),
-          transposes_(shape.b_transposed ? context.cache->transposes(context.isa, *context.arena)
+          transposes_(shape.b_transposed ? context.cache->transposes(context.machine.isa, *context.arena)
                                          : jit::TransposeFunctions()),
           inner_(compile_stored_product(of_panels(shape), DType::f32_panels, epilogue, context)) {}
 
@@ -37,6 +37,7 @@ class KeptRowProduct final : public Product {
     const char* kernel_name() const noexcept override { return inner_->kernel_name(); }
     const ProductShape& shape() const noexcept override { return shape_; }
     EpilogueKind epilogue() const noexcept override { return inner_->epilogue(); }
+    void describe(ScheduleText& text) const noexcept override { inner_->describe(text); }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         ProductCall inner = call;

@@ -73,15 +73,15 @@ bool rows_of_a_meet(const ProductShape& shape) {
 // mostly.
 bool reads_rows(const ProductShape& shape, const CompileContext& context) {
     if (b_comes_from_memory(context, shape) || shape.ldb >= kWideRow || rows_collide(shape)) return false;
-    if (context.isa == Isa::avx512) return shape.m <= kRowsInPlace;
+    if (context.machine.isa == Isa::avx512) return shape.m <= kRowsInPlace;
     return shape.m <= kRowsInPlaceOfNarrow && shape.k * shape.ldb < kFarElements;
 }
 
 // B is read where it lies when it is used for few rows, or when it is small.
 bool packs_b(const ProductShape& shape, const CompileContext& context) {
     if (shape.b_transposed) return true;
-    const bool few_rows =
-        shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4) && !is_fetched_again(shape, context.isa);
+    const bool few_rows = shape.m <= (shape.ldb < kWideRow ? jit::kMaxTileRows : 4) &&
+                          !is_fetched_again(shape, context.machine.isa);
     return !few_rows && !is_small(shape) && !reads_rows(shape, context);
 }
 
@@ -118,7 +118,7 @@ double pack_b_cycles(const ProductPlan& plan, double n) {
 
 double part_cycles(const ProductPlan& plan, std::int64_t m, std::int64_t n) {
     const double k = static_cast<double>(plan.shape.k);
-    double cycles = block_cycles(*plan.tile, m, n) * k;
+    double cycles = block_cycles(plan.machine, *plan.tile, m, n) * k;
     // Also where it costs less than this: threads that share B's columns pack, and hold, less.
     if (plan.pack_b && !plan.keep_b) cycles += kPackCyclesPerFloat * k * static_cast<double>(n);
     if (plan.pack_a) cycles += kPackCyclesPerFloat * k * static_cast<double>(m);
@@ -159,9 +159,9 @@ void choose_grid(ProductPlan& plan, bool whole_rows, std::int64_t threads) {
 // back from there.
 bool takes_columns(const ProductPlan& plan, bool whole_rows, const CompileContext& context) {
     const ProductShape& shape = plan.shape;
-    return !whole_rows && !plan.pack_b && shape.batch == 1 && context.thread_count > 1 &&
+    return !whole_rows && !plan.pack_b && shape.batch == 1 && context.machine.threads > 1 &&
            shape.m > jit::kMaxTileRows && shape.m <= kMostRowsByColumns &&
-           shape.n >= context.thread_count * kLeastColumnsOfThread;
+           shape.n >= context.machine.threads * kLeastColumnsOfThread;
 }
 
 // The same, where a thread's first tile of rows packs its columns.
@@ -294,12 +294,14 @@ const GemmTile& low_tile_if_small(const ProductPlan& plan, const CompileContext&
     constexpr std::int64_t kStepsInL1 = 64;
     if (plan.pack_b || !is_small(plan.shape)) return best;
     if (plan.shape.m < 2 * jit::kMaxTileRows || plan.shape.n <= 2 * jit::kPanel) return best;
-    const bool is_narrow = context.isa == Isa::avx2;
+    const bool is_narrow = context.machine.isa == Isa::avx2;
     const GemmTile& low = *find_tile(is_narrow                    ? "f32_gemm_3x32_avx2"
                                      : plan.shape.k <= kStepsInL1 ? "f32_gemm_4x64_avx512"
                                                                   : "f32_gemm_6x64_avx512");
     if (!usable(low, context) || (is_narrow && plan.shape.n % low.nr != 0)) return best;
-    const auto cycles = [&](const GemmTile& tile) { return block_cycles(tile, plan.shape.m, plan.shape.n); };
+    const auto cycles = [&](const GemmTile& tile) {
+        return block_cycles(context.machine, tile, plan.shape.m, plan.shape.n);
+    };
     return cycles(low) <= kMostCost * cycles(best) ? low : best;
 }
 
@@ -307,14 +309,14 @@ const GemmTile& choose_tile(const ProductPlan& plan, const CompileContext& conte
                             const ProductChoice& choice, bool by_columns) {
     // Memory brings lines in pairs: of a model's weights two lines of each row are better than three. (Not of
     // one B that comes from there call after call.)
-    const bool pairs = is_cold(context) && !plan.pack_b && context.isa == Isa::avx512 && plan.shape.m > 4 &&
-                       plan.shape.m <= 8;
+    const bool pairs = is_cold(context) && !plan.pack_b && context.machine.isa == Isa::avx512 &&
+                       plan.shape.m > 4 && plan.shape.m <= 8;
     if (pairs && choice.tile == 0 && !context.forced_tile) {
         const GemmTile* const two_lines = find_tile("f32_gemm_8x32_avx512");
         if (usable(*two_lines, context)) return *two_lines;
     }
     // Of widths of layers the tile of 64 columns leaves threads alike much.
-    if (by_columns && context.isa == Isa::avx512 && choice.tile == 0 && !context.forced_tile) {
+    if (by_columns && context.machine.isa == Isa::avx512 && choice.tile == 0 && !context.forced_tile) {
         const GemmTile* const even = find_tile("f32_gemm_6x64_avx512");
         if (usable(*even, context)) return *even;
     }
@@ -370,6 +372,7 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
                          const ProductChoice& choice) {
     check(choice);
     ProductPlan plan;
+    plan.machine = context.machine;
     plan.shape = folded(shape);
     // Packed once, B is seldom better where it lies. (Entries of a batch with matrices of their own are no
     // weights.)
@@ -390,13 +393,13 @@ ProductPlan plan_product(const ProductShape& shape, bool whole_rows, const Compi
     // many, and the second asking costs there, with four rows a tenth of the time.
     plan.asks_again = far && !plan.pack_b;
     if (choice.unroll > 0) plan.unroll = choice.unroll;
-    choose_grid(plan, whole_rows, context.thread_count);
+    choose_grid(plan, whole_rows, context.machine.threads);
     const bool shares_columns = by_columns && plan.parts() > 1;
     if (shares_columns) {
         plan.m_parts = 1;
-        plan.n_parts = plan.workers = context.thread_count;
+        plan.n_parts = plan.workers = context.machine.threads;
     }
-    if (context.turns_c) turn_slices(plan, context.thread_count);
+    if (context.turns_c) turn_slices(plan, context.machine.threads);
     choose_blocks(plan);
     if (context.turns_c && plan.depth < plan.shape.k && !plan.holds_all_passes())
         plan.turned_rows = share_of_turned(plan, plan.workers);
@@ -413,7 +416,8 @@ double expected_cycles(const ProductPlan& plan) {
         ceil_div(ceil_div(plan.shape.n, plan.tile->nr), plan.n_parts) * plan.tile->nr;
     const double n = static_cast<double>(std::min(columns, plan.shape.n));
     const double passes = plan.depth > 0 ? static_cast<double>(ceil_div(plan.shape.k, plan.depth)) : 1;
-    double cycles = block_cycles(*plan.tile, plan.most_rows(), static_cast<std::int64_t>(n)) * k;
+    double cycles =
+        block_cycles(plan.machine, *plan.tile, plan.most_rows(), static_cast<std::int64_t>(n)) * k;
     cycles += pack_b_cycles(plan, n);
     if (plan.pack_a)
         cycles += kPackCyclesPerFloat * k * m *

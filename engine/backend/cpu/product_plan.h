@@ -45,6 +45,7 @@ inline void ask_for_row(const ProductShape& shape, const float* a, std::int64_t 
 ProductShape folded(ProductShape shape);
 
 struct ProductPlan {
+    Machine machine;
     ProductShape shape;  // folded
     const GemmTile* tile = nullptr;
     bool pack_a = false, pack_b = false;

@@ -24,7 +24,7 @@ ProductShape swapped(const ProductShape& shape) {
 // than a set of L1 has lines, because they often lie a power of two apart.
 ProductPtr compile_inner(const ProductShape& shape, const jit::RowKernel* epilogue, CompileContext context) {
     ProductChoice choice;
-    if (context.isa == Isa::avx512) choice.tile = 1 + tile_row(*find_tile("f32_gemm_6x64_avx512"));
+    if (context.machine.isa == Isa::avx512) choice.tile = 1 + tile_row(*find_tile("f32_gemm_6x64_avx512"));
     context.forced_choice = &choice;
     context.sum_b = false;  // B is its A
     context.turns_c = true;
@@ -44,6 +44,10 @@ class SwappedProduct final : public Product {
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return shape_; }
     EpilogueKind epilogue() const noexcept override { return inner_->epilogue(); }
+    void describe(ScheduleText& text) const noexcept override {
+        text.add("transposed of: ");
+        inner_->describe(text);
+    }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         ProductCall swapped = call;

@@ -33,6 +33,8 @@ constexpr std::int64_t kMostChainFloats = 256 * 1024;  // of all segments
 constexpr double kMostCacheUseOfOneRow = 0.8;
 constexpr double kElementsForThread = 200000;  // of B: what starting a second thread costs
 
+constexpr const char* kPrefetchNames[] = {"hardware", "next_lines", "next_rows", "repeated", "stream"};
+
 class SweepProduct final : public Product {
   public:
     SweepProduct(const ProductShape& shape, const jit::RowKernel* epilogue, const CompileContext& context)
@@ -41,31 +43,32 @@ class SweepProduct final : public Product {
           turns_(shape_.m, jit::kMaxSweepRows),
           epilogue_(epilogue),
           whole_rows_(epilogue_kind(epilogue) == EpilogueKind::rows),
-          name_(context.isa == Isa::avx512 ? "f32_gemm_sweep_avx512" : "f32_gemm_sweep_avx2") {
+          name_(context.machine.isa == Isa::avx512 ? "f32_gemm_sweep_avx512" : "f32_gemm_sweep_avx2") {
         jit::SweepForm form;
-        form.isa = context.isa;
+        form.isa = context.machine.isa;
         form.rows = static_cast<std::uint8_t>(most_rows());
         const bool far = b_comes_from_memory(
             context, shape_,
-            context.isa == Isa::avx512 && shape_.m == 1 ? kMostCacheUseOfOneRow : kMostCacheUse);
+            context.machine.isa == Isa::avx512 && shape_.m == 1 ? kMostCacheUseOfOneRow : kMostCacheUse);
         const double elements = static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
-        by_segments_ = far && elements > kElementsForThread && gains_by_segments(context.thread_count);
+        by_segments_ = far && elements > kElementsForThread && gains_by_segments(context.machine.threads);
         if (!whole_rows_ && !by_segments_ && elements > kElementsForThread)
-            n_parts_ = std::min<std::int64_t>(context.thread_count, ceil_div(shape_.n, kCutColumns));
-        workers_ = std::min<std::int64_t>(context.thread_count, shape_.batch * n_parts_);
+            n_parts_ = std::min<std::int64_t>(context.machine.threads, ceil_div(shape_.n, kCutColumns));
+        workers_ = std::min<std::int64_t>(context.machine.threads, shape_.batch * n_parts_);
         const std::int64_t part = round_up(ceil_div(shape_.n, n_parts_), kCutColumns);
-        chains_apart_ = context.isa == Isa::avx2 && shape_.m >= kFewestRowsApart && !far;
+        chains_apart_ = context.machine.isa == Isa::avx2 && shape_.m >= kFewestRowsApart && !far;
         const bool streams = far && shape_.m == 1 && n_parts_ == 1 && !by_segments_;
         group_columns_ = std::min(part, chains_apart_ ? kNearColumns
                                         : streams     ? kGroupColumnsOfStream
                                                       : kGroupColumns);
         chain_stride_ = group_columns_ + (chains_apart_ ? kNearApart : 0);
-        choose_steps(form, far, context.asks);
+        choose_steps(form, far, context.machine.wants_repeated_prefetch);
+        prefetch_ = kPrefetchNames[static_cast<int>(form.ahead)];
         add_kernel(form, steps_, context);
         if (form.ahead == jit::SweepAhead::next) form.ahead = jit::SweepAhead::rows;
         if (steps_ > kRestSteps) add_kernel(form, kRestSteps, context);
         if (steps_ > 1) add_kernel(form, 1, context);
-        if (by_segments_) workers_ = std::min<std::int64_t>(context.thread_count, segments());
+        if (by_segments_) workers_ = std::min<std::int64_t>(context.machine.threads, segments());
         const std::int64_t scratch =
             epilogue ? static_cast<std::int64_t>(
                            epilogue->scratch_bytes(whole_rows_ ? shape_.n : group_columns_) / sizeof(float))
@@ -87,6 +90,15 @@ class SweepProduct final : public Product {
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return given_; }
     EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+    void describe(ScheduleText& text) const noexcept override {
+        const auto number = [](std::int64_t n) { return static_cast<long long>(n); };
+        text.add(
+            "skinny_axpy rows=%lldx%lld steps=%lld prefetch=%s distance=%lld nc=%lld accumulators=%s:%lld "
+            "split=%s n_parts=%lld workers=%lld",
+            number(turns_.pieces), number(most_rows()), number(steps_), prefetch_, number(ahead_),
+            number(group_columns_), chains_apart_ ? "apart" : "in_c", number(chain_stride_),
+            by_segments_ ? "k" : "n", number(n_parts_), number(workers_));
+    }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         if (by_segments_) return run_segments(pool, call);
@@ -268,6 +280,7 @@ class SweepProduct final : public Product {
     const char* const name_;
     Kernel kernels_[3] = {};  // the most steps first, one step last
     int kernel_count_ = 0;
+    const char* prefetch_ = "";
     std::int64_t steps_ = 1, ahead_ = 1;  // of k: at once, and to what is asked for
     std::int64_t n_parts_ = 1, workers_ = 1;
     bool by_segments_ = false;        // threads take segments of k, else columns

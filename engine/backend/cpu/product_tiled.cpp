@@ -60,6 +60,27 @@ class TiledProduct final : public Product {
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return shape_; }
     EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+    void describe(ScheduleText& text) const noexcept override {
+        const ProductPlan& p = plan_;
+        const auto number = [](std::int64_t n) { return static_cast<long long>(n); };
+        text.add(
+            "blocked tile=%s a=%s b=%s kc=%lld nc=%lld mc=%lld order=%s grid=%lldx%lld workers=%d "
+            "slices=%lld",
+            p.tile->name, p.pack_a ? "per_call" : "in_place",
+            p.keep_b             ? "prepacked"
+            : !p.pack_b          ? "in_place"
+            : p.packs_in_tiles() ? "on_first_use"
+                                 : "per_call",
+            number(p.depth), number(p.panel_columns), number(p.block_rows),
+            p.columns_outside ? "columns" : "rows", number(p.m_parts), number(p.n_parts), p.workers,
+            number(slices_));
+        if (p.turned_rows > 0) text.add(" transpose_c=%lld", number(p.turned_rows));
+        if (p.prefetch > 0) text.add(" prefetch_b=%d%s", p.prefetch, p.asks_again ? " repeated" : "");
+        if (p.asks_a) text.add(" prefetch_a");
+        if (p.holds_all_passes()) text.add(" holds_b");
+        if (sums_b_) text.add(" sums_b");
+        text.add(" unroll=%d", p.unroll);
+    }
     bool sums_b() const noexcept override { return sums_b_; }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {

@@ -18,9 +18,9 @@ double now() {
 }
 
 // So many that they use the last cache as the weights of the plan do.
-std::int64_t copies_of(std::int64_t floats, double cache_use) {
+std::int64_t copies_of(std::int64_t floats, double cache_use, const Machine& machine) {
     if (cache_use <= kMostCacheUse) return 1;
-    const double bytes = cache_use * static_cast<double>(host_cpu().l3_bytes);
+    const double bytes = cache_use * static_cast<double>(machine.l3_bytes);
     return std::max<std::int64_t>(std::llround(bytes / (sizeof(float) * static_cast<double>(floats))), 1);
 }
 
@@ -67,8 +67,8 @@ MachineTimer::~MachineTimer() {
 
 void MachineTimer::make_epilogue(EpilogueKind epilogue, const CompileContext& context) {
     if (epilogue == EpilogueKind::none) return;
-    owned_kernel_ = jit::compile(tuning_stand_in(epilogue == EpilogueKind::rows, context.heap), context.isa,
-                                 *context.arena, context.heap);
+    owned_kernel_ = jit::compile(tuning_stand_in(epilogue == EpilogueKind::rows, context.heap),
+                                 context.machine.isa, *context.arena, context.heap);
     kernel_ = owned_kernel_.get();
     bias_ = matrix(shape_.n, tensors_);
     operands_[0] = operands_[2] = c_.data();
@@ -79,7 +79,7 @@ void MachineTimer::make_epilogue(EpilogueKind epilogue, const CompileContext& co
 }
 
 void MachineTimer::make_copies() {
-    copies_ = copies_of(b_floats_, context_.cache_use);
+    copies_ = copies_of(b_floats_, context_.cache_use, context_.machine);
     b_ = matrix(copies_ * b_floats_, tensors_);
 }
 

@@ -211,7 +211,7 @@ class Search {
         Tiles list;
         list.rows[list.count++] = 0;
         for (const GemmTile& tile : gemm_tiles())
-            if (usable(tile, context_) && (tile.isa != Isa::scalar || context_.isa == Isa::scalar))
+            if (usable(tile, context_) && (tile.isa != Isa::scalar || context_.machine.isa == Isa::scalar))
                 list.rows[list.count++] = 1 + tile_row(tile);
         return list;
     }

@@ -26,7 +26,7 @@ const char* name_of(const jit::RowKernel& kernel, Isa isa) {
 // L3 1.2 to 1.3 times, from L1 and from memory the same (Zen 4).
 Isa isa_for(const CpuStep& step, const jit::Program& program, const LoopSpace& loops) {
     const Isa isa = step.context.isa;
-    if (isa != Isa::avx512 || !host_cpu().halves_avx512) return isa;
+    if (isa != Isa::avx512 || !host_cpu().double_pumped_avx512) return isa;
     if (program.has_row_reduction() || program.has_column_sum()) return isa;
     std::int64_t full = 0, arithmetic = 0;
     for (const jit::Operand& operand : program.operands) full += operand.access == jit::Access::full;

@@ -67,8 +67,7 @@ Ref CpuStep::kept(std::size_t bytes) {
 
 CompileContext CpuStep::kernels() const {
     CompileContext kernels = {};
-    kernels.isa = context.isa;
-    kernels.thread_count = thread_count();
+    kernels.machine = machine_of(host_cpu(), context.isa, thread_count());
     kernels.arena = context.arena;
     kernels.cache = &own().kernels;
     kernels.heap = heap();
@@ -87,7 +86,7 @@ double CpuStep::cache_use_beside(ValueId value) const {
     std::uint64_t bytes = 0;
     for (const Region& region : plan.regions)
         if (region.kind == RegionKind::parameter) bytes += region.bytes;
-    return cache_use(bytes);
+    return machine_of(host_cpu(), context.isa, thread_count()).cache_use(bytes);
 }
 
 int CpuStep::workers_for(double operations) const {

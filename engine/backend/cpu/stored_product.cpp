@@ -30,6 +30,8 @@ struct RowTiles {
     std::int64_t begin(std::int64_t tile) const { return tile * height + std::min(tile, taller); }
 };
 
+constexpr const char* kPrefetchNames[] = {"hardware", "next_panels", "stream"};
+
 class StoredProduct final : public Product {
   public:
     // stream_panels: of a tile, where panels are read as one stream.
@@ -42,26 +44,27 @@ class StoredProduct final : public Product {
           panels_(ceil_div(shape.n, kStoredPanel)),
           streams_(reads_one_stream(shape, dtype, context)),
           wide_(streams_ ? stream_panels : tile_panels(shape, dtype, context)),
-          tiles_(shape.m, jit::stored_rows(context.isa, wide_)) {
+          tiles_(shape.m, jit::stored_rows(context.machine.isa, wide_)) {
         std::snprintf(name_, sizeof name_, "%s_gemm_%dx%d_%s", dtype_name(dtype),
                       static_cast<int>(tiles_.height + (tiles_.taller > 0)),
-                      wide_ * static_cast<int>(kStoredPanel), isa_name(context.isa));
+                      wide_ * static_cast<int>(kStoredPanel), isa_name(context.machine.isa));
         const int last = static_cast<int>(panels_ % wide_);
         // Where asking several times does not pay, f32 is faster without any, smaller weights with one.
-        const bool asks = tiles_.count == 1 && (context.asks || dtype != DType::f32_panels);
+        const bool asks =
+            tiles_.count == 1 && (context.machine.wants_repeated_prefetch || dtype != DType::f32_panels);
         const jit::StoredAhead ahead = streams_ ? jit::StoredAhead::stream
                                        : asks   ? jit::StoredAhead::panels
                                                 : jit::StoredAhead::none;
         for (int taller = 0; taller < 2; ++taller)
             for (int narrow = 0; narrow < 2; ++narrow) {
                 Kernel& kernel = kernels_[taller][narrow];
-                kernel.form.isa = context.isa;
+                kernel.form.isa = context.machine.isa;
                 kernel.form.dtype = dtype;
                 kernel.form.rows = static_cast<std::uint8_t>(tiles_.height + taller);
                 kernel.form.panels = static_cast<std::uint8_t>(narrow ? last : wide_);
                 kernel.form.ahead = ahead;
                 const bool used = (taller ? tiles_.taller > 0 : tiles_.height > 0) && kernel.form.panels > 0;
-                if (!used || context.isa == Isa::scalar) continue;
+                if (!used || context.machine.isa == Isa::scalar) continue;
                 if (tiles_.count >= kTilesForExpanding && dtype != DType::f32_panels) {
                     jit::StoredForm expand = kernel.form;
                     expand.use = jit::StoredUse::expand;
@@ -79,7 +82,7 @@ class StoredProduct final : public Product {
                             static_cast<double>(std::max<std::int64_t>(shape.m, 1));
         if (!whole_rows_ && work > kWeightsForThread)
             workers_ = static_cast<int>(std::min<std::int64_t>(
-                context.thread_count, std::max<std::int64_t>(1, ceil_div(panels_, wide_))));
+                context.machine.threads, std::max<std::int64_t>(1, ceil_div(panels_, wide_))));
         sum_floats_ = (tiles_.height + 1) * wide_ * kStoredPanel;
         const std::int64_t block = whole_rows_ ? shape.n : group_columns();
         const std::size_t scratch = epilogue != nullptr ? epilogue->scratch_bytes(block) : 0;
@@ -97,6 +100,12 @@ class StoredProduct final : public Product {
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return shape_; }
     EpilogueKind epilogue() const noexcept override { return epilogue_kind(epilogue_); }
+    void describe(ScheduleText& text) const noexcept override {
+        text.add("prepacked format=%s tiles=%lldx%lld panels=%d prefetch=%s%s workers=%d", dtype_name(dtype_),
+                 static_cast<long long>(tiles_.count), static_cast<long long>(tiles_.height), wide_,
+                 kPrefetchNames[static_cast<int>(kernels_[0][0].form.ahead)],
+                 expand_[0] != nullptr || expand_[1] != nullptr ? " dequantise" : "", workers_);
+    }
 
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         pool.run(workers_, [&](int worker, int workers) noexcept {
@@ -121,7 +130,7 @@ class StoredProduct final : public Product {
     static bool reads_one_stream(const ProductShape& shape, DType dtype, const CompileContext& context) {
         const auto panels = static_cast<std::uint64_t>(ceil_div(shape.n, kStoredPanel)),
                    panel_bytes = static_cast<std::uint64_t>(stored_panel_bytes(dtype, shape.k));
-        return context.asks && shape.m == 1 && !has_scales(dtype) &&
+        return context.machine.wants_repeated_prefetch && shape.m == 1 && !has_scales(dtype) &&
                comes_from_memory(context, panels * panel_bytes, kMostCacheUseOfPanels);
     }
 
@@ -143,8 +152,9 @@ class StoredProduct final : public Product {
     // hold. One row of AVX2 reads four where that is faster: not int4, nor two bytes a weight by several
     // threads.
     static int tile_panels(const ProductShape& shape, DType dtype, const CompileContext& context) {
-        if (context.isa == Isa::avx512) return shape.m <= 4 ? 4 : 2;
-        if (shape.m == 1 && dtype != DType::int4 && (context.thread_count == 1 || !is_half(dtype))) return 4;
+        if (context.machine.isa == Isa::avx512) return shape.m <= 4 ? 4 : 2;
+        if (shape.m == 1 && dtype != DType::int4 && (context.machine.threads == 1 || !is_half(dtype)))
+            return 4;
         return shape.m <= 2 ? 2 : 1;
     }
     std::int64_t group_columns() const {
@@ -248,6 +258,12 @@ class ByDistance final : public Product {
     const char* kernel_name() const noexcept override { return name_; }
     const ProductShape& shape() const noexcept override { return near_->shape(); }
     EpilogueKind epilogue() const noexcept override { return near_->epilogue(); }
+    void describe(ScheduleText& text) const noexcept override {
+        text.add("by_topology shared_llc: ");
+        near_->describe(text);
+        text.add(" | no_shared_llc: ");
+        far_->describe(text);
+    }
     void run(ThreadPool& pool, const ProductCall& call) const noexcept override {
         (pool.cores_are_far() ? far_ : near_)->run(pool, call);
     }
@@ -265,7 +281,7 @@ ProductPtr compile_stored_product(const ProductShape& shape, DType dtype, const 
         return as_product(
             make_on<StoredProduct>(context.heap, shape, dtype, epilogue, context, stream_panels));
     };
-    const bool is_alone = context.thread_count == 1;
+    const bool is_alone = context.machine.threads == 1;
     if (is_alone || !is_half(dtype) || !StoredProduct::reads_one_stream(shape, dtype, context))
         return with(is_alone && is_half(dtype) ? 2 : 1);
     return as_product(make_on<ByDistance>(context.heap, with(1), with(2)));

@@ -13,8 +13,7 @@ class TuningRun final : public TuningRunOf<TuningEntry> {
     TuningRun(const TuneRequest& request, const BackendContext& context, CpuCache& cache)
         : TuningRunOf(request, cache.tuning, cache.folder ? &*cache.folder : nullptr, context.heap),
           context_(context) {
-        compile_.isa = context.isa;
-        compile_.thread_count = context.pool->thread_count();
+        compile_.machine = machine_of(host_cpu(), context.isa, context.pool->thread_count());
         compile_.arena = context.arena;
         compile_.cache = &cache.kernels;
         compile_.heap = context.heap;
@@ -32,7 +31,7 @@ class TuningRun final : public TuningRunOf<TuningEntry> {
 
   private:
     void add_use(const ProductShape& shape, EpilogueKind epilogue, const ProductUse& use) {
-        add(shape, epilogue, key_of(shape, epilogue, compile_.isa, compile_.thread_count, use));
+        add(shape, epilogue, key_of(shape, epilogue, compile_.machine.isa, compile_.machine.threads, use));
     }
 
     // In the state of the plans that will use it: B packed before or not, from the cache or from memory.

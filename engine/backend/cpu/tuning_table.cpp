@@ -58,14 +58,13 @@ void check(const TuningEntry& entry) {
             "a stride class is %d, %d or %d, it must be in 0 .. 3", key.a_stride, key.b_stride, key.c_stride);
     require(key.epilogue <= EpilogueKind::rows, "epilogue is %d, it must be in 0 .. 2",
             static_cast<int>(key.epilogue));
-    require(key.isa >= Isa::scalar && key.isa <= Isa::avx512, "isa is %d, it must be in 1 .. 3",
-            static_cast<int>(key.isa));
+    require(find_isa(key.isa) != nullptr, "isa is %d, it must be in 1 .. 3", static_cast<int>(key.isa));
     require(key.threads >= 1 && key.threads <= 256, "threads is %d, it must be in 1 .. 256", key.threads);
     require(key.cache <= kMostCacheClass, "cache is %d, it must be in 0 .. %d", key.cache, kMostCacheClass);
     check(entry.choice);
     if (entry.choice.tile > 0) {
         const GemmTile& tile = gemm_tiles().rows[entry.choice.tile - 1];
-        require(tile.isa <= key.isa, "%s is no tile of %s", tile.name, isa_name(key.isa));
+        require(includes(key.isa, tile.isa), "%s is no tile of %s", tile.name, isa_name(key.isa));
     }
     require(entry.choice.pack_b != Toggle::no || !key.b_transposed,
             "pack_b=no: B is stored transposed, which no kernel reads in place");
