@@ -146,6 +146,7 @@ inline ProductPlan plan_of(Isa isa, int threads, std::int64_t m, std::int64_t n,
     shape.n = shape.ldb = shape.ldc = n;
     shape.k = shape.lda = k;
     CompileContext context = engine(isa).context(threads, nullptr);
+    context.machine = zen4(isa, threads);
     context.cache_use = cold ? 2 : 0;
     return plan_product(shape, false, context, {});
 }
@@ -154,6 +155,8 @@ inline std::string way_of(ProductShape shape, Isa isa, int threads = 1) {
     shape.lda = shape.a_transposed ? shape.m : shape.k;
     shape.ldb = shape.b_transposed ? shape.k : shape.n;
     shape.ldc = shape.n;
-    return compile_product(shape, nullptr, engine(isa).context(threads, nullptr))->kernel_name();
+    CompileContext context = engine(isa).context(threads, nullptr);
+    context.machine = zen4(isa, threads);
+    return compile_product(shape, nullptr, context)->kernel_name();
 }
 }  // namespace volta::test

@@ -16,6 +16,15 @@ using namespace volta::cpu;
 
 inline std::pmr::memory_resource* heap() { return std::pmr::new_delete_resource(); }
 
+// What plans are asked of where a test knows the answer, whatever processor runs it.
+inline Machine zen4(Isa isa, int threads) {
+    CpuInfo cpu = {};
+    cpu.l2_bytes = std::size_t{1} << 20;
+    cpu.l3_bytes = std::size_t{32} << 20;
+    cpu.double_pumped_avx512 = true;
+    return machine_of(cpu, isa, threads);
+}
+
 // A context per way of running: an instruction set, or none with code generation refused.
 struct Engine {
     jit::CodeArena arena;
