@@ -224,6 +224,8 @@ const Refusal kRefusals[] = {
     {false, "\"a b\"", "[\"a\", \"b\", \"a\"]", VOLTA_CORRUPT_MODEL, "merge 1 is no pair of texts"},
     {false, "\"a b\"", "{\"a\": 3}", VOLTA_CORRUPT_MODEL, "merge 0 is no pair of texts"},
     {false, "}}", "}", VOLTA_CORRUPT_MODEL, "no valid JSON"},
+    {false, "\"dropout\": null", "\"later\": [[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]", VOLTA_CORRUPT_MODEL,
+     "nested more than 16 deep"},
     {true, "\"BertNormalizer\"", "\"Lowercase\"", VOLTA_UNSUPPORTED, "normalizer.type is 'Lowercase'"},
     {true, "\"clean_text\": true", "\"clean_text\": false", VOLTA_UNSUPPORTED,
      "normalizer.clean_text is 'false'"},

@@ -415,6 +415,16 @@ void test_table_refuses_what_cannot_be(void**) {
     }));
 }
 
+void test_median_of_runs(void**) {
+    TimedRuns runs;
+    assert_true(runs.median() == 0);
+    const struct { double run, median, fastest; } rows[] = {{5, 5, 5}, {1, 3, 1}, {2, 2, 1}, {8, 3.5, 1}};
+    for (const auto& row : rows) {
+        runs.add(row.run);
+        assert_true(runs.median() == row.median && runs.fastest() == row.fastest);
+    }
+}
+
 // Two threads write, two read; run under ThreadSanitizer.
 void test_table_is_thread_safe(void**) {
     TuningTable table(heap());
@@ -447,6 +457,7 @@ int main() {
         cmocka_unit_test(test_cache_classes),
         cmocka_unit_test(test_table_refuses_what_cannot_be),
         cmocka_unit_test(test_table_is_thread_safe),
+        cmocka_unit_test(test_median_of_runs),
     };
     return cmocka_run_group_tests_name("product tuner", tests, nullptr, nullptr);
 }
