@@ -153,6 +153,20 @@ void test_append_names_an_operand_without_source(void**) {
     assert_string_equal(text.c_str(), "append: operand 1 has neither an operand nor a value");
 }
 
+void test_append_names_a_value_of_another_type(void**) {
+    Builder counts(heap());
+    {
+        const int x = counts.input(Access::full, Type::integer),
+                  y = counts.output(Access::full, Type::integer);
+        counts.store(y, counts.load_int(x));
+    }
+    const Program copy = counts.finish();
+    Builder b(heap());
+    const Real value = b.load(b.input(Access::full));
+    const std::string text = error_of([&] { b.append(copy, {-1, -1}, {value}, nullptr); });
+    assert_string_equal(text.c_str(), "append: operand 0 is replaced by a value of another type");
+}
+
 // ---- verify
 
 struct Malformed {
@@ -257,6 +271,7 @@ int main() {
         cmocka_unit_test(test_copies_stay_on_their_heap),
         cmocka_unit_test(test_append_replaces_loads_by_values),
         cmocka_unit_test(test_append_names_an_operand_without_source),
+        cmocka_unit_test(test_append_names_a_value_of_another_type),
         cmocka_unit_test(test_corpus_is_sound),
     };
     int failed = cmocka_run_group_tests_name("programs", tests, nullptr, nullptr);

@@ -136,6 +136,8 @@ void test_metadata_says_what_it_is(void**) {
     for (const auto& row : expected) assert_string_equal(model->find_metadata(row.key)->c_str(), row.value);
     config.dim = 384;
     assert_int_equal(complete(config).hidden, 1024);  // 8/3 of it, as it is
+    config.dim = 32;
+    assert_int_equal(complete(config).hidden, 96);  // the multiple of 32 above 85
 }
 
 void test_wrong_sizes_are_named(void**) {

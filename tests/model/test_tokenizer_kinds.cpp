@@ -1,4 +1,5 @@
 // The kinds that merge or cover pieces, on vocabularies small enough to follow by hand; and learning one.
+#include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
@@ -80,6 +81,24 @@ void test_spm_merges_the_highest_score_first(void**) {
     assert_true(encode(t, "axb") == Ids({4, 0, 5}));  // no bytes for it: unknown
     assert_true(encode(t, "").empty());
     assert_true(decode(t, encode(t, " ab a\nb")) == " ab a\nb");
+}
+
+void test_every_byte_has_its_piece(void**) {
+    TestHeap heap;
+    Vocabulary v(heap.structures());
+    v.kind = TokenizerKind::spm;
+    for (int byte = 0; byte < 256; ++byte) {
+        char piece[8];
+        std::snprintf(piece, sizeof piece, "<0x%02X>", static_cast<unsigned>(byte));
+        add_piece(v, piece, PieceType::byte);
+    }
+    const Tokenizer t = Tokenizer::from_vocabulary(std::move(v));
+    const std::string text =
+        "\x7f\x0f\xc2\xaa\xef\xbb\xbf\xf4\x8f\xbf\xbd";  // characters of one to four bytes
+    Ids expected;
+    for (const char byte : text) expected.push_back(static_cast<unsigned char>(byte));
+    assert_true(encode(t, text.c_str()) == expected);
+    assert_true(decode(t, expected) == text);
 }
 
 void test_special_pieces_are_text_unless_asked_for(void**) {
@@ -376,6 +395,7 @@ void test_memory_that_runs_out_leaves_nothing(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_spm_merges_the_highest_score_first),
+        cmocka_unit_test(test_every_byte_has_its_piece),
         cmocka_unit_test(test_special_pieces_are_text_unless_asked_for),
         cmocka_unit_test(test_the_space_before_a_text_is_taken_away_again),
         cmocka_unit_test(test_without_a_piece_for_it_text_is_refused),
