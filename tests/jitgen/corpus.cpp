@@ -154,6 +154,11 @@ const std::vector<CorpusRow>& function_programs() {
         {"pow_1.7", [](Builder& b) { map(b, [](Builder& m, Real x) { return pow(m, x, 1.7); }); }},
         {"clamp",
          [](Builder& b) { map(b, [](Builder& m, Real x) { return clamp(m, x, m.real(-1), m.real(2)); }); }},
+        // Of equal zeros the second one: no processor's maximum of these operands in either order.
+        {"above_zero",
+         [](Builder& b) { map(b, [](Builder& m, Real x) { return maximum(m, x, m.real(0)); }); }},
+        {"below_zero",
+         [](Builder& b) { map(b, [](Builder& m, Real x) { return minimum(m, x, m.real(-0.0)); }); }},
     };
     return rows;
 }

@@ -94,6 +94,26 @@ void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcom
     }
 }
 
+// Stores past the caches are weakly ordered: a fence comes before whatever tells other threads of them.
+void fences(const Lowering& lowering, Outcome& outcome) {
+    if (lowering.isa == Isa::scalar) return;
+    for (const bool streams : {false, true}) {
+        jit::CodeArena arena(heap(), false);
+        jit::Program program = build(find_program("add"), heap());
+        if (streams) program.streams = full_outputs(program);
+        const auto kernel = jit::compile(program, lowering.isa, arena, heap());
+        std::string code;
+        arena.visit(
+            [](void* data, const void* bytes, std::size_t count, const char*) {
+                static_cast<std::string*>(data)->assign(static_cast<const char*>(bytes), count);
+            },
+            &code);
+        if ((code.find("\x0f\xae\xf8") != code.npos) != streams)
+            outcome = {true, streams ? "streams without SFENCE" : "fenced for nothing"};
+    }
+}
+void test_streamed_stores_are_fenced(void** state) { check(*static_cast<const Lowering*>(*state), fences); }
+
 void test_functions(void** state) {
     check(*static_cast<const Lowering*>(*state),
           [](const Lowering& lowering, Outcome& outcome) { corpus(function_programs(), lowering, outcome); });
@@ -257,6 +277,7 @@ constexpr struct {
     {"long programs", test_long_programs},
     {"many operands", test_many_operands},
     {"blocks compute the whole", test_blocks_compute_the_whole},
+    {"streamed stores are fenced", test_streamed_stores_are_fenced},
 };
 
 }  // namespace
