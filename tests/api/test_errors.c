@@ -190,6 +190,10 @@ static void test_session_tensors(void** state) {
     assert_ok(volta_tensor_wrap(context, VOLTA_I32, shape, 2, tokens, &x));
     assert_ok(volta_tensor_wrap(context, VOLTA_I32, wrong_shape, 2, tokens, &wrong));
     assert_ok(volta_tensor_create(context, VOLTA_F32, out_shape, 3, &y));
+    for (int32_t axis = 0; axis < 3; ++axis) assert_int_equal(volta_tensor_extent(y, axis), out_shape[axis]);
+    assert_int_equal(volta_tensor_extent(y, 3), -1);
+    assert_int_equal(volta_tensor_extent(y, -1), -1);
+    assert_int_equal(volta_tensor_extent(NULL, 0), -1);
     const volta_tensor *good[] = {x}, *bad[] = {wrong};
     assert_fails(volta_session_run(session, bad, 1, &y, 1), VOLTA_SHAPE_MISMATCH,
                  "input 0: expected shape [2, 8], got [2, 9]");
@@ -397,6 +401,11 @@ static void test_null_handles(void** state) {
     assert_int_equal(volta_model_parameter_count(NULL), 0);
     assert_string_equal(volta_status_name(VOLTA_NOT_FINITE), "VOLTA_NOT_FINITE");
     assert_string_equal(volta_status_name(77), "VOLTA_UNKNOWN");
+    assert_string_equal(volta_status_name(-1), "VOLTA_UNKNOWN");
+    volta_status behind = VOLTA_OK;
+    while (strcmp(volta_status_name(behind), "VOLTA_UNKNOWN") != 0) ++behind;
+    for (volta_status status = behind; status < behind + 4; ++status)
+        assert_string_equal(volta_status_name(status), "VOLTA_UNKNOWN");
 }
 
 int main(void) {

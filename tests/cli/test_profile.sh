@@ -93,6 +93,12 @@ class Counter(html.parser.HTMLParser):
         if tag in ("table", "script", "svg", "style", "canvas", "h2", "p"): assert self.open.pop() == tag, tag
 counter = Counter()
 counter.feed(text)
+for table in re.findall(r"<table>.*?</table>", text, re.S):  # what takes longest stands first
+    heads = re.findall(r"<th[^>]*>([^<]*)", table)
+    if "total ms" not in heads or "calls" not in heads: continue
+    rows = [re.findall(r"<td[^>]*>([^<]*)", row) for row in table.split("<tr>")]
+    totals = [float(row[heads.index("total ms")]) for row in rows if len(row) == len(heads)]
+    assert totals and totals == sorted(totals, reverse=True), totals
 assert not counter.open and {"table", "svg", "canvas", "script"} <= counter.seen
 PYTHON
 }
@@ -122,8 +128,8 @@ echo "== training"
 expect "output of a profiled run" "$(cat plain.out)" "$(cat traced.out)"
 expect "hash of a profiled run" "$("$voltac" hash plain.volta)" "$("$voltac" hash traced.volta)"
 trace_holds train.json train_step each reduce update matmul adamw evaluate
-"$voltac" $train --out traced.volta --profile train.html >/dev/null 2>err || bad "train --profile: $(cat err)"
-page_holds train.html "<h1>voltac train</h1>" "<td class=t>matmul" "GFLOP/s" "block.0.qkv.weight" "train_step" "<svg"
+"$voltac" $train --out traced.volta --threads 2 --profile train.html >/dev/null 2>err || bad "train --profile: $(cat err)"
+page_holds train.html "<h1>voltac train</h1>" "<td class=t>matmul" "GFLOP/s" "block.0.qkv.weight" "train_step" "<svg" "<h2>Threads" "worker 1"
 expect "temporary files" "" "$(find . -name '*.tmp-*')"
 
 echo "== generation"
@@ -142,6 +148,7 @@ expect "steps of bench train" 2 "$(grep -c '"name":"train_step"' step.json)"
 "$voltac" bench infer --preset small --prompt-tokens 9 --tokens 4 --no-speedup --runs 1 --threads 1 --profile infer.html >/dev/null ||
     bad "bench infer --profile"
 page_holds infer.html "<h1>voltac bench infer</h1>" "token_step"
+grep -q '<h2>Threads' infer.html && bad "a report of one thread compares threads" || ok
 
 echo "== a full disk"
 (ulimit -f 1; "$voltac" generate plain.volta --prompt "line 1" --tokens 9 --profile full.html >/dev/null 2>err)

@@ -89,6 +89,8 @@ done
 refused 2 "voltac quantize: --to is empty" quantize m.volta --to '' --out small.volta
 printf '{"resume": "", "steps": 3}' >empty.json
 refused 2 "voltac train: --resume is empty" train --text text.txt --out m.volta --config empty.json
+printf '{"config": "empty.json"}' >nested.json
+refused 2 "names another configuration file" train --text text.txt --out m.volta --config nested.json
 refused 2 "--text is required" eval m.volta
 
 echo "== failures"
@@ -266,6 +268,8 @@ $voltac train --text text.txt --out whole_bert.volta $bert --steps 12 --accumula
 $voltac train --text text.txt --out half_bert.volta $bert --steps 12 --accumulate 2 --stop-at 5 >/dev/null 2>&1 || bad "stop a bert"
 $voltac train --text text.txt --resume half_bert.volta --hidden 24 --threads 1 >/dev/null 2>&1 || bad "resume a bert"
 cmp -s whole_bert.volta half_bert.volta && ok || bad "a resumed bert differs from the whole one"
+# Which tokens are hidden, and behind what, decides every bit of it.
+expect "hash of a bert" f39cdc0676c16827f68c1b8e72a73063 "$("$voltac" hash whole_bert.volta)"
 refused 1 "the text is not the one" train --text other.txt --resume half_bert.volta
 refused 1 "fewer than a window of 4096" train --text other.txt --out x.volta $bert --context 4096
 "$voltac" info bert.volta | grep -q '^  hidden *24$' && ok || bad "info of a bert"
