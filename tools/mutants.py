@@ -43,10 +43,9 @@ HEADER = LISTS / "volta_mutant.h"
 LEAST = 150  # faults, however much of the tree is rewritten
 PARTS = 6
 
-# Which tier a test is of, by its ctest labels: the first row with one of them; see docs/testing.md.
+# Which tier a test is of, by its ctest labels (docs/testing.md): the first row with one of them, else the first tier.
 TIERS = ("check", "test", "nightly")
-TIER_OF_LABEL = {"slow": "nightly"}
-TIER_OF_OTHERS = "test"
+TIER_OF_LABEL = {"nightly": "nightly", "slow": "test"}
 
 # Tests that say nothing about a fault: they read the tree, which is changed here, or compile kernels and don't run them.
 LEFT_OUT = re.compile(r"architecture_(?!tables$)|bench_|cuda_(ptx|nvrtc|operators)")
@@ -224,7 +223,7 @@ def list_tests(folder):
         tiers = [TIER_OF_LABEL[label] for label in TIER_OF_LABEL if label in properties.get("LABELS", [])]
         if LEFT_OUT.match(test["name"]) or "command" not in test:
             continue
-        tests.append(Test(test["name"], tiers[0] if tiers else TIER_OF_OTHERS, folder_of(test.get("backtrace")),
+        tests.append(Test(test["name"], tiers[0] if tiers else TIERS[0], folder_of(test.get("backtrace")),
                           test["command"], properties))
     return tests
 
@@ -490,7 +489,10 @@ def main():
     results = {}
     if options.resume and found_file.is_file():
         kept = json.loads(found_file.read_text())
-        results = {m.id: tuple(kept[key_of(m)]) for m in chosen if key_of(m) in kept and kept[key_of(m)][0] != "none"}
+        first = {test.name for test in tests if test.tier == TIERS[0]}  # no quicker tier has to be tried
+        results = {m.id: (TIERS[0], kept[key_of(m)][1]) for m in chosen
+                   if key_of(m) in kept and kept[key_of(m)][1] in first}
+    noted = json.loads(found_file.read_text()) if found_file.is_file() else {}
     lock = threading.Lock()
     start = time.monotonic()
 
@@ -499,7 +501,8 @@ def main():
         tier, test, verdict = try_mutant(folder, reach, mutant, tests, last.get(mutant.id, ("", ""))[1], options.verbose)
         with lock:
             results[mutant.id] = (tier, test)
-            found_file.write_text(json.dumps({key_of(m): results[m.id] for m in chosen if m.id in results}))
+            noted.update({key_of(m): results[m.id] for m in chosen if m.id in results})
+            found_file.write_text(json.dumps(noted))
             how = f"{tier}: {test} ({verdict})" if tier != "none" else f"SURVIVES {test} tests"
             print(f"{len(results)}/{len(chosen)} {mutant.id:4} {mutant.path}: {mutant.old} ==> {mutant.new}: {how}, "
                   f"{time.monotonic() - began:.0f} s", flush=True)
