@@ -15,11 +15,21 @@
  *   Options are structs that start with struct_size; every field's zero is its default, and a caller built
  *   against an older header keeps working. Each has an initialiser of its name, which says all of that in C and
  *   C++ and leaves no field out: volta_gpt_options gpt = VOLTA_GPT_OPTIONS_INIT; gpt.vocabulary = 256;
+ *   A struct_size that ends within a field is refused, INVALID_ARGUMENT: no half of a field is read or written.
  *   Out-parameters come last and are set on every path (NULL or 0 on failure).
  *   Strings are UTF-8 and end with a zero byte. Tensors are dense, row-major, outermost extent first.
  *   Labels: Shape, Units, Owns, Keeps, Lends, Thread, Cost, Errors. One with nothing to say is left out.
  *   Thread: unless a label says otherwise an object is used by one thread at a time, and a context with
  *   everything made from it counts as one object: give each host thread its own context to run in parallel.
+ *   Functions of the host (allocate, release, log, on_text, progress) may throw C++ exceptions; none passes through
+ *   the library. One of allocate refuses the memory; one of on_text or progress ends its call, VOLTA_CANCELLED, and
+ *   is in its text; one of log or release has no effect.
+ *   Floating point: rounding mode, FTZ, DAZ and traps of the host change no result and no file. Every call sets its
+ *   own, functions of the host run in the host's, which is there again when the call returns.
+ *   fork: the child, which has the thread that forked alone, may use and release what it inherited. A context's
+ *   threads stay behind: in the child the caller computes all, with the same bits. What another thread was computing
+ *   with at the fork can be released there and nothing else; a context on CUDA likewise, since no driver of CUDA
+ *   works in a child: calls that need it report DEVICE_ERROR.
  *   Any call may report VOLTA_INVALID_ARGUMENT for a NULL handle, VOLTA_OUT_OF_MEMORY and VOLTA_INTERNAL.
  */
 #ifndef VOLTA_H
@@ -65,7 +75,7 @@ enum {
     VOLTA_DEVICE_ERROR = 8,     /* the accelerator failed; the context stays usable          */
     VOLTA_INTERNAL = 9,         /* a bug in Volta                                            */
     VOLTA_NOT_FINITE = 10,      /* a loss, gradient or logit is NaN or infinite; nothing was written */
-    VOLTA_CANCELLED = 11        /* the host's callback asked to stop                         */
+    VOLTA_CANCELLED = 11        /* the host's callback asked to stop, or threw an exception  */
 };
 
 /* "VOLTA_OK", ...; "VOLTA_UNKNOWN" for a value that is no status. Never NULL. Thread: any. */
@@ -74,7 +84,8 @@ VOLTA_API const char *volta_status_name(volta_status status);
 /* One English line about the calling thread's latest Volta call: what was wrong, and with which value.
  * "" after a call that succeeded; never NULL.
  * Lends:  valid until this thread calls Volta again.
- * Thread: each thread has its own text, the library's only thread-local. */
+ * Thread: each thread has its own text. It is thread-local, as is the floating-point environment that a function
+ *         of the host is given back; nothing else is. */
 VOLTA_API const char *volta_last_error(void);
 
 /* ---- Context: everything Volta borrows from its host ------------------------------------------------- */
@@ -542,9 +553,12 @@ VOLTA_API volta_status volta_model_open_memory(volta_context *context, const voi
                                                const volta_open_options *options, volta_model **out_model);
 VOLTA_API void volta_model_release(volta_model *model);
 
-/* Writes graph, parameters, tokenizer and metadata. Crash-safe: until the new file is durable the old one stays.
- * The same model gives the same file, byte for byte.
- * Errors: IO_ERROR  the folder is missing or read-only, the disk is full; the old file is untouched */
+/* Writes graph, parameters, tokenizer and metadata. Crash-safe: at every instant the path has the old file or the
+ * whole new one, which is written beside it first as "<path>.tmp-<process>-<n>". What a killed process left of that
+ * is removed by the next save of the same path. The same model gives the same file, byte for byte.
+ * Errors: IO_ERROR  the folder is missing or read-only, the disk is full; the old file is untouched. Only where the
+ *                   folder could not be synced at the end is the new file in its place: the text says so, and that it
+ *                   may not survive a power cut */
 VOLTA_API volta_status volta_model_save(const volta_model *model, const char *path);
 
 /* Files of weights that other programs write. */
@@ -592,7 +606,7 @@ VOLTA_API volta_status volta_model_import(volta_context *context, const char *pa
 /* Writes parameters and metadata as a safetensors file with Volta's own names; importing it gives the same hash.
  * The tokenizer, and a graph that no volta_model_create_* makes, stay behind. Crash-safe; the same model gives the
  * same bytes.
- * Errors: IO_ERROR  the folder is missing or read-only, the disk is full; the old file is untouched */
+ * Errors: IO_ERROR  as volta_model_save */
 VOLTA_API volta_status volta_model_export_safetensors(const volta_model *model, const char *path);
 
 /* How an export calls its tensors. */
@@ -1058,7 +1072,8 @@ typedef struct volta_write_result {
  * Errors: INVALID_ARGUMENT  a sequence of another generator; an empty stop text, or one that is not UTF-8; a stop
  *                           token outside the model's vocabulary; a drawn token outside the tokenizer's
  *         INVALID_STATE     a sequence without tokens; no tokenizer
- *         NOT_FINITE        NaN logits */
+ *         NOT_FINITE        NaN logits
+ *         CANCELLED         on_text threw an exception; the sequence keeps its token */
 VOLTA_API volta_status volta_generator_write(volta_generator *generator, volta_sequence *sequence,
                                              const volta_tokenizer *tokenizer,
                                              const volta_write_options *options, volta_write_result *result);
@@ -1124,7 +1139,7 @@ typedef struct volta_tune_options {
  * Errors: INVALID_ARGUMENT  nothing to tune, a size out of range, a session or trainer of another context
  *         UNSUPPORTED       on a GPU at a level other than strict, shapes of more than 16 rows: cuBLASLt chooses
  *         IO_ERROR          the tuning_folder cannot be written; found out before anything is timed
- *         CANCELLED         progress said so; products that were done by then are kept
+ *         CANCELLED         progress said so, or threw an exception; products that were done by then are kept
  *         OUT_OF_MEMORY     of a product's matrices: the error names the product, those before it are kept */
 VOLTA_API volta_status volta_tune(volta_context *context, const volta_tune_options *options);
 

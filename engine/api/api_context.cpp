@@ -12,7 +12,7 @@ using namespace volta::api;
 
 namespace {
 
-// The library's only thread-local: each thread's latest text.
+// Each thread's latest text.
 thread_local char last_error[512] = "";
 
 }  // namespace
@@ -67,7 +67,7 @@ volta_status volta_context_create(const volta_context_options* options, volta_co
     if (out_context != nullptr) *out_context = nullptr;
     return guarded([&] {
         require(out_context != nullptr, "out_context is NULL");
-        const auto given = read_options(options, "volta_context_options");
+        const auto given = read_options(options);
         ContextOptions inner;
         inner.arithmetic = read_arithmetic(given.level, given.precision);
         require(given.isa >= VOLTA_ISA_AUTO && given.isa <= VOLTA_ISA_AVX512,
@@ -119,7 +119,7 @@ volta_status volta_context_get_info(const volta_context* context, volta_context_
         std::snprintf(report.cpu, sizeof report.cpu, "%s", host_cpu().brand);
         report.level = static_cast<volta_level>(inner.arithmetic().level);
         report.precision = static_cast<volta_precision>(inner.arithmetic().precision);
-        write_report(report, info, "volta_context_info");
+        write_report(report, info);
     });
 }
 
@@ -151,17 +151,16 @@ volta_status volta_device_count(const char* backend, uint32_t* out_count) {
 
 volta_status volta_device_describe(const char* backend, uint32_t index, volta_device_info* info) {
     return guarded([&] {
-        write_report(volta_device_info{}, info, "volta_device_info");
+        write_report(volta_device_info{}, info);
         require(backend != nullptr, "backend is NULL");
         HostHeap heap(nullptr);
-        write_report(report_of(describe_device(backend, index, heap.structures())), info,
-                     "volta_device_info");
+        write_report(report_of(describe_device(backend, index, heap.structures())), info);
     });
 }
 
 volta_status volta_context_get_device(const volta_context* context, volta_device_info* info) {
     return guarded([&] {
-        write_report(volta_device_info{}, info, "volta_device_info");
+        write_report(volta_device_info{}, info);
         require(context != nullptr, "context is NULL");
         const Device& device = const_cast<Context*>(unwrap(context))->plans().device();
         volta_device_info report = report_of(device.info());
@@ -173,14 +172,14 @@ volta_status volta_context_get_device(const volta_context* context, volta_device
         report.launches = traffic.launches;
         report.bytes_in_use = traffic.bytes_in_use;
         report.pinned_bytes = traffic.pinned_bytes;
-        write_report(report, info, "volta_device_info");
+        write_report(report, info);
     });
 }
 
 volta_status volta_measure_machine(volta_context* context, volta_machine_speed* speed) {
     return guarded([&] {
         volta_machine_speed report = {};
-        write_report(report, speed, "volta_machine_speed");  // before a second is spent
+        write_report(report, speed);  // before a second is spent
         require(context != nullptr, "context is NULL");
         const ContextRef owner(unwrap(context));
         const MachineSpeed measured = measure_machine(*owner);
@@ -195,7 +194,7 @@ volta_status volta_measure_machine(volta_context* context, volta_machine_speed* 
         report.stream_gb_s = measured.stream.median;
         report.stream_spread = measured.stream.spread;
         report.buffer_bytes = measured.buffer_bytes;
-        write_report(report, speed, "volta_machine_speed");
+        write_report(report, speed);
     });
 }
 

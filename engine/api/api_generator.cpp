@@ -48,7 +48,7 @@ template <class Make>
 void make_sequence(const ContextRef& context, const std::shared_ptr<Generator>& generator,
                    const volta_sampling_options* sampling, volta_sequence** out_sequence, Make make) {
     require(out_sequence != nullptr, "out_sequence is NULL");
-    const SamplerOptions sampler = sampler_of(read_options(sampling, "volta_sampling_options"));
+    const SamplerOptions sampler = sampler_of(read_options(sampling));
     const std::int32_t number = make(sampling != nullptr ? &sampler : nullptr);
     try {
         *out_sequence = make_handle<volta_sequence>(context, generator, number);
@@ -68,7 +68,7 @@ volta_status volta_generator_create(volta_model* model, const volta_generator_op
     return guarded([&] {
         require(out_generator != nullptr, "out_generator is NULL");
         require(model != nullptr, "model is NULL");
-        const GeneratorOptions given = generator_options(read_options(options, "volta_generator_options"));
+        const GeneratorOptions given = generator_options(read_options(options));
         const std::pmr::polymorphic_allocator<Generator> heap(model->context->structures());
         *out_generator = make_handle<volta_generator>(
             model->context, std::allocate_shared<Generator>(heap, model->context, model->model, given));
@@ -116,7 +116,7 @@ volta_status volta_generator_logits(const volta_generator* generator, const floa
 }
 
 volta_status volta_generator_get_bill(const volta_generator* generator, volta_bill* bill) {
-    return guarded([&] { write_report(inner(generator).bill(), bill, "volta_bill"); });
+    return guarded([&] { write_report(inner(generator).bill(), bill); });
 }
 
 volta_status volta_generator_get_cost(const volta_generator* generator, int64_t position,
@@ -127,7 +127,7 @@ volta_status volta_generator_get_cost(const volta_generator* generator, int64_t 
         report.parameter_bytes = counted.parameter_bytes;
         report.cache_bytes = counted.cache_bytes;
         report.operations = counted.operations;
-        write_report(report, cost, "volta_token_cost");
+        write_report(report, cost);
     });
 }
 

@@ -48,7 +48,7 @@ Number or_default(Number value, Number fallback) {
 }
 
 ReadOptions read_open_options(const volta_open_options* options) {
-    const auto given = read_options(options, "volta_open_options");
+    const auto given = read_options(options);
     require(given.mode == VOLTA_LOAD_MAP || given.mode == VOLTA_LOAD_COPY, "mode is %d, it must be 0 or 1",
             given.mode);
     require(given.verify == 0 || given.verify == 1, "verify is %d, it must be 0 or 1", given.verify);
@@ -59,7 +59,7 @@ ReadOptions read_open_options(const volta_open_options* options) {
 }
 
 BertChoice read_bert_choice(const volta_bert_options* options) {
-    const auto given = read_options(options, "volta_bert_options");
+    const auto given = read_options(options);
     require(given.head >= VOLTA_BERT_MASKED && given.head <= VOLTA_BERT_HIDDEN,
             "head is %d, which is no volta_bert_head", given.head);
     for (const int64_t size : {given.vocabulary, given.layers, given.dim, given.heads, given.hidden,
@@ -79,7 +79,7 @@ std::optional<DType> read_weights(int32_t weights) {
 }
 
 ImportOptions read_import_options(const volta_import_options* options) {
-    const auto given = read_options(options, "volta_import_options");
+    const auto given = read_options(options);
     require(given.format >= VOLTA_WEIGHTS_AUTO && given.format <= VOLTA_WEIGHTS_LLAMA2C,
             "format is %d, which is no volta_weight_format", given.format);
     const struct {
@@ -131,7 +131,7 @@ volta_status volta_model_create_gpt(volta_context* context, const volta_gpt_opti
     return guarded([&] {
         require(out_model != nullptr, "out_model is NULL");
         require(context != nullptr, "context is NULL");
-        const auto given = read_options(options, "volta_gpt_options");
+        const auto given = read_options(options);
         const ContextRef owner(unwrap(context));
         GptConfig config;
         config.vocabulary = given.vocabulary;
@@ -152,7 +152,7 @@ volta_status volta_model_create_llama(volta_context* context, const volta_llama_
     return guarded([&] {
         require(out_model != nullptr, "out_model is NULL");
         require(context != nullptr, "context is NULL");
-        const auto given = read_options(options, "volta_llama_options");
+        const auto given = read_options(options);
         const ContextRef owner(unwrap(context));
         LlamaConfig config;
         config.vocabulary = given.vocabulary;
@@ -178,7 +178,7 @@ volta_status volta_model_create_bert(volta_context* context, const volta_bert_op
     return guarded([&] {
         require(out_model != nullptr, "out_model is NULL");
         require(context != nullptr, "context is NULL");
-        const auto given = read_options(options, "volta_bert_options");
+        const auto given = read_options(options);
         const ContextRef owner(unwrap(context));
         BertConfig config;
         config.vocabulary = given.vocabulary;
@@ -268,7 +268,7 @@ volta_status volta_model_export_safetensors_with(const volta_model* model,
     return guarded([&] {
         require(model != nullptr, "model is NULL");
         require(path != nullptr && *path != '\0', "path is NULL or empty");
-        const auto given = read_options(options, "volta_export_options");
+        const auto given = read_options(options);
         require(given.names == VOLTA_NAMES_OWN || given.names == VOLTA_NAMES_HUGGING_FACE,
                 "names is %d, it must be 0 or 1", given.names);
         require(given.config_path == nullptr || *given.config_path != '\0', "config_path is empty");

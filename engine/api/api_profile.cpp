@@ -22,7 +22,7 @@ Context& inner(const volta_context* context) {
 volta_status volta_profile_start(volta_context* context, const volta_profile_options* options) {
     return guarded([&] {
         const ContextRef owner(&inner(context));
-        const auto given = read_options(options, "volta_profile_options");
+        const auto given = read_options(options);
         require(given.capacity <= kMostCapacity, "capacity is %llu, at most %llu events are possible",
                 static_cast<unsigned long long>(given.capacity),
                 static_cast<unsigned long long>(kMostCapacity));
@@ -48,7 +48,7 @@ volta_status volta_profile_get_info(const volta_context* context, volta_profile_
         report.steps_ns = profile.steps_ns();
         report.held_bytes_peak = profile.held_peak();
         report.live_bytes_peak = profile.live_peak();
-        write_report(report, info, "volta_profile_info");
+        write_report(report, info);
     });
 }
 
@@ -66,7 +66,7 @@ volta_status volta_profile_get_operator(const volta_context* context, size_t ind
         report.share = all > 0 ? static_cast<double>(totals.ns) / static_cast<double>(all) : 0;
         report.operations = totals.operations;
         report.bytes = totals.bytes;
-        write_report(report, row, "volta_profile_operator");
+        write_report(report, row);
     });
 }
 
@@ -107,7 +107,7 @@ volta_status volta_profile_get_event(const volta_context* context, size_t index,
             describe_step(found, report);
         else
             report.name = found.kind == VOLTA_PROFILE_CALL ? found.call() : phase_name(found.step);
-        write_report(report, event, "volta_profile_event");
+        write_report(report, event);
     });
 }
 

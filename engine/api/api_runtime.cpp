@@ -42,7 +42,7 @@ volta_status volta_session_create(volta_model* model, const volta_session_option
     return guarded([&] {
         require(out_session != nullptr, "out_session is NULL");
         require(model != nullptr, "model is NULL");
-        const auto given = read_options(options, "volta_session_options");
+        const auto given = read_options(options);
         require((given.flags & ~static_cast<uint32_t>(VOLTA_SESSION_PACK_WEIGHTS)) == 0,
                 "flags is %u, which has unknown bits", given.flags);
         const bool pack_weights = (given.flags & VOLTA_SESSION_PACK_WEIGHTS) != 0;
@@ -69,7 +69,7 @@ volta_status volta_session_run(volta_session* session, const volta_tensor* const
 volta_status volta_session_get_bill(const volta_session* session, volta_bill* bill) {
     return guarded([&] {
         require(session != nullptr, "session is NULL");
-        write_report(session->session.bill(), bill, "volta_bill");
+        write_report(session->session.bill(), bill);
     });
 }
 
@@ -91,7 +91,7 @@ volta_status volta_trainer_create(volta_model* model, const volta_trainer_option
         require(out_trainer != nullptr, "out_trainer is NULL");
         require(model != nullptr, "model is NULL");
         const ContextRef& context = model->context;
-        const auto given = read_options(options, "volta_trainer_options");
+        const auto given = read_options(options);
         auto trainer = make_on<Trainer>(context->structures(), context, model->model,
                                         read_trainer_options(given, *model->model, context->structures()));
         *out_trainer = make_handle<volta_trainer>(context, std::move(trainer));
@@ -104,7 +104,7 @@ volta_status volta_trainer_resume(volta_model* model, const volta_trainer_option
     return guarded([&] {
         require(out_trainer != nullptr, "out_trainer is NULL");
         require(model != nullptr, "model is NULL");
-        const auto given = read_options(options, "volta_trainer_options");
+        const auto given = read_options(options);
         *out_trainer = make_handle<volta_trainer>(
             model->context,
             Trainer::resume(model->context, model->model, options != nullptr ? &given : nullptr));
@@ -124,15 +124,12 @@ void write_step_report(const StepReport& step, volta_step_report* out) {
     report.loss = step.loss;
     report.gradient_norm = step.gradient_norm;
     report.learning_rate = step.learning_rate;
-    write_report(report, out, "volta_step_report");
+    write_report(report, out);
 }
 
 // A wrong struct_size must not be found only after the step has been made.
 void check_step_report(const volta_step_report* out) {
-    if (out != nullptr)
-        require(out->struct_size >= sizeof(size_t) && out->struct_size <= 65536,
-                "volta_step_report.struct_size is %zu: set it to sizeof(volta_step_report)",
-                out->struct_size);
+    if (out != nullptr) checked_size(out);
 }
 
 Trainer& inner(const volta_trainer* trainer) {
@@ -229,11 +226,11 @@ volta_status volta_trainer_save(volta_trainer* trainer, const char* path) {
 }
 
 volta_status volta_trainer_get_options(const volta_trainer* trainer, volta_trainer_options* options) {
-    return guarded([&] { write_report(inner(trainer).c_options(), options, "volta_trainer_options"); });
+    return guarded([&] { write_report(inner(trainer).c_options(), options); });
 }
 
 volta_status volta_trainer_get_bill(const volta_trainer* trainer, volta_bill* bill) {
-    return guarded([&] { write_report(inner(trainer).bill(), bill, "volta_bill"); });
+    return guarded([&] { write_report(inner(trainer).bill(), bill); });
 }
 
 volta_status volta_trainer_print_plan(volta_trainer* trainer, const char** out_text) {

@@ -99,7 +99,7 @@ volta_status volta_tokenizer_encode_with(const volta_tokenizer* tokenizer,
         require(out_count != nullptr, "out_count is NULL");
         require(text != nullptr || text_bytes == 0, "text is NULL");
         require(ids != nullptr || capacity == 0, "ids is NULL and capacity is %zu", capacity);
-        const volta_encode_options given = read_options(options, "volta_encode_options");
+        const volta_encode_options given = read_options(options);
         *out_count = tokenizer->tokenizer.encode(std::string_view(text, text_bytes), ids, capacity,
                                                  {given.ends != 0, given.special != 0});
     });
@@ -146,6 +146,6 @@ volta_status volta_tokenizer_special(const volta_tokenizer* tokenizer, volta_spe
         ids.pad = options.pad;
         ids.adds_bos = options.has(kAddBos);
         ids.adds_eos = options.has(kAddEos);
-        write_report(ids, out_ids, "volta_special_ids");
+        write_report(ids, out_ids);
     });
 }

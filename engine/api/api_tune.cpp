@@ -4,7 +4,7 @@
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
 #include "engine/api/options.h"
-#include "engine/base/fp_environment.h"
+#include "engine/base/host_call.h"
 #include "engine/runtime/gateway.h"
 
 using namespace volta;
@@ -28,9 +28,16 @@ std::pmr::vector<TuneShape> read_shapes(const volta_tune_options& given, std::pm
     return shapes;
 }
 
-// The host's callback, with its own floating-point environment.
+// The host's callback, and what it threw.
+struct Progress {
+    const volta_tune_options& options;
+    HostException thrown;
+};
+
+// False: the host would like no more, or threw.
 bool forward_report(void* user, const TuneReport& report) {
-    const auto& options = *static_cast<const volta_tune_options*>(user);
+    auto& progress = *static_cast<Progress*>(user);
+    const volta_tune_options& options = progress.options;
     if (options.progress == nullptr) return true;
     volta_tune_report out = {};
     out.struct_size = sizeof out;
@@ -55,8 +62,12 @@ bool forward_report(void* user, const TuneReport& report) {
     out.choice = report.choice;
     out.packed_once = report.keeps_b;
     out.from_memory = report.from_memory;
-    const HostCallback host_environment;
-    return options.progress(options.user, &out) == 0;
+    std::int32_t answer = 0;
+    if (const HostException thrown = call_host([&] { answer = options.progress(options.user, &out); })) {
+        progress.thrown = thrown;
+        return false;
+    }
+    return answer == 0;
 }
 
 }  // namespace
@@ -65,7 +76,7 @@ volta_status volta_tune(volta_context* context, const volta_tune_options* option
     return guarded([&] {
         require(context != nullptr, "context is NULL");
         const ContextRef owner(unwrap(context));
-        volta_tune_options given = read_options(options, "volta_tune_options");
+        volta_tune_options given = read_options(options);
         require(given.shape_count > 0 || given.session != nullptr || given.trainer != nullptr,
                 "there is nothing to tune: no shapes, no session and no trainer");
         require(given.session == nullptr || given.session->context.get() == owner.get(),
@@ -83,9 +94,15 @@ volta_status volta_tune(volta_context* context, const volta_tune_options* option
         request.warmup = static_cast<int>(given.warmup);
         request.seconds = given.seconds;
         request.report = forward_report;
-        request.user = &given;
+        Progress progress = {given, {}};
+        request.user = &progress;
         const Program* const programs[] = {given.session ? &given.session->session.program() : nullptr,
                                            given.trainer ? &given.trainer->trainer->program() : nullptr};
-        owner->plans().tune(request, programs, 2);
+        try {
+            owner->plans().tune(request, programs, 2);
+        } catch (const Error&) {
+            if (progress.thrown) fail_thrown(HostFunction::progress, progress.thrown);
+            throw;
+        }
     });
 }

@@ -99,11 +99,11 @@ volta_status volta_generator_write(volta_generator* generator, volta_sequence* s
         volta_write_result written = {};
         written.stop_index = written.last_token = -1;
         const auto report = [&] {
-            if (result != nullptr) write_report(written, result, "volta_write_result");
+            if (result != nullptr) write_report(written, result);
         };
         report();
         require(generator != nullptr, "generator is NULL");
-        const volta_write_options given = read_options(options, "volta_write_options");
+        const volta_write_options given = read_options(options);
         try {
             write_with(*generator, sequence, tokenizer, given, written);
         } catch (...) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/base/file.h"
 
 namespace volta {
 namespace {
@@ -13,18 +14,18 @@ namespace {
 // It stays loaded, because objects of it outlive any one context.
 constexpr int kHow = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
 
-// Beside the file that holds this function, a library or a program, or in the lib of its prefix.
+// Beside the file that holds this function, a library or a program, or in the lib of its prefix. That file is
+// the one that the system mapped, by its resolved path: not what a program was called by (argv[0], which
+// dladdr gives for a program), nor a path that was relative when the library was opened. Which code runs is
+// decided by neither.
 void* open_beside() {
-    Dl_info own = {};
-    if (dladdr(reinterpret_cast<void*>(&cuda_module), &own) == 0 || own.dli_fname == nullptr) return nullptr;
-    const char* const slash = std::strrchr(own.dli_fname, '/');
-    if (slash == nullptr) return nullptr;
+    CodePath own;
+    if (!path_of_code(reinterpret_cast<const void*>(&cuda_module), &own)) return nullptr;
+    const char* const slash = std::strrchr(own.text, '/');
     for (const char* const below : {"", "../lib/"}) {
-        char path[4096];
-        const int length =
-            std::snprintf(path, sizeof path, "%.*s/%s%s", static_cast<int>(slash - own.dli_fname),
-                          own.dli_fname, below, kCudaModuleFile);
-        if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) continue;
+        char path[sizeof own.text + 64];
+        std::snprintf(path, sizeof path, "%.*s/%s%s", static_cast<int>(slash - own.text), own.text, below,
+                      kCudaModuleFile);
         if (void* const library = dlopen(path, kHow)) return library;
     }
     return nullptr;

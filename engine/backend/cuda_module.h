@@ -13,8 +13,9 @@ inline constexpr const char* kCudaModuleEntry = "volta_cuda_backend";
 inline constexpr const char* kModuleBuild = VOLTA_VERSION_TEXT " " __VERSION__;
 using CudaModuleEntry = const BackendRow* (*)(const char* build);
 
-// The module's row: from the folder of this library or program, or ../lib beside that, else where the system
-// looks. Throws UNSUPPORTED saying what was tried.
+// The module's row: from the folder of this library, or of the program where it is linked into one, or ../lib
+// beside that, by the absolute path that the system knows; else where the system looks. Throws UNSUPPORTED
+// saying what was tried.
 const BackendRow& cuda_module();
 
 // The row "cuda" of kBackends: opens the module and asks it.

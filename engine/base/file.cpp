@@ -1,7 +1,9 @@
 #include "engine/base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -163,22 +166,153 @@ int mode_to_keep(const char* path) {
     return static_cast<int>(status.st_mode & 0777);
 }
 
-void sync_folder_of(std::string_view path, std::pmr::memory_resource* heap) {
+std::pmr::string folder_of(std::string_view path, std::pmr::memory_resource* heap) {
     const std::size_t slash = path.rfind('/');
-    const std::string_view folder =
-        slash == std::string_view::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
-    const std::pmr::string name(folder, heap);
-    const Descriptor descriptor(
+    return std::pmr::string(
+        slash == std::string_view::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1)), heap);
+}
+
+std::string_view name_of(std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// A folder that is to be synced; none where it cannot be: one that may be written but not listed.
+Descriptor open_folder_of(std::string_view path, std::pmr::memory_resource* heap) {
+    const std::pmr::string name = folder_of(path, heap);
+    Descriptor folder(
         uninterrupted([&] { return ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-    if (descriptor.get() < 0 && errno == EACCES)
-        return;  // a folder one may write but not list cannot be synced
-    if (descriptor.get() < 0) fail_io("open the folder", name, errno);
-    const int result = uninterrupted([&] { return ::fsync(descriptor.get()); });
-    if (result != 0 && errno != EINVAL)
-        fail_io("sync the folder", name, errno);  // EINVAL: nothing to sync there
+    if (folder.get() < 0 && errno != EACCES) fail_io("open the folder", name, errno);
+    return folder;
+}
+
+// ---- Temporary files of a save: "<path>.tmp-<pid>-<n>" ----
+//
+// Whoever writes one holds its lock, so one whose lock is free, and whose process is gone, was left behind.
+
+constexpr std::string_view kTemporary = ".tmp-";
+
+// Digits up to the end or to `stop`, which are taken from the text; -1: none.
+long take_number(std::string_view* text, char stop) {
+    constexpr long kMost = 1L << 40;
+    long number = 0;
+    std::size_t digits = 0;
+    for (; digits < text->size() && (*text)[digits] != stop; ++digits) {
+        const char digit = (*text)[digits];
+        if (digit < '0' || digit > '9' || number > kMost) return -1;
+        number = 10 * number + (digit - '0');
+    }
+    text->remove_prefix(digits);
+    return digits > 0 ? number : -1;
+}
+
+// The process that made `entry`, a temporary file of `name`; -1: it is none.
+long maker_of(std::string_view entry, std::string_view name) {
+    if (entry.substr(0, name.size()) != name) return -1;
+    entry.remove_prefix(name.size());
+    if (entry.substr(0, kTemporary.size()) != kTemporary) return -1;
+    entry.remove_prefix(kTemporary.size());
+    const long process = take_number(&entry, '-');
+    if (process < 0 || entry.empty()) return -1;
+    entry.remove_prefix(1);
+    return take_number(&entry, '\0') >= 0 && entry.empty() ? process : -1;
+}
+
+// EPERM: it is another user's, and alive.
+bool is_alive(long process) { return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH; }
+
+bool is_same_file(int descriptor, int folder, const char* name) {
+    struct stat opened, named;
+    return ::fstat(descriptor, &opened) == 0 && ::fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(named.st_mode) && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+// Removes `name` if nobody writes it. The lock is held until it is gone, and so that a process of another
+// machine or container, whose number says nothing here, is seen where the file system has locks.
+void remove_if_left(int folder, const char* name) {
+    const Descriptor file(uninterrupted(
+        [&] { return ::openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY); }));
+    if (file.get() < 0 || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
+    if (is_same_file(file.get(), folder, name)) ::unlinkat(folder, name, 0);
+}
+
+// Removes what saves of `path` left in its folder when their process was killed. Nothing that fails here is
+// an error: the save does not depend on it.
+void remove_left_files(std::string_view path, std::pmr::memory_resource* heap) {
+    DIR* const folder = ::opendir(folder_of(path, heap).c_str());
+    if (folder == nullptr) return;
+    const long self = static_cast<long>(::getpid());
+    while (const dirent* const entry = ::readdir(folder)) {
+        const long process = maker_of(entry->d_name, name_of(path));
+        // This process's own number says nothing: it may be that of one that is gone.
+        if (process > 0 && (process == self || !is_alive(process)))
+            remove_if_left(::dirfd(folder), entry->d_name);
+    }
+    ::closedir(folder);
 }
 
 }  // namespace
+
+namespace {
+
+// Lines of a file of /proc, which has no size, without memory of the heap. One that is too long is cut.
+class Lines final {
+  public:
+    explicit Lines(int descriptor) : descriptor_(descriptor) {}
+    bool next(std::string_view* line) {
+        std::memmove(text_, text_ + end_, held_ -= end_);
+        for (;;) {
+            const char* const newline = static_cast<const char*>(std::memchr(text_, '\n', held_));
+            const bool is_full = held_ == sizeof text_;
+            if (newline != nullptr || is_full) {
+                const std::size_t bytes =
+                    newline != nullptr ? static_cast<std::size_t>(newline - text_) : held_;
+                end_ = std::min(bytes + 1, held_);
+                *line = std::string_view(text_, bytes);
+                return true;
+            }
+            const ssize_t n =
+                uninterrupted([&] { return ::read(descriptor_, text_ + held_, sizeof text_ - held_); });
+            if (n <= 0) return false;
+            held_ += static_cast<std::size_t>(n);
+        }
+    }
+
+  private:
+    int descriptor_;
+    char text_[8192];
+    std::size_t held_ = 0, end_ = 0;  // bytes in text_, of these the line that was given
+};
+
+}  // namespace
+
+// A line: "5581a4c5e000-5581a4c60000 r-xp 00002000 08:01 131 <spaces> /usr/bin/x".
+bool path_of_code(const void* address, CodePath* path) noexcept {
+    const Descriptor maps(
+        uninterrupted([&] { return ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC | O_NOCTTY); }));
+    if (maps.get() < 0) return false;
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    Lines lines(maps.get());
+    for (std::string_view line; lines.next(&line);) {
+        char* end = nullptr;
+        const std::uintptr_t first = std::strtoull(line.data(), &end, 16);
+        const std::uintptr_t last = *end == '-' ? std::strtoull(end + 1, &end, 16) : 0;
+        if (at < first || at >= last) continue;
+        const std::size_t slash = line.find('/');
+        if (slash == std::string_view::npos) return false;
+        const std::string_view found = line.substr(slash);
+        // The system writes a removed file's name with " (deleted)", and a line break in one as "\012".
+        constexpr std::string_view kDeleted = " (deleted)";
+        const bool is_removed =
+            found.size() > kDeleted.size() && found.substr(found.size() - kDeleted.size()) == kDeleted;
+        if (is_removed || found.find('\\') != std::string_view::npos || found.size() >= sizeof path->text)
+            return false;
+        std::memcpy(path->text, found.data(), found.size());
+        path->text[found.size()] = '\0';
+        return true;
+    }
+    return false;
+}
 
 bool file_exists(const char* path) noexcept {
     struct stat status;
@@ -233,6 +367,7 @@ AtomicFile::AtomicFile(const char* path, std::pmr::memory_resource* heap) : path
     require(path != nullptr && *path != '\0', "the path of the file to write is empty");
     path_ = resolved(path, heap);
     const int mode = mode_to_keep(path_.c_str());
+    remove_left_files(path_, heap);
     open_temporary(mode < 0 ? 0666 : 0600);
     if (mode >= 0 && ::fchmod(descriptor_, static_cast<mode_t>(mode)) != 0) {
         const int error = errno;
@@ -241,17 +376,25 @@ AtomicFile::AtomicFile(const char* path, std::pmr::memory_resource* heap) : path
     }
 }
 
-// O_EXCL never takes a file that is there, be it of another save in progress or left by a killed process.
+// O_EXCL never takes a file that is there, be it of another save in progress or one that nobody could remove.
+// A file that is not locked yet may be taken for one that was left behind; then its name is gone, and the
+// next one is tried. A file system without locks leaves it unlocked.
 void AtomicFile::open_temporary(unsigned mode) {
     constexpr int kTries = 10000;
     for (int counter = 0; counter < kTries; ++counter) {
         char suffix[48];
-        std::snprintf(suffix, sizeof suffix, ".tmp-%ld-%d", static_cast<long>(::getpid()), counter);
+        std::snprintf(suffix, sizeof suffix, "%s%ld-%d", kTemporary.data(), static_cast<long>(::getpid()),
+                      counter);
         temporary_ = path_;
         temporary_ += suffix;
         descriptor_ = uninterrupted(
             [&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode); });
-        if (descriptor_ >= 0) return;
+        if (descriptor_ >= 0) {
+            uninterrupted([&] { return ::flock(descriptor_, LOCK_EX); });
+            if (is_same_file(descriptor_, AT_FDCWD, temporary_.c_str())) return;
+            ::close(std::exchange(descriptor_, -1));
+            continue;
+        }
         if (errno != EEXIST) break;
     }
     const int error = errno;
@@ -284,11 +427,21 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 void AtomicFile::commit() {
     if (descriptor_ < 0) fail(VOLTA_INVALID_STATE, "'%s' was committed already", path_.c_str());
     if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) fail_io("write", path_, errno);
-    // Some file systems report a late write error at close. EINTR: Linux has closed it all the same.
+    const Descriptor folder = open_folder_of(path_, path_.get_allocator().resource());
+    // Some file systems report a late write error at close, and closing gives up the lock: so the rename
+    // comes between a copy's close and the file's own.
+    const Descriptor copy(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
+    // EINTR: Linux has closed it all the same.
     if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail_io("write", path_, errno);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io("replace", path_, errno);
     temporary_.clear();
-    sync_folder_of(path_, path_.get_allocator().resource());
+    if (folder.get() < 0) return;
+    const int result = uninterrupted([&] { return ::fsync(folder.get()); });
+    if (result != 0 && errno != EINVAL)  // EINVAL: nothing to sync there
+        fail(VOLTA_IO_ERROR,
+             "'%s' is written and in its place, but it may not survive a power cut: cannot sync its folder: "
+             "%s",
+             path_.c_str(), reason_of(errno).text);
 }
 
 }  // namespace volta

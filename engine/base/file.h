@@ -31,6 +31,13 @@ class MappedFile final {
 Buffer read_file(const char* path, std::pmr::memory_resource* heap,
                  std::size_t most = static_cast<std::size_t>(-1));
 
+// The file that the code at `address` was mapped from, absolute and resolved; false: the system does not say,
+// or it is no file, or has been removed. Linux: from /proc/self/maps.
+struct CodePath {
+    char text[4096];
+};
+bool path_of_code(const void* address, CodePath* path) noexcept;
+
 bool file_exists(const char* path) noexcept;  // anything of this name, as far as this process may see
 
 // Makes the folder `path` and those above it, where they are missing.
@@ -52,9 +59,11 @@ class FileLock final {
 
 // Writes a file that is either the old one or the complete new one at every instant: a temporary file in the
 // same folder ("<path>.tmp-<pid>-<n>"), fsync, rename, fsync of the folder. Without commit() the temporary
-// file is removed. A symbolic link stays and the file it leads to is replaced; permission bits stay; a file
-// that is write-protected, a folder or a device is refused. Errors of every member: IO_ERROR with path and
-// reason (disk full, ...); until the rename the old file is untouched.
+// file is removed; one that a killed process left is removed by the next save of the same path. A symbolic
+// link stays and the file it leads to is replaced; permission bits stay; a file that is write-protected, a
+// folder or a device is refused. Errors of every member: IO_ERROR with path and reason (disk full, ...);
+// until the rename the old file is untouched. After it only the last step can fail, the sync of the folder:
+// the text then says that the new file is in its place.
 class AtomicFile final {
   public:
     AtomicFile(const char* path, std::pmr::memory_resource* heap);

@@ -3,7 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "engine/base/fp_environment.h"
+#include "engine/base/host_call.h"
 
 namespace volta {
 
@@ -14,8 +14,7 @@ void Log::operator()(int32_t level, const char* format, ...) const noexcept {
     va_start(arguments, format);
     std::vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    const HostCallback host_environment;
-    write(user, level, line);
+    call_host([&] { write(user, level, line); });
 }
 
 }  // namespace volta

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
-#include "engine/base/fp_environment.h"
+#include "engine/base/host_call.h"
 
 namespace volta {
 namespace {
@@ -46,6 +46,11 @@ HostRefusal::HostRefusal(std::size_t bytes) noexcept {
     std::snprintf(text_, sizeof text_, "the host allocator returned NULL for %zu bytes", bytes);
 }
 
+HostRefusal::HostRefusal(std::size_t bytes, const char* thrown) noexcept {
+    std::snprintf(text_, sizeof text_, "the host allocator threw an exception for %zu bytes: %s", bytes,
+                  thrown);
+}
+
 HostHeap::HostHeap(const volta_allocator* host)
     : host_(complete(host)),
       structures_(host_, VOLTA_MEMORY_STRUCTURE),
@@ -55,11 +60,13 @@ void* HostHeap::Resource::do_allocate(std::size_t size, std::size_t alignment) {
     if (alignment > kTensorAlignment) throw std::bad_alloc();  // the host is promised at most 64
     if (size == 0) size = 1;                                   // so that NULL means refusal only
     count.fetch_add(1, std::memory_order_relaxed);
-    const HostCallback host_environment;
-    void* pointer = host.allocate(host.user, size, alignment, kind);
+    void* pointer = nullptr;
+    if (const HostException thrown =
+            call_host([&] { pointer = host.allocate(host.user, size, alignment, kind); }))
+        throw HostRefusal(size, thrown.what());
     if (pointer == nullptr) throw HostRefusal(size);
     if (!is_aligned(pointer, alignment)) {
-        host.release(host.user, pointer, size, alignment, kind);
+        call_host([&] { host.release(host.user, pointer, size, alignment, kind); });
         fail(VOLTA_INVALID_ARGUMENT, "the host allocator returned memory that is not aligned to %zu bytes",
              alignment);
     }
@@ -73,8 +80,7 @@ void* HostHeap::Resource::do_allocate(std::size_t size, std::size_t alignment) {
 void HostHeap::Resource::do_deallocate(void* pointer, std::size_t size, std::size_t alignment) {
     if (size == 0) size = 1;
     bytes.fetch_sub(size, std::memory_order_relaxed);
-    const HostCallback host_environment;
-    host.release(host.user, pointer, size, alignment, kind);
+    call_host([&] { host.release(host.user, pointer, size, alignment, kind); });
 }
 
 bool HostHeap::Resource::do_is_equal(const std::pmr::memory_resource& other) const noexcept {

@@ -17,15 +17,16 @@ namespace volta {
 
 inline constexpr std::size_t kTensorAlignment = 64;  // bytes: a cache line, a zmm register
 
-// The host's allocator refused so many bytes. Carries its sentence with it, so that saying so allocates
-// nothing.
+// The host's allocator refused so many bytes, or threw. Carries its sentence with it, so that saying so
+// allocates nothing.
 class HostRefusal final : public std::bad_alloc {
   public:
     explicit HostRefusal(std::size_t bytes) noexcept;
+    HostRefusal(std::size_t bytes, const char* thrown) noexcept;  // it threw an exception that says so
     const char* what() const noexcept override { return text_; }
 
   private:
-    char text_[64];
+    char text_[256];
 };
 
 // Two resources over one host allocator: structures (graphs, plans, names) and tensor bytes, told apart by

@@ -21,6 +21,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
+#include "engine/base/fork_mark.h"
 #include "engine/base/fp_environment.h"
 
 namespace volta {
@@ -203,6 +204,7 @@ struct ThreadPool::State {
     Crowding crowding;
     double round_trip_ns = 0, assumed_round_trip_ns = 0;
     Clock::time_point asked;  // for it, the last time
+    ForkMark mark;            // in a forked child there are no workers
 
     PieceCount& pieces_of(int worker) noexcept { return worker == 0 ? pieces : workers[worker - 1].pieces; }
 
@@ -352,20 +354,26 @@ void ThreadPool::create_workers() {
     }
 }
 
+// In a forked child nothing is joined, and no mutex or condition is destroyed: threads that the child does
+// not have may hold or await them, for ever.
 void ThreadPool::release() noexcept {
     State& state = *state_;
-    state.stop();
-    for (int i = 0; i < state.capacity; ++i) state.workers[i].~Worker();
+    const bool has_workers = !state.mark.in_child();
+    if (has_workers) state.stop();
+    for (int i = 0; has_workers && i < state.capacity; ++i) state.workers[i].~Worker();
     if (state.workers != nullptr)
         heap_->deallocate(state.workers, sizeof(State::Worker) * static_cast<std::size_t>(state.capacity),
                           alignof(State::Worker));
-    state_->~State();
+    if (has_workers)
+        state_->~State();
+    else
+        state_->mark.~ForkMark();
     heap_->deallocate(state_, sizeof(State), alignof(State));
 }
 
 void ThreadPool::run(int workers, Task task, void* data) noexcept {
     const int count = std::clamp(workers, 1, thread_count_);
-    if (count == 1 || state_->crowding.alone()) {
+    if (count == 1 || state_->mark.in_child() || state_->crowding.alone()) {
         for (int worker = 0; worker < count; ++worker) {
             const FpEnvironment environment;
             task(data, worker, count);
@@ -382,7 +390,8 @@ double ThreadPool::round_trip_ns() noexcept {
     constexpr std::chrono::milliseconds kAge{20};
     if (state_->assumed_round_trip_ns > 0) return state_->assumed_round_trip_ns;
     const Clock::time_point now = Clock::now();
-    if (thread_count_ == 1 || now - state_->asked < kAge) return state_->round_trip_ns;
+    if (thread_count_ == 1 || state_->mark.in_child() || now - state_->asked < kAge)
+        return state_->round_trip_ns;
     state_->asked = now;
     Relay relay(thread_count_);
     run(thread_count_, [&](int worker, int) noexcept { relay.run(worker); });

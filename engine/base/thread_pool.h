@@ -36,7 +36,8 @@ class ThreadPool final {
     using Task = void (*)(void* data, int worker, int worker_count) noexcept;
     // Runs task(data, w, workers) for w = 0 .. workers-1 and returns when all have ended. workers is cut to
     // thread_count. Every part starts with MXCSR = 0x1F80. Parts must not wait for each other: one may begin
-    // when another has ended. Allocates nothing. One caller at a time.
+    // when another has ended. Allocates nothing. One caller at a time. In a forked child, which has no
+    // workers, the caller computes all parts; there the pool's end waits for nobody.
     void run(int workers, Task task, void* data) noexcept;
 
     template <class Body>  // Body: void(int worker, int worker_count) noexcept

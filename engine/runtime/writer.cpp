@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "engine/base/fp_environment.h"
+#include "engine/base/host_call.h"
 #include "engine/model/text.h"
 #include "engine/runtime/text_stream.h"
 
@@ -98,8 +98,11 @@ class Writer {
         result_.text_bytes += text.size();
         result_.unfinished_bytes = static_cast<std::int32_t>(unfinished_bytes(text));
         if (options_.on_text == nullptr) return true;
-        const HostCallback host_environment;
-        return options_.on_text(options_.user, text.data(), text.size(), token) == 0;
+        std::int32_t answer = 0;
+        if (const HostException thrown =
+                call_host([&] { answer = options_.on_text(options_.user, text.data(), text.size(), token); }))
+            fail_thrown(HostFunction::on_text, thrown);
+        return answer == 0;
     }
 
     Generator& generator_;

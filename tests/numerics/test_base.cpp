@@ -294,7 +294,7 @@ void test_environment_is_set_and_restored(void**) {
         const FpEnvironment contract;
         inside = FpEnvironment::current() & 0xffc0u;  // without the sticky flags
         product = tiny * half;
-        outer = contract.host() & 0xffc0u;
+        outer = contract.host().mxcsr & 0xffc0u;
         const HostEnvironmentScope scope(contract.host());
         const HostCallback callback;
         host = FpEnvironment::current() & 0xffc0u;

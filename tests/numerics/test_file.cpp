@@ -5,15 +5,29 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
 #include "tests/support/errors.h"
+
+namespace {
+bool folders_sync = true;  // false: a folder's sync fails, as of a disk that breaks then
+}
+
+// In the place of the C library's.
+extern "C" int fsync(int descriptor) {
+    struct stat status;
+    if (!folders_sync && fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode)) return errno = EIO, -1;
+    return static_cast<int>(syscall(SYS_fsync, descriptor));
+}
 
 namespace {
 using namespace volta;
@@ -159,6 +173,138 @@ void test_full_disk_keeps_the_old_file(void**) {
     assert_true(get(path) == "old" && entries_in_folder() == 1);
 }
 
+// The last step of all: the new file stands there by then.
+void test_folder_that_cannot_be_synced_has_the_new_file(void**) {
+    const std::string path = in_folder("model");
+    put(path, "old");
+    folders_sync = false;
+    const Failure failure = failure_of([&] { save(path, "new"); });
+    folders_sync = true;
+    assert_failure(
+        failure, VOLTA_IO_ERROR,
+        (path + "' is written and in its place, but it may not survive a power cut: cannot sync its folder: "
+                "Input/output error")
+            .c_str());
+    assert_true(get(path) == "new" && entries_in_folder() == 1);
+}
+
+// A number that is no process's: of one that has just ended.
+long ended_process() {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, nullptr, 0);
+    return child;
+}
+
+std::string temporary_of(const std::string& path, long process, const char* rest) {
+    return path + ".tmp-" + std::to_string(process) + rest;
+}
+
+void test_what_killed_saves_left_goes_with_the_next(void**) {
+    const std::string path = in_folder("model");
+    put(path, "old");
+    for (int i = 0; i < 5; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            AtomicFile first(path.c_str(), kHeap), second(path.c_str(), kHeap);
+            first.write("half", 4);
+            kill(getpid(), SIGKILL);
+        }
+        waitpid(child, nullptr, 0);
+        assert_int_equal(entries_in_folder(), 3);  // the two of the process before are gone
+    }
+    put(temporary_of(path, getpid(), "-7"), "of another process that had this number");
+    save(path, "new");
+    assert_true(get(path) == "new" && entries_in_folder() == 1);
+}
+
+// Of everybody else nothing is removed: other names, processes that live, files that somebody holds.
+void test_other_files_stay(void**) {
+    const std::string path = in_folder("model");
+    const long ended = ended_process();
+    const std::string others[] = {
+        in_folder("another") + ".tmp-" + std::to_string(ended) + "-0",
+        temporary_of(path, ended, ""),
+        temporary_of(path, ended, "-"),
+        temporary_of(path, ended, "-0x"),
+        temporary_of(path, ended, "-0-0"),
+        path + ".tmp--0",
+        path + ".tmp-x-0",
+        path + ".tmp-99999999999999999999-0",
+        temporary_of(path, getppid(), "-0"),  // unlocked, as on a file system without locks
+        temporary_of(path, 1, "-0"),
+    };
+    for (const std::string& name : others) put(name, "mine");
+    const std::string held = temporary_of(path, ended, "-1"), linked = temporary_of(path, ended, "-2");
+    put(held, "of a process of another machine");
+    assert_int_equal(symlink("model.tmp-x-0", linked.c_str()), 0);
+    assert_int_equal(mkdir(temporary_of(path, ended, "-3").c_str(), 0700), 0);
+    const int descriptor = open(held.c_str(), O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(descriptor, LOCK_EX), 0);
+    const int before = entries_in_folder();
+    save(path, "new");
+    assert_int_equal(entries_in_folder(), before + 1);
+    close(descriptor);
+    save(path, "newer");  // nobody holds it any more
+    assert_true(entries_in_folder() == before && get(held) == "(none)");
+    for (const std::string& name : others) assert_true(get(name) == "mine");
+}
+
+// One that is being written by another process survives any number of saves, and its commit wins.
+void test_a_living_save_is_left_alone(void**) {
+    const std::string path = in_folder("model");
+    int ready[2], go[2];
+    assert_true(pipe(ready) == 0 && pipe(go) == 0);
+    const pid_t child = fork();
+    char byte = 0;
+    if (child == 0) {
+        AtomicFile file(path.c_str(), kHeap);
+        file.write("the child's", 11);
+        const bool told = write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1;
+        file.commit();
+        _exit(told ? 0 : 1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    for (int i = 0; i < 3; ++i) save(path, "the parent's");
+    assert_true(get(path) == "the parent's" && entries_in_folder() == 2);
+    assert_int_equal(write(go[1], &byte, 1), 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    for (const int end : {ready[0], ready[1], go[0], go[1]}) close(end);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(get(path) == "the child's" && entries_in_folder() == 1);
+}
+
+// Many at once, all of them looking for what was left: each commits its own.
+void test_saves_of_many_processes_do_not_disturb_each_other(void**) {
+    const std::string path = in_folder("model");
+    pid_t children[6];
+    for (pid_t& child : children) {
+        child = fork();
+        if (child != 0) continue;
+        const Failure failure = failure_of([&] {
+            for (int i = 0; i < 200; ++i) save(path, "whole");
+        });
+        _exit(failure.status == VOLTA_OK ? 0 : 1);
+    }
+    for (const pid_t child : children) {
+        int status = 0;
+        waitpid(child, &status, 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_true(get(path) == "whole" && entries_in_folder() == 1);
+}
+
+void test_code_is_found_by_its_resolved_path(void**) {
+    CodePath path, expected = {};
+    assert_true(readlink("/proc/self/exe", expected.text, sizeof expected.text - 1) > 0);
+    assert_true(path_of_code(reinterpret_cast<const void*>(&entries_in_folder), &path));
+    assert_string_equal(path.text, expected.text);
+    int on_the_stack = 0;
+    assert_true(!path_of_code(&on_the_stack, &path));
+    assert_true(!path_of_code(nullptr, &path));
+}
+
 // kill -9 in the middle of a save, and then the next save beside what the first one left.
 void test_killed_save_keeps_the_old_file(void**) {
     const std::string path = in_folder("model");
@@ -282,6 +428,12 @@ int main() {
         cmocka_unit_test_setup(test_save_without_commit_leaves_nothing, empty_folder),
         cmocka_unit_test_setup(test_full_disk_keeps_the_old_file, empty_folder),
         cmocka_unit_test_setup(test_killed_save_keeps_the_old_file, empty_folder),
+        cmocka_unit_test_setup(test_folder_that_cannot_be_synced_has_the_new_file, empty_folder),
+        cmocka_unit_test_setup(test_what_killed_saves_left_goes_with_the_next, empty_folder),
+        cmocka_unit_test_setup(test_other_files_stay, empty_folder),
+        cmocka_unit_test_setup(test_a_living_save_is_left_alone, empty_folder),
+        cmocka_unit_test_setup(test_saves_of_many_processes_do_not_disturb_each_other, empty_folder),
+        cmocka_unit_test(test_code_is_found_by_its_resolved_path),
         cmocka_unit_test_setup(test_saves_at_once_do_not_mix, empty_folder),
         cmocka_unit_test_setup(test_unwritable_places_are_refused_by_name, empty_folder),
         cmocka_unit_test_setup(test_write_protection_is_respected, empty_folder),

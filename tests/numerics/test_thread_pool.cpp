@@ -6,13 +6,17 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <new>
+#include <stdexcept>
 
 #include "engine/base/cpu_info.h"
 #include "engine/base/fp_environment.h"
+#include "engine/base/log.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
@@ -281,14 +285,15 @@ void test_memory_is_handed_over(void**) {
 void test_tasks_run_in_the_contracts_environment(void**) {
     const FpEnvironment hostile(0xffc0);  // the host flushes, rounds toward zero
     ThreadPool pool(3, kHeap);            // and its threads would inherit that
-    unsigned seen[3] = {}, spoiled[3] = {};
+    unsigned seen[3] = {};
+    alignas(FpEnvironment) unsigned char spoiled[3][sizeof(FpEnvironment)];
     float products[3] = {};
     volatile float tiny = 1e-40f, half = 0.5f;
     for (int round = 0; round < 2; ++round)
         pool.run(3, [&](int worker, int) noexcept {
             seen[worker] = FpEnvironment::current();
             products[worker] = tiny * half;
-            new (&spoiled[worker])
+            new (spoiled[worker])
                 FpEnvironment(0xffc0);  // never destroyed: the task leaves its thread spoiled
         });
     assert_int_equal(FpEnvironment::current() & 0xffc0u, 0xffc0);
@@ -452,6 +457,79 @@ void test_refused_memory_leaves_nothing(void**) {
 }
 
 // The system refuses threads: those that were started end, and the error says which one failed.
+// ---- Forked children and hosts that throw
+// -------------------------------------------------------------
+
+// What a child does with a pool that it inherited, and the pool's end. True: it did all and ended by itself.
+bool child_ends_well(ThreadPool* pool, bool may_compute) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        bool fine = true;
+        if (may_compute) {
+            std::atomic<int> parts{0}, items{0};
+            pool->run(4, [&](int, int) noexcept { ++parts; });
+            pool->share(4, 1000, 3, [&](int, ThreadPool::Pieces& pieces) noexcept {
+                for (Range piece; pieces.next(&piece);) items += static_cast<int>(piece.end - piece.begin);
+            });
+            pool->round_trip_ns();
+            fine = parts == 4 && items == 1000;
+        }
+        pool->~ThreadPool();
+        _exit(fine ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void test_a_forked_child_has_no_workers(void**) {
+    ThreadPool pool(4, kHeap);
+    assert_true(child_ends_well(&pool, true));  // workers that have done nothing yet
+    for (int i = 0; i < 20; ++i) {
+        pool.begin_hot();
+        pool.run(4, [](int, int) noexcept {});
+        assert_true(child_ends_well(&pool, true));  // spinning, or on their way to sleep
+        pool.end_hot();
+    }
+    std::atomic<int> parts{0};
+    pool.run(4, [&](int, int) noexcept { ++parts; });  // the parent's are as they were
+    assert_true(parts == 4);
+}
+
+// Another thread runs the pool while this one forks: the child can end it.
+void test_a_forked_child_ends_a_pool_that_was_running(void**) {
+    struct Shared {
+        ThreadPool pool{4, kHeap};
+        std::atomic<bool> stop{false};
+    } shared;
+    pthread_t runner;
+    const auto run = [](void* data) -> void* {
+        auto& own = *static_cast<Shared*>(data);
+        while (!own.stop) own.pool.run(4, [](int, int) noexcept {});
+        return nullptr;
+    };
+    assert_int_equal(pthread_create(&runner, nullptr, run, &shared), 0);
+    bool fine = true;
+    for (int i = 0; i < 20; ++i) fine = child_ends_well(&shared.pool, false) && fine;
+    shared.stop = true;
+    pthread_join(runner, nullptr);
+    assert_true(fine);
+}
+
+void test_a_log_that_throws_does_so_in_no_worker(void**) {
+    std::atomic<int> lines{0};
+    Log log;
+    log.write = [](void* user, int32_t, const char*) {
+        ++*static_cast<std::atomic<int>*>(user);
+        throw std::runtime_error("the host's own");
+    };
+    log.user = &lines;
+    ThreadPool pool(4, kHeap);
+    for (int i = 0; i < 50; ++i) pool.run(4, [&](int worker, int) noexcept { log(0, "worker %d", worker); });
+    assert_int_equal(lines.load(), 200);
+}
+
 void test_refused_thread_is_an_error(void**) {
     if (kSanitized) skip();  // sanitizers reserve terabytes of address space
     rlimit before, tight;
@@ -486,6 +564,9 @@ int main() {
         cmocka_unit_test(test_waiting_for_a_long_task_uses_no_processor_time),
         cmocka_unit_test(test_running_allocates_nothing_and_the_end_leaks_nothing),
         cmocka_unit_test(test_refused_memory_leaves_nothing),
+        cmocka_unit_test(test_a_forked_child_has_no_workers),
+        cmocka_unit_test(test_a_forked_child_ends_a_pool_that_was_running),
+        cmocka_unit_test(test_a_log_that_throws_does_so_in_no_worker),
         cmocka_unit_test(test_refused_thread_is_an_error),
     };
     return run_rows("thread pool: rows", kRows, test_every_worker_runs_once_per_task,
