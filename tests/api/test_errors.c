@@ -252,6 +252,40 @@ static void test_trainer_options(void** state) {
 }
 
 /* A loss that is not finite stops before anything is written: parameters, moments, step and cursor stay. */
+/* A parameter takes as many elements as it has. */
+static void test_parameter_elements(void** state) {
+    (void)state;
+    volta_graph* graph;
+    volta_model* line;
+    volta_value x, y;
+    const int64_t shape[] = {4, 3};
+    const float given[7] = {1, 2, 3, 4, 5, 6, 7};
+    const float* data;
+    size_t count;
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "x", VOLTA_F32, shape, 2, &x));
+    assert_ok(volta_graph_linear(graph, "line", x, 2, &y));
+    assert_ok(volta_graph_output(graph, "y", y));
+    assert_ok(volta_model_create(graph, 1, &line));
+    assert_ok(volta_model_set_parameter(line, "line.weight", given, 6));
+    for (size_t wrong = 0; wrong <= 7; ++wrong) {
+        char text[80];
+        snprintf(text, sizeof text, "parameter line.weight has 6 elements, %d are given", (int)wrong);
+        if (wrong != 6)
+            assert_fails(volta_model_set_parameter(line, "line.weight", given + 7 - wrong, wrong),
+                         VOLTA_SHAPE_MISMATCH, text);
+    }
+    assert_fails(volta_model_set_parameter(line, "line.weights", given, 6), VOLTA_INVALID_ARGUMENT,
+                 "the model has no parameter line.weights");
+    assert_fails(volta_model_set_parameter(line, "line.weight", NULL, 6), VOLTA_INVALID_ARGUMENT,
+                 "data is NULL");
+    assert_ok(volta_model_parameter(line, "line.weight", &data, &count));
+    assert_int_equal(count, 6);
+    assert_memory_equal(data, given, sizeof(float[6]));
+    volta_model_release(line);
+    volta_graph_release(graph);
+}
+
 static void test_not_finite(void** state) {
     (void)state;
     volta_graph* graph;
@@ -410,12 +444,19 @@ static void test_null_handles(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_context_options), cmocka_unit_test(test_larger_structs),
-        cmocka_unit_test(test_graph_calls),     cmocka_unit_test(test_model_files),
-        cmocka_unit_test(test_gpt_options),     cmocka_unit_test(test_llama_options),
-        cmocka_unit_test(test_session_tensors), cmocka_unit_test(test_trainer_options),
-        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_operator_without_gradient),
-        cmocka_unit_test(test_generator_calls), cmocka_unit_test(test_generator_needs_causal_attention),
+        cmocka_unit_test(test_context_options),
+        cmocka_unit_test(test_larger_structs),
+        cmocka_unit_test(test_graph_calls),
+        cmocka_unit_test(test_model_files),
+        cmocka_unit_test(test_gpt_options),
+        cmocka_unit_test(test_llama_options),
+        cmocka_unit_test(test_session_tensors),
+        cmocka_unit_test(test_trainer_options),
+        cmocka_unit_test(test_parameter_elements),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_operator_without_gradient),
+        cmocka_unit_test(test_generator_calls),
+        cmocka_unit_test(test_generator_needs_causal_attention),
         cmocka_unit_test(test_null_handles),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
