@@ -1,5 +1,6 @@
 // The base layer's values: error texts, shapes, hashes, host memory, log, processor, floating-point
 // environment.
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -143,6 +144,12 @@ void test_hash_of_floats_sees_one_nan(void**) {
     negative.add_floats(a.data(), a.size());
     positive.add_floats(b.data(), b.size());
     assert_true(nan_is_one && negative.result() != positive.result());
+    a[700] = INFINITY;  // and an infinity is no NaN
+    memcpy(&b[700], &quiet, 4);
+    Hasher infinite, undefined;
+    infinite.add_floats(a.data(), a.size());
+    undefined.add_floats(b.data(), b.size());
+    assert_true(infinite.result() != undefined.result());
 }
 
 // ---- Memory
@@ -194,6 +201,11 @@ void test_heap_counts_what_the_host_gave(void**) {
     assert_int_equal(heap.allocation_count(), 3);
     const Buffer nothing(heap.tensors(), 0);
     assert_true(nothing.data() == nullptr && host.calls == 3);
+    // NULL from the host means no, so it is never asked for nothing.
+    void* const empty = heap.structures()->allocate(0, 8);
+    assert_true(host.live == 1);
+    heap.structures()->deallocate(empty, 0, 8);
+    assert_int_equal(host.live, 0);
 }
 
 void test_refusal_is_bad_alloc(void**) {
