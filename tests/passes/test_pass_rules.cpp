@@ -328,6 +328,18 @@ void test_other_transposes_stay_before_products(void**) {
     }
 }
 
+// Neighbours that read one parameter, of which one runs for each micro-batch and one afterwards.
+void test_phases_do_not_fuse(void**) {
+    Graph graph(test_heap());
+    const ValueId w = graph.parameter("w", {4, 4}, {});
+    graph.output("each", graph.apply(Op::exp, {w}));
+    graph.output("afterwards", graph.apply(Op::log, {w}, {}, Phase::reduce));
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    assert_int_equal(count(result, Op::fused), 0);
+    assert_true(result.producer(result.outputs[0].value).phase == Phase::each);
+    assert_true(result.producer(result.outputs[1].value).phase == Phase::reduce);
+}
+
 // A plan does not grow by large constants that a step computes from small ones; and a constant NaN has the
 // bits of the contract, whatever the processor makes of it: constants are part of a plan's hash.
 void test_folded_constants_are_small_and_canonical(void**) {
@@ -621,6 +633,7 @@ int main() {
         cmocka_unit_test(test_equal_nodes_merge_and_no_others),
         cmocka_unit_test(test_random_nodes_never_merge),
         cmocka_unit_test(test_other_transposes_stay_before_products),
+        cmocka_unit_test(test_phases_do_not_fuse),
         cmocka_unit_test(test_folded_constants_are_small_and_canonical),
         cmocka_unit_test(test_ids_are_not_followed),
         cmocka_unit_test(test_tables_of_angles_become_one_constant),
