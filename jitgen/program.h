@@ -113,8 +113,8 @@ struct Program {
 
     std::pmr::vector<Operand> operands;
     std::pmr::vector<Instruction> code;
-    // Bit k: operand k, a full output, is written past the caches; its rows begin at multiples of 64 bytes.
-    // For tensors that no cache holds, or that other threads have read. It is about speed only.
+    // Bit k: operand k, a full output, is written by non-temporal stores; its rows begin at multiples of 64
+    // bytes. For tensors that no cache holds, or that other threads have read. It is about speed only.
     std::uint32_t streams = 0;
 
     bool has_column_sum() const;

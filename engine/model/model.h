@@ -24,7 +24,7 @@ struct NamedTensor {
     DType dtype = DType::f32;
     Shape shape;
     const void* data = nullptr;  // 64-byte aligned
-    Buffer owned;                // empty where they lie elsewhere
+    Buffer owned;                // empty where the bytes are another's
     std::size_t bytes() const { return static_cast<std::size_t>(tensor_bytes(dtype, shape)); }
 };
 

@@ -6,7 +6,7 @@
 
 namespace volta::define {
 
-// A matrix as it lies in memory: element (i, j) is data[i * stride + j], or data[j * stride + i] when
+// A matrix in memory: element (i, j) is data[i * stride + j], or data[j * stride + i] when
 // transposed.
 template <class T>
 struct Matrix {

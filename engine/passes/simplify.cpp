@@ -190,7 +190,7 @@ class Simplifier {
         set_list(outer, composed);
     }
 
-    // A product reads a transposed matrix where it lies: the same chains over the same k.
+    // A product reads a transposed matrix in place: the same chains over the same k.
     bool absorb_transpose(Node& node) {
         if (node.op != Op::matmul) return false;
         const bool plain = to_.shape(node.inputs[0]).rank == 2 && to_.shape(node.inputs[1]).rank == 2;
