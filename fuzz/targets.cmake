@@ -1,0 +1,44 @@
+# The fuzz targets, one row each: name | source | definition | further seeds. A target's corpus is fuzz/corpus/<name>.
+# `make fuzz` runs all of them under libFuzzer, replay_<name> (tests/fuzz) replays their corpora in every build.
+# Imports are compiled once per container, and once per file that stands beside the weights: the format or member of
+# volta_import_options is the definition.
+set(VOLTA_FUZZ_TARGETS
+    "read_model|fuzz_read_model.cpp||tests/golden/models"
+    "read_gguf|fuzz_read_gguf.cpp||"
+    "read_tokenizer|fuzz_read_tokenizer.cpp||"
+    "read_tuning|fuzz_read_tuning.cpp||"
+    "import_safetensors|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_SAFETENSORS|"
+    "import_gguf|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_GGUF|"
+    "import_llama2c|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_LLAMA2C|"
+    "import_config|fuzz_import_beside.cpp|FUZZ_OPTION=config_path|"
+    "import_key_map|fuzz_import_beside.cpp|FUZZ_OPTION=key_map_path|")
+
+# volta_fuzz_programs(<prefix> <further sources> [WITHOUT <names>]): <prefix>_read_gguf, ... Sets VOLTA_FUZZ_NAMES to the
+# names, and VOLTA_FUZZ_SEEDS_<name> to the folders of seeds.
+function(volta_fuzz_programs prefix)
+    cmake_parse_arguments(arg "" "" "WITHOUT" ${ARGN})
+    set(names "")
+    foreach(row ${VOLTA_FUZZ_TARGETS})
+        string(REPLACE "|" ";" row "${row}")
+        list(GET row 0 name)
+        list(GET row 1 source)
+        list(GET row 2 definition)
+        list(GET row 3 further)
+        if(name IN_LIST arg_WITHOUT)
+            continue()
+        endif()
+        set(seeds ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
+        if(NOT EXISTS ${seeds})
+            message(FATAL_ERROR "fuzz/targets.cmake: ${name} has no fuzz/corpus/${name}")
+        endif()
+        if(further)
+            list(APPEND seeds ${PROJECT_SOURCE_DIR}/${further})
+        endif()
+        add_executable(${prefix}_${name} ${PROJECT_SOURCE_DIR}/fuzz/${source} ${arg_UNPARSED_ARGUMENTS})
+        target_compile_definitions(${prefix}_${name} PRIVATE ${definition})
+        target_link_libraries(${prefix}_${name} PRIVATE volta_flags volta_static)
+        list(APPEND names ${name})
+        set(VOLTA_FUZZ_SEEDS_${name} ${seeds} PARENT_SCOPE)
+    endforeach()
+    set(VOLTA_FUZZ_NAMES ${names} PARENT_SCOPE)
+endfunction()
