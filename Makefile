@@ -21,9 +21,11 @@ JOBS    ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 1048576) 
 # Seconds of `make fuzz` per target, and arguments handed on to ctest by the targets that run tests.
 FUZZ_SECONDS ?= 60
 CTEST_FLAGS  ?=
-# Files of `make fuzz-import` per importer, and where their changes start.
-COUNT ?= 1000000
+# Files of `make fuzz-import` per importer, or repeats of `make determinism-repeats`; and where changes start.
+COUNT ?=
 SEED  ?= 1
+# Per cent of the lines that `make coverage` must see run.
+COVERAGE_MIN ?= 90
 # Further arguments of bench/make_bench.py and bench/perf_check.py.
 BENCH_FLAGS  ?=
 # A text of your own for `make demo`.
@@ -72,41 +74,65 @@ endif
 
 # ---- The two commands of the README ----------------------------------------------------------------------
 
-.PHONY: demo test build-tests
+.PHONY: demo build-voltac test build-tests
+build-voltac:
+	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF $(with_gcc))
+	@$(call build,build,--target voltac)
+
 demo: deps ## train a model on the King James Bible (or TEXT=FILE), save, reload, generate
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory build-voltac
 	@sh tools/demo.sh $(if $(TEXT),'$(TEXT)')
 
 build-tests:
 	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_gcc))
 	@$(call build,build)
 
-test: deps ## every test; under half an hour on 2 cores
+test: deps ## what every change must pass: under 8 minutes on 2 cores of 2024, from an empty clone
+	@$(MAKE) --no-print-directory build-tests
+	@$(call run_tests,build,-LE '^nightly$$')
+
+# ---- Tiers: docs/testing.md --------------------------------------------------------------------------------
+
+.PHONY: check test-all nightly release-check
+check: build-tests ## the quick part of `make test`, for every few minutes
+	@$(call run_tests,build,-LE '^(slow|nightly)$$')
+
+test-all: deps ## every test there is, with all of CUDA on the driver that needs no GPU; half an hour
 	@$(MAKE) --no-print-directory build-tests
 	@$(call run_tests,build)
 
+nightly: ## everything there is: .ci/nightly, whose stages can be named: STAGES="fuzz coverage"
+	@.ci/nightly $(STAGES)
+
+release-check: ## before a release: .ci/release. COUNT=N: another number of repeats than 100
+	@COUNT=$(or $(COUNT),100) .ci/release $(STAGES)
+
 # ---- Longer proofs -----------------------------------------------------------------------------------------
 
-.PHONY: sweep determinism fuzz fuzz-import parity coverage mutants
+.PHONY: sweep determinism determinism-repeats rollback fuzz fuzz-import parity coverage mutants
 sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
 	@sh tools/sweep.sh build $(if $(UPDATE),--update)
 
 determinism: build-tests ## one hash from threads x ISA x tiles x repeats x resume x compilers x -O levels
 	@sh tools/determinism.sh build
 
+determinism-repeats: build-voltac ## COUNT (100) processes train and generate: one hash from all threads and instruction sets
+	@sh tools/determinism_repeats.sh build $(or $(COUNT),100)
+
+rollback: build-tests ## files of the last release are read, and it reads ours that need nothing newer
+	@sh tools/rollback.sh build $(RELEASE)
+
 fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang
 	$(call configure,build-fuzz,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOLTA_FUZZ=ON -DVOLTA_TESTS=OFF $(with_clang) \
-	    '-DCMAKE_CXX_FLAGS=-fsanitize=fuzzer-no-link' '-DVOLTA_SANITIZE=address$(comma)undefined;-fno-sanitize=function')
+	    '-DCMAKE_CXX_FLAGS=-fsanitize=fuzzer-no-link' $(address_sanitizer))
 	@$(call build,build-fuzz,--target fuzz_targets)
 	@sh tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
-# What reads files that others wrote. Of model files the golden ones are seeds too.
-importers = import_safetensors import_gguf import_llama2c import_config import_key_map read_model read_gguf read_tokenizer
-
-fuzz-import: build-tests ## COUNT (a million) changed files per importer, each within 1 s and 2x its size + 64 MiB
-	@for name in $(importers); do echo "== $$name"; models=; \
+# Of model files the golden ones are seeds too.
+fuzz-import: build-tests ## COUNT (a million) changed files per reader of files, each within 1 s and 2x its size + 64 MiB
+	@for program in build/fuzz/mutate_*; do name=$${program#build/fuzz/mutate_}; echo "== $$name"; models=; \
 	    [ $$name != read_model ] || models=tests/golden/models; \
-	    build/fuzz/mutate_$$name $(COUNT) $(SEED) fuzz/corpus/$$name $$models || exit 1; done
+	    $$program $(or $(COUNT),1000000) $(SEED) fuzz/corpus/$$name $$models || exit 1; done
 
 parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_gpt.py --library build/libvolta.so
@@ -115,13 +141,13 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@for size in masked padded classes; do \
 	    python3 tests/parity/parity_bert.py --library build/libvolta.so --size $$size || exit 1; done
 
-coverage: ## line coverage of the tests, per folder
+coverage: ## line coverage of the tests, per folder; at least COVERAGE_MIN per cent of all lines
 	$(call configure,build-coverage,-DCMAKE_BUILD_TYPE=None -DVOLTA_TESTS=ON $(with_gcc) \
 	    '-DCMAKE_C_FLAGS=-O1 -g --coverage' '-DCMAKE_CXX_FLAGS=-O1 -g --coverage -fprofile-update=atomic')
 	@$(call build,build-coverage)
 	@find build-coverage -name '*.gcda' -delete
-	@$(call run_tests,build-coverage,-LE '^(slow|binary)$$' --quiet) || true
-	@sh tools/coverage.sh build-coverage
+	@$(call run_tests,build-coverage,-LE '^(nightly|binary)$$' --quiet) || true
+	@sh tools/coverage.sh --least $(COVERAGE_MIN) build-coverage
 
 mutants: ## which tests notice the planted faults: today's sixth; ALL=1: all of them, within 90 minutes
 	@python3 -B tools/mutants.py $(if $(ALL),--all) --jobs $(JOBS)
@@ -150,7 +176,7 @@ perf-check: build-bench-programs ## ratios to other libraries against bench/base
 STEPS ?= 200
 cuda_programs = --target volta --target volta_cuda --target voltac --target test_backend --target cuda_check
 
-.PHONY: cuda-check cuda-bundle build-cuda-check
+.PHONY: cuda-check cuda-bundle cuda-verify cuda-compilers build-cuda-check
 build-cuda-check:
 ifeq ($(FOLDER),)
 	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_gcc))
@@ -159,6 +185,12 @@ endif
 
 cuda-check: build-cuda-check ## what CUDA promises, tried on this machine's GPU; STEPS=1000: longer; FAKE=1: without one
 	@sh tools/cuda_check.sh $(if $(FAKE),--fake) --steps $(STEPS) $(or $(FOLDER),build)
+
+cuda-verify: build-tests ## inference, training and replay on CUDA, and no silent fallback; emulated where there is no GPU
+	@sh tools/cuda_verify.sh build
+
+cuda-compilers: build-tests ## generated CUDA by the real NVRTC and ptxas (from PyPI, else the toolkit's); registers and spills
+	@sh tools/cuda_compilers.sh build
 
 cuda-bundle: build-cuda-check ## build/cuda_bundle: what `cuda_check.sh FOLDER` needs on a machine without compilers
 	@rm -rf build/cuda_bundle && mkdir build/cuda_bundle
@@ -169,27 +201,40 @@ cuda-bundle: build-cuda-check ## build/cuda_bundle: what `cuda_check.sh FOLDER` 
 
 # ---- Other compilers and sanitizers ------------------------------------------------------------------------
 
-# Sanitizers come with gcc. The generated code itself is not instrumented; everything that hands memory to it is.
-# Their checks give gcc 12 false warnings about sizes, so warnings are errors in the other builds only. -O1 -g1: what they
-# look for does not depend on the level, and reports need lines, not variables.
-sanitized = -DCMAKE_BUILD_TYPE=None '-DCMAKE_C_FLAGS=-O1 -g1' '-DCMAKE_CXX_FLAGS=-O1 -g1' -DVOLTA_TESTS=ON \
-    -DVOLTA_WERROR=OFF $(with_gcc)
+# Sanitizers. The generated code itself is not instrumented; everything that hands memory to it is. -O1 -g1: what they look
+# for does not depend on the level, and reports need lines, not variables. AddressSanitizer comes with clang, so that one
+# build of everything is also the second compiler's, with its warnings; in gcc they give 12 false warnings about sizes.
 comma := ,
+sanitized = -DCMAKE_BUILD_TYPE=None '-DCMAKE_C_FLAGS=-O1 -g1' '-DCMAKE_CXX_FLAGS=-O1 -g1' -DVOLTA_TESTS=ON
+address_sanitizer = '-DVOLTA_SANITIZE=address$(comma)undefined;-fno-sanitize=function'
+address_options = export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
+    UBSAN_OPTIONS=print_stacktrace=1
 
-.PHONY: clang asan tsan
-clang: ## build with clang into build-clang, and run the fast tests
+.PHONY: clang build-asan asan asan-gcc replay tsan
+clang: ## the tests of `make test` by clang, optimised; ALL=1: all tests
 	$(call configure,build-clang,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_clang))
 	@$(call build,build-clang)
-	@$(call run_tests,build-clang,-LE slow)
+	@$(call run_tests,build-clang,$(if $(ALL),,-LE '^nightly$$'))
 
-asan: ## the fast tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	$(call configure,build-asan,$(sanitized) -DVOLTA_SANITIZE=address$(comma)undefined)
+build-asan:
+	$(call configure,build-asan,$(sanitized) $(with_clang) $(address_sanitizer))
 	@$(call build,build-asan)
-	@export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1; $(call run_tests,build-asan,-LE '^(slow|binary)$$')
+
+asan: build-asan ## the quick tests under AddressSanitizer and UndefinedBehaviorSanitizer, everything built by clang
+	@$(address_options); $(call run_tests,build-asan,-LE '^(slow|nightly|binary|replay|architecture|bench)$$')
+
+replay: ## every corpus of the fuzzers, by the same build
+	$(call configure,build-asan,$(sanitized) $(with_clang) $(address_sanitizer))
+	@$(call build,build-asan,--target replay_programs)
+	@$(address_options); $(call run_tests,build-asan,-L '^replay$$' --no-tests=error)
+
+asan-gcc: ## the same sanitizers by gcc, with the slow tests of `make test` too
+	$(call configure,build-asan-gcc,$(sanitized) -DVOLTA_WERROR=OFF $(with_gcc) -DVOLTA_SANITIZE=address$(comma)undefined)
+	@$(call build,build-asan-gcc)
+	@$(address_options); $(call run_tests,build-asan-gcc,-LE '^(nightly|binary|architecture|bench)$$')
 
 tsan: ## the threaded tests (label tsan) under ThreadSanitizer
-	$(call configure,build-tsan,$(sanitized) -DVOLTA_SANITIZE=thread)
+	$(call configure,build-tsan,$(sanitized) -DVOLTA_WERROR=OFF $(with_gcc) -DVOLTA_SANITIZE=thread)
 	@$(call build,build-tsan,--target tsan_tests)
 	@sh tools/without_aslr.sh sh -c "$(call run_tests,build-tsan,-L tsan --no-tests=error)"
 
