@@ -14,7 +14,7 @@ cd "$top"
 release=${2:-$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)}
 
 echo "== golden: files of all format versions"
-(cd "$build" && ctest --output-on-failure --no-tests=error -R '^(test_model_file|test_broken_model|test_tokenizer_kinds)$')
+(cd "$build" && ctest --output-on-failure --no-tests=error -R '^(test_model|test_model_file|test_broken_model)$')
 if [ -z "$release" ]; then
     echo "forward, back: not run: there is no tag v*, so no release to go back to"
     exit 0
@@ -36,8 +36,8 @@ failed=0
 same() { # WHAT A B
     if [ -n "$2" ] && [ "$2" = "$3" ]; then echo "  same $1"; else echo "! $1: $2, then $3"; failed=1; fi
 }
-said() { # VOLTAC MODEL: parameters and text
-    echo "$("$1" hash "$2") $("$1" generate "$2" --prompt 'The ' --tokens 20 --seed 5 | cksum)"
+said() { # VOLTAC MODEL: parameters and text; nothing after a failure
+    "$1" hash "$2" >said && "$1" generate "$2" --prompt 'The ' --tokens 20 --seed 5 >>said && cksum <said
 }
 # pass NAME WRITER READER
 pass() {
