@@ -22,7 +22,7 @@ Name: volta
 Description: Define, train, save, load and run small neural networks from C, bit for bit the same everywhere
 Version: $version
 Libs: -L\${libdir} -lvolta
-Libs.private: -lpcre2-8 -lstdc++ -lm -lpthread
+Libs.private: -lstdc++ -lm -lpthread
 Cflags: -I\${includedir}
 PC
 echo "installed volta $version below $to"
