@@ -53,9 +53,19 @@ Error::Error(volta_status status, const char* text) noexcept : status_(status) {
 
 namespace {
 
+// printf tells the sign of a NaN, which means nothing. Only a whole word is one: names stay as they are.
+void drop_signs_of_nans(char* text) {
+    for (char* at = text; (at = std::strstr(at, "-nan")) != nullptr; ++at) {
+        const bool begins = at == text || std::strchr(" ([", at[-1]) != nullptr;
+        if (begins && (at[4] == '\0' || std::strchr(" ,;:)]", at[4]) != nullptr))
+            std::memmove(at, at + 1, std::strlen(at));
+    }
+}
+
 [[noreturn]] void fail_with(volta_status status, const char* format, va_list arguments) {
     char text[1024];  // longer than Error keeps, so that Error sees that it has to cut
     std::vsnprintf(text, sizeof text, format, arguments);
+    drop_signs_of_nans(text);
     throw Error(status, text);
 }
 

@@ -16,8 +16,8 @@ const AttrRow* find_row(const OpRow& row, Attr key) {
 
 void check_number(const char* op, const AttrRow& row, double value) {
     const char* const name = attr_name(row.key);
-    require(value >= row.low && value <= row.high, "%s: %s %g is not between %g and %g", op, name, value,
-            row.low, row.high);
+    require(value >= row.low && value <= row.high, "%s: %s %.9g is not between %.9g and %.9g", op, name,
+            value, row.low, row.high);
     require(!row.whole || value == std::floor(value), "%s: %s %g is no whole number", op, name, value);
 }
 

@@ -31,8 +31,8 @@ void require_choice(const char* name, std::int32_t value, std::int32_t last) {
 double beta_or_default(const char* name, double value, double fallback) {
     if (value == 0) return fallback;
     if (value == -1) return 0;
-    require_range(name, value, 0, 1);
-    if (value == 1) fail(VOLTA_INVALID_ARGUMENT, "%s is 1, it must be below 1", name);
+    if (!(value > 0 && value < 1))  // NaN fails too
+        fail(VOLTA_INVALID_ARGUMENT, "%s is %g, it must be at least 0 and below 1, or -1 for 0", name, value);
     return value;
 }
 
@@ -238,7 +238,11 @@ void Trainer::check_finite(const StepReport& report) {
     char text[256] = "";
     const auto step = static_cast<unsigned long long>(report.step);
     if (!std::isfinite(report.loss)) {
-        std::snprintf(text, sizeof text, "step %llu: the loss is %g", step, static_cast<double>(report.loss));
+        const auto loss = static_cast<double>(report.loss);
+        if (std::isnan(loss))  // printf would tell its sign, which says nothing
+            std::snprintf(text, sizeof text, "step %llu: the loss is nan (not a number)", step);
+        else
+            std::snprintf(text, sizeof text, "step %llu: the loss is %g", step, loss);
     } else if (!std::isfinite(report.gradient_norm)) {
         const float* sums = memory_.at<float>(region(RegionKind::output, "square_sums"));
         std::size_t tensor = 0;

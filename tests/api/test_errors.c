@@ -1,4 +1,5 @@
 /* The wrong call gets a status and one sentence that names what was wrong, and loses nothing. */
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -229,7 +230,9 @@ static void test_trainer_options(void** state) {
     } while (0)
     expect(options.learning_rate = -1, "learning_rate is -1, it must be in 0 .. 1e+30");
     expect(options.learning_rate = 0.0 / 0.0 * -1, "learning_rate is nan, it must be in 0 .. 1e+30");
-    expect(options.beta1 = 1, "beta1 is 1, it must be below 1");
+    expect(options.learning_rate = -NAN, "learning_rate is nan, it must be in 0 .. 1e+30");
+    expect(options.beta2 = -NAN, "beta2 is nan, it must be at least 0 and below 1, or -1 for 0");
+    expect(options.beta1 = 1, "beta1 is 1, it must be at least 0 and below 1, or -1 for 0");
     expect(options.optimizer = 7, "optimizer is 7, which is none of 0 .. 3");
     expect(options.loss = -1, "loss is -1, it must be in 0 .. 1");
     expect(options.warmup_steps = 41, "warmup_steps is 41, more than the 40 steps");
@@ -318,6 +321,7 @@ static void test_not_finite(void** state) {
     b[1] = a[1] = 0.0f / 0.0f;
     a[2] = 3;
     assert_int_equal(volta_trainer_step(trainer, inputs, 1, targets, &report), VOLTA_NOT_FINITE);
+    assert_string_equal(volta_last_error(), "step 2: the loss is nan (not a number)");
     a[1] = 3e18f; /* the loss is finite, the square of the weight's gradient is not */
     b[1] = 2;
     assert_int_equal(volta_trainer_step(trainer, inputs, 1, targets, &report), VOLTA_NOT_FINITE);

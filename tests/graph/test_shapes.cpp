@@ -589,7 +589,7 @@ const Wrong kWrong[] = {
                  {number(Attr::low, 1), number(Attr::low, 1), number(Attr::high, 1)});
      },
      VOLTA_INVALID_ARGUMENT},
-    {"dropout: probability 1 is not between 0 and 1",
+    {"dropout: probability 1 is not between 0 and 0.9999999",
      [](Graph& g) {
          g.apply(Op::dropout, {reals(g, {4}), integers(g, {3})}, {number(Attr::probability, 1)});
      },

@@ -17,7 +17,8 @@ void check_extent(const char* name, std::int64_t extent) {
             static_cast<long long>(extent));
 }
 void check_seconds(const char* name, double seconds) {
-    require(seconds > 0 && seconds <= kMostSeconds, "%s is %g, it must be in (0, 1e6]", name, seconds);
+    require(seconds > 0 && seconds <= kMostSeconds, "%s is %g, it must be above 0 and at most 1e6", name,
+            seconds);
 }
 
 // Before anything is made of them: each further depth would cost a hundred times its byte.
