@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "cli/suggest.h"
+
 namespace voltac {
 namespace {
 
-// What all architectures have.
+// What all architectures have. `options`: the initial ones.
 template <class Options>
-Options options_of(const ModelSizes& sizes) {
-    Options options = {};
-    options.struct_size = sizeof options;
+Options with_sizes(Options options, const ModelSizes& sizes) {
     options.vocabulary = sizes.vocabulary;
     options.layers = sizes.layers;
     options.dim = sizes.dim;
@@ -20,14 +20,14 @@ Options options_of(const ModelSizes& sizes) {
 
 volta_status create_gpt(volta_context* context, const ModelSizes& sizes, std::uint64_t seed,
                         volta_model** out_model) {
-    auto gpt = options_of<volta_gpt_options>(sizes);
+    auto gpt = with_sizes(volta_gpt_options VOLTA_GPT_OPTIONS_INIT, sizes);
     gpt.dropout = sizes.dropout;
     return volta_model_create_gpt(context, &gpt, seed, out_model);
 }
 
 volta_status create_llama(volta_context* context, const ModelSizes& sizes, std::uint64_t seed,
                           volta_model** out_model) {
-    auto llama = options_of<volta_llama_options>(sizes);
+    auto llama = with_sizes(volta_llama_options VOLTA_LLAMA_OPTIONS_INIT, sizes);
     llama.kv_heads = sizes.kv_heads;
     llama.hidden = sizes.hidden;
     return volta_model_create_llama(context, &llama, seed, out_model);
@@ -35,7 +35,7 @@ volta_status create_llama(volta_context* context, const ModelSizes& sizes, std::
 
 volta_status create_bert(volta_context* context, const ModelSizes& sizes, std::uint64_t seed,
                          volta_model** out_model) {
-    auto bert = options_of<volta_bert_options>(sizes);
+    auto bert = with_sizes(volta_bert_options VOLTA_BERT_OPTIONS_INIT, sizes);
     bert.hidden = sizes.hidden;
     bert.dropout = sizes.dropout;
     return volta_model_create_bert(context, &bert, seed, out_model);
@@ -65,7 +65,9 @@ bool Architecture::has(const std::string& size) const {
 const Architecture& architecture_of(const std::string& name) {
     for (const Architecture& row : architectures())
         if (name == row.name) return row;
-    failure("there is no architecture " + name);
+    std::vector<std::string> names;
+    for (const Architecture& row : architectures()) names.emplace_back(row.name);
+    failure("there is no architecture " + name + did_you_mean(name, names));
 }
 
 Model new_model(const Context& context, const Architecture& architecture, const ModelSizes& sizes,

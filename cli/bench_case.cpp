@@ -96,8 +96,7 @@ Model GraphBuilder::model(std::uint64_t seed) const {
 namespace {
 
 Session compile(const Model& model, const Extents& extents) {
-    volta_session_options options = {};
-    options.struct_size = sizeof options;
+    volta_session_options options = VOLTA_SESSION_OPTIONS_INIT;
     options.input_shapes = extents.empty() ? nullptr : extents.data();
     options.input_extent_count = extents.size();
     options.flags = VOLTA_SESSION_PACK_WEIGHTS;  // where weights are parameters: mode packed of bench matmul

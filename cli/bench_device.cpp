@@ -5,8 +5,7 @@
 namespace voltac::bench {
 
 volta_device_info device_of(const Context& context) {
-    volta_device_info info = {};
-    info.struct_size = sizeof info;
+    volta_device_info info = VOLTA_DEVICE_INFO_INIT;
     check(volta_context_get_device(context.get(), &info));
     return info;
 }

@@ -34,8 +34,7 @@ Timing summarize(std::vector<double> samples) {
 }
 
 volta_machine_speed measure_machine(const Context& context) {
-    volta_machine_speed speed = {};
-    speed.struct_size = sizeof speed;
+    volta_machine_speed speed = VOLTA_MACHINE_SPEED_INIT;
     check(volta_measure_machine(context.get(), &speed));
     return speed;
 }
@@ -75,8 +74,7 @@ volta_machine_speed Peaks::medians() const {
 }
 
 volta_context_info info_of(const Context& context) {
-    volta_context_info info = {};
-    info.struct_size = sizeof info;
+    volta_context_info info = VOLTA_CONTEXT_INFO_INIT;
     check(volta_context_get_info(context.get(), &info));
     return info;
 }

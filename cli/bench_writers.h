@@ -19,9 +19,8 @@ class Writers {
   public:
     Writers(const Model& model, std::int64_t prompt_tokens, std::int64_t sequences, uint32_t flags,
             const Draws& draws = {}) {
-        volta_generator_options options = {};
+        volta_generator_options options = VOLTA_GENERATOR_OPTIONS_INIT;
         draws.fill(options);
-        options.struct_size = sizeof options;
         options.sequences = sequences;
         options.flags = flags;
         volta_generator* generator = nullptr;

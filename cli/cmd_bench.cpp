@@ -1,7 +1,12 @@
 // voltac bench: the table of benchmarks. Each is a program of its own, cmd_bench_<name>.cpp.
 #include "cli/bench.h"
+
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/suggest.h"
+#include "cli/text.h"
 
 namespace voltac {
 namespace {
@@ -26,12 +31,14 @@ std::string names() {
 }
 
 void print_help() {
-    std::string text =
-        "Measures this machine and Volta on it. Warm-up is not counted; figures are medians on a monotonic\n"
-        "clock; spread is (90th - 10th percentile) / median of the runs.\n\n";
+    const int columns = std::max(columns_of(1), 40);
+    std::vector<Entry> entries;
     for (const Command& row : kBenchmarks)
-        text += formatted("  voltac bench %-76s %s\n", row.usage, row.summary);
-    print(text + "\nvoltac bench NAME --help lists its options.\n");
+        entries.push_back({std::string("voltac bench ") + row.usage, row.summary});
+    print(wrapped("Measures this machine and Volta on it. Warm-up is not counted; figures are medians on a "
+                  "monotonic clock; spread is (90th - 10th percentile) / median of the runs.",
+                  columns, 0) +
+          "\n\n" + listed(entries, columns) + "\nvoltac bench NAME --help lists its options.\n");
 }
 
 }  // namespace
@@ -42,10 +49,14 @@ int run_bench(const std::vector<std::string>& arguments) {
         print_help();
         return 0;
     }
-    for (const Command& row : kBenchmarks)
+    std::vector<std::string> all;
+    for (const Command& row : kBenchmarks) {
         if (arguments[0] == row.name)
             return row.run(std::vector<std::string>(arguments.begin() + 1, arguments.end()));
-    usage_error("voltac bench: there is no benchmark '" + arguments[0] + "', it must be one of " + names());
+        all.emplace_back(row.name);
+    }
+    usage_error("voltac bench: there is no benchmark '" + arguments[0] + "', it must be one of " + names() +
+                did_you_mean(arguments[0], all));
 }
 
 }  // namespace voltac

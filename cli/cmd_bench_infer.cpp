@@ -36,12 +36,13 @@ struct Result {
     Timing opening;  // of the model's file; 0 seconds: a preset has none
     Timing prefill;  // of the prompt of one sequence, its first token drawn
     double decode_p50 = 0, decode_p95 = 0, decode_spread = 0;  // seconds of one step of the whole batch
-    volta_token_cost cost = {};                                // of the token in the middle
+    volta_token_cost cost = VOLTA_TOKEN_COST_INIT;             // of the token in the middle
     double kv_speedup = 0;                                     // 0: not measured
     std::vector<KvRow> kv_rows;
     std::uint64_t cache = 0, resident = 0;
-    Moved moved;                     // by one step of the whole batch
-    volta_machine_speed speed = {};  // the medians of what was measured between the runs
+    Moved moved;  // by one step of the whole batch
+    volta_machine_speed speed =
+        VOLTA_MACHINE_SPEED_INIT;  // the medians of what was measured between the runs
     double fraction_of_bandwidth = 0;
     ProfileData profile;  // operators of one more run
 };
@@ -166,14 +167,12 @@ Result measure(const Context& context, Settings& s) {
         for (const std::int32_t position : s.kv_positions)
             result.kv_rows.push_back(measure_kv_step(model, position, s.repeats.runs));
         if (s.kv_sweep) add_kv_sweep(model, s.repeats.runs, result.kv_rows);
-        result.cost.struct_size = sizeof result.cost;
         check(volta_generator_get_cost(one.get(), s.prompt + s.tokens / 2, &result.cost));
     }
     {
         Writers all(model, s.prompt, s.batch, 0, s.draws);
         measure_steps(context, all, s, result);
-        volta_bill bill = {};
-        bill.struct_size = sizeof bill;
+        volta_bill bill = VOLTA_BILL_INIT;
         check(volta_generator_get_bill(all.get(), &bill));
         result.cache = bill.cache;
         result.moved = moved_by_step(context, all);
@@ -247,7 +246,7 @@ std::string as_csv(const Json& row) {
     for (const auto& [key, value] : row.items()) {
         head += (head.empty() ? "" : ",") + key;
         values += (values.empty() ? "" : ",") +
-                  csv_field(value.is_string() ? value.get<std::string>() : value.dump());
+                  csv_field(value.is_string() ? as_utf8(value.get<std::string>()) : json_text(value));
     }
     return head + "\n" + values + "\n";
 }
@@ -255,7 +254,8 @@ std::string as_csv(const Json& row) {
 std::string as_text(const Context& context, const Settings& s, const Result& r) {
     const double bytes = bytes_per_step(s, r);
     std::string text = machine_line(context, r.speed);
-    text += formatted("model              %s, %.2f M parameters\n", r.name.c_str(), r.parameters * 1e-6);
+    text += formatted("model              %s, %.2f M parameters\n", one_line(r.name).c_str(),
+                      r.parameters * 1e-6);
     if (r.opening.seconds > 0)
         text += formatted("opened             in %.3f ms, spread %.1f %%\n", r.opening.seconds * 1e3,
                           100 * r.opening.spread);
@@ -300,7 +300,7 @@ int run_infer(const std::vector<std::string>& arguments) {
         "Operators are those of one more run, which is not timed; --profile writes that run.");
     std::string positional;
     options.optional_positional("MODEL", positional, "a model file; default: the preset with random weights");
-    options.text("--model", s.model, "the same as MODEL");
+    options.input("--model", s.model, kModel, "the same as MODEL");
     options.choice("--preset", s.preset, preset_names(), "(default: tiny)");
     options.choice("--weights", s.weights, with_stored_names({"f32"}),
                    "how the preset's weights are stored (default: f32)");
@@ -319,7 +319,6 @@ int run_infer(const std::vector<std::string>& arguments) {
     s.profile.declare(options);
     declare(options, s.repeats);
     options.parse(arguments);
-    s.profile.check();
     if (s.repeats.json && s.csv) usage_error("voltac bench infer: --json and --csv exclude each other");
     if (s.csv && (!s.kv_positions.empty() || s.kv_sweep))
         usage_error("voltac bench infer: --kv-position and --kv-sweep give several rows, --csv has one");
@@ -339,7 +338,7 @@ int run_infer(const std::vector<std::string>& arguments) {
         Json line = as_json(s, result);
         if (!result.kv_rows.empty()) line["kv_rows"] = kv_json(result.kv_rows);
         line["operators"] = operators_as_json(result.profile);
-        print(line.dump() + "\n");
+        print(json_text(line) + "\n");
         return 0;
     }
     print(s.csv ? as_csv(as_json(s, result)) : as_text(context, s, result));

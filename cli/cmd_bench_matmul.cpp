@@ -207,18 +207,17 @@ void print_row(const Shape& s, const Settings& settings, const char* mode, const
     const double gflops = operations / timing.seconds * 1e-9;
     const double share = gflops / speed.fma_gflops;
     if (settings.repeats.json) {
-        print(Json({{"m", s.m},
-                    {"n", s.n},
-                    {"k", s.k},
-                    {"threads", speed.thread_count},
-                    {"isa", isa_name(speed.isa)},
-                    {"mode", mode},
-                    {"median_gflops", gflops},
-                    {"spread", timing.spread},
-                    {"fraction_of_peak", share},
-                    {"form", s.form()},
-                    {"cold", settings.cold}})
-                  .dump() +
+        print(json_text(Json({{"m", s.m},
+                              {"n", s.n},
+                              {"k", s.k},
+                              {"threads", speed.thread_count},
+                              {"isa", isa_name(speed.isa)},
+                              {"mode", mode},
+                              {"median_gflops", gflops},
+                              {"spread", timing.spread},
+                              {"fraction_of_peak", share},
+                              {"form", s.form()},
+                              {"cold", settings.cold}})) +
               "\n");
         return;
     }

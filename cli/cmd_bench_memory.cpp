@@ -1,10 +1,12 @@
 // voltac bench memory: what a training plan says it needs, beside what an allocator that counts and the
 // system saw. Each preset runs in a process of its own: the peak of a process never goes down.
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -54,7 +56,7 @@ struct Settings {
 };
 
 struct Result {
-    volta_bill bill = {};
+    volta_bill bill = VOLTA_BILL_INIT;
     std::uint64_t model = 0;       // tensor bytes that the model holds beside the trainer
     std::uint64_t counted = 0;     // the allocator's peak of tensor bytes, without the model's
     std::uint64_t structures = 0;  // its peak of everything else
@@ -74,8 +76,7 @@ Result measure(const Preset& preset, const Settings& s) {
         const Tensor x = random_ids(context, subject.input_shape, subject.vocabulary, random);
         const Tensor y = random_ids(context, subject.target_shape, subject.vocabulary, random);
         const std::uint64_t before = heap.tensors.now;
-        volta_trainer_options options = {};
-        options.struct_size = sizeof options;
+        volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
         options.input_shapes = subject.input_shape.data();
         options.input_extent_count = subject.input_shape.size();
         options.clip_norm = 1;
@@ -85,7 +86,6 @@ Result measure(const Preset& preset, const Settings& s) {
         const Trainer trainer(made);
         const volta_tensor* const inputs[] = {x.get()};
         for (int i = 0; i < 3; ++i) check(volta_trainer_step(made, inputs, 1, y.get(), nullptr));
-        result.bill.struct_size = sizeof result.bill;
         check(volta_trainer_get_bill(made, &result.bill));
         result.counted = heap.tensors.peak - before;
         result.structures = heap.structures.peak;
@@ -105,23 +105,22 @@ void print_result(const Preset& preset, const Result& r, bool json) {
                         mib(r.model), mib(r.structures), mib(r.resident)));
         return;
     }
-    print(Json({{"preset", preset.name},
-                {"batch", preset.batch},
-                {"seq", preset.bench_seq},
-                {"vocab", preset.bench_vocabulary},
-                {"parameters_mib", mib(b.parameters)},
-                {"gradients_mib", mib(b.gradients)},
-                {"optimizer_mib", mib(b.optimizer_state)},
-                {"activations_mib", mib(b.activations)},
-                {"workspace_mib", mib(b.workspace)},
-                {"staging_mib", mib(b.staging)},
-                {"bill_mib", mib(b.total)},
-                {"counted_mib", mib(r.counted)},
-                {"model_mib", mib(r.model)},
-                {"structures_mib", mib(r.structures)},
-                {"resident_mib", mib(r.resident)},
-                {"bill_is_exact", r.counted == b.total}})
-              .dump() +
+    print(json_text(Json({{"preset", preset.name},
+                          {"batch", preset.batch},
+                          {"seq", preset.bench_seq},
+                          {"vocab", preset.bench_vocabulary},
+                          {"parameters_mib", mib(b.parameters)},
+                          {"gradients_mib", mib(b.gradients)},
+                          {"optimizer_mib", mib(b.optimizer_state)},
+                          {"activations_mib", mib(b.activations)},
+                          {"workspace_mib", mib(b.workspace)},
+                          {"staging_mib", mib(b.staging)},
+                          {"bill_mib", mib(b.total)},
+                          {"counted_mib", mib(r.counted)},
+                          {"model_mib", mib(r.model)},
+                          {"structures_mib", mib(r.structures)},
+                          {"resident_mib", mib(r.resident)},
+                          {"bill_is_exact", r.counted == b.total}})) +
           "\n");
 }
 
@@ -131,11 +130,14 @@ void in_a_process_of_its_own(Body&& body) {
     const pid_t child = fork();
     if (child < 0) failure(std::string("fork: ") + std::strerror(errno));
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);  // what ends the command ends the measurement
         int status = 0;
         try {
             body();
         } catch (const Stop& stop) {
-            std::fprintf(stderr, "%s%s\n", stop.status == kExitFailure ? "voltac: " : "", stop.what());
+            if (*stop.what() != '\0')
+                std::fprintf(stderr, "%s%s\n", stop.status == kExitFailure ? "voltac: " : "",
+                             one_line(stop.what()).c_str());
             status = stop.status;
         }
         _exit(status);
@@ -143,7 +145,9 @@ void in_a_process_of_its_own(Body&& body) {
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    if (WIFSIGNALED(status)) failure(formatted("the measurement ended with signal %d", WTERMSIG(status)));
+    if (WIFSIGNALED(status))
+        throw Stop(128 + WTERMSIG(status),
+                   formatted("voltac: the measurement ended with signal %d", WTERMSIG(status)));
     if (WEXITSTATUS(status) != 0) throw Stop(WEXITSTATUS(status), "");
 }
 

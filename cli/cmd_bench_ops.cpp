@@ -96,8 +96,7 @@ Timing time_optimizer(const Context& context, const Row& row, const Repeats& rep
     const volta_value first = graph.apply("slice", {w}, {attribute("end", 1)});
     graph.output(graph.apply("mul", {first, x}));
     const Model model = graph.model();
-    volta_trainer_options options = {};
-    options.struct_size = sizeof options;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.loss = VOLTA_LOSS_MSE;
     options.optimizer = VOLTA_ADAMW;
     options.weight_decay = 0.1;
@@ -135,16 +134,15 @@ void print_row(const Row& row, const Timing& timing, const volta_machine_speed& 
     const double rate = amount / timing.seconds * 1e-9;
     const double share = rate / (product ? speed.fma_gflops : speed.stream_gb_s);
     if (json) {
-        print(Json({{"op", row.name},
-                    {"shape", shape_text(row)},
-                    {"threads", speed.thread_count},
-                    {"isa", isa_name(speed.isa)},
-                    {"median_us", timing.seconds * 1e6},
-                    {"spread", timing.spread},
-                    {"unit", product ? "GFLOP/s" : "GB/s"},
-                    {"rate", rate},
-                    {"fraction_of_peak", share}})
-                  .dump() +
+        print(json_text(Json({{"op", row.name},
+                              {"shape", shape_text(row)},
+                              {"threads", speed.thread_count},
+                              {"isa", isa_name(speed.isa)},
+                              {"median_us", timing.seconds * 1e6},
+                              {"spread", timing.spread},
+                              {"unit", product ? "GFLOP/s" : "GB/s"},
+                              {"rate", rate},
+                              {"fraction_of_peak", share}})) +
               "\n");
         return;
     }

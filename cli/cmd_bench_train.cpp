@@ -89,8 +89,7 @@ void complete(Settings& s, const Options& options) {
 // The trainer has its own copy of the parameters: the model goes, so that resident memory is the trainer's.
 Trainer new_trainer(Subject& subject, const Settings& s) {
     const Optimizer& optimizer = optimizer_of(s.optimizer);
-    volta_trainer_options options = {};
-    options.struct_size = sizeof options;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.input_shapes = subject.input_shape.data();
     options.input_extent_count = subject.input_shape.size();
     options.loss = subject.seq > 0 ? VOLTA_LOSS_CROSS_ENTROPY : VOLTA_LOSS_MSE;
@@ -108,10 +107,10 @@ Trainer new_trainer(Subject& subject, const Settings& s) {
 
 struct Result {
     Timing step;
-    volta_bill bill = {};
+    volta_bill bill = VOLTA_BILL_INIT;
     std::uint64_t resident = 0;
     Moved moved;
-    volta_machine_speed speed = {};
+    volta_machine_speed speed = VOLTA_MACHINE_SPEED_INIT;
     double compute_ms = 0, optimizer_ms = 0;  // the roofline bound
     double ratio_to_bound = 0;                // the median of all runs', each to its own
     double bound_ms() const { return compute_ms + optimizer_ms; }
@@ -185,7 +184,6 @@ Result measure(const Context& context, Subject& subject, const Settings& s) {
     Result result;
     const Trainer trainer = new_trainer(subject, s);
     run_steps(context, subject, trainer, s, result);
-    result.bill.struct_size = sizeof result.bill;
     check(volta_trainer_get_bill(trainer.get(), &result.bill));
     return result;
 }
@@ -212,7 +210,7 @@ void print_json(const Subject& subject, const Settings& s, const Result& r) {
                  {"resident_mib", static_cast<double>(r.resident) / kMiB}};
     add_moved(line, r.moved);
     add_arithmetic(line, s.repeats.machine);
-    print(line.dump() + "\n");
+    print(json_text(line) + "\n");
 }
 
 void print_text(const Context& context, const Subject& subject, const Settings& s, const Result& r) {
@@ -266,7 +264,6 @@ int run_train(const std::vector<std::string>& arguments) {
         "timed.");
     declare_all(options, s);
     options.parse(arguments);
-    s.profile.check();
     complete(s, options);
     const Context context = make_context(s.repeats.machine);
     Subject subject = s.model.empty()

@@ -15,10 +15,6 @@ struct Conversion {
     Machine machine;
 };
 
-bool ends_with(const std::string& text, const std::string& end) {
-    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // What the file begins with decides, not its name.
 bool is_volta_model(const std::string& path) {
     char magic[5] = {};
@@ -30,13 +26,11 @@ bool is_volta_model(const std::string& path) {
 }
 
 Model import_model(const Context& context, const Conversion& c) {
-    volta_import_options options = {};
-    options.struct_size = sizeof options;
+    volta_import_options options = VOLTA_IMPORT_OPTIONS_INIT;
     options.tokenizer_path = c.tokenizer.empty() ? nullptr : c.tokenizer.c_str();
     options.config_path = c.config.empty() ? nullptr : c.config.c_str();
     options.key_map_path = c.keys.empty() ? nullptr : c.keys.c_str();
-    volta_bert_options bert = {};
-    bert.struct_size = sizeof bert;
+    volta_bert_options bert = VOLTA_BERT_OPTIONS_INIT;
     bert.segment_input = c.segments;
     bert.mask_input = c.mask;
     for (std::size_t i = 0; i < kHeads.size(); ++i)
@@ -72,8 +66,7 @@ void tell_stored(const Model& model) {
 }
 
 void export_model(const Model& model, const Conversion& c) {
-    volta_export_options options = {};
-    options.struct_size = sizeof options;
+    volta_export_options options = VOLTA_EXPORT_OPTIONS_INIT;
     options.names = c.names == "huggingface" ? VOLTA_NAMES_HUGGING_FACE : VOLTA_NAMES_OWN;
     options.config_path = c.config_out.empty() ? nullptr : c.config_out.c_str();
     check(volta_model_export_safetensors_with(model.get(), &options, c.out.c_str()));
@@ -106,14 +99,19 @@ int run_convert(const std::vector<std::string>& arguments) {
     Options options("convert", "A model of another program as a model file, or a model file as safetensors.");
     options.positional("in", c.in,
                        "safetensors (one file, or the index of several), GGUF, llama2.c, or a model file");
-    options.text("--out", c.out, "the file to write: ending in .safetensors, safetensors, else a model file");
+    options.output(
+        "--out", c.out, kConvertOutput,
+        "the file to write: a name that ends with .safetensors gets safetensors, one with .volta or "
+        "no known ending a model file; other formats are not written");
     options.require("--out");
-    options.text("--tokenizer", c.tokenizer,
-                 "a tokenizer.json, tokenizer.bin, vocab.txt, encoder.json or GGUF file (default: the one in "
-                 "the file)");
-    options.text("--model-config", c.config,
-                 "the config.json of a safetensors model (default: the one beside it)");
-    options.text("--keys", c.keys, "lines 'their.%d.name = our.%d.name [transpose]' for names not built in");
+    options.input(
+        "--tokenizer", c.tokenizer, kTokenizer,
+        "a tokenizer.json, tokenizer.bin, vocab.txt, encoder.json or GGUF file (default: the one in "
+        "the file)");
+    options.input("--model-config", c.config, kSideFile,
+                  "the config.json of a safetensors model (default: the one beside it)");
+    options.input("--keys", c.keys, kSideFile,
+                  "lines 'their.%d.name = our.%d.name [transpose]' for names not built in");
     options.choice(
         "--weights", c.weights, with_stored_names({"keep", "f32"}),
         "what the weights of products become: keep, as small as they are in the file, exactly; or a type "
@@ -123,10 +121,11 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");
     options.choice("--names", c.names, {"volta", "huggingface"},
                    "tensors in --out *.safetensors are called so");
-    options.text("--config-out", c.config_out, "with --names huggingface: the config.json to write");
+    options.output("--config-out", c.config_out, kConfigOutput,
+                   "with --names huggingface: the config.json to write");
     options.tuning(c.machine);
     options.parse(arguments);
-    const bool own = is_volta_model(c.in), to_safetensors = ends_with(c.out, ".safetensors");
+    const bool own = is_volta_model(c.in), to_safetensors = has_ending(c.out, ".safetensors");
     check_call(c, own, to_safetensors);
     if (c.weights.empty()) c.weights = to_safetensors ? "f32" : "keep";
     const Context context = make_context(c.machine);

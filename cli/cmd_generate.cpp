@@ -1,13 +1,12 @@
 // voltac generate and eval: a trained model writes text, or is measured on one.
 #include <algorithm>
 #include <cmath>
-#include <csignal>
-#include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 
 #include "cli/architectures.h"
 #include "cli/commands.h"
+#include "cli/interrupts.h"
 #include "cli/options.h"
 #include "cli/profile.h"
 
@@ -29,8 +28,7 @@ struct Sampling {
 };
 
 volta_special_ids special_ids(const Tokenizer& tokenizer) {
-    volta_special_ids special = {};
-    special.struct_size = sizeof special;
+    volta_special_ids special = VOLTA_SPECIAL_IDS_INIT;
     check(volta_tokenizer_special(tokenizer.get(), &special));
     return special;
 }
@@ -59,23 +57,10 @@ std::string piece(const Tokenizer& tokenizer, std::int32_t previous, std::int32_
     return std::string(text, bytes);
 }
 
-volta_cancel cancelled = {};
-volatile std::sig_atomic_t cancelled_by = 0;
-
-// The first Ctrl-C ends the text at the next token; a second one ends the process as ever.
-void watch_interrupts() {
-    struct sigaction action = {};
-    action.sa_handler = [](int signal) {
-        cancelled_by = signal;
-        volta_cancel_request(&cancelled);
-    };
-    action.sa_flags = SA_RESETHAND | SA_RESTART;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
-}
+volta_cancel cancelled = VOLTA_CANCEL_INIT;  // the first Ctrl-C ends the text at the next token
 
 // Where the text goes as it comes.
-struct Output {
+struct TextStream {
     char last = 0;  // byte
     std::exception_ptr failure;
 
@@ -85,7 +70,7 @@ struct Output {
     }
     // For the library, through which no exception may fly.
     static std::int32_t receive(void* user, const char* text, std::size_t bytes, std::int32_t) {
-        auto& self = *static_cast<Output*>(user);
+        auto& self = *static_cast<TextStream*>(user);
         try {
             if (bytes > 0) self.put(std::string(text, bytes));
             return 0;
@@ -97,30 +82,29 @@ struct Output {
 };
 
 // The prompt and what follows. The exit status: 0, or 128 and the signal that ended the text.
-int write_text(const Sampling& s, volta_generator* generator, const Tokenizer& tokenizer, Output& output) {
+int write_text(const Sampling& s, volta_generator* generator, const Tokenizer& tokenizer,
+               TextStream& output) {
     std::vector<const char*> stop_texts;
     for (const std::string& text : s.stop_texts) stop_texts.push_back(text.c_str());
-    volta_write_options options = {};
-    options.struct_size = sizeof options;
+    volta_write_options options = VOLTA_WRITE_OPTIONS_INIT;
     options.max_tokens = s.tokens;
     options.stop_tokens = s.stop_tokens.data();
     options.stop_token_count = s.stop_tokens.size();
     options.stop_texts = stop_texts.data();
     options.stop_text_count = stop_texts.size();
     options.max_seconds = s.max_seconds;
-    volta_cancel at_once = {};
+    volta_cancel at_once = VOLTA_CANCEL_INIT;
     volta_cancel_request(&at_once);
     options.cancel = &at_once;  // draws nothing, but says what is wrong with the options before any text
     check(volta_generator_write(generator, nullptr, tokenizer.get(), &options, nullptr));
     output.put(s.prompt);
     options.cancel = &cancelled;
-    options.on_text = Output::receive;
+    options.on_text = TextStream::receive;
     options.user = &output;
-    volta_write_result result = {};
-    result.struct_size = sizeof result;
+    volta_write_result result = VOLTA_WRITE_RESULT_INIT;
     check(volta_generator_write(generator, nullptr, tokenizer.get(), &options, &result));
     if (output.failure) std::rethrow_exception(output.failure);
-    return result.reason == VOLTA_STOP_CANCELLED ? 128 + cancelled_by : 0;
+    return result.reason == VOLTA_STOP_CANCELLED ? interrupt_status() : 0;
 }
 
 // Before anything is written: prompt and tokens have to fit into the model's context, where it has one.
@@ -134,6 +118,15 @@ void fit_tokens(const Model& model, std::int64_t prompt, Sampling& s) {
             static_cast<long long>(prompt), static_cast<long long>(wanted),
             static_cast<long long>(prompt + wanted), static_cast<long long>(context)));
     if (s.tokens < 0) s.tokens = std::min(kTokens, most);
+}
+
+// A loss that is no number is a result like another, but not what was hoped for.
+void tell_not_finite(double loss) {
+    if (std::isfinite(loss)) return;
+    warn(
+        formatted("warning: the loss is %s: the model gives logits that are not finite, as weights do that "
+                  "diverged in training or are damaged",
+                  std::isnan(loss) ? "nan (not a number)" : "infinite"));
 }
 
 void check_stop_tokens(const Sampling& s, std::int64_t vocabulary) {
@@ -172,7 +165,6 @@ int run_generate(const std::vector<std::string>& arguments) {
     options.machine(s.machine);
     options.config();
     options.parse(arguments);
-    s.profile.check();
 
     const Context context = make_context(s.machine);
     const Model model = open_model(context, s.model, s.load);
@@ -180,8 +172,7 @@ int run_generate(const std::vector<std::string>& arguments) {
     const std::vector<std::int32_t> prompt = prompt_ids(tokenizer, s.prompt);
     fit_tokens(model, static_cast<std::int64_t>(prompt.size()), s);
 
-    volta_generator_options generator_options = {};
-    generator_options.struct_size = sizeof generator_options;
+    volta_generator_options generator_options = VOLTA_GENERATOR_OPTIONS_INIT;
     s.draws.fill(generator_options);
     generator_options.seed = static_cast<std::uint64_t>(s.seed);
     generator_options.context = static_cast<std::int64_t>(prompt.size()) + s.tokens;
@@ -192,8 +183,8 @@ int run_generate(const std::vector<std::string>& arguments) {
     check_stop_tokens(s, vocabulary_of(model));
     check(volta_generator_start(made, prompt.data(), prompt.size()));
     s.profile.start(context);
-    watch_interrupts();
-    Output output;
+    watch_interrupts(&cancelled);
+    TextStream output;
     const int status = write_text(s, made, tokenizer, output);
     if (output.last != '\n') print("\n");
     s.profile.finish(context);
@@ -206,7 +197,7 @@ int run_eval(const std::vector<std::string>& arguments) {
     Machine machine;
     Options options("eval", "Loss, perplexity and bits per byte of a model on a whole text.");
     options.positional("model", path, "a model file");
-    options.text("--text", text_path, "the text");
+    options.input("--text", text_path, kText, "the text; - is standard input");
     options.require("--text");
     options.load(load);
     options.flag("--json", json, "one JSON object");
@@ -221,7 +212,8 @@ int run_eval(const std::vector<std::string>& arguments) {
     const std::vector<std::int32_t> ids = encode(tokenizer, text);
     double loss = 0;
     const volta_status status = volta_model_evaluate_tokens(model.get(), ids.data(), ids.size(), &loss);
-    if (status != VOLTA_OK) failure(text_path + ": " + volta_last_error());
+    if (status != VOLTA_OK) failure(shown_name(text_path) + ": " + volta_last_error());
+    tell_not_finite(loss);
     const auto predicted = static_cast<double>(ids.size() - 1);
     const auto bytes =
         static_cast<double>(text.size() - piece(tokenizer, -1, ids[0]).size());  // what was predicted
@@ -232,12 +224,12 @@ int run_eval(const std::vector<std::string>& arguments) {
                                              {"bits_per_byte", bits_per_byte},
                                              {"tokens", ids.size()},
                                              {"bytes", text.size()}};
-        print(line.dump() + "\n");
+        print(json_text(line) + "\n");
     } else {
-        print(
-            formatted("loss               %.6f\nperplexity         %.4f\nbits per byte      %.6f\ntokens     "
-                      "        %zu\n",
-                      loss, std::exp(loss), bits_per_byte, ids.size()));
+        print(formatted(
+            "loss               %.6f\nperplexity         %.4f\nbits per byte      %.6f\ntokens     "
+            "        %zu\n",
+            unsigned_nan(loss), unsigned_nan(std::exp(loss)), unsigned_nan(bits_per_byte), ids.size()));
     }
     return 0;
 }

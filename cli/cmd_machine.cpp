@@ -7,8 +7,7 @@ namespace voltac {
 namespace {
 
 volta_context_info info_of(const Context& context) {
-    volta_context_info info = {};
-    info.struct_size = sizeof info;
+    volta_context_info info = VOLTA_CONTEXT_INFO_INIT;
     check(volta_context_get_info(context.get(), &info));
     return info;
 }
@@ -20,8 +19,7 @@ std::string devices_of(const char* backend) {
         return formatted("%-18s no: %s\n", backend, volta_last_error());
     std::string text;
     for (std::uint32_t i = 0; i < count; ++i) {
-        volta_device_info info = {};
-        info.struct_size = sizeof info;
+        volta_device_info info = VOLTA_DEVICE_INFO_INIT;
         check(volta_device_describe(backend, i, &info));
         text += formatted("%-18s %s, compute capability %u.%u, %u multiprocessors, %.1f of %.1f GiB free\n",
                           info.name, info.description, info.capability_major, info.capability_minor,

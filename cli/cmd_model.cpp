@@ -52,14 +52,12 @@ Json bill_json(const volta_bill& bill) {
 
 // What generating with the model will hold.
 Json generation_bill(const Model& model) {
-    volta_generator_options options = {};
-    options.struct_size = sizeof options;
+    volta_generator_options options = VOLTA_GENERATOR_OPTIONS_INIT;
     volta_generator* generator = nullptr;
     if (volta_generator_create(model.get(), &options, &generator) != VOLTA_OK)
         return nullptr;  // no language model
     const Generator owned(generator);
-    volta_bill bill = {};
-    bill.struct_size = sizeof bill;
+    volta_bill bill = VOLTA_BILL_INIT;
     check(volta_generator_get_bill(generator, &bill));
     return bill_json(bill);
 }
@@ -71,11 +69,9 @@ Json training(const Model& model) {
     if (status == VOLTA_INVALID_STATE) return nullptr;  // a model without training state
     check(status);
     const Trainer owned(trainer);
-    volta_trainer_options options = {};
-    options.struct_size = sizeof options;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     check(volta_trainer_get_options(trainer, &options));
-    volta_bill bill = {};
-    bill.struct_size = sizeof bill;
+    volta_bill bill = VOLTA_BILL_INIT;
     check(volta_trainer_get_bill(trainer, &bill));
     return {{"step", volta_trainer_current_step(trainer)},
             {"steps", options.steps},
@@ -108,20 +104,21 @@ std::string as_text(const Json& info) {
         if (info.contains(key))
             text += formatted(
                 "%-18s %s\n", key,
-                info[key].is_string() ? info[key].get<std::string>().c_str() : info[key].dump().c_str());
+                (info[key].is_string() ? one_line(info[key].get<std::string>()) : json_text(info[key]))
+                    .c_str());
     if (info.contains("verified")) text += formatted("%-18s verified\n", "checksums");
     const auto architecture = info["architecture"].get<std::string>();
     if (info.contains(architecture))
         for (const auto& [key, value] : info[architecture].items())
-            text += formatted("  %-16s %s\n", key.c_str(), value.get<std::string>().c_str());
+            text += formatted("  %-16s %s\n", key.c_str(), one_line(value.get<std::string>()).c_str());
     if (!info["training"].is_null())
-        text +=
-            formatted("%-18s step %s of %s, seed %s\n", "checkpoint", info["training"]["step"].dump().c_str(),
-                      info["training"]["steps"].dump().c_str(), info["training"]["seed"].dump().c_str());
+        text += formatted(
+            "%-18s step %s of %s, seed %s\n", "checkpoint", json_text(info["training"]["step"]).c_str(),
+            json_text(info["training"]["steps"]).c_str(), json_text(info["training"]["seed"]).c_str());
     for (const char* group : {"inputs", "outputs", "tensors"}) {
         text += std::string(group) + "\n";
         for (const Json& tensor : info[group])
-            text += formatted("  %-40s %s\n", tensor["name"].get<std::string>().c_str(),
+            text += formatted("  %-40s %s\n", one_line(tensor["name"].get<std::string>()).c_str(),
                               shape_text(tensor).c_str());
     }
     if (!info["generation_bill"].is_null()) text += bill_text("memory to generate", info["generation_bill"]);
@@ -144,8 +141,7 @@ int run_info(const std::vector<std::string>& arguments) {
     options.parse(arguments);
 
     const Context context = make_context(machine);
-    volta_open_options open = {};
-    open.struct_size = sizeof open;
+    volta_open_options open = VOLTA_OPEN_OPTIONS_INIT;
     open.verify = verify;
     volta_model* opened = nullptr;
     check(volta_model_open(context.get(), path.c_str(), &open, &opened));
@@ -183,7 +179,7 @@ int run_info(const std::vector<std::string>& arguments) {
     info["outputs"] = tensors(model, volta_model_output_count(opened), volta_model_output_info);
     info["tensors"] = parameters;
     info["generation_bill"] = generation_bill(model);
-    print(json ? info.dump() + "\n" : as_text(info));
+    print(json ? json_text(info) + "\n" : as_text(info));
     return 0;
 }
 

@@ -11,25 +11,20 @@ int run_quantize(const std::vector<std::string>& arguments) {
         "quantize",
         "Stores the weights of a model in fewer bits, or in the order of reading. All arithmetic stays f32.");
     options.positional("model", in, "a model file of f32 weights");
-    options.text("--to", to,
-                 "bf16, f16, int8, int4 or f32_panels (int8 and int4: groups of 32 that share an f16 scale; "
-                 "f32_panels: the same f32, in the order that writing reads them)");
+    options.choice(
+        "--to", to, with_stored_names({}),
+        "int8 and int4: groups of 32 that share an f16 scale; f32_panels: the same f32, in the order "
+        "that writing reads them");
     options.require("--to");
-    options.text("--out", out, "the file to write; without training state");
+    options.output("--out", out, kModelOutput, "the model file to write; without training state");
     options.require("--out");
     options.tuning(machine);
     options.parse(arguments);
 
-    const volta_dtype dtype = stored_dtype(to);
-    if (dtype == 0) {
-        std::string names;
-        for (const std::string& name : with_stored_names({})) names += (names.empty() ? "" : ", ") + name;
-        usage_error("voltac quantize: --to is " + to + ", not one of " + names);
-    }
     const Context context = make_context(machine);
     const Model model = open_model(context, in);
     volta_model* made = nullptr;
-    check(volta_model_quantize(model.get(), dtype, &made));
+    check(volta_model_quantize(model.get(), stored_dtype(to), &made));
     const Model stored(made);
     check(volta_model_save(made, out.c_str()));
     char hash[33];

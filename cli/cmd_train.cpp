@@ -1,7 +1,8 @@
 // voltac train: a text becomes a model. The --out file is weights, optimizer state, seed, step and data
 // cursor.
+#include <unistd.h>
+
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,11 +11,13 @@
 
 #include "cli/architectures.h"
 #include "cli/commands.h"
+#include "cli/interrupts.h"
 #include "cli/lesson.h"
 #include "cli/options.h"
 #include "cli/presets.h"
 #include "cli/profile.h"
 #include "cli/progress.h"
+#include "cli/suggest.h"
 
 namespace voltac {
 namespace {
@@ -37,9 +40,10 @@ struct Settings {
 constexpr std::int64_t kMost = 1 << 20;
 
 void declare(Options& options, Settings& s) {
-    options.text("--text", s.text, "the text to learn: the first 90 % trains, the last 10 % validates");
+    options.input("--text", s.text, kText,
+                  "the text to learn: the first 90 % trains, the last 10 % validates; - is standard input");
     options.require("--text");
-    options.text("--out", s.out, "the model file to write; with --resume it may be left out");
+    options.output("--out", s.out, kModelOutput, "the model file to write; with --resume it may be left out");
     options.choice("--preset", s.preset, preset_names(),
                    "architecture and sizes that the options below override (default: tiny)");
     options.choice(
@@ -60,20 +64,23 @@ void declare(Options& options, Settings& s) {
     options.integer("--accumulate", s.accumulate, 1, 1000000, "micro-batches per step (default: 1)");
     options.integer("--steps", s.steps, 1, 4294967295,
                     "the whole run, which the schedule spans (default: 1000)");
-    options.number("--lr", s.learning_rate, 0, 1e6, "learning rate after warm-up (default: 1e-3)");
+    options.number("--lr", s.learning_rate, Range{0, 1e6, true, false},
+                   "learning rate after warm-up (default: 1e-3)");
     options.number("--final-lr", s.final_learning_rate, 0, 1e6, "where the cosine ends (default: 1e-4)");
     options.integer("--warmup", s.warmup, 0, 4294967295,
                     "linear warm-up steps (default: 100, at most --steps)");
-    options.number("--beta1", s.beta1, 0, 0.9999999, "AdamW (default: 0.9)");
-    options.number("--beta2", s.beta2, 0, 0.9999999, "AdamW (default: 0.99)");
+    const Range below_one = {0, 1, false, true};
+    options.number("--beta1", s.beta1, below_one, "AdamW (default: 0.9)");
+    options.number("--beta2", s.beta2, below_one, "AdamW (default: 0.99)");
     options.number("--weight-decay", s.weight_decay, 0, 1e6, "AdamW, on matrices (default: 0.1)");
     options.number("--clip", s.clip, 0, 1e6, "largest global gradient norm; 0: none (default: 1)");
-    options.number("--dropout", s.sizes.dropout, 0, 0.99, "gpt, bert: probability (default: 0)");
-    options.text("--tokenizer", s.tokenizer,
-                 "char (default), byte, bpe:N (N ids learnt from the text), or a file: tokenizer.json, GGUF, "
-                 "llama2.c, GPT-2");
+    options.number("--dropout", s.sizes.dropout, below_one, "gpt, bert: probability (default: 0)");
+    options.input(
+        "--tokenizer", s.tokenizer, kTokenizer,
+        "char (default), byte, bpe:N (N ids learnt from the text), or a file: tokenizer.json, GGUF, "
+        "llama2.c, GPT-2");
     options.integer("--seed", s.seed, 0, INT64_MAX, "of weights, batch order and dropout (default: 1)");
-    options.text("--resume", s.resume, "a checkpoint to go on from, to its --steps");
+    options.input("--resume", s.resume, kModel, "a checkpoint to go on from, to its --steps");
     options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
     options.integer("--stop-at", s.stop_at, 1, 4294967295, "write --out after step N and end");
     options.flag("--json", s.json, "one JSON object per line on standard output");
@@ -110,8 +117,7 @@ void check_settings(const Settings& s, const Options& options) {
 }
 
 volta_trainer_options trainer_options(const Settings& s, const std::int64_t* shape) {
-    volta_trainer_options options = {};
-    options.struct_size = sizeof options;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.input_shapes = shape;
     options.input_extent_count = 2;
     options.optimizer = VOLTA_ADAMW;
@@ -148,8 +154,11 @@ Tokenizer new_tokenizer(const Context& context, const Settings& s, const std::st
         check(volta_tokenizer_create_char(context.get(), text.data(), text.size(), &tokenizer));
     else if (learnt > 0)
         check(volta_tokenizer_train_bpe(context.get(), text.data(), text.size(), learnt, &tokenizer));
-    else
-        check(volta_tokenizer_open(context.get(), s.tokenizer.c_str(), VOLTA_TOKENIZER_AUTO, &tokenizer));
+    else if (volta_tokenizer_open(context.get(), s.tokenizer.c_str(), VOLTA_TOKENIZER_AUTO, &tokenizer) !=
+             VOLTA_OK)
+        failure(volta_last_error() + (access(s.tokenizer.c_str(), F_OK) != 0
+                                          ? did_you_mean(s.tokenizer, {"char", "byte"})
+                                          : std::string()));
     return Tokenizer(tokenizer);
 }
 
@@ -212,19 +221,6 @@ void refuse_contradictions(const Options& options, const Settings& s, const Mode
                               kind.c_str()));
 }
 
-volatile std::sig_atomic_t interrupted = 0;
-
-void on_interrupt(int) { interrupted = 1; }
-
-// The first Ctrl-C asks for a checkpoint and an orderly end; a second one ends the process as ever.
-void watch_interrupts() {
-    struct sigaction action = {};
-    action.sa_handler = on_interrupt;
-    action.sa_flags = SA_RESETHAND | SA_RESTART;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
-}
-
 class Run {
   public:
     Run(const Settings& settings, Trainer trainer, Lesson& lesson, std::uint64_t steps,
@@ -243,13 +239,14 @@ class Run {
             failure(formatted("the checkpoint is at step %llu, beyond the last step %llu",
                               static_cast<unsigned long long>(start), static_cast<unsigned long long>(end)));
         Progress progress(start, end, tokens_per_step_, s_.json);
-        watch_interrupts();
-        for (std::uint64_t step = start; step < end && interrupted == 0; ++step) {
-            last_.struct_size = sizeof last_;
+        watch_interrupts();  // the first Ctrl-C asks for a checkpoint and an orderly end
+        for (std::uint64_t step = start; step < end && !is_stopped(); ++step) {
             const volta_status status = lesson_.step(trainer_.get(), &last_);
             if (status != VOLTA_OK) {
                 progress.finish();
-                failure(volta_last_error());
+                failure(volta_last_error() + std::string(status == VOLTA_NOT_FINITE
+                                                             ? "; a smaller --lr or --clip may keep it finite"
+                                                             : ""));
             }
             progress.step(last_.step, static_cast<double>(last_.loss));
             if (s_.json) print_step(progress);
@@ -260,16 +257,19 @@ class Run {
         seconds_ = progress.seconds();
         tokens_per_second_ = progress.tokens_per_second();
         save();
+        end_at_interrupts();
+        status_ = interrupt_status();
     }
 
-    void finish() {
-        const bool validates = interrupted == 0;
+    // The exit status: 128 and a signal's number where one ended the run.
+    int finish() {
+        const bool interrupted = is_stopped(), validates = !interrupted;
         const double validation_loss = validates ? lesson_.validation_loss(trainer_.get()) : 0;
         char hash[33];
         check(volta_trainer_hash(trainer_.get(), hash));
         const std::uint64_t step = volta_trainer_current_step(trainer_.get());
         if (s_.json) {
-            Json line = {{"event", "end"}, {"step", step}, {"interrupted", interrupted != 0}};
+            Json line = {{"event", "end"}, {"step", step}, {"interrupted", interrupted}};
             if (last_.step != 0) line["loss"] = last_.loss;
             if (validates) line["validation_loss"] = validation_loss;
             line["hash"] = hash;
@@ -277,46 +277,60 @@ class Run {
             line["seconds"] = seconds_;
             line["tokens_per_second"] = tokens_per_second_;
             add_arithmetic(line, s_.machine);
-            print(line.dump() + "\n");
-            return;
+            tell(line);
+            return status();
         }
         std::fprintf(stderr, "%s at step %llu of %llu, %.0f s, %.0f tokens/s; saved %s\n",
-                     interrupted != 0 ? "interrupted" : "ended", static_cast<unsigned long long>(step),
-                     static_cast<unsigned long long>(steps_), seconds_, tokens_per_second_, s_.out.c_str());
+                     interrupted ? "interrupted" : "ended", static_cast<unsigned long long>(step),
+                     static_cast<unsigned long long>(steps_), seconds_, tokens_per_second_,
+                     one_line(s_.out).c_str());
         std::string text = formatted("step               %llu\n", static_cast<unsigned long long>(step));
-        if (last_.step != 0) text += formatted("training loss      %.6f\n", static_cast<double>(last_.loss));
-        if (validates) text += formatted("validation loss    %.6f\n", validation_loss);
+        if (last_.step != 0)
+            text += formatted("training loss      %.6f\n", unsigned_nan(static_cast<double>(last_.loss)));
+        if (validates) text += formatted("validation loss    %.6f\n", unsigned_nan(validation_loss));
         if (!is_strict(s_.machine))
             text += "level              " + s_.machine.level + ", " + s_.machine.precision + "\n";
         print(text + formatted("hash               %s\n", hash));
+        return status();
     }
 
   private:
+    bool is_stopped() const { return is_unread_ || status_ != 0 || interrupted_by() != 0; }
+    int status() const { return is_unread_ ? kExitPipe : status_; }
+
+    // A reader that has gone asks for the end as Ctrl-C does: what was learnt is kept.
+    void tell(const Json& line) {
+        if (is_unread_) return;
+        try {
+            print(json_text(line) + "\n");
+        } catch (const Stop& stop) {
+            if (stop.status != kExitPipe) throw;
+            is_unread_ = true;
+        }
+    }
+
     void print_step(const Progress& progress) {
-        const Json line = {{"event", "step"},
-                           {"step", last_.step},
-                           {"loss", last_.loss},
-                           {"gradient_norm", last_.gradient_norm},
-                           {"learning_rate", last_.learning_rate},
-                           {"tokens_per_second", progress.tokens_per_second()}};
-        print(line.dump() + "\n");
+        tell({{"event", "step"},
+              {"step", last_.step},
+              {"loss", last_.loss},
+              {"gradient_norm", last_.gradient_norm},
+              {"learning_rate", last_.learning_rate},
+              {"tokens_per_second", progress.tokens_per_second()}});
     }
 
     void save() {
         check(volta_trainer_save(trainer_.get(), s_.out.c_str()));
         if (s_.json)
-            print(Json({{"event", "saved"},
-                        {"step", volta_trainer_current_step(trainer_.get())},
-                        {"out", s_.out}})
-                      .dump() +
-                  "\n");
+            tell({{"event", "saved"}, {"step", volta_trainer_current_step(trainer_.get())}, {"out", s_.out}});
     }
 
     const Settings& s_;
     Trainer trainer_;
     Lesson& lesson_;
     std::uint64_t steps_, tokens_per_step_;
-    volta_step_report last_ = {};
+    volta_step_report last_ = VOLTA_STEP_REPORT_INIT;
+    int status_ = 0;
+    bool is_unread_ = false;
     double seconds_ = 0, tokens_per_second_ = 0;
 };
 
@@ -352,8 +366,7 @@ Training resumed_training(const Context& context, const Settings& s, const Optio
     if (status != VOLTA_OK) failure("--resume " + s.resume + ": " + volta_last_error());
     Trainer owned(trainer);
     Tokenizer tokenizer = tokenizer_of(model);
-    volta_trainer_options checkpoint = {};
-    checkpoint.struct_size = sizeof checkpoint;
+    volta_trainer_options checkpoint = VOLTA_TRAINER_OPTIONS_INIT;
     check(volta_trainer_get_options(trainer, &checkpoint));
     refuse_contradictions(options, s, model, checkpoint, tokenizer);
     return {std::move(model), std::move(owned), std::move(tokenizer)};
@@ -366,14 +379,14 @@ std::unique_ptr<Lesson> make_lesson(const Context& context, const Settings& s, T
     const std::size_t train_count = ids.size() / 10 * 9 + ids.size() % 10 * 9 / 10;
     std::vector<std::int32_t> validation(ids.begin() + static_cast<std::ptrdiff_t>(train_count), ids.end());
     if (validation.size() < 2)
-        failure(
-            formatted("%s: %zu tokens are too few to keep 10 %% for validation", s.text.c_str(), ids.size()));
+        failure(formatted("%s: %zu tokens are too few to keep 10 %% for validation",
+                          shown_name(s.text).c_str(), ids.size()));
     const bool masked = architecture_name(training.model) == "bert";
     const std::string mark = masked ? text_mark(ids) : "";
     ids.resize(train_count);
-    if (!masked) return next_tokens(training.trainer.get(), s.text, ids, std::move(validation));
+    if (!masked) return next_tokens(training.trainer.get(), shown_name(s.text), ids, std::move(validation));
     if (metadata(training.model, kMaskedTextKey) != mark)
-        failure(s.text + ": the text is not the one that the checkpoint was trained on");
+        failure(shown_name(s.text) + ": the text is not the one that the checkpoint was trained on");
     return masked_tokens(context, std::move(training.model), training.trainer.get(),
                          mask_token(training.tokenizer), std::move(ids), std::move(validation));
 }
@@ -395,9 +408,8 @@ int run_train(const std::vector<std::string>& arguments) {
     } else if (s.out.empty()) {
         usage_error("voltac train: --out is required (see voltac train --help)");
     }
+    if (!options.given("--out")) options.check_output("--out", s.out);
     std::string text = read_text(s.text);
-    check_output("--out", s.out, "a model file");
-    s.profile.check();
 
     const Context context = make_context(s.machine);
     Training training =
@@ -406,17 +418,16 @@ int run_train(const std::vector<std::string>& arguments) {
     training.model.reset();  // the trainer has its own copy
     text = std::string();
 
-    volta_trainer_options used = {};
-    used.struct_size = sizeof used;
+    volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
     check(volta_trainer_get_options(training.trainer.get(), &used));
     const auto tokens_per_step =
         static_cast<std::uint64_t>(used.input_shapes[0] * used.input_shapes[1]) * used.micro_batches;
     Run run(s, std::move(training.trainer), *lesson, used.steps, tokens_per_step);
     s.profile.start(context);
     run.loop();
-    run.finish();
+    const int status = run.finish();
     s.profile.finish(context);
-    return 0;
+    return status;
 }
 
 }  // namespace voltac

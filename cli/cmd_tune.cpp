@@ -3,14 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "cli/architectures.h"
 #include "cli/bench_device.h"
 #include "cli/commands.h"
+#include "cli/interrupts.h"
 #include "cli/options.h"
 
 namespace voltac {
@@ -130,8 +131,6 @@ Trainer make_trainer(const Model& model, std::int64_t batch) {
 
 // --- what is shown
 
-volatile std::sig_atomic_t interrupted = 0;
-
 double gflops(const volta_tune_report& report, double seconds) {
     const double products = static_cast<double>(report.batch);
     return 2e-9 * products * static_cast<double>(report.shape.m) * static_cast<double>(report.shape.n) *
@@ -186,11 +185,11 @@ class Show {
 
     static int32_t progress(void* user, const volta_tune_report* report) {
         static_cast<Show*>(user)->update(*report);
-        return interrupted != 0 || !static_cast<Show*>(user)->error_.empty();
+        return interrupted_by() != 0 || static_cast<Show*>(user)->error_ != nullptr;
     }
     void finish() const {
         if (terminal_) std::fputs("\r\033[K", stderr);
-        if (!error_.empty()) failure(error_);
+        if (error_ != nullptr) std::rethrow_exception(error_);
     }
     std::size_t products() const { return products_; }
 
@@ -198,13 +197,13 @@ class Show {
     bool json_, terminal_;
     const Json machine_;
     std::size_t products_ = 0;
-    std::string error_;  // of standard output: not thrown through the library
+    std::exception_ptr error_;  // of standard output: not thrown through the library
 
     void update(const volta_tune_report& report) {
         try {
             if (report.done) result(report);
-        } catch (const Stop& stop) {
-            error_ = stop.what();
+        } catch (...) {
+            error_ = std::current_exception();
         }
         if (terminal_) bar(report);
     }
@@ -214,7 +213,7 @@ class Show {
         if (json_) {
             Json line = json_of(report);
             line.update(machine_);
-            print(line.dump() + "\n");
+            print(json_text(line) + "\n");
         } else {
             if (products_ == 0)
                 print(formatted("%-28s %11s %11s %11s %8s %7s %8s  %s\n", "product", "classic ms",
@@ -248,15 +247,16 @@ void read_command(const std::vector<std::string>& arguments, Tuning& t) {
     Options options(
         "tune matmul",
         "Searches the fastest tile, blocks, loop order, prefetch and packing of each product, or on a GPU "
-        "its form and\ntile, and keeps what it found in $HOME/.volta/matmul_tuning for later commands; "
-        "without HOME, or with\n--no-tuning, it only shows it. Results never change a bit.");
+        "its form and tile, and keeps what it found in $HOME/.volta/matmul_tuning for later commands; "
+        "without HOME, or with --no-tuning, it only shows it. Results never change a bit.");
     options.integer(
         "--dim", t.dim, 1, 1 << 20,
         "the products of a transformer of width N at 1024 tokens: qkv, output, up and down, each as "
         "X W, dY W^T and X^T dY (default: 384)");
     options.text("--shapes", t.shapes, "MxNxK,... with :nt, :tn or :tt where A or B is stored transposed");
-    options.text("--model", t.model,
-                 "the products of a model's inference at its context, and of its checkpoint's training step");
+    options.input(
+        "--model", t.model, kModel,
+        "the products of a model's inference at its context, and of its checkpoint's training step");
     options.integer("--batch", t.batch, 1, 1 << 20,
                     "with --model: inference and training at this batch instead");
     options.integer("--runs", t.runs, 1, 64,
@@ -272,13 +272,6 @@ void read_command(const std::vector<std::string>& arguments, Tuning& t) {
         usage_error("voltac tune matmul: --dim, --shapes and --model exclude each other");
     if (options.given("--batch") && !options.given("--model"))
         usage_error("voltac tune matmul: --batch belongs to --model");
-}
-
-void stop_at_interrupts() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = 1; };
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
 }
 
 }  // namespace
@@ -322,17 +315,16 @@ int run_tune(const std::vector<std::string>& arguments) {
     options.seconds = t.seconds;
     options.progress = Show::progress;
     options.user = &show;
-    stop_at_interrupts();
+    watch_interrupts();
     const volta_status status = volta_tune(context.get(), &options);
     const std::string error = volta_last_error();
     show.finish();
     if (status == VOLTA_CANCELLED) {
         std::fprintf(stderr, "%s%s\n", error.c_str(), keeps ? "; what was done is kept" : "");
-        return 0;
+        return interrupt_status();
     }
     if (status != VOLTA_OK) failure(error);
-    if (show.products() == 0)
-        std::fprintf(stderr, "voltac: there is nothing to tune: %s has no f32 products\n", t.model.c_str());
+    if (show.products() == 0) warn("there is nothing to tune: " + t.model + " has no f32 products");
     return 0;
 }
 

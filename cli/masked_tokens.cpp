@@ -87,8 +87,7 @@ class MaskedTokens final : public Lesson {
         volta_tensor* made = nullptr;
         check(volta_tensor_wrap(context_.get(), VOLTA_F32, logits_shape, 3, logits.data(), &made));
         const Tensor output(made);
-        volta_session_options options = {};
-        options.struct_size = sizeof options;
+        volta_session_options options = VOLTA_SESSION_OPTIONS_INIT;
         options.input_shapes = input_shape;
         options.input_extent_count = 2;
         volta_session* created = nullptr;
@@ -171,8 +170,7 @@ std::unique_ptr<Lesson> next_tokens(volta_trainer* trainer, const std::string& t
 }
 
 MaskToken mask_token(const Tokenizer& tokenizer) {
-    volta_encode_options options = {};
-    options.struct_size = sizeof options;
+    volta_encode_options options = VOLTA_ENCODE_OPTIONS_INIT;
     options.special = 1;
     const std::string name = "[MASK]";
     std::int32_t id = 0;
@@ -194,8 +192,7 @@ std::string text_mark(const std::vector<std::int32_t>& tokens) {
 std::unique_ptr<Lesson> masked_tokens(const Context& context, Model model, volta_trainer* trainer,
                                       MaskToken mask, std::vector<std::int32_t> train,
                                       std::vector<std::int32_t> validation) {
-    volta_trainer_options options = {};
-    options.struct_size = sizeof options;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     check(volta_trainer_get_options(trainer, &options));
     return std::make_unique<MaskedTokens>(context, std::move(model), options, mask, std::move(train),
                                           std::move(validation));

@@ -1,27 +1,28 @@
 #include "cli/options.h"
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "cli/suggest.h"
+#include "cli/text.h"
+
 namespace voltac {
 
-struct Options::Parser : CLI::App {
-    using CLI::App::App;
-};
-
 Options::Options(const char* command, const char* description)
-    : command_(std::string("voltac ") + command), parser_(std::make_unique<Parser>(description, command_)) {
-    parser_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
+    : command_(std::string("voltac ") + command), description_(description) {}
 
-Options::~Options() = default;
+// --- what options take
+
+void Options::add(const char* name, const std::string& type, const char* help,
+                  std::function<void(const std::string&)> take) {
+    rows_.push_back({name, type, help, std::move(take)});
+}
 
 namespace {
 
-// Parsed here rather than by CLI11, which takes "nan" for a number and reports ranges in its own words.
 std::int64_t whole_number(const std::string& label, const std::string& given, std::int64_t low,
                           std::int64_t high) {
     char* end = nullptr;
@@ -39,52 +40,41 @@ std::int64_t whole_number(const std::string& label, const std::string& given, st
 
 void Options::integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
                       const char* help) {
-    const std::string label = command_ + ": " + name;
-    parser_
-        ->add_option_function<std::string>(
-            name, [=, &value](const std::string& given) { value = whole_number(label, given, low, high); },
-            help)
-        ->type_name("N")
-        ->trigger_on_parse();
+    add(name, "N", help, [=, &value, what = label(name)](const std::string& given) {
+        value = whole_number(what, given, low, high);
+    });
 }
 
 void Options::integers(const char* name, std::vector<std::int32_t>& values, std::int32_t low,
                        std::int32_t high, const char* help) {
-    const std::string label = command_ + ": " + name;
-    parser_
-        ->add_option_function<std::string>(
-            name,
-            [=, &values](const std::string& given) {
-                values.push_back(static_cast<std::int32_t>(whole_number(label, given, low, high)));
-            },
-            help)
-        ->type_name("N")
-        ->trigger_on_parse();
+    add(name, "N", help, [=, &values, what = label(name)](const std::string& given) {
+        values.push_back(static_cast<std::int32_t>(whole_number(what, given, low, high)));
+    });
+}
+
+std::string Range::words() const {
+    if (!low_is_open && !high_is_open) return formatted("in %.9g .. %.9g", low, high);
+    return formatted("%s %.9g and %s %.9g", low_is_open ? "above" : "at least", low,
+                     high_is_open ? "below" : "at most", high);
+}
+
+void Options::number(const char* name, double& value, double low, double high, const char* help) {
+    number(name, value, Range{low, high}, help);
+}
+
+void Options::number(const char* name, double& value, const Range& range, const char* help) {
+    add(name, "X", help, [=, &value, what = label(name)](const std::string& given) {
+        char* end = nullptr;
+        const double parsed = std::strtod(given.c_str(), &end);
+        if (given.empty() || *end != '\0') usage_error(what + " is '" + given + "', which is not a number");
+        if (!range.has(parsed)) usage_error(what + " is " + given + ", it must be " + range.words());
+        value = parsed;
+    });
 }
 
 void Options::texts(const char* name, std::vector<std::string>& values, const char* help) {
     take_text(
         name, [&values](const std::string& given) { values.push_back(given); }, "TEXT", help);
-}
-
-void Options::number(const char* name, double& value, double low, double high, const char* help) {
-    const std::string label = name;
-    parser_
-        ->add_option_function<std::string>(
-            name,
-            [=, &value](const std::string& given) {
-                char* end = nullptr;
-                const double parsed = std::strtod(given.c_str(), &end);
-                if (given.empty() || *end != '\0')
-                    usage_error(command_ + ": " + label + " is '" + given + "', which is not a number");
-                if (!std::isfinite(parsed) || parsed < low || parsed > high)
-                    usage_error(command_ + ": " + label +
-                                formatted(" is %s, it must be in %g .. %g", given.c_str(), low, high));
-                value = parsed;
-            },
-            help)
-        ->type_name("X")
-        ->trigger_on_parse();
 }
 
 void Options::text(const char* name, std::string& value, const char* help, Empty empty) {
@@ -94,55 +84,93 @@ void Options::text(const char* name, std::string& value, const char* help, Empty
 
 // Of what an option left empty is meant to say, its command knows nothing: it would do as if it were not
 // there.
-void Options::take_text(const char* name, std::function<void(const std::string&)> take, const char* type,
-                        const char* help, Empty empty) {
-    const std::string label = command_ + ": " + name;
-    parser_
-        ->add_option_function<std::string>(
-            name,
-            [=](const std::string& given) {
-                if (given.empty() && empty == Empty::kRefused) usage_error(label + " is empty");
-                take(given);
-            },
-            help)
-        ->type_name(type)
-        ->trigger_on_parse();
+void Options::take_text(const char* name, std::function<void(const std::string&)> take,
+                        const std::string& type, const char* help, Empty empty) {
+    add(name, type, help, [=, what = label(name), take = std::move(take)](const std::string& given) {
+        if (given.empty() && empty == Empty::kRefused) usage_error(what + " is empty");
+        take(given);
+    });
 }
 
 void Options::choice(const char* name, std::string& value, const std::vector<std::string>& choices,
                      const char* help) {
-    const std::string label = name;
     std::string list;
     for (const std::string& choice : choices) list += (list.empty() ? "" : "|") + choice;
-    parser_
-        ->add_option_function<std::string>(
-            name,
-            [=, &value](const std::string& given) {
-                for (const std::string& choice : choices)
-                    if (choice == given) {
-                        value = given;
-                        return;
-                    }
-                usage_error(command_ + ": " + label + " is '" + given + "', it must be one of " + list);
-            },
-            help)
-        ->type_name(list)
-        ->trigger_on_parse();
+    add(name, list, help, [=, &value, what = label(name)](const std::string& given) {
+        if (given.empty()) usage_error(what + " is empty");
+        if (std::find(choices.begin(), choices.end(), given) == choices.end())
+            usage_error(what + " is '" + given + "', it must be one of " + list +
+                        did_you_mean(given, choices));
+        value = given;
+    });
 }
 
-void Options::flag(const char* name, bool& value, const char* help) { parser_->add_flag(name, value, help); }
-
-void Options::positional(const char* name, std::string& value, const char* help) {
-    require(name);
-    optional_positional(name, value, help);
+void Options::flag(const char* name, bool& value, const char* help) {
+    add(name, "", help, [&value, what = label(name)](const std::string& given) {
+        if (given != "true" && given != "false")
+            usage_error(what + " takes no value but true or false, not '" + given + "'");
+        value = given == "true";
+    });
 }
 
-void Options::optional_positional(const char* name, std::string& value, const char* help) {
+// --- files
+
+void Options::input(const char* name, std::string& value, const Input& input, const char* help) {
+    files_.push_back({name, &value, &input, nullptr});
     take_text(
         name, [&value](const std::string& given) { value = given; }, "FILE", help);
 }
 
-void Options::require(const char* name) { required_.push_back(name); }
+void Options::output(const char* name, std::string& value, const Output& output, const char* help) {
+    files_.push_back({name, &value, nullptr, &output});
+    take_text(
+        name, [&value](const std::string& given) { value = given; }, "FILE", help);
+}
+
+void Options::positional(const char* name, std::string& value, const char* help) {
+    optional_positional(name, value, help);
+    require(name);
+}
+
+void Options::optional_positional(const char* name, std::string& value, const char* help) {
+    input(name, value, kModel, help);
+}
+
+void Options::check_output(const char* name, const std::string& path) const {
+    for (const File& file : files_)
+        if (std::string(file.name) == name) check_name(label(name), path, *file.output);
+    check_writable(name, path);
+}
+
+// Wrong names first, for all files; then what the file system says.
+void Options::check_files() const {
+    const File* stream = nullptr;
+    for (const File& file : files_) {
+        if (!given(file.name)) continue;
+        if (file.output != nullptr) check_name(label(file.name), *file.path, *file.output);
+        if (file.input == nullptr || *file.path != kStandardStream) continue;
+        if (!file.input->streams)
+            usage_error(label(file.name) + " is '-', but " + file.input->what +
+                        " is not read from standard input; a file of that name is ./-");
+        if (stream != nullptr)
+            usage_error(label(file.name) + " and " + stream->name + " cannot both be standard input");
+        stream = &file;
+    }
+    for (const File& file : files_)
+        for (const File& other : files_) {
+            const bool spoils =
+                file.output != nullptr && &file != &other && (other.output != nullptr || other.input->kept);
+            if (spoils && given(file.name) && given(other.name) && same_file(*file.path, *other.path))
+                usage_error(label(file.name) + " and " + other.name + " are the same file, '" + *file.path +
+                            "'");
+        }
+    for (const File& file : files_)
+        if (file.output != nullptr && given(file.name)) check_writable(file.name, *file.path);
+}
+
+// --- groups of options
+
+void Options::require(const char* name) { find(name)->is_required = true; }
 
 namespace {
 
@@ -184,9 +212,18 @@ void Options::machine(Machine& value) {
     integer("--threads", value.threads, 1, 256,
             "threads (default: VOLTA_NUM_THREADS, else the physical cores)");
     value.device = default_device();
-    text("--device", value.device,
-         "what it runs on: cpu, cuda, cuda:N or auto (default: VOLTA_DEVICE, else cpu); at level "
-         "strict the bits are the same");
+    take_text(
+        "--device",
+        [&value, what = label("--device")](const std::string& given) {
+            const std::vector<std::string> devices = {"cpu", "cuda", "auto"};
+            if (std::find(devices.begin(), devices.end(), given) == devices.end() &&
+                given.compare(0, 5, "cuda:") != 0)
+                usage_error(what + " is '" + given + "', it must be cpu, cuda, cuda:N or auto" +
+                            did_you_mean(given, devices));
+            value.device = given;
+        },
+        "cpu|cuda|cuda:N|auto",
+        "what it runs on (default: VOLTA_DEVICE, else cpu); at level strict the bits are the same");
     choice("--level", value.level, words(kLevelNames),
            "which bits are promised: strict, the same everywhere; repeatable, the same on this device and "
            "build; fast, any within tolerance (default: strict)");
@@ -210,8 +247,28 @@ void Options::tuning(Machine& value) {
 }
 
 void Options::config() {
-    take_text(
-        "--config", [](const std::string&) {}, "FILE", "a JSON object of options by their long names");
+    input("--config", config_, kConfiguration,
+          "a JSON object of options by their long names; - is standard input");
+}
+
+// --- reading them
+
+Options::Row* Options::find(const std::string& name) {
+    for (Row& row : rows_)
+        if (row.name == name) return &row;
+    return nullptr;
+}
+
+const Options::Row* Options::find(const std::string& name) const {
+    return const_cast<Options*>(this)->find(name);
+}
+
+std::vector<std::string> Options::names() const {
+    std::vector<std::string> all;
+    for (const Row& row : rows_)
+        if (!row.is_positional()) all.push_back(row.name);
+    all.emplace_back("--help");
+    return all;
 }
 
 namespace {
@@ -222,25 +279,39 @@ using Json = nlohmann::ordered_json;
 void add_words(const std::string& where, const std::string& key, const Json& value,
                std::vector<std::string>& words) {
     if (value.is_boolean()) {
-        if (value.get<bool>()) words.push_back("--" + key);
+        words.push_back("--" + key + "=" + (value.get<bool>() ? "true" : "false"));
     } else if (value.is_string()) {
         words.push_back("--" + key + "=" + value.get<std::string>());
     } else if (value.is_number()) {
-        words.push_back("--" + key + "=" + value.dump());
+        words.push_back("--" + key + "=" + json_text(value));
     } else {
         usage_error(where + ": " + key + " is neither a number, a string nor a truth value");
     }
 }
 
-// {"steps": 100, "json": true} as --steps 100 --json, to be parsed before the command line's own words. The
-// members of a list are given one after the other.
-std::vector<std::string> arguments_of_config(const std::string& command, const std::string& path) {
-    const std::string where = command + ": --config " + path;
+// Where the words name a configuration file: "--config FILE" or "--config=FILE"; the last one counts.
+std::string config_in(const std::vector<std::string>& arguments) {
+    std::string path;
+    for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+        if (arguments[i] == "--config" && i + 1 < arguments.size()) path = arguments[i + 1];
+        if (arguments[i].rfind("--config=", 0) == 0) path = arguments[i].substr(9);
+    }
+    return path;
+}
+
+}  // namespace
+
+// {"steps": 100, "json": true} as --steps=100 --json=true, to be read before the command line's own words.
+// The members of a list are given one after the other.
+std::vector<std::string> Options::arguments_of_config(const std::string& path) const {
+    const std::string where = command_ + ": --config " + shown_name(path);
     const Json config = Json::parse(read_text(path), nullptr, false);
     if (config.is_discarded() || !config.is_object()) usage_error(where + " is not a JSON object");
     std::vector<std::string> words;
     for (const auto& [key, value] : config.items()) {
         if (key == "config") usage_error(where + " names another configuration file");
+        if (find("--" + key) == nullptr)
+            usage_error(where + ": there is no option '" + key + "'" + did_you_mean(key, names()));
         if (value.is_array())
             for (const Json& one : value) add_words(where, key, one, words);
         else
@@ -249,61 +320,122 @@ std::vector<std::string> arguments_of_config(const std::string& command, const s
     return words;
 }
 
-// Where the words name a configuration file: "--config FILE" or "--config=FILE"; the last one counts.
-std::string config_in(const std::vector<std::string>& arguments) {
-    std::string path;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        if (arguments[i] == "--config" && i + 1 < arguments.size()) path = arguments[i + 1];
-        if (arguments[i].rfind("--config=", 0) == 0) path = arguments[i].substr(9);
-    }
-    return path;
+// A word that nobody means as the value of another option.
+bool Options::is_option(const std::string& word) const {
+    if (word.size() < 2 || word[0] != '-') return false;
+    return word == "--" || word == "-h" || word == "--help" || find(word) != nullptr;
 }
 
-std::string first_line(std::string text) {
-    const std::size_t end = text.find('\n');
-    return end == std::string::npos ? text : text.substr(0, end);
-}
-
-}  // namespace
-
-// "--prompt=" as --prompt and an empty word: CLI11 would take the next word for the value.
-std::vector<std::string> Options::with_empty_values(const std::vector<std::string>& words) const {
-    std::vector<std::string> split;
-    for (const std::string& word : words) {
-        const std::string name = word.substr(0, word.find('='));
-        const CLI::Option* option = name + "=" == word ? parser_->get_option_no_throw(name) : nullptr;
-        const bool takes_a_value = option != nullptr && option->get_items_expected_max() > 0;
-        split.push_back(takes_a_value ? name : word);
-        if (takes_a_value) split.emplace_back();
+// All words are looked at before any value is, so that a call with a slip of the pen hears of that first.
+void Options::read(const std::vector<std::string>& words) {
+    struct Given {
+        Row* row;
+        std::string value;
+    };
+    std::vector<Given> taken;
+    std::vector<std::string> unknown, strays;
+    std::vector<Row*> places;
+    for (Row& row : rows_)
+        if (row.is_positional()) places.push_back(&row);
+    std::size_t place = 0;
+    bool options_end = false, after_unknown = false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        const bool was_unknown = after_unknown;
+        after_unknown = false;
+        if (word == "--" && !options_end) {
+            options_end = true;
+        } else if (options_end || word.size() < 2 || word[0] != '-') {
+            if (was_unknown) continue;  // perhaps its value
+            if (place < places.size())
+                taken.push_back({places[place++], word});
+            else
+                strays.push_back(word);
+        } else if (word == "--help" || word == "-h") {
+            print_help();
+            throw Stop(0, "");
+        } else {
+            const std::size_t sign = word.find('=');
+            const std::string name = word.substr(0, sign);
+            Row* const row = find(name);
+            if (row == nullptr) {
+                unknown.push_back(name);
+                after_unknown = sign == std::string::npos;
+            } else if (sign != std::string::npos) {
+                taken.push_back({row, word.substr(sign + 1)});
+            } else if (row->type.empty()) {
+                taken.push_back({row, "true"});
+            } else if (i + 1 == words.size() || is_option(words[i + 1])) {
+                usage_error(label(name.c_str()) + " needs a value (see " + command_ + " --help)");
+            } else {
+                taken.push_back({row, words[++i]});
+            }
+        }
     }
-    return split;
+    std::string wrong;
+    for (const std::string& name : unknown) {
+        const std::string meant = nearest(name, names());
+        wrong += (wrong.empty() ? "" : ", ") + name + (meant.empty() ? "" : " (did you mean " + meant + "?)");
+    }
+    if (!unknown.empty())
+        usage_error(command_ + ": unknown option" + (unknown.size() > 1 ? "s " : " ") + wrong + " (see " +
+                    command_ + " --help)");
+    for (const std::string& word : strays) wrong += (wrong.empty() ? "" : " ") + word;
+    if (!strays.empty())
+        usage_error(command_ + ": not expected: " + wrong + did_you_mean(strays[0], names()) + " (see " +
+                    command_ + " --help)");
+    for (const Given& each : taken) {
+        each.row->take(each.value);
+        ++each.row->count;
+    }
 }
 
 void Options::parse(const std::vector<std::string>& arguments) {
     std::vector<std::string> words;
-    const bool takes_config = parser_->get_option_no_throw("--config") != nullptr;
-    const std::string config = takes_config ? config_in(arguments) : "";
-    if (!config.empty()) words = arguments_of_config(command_, config);
+    const std::string config = find("--config") != nullptr ? config_in(arguments) : "";
+    if (!config.empty()) words = arguments_of_config(config);
     words.insert(words.end(), arguments.begin(), arguments.end());
-    words = with_empty_values(words);
-    std::vector<std::string> reversed(words.rbegin(), words.rend());  // what CLI11 expects of a vector
-    try {
-        parser_->parse(reversed);
-    } catch (const CLI::CallForHelp&) {
-        print(parser_->help());
-        throw Stop(0, "");
-    } catch (const CLI::ParseError& error) {
-        usage_error(command_ + ": " + first_line(error.what()) + " (see " + command_ + " --help)");
-    }
+    read(words);
     check_required();
+    check_files();
 }
 
-// After parsing, so that a word that is unknown is named before one that is missing.
+// After reading, so that a word that is unknown is named before one that is missing.
 void Options::check_required() const {
-    for (const char* name : required_)
-        if (!given(name)) usage_error(command_ + ": " + name + " is required (see " + command_ + " --help)");
+    for (const Row& row : rows_)
+        if (row.is_required && row.count == 0)
+            usage_error(command_ + ": " + row.name + " is required (see " + command_ + " --help)");
 }
 
-bool Options::given(const char* name) const { return parser_->get_option(name)->count() > 0; }
+bool Options::given(const char* name) const { return find(name)->count > 0; }
+
+namespace {
+
+std::string capital(std::string name) {
+    for (char& letter : name)
+        if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+    return name;
+}
+
+}  // namespace
+
+void Options::print_help() const {
+    const int columns = std::max(columns_of(1), 40);
+    std::string usage = "Usage: " + command_;
+    std::vector<Entry> places, options;
+    for (const Row& row : rows_) {
+        const std::string shown = row.is_positional() ? capital(row.name)
+                                  : row.type.empty()  ? row.name
+                                                      : row.name + " " + row.type;
+        if (row.is_required || row.is_positional())
+            usage += row.is_required ? " " + shown : " [" + shown + "]";
+        (row.is_positional() ? places : options).push_back({shown, row.help});
+    }
+    options.push_back({"-h, --help", "this text"});
+    std::string text = wrapped(description_, columns, 0) + "\n\n" + wrapped(usage + " [options]", columns, 4);
+    text += "\n\n";
+    if (!places.empty()) text += listed(places, columns) + "\n";
+    print(text + "Options:\n" + listed(options, columns));
+}
 
 }  // namespace voltac

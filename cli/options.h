@@ -1,6 +1,7 @@
-// Command lines: CLI11 with the manners of voltac. One line per mistake, exit status 2; numbers are finite
-// and in range, texts are not empty unless an option says what that means; --config FILE.json sets any option
-// by its long name, and the command line overrides it.
+// Command lines. One line per mistake, exit status 2, with the word that was
+// perhaps meant; numbers are finite and in range, texts are not empty unless an option says what that means;
+// files are what cli/files.h says of them; --config FILE.json sets any option by its long name, and the
+// command line overrides it.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/files.h"
 #include "cli/support.h"
 
 namespace voltac {
@@ -25,6 +27,17 @@ struct Command {
 // What an empty text is to an option.
 enum class Empty { kRefused, kMeaningful };
 
+// Numbers that an option takes. An end that is open does not belong to it.
+struct Range {
+    double low, high;
+    bool low_is_open = false, high_is_open = false;
+
+    bool has(double value) const {  // never NaN
+        return (low_is_open ? value > low : value >= low) && (high_is_open ? value < high : value <= high);
+    }
+    std::string words() const;  // "in 0 .. 1", "at least 0 and below 1"
+};
+
 // How tokens are drawn.
 struct Draws {
     double temperature = 0, top_p = 0, min_p = 0, repetition_penalty = 1;
@@ -33,16 +46,16 @@ struct Draws {
     void fill(volta_generator_options& options) const;
 };
 
-// A parser for one command's options. CLI11 stays behind it: its header takes longer to compile than any
-// command.
+// A parser for one command's options: "--name value", "--name=value" (the only way for a value that is the
+// name of an option), flags, files by their place, and "--" before files whose names begin with a dash.
 class Options {
   public:
     Options(const char* command, const char* description);
-    ~Options();
     // The value's place keeps its default. Ranges are inclusive.
     void integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
                  const char* help);
     void number(const char* name, double& value, double low, double high, const char* help);
+    void number(const char* name, double& value, const Range& range, const char* help);
     void text(const char* name, std::string& value, const char* help, Empty empty = Empty::kRefused);
     // Given as often as wanted, none of them empty; a list in a configuration file.
     void texts(const char* name, std::vector<std::string>& values, const char* help);
@@ -51,6 +64,9 @@ class Options {
     void choice(const char* name, std::string& value, const std::vector<std::string>& choices,
                 const char* help);
     void flag(const char* name, bool& value, const char* help);
+    // Files. parse() refuses what cannot be read or written before any work is done.
+    void input(const char* name, std::string& value, const Input& input, const char* help);
+    void output(const char* name, std::string& value, const Output& output, const char* help);
     void positional(const char* name, std::string& value, const char* help);
     void optional_positional(const char* name, std::string& value, const char* help);
     void load(std::string& value);   // --load, of kLoadNames
@@ -60,19 +76,46 @@ class Options {
     void config();                   // --config FILE.json
     void require(const char* name);  // the call must give it
 
-    // Throws Stop: a usage error, or status 0 with the help text printed.
+    // Throws Stop: a usage error, a file that cannot be written, or status 0 with the help text printed.
     void parse(const std::vector<std::string>& arguments);
     bool given(const char* name) const;  // on the command line or in the configuration file
+    // As parse() checks it, for an output whose name came from elsewhere.
+    void check_output(const char* name, const std::string& path) const;
 
   private:
-    struct Parser;
-    void take_text(const char* name, std::function<void(const std::string&)> take, const char* type,
+    struct Row {
+        std::string name;  // "--steps", or of a file by its place "model"
+        std::string type;  // "N", "tiny|small"; "" of a flag
+        std::string help;
+        std::function<void(const std::string&)> take;  // of a flag "true" or "false"
+        bool is_required = false;
+        int count = 0;  // how often it was given
+        bool is_positional() const { return name[0] != '-'; }
+    };
+    // A file among the options; one of the two is not NULL.
+    struct File {
+        const char* name;
+        const std::string* path;
+        const Input* input;
+        const Output* output;
+    };
+    void add(const char* name, const std::string& type, const char* help,
+             std::function<void(const std::string&)> take);
+    void take_text(const char* name, std::function<void(const std::string&)> take, const std::string& type,
                    const char* help, Empty empty = Empty::kRefused);
-    std::vector<std::string> with_empty_values(const std::vector<std::string>& words) const;
+    std::string label(const char* name) const { return command_ + ": " + name; }
+    Row* find(const std::string& name);
+    const Row* find(const std::string& name) const;
+    std::vector<std::string> names() const;
+    bool is_option(const std::string& word) const;
+    std::vector<std::string> arguments_of_config(const std::string& path) const;
+    void read(const std::vector<std::string>& words);
     void check_required() const;
-    std::string command_;
-    std::unique_ptr<Parser> parser_;
-    std::vector<const char*> required_;
+    void check_files() const;
+    void print_help() const;
+    std::string command_, description_, config_;
+    std::vector<Row> rows_;
+    std::vector<File> files_;
 };
 
 // Adds "level" and "precision" to a line of results, unless they are the defaults.

@@ -1,17 +1,8 @@
 #include "cli/profile.h"
 
 namespace voltac {
-namespace {
-
-bool ends_with(const std::string& text, const std::string& end) {
-    return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-}  // namespace
-
 void start_profile(const Context& context, std::uint64_t capacity) {
-    volta_profile_options options = {};
-    options.struct_size = sizeof options;
+    volta_profile_options options = VOLTA_PROFILE_OPTIONS_INIT;
     options.capacity = capacity;
     check(volta_profile_start(context.get(), &options));
 }
@@ -20,19 +11,16 @@ void stop_profile(const Context& context) { check(volta_profile_stop(context.get
 
 ProfileData read_profile(const Context& context, bool with_events) {
     ProfileData profile;
-    profile.info.struct_size = sizeof profile.info;
     check(volta_profile_get_info(context.get(), &profile.info));
     for (std::size_t i = 0; i < profile.info.operator_count; ++i) {
-        volta_profile_operator row = {};
-        row.struct_size = sizeof row;
+        volta_profile_operator row = VOLTA_PROFILE_OPERATOR_INIT;
         check(volta_profile_get_operator(context.get(), i, &row));
         profile.operators.push_back(row);
     }
     if (!with_events) return profile;
     profile.events.reserve(profile.info.event_count);
     for (std::size_t i = 0; i < profile.info.event_count; ++i) {
-        volta_profile_event event = {};
-        event.struct_size = sizeof event;
+        volta_profile_event event = VOLTA_PROFILE_EVENT_INIT;
         check(volta_profile_get_event(context.get(), i, &event));
         profile.events.push_back(event);
     }
@@ -50,19 +38,11 @@ std::string rate_of(const volta_profile_operator& row) {
 }
 
 void ProfileFile::declare(Options& options) {
-    options.text("--profile", path_,
-                 "also write where the time goes: FILE.json, a trace for Perfetto, or FILE.html, a report");
+    options.output("--profile", path_, kProfileOutput,
+                   "also write where the time goes: FILE.json, a trace for Perfetto, or FILE.html, a report");
 }
 
-bool ProfileFile::is_html() const { return ends_with(path_, ".html"); }
-
-void ProfileFile::check() const {
-    if (!is_wanted()) return;
-    if (!is_html() && !ends_with(path_, ".json"))
-        usage_error(command_ + ": --profile is '" + path_ +
-                    "', it must end with .json (a trace) or .html (a report)");
-    check_output("--profile", path_, "a file to write");
-}
+bool ProfileFile::is_html() const { return has_ending(path_, ".html"); }
 
 void ProfileFile::start(const Context& context) const {
     if (is_wanted()) start_profile(context);

@@ -13,7 +13,7 @@ namespace voltac {
 
 // What was recorded, read once. Names live as long as the context.
 struct ProfileData {
-    volta_profile_info info = {};
+    volta_profile_info info = VOLTA_PROFILE_INFO_INIT;
     std::vector<volta_profile_operator> operators;  // the longest first
     std::vector<volta_profile_event> events;        // empty unless asked for
 };
@@ -33,7 +33,6 @@ class ProfileFile {
   public:
     explicit ProfileFile(std::string command) : command_(std::move(command)) {}  // "voltac train"
     void declare(Options& options);
-    void check() const;  // before any work: the ending, and that the folder can be written
     bool is_wanted() const { return !path_.empty(); }
     void start(const Context& context) const;
     void finish(const Context& context) const;  // ends the profile and writes the file

@@ -19,7 +19,7 @@ std::uint64_t length(const Event& event) { return event.end_ns - event.begin_ns;
 
 std::string escaped(const std::string& text) {
     std::string safe;
-    for (const char c : text) {
+    for (const char c : as_utf8(text)) {
         if (c == '&')
             safe += "&amp;";
         else if (c == '<')
@@ -66,8 +66,7 @@ std::string percent(double part, double whole) {
 }
 
 std::string summary(const Context& context, const ProfileData& profile) {
-    volta_context_info machine = {};
-    machine.struct_size = sizeof machine;
+    volta_context_info machine = VOLTA_CONTEXT_INFO_INIT;
     check(volta_context_get_info(context.get(), &machine));
     const volta_profile_info& info = profile.info;
     std::string text = formatted("<p>%s, %u thread%s. ", escaped(machine.cpu).c_str(), machine.thread_count,
@@ -250,7 +249,7 @@ std::string timeline_data(const ProfileData& profile) {
     }
     data["labels"] = std::move(labels);
     data["events"] = std::move(events);
-    std::string text = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    std::string text = json_text(data);
     for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
     return text;
 }

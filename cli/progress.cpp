@@ -1,11 +1,12 @@
 #include "cli/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <string>
+
+#include "cli/text.h"
 
 namespace voltac {
 
@@ -37,11 +38,6 @@ std::string duration(double seconds) {
     return text;
 }
 
-int columns() {
-    winsize size = {};
-    return ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 }  // namespace
 
 void Progress::step(std::uint64_t step, double loss) {
@@ -59,13 +55,13 @@ void Progress::step(std::uint64_t step, double loss) {
     const double left = seconds() / static_cast<double>(done_) * static_cast<double>(last_ - step);
     char line[256];
     std::snprintf(line, sizeof line, "step %llu/%llu  loss %.4f  %.0f tokens/s  ETA %s",
-                  static_cast<unsigned long long>(step), static_cast<unsigned long long>(last_), smooth_loss_,
-                  tokens_per_second(), duration(left).c_str());
+                  static_cast<unsigned long long>(step), static_cast<unsigned long long>(last_),
+                  unsigned_nan(smooth_loss_), tokens_per_second(), duration(left).c_str());
     if (!terminal_) {
         std::fprintf(stderr, "%s\n", line);
         return;
     }
-    const int width = std::clamp(columns() - static_cast<int>(std::string(line).size()) - 4, 0, 40);
+    const int width = std::clamp(columns_of(2) - static_cast<int>(std::string(line).size()) - 4, 0, 40);
     const int filled = static_cast<int>(share * width);
     const std::string bar = width > 0 ? "[" + std::string(static_cast<std::size_t>(filled), '#') +
                                             std::string(static_cast<std::size_t>(width - filled), ' ') + "] "

@@ -30,8 +30,7 @@ std::vector<std::int32_t> tokens_of(std::int64_t count) {
 }
 
 Model small_gpt(const Context& context, double dropout) {
-    volta_gpt_options gpt = {};
-    gpt.struct_size = sizeof gpt;
+    volta_gpt_options gpt = VOLTA_GPT_OPTIONS_INIT;
     gpt.vocabulary = kVocabulary;
     gpt.layers = 2;
     gpt.dim = 48;
@@ -47,8 +46,7 @@ constexpr std::int64_t kShape[] = {kBatch, kContext};
 
 std::uint64_t logits(const Context& context, volta_dtype) {
     const Model model = small_gpt(context, 0);
-    volta_session_options options = {};
-    options.struct_size = sizeof options;
+    volta_session_options options = VOLTA_SESSION_OPTIONS_INIT;
     options.input_shapes = kShape;
     options.input_extent_count = 2;
     volta_session* session = nullptr;
@@ -71,8 +69,7 @@ std::uint64_t logits(const Context& context, volta_dtype) {
 // Dropout, two micro-batches, clipping: what a step reports, and all parameters after the last.
 std::uint64_t training(const Context& context, volta_dtype) {
     const Model model = small_gpt(context, 0.1);
-    volta_trainer_options options = {};
-    options.struct_size = sizeof options;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.input_shapes = kShape;
     options.input_extent_count = 2;
     options.loss = VOLTA_LOSS_CROSS_ENTROPY;
@@ -88,8 +85,7 @@ std::uint64_t training(const Context& context, volta_dtype) {
     check(volta_trainer_set_tokens(trainer, tokens.data(), tokens.size()));
     Digest digest;
     for (int step = 0; step < 3; ++step) {
-        volta_step_report report = {};
-        report.struct_size = sizeof report;
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
         check(volta_trainer_step_tokens(trainer, &report));
         digest.add(&report.loss, sizeof report.loss);
         digest.add(&report.gradient_norm, sizeof report.gradient_norm);
@@ -102,8 +98,7 @@ std::uint64_t training(const Context& context, volta_dtype) {
 
 // Greedy tokens of a Llama whose weights are stored as `weights`, and the logits of each.
 std::uint64_t text(const Context& context, volta_dtype weights) {
-    volta_llama_options llama = {};
-    llama.struct_size = sizeof llama;
+    volta_llama_options llama = VOLTA_LLAMA_OPTIONS_INIT;
     llama.vocabulary = kVocabulary;
     llama.layers = 2;
     llama.dim = 80;

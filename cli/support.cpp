@@ -1,12 +1,7 @@
 #include "cli/support.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -56,7 +51,7 @@ std::string home_folder(const char* name) {
 }
 
 void log_line(void*, volta_log_level level, const char* line) {
-    if (level >= VOLTA_LOG_WARNING) std::fprintf(stderr, "voltac: warning: %s\n", line);
+    if (level >= VOLTA_LOG_WARNING) warn(std::string("warning: ") + line);
 }
 
 }  // namespace
@@ -89,8 +84,7 @@ std::string tuning_folder(const Machine& machine, std::string* reason) {
 }
 
 Context make_context(const Machine& machine, const volta_allocator* allocator) {
-    volta_context_options options = {};
-    options.struct_size = sizeof options;
+    volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
     options.allocator = allocator;
     options.log = log_line;
     options.thread_count =
@@ -110,8 +104,7 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
 }
 
 Model open_model(const Context& context, const std::string& path, const std::string& load) {
-    volta_open_options options = {};
-    options.struct_size = sizeof options;
+    volta_open_options options = VOLTA_OPEN_OPTIONS_INIT;
     options.mode = value_of(kLoadNames, load);
     volta_model* model = nullptr;
     check(volta_model_open(context.get(), path.c_str(), &options, &model));
@@ -152,58 +145,8 @@ volta_dtype stored_dtype(const std::string& name) {
     return 0;
 }
 
-void check_output(const char* option, const std::string& path, const char* what) {
-    struct stat info;
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-        failure(path + ": is a directory, not " + what);
-    const std::size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-    const std::string where = std::string(option) + ": the folder " + folder;
-    if (stat(folder.c_str(), &info) != 0) failure(where + ": " + std::strerror(errno));
-    if (!S_ISDIR(info.st_mode)) failure(std::string(option) + ": " + folder + " is not a folder");
-    if (access(folder.c_str(), W_OK) != 0) failure(where + " cannot be written: " + std::strerror(errno));
-}
-
-void write_text(const std::string& path, const std::string& text) {
-    const std::string temporary = path + formatted(".tmp-%d", static_cast<int>(getpid()));
-    const auto give_up = [&](int open_file) {
-        const int error = errno;
-        if (open_file >= 0) close(open_file);
-        unlink(temporary.c_str());
-        failure(path + ": " + std::strerror(error));
-    };
-    const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0) failure(path + ": " + std::strerror(errno));
-    for (std::size_t done = 0; done < text.size();) {
-        const ssize_t count = write(file, text.data() + done, text.size() - done);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) give_up(file);
-        done += static_cast<std::size_t>(count);
-    }
-    if (fsync(file) != 0) give_up(file);
-    if (close(file) != 0 || rename(temporary.c_str(), path.c_str()) != 0) give_up(-1);
-}
-
-std::string read_text(const std::string& path) {
-    struct stat info;
-    if (stat(path.c_str(), &info) != 0) failure(path + ": " + std::strerror(errno));
-    if (S_ISDIR(info.st_mode)) failure(path + ": is a directory, not a text file");
-    std::FILE* file = std::fopen(path.c_str(), "rb");
-    if (file == nullptr) failure(path + ": " + std::strerror(errno));
-    std::string text;
-    char block[1 << 16];
-    std::size_t count;
-    while ((count = std::fread(block, 1, sizeof block, file)) > 0) text.append(block, count);
-    const int error = std::ferror(file) ? errno : 0;
-    std::fclose(file);
-    if (error != 0) failure(path + ": " + std::strerror(error));
-    if (text.empty()) failure(path + ": the file is empty");
-    return text;
-}
-
 std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends) {
-    volta_encode_options options = {};
-    options.struct_size = sizeof options;
+    volta_encode_options options = VOLTA_ENCODE_OPTIONS_INIT;
     options.ends = ends;
     // Enough but for odd vocabularies, which encode twice.
     std::vector<std::int32_t> ids(text.size() + 5);
@@ -231,17 +174,11 @@ std::string metadata(const Model& model, const char* key) {
 }
 
 void print(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        failure(std::string("standard output: ") + std::strerror(errno));
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+    if (errno == EPIPE) throw Stop(kExitPipe, "");
+    failure(std::string("standard output: ") + std::strerror(errno));
 }
 
-std::string formatted(const char* format, ...) {
-    char buffer[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(buffer, sizeof buffer, format, arguments);
-    va_end(arguments);
-    return buffer;
-}
+void warn(const std::string& line) { std::fprintf(stderr, "voltac: %s\n", one_line(line).c_str()); }
 
 }  // namespace voltac

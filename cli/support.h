@@ -1,4 +1,4 @@
-// What every command needs: failures that become one line and an exit status, owned handles, files, output.
+// What every command needs: failures that become one line and an exit status, owned handles, output.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/text.h"
 #include "include/volta.h"
 
 namespace voltac {
 
 inline constexpr int kExitFailure = 1;  // it was tried and did not work
 inline constexpr int kExitUsage = 2;    // the call was wrong
+inline constexpr int kExitPipe = 141;   // nobody reads standard output any more: 128 + SIGPIPE, in silence
 
 // One line for standard error, and the exit status.
 struct Stop : std::runtime_error {
@@ -62,19 +64,14 @@ const char* dtype_name(volta_dtype dtype);  // "f32", "int8"
 std::vector<std::string> with_stored_names(std::vector<std::string> before);
 volta_dtype stored_dtype(const std::string& name);  // of a quantized model's weights; 0: no such type
 
-// A run must not end after hours in a file that cannot be written: failure that names `option`. `what`: "a
-// model file".
-void check_output(const char* option, const std::string& path, const char* what);
-// Either the old file or the whole new one, at any moment.
-void write_text(const std::string& path, const std::string& text);
-std::string read_text(const std::string& path);  // a non-empty regular file
 // With `ends`: those that the tokenizer adds, as a prompt needs them.
 std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends = false);
 Tokenizer tokenizer_of(const Model& model);                 // failure when the model has none
 std::string metadata(const Model& model, const char* key);  // "" when there is none
 
-// Writes results to standard output and checks that they arrived (a full disk, a closed pipe).
+// Writes results to standard output and checks that they arrived: a full disk is a failure, a reader that has
+// gone (`| head`) ends the command with kExitPipe and without a word.
 void print(const std::string& text);
-std::string formatted(const char* format, ...) __attribute__((format(printf, 1, 2)));
+void warn(const std::string& line);  // "voltac: <line>" on standard error
 
 }  // namespace voltac

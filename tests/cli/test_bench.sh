@@ -142,7 +142,7 @@ shown "train --preset small" train --preset small --batch 2 --seq 8 --vocab 11 -
 keys_are "train --preset" $step
 positive bill_mib
 positive resident_mib
-"$voltac" bench train --help | tr '\n' ' ' | grep -q 'linear:A-B or linear, which is linear:512-512; widths in 1 .. 1048576' && ok ||
+"$voltac" bench train --help | tr -s ' \n' ' ' | grep -q 'linear:A-B or linear, which is linear:512-512; widths in 1 .. 1048576' && ok ||
     bad "the help of train does not say what linear is"
 shown "train --model linear" train --model linear --batch 1 $fast --json
 expect "parameters of linear" 262656 "$(sed -E 's/.*"parameters":([0-9]*).*/\1/' out)"
@@ -221,7 +221,7 @@ shown "memory, as text" memory --preset small --threads 2
 
 shown "help" --help
 grep -qF 'voltac bench infer [MODEL | --preset NAME]' out && ok || bad "the help of bench does not name MODEL"
-"$voltac" bench memory --help | tr '\n' ' ' | grep -q 'no --runs' && ok || bad "the help of memory does not say why it has no --runs"
+"$voltac" bench memory --help | tr -s ' \n' ' ' | grep -q 'no --runs' && ok || bad "the help of memory does not say why it has no --runs"
 for name in matmul train infer ops memory; do
     shown "help of $name" $name --help
     grep -q -- --threads out && ok || bad "the help of $name does not name --threads"

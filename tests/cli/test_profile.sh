@@ -117,9 +117,9 @@ refused 2 "voltac train: --profile is '.json', $ending" $train --out m.volta --p
 refused 2 "voltac generate: --profile is 'p', $ending" generate missing.volta --profile p
 refused 2 "voltac bench train: --profile is 'p.svg', $ending" bench train --profile p.svg
 refused 2 "voltac bench infer: --profile is 'p.json.gz', $ending" bench infer --profile p.json.gz
-refused 1 "--profile: the folder missing: No such file" $train --out m.volta --profile missing/p.json
+refused 1 "--profile: cannot write 'missing/p.json': the folder missing: No such file" $train --out m.volta --profile missing/p.json
 mkdir folder.html
-refused 1 "folder.html: is a directory" bench infer --profile folder.html
+refused 1 "--profile: cannot write 'folder.html': it is a directory" bench infer --profile folder.html
 [ ! -e m.volta ] && ok || bad "a refused call trained"
 
 echo "== training"

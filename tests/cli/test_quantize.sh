@@ -42,7 +42,7 @@ cmp -s one other || bad "f32_panels: another text than f32"
 "$voltac" eval f32_panels.volta --text text.txt --json >other
 cmp -s one other || bad "f32_panels: another loss than f32: $(cat one other)"
 
-refused 2 "--to is int7, not one of bf16, f16, int8, int4, f32_panels" quantize m.volta --to int7 --out x.volta
+refused 2 "--to is 'int7', it must be one of bf16|f16|int8|int4|f32_panels" quantize m.volta --to int7 --out x.volta
 refused 2 "--to is required" quantize m.volta --out x.volta
 refused 1 "is stored as int8 already: begin with the f32 model" quantize int8.volta --to int4 --out x.volta
 refused 1 "is stored as int4: export the f32 model" convert int4.volta --out x.safetensors
