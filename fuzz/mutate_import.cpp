@@ -240,6 +240,8 @@ int main(int count, char** arguments) {
     signal(SIGABRT, keep_input);
     signal(SIGSEGV, keep_input);
     signal(SIGBUS, keep_input);
+    signal(SIGFPE, keep_input);
+    signal(SIGILL, keep_input);
     signal(SIGALRM, keep_input);
     size_t largest = 0;
     for (const Bytes& seed : seeds) {

@@ -4,6 +4,7 @@
 # volta_import_options is the definition.
 set(VOLTA_FUZZ_TARGETS
     "read_model|fuzz_read_model.cpp||tests/golden/models"
+    "run_model|fuzz_run_model.cpp||"
     "read_gguf|fuzz_read_gguf.cpp||"
     "read_tokenizer|fuzz_read_tokenizer.cpp||"
     "read_tuning|fuzz_read_tuning.cpp||"

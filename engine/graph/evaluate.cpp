@@ -26,13 +26,17 @@ void fill_constant(const Graph& graph, const Node& node, EvalTensor<T>& tensor) 
     }
 }
 
+// False: all of them are empty, however many rows without columns that is.
 template <class T>
-void size_outputs(const NodeRun<T>& run) {
+bool size_outputs(const NodeRun<T>& run) {
+    bool has_elements = false;
     for (int i = 0; i < run.node.output_count; ++i) {
         const std::size_t count = static_cast<std::size_t>(run.out_shape(i).elements());
+        has_elements = has_elements || count > 0;
         run.outputs[i]->real.resize(run.out_dtype(i) == DType::f32 ? count : 0);
         run.outputs[i]->integer.resize(run.out_dtype(i) == DType::i32 ? count : 0);
     }
+    return has_elements;
 }
 
 template <class T>
@@ -123,7 +127,7 @@ template <class T>
 void evaluate_node(const Graph& graph, const Node& node, const EvalTensor<T>* const* inputs,
                    EvalTensor<T>* const* outputs, std::uint32_t micro_index) {
     const NodeRun<T> run = {graph, node, inputs, outputs, micro_index};
-    if (op_row(node.op).lowering != Lowering::source) size_outputs(run);
+    if (op_row(node.op).lowering != Lowering::source && !size_outputs(run)) return;
     dispatch(run);
 }
 

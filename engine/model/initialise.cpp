@@ -42,7 +42,7 @@ jit::Program make_uniform(std::pmr::memory_resource* heap) {
 
 template <class Value>  // float(std::uint32_t row, std::uint32_t column)
 void fill_by_definition(float* values, const Shape& shape, Value value) {
-    const std::int64_t rows = shape.rows(), columns = shape.last();
+    const std::int64_t columns = shape.last(), rows = columns > 0 ? shape.rows() : 0;
     for (std::int64_t row = 0; row < rows; ++row)
         for (std::int64_t column = 0; column < columns; ++column)
             *values++ = value(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column));

@@ -9,9 +9,11 @@
 namespace volta {
 namespace {
 
-// Tables of angles are the exception: an element takes as long as a hundred that are read.
 constexpr std::int64_t kMostElements =
     16384;  // of all inputs and of all outputs; a product of these takes milliseconds
+// Tables of angles are the exception: an element takes as long as a hundred that are read. This is one of
+// 2^20 positions and heads of 128; a file may ask for 2^36.
+constexpr std::int64_t kMostAngles = std::int64_t{1} << 27;
 
 class Folder {
   public:
@@ -33,7 +35,8 @@ class Folder {
         if (is_source(node) || row.random || carries_random(node) || writes_in_place(node) ||
             holds_over_micro_batches(node) || uses_ids(node))
             return false;
-        if (node.op == Op::rotary_table) return true;
+        if (node.op == Op::rotary_table)
+            return rewrite_.from.shape(node.first_output).elements() <= kMostAngles;
         std::int64_t read = 0, written = 0;
         for (const ValueId input : node.inputs) {
             if (rewrite_.to.producer(rewrite_.now(input)).op != Op::constant) return false;

@@ -34,12 +34,12 @@ class RowPrograms final {
           pieces_(context.structures()),
           silent_(context.structures()) {
         std::int64_t rows = 1;
-        for (; rows < sizes.slots; rows = next_rows(rows)) prepare(steps_, model, sizes.slots, rows, rows);
-        prepare(steps_, model, sizes.slots, rows, rows);
+        for (; rows < sizes.slots; rows = next_rows(rows)) prepare(steps_, model, sizes, rows, rows);
+        prepare(steps_, model, sizes, rows, rows);
         for (rows = std::min(kShortestPiece, sizes.chunk); rows < sizes.chunk; rows = next_rows(rows))
-            prepare(pieces_, model, sizes.slots, rows, 1);
-        prepare(pieces_, model, sizes.slots, sizes.chunk, 1);
-        prepare(silent_, model, sizes.slots, sizes.chunk, 0);
+            prepare(pieces_, model, sizes, rows, 1);
+        prepare(pieces_, model, sizes, sizes.chunk, 1);
+        prepare(silent_, model, sizes, sizes.chunk, 0);
         cache_ = make_on<DecodeCache>(context.structures(), first(), context.structures());
         allocate(sizes.vocabulary);
         for (auto* programs : {&steps_, &pieces_, &silent_})
@@ -81,15 +81,16 @@ class RowPrograms final {
     }
 
   private:
-    void prepare(std::pmr::vector<DecodeProgram>& programs, const Model& model, std::int64_t slots,
+    void prepare(std::pmr::vector<DecodeProgram>& programs, const Model& model, const DecoderSizes& sizes,
                  std::int64_t rows, std::int64_t logit_rows) {
         DecodeShape shape;
         shape.rows = rows;
         shape.logit_rows = logit_rows;
-        shape.slots = slots;
+        shape.slots = sizes.slots;
         shape.capacity = capacity_;
         std::pmr::memory_resource* const heap = context_.structures();
         const Program& program = context_.plans().prepare(decode_graph(model.graph, shape, heap), {});
+        check_decode_program(program, logit_rows, sizes.vocabulary, std::min(sizes.context, capacity_), heap);
         programs.emplace_back(program, rows, heap);
         arena_bytes_ = std::max(arena_bytes_, programs.back().memory().arena_bytes());
         workspace_bytes_ = std::max<std::uint64_t>(workspace_bytes_, program.workspace_bytes());

@@ -82,6 +82,12 @@ class DecodeProgram final {
     std::uint64_t lent_version_ = ~std::uint64_t{0};
 };
 
+// Throws INVALID_ARGUMENT where a graph that verifies is no language model after all, so that nothing is
+// written behind a buffer or read behind a table: its logits of `rows` tokens must be [rows, vocabulary] (0
+// rows: there are none), and what it looks up must have every token, and every position below `positions`.
+void check_decode_program(const Program& program, std::int64_t rows, std::int64_t vocabulary,
+                          std::int64_t positions, std::pmr::memory_resource* heap);
+
 // The name of the input that the host's tokens go to.
 const char* token_input(const Program& program, std::pmr::memory_resource* heap);
 

@@ -11,6 +11,12 @@
 
 namespace volta {
 
+namespace {
+
+constexpr std::int64_t kMostTokenIds = INT32_MAX;
+
+}  // namespace
+
 LanguageModel language_model(const Graph& graph) {
     const auto inputs = host_inputs(graph, graph.heap());
     require(inputs.size() == 1, "a language model has one input, this model has %zu", inputs.size());
@@ -34,6 +40,11 @@ LanguageModel language_model(const Graph& graph) {
                  node.first_output);
     }
     require(context < 0x7fffffff, "the model does not say how long a sequence may be");
+    require(context > 0, "input %s has no room for a token: its shape is %s",
+            graph.producer(inputs[0]).name.c_str(), to_text(input.shape).text);
+    require(output.shape.last() > 0 && output.shape.last() <= kMostTokenIds,
+            "output %s has %lld token ids, a language model has 1 to %lld", graph.outputs[0].name.c_str(),
+            static_cast<long long>(output.shape.last()), static_cast<long long>(kMostTokenIds));
     return LanguageModel{context, static_cast<std::int32_t>(output.shape.last())};
 }
 
@@ -101,6 +112,8 @@ class LossRunner {
 double mean_token_loss(const TokenLossJob& job) {
     require(job.tokens != nullptr, "tokens is NULL");
     require(job.count >= 2, "the text has %zu tokens, a loss needs at least 2", job.count);
+    require(job.time > 0 && job.rows > 0, "a batch of %lld sequences of %lld tokens has no token to predict",
+            static_cast<long long>(job.rows), static_cast<long long>(job.time));
     const ProfileCall call(*job.context, "evaluate");
     const FpEnvironment contract;
     const auto predictions = static_cast<std::int64_t>(job.count - 1);

@@ -340,7 +340,15 @@ StepReport Trainer::step(const TensorView* const* inputs, std::size_t input_coun
 void Trainer::set_tokens(const std::int32_t* tokens, std::size_t count) {
     require(options_.spec.loss == VOLTA_LOSS_CROSS_ENTROPY, "a token stream needs the cross-entropy loss");
     const LanguageModel shape = language_model(description_.graph);
-    const std::int64_t time = options_.input_shapes[0][1];
+    const std::int64_t rows = options_.input_shapes[0][0], time = options_.input_shapes[0][1];
+    require(rows > 0 && time > 0, "a batch of %lld sequences of %lld tokens has nothing to learn from",
+            static_cast<long long>(rows), static_cast<long long>(time));
+    // Targets stand where the loss's output has a prediction: one for each token, or the stream does not fit.
+    const Plan& plan = memory_.program().plan();
+    const Value& targets = plan.graph.value(plan.regions[static_cast<std::size_t>(targets_region_)].source);
+    require(targets.shape == Shape{rows, time},
+            "a token stream needs a target for each token: those are %s, of %s tokens",
+            to_text(targets.shape).text, to_text(Shape{rows, time}).text);
     TokenStream stream(tokens, count, time, shape.vocabulary, options_.seed, context_->tensors());
     const Hash128 hash = hash_bytes(tokens, count * sizeof(std::int32_t));
     if (resumed_) {

@@ -35,6 +35,7 @@ class WholeDecoder final : public Decoder {
         for (std::int64_t length = kShortest;; length *= 2) {
             length = std::min(length, sizes.context);
             const Program& program = context->plans().prepare(last_row_graph(model->graph, length, heap), {});
+            check_decode_program(program, 1, sizes.vocabulary, length, heap);
             programs_.emplace_back(program, length, heap);
             arena = std::max(arena, programs_.back().memory().arena_bytes());
             workspace = std::max<std::uint64_t>(workspace, program.workspace_bytes());

@@ -30,7 +30,19 @@ void StepLowering::no_kernel() const {
          level_name(plan.arithmetic.level));
 }
 
+namespace {
+
+// Then there is nothing to do, however many rows without columns there are.
+bool writes_nothing(const StepLowering& step) {
+    for (std::int32_t i = 0; i < step.node.output_count; ++i)
+        if (step.plan.graph.shape(step.node.first_output + i).elements() > 0) return false;
+    return true;
+}
+
+}  // namespace
+
 void lower_step(StepLowering& step) {
+    if (writes_nothing(step)) return;
     switch (op_row(step.node.op).lowering) {
         case Lowering::elementwise:
             return lower_elementwise(step);
