@@ -52,6 +52,10 @@ static void test_names_that_are_none(void** state) {
                  "device is '', it must be cpu, cuda, cuda:N or auto");
     assert_fails(create("cpu:1", 0, NULL, &context), VOLTA_INVALID_ARGUMENT,
                  "device is cpu:1, there is one processor: cpu");
+    assert_fails(create("cpu12", 0, NULL, &context), VOLTA_INVALID_ARGUMENT,
+                 "device is 'cpu12', it must be cpu, cuda, cuda:N or auto");
+    assert_fails(create("cuda12", 0, NULL, &context), VOLTA_INVALID_ARGUMENT,
+                 "device is 'cuda12', it must be cpu, cuda, cuda:N or auto");
     assert_fails(create("cuda:", 0, NULL, &context), VOLTA_INVALID_ARGUMENT,
                  "device is 'cuda:', what follows 'cuda:' must be a number");
     assert_fails(create("cuda:0x", 0, NULL, &context), VOLTA_INVALID_ARGUMENT,

@@ -101,9 +101,10 @@ static void test_a_llama_lives_as_well(void** state) {
 static void test_resume_goes_on_bit_for_bit(void** state) {
     (void)state;
     const int64_t shape[] = {4, kContext};
-    const volta_trainer_options options = small_trainer_options(shape);
+    volta_trainer_options options = small_trainer_options(shape);
     char whole[33], resumed[33];
     for (int dropout = 0; dropout < 2; ++dropout) {
+        options.beta1 = dropout ? -1 : 0; /* none, or the default; the file says which */
         volta_context* context;
         volta_model* model;
         volta_step_report report = {0};
@@ -122,7 +123,7 @@ static void test_resume_goes_on_bit_for_bit(void** state) {
         fill_tokens(tokens, 4000);
         assert_ok(context_on(NULL, 1, 0, 0, &context));
         assert_ok(volta_model_open(context, kPath, NULL, &model));
-        assert_ok(volta_trainer_resume(model, &options, &trainer));
+        assert_ok(volta_trainer_resume(model, dropout ? NULL : &options, &trainer));
         volta_model_release(model);
         assert_int_equal(volta_trainer_current_step(trainer), 17);
         assert_ok(volta_trainer_set_tokens(trainer, tokens, 4000));
@@ -153,6 +154,10 @@ static void test_resume_refuses_what_contradicts(void** state) {
     assert_fails(volta_trainer_resume(opened, &options, &other), VOLTA_INVALID_ARGUMENT,
                  "learning_rate is 0.5, the checkpoint was trained with 0.0030000000000000001");
     assert_null(other);
+    options = small_trainer_options(shape);
+    options.beta1 = -1; /* none: a zero is the default */
+    assert_fails(volta_trainer_resume(opened, &options, &other), VOLTA_INVALID_ARGUMENT,
+                 "beta1 is -1, the checkpoint was trained with 0.90000000000000002");
     options = small_trainer_options(shape);
     options.steps = 41;
     assert_fails(volta_trainer_resume(opened, &options, &other), VOLTA_INVALID_ARGUMENT,
@@ -489,12 +494,21 @@ static void test_linear_regression(void** state) {
         assert_true((bill.optimizer_state == 0) == (options.optimizer == VOLTA_SGD && options.momentum == 0));
         volta_step_report report = {0};
         const volta_tensor* inputs[] = {points};
+        const float *weight, *bias, *gradient;
+        size_t elements;
+        /* Of the mean of squares by the bias: twice the mean of differences. */
+        double twice = 0;
+        assert_ok(volta_trainer_parameter(trainer, "line.weight", &weight, &elements));
+        assert_ok(volta_trainer_parameter(trainer, "line.bias", &bias, &elements));
+        for (int i = 0; i < 64; ++i)
+            twice += 2.0 / 64 * (weight[0] * a[2 * i] + weight[1] * a[2 * i + 1] + bias[0] - b[i]);
         for (int step = 0; step < 400; ++step) {
             report.struct_size = sizeof report;
             assert_ok(volta_trainer_step(trainer, inputs, 1, targets, &report));
+            if (step > 0) continue;
+            assert_ok(volta_trainer_gradient(trainer, "line.bias", &gradient, &elements));
+            assert_true(gradient[0] > 1.001 * twice - 1e-4 && gradient[0] < 0.999 * twice + 1e-4);
         }
-        const float *weight, *bias;
-        size_t elements;
         assert_ok(volta_trainer_parameter(trainer, "line.weight", &weight, &elements));
         assert_int_equal(elements, 2);
         assert_ok(volta_trainer_parameter(trainer, "line.bias", &bias, &elements));

@@ -121,6 +121,8 @@ static void test_trace_of_odd_names(void** state) {
     assert_true(is_balanced(text));
     assert_non_null(strstr(text, "\"node\":\"a\\u0022},\\u005c<b>\xc3\xa9\""));
     assert_non_null(strstr(text, "\"name\":\"worker 1\""));
+    assert_int_equal(event_of(context, 1).number, 0);
+    assert_non_null(strstr(text, "\"number\":0"));
     volta_tensor_release(outputs[0]);
     volta_tensor_release(x);
     volta_session_release(session);

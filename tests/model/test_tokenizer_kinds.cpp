@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/model/piece_index.h"
 #include "engine/model/split_words.h"
 #include "engine/model/tokenizer.h"
 #include "engine/model/train_bpe.h"
@@ -40,6 +41,29 @@ void add_piece(Vocabulary& v, const char* piece, PieceType type = PieceType::nor
     v.pieces.emplace_back(piece);
     v.types.push_back(type);
     if (v.kind == TokenizerKind::spm) v.scores.push_back(score);
+}
+
+void test_of_equal_pieces_the_first_one_counts(void**) {
+    TestHeap heap;
+    PieceIndex index(heap.structures());
+    const struct {
+        const char* text;
+        std::int32_t id;
+    } pieces[] = {{"a", 5},
+                  {"ab", 3},
+                  {"a", 2},
+                  {"ab", 9},
+                  {"a", 7},
+                  {"long enough for two words", 4},
+                  {"long enough for two words", 1}};
+    for (const auto& piece : pieces) index.add(piece.text, piece.id);
+    index.sort();
+    assert_int_equal(index.find("a"), 2);
+    assert_int_equal(index.find("ab"), 3);
+    assert_int_equal(index.find("long enough for two words"), 1);
+    assert_int_equal(index.find("b"), -1);
+    assert_true(index.longest_prefix("abc").id == 3 && index.longest_prefix("abc").bytes == 2);
+    assert_true(index.longest_prefix("ac").id == 2 && index.longest_prefix("c").id == -1);
 }
 
 // ---- spm
@@ -395,6 +419,7 @@ void test_memory_that_runs_out_leaves_nothing(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_spm_merges_the_highest_score_first),
+        cmocka_unit_test(test_of_equal_pieces_the_first_one_counts),
         cmocka_unit_test(test_every_byte_has_its_piece),
         cmocka_unit_test(test_special_pieces_are_text_unless_asked_for),
         cmocka_unit_test(test_the_space_before_a_text_is_taken_away_again),

@@ -8,10 +8,12 @@
 #include "engine/base/error.h"
 #include "engine/runtime/optimizer.h"
 #include "tests/support/cmocka_cpp.h"
+#include "tests/support/errors.h"
 
 namespace {
 
 using namespace volta;
+using namespace volta::test;
 
 std::vector<std::int32_t> counting(std::size_t count) {
     std::vector<std::int32_t> tokens(count);
@@ -77,6 +79,30 @@ void test_short_texts(void**) {
     assert_int_equal(status, VOLTA_INVALID_ARGUMENT);
 }
 
+// Whatever the offset, the last target is the last token of the text at most.
+void test_targets_end_with_the_text(void**) {
+    std::pmr::memory_resource* heap = std::pmr::new_delete_resource();
+    for (const std::size_t count : {17u, 18u, 32u, 33u, 48u, 49u}) {
+        const auto tokens = counting(count);
+        TokenStream stream(tokens.data(), count, 16, static_cast<std::int32_t>(count), 3, heap);
+        std::int32_t x[16], y[16];
+        for (int row = 0; row < 200; ++row) {
+            stream.next(1, x, y);
+            for (int i = 0; i < 16; ++i) assert_true(x[i] == x[0] + i && y[i] == x[i] + 1);
+            assert_in_range(y[15], 16, count - 1);
+        }
+    }
+}
+
+void test_cursors_beyond_the_epoch_are_refused(void**) {
+    std::pmr::memory_resource* heap = std::pmr::new_delete_resource();
+    const auto tokens = counting(17);
+    TokenStream stream(tokens.data(), 17, 16, 17, 1, heap);  // one sample
+    stream.set(3, 1);
+    assert_failure(failure_of([&] { stream.set(3, 2); }), VOLTA_INVALID_ARGUMENT,
+                   "the data cursor 2 is beyond the 1 samples of epoch 3");
+}
+
 void test_schedule(void**) {
     const Schedule cosine{VOLTA_SCHEDULE_COSINE, 1e-3, 1e-4, 100, 1000};
     assert_true(learning_rate_at(cosine, 0) == 1e-3 / 100);
@@ -93,7 +119,10 @@ void test_schedule(void**) {
 
 int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(test_an_epoch_holds_every_sample_once),
-                                cmocka_unit_test(test_cursor_goes_back), cmocka_unit_test(test_short_texts),
+                                cmocka_unit_test(test_cursor_goes_back),
+                                cmocka_unit_test(test_short_texts),
+                                cmocka_unit_test(test_targets_end_with_the_text),
+                                cmocka_unit_test(test_cursors_beyond_the_epoch_are_refused),
                                 cmocka_unit_test(test_schedule)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
