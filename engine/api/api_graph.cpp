@@ -23,13 +23,17 @@ Shape read_declared(const int64_t* extents, int32_t rank, bool dynamic) {
     require(extents != nullptr || rank == 0, "shape is NULL");
     Shape shape;
     shape.rank = rank;
-    std::uint64_t elements = 1;
     for (int axis = 0; axis < rank; ++axis) {
         require(extents[axis] >= (dynamic ? -1 : 1), "the extent of axis %d is %lld", axis,
                 static_cast<long long>(extents[axis]));
         shape[axis] = extents[axis];
+    }
+    constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
+    std::uint64_t elements = 1;
+    for (int axis = 0; axis < rank; ++axis) {
         const std::int64_t known = extents[axis] < 0 ? 1 : extents[axis];
-        if (multiply_overflows(elements, static_cast<std::uint64_t>(known), &elements) || elements >> 40)
+        if (multiply_overflows(elements, static_cast<std::uint64_t>(known), &elements) ||
+            elements > kMostElements)
             fail(VOLTA_INVALID_ARGUMENT, "shape %s has more than 2^40 elements", to_text(shape).text);
     }
     return shape;

@@ -105,6 +105,15 @@ static void test_graph_calls(void** state) {
                  "the name step/x starts with step/, which is reserved");
     assert_fails(volta_graph_parameter(graph, "c", empty, 1, NULL, &y), VOLTA_INVALID_ARGUMENT,
                  "the extent of axis 0 is 0");
+    const int64_t most[] = {1 << 20, 1 << 20}, more[] = {1 << 20, (1 << 20) + 1, -1};
+    volta_value several[] = {{7}, {7}, {7}};
+    assert_fails(volta_graph_input(graph, "c", VOLTA_F32, more, 3, &y), VOLTA_INVALID_ARGUMENT,
+                 "shape [1048576, 1048577, -1] has more than 2^40 elements");
+    assert_fails(volta_graph_apply(graph, "exp", &a, 1, NULL, 0, several, 2), VOLTA_INVALID_ARGUMENT,
+                 "exp has 1 outputs, 2 are asked for");
+    assert_true(several[0].id == -1 && several[1].id == -1 && several[2].id == 7);
+    assert_ok(volta_graph_apply(graph, "exp", &a, 1, NULL, 0, several, 0)); /* nobody wants it */
+    assert_ok(volta_graph_input(graph, "c", VOLTA_F32, most, 2, &y));
     volta_model* made;
     assert_fails(volta_model_create(graph, 1, &made), VOLTA_INVALID_ARGUMENT,
                  "the graph has no output: call volta_graph_output first");
@@ -198,6 +207,10 @@ static void test_session_tensors(void** state) {
     const volta_tensor *good[] = {x}, *bad[] = {wrong};
     assert_fails(volta_session_run(session, bad, 1, &y, 1), VOLTA_SHAPE_MISMATCH,
                  "input 0: expected shape [2, 8], got [2, 9]");
+    const volta_tensor* none[] = {NULL};
+    volta_tensor* nowhere[] = {NULL};
+    assert_fails(volta_session_run(session, none, 1, &y, 1), VOLTA_INVALID_ARGUMENT, "input 0 is NULL");
+    assert_fails(volta_session_run(session, good, 1, nowhere, 1), VOLTA_INVALID_ARGUMENT, "output 0 is NULL");
     assert_fails(volta_session_run(session, good, 0, &y, 1), VOLTA_INVALID_ARGUMENT,
                  "0 inputs are given, the model has 1");
     assert_fails(volta_session_run(session, good, 1, &x, 1), VOLTA_SHAPE_MISMATCH,
