@@ -120,7 +120,7 @@ refused 1 "standard input" eval m.volta --text - <&-
 echo '{"threads": 1}' >empty.json
 refused 2 "cannot both be standard input" eval m.volta --text - --config - <empty.json
 for call in "hash -" "info -" "generate -" "eval - --text text.txt" "quantize - --to int8 --out x.volta" "convert - --out x.volta" \
-    "bench infer -" "bench infer --model -" "train --text text.txt --resume -" "train --text text.txt --out x.volta --tokenizer -" \
+    "bench infer -" "bench infer --model -" "tune matmul --model -" "train --text text.txt --resume -" "train --text text.txt --out x.volta --tokenizer -" \
     "convert m.safetensors --out x.volta --keys -" "convert m.safetensors --out x.volta --tokenizer -" \
     "convert m.safetensors --out x.volta --model-config -"; do
     refused 2 "is not read from standard input; a file of that name is ./-" $call
