@@ -6,6 +6,7 @@
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
 #include "engine/api/options.h"
+#include "engine/graph/step_input.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
 #include "engine/model/bert.h"

@@ -36,11 +36,6 @@ void describe_gpt(const GptConfig& config, Model& model);
 HeapPtr<Model> create_gpt(const GptConfig& config, std::uint64_t seed, std::pmr::memory_resource* structures,
                           std::pmr::memory_resource* tensors, const InitMachine& machine = {});
 
-// What a training step feeds its random nodes: i32 [3], seed low, seed high, step. Inputs whose names start
-// with "step/" are the trainer's and never the host's.
-inline constexpr char kRandomInput[] = "step/random";
-bool is_step_input(const char* name);
-
 // The graph as inference runs it: dropout replaced by its input, attention with probability 0, "step/random"
 // gone. Outputs, parameters and the host's inputs keep their names and order.
 Graph without_dropout(const Graph& graph, std::pmr::memory_resource* heap);

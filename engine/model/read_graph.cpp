@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/graph/step_input.h"
 #include "engine/graph/verify.h"
 #include "engine/model/decode_model.h"
 #include "engine/model/gpt.h"
@@ -107,8 +108,8 @@ class GraphDecoder {
         const char* name = source_name(node);
         const DType dtype = decode_dtype(file_, node.dtype(), "element type of input", name);
         const Shape declared = decode_shape(node.shape(), true, "input", name);
-        if (is_step_input(name) &&
-            (std::strcmp(name, kRandomInput) != 0 || dtype != DType::i32 || declared != Shape{3}))
+        if (is_step_input(name) && (std::strcmp(name, name_of(StepInput::random)) != 0 ||
+                                    dtype != DType::i32 || declared != Shape{3}))
             fail(VOLTA_CORRUPT_MODEL, "the input '%s' %s%s takes a name that is kept for training", name,
                  dtype_name(dtype), to_text(declared).text);
         graph_.input(name, dtype, declared);

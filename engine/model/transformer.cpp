@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 
 namespace volta {
@@ -87,7 +88,7 @@ ValueId TransformerBuilder::layer_norm(const char* part, ValueId x, double epsil
 
 void TransformerBuilder::use_dropout(double probability) {
     dropout_ = probability;
-    if (probability > 0) random_ = graph_.input(kRandomInput, DType::i32, {3});
+    if (probability > 0) random_ = graph_.input(name_of(StepInput::random), DType::i32, {3});
 }
 
 ValueId TransformerBuilder::dropped(ValueId x) {

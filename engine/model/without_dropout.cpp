@@ -1,14 +1,13 @@
-#include <cstring>
-
 #include "engine/base/error.h"
+#include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 
 namespace volta {
 namespace {
 
-constexpr char kStepPrefix[] = "step/";
-
-bool is_random_input(const Node& node) { return node.op == Op::input && node.name == kRandomInput; }
+bool is_random_input(const Node& node) {
+    return node.op == Op::input && node.name == name_of(StepInput::random);
+}
 
 void set_number(Node& node, Attr key, double value) {
     for (Attribute& attribute : node.attributes)
@@ -26,8 +25,6 @@ ValueId apply_without_random(const Node& node, Graph& to, const std::pmr::vector
 }
 
 }  // namespace
-
-bool is_step_input(const char* name) { return std::strncmp(name, kStepPrefix, sizeof kStepPrefix - 1) == 0; }
 
 Graph without_dropout(const Graph& graph, std::pmr::memory_resource* heap) {
     Graph result(heap);

@@ -3,6 +3,7 @@
 
 #include "engine/base/error.h"
 #include "engine/graph/forms.h"
+#include "engine/graph/step_input.h"
 #include "engine/plan/place.h"
 
 namespace volta {
@@ -14,7 +15,7 @@ bool is_source(const Node& node) { return op_row(node.op).lowering == Lowering::
 
 // Does the value hold for the whole step, or only until the next micro-batch?
 bool is_of_whole_step(const Node& origin) {
-    if (origin.op == Op::input) return origin.name.compare(0, 5, "step/") == 0;
+    if (origin.op == Op::input) return is_step_input(origin.name.c_str());
     return is_source(origin) || origin.phase != Phase::each || persists(origin);
 }
 

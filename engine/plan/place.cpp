@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
+#include "engine/graph/step_input.h"
 #include "engine/plan/memory_planner.h"
 #include "engine/plan/sharing.h"
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr std::int32_t kArena = 0, kConstants = 1;
 constexpr char kGradientPrefix[] = "gradient/";
-constexpr char kStepPrefix[] = "step/";
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
@@ -133,7 +133,7 @@ class Placer {
     // step.
     bool is_per_micro_batch(const Node& input) const {
         return plan_.micro_batches > 1 && read_in_each_[at(input.first_output)] &&
-               !starts_with(input.name, kStepPrefix);
+               !is_step_input(input.name.c_str());
     }
 
     // A step may write over an input that it is the last to read, if element i of the input matters for

@@ -1,6 +1,7 @@
 #include "engine/plan/plan.h"
 
 #include "engine/base/error.h"
+#include "engine/graph/step_input.h"
 #include "engine/plan/order.h"
 #include "engine/plan/place.h"
 
@@ -45,7 +46,7 @@ class MicroBatchCheck {
 
     void check_whole(const Node& node, ValueId input, const std::pmr::vector<bool>& read_in_each) const {
         const Node& origin = graph_.producer(identity_.bytes(input));
-        const bool per_micro_batch = origin.op == Op::input && origin.name.compare(0, 5, "step/") != 0 &&
+        const bool per_micro_batch = origin.op == Op::input && !is_step_input(origin.name.c_str()) &&
                                      read_in_each[static_cast<std::size_t>(origin.first_output)];
         require(!per_micro_batch, "%s reads input %s for the whole step, but each micro-batch has its own",
                 op_row(node.op).name, origin.name.c_str());

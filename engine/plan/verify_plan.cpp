@@ -2,6 +2,7 @@
 // (shadow_run.cpp).
 #include <algorithm>
 
+#include "engine/graph/step_input.h"
 #include "engine/plan/plan_view.h"
 
 namespace volta {
@@ -22,7 +23,7 @@ PlanView::PlanView(const Plan& viewed)
 }
 
 bool PlanView::is_per_micro_batch(const Node& input) const {
-    return plan.micro_batches > 1 && input.op == Op::input && input.name.compare(0, 5, "step/") != 0 &&
+    return plan.micro_batches > 1 && input.op == Op::input && !is_step_input(input.name.c_str()) &&
            read_in_each_[at(input.first_output)];
 }
 

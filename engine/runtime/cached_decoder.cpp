@@ -7,6 +7,7 @@
 #include "engine/base/error.h"
 #include "engine/base/multiples.h"
 #include "engine/graph/forms.h"
+#include "engine/graph/step_input.h"
 #include "engine/runtime/decode_cache.h"
 #include "engine/runtime/decode_graph.h"
 #include "engine/runtime/decoder.h"
@@ -111,8 +112,9 @@ class RowPrograms final {
     void lend_to(DecodeProgram& program) {
         program.memory().lend_scratch(arena_.data(), workspace_.data());
         const Program& compiled = program.memory().program();
-        const char* const inputs[] = {token_input(compiled, context_.structures()), kPositionInput,
-                                      kSlotInput, kLogitRowInput};
+        const char* const inputs[] = {token_input(compiled, context_.structures()),
+                                      name_of(StepInput::position), name_of(StepInput::slot),
+                                      name_of(StepInput::logit_row)};
         for (std::size_t i = 0; i < 4; ++i)
             program.place(RegionKind::input, inputs[i], rows_, input_offset(i));
         program.place(RegionKind::output, "logits", logits_, 0);

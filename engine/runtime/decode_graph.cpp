@@ -5,6 +5,7 @@
 
 #include "engine/base/error.h"
 #include "engine/graph/forms.h"
+#include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 #include "engine/runtime/logit_rows.h"
 #include "engine/runtime/session.h"
@@ -138,8 +139,8 @@ class DecodeBuilder {
         : from_(from), shape_(shape), to_(from.heap()), renamed_(from.values.size(), -1, from.heap()) {}
 
     Graph build() {
-        position_ = to_.input(kPositionInput, DType::i32, {shape_.rows, 1});
-        slot_ = to_.input(kSlotInput, DType::i32, {shape_.rows, 1});
+        position_ = to_.input(name_of(StepInput::position), DType::i32, {shape_.rows, 1});
+        slot_ = to_.input(name_of(StepInput::slot), DType::i32, {shape_.rows, 1});
         for (NodeId id = 0; id < static_cast<NodeId>(from_.nodes.size()); ++id) {
             const Node& node = from_.node(id);
             if (node.op == Op::position_ids)
@@ -151,7 +152,7 @@ class DecodeBuilder {
         }
         if (shape_.logit_rows == 0) return std::move(to_);
         to_.output("logits", renamed_[at(from_.outputs[0].value)]);
-        const ValueId wanted = to_.input(kLogitRowInput, DType::i32, {shape_.logit_rows});
+        const ValueId wanted = to_.input(name_of(StepInput::logit_row), DType::i32, {shape_.logit_rows});
         if (shape_.logit_rows == shape_.rows || !narrow_to_logit_rows(to_, shape_.rows, wanted))
             keep_logit_rows(to_, shape_.rows, wanted);
         return std::move(to_);

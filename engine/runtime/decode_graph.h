@@ -17,11 +17,9 @@ struct DecodeShape {
     std::int64_t capacity = 16;   // tokens of a sequence, a multiple of 16
 };
 
-// Inputs beside the model's tokens, i32: the position of each row's token in its sequence and the slot of
-// that sequence (-1: no token) [rows, 1]; which rows want logits [logit_rows].
-inline constexpr char kPositionInput[] = "step/position";
-inline constexpr char kSlotInput[] = "step/slot";
-inline constexpr char kLogitRowInput[] = "step/logit_row";
+// Inputs beside the model's tokens, i32: StepInput::position and slot, the position of each row's token in
+// its sequence and the slot of that sequence (-1: no token) [rows, 1]; StepInput::logit_row, which rows want
+// logits [logit_rows].
 
 // Why the model cannot be run so: "node %12 (mean) joins tokens". Empty: it can, because whatever joins
 // tokens in it is causal attention.

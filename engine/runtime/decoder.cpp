@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
+#include "engine/graph/step_input.h"
 #include "engine/runtime/decode_graph.h"
 
 namespace volta {
@@ -39,7 +40,7 @@ void check_decode_program(const Program& program, std::int64_t rows, std::int64_
         const char *what, *input;
         std::int64_t last;
     } given[] = {{"token", token_input(program, heap), vocabulary - 1},
-                 {"position", kPositionInput, positions - 1}};
+                 {"position", name_of(StepInput::position), positions - 1}};
     for (const InputLimit& limit : plan.limits)
         for (const auto& ids : given)
             if (plan.regions[static_cast<std::size_t>(limit.region)].name == ids.input)

@@ -4,6 +4,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
+#include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 #include "engine/runtime/profile.h"
 

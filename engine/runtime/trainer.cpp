@@ -8,6 +8,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/fp_environment.h"
+#include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 #include "engine/model/model_file.h"
 #include "engine/runtime/checkpoint.h"
@@ -214,18 +215,19 @@ void Trainer::write_step_inputs(double learning_rate, double beta1_product, doub
     require(count > 0, "step %llu has no target that counts: all are -1",
             static_cast<unsigned long long>(step_ + 1));
     const double factor = options_.spec.loss == VOLTA_LOSS_MSE ? 2.0 : 1.0;
-    *memory_.at<float>(region(RegionKind::input, "step/gradient_scale")) =
+    *memory_.at<float>(region(RegionKind::input, name_of(StepInput::gradient_scale))) =
         static_cast<float>(factor / static_cast<double>(count));
-    *memory_.at<float>(region(RegionKind::input, "step/count")) = static_cast<float>(count);
+    *memory_.at<float>(region(RegionKind::input, name_of(StepInput::count))) = static_cast<float>(count);
 
     const Hyper hyper{learning_rate,         options_.beta1,    options_.beta2, options_.epsilon,
                       options_.weight_decay, options_.momentum, beta1_product,  beta2_product};
     const OptimizerRow& optimizer = optimizer_row(options_.spec.optimizer, options_.spec.has_momentum);
     optimizer.factors(hyper, options_.weight_decay,
-                      memory_.at<float>(region(RegionKind::input, "step/factors")));
-    optimizer.factors(hyper, 0, memory_.at<float>(region(RegionKind::input, "step/factors_plain")));
+                      memory_.at<float>(region(RegionKind::input, name_of(StepInput::factors))));
+    optimizer.factors(hyper, 0,
+                      memory_.at<float>(region(RegionKind::input, name_of(StepInput::factors_plain))));
 
-    const int random = memory_.find(RegionKind::input, "step/random");
+    const int random = memory_.find(RegionKind::input, name_of(StepInput::random));
     if (random < 0) return;
     auto* words = memory_.at<std::uint32_t>(random);
     words[0] = static_cast<std::uint32_t>(options_.seed);

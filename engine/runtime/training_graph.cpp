@@ -4,6 +4,7 @@
 
 #include "engine/base/error.h"
 #include "engine/graph/gradient.h"
+#include "engine/graph/step_input.h"
 #include "engine/runtime/optimizer.h"
 
 namespace volta {
@@ -62,8 +63,8 @@ class TrainingGraphBuilder {
         Shape target_shape = shape;
         if (classes) target_shape.rank -= 1;
         const ValueId targets = graph_.input("targets", classes ? DType::i32 : DType::f32, target_shape);
-        const ValueId scale = graph_.input("step/gradient_scale", DType::f32, Shape{});
-        const ValueId count = graph_.input("step/count", DType::f32, Shape{});
+        const ValueId scale = graph_.input(name_of(StepInput::gradient_scale), DType::f32, Shape{});
+        const ValueId count = graph_.input(name_of(StepInput::count), DType::f32, Shape{});
 
         ValueId rows, gradient;
         if (classes) {
@@ -170,8 +171,8 @@ class TrainingGraphBuilder {
     void add_updates(const std::pmr::vector<ValueId>& gradients) {
         const OptimizerRow& optimizer = optimizer_row(spec_.optimizer, spec_.has_momentum);
         const Shape factor_shape{optimizer.factor_count};
-        const ValueId decayed = graph_.input("step/factors", DType::f32, factor_shape);
-        const ValueId plain = graph_.input("step/factors_plain", DType::f32, factor_shape);
+        const ValueId decayed = graph_.input(name_of(StepInput::factors), DType::f32, factor_shape);
+        const ValueId plain = graph_.input(name_of(StepInput::factors_plain), DType::f32, factor_shape);
         const ValueId clip = spec_.clip_norm > 0
                                  ? apply(Op::clip_factor, {norm_},
                                          {number(Attr::maximum_norm, spec_.clip_norm)}, Phase::update)

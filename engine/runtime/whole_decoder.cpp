@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 #include "engine/runtime/decode_graph.h"
 #include "engine/runtime/decoder.h"
@@ -18,7 +19,7 @@ Graph last_row_graph(const Graph& model, std::int64_t time, std::pmr::memory_res
     const Graph inference = without_dropout(model, heap);
     const Shape tokens{1, time};
     Graph graph = specialize(inference, &tokens, 1, heap);
-    keep_logit_rows(graph, time, graph.input(kLogitRowInput, DType::i32, Shape{1}));
+    keep_logit_rows(graph, time, graph.input(name_of(StepInput::logit_row), DType::i32, Shape{1}));
     return graph;
 }
 
@@ -49,7 +50,7 @@ class WholeDecoder final : public Decoder {
         for (DecodeProgram& program : programs_) {
             program.memory().lend_scratch(arena_.data(), workspace_.data());
             program.lend(RegionKind::input, token_input(program.memory().program(), heap), tokens_.data());
-            program.lend(RegionKind::input, kLogitRowInput, &last_);
+            program.lend(RegionKind::input, name_of(StepInput::logit_row), &last_);
             program.place(RegionKind::output, "logits", logits_, 0);
             parameters_.lend_to(program.memory(), *model_);
             program.memory().allocate();

@@ -1,4 +1,5 @@
 // The GPT graph: its structure to the letter, its parameters, and what inference makes of its dropout.
+#include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 
 #include <cmath>
@@ -150,13 +151,13 @@ void test_dropout_as_output_becomes_its_input(void**) {
     TestHeap heap;
     Graph graph(heap.structures());
     const ValueId x = graph.input("x", DType::f32, {-1, 4});
-    const ValueId random = graph.input(kRandomInput, DType::i32, {3});
+    const ValueId random = graph.input(name_of(StepInput::random), DType::i32, {3});
     const ValueId y = graph.apply(Op::dropout, {x, random}, {number(Attr::probability, 0.5)});
     graph.output("y", graph.apply(Op::dropout, {y, random}, {number(Attr::probability, 0.5)}));
     const Graph inference = without_dropout(graph, heap.structures());
     assert_int_equal(inference.nodes.size(), 1);
     assert_int_equal(inference.outputs[0].value, 0);
-    assert_true(is_step_input(kRandomInput));
+    assert_true(is_step_input(name_of(StepInput::random)));
     assert_false(is_step_input("steps"));
 }
 

@@ -1,6 +1,7 @@
 // Plans run: what the backend computes on a plan's memory are the evaluator's bits, with and without passes,
 // on every instruction set and over micro-batches. Where the planner lets values share bytes, the kernels
 // have to agree.
+#include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 #include "engine/passes/pass.h"
 #include "engine/runtime/context.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/graph/step_input.h"
 #include "engine/model/bert.h"
 #include "engine/model/gpt.h"
 #include "engine/model/llama.h"
