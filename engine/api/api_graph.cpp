@@ -66,10 +66,7 @@ Attribute read_attribute(const OpRow& row, const volta_attribute& given) {
 }
 
 // Operators that only the engine makes: their meaning depends on what the trainer and the passes guarantee.
-bool is_public(const OpRow& row) {
-    return row.lowering != Lowering::source && row.lowering != Lowering::update && row.op != Op::fused &&
-           row.op != Op::accumulate && row.op != Op::stack;
-}
+bool is_public(const OpRow& row) { return row.lowering != Lowering::source && !row.internal; }
 
 void apply(volta_graph* graph, const char* op, const volta_value* inputs, size_t input_count,
            const volta_attribute* attributes, size_t attribute_count, volta_value* out_values,

@@ -5,6 +5,7 @@
 
 #include "engine/base/error.h"
 #include "engine/graph/evaluate_node.h"
+#include "engine/graph/rules.h"
 #include "engine/numerics/definitions.h"
 
 namespace volta {
@@ -40,68 +41,48 @@ bool size_outputs(const NodeRun<T>& run) {
 }
 
 template <class T>
-void evaluate_training(const NodeRun<T>& run) {
-    const std::int64_t count = run.in_shape(0).elements();
-    if (run.node.op == Op::square_sum) *run.out() = define::square_sum(count, run.in(0));
-    if (run.node.op == Op::clip_factor)
-        *run.out() =
-            define::clip_factor(*run.in(0), ScalarMachine<T>::real(run.node.number(Attr::maximum_norm)));
-    if (run.node.op == Op::accumulate)
-        for (std::int64_t i = 0; i < count; ++i)
-            run.out()[i] = run.micro_index == 0 ? run.in(0)[i] : run.out()[i] + run.in(0)[i];
+void constant(const NodeRun<T>& run) {
+    fill_constant(run.graph, run.node, *run.outputs[0]);
 }
 
-// Every operator has a definition: a new one is a compiler warning here until it has.
-// clang-format off
 template <class T>
-void dispatch(const NodeRun<T>& run) {
-    switch (run.node.op) {
-        case Op::input: case Op::parameter: case Op::state: break;  // filled in by the caller
-        case Op::constant: fill_constant(run.graph, run.node, *run.outputs[0]); break;
-
-        case Op::neg: case Op::abs: case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::tanh:
-        case Op::erf: case Op::sigmoid: case Op::silu: case Op::gelu_tanh: case Op::gelu_erf: case Op::relu:
-        case Op::sin: case Op::cos: case Op::pow: case Op::clamp: case Op::add: case Op::sub: case Op::mul:
-        case Op::div: case Op::maximum: case Op::minimum: case Op::less: case Op::less_equal: case Op::equal:
-        case Op::where: case Op::gelu_tanh_grad: case Op::gelu_erf_grad: case Op::silu_grad:
-        case Op::relu_grad:
-        case Op::maximum_grad: case Op::minimum_grad: case Op::dropout: case Op::fused:
-            evaluate_elementwise(run);
-            break;
-
-        case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
-        case Op::layer_norm: case Op::layer_norm_grad: case Op::layer_norm_grad_scale: case Op::rms_norm:
-        case Op::rms_norm_grad: case Op::rms_norm_grad_scale: case Op::cross_entropy:
-        case Op::cross_entropy_grad: case Op::cross_entropy_with_grad: case Op::mse: case Op::mse_grad:
-        case Op::argmax:
-            evaluate_rows(run);
-            break;
-
-        case Op::swiglu: case Op::swiglu_grad: case Op::rotary_table: case Op::rotary:
-            evaluate_pairs(run);
-            break;
-
-        case Op::sum: case Op::mean: case Op::max: case Op::min: case Op::max_grad:
-            evaluate_reduction(run);
-            break;
-
-        case Op::reshape: case Op::transpose: case Op::concat: case Op::slice: case Op::slice_grad:
-        case Op::broadcast_to: case Op::position_ids: case Op::gather: case Op::embedding_gradient:
-        case Op::stack:
-            evaluate_movement(run);
-            break;
-
-        case Op::matmul: case Op::weight_gradient: case Op::attention: case Op::attention_grad: case Op::cached_attention:
-            evaluate_product(run);
-            break;
-        case Op::accumulate: case Op::square_sum: case Op::clip_factor: evaluate_training(run); break;
-        case Op::sgd: case Op::sgd_plain: case Op::adam: case Op::adamw: case Op::adagrad: evaluate_update(run); break;
-        case Op::count_: fail(VOLTA_INTERNAL, "there is no such operator");
-    }
+void square_sum(const NodeRun<T>& run) {
+    *run.out() = define::square_sum(run.in_shape(0).elements(), run.in(0));
 }
-// clang-format on
+
+template <class T>
+void accumulate(const NodeRun<T>& run) {
+    const std::int64_t count = run.in_shape(0).elements();
+    for (std::int64_t i = 0; i < count; ++i)
+        run.out()[i] = run.micro_index == 0 ? run.in(0)[i] : run.out()[i] + run.in(0)[i];
+}
+
+void evaluate_by_row(const Evaluation& row, const NodeRun<float>& run) { row.in_float(run); }
+void evaluate_by_row(const Evaluation& row, const NodeRun<double>& run) {
+    for (const auto list :
+         {evaluations::single_in_double, evaluations::elementwise_in_double, evaluations::movement_in_double,
+          evaluations::pairs_in_double, evaluations::products_in_double, evaluations::rows_in_double}) {
+        const evaluations::InDoubleList all = list();
+        for (std::size_t i = 0; i < all.count; ++i)
+            if (all.first[i].of == &row) return all.first[i].run(run);
+    }
+    fail(VOLTA_INTERNAL, "%s: no definition in double precision", op_row(run.node.op).name);
+}
 
 }  // namespace
+
+namespace evaluations {
+constexpr Evaluation constant = {volta::constant<float>};
+constexpr Evaluation square_sum = {volta::square_sum<float>};
+constexpr Evaluation accumulate = {volta::accumulate<float>};
+
+constexpr InDouble kInDouble[] = {
+    {&constant, volta::constant<double>},
+    {&square_sum, volta::square_sum<double>},
+    {&accumulate, volta::accumulate<double>},
+};
+InDoubleList single_in_double() { return {kInDouble, sizeof kInDouble / sizeof *kInDouble}; }
+}  // namespace evaluations
 
 Strides broadcast_strides(const Shape& operand, const Shape& shape) {
     Strides strides;
@@ -127,8 +108,9 @@ template <class T>
 void evaluate_node(const Graph& graph, const Node& node, const EvalTensor<T>* const* inputs,
                    EvalTensor<T>* const* outputs, std::uint32_t micro_index) {
     const NodeRun<T> run = {graph, node, inputs, outputs, micro_index};
-    if (op_row(node.op).lowering != Lowering::source && !size_outputs(run)) return;
-    dispatch(run);
+    const OpRow& row = op_row(node.op);
+    if (row.lowering != Lowering::source && !size_outputs(run)) return;
+    if (row.evaluate != nullptr) evaluate_by_row(*row.evaluate, run);
 }
 
 template <class T>

@@ -1,8 +1,9 @@
 // Elementwise operators, alone, in fused bodies and in epilogues: one element at a time.
 #include "engine/base/error.h"
+#include "engine/graph/elementwise.h"
 #include "engine/graph/evaluate_node.h"
 #include "engine/graph/forms.h"
-#include "engine/numerics/functions.h"
+#include "engine/graph/rules.h"
 
 namespace volta {
 namespace {
@@ -13,136 +14,56 @@ struct Cell {
     std::int32_t integer = 0;  // of an i32 operand, or a comparison's result
 };
 
-// An elementwise operator with its attributes read once.
-struct ElementOp {
-    Op op = Op::add;
-    const std::int32_t* inputs = nullptr;  // body operations before it, or ~operand
-    int input_count = 0;
-    double exponent = 0, low = 0, high = 0;
-    int operand = 0;
-    DropoutRule rule = {};
-    RandomPlace place;
-};
-
-template <class Operator>  // Node or BodyOp
-ElementOp read_op(const Operator& from) {
-    ElementOp result;
-    result.op = from.op;
-    result.exponent = from.number(Attr::exponent);
-    result.low = from.number(Attr::low);
-    result.high = from.number(Attr::high);
-    result.operand = static_cast<int>(from.number(Attr::operand));
-    return result;
-}
-
-template <class Operator>
-void read_dropout(const Operator& from, const std::int32_t* random, ElementOp& op) {
-    op.rule = dropout_rule(from.number(Attr::probability));
-    op.place = dropout_place(random, static_cast<std::uint32_t>(from.number(Attr::stream)));
-}
-
 struct Position {
     std::uint32_t row, column;  // of the whole step's tensor seen as [rows, last axis]
 };
 
 template <class T>
-T dropped(const ElementOp& op, T x, Position at) {
-    const bool kept = element_bits(op.place, at.row, at.column) >= op.rule.threshold;
-    return kept ? x * static_cast<T>(op.rule.scale) : T(0);
-}
-
-template <class T>  // what operand `op.operand` of a maximum or minimum gets
-T choice_grad(const ElementOp& op, T a, T b, T dy) {
-    const bool takes_a = a != a || (op.op == Op::maximum_grad ? a > b : a < b);
-    return takes_a == (op.operand == 0) ? dy : T(0);
-}
-
-// The operators whose result is real.
+struct ElementScope;
 template <class T>
-T real_element(const ElementOp& op, const Cell<T>* in, Position at) {
+using ElementFunction = Cell<T> (*)(ElementScope<T>& scope);
+
+// An elementwise operator, alone or in a body.
+template <class T>
+struct ElementOp {
+    ElementFunction<T> define = nullptr;
+    const OpRow* row = nullptr;
+    const std::pmr::vector<Attribute>* attributes = nullptr;
+    const std::int32_t* inputs = nullptr;  // body operations before it, or ~operand
+    int input_count = 0;
+    const std::int32_t* seed_and_step = nullptr;  // of a random operator
+    // Of a random one the last input is its state, which no element reads.
+    int element_inputs() const { return row->random ? input_count - 1 : input_count; }
+};
+
+// What a definition sees (elementwise.h).
+template <class T>
+struct ElementScope {
     ScalarMachine<T> m;
-    const T a = in[0].real, b = in[1].real;
-    switch (op.op) {
-        case Op::neg:
-            return m.neg(a);
-        case Op::abs:
-            return m.abs(a);
-        case Op::exp:
-            return exp(m, a);
-        case Op::log:
-            return log(m, a);
-        case Op::sqrt:
-            return m.sqrt(a);
-        case Op::rsqrt:
-            return rsqrt(m, a);
-        case Op::tanh:
-            return tanh(m, a);
-        case Op::erf:
-            return erf(m, a);
-        case Op::sigmoid:
-            return sigmoid(m, a);
-        case Op::silu:
-            return silu(m, a);
-        case Op::gelu_tanh:
-            return gelu_tanh(m, a);
-        case Op::gelu_erf:
-            return gelu_erf(m, a);
-        case Op::relu:
-            return relu(m, a);
-        case Op::sin:
-            return sin(m, a);
-        case Op::cos:
-            return cos(m, a);
-        case Op::pow:
-            return pow(m, a, op.exponent);
-        case Op::clamp:
-            return clamp(m, a, m.real(op.low), m.real(op.high));
-        case Op::add:
-            return a + b;
-        case Op::sub:
-            return a - b;
-        case Op::mul:
-            return a * b;
-        case Op::div:
-            return a / b;
-        case Op::maximum:
-            return maximum(m, a, b);
-        case Op::minimum:
-            return minimum(m, a, b);
-        case Op::where:
-            return in[0].integer != 0 ? b : in[2].real;
-        case Op::gelu_tanh_grad:
-            return gelu_tanh_grad(m, a, b);
-        case Op::gelu_erf_grad:
-            return gelu_erf_grad(m, a, b);
-        case Op::silu_grad:
-            return silu_grad(m, a, b);
-        case Op::relu_grad:
-            return relu_grad(m, a, b);
-        case Op::maximum_grad:
-        case Op::minimum_grad:
-            return choice_grad(op, a, b, in[2].real);
-        case Op::dropout:
-            return dropped(op, a, at);
-        default:
-            fail(VOLTA_INTERNAL, "%s is not elementwise", op_row(op.op).name);
+    const ElementOp<T>& op;
+    const Cell<T>* in;
+    Position at;
+
+    T real(int input) const { return in[input].real; }
+    std::uint32_t whole(int input) const { return static_cast<std::uint32_t>(in[input].integer); }
+    double number(Attr key) const { return attribute_number(op.row->op, *op.attributes, key); }
+    std::uint32_t random(std::uint32_t stream) const {
+        return element_bits(dropout_place(op.seed_and_step, stream), at.row, at.column);
     }
-}
+};
 
 template <class T>
-Cell<T> element(const ElementOp& op, const Cell<T>* in, Position at) {
-    const T a = in[0].real, b = in[1].real;
-    switch (op.op) {
-        case Op::less:
-            return {0, a < b};
-        case Op::less_equal:
-            return {0, a <= b};
-        case Op::equal:
-            return {0, a == b};
-        default:
-            return {real_element(op, in, at), 0};
+struct ElementFunctions {
+    using Scope = ElementScope<T>;
+    static Cell<T> cell(T value) { return {value, 0}; }
+    static Cell<T> cell(std::uint32_t value) { return {0, static_cast<std::int32_t>(value)}; }
+    template <Op op>
+    static Cell<T> run(Scope& scope) {
+        return cell(elementwise::define(elementwise::Is<op>{}, scope));
     }
-}
+};
+template <class T>
+constexpr auto kElementFunctions = elementwise::all_functions<ElementFunctions<T>>();
 
 // A chain of elementwise operators over broadcast operands.
 template <class T>
@@ -159,11 +80,15 @@ class ElementLoop {
 
     template <class Operator>
     void add_op(const Operator& from, const std::int32_t* inputs, std::size_t count) {
-        ElementOp op = read_op(from);
+        ElementOp<T> op;
+        op.define = kElementFunctions<T>[static_cast<std::size_t>(from.op)];
+        op.row = &op_row(from.op);
+        if (op.define == nullptr) fail(VOLTA_INTERNAL, "%s is not elementwise", op.row->name);
+        op.attributes = &from.attributes;
         op.inputs = inputs;
         op.input_count = static_cast<int>(count);
-        if (op.op == Op::dropout)
-            read_dropout(from, operands_[static_cast<std::size_t>(~inputs[1])].tensor->integer.data(), op);
+        if (op.row->random)
+            op.seed_and_step = operands_[static_cast<std::size_t>(~inputs[count - 1])].tensor->integer.data();
         ops_.push_back(op);
     }
 
@@ -194,11 +119,11 @@ class ElementLoop {
                                             : Cell<T>{operand.tensor->real[offset], 0};
     }
 
-    Cell<T> evaluate(const ElementOp& op, std::int64_t index, Position at) const {
+    Cell<T> evaluate(const ElementOp<T>& op, std::int64_t index, Position at) const {
         Cell<T> in[3];
-        for (int i = 0; i < op.input_count; ++i)
-            if (op.op != Op::dropout || i == 0) in[i] = load(op.inputs[i], index);
-        return element(op, in, at);
+        for (int i = 0; i < op.element_inputs(); ++i) in[i] = load(op.inputs[i], index);
+        ElementScope<T> scope = {{}, op, in, at};
+        return op.define(scope);
     }
 
     void store(int output, std::int64_t index, const Cell<T>& cell) const {
@@ -211,7 +136,7 @@ class ElementLoop {
     const NodeRun<T>& run_;
     const Shape whole_;
     std::pmr::vector<Operand> operands_;
-    std::pmr::vector<ElementOp> ops_;
+    std::pmr::vector<ElementOp<T>> ops_;
     std::pmr::vector<Cell<T>> cells_;  // one per op, of the element at hand
 };
 
@@ -219,8 +144,6 @@ template <class T>
 void add_body(const Body& body, ElementLoop<T>& loop) {
     for (const BodyOp& op : body.ops) loop.add_op(op, op.inputs.data(), op.inputs.size());
 }
-
-}  // namespace
 
 template <class T>
 void evaluate_elementwise(const NodeRun<T>& run) {
@@ -237,6 +160,17 @@ void evaluate_elementwise(const NodeRun<T>& run) {
     }
 }
 
+}  // namespace
+
+namespace evaluations {
+constexpr Evaluation elementwise = {evaluate_elementwise<float>};
+
+constexpr InDouble kInDouble[] = {
+    {&elementwise, evaluate_elementwise<double>},
+};
+InDoubleList elementwise_in_double() { return {kInDouble, sizeof kInDouble / sizeof *kInDouble}; }
+}  // namespace evaluations
+
 template <class T>
 void evaluate_epilogue(const NodeRun<T>& run, const EvalTensor<T>& product) {
     ElementLoop<T> loop(run, run.out_shape());
@@ -247,8 +181,6 @@ void evaluate_epilogue(const NodeRun<T>& run, const EvalTensor<T>& product) {
     loop.run(run.node.body.results.data(), run.node.body.results.size());
 }
 
-template void evaluate_elementwise<float>(const NodeRun<float>&);
-template void evaluate_elementwise<double>(const NodeRun<double>&);
 template void evaluate_epilogue<float>(const NodeRun<float>&, const EvalTensor<float>&);
 template void evaluate_epilogue<double>(const NodeRun<double>&, const EvalTensor<double>&);
 

@@ -1,9 +1,9 @@
 // Operators that move elements, and embeddings.
 #include <algorithm>
 
-#include "engine/base/error.h"
 #include "engine/graph/evaluate_node.h"
 #include "engine/graph/forms.h"
+#include "engine/graph/rules.h"
 #include "engine/numerics/definitions.h"
 
 namespace volta {
@@ -33,6 +33,11 @@ void gather_elements(const NodeRun<T>& run, const Strides& strides) {
             y[i] =
                 input(0)[static_cast<std::size_t>(offset_of(static_cast<std::int64_t>(i), shape, strides))];
     });
+}
+
+template <class T>
+void broadcast_to(const NodeRun<T>& run) {
+    gather_elements(run, broadcast_strides(run.in_shape(0), run.out_shape()));
 }
 
 template <class T>
@@ -131,35 +136,31 @@ void position_ids(const NodeRun<T>& run) {
 
 }  // namespace
 
-template <class T>
-void evaluate_movement(const NodeRun<T>& run) {
-    switch (run.node.op) {
-        case Op::reshape:
-            return reshape(run);
-        case Op::transpose:
-            return transpose(run);
-        case Op::concat:
-            return concat(run);
-        case Op::slice:
-            return slice(run);
-        case Op::slice_grad:
-            return slice_grad(run);
-        case Op::broadcast_to:
-            return gather_elements(run, broadcast_strides(run.in_shape(0), run.out_shape()));
-        case Op::position_ids:
-            return position_ids(run);
-        case Op::gather:
-            return gather(run);
-        case Op::embedding_gradient:
-            return embedding_gradient(run);
-        case Op::stack:
-            return stack(run);
-        default:
-            fail(VOLTA_INTERNAL, "%s is no operator of movement", op_row(run.node.op).name);
-    }
-}
+namespace evaluations {
+constexpr Evaluation reshape = {volta::reshape<float>};
+constexpr Evaluation transpose = {volta::transpose<float>};
+constexpr Evaluation concat = {volta::concat<float>};
+constexpr Evaluation slice = {volta::slice<float>};
+constexpr Evaluation slice_grad = {volta::slice_grad<float>};
+constexpr Evaluation broadcast_to = {volta::broadcast_to<float>};
+constexpr Evaluation position_ids = {volta::position_ids<float>};
+constexpr Evaluation gather = {volta::gather<float>};
+constexpr Evaluation embedding_gradient = {volta::embedding_gradient<float>};
+constexpr Evaluation stack = {volta::stack<float>};
 
-template void evaluate_movement<float>(const NodeRun<float>&);
-template void evaluate_movement<double>(const NodeRun<double>&);
+constexpr InDouble kInDouble[] = {
+    {&reshape, volta::reshape<double>},
+    {&transpose, volta::transpose<double>},
+    {&concat, volta::concat<double>},
+    {&slice, volta::slice<double>},
+    {&slice_grad, volta::slice_grad<double>},
+    {&broadcast_to, volta::broadcast_to<double>},
+    {&position_ids, volta::position_ids<double>},
+    {&gather, volta::gather<double>},
+    {&embedding_gradient, volta::embedding_gradient<double>},
+    {&stack, volta::stack<double>},
+};
+InDoubleList movement_in_double() { return {kInDouble, sizeof kInDouble / sizeof *kInDouble}; }
+}  // namespace evaluations
 
 }  // namespace volta

@@ -63,22 +63,7 @@ Strides broadcast_strides(const Shape& operand, const Shape& shape);
 // Where element `index` (row-major in `shape`) of such an operand lies.
 std::int64_t offset_of(std::int64_t index, const Shape& shape, const Strides& strides);
 
-// The parts, by family. Each handles its operators and no other.
-template <class T>
-void evaluate_elementwise(const NodeRun<T>& run);
 template <class T>  // over `product`, the finished matmul
 void evaluate_epilogue(const NodeRun<T>& run, const EvalTensor<T>& product);
-template <class T>
-void evaluate_rows(const NodeRun<T>& run);
-template <class T>
-void evaluate_pairs(const NodeRun<T>& run);
-template <class T>
-void evaluate_reduction(const NodeRun<T>& run);
-template <class T>
-void evaluate_movement(const NodeRun<T>& run);
-template <class T>
-void evaluate_product(const NodeRun<T>& run);
-template <class T>
-void evaluate_update(const NodeRun<T>& run);
 
 }  // namespace volta

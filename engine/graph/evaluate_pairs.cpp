@@ -1,11 +1,29 @@
 // Operators over pairs of columns.
-#include "engine/base/error.h"
 #include "engine/graph/evaluate_node.h"
 #include "engine/graph/forms.h"
+#include "engine/graph/rules.h"
 #include "engine/numerics/definitions.h"
 
 namespace volta {
 namespace {
+
+template <class T>
+void gated(const NodeRun<T>& run) {
+    const Shape& y = run.out_shape();
+    define::swiglu(y.rows(), y.last(), run.in(0), run.out());
+}
+
+template <class T>
+void gated_grad(const NodeRun<T>& run) {
+    const Shape& dx = run.out_shape();
+    define::swiglu_grad(dx.rows(), dx.last() / 2, run.in(0), run.in(1), run.out());
+}
+
+template <class T>
+void rotary_table(const NodeRun<T>& run) {
+    const Shape& y = run.out_shape();
+    define::rotary_table(y[0], y[1], run.node.number(Attr::base), run.out());
+}
 
 template <class T>
 void rotary(const NodeRun<T>& run) {
@@ -17,24 +35,19 @@ void rotary(const NodeRun<T>& run) {
 
 }  // namespace
 
-template <class T>
-void evaluate_pairs(const NodeRun<T>& run) {
-    const Shape& y = run.out_shape();
-    switch (run.node.op) {
-        case Op::swiglu:
-            return define::swiglu(y.rows(), y.last(), run.in(0), run.out());
-        case Op::swiglu_grad:
-            return define::swiglu_grad(y.rows(), y.last() / 2, run.in(0), run.in(1), run.out());
-        case Op::rotary_table:
-            return define::rotary_table(y[0], y[1], run.node.number(Attr::base), run.out());
-        case Op::rotary:
-            return rotary(run);
-        default:
-            fail(VOLTA_INTERNAL, "%s has no pairs of columns", op_row(run.node.op).name);
-    }
-}
+namespace evaluations {
+constexpr Evaluation swiglu = {volta::gated<float>};
+constexpr Evaluation swiglu_grad = {volta::gated_grad<float>};
+constexpr Evaluation rotary_table = {volta::rotary_table<float>};
+constexpr Evaluation rotary = {volta::rotary<float>};
 
-template void evaluate_pairs<float>(const NodeRun<float>&);
-template void evaluate_pairs<double>(const NodeRun<double>&);
+constexpr InDouble kInDouble[] = {
+    {&swiglu, volta::gated<double>},
+    {&swiglu_grad, volta::gated_grad<double>},
+    {&rotary_table, volta::rotary_table<double>},
+    {&rotary, volta::rotary<double>},
+};
+InDoubleList pairs_in_double() { return {kInDouble, sizeof kInDouble / sizeof *kInDouble}; }
+}  // namespace evaluations
 
 }  // namespace volta

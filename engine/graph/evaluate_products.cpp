@@ -1,9 +1,9 @@
 // Products, attention and updates.
 #include <algorithm>
 
-#include "engine/base/error.h"
 #include "engine/graph/evaluate_node.h"
 #include "engine/graph/forms.h"
+#include "engine/graph/rules.h"
 #include "engine/numerics/definitions.h"
 
 namespace volta {
@@ -123,51 +123,96 @@ void attention_grad(const NodeRun<T>& run) {
                            workspace.data());
 }
 
-}  // namespace
+// ---- Updates: w, g, moments, factors, clip -> w, moments ----
 
 template <class T>
-void evaluate_product(const NodeRun<T>& run) {
-    switch (run.node.op) {
-        case Op::matmul:
-            return matmul(run);
-        case Op::weight_gradient:
-            return weight_gradient(run);
-        case Op::attention:
-            return attention(run);
-        case Op::attention_grad:
-            return attention_grad(run);
-        case Op::cached_attention:
-            return cached_attention(run);
-        default:
-            fail(VOLTA_INTERNAL, "%s is no product", op_row(run.node.op).name);
-    }
-}
+struct Update {
+    std::int64_t n;
+    const T *g, *factors;
+    T clip;
+    T *w, *first, *second;  // where they are updated; NULL: no such moment
+};
 
+// Copies w and the moments to the outputs, where the definitions update them.
 template <class T>
-void evaluate_update(const NodeRun<T>& run) {
-    const Op op = run.node.op;
-    const int moments = op_row(op).outputs - 1;
+Update<T> begin_update(const NodeRun<T>& run) {
+    const int moments = run.node.output_count - 1;
     const std::int64_t n = run.in_shape(0).elements();
     std::copy_n(run.in(0), n, run.out(0));
     for (int i = 0; i < moments; ++i) std::copy_n(run.in(2 + i), n, run.out(1 + i));
-    const T* const f = run.in(2 + moments);
-    const T clip = *run.in(3 + moments), *const g = run.in(1);
-    T *const w = run.out(0), *const first = moments > 0 ? run.out(1) : nullptr;
-    if (moments == 2)
-        define::adam(n, g, clip, define::AdamFactors<T>{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]},
-                     op == Op::adamw, w, first, run.out(2));
-    else if (op == Op::sgd)
-        define::sgd(n, g, clip, define::SgdFactors<T>{f[0], f[1], f[2]}, run.node.flag(Attr::nesterov), w,
-                    first);
-    else if (op == Op::sgd_plain)
-        define::sgd_plain(n, g, clip, f[0], f[1], w);
-    else
-        define::adagrad(n, g, clip, define::AdagradFactors<T>{f[0], f[1], f[2]}, w, first);
+    return {n,
+            run.in(1),
+            run.in(2 + moments),
+            *run.in(3 + moments),
+            run.out(0),
+            moments > 0 ? run.out(1) : nullptr,
+            moments > 1 ? run.out(2) : nullptr};
 }
 
-template void evaluate_product<float>(const NodeRun<float>&);
-template void evaluate_product<double>(const NodeRun<double>&);
-template void evaluate_update<float>(const NodeRun<float>&);
-template void evaluate_update<double>(const NodeRun<double>&);
+template <class T>
+void sgd(const NodeRun<T>& run) {
+    const Update<T> u = begin_update(run);
+    const T* const f = u.factors;
+    define::sgd(u.n, u.g, u.clip, define::SgdFactors<T>{f[0], f[1], f[2]}, run.node.flag(Attr::nesterov), u.w,
+                u.first);
+}
+
+template <class T>
+void sgd_plain(const NodeRun<T>& run) {
+    const Update<T> u = begin_update(run);
+    define::sgd_plain(u.n, u.g, u.clip, u.factors[0], u.factors[1], u.w);
+}
+
+template <class T>
+void update_by_adam(const NodeRun<T>& run, bool decoupled) {
+    const Update<T> u = begin_update(run);
+    const T* const f = u.factors;
+    define::adam(u.n, u.g, u.clip, define::AdamFactors<T>{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]},
+                 decoupled, u.w, u.first, u.second);
+}
+template <class T>
+void adam(const NodeRun<T>& run) {
+    update_by_adam(run, false);
+}
+template <class T>
+void adamw(const NodeRun<T>& run) {
+    update_by_adam(run, true);
+}
+
+template <class T>
+void adagrad(const NodeRun<T>& run) {
+    const Update<T> u = begin_update(run);
+    const T* const f = u.factors;
+    define::adagrad(u.n, u.g, u.clip, define::AdagradFactors<T>{f[0], f[1], f[2]}, u.w, u.first);
+}
+
+}  // namespace
+
+namespace evaluations {
+constexpr Evaluation matmul = {volta::matmul<float>};
+constexpr Evaluation weight_gradient = {volta::weight_gradient<float>};
+constexpr Evaluation attention = {volta::attention<float>};
+constexpr Evaluation attention_grad = {volta::attention_grad<float>};
+constexpr Evaluation cached_attention = {volta::cached_attention<float>};
+constexpr Evaluation sgd = {volta::sgd<float>};
+constexpr Evaluation sgd_plain = {volta::sgd_plain<float>};
+constexpr Evaluation adam = {volta::adam<float>};
+constexpr Evaluation adamw = {volta::adamw<float>};
+constexpr Evaluation adagrad = {volta::adagrad<float>};
+
+constexpr InDouble kInDouble[] = {
+    {&matmul, volta::matmul<double>},
+    {&weight_gradient, volta::weight_gradient<double>},
+    {&attention, volta::attention<double>},
+    {&attention_grad, volta::attention_grad<double>},
+    {&cached_attention, volta::cached_attention<double>},
+    {&sgd, volta::sgd<double>},
+    {&sgd_plain, volta::sgd_plain<double>},
+    {&adam, volta::adam<double>},
+    {&adamw, volta::adamw<double>},
+    {&adagrad, volta::adagrad<double>},
+};
+InDoubleList products_in_double() { return {kInDouble, sizeof kInDouble / sizeof *kInDouble}; }
+}  // namespace evaluations
 
 }  // namespace volta

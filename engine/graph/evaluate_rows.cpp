@@ -2,6 +2,7 @@
 #include "engine/base/error.h"
 #include "engine/graph/evaluate_node.h"
 #include "engine/graph/forms.h"
+#include "engine/graph/rules.h"
 #include "engine/numerics/definitions.h"
 
 namespace volta {
@@ -26,6 +27,55 @@ void check_targets(const Node& node, const std::int32_t* targets, const Rows& x)
         require(targets[r] >= define::kIgnoredTarget && targets[r] < x.n,
                 "%s: target %d of row %lld is outside of [0, %lld)", op_row(node.op).name, targets[r],
                 static_cast<long long>(r), static_cast<long long>(x.n));
+}
+
+template <class T>
+void softmax(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    define::softmax(x.count, x.n, run.in(0), run.out());
+}
+
+template <class T>
+void softmax_grad(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    define::softmax_grad(x.count, x.n, run.in(0), run.in(1), run.out());
+}
+
+template <class T>
+void log_softmax(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    define::log_softmax(x.count, x.n, run.in(0), run.out());
+}
+
+template <class T>
+void log_softmax_grad(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    define::log_softmax_grad(x.count, x.n, run.in(0), run.in(1), run.out());
+}
+
+template <class T>
+void layer_norm(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    define::layer_norm(x.count, x.n, run.in(0), run.in(1), run.in(2), epsilon_of(run), run.out(0), run.out(1),
+                       run.out(2));
+}
+
+template <class T>
+void rms_norm(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    define::rms_norm(x.count, x.n, run.in(0), run.in(1), epsilon_of(run), run.out(0), run.out(1));
+}
+
+template <class T>
+void mse(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    define::mse(x.count, x.n, run.in(0), run.in(1), run.out());
+}
+
+template <class T>
+void argmax(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 0);
+    define::argmax(x.count, x.n, run.in(0), run.out_ids());
 }
 
 template <class T>
@@ -139,29 +189,49 @@ ReductionWalk walk_reduction(const Node& node, const Shape& x, std::pmr::memory_
     return walk;
 }
 
-template <class T, class X>
-T reduced(const NodeRun<T>& run, const ReductionForm& form, T earlier, X x) {
-    const std::int64_t n = form.reduced;
-    switch (run.node.op) {
-        case Op::max:
-            return row_max<T>(n, x);
-        case Op::min:
-            return row_min<T>(n, x);
-        default:
-            break;
+// y[r] = result(elements of r, what y[r] held before) for every result.
+template <class T, class Result>
+void reduce(const NodeRun<T>& run, Result result) {
+    const ReductionWalk walk = walk_reduction(run.node, run.in_shape(0), run.heap());
+    for (std::size_t r = 0; r < walk.first.size(); ++r) {
+        const T* const x = run.in(0) + walk.first[r];
+        const auto element = [&](std::int64_t i) { return x[walk.within[static_cast<std::size_t>(i)]]; };
+        run.out()[r] = result(walk.form, element, run.out()[r]);
     }
-    const bool continues = run.continues();
-    if (form.is_row) {  // a complete sum, then added
-        const T sum = row_sum<T>(n, x);
-        if (run.node.op == Op::mean) return sum / static_cast<T>(n);
-        return continues ? earlier + sum : sum;
-    }
-    const T sum = column_sum(n, continues ? &earlier : nullptr, x);
-    return run.node.op == Op::mean ? sum / static_cast<T>(n) : sum;
 }
 
 template <class T>
-void max_grad(const NodeRun<T>& run, const ReductionWalk& walk) {
+void sum(const NodeRun<T>& run) {
+    const bool continues = run.continues();
+    reduce(run, [&](const ReductionForm& form, auto x, T earlier) {
+        if (!form.is_row) return column_sum(form.reduced, continues ? &earlier : nullptr, x);
+        const T whole = row_sum<T>(form.reduced, x);  // complete, then added
+        return continues ? earlier + whole : whole;
+    });
+}
+
+template <class T>
+void mean(const NodeRun<T>& run) {
+    reduce(run, [&](const ReductionForm& form, auto x, T) {
+        const T whole = form.is_row ? row_sum<T>(form.reduced, x)
+                                    : column_sum(form.reduced, static_cast<const T*>(nullptr), x);
+        return whole / static_cast<T>(form.reduced);
+    });
+}
+
+template <class T>
+void max(const NodeRun<T>& run) {
+    reduce(run, [](const ReductionForm& form, auto x, T) { return row_max<T>(form.reduced, x); });
+}
+
+template <class T>
+void min(const NodeRun<T>& run) {
+    reduce(run, [](const ReductionForm& form, auto x, T) { return row_min<T>(form.reduced, x); });
+}
+
+template <class T>
+void max_grad(const NodeRun<T>& run) {
+    const ReductionWalk walk = walk_reduction(run.node, run.in_shape(0), run.heap());
     std::fill_n(run.out(), run.in_shape(0).elements(), T(0));
     for (std::size_t r = 0; r < walk.first.size(); ++r) {
         const T largest = run.in(1)[r];
@@ -176,63 +246,53 @@ void max_grad(const NodeRun<T>& run, const ReductionWalk& walk) {
 
 }  // namespace
 
-template <class T>
-void evaluate_rows(const NodeRun<T>& run) {
-    const Rows x = rows_of(run, 0);
-    switch (run.node.op) {
-        case Op::softmax:
-            return define::softmax(x.count, x.n, run.in(0), run.out());
-        case Op::softmax_grad:
-            return define::softmax_grad(x.count, x.n, run.in(0), run.in(1), run.out());
-        case Op::log_softmax:
-            return define::log_softmax(x.count, x.n, run.in(0), run.out());
-        case Op::log_softmax_grad:
-            return define::log_softmax_grad(x.count, x.n, run.in(0), run.in(1), run.out());
-        case Op::layer_norm:
-            return define::layer_norm(x.count, x.n, run.in(0), run.in(1), run.in(2), epsilon_of(run),
-                                      run.out(0), run.out(1), run.out(2));
-        case Op::layer_norm_grad:
-            return layer_norm_grad(run);
-        case Op::layer_norm_grad_scale:
-            return layer_norm_grad_scale(run);
-        case Op::rms_norm:
-            return define::rms_norm(x.count, x.n, run.in(0), run.in(1), epsilon_of(run), run.out(0),
-                                    run.out(1));
-        case Op::rms_norm_grad:
-            return rms_norm_grad(run);
-        case Op::rms_norm_grad_scale:
-            return rms_norm_grad_scale(run);
-        case Op::cross_entropy:
-            return cross_entropy(run);
-        case Op::cross_entropy_grad:
-            return cross_entropy_grad(run);
-        case Op::cross_entropy_with_grad:
-            return cross_entropy_with_grad(run);
-        case Op::mse:
-            return define::mse(x.count, x.n, run.in(0), run.in(1), run.out());
-        case Op::mse_grad:
-            return mse_grad(run);
-        case Op::argmax:
-            return define::argmax(x.count, x.n, run.in(0), run.out_ids());
-        default:
-            fail(VOLTA_INTERNAL, "%s is no operator of rows", op_row(run.node.op).name);
-    }
-}
+namespace evaluations {
+constexpr Evaluation softmax = {volta::softmax<float>};
+constexpr Evaluation softmax_grad = {volta::softmax_grad<float>};
+constexpr Evaluation log_softmax = {volta::log_softmax<float>};
+constexpr Evaluation log_softmax_grad = {volta::log_softmax_grad<float>};
+constexpr Evaluation layer_norm = {volta::layer_norm<float>};
+constexpr Evaluation layer_norm_grad = {volta::layer_norm_grad<float>};
+constexpr Evaluation layer_norm_grad_scale = {volta::layer_norm_grad_scale<float>};
+constexpr Evaluation rms_norm = {volta::rms_norm<float>};
+constexpr Evaluation rms_norm_grad = {volta::rms_norm_grad<float>};
+constexpr Evaluation rms_norm_grad_scale = {volta::rms_norm_grad_scale<float>};
+constexpr Evaluation cross_entropy = {volta::cross_entropy<float>};
+constexpr Evaluation cross_entropy_grad = {volta::cross_entropy_grad<float>};
+constexpr Evaluation cross_entropy_with_grad = {volta::cross_entropy_with_grad<float>};
+constexpr Evaluation mse = {volta::mse<float>};
+constexpr Evaluation mse_grad = {volta::mse_grad<float>};
+constexpr Evaluation argmax = {volta::argmax<float>};
+constexpr Evaluation sum = {volta::sum<float>};
+constexpr Evaluation mean = {volta::mean<float>};
+constexpr Evaluation max = {volta::max<float>};
+constexpr Evaluation min = {volta::min<float>};
+constexpr Evaluation max_grad = {volta::max_grad<float>};
 
-template <class T>
-void evaluate_reduction(const NodeRun<T>& run) {
-    const ReductionWalk walk = walk_reduction(run.node, run.in_shape(0), run.heap());
-    if (run.node.op == Op::max_grad) return max_grad(run, walk);
-    for (std::size_t r = 0; r < walk.first.size(); ++r) {
-        const T* const x = run.in(0) + walk.first[r];
-        const auto element = [&](std::int64_t i) { return x[walk.within[static_cast<std::size_t>(i)]]; };
-        run.out()[r] = reduced(run, walk.form, run.out()[r], element);
-    }
-}
-
-template void evaluate_rows<float>(const NodeRun<float>&);
-template void evaluate_rows<double>(const NodeRun<double>&);
-template void evaluate_reduction<float>(const NodeRun<float>&);
-template void evaluate_reduction<double>(const NodeRun<double>&);
+constexpr InDouble kInDouble[] = {
+    {&softmax, volta::softmax<double>},
+    {&softmax_grad, volta::softmax_grad<double>},
+    {&log_softmax, volta::log_softmax<double>},
+    {&log_softmax_grad, volta::log_softmax_grad<double>},
+    {&layer_norm, volta::layer_norm<double>},
+    {&layer_norm_grad, volta::layer_norm_grad<double>},
+    {&layer_norm_grad_scale, volta::layer_norm_grad_scale<double>},
+    {&rms_norm, volta::rms_norm<double>},
+    {&rms_norm_grad, volta::rms_norm_grad<double>},
+    {&rms_norm_grad_scale, volta::rms_norm_grad_scale<double>},
+    {&cross_entropy, volta::cross_entropy<double>},
+    {&cross_entropy_grad, volta::cross_entropy_grad<double>},
+    {&cross_entropy_with_grad, volta::cross_entropy_with_grad<double>},
+    {&mse, volta::mse<double>},
+    {&mse_grad, volta::mse_grad<double>},
+    {&argmax, volta::argmax<double>},
+    {&sum, volta::sum<double>},
+    {&mean, volta::mean<double>},
+    {&max, volta::max<double>},
+    {&min, volta::min<double>},
+    {&max_grad, volta::max_grad<double>},
+};
+InDoubleList rows_in_double() { return {kInDouble, sizeof kInDouble / sizeof *kInDouble}; }
+}  // namespace evaluations
 
 }  // namespace volta

@@ -26,6 +26,9 @@ struct ReductionForm {
 };
 ReductionForm reduction_form(const Node& node, const Shape& x);
 
+// One past the largest id that this input of the node may hold.
+std::int64_t id_bound(const Graph& graph, const Node& node, const IdInput& ids);
+
 inline constexpr double kToTheEnd = 9007199254740992;  // `end` of a slice, 2^53
 struct SliceForm {
     int axis = 0;

@@ -44,6 +44,11 @@ class GradientBuilder {
                   std::initializer_list<Attribute> attributes = {}) const {
         return graph.apply(op, inputs, attributes);
     }
+    // The operator that the row names as this one's gradient.
+    ValueId apply_gradient(std::initializer_list<ValueId> inputs,
+                           std::initializer_list<Attribute> attributes = {}) const {
+        return graph.apply(op_row(node.op).gradient_op, inputs, attributes);
+    }
     ValueId constant(double value) const { return graph.scalar(static_cast<float>(value)); }
     ValueId neg(ValueId a) const { return apply(Op::neg, {a}); }
     ValueId sub(ValueId a, ValueId b) const { return apply(Op::sub, {a, b}); }

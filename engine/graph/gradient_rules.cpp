@@ -36,14 +36,14 @@ void sigmoid(const GradientBuilder& r) {
     r.give(0, r.mul(r.dy(), r.mul(r.out(), r.sub(r.constant(1), r.out()))));
 }
 void by_operator(const GradientBuilder& r) {
-    const Op gradient = r.node.op == Op::silu        ? Op::silu_grad
-                        : r.node.op == Op::gelu_tanh ? Op::gelu_tanh_grad
-                                                     : Op::gelu_erf_grad;
-    r.give(0, r.apply(gradient, {r.in(0), r.dy()}));
+    const ValueId inputs[] = {r.in(0), r.dy()};
+    const auto& attributes = r.node.attributes;
+    r.give(0, r.graph.apply(op_row(r.node.op).gradient_op, inputs, 2, attributes.data(),
+                            static_cast<int>(attributes.size()), Phase::each));
 }
 // 0 >= relu(x) exactly where 0 >= x, NaN and both zeros included: so what is kept for the backward pass is
 // the result, which the next layer's gradient reads anyway, and not x beside it.
-void relu(const GradientBuilder& r) { r.give(0, r.apply(Op::relu_grad, {r.out(), r.dy()})); }
+void relu(const GradientBuilder& r) { r.give(0, r.apply_gradient({r.out(), r.dy()})); }
 void sin(const GradientBuilder& r) { r.give(0, r.mul(r.dy(), r.apply(Op::cos, {r.in(0)}))); }
 void cos(const GradientBuilder& r) { r.give(0, r.neg(r.mul(r.dy(), r.apply(Op::sin, {r.in(0)})))); }
 // The exponents that pow defines without logarithms keep their domain in the gradient.
@@ -85,10 +85,9 @@ void div(const GradientBuilder& r) {
     if (r.needs(1)) r.give_reduced(1, r.neg(r.mul(r.dy(), r.div(r.out(), r.in(1)))));  // -dy * (a/b)/b
 }
 void choice(const GradientBuilder& r) {
-    const Op gradient = r.node.op == Op::maximum ? Op::maximum_grad : Op::minimum_grad;
     for (int i = 0; i < 2; ++i)
         if (r.needs(i))
-            r.give_reduced(i, r.apply(gradient, {r.in(0), r.in(1), r.dy()}, {number(Attr::operand, i)}));
+            r.give_reduced(i, r.apply_gradient({r.in(0), r.in(1), r.dy()}, {number(Attr::operand, i)}));
 }
 void where(const GradientBuilder& r) {
     const ValueId zero = r.constant(0);
@@ -103,10 +102,7 @@ void dropout(const GradientBuilder& r) {
 
 // ---- Rows ----
 
-void softmax(const GradientBuilder& r) {
-    const Op gradient = r.node.op == Op::softmax ? Op::softmax_grad : Op::log_softmax_grad;
-    r.give(0, r.apply(gradient, {r.out(), r.dy()}));
-}
+void softmax(const GradientBuilder& r) { r.give(0, r.apply_gradient({r.out(), r.dy()})); }
 void layer_norm(const GradientBuilder& r) {
     const ValueId x = r.in(0), mean = r.out(1), rs = r.out(2);
     if (r.needs(0)) r.give(0, r.apply(Op::layer_norm_grad, {r.dy(), x, r.in(1), mean, rs}));

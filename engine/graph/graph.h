@@ -26,6 +26,9 @@ enum class Phase : std::uint8_t { each, reduce, update };
 // which would silently use another one, does not exist.
 using Allocator = std::pmr::polymorphic_allocator<char>;
 
+// The attribute, or its default from the table; 0 where the operator has none.
+double attribute_number(Op op, const std::pmr::vector<Attribute>& attributes, Attr key);
+
 // One operation inside a fused node. Inputs >= 0 are results of earlier body operations; ~i is node input i.
 struct BodyOp {
     using allocator_type = Allocator;

@@ -24,15 +24,15 @@ const Attribute* find_in(const std::pmr::vector<Attribute>& attributes, Attr key
     return nullptr;
 }
 
-double number_of(Op op, const std::pmr::vector<Attribute>& attributes, Attr key) {
+}  // namespace
+
+double attribute_number(Op op, const std::pmr::vector<Attribute>& attributes, Attr key) {
     if (const Attribute* attribute = find_in(attributes, key)) return attribute->number;
     const OpRow& row = op_row(op);
     for (int i = 0; i < row.attribute_count; ++i)
         if (row.attributes[i].key == key) return row.attributes[i].default_number;
     return 0;
 }
-
-}  // namespace
 
 const char* attr_name(Attr attr) { return kAttrNames[static_cast<int>(attr)]; }
 
@@ -53,7 +53,7 @@ bool operator==(const Attribute& a, const Attribute& b) {
 }
 
 const Attribute* Node::find(Attr key) const { return find_in(attributes, key); }
-double Node::number(Attr key) const { return number_of(op, attributes, key); }
-double BodyOp::number(Attr key) const { return number_of(op, attributes, key); }
+double Node::number(Attr key) const { return attribute_number(op, attributes, key); }
+double BodyOp::number(Attr key) const { return attribute_number(op, attributes, key); }
 
 }  // namespace volta

@@ -1,6 +1,8 @@
 // The operator table: the single source of truth about operators. One row = name, arity, attributes, shape
-// rule, gradient rule, definition and how backends lower it. Everything else walks this table;
-// docs/operators.md is printed from it.
+// rule, gradient rule, definition, how backends lower it, and every other fact that passes, planner and
+// runtime ask for: ids, what may be overwritten, what may be computed again, cost. They read the row; none
+// keeps a list of operators. docs/operators.md is printed from it, docs/add_an_operator.md says how to add a
+// row.
 #pragma once
 
 #include <cstddef>
@@ -78,7 +80,7 @@ struct AttrRow {
     Attr key;
     bool required;
     bool is_list;
-    double default_number;  // lists: empty
+    double default_number;  // lists: empty; of a required number: one for examples and tests
     const char* meaning;    // for docs/operators.md
     bool whole;             // an integer
     double low, high;       // inclusive bounds of a number
@@ -115,6 +117,56 @@ class GradientBuilder;  // gradient_builder.h
 // Adds the gradients of a node's inputs to the graph, given the gradients of its outputs.
 using GradientRule = void (*)(const GradientBuilder& builder);
 
+template <class T>
+struct NodeRun;  // evaluate_node.h
+// The definition of an operator over whole tensors: the oracle of backends. The same text in double
+// precision, for gradient checks, is found by it (InDouble in rules.h) and not by the row: the library must
+// be able to leave it out.
+struct Evaluation {
+    void (*in_float)(const NodeRun<float>& run);
+};
+
+struct NodeCost;  // cost.h
+using CostRule = NodeCost (*)(const Graph& graph, const Node& node);
+
+// An input that holds ids, which name places of a table: lowest .. bound - 1, where bound is an extent of
+// another input, times `unit`, or an attribute. Ids are checked when the host gives them (Plan::limits),
+// never by kernels.
+struct IdInput {
+    std::int8_t input = -1;  // -1: none
+    std::int8_t lowest = 0;  // -1: that none is meant
+    std::int8_t table = -1;  // the input whose extent is the bound; -1: the attribute `bound`
+    std::int8_t axis = 0;    // of the table; -1: the last
+    std::int8_t unit = 1;
+    Attr bound = Attr::count_;
+};
+inline constexpr int kMostIdInputs = 2;
+
+// What the elements of an i32 result can be, for whoever uses them as ids.
+enum class Whole : std::uint8_t {
+    unknown,
+    flag,       // 0 or 1
+    index,      // 0 .. n - 1 along the last axis of input 0
+    of_inputs,  // the same elements as the inputs'
+};
+
+// Which inputs a step may overwrite when it is the last to read them: bit i, input i (the last bit: all
+// further ones). True when the step reads element i of this input for element i of this output alone, all
+// inputs before any output, or, along rows, reads a row, or each pair of its columns, completely before it
+// writes it. Of a product this holds for what its epilogue reads, but not where the product itself lies until
+// then. That nobody needs the input any more is the planner's to decide and the verifier's to check.
+struct Overwrites {
+    std::uint32_t inputs = 0;
+    std::int8_t output = -1;  // which output may lie there; -1: any
+};
+
+// What an output holds after several micro-batches. Nodes with the attribute `accumulate` can add as well.
+enum class MicroBatches : std::uint8_t {
+    last,     // the result of the latest one
+    added,    // the sum of all
+    stacked,  // all, one behind the other
+};
+
 struct OpRow {
     Op op;
     const char* name;
@@ -122,15 +174,31 @@ struct OpRow {
     int outputs;  // -1: as many as the shape rule gives
     Lowering lowering;
     ShapeRule shape;
-    GradientRule gradient;      // NULL: not differentiable
-    const char* no_gradient;    // why not; NULL where there is a rule
-    const AttrRow* attributes;  // attribute_count of them, ascending by key
-    int attribute_count;
-    std::int8_t in_place[4];  // output i overwrites input in_place[i]; -1: not
-    bool random;              // never merged, folded or moved
-    const char* inputs_text;  // "x [..., n], scale [n], bias [n]"
+    const Evaluation* evaluate;  // NULL: a source that is filled in by whoever evaluates
+    GradientRule gradient;       // NULL: not differentiable
+    Op gradient_op;              // the operator that the gradient rule applies, where it is made for this one
+    const char* no_gradient;     // why not; NULL where there is a rule
+    const char* inputs_text;     // "x [..., n], scale [n], bias [n]"
     const char* outputs_text;
     const char* formula;  // one line, for docs/operators.md
+
+    const AttrRow* attributes = nullptr;  // attribute_count of them, ascending by key
+    int attribute_count = 0;
+    std::int8_t in_place[4] = {-1, -1, -1, -1};  // output i overwrites input in_place[i]; -1: not
+    IdInput ids[kMostIdInputs] = {};
+    Whole whole = Whole::unknown;
+    Overwrites overwrites = {};
+    MicroBatches micro_batches = MicroBatches::last;
+    CostRule cost = nullptr;    // NULL: no operations that count, every operand read or written once
+    bool random = false;        // never merged, folded or moved; the last input is seed and step
+    bool internal = false;      // made by the engine alone: not from hosts, not in files
+    bool commutes = false;      // f(a, b) has the bits of f(b, a)
+    bool fuses = false;         // may become part of a fused node or of an epilogue
+    bool recompute = false;     // cheap enough to be computed again rather than kept for the backward pass
+    bool always_folds = false;  // however large the constant: an element takes as long as reading a hundred
+    // Of elementwise operators. Arguments for which gradients can be checked by differences, and the largest
+    // error over all binades, against the same formula in real numbers; 0: none is stated.
+    double sample_low = -3, sample_high = 3, most_ulps = 0;
 };
 const OpRow& op_row(Op op);
 const OpRow* find_op(const char* name);  // NULL: unknown

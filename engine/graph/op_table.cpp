@@ -1,5 +1,5 @@
-// The operator table. To add an operator: a name in Op, a row here, its rules, its definition (evaluate.cpp).
-// Rows stand in the order of Op.
+// The operator table; docs/add_an_operator.md says what else an operator needs. Rows stand in the order of
+// Op.
 #include <limits>
 
 #include "engine/graph/forms.h"
@@ -39,11 +39,11 @@ constexpr AttrRow kAccumulateRow = yes_no(Attr::accumulate, 0, "the result conti
 constexpr AttrRow kProbabilityRow =
     real(Attr::probability, false, 0, 0, 0.9999999, "of dropping an element, below 1");
 constexpr AttrRow kStreamRow = integer(Attr::stream, false, 0, 0, 16777215, "random stream of this node");
-constexpr AttrRow kClip[] = {real(Attr::maximum_norm, true, 0, 0, kLargest, "largest norm that is kept")};
+constexpr AttrRow kClip[] = {real(Attr::maximum_norm, true, 1, 0, kLargest, "largest norm that is kept")};
 
-constexpr AttrRow kPow[] = {real(Attr::exponent, true, 0, -kLargest, kLargest, "n of x^n")};
-constexpr AttrRow kClamp[] = {real(Attr::low, true, 0, -kInfinity, kInfinity, "lower bound"),
-                              real(Attr::high, true, 0, -kInfinity, kInfinity, "upper bound")};
+constexpr AttrRow kPow[] = {real(Attr::exponent, true, 1.7, -kLargest, kLargest, "n of x^n")};
+constexpr AttrRow kClamp[] = {real(Attr::low, true, -0.5, -kInfinity, kInfinity, "lower bound"),
+                              real(Attr::high, true, 0.75, -kInfinity, kInfinity, "upper bound")};
 constexpr AttrRow kOperand[] = {integer(Attr::operand, true, 0, 0, 1, "0: the gradient of a, 1: of b")};
 constexpr AttrRow kDropout[] = {kProbabilityRow, kStreamRow};
 constexpr AttrRow kEpsilon[] = {real(Attr::epsilon, false, 1e-5, 0, kLargest, "added to the variance")};
@@ -101,12 +101,15 @@ constexpr AttrRow kSgd[] = {yes_no(Attr::nesterov, 0, "Nesterov momentum")};
 
 // ---- Rows --------------------------------------------------------------------------------------
 
-// A gradient rule, or the reason why there is none.
+// A gradient rule, with the operator that it applies where one was made for it; or the reason why there is
+// none.
 struct Differentiation {
-    GradientRule rule;
-    const char* reason;
-    constexpr Differentiation(GradientRule given) : rule(given), reason(nullptr) {}
-    constexpr Differentiation(const char* why) : rule(nullptr), reason(why) {}
+    GradientRule rule = nullptr;
+    Op applied = Op::count_;
+    const char* reason = nullptr;
+    constexpr Differentiation(GradientRule given, Op op = Op::count_) : rule(given), applied(op) {}
+    constexpr Differentiation(Op op) : rule(gradient_rules::by_operator), applied(op) {}
+    constexpr Differentiation(const char* why) : reason(why) {}
 };
 constexpr const char* kSecond = "second derivatives are not offered";
 constexpr const char* kWhole = "its result is made of integers";
@@ -114,267 +117,418 @@ constexpr const char* kTrainer = "it is a step of the trainer's, behind the grad
 constexpr const char* kDecoding = "it is a step of the generator's";
 constexpr const char* kPass = "passes make it, after differentiation";
 
+// Sets of inputs, bit i for input i.
+constexpr std::uint32_t kAny = ~0u, kFirst = 1, kFirstTwo = 3, kThird = 4, kBehindFactors = ~3u;
+
 struct Count {
     int least, most;
     constexpr Count(int exactly) : least(exactly), most(exactly) {}
     constexpr Count(int from, int to) : least(from), most(to) {}
 };
 
-constexpr OpRow row(Op op, const char* name, Count inputs, int outputs, Lowering lowering, ShapeRule shape,
-                    Differentiation gradient, const char* inputs_text, const char* outputs_text,
-                    const char* formula) {
-    return {op,    name,          inputs.least,    inputs.most, outputs, lowering,
-            shape, gradient.rule, gradient.reason, nullptr,     0,       {-1, -1, -1, -1},
-            false, inputs_text,   outputs_text,    formula};
+// A row in the making: what most operators are not is said behind the call that makes it.
+struct Row : OpRow {
+    template <std::size_t N>
+    constexpr Row with(const AttrRow (&list)[N]) const {
+        for (std::size_t i = 1; i < N; ++i)
+            if (!(list[i - 1].key < list[i].key)) throw "attributes ascend by key";
+        Row row = *this;
+        row.attributes = list;
+        row.attribute_count = static_cast<int>(N);
+        return row;
+    }
+    // Output i overwrites input first (i = 0), second (1), third (2).
+    constexpr Row updates(std::int8_t first, std::int8_t second, std::int8_t third) const {
+        Row row = *this;
+        row.in_place[0] = first, row.in_place[1] = second, row.in_place[2] = third;
+        return row;
+    }
+    constexpr Row overwriting(std::uint32_t inputs, std::int8_t output = -1) const {
+        Row row = *this;
+        row.overwrites = {inputs, output};
+        return row;
+    }
+    constexpr Row with_ids(IdInput first, IdInput second = {}) const {
+        Row row = *this;
+        row.ids[0] = first, row.ids[1] = second;
+        return row;
+    }
+    constexpr Row of(Whole what) const {
+        Row row = *this;
+        row.whole = what;
+        return row;
+    }
+    constexpr Row costing(CostRule rule) const {
+        Row row = *this;
+        row.cost = rule;
+        return row;
+    }
+    constexpr Row drawing() const {  // random numbers
+        Row row = *this;
+        row.random = true;
+        row.recompute = false;
+        return row;
+    }
+    constexpr Row commuting() const {
+        Row row = *this;
+        row.commutes = true;
+        return row;
+    }
+    constexpr Row fusing(bool does = true) const {
+        Row row = *this;
+        row.fuses = does;
+        return row;
+    }
+    constexpr Row recomputed(bool is = true) const {
+        Row row = *this;
+        row.recompute = is;
+        return row;
+    }
+    constexpr Row always_folded() const {
+        Row row = *this;
+        row.always_folds = true;
+        return row;
+    }
+    constexpr Row engines_own() const {
+        Row row = *this;
+        row.internal = true;
+        return row;
+    }
+    constexpr Row over_micro_batches(MicroBatches what) const {
+        Row row = engines_own();
+        row.micro_batches = what;
+        return row;
+    }
+    constexpr Row within(double ulps) const {
+        Row row = *this;
+        row.most_ulps = ulps;
+        return row;
+    }
+    constexpr Row sampled(double low, double high) const {
+        Row row = *this;
+        row.sample_low = low, row.sample_high = high;
+        return row;
+    }
+};
+
+constexpr Row row(Op op, const char* name, Count inputs, int outputs, Lowering lowering, ShapeRule shape,
+                  const Evaluation& evaluate, Differentiation gradient, const char* inputs_text,
+                  const char* outputs_text, const char* formula) {
+    return Row{{op, name, inputs.least, inputs.most, outputs, lowering, shape, &evaluate, gradient.rule,
+                gradient.applied, gradient.reason, inputs_text, outputs_text, formula}};
 }
-template <std::size_t N>
-constexpr OpRow with(const AttrRow (&attributes)[N], OpRow row) {
-    for (std::size_t i = 1; i < N; ++i)
-        if (!(attributes[i - 1].key < attributes[i].key)) throw "attributes ascend by key";
-    row.attributes = attributes;
-    row.attribute_count = static_cast<int>(N);
-    return row;
+
+constexpr Row elementwise(Op op, const char* name, Count inputs, ShapeRule shape, Differentiation gradient,
+                          const char* inputs_text, const char* outputs_text, const char* formula) {
+    return row(op, name, inputs, 1, Lowering::elementwise, shape, evaluations::elementwise, gradient,
+               inputs_text, outputs_text, formula)
+        .overwriting(kAny)
+        .fusing()
+        .recomputed();
 }
-constexpr OpRow random(OpRow row) {
-    row.random = true;
-    return row;
+constexpr Row unary(Op op, const char* name, Differentiation gradient, const char* formula) {
+    return elementwise(op, name, 1, shape_rules::same, gradient, "x [...]", "y [...]", formula);
 }
-// Output i overwrites input first (i = 0), second (1), third (2).
-constexpr OpRow in_place(std::int8_t first, std::int8_t second, std::int8_t third, OpRow row) {
-    row.in_place[0] = first, row.in_place[1] = second, row.in_place[2] = third;
-    return row;
+constexpr Row binary(Op op, const char* name, Differentiation gradient, const char* formula) {
+    return elementwise(op, name, 2, shape_rules::broadcasting, gradient, "a, b", "y", formula);
 }
-constexpr OpRow unary(Op op, const char* name, GradientRule gradient, const char* formula) {
-    return row(op, name, 1, 1, Lowering::elementwise, shape_rules::same, gradient, "x [...]", "y [...]",
-               formula);
+constexpr Row comparison(Op op, const char* name, const char* formula) {
+    return elementwise(op, name, 2, shape_rules::comparison, kWhole, "a, b", "y i32", formula)
+        .of(Whole::flag);
 }
-constexpr OpRow binary(Op op, const char* name, GradientRule gradient, const char* formula) {
-    return row(op, name, 2, 1, Lowering::elementwise, shape_rules::broadcasting, gradient, "a, b", "y",
-               formula);
+constexpr Row unary_grad(Op op, const char* name, const char* formula) {
+    return elementwise(op, name, 2, shape_rules::same, kSecond, "x [...], dy [...]", "dx [...]", formula);
 }
-constexpr OpRow comparison(Op op, const char* name, const char* formula) {
-    return row(op, name, 2, 1, Lowering::elementwise, shape_rules::comparison, kWhole, "a, b", "y i32",
-               formula);
+constexpr Row source(Op op, const char* name, const char* what) {
+    Row made = row(op, name, 0, 1, Lowering::source, shape_rules::source, evaluations::constant,
+                   "it has no inputs", "", "y", what);
+    if (op != Op::constant) made.evaluate = nullptr;
+    return made;
 }
-constexpr OpRow unary_grad(Op op, const char* name, const char* formula) {
-    return row(op, name, 2, 1, Lowering::elementwise, shape_rules::same, kSecond, "x [...], dy [...]",
-               "dx [...]", formula);
-}
-constexpr OpRow source(Op op, const char* name, const char* what) {
-    return row(op, name, 0, 1, Lowering::source, shape_rules::source, "it has no inputs", "", "y", what);
+constexpr Row update(Op op, const char* name, int inputs, int outputs, const Evaluation& evaluate,
+                     const char* inputs_text, const char* outputs_text, const char* formula) {
+    return row(op, name, inputs, outputs, Lowering::update, shape_rules::optimizer, evaluate, kTrainer,
+               inputs_text, outputs_text, formula)
+        .engines_own();
 }
 
 namespace s = shape_rules;
 namespace g = gradient_rules;
+namespace e = evaluations;
+namespace c = cost_rules;
+
+// Targets of a loss over the classes along x's last axis; -1: an ignored row.
+constexpr IdInput kTargets = {1, -1, 0, -1};
 
 // clang-format off
 constexpr OpRow kRows[] = {
-    source(Op::input,     "input",     "given by the host for every run"),
+    source(Op::input, "input", "given by the host for every run"),
     source(Op::parameter, "parameter", "trainable, f32"),
-    source(Op::state,     "state",     "kept between steps, for example an optimizer's moments"),
-    source(Op::constant,  "constant",  "fixed values"),
+    source(Op::state, "state", "kept between steps, for example an optimizer's moments"),
+    source(Op::constant, "constant", "fixed values"),
 
-    unary(Op::neg,       "neg",       g::neg,         "-x, the sign bit flipped"),
-    unary(Op::abs,       "abs",       g::abs,         "x without its sign bit"),
-    unary(Op::exp,       "exp",       g::exp,         "e^x"),
-    unary(Op::log,       "log",       g::log,         "natural logarithm"),
-    unary(Op::sqrt,      "sqrt",      g::sqrt,        "square root"),
-    unary(Op::rsqrt,     "rsqrt",     g::rsqrt,       "1 / sqrt(x)"),
-    unary(Op::tanh,      "tanh",      g::tanh,        "hyperbolic tangent"),
-    unary(Op::erf,       "erf",       g::erf,         "error function"),
-    unary(Op::sigmoid,   "sigmoid",   g::sigmoid,     "1 / (1 + e^-x)"),
-    unary(Op::silu,      "silu",      g::by_operator, "x * sigmoid(x)"),
-    unary(Op::gelu_tanh, "gelu_tanh", g::by_operator, "x * sigmoid(x * fma(x*x, c1, c0))"),
-    unary(Op::gelu_erf,  "gelu_erf",  g::by_operator, "(0.5*x) * (1 + erf(x / sqrt(2)))"),
-    unary(Op::relu,      "relu",      g::relu,        "0 > x ? +0 : x"),
-    unary(Op::sin,       "sin",       g::sin,         "sine, NaN beyond 2^17"),
-    unary(Op::cos,       "cos",       g::cos,         "cosine, NaN beyond 2^17"),
-    with(kPow, unary(Op::pow, "pow", g::pow, "x^exponent; 2, 3, 0.5, -1, -0.5 without logarithms")),
-    with(kClamp, row(Op::clamp, "clamp", 1, 1, Lowering::elementwise, s::clamp, g::clamp,
-                     "x [...]", "y [...]", "min(max(x, low), high)")),
+    unary(Op::neg, "neg", g::neg, "-x, the sign bit flipped").within(0.5),
+    unary(Op::abs, "abs", g::abs, "x without its sign bit").within(0.5),
+    unary(Op::exp, "exp", g::exp, "e^x").within(2),
+    unary(Op::log, "log", g::log, "natural logarithm").within(2).sampled(0.5, 3),
+    unary(Op::sqrt, "sqrt", g::sqrt, "square root").within(0.5).sampled(0.5, 3),
+    unary(Op::rsqrt, "rsqrt", g::rsqrt, "1 / sqrt(x)").within(2).sampled(0.5, 3),
+    unary(Op::tanh, "tanh", g::tanh, "hyperbolic tangent").within(2),
+    unary(Op::erf, "erf", g::erf, "error function").within(2),
+    unary(Op::sigmoid, "sigmoid", g::sigmoid, "1 / (1 + e^-x)").within(2.5),
+    unary(Op::silu, "silu", Op::silu_grad, "x * sigmoid(x)"),
+    unary(Op::gelu_tanh, "gelu_tanh", Op::gelu_tanh_grad, "x * sigmoid(x * fma(x*x, c1, c0))"),
+    unary(Op::gelu_erf, "gelu_erf", Op::gelu_erf_grad, "(0.5*x) * (1 + erf(x / sqrt(2)))"),
+    unary(Op::relu, "relu", {g::relu, Op::relu_grad}, "0 > x ? +0 : x").within(0.5),
+    unary(Op::sin, "sin", g::sin, "sine, NaN beyond 2^17"),
+    unary(Op::cos, "cos", g::cos, "cosine, NaN beyond 2^17"),
+    unary(Op::pow, "pow", g::pow, "x^exponent; 2, 3, 0.5, -1, -0.5 without logarithms").with(kPow).sampled(0.5, 3),
+    elementwise(Op::clamp, "clamp", 1, s::clamp, g::clamp, "x [...]", "y [...]", "min(max(x, low), high)").with(kClamp).within(0.5),
 
-    binary(Op::add,     "add",     g::add,    "a + b"),
-    binary(Op::sub,     "sub",     g::sub,    "a - b"),
-    binary(Op::mul,     "mul",     g::mul,    "a * b"),
-    binary(Op::div,     "div",     g::div,    "a / b"),
-    binary(Op::maximum, "maximum", g::choice, "a is NaN or a > b ? a : b"),
-    binary(Op::minimum, "minimum", g::choice, "a is NaN or a < b ? a : b"),
-    comparison(Op::less,       "less",       "a < b ? 1 : 0"),
-    comparison(Op::less_equal, "less_equal", "a <= b ? 1 : 0"),
-    comparison(Op::equal,      "equal",      "a == b ? 1 : 0"),
+    binary(Op::add, "add", g::add, "a + b").within(0.5).commuting(),
+    binary(Op::sub, "sub", g::sub, "a - b").within(0.5),
+    binary(Op::mul, "mul", g::mul, "a * b").within(0.5).commuting(),
+    binary(Op::div, "div", g::div, "a / b").within(0.5).sampled(0.5, 3),
+    binary(Op::maximum, "maximum", {g::choice, Op::maximum_grad}, "a is NaN or a > b ? a : b").within(0.5),
+    binary(Op::minimum, "minimum", {g::choice, Op::minimum_grad}, "a is NaN or a < b ? a : b").within(0.5),
+    comparison(Op::less, "less", "a < b ? 1 : 0").within(0.5),
+    comparison(Op::less_equal, "less_equal", "a <= b ? 1 : 0").within(0.5),
+    comparison(Op::equal, "equal", "a == b ? 1 : 0").within(0.5),
     // clang-format on
-    row(Op::where, "where", 3, 1, Lowering::elementwise, s::where, g::where, "mask i32, a, b", "y",
-        "mask is not 0 ? a : b"),
+    elementwise(Op::where, "where", 3, s::where, g::where, "mask i32, a, b", "y", "mask is not 0 ? a : b"),
 
     unary_grad(Op::gelu_tanh_grad, "gelu_tanh_grad",
                "x clamped to [-16, 16]; s = sigmoid(x * fma(x*x, c1, c0)); dy * (s + ((x*s)*(1-s)) * "
                "fma(x*x, c2, c0))"),
     unary_grad(Op::gelu_erf_grad, "gelu_erf_grad", "dy * (0.5*(1+erf) + x*(exp(-0.5*x*x)*c))"),
     unary_grad(Op::silu_grad, "silu_grad", "s = sigmoid(x); dy * (s * (1 + x*(1-s)))"),
-    unary_grad(Op::relu_grad, "relu_grad", "0 >= x ? +0 : dy"),
-    with(kOperand,
-         row(Op::maximum_grad, "maximum_grad", 3, 1, Lowering::elementwise, s::choice_grad, kSecond,
-             "a, b, dy", "dx, of dy's shape", "the operand that maximum(a, b) took gets dy, the other +0")),
-    with(kOperand,
-         row(Op::minimum_grad, "minimum_grad", 3, 1, Lowering::elementwise, s::choice_grad, kSecond,
-             "a, b, dy", "dx, of dy's shape", "the operand that minimum(a, b) took gets dy, the other +0")),
-    random(with(kDropout, row(Op::dropout, "dropout", 2, 1, Lowering::elementwise, s::dropout, g::dropout,
-                              "x [...], random i32 [3] (seed low, seed high, step)", "y [...]",
-                              "kept ? x * (1 / (1-p)) : +0"))),
-    row(Op::fused, "fused", {1, kAnyCount}, -1, Lowering::elementwise, s::fused, kPass,
-        "operands of the body", "results of the body", "elementwise operators, one after the other"),
+    unary_grad(Op::relu_grad, "relu_grad", "0 >= x ? +0 : dy").within(0.5),
+    elementwise(Op::maximum_grad, "maximum_grad", 3, s::choice_grad, kSecond, "a, b, dy", "dx, of dy's shape",
+                "the operand that maximum(a, b) took gets dy, the other +0")
+        .with(kOperand),
+    elementwise(Op::minimum_grad, "minimum_grad", 3, s::choice_grad, kSecond, "a, b, dy", "dx, of dy's shape",
+                "the operand that minimum(a, b) took gets dy, the other +0")
+        .with(kOperand),
+    elementwise(Op::dropout, "dropout", 2, s::dropout, g::dropout,
+                "x [...], random i32 [3] (seed low, seed high, step)", "y [...]",
+                "kept ? x * (1 / (1-p)) : +0")
+        .with(kDropout)
+        .drawing(),
+    row(Op::fused, "fused", {1, kAnyCount}, -1, Lowering::elementwise, s::fused, e::elementwise, kPass,
+        "operands of the body", "results of the body", "elementwise operators, one after the other")
+        .fusing()
+        .overwriting(kAny)
+        .engines_own(),
 
-    row(Op::softmax, "softmax", 1, 1, Lowering::row, s::rows, g::softmax, "x [..., n]", "p [..., n]",
-        "e = exp(x - max x); e / rowsum(e)"),
-    row(Op::softmax_grad, "softmax_grad", 2, 1, Lowering::row, s::rows, kSecond, "p [..., n], dp [..., n]",
-        "dx [..., n]", "p * (dp - rowsum(p*dp))"),
-    row(Op::log_softmax, "log_softmax", 1, 1, Lowering::row, s::rows, g::softmax, "x [..., n]", "y [..., n]",
-        "(x - m) - log(rowsum(exp(x - m))), m = max x"),
-    row(Op::log_softmax_grad, "log_softmax_grad", 2, 1, Lowering::row, s::rows, kSecond,
-        "y [..., n], dy [..., n]", "dx [..., n]", "dy - exp(y) * rowsum(dy)"),
-    with(kEpsilon, row(Op::layer_norm, "layer_norm", 3, 3, Lowering::row, s::layer_norm, g::layer_norm,
-                       "x [..., n], scale [n], bias [n]", "y [..., n], mean [...], rs [...]",
-                       "d = x - mean; rs = rsqrt(rowsum(d*d)/n + epsilon); ((d*rs) * scale) + bias")),
-    row(Op::layer_norm_grad, "layer_norm_grad", 5, 1, Lowering::row, s::layer_norm_grad, kSecond,
-        "dy [..., n], x [..., n], scale [n], mean [...], rs [...]", "dx [..., n]",
-        "dh = dy*scale; xh = (x-mean)*rs; ((dh - rowsum(dh)/n) - xh*(rowsum(dh*xh)/n)) * rs"),
-    with(kAccumulate, row(Op::layer_norm_grad_scale, "layer_norm_grad_scale", 4, 1, Lowering::reduction,
-                          s::layer_norm_grad_scale, kSecond, "dy [..., n], x [..., n], mean [...], rs [...]",
-                          "dscale [n]", "colsum(dy * ((x-mean)*rs))")),
-    with(kEpsilon,
-         row(Op::rms_norm, "rms_norm", 2, 2, Lowering::row, s::rms_norm, g::rms_norm, "x [..., n], scale [n]",
-             "y [..., n], r [...]", "r = rsqrt(rowsum(x*x)/n + epsilon); (x*r) * scale")),
-    row(Op::rms_norm_grad, "rms_norm_grad", 4, 1, Lowering::row, s::rms_norm_grad, kSecond,
+    row(Op::softmax, "softmax", 1, 1, Lowering::row, s::rows, e::softmax, {g::softmax, Op::softmax_grad},
+        "x [..., n]", "p [..., n]", "e = exp(x - max x); e / rowsum(e)")
+        .overwriting(kFirst),
+    row(Op::softmax_grad, "softmax_grad", 2, 1, Lowering::row, s::rows, e::softmax_grad, kSecond,
+        "p [..., n], dp [..., n]", "dx [..., n]", "p * (dp - rowsum(p*dp))")
+        .overwriting(kFirstTwo),
+    row(Op::log_softmax, "log_softmax", 1, 1, Lowering::row, s::rows, e::log_softmax,
+        {g::softmax, Op::log_softmax_grad}, "x [..., n]", "y [..., n]",
+        "(x - m) - log(rowsum(exp(x - m))), m = max x")
+        .overwriting(kFirst),
+    row(Op::log_softmax_grad, "log_softmax_grad", 2, 1, Lowering::row, s::rows, e::log_softmax_grad, kSecond,
+        "y [..., n], dy [..., n]", "dx [..., n]", "dy - exp(y) * rowsum(dy)")
+        .overwriting(kFirstTwo),
+    row(Op::layer_norm, "layer_norm", 3, 3, Lowering::row, s::layer_norm, e::layer_norm, g::layer_norm,
+        "x [..., n], scale [n], bias [n]", "y [..., n], mean [...], rs [...]",
+        "d = x - mean; rs = rsqrt(rowsum(d*d)/n + epsilon); ((d*rs) * scale) + bias")
+        .with(kEpsilon)
+        .recomputed(),
+    row(Op::layer_norm_grad, "layer_norm_grad", 5, 1, Lowering::row, s::layer_norm_grad, e::layer_norm_grad,
+        kSecond, "dy [..., n], x [..., n], scale [n], mean [...], rs [...]", "dx [..., n]",
+        "dh = dy*scale; xh = (x-mean)*rs; ((dh - rowsum(dh)/n) - xh*(rowsum(dh*xh)/n)) * rs")
+        .overwriting(kFirstTwo),
+    row(Op::layer_norm_grad_scale, "layer_norm_grad_scale", 4, 1, Lowering::reduction,
+        s::layer_norm_grad_scale, e::layer_norm_grad_scale, kSecond,
+        "dy [..., n], x [..., n], mean [...], rs [...]", "dscale [n]", "colsum(dy * ((x-mean)*rs))")
+        .with(kAccumulate),
+    row(Op::rms_norm, "rms_norm", 2, 2, Lowering::row, s::rms_norm, e::rms_norm, g::rms_norm,
+        "x [..., n], scale [n]", "y [..., n], r [...]", "r = rsqrt(rowsum(x*x)/n + epsilon); (x*r) * scale")
+        .with(kEpsilon)
+        .recomputed(),
+    row(Op::rms_norm_grad, "rms_norm_grad", 4, 1, Lowering::row, s::rms_norm_grad, e::rms_norm_grad, kSecond,
         "dy [..., n], x [..., n], scale [n], r [...]", "dx [..., n]",
-        "dh = dy*scale; xh = x*r; (dh - xh*(rowsum(dh*xh)/n)) * r"),
-    with(kAccumulate, row(Op::rms_norm_grad_scale, "rms_norm_grad_scale", 3, 1, Lowering::reduction,
-                          s::rms_norm_grad_scale, kSecond, "dy [..., n], x [..., n], r [...]", "dscale [n]",
-                          "colsum(dy * (x*r))")),
-    row(Op::cross_entropy, "cross_entropy", 2, 3, Lowering::row, s::cross_entropy, g::cross_entropy,
-        "x [..., V], targets i32 [...] (-1: ignored)", "loss [...], m [...], s [...]",
-        "m = max x; s = rowsum(exp(x - m)); log(s) - (x_target - m), ignored: +0"),
-    row(Op::cross_entropy_grad, "cross_entropy_grad", 5, 1, Lowering::row, s::cross_entropy_grad, kSecond,
-        "x [..., V], targets i32 [...], m [...], s [...], g [] or [...]", "dx [..., V]",
-        "(exp(x - m)/s - (j == target ? 1 : 0)) * g, ignored: +0"),
+        "dh = dy*scale; xh = x*r; (dh - xh*(rowsum(dh*xh)/n)) * r")
+        .overwriting(kFirstTwo),
+    row(Op::rms_norm_grad_scale, "rms_norm_grad_scale", 3, 1, Lowering::reduction, s::rms_norm_grad_scale,
+        e::rms_norm_grad_scale, kSecond, "dy [..., n], x [..., n], r [...]", "dscale [n]",
+        "colsum(dy * (x*r))")
+        .with(kAccumulate),
+    row(Op::cross_entropy, "cross_entropy", 2, 3, Lowering::row, s::cross_entropy, e::cross_entropy,
+        g::cross_entropy, "x [..., V], targets i32 [...] (-1: ignored)", "loss [...], m [...], s [...]",
+        "m = max x; s = rowsum(exp(x - m)); log(s) - (x_target - m), ignored: +0")
+        .with_ids(kTargets),
+    row(Op::cross_entropy_grad, "cross_entropy_grad", 5, 1, Lowering::row, s::cross_entropy_grad,
+        e::cross_entropy_grad, kSecond, "x [..., V], targets i32 [...], m [...], s [...], g [] or [...]",
+        "dx [..., V]", "(exp(x - m)/s - (j == target ? 1 : 0)) * g, ignored: +0")
+        .overwriting(kFirst)
+        .with_ids(kTargets),
     row(Op::cross_entropy_with_grad, "cross_entropy_with_grad", 3, 2, Lowering::row,
-        s::cross_entropy_with_grad, kSecond, "x [..., V], targets i32 [...] (-1: ignored), g [] or [...]",
-        "loss [...], dx [..., V]",
-        "m = max x; e = exp(x - m); s = rowsum(e); log(s) - (x_target - m); "
-        "(e/s - (j == target ? 1 : 0)) * g; ignored: +0"),
-    row(Op::mse, "mse", 2, 1, Lowering::row, s::mse, g::mse, "x [..., n], t [..., n]", "loss [...]",
+        s::cross_entropy_with_grad, e::cross_entropy_with_grad, kSecond,
+        "x [..., V], targets i32 [...] (-1: ignored), g [] or [...]", "loss [...], dx [..., V]",
+        "m = max x; e = exp(x - m); s = rowsum(e); log(s) - (x_target - m); (e/s - (j == target ? 1 : 0)) * "
+        "g; ignored: +0")
+        .overwriting(kFirst, 1)
+        .with_ids(kTargets),
+    row(Op::mse, "mse", 2, 1, Lowering::row, s::mse, e::mse, g::mse, "x [..., n], t [..., n]", "loss [...]",
         "d = x - t; rowsum(d*d)"),
-    row(Op::mse_grad, "mse_grad", 3, 1, Lowering::row, s::mse_grad, kSecond,
-        "x [..., n], t [..., n], g [] or [...]", "dx [..., n]", "(x - t) * g"),
+    row(Op::mse_grad, "mse_grad", 3, 1, Lowering::row, s::mse_grad, e::mse_grad, kSecond,
+        "x [..., n], t [..., n], g [] or [...]", "dx [..., n]", "(x - t) * g")
+        .overwriting(kFirstTwo),
 
-    row(Op::swiglu, "swiglu", 1, 1, Lowering::pairs, s::swiglu, g::swiglu, "x [..., 2n]", "y [..., n]",
-        "a, b the halves of x; silu(a) * b"),
-    row(Op::swiglu_grad, "swiglu_grad", 2, 1, Lowering::pairs, s::swiglu_grad, kSecond,
-        "x [..., 2n], dy [..., n]", "dx [..., 2n]", "da = silu_grad(a, dy*b); db = dy * silu(a)"),
-    with(kRotaryTable, row(Op::rotary_table, "rotary_table", 0, 1, Lowering::pairs, s::rotary_table,
-                           "it has no inputs", "", "table [limit, d]",
-                           "row p: cos(p*f_i) of the d/2 pairs, then sin(p*f_i); in double, rounded once")),
-    with(kRotary, row(Op::rotary, "rotary", 3, 1, Lowering::pairs, s::rotary, g::rotary,
-                      "x [..., n], positions i32 [...], table [limit, d], n >= heads*d", "y [..., n]",
-                      "c, s of the row's position; x0*c - x1*s, x0*s + x1*c")),
+    row(Op::swiglu, "swiglu", 1, 1, Lowering::pairs, s::swiglu, e::swiglu, g::swiglu, "x [..., 2n]",
+        "y [..., n]", "a, b the halves of x; silu(a) * b")
+        .recomputed(),
+    row(Op::swiglu_grad, "swiglu_grad", 2, 1, Lowering::pairs, s::swiglu_grad, e::swiglu_grad, kSecond,
+        "x [..., 2n], dy [..., n]", "dx [..., 2n]", "da = silu_grad(a, dy*b); db = dy * silu(a)")
+        .overwriting(kFirst),
+    row(Op::rotary_table, "rotary_table", 0, 1, Lowering::pairs, s::rotary_table, e::rotary_table,
+        "it has no inputs", "", "table [limit, d]",
+        "row p: cos(p*f_i) of the d/2 pairs, then sin(p*f_i); in double, rounded once")
+        .with(kRotaryTable)
+        .always_folded(),
+    row(Op::rotary, "rotary", 3, 1, Lowering::pairs, s::rotary, e::rotary, g::rotary,
+        "x [..., n], positions i32 [...], table [limit, d], n >= heads*d", "y [..., n]",
+        "c, s of the row's position; x0*c - x1*s, x0*s + x1*c")
+        .with(kRotary)
+        .overwriting(kFirst)
+        .with_ids({1, 0, 2, 0}),
 
-    with(kSum,
-         row(Op::sum, "sum", 1, 1, Lowering::reduction, s::reduction, g::sum, "x", "y", "the sum over axes")),
-    with(kReduction, row(Op::mean, "mean", 1, 1, Lowering::reduction, s::reduction, g::mean, "x", "y",
-                         "the sum over axes, divided by the number of its elements")),
-    with(kReduction, row(Op::max, "max", 1, 1, Lowering::reduction, s::extremum, g::extremum, "x", "y",
-                         "the largest over axes; NaN if there is one; zero is +0")),
-    with(kReduction, row(Op::min, "min", 1, 1, Lowering::reduction, s::extremum, g::extremum, "x", "y",
-                         "the smallest over axes; NaN if there is one; zero is +0")),
-    with(kReduction, row(Op::max_grad, "max_grad", 3, 1, Lowering::reduction, s::max_grad, kSecond,
-                         "x, y = max or min of x, dy", "dx, of x's shape",
-                         "dy at the lowest index where x equals y (NaN equals NaN), else +0")),
-    row(Op::argmax, "argmax", 1, 1, Lowering::row, s::argmax, kWhole, "x [..., n]", "y i32 [...]",
-        "index of the largest; NaN counts as the largest; ties take the lowest"),
+    row(Op::sum, "sum", 1, 1, Lowering::reduction, s::reduction, e::sum, g::sum, "x", "y",
+        "the sum over axes")
+        .with(kSum),
+    row(Op::mean, "mean", 1, 1, Lowering::reduction, s::reduction, e::mean, g::mean, "x", "y",
+        "the sum over axes, divided by the number of its elements")
+        .with(kReduction),
+    row(Op::max, "max", 1, 1, Lowering::reduction, s::extremum, e::max, g::extremum, "x", "y",
+        "the largest over axes; NaN if there is one; zero is +0")
+        .with(kReduction),
+    row(Op::min, "min", 1, 1, Lowering::reduction, s::extremum, e::min, g::extremum, "x", "y",
+        "the smallest over axes; NaN if there is one; zero is +0")
+        .with(kReduction),
+    row(Op::max_grad, "max_grad", 3, 1, Lowering::reduction, s::max_grad, e::max_grad, kSecond,
+        "x, y = max or min of x, dy", "dx, of x's shape",
+        "dy at the lowest index where x equals y (NaN equals NaN), else +0")
+        .with(kReduction),
+    row(Op::argmax, "argmax", 1, 1, Lowering::row, s::argmax, e::argmax, kWhole, "x [..., n]", "y i32 [...]",
+        "index of the largest; NaN counts as the largest; ties take the lowest")
+        .of(Whole::index),
 
-    with(kReshape, row(Op::reshape, "reshape", 1, 1, Lowering::alias, s::reshape, g::reshape,
-                       "x (f32 or i32)", "y", "the same elements in the same order")),
-    with(kTranspose, row(Op::transpose, "transpose", 1, 1, Lowering::movement, s::transpose, g::transpose,
-                         "x (f32 or i32)", "y", "the axes in another order")),
-    with(kConcat, row(Op::concat, "concat", {1, kAnyCount}, 1, Lowering::movement, s::concat, g::concat,
-                      "x, ... (f32 or i32)", "y", "one behind the other along axis")),
-    with(kSlice, row(Op::slice, "slice", 1, 1, Lowering::movement, s::slice, g::slice, "x (f32 or i32)", "y",
-                     "indices begin .. end-1 of axis")),
-    with(kSliceGrad, row(Op::slice_grad, "slice_grad", 1, 1, Lowering::movement, s::slice_grad, kSecond, "dy",
-                         "dx", "dy at begin along axis, else +0")),
-    with(kBroadcastTo,
-         row(Op::broadcast_to, "broadcast_to", 1, 1, Lowering::movement, s::broadcast_to, g::broadcast_to,
-             "x (f32 or i32)", "y", "axes of extent 1, or missing ones, repeated")),
-    with(kPositions, row(Op::position_ids, "position_ids", 1, 1, Lowering::movement, s::position_ids, kWhole,
-                         "ids i32 [..., T]", "y i32 [..., T]", "0 .. T-1 along the last axis")),
-    row(Op::gather, "gather", 2, 1, Lowering::gather, s::gather, g::gather, "table [V, d], ids i32 [...]",
-        "y [..., d]", "row ids of the table"),
-    with(kEmbedding,
-         row(Op::embedding_gradient, "embedding_gradient", {2, 3}, 1, Lowering::embedding_gradient,
-             s::embedding_gradient, kSecond, "ids i32 [...], dy [..., d] [, base [V, d]]", "dtable [V, d]",
-             "row v: +0, then + dy of every position with id v, ascending; base + row on rows with ids")),
+    row(Op::reshape, "reshape", 1, 1, Lowering::alias, s::reshape, e::reshape, g::reshape, "x (f32 or i32)",
+        "y", "the same elements in the same order")
+        .with(kReshape)
+        .of(Whole::of_inputs),
+    row(Op::transpose, "transpose", 1, 1, Lowering::movement, s::transpose, e::transpose, g::transpose,
+        "x (f32 or i32)", "y", "the axes in another order")
+        .with(kTranspose)
+        .of(Whole::of_inputs),
+    row(Op::concat, "concat", {1, kAnyCount}, 1, Lowering::movement, s::concat, e::concat, g::concat,
+        "x, ... (f32 or i32)", "y", "one behind the other along axis")
+        .with(kConcat)
+        .of(Whole::of_inputs),
+    row(Op::slice, "slice", 1, 1, Lowering::movement, s::slice, e::slice, g::slice, "x (f32 or i32)", "y",
+        "indices begin .. end-1 of axis")
+        .with(kSlice)
+        .of(Whole::of_inputs)
+        .costing(c::part),
+    row(Op::slice_grad, "slice_grad", 1, 1, Lowering::movement, s::slice_grad, e::slice_grad, kSecond, "dy",
+        "dx", "dy at begin along axis, else +0")
+        .with(kSliceGrad),
+    row(Op::broadcast_to, "broadcast_to", 1, 1, Lowering::movement, s::broadcast_to, e::broadcast_to,
+        g::broadcast_to, "x (f32 or i32)", "y", "axes of extent 1, or missing ones, repeated")
+        .with(kBroadcastTo)
+        .of(Whole::of_inputs),
+    row(Op::position_ids, "position_ids", 1, 1, Lowering::movement, s::position_ids, e::position_ids, kWhole,
+        "ids i32 [..., T]", "y i32 [..., T]", "0 .. T-1 along the last axis")
+        .with(kPositions)
+        .of(Whole::index),
+    row(Op::gather, "gather", 2, 1, Lowering::gather, s::gather, e::gather, g::gather,
+        "table [V, d], ids i32 [...]", "y [..., d]", "row ids of the table")
+        .costing(c::part)
+        .with_ids({1, 0, 0, 0}),
+    row(Op::embedding_gradient, "embedding_gradient", {2, 3}, 1, Lowering::embedding_gradient,
+        s::embedding_gradient, e::embedding_gradient, kSecond, "ids i32 [...], dy [..., d] [, base [V, d]]",
+        "dtable [V, d]",
+        "row v: +0, then + dy of every position with id v, ascending; base + row on rows with ids")
+        .with(kEmbedding)
+        .overwriting(kThird)
+        .with_ids({0, 0, -1, 0, 1, Attr::rows}),
 
-    with(kMatmul,
-         row(Op::matmul, "matmul", {2, kAnyCount}, -1, Lowering::product, s::matmul, g::matmul,
-             "a [..., k], b [k, n]; or both [..., ., .], batched; [, operands of the epilogue]", "y [..., n]",
-             "segmented chains over k; transpose_a: a [..., m], b [..., n], y [m, n], k over all leading "
-             "axes")),
-    with(kAccumulate, row(Op::weight_gradient, "weight_gradient", 2, 2, Lowering::product, s::weight_gradient,
-                          kSecond, "x [..., m], dy [..., n]", "dweight [m, n], dbias [n]",
-                          "matmul(x, dy) with transpose_a; colsum(dy)")),
-    random(
-        with(kAttention,
-             row(Op::attention, "attention", {1, 4}, 3, Lowering::attention, s::attention, g::attention,
-                 "q [B, T, heads*d], k and v [B, T, kv_heads*d], or packed qkv [B, T, (heads+2*kv_heads)*d]; "
-                 "random i32 [3] when probability > 0",
-                 "o [B, T, heads*d], m [B, heads, T], l [B, heads, T]",
-                 "p = softmax(q k' * scale) over the allowed keys; o = dropout(p) v"))),
-    random(with(kAttention, row(Op::attention_grad, "attention_grad", {5, 8}, -1, Lowering::attention_grad,
-                                s::attention_grad, kSecond,
-                                "q, k, v, or packed qkv; o, m, l, do; random when probability > 0",
-                                "dq, dk, dv, or packed dqkv", "docs/numerics.md, 4"))),
-    in_place(-1, 0, 1,
-             with(kCachedAttention,
-                  row(Op::cached_attention, "cached_attention", {5, 7}, 3, Lowering::cached_attention,
-                      s::cached_attention, kDecoding,
-                      "keys [S, kv_heads, C/16, d, 16], values [S, kv_heads, ceil(d/16), C, 16], slots i32 "
-                      "[...] (-1: no token), positions i32 [...], then q [..., heads*d], k and v [..., "
-                      "kv_heads*d], or packed qkv [..., (heads+2*kv_heads)*d]",
-                      "o [..., heads*d], keys, values",
-                      "every row's k and v enter its slot at its position; then o = softmax(q k' * scale) v "
-                      "over the slot's positions 0 .. its own"))),
+    row(Op::matmul, "matmul", {2, kAnyCount}, -1, Lowering::product, s::matmul, e::matmul, g::matmul,
+        "a [..., k], b [k, n]; or both [..., ., .], batched; [, operands of the epilogue]", "y [..., n]",
+        "segmented chains over k; transpose_a: a [..., m], b [..., n], y [m, n], k over all leading axes")
+        .with(kMatmul)
+        .costing(c::product)
+        .overwriting(kBehindFactors),
+    row(Op::weight_gradient, "weight_gradient", 2, 2, Lowering::product, s::weight_gradient,
+        e::weight_gradient, kSecond, "x [..., m], dy [..., n]", "dweight [m, n], dbias [n]",
+        "matmul(x, dy) with transpose_a; colsum(dy)")
+        .with(kAccumulate)
+        .costing(c::product),
+    row(Op::attention, "attention", {1, 4}, 3, Lowering::attention, s::attention, e::attention, g::attention,
+        "q [B, T, heads*d], k and v [B, T, kv_heads*d], or packed qkv [B, T, (heads+2*kv_heads)*d]; random "
+        "i32 [3] when probability > 0",
+        "o [B, T, heads*d], m [B, heads, T], l [B, heads, T]",
+        "p = softmax(q k' * scale) over the allowed keys; o = dropout(p) v")
+        .with(kAttention)
+        .drawing()
+        .costing(c::attention),
+    row(Op::attention_grad, "attention_grad", {5, 8}, -1, Lowering::attention_grad, s::attention_grad,
+        e::attention_grad, kSecond, "q, k, v, or packed qkv; o, m, l, do; random when probability > 0",
+        "dq, dk, dv, or packed dqkv", "docs/numerics.md, 4")
+        .with(kAttention)
+        .drawing()
+        .costing(c::attention_grad),
+    row(Op::cached_attention, "cached_attention", {5, 7}, 3, Lowering::cached_attention, s::cached_attention,
+        e::cached_attention, kDecoding,
+        "keys [S, kv_heads, C/16, d, 16], values [S, kv_heads, ceil(d/16), C, 16], slots i32 [...] (-1: no "
+        "token), positions i32 [...], then q [..., heads*d], k and v [..., kv_heads*d], or packed qkv [..., "
+        "(heads+2*kv_heads)*d]",
+        "o [..., heads*d], keys, values",
+        "every row's k and v enter its slot at its position; then o = softmax(q k' * scale) v over the "
+        "slot's positions 0 .. its own")
+        .with(kCachedAttention)
+        .updates(-1, 0, 1)
+        .costing(c::unknown)
+        .with_ids({2, -1, 0, 0}, {3, 0, 0, 2, kCachePanelExtent}),
 
-    row(Op::accumulate, "accumulate", 1, 1, Lowering::elementwise, s::same, kTrainer, "x [...]", "y [...]",
-        "the sum over micro-batches: the first is stored, later ones are added"),
-    with(kStack, row(Op::stack, "stack", 1, 1, Lowering::movement, s::stack, kTrainer,
-                     "x [m, ...] (f32 or i32)", "y [M*m, ...]", "the micro-batches one behind the other")),
-    row(Op::square_sum, "square_sum", 1, 1, Lowering::reduction, s::to_scalar, g::square_sum, "x", "y []",
-        "rowsum(x*x) over all elements"),
-    with(kClip, row(Op::clip_factor, "clip_factor", 1, 1, Lowering::elementwise, s::clip_factor, kTrainer,
-                    "norm []", "f []", "norm > maximum_norm ? maximum_norm / norm : 1")),
-    in_place(
-        0, 2, -1,
-        with(
-            kSgd,
-            row(Op::sgd, "sgd", 5, 2, Lowering::update, s::optimizer, kTrainer,
-                "w, g, v, factors [3] = {lr, mu, wd}, clip []", "w, v",
-                "g = fma(wd, w, g*clip); v = fma(mu, v, g); w = fma(-lr, nesterov ? fma(mu, v, g) : v, w)"))),
-    in_place(0, -1, -1,
-             row(Op::sgd_plain, "sgd_plain", 4, 1, Lowering::update, s::optimizer, kTrainer,
-                 "w, g, factors [2] = {lr, wd}, clip []", "w",
-                 "sgd without momentum: w = fma(-lr, fma(wd, w, g*clip), w)")),
-    in_place(0, 2, 3,
-             row(Op::adam, "adam", 6, 3, Lowering::update, s::optimizer, kTrainer,
-                 "w, g, m, v, factors [8] = {a, r2, wd, b1, b2, q1, q2, eps}, clip []", "w, m, v",
-                 "g = fma(wd, w, g*clip), then as adamw with k = 1")),
-    in_place(0, 2, 3,
-             row(Op::adamw, "adamw", 6, 3, Lowering::update, s::optimizer, kTrainer,
-                 "w, g, m, v, factors [8] = {a, r2, k, b1, b2, q1, q2, eps}, clip []", "w, m, v",
-                 "g = g*clip; m = fma(b1, m, q1*g); v = fma(b2, v, (q2*g)*g); w = fma(-a, m / fma(sqrt(v), "
-                 "r2, eps), w*k)")),
-    in_place(0, 2, -1,
-             row(Op::adagrad, "adagrad", 5, 2, Lowering::update, s::optimizer, kTrainer,
-                 "w, g, h, factors [3] = {lr, wd, eps}, clip []", "w, h",
-                 "g = fma(wd, w, g*clip); h = fma(g, g, h); w = fma(-lr, g / (sqrt(h) + eps), w)")),
+    row(Op::accumulate, "accumulate", 1, 1, Lowering::elementwise, s::same, e::accumulate, kTrainer,
+        "x [...]", "y [...]", "the sum over micro-batches: the first is stored, later ones are added")
+        .over_micro_batches(MicroBatches::added),
+    row(Op::stack, "stack", 1, 1, Lowering::movement, s::stack, e::stack, kTrainer, "x [m, ...] (f32 or i32)",
+        "y [M*m, ...]", "the micro-batches one behind the other")
+        .with(kStack)
+        .of(Whole::of_inputs)
+        .over_micro_batches(MicroBatches::stacked),
+    row(Op::square_sum, "square_sum", 1, 1, Lowering::reduction, s::to_scalar, e::square_sum, g::square_sum,
+        "x", "y []", "rowsum(x*x) over all elements"),
+    row(Op::clip_factor, "clip_factor", 1, 1, Lowering::elementwise, s::clip_factor, e::elementwise, kTrainer,
+        "norm []", "f []", "norm > maximum_norm ? maximum_norm / norm : 1")
+        .with(kClip)
+        .overwriting(kAny),
+    update(Op::sgd, "sgd", 5, 2, e::sgd, "w, g, v, factors [3] = {lr, mu, wd}, clip []", "w, v",
+           "g = fma(wd, w, g*clip); v = fma(mu, v, g); w = fma(-lr, nesterov ? fma(mu, v, g) : v, w)")
+        .with(kSgd)
+        .updates(0, 2, -1),
+    update(Op::sgd_plain, "sgd_plain", 4, 1, e::sgd_plain, "w, g, factors [2] = {lr, wd}, clip []", "w",
+           "sgd without momentum: w = fma(-lr, fma(wd, w, g*clip), w)")
+        .updates(0, -1, -1),
+    update(Op::adam, "adam", 6, 3, e::adam,
+           "w, g, m, v, factors [8] = {a, r2, wd, b1, b2, q1, q2, eps}, clip []", "w, m, v",
+           "g = fma(wd, w, g*clip), then as adamw with k = 1")
+        .updates(0, 2, 3),
+    update(Op::adamw, "adamw", 6, 3, e::adamw,
+           "w, g, m, v, factors [8] = {a, r2, k, b1, b2, q1, q2, eps}, clip []", "w, m, v",
+           "g = g*clip; m = fma(b1, m, q1*g); v = fma(b2, v, (q2*g)*g); w = fma(-a, m / fma(sqrt(v), r2, "
+           "eps), w*k)")
+        .updates(0, 2, 3),
+    update(Op::adagrad, "adagrad", 5, 2, e::adagrad, "w, g, h, factors [3] = {lr, wd, eps}, clip []", "w, h",
+           "g = fma(wd, w, g*clip); h = fma(g, g, h); w = fma(-lr, g / (sqrt(h) + eps), w)")
+        .updates(0, 2, -1),
 };
 
 constexpr bool rows_stand_in_order() {
@@ -384,6 +538,22 @@ constexpr bool rows_stand_in_order() {
 }
 static_assert(sizeof kRows / sizeof *kRows == kOpCount, "one row per Op");
 static_assert(rows_stand_in_order(), "rows in the order of Op");
+
+constexpr bool rows_are_complete() {
+    for (const OpRow& row : kRows) {
+        const bool is_source = row.lowering == Lowering::source;
+        if (row.evaluate == nullptr && !is_source) return false;
+        if ((row.gradient == nullptr) == (row.no_gradient == nullptr)) return false;
+        if (row.fuses && row.lowering != Lowering::elementwise) return false;
+        if (row.fuses && row.overwrites.inputs != kAny) return false;
+        if (row.recompute && row.random) return false;
+        if (row.commutes && row.min_inputs != 2) return false;
+        for (const IdInput& ids : row.ids)
+            if (ids.input >= row.max_inputs || ids.table >= row.max_inputs || ids.unit < 1) return false;
+    }
+    return true;
+}
+static_assert(rows_are_complete(), "every row says all that is asked of its kind");
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The rules that rows of the operator table name. Shapes: shape_{rules,pairs,movement,products}.cpp;
-// gradients: gradient_rules.cpp.
+// What rows of the operator table point to. Shapes: shape_{rules,pairs,movement,products}.cpp; gradients:
+// gradient_rules.cpp; definitions: evaluate*.cpp; costs: cost.cpp.
 #pragma once
 
 #include <type_traits>
@@ -34,7 +34,7 @@ Rule to_scalar;  // any f32 -> []
 namespace gradient_rules {
 using Rule = std::remove_pointer_t<GradientRule>;
 Rule neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, sin, cos, pow, clamp;
-Rule by_operator;  // silu, gelu_tanh, gelu_erf: the operator made for it
+Rule by_operator;  // the row's gradient_op on (x, dy), with the attributes that it has
 Rule relu;
 Rule add, sub, mul, div, where, dropout;
 Rule choice;   // maximum, minimum
@@ -45,5 +45,45 @@ Rule extremum;  // max, min
 Rule reshape, transpose, concat, slice, broadcast_to, gather;
 Rule matmul, attention;
 }  // namespace gradient_rules
+
+// Constants, defined beside their functions: a row holds the address.
+namespace evaluations {
+extern const Evaluation elementwise;  // by elementwise.h
+extern const Evaluation constant;
+extern const Evaluation softmax, softmax_grad, log_softmax, log_softmax_grad;
+extern const Evaluation layer_norm, layer_norm_grad, layer_norm_grad_scale;
+extern const Evaluation rms_norm, rms_norm_grad, rms_norm_grad_scale;
+extern const Evaluation cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad, argmax;
+extern const Evaluation swiglu, swiglu_grad, rotary_table, rotary;
+extern const Evaluation sum, mean, max, min, max_grad;
+extern const Evaluation reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids;
+extern const Evaluation gather, embedding_gradient;
+extern const Evaluation matmul, weight_gradient, attention, attention_grad, cached_attention;
+extern const Evaluation accumulate, stack, square_sum;
+extern const Evaluation sgd, sgd_plain, adam, adamw, adagrad;
+
+// The same definition in double precision; one list per file, for tests alone.
+struct InDouble {
+    const Evaluation* of;
+    void (*run)(const NodeRun<double>& run);
+};
+struct InDoubleList {
+    const InDouble* first;
+    std::size_t count;
+};
+InDoubleList single_in_double();       // evaluate.cpp
+InDoubleList elementwise_in_double();  // evaluate_elementwise.cpp, ...
+InDoubleList movement_in_double();
+InDoubleList pairs_in_double();
+InDoubleList products_in_double();
+InDoubleList rows_in_double();
+}  // namespace evaluations
+
+namespace cost_rules {
+using Rule = std::remove_pointer_t<CostRule>;
+Rule product, attention, attention_grad;
+Rule part;     // reads no more of input 0 than it writes
+Rule unknown;  // known to its run alone
+}  // namespace cost_rules
 
 }  // namespace volta

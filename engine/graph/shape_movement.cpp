@@ -24,6 +24,12 @@ void expect_other_axes(const Node& node, const Shape& first, const Shape& other,
 
 }  // namespace
 
+std::int64_t id_bound(const Graph& graph, const Node& node, const IdInput& ids) {
+    if (ids.table < 0) return static_cast<std::int64_t>(node.number(ids.bound));
+    const Shape& table = graph.shape(node.inputs[static_cast<std::size_t>(ids.table)]);
+    return (ids.axis < 0 ? table.last() : table[ids.axis]) * ids.unit;
+}
+
 int axis_form(const Node& node, const Shape& x) {
     const int given = static_cast<int>(node.number(Attr::axis));
     const int axis = given < 0 ? given + x.rank : given;

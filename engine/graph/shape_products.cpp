@@ -269,11 +269,12 @@ void infer_ops(const Node& node, const TypedShape* operands, int operand_count,
     for (const BodyOp& op : node.body.ops) {
         const OpRow& row = op_row(op.op);
         const int count = static_cast<int>(op.inputs.size());
-        require(row.lowering == Lowering::elementwise && op.op != Op::fused && op.op != Op::accumulate,
+        require(row.lowering == Lowering::elementwise && row.micro_batches == MicroBatches::last &&
+                    op.op != Op::fused,
                 "%s: %s is not elementwise", name_of(node), row.name);
         require(count >= row.min_inputs && count <= row.max_inputs, "%s: %s in the body has %d inputs",
                 name_of(node), row.name, count);
-        require(op.op != Op::dropout || op.inputs[1] < 0, "%s: the state of a dropout is no operand",
+        require(!row.random || op.inputs.back() < 0, "%s: the state of a dropout is no operand",
                 name_of(node));
         inputs.clear();
         for (const std::int32_t input : op.inputs) {

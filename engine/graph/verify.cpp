@@ -120,8 +120,9 @@ class Verifier {
 
     // Whether a value of Phase::each still holds after the last micro-batch.
     static bool persists(const Node& node) {
-        return op_row(node.op).lowering == Lowering::source || node.op == Op::accumulate ||
-               node.op == Op::stack || node.flag(Attr::accumulate);
+        const OpRow& row = op_row(node.op);
+        return row.lowering == Lowering::source || row.micro_batches != MicroBatches::last ||
+               node.flag(Attr::accumulate);
     }
 
     void check_phases(const Node& node) const {

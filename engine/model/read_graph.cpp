@@ -25,10 +25,7 @@ double number_of(std::uint64_t bits) {
 }
 
 // Writing in place would write into the file; the others exist only inside a training step or a fused plan.
-bool is_stored(const OpRow& row) {
-    return row.lowering != Lowering::update && row.op != Op::state && row.op != Op::accumulate &&
-           row.op != Op::stack && row.op != Op::fused;
-}
+bool is_stored(const OpRow& row) { return !row.internal && row.op != Op::state; }
 
 class GraphDecoder {
   public:

@@ -23,7 +23,7 @@
 //   Int   truncate(Real)                                  CVTTPS2DQ: toward zero; 0x80000000 out of range
 //   Real  to_real(Int)                                    signed, rounded to nearest even
 //
-// ScalarMachine<double> has no bits, from_bits and integer operations: the functions that use them are
+// ScalarMachine<double> has no bits, no from_bits and no integer arithmetic: the functions that use them are
 // overloaded for it (functions.h), with libm, as the tests' independent reference.
 #pragma once
 
@@ -90,8 +90,10 @@ struct ScalarMachine<float> {
 template <>
 struct ScalarMachine<double> {
     using Real = double;
+    using Int = std::uint32_t;
     using Mask = bool;
     static Real real(double constant) { return static_cast<float>(constant); }
+    static Int integer(std::uint32_t value) { return value; }
     static Real fma(Real a, Real b, Real c) { return a * b + c; }
     static Real sqrt(Real a) { return std::sqrt(a); }
     static Real neg(Real a) { return -a; }
@@ -104,6 +106,9 @@ struct ScalarMachine<double> {
     static Mask either(Mask p, Mask q) { return p || q; }
     static Mask invert(Mask p) { return !p; }
     static Real select(Mask p, Real yes, Real no) { return p ? yes : no; }
+    static Int select(Mask p, Int yes, Int no) { return p ? yes : no; }
+    static Mask iequal(Int a, Int b) { return a == b; }
+    static Mask uless(Int a, Int b) { return a < b; }
 };
 
 }  // namespace volta

@@ -35,8 +35,7 @@ class Folder {
         if (is_source(node) || row.random || carries_random(node) || writes_in_place(node) ||
             holds_over_micro_batches(node) || uses_ids(node))
             return false;
-        if (node.op == Op::rotary_table)
-            return rewrite_.from.shape(node.first_output).elements() <= kMostAngles;
+        if (row.always_folds) return rewrite_.from.shape(node.first_output).elements() <= kMostAngles;
         std::int64_t read = 0, written = 0;
         for (const ValueId input : node.inputs) {
             if (rewrite_.to.producer(rewrite_.now(input)).op != Op::constant) return false;
@@ -48,11 +47,7 @@ class Folder {
     }
 
     // Ids outside of their table are refused when the plan is made; until then nobody may follow them.
-    static bool uses_ids(const Node& node) {
-        return node.op == Op::gather || node.op == Op::embedding_gradient || node.op == Op::cross_entropy ||
-               node.op == Op::cross_entropy_grad || node.op == Op::cross_entropy_with_grad ||
-               node.op == Op::rotary;
-    }
+    static bool uses_ids(const Node& node) { return op_row(node.op).ids[0].input >= 0; }
 
     static bool carries_random(const Node& node) {
         for (const BodyOp& op : node.body.ops)

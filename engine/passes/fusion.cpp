@@ -22,10 +22,7 @@ bool is_row_operand(const Shape& operand, const Shape& whole) {
 
 }  // namespace
 
-bool is_fusable(const Node& node) {
-    return op_row(node.op).lowering == Lowering::elementwise && node.phase != Phase::update &&
-           node.op != Op::accumulate && node.op != Op::clip_factor;
-}
+bool is_fusable(const Node& node) { return op_row(node.op).fuses && node.phase != Phase::update; }
 
 bool has_row_operands(const Graph& graph, const Node& node) {
     const Shape& whole = graph.shape(node.first_output);

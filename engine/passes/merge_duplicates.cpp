@@ -41,7 +41,7 @@ class Merger {
     // Copies the node, looks for an equal one before it, and takes the copy back if there is.
     void merge(NodeId id) {
         Node node = rewrite_.renamed_copy(id);
-        if (node.op == Op::add || node.op == Op::mul) std::sort(node.inputs.begin(), node.inputs.end());
+        if (op_row(node.op).commutes) std::sort(node.inputs.begin(), node.inputs.end());
         const std::size_t bucket = hash(id, node) & (first_.size() - 1);
         for (std::int32_t entry = first_[bucket]; entry >= 0; entry = next_[index_of(entry)].second) {
             const NodeId other = next_[index_of(entry)].first;
@@ -60,7 +60,7 @@ class Merger {
             return false;
         if (node.op == Op::constant) return is_equal_constant(rewrite_.from.node(id), kept);
         Node form = rewrite_.renamed_copy(other);
-        if (form.op == Op::add || form.op == Op::mul) std::sort(form.inputs.begin(), form.inputs.end());
+        if (op_row(form.op).commutes) std::sort(form.inputs.begin(), form.inputs.end());
         return form.inputs == node.inputs && form.attributes == node.attributes && form.body == node.body;
     }
 

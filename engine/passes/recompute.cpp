@@ -48,9 +48,8 @@ class Recompute {
 
     // Elementwise nodes, norms and gated activations: a pass over memory that is read at this time anyway.
     bool may_repeat(const Node& node) const {
-        const bool is_row = node.op == Op::layer_norm || node.op == Op::rms_norm || node.op == Op::swiglu;
-        if (!is_row && (!is_fusable(node) || node.op == Op::fused || op_row(node.op).random)) return false;
-        if (node.phase != Phase::each || is_output_[index_of(node.first_output)]) return false;
+        if (!op_row(node.op).recompute || node.phase != Phase::each) return false;
+        if (is_output_[index_of(node.first_output)]) return false;
         const Value& result = graph_.value(node.first_output);
         return result.dtype == DType::f32 && result.shape.elements() >= kLeastElements;
     }

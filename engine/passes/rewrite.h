@@ -15,7 +15,7 @@ inline bool is_source(const Node& node) { return op_row(node.op).lowering == Low
 // What the node writes holds over micro-batches, so its content is not a function of its inputs alone.
 inline bool holds_over_micro_batches(const Node& node) {
     const Attribute* attribute = node.find(Attr::accumulate);
-    return node.op == Op::accumulate || node.op == Op::stack ||
+    return op_row(node.op).micro_batches != MicroBatches::last ||
            (attribute != nullptr && attribute->number != 0);
 }
 

@@ -13,7 +13,7 @@ bool is_step(const Node& node) {
 }
 
 bool persists(const Node& node) {
-    if (node.op == Op::accumulate || node.op == Op::stack) return true;
+    if (op_row(node.op).micro_batches != MicroBatches::last) return true;
     const Attribute* attribute = node.find(Attr::accumulate);
     return attribute != nullptr && attribute->number != 0;
 }

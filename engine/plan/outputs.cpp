@@ -80,28 +80,9 @@ class IdTracer {
     void run() {
         for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
             const Node& node = graph_.nodes[n];
-            switch (node.op) {
-                case Op::gather:
-                    trace(node, node.inputs[1], {0, graph_.shape(node.inputs[0])[0] - 1});
-                    break;
-                case Op::rotary:
-                    trace(node, node.inputs[1], {0, graph_.shape(node.inputs[2])[0] - 1});
-                    break;
-                case Op::embedding_gradient:
-                    trace(node, node.inputs[0], {0, static_cast<std::int64_t>(node.number(Attr::rows)) - 1});
-                    break;
-                case Op::cross_entropy:
-                case Op::cross_entropy_grad:
-                case Op::cross_entropy_with_grad:  // -1: an ignored row
-                    trace(node, node.inputs[1], {-1, graph_.shape(node.inputs[0]).last() - 1});
-                    break;
-                case Op::cached_attention:
-                    trace(node, node.inputs[2], {-1, graph_.shape(node.inputs[0])[0] - 1});
-                    trace(node, node.inputs[3], {0, graph_.shape(node.inputs[0])[2] * kCachePanelExtent - 1});
-                    break;
-                default:
-                    break;
-            }
+            for (const IdInput& ids : op_row(node.op).ids)
+                if (ids.input >= 0)
+                    trace(node, node.inputs[at(ids.input)], {ids.lowest, id_bound(graph_, node, ids) - 1});
         }
     }
 
@@ -120,31 +101,21 @@ class IdTracer {
 
     void follow(const Node& user, ValueId value, IdRange allowed) {
         const Node& node = graph_.producer(value);
-        switch (node.op) {
-            case Op::input:
-                return limit(value, allowed);
-            case Op::constant:
-                return check_constant(user, node, allowed);
-            case Op::argmax:
-                return check(user, {0, graph_.shape(node.inputs[0]).last() - 1}, allowed);
-            case Op::position_ids:
-                return check(user, {0, graph_.shape(value).last() - 1}, allowed);
-            case Op::less:
-            case Op::less_equal:
-            case Op::equal:
+        if (node.op == Op::input) return limit(value, allowed);
+        if (node.op == Op::constant) return check_constant(user, node, allowed);
+        switch (op_row(node.op).whole) {
+            case Whole::flag:
                 return check(user, {0, 1}, allowed);
-            case Op::reshape:
-            case Op::transpose:
-            case Op::slice:
-            case Op::broadcast_to:
-            case Op::concat:
-            case Op::stack:
+            case Whole::index:
+                return check(user, {0, graph_.shape(node.inputs[0]).last() - 1}, allowed);
+            case Whole::of_inputs:
                 pending_.insert(pending_.end(), node.inputs.begin(), node.inputs.end());
                 return;
-            default:
-                fail(VOLTA_UNSUPPORTED, "%s: its ids come from %s, where they cannot be checked",
-                     op_row(user.op).name, op_row(node.op).name);
+            case Whole::unknown:
+                break;
         }
+        fail(VOLTA_UNSUPPORTED, "%s: its ids come from %s, where they cannot be checked",
+             op_row(user.op).name, op_row(node.op).name);
     }
 
     // An input's limit is what all its users allow.

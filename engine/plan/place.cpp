@@ -204,7 +204,7 @@ class Placer {
         const Node& origin = graph_.producer(identity_.bytes(value));
         if (plan_.micro_batches == 1) return 0;
         const std::uint64_t bytes = bytes_of(graph_.value(value));
-        if (origin.op == Op::stack) return bytes / plan_.micro_batches;
+        if (op_row(origin.op).micro_batches == MicroBatches::stacked) return bytes / plan_.micro_batches;
         return origin.op == Op::input && is_per_micro_batch(origin) ? bytes : 0;
     }
 

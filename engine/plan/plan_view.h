@@ -23,10 +23,13 @@ class PlanView {
 
     static bool is_alias(const Node& node) { return op_row(node.op).lowering == Lowering::alias; }
     static bool is_source(const Node& node) { return op_row(node.op).lowering == Lowering::source; }
+    // One micro-batch's result behind the other's.
+    static bool stacks(const Node& node) { return op_row(node.op).micro_batches == MicroBatches::stacked; }
     // The node adds to what earlier micro-batches have left.
     static bool adds_up(const Node& node) {
         const Attribute* attribute = node.find(Attr::accumulate);
-        return node.op == Op::accumulate || (attribute != nullptr && attribute->number != 0);
+        return op_row(node.op).micro_batches == MicroBatches::added ||
+               (attribute != nullptr && attribute->number != 0);
     }
 
     const Place& place(ValueId value) const { return plan.places[at(value)]; }

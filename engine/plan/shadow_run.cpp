@@ -118,7 +118,7 @@ class ShadowRun {
         for (const ValueId input : node.inputs) {
             const Node& origin = view_.origin(input);
             const bool is_partial = plan_.micro_batches > 1 && node.phase == Phase::each &&
-                                    (origin.op == Op::stack || PlanView::adds_up(origin));
+                                    (PlanView::stacks(origin) || PlanView::adds_up(origin));
             PlanView::rule(!is_partial, "step", s, "reads what the last micro-batch completes");
             const bool is_one_of_many = node.phase != Phase::each && view_.is_per_micro_batch(origin);
             PlanView::rule(!is_one_of_many, "step", s,
@@ -129,7 +129,7 @@ class ShadowRun {
             const ValueId output = node.first_output + i;
             if (PlanView::adds_up(node) && round_ > 0) expect(output, s);
             check_output(s, node, i);
-            if (node.op == Op::stack)
+            if (PlanView::stacks(node))
                 write_slots(output);
             else
                 memory_[at(whole(output).region)].write(whole(output).begin, whole(output).end, output);

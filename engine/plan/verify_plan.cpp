@@ -2,6 +2,7 @@
 // (shadow_run.cpp).
 #include <algorithm>
 
+#include "engine/graph/forms.h"
 #include "engine/graph/step_input.h"
 #include "engine/plan/plan_view.h"
 
@@ -29,7 +30,7 @@ bool PlanView::is_per_micro_batch(const Node& input) const {
 
 std::uint64_t PlanView::micro_stride(ValueId value) const {
     if (plan.micro_batches == 1) return 0;
-    if (origin(value).op == Op::stack) return bytes_of(value) / plan.micro_batches;
+    if (stacks(origin(value))) return bytes_of(value) / plan.micro_batches;
     return is_per_micro_batch(origin(value)) ? bytes_of(value) : 0;
 }
 
@@ -119,7 +120,7 @@ class Verifier {
 
     // Bytes from the value's place to its end, over all micro-batches.
     std::uint64_t extent_of(ValueId value) const {
-        const bool is_strided = view_.origin(value).op != Op::stack;
+        const bool is_strided = !PlanView::stacks(view_.origin(value));
         return view_.bytes_of(value) +
                (is_strided ? view_.place(value).micro_stride * (plan_.micro_batches - 1) : 0);
     }
@@ -187,25 +188,14 @@ class Verifier {
     }
 
     Range range_of(const Node& node, const std::pmr::vector<Range>& ranges) const {
-        switch (node.op) {
-            case Op::input:
-                return range_of_input(node);
-            case Op::constant:
-                return range_of_constant(node);
-            case Op::argmax:
-                return {0, graph_.shape(node.inputs[0]).last() - 1};
-            case Op::position_ids:
-                return {0, graph_.shape(node.first_output).last() - 1};
-            case Op::less:
-            case Op::less_equal:
-            case Op::equal:
+        if (node.op == Op::input) return range_of_input(node);
+        if (node.op == Op::constant) return range_of_constant(node);
+        switch (op_row(node.op).whole) {
+            case Whole::flag:
                 return {0, 1};
-            case Op::reshape:
-            case Op::transpose:
-            case Op::slice:
-            case Op::broadcast_to:
-            case Op::stack:
-            case Op::concat: {
+            case Whole::index:
+                return {0, graph_.shape(node.inputs[0]).last() - 1};
+            case Whole::of_inputs: {
                 Range joined{INT32_MAX, INT32_MIN};
                 for (const ValueId input : node.inputs) {
                     joined.low = std::min(joined.low, ranges[at(input)].low);
@@ -213,9 +203,10 @@ class Verifier {
                 }
                 return joined;
             }
-            default:
-                return {};
+            case Whole::unknown:
+                break;
         }
+        return {};
     }
 
     void check_limits() const {
@@ -227,19 +218,14 @@ class Verifier {
         for (const Node& node : graph_.nodes) {
             if (graph_.value(node.first_output).dtype == DType::i32)
                 ranges[at(node.first_output)] = range_of(node, ranges);
-            const auto check = [&](std::size_t slot, std::int64_t low, std::int64_t count) {
-                const ValueId ids = node.inputs[slot];
+            for (const IdInput& used : op_row(node.op).ids) {
+                if (used.input < 0) continue;
+                const ValueId ids = node.inputs[at(used.input)];
                 const Range& range = ranges[at(ids)];
-                rule(graph_.shape(ids).elements() == 0 || (range.low >= low && range.high < count), "value",
-                     ids, "may hold ids outside of the table that they are used with");
-            };
-            if (node.op == Op::gather) check(1, 0, graph_.shape(node.inputs[0])[0]);
-            if (node.op == Op::rotary) check(1, 0, graph_.shape(node.inputs[2])[0]);
-            if (node.op == Op::embedding_gradient)
-                check(0, 0, static_cast<std::int64_t>(node.number(Attr::rows)));
-            if (node.op == Op::cross_entropy || node.op == Op::cross_entropy_grad ||
-                node.op == Op::cross_entropy_with_grad)
-                check(1, -1, graph_.shape(node.inputs[0]).last());
+                rule(graph_.shape(ids).elements() == 0 ||
+                         (range.low >= used.lowest && range.high < id_bound(graph_, node, used)),
+                     "value", ids, "may hold ids outside of the table that they are used with");
+            }
         }
     }
 

@@ -6,9 +6,9 @@
 #include <memory_resource>
 
 #include "engine/backend/backend.h"
+#include "engine/graph/cost.h"
 #include "engine/plan/plan.h"
 #include "engine/runtime/context.h"
-#include "engine/runtime/node_cost.h"
 
 namespace volta {
 

@@ -1,7 +1,7 @@
 #include "engine/runtime/token_cost.h"
 
+#include "engine/graph/cost.h"
 #include "engine/graph/forms.h"
-#include "engine/runtime/node_cost.h"
 
 namespace volta {
 namespace {
@@ -14,8 +14,7 @@ class CostCounter {
     TokenCost count() {
         for (const Node& node : graph_.nodes) {
             for (std::size_t i = 0; i < node.inputs.size(); ++i) count_parameter(node, i);
-            if (node.op == Op::matmul || node.op == Op::attention)
-                cost_.operations += node_cost(graph_, node).operations;
+            cost_.operations += node_cost(graph_, node).operations;
             if (node.op == Op::cached_attention) count_cached_attention(node);
         }
         return cost_;

@@ -4,8 +4,7 @@
 #include <optional>
 
 #include "engine/base/error.h"
-#include "engine/numerics/functions.h"
-#include "engine/numerics/random.h"
+#include "engine/graph/elementwise.h"
 
 namespace volta {
 namespace {
@@ -16,72 +15,30 @@ using Real = jit::Real;
 
 // ---- Elementwise ------------------------------------------------------------------------------------------
 
-// y = function(x), for the functions of the contract that take a machine.
-template <Real (*function)(jit::Builder&, Real)>
-void unary(RowScope& s) {
-    s.out(0, function(s.b, s.in(0)));
-}
-template <Real (*function)(jit::Builder&, Real, Real)>
-void binary(RowScope& s) {
-    const Real a = s.in(0), b = s.in(1);
-    s.out(0, function(s.b, a, b));
-}
+// What a definition of engine/graph/elementwise.h sees.
+struct RecordedElement {
+    jit::Builder& m;
+    RowScope& scope;
 
-Real negate(jit::Builder& b, Real x) { return b.neg(x); }
-Real absolute(jit::Builder& b, Real x) { return b.abs(x); }
-Real square_root(jit::Builder& b, Real x) { return b.sqrt(x); }
-Real plus(jit::Builder&, Real x, Real y) { return x + y; }
-Real minus(jit::Builder&, Real x, Real y) { return x - y; }
-Real times(jit::Builder&, Real x, Real y) { return x * y; }
-Real divided(jit::Builder&, Real x, Real y) { return x / y; }
+    Real real(int input) { return scope.in(input); }
+    Int whole(int input) { return scope.in_int(input); }
+    double number(Attr key) const { return scope.number(key); }
+    Int random(std::uint32_t stream) {
+        const PhiloxKey<Int> key{scope.in_int(1, 0), scope.in_int(1, 1)};
+        const Int step = scope.in_int(1, 2), row = m.row_index(), column = m.column_index();
+        const Int last_word = m.integer(purpose_and_stream(Purpose::dropout, stream));
+        return element_bits(m, row, column, step, last_word, key);
+    }
+};
 
-template <Mask (jit::Builder::*compare)(Real, Real)>
-void comparison(RowScope& s) {
-    const Real a = s.in(0), b = s.in(1);
-    const Int one = s.b.integer(1), zero = s.b.integer(0);
-    s.out(0, s.b.select((s.b.*compare)(a, b), one, zero));
-}
-
-void define_pow(RowScope& s) { s.out(0, pow(s.b, s.in(0), s.number(Attr::exponent))); }
-
-void define_clamp(RowScope& s) {
-    const Real low = s.b.real(s.number(Attr::low)), high = s.b.real(s.number(Attr::high));
-    s.out(0, clamp(s.b, s.in(0), low, high));
-}
-
-void define_where(RowScope& s) {
-    const Int mask = s.in_int(0), zero = s.b.integer(0);
-    const Mask no = s.b.iequal(mask, zero);
-    const Real yes = s.in(1), other = s.in(2);
-    s.out(0, s.b.select(no, other, yes));
-}
-
-// The operand that maximum or minimum took: a where a is NaN or wins strictly, else b.
-template <bool kMaximum>
-void define_choice_grad(RowScope& s) {
-    const Real a = s.in(0), b = s.in(1), dy = s.in(2), zero = s.b.real(0);
-    const Mask wins = kMaximum ? s.b.less(b, a) : s.b.less(a, b), nan = s.b.is_nan(a);
-    const Mask took_a = s.b.either(nan, wins);
-    const bool of_a = s.number(Attr::operand) == 0;
-    s.out(0, of_a ? s.b.select(took_a, dy, zero) : s.b.select(took_a, zero, dy));
-}
-
-void define_dropout(RowScope& s) {
-    const auto stream = static_cast<std::uint32_t>(s.number(Attr::stream));
-    const PhiloxKey<Int> key{s.in_int(1, 0), s.in_int(1, 1)};
-    const Int step = s.in_int(1, 2), row = s.b.row_index(), column = s.b.column_index();
-    const Int last_word = s.b.integer(purpose_and_stream(Purpose::dropout, stream));
-    const Int bits = element_bits(s.b, row, column, step, last_word, key);
-    s.out(0, dropout(s.b, s.in(0), bits, dropout_rule(s.number(Attr::probability))));
-}
-
-void define_accumulate(RowScope& s) { s.out(0, s.in(0)); }
-
-void define_clip_factor(RowScope& s) {
-    const Real norm = s.in(0), most = s.b.real(s.number(Attr::maximum_norm)), one = s.b.real(1);
-    const Mask above = s.b.less(most, norm);
-    s.out(0, s.b.select(above, most / norm, one));
-}
+struct RecordedElements {
+    using Scope = RecordedElement;
+    template <Op op>
+    static void run(RowScope& s) {
+        RecordedElement element{s.b, s};
+        s.out(0, elementwise::define(elementwise::Is<op>{}, element));
+    }
+};
 
 // ---- Rows -------------------------------------------------------------------------------------------------
 
@@ -283,46 +240,7 @@ void define_adagrad(RowScope& s) {
 // ---- The table --------------------------------------------------------------------------------------------
 
 // clang-format off
-constexpr RowDefinition kDefinitions[] = {
-    {Op::neg,       "b", "f", unary<negate>},
-    {Op::abs,       "b", "f", unary<absolute>},
-    {Op::exp,       "b", "f", unary<exp<jit::Builder>>},
-    {Op::log,       "b", "f", unary<log<jit::Builder>>},
-    {Op::sqrt,      "b", "f", unary<square_root>},
-    {Op::rsqrt,     "b", "f", unary<rsqrt<jit::Builder>>},
-    {Op::tanh,      "b", "f", unary<tanh<jit::Builder>>},
-    {Op::erf,       "b", "f", unary<erf<jit::Builder>>},
-    {Op::sigmoid,   "b", "f", unary<sigmoid<jit::Builder>>},
-    {Op::silu,      "b", "f", unary<silu<jit::Builder>>},
-    {Op::gelu_tanh, "b", "f", unary<gelu_tanh<jit::Builder>>},
-    {Op::gelu_erf,  "b", "f", unary<gelu_erf<jit::Builder>>},
-    {Op::relu,      "b", "f", unary<relu<jit::Builder>>},
-    {Op::sin,       "b", "f", unary<sin<jit::Builder>>},
-    {Op::cos,       "b", "f", unary<cos<jit::Builder>>},
-    {Op::pow,       "b", "f", define_pow},
-    {Op::clamp,     "b", "f", define_clamp},
-
-    {Op::add,        "b", "f", binary<plus>},
-    {Op::sub,        "b", "f", binary<minus>},
-    {Op::mul,        "b", "f", binary<times>},
-    {Op::div,        "b", "f", binary<divided>},
-    {Op::maximum,    "b", "f", binary<maximum<jit::Builder>>},
-    {Op::minimum,    "b", "f", binary<minimum<jit::Builder>>},
-    {Op::less,       "b", "f", comparison<&jit::Builder::less>},
-    {Op::less_equal, "b", "f", comparison<&jit::Builder::less_equal>},
-    {Op::equal,      "b", "f", comparison<&jit::Builder::equal>},
-    {Op::where,      "b", "f", define_where},
-
-    {Op::gelu_tanh_grad, "b",  "f", binary<gelu_tanh_grad<jit::Builder>>},
-    {Op::gelu_erf_grad,  "b",  "f", binary<gelu_erf_grad<jit::Builder>>},
-    {Op::silu_grad,      "b",  "f", binary<silu_grad<jit::Builder>>},
-    {Op::relu_grad,      "b",  "f", binary<relu_grad<jit::Builder>>},
-    {Op::maximum_grad,   "b",  "f", define_choice_grad<true>},
-    {Op::minimum_grad,   "b",  "f", define_choice_grad<false>},
-    {Op::dropout,        "bs", "f", define_dropout},
-    {Op::accumulate,     "b",  "f", define_accumulate},
-    {Op::clip_factor,    "b",  "f", define_clip_factor},
-
+constexpr RowDefinition kDefinitions[] = {  // of operators that are not elementwise
     {Op::softmax,                "f",     "f",   define_softmax},
     {Op::softmax_grad,           "f",     "f",   define_softmax_grad},
     {Op::log_softmax,            "f",     "f",   define_log_softmax},
@@ -348,6 +266,21 @@ constexpr RowDefinition kDefinitions[] = {
     {Op::adagrad,   "fffs",  "f", define_adagrad},
 };
 // clang-format on
+
+// The whole table, by Op; of others than these two kinds `define` is NULL.
+struct Definitions {
+    RowDefinition of[kOpCount] = {};
+    constexpr Definitions() {
+        const auto elements = elementwise::all_functions<RecordedElements>();
+        for (int i = 0; i < kOpCount; ++i) {
+            const Op op = static_cast<Op>(i);
+            of[i] = {op, "b", "f", elements[static_cast<std::size_t>(i)]};
+        }
+        of[static_cast<int>(Op::dropout)].inputs = "bs";
+        for (const RowDefinition& row : kDefinitions) of[static_cast<int>(row.op)] = row;
+    }
+};
+constexpr Definitions kAll;
 
 char letter(const char* letters, int index) {
     const int count = static_cast<int>(std::strlen(letters));
@@ -437,28 +370,20 @@ void add_outputs(jit::Builder& builder, const Graph& graph, const Node& node, co
 
 }  // namespace
 
-double RowScope::number(Attr key) const {
-    for (const Attribute& attribute : attributes_)
-        if (attribute.key == key) return attribute.number;
-    const OpRow& row = op_row(op_);
-    for (int i = 0; i < row.attribute_count; ++i)
-        if (row.attributes[i].key == key) return row.attributes[i].default_number;
-    fail(VOLTA_INTERNAL, "%s has no attribute %s", row.name, attr_name(key));
-}
+double RowScope::number(Attr key) const { return attribute_number(op_, attributes_, key); }
 
 const RowDefinition* find_row_definition(Op op) {
-    for (const RowDefinition& definition : kDefinitions)
-        if (definition.op == op) return &definition;
-    return nullptr;
+    const RowDefinition& definition = kAll.of[static_cast<int>(op)];
+    return definition.define != nullptr ? &definition : nullptr;
 }
 
 char input_letter(const RowDefinition& definition, int input) { return letter(definition.inputs, input); }
 char output_letter(const RowDefinition& definition, int output) { return letter(definition.outputs, output); }
 
 bool knows_position(const Node& node) {
-    if (node.op == Op::dropout) return true;
+    if (op_row(node.op).random) return true;
     for (const BodyOp& op : node.body.ops)
-        if (op.op == Op::dropout) return true;
+        if (op_row(op.op).random) return true;
     return false;
 }
 
@@ -467,7 +392,7 @@ bool is_read_by_index(const Node& node, int input) {
         const RowDefinition* definition = find_row_definition(node.op);
         return definition != nullptr && input_letter(*definition, input) == 's';
     }
-    const int operand = node.op == Op::matmul ? input - 1 : input;
+    const int operand = op_row(node.op).lowering == Lowering::product ? input - 1 : input;
     for (const BodyOp& op : node.body.ops)
         for (std::size_t i = 0; i < op.inputs.size(); ++i)
             if (op.inputs[i] == ~operand && input_letter(definition_of(op.op), static_cast<int>(i)) == 's')
