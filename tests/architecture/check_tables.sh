@@ -37,6 +37,7 @@ while read -r name page place; do
     fi
 done <<TABLES
 special docs/numerics.md part
+elementwise docs/numerics.md part
 polynomials docs/numerics.md part
 operators docs/operators.md whole
 passes docs/architecture.md part

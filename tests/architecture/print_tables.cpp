@@ -1,20 +1,26 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|polynomials|operators|passes|imports|capabilities. check_tables.sh compares them with the pages;
-// `make docs-tables` writes them there.
+// special|elementwise|polynomials|operators|passes|imports|capabilities. check_tables.sh compares them with
+// the pages; `make docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory_resource>
+#include <string>
+#include <vector>
 
 #include "engine/backend/lower/limits.h"
 #include "engine/base/arithmetic.h"
+#include "engine/base/hash.h"
+#include "engine/graph/evaluate.h"
 #include "engine/graph/op.h"
 #include "engine/graph/print.h"
 #include "engine/import/key_map.h"
 #include "engine/numerics/functions.h"
 #include "engine/numerics/polynomials.h"
 #include "engine/passes/pass.h"
+#include "tests/support/elementwise_rows.h"
+#include "tests/support/ulps.h"
 
 namespace {
 using namespace volta;
@@ -27,29 +33,34 @@ struct SpecialRow {
 M machine;
 
 constexpr SpecialRow kSpecial[] = {
-    {"exp", [](float x) { return exp(machine, x); }},
-    {"log", [](float x) { return log(machine, x); }},
-    {"sqrt", [](float x) { return M::sqrt(x); }},
-    {"rsqrt", [](float x) { return rsqrt(machine, x); }},
-    {"tanh", [](float x) { return tanh(machine, x); }},
-    {"erf", [](float x) { return erf(machine, x); }},
-    {"sigmoid", [](float x) { return sigmoid(machine, x); }},
-    {"sin", [](float x) { return sin(machine, x); }},
-    {"cos", [](float x) { return cos(machine, x); }},
-    {"relu", [](float x) { return relu(machine, x); }},
-    {"relu'", [](float x) { return relu_grad(machine, x, 1); }},
-    {"silu", [](float x) { return silu(machine, x); }},
-    {"silu'", [](float x) { return silu_grad(machine, x, 1); }},
-    {"gelu_tanh", [](float x) { return gelu_tanh(machine, x); }},
-    {"gelu_tanh'", [](float x) { return gelu_tanh_grad(machine, x, 1); }},
-    {"gelu_erf", [](float x) { return gelu_erf(machine, x); }},
-    {"gelu_erf'", [](float x) { return gelu_erf_grad(machine, x, 1); }},
+    // beside what the operators' rows give
     {"maximum(x, 1)", [](float x) { return maximum(machine, x, 1); }},
     {"minimum(x, 1)", [](float x) { return minimum(machine, x, 1); }},
     {"pow(x, 2)", [](float x) { return pow(machine, x, 2); }},
     {"pow(x, -1)", [](float x) { return pow(machine, x, -1); }},
     {"pow(x, 1.5)", [](float x) { return pow(machine, x, 1.5); }},
 };
+
+// An elementwise operator of the table on vectors, its attributes the defaults and examples.
+std::pmr::vector<float> results(const OpRow& row, const std::vector<std::vector<float>>& inputs) {
+    std::pmr::memory_resource* const heap = std::pmr::new_delete_resource();
+    Graph graph(heap);
+    std::vector<ValueId> values;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        values.push_back(graph.input(("x" + std::to_string(i)).c_str(), DType::f32,
+                                     {static_cast<std::int64_t>(inputs[i].size())}));
+    const auto attributes = test::example_attributes(row);
+    const ValueId y = graph.apply(row.op, values.data(), static_cast<int>(values.size()), attributes.data(),
+                                  static_cast<int>(attributes.size()), Phase::each);
+    std::pmr::vector<EvalTensor<float>> tensors(graph.values.size(), heap);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        tensors[i].real.assign(inputs[i].begin(), inputs[i].end());
+    evaluate(graph, tensors);
+    const auto& result = tensors[static_cast<std::size_t>(y)];
+    std::pmr::vector<float> reals(result.real, heap);
+    if (reals.empty()) reals.assign(result.integer.begin(), result.integer.end());
+    return reals;
+}
 
 void print_float(float y) {
     if (y != y) {
@@ -65,16 +76,56 @@ void print_float(float y) {
     }
 }
 
+constexpr float kArguments[] = {std::numeric_limits<float>::quiet_NaN(),
+                                std::numeric_limits<float>::infinity(),
+                                -std::numeric_limits<float>::infinity(),
+                                0.0f,
+                                -0.0f,
+                                0x1p-140f,
+                                std::numeric_limits<float>::max()};
+
+// Of one argument, or a gradient at dy = 1.
+void print_special_of(const char* name, const char* suffix, const OpRow& row) {
+    std::vector<std::vector<float>> inputs = {{std::begin(kArguments), std::end(kArguments)}};
+    if (row.min_inputs == 2) inputs.push_back(std::vector<float>(inputs[0].size(), 1.0f));
+    std::printf("| %s%s", name, suffix);
+    for (int i = 0; i < row.attribute_count; ++i)
+        std::printf(", %s=%g", attr_name(row.attributes[i].key), row.attributes[i].default_number);
+    std::printf(" |");
+    for (const float y : results(row, inputs)) print_float(y);
+    std::printf("\n");
+}
+
 void print_special() {
-    const float inf = std::numeric_limits<float>::infinity();
-    const float arguments[] = {std::numeric_limits<float>::quiet_NaN(), inf, -inf, 0.0f, -0.0f, 0x1p-140f,
-                               std::numeric_limits<float>::max()};
     std::printf("| f | NaN | +Inf | -Inf | +0 | -0 | sub | max |\n|---|---|---|---|---|---|---|---|\n");
+    for (const OpRow* row : test::elementwise_rows(test::Operands::one)) {
+        print_special_of(row->name, "", *row);
+        if (row->gradient_op != Op::count_) print_special_of(row->name, "'", op_row(row->gradient_op));
+    }
     for (const SpecialRow& row : kSpecial) {
         std::printf("| %s |", row.name);
-        for (const float x : arguments) print_float(row.value(x));
+        for (const float x : kArguments) print_float(row.value(x));
         std::printf("\n");
     }
+}
+
+// Hashes of the results over sampled floats: of two operands the second is a permutation of the first.
+void print_elementwise() {
+    std::vector<std::vector<float>> inputs = {test::sampled_floats(65521)};
+    const std::size_t count = inputs[0].size();
+    inputs.emplace_back(count);
+    for (std::size_t i = 0; i < count; ++i) inputs[1][i] = inputs[0][i * 7919 % count];
+    std::printf("| operator | bound, ulp | hash of %zu results |\n|---|---:|---|\n", count);
+    for (const test::Operands operands :
+         {test::Operands::one, test::Operands::same_shape, test::Operands::broadcast})
+        for (const OpRow* row : test::elementwise_rows(operands)) {
+            const auto y = results(*row, {inputs.begin(), inputs.begin() + row->min_inputs});
+            Hasher hasher;
+            hasher.add_floats(y.data(), y.size());
+            std::printf("| %s |", row->name);
+            if (row->most_ulps > 0) std::printf(" %g", row->most_ulps);
+            std::printf(" | `%s` |\n", to_text(hasher.result()).text);
+        }
 }
 
 template <std::size_t N>
@@ -180,6 +231,8 @@ int main(int count, char** arguments) {
     const char* what = count == 2 ? arguments[1] : "";
     if (std::strcmp(what, "special") == 0) {
         print_special();
+    } else if (std::strcmp(what, "elementwise") == 0) {
+        print_elementwise();
     } else if (std::strcmp(what, "polynomials") == 0) {
         print_polynomials();
     } else if (std::strcmp(what, "operators") == 0) {

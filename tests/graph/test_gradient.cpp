@@ -1,10 +1,12 @@
 // Every gradient rule against central differences in double, fused forms against compositions, the order of
 // sums, and what has no gradient.
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "engine/graph/gradient.h"
 #include "tests/graph/graphs.h"
+#include "tests/support/elementwise_rows.h"
 
 namespace {
 using namespace volta;
@@ -13,7 +15,7 @@ using namespace volta::test;
 // A function of parameters: builds its graph and returns the value of which a gradient is taken.
 struct Case {
     const char* name;
-    ValueId (*build)(Graph& graph);
+    std::function<ValueId(Graph& graph)> build;
 };
 
 ValueId unary(Graph& g, Op op, double low, double high) {
@@ -33,22 +35,8 @@ ValueId turned(Graph& g, double heads, double interleaved, double inverse) {
 }
 ValueId random_state(Graph& g) { return integers(g, {3}); }
 
+// Cases beside those of every elementwise operator, which all_cases() makes from its row.
 const Case kCases[] = {
-    {"neg", [](Graph& g) { return unary(g, Op::neg, -2, 2); }},
-    {"abs", [](Graph& g) { return unary(g, Op::abs, -2, 2); }},
-    {"exp", [](Graph& g) { return unary(g, Op::exp, -2, 2); }},
-    {"log", [](Graph& g) { return unary(g, Op::log, 0.5, 3); }},
-    {"sqrt", [](Graph& g) { return unary(g, Op::sqrt, 0.5, 3); }},
-    {"rsqrt", [](Graph& g) { return unary(g, Op::rsqrt, 0.5, 3); }},
-    {"tanh", [](Graph& g) { return unary(g, Op::tanh, -2, 2); }},
-    {"erf", [](Graph& g) { return unary(g, Op::erf, -2, 2); }},
-    {"sigmoid", [](Graph& g) { return unary(g, Op::sigmoid, -3, 3); }},
-    {"silu", [](Graph& g) { return unary(g, Op::silu, -3, 3); }},
-    {"gelu_tanh", [](Graph& g) { return unary(g, Op::gelu_tanh, -3, 3); }},
-    {"gelu_erf", [](Graph& g) { return unary(g, Op::gelu_erf, -3, 3); }},
-    {"relu", [](Graph& g) { return unary(g, Op::relu, -1, 1); }},
-    {"sin", [](Graph& g) { return unary(g, Op::sin, -4, 4); }},
-    {"cos", [](Graph& g) { return unary(g, Op::cos, -4, 4); }},
     {"pow 1", [](Graph& g) { return powered(g, 1); }},
     {"pow 2",
      [](Graph& g) { return g.apply(Op::pow, {weights(g, {7}, -2, 2)}, {number(Attr::exponent, 2)}); }},
@@ -280,12 +268,33 @@ const Case kCases[] = {
      }},
 };
 
+// Differentiable elementwise operators where their rows say that they are smooth, alone and, of two inputs,
+// broadcast.
+std::vector<Case> all_cases() {
+    std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+    for (const OpRow* row : elementwise_rows()) {
+        const Operands operands = operands_of(*row);
+        if (row->gradient == nullptr || operands == Operands::of_its_own) continue;
+        cases.push_back(
+            {row->name, [=](Graph& g) {
+                 const Shape shapes[] = {{3, 5}, operands == Operands::broadcast ? Shape{5} : Shape{3, 5}};
+                 std::vector<ValueId> inputs;
+                 for (int i = 0; i < row->min_inputs; ++i)
+                     inputs.push_back(weights(g, shapes[i], row->sample_low, row->sample_high));
+                 const std::vector<Attribute> attributes = example_attributes(*row);
+                 return g.apply(row->op, inputs.data(), row->min_inputs, attributes.data(),
+                                static_cast<int>(attributes.size()), Phase::each);
+             }});
+    }
+    return cases;
+}
+
 // The backward graph of sum(y * direction): the seed of y is the source "direction".
 struct Differentiated {
     Backward backward{heap()};
     ValueId y, direction;
 };
-Differentiated differentiated(ValueId (*build)(Graph&)) {
+Differentiated differentiated(const std::function<ValueId(Graph&)>& build) {
     Graph forward(heap());
     const ValueId y = build(forward);
     Differentiated result;
@@ -378,7 +387,7 @@ void test_rule_equals_central_difference(void** state) {
 
 void test_every_differentiable_operator_has_a_case(void**) {
     bool seen[kOpCount] = {};
-    for (const Case& test : kCases) {
+    for (const Case& test : all_cases()) {
         Graph graph(heap());
         test.build(graph);
         for (const Node& node : graph.nodes) seen[static_cast<int>(node.op)] = true;
@@ -392,7 +401,7 @@ void test_every_differentiable_operator_has_a_case(void**) {
 
 // Special values everywhere: no crash, and every gradient has its shape.
 void test_special_values_pass_through(void**) {
-    for (const Case& test : kCases) {
+    for (const Case& test : all_cases()) {
         const Differentiated d = differentiated(test.build);
         Tensors<float> tensors(d.backward.graph.values.size(), heap());
         fill_sources(d.backward.graph, tensors, 815, Data::special);
@@ -770,10 +779,11 @@ void test_seeds_are_the_last_uses(void**) {
 }
 
 void test_the_forward_graph_is_not_changed(void**) {
+    const auto build = [](Graph& g) { return g.apply(Op::neg, {weights(g, {3, 5})}); };
     Graph forward(heap());
-    kCases[0].build(forward);
+    build(forward);
     const std::pmr::string before = print(forward, heap());
-    differentiated(kCases[0].build);
+    differentiated(build);
     Backward backward = copy_forward(forward, heap());
     const ValueId seed = backward.graph.input("seed", DType::f32, {3, 5});
     std::pmr::vector<Seed> seeds({{1, seed}}, heap());
@@ -877,8 +887,9 @@ int main() {
         cmocka_unit_test(test_a_parameter_off_the_path_has_no_contribution),
         cmocka_unit_test(test_what_has_no_rule_is_named),
     };
+    const std::vector<Case> cases = all_cases();
     int failed = cmocka_run_group_tests_name("gradient", tests, nullptr, nullptr);
-    failed += run_rows("gradient rules", kCases, test_rule_equals_central_difference, name);
+    failed += run_rows("gradient rules", cases, test_rule_equals_central_difference, name);
     failed += run_rows("fused against composed", kPairs, test_fused_equals_composed, name);
     return failed;
 }

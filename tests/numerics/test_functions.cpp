@@ -10,21 +10,10 @@ namespace {
 using namespace volta;
 using namespace volta::test;
 
-constexpr std::uint32_t kStride = 1021;  // a prime: every binade and every low bit is met
-
-// Every kStride-th float, and around each edge of a binade.
-std::vector<float> inputs() {
-    std::vector<float> x;
-    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += kStride)
-        x.push_back(float_of_bits(static_cast<std::uint32_t>(bits)));
-    for (std::uint32_t exponent = 0; exponent < 512; ++exponent)
-        for (int near = -2; near <= 2; ++near)
-            x.push_back(float_of_bits((exponent << 23) + static_cast<std::uint32_t>(near)));
-    return x;
-}
+constexpr std::uint32_t kStride = 1021;
 
 void test_error_is_within_the_bound(void** state) {
-    static const std::vector<float> x = inputs();
+    static const std::vector<float> x = sampled_floats(kStride);
     const auto& implementation = *static_cast<const Implementation*>(*state);
     const UnaryFunction& f = *find_function(implementation.function);
     std::vector<float> y(x.size());
@@ -56,7 +45,7 @@ constexpr struct {
 };
 
 void test_results_have_the_contracts_bits(void** state) {
-    static const std::vector<float> x = inputs();
+    static const std::vector<float> x = sampled_floats(kStride);
     const auto& implementation = *static_cast<const Implementation*>(*state);
     std::vector<float> y(x.size());
     implementation.run(x.data(), y.data(), x.size());

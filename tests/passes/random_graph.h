@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/graph/evaluate.h"
 #include "engine/graph/graph.h"
+#include "tests/support/elementwise_rows.h"
 #include "tests/support/tensors.h"
 
 namespace volta::test {
@@ -104,8 +105,15 @@ class RandomGraph {
     void add_unary() {
         const Op ops[] = {Op::neg,  Op::neg,  Op::neg,  Op::abs,       Op::exp,
                           Op::sqrt, Op::tanh, Op::relu, Op::gelu_tanh, Op::silu};
-        const Op op = ops[random_.below(10)];
-        const ValueId x = any(), y = apply(op, {x});
+        const auto all = elementwise_rows(Operands::one);
+        const OpRow& row =
+            random_.below(3) == 0
+                ? *all[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(all.size())))]
+                : op_row(ops[random_.below(10)]);
+        const std::vector<Attribute> attributes = example_attributes(row);
+        const ValueId x = any();
+        const ValueId y =
+            graph_.apply(row.op, &x, 1, attributes.data(), static_cast<int>(attributes.size()), Phase::each);
         keep(y);
         if (random_.below(3) == 0) early_.emplace_back(x, y);  // both are read again at the end
     }

@@ -6,6 +6,7 @@
 #include "engine/base/cpu_info.h"
 #include "engine/graph/forms.h"
 #include "engine/numerics/stored_weights.h"
+#include "tests/support/elementwise_rows.h"
 
 namespace volta::test {
 
@@ -107,6 +108,15 @@ ValueId CaseBuilder::apply(Op op, std::initializer_list<ValueId> inputs,
     return first;
 }
 
+ValueId CaseBuilder::apply(Op op, const std::vector<ValueId>& inputs,
+                           const std::vector<Attribute>& attributes) {
+    const ValueId first = graph().apply(op, inputs.data(), static_cast<int>(inputs.size()), attributes.data(),
+                                        static_cast<int>(attributes.size()), Phase::each);
+    filled.content.resize(graph().values.size());
+    declare_outputs(first);
+    return first;
+}
+
 ValueId CaseBuilder::apply(Node&& node) {
     const ValueId first = graph().apply(std::move(node));
     filled.content.resize(graph().values.size());
@@ -132,27 +142,28 @@ std::string shapes_text(std::initializer_list<Shape> shapes) {
     return text;
 }
 
+// An elementwise operator with its attributes' defaults and examples on inputs of these shapes.
+BackendCase elementwise_case(const OpRow* row, std::vector<Shape> inputs) {
+    std::string name;
+    for (const Shape& shape : inputs) name += (name.empty() ? "" : " x ") + std::string(to_text(shape).text);
+    return {row->op, name, [=](CaseBuilder& b) {
+                std::vector<ValueId> values;
+                for (const Shape& shape : inputs) values.push_back(b.real(shape));
+                b.apply(row->op, values, example_attributes(*row));
+            }};
+}
+
 void add_unary(Cases& cases) {
     const std::vector<Shape> shapes = {{}, {1}, {7}, {0}, {3, 5}, {4, 0}, {2, 3, 33}, {1, 300}};
-    for (const Op op : {Op::neg, Op::abs, Op::exp, Op::log, Op::sqrt, Op::rsqrt, Op::tanh, Op::erf,
-                        Op::sigmoid, Op::silu, Op::gelu_tanh, Op::gelu_erf, Op::relu, Op::sin, Op::cos})
-        for (const Shape& shape : shapes)
-            cases.push_back(
-                {op, shapes_text({shape}), [=](CaseBuilder& b) { b.apply(op, {b.real(shape)}); }});
-    for (const double exponent : {2.0, 3.0, 0.5, -1.0, -0.5, 1.7, 0.0})
+    for (const Operands operands : {Operands::one, Operands::same_shape})
+        for (const OpRow* row : elementwise_rows(operands))
+            for (const Shape& shape : shapes)
+                cases.push_back(elementwise_case(
+                    row, std::vector<Shape>(static_cast<std::size_t>(row->min_inputs), shape)));
+    for (const double exponent : {2.0, 3.0, 0.5, -1.0, -0.5, 0.0})
         cases.push_back({Op::pow, "exponent " + std::to_string(exponent), [=](CaseBuilder& b) {
                              b.apply(Op::pow, {b.real({3, 33})}, {number(Attr::exponent, exponent)});
                          }});
-    cases.push_back(
-        {Op::clamp, "", [](CaseBuilder& b) {
-             b.apply(Op::clamp, {b.real({3, 33})}, {number(Attr::low, -0.25), number(Attr::high, 0.5)});
-         }});
-    for (const Op op : {Op::gelu_tanh_grad, Op::gelu_erf_grad, Op::silu_grad, Op::relu_grad})
-        for (const Shape& shape : shapes)
-            cases.push_back({op, shapes_text({shape}), [=](CaseBuilder& b) {
-                                 const ValueId x = b.real(shape), dy = b.real(shape);
-                                 b.apply(op, {x, dy});
-                             }});
     cases.push_back({Op::clip_factor, "", [](CaseBuilder& b) {
                          b.apply(Op::clip_factor, {b.real({})}, {number(Attr::maximum_norm, 0.3)});
                      }});
@@ -177,13 +188,8 @@ void add_binary(Cases& cases) {
                                                         {{130, 3}, {130, 1}},
                                                         {{131, 257}, {131, 257}},  // more than L1 holds
                                                         {{131, 257}, {257}}};
-    for (const Op op :
-         {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::minimum, Op::less, Op::less_equal, Op::equal})
-        for (const auto& pair : pairs)
-            cases.push_back({op, shapes_text({pair.first, pair.second}), [=](CaseBuilder& b) {
-                                 const ValueId x = b.real(pair.first), y = b.real(pair.second);
-                                 b.apply(op, {x, y});
-                             }});
+    for (const OpRow* row : elementwise_rows(Operands::broadcast))
+        for (const auto& pair : pairs) cases.push_back(elementwise_case(row, {pair.first, pair.second}));
     for (const auto& pair : pairs)
         cases.push_back({Op::where, shapes_text({pair.first, pair.second}), [=](CaseBuilder& b) {
                              const ValueId mask = b.integers(pair.second, -1, 1);
@@ -538,6 +544,13 @@ BodyOp body_op(Op op, std::initializer_list<std::int32_t> inputs,
     return body;
 }
 
+BodyOp body_op(const OpRow& row, std::initializer_list<std::int32_t> inputs) {
+    BodyOp body = body_op(row.op, inputs);
+    const std::vector<Attribute> attributes = example_attributes(row);
+    body.attributes.assign(attributes.begin(), attributes.end());
+    return body;
+}
+
 Node product_node(std::initializer_list<ValueId> inputs) {
     Node node{Allocator(std::pmr::get_default_resource())};
     node.op = Op::matmul;
@@ -636,8 +649,14 @@ void add_random_body(Cases& cases, std::uint64_t seed) {
                  node.inputs.push_back(b.real(part));
              }
              node.inputs.push_back(b.random_state());
-             const Op unary[] = {Op::neg, Op::exp, Op::tanh, Op::sigmoid, Op::relu, Op::sqrt};
-             const Op binary[] = {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::silu_grad};
+             const auto unary = elementwise_rows(Operands::one);
+             const auto same = elementwise_rows(Operands::same_shape);
+             std::vector<const OpRow*> binary;  // whose results are real
+             for (const OpRow* row : elementwise_rows(Operands::broadcast))
+                 if (row->shape == shape_rules::broadcasting) binary.push_back(row);
+             const auto one_of = [&](const std::vector<const OpRow*>& rows) {
+                 return rows[static_cast<std::size_t>(b.below(static_cast<std::int64_t>(rows.size())))];
+             };
              std::vector<std::int32_t> wide = {~0};  // values of the whole shape
              for (int i = 0; i < 8; ++i) {
                  const auto pick = [&] {
@@ -645,18 +664,21 @@ void add_random_body(Cases& cases, std::uint64_t seed) {
                  };
                  const auto next = [&] { return static_cast<std::int32_t>(node.body.ops.size()); };
                  const std::int32_t x = pick();
-                 switch (b.below(4)) {
+                 switch (b.below(5)) {
                      case 0:
-                         node.body.ops.push_back(body_op(unary[b.below(6)], {x}));
+                         node.body.ops.push_back(body_op(*one_of(unary), {x}));
                          break;
                      case 1: {
-                         const Op op = binary[b.below(6)];
-                         const std::int32_t other =
-                             op == Op::silu_grad ? pick() : ~static_cast<std::int32_t>(b.below(4));
-                         node.body.ops.push_back(body_op(op, {x, other}));
+                         const std::int32_t other = ~static_cast<std::int32_t>(b.below(4));
+                         node.body.ops.push_back(body_op(*one_of(binary), {x, other}));
                          break;
                      }
                      case 2: {
+                         const std::int32_t other = pick();
+                         node.body.ops.push_back(body_op(*one_of(same), {x, other}));
+                         break;
+                     }
+                     case 3: {
                          node.body.ops.push_back(
                              body_op(Op::less, {x, ~static_cast<std::int32_t>(b.below(4))}));
                          node.body.ops.push_back(body_op(Op::where, {next() - 1, pick(), x}));

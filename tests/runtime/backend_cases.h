@@ -27,6 +27,7 @@ class CaseBuilder {
     // The operator's outputs, all of them outputs of the graph. Returns the first.
     ValueId apply(Op op, std::initializer_list<ValueId> inputs,
                   std::initializer_list<Attribute> attributes = {}, Phase phase = Phase::each);
+    ValueId apply(Op op, const std::vector<ValueId>& inputs, const std::vector<Attribute>& attributes);
     ValueId hidden(Op op, std::initializer_list<ValueId> inputs,
                    std::initializer_list<Attribute> attributes = {},
                    Phase phase = Phase::each);  // without outputs
