@@ -74,7 +74,7 @@ BertChoice read_bert_choice(const volta_bert_options* options) {
 
 std::optional<DType> read_weights(int32_t weights) {
     if (weights == VOLTA_IMPORT_KEEP) return std::nullopt;
-    require(weights >= 0 && weights <= VOLTA_F32_PANELS && weights != VOLTA_I32,
+    require(weights == 0 || weights == VOLTA_F32 || find_storage_format(weights) != nullptr,
             "weights is %d, which is neither VOLTA_IMPORT_KEEP nor a type of weights", weights);
     return weights == 0 ? DType::f32 : static_cast<DType>(weights);
 }
@@ -308,7 +308,7 @@ volta_status volta_model_quantize(const volta_model* model, volta_dtype dtype, v
     return guarded([&] {
         require(model != nullptr && out_model != nullptr, "%s is NULL",
                 model == nullptr ? "model" : "out_model");
-        require(dtype >= VOLTA_BF16 && dtype <= VOLTA_F32_PANELS,
+        require(find_storage_format(dtype) != nullptr,
                 "dtype is %d, weights are stored as VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or "
                 "VOLTA_F32_PANELS",
                 dtype);

@@ -8,9 +8,8 @@
 namespace volta {
 
 const char* dtype_name(DType dtype) {
-    static constexpr const char* kNames[] = {"none", "f32",  "i32",  "bf16",
-                                             "f16",  "int8", "int4", "f32_panels"};
-    return kNames[static_cast<int>(dtype)];
+    if (is_stored(dtype)) return storage_format(dtype).name;
+    return dtype == DType::f32 ? "f32" : dtype == DType::i32 ? "i32" : "none";
 }
 
 bool tensor_bytes_overflow(DType dtype, const Shape& shape, std::uint64_t* bytes) {

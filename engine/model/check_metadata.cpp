@@ -148,9 +148,9 @@ DType decode_dtype(const fb::Model& file, fb::DType dtype, const char* what, std
 }
 
 DType decode_weight_dtype(const fb::Model& file, fb::DType dtype, const char* what, std::string_view name) {
-    if (dtype < fb::DType::bf16 || dtype > fb::DType::f32_panels)
-        return decode_dtype(file, dtype, what, name);
-    return static_cast<DType>(dtype);
+    if (const StorageFormat* format = find_storage_format(static_cast<std::int64_t>(dtype)))
+        return format->dtype;
+    return decode_dtype(file, dtype, what, name);
 }
 
 namespace {

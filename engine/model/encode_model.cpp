@@ -210,8 +210,7 @@ std::uint32_t needed_minor(const Model& model) {
     std::uint32_t needed = model.tokenizer && model.tokenizer->kind() > TokenizerKind::character ? 1 : 0;
     if (model.arithmetic != Arithmetic()) needed = 3;
     for (const NamedTensor& parameter : model.parameters)
-        if (is_stored(parameter.dtype))
-            needed = std::max(needed, parameter.dtype == DType::f32_panels ? 4u : 2u);
+        if (is_stored(parameter.dtype)) needed = std::max(needed, storage_format(parameter.dtype).version);
     return needed;
 }
 

@@ -16,7 +16,96 @@ namespace volta {
 
 static_assert(kSegment % kStoredGroup == 0, "a segment of a chain is whole groups");
 
-constexpr bool has_scales(DType dtype) { return dtype == DType::int8 || dtype == DType::int4; }
+constexpr bool has_scales(DType dtype) { return is_stored(dtype) && storage_format(dtype).has_scales; }
+
+inline void store_u16(unsigned char* to, std::uint16_t bits) {
+    to[0] = static_cast<unsigned char>(bits & 255);
+    to[1] = static_cast<unsigned char>(bits >> 8);
+}
+
+// How the element at a step along k and a lane of a panel is read and written; `panel` is the panel, or, of a
+// format with scales, the group behind its scales. Exactly one of the writers is there.
+struct StorageCodec {
+    DType dtype;
+    float (*load)(const unsigned char* panel, std::int64_t step,
+                  std::int64_t lane);  // (float)q where there are scales
+    bool (*store)(unsigned char* panel, std::int64_t step, std::int64_t lane,
+                  float x);  // false: beyond its range
+    void (*store_integer)(unsigned char* panel, std::int64_t step, std::int64_t lane,
+                          int q);  // into zeroed bytes
+};
+
+namespace codecs {
+
+inline std::int64_t at(std::int64_t step, std::int64_t lane) { return step * kStoredPanel + lane; }
+
+// f32_from_bits, and back by bits_from_f32: not finite where all exponent bits are set.
+template <float (*from)(std::uint16_t), std::uint16_t (*to)(float), std::uint16_t infinite>
+struct Half {
+    static float load(const unsigned char* panel, std::int64_t step, std::int64_t lane) {
+        return from(load_u16(panel + at(step, lane) * 2));
+    }
+    static bool store(unsigned char* panel, std::int64_t step, std::int64_t lane, float x) {
+        const std::uint16_t bits = to(x);
+        if ((bits & infinite) == infinite) return false;
+        store_u16(panel + at(step, lane) * 2, bits);
+        return true;
+    }
+};
+using Bf16 = Half<f32_from_bf16, bf16_from_f32, 0x7f80>;
+using F16 = Half<f32_from_f16, f16_from_f32, 0x7c00>;
+
+inline float load_float(const unsigned char* panel, std::int64_t step, std::int64_t lane) {
+    return load_f32(panel + at(step, lane) * 4);
+}
+inline bool store_float(unsigned char* panel, std::int64_t step, std::int64_t lane, float x) {
+    std::memcpy(panel + at(step, lane) * 4, &x, 4);
+    return true;
+}
+
+inline float load_int8(const unsigned char* group, std::int64_t step, std::int64_t lane) {
+    return static_cast<float>(static_cast<std::int8_t>(group[at(step, lane)]));
+}
+inline void store_int8(unsigned char* group, std::int64_t step, std::int64_t lane, int q) {
+    group[at(step, lane)] = static_cast<unsigned char>(q & 255);
+}
+
+// Eight steps of a lane are one word of 32 bits, the first in its lowest bits.
+inline std::int64_t nibble_at(std::int64_t step, std::int64_t lane) {
+    return (step / 8 * kStoredPanel + lane) * 4 + step % 8 / 2;
+}
+inline float load_int4(const unsigned char* group, std::int64_t step, std::int64_t lane) {
+    const int nibble = group[nibble_at(step, lane)] >> (step % 2 * 4) & 15;
+    return static_cast<float>(nibble < 8 ? nibble : nibble - 16);
+}
+inline void store_int4(unsigned char* group, std::int64_t step, std::int64_t lane, int q) {
+    unsigned char& byte = group[nibble_at(step, lane)];
+    byte = static_cast<unsigned char>(byte | (q & 15) << (step % 2 * 4));
+}
+
+}  // namespace codecs
+
+// In the order of kStorageFormats.
+inline constexpr StorageCodec kStorageCodecs[] = {
+    {DType::bf16, codecs::Bf16::load, codecs::Bf16::store, nullptr},
+    {DType::f16, codecs::F16::load, codecs::F16::store, nullptr},
+    {DType::int8, codecs::load_int8, nullptr, codecs::store_int8},
+    {DType::int4, codecs::load_int4, nullptr, codecs::store_int4},
+    {DType::f32_panels, codecs::load_float, codecs::store_float, nullptr},
+};
+constexpr bool codecs_are_rows() {
+    for (int i = 0; i < kStorageFormatCount; ++i) {
+        const StorageCodec& row = kStorageCodecs[i];
+        if (row.dtype != kStorageFormats[i].dtype || row.load == nullptr) return false;
+        if ((row.store_integer != nullptr) != kStorageFormats[i].has_scales) return false;
+        if ((row.store != nullptr) == kStorageFormats[i].has_scales) return false;
+    }
+    return sizeof kStorageCodecs / sizeof *kStorageCodecs == kStorageFormatCount;
+}
+static_assert(codecs_are_rows(), "one codec per storage format");
+constexpr const StorageCodec& storage_codec(DType stored) {
+    return kStorageCodecs[&storage_format(stored) - kStorageFormats];
+}
 
 // One stored tensor, for reading.
 struct StoredWeights {
@@ -30,28 +119,13 @@ struct StoredWeights {
     const unsigned char* group(std::int64_t j, std::int64_t p) const {
         return panel(j) + p / kStoredGroup * stored_group_bytes(dtype);
     }
-    // The element as products multiply with it: (float)q for int8 and int4.
+    // The element as products multiply with it: (float)q where there are scales.
     float value(std::int64_t j, std::int64_t p) const {
-        const std::int64_t lane = j % kStoredPanel, step = p % kStoredGroup;
-        switch (dtype) {
-            case DType::f32_panels:
-                return load_f32(panel(j) + (p * kStoredPanel + lane) * 4);
-            case DType::bf16:
-                return f32_from_bf16(load_u16(panel(j) + (p * kStoredPanel + lane) * 2));
-            case DType::f16:
-                return f32_from_f16(load_u16(panel(j) + (p * kStoredPanel + lane) * 2));
-            case DType::int8:
-                return static_cast<float>(
-                    static_cast<std::int8_t>(group(j, p)[kStoredPanel * 2 + step * kStoredPanel + lane]));
-            default: {  // eight steps of a lane are one word of 32 bits, the first in its lowest bits
-                const unsigned char* word =
-                    group(j, p) + kStoredPanel * 2 + (step / 8 * kStoredPanel + lane) * 4;
-                const int nibble = word[step % 8 / 2] >> (step % 2 * 4) & 15;
-                return static_cast<float>(nibble < 8 ? nibble : nibble - 16);
-            }
-        }
+        const std::int64_t lane = j % kStoredPanel;
+        if (!has_scales(dtype)) return storage_codec(dtype).load(panel(j), p, lane);
+        return storage_codec(dtype).load(group(j, p) + kStoredPanel * 2, p % kStoredGroup, lane);
     }
-    // int8 and int4 only.
+    // Of formats with scales only.
     float scale(std::int64_t j, std::int64_t p) const {
         return f32_from_f16(load_u16(group(j, p) + j % kStoredPanel * 2));
     }
@@ -113,19 +187,15 @@ inline std::uint16_t group_scale(DType dtype, const float* w, std::int64_t count
         }
     }
     if (largest == 0) return 0;
-    return f16_from_f32(dtype == DType::int8 ? largest / 127.0f : extreme / -8.0f);
+    const StorageFormat& format = storage_format(dtype);
+    return f16_from_f32((format.by_sign ? extreme : largest) / format.scale_divisor);
 }
 inline int quantized(DType dtype, float w, float scale) {
     if (scale == 0) return 0;
-    const float most = dtype == DType::int8 ? 127.0f : 7.0f, least = dtype == DType::int8 ? -127.0f : -8.0f;
+    const StorageFormat& format = storage_format(dtype);
     constexpr float kWhole = 12582912;  // 1.5 * 2^23: adding it rounds half to even
-    const float limited = std::max(least, std::min(most, w / scale));
+    const float limited = std::max(format.least, std::min(format.most, w / scale));
     return static_cast<int>((limited + kWhole) - kWhole);
-}
-
-inline void store_u16(unsigned char* to, std::uint16_t bits) {
-    to[0] = static_cast<unsigned char>(bits & 255);
-    to[1] = static_cast<unsigned char>(bits >> 8);
 }
 
 // int8 and int4: the group of row j that begins at `begin`, `count` integers that the type has (int8: -128
@@ -137,14 +207,7 @@ inline void store_group(DType dtype, std::int64_t j, std::int64_t k, std::int64_
                                  begin / kStoredGroup * stored_group_bytes(dtype);
     store_u16(group + lane * 2, scale);
     unsigned char* const values = group + kStoredPanel * 2;
-    for (std::int64_t p = 0; p < count; ++p) {
-        if (dtype == DType::int8) {
-            values[p * kStoredPanel + lane] = static_cast<unsigned char>(q[p] & 255);
-        } else {
-            unsigned char& byte = values[(p / 8 * kStoredPanel + lane) * 4 + p % 8 / 2];
-            byte = static_cast<unsigned char>(byte | (q[p] & 15) << (p % 2 * 4));
-        }
-    }
+    for (std::int64_t p = 0; p < count; ++p) storage_codec(dtype).store_integer(values, p, lane, q[p]);
 }
 
 constexpr bool is_finite_f16(std::uint16_t bits) { return (bits & 0x7c00u) != 0x7c00u; }
@@ -152,21 +215,10 @@ constexpr bool is_finite_f16(std::uint16_t bits) { return (bits & 0x7c00u) != 0x
 // Row j of w [n, k], k elements of f32, into `out`, the zeroed bytes of the whole tensor. False when a value
 // is not finite, or beyond the type's range: nothing may be made of it. f32_panels takes every value.
 inline bool store_row(DType dtype, const float* w, std::int64_t j, std::int64_t k, unsigned char* out) {
-    if (dtype == DType::f32_panels) {
-        unsigned char* const lane =
-            out + j / kStoredPanel * stored_panel_bytes(dtype, k) + j % kStoredPanel * 4;
-        for (std::int64_t p = 0; p < k; ++p) std::memcpy(lane + p * kStoredPanel * 4, w + p, 4);
-        return true;
-    }
     if (!has_scales(dtype)) {
-        unsigned char* const lane =
-            out + j / kStoredPanel * stored_panel_bytes(dtype, k) + j % kStoredPanel * 2;
-        for (std::int64_t p = 0; p < k; ++p) {
-            const std::uint16_t bits = dtype == DType::bf16 ? bf16_from_f32(w[p]) : f16_from_f32(w[p]);
-            const std::uint16_t infinite = dtype == DType::bf16 ? 0x7f80 : 0x7c00;
-            if ((bits & infinite) == infinite) return false;
-            store_u16(lane + p * kStoredPanel * 2, bits);
-        }
+        unsigned char* const panel = out + j / kStoredPanel * stored_panel_bytes(dtype, k);
+        for (std::int64_t p = 0; p < k; ++p)
+            if (!storage_codec(dtype).store(panel, p, j % kStoredPanel, w[p])) return false;
         return true;
     }
     for (std::int64_t begin = 0; begin < k; begin += kStoredGroup) {

@@ -18,21 +18,6 @@ std::int64_t columns_of(DType b) { return is_stored(b) ? 16 : 8; }
 std::int64_t most_warps(int rows) { return rows <= 2 ? 8 : 4; }
 int float_steps(int rows) { return rows <= 8 ? 128 : 64; }
 
-const char* kind_name(DType dtype) {
-    switch (dtype) {
-        case DType::bf16:
-            return "bf16";
-        case DType::f16:
-            return "f16";
-        case DType::int8:
-            return "int8";
-        case DType::int4:
-            return "int4";
-        default:
-            return "f32_panels";
-    }
-}
-
 }  // namespace
 
 void append_rows_product_kernel(const RowsProductForm& form, const RowPlan* epilogue, const char* name,
@@ -48,9 +33,9 @@ void append_rows_product_kernel(const RowsProductForm& form, const RowPlan* epil
     }
     const SourceTerm stage =
         is_stored(form.b)
-            ? term("StoredStage<Stored::%s>", kind_name(form.b))
+            ? term("StoredStage<Stored::%s>", storage_format(form.b).name)
             : term("FloatStage<%s, %d>", form.transposed_b ? "true" : "false", float_steps(form.rows));
-    const bool scaled = form.b == DType::int8 || form.b == DType::int4;
+    const bool scaled = is_stored(form.b) && storage_format(form.b).has_scales;
     SourceText lines(text.get_allocator().resource());
     lines.line("%s", "");
     lines.line("// %s: a product of %d rows at a time.", name, form.rows);

@@ -1,5 +1,8 @@
 #include "engine/backend/cuda/move_actions.h"
 
+#include <array>
+#include <cstdio>
+
 #include "engine/base/error.h"
 #include "engine/numerics/define_pairs.h"
 
@@ -42,29 +45,17 @@ volta_status PositionAction::run(const StepCall& call) const noexcept {
 
 namespace {
 
-const char* gather_entry(const CudaStep& step, DType dtype) {
-    switch (dtype) {
-        case DType::f32:
-        case DType::i32:
-            return "gather_f32";
-        case DType::bf16:
-            return "gather_bf16";
-        case DType::f16:
-            return "gather_f16";
-        case DType::int8:
-            return "gather_int8";
-        case DType::int4:
-            return "gather_int4";
-        case DType::f32_panels:
-            return "gather_f32_panels";
-    }
-    step.no_kernel();
+// "gather_f32", "gather_int8": integers are moved as floats are.
+std::array<char, 32> gather_entry(DType dtype) {
+    std::array<char, 32> name;
+    std::snprintf(name.data(), name.size(), "gather_%s", is_stored(dtype) ? dtype_name(dtype) : "f32");
+    return name;
 }
 
 }  // namespace
 
 GatherAction::GatherAction(CudaStep& step, const GatherStep& work)
-    : work_(work), kernel_(step.kernels().entry(gather_entry(step, work.dtype))) {}
+    : work_(work), kernel_(step.kernels().entry(gather_entry(work.dtype).data())) {}
 
 volta_status GatherAction::run(const StepCall& call) const noexcept {
     jit::CudaGatherArgs args = {};
