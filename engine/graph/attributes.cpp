@@ -65,15 +65,6 @@ void complete_attributes(const OpRow& row, std::pmr::vector<Attribute>& attribut
     attributes = std::move(complete);
 }
 
-namespace {
-
-// The inputs that take a stored weight; the shape rules say which forms of the operators do.
-bool reads_stored(const Node& node, int input) {
-    return (node.op == Op::matmul && input == 1) || (node.op == Op::gather && input == 0);
-}
-
-}  // namespace
-
 void check_inputs(const Graph& graph, const Node& node) {
     const OpRow& row = op_row(node.op);
     const int count = static_cast<int>(node.inputs.size());
@@ -87,7 +78,7 @@ void check_inputs(const Graph& graph, const Node& node) {
         require(id >= 0 && id < static_cast<ValueId>(graph.values.size()),
                 "%s: input %d is no value of this graph", row.name, i);
         const DType dtype = graph.value(id).dtype;
-        if (is_stored(dtype) && !reads_stored(node, i))
+        if (is_stored(dtype) && i != row.stored_input)  // the shape rules say which forms take one
             fail(VOLTA_SHAPE_MISMATCH,
                  "%s: input %d is a weight stored as %s, which is read by matmul (b, with transpose_b) and "
                  "gather alone",

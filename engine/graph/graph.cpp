@@ -204,7 +204,7 @@ ValueId Graph::apply(Node&& given) {
                 static_cast<int>(op.op));
         complete_attributes(op_row(op.op), op.attributes);
     }
-    const bool carries_body = node.op == Op::fused || node.op == Op::matmul;
+    const bool carries_body = row.has_body;
     require(carries_body || (node.body.ops.empty() && node.body.results.empty()), "%s: carries no body",
             row.name);
 

@@ -189,12 +189,14 @@ struct OpRow {
     Whole whole = Whole::unknown;
     Overwrites overwrites = {};
     MicroBatches micro_batches = MicroBatches::last;
-    CostRule cost = nullptr;    // NULL: no operations that count, every operand read or written once
-    bool random = false;        // never merged, folded or moved; the last input is seed and step
-    bool internal = false;      // made by the engine alone: not from hosts, not in files
-    bool commutes = false;      // f(a, b) has the bits of f(b, a)
-    bool fuses = false;         // may become part of a fused node or of an epilogue
-    bool recompute = false;     // cheap enough to be computed again rather than kept for the backward pass
+    CostRule cost = nullptr;  // NULL: no operations that count, every operand read or written once
+    bool random = false;      // never merged, folded or moved; the last input is seed and step
+    bool internal = false;    // made by the engine alone: not from hosts, not in files
+    bool commutes = false;    // f(a, b) has the bits of f(b, a)
+    bool fuses = false;       // may become part of a fused node or of an epilogue
+    bool recompute = false;   // cheap enough to be computed again rather than kept for the backward pass
+    bool has_body = false;    // may carry elementwise work: Node::body
+    std::int8_t stored_input = -1;  // which input may be a stored weight
     bool always_folds = false;  // however large the constant: an element takes as long as reading a hundred
     // Of elementwise operators. Arguments for which gradients can be checked by differences, and the largest
     // error over all binades, against the same formula in real numbers; 0: none is stated.

@@ -189,6 +189,16 @@ struct Row : OpRow {
         row.always_folds = true;
         return row;
     }
+    constexpr Row with_body() const {
+        Row row = *this;
+        row.has_body = true;
+        return row;
+    }
+    constexpr Row reading_stored(std::int8_t input) const {
+        Row row = *this;
+        row.stored_input = input;
+        return row;
+    }
     constexpr Row engines_own() const {
         Row row = *this;
         row.internal = true;
@@ -318,6 +328,7 @@ constexpr OpRow kRows[] = {
         "operands of the body", "results of the body", "elementwise operators, one after the other")
         .fusing()
         .overwriting(kAny)
+        .with_body()
         .engines_own(),
 
     row(Op::softmax, "softmax", 1, 1, Lowering::row, s::rows, e::softmax, {g::softmax, Op::softmax_grad},
@@ -449,6 +460,7 @@ constexpr OpRow kRows[] = {
     row(Op::gather, "gather", 2, 1, Lowering::gather, s::gather, e::gather, g::gather,
         "table [V, d], ids i32 [...]", "y [..., d]", "row ids of the table")
         .costing(c::part)
+        .reading_stored(0)
         .with_ids({1, 0, 0, 0}),
     row(Op::embedding_gradient, "embedding_gradient", {2, 3}, 1, Lowering::embedding_gradient,
         s::embedding_gradient, e::embedding_gradient, kSecond, "ids i32 [...], dy [..., d] [, base [V, d]]",
@@ -463,7 +475,9 @@ constexpr OpRow kRows[] = {
         "segmented chains over k; transpose_a: a [..., m], b [..., n], y [m, n], k over all leading axes")
         .with(kMatmul)
         .costing(c::product)
-        .overwriting(kBehindFactors),
+        .overwriting(kBehindFactors)
+        .with_body()
+        .reading_stored(1),
     row(Op::weight_gradient, "weight_gradient", 2, 2, Lowering::product, s::weight_gradient,
         e::weight_gradient, kSecond, "x [..., m], dy [..., n]", "dweight [m, n], dbias [n]",
         "matmul(x, dy) with transpose_a; colsum(dy)")

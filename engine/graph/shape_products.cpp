@@ -296,7 +296,7 @@ void expect_one_shape(const Node& node, const std::pmr::vector<TypedShape>& type
     for (std::size_t i = 0; i < types.size(); ++i) {
         Shape joined;
         const bool fits = broadcast(types[i].shape, whole, &joined) && joined == whole;
-        const bool must_equal = node.body.ops[i].op == Op::dropout;
+        const bool must_equal = op_row(node.body.ops[i].op).random;
         if (!fits || (must_equal && types[i].shape != whole))
             fail(VOLTA_SHAPE_MISMATCH, "%s: %s in the body has shape %s in a node of shape %s", name_of(node),
                  op_row(node.body.ops[i].op).name, to_text(types[i].shape).text, to_text(whole).text);

@@ -99,7 +99,7 @@ class Verifier {
             if (error.status() == VOLTA_INTERNAL) throw;
             broken(node, error.what());
         }
-        const bool carries_body = node.op == Op::fused || node.op == Op::matmul;
+        const bool carries_body = op_row(node.op).has_body;
         if (!carries_body && !node.body.ops.empty()) broken(node, "it carries a body");
         if (static_cast<std::int32_t>(results.size()) != node.output_count)
             broken(node, "it has a wrong number of outputs");
