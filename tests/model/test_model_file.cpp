@@ -19,6 +19,7 @@
 #include "tests/model/sample_models.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/cmocka_cpp.h"
+#include "tests/support/elementwise_rows.h"
 
 namespace {
 using namespace volta;
@@ -103,6 +104,32 @@ void test_saved_loaded_saved_is_the_same(void**) {
         }
         assert_int_equal(heap.held, 0);
     }
+}
+
+// Names, inputs and attributes away from their defaults, which are not written.
+void test_every_elementwise_operator_is_saved(void**) {
+    const Folder folder;
+    TestHeap heap;
+    {
+        Graph graph(heap.structures());
+        const ValueId inputs[] = {graph.input("a", DType::f32, {-1, 3}),
+                                  graph.input("b", DType::f32, {-1, 3})};
+        graph.parameter("w", {1}, Init{});
+        for (const Operands operands : {Operands::one, Operands::same_shape, Operands::broadcast})
+            for (const OpRow* row : elementwise_rows(operands)) {
+                std::vector<Attribute> attributes = example_attributes(*row);
+                for (int i = 0; i < row->attribute_count; ++i)
+                    if (!row->attributes[i].whole) attributes[static_cast<std::size_t>(i)].number *= 0.75;
+                const ValueId y = graph.apply(row->op, inputs, row->min_inputs, attributes.data(),
+                                              static_cast<int>(attributes.size()), Phase::each);
+                graph.output(row->name, y);
+            }
+        const auto original = Model::create(graph, 7, heap.structures(), heap.tensors());
+        save(*original, folder.file("a"), heap);
+        const auto loaded = open(folder.file("a"), heap);
+        assert_string_equal(fingerprint(*loaded).c_str(), fingerprint(*original).c_str());
+    }
+    assert_int_equal(heap.held, 0);
 }
 
 void test_every_tensor_is_aligned_and_borrowed(void**) {
@@ -400,6 +427,7 @@ void test_the_path_is_in_the_message(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_saved_loaded_saved_is_the_same),
+        cmocka_unit_test(test_every_elementwise_operator_is_saved),
         cmocka_unit_test(test_every_tensor_is_aligned_and_borrowed),
         cmocka_unit_test(test_a_copied_file_is_written_in_place),
         cmocka_unit_test(test_golden_files_load_forever),
