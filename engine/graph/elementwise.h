@@ -86,6 +86,10 @@ template <class S> auto define(Is<Op::silu>, S& s)      { return silu(s.m, s.rea
 template <class S> auto define(Is<Op::gelu_tanh>, S& s) { return gelu_tanh(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::gelu_erf>, S& s)  { return gelu_erf(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::relu>, S& s)      { return relu(s.m, s.real(0)); }
+template <class S> auto define(Is<Op::leaky_relu>, S& s) {
+    const auto alpha = s.m.real(s.number(Attr::alpha));
+    return leaky_relu(s.m, s.real(0), alpha);
+}
 template <class S> auto define(Is<Op::sin>, S& s)       { return sin(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::cos>, S& s)       { return cos(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::pow>, S& s)       { return pow(s.m, s.real(0), s.number(Attr::exponent)); }
@@ -115,6 +119,11 @@ template <class S> auto define(Is<Op::gelu_tanh_grad>, S& s) { const auto x = s.
 template <class S> auto define(Is<Op::gelu_erf_grad>, S& s)  { const auto x = s.real(0), dy = s.real(1); return gelu_erf_grad(s.m, x, dy); }
 template <class S> auto define(Is<Op::silu_grad>, S& s)      { const auto x = s.real(0), dy = s.real(1); return silu_grad(s.m, x, dy); }
 template <class S> auto define(Is<Op::relu_grad>, S& s)      { const auto y = s.real(0), dy = s.real(1); return relu_grad(s.m, y, dy); }
+template <class S> auto define(Is<Op::leaky_relu_grad>, S& s) {
+    const auto alpha = s.m.real(s.number(Attr::alpha));
+    const auto x = s.real(0), dy = s.real(1);
+    return leaky_relu_grad(s.m, x, dy, alpha);
+}
 template <class S> auto define(Is<Op::maximum_grad>, S& s) {
     return choice_grad(s, [&](auto a, auto b) { return s.m.less(b, a); });
 }

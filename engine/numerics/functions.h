@@ -213,6 +213,19 @@ Pair<M> swiglu_grad(M& m, typename M::Real a, typename M::Real b, typename M::Re
     return {da, dy * gate};
 }
 
+// Leaky ReLU. At 0 the slope is alpha, as relu's is 0; NaN passes.
+template <class M>
+typename M::Real leaky_relu(M& m, typename M::Real x, typename M::Real alpha) {
+    const auto zero = m.real(0), below = alpha * x;
+    return m.select(m.less(x, zero), below, x);
+}
+
+template <class M>
+typename M::Real leaky_relu_grad(M& m, typename M::Real x, typename M::Real dy, typename M::Real alpha) {
+    const auto zero = m.real(0), below = alpha * dy;
+    return m.select(m.less_equal(x, zero), below, dy);
+}
+
 // GELU by tanh, as x * sigmoid(t): 0.5 * (1 + tanh(t/2)) is sigmoid(t), t = x * (c0 + c1 * x*x).
 inline constexpr double kGeluC0 = 0x1.988454p+0;      // 2 * sqrt(2/pi)
 inline constexpr double kGeluC1 = 0x1.2444f2p-4;      // 0.044715 * c0
