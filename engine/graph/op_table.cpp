@@ -45,6 +45,7 @@ constexpr AttrRow kPow[] = {real(Attr::exponent, true, 1.7, -kLargest, kLargest,
 constexpr AttrRow kClamp[] = {real(Attr::low, true, -0.5, -kInfinity, kInfinity, "lower bound"),
                               real(Attr::high, true, 0.75, -kInfinity, kInfinity, "upper bound")};
 constexpr AttrRow kLeaky[] = {real(Attr::alpha, false, 0.01, -kLargest, kLargest, "slope below 0")};
+constexpr AttrRow kElu[] = {real(Attr::alpha, false, 1, -kLargest, kLargest, "-alpha is the limit at -Inf")};
 constexpr AttrRow kOperand[] = {integer(Attr::operand, true, 0, 0, 1, "0: the gradient of a, 1: of b")};
 constexpr AttrRow kDropout[] = {kProbabilityRow, kStreamRow};
 constexpr AttrRow kEpsilon[] = {real(Attr::epsilon, false, 1e-5, 0, kLargest, "added to the variance")};
@@ -292,6 +293,7 @@ constexpr OpRow kRows[] = {
     unary(Op::gelu_erf, "gelu_erf", Op::gelu_erf_grad, "(0.5*x) * (1 + erf(x / sqrt(2)))"),
     unary(Op::relu, "relu", {g::relu, Op::relu_grad}, "0 > x ? +0 : x").within(0.5),
     unary(Op::leaky_relu, "leaky_relu", Op::leaky_relu_grad, "x < 0 ? alpha * x : x").with(kLeaky).within(0.5),
+    unary(Op::elu, "elu", Op::elu_grad, "x < 0 ? alpha * (e^x - 1) : x").with(kElu).within(3),
     unary(Op::sin, "sin", g::sin, "sine, NaN beyond 2^17"),
     unary(Op::cos, "cos", g::cos, "cosine, NaN beyond 2^17"),
     unary(Op::pow, "pow", g::pow, "x^exponent; 2, 3, 0.5, -1, -0.5 without logarithms").with(kPow).sampled(0.5, 3),
@@ -316,6 +318,7 @@ constexpr OpRow kRows[] = {
     unary_grad(Op::silu_grad, "silu_grad", "s = sigmoid(x); dy * (s * (1 + x*(1-s)))"),
     unary_grad(Op::relu_grad, "relu_grad", "0 >= x ? +0 : dy").within(0.5),
     unary_grad(Op::leaky_relu_grad, "leaky_relu_grad", "0 >= x ? alpha * dy : dy").with(kLeaky).within(0.5),
+    unary_grad(Op::elu_grad, "elu_grad", "0 >= x ? dy * (alpha * e^x) : dy").with(kElu).within(3),
     elementwise(Op::maximum_grad, "maximum_grad", 3, s::choice_grad, kSecond, "a, b, dy", "dx, of dy's shape",
                 "the operand that maximum(a, b) took gets dy, the other +0")
         .with(kOperand),

@@ -226,6 +226,21 @@ typename M::Real leaky_relu_grad(M& m, typename M::Real x, typename M::Real dy, 
     return m.select(m.less_equal(x, zero), below, dy);
 }
 
+// ELU. e^x - 1 by the tangent of half the angle: 2t / (1 - t) with t = tanh(x/2) <= 0 cancels nowhere.
+template <class M>
+typename M::Real elu(M& m, typename M::Real x, typename M::Real alpha) {
+    const auto zero = m.real(0), half = m.real(0.5), one = m.real(1);
+    const auto t = tanh(m, half * x), twice = t + t, rest = one - t;
+    const auto below = alpha * (twice / rest);
+    return m.select(m.less(x, zero), below, x);
+}
+
+template <class M>
+typename M::Real elu_grad(M& m, typename M::Real x, typename M::Real dy, typename M::Real alpha) {
+    const auto zero = m.real(0), below = dy * (alpha * exp_nonpositive(m, x));
+    return m.select(m.less_equal(x, zero), below, dy);
+}
+
 // GELU by tanh, as x * sigmoid(t): 0.5 * (1 + tanh(t/2)) is sigmoid(t), t = x * (c0 + c1 * x*x).
 inline constexpr double kGeluC0 = 0x1.988454p+0;      // 2 * sqrt(2/pi)
 inline constexpr double kGeluC1 = 0x1.2444f2p-4;      // 0.044715 * c0
