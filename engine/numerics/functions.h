@@ -241,6 +241,23 @@ typename M::Real elu_grad(M& m, typename M::Real x, typename M::Real dy, typenam
     return m.select(m.less_equal(x, zero), below, dy);
 }
 
+// Softplus, log(1 + e^x), as max(x, 0) + log(1 + e) with e = e^-|x| <= 1. What rounding 1 + e to u loses is
+// added again: log(1 + e) = log(u) + log(1 + c/u), c = e - (u - 1), and c is below 2^-24.
+template <class M>
+typename M::Real softplus(M& m, typename M::Real x) {
+    const auto zero = m.real(0), one = m.real(1);
+    const auto e = exp_nonpositive(m, m.neg(m.abs(x)));
+    const auto u = one + e, c = e - (u - one);
+    const auto of_u = log(m, u), lost = c / u;
+    const auto rest = of_u + lost, linear = maximum(m, x, zero);
+    return linear + rest;
+}
+
+template <class M>
+typename M::Real softplus_grad(M& m, typename M::Real x, typename M::Real dy) {
+    return dy * sigmoid(m, x);
+}
+
 // GELU by tanh, as x * sigmoid(t): 0.5 * (1 + tanh(t/2)) is sigmoid(t), t = x * (c0 + c1 * x*x).
 inline constexpr double kGeluC0 = 0x1.988454p+0;      // 2 * sqrt(2/pi)
 inline constexpr double kGeluC1 = 0x1.2444f2p-4;      // 0.044715 * c0
