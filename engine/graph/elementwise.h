@@ -95,6 +95,7 @@ template <class S> auto define(Is<Op::elu>, S& s) {
     return elu(s.m, s.real(0), alpha);
 }
 template <class S> auto define(Is<Op::softplus>, S& s)  { return softplus(s.m, s.real(0)); }
+template <class S> auto define(Is<Op::hard_swish>, S& s) { return hard_swish(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::sin>, S& s)       { return sin(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::cos>, S& s)       { return cos(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::pow>, S& s)       { return pow(s.m, s.real(0), s.number(Attr::exponent)); }
@@ -135,6 +136,7 @@ template <class S> auto define(Is<Op::elu_grad>, S& s) {
     return elu_grad(s.m, x, dy, alpha);
 }
 template <class S> auto define(Is<Op::softplus_grad>, S& s)  { const auto x = s.real(0), dy = s.real(1); return softplus_grad(s.m, x, dy); }
+template <class S> auto define(Is<Op::hard_swish_grad>, S& s) { const auto x = s.real(0), dy = s.real(1); return hard_swish_grad(s.m, x, dy); }
 template <class S> auto define(Is<Op::maximum_grad>, S& s) {
     return choice_grad(s, [&](auto a, auto b) { return s.m.less(b, a); });
 }

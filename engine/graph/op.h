@@ -24,12 +24,12 @@ enum class Op : std::uint16_t {
     input, parameter, state, constant,
     // elementwise, one input of the output's shape
     neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf, relu, leaky_relu, elu, softplus,
-    sin, cos, pow, clamp,
+    hard_swish, sin, cos, pow, clamp,
     // elementwise, inputs broadcast against each other (NumPy rules)
     add, sub, mul, div, maximum, minimum, less, less_equal, equal, where,
     // elementwise gradients: (x, dy) -> dx, formulas of docs/numerics.md, 5
     gelu_tanh_grad, gelu_erf_grad, silu_grad, relu_grad, leaky_relu_grad,
-    elu_grad, softplus_grad,
+    elu_grad, softplus_grad, hard_swish_grad,
     maximum_grad, minimum_grad,  // (a, b, dy) -> what operand `operand` gets
     dropout,                     // (x, random) -> y; its gradient is itself on dy
     fused,                       // any elementwise ops, made by the fusion pass: Node::body

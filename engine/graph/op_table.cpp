@@ -295,6 +295,7 @@ constexpr OpRow kRows[] = {
     unary(Op::leaky_relu, "leaky_relu", Op::leaky_relu_grad, "x < 0 ? alpha * x : x").with(kLeaky).within(0.5),
     unary(Op::elu, "elu", Op::elu_grad, "x < 0 ? alpha * (e^x - 1) : x").with(kElu).within(3),
     unary(Op::softplus, "softplus", Op::softplus_grad, "log(1 + e^x), without overflow or cancellation").within(3),
+    unary(Op::hard_swish, "hard_swish", Op::hard_swish_grad, "x * (clamp(x + 3, 0, 6) / 6)").within(3),
     unary(Op::sin, "sin", g::sin, "sine, NaN beyond 2^17"),
     unary(Op::cos, "cos", g::cos, "cosine, NaN beyond 2^17"),
     unary(Op::pow, "pow", g::pow, "x^exponent; 2, 3, 0.5, -1, -0.5 without logarithms").with(kPow).sampled(0.5, 3),
@@ -321,6 +322,8 @@ constexpr OpRow kRows[] = {
     unary_grad(Op::leaky_relu_grad, "leaky_relu_grad", "0 >= x ? alpha * dy : dy").with(kLeaky).within(0.5),
     unary_grad(Op::elu_grad, "elu_grad", "0 >= x ? dy * (alpha * e^x) : dy").with(kElu).within(3),
     unary_grad(Op::softplus_grad, "softplus_grad", "dy * sigmoid(x)").within(3.5),
+    unary_grad(Op::hard_swish_grad, "hard_swish_grad", "-3 >= x ? +0 : 3 <= x ? dy : dy * ((2x + 3) / 6)")
+        .within(3),
     elementwise(Op::maximum_grad, "maximum_grad", 3, s::choice_grad, kSecond, "a, b, dy", "dx, of dy's shape",
                 "the operand that maximum(a, b) took gets dy, the other +0")
         .with(kOperand),

@@ -258,6 +258,24 @@ typename M::Real softplus_grad(M& m, typename M::Real x, typename M::Real dy) {
     return dy * sigmoid(m, x);
 }
 
+// Hard swish: x times a piecewise linear sigmoid, clamp(x + 3, 0, 6) / 6. Near -3 the sum is exact.
+inline constexpr double kSixth = 0x1.555556p-3;
+
+template <class M>
+typename M::Real hard_swish(M& m, typename M::Real x) {
+    const auto zero = m.real(0), three = m.real(3), six = m.real(6), sixth = m.real(kSixth);
+    const auto gate = clamp(m, x + three, zero, six) * sixth;
+    return x * gate;
+}
+
+template <class M>
+typename M::Real hard_swish_grad(M& m, typename M::Real x, typename M::Real dy) {
+    const auto zero = m.real(0), low = m.real(-3), high = m.real(3), sixth = m.real(kSixth);
+    const auto between = dy * (((x + x) + high) * sixth);  // near -1.5 the sum is exact
+    const auto right = m.select(m.less_equal(high, x), dy, between);
+    return m.select(m.less_equal(x, low), zero, right);
+}
+
 // GELU by tanh, as x * sigmoid(t): 0.5 * (1 + tanh(t/2)) is sigmoid(t), t = x * (c0 + c1 * x*x).
 inline constexpr double kGeluC0 = 0x1.988454p+0;      // 2 * sqrt(2/pi)
 inline constexpr double kGeluC1 = 0x1.2444f2p-4;      // 0.044715 * c0
