@@ -221,7 +221,7 @@ def list_tests(folder):
     for test in data["tests"]:
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
         tiers = [TIER_OF_LABEL[label] for label in TIER_OF_LABEL if label in properties.get("LABELS", [])]
-        if LEFT_OUT.match(test["name"]) or "command" not in test:
+        if LEFT_OUT.match(test["name"]) or not shutil.which((test.get("command") or [""])[0]):
             continue
         tests.append(Test(test["name"], tiers[0] if tiers else TIERS[0], folder_of(test.get("backtrace")),
                           test["command"], properties))
