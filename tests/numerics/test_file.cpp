@@ -19,13 +19,15 @@
 #include "tests/support/errors.h"
 
 namespace {
-bool folders_sync = true;  // false: a folder's sync fails, as of a disk that breaks then
+bool folders_sync = true, files_sync = true;  // false: their sync fails, as of a disk that breaks then
 }
 
 // In the place of the C library's.
 extern "C" int fsync(int descriptor) {
     struct stat status;
-    if (!folders_sync && fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode)) return errno = EIO, -1;
+    const bool fails =
+        fstat(descriptor, &status) == 0 && !(S_ISDIR(status.st_mode) ? folders_sync : files_sync);
+    if (fails) return errno = EIO, -1;
     return static_cast<int>(syscall(SYS_fsync, descriptor));
 }
 
@@ -186,6 +188,17 @@ void test_folder_that_cannot_be_synced_has_the_new_file(void**) {
                 "Input/output error")
             .c_str());
     assert_true(get(path) == "new" && entries_in_folder() == 1);
+}
+
+// What did not reach the disk takes no file's place.
+void test_a_file_that_is_not_synced_replaces_nothing(void**) {
+    const std::string path = in_folder("unsynced");
+    save(path, "old");
+    files_sync = false;
+    const Failure failure = failure_of([&] { save(path, "new"); });
+    files_sync = true;
+    assert_failure(failure, VOLTA_IO_ERROR, "Input/output error");
+    assert_true(get(path) == "old" && entries_in_folder() == 1);
 }
 
 // A number that is no process's: of one that has just ended.
@@ -422,6 +435,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_mapping_and_reading_give_the_bytes, empty_folder),
         cmocka_unit_test_setup(test_a_file_may_be_as_large_as_is_read, empty_folder),
+        cmocka_unit_test_setup(test_a_file_that_is_not_synced_replaces_nothing, empty_folder),
         cmocka_unit_test_setup(test_empty_file_has_no_bytes, empty_folder),
         cmocka_unit_test_setup(test_what_is_no_file_is_refused_by_name, empty_folder),
         cmocka_unit_test_setup(test_save_replaces_the_file_at_commit_and_not_before, empty_folder),

@@ -407,6 +407,18 @@ void test_gated_activations_are_computed_again(void**) {
     assert_int_equal(count(result, Op::swiglu), 2);
 }
 
+// But not where x would have to be kept for it.
+void test_nothing_is_kept_to_compute_again(void**) {
+    Graph graph(test_heap());
+    const ValueId w = graph.parameter("w", {8, 16}, {}), u = graph.input("u", DType::f32, {6, 8});
+    const ValueId y = graph.apply(Op::swiglu, {graph.apply(Op::matmul, {u, w})});
+    ValueId z = graph.apply(Op::matmul, {y, w});
+    for (int i = 0; i < 6; ++i) z = graph.apply(Op::softmax, {z});
+    graph.output("dw", graph.apply(Op::matmul, {y, z}, {number(Attr::transpose_a, 1)}));
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    assert_int_equal(count(result, Op::swiglu), 1);
+}
+
 // A product over tokens (transpose_a) or micro-batches (accumulate) stays bare; so does one whose result
 // someone reads before the elementwise node is there.
 void test_products_that_stay_bare(void**) {
@@ -426,6 +438,21 @@ void test_products_that_stay_bare(void**) {
     for (const Node& node : result.nodes) bodies += node.op == Op::matmul && !node.body.ops.empty();
     assert_int_equal(count(result, Op::matmul), 4);
     assert_int_equal(bodies, 1);
+}
+
+// An epilogue's operand is the whole result, a row, a column or a single value: not a part of the leading
+// axes.
+void test_operands_of_epilogues(void**) {
+    for (const Shape& shape :
+         {Shape{2, 3, 4}, Shape{4}, Shape{2, 3, 1}, Shape{1, 1, 1}, Shape{3, 1}, Shape{2, 1, 4}}) {
+        Graph graph(test_heap());
+        const ValueId a = graph.input("a", DType::f32, {2, 3, 5}), b = graph.input("b", DType::f32, {5, 4});
+        const ValueId operand = graph.input("operand", DType::f32, shape);
+        graph.output("y", op(graph, Op::mul, graph.apply(Op::matmul, {a, b}), operand));
+        const Graph result = run_passes(graph, kAllPasses, test_heap());
+        const bool fits = shape != Shape{3, 1} && shape != Shape{2, 1, 4};
+        assert_int_equal(result.nodes.size(), fits ? 4 : 5);
+    }
 }
 
 // A weight's and a bias's gradient become one node when they read the same dy, over the same rows, alike over
@@ -638,7 +665,9 @@ int main() {
         cmocka_unit_test(test_ids_are_not_followed),
         cmocka_unit_test(test_tables_of_angles_become_one_constant),
         cmocka_unit_test(test_gated_activations_are_computed_again),
+        cmocka_unit_test(test_nothing_is_kept_to_compute_again),
         cmocka_unit_test(test_products_that_stay_bare),
+        cmocka_unit_test(test_operands_of_epilogues),
         cmocka_unit_test(test_weight_gradients_that_pair),
         cmocka_unit_test(test_bodies_stay_small),
         cmocka_unit_test(test_a_broken_pass_is_named),
