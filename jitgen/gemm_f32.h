@@ -1,7 +1,8 @@
 // The generator of fp32 product microkernels: one register tile of C = A B as segmented chains
 // (docs/numerics.md, 2.1), for AVX2 and AVX-512. A kernel walks all its k in one call: it closes a segment at
 // every absolute multiple of kSegment, adds it to the tile of C, which is in L1, and starts the next one from
-// +0. Packing, blocking, edges and threads are its callers' (engine/backend/cpu/product.cpp, attention.cpp).
+// +0. Packing, blocking, edges and threads are its callers' (engine/backend/cpu/gemm/product.cpp,
+// attention.cpp).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ inline constexpr int kMaxTileRows = 16;
 inline constexpr int kMaxTileColumns = 64;  // four panels
 inline constexpr int kMaxUnroll = 8;
 // A kernel of fewer steps of k does not fetch C's lines by stores ahead: it gains less than they take.
-inline constexpr int kClaimingSteps = 128;
-inline constexpr int kClaimedColumns = 64;  // of GemmArgs::claim
+inline constexpr int kPrefetchCSteps = 128;
+inline constexpr int kPrefetchCColumns = 64;  // of GemmArgs::prefetch_c
 
 enum class GemmA : std::uint8_t {
     rows,     // a[i * a_stride + k]: A as it lies in memory
@@ -29,10 +30,11 @@ enum class GemmA : std::uint8_t {
     ones      // nothing is read: the column sums of B, which are the chains of a row of ones
 };
 enum class GemmB : std::uint8_t {
-    panels,       // b[(j / 16) * b_stride + k * 16 + j % 16]: packed for tiles of any width, in whole panels
-    tile,         // b[k * gemm_width(form) + j]: packed for tiles of this width, so that a step is one stream
-    rows,         // b[k * b_stride + j]: B as it lies in memory
-    rows_to_tile  // the same, and what is read is left as `tile` has it: packed[k * gemm_width(form) + j]
+    panels,  // b[(j / 16) * b_stride + k * 16 + j % 16]: packed for tiles of any width, in whole panels
+    tile,    // b[k * gemm_width(form) + j]: packed for tiles of this width, so that a step is one stream
+    rows,    // b[k * b_stride + j]: B as it lies in memory
+    pack_on_first_use  // the same, and what is read is left as `tile` has it: packed[k * gemm_width(form) +
+                       // j]
 };
 // Causal products: row i of the tile takes part in only some of `mr` steps around the diagonal.
 enum class Triangle : std::uint8_t {
@@ -55,11 +57,11 @@ struct GemmForm {
     GemmA a = GemmA::rows;
     GemmB b = GemmB::panels;
     Triangle triangle = Triangle::none;
-    std::uint8_t prefetch = 0;  // of B, steps ahead; 0: none
-    bool asks_again = false;    // B in place, with prefetch: each line a second time, half as far ahead
-    std::uint8_t ahead = 0;     // lines of args.ahead that each step asks for too, into L2, 0 .. 4; B in
-                                // place: 0 or 1, without prefetch
-    std::uint8_t unroll = 4;    // steps per turn of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %
+    std::uint8_t prefetch = 0;        // of B, steps ahead; 0: none
+    bool repeated_prefetch = false;   // B in place, with prefetch: each line a second time, half as far ahead
+    std::uint8_t prefetch_lines = 0;  // of args.prefetch_target that each step prefetches too, into L2, 0 ..
+                                      // 4; B in place: 0 or 1, without prefetch
+    std::uint8_t unroll = 4;  // steps per iteration of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %
 };
 bool operator==(const GemmForm& x, const GemmForm& y);
 std::uint64_t key_of(const GemmForm& form);  // equal of equal forms alone
@@ -77,24 +79,24 @@ struct GemmArgs {
     std::int64_t b_stride;
     float* c;
     std::int64_t c_stride;
-    const float* chain_in;  // [mr, columns] unfinished chains to go on with; NULL: start from +0
-    float* chain_out;       // the last segment is left unfinished here; NULL: it is closed into C
-    std::int64_t chain_stride;
+    const float* accumulators_in;  // [mr, columns] unfinished chains to go on with; NULL: start from +0
+    float* accumulators_out;       // the last segment is left unfinished here; NULL: it is closed into C
+    std::int64_t accumulator_stride;
     std::int64_t steps;       // full steps of k, without those of the triangle; >= 0
     std::int64_t first_step;  // absolute index of the first k of this call, triangle included
     std::int64_t add;  // 1: the first segment closed is added to C, 0: it is stored. Later ones are added
-    std::int64_t tail_columns;  // of the last vector, 1 .. lanes; read by masked forms only
-    float* packed;              // GemmB::rows_to_tile
-    const float* ahead;         // what is wanted soon: never read, so it may lie outside of any array
-    std::int64_t ahead_stride;  // from step to step
-    std::int64_t ahead_line;    // from line to line of a step, where it asks for several
-    // kClaimedColumns of so many rows, which hold nothing yet and will be written soon: the kernel fetches
+    std::int64_t tail_columns;     // of the last vector, 1 .. lanes; read by masked forms only
+    float* packed;                 // GemmB::pack_on_first_use
+    const float* prefetch_target;  // what is wanted soon: never read, so it may lie outside of any array
+    std::int64_t prefetch_stride;  // from step to step
+    std::int64_t prefetch_line;    // from line to line of a step, where it prefetches for several
+    // kPrefetchCColumns of so many rows, which hold nothing yet and will be written soon: the kernel fetches
     // their lines by storing zeros while it computes. 0 rows: none.
-    float* claim;
-    std::int64_t claim_stride, claim_rows;
-    // Several tiles of one form in a call, 1 or more: how far on the next one's operands lie. chain_next is
-    // of both chains, where there are any; stream_next of `packed` or `ahead`.
-    std::int64_t tiles = 1, a_next, b_next, c_next, chain_next, stream_next;
+    float* prefetch_c;
+    std::int64_t prefetch_c_stride, prefetch_c_rows;
+    // Several tiles of one form in a call, 1 or more: how far on the next one's operands lie.
+    // accumulator_next is of both chains, where there are any; stream_next of `packed` or `ahead`.
+    std::int64_t tiles = 1, a_next, b_next, c_next, accumulator_next, stream_next;
 };
 using GemmFunction = void (*)(GemmArgs*);
 

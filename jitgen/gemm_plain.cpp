@@ -4,7 +4,7 @@
 #include "engine/numerics/fma32.h"
 #include "engine/numerics/stored_weights.h"
 #include "jitgen/gemm_f32.h"
-#include "jitgen/gemm_stored.h"
+#include "jitgen/gemm_packed.h"
 
 namespace volta::jit {
 namespace {
@@ -32,7 +32,7 @@ struct Tile {
 
     // Step k of rows [from, to).
     void step(std::int64_t k, int from, int to) {
-        if (form.b == GemmB::rows_to_tile)
+        if (form.b == GemmB::pack_on_first_use)
             for (int j = 0; j < columns; ++j) args.packed[in_tile(k, j)] = b(k, j);
         for (int i = from; i < to; ++i) {
             const float value = a(i, k);
@@ -41,10 +41,10 @@ struct Tile {
     }
 
     void start() {
-        const bool resumed = args.chain_in != nullptr && form.triangle != Triangle::head;
+        const bool resumed = args.accumulators_in != nullptr && form.triangle != Triangle::head;
         for (int i = 0; i < form.mr; ++i)
             for (int j = 0; j < columns; ++j)
-                at(i, j) = resumed ? args.chain_in[i * args.chain_stride + j] : 0.0f;
+                at(i, j) = resumed ? args.accumulators_in[i * args.accumulator_stride + j] : 0.0f;
     }
 
     void close() {
@@ -60,7 +60,8 @@ struct Tile {
 
     void leave_unfinished() {
         for (int i = 0; i < form.mr; ++i)
-            for (int j = 0; j < columns; ++j) args.chain_out[i * args.chain_stride + j] = at(i, j);
+            for (int j = 0; j < columns; ++j)
+                args.accumulators_out[i * args.accumulator_stride + j] = at(i, j);
     }
 };
 
@@ -84,7 +85,7 @@ void run_tile(const GemmForm& form, const GemmArgs& args) {
         close_at_cut();
         for (int s = 0; s < form.mr; ++s, ++k) tile.step(k, s, form.mr);
     }
-    if (args.chain_out) {
+    if (args.accumulators_out) {
         tile.leave_unfinished();
     } else {
         tile.close();
@@ -100,13 +101,13 @@ void gemm_f32_plain(const GemmForm& form, GemmArgs& args) noexcept {
         args.a += args.a_next;
         args.b += args.b_next;
         args.c += args.c_next;
-        if (args.chain_in) args.chain_in += args.chain_next;
-        if (args.chain_out) args.chain_out += args.chain_next;
-        if (form.b == GemmB::rows_to_tile) args.packed += args.stream_next;
+        if (args.accumulators_in) args.accumulators_in += args.accumulator_next;
+        if (args.accumulators_out) args.accumulators_out += args.accumulator_next;
+        if (form.b == GemmB::pack_on_first_use) args.packed += args.stream_next;
     }
 }
 
-void gemm_stored_plain(const StoredForm& form, const StoredArgs& args) noexcept {
+void gemm_packed_plain(const PackedForm& form, const PackedArgs& args) noexcept {
     const int columns = form.panels * static_cast<int>(kStoredPanel);
     for (int i = 0; i < form.rows; ++i)
         for (int j = 0; j < columns; ++j) {

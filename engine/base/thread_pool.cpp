@@ -116,7 +116,7 @@ class Relay {
         if (worker == 0) complete_ = true;
     }
     // From one worker to the next and back; 0: not all of them came.
-    double round_trip_ns() const noexcept {
+    double core_to_core_ns() const noexcept {
         return complete_ ? 2.0 * static_cast<double>(shortest_) / (timed_laps_ * workers_) : 0;
     }
 
@@ -202,7 +202,7 @@ struct ThreadPool::State {
     int capacity = 0, started = 0;
     PieceCount pieces;  // the caller's
     Crowding crowding;
-    double round_trip_ns = 0, assumed_round_trip_ns = 0;
+    double core_to_core_ns = 0, assumed_core_to_core_ns = 0;
     Clock::time_point asked;  // for it, the last time
     ForkMark mark;            // in a forked child there are no workers
 
@@ -386,20 +386,20 @@ void ThreadPool::run(int workers, Task task, void* data) noexcept {
     state_->crowding.end(begin, state_->finish(count - 1));
 }
 
-double ThreadPool::round_trip_ns() noexcept {
+double ThreadPool::core_to_core_ns() noexcept {
     constexpr std::chrono::milliseconds kAge{20};
-    if (state_->assumed_round_trip_ns > 0) return state_->assumed_round_trip_ns;
+    if (state_->assumed_core_to_core_ns > 0) return state_->assumed_core_to_core_ns;
     const Clock::time_point now = Clock::now();
     if (thread_count_ == 1 || state_->mark.in_child() || now - state_->asked < kAge)
-        return state_->round_trip_ns;
+        return state_->core_to_core_ns;
     state_->asked = now;
     Relay relay(thread_count_);
     run(thread_count_, [&](int worker, int) noexcept { relay.run(worker); });
-    if (const double ns = relay.round_trip_ns(); ns > 0) state_->round_trip_ns = ns;
-    return state_->round_trip_ns;
+    if (const double ns = relay.core_to_core_ns(); ns > 0) state_->core_to_core_ns = ns;
+    return state_->core_to_core_ns;
 }
 
-void ThreadPool::assume_round_trip_ns(double ns) noexcept { state_->assumed_round_trip_ns = ns; }
+void ThreadPool::assume_core_to_core_ns(double ns) noexcept { state_->assumed_core_to_core_ns = ns; }
 
 namespace {
 
@@ -410,7 +410,7 @@ int pieces_in(Range part, long long grain) noexcept {
 
 }  // namespace
 
-ThreadPool::Sharing ThreadPool::begin_sharing(int workers, long long count, long long grain) noexcept {
+ThreadPool::Sharing ThreadPool::begin_stealing(int workers, long long count, long long grain) noexcept {
     Sharing sharing = {count, grain, std::clamp(workers, 1, thread_count_), false};
     if (sharing.workers == 1) return sharing;
     for (int worker = 0; worker < sharing.workers; ++worker) {
@@ -421,7 +421,7 @@ ThreadPool::Sharing ThreadPool::begin_sharing(int workers, long long count, long
     return sharing;
 }
 
-bool ThreadPool::Pieces::next(Range* piece) noexcept {
+bool ThreadPool::WorkItems::next(Range* piece) noexcept {
     const long long count = sharing_.count, grain = sharing_.grain;
     if (!sharing_.in_pieces) {
         *piece = part_of(count, grain, worker_, sharing_.workers);

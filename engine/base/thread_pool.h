@@ -31,7 +31,7 @@ class ThreadPool final {
     ThreadPool& operator=(const ThreadPool&) = delete;
 
     int thread_count() const noexcept { return thread_count_; }
-    class Pieces;
+    class WorkItems;
 
     using Task = void (*)(void* data, int worker, int worker_count) noexcept;
     // Runs task(data, w, workers) for w = 0 .. workers-1 and returns when all have ended. workers is cut to
@@ -50,12 +50,12 @@ class ThreadPool final {
             const_cast<void*>(static_cast<const void*>(&body)));
     }
 
-    // As run(), with `count` items in pieces of one grain or more: body(worker, pieces) asks
-    // pieces.next(&piece) until it is false; every item is given out once. A worker gets the pieces of its
+    // As run(), with `count` items in pieces of one grain or more: body(worker, items) asks
+    // items.next(&piece) until it is false; every item is given out once. A worker gets the pieces of its
     // own part (part_of) in their order and then, from their ends, those that others have not come to. So
     // nobody waits long for a worker whose core is slower, or whose memory is further away.
-    template <class Body>  // Body: void(int worker, Pieces& pieces) noexcept
-    void share(int workers, long long count, long long grain, Body&& body) noexcept;
+    template <class Body>  // Body: void(int worker, WorkItems& items) noexcept
+    void run_stealing(int workers, long long count, long long grain, Body&& body) noexcept;
 
     // Is told how long a thread of the pool had its part of a run(), on that thread; of what the caller
     // computes, nothing.
@@ -73,13 +73,13 @@ class ThreadPool final {
     // one worker to the next and back, on average, in ns; 0: not known, since some of them did not run. It
     // can change at any time, so it is measured (microseconds with few threads, tens with 64) where the last
     // answer is older than 20 ms. For the caller of run(), between two of them.
-    double round_trip_ns() noexcept;
+    double core_to_core_ns() noexcept;
     // Then what one thread writes and another has read had better go through memory: 60 to 80 ns with a
     // common last cache (120 on a mesh of many cores), 340 without
     // (docs/decisions/0012-packed-for-its-tile.md).
-    bool cores_are_far() noexcept { return round_trip_ns() > 200; }
+    bool spans_llcs() noexcept { return core_to_core_ns() > 200; }
     // This instead of what is measured; 0: measure.
-    void assume_round_trip_ns(double ns) noexcept;
+    void assume_core_to_core_ns(double ns) noexcept;
 
     // Workers that become idle between these two spin for a bounded time, also beyond the end, instead of
     // sleeping at once. Nestable.
@@ -93,7 +93,7 @@ class ThreadPool final {
         int workers;
         bool in_pieces;  // else everyone has its part and no more
     };
-    Sharing begin_sharing(int workers, long long count, long long grain) noexcept;
+    Sharing begin_stealing(int workers, long long count, long long grain) noexcept;
     void create_workers();
     void release() noexcept;
     State* state_;
@@ -102,15 +102,15 @@ class ThreadPool final {
     int thread_count_;
 };
 
-// What a worker of share() has to do.
-class ThreadPool::Pieces {
+// What a worker of run_stealing() has to do.
+class ThreadPool::WorkItems {
   public:
     // False: nothing is left.
     bool next(Range* piece) noexcept;
 
   private:
     friend class ThreadPool;
-    Pieces(ThreadPool& pool, const Sharing& sharing, int worker) noexcept
+    WorkItems(ThreadPool& pool, const Sharing& sharing, int worker) noexcept
         : pool_(pool), sharing_(sharing), worker_(worker) {}
     ThreadPool& pool_;
     const Sharing& sharing_;
@@ -119,11 +119,11 @@ class ThreadPool::Pieces {
 };
 
 template <class Body>
-void ThreadPool::share(int workers, long long count, long long grain, Body&& body) noexcept {
-    const Sharing sharing = begin_sharing(workers, count, grain);
+void ThreadPool::run_stealing(int workers, long long count, long long grain, Body&& body) noexcept {
+    const Sharing sharing = begin_stealing(workers, count, grain);
     run(sharing.workers, [&](int worker, int) noexcept {
-        Pieces pieces(*this, sharing, worker);
-        body(worker, pieces);
+        WorkItems items(*this, sharing, worker);
+        body(worker, items);
     });
 }
 

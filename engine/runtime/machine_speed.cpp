@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "engine/runtime/gateway.h"
-#include "jitgen/machine_kernels.h"
+#include "jitgen/peak_kernels.h"
 
 namespace volta {
 namespace {

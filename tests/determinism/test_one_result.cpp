@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/backend/cpu/gemm_kernels.h"
-#include "engine/backend/cpu/product_grid.h"
+#include "engine/backend/cpu/gemm/tiles.h"
+#include "engine/backend/cpu/tuning/product_grid.h"
 #include "engine/base/cpu_info.h"
 #include "engine/runtime/context.h"
 #include "tests/support/cmocka_cpp.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/cpu_info.h"
-#include "jitgen/machine_kernels.h"
+#include "jitgen/peak_kernels.h"
 #include "tests/support/tensors.h"
 
 namespace {

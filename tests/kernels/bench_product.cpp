@@ -14,8 +14,8 @@
 #include <memory_resource>
 #include <vector>
 
-#include "engine/backend/cpu/attention.h"
-#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/attention/attention.h"
+#include "engine/backend/cpu/gemm/kernel_cache.h"
 
 namespace {
 using namespace volta;

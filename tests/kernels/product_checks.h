@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "engine/backend/cpu/product_plan.h"
+#include "engine/backend/cpu/gemm/plan.h"
 #include "tests/kernels/product_problem.h"
 #include "tests/support/cmocka_cpp.h"
 
@@ -16,7 +16,7 @@ struct Run {
     int threads;
     bool a_transposed, b_transposed;
     std::int64_t pad;
-    bool cold = false;  // B comes from memory; else every third time, where the sizes would not say so
+    bool cold = false;  // B comes from DRAM; else every third time, where the sizes would not say so
 };
 
 inline void describe(const char* what, const Problem& problem, const Run& run) {
@@ -67,7 +67,7 @@ inline void check(const Problem& problem, const Run& run) {
     context.cache_use = run.cold ? 2 : kCacheUses[(problem.k + problem.n + run.threads) % 3];
     context.machine.wants_repeated_prefetch = (problem.k + run.threads) % 2 == 0;
     context.sum_b = problem.batch == 1 && (problem.m + problem.n + run.threads) % 2 == 0;
-    context.keep_b = problem.batch == 1 && (problem.n + problem.k) % 2 == 0;
+    context.prepacked = problem.batch == 1 && (problem.n + problem.k) % 2 == 0;
     const ProductPtr product = compile_product(shape, nullptr, context);
     EdgeFloats kept(std::vector<float>(product->kept_bytes() / sizeof(float), 7.0f));
     const bool is_kept = kept.count() > 0;  // then the calls read B from there alone
@@ -139,7 +139,7 @@ inline void check_epilogue(const jit::Program& program, const Problem& problem, 
     assert_same_bits("epilogue", expected.data(), y.data(), rows * n);
 }
 
-// Of a product whose operands have no gaps; cold: B comes from memory.
+// Of a product whose operands have no gaps; cold: B comes from DRAM.
 inline ProductPlan plan_of(Isa isa, int threads, std::int64_t m, std::int64_t n, std::int64_t k, bool cold) {
     ProductShape shape;
     shape.m = m;

@@ -6,8 +6,8 @@
 #include <memory_resource>
 #include <vector>
 
-#include "engine/backend/cpu/kernel_cache.h"
-#include "engine/backend/cpu/product.h"
+#include "engine/backend/cpu/gemm/kernel_cache.h"
+#include "engine/backend/cpu/gemm/product.h"
 #include "engine/numerics/definitions.h"
 #include "tests/kernels/edge_floats.h"
 

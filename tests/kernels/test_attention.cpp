@@ -5,8 +5,8 @@
 #include <limits>
 #include <memory_resource>
 
-#include "engine/backend/cpu/attention.h"
-#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/attention/attention.h"
+#include "engine/backend/cpu/gemm/kernel_cache.h"
 #include "engine/numerics/definitions.h"
 #include "tests/kernels/edge_floats.h"
 #include "tests/support/cmocka_cpp.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory_resource>
 
-#include "engine/backend/cpu/kernel_cache.h"
+#include "engine/backend/cpu/gemm/kernel_cache.h"
 #include "tests/kernels/edge_floats.h"
 #include "tests/support/cmocka_cpp.h"
 
@@ -14,7 +14,7 @@ using namespace volta::cpu;
 using namespace volta::jit;
 using namespace volta::test;
 
-constexpr GemmB kWaysOfB[] = {GemmB::panels, GemmB::tile, GemmB::rows, GemmB::rows_to_tile};
+constexpr GemmB kWaysOfB[] = {GemmB::panels, GemmB::tile, GemmB::rows, GemmB::pack_on_first_use};
 constexpr std::int64_t kDepths[] = {0, 1, 2, 7, 511, 512, 513, 1023, 1024, 1025};
 
 CodeArena& arena() {
@@ -85,11 +85,12 @@ void run_case(const char* name, const Case& test) {
     std::vector<float> expected = before;
     EdgeFloats c(before), chain(random_floats(form.mr * test.columns, test.seed + 3));
     EdgeFloats packed(random_floats(total * width, test.seed + 4));
-    const std::int64_t claimed_rows = static_cast<std::int64_t>(test.seed) % 4,
-                       claimed_stride = kClaimedColumns + pad;
-    std::vector<float> claimed = random_floats(
-        std::max<std::int64_t>((claimed_rows - 1) * claimed_stride + kClaimedColumns, 0), test.seed + 5);
-    EdgeFloats claim(claimed);
+    const std::int64_t prefetched_c_rows = static_cast<std::int64_t>(test.seed) % 4,
+                       prefetched_c_stride = kPrefetchCColumns + pad;
+    std::vector<float> prefetched_c = random_floats(
+        std::max<std::int64_t>((prefetched_c_rows - 1) * prefetched_c_stride + kPrefetchCColumns, 0),
+        test.seed + 5);
+    EdgeFloats prefetch_c(prefetched_c);
 
     const auto a_at = [&](int i, std::int64_t k) {
         if (form.a == GemmA::ones) return 1.0f;
@@ -125,18 +126,19 @@ void run_case(const char* name, const Case& test) {
     args.b_stride = ldb;
     args.c = c.data();
     args.c_stride = ldc;
-    args.chain_stride = test.columns;
+    args.accumulator_stride = test.columns;
     args.steps = test.steps;
     args.first_step = test.first_step;
     args.add = test.into;
     args.tail_columns = (test.columns - 1) % lanes + 1;
     args.packed = packed.data();
-    args.ahead = b.data();
-    args.ahead_stride = static_cast<std::int64_t>(1) << 40;  // prefetching outside of any array is no fault
-    args.ahead_line = -args.ahead_stride;
-    args.claim = claim.data();
-    args.claim_stride = claimed_stride;
-    args.claim_rows = claimed_rows;
+    args.prefetch_target = b.data();
+    args.prefetch_stride = static_cast<std::int64_t>(1)
+                           << 40;  // prefetching outside of any array is no fault
+    args.prefetch_line = -args.prefetch_stride;
+    args.prefetch_c = prefetch_c.data();
+    args.prefetch_c_stride = prefetched_c_stride;
+    args.prefetch_c_rows = prefetched_c_rows;
     if (test.split == 0) {
         call(form, args);
     } else {
@@ -145,7 +147,7 @@ void run_case(const char* name, const Case& test) {
         if (form.triangle == Triangle::head) second.triangle = Triangle::none;
         const std::int64_t done = test.split + (form.triangle == Triangle::head ? form.mr : 0);
         args.steps = test.split;
-        args.chain_out = chain.data();
+        args.accumulators_out = chain.data();
         call(first, args);
         if (form.a != GemmA::ones) args.a += form.a == GemmA::rows ? done : done * lda;
         args.b += form.b == GemmB::panels ? done * kPanel : done * ldb;
@@ -153,8 +155,8 @@ void run_case(const char* name, const Case& test) {
         args.steps = test.steps - test.split;
         args.first_step += done;
         args.add = test.into || (test.first_step + done) / 512 > test.first_step / 512;
-        args.chain_in = chain.data();
-        args.chain_out = nullptr;
+        args.accumulators_in = chain.data();
+        args.accumulators_out = nullptr;
         call(second, args);
     }
     const std::int64_t at = first_difference(expected.data(), c.data(), c_count);
@@ -165,11 +167,12 @@ void run_case(const char* name, const Case& test) {
                     static_cast<int>(test.data), static_cast<unsigned long long>(test.seed));
     assert_same_bits(name, expected.data(), c.data(), c_count);
     // A line of each sixteen columns by its first float, and nothing else.
-    for (std::int64_t i = 0; form.isa != Isa::scalar && i < claimed_rows; ++i)
-        for (int j = 0; j < kClaimedColumns; j += 16)
-            claimed[static_cast<std::size_t>(i * claimed_stride + j)] = 0;
-    assert_same_bits("claimed", claimed.data(), claim.data(), static_cast<std::int64_t>(claimed.size()));
-    if (form.b != GemmB::rows_to_tile) return;
+    for (std::int64_t i = 0; form.isa != Isa::scalar && i < prefetched_c_rows; ++i)
+        for (int j = 0; j < kPrefetchCColumns; j += 16)
+            prefetched_c[static_cast<std::size_t>(i * prefetched_c_stride + j)] = 0;
+    assert_same_bits("prefetched_c", prefetched_c.data(), prefetch_c.data(),
+                     static_cast<std::int64_t>(prefetched_c.size()));
+    if (form.b != GemmB::pack_on_first_use) return;
     for (std::int64_t k = 0; k < total; ++k)
         for (int j = 0; j < test.columns; ++j)
             assert_int_equal(bits_of(packed.data()[k * width + j]), bits_of(b_at(k, j)));
@@ -177,14 +180,14 @@ void run_case(const char* name, const Case& test) {
 
 Data data_of(std::uint64_t seed) { return static_cast<Data>(seed % 3); }
 
-// What a kernel asks for ahead changes no bit: none, one or several lines beside panels, steps of B where it
-// lies, or one line instead.
-void ask_ahead(GemmForm& form, std::uint64_t seed) {
+// What a kernel prefetches ahead changes no bit: none, one or several lines beside panels, steps of B where
+// it lies, or one line instead.
+void prefetch_ahead(GemmForm& form, std::uint64_t seed) {
     const bool is_packed = form.b == GemmB::panels || form.b == GemmB::tile;
-    if (is_packed) form.ahead = static_cast<std::uint8_t>(seed % (form.mr > 12 ? 4 : 5));
+    if (is_packed) form.prefetch_lines = static_cast<std::uint8_t>(seed % (form.mr > 12 ? 4 : 5));
     if (form.b != GemmB::panels) form.prefetch = static_cast<std::uint8_t>(seed % 3 * 9);
-    form.asks_again = seed % 2 == 0;
-    if (form.b == GemmB::rows && form.prefetch == 0) form.ahead = seed % 2;
+    form.repeated_prefetch = seed % 2 == 0;
+    if (form.b == GemmB::rows && form.prefetch == 0) form.prefetch_lines = seed % 2;
 }
 
 // All heights and widths of the tile, both ways of reading A and B, at few depths.
@@ -195,7 +198,7 @@ void test_every_edge(const GemmTile& tile) {
             for (const GemmA a : {GemmA::rows, GemmA::k_major}) {
                 for (const GemmB b : kWaysOfB) {
                     GemmForm form = form_of(tile.isa, rows, columns, a, b);
-                    ask_ahead(form, seed);
+                    prefetch_ahead(form, seed);
                     run_case(tile.name, {form, columns, 7, 0, seed % 2 == 0, 0, data_of(seed), seed});
                 }
             }
@@ -211,7 +214,7 @@ void test_every_depth(const GemmTile& tile) {
                 const int rows = std::max(1, tile.mr - n % 2), columns = std::max(1, tile.nr - n);
                 GemmForm form =
                     form_of(tile.isa, rows, columns, n < 4 ? GemmA::rows : GemmA::k_major, kWaysOfB[n % 4]);
-                ask_ahead(form, seed);
+                prefetch_ahead(form, seed);
                 run_case(tile.name,
                          {form, columns, steps, first_step, seed % 2 == 0, 0, data_of(seed), seed});
                 if (steps > 2 && (first_step + steps / 3) % 512 != 0)
@@ -283,7 +286,8 @@ void test_several_tiles(const GemmTile& tile) {
             for (const bool chains : {false, true}) {
                 GemmForm form = form_of(tile.isa, tile.mr, tile.nr, GemmA::rows, b);
                 if (b == GemmB::panels && tile.nr % kPanel != 0) continue;  // a tile by itself
-                if ((b == GemmB::panels || b == GemmB::tile) && chains) form.ahead = tile.mr > 12 ? 1 : 4;
+                if ((b == GemmB::panels || b == GemmB::tile) && chains)
+                    form.prefetch_lines = tile.mr > 12 ? 1 : 4;
                 Random random(++seed);
                 const auto filled = [&](std::int64_t count) {
                     std::vector<float> data(static_cast<std::size_t>(count));
@@ -302,17 +306,17 @@ void test_several_tiles(const GemmTile& tile) {
                     args.b = b_data.data();
                     args.b_stride = b == GemmB::panels ? kSteps * kPanel : columns;
                     args.c = c[several].data();
-                    args.c_stride = args.chain_stride = columns;
-                    args.chain_in = chains ? chain.data() : nullptr;
-                    args.chain_out = chains ? out[several].data() : nullptr;
+                    args.c_stride = args.accumulator_stride = columns;
+                    args.accumulators_in = chains ? chain.data() : nullptr;
+                    args.accumulators_out = chains ? out[several].data() : nullptr;
                     args.steps = kSteps;
                     args.add = seed % 2;
                     args.packed = packed[several].data();
-                    args.ahead = b_data.data();
+                    args.prefetch_target = b_data.data();
                     args.a_next = side_by_side ? 0 : tile.mr * kSteps;
                     const bool is_packed = b == GemmB::panels || b == GemmB::tile;
                     args.b_next = !side_by_side ? 0 : is_packed ? tile.nr * kSteps : tile.nr;
-                    args.c_next = args.chain_next = side_by_side ? tile.nr : tile.mr * columns;
+                    args.c_next = args.accumulator_next = side_by_side ? tile.nr : tile.mr * columns;
                     args.stream_next = side_by_side ? tile.nr * kSteps : 0;
                     const GemmArgs first = args;
                     args.tiles = kTiles;
@@ -322,8 +326,8 @@ void test_several_tiles(const GemmTile& tile) {
                         args.a += t * args.a_next;
                         args.b += t * args.b_next;
                         args.c += t * args.c_next;
-                        if (chains) args.chain_in += t * args.chain_next;
-                        if (chains) args.chain_out += t * args.chain_next;
+                        if (chains) args.accumulators_in += t * args.accumulator_next;
+                        if (chains) args.accumulators_out += t * args.accumulator_next;
                         args.packed += t * args.stream_next;
                         call(form, args);
                     }

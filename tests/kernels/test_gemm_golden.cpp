@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/backend/cpu/stored_product.h"
+#include "engine/backend/cpu/gemm/packed_weights.h"
 #include "engine/numerics/stored_weights.h"
 #include "tests/kernels/product_problem.h"
 #include "tests/support/golden.h"
@@ -167,12 +167,13 @@ std::string schedule_of(const Case& one, const Place& place, const Use& use, int
     CompileContext context = engine(place.isa).context(threads, nullptr);
     context.machine = place.machine;
     context.machine.threads = threads;
-    context.keep_b = use.prepacked;
+    context.prepacked = use.prepacked;
     context.cache_use = use.cache_use;
     context.sum_b = one.sums;
     const jit::RowKernel* const epilogue = epilogue_of(one.follows);
-    const ProductPtr product = one.stored ? compile_stored_product(one.shape, *one.stored, epilogue, context)
-                                          : compile_product(one.shape, epilogue, context);
+    const ProductPtr product = one.stored
+                                   ? compile_packed_weight_product(one.shape, *one.stored, epilogue, context)
+                                   : compile_product(one.shape, epilogue, context);
     ScheduleText text;
     product->describe(text);
     std::string line;
@@ -294,14 +295,14 @@ void add_tiles(std::string& text, Isa isa) {
                     for (const int distance : {8, 32, 64}) {
                         form.prefetch = static_cast<std::uint8_t>(distance);
                         hash.add(form, emit_tile);
-                        form.asks_again = in_place;
+                        form.repeated_prefetch = in_place;
                         if (in_place) hash.add(form, emit_tile);
-                        form.asks_again = false;
+                        form.repeated_prefetch = false;
                     }
                     form.prefetch = 0;
                     for (int lines = 1; lines <= 4 && triangle == 0 && b != 3; ++lines) {
                         if ((in_place && lines > 1) || (lines > 3 && rows > 12)) continue;
-                        form.ahead = static_cast<std::uint8_t>(lines);
+                        form.prefetch_lines = static_cast<std::uint8_t>(lines);
                         hash.add(form, emit_tile);
                     }
                     hash.finish(text, std::string("tile ") + isa_name(isa) + " a=" + kA[a] + " b=" + kB[b] +
@@ -311,35 +312,35 @@ void add_tiles(std::string& text, Isa isa) {
 }
 
 void add_skinny(std::string& text, Isa isa) {
-    for (int rows = 1; rows <= jit::kMaxSweepRows; ++rows)
+    for (int rows = 1; rows <= jit::kMaxAxpyRows; ++rows)
         for (int ahead = 0; ahead < 5; ++ahead) {
             CodeHash hash;
-            jit::SweepForm form;
+            jit::AxpyForm form;
             form.isa = isa;
             form.rows = static_cast<std::uint8_t>(rows);
-            form.ahead = static_cast<jit::SweepAhead>(ahead);
-            for (int steps = 1; steps <= jit::sweep_steps(isa, rows, form.ahead); ++steps) {
+            form.prefetch = static_cast<jit::AxpyPrefetch>(ahead);
+            for (int steps = 1; steps <= jit::axpy_steps(isa, rows, form.prefetch); ++steps) {
                 form.steps = static_cast<std::uint8_t>(steps);
-                hash.add(form, [](const jit::SweepForm& each, jit::CodeArena& arena) {
-                    jit::emit_sweep(each, arena, heap());
+                hash.add(form, [](const jit::AxpyForm& each, jit::CodeArena& arena) {
+                    jit::emit_axpy(each, arena, heap());
                 });
             }
             hash.finish(text, std::string("axpy ") + isa_name(isa) + " rows=" + std::to_string(rows) +
                                   " prefetch=" + std::to_string(ahead));
         }
-    for (int rows = 1; rows <= jit::dots_rows(isa); ++rows) {
+    for (int rows = 1; rows <= jit::dot_rows(isa); ++rows) {
         CodeHash hash;
-        jit::DotsForm form;
+        jit::DotForm form;
         form.isa = isa;
         form.rows = static_cast<std::uint8_t>(rows);
-        for (int groups = 1; groups <= jit::dots_groups(isa, rows); ++groups)
+        for (int groups = 1; groups <= jit::dot_groups(isa, rows); ++groups)
             for (int bits = 0; bits < 4; ++bits) {
                 form.groups = static_cast<std::uint8_t>(groups);
-                form.far = bits % 2 != 0;
+                form.prefetches = bits % 2 != 0;
                 form.lines = bits / 2 != 0;
                 if (form.lines && isa != Isa::avx512) continue;
-                hash.add(form, [](const jit::DotsForm& each, jit::CodeArena& arena) {
-                    jit::emit_dots(each, arena, heap());
+                hash.add(form, [](const jit::DotForm& each, jit::CodeArena& arena) {
+                    jit::emit_dot(each, arena, heap());
                 });
             }
         hash.finish(text, std::string("dot ") + isa_name(isa) + " rows=" + std::to_string(rows));
@@ -348,26 +349,26 @@ void add_skinny(std::string& text, Isa isa) {
 
 void add_packed_weights(std::string& text, Isa isa) {
     for (const DType format : {DType::bf16, DType::f16, DType::int8, DType::int4, DType::f32_panels})
-        for (int panels = 1; panels <= jit::kMaxStoredPanels; ++panels)
+        for (int panels = 1; panels <= jit::kMaxPackedPanels; ++panels)
             for (int use = 0; use < 3; ++use) {
                 CodeHash hash;
-                jit::StoredForm form;
+                jit::PackedForm form;
                 form.isa = isa;
                 form.dtype = format;
                 form.panels = static_cast<std::uint8_t>(panels);
-                form.use = static_cast<jit::StoredUse>(use);
-                if (format == DType::f32_panels && form.use != jit::StoredUse::direct) continue;
-                const bool only_expands = form.use == jit::StoredUse::expand;
-                const int most = only_expands ? 0 : jit::stored_rows(isa, panels);
-                for (int rows = only_expands ? 0 : 1; rows <= most; ++rows)
+                form.use = static_cast<jit::PackedUse>(use);
+                if (format == DType::f32_panels && form.use != jit::PackedUse::direct) continue;
+                const bool only_dequantises = form.use == jit::PackedUse::dequantise;
+                const int most = only_dequantises ? 0 : jit::packed_rows(isa, panels);
+                for (int rows = only_dequantises ? 0 : 1; rows <= most; ++rows)
                     for (int ahead = 0; ahead < 3; ++ahead)
-                        for (const bool lifted : {false, true}) {
+                        for (const bool prescaled : {false, true}) {
                             form.rows = static_cast<std::uint8_t>(rows);
-                            form.ahead = static_cast<jit::StoredAhead>(ahead);
-                            form.lifted = lifted;
-                            if (lifted && !jit::can_be_lifted(form)) continue;
-                            hash.add(form, [](const jit::StoredForm& each, jit::CodeArena& arena) {
-                                jit::emit_gemm_stored(each, arena, heap());
+                            form.prefetch = static_cast<jit::PackedPrefetch>(ahead);
+                            form.prescaled = prescaled;
+                            if (prescaled && !jit::can_be_prescaled(form)) continue;
+                            hash.add(form, [](const jit::PackedForm& each, jit::CodeArena& arena) {
+                                jit::emit_gemm_packed(each, arena, heap());
                             });
                         }
                 hash.finish(text, std::string("packed ") + dtype_name(format) + " " + isa_name(isa) +
@@ -386,11 +387,11 @@ void add_products(std::string& text, Isa isa) {
             context.machine = machine("zen4", 1024, 32, true);
             context.machine.isa = isa;
             context.machine.threads = 2;
-            context.keep_b = use.prepacked;
+            context.prepacked = use.prepacked;
             context.cache_use = use.cache_use;
             context.sum_b = all[i].sums;
             const ProductPtr product =
-                all[i].stored ? compile_stored_product(all[i].shape, *all[i].stored, nullptr, context)
+                all[i].stored ? compile_packed_weight_product(all[i].shape, *all[i].stored, nullptr, context)
                               : compile_product(all[i].shape, nullptr, context);
             struct {
                 int kernels = 0;

@@ -78,7 +78,7 @@ void test_large_sizes(void**) {
 
 // Long enough for threads to take slices of rows from each other's ends: a worker that wakes late finds less
 // of its part, and in another order. Which depends on the moment, so each is computed several times.
-void test_shared_slices(void**) {
+void test_stolen_slices(void**) {
     struct Size {
         std::int64_t batch, m, n, k;
     };
@@ -147,7 +147,7 @@ void test_shared_operand(void**) {
 
 // Some rows and a B whose rows do not meet in one set of a cache: read in place. Then packed: more rows, rows
 // of B whole pages apart, a B from memory. With AVX2 in place only where it lies in L2 or near, by tiles that
-// read it as few times as may be and ask for nothing that the rows above have read.
+// read it as few times as may be and prefetch nothing that the rows above have read.
 void test_some_rows_in_place(void**) {
     const auto plan = [](Isa isa, auto... arguments) { return plan_of(isa, 1, arguments...); };
     const auto packs = [&](auto... arguments) { return plan(arguments...).pack_b; };
@@ -178,7 +178,7 @@ void test_some_rows_in_place(void**) {
     }
 }
 
-// A B from memory is asked for twice, and further ahead than one from L3; more than a tile of rows pack it.
+// A B from memory is prefetched twice, and further ahead than one from L3; more than a tile of rows pack it.
 // It is, if the model's weights exceed the caches, or if it does so by itself.
 void test_asking_by_distance(void**) {
     constexpr std::int64_t kColumns = 3040;
@@ -189,9 +189,9 @@ void test_asking_by_distance(void**) {
         const auto plan = [&](auto... arguments) { return plan_of(isa, 1, arguments...); };
         const ProductPlan near = plan(5, kColumns, 64, false), cold = plan(5, kColumns, 64, true),
                           large = plan(5, kColumns, beyond, false);
-        assert_true(near.prefetch > 0 && !near.asks_again);
-        assert_true(cold.prefetch > near.prefetch && cold.asks_again);
-        assert_true(large.prefetch == cold.prefetch && large.asks_again);
+        assert_true(near.prefetch > 0 && !near.repeated_prefetch);
+        assert_true(cold.prefetch > near.prefetch && cold.repeated_prefetch);
+        assert_true(large.prefetch == cold.prefetch && large.repeated_prefetch);
         assert_true(plan(20, kColumns, beyond, false).pack_b);
         assert_false(plan(20, kColumns, 64, false).pack_b);
     }
@@ -209,8 +209,8 @@ void test_threads_take_columns(void**) {
             assert_int_equal(few.n_parts, threads);
             assert_int_equal(few.m_parts, 1);
             assert_int_equal(few.workers, threads);
-            assert_int_equal(few.panel_columns, 64);  // what they take from each other: 64 x 64 x 512
-            assert_int_equal(few.asks_a, isa == Isa::avx512);
+            assert_int_equal(few.nc, 64);  // what they take from each other: 64 x 64 x 512
+            assert_int_equal(few.prefetch_a, isa == Isa::avx512);
             std::int64_t most = 0, least = 512;
             for (std::int64_t j = 0; j < few.n_parts; ++j) {
                 most = std::max(most, few.column_begin(j + 1) - few.column_begin(j));
@@ -220,7 +220,7 @@ void test_threads_take_columns(void**) {
         }
         assert_int_equal(plan(isa, 2, 64, 240, 512).n_parts, 1);  // too few columns
         assert_int_equal(plan(isa, 1, 64, 512, 512).parts(), 1);
-        assert_false(plan(isa, 1, 64, 512, 512).asks_a);
+        assert_false(plan(isa, 1, 64, 512, 512).prefetch_a);
         if (isa == Isa::avx512) assert_int_equal(plan(isa, 2, 160, 512, 512).n_parts, 1);
         // So few steps of k that C's lines are most of the work.
         assert_int_equal(plan(isa, 2, 64, 256, 1).parts(), 2);
@@ -229,14 +229,14 @@ void test_threads_take_columns(void**) {
     // Rows that meet in the cache: the first tile packs them, column by column group.
     if (host_cpu().has(Isa::avx512)) {
         const ProductPlan packs = plan(Isa::avx512, 2, 64, 1024, 512);
-        assert_true(packs.packs_in_tiles() && packs.asks_a);
+        assert_true(packs.packs_on_first_use() && packs.prefetch_a);
         assert_int_equal(packs.n_parts, 2);
-        assert_int_equal(packs.panel_columns, 96);
-        assert_false(plan(Isa::avx512, 2, 256, 1024, 512).asks_a);
+        assert_int_equal(packs.nc, 96);
+        assert_false(plan(Isa::avx512, 2, 256, 1024, 512).prefetch_a);
         // Of a long k segment by segment: else L2 holds a tile's columns, and not those of the next.
         assert_int_equal(plan(Isa::avx512, 2, 64, 1024, 1024).depth, 1024);
         assert_int_equal(plan(Isa::avx512, 2, 64, 2048, 2048).depth, jit::kSegment);
-        assert_int_equal(plan(Isa::avx512, 2, 64, 2048, 2048).panel_columns, 96);
+        assert_int_equal(plan(Isa::avx512, 2, 64, 2048, 2048).nc, 96);
         assert_int_equal(plan(Isa::avx512, 1, 64, 2048, 2048).depth, 2048);
         for (const std::int64_t rows : {63, 128}) {
             const Problem problem(1, rows, 1024, 1301, rows == 63, Data::binades, 8800);
@@ -257,7 +257,7 @@ void test_threads_take_columns(void**) {
 
 // Rows of A whole pages apart meet in a set of L1, which holds eight of their lines: no tile has more of
 // them.
-void test_meeting_rows(void**) {
+void test_conflicting_rows(void**) {
     std::uint64_t seed = 6800;
     for (const std::int64_t n : {5, 8, 9, 16}) {
         const Problem problem(1, 37, n, 1024, n == 8, Data::plain, ++seed);
@@ -281,7 +281,7 @@ void test_meeting_rows(void**) {
 }
 
 // Rows of B further apart than pages are packed by themselves, not by the first tile.
-void test_far_rows(void**) {
+void test_page_wide_rows(void**) {
     const Problem problem(1, 40, 70, 33, false, Data::binades, 12);
     for_each_isa([&](Isa isa) {
         for_each_order([&](bool a, bool b) { check(problem, {isa, nullptr, 2, a, b, 17000}); });
@@ -370,10 +370,10 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_every_tile_forced),  cmocka_unit_test(test_small_sizes),
         cmocka_unit_test(test_segments),           cmocka_unit_test(test_large_sizes),
-        cmocka_unit_test(test_shared_slices),      cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_stolen_slices),      cmocka_unit_test(test_batches),
         cmocka_unit_test(test_shared_operand),     cmocka_unit_test(test_some_rows_in_place),
         cmocka_unit_test(test_asking_by_distance), cmocka_unit_test(test_threads_take_columns),
-        cmocka_unit_test(test_meeting_rows),       cmocka_unit_test(test_far_rows),
+        cmocka_unit_test(test_conflicting_rows),   cmocka_unit_test(test_page_wide_rows),
         cmocka_unit_test(test_epilogues),          cmocka_unit_test(test_empty_extents),
         cmocka_unit_test(test_refused_code),       cmocka_unit_test(test_unknown_tiles_are_errors),
         cmocka_unit_test(test_kernels_are_shared),

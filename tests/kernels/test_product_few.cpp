@@ -12,8 +12,8 @@ using namespace volta;
 using namespace volta::cpu;
 using namespace volta::test;
 
-// One row, B kept in panels, near and far: tails of either extent.
-void test_kept_rows(void**) {
+// One row, B prepacked in panels, near and far: tails of either extent.
+void test_prepacked_rows(void**) {
     std::uint64_t seed = 60;
     for (const std::int64_t k : {64, 513, 1100})
         for (const std::int64_t n : {7, 160, 1035}) {
@@ -29,14 +29,15 @@ void test_kept_rows(void**) {
         }
 }
 
-// Every sweep of any number of steps against its definition; what it asks for ahead of its columns changes no
-// bit.
-void test_sweeps(void**) {
-    constexpr std::int64_t kColumns = 333, kMost = jit::kMaxSweepSteps;
-    constexpr jit::SweepAhead kAll[] = {jit::SweepAhead::none, jit::SweepAhead::near, jit::SweepAhead::rows,
-                                        jit::SweepAhead::below, jit::SweepAhead::next};
+// Every sweep of any number of steps against its definition; what it prefetches ahead of its columns changes
+// no bit.
+void test_axpy_kernels(void**) {
+    constexpr std::int64_t kColumns = 333, kMost = jit::kMaxAxpySteps;
+    constexpr jit::AxpyPrefetch kAll[] = {jit::AxpyPrefetch::none, jit::AxpyPrefetch::near,
+                                          jit::AxpyPrefetch::rows, jit::AxpyPrefetch::below,
+                                          jit::AxpyPrefetch::next};
     Random random(77);
-    std::vector<float> b(kColumns * kMost), a(jit::kMaxSweepRows * kMost);
+    std::vector<float> b(kColumns * kMost), a(jit::kMaxAxpyRows * kMost);
     for (float& x : b) x = random_float(random, Data::plain);
     for (float& x : a) x = random_float(random, Data::plain);
     const auto expected = [&](int rows, std::int64_t steps) {
@@ -54,25 +55,25 @@ void test_sweeps(void**) {
     for_each_isa([&](Isa isa) {
         if (isa == Isa::scalar) return;
         const CompileContext context = engine(isa).context(1, nullptr);
-        for (int rows = 1; rows <= jit::kMaxSweepRows; ++rows)
+        for (int rows = 1; rows <= jit::kMaxAxpyRows; ++rows)
             for (int steps = 1; steps <= kMost; ++steps)
-                for (const jit::SweepAhead ahead : kAll) {
-                    if (steps > jit::sweep_steps(isa, rows, ahead)) continue;
+                for (const jit::AxpyPrefetch ahead : kAll) {
+                    if (steps > jit::axpy_steps(isa, rows, ahead)) continue;
                     deepest = std::max(deepest, steps);
-                    jit::SweepForm form;
+                    jit::AxpyForm form;
                     form.isa = isa;
                     form.rows = static_cast<std::uint8_t>(rows);
                     form.steps = static_cast<std::uint8_t>(steps);
-                    form.ahead = ahead;
+                    form.prefetch = ahead;
                     std::vector<float> chains(static_cast<std::size_t>(rows * kColumns), 0.0f);
-                    jit::SweepArgs args = {};
+                    jit::AxpyArgs args = {};
                     args.a = a.data();
                     args.a_row = kMost;
                     args.a_step = 1;
                     args.b = b.data();
-                    args.b_stride = args.chain_stride = args.columns = kColumns;
+                    args.b_stride = args.accumulator_stride = args.columns = kColumns;
                     args.chains = chains.data();
-                    args.ahead = b.data();
+                    args.prefetch_target = b.data();
                     context.cache->sweep(form, *context.arena)(&args);
                     assert_same_bits("sweep", expected(rows, steps).data(), chains.data(), rows * kColumns);
                 }
@@ -80,7 +81,7 @@ void test_sweeps(void**) {
     assert_int_equal(deepest, host_cpu().has(Isa::avx2) ? kMost : 0);
 }
 
-// Rows of a far B that lie one behind the other are asked for as one stream; for several rows tiles are
+// Rows of a far B that lie one behind the other are prefetched as one stream; for several rows tiles are
 // chosen for it.
 void test_short_rows(void**) {
     std::uint64_t seed = 6000;
@@ -95,7 +96,7 @@ void test_short_rows(void**) {
         }
 }
 
-// Few rows sweep over B where it lies, in groups of columns and a few steps of k at a time; seven and eight
+// Few rows walk over B in place, in groups of columns and a few steps of k at a time; seven and eight
 // of AVX2 in two turns of each step.
 void test_few_rows(void**) {
     std::uint64_t seed = 4000;
@@ -142,7 +143,7 @@ void test_few_rows(void**) {
 
 // Few rows and a B beyond L2: AVX2 sweeps over it for up to four rows, and for seven and eight, which are
 // more than a tile has; it packs it in small blocks, which leave chains unfinished, for more.
-void test_few_rows_of_a_far_b(void**) {
+void test_skinny_with_a_large_b(void**) {
     constexpr std::int64_t kColumns = 1030, kSteps = 521;  // odd together: B is not kept packed
     if (!host_cpu().has(Isa::avx2)) return;
     for (const std::int64_t rows : {2, 3, 4, 6, 7, 8, 12, 16}) {
@@ -164,7 +165,7 @@ void test_few_rows_of_a_far_b(void**) {
                          rows <= 4 || rows == 7 || rows == 8);
         const ProductPlan plan = plan_product(shape, false, context, {});
         assert_int_equal(plan.pack_b, rows > 6);
-        assert_int_equal(plan.carries_chains(), rows > 6);
+        assert_int_equal(plan.carries_accumulators(), rows > 6);
     }
 }
 
@@ -197,7 +198,7 @@ void test_segments_of_threads(void**) {
 }
 
 // Few rows and a B that is stored transposed: 16 outputs at a time, the last ones with those before them.
-void test_dots(void**) {
+void test_dot_form(void**) {
     std::uint64_t seed = 5000;
     for (const std::int64_t k : {16, 17, 19, 64, 66, 511, 512, 513, 1030})
         for (const std::int64_t n : {64, 65, 79, 80, 255, 257, 700}) {
@@ -226,25 +227,25 @@ void test_dots(void**) {
     }
 }
 
-// Every number of rows and groups of the kernel, near and far: what is asked for ahead changes no bit.
-void test_rows_of_dots(void**) {
+// Every number of rows and groups of the kernel, near and far: what is prefetched changes no bit.
+void test_rows_of_dot_form(void**) {
     constexpr std::int64_t kSteps = 84, kStride = 91;
     const std::vector<float> a = random_floats(12 * kStride, 1, Data::binades),
                              b = random_floats(32 * kStride, 2);
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
         if (!host_cpu().has(isa)) continue;
         const CompileContext context = engine(isa).context(1, nullptr);
-        for (int rows = 1; rows <= jit::dots_rows(isa); ++rows)
-            for (int form_index = 0; form_index < 4 * jit::dots_groups(isa, rows); ++form_index) {
+        for (int rows = 1; rows <= jit::dot_rows(isa); ++rows)
+            for (int form_index = 0; form_index < 4 * jit::dot_groups(isa, rows); ++form_index) {
                 alignas(64) float sums[12 * 32];
-                jit::DotsForm form;
+                jit::DotForm form;
                 form.isa = isa;
                 form.rows = static_cast<std::uint8_t>(rows);
                 form.groups = static_cast<std::uint8_t>(1 + form_index / 4);
-                form.far = form_index % 2 == 1;
+                form.prefetches = form_index % 2 == 1;
                 form.lines = form_index % 4 >= 2;
                 if (form.lines && isa != Isa::avx512) continue;
-                const jit::DotsArgs args = {a.data(), kStride, b.data(), kStride, kSteps, sums, b.data()};
+                const jit::DotArgs args = {a.data(), kStride, b.data(), kStride, kSteps, sums, b.data()};
                 context.cache->dots(form, *context.arena)(&args);
                 for (int group = 0; group < form.groups; ++group) {
                     std::vector<float> expected(static_cast<std::size_t>(rows * 16));
@@ -277,8 +278,8 @@ void test_swapped(void**) {
             }
         }
     }
-    // Slices that claim C's lines ahead, several groups of columns, and passes over k (the last case: of a B
-    // that is too long to be held packed). n + k is odd: check() keeps B otherwise, which is another way.
+    // Slices that prefetch C's lines ahead, several groups of columns, and passes over k (the last case: of a
+    // B that is too long to be held packed). n + k is odd: check() keeps B otherwise, which is another way.
     constexpr std::int64_t kSizes[][3] = {{64, 256, 513}, {64, 333, 530},  {63, 272, 601}, {100, 701, 512},
                                           {33, 192, 127}, {64, 512, 4201}, {65, 448, 261}, {8, 151, 17000}};
     for (const auto& [m, n, k] : kSizes) {
@@ -356,14 +357,14 @@ void test_few_columns(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_kept_rows),
-        cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_prepacked_rows),
+        cmocka_unit_test(test_axpy_kernels),
         cmocka_unit_test(test_short_rows),
         cmocka_unit_test(test_few_rows),
-        cmocka_unit_test(test_few_rows_of_a_far_b),
+        cmocka_unit_test(test_skinny_with_a_large_b),
         cmocka_unit_test(test_segments_of_threads),
-        cmocka_unit_test(test_dots),
-        cmocka_unit_test(test_rows_of_dots),
+        cmocka_unit_test(test_dot_form),
+        cmocka_unit_test(test_rows_of_dot_form),
         cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_few_columns),
     };

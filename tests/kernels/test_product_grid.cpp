@@ -10,8 +10,8 @@
 #include <set>
 #include <tuple>
 
-#include "engine/backend/cpu/product_grid.h"
-#include "engine/backend/cpu/product_plan.h"
+#include "engine/backend/cpu/gemm/plan.h"
+#include "engine/backend/cpu/tuning/product_grid.h"
 #include "engine/base/error.h"
 #include "tests/kernels/product_problem.h"
 #include "tests/support/cmocka_cpp.h"
@@ -26,7 +26,7 @@ struct Variant {
     bool a_transposed, b_transposed, epilogue;
     int threads;
     std::int64_t pad;
-    bool keeps_b = false;
+    bool prepacked_b = false;
 };
 
 // A problem with its operands as every variant stores them, and the epilogue's result.
@@ -62,7 +62,7 @@ class Bench {
         CompileContext context = engine.context(variant.threads, nullptr);
         context.forced_choice = &choice;
         context.sum_b = !variant.epilogue;
-        context.keep_b = variant.keeps_b;
+        context.prepacked = variant.prepacked_b;
         const ProductPtr product = compile_product(product_shape, kernel, context);
 
         const std::vector<float>& before = operand(problem.before, false, variant.pad, problem.m, problem.n);
@@ -74,12 +74,12 @@ class Bench {
         void* operands[] = {c_.data(), bias_.data(), y_.data()};
         const std::int64_t strides[] = {product_shape.ldc, 0, product_shape.ldc};
         const Epilogue after = {kernel, {operands, strides, problem.m, problem.n, 0, 0, nullptr, 0}};
-        assert_true((product->kept_bytes() > 0) == variant.keeps_b);
+        assert_true((product->kept_bytes() > 0) == variant.prepacked_b);
         kept_.assign(product->kept_bytes() / sizeof(float) + 16, 6.0f);
         float* const kept = aligned(kept_);
-        if (variant.keeps_b) product->keep(pool(variant.threads), b.data(), kept);
+        if (variant.prepacked_b) product->keep(pool(variant.threads), b.data(), kept);
         product->run(pool(variant.threads),
-                     {a.data(), variant.keeps_b ? nullptr : b.data(), c_.data(), problem.into, workspace,
+                     {a.data(), variant.prepacked_b ? nullptr : b.data(), c_.data(), problem.into, workspace,
                       kernel ? &after : nullptr, kept, sums_.data()});
 
         if (product->sums_b()) compare(product->kernel_name(), expected_sums_, sums_, variant);
@@ -104,7 +104,7 @@ class Bench {
     std::vector<float> bias_, expected_sums_, sums_, c_, y_, workspace_, kept_;
     std::map<Key, std::vector<float>> operands_;
     std::map<std::int64_t, std::vector<float>> expected_, expected_epilogue_;
-    std::map<Isa, jit::RowKernelPtr> kernels_;
+    std::map<std::int32_t, jit::RowKernelPtr> kernels_;
 
     static float* aligned(std::vector<float>& memory) {
         return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
@@ -121,7 +121,7 @@ class Bench {
         return made;
     }
     const jit::RowKernel& epilogue(Isa isa) {
-        jit::RowKernelPtr& kernel = kernels_[isa];
+        jit::RowKernelPtr& kernel = kernels_[static_cast<std::int32_t>(isa)];
         if (!kernel) kernel = jit::compile(bias_relu(), isa, engine(isa).arena, heap());
         return *kernel;
     }
@@ -146,8 +146,8 @@ class Bench {
         print_error("%s: %lld x %lld x %lld, A%s B%s%s, into %d, epilogue %d, %d threads, pad %lld\n", name,
                     static_cast<long long>(problem.m), static_cast<long long>(problem.n),
                     static_cast<long long>(problem.k), variant.a_transposed ? "^T" : "",
-                    variant.b_transposed ? "^T" : "", variant.keeps_b ? " packed before" : "", problem.into,
-                    variant.epilogue, variant.threads, static_cast<long long>(variant.pad));
+                    variant.b_transposed ? "^T" : "", variant.prepacked_b ? " packed before" : "",
+                    problem.into, variant.epilogue, variant.threads, static_cast<long long>(variant.pad));
         assert_same_bits(name, want.data(), got.data(), count);
     }
 };
@@ -199,8 +199,8 @@ void cross(Bench& bench, const ProductChoice& choice, Variant variant, Engine& e
         variant.a_transposed = (bits & 1) != 0;
         variant.b_transposed = (bits & 2) != 0;
         variant.epilogue = (bits & 4) != 0;
-        variant.keeps_b = (bits & 8) != 0;
-        if (choice.pack_b == Toggle::no && variant.b_transposed && !variant.keeps_b) continue;
+        variant.prepacked_b = (bits & 8) != 0;
+        if (choice.pack_b == Toggle::no && variant.b_transposed && !variant.prepacked_b) continue;
         bench.run(variant, choice, engine);
     }
 }
@@ -216,7 +216,7 @@ void walk(Bench& bench, const GemmTile& tile, Counts& counts) {
         const ProductPlan plan = plan_product(bench.shape(variant), false, context, choice);
         if (!seen.insert(key_of(plan)).second) return;
         ++counts.plans;
-        counts.carried += plan.carries_chains();
+        counts.carried += plan.carries_accumulators();
         bench.run(variant, choice, engine);
         if (counts.plans % kCrossed != 0) return;
         ++counts.crossed;

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "engine/backend/cpu/kernel_cache.h"
-#include "engine/backend/cpu/product_plan.h"
-#include "engine/backend/cpu/product_timer.h"
-#include "engine/backend/cpu/product_tuner.h"
+#include "engine/backend/cpu/gemm/kernel_cache.h"
+#include "engine/backend/cpu/gemm/plan.h"
+#include "engine/backend/cpu/tuning/product_timer.h"
+#include "engine/backend/cpu/tuning/product_tuner.h"
 #include "engine/base/error.h"
 #include "tests/support/cmocka_cpp.h"
 #include "tests/support/tensors.h"
@@ -75,11 +75,9 @@ class Simulation final : public ProductTimer {
         const Processor& p = processor_;
         const ProductPlan plan = plan_product(shape_, false, context_, choice);
         const auto depth = [](const ProductPlan& x) { return static_cast<double>(x.depth); };
-        const auto panel = [&](const ProductPlan& x) {
-            return depth(x) * static_cast<double>(x.panel_columns);
-        };
+        const auto panel = [&](const ProductPlan& x) { return depth(x) * static_cast<double>(x.nc); };
         const auto block = [&](const ProductPlan& x) {
-            return depth(x) * static_cast<double>(std::min(x.block_rows, x.most_rows()));
+            return depth(x) * static_cast<double>(std::min(x.mc, x.most_rows()));
         };
         double cost = 1;
         cost += p.l1 * away(depth(plan) * plan.tile->nr, depth(best_) * best_.tile->nr);
@@ -270,12 +268,12 @@ void test_machine_timer(void**) {
     }
 }
 
-// A B that was packed before, one whose columns are summed, and weights that come from memory, partly or all.
+// A B that was packed before, one whose columns are summed, and weights that come from DRAM, partly or all.
 constexpr ProductUse kUses[] = {{true, false, 0},  {false, true, 0},  {true, true, 0}, {false, false, 0.6},
                                 {false, false, 1}, {false, false, 2}, {true, false, 2}};
 
 CompileContext with_use(CompileContext context, const ProductUse& use) {
-    context.keep_b = use.keeps_b;
+    context.prepacked = use.prepacked_b;
     context.sum_b = use.sums_b;
     context.cache_use = use.cache_use;
     return context;
@@ -360,7 +358,7 @@ void test_choices_stay_with_their_use(void**) {
         CompileContext context = with_use(plain, use);
         context.tuning = &table;
         const ProductPtr product = compile_product(shape, nullptr, context);
-        assert_true(product->use().keeps_b == use.keeps_b && product->use().sums_b == use.sums_b &&
+        assert_true(product->use().prepacked_b == use.prepacked_b && product->use().sums_b == use.sums_b &&
                     product->use().cache_use == use.cache_use);
         return std::strstr(product->kernel_name(), "k_block=16") != nullptr;
     };

@@ -1,10 +1,10 @@
-// Products with stored weights against their definition, bit for bit: every type, instruction set, tile of
+// Products with packed weights against their definition, bit for bit: every type, instruction set, tile of
 // rows and panels, number of threads and tail; and how weights are made from f32.
 #include <cmath>
 #include <cstring>
 #include <string>
 
-#include "engine/backend/cpu/stored_product.h"
+#include "engine/backend/cpu/gemm/packed_weights.h"
 #include "engine/numerics/stored_weights.h"
 #include "tests/kernels/product_problem.h"
 #include "tests/support/cmocka_cpp.h"
@@ -63,7 +63,7 @@ void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, st
     context.cache_use = seed % 2 == 0 ? 2 : 0;
     context.machine.wants_repeated_prefetch = seed % 5 != 0;  // one row that is cold: panel after panel
     const jit::RowKernel* kernel = program != nullptr ? &own.cache.row(*program, isa, own.arena) : nullptr;
-    const ProductPtr product = compile_stored_product(shape, dtype, kernel, context);
+    const ProductPtr product = compile_packed_weight_product(shape, dtype, kernel, context);
     EdgeFloats given(a), c(random_floats(m * n, seed + 2)), y(random_floats(m * n, seed + 3));
     EdgeFloats bias(random_floats(n, seed + 4));
     EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16, 5.0f));
@@ -81,9 +81,9 @@ void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, st
     call.workspace = workspace.data();
     call.stored = weights.data();
     call.epilogue = kernel != nullptr ? &epilogue : nullptr;
-    pool(threads).assume_round_trip_ns(seed % 3 == 0 ? 340 : 60);  // what threads that share a weight go by
+    pool(threads).assume_core_to_core_ns(seed % 3 == 0 ? 340 : 60);  // what threads that share a weight go by
     product->run(pool(threads), call);
-    pool(threads).assume_round_trip_ns(0);
+    pool(threads).assume_core_to_core_ns(0);
     const std::string what = std::string(product->kernel_name()) + ", " + std::to_string(threads) +
                              " threads, " + std::to_string(m) + " x " + std::to_string(n) + " x " +
                              std::to_string(k);

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/backend/cpu/tuning_file.h"
+#include "engine/backend/cpu/tuning/tuning_file.h"
 #include "engine/base/error.h"
 #include "engine/base/file.h"
 #include "tests/support/cmocka_cpp.h"
@@ -67,7 +67,7 @@ TuningEntry entry_of(std::int64_t m, const char* choice) {
     entry.key.epilogue = EpilogueKind::rows;
     entry.key.isa = Isa::avx512;
     entry.key.threads = 2;
-    entry.key.keeps_b = m % 3 == 0;
+    entry.key.prepacked_b = m % 3 == 0;
     entry.key.sums_b = m % 5 == 0;
     entry.key.cache = static_cast<std::uint8_t>(m % 4);
     entry.choice = parse_choice(choice);
@@ -225,7 +225,7 @@ void test_cut_and_changed_files(void**) {
 // packed before, summed or from memory.
 void test_files_without_uses_are_read(void**) {
     TuningEntry plain = entry_of(64, "unroll=2");
-    plain.key.keeps_b = plain.key.sums_b = false;
+    plain.key.prepacked_b = plain.key.sums_b = false;
     plain.key.cache = 0;
     std::string text(print_tuning(list_of({plain}), "here", heap()));
     for (const char* member : {"\"keeps_b\":false,", "\"sums_b\":false,", "\"cache\":0,"})

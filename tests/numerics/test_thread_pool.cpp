@@ -156,9 +156,9 @@ void test_workers_take_their_parts_of_a_caller_that_is_busy(void**) {
 bool every_item_is_given_out_once(ThreadPool& pool, int workers, long long count, long long grain) {
     std::pmr::vector<std::atomic<int>> given(static_cast<std::size_t>(count), kHeap);
     std::atomic<bool> whole{true};
-    pool.share(workers, count, grain, [&](int worker, ThreadPool::Pieces& pieces) noexcept {
+    pool.run_stealing(workers, count, grain, [&](int worker, ThreadPool::WorkItems& items) noexcept {
         if (worker < 0 || worker >= workers) whole.store(false);
-        for (Range piece; pieces.next(&piece);) {
+        for (Range piece; items.next(&piece);) {
             const auto on_grain = [&](long long cut) { return cut == count || cut % grain == 0; };
             const bool on_grains = on_grain(piece.begin) && on_grain(piece.end);
             if (!on_grains || piece.begin > piece.end || piece.end > count) return whole.store(false);
@@ -192,9 +192,9 @@ void test_a_slow_worker_keeps_one_piece(void**) {
     ThreadPool pool(2, kHeap);
     const pthread_t caller = pthread_self();
     std::atomic<int> done{0}, by_worker{0};
-    pool.share(2, kItems, 1, [&](int, ThreadPool::Pieces& pieces) noexcept {
+    pool.run_stealing(2, kItems, 1, [&](int, ThreadPool::WorkItems& items) noexcept {
         const bool is_caller = pthread_equal(pthread_self(), caller) != 0;
-        for (Range piece; pieces.next(&piece);) {
+        for (Range piece; items.next(&piece);) {
             const int items = static_cast<int>(piece.end - piece.begin);
             if (!is_caller) by_worker.fetch_add(items);
             const auto waits = [&] {
@@ -340,11 +340,11 @@ void test_the_distance_of_cores_is_measured(void**) {
         sleep_milliseconds(21);  // no answer is kept as long
         Meeting meeting;         // behind which the worker is awake
         pool.run(2, [&](int worker, int workers) noexcept { meeting.attend(worker, workers); });
-        ns = pool.round_trip_ns();
+        ns = pool.core_to_core_ns();
     }
-    const double kept = pool.round_trip_ns();  // for 20 ms
-    pool.assume_round_trip_ns(321);
-    const double assumed = pool.round_trip_ns();
+    const double kept = pool.core_to_core_ns();  // for 20 ms
+    pool.assume_core_to_core_ns(321);
+    const double assumed = pool.core_to_core_ns();
     pool.end_hot();
     pthread_setaffinity_np(pthread_self(), sizeof allowed, &allowed);
     assert_true(ns > 1 && ns < 1e6);
@@ -356,10 +356,10 @@ void test_the_distance_of_cores_is_measured(void**) {
 // waits.
 void test_the_distance_of_cores_may_be_unknown(void**) {
     ThreadPool one(1, kHeap);
-    assert_true(one.round_trip_ns() == 0);
+    assert_true(one.core_to_core_ns() == 0);
     ThreadPool many(64, kHeap);
     for (int tries = 0; tries < 5; ++tries) {
-        assert_true(many.round_trip_ns() >= 0);
+        assert_true(many.core_to_core_ns() >= 0);
         assert_true(every_worker_runs_once(many, 3));
         sleep_milliseconds(21);
     }
@@ -472,7 +472,7 @@ bool child_ends_well(ThreadPool* pool, bool may_compute) {
             pool->share(4, 1000, 3, [&](int, ThreadPool::Pieces& pieces) noexcept {
                 for (Range piece; pieces.next(&piece);) items += static_cast<int>(piece.end - piece.begin);
             });
-            pool->round_trip_ns();
+            pool->core_to_core_ns();
             fine = parts == 4 && items == 1000;
         }
         pool->~ThreadPool();

@@ -88,7 +88,7 @@ std::vector<MachineRow> machine_rows(const char* device) {
     if (device != nullptr) return {{device, Isa::scalar, 1, false, device}};
     const auto apart = [](const char* name, Isa isa) {
         MachineRow row = {name, isa, 2, false};
-        row.round_trip_ns = 1000;
+        row.core_to_core_ns = 1000;
         return row;
     };
     static const MachineRow kRows[] = {
@@ -129,7 +129,7 @@ Machine::Machine(const MachineRow& choice)
       pool_(choice.threads, heap()),
       arena_(heap(), choice.refuse_jit),
       device_(open_device(choice.device, device_options(choice))) {
-    pool_.assume_round_trip_ns(choice.round_trip_ns);
+    pool_.assume_core_to_core_ns(choice.core_to_core_ns);
 }
 
 BackendContext Machine::context() {

@@ -27,7 +27,7 @@ struct MachineRow {
     Arithmetic arithmetic = {};           // of its plans
     const char* kernel_folder = nullptr;  // where compiled kernels are kept; NULL: nowhere
     const char* forced_choice = nullptr;  // of all products; NULL: the default rules
-    double round_trip_ns = 0;             // between the threads' cores; 0: what is measured
+    double core_to_core_ns = 0;           // between the threads' cores; 0: what is measured
 };
 // All that this processor can run; with a device, that alone.
 std::vector<MachineRow> machine_rows(const char* device = nullptr);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/backend/backend.h"
-#include "engine/backend/cpu/product.h"
+#include "engine/backend/cpu/gemm/product.h"
 
 namespace volta::cpu {
 

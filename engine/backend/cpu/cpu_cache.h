@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "engine/backend/cpu/kernel_cache.h"
-#include "engine/backend/cpu/tuning_file.h"
-#include "engine/backend/cpu/tuning_table.h"
+#include "engine/backend/cpu/gemm/kernel_cache.h"
+#include "engine/backend/cpu/tuning/tuning_file.h"
+#include "engine/backend/cpu/tuning/tuning_table.h"
 
 namespace volta::cpu {
 

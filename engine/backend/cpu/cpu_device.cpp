@@ -4,7 +4,7 @@
 
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cpu/cpu_cache.h"
-#include "engine/backend/cpu/tune.h"
+#include "engine/backend/cpu/tuning/tune.h"
 #include "engine/backend/host_memory.h"
 #include "engine/base/cpu_info.h"
 #include "engine/base/error.h"

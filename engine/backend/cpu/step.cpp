@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/backend/cpu/attention_action.h"
-#include "engine/backend/cpu/column_sum_action.h"
-#include "engine/backend/cpu/copy_action.h"
-#include "engine/backend/cpu/gather_action.h"
-#include "engine/backend/cpu/product_action.h"
-#include "engine/backend/cpu/rotary_action.h"
-#include "engine/backend/cpu/row_action.h"
+#include "engine/backend/cpu/actions/attention_action.h"
+#include "engine/backend/cpu/actions/column_sum_action.h"
+#include "engine/backend/cpu/actions/copy_action.h"
+#include "engine/backend/cpu/actions/gather_action.h"
+#include "engine/backend/cpu/actions/product_action.h"
+#include "engine/backend/cpu/actions/rotary_action.h"
+#include "engine/backend/cpu/actions/row_action.h"
 
 namespace volta::cpu {
 

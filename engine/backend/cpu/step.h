@@ -9,7 +9,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_cache.h"
-#include "engine/backend/cpu/product.h"
+#include "engine/backend/cpu/gemm/product.h"
 #include "engine/backend/lower/action_list.h"
 #include "engine/backend/lower/step_lowering.h"
 
