@@ -22,7 +22,7 @@ inline constexpr int kMaxTileColumns = 64;  // four panels
 inline constexpr int kMaxUnroll = 8;
 // A kernel of fewer steps of k does not fetch C's lines by stores ahead: it gains less than they take.
 inline constexpr int kPrefetchCSteps = 128;
-inline constexpr int kPrefetchCColumns = 64;  // of GemmArgs::prefetch_c
+inline constexpr int kPrefetchCColumns = 64;  // of GemmArgs::Prefetch::c
 
 enum class GemmA : std::uint8_t {
     rows,     // a[i * a_stride + k]: A as it lies in memory
@@ -59,7 +59,7 @@ struct GemmForm {
     Triangle triangle = Triangle::none;
     std::uint8_t prefetch = 0;        // of B, steps ahead; 0: none
     bool repeated_prefetch = false;   // B in place, with prefetch: each line a second time, half as far ahead
-    std::uint8_t prefetch_lines = 0;  // of args.prefetch_target that each step prefetches too, into L2, 0 ..
+    std::uint8_t prefetch_lines = 0;  // of args.prefetch.target that each step prefetches too, into L2, 0 ..
                                       // 4; B in place: 0 or 1, without prefetch
     std::uint8_t unroll = 4;  // steps per iteration of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %
 };
@@ -85,18 +85,23 @@ struct GemmArgs {
     std::int64_t steps;       // full steps of k, without those of the triangle; >= 0
     std::int64_t first_step;  // absolute index of the first k of this call, triangle included
     std::int64_t add;  // 1: the first segment closed is added to C, 0: it is stored. Later ones are added
-    std::int64_t tail_columns;     // of the last vector, 1 .. lanes; read by masked forms only
-    float* packed;                 // GemmB::pack_on_first_use
-    const float* prefetch_target;  // what is wanted soon: never read, so it may lie outside of any array
-    std::int64_t prefetch_stride;  // from step to step
-    std::int64_t prefetch_line;    // from line to line of a step, where it prefetches for several
-    // kPrefetchCColumns of so many rows, which hold nothing yet and will be written soon: the kernel fetches
-    // their lines by storing zeros while it computes. 0 rows: none.
-    float* prefetch_c;
-    std::int64_t prefetch_c_stride, prefetch_c_rows;
-    // Several tiles of one form in a call, 1 or more: how far on the next one's operands lie.
-    // accumulator_next is of both chains, where there are any; stream_next of `packed` or `ahead`.
-    std::int64_t tiles = 1, a_next, b_next, c_next, accumulator_next, stream_next;
+    std::int64_t tail_columns;  // of the last vector, 1 .. lanes; read by masked forms only
+    float* packed;              // GemmB::pack_on_first_use
+    // What is fetched beside computing. Never read, so it may lie outside of any array.
+    struct Prefetch {
+        const float* target;  // wanted soon
+        std::int64_t stride;  // from step to step
+        std::int64_t line;    // from line to line of a step, where it prefetches several
+        // kPrefetchCColumns of so many rows, which hold nothing yet and will be written soon: the kernel
+        // fetches their lines by storing zeros while it computes. 0 rows: none.
+        float* c;
+        std::int64_t c_stride, c_rows;
+    } prefetch;
+    // Several tiles of one form in a call, 1 or more: how far on the next one's operands lie. `accumulators`
+    // is of both, where there are any; `stream` of `packed` or the prefetch target.
+    struct Next {
+        std::int64_t tiles = 1, a, b, c, accumulators, stream;
+    } next;
 };
 using GemmFunction = void (*)(GemmArgs*);
 

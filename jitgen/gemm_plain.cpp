@@ -97,13 +97,13 @@ void run_tile(const GemmForm& form, const GemmArgs& args) {
 void gemm_f32_plain(const GemmForm& form, GemmArgs& args) noexcept {
     for (;;) {
         run_tile(form, args);
-        if (--args.tiles == 0) return;
-        args.a += args.a_next;
-        args.b += args.b_next;
-        args.c += args.c_next;
-        if (args.accumulators_in) args.accumulators_in += args.accumulator_next;
-        if (args.accumulators_out) args.accumulators_out += args.accumulator_next;
-        if (form.b == GemmB::pack_on_first_use) args.packed += args.stream_next;
+        if (--args.next.tiles == 0) return;
+        args.a += args.next.a;
+        args.b += args.next.b;
+        args.c += args.next.c;
+        if (args.accumulators_in) args.accumulators_in += args.next.accumulators;
+        if (args.accumulators_out) args.accumulators_out += args.next.accumulators;
+        if (form.b == GemmB::pack_on_first_use) args.packed += args.next.stream;
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "engine/backend/cpu/gemm/plan.h"
+#include "engine/backend/cpu/gemm/cost.h"
 #include "tests/kernels/product_problem.h"
 #include "tests/support/cmocka_cpp.h"
 
@@ -17,9 +17,10 @@ struct Run {
     bool a_transposed, b_transposed;
     std::int64_t pad;
     bool cold = false;  // B comes from DRAM; else every third time, where the sizes would not say so
+    const char* without_rule = nullptr;  // NULL: with all of them
 };
 
-inline void describe(const char* what, const Problem& problem, const Run& run) {
+inline void describe(const char* what, const Example& problem, const Run& run) {
     print_error("%s: %s, %s, %d threads, A%s B%s, pad %lld, [%lld x] %lld x %lld x %lld, into %d\n", what,
                 isa_name(run.isa), run.tile ? run.tile : "chosen", run.threads, run.a_transposed ? "^T" : "",
                 run.b_transposed ? "^T" : "", static_cast<long long>(run.pad),
@@ -28,7 +29,7 @@ inline void describe(const char* what, const Problem& problem, const Run& run) {
 }
 
 // Of the columns of B, where the product computes them: all ways but those that are chosen for few rows.
-inline void check_sums(const Problem& problem, const Run& run, const Product& product, bool asked,
+inline void check_sums(const Example& problem, const Run& run, const Product& product, bool asked,
                        const std::vector<float>& before, EdgeFloats& sums) {
     std::vector<float> expected = before;
     if (product.sums_b())
@@ -41,7 +42,7 @@ inline void check_sums(const Problem& problem, const Run& run, const Product& pr
 }
 
 // Runs and compares all of C, the floats between its rows included.
-inline void check(const Problem& problem, const Run& run) {
+inline void check(const Example& problem, const Run& run) {
     ProductShape shape;
     shape.batch = problem.batch;
     shape.m = problem.m;
@@ -62,23 +63,24 @@ inline void check(const Problem& problem, const Run& run) {
         stored(problem.expected, problem.batch, problem.m, problem.n, false, run.pad);
 
     CompileContext context = engine(run.isa).context(run.threads, run.tile);
+    context.overrides.without_rule = run.without_rule;
     // As if the weights of a plan filled a part of the last cache, most of it, or more than all.
     constexpr double kCacheUses[] = {0, 0.7, 2};
-    context.cache_use = run.cold ? 2 : kCacheUses[(problem.k + problem.n + run.threads) % 3];
+    context.request.cache_use = run.cold ? 2 : kCacheUses[(problem.k + problem.n + run.threads) % 3];
     context.machine.wants_repeated_prefetch = (problem.k + run.threads) % 2 == 0;
-    context.sum_b = problem.batch == 1 && (problem.m + problem.n + run.threads) % 2 == 0;
-    context.prepacked = problem.batch == 1 && (problem.n + problem.k) % 2 == 0;
+    context.request.sums_b = problem.batch == 1 && (problem.m + problem.n + run.threads) % 2 == 0;
+    context.request.prepacked = problem.batch == 1 && (problem.n + problem.k) % 2 == 0;
     const ProductPtr product = compile_product(shape, nullptr, context);
-    EdgeFloats kept(std::vector<float>(product->kept_bytes() / sizeof(float), 7.0f));
+    EdgeFloats kept(std::vector<float>(product->prepacked_bytes() / sizeof(float), 7.0f));
     const bool is_kept = kept.count() > 0;  // then the calls read B from there alone
-    if (is_kept) product->keep(pool(run.threads), b.data(), kept.data());
+    if (is_kept) product->prepack(pool(run.threads), b.data(), kept.data());
     EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16, 5.0f));
     const std::vector<float> before = random_floats(problem.n, 99);
     EdgeFloats sums(before);
     product->run(pool(run.threads),
                  {a.data(), is_kept ? nullptr : b.data(), c.data(), problem.into, workspace.data(), nullptr,
                   is_kept ? kept.data() : nullptr, sums.data()});
-    check_sums(problem, run, *product, context.sum_b, before, sums);
+    check_sums(problem, run, *product, context.request.sums_b, before, sums);
 
     if (first_difference(expected.data(), c.data(), c.count()) >= 0) describe("differs", problem, run);
     assert_same_bits(product->kernel_name(), expected.data(), c.data(), c.count());
@@ -95,7 +97,7 @@ void for_each_order(Body body) {
         for (const bool b : {false, true}) body(a, b);
 }
 
-inline void check_epilogue(const jit::Program& program, const Problem& problem, Isa isa, int threads,
+inline void check_epilogue(const jit::Program& program, const Example& problem, Isa isa, int threads,
                            bool b_transposed = false, bool cold = false, bool a_transposed = false) {
     const std::int64_t rows = problem.batch * problem.m, n = problem.n;
     const jit::RowKernelPtr kernel = jit::compile(program, isa, engine(isa).arena, heap());
@@ -130,7 +132,7 @@ inline void check_epilogue(const jit::Program& program, const Problem& problem, 
     args.scratch = nullptr;
     const Epilogue epilogue = {kernel.get(), args};
     CompileContext context = engine(isa).context(threads, nullptr);
-    context.cache_use = cold ? 2 : 0;
+    context.request.cache_use = cold ? 2 : 0;
     const ProductPtr product = compile_product(shape, kernel.get(), context);
     EdgeFloats workspace(std::vector<float>((product->workspace_bytes() + 63) / 64 * 16));
     product->run(pool(threads),
@@ -140,15 +142,15 @@ inline void check_epilogue(const jit::Program& program, const Problem& problem, 
 }
 
 // Of a product whose operands have no gaps; cold: B comes from DRAM.
-inline ProductPlan plan_of(Isa isa, int threads, std::int64_t m, std::int64_t n, std::int64_t k, bool cold) {
+inline Planned plan_of(Isa isa, int threads, std::int64_t m, std::int64_t n, std::int64_t k, bool cold) {
     ProductShape shape;
     shape.m = m;
     shape.n = shape.ldb = shape.ldc = n;
     shape.k = shape.lda = k;
     CompileContext context = engine(isa).context(threads, nullptr);
     context.machine = zen4(isa, threads);
-    context.cache_use = cold ? 2 : 0;
-    return plan_product(shape, false, context, {});
+    context.request.cache_use = cold ? 2 : 0;
+    return plan_product(shape, context, {});
 }
 
 inline std::string way_of(ProductShape shape, Isa isa, int threads = 1) {

@@ -10,6 +10,7 @@
 #include "engine/backend/cpu/gemm/product.h"
 #include "engine/numerics/definitions.h"
 #include "tests/kernels/edge_floats.h"
+#include "tests/kernels/planned.h"
 
 namespace volta::test {
 using namespace volta::cpu;
@@ -34,10 +35,8 @@ struct Engine {
     CompileContext context(int threads, const char* tile) {
         CompileContext made = {};
         made.machine = machine_of(host_cpu(), isa, threads);
-        made.arena = &arena;
-        made.cache = &cache;
-        made.heap = heap();
-        made.forced_tile = tile;
+        made.compiler = {&arena, &cache, heap()};
+        made.overrides.tile = tile;
         return made;
     }
 };
@@ -51,12 +50,12 @@ inline ThreadPool& pool(int threads) {
 }
 
 // A problem in logical order, and its result by the definition.
-struct Problem {
+struct Example {
     std::int64_t batch, m, n, k;
     bool into;
     std::vector<float> a, b, before, expected;  // [batch, m, k], [batch, k, n], [batch, m, n]
 
-    Problem(std::int64_t batches, std::int64_t rows, std::int64_t columns, std::int64_t depth, bool add,
+    Example(std::int64_t batches, std::int64_t rows, std::int64_t columns, std::int64_t depth, bool add,
             Data data, std::uint64_t seed)
         : batch(batches),
           m(rows),

@@ -24,7 +24,7 @@ struct Engine {
     Isa isa;
     explicit Engine(Isa wanted) : arena(heap(), false), cache(heap()), isa(wanted) {}
     CompileContext context(int threads, const char* tile) {
-        return CompileContext{machine_of(host_cpu(), isa, threads), &arena, &cache, heap(), tile};
+        return CompileContext{machine_of(host_cpu(), isa, threads), {&arena, &cache, heap()}, {}, {tile}};
     }
 };
 Engine& engine(Isa isa) {
@@ -47,14 +47,14 @@ constexpr std::uint32_t kStream = 3, kFirstSequence = 5;
 
 // Inputs, and everything the definition makes of them. q, k and v stand in one tensor of [batch, time, heads
 // + 2 kv_heads, head_dim], as a fused projection leaves them, and their gradients in another.
-struct Problem {
+struct Example {
     Sizes sizes;
     std::int64_t stride, o_stride;
     float scale;
     std::vector<float> qkv, d_o;  // [batch * time, stride], [batch * time, o_stride]
     std::vector<float> o, row_max, row_sum, d_qkv;
 
-    Problem(const Sizes& wanted, Data data, std::uint64_t seed)
+    Example(const Sizes& wanted, Data data, std::uint64_t seed)
         : sizes(wanted),
           stride((wanted.heads + 2 * wanted.kv_heads) * wanted.head_dim),
           o_stride(wanted.heads * wanted.head_dim + 1),
@@ -130,7 +130,7 @@ void run(const Attention& attention, int threads, AttentionCall call) {
     attention.run(pool(threads), call);
 }
 
-Result compute(const Problem& problem, Isa isa, int threads, const char* tile) {
+Result compute(const Example& problem, Isa isa, int threads, const char* tile) {
     const CompileContext context = engine(isa).context(threads, tile);
     Result result = {std::vector<float>(problem.o.size(), 9.0f), std::vector<float>(problem.row_max.size()),
                      std::vector<float>(problem.row_sum.size()),
@@ -152,7 +152,7 @@ Result compute(const Problem& problem, Isa isa, int threads, const char* tile) {
     return result;
 }
 
-void check(const Problem& problem, Isa isa, int threads, const char* tile) {
+void check(const Example& problem, Isa isa, int threads, const char* tile) {
     const Result actual = compute(problem, isa, threads, tile);
     const Sizes& s = problem.sizes;
     char name[160];
@@ -179,7 +179,7 @@ void for_each_isa(Body body) {
 }
 
 void check_all(const Sizes& sizes, Data data, std::uint64_t seed) {
-    Problem problem(sizes, data, seed);
+    Example problem(sizes, data, seed);
     problem.define();
     for_each_isa([&](Isa isa) { check(problem, isa, 1 + static_cast<int>(seed % 3), nullptr); });
 }
@@ -225,7 +225,7 @@ void test_many_binades(void**) {
 
 void test_every_tile_and_thread_count(void**) {
     for (const bool causal : {true, false}) {
-        Problem problem({1, 75, 3, 3, 40, causal, 0}, Data::plain, causal);
+        Example problem({1, 75, 3, 3, 40, causal, 0}, Data::plain, causal);
         problem.define();
         for (const GemmTile& tile : gemm_tiles()) {
             if (!host_cpu().has(tile.isa)) continue;
@@ -236,7 +236,7 @@ void test_every_tile_and_thread_count(void**) {
 
 // The shape of training: 256 queries, heads of 64.
 void test_a_real_head(void**) {
-    Problem problem({1, 256, 2, 2, 64, true, 0.1}, Data::plain, 600);
+    Example problem({1, 256, 2, 2, 64, true, 0.1}, Data::plain, 600);
     problem.define();
     for (const Isa isa : {Isa::avx2, Isa::avx512})
         if (host_cpu().has(isa)) check(problem, isa, 2, nullptr);
@@ -245,7 +245,7 @@ void test_a_real_head(void**) {
 // A NaN in the last key and value reaches the last query and nobody else.
 void test_a_later_key_is_not_seen(void**) {
     const Sizes sizes = {1, 60, 1, 1, 8, true, 0};
-    Problem clean(sizes, Data::plain, 700), poisoned(sizes, Data::plain, 700);
+    Example clean(sizes, Data::plain, 700), poisoned(sizes, Data::plain, 700);
     for (std::int64_t c = 0; c < 8; ++c) {
         float* const token = &poisoned.qkv[static_cast<std::size_t>(59 * poisoned.stride)];
         token[poisoned.k_at() + c] = std::numeric_limits<float>::quiet_NaN();
@@ -263,9 +263,9 @@ void test_a_later_key_is_not_seen(void**) {
 
 // A sequence has the bits that it has alone.
 void test_a_sequence_alone(void**) {
-    Problem both({2, 33, 2, 2, 12, true, 0}, Data::plain, 800);
+    Example both({2, 33, 2, 2, 12, true, 0}, Data::plain, 800);
     both.define();
-    Problem second({1, 33, 2, 2, 12, true, 0}, Data::plain, 800);
+    Example second({1, 33, 2, 2, 12, true, 0}, Data::plain, 800);
     second.qkv.assign(both.qkv.begin() + 33 * both.stride, both.qkv.end());
     second.d_o.assign(both.d_o.begin() + 33 * both.o_stride, both.d_o.end());
     second.define();

@@ -132,13 +132,13 @@ void run_case(const char* name, const Case& test) {
     args.add = test.into;
     args.tail_columns = (test.columns - 1) % lanes + 1;
     args.packed = packed.data();
-    args.prefetch_target = b.data();
-    args.prefetch_stride = static_cast<std::int64_t>(1)
+    args.prefetch.target = b.data();
+    args.prefetch.stride = static_cast<std::int64_t>(1)
                            << 40;  // prefetching outside of any array is no fault
-    args.prefetch_line = -args.prefetch_stride;
-    args.prefetch_c = prefetch_c.data();
-    args.prefetch_c_stride = prefetched_c_stride;
-    args.prefetch_c_rows = prefetched_c_rows;
+    args.prefetch.line = -args.prefetch.stride;
+    args.prefetch.c = prefetch_c.data();
+    args.prefetch.c_stride = prefetched_c_stride;
+    args.prefetch.c_rows = prefetched_c_rows;
     if (test.split == 0) {
         call(form, args);
     } else {
@@ -312,23 +312,23 @@ void test_several_tiles(const GemmTile& tile) {
                     args.steps = kSteps;
                     args.add = seed % 2;
                     args.packed = packed[several].data();
-                    args.prefetch_target = b_data.data();
-                    args.a_next = side_by_side ? 0 : tile.mr * kSteps;
+                    args.prefetch.target = b_data.data();
+                    args.next.a = side_by_side ? 0 : tile.mr * kSteps;
                     const bool is_packed = b == GemmB::panels || b == GemmB::tile;
-                    args.b_next = !side_by_side ? 0 : is_packed ? tile.nr * kSteps : tile.nr;
-                    args.c_next = args.accumulator_next = side_by_side ? tile.nr : tile.mr * columns;
-                    args.stream_next = side_by_side ? tile.nr * kSteps : 0;
+                    args.next.b = !side_by_side ? 0 : is_packed ? tile.nr * kSteps : tile.nr;
+                    args.next.c = args.next.accumulators = side_by_side ? tile.nr : tile.mr * columns;
+                    args.next.stream = side_by_side ? tile.nr * kSteps : 0;
                     const GemmArgs first = args;
-                    args.tiles = kTiles;
+                    args.next.tiles = kTiles;
                     if (several) call(form, args);
                     for (int t = 0; t < kTiles && !several; ++t) {
                         args = first;
-                        args.a += t * args.a_next;
-                        args.b += t * args.b_next;
-                        args.c += t * args.c_next;
-                        if (chains) args.accumulators_in += t * args.accumulator_next;
-                        if (chains) args.accumulators_out += t * args.accumulator_next;
-                        args.packed += t * args.stream_next;
+                        args.a += t * args.next.a;
+                        args.b += t * args.next.b;
+                        args.c += t * args.next.c;
+                        if (chains) args.accumulators_in += t * args.next.accumulators;
+                        if (chains) args.accumulators_out += t * args.next.accumulators;
+                        args.packed += t * args.next.stream;
                         call(form, args);
                     }
                 }

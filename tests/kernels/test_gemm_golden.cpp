@@ -7,8 +7,9 @@
 #include <cstring>
 #include <string>
 
-#include "engine/backend/cpu/gemm/packed_weights.h"
+#include "engine/backend/cpu/gemm/product.h"
 #include "engine/numerics/stored_weights.h"
+#include "tests/kernels/product_cases.h"
 #include "tests/kernels/product_problem.h"
 #include "tests/support/golden.h"
 
@@ -21,15 +22,6 @@ std::uint64_t hash_of(const void* bytes, std::size_t count, std::uint64_t hash =
     for (std::size_t i = 0; i < count; ++i)
         hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3u;
     return hash;
-}
-
-[[gnu::format(printf, 2, 3)]] void append(std::string& text, const char* format, ...) {
-    char line[2048];
-    std::va_list values;
-    va_start(values, format);
-    std::vsnprintf(line, sizeof line, format, values);
-    va_end(values);
-    text += line;
 }
 
 // ---- Schedules -----------------------------------------------------------------------------------------
@@ -59,101 +51,7 @@ std::vector<Place> places() {
     return all;
 }
 
-struct Use {
-    const char* name;
-    bool prepacked;
-    double cache_use;
-};
-constexpr Use kUses[] = {
-    {"plain", false, 0}, {"prepacked", true, 0.3}, {"in DRAM", false, 2}, {"prepacked in DRAM", true, 2}};
 constexpr int kThreads[] = {1, 2, 8};
-
-enum class Follows { nothing, blocks, rows };
-constexpr const char* kFollows[] = {"none", "blocks", "rows"};
-
-struct Case {
-    ProductShape shape;
-    Follows follows = Follows::nothing;
-    bool sums = false;
-    const DType* stored = nullptr;  // the format of a packed weight; NULL: B is f32
-
-    std::string text() const {
-        std::string line;
-        if (shape.batch > 1) append(line, "%lldx", static_cast<long long>(shape.batch));
-        append(line, "%lldx%lldx%lld %c%c ld=%lld,%lld,%lld %s%s", static_cast<long long>(shape.m),
-               static_cast<long long>(shape.n), static_cast<long long>(shape.k),
-               shape.a_transposed ? 't' : 'n', shape.b_transposed ? 't' : 'n',
-               static_cast<long long>(shape.lda), static_cast<long long>(shape.ldb),
-               static_cast<long long>(shape.ldc),
-               stored ? dtype_name(*stored) : kFollows[static_cast<int>(follows)], sums ? " sums" : "");
-        return line;
-    }
-};
-
-ProductShape shape_of(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
-                      bool b_transposed, std::int64_t pad) {
-    ProductShape shape;
-    shape.batch = batch;
-    shape.m = m;
-    shape.n = n;
-    shape.k = k;
-    shape.a_transposed = a_transposed;
-    shape.b_transposed = b_transposed;
-    shape.lda = (a_transposed ? m : k) + pad;
-    shape.ldb = (b_transposed ? k : n) + pad;
-    shape.ldc = n + pad;
-    shape.batch_stride_a = m * k;
-    shape.batch_stride_c = m * shape.ldc;
-    return shape;
-}
-
-// Around every threshold of the rules, and the layers of models.
-std::vector<Case> cases() {
-    struct Extents {
-        std::int64_t n, k;
-    };
-    constexpr std::int64_t kRows[] = {1,  2,  3,  4,  5,  6,   7,   8,   12,  13,
-                                      16, 17, 32, 48, 64, 128, 129, 192, 193, 1024};
-    constexpr Extents kExtents[] = {{64, 64},    {100, 30},    {128, 128},  {384, 384},   {768, 768},
-                                    {3072, 768}, {768, 3072},  {1008, 512}, {1009, 512},  {1024, 1024},
-                                    {1040, 512}, {4, 384},     {7, 100},    {1, 300},     {16, 2048},
-                                    {65, 384},   {2048, 2048}, {8200, 512}, {50257, 768}, {777, 333},
-                                    {257, 5000}, {16400, 64},  {1536, 130}, {96, 20},     {512, 9001}};
-    std::vector<Case> all;
-    const auto add = [&](std::int64_t i, std::int64_t j, bool a_transposed, bool b_transposed) {
-        Case one;
-        const std::int64_t pad = (i + 2 * j) % 7 == 0 ? 16 : 0;
-        one.shape = shape_of(1, kRows[i], kExtents[j].n, kExtents[j].k, a_transposed, b_transposed, pad);
-        one.follows = static_cast<Follows>((3 * i + j) % 5 < 3 ? 0 : (3 * i + j) % 5 - 2);
-        one.sums = (i + j) % 6 == 1;
-        all.push_back(one);
-    };
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(std::size(kRows)); ++i)
-        for (std::int64_t j = 0; j < static_cast<std::int64_t>(std::size(kExtents)); ++j) {
-            const std::int64_t way = (i + j) % 4;
-            if (way == 0 || way == 1) add(i, j, false, false);
-            if (way == 1 || way == 2) add(i, j, false, true);
-            if (way == 3) add(i, j, true, j % 5 == 2);
-        }
-    for (const std::int64_t m : {1, 9, 40, 300})
-        for (const bool shares_b : {false, true}) {
-            Case one;
-            one.shape = shape_of(3, m, 200, 333, false, m == 9, 0);
-            one.shape.batch_stride_b = shares_b ? 0 : 200 * 333;
-            all.push_back(one);
-        }
-    static constexpr DType kFormats[] = {DType::bf16, DType::f16, DType::int8, DType::int4,
-                                         DType::f32_panels};
-    for (const DType& format : kFormats)
-        for (const std::int64_t m : {1, 2, 4, 5, 13, 48, 100})
-            for (const Extents& extents : {Extents{768, 768}, Extents{50257, 768}, Extents{100, 64}}) {
-                Case one;
-                one.shape = shape_of(1, m, extents.n, extents.k, false, true, 0);
-                one.stored = &format;
-                all.push_back(one);
-            }
-    return all;
-}
 
 // The epilogues of the cases, for their scratch memory.
 const jit::RowKernel* epilogue_of(Follows follows) {
@@ -163,13 +61,13 @@ const jit::RowKernel* epilogue_of(Follows follows) {
     return follows == Follows::nothing ? nullptr : follows == Follows::blocks ? blocks.get() : rows.get();
 }
 
-std::string schedule_of(const Case& one, const Place& place, const Use& use, int threads) {
+std::string schedule_of(const GoldenCase& one, const Place& place, const Use& use, int threads) {
     CompileContext context = engine(place.isa).context(threads, nullptr);
     context.machine = place.machine;
     context.machine.threads = threads;
-    context.prepacked = use.prepacked;
-    context.cache_use = use.cache_use;
-    context.sum_b = one.sums;
+    context.request.prepacked = use.prepacked;
+    context.request.cache_use = use.cache_use;
+    context.request.sums_b = one.sums;
     const jit::RowKernel* const epilogue = epilogue_of(one.follows);
     const ProductPtr product = one.stored
                                    ? compile_packed_weight_product(one.shape, *one.stored, epilogue, context)
@@ -178,18 +76,18 @@ std::string schedule_of(const Case& one, const Place& place, const Use& use, int
     product->describe(text);
     std::string line;
     append(line, "%s | %s | workspace=%zu prepacked=%zu%s", product->kernel_name(), text.text,
-           product->workspace_bytes(), product->kept_bytes(), product->sums_b() ? " sums" : "");
+           product->workspace_bytes(), product->prepacked_bytes(), product->sums_b() ? " sums" : "");
     return line;
 }
 
 template <class Body>
-void for_each_use(const Case& one, const Place& place, Body body) {
+void for_each_use(const GoldenCase& one, const Place& place, Body body) {
     for (const int threads : kThreads)
         for (const Use& use : kUses)
             if (!one.stored || !use.prepacked) body(schedule_of(one, place, use, threads), use, threads);
 }
 
-std::string hashed_line(const Case& one, const Place& place) {
+std::string hashed_line(const GoldenCase& one, const Place& place) {
     std::string line;
     append(line, "%s %s %s:", one.text().c_str(), isa_name(place.isa), place.machine.name);
     for_each_use(one, place, [&](const std::string& text, const Use&, int) {
@@ -198,7 +96,7 @@ std::string hashed_line(const Case& one, const Place& place) {
     return line + "\n";
 }
 
-void print_in_full(const Case& one, const Place& place) {
+void print_in_full(const GoldenCase& one, const Place& place) {
     for_each_use(one, place, [&](const std::string& text, const Use& use, int threads) {
         std::printf("%s %s %s %d threads %s: %s\n", one.text().c_str(), isa_name(place.isa),
                     place.machine.name, threads, use.name, text.c_str());
@@ -207,13 +105,13 @@ void print_in_full(const Case& one, const Place& place) {
 
 void test_schedules(void**) {
     std::string text;
-    for (const Case& one : cases())
+    for (const GoldenCase& one : cases())
         for (const Place& place : places()) text += hashed_line(one, place);
     if (matches_golden("gemm_schedules.txt", text)) return;
     std::ifstream file("golden/gemm_schedules.txt");
     const std::string golden{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     int shown = 0;
-    for (const Case& one : cases())
+    for (const GoldenCase& one : cases())
         for (const Place& place : places())
             if (shown < 5 && golden.find(hashed_line(one, place)) == std::string::npos) {
                 print_in_full(one, place);
@@ -378,7 +276,7 @@ void add_packed_weights(std::string& text, Isa isa) {
 
 // The kernels of every twentieth product, whatever the order in which it asks for them.
 void add_products(std::string& text, Isa isa) {
-    const std::vector<Case> all = cases();
+    const std::vector<GoldenCase> all = cases();
     for (std::size_t i = 0; i < all.size(); i += 20)
         for (const Use& use : kUses) {
             if (all[i].stored && use.prepacked) continue;
@@ -387,9 +285,9 @@ void add_products(std::string& text, Isa isa) {
             context.machine = machine("zen4", 1024, 32, true);
             context.machine.isa = isa;
             context.machine.threads = 2;
-            context.prepacked = use.prepacked;
-            context.cache_use = use.cache_use;
-            context.sum_b = all[i].sums;
+            context.request.prepacked = use.prepacked;
+            context.request.cache_use = use.cache_use;
+            context.request.sums_b = all[i].sums;
             const ProductPtr product =
                 all[i].stored ? compile_packed_weight_product(all[i].shape, *all[i].stored, nullptr, context)
                               : compile_product(all[i].shape, nullptr, context);
@@ -427,7 +325,7 @@ void test_code(void**) {
 
 int main(int count, char** arguments) {
     if (count > 1 && std::strcmp(arguments[1], "--print") == 0) {
-        for (const Case& one : cases())
+        for (const GoldenCase& one : cases())
             for (const Place& place : places()) print_in_full(one, place);
         return 0;
     }

@@ -19,7 +19,7 @@ void test_prepacked_rows(void**) {
         for (const std::int64_t n : {7, 160, 1035}) {
             const std::int64_t columns = n + (n + k) % 2;  // check() keeps B where n + k is even
             ++seed;
-            const Problem problem(1, 1, columns, k, seed % 2 == 0, Data::plain, seed);
+            const Example problem(1, 1, columns, k, seed % 2 == 0, Data::plain, seed);
             for_each_isa([&](Isa isa) {
                 for (const bool transposed : {false, true})
                     for (const int threads : {1, 2, 7})
@@ -74,7 +74,7 @@ void test_axpy_kernels(void**) {
                     args.b_stride = args.accumulator_stride = args.columns = kColumns;
                     args.chains = chains.data();
                     args.prefetch_target = b.data();
-                    context.cache->sweep(form, *context.arena)(&args);
+                    context.compiler.cache->sweep(form, *context.compiler.arena)(&args);
                     assert_same_bits("sweep", expected(rows, steps).data(), chains.data(), rows * kColumns);
                 }
     });
@@ -89,7 +89,7 @@ void test_short_rows(void**) {
         for (const std::int64_t n : {176, 192, 208, 384, 512, 768, 776, 832}) {
             ++seed;
             for (const std::int64_t m : {1, 5, 8}) {
-                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                const Example problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512})
                     if (host_cpu().has(isa)) check(problem, {isa, nullptr, 1, false, false, 0, true});
             }
@@ -106,7 +106,7 @@ void test_few_rows(void**) {
                 if (m > 5 && n < 8195) continue;
                 if (n == 8195 && (m < 3 || k % 512 > 9)) continue;
                 ++seed;
-                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                const Example problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512})
                     if (host_cpu().has(isa))
                         check(problem, {isa, nullptr, 1 + static_cast<int>(seed % 3), seed % 4 < 2, false,
@@ -114,7 +114,7 @@ void test_few_rows(void**) {
             }
         }
     }
-    const Problem wide(1, 3, 9000, 20, true, Data::plain, seed),
+    const Example wide(1, 3, 9000, 20, true, Data::plain, seed),
         batch(4, 1, 300, 530, false, Data::plain, seed);
     for_each_isa([&](Isa isa) {
         for (const int threads : {1, 3}) {
@@ -123,7 +123,7 @@ void test_few_rows(void**) {
         }
     });
     for (const std::int64_t n : {65552, 65601}) {  // more than one group of a row that streams from memory
-        const Problem stream(1, 1, n, 19, false, Data::plain, seed);
+        const Example stream(1, 1, n, 19, false, Data::plain, seed);
         for_each_isa([&](Isa isa) { check(stream, {isa, nullptr, 1, false, false, 0, true}); });
     }
     if (!host_cpu().has(Isa::avx2)) return;
@@ -148,7 +148,7 @@ void test_skinny_with_a_large_b(void**) {
     if (!host_cpu().has(Isa::avx2)) return;
     for (const std::int64_t rows : {2, 3, 4, 6, 7, 8, 12, 16}) {
         for (const bool into : {false, true}) {
-            const Problem problem(1, rows, kColumns, kSteps, into, Data::binades,
+            const Example problem(1, rows, kColumns, kSteps, into, Data::binades,
                                   7000 + static_cast<std::uint64_t>(rows));
             for (const Isa isa : {Isa::avx2, Isa::avx512})
                 for (const int threads : {1, 2, 3})
@@ -163,9 +163,9 @@ void test_skinny_with_a_large_b(void**) {
         const ProductPtr product = compile_product(shape, nullptr, context);
         assert_int_equal(std::strstr(product->kernel_name(), "sweep") != nullptr,
                          rows <= 4 || rows == 7 || rows == 8);
-        const ProductPlan plan = plan_product(shape, false, context, {});
-        assert_int_equal(plan.pack_b, rows > 6);
-        assert_int_equal(plan.carries_accumulators(), rows > 6);
+        const Planned plan = plan_product(shape, context, {});
+        assert_int_equal(plan.packs_b(), rows > 6);
+        assert_int_equal(plan.carries(), rows > 6);
     }
 }
 
@@ -178,7 +178,7 @@ void test_segments_of_threads(void**) {
             for (const std::int64_t m : {1, 2, 4}) {
                 const std::int64_t columns = n + 1 - (n + k) % 2;  // check() keeps B where n + k is even
                 ++seed;
-                const Problem problem(1, m, columns, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                const Example problem(1, m, columns, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512})
                     for (const int threads : {2, 3, 7})
                         if (host_cpu().has(isa))
@@ -187,7 +187,7 @@ void test_segments_of_threads(void**) {
             }
     const std::int64_t columns = 391, steps = 1100;
     for (const std::int64_t extra : {0, 1, 2}) {
-        const Problem problem(1, 1, columns + extra, steps, extra % 2 == 0, Data::plain, seed + 1);
+        const Example problem(1, 1, columns + extra, steps, extra % 2 == 0, Data::plain, seed + 1);
         for (const Isa isa : {Isa::avx2, Isa::avx512})
             for (const int threads : {2, 3})
                 if (host_cpu().has(isa)) {
@@ -203,7 +203,7 @@ void test_dot_form(void**) {
     for (const std::int64_t k : {16, 17, 19, 64, 66, 511, 512, 513, 1030})
         for (const std::int64_t n : {64, 65, 79, 80, 255, 257, 700}) {
             ++seed;
-            const Problem problem(1, 1 + static_cast<std::int64_t>(seed % 13), n, k, seed % 2 == 0,
+            const Example problem(1, 1 + static_cast<std::int64_t>(seed % 13), n, k, seed % 2 == 0,
                                   static_cast<Data>(seed % 3), seed);
             for (const Isa isa : {Isa::avx2, Isa::avx512}) {
                 if (!host_cpu().has(isa)) continue;
@@ -212,7 +212,7 @@ void test_dot_form(void**) {
                 check_epilogue(bias_relu(), problem, isa, 1 + static_cast<int>(seed % 3), true);
             }
         }
-    const Problem wide(1, 1, 3001, 300, false, Data::plain, seed);
+    const Example wide(1, 1, 3001, 300, false, Data::plain, seed);
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
         if (!host_cpu().has(isa)) continue;
         for (const int threads : {1, 2, 3, 7}) check(wide, {isa, nullptr, threads, false, true, 3});
@@ -246,7 +246,7 @@ void test_rows_of_dot_form(void**) {
                 form.lines = form_index % 4 >= 2;
                 if (form.lines && isa != Isa::avx512) continue;
                 const jit::DotArgs args = {a.data(), kStride, b.data(), kStride, kSteps, sums, b.data()};
-                context.cache->dots(form, *context.arena)(&args);
+                context.compiler.cache->dots(form, *context.compiler.arena)(&args);
                 for (int group = 0; group < form.groups; ++group) {
                     std::vector<float> expected(static_cast<std::size_t>(rows * 16));
                     define::product<float>(rows, 16, kSteps, {a.data(), kStride},
@@ -265,7 +265,7 @@ void test_swapped(void**) {
         for (const std::int64_t m : {2, 7, 8, 16, 17, 30}) {
             for (const std::int64_t n : {300, 337, 400}) {
                 ++seed;
-                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                const Example problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 for (const Isa isa : {Isa::avx2, Isa::avx512}) {
                     if (!host_cpu().has(isa)) continue;
                     const int threads = 1 + static_cast<int>(seed % 3);
@@ -285,7 +285,7 @@ void test_swapped(void**) {
     for (const auto& [m, n, k] : kSizes) {
         for (const bool into : {false, true}) {
             ++seed;
-            const Problem problem(1, m, n, k, into, static_cast<Data>(seed % 3), seed);
+            const Example problem(1, m, n, k, into, static_cast<Data>(seed % 3), seed);
             for (const Isa isa : {Isa::avx2, Isa::avx512})
                 for (const int threads : {1, 2, 3, 8})
                     if (host_cpu().has(isa))
@@ -315,7 +315,7 @@ void test_few_columns(void**) {
         for (const std::int64_t n : {1, 2, 3, 6, 11, 16, 17, 65}) {
             for (const std::int64_t m : {64, 131, 300}) {
                 ++seed;
-                const Problem problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
+                const Example problem(1, m, n, k, seed % 2 == 0, static_cast<Data>(seed % 3), seed);
                 const int threads = 1 + static_cast<int>(seed % 3);
                 for (const Isa isa : {Isa::avx2, Isa::avx512}) {
                     if (!host_cpu().has(isa)) continue;
@@ -333,7 +333,7 @@ void test_few_columns(void**) {
         for (const int threads : {1, 2, 8})
             for (const Isa isa : {Isa::avx2, Isa::avx512}) {
                 if (!host_cpu().has(isa)) continue;
-                const Problem problem(1, m, n, k, threads == 2, Data::plain, ++seed);
+                const Example problem(1, m, n, k, threads == 2, Data::plain, ++seed);
                 for_each_order([&](bool a, bool b) { check(problem, {isa, nullptr, threads, a, b, 0}); });
                 check_epilogue(bias_relu(), problem, isa, threads, false, false, true);
             }

@@ -10,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-#include "engine/backend/cpu/gemm/plan.h"
+#include "engine/backend/cpu/gemm/cost.h"
 #include "engine/backend/cpu/tuning/product_grid.h"
 #include "engine/base/error.h"
 #include "tests/kernels/product_problem.h"
@@ -60,9 +60,9 @@ class Bench {
             operand(problem.b, variant.b_transposed, variant.pad, problem.k, problem.n);
         const jit::RowKernel* const kernel = variant.epilogue ? &epilogue(engine.isa) : nullptr;
         CompileContext context = engine.context(variant.threads, nullptr);
-        context.forced_choice = &choice;
-        context.sum_b = !variant.epilogue;
-        context.prepacked = variant.prepacked_b;
+        context.overrides.choice = &choice;
+        context.request.sums_b = !variant.epilogue;
+        context.request.prepacked = variant.prepacked_b;
         const ProductPtr product = compile_product(product_shape, kernel, context);
 
         const std::vector<float>& before = operand(problem.before, false, variant.pad, problem.m, problem.n);
@@ -74,10 +74,10 @@ class Bench {
         void* operands[] = {c_.data(), bias_.data(), y_.data()};
         const std::int64_t strides[] = {product_shape.ldc, 0, product_shape.ldc};
         const Epilogue after = {kernel, {operands, strides, problem.m, problem.n, 0, 0, nullptr, 0}};
-        assert_true((product->kept_bytes() > 0) == variant.prepacked_b);
-        kept_.assign(product->kept_bytes() / sizeof(float) + 16, 6.0f);
+        assert_true((product->prepacked_bytes() > 0) == variant.prepacked_b);
+        kept_.assign(product->prepacked_bytes() / sizeof(float) + 16, 6.0f);
         float* const kept = aligned(kept_);
-        if (variant.prepacked_b) product->keep(pool(variant.threads), b.data(), kept);
+        if (variant.prepacked_b) product->prepack(pool(variant.threads), b.data(), kept);
         product->run(pool(variant.threads),
                      {a.data(), variant.prepacked_b ? nullptr : b.data(), c_.data(), problem.into, workspace,
                       kernel ? &after : nullptr, kept, sums_.data()});
@@ -90,7 +90,7 @@ class Bench {
                                 [](float x) { return x == 5.0f; }));
     }
 
-    const Problem problem;
+    const Example problem;
 
   private:
     struct Key {
@@ -213,10 +213,10 @@ void walk(Bench& bench, const GemmTile& tile, Counts& counts) {
         Variant variant = variant_of(++counts.points);
         if (choice.pack_b == Toggle::no) variant.b_transposed = false;
         const CompileContext context = engine.context(variant.threads, nullptr);
-        const ProductPlan plan = plan_product(bench.shape(variant), false, context, choice);
-        if (!seen.insert(key_of(plan)).second) return;
+        const Planned plan = plan_product(bench.shape(variant), context, choice);
+        if (!seen.insert(plan.key()).second) return;
         ++counts.plans;
-        counts.carried += plan.carries_accumulators();
+        counts.carried += plan.carries();
         bench.run(variant, choice, engine);
         if (counts.plans % kCrossed != 0) return;
         ++counts.crossed;
@@ -292,7 +292,7 @@ void test_refusals(void**) {
 
 volta_status status_of(const ProductShape& shape, const ProductChoice& choice, Isa isa) {
     CompileContext context = engine(isa).context(1, nullptr);
-    context.forced_choice = &choice;
+    context.overrides.choice = &choice;
     try {
         compile_product(shape, nullptr, context);
     } catch (const Error& error) {
@@ -366,7 +366,7 @@ void test_memory_is_bounded(void**) {
           "k_block=1000 n_block=all pack_b=no pack_a=no", "k_block=all pack_a=yes pack_b=no"}) {
         const ProductChoice choice = parse_choice(text);
         CompileContext context = engine(Isa::scalar).context(1, nullptr);
-        context.forced_choice = &choice;
+        context.overrides.choice = &choice;
         const ProductPtr product = compile_product(shape, nullptr, context);
         assert_true(product->workspace_bytes() <= std::size_t{49} << 20);
     }
@@ -388,7 +388,7 @@ void test_kernel_name(void**) {
     shape.m = shape.n = shape.k = shape.lda = shape.ldb = shape.ldc = 40;
     const ProductChoice choice = parse_choice("f32_gemm_4x4_scalar k_block=16 order=columns");
     CompileContext context = engine(Isa::scalar).context(1, nullptr);
-    context.forced_choice = &choice;
+    context.overrides.choice = &choice;
     assert_string_equal(compile_product(shape, nullptr, context)->kernel_name(),
                         "f32_gemm_4x4_scalar k_block=16 order=columns");
 }

@@ -5,17 +5,20 @@
 #include <cstdio>
 #include <cstring>
 
+#include "engine/backend/cpu/gemm/cost.h"
 #include "engine/backend/cpu/gemm/kernel_cache.h"
-#include "engine/backend/cpu/gemm/plan.h"
 #include "engine/backend/cpu/tuning/product_timer.h"
 #include "engine/backend/cpu/tuning/product_tuner.h"
 #include "engine/base/error.h"
+#include "tests/kernels/planned.h"
 #include "tests/support/cmocka_cpp.h"
 #include "tests/support/tensors.h"
 
 namespace {
 using namespace volta;
 using namespace volta::cpu;
+using volta::test::plan_product;
+using volta::test::Planned;
 using namespace volta::test;
 
 std::pmr::memory_resource* heap() { return std::pmr::new_delete_resource(); }
@@ -61,8 +64,8 @@ class Simulation final : public ProductTimer {
           shape_(shape),
           arena_(heap(), false),
           cache_(heap()),
-          context_{machine_of(host_cpu(), processor.isa, processor.threads), &arena_, &cache_, heap()},
-          best_(plan_product(shape, false, context_, parse_choice(processor.likes))),
+          context_{machine_of(host_cpu(), processor.isa, processor.threads), {&arena_, &cache_, heap()}},
+          best_(plan_product(shape, context_, parse_choice(processor.likes))),
           noise_(noise),
           random_(7) {
         assert_true(arena_.available());  // else no tile of AVX2 or AVX-512 could be planted
@@ -73,10 +76,10 @@ class Simulation final : public ProductTimer {
     // Seconds of a plan: 1 ms for the planted one, more for all others.
     double seconds(const ProductChoice& choice) const {
         const Processor& p = processor_;
-        const ProductPlan plan = plan_product(shape_, false, context_, choice);
-        const auto depth = [](const ProductPlan& x) { return static_cast<double>(x.depth); };
-        const auto panel = [&](const ProductPlan& x) { return depth(x) * static_cast<double>(x.nc); };
-        const auto block = [&](const ProductPlan& x) {
+        const Planned plan = plan_product(shape_, context_, choice);
+        const auto depth = [](const Planned& x) { return static_cast<double>(x.kc); };
+        const auto panel = [&](const Planned& x) { return depth(x) * static_cast<double>(x.nc); };
+        const auto block = [&](const Planned& x) {
             return depth(x) * static_cast<double>(std::min(x.mc, x.most_rows()));
         };
         double cost = 1;
@@ -85,9 +88,10 @@ class Simulation final : public ProductTimer {
         cost += p.rows * away(block(plan), block(best_));
         cost += p.tile * (away(plan.tile->mr, best_.tile->mr) + away(plan.tile->nr, best_.tile->nr));
         cost += 0.5 * (plan.tile->isa != best_.tile->isa);
-        cost += p.order * (plan.columns_outside != best_.columns_outside);
-        cost += p.pack * ((plan.pack_a != best_.pack_a) + (plan.pack_b != best_.pack_b));
-        cost += p.prefetch * away(plan.prefetch + 2, best_.prefetch + 2);
+        cost += p.order * (plan.order != best_.order);
+        cost += p.pack * ((plan.packs_a() != best_.packs_a()) + (plan.packs_b() != best_.packs_b()));
+        cost += p.prefetch * away(static_cast<double>(plan.prefetch.distance + 2),
+                                  static_cast<double>(best_.prefetch.distance + 2));
         cost += p.unroll * away(plan.unroll, best_.unroll);
         return 1e-3 * cost;
     }
@@ -116,7 +120,7 @@ class Simulation final : public ProductTimer {
     jit::CodeArena arena_;
     KernelCache cache_;
     const CompileContext context_;
-    const ProductPlan best_;
+    const Planned best_;
     const double noise_;
     Random random_;
     std::vector<ProductChoice> contenders_;
@@ -194,7 +198,7 @@ TunerResult tune_flat(double gain, const TunerOptions& options, double seconds =
     const ProductShape shape = shape_of(100, 100, 100);
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
-    const CompileContext context{machine_of(host_cpu(), host_cpu().best_isa, 1), &arena, &cache, heap()};
+    const CompileContext context{machine_of(host_cpu(), host_cpu().best_isa, 1), {&arena, &cache, heap()}};
     Flat timer(gain, seconds);
     const TunerResult result = tune_product(shape, false, context, timer, options);
     if (elapsed != nullptr) *elapsed = timer.elapsed();
@@ -254,7 +258,7 @@ void test_machine_timer(void**) {
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
     ThreadPool pool(2, heap());
-    const CompileContext context{machine_of(host_cpu(), isa, 2), &arena, &cache, heap()};
+    const CompileContext context{machine_of(host_cpu(), isa, 2), {&arena, &cache, heap()}};
     for (const EpilogueKind kind : {EpilogueKind::none, EpilogueKind::blocks, EpilogueKind::rows}) {
         ProductShape shape = shape_of(40, 70, 90);
         MachineTimer timer(shape, kind, context, pool, heap());
@@ -273,9 +277,9 @@ constexpr ProductUse kUses[] = {{true, false, 0},  {false, true, 0},  {true, tru
                                 {false, false, 1}, {false, false, 2}, {true, false, 2}};
 
 CompileContext with_use(CompileContext context, const ProductUse& use) {
-    context.prepacked = use.prepacked_b;
-    context.sum_b = use.sums_b;
-    context.cache_use = use.cache_use;
+    context.request.prepacked = use.prepacked;
+    context.request.sums_b = use.sums_b;
+    context.request.cache_use = use.cache_use;
     return context;
 }
 
@@ -287,7 +291,7 @@ void test_machine_timer_of_uses(void**) {
     for (const ProductUse& use : kUses)
         for (const std::int64_t m : {1, 40}) {
             const CompileContext context =
-                with_use({machine_of(host_cpu(), host_cpu().best_isa, 1), &arena, &cache, heap()}, use);
+                with_use({machine_of(host_cpu(), host_cpu().best_isa, 1), {&arena, &cache, heap()}}, use);
             const ProductShape shape = shape_of(m, 200, 300);
             MachineTimer timer(shape, EpilogueKind::blocks, context, pool, heap());
             TunerOptions options;
@@ -305,8 +309,9 @@ void test_packing_is_outside_of_the_clock(void**) {
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
     ThreadPool pool(1, heap());
-    const CompileContext context = with_use(
-        {machine_of(host_cpu(), host_cpu().best_isa, 1), &arena, &cache, heap()}, ProductUse{true, false, 0});
+    const CompileContext context =
+        with_use({machine_of(host_cpu(), host_cpu().best_isa, 1), {&arena, &cache, heap()}},
+                 ProductUse{true, false, 0});
     // Of one row packing takes longer than the product, of which a run has one.
     MachineTimer timer(shape_of(1, 2000, 2000), EpilogueKind::none, context, pool, heap());
     const ProductChoice two[] = {parse_choice("k_block=256"), parse_choice("k_block=512")};
@@ -328,8 +333,9 @@ void test_table_is_consulted(void**) {
     table.set(entry_of(shape, "k_block=16"));
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
-    CompileContext context{machine_of(host_cpu(), Isa::scalar, 1), &arena, &cache, heap()};
-    context.tuning = &table;
+    CompileContext context{machine_of(host_cpu(), Isa::scalar, 1), {&arena, &cache, heap()}};
+    const TunedProducts tuned(table);
+    context.tuned = &tuned;
     const auto name = [&](const ProductShape& asked) {
         return std::string(compile_product(asked, nullptr, context)->kernel_name());
     };
@@ -352,13 +358,14 @@ void test_choices_stay_with_their_use(void**) {
     jit::CodeArena arena(heap(), false);
     KernelCache cache(heap());
     const ProductShape shape = shape_of(30, 240, 250);
-    const CompileContext plain{machine_of(host_cpu(), Isa::scalar, 1), &arena, &cache, heap()};
+    const CompileContext plain{machine_of(host_cpu(), Isa::scalar, 1), {&arena, &cache, heap()}};
     const ProductUse none;
     const auto is_tuned = [&](const TuningTable& table, const ProductUse& use) {
         CompileContext context = with_use(plain, use);
-        context.tuning = &table;
+        const TunedProducts tuned(table);
+        context.tuned = &tuned;
         const ProductPtr product = compile_product(shape, nullptr, context);
-        assert_true(product->use().prepacked_b == use.prepacked_b && product->use().sums_b == use.sums_b &&
+        assert_true(product->use().prepacked == use.prepacked && product->use().sums_b == use.sums_b &&
                     product->use().cache_use == use.cache_use);
         return std::strstr(product->kernel_name(), "k_block=16") != nullptr;
     };

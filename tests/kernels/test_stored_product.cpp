@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/backend/cpu/gemm/packed_weights.h"
+#include "engine/backend/cpu/gemm/product.h"
 #include "engine/numerics/stored_weights.h"
 #include "tests/kernels/product_problem.h"
 #include "tests/support/cmocka_cpp.h"
@@ -60,7 +60,7 @@ void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, st
     shape.ldc = n;
     Engine& own = engine(isa);
     CompileContext context = own.context(threads, nullptr);
-    context.cache_use = seed % 2 == 0 ? 2 : 0;
+    context.request.cache_use = seed % 2 == 0 ? 2 : 0;
     context.machine.wants_repeated_prefetch = seed % 5 != 0;  // one row that is cold: panel after panel
     const jit::RowKernel* kernel = program != nullptr ? &own.cache.row(*program, isa, own.arena) : nullptr;
     const ProductPtr product = compile_packed_weight_product(shape, dtype, kernel, context);
@@ -79,7 +79,7 @@ void check(DType dtype, Isa isa, int threads, std::int64_t m, std::int64_t n, st
     call.a = given.data();
     call.c = c.data();
     call.workspace = workspace.data();
-    call.stored = weights.data();
+    call.packed_weight = weights.data();
     call.epilogue = kernel != nullptr ? &epilogue : nullptr;
     pool(threads).assume_core_to_core_ns(seed % 3 == 0 ? 340 : 60);  // what threads that share a weight go by
     product->run(pool(threads), call);

@@ -13,6 +13,7 @@ struct CpuCache {
     explicit CpuCache(std::pmr::memory_resource* heap) : kernels(heap), tuning(heap) {}
     KernelCache kernels;
     TuningTable tuning;
+    TunedProducts tuned{tuning};
     std::optional<TuningFolder> folder;  // none: results stay in memory
 };
 

@@ -68,12 +68,10 @@ Ref CpuStep::kept(std::size_t bytes) {
 CompileContext CpuStep::kernels() const {
     CompileContext kernels = {};
     kernels.machine = machine_of(host_cpu(), context.isa, thread_count());
-    kernels.arena = context.arena;
-    kernels.cache = &own().kernels;
-    kernels.heap = heap();
-    kernels.forced_tile = context.forced_tile;
-    kernels.forced_choice = forced_choice_ ? &*forced_choice_ : nullptr;
-    kernels.tuning = &own().tuning;
+    kernels.compiler = {context.arena, &own().kernels, heap()};
+    kernels.overrides.tile = context.forced_tile;
+    kernels.overrides.choice = forced_choice_ ? &*forced_choice_ : nullptr;
+    kernels.tuned = &own().tuned;
     return kernels;
 }
 

@@ -46,4 +46,10 @@ struct TuneRequest {
     std::pmr::memory_resource* tensors = nullptr;  // where the matrices lie while they are needed
 };
 
+// A product whose way is asked about, and how plans use it.
+struct ExplainRequest {
+    TuneShape shape;
+    bool packed_once = false, from_memory = false;
+};
+
 }  // namespace volta

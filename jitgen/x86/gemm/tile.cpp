@@ -116,14 +116,14 @@ class GemmEmitter : public Xbyak::CodeGenerator {
 
     void emit_next_tile(const Label& tile) {
         Label done;
-        dec(arg(offsetof(GemmArgs, tiles)));
+        dec(arg(offsetof(GemmArgs, next.tiles)));
         jz(done, T_NEAR);
-        emit_move(offsetof(GemmArgs, a), offsetof(GemmArgs, a_next), false);
-        emit_move(offsetof(GemmArgs, b), offsetof(GemmArgs, b_next), false);
-        emit_move(offsetof(GemmArgs, c), offsetof(GemmArgs, c_next), false);
-        emit_move(offsetof(GemmArgs, accumulators_in), offsetof(GemmArgs, accumulator_next), true);
-        emit_move(offsetof(GemmArgs, accumulators_out), offsetof(GemmArgs, accumulator_next), true);
-        if (streams()) emit_move(stream_offset(), offsetof(GemmArgs, stream_next), false);
+        emit_move(offsetof(GemmArgs, a), offsetof(GemmArgs, next.a), false);
+        emit_move(offsetof(GemmArgs, b), offsetof(GemmArgs, next.b), false);
+        emit_move(offsetof(GemmArgs, c), offsetof(GemmArgs, next.c), false);
+        emit_move(offsetof(GemmArgs, accumulators_in), offsetof(GemmArgs, next.accumulators), true);
+        emit_move(offsetof(GemmArgs, accumulators_out), offsetof(GemmArgs, next.accumulators), true);
+        if (streams()) emit_move(stream_offset(), offsetof(GemmArgs, next.stream), false);
         jmp(tile, T_NEAR);
         L(done);
     }
@@ -140,7 +140,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         L(null);
     }
     std::size_t stream_offset() const {
-        return packs() ? offsetof(GemmArgs, packed) : offsetof(GemmArgs, prefetch_target);
+        return packs() ? offsetof(GemmArgs, packed) : offsetof(GemmArgs, prefetch.target);
     }
 
     void emit_mask() {
@@ -234,10 +234,10 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     }
     void emit_prefetch_c() {
         Label row, none;
-        mov(rax, arg(offsetof(GemmArgs, prefetch_c_rows)));
+        mov(rax, arg(offsetof(GemmArgs, prefetch.c_rows)));
         test(rax, rax);
         jz(none, T_NEAR);
-        point_at(offsetof(GemmArgs, prefetch_c), offsetof(GemmArgs, prefetch_c_stride));
+        point_at(offsetof(GemmArgs, prefetch.c), offsetof(GemmArgs, prefetch.c_stride));
         L(row);
         for (int at = 0; at < 4 * kPrefetchCColumns; at += kLineBytes) mov(dword[pointer + at], 0);
         add(pointer, stride);
@@ -297,12 +297,12 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     void emit_stream_stride() {
         if (form_.prefetch_lines == 0) return;
         if (form_.prefetch_lines > 1) {
-            mov(stream_stride, arg(offsetof(GemmArgs, prefetch_stride)));
+            mov(stream_stride, arg(offsetof(GemmArgs, prefetch.stride)));
             shl(stream_stride, 2);
             mov(ahead_step_slot(), stream_stride);
         }
-        mov(stream_stride, arg(form_.prefetch_lines == 1 ? offsetof(GemmArgs, prefetch_stride)
-                                                         : offsetof(GemmArgs, prefetch_line)));
+        mov(stream_stride, arg(form_.prefetch_lines == 1 ? offsetof(GemmArgs, prefetch.stride)
+                                                         : offsetof(GemmArgs, prefetch.line)));
         shl(stream_stride, 2);
     }
     int panels_touched() const { return ((vectors_ + (form_.half ? 1 : 0)) * kLanes + kPanel - 1) / kPanel; }

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "engine/backend/cpu/gemm/skinny_axpy.h"
 #include "engine/backend/lower/row_programs.h"
 
 namespace volta::cpu {
@@ -24,9 +23,12 @@ ProductPtr ColumnSumAction::product_of(const CpuStep& step, const jit::Program& 
     shape.ldb = loops.operands[0].row_stride;
     shape.ldc = shape.n;
     const CompileContext kernels = step.kernels();
-    if (kernels.machine.isa == Isa::scalar || !b_is_in_dram(kernels, shape)) return nullptr;
-    if (!gains_by_axpy(shape, kernels.machine.isa)) return nullptr;
-    return compile_axpy(shape, nullptr, kernels);
+    if (!kernels.compiler.arena->available()) return nullptr;
+    const Problem problem = problem_of(shape, EpilogueKind::none, Request());
+    if (!b_is_in_dram(problem, kernels.machine, kernels.machine.dram_use)) return nullptr;
+    const Schedule schedule = decide(problem, kernels.machine, Overrides(), ProductChoice());
+    if (schedule.algorithm != Algorithm::skinny_axpy) return nullptr;
+    return compile_skinny_axpy({shape, problem, kernels.machine, schedule, nullptr, kernels});
 }
 
 ColumnSumAction::ColumnSumAction(CpuStep& step, ProductPtr product, const std::pmr::vector<Ref>& refs,

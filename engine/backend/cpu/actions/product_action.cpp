@@ -1,7 +1,5 @@
 #include "engine/backend/cpu/actions/product_action.h"
 
-#include "engine/backend/cpu/gemm/packed_weights.h"
-
 namespace volta::cpu {
 
 ProductAction::ProductAction(CpuStep& step, const ProductStep& work)
@@ -21,13 +19,13 @@ ProductAction::ProductAction(CpuStep& step, const ProductStep& work)
         rows_per_micro_batch_ = work.epilogue->rows_per_micro_batch;
     }
     CompileContext kernels = step.kernels();
-    kernels.prepacked = step.keeps(work.b_value);
-    kernels.cache_use = step.cache_use_beside(work.b_value);
-    kernels.sum_b = work.b_sums != nullptr;
+    kernels.request.prepacked = step.keeps(work.b_value);
+    kernels.request.cache_use = step.cache_use_beside(work.b_value);
+    kernels.request.sums_b = work.b_sums != nullptr;
     product_ = is_stored_ ? compile_packed_weight_product(work.shape, work.b_dtype, kernel_, kernels)
                           : compile_product(work.shape, kernel_, kernels);
     if (product_->sums_b()) sums_ = *work.b_sums;
-    if (product_->kept_bytes() > 0) kept_ = step.kept(product_->kept_bytes());
+    if (product_->prepacked_bytes() > 0) kept_ = step.kept(product_->prepacked_bytes());
     if (product_->workspace_bytes() > 0) workspace_ = step.temporary(product_->workspace_bytes());
 }
 
@@ -46,18 +44,18 @@ void ProductAction::run(const StepCall& call) const noexcept {
     ProductCall product = {};
     product.a = call.floats(a_);
     product.b = is_stored_ ? nullptr : call.floats(b_);
-    product.stored = is_stored_ ? call.at(b_) : nullptr;
+    product.packed_weight = is_stored_ ? call.at(b_) : nullptr;
     product.c = call.floats(c_);
     product.into = into_ && call.micro_index > 0;
     product.workspace = call.at(workspace_);
-    product.kept = product_->kept_bytes() > 0 ? call.floats(kept_) : nullptr;
+    product.prepacked = product_->prepacked_bytes() > 0 ? call.floats(kept_) : nullptr;
     product.sums = product_->sums_b() ? call.floats(sums_) : nullptr;
     product.epilogue = kernel_ != nullptr ? &epilogue : nullptr;
     product_->run(call.pool, product);
 }
 
 void ProductAction::keep(const StepCall& call) const noexcept {
-    if (product_->kept_bytes() > 0) product_->keep(call.pool, call.floats(b_), call.floats(kept_));
+    if (product_->prepacked_bytes() > 0) product_->prepack(call.pool, call.floats(b_), call.floats(kept_));
 }
 
 }  // namespace volta::cpu

@@ -24,9 +24,9 @@ class AttentionBackward final : public Attention {
   public:
     AttentionBackward(const AttentionShape& shape, const CompileContext& context)
         : sizes_(attention_sizes(shape, context)),
-          gradient_(row_kernel(attention_gradient_program(shape, context.heap), context)),
-          row_term_(row_kernel(attention_row_term_program(context.heap), context)),
-          transposes_(context.cache->transposes(sizes_.isa, *context.arena)),
+          gradient_(row_kernel(attention_gradient_program(shape, context.compiler.heap), context)),
+          row_term_(row_kernel(attention_row_term_program(context.compiler.heap), context)),
+          transposes_(context.compiler.cache->transposes(sizes_.isa, *context.compiler.arena)),
           workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.machine.threads, 1)))),
           block_rows_(rows_of_a_block(sizes_)) {
         make_strips(context);
@@ -85,7 +85,7 @@ class AttentionBackward final : public Attention {
     std::int64_t units() const { return sizes_.shape.batch * sizes_.shape.kv_heads; }
 
     const jit::RowKernel& row_kernel(const jit::Program& program, const CompileContext& context) const {
-        return context.cache->row(program, sizes_.isa, *context.arena);
+        return context.compiler.cache->row(program, sizes_.isa, *context.compiler.arena);
     }
 
     void make_strips(const CompileContext& context) {
@@ -94,14 +94,14 @@ class AttentionBackward final : public Attention {
         const std::int64_t time = sizes_.time(), head_dim = sizes_.head_dim();
         const bool causal = sizes_.shape.causal;
         scores_ = TwoMacroKernels(sizes_, time, GemmA::rows, Triangle::none);
-        scores_.add_whole_vectors(time + jit::kPanel, context);
+        scores_.add_whole_vectors(time + jit::kPanel, context.compiler);
         d_q_ = TwoMacroKernels(sizes_, time, GemmA::rows, causal ? Triangle::tail : Triangle::none);
-        d_q_.add_columns(head_dim, context);
+        d_q_.add_columns(head_dim, context.compiler);
         whole_ = TwoMacroKernels(sizes_, time, GemmA::k_major, Triangle::none);
-        whole_.add_columns(head_dim, context);
+        whole_.add_columns(head_dim, context.compiler);
         if (!causal) return;
         diagonal_ = TwoMacroKernels(sizes_, time, GemmA::k_major, Triangle::head);
-        diagonal_.add_columns(head_dim, context);
+        diagonal_.add_columns(head_dim, context.compiler);
     }
 
     void lay_out() {

@@ -49,8 +49,8 @@ CachedAttention::CachedAttention(const CachedAttentionShape& shape, double opera
     : shape_(shape),
       operations_per_worker_(operations_per_worker),
       sizes_(attention_sizes(whole_sequence(shape), context)),
-      softmax_(context.cache->row(attention_softmax_program(sizes_.shape, context.heap), sizes_.isa,
-                                  *context.arena)),
+      softmax_(context.compiler.cache->row(attention_softmax_program(sizes_.shape, context.compiler.heap),
+                                           sizes_.isa, *context.compiler.arena)),
       threads_(std::max(context.machine.threads, 1)) {
     const std::int64_t most_tokens = std::min<std::int64_t>(shape.rows, sizes_.mr);
     const std::int64_t head_tile = std::min<std::int64_t>(sizes_.group(), sizes_.mr);
@@ -61,15 +61,15 @@ CachedAttention::CachedAttention(const CachedAttentionShape& shape, double opera
             scores_[rows] = strip_of(
                 sizes_, rows, jit::Triangle::none,
                 of_heads ? std::min(kLinesPrefetched, ceil_div(sizes_.head_dim(), define::kCachePanel)) : 0);
-            scores_[rows].add_whole_vectors(columns_for(sizes_, rows), context);
+            scores_[rows].add_whole_vectors(columns_for(sizes_, rows), context.compiler);
         }
         if (of_tokens) {
             triangles_[rows] = strip_of(sizes_, rows, jit::Triangle::tail, 0);
-            triangles_[rows].add_columns(sizes_.head_dim(), context);
+            triangles_[rows].add_columns(sizes_.head_dim(), context.compiler);
         }
         if (of_heads) {
             whole_[rows] = strip_of(sizes_, rows, jit::Triangle::none, kLinesPrefetched);
-            whole_[rows].add_columns(sizes_.head_dim(), context);
+            whole_[rows].add_columns(sizes_.head_dim(), context.compiler);
         }
     }
     rows_at_ = layout_.add(sizes_.mr * sizes_.row_floats);
@@ -233,9 +233,9 @@ void CachedAttention::run_tile(const Tile& tile, float* workspace) const noexcep
     args.c = rows_of_scores;
     args.c_stride = sizes_.row_floats;
     args.steps = shape_.cache.head_dim;
-    args.prefetch_target = tile.values_of_head;
-    args.prefetch_stride = define::kCachePanel;
-    args.prefetch_line = shape_.cache.capacity * define::kCachePanel;
+    args.prefetch.target = tile.values_of_head;
+    args.prefetch.stride = define::kCachePanel;
+    args.prefetch.line = shape_.cache.capacity * define::kCachePanel;
     // Whole vectors: what lies behind the last key gives scores that nobody reads.
     scores_[tile.rows].run(args, round_up(tile.keys, jit::gemm_lanes(sizes_.isa)));
     softmax(tile, workspace);
@@ -248,9 +248,9 @@ void CachedAttention::run_tile(const Tile& tile, float* workspace) const noexcep
     args.c = tile.o;
     args.c_stride = tile.o_stride;
     args.steps = tile.full_keys;
-    args.prefetch_target = tile.next_keys;
-    args.prefetch_stride = kLinesPrefetched * define::kCachePanel;
-    args.prefetch_line = define::kCachePanel;
+    args.prefetch.target = tile.next_keys;
+    args.prefetch.stride = kLinesPrefetched * define::kCachePanel;
+    args.prefetch.line = define::kCachePanel;
     const bool is_triangle = tile.full_keys < tile.keys;
     (is_triangle ? triangles_ : whole_)[tile.rows].run(args, shape_.cache.head_dim);
 }

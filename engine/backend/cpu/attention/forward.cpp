@@ -17,16 +17,16 @@ class AttentionForward final : public Attention {
   public:
     AttentionForward(const AttentionShape& shape, const CompileContext& context)
         : sizes_(attention_sizes(shape, context)),
-          softmax_(
-              context.cache->row(attention_softmax_program(shape, context.heap), sizes_.isa, *context.arena)),
-          transposes_(context.cache->transposes(sizes_.isa, *context.arena)),
+          softmax_(context.compiler.cache->row(attention_softmax_program(shape, context.compiler.heap),
+                                               sizes_.isa, *context.compiler.arena)),
+          transposes_(context.compiler.cache->transposes(sizes_.isa, *context.compiler.arena)),
           workers_(static_cast<int>(std::min<std::int64_t>(units(), std::max(context.machine.threads, 1)))) {
         const std::int64_t time = sizes_.time(), head_dim = sizes_.head_dim();
         const jit::Triangle tail = shape.causal ? jit::Triangle::tail : jit::Triangle::none;
         scores_ = TwoMacroKernels(sizes_, time, jit::GemmA::rows, jit::Triangle::none);
-        scores_.add_whole_vectors(time + jit::kPanel, context);
+        scores_.add_whole_vectors(time + jit::kPanel, context.compiler);
         output_ = TwoMacroKernels(sizes_, time, jit::GemmA::rows, tail);
-        output_.add_columns(head_dim, context);
+        output_.add_columns(head_dim, context.compiler);
         keys_at_ = layout_.add(packed_floats(time, head_dim));
         values_at_ = layout_.add(packed_floats(head_dim, time));
         rows_at_ = layout_.add(sizes_.mr * sizes_.row_floats);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/backend/cpu/gemm/cost.h"
 #include "engine/base/error.h"
 #include "engine/base/multiples.h"
 #include "engine/numerics/random.h"
@@ -36,12 +37,17 @@ void check(const AttentionShape& shape) {
              static_cast<long long>(shape.head_dim), shape.dropout);
 }
 
+// Of products 8 x 48.
+const GemmTile& tile_of(const CompileContext& context) {
+    if (context.overrides.tile) return forced_tile(context.overrides.tile, context.machine);
+    return cheapest_tile(context.machine, 8, 48, false, false);
+}
+
 }  // namespace
 
 AttentionSizes attention_sizes(const AttentionShape& shape, const CompileContext& context) {
     check(shape);
-    const GemmTile& tile =
-        select_tile(context, 8, 48, false, false);  // 8x48, 4x24: as wide as heads, few enough rows
+    const GemmTile& tile = tile_of(context);  // 8x48, 4x24: as wide as heads, few enough rows
     AttentionSizes sizes;
     sizes.shape = shape;
     sizes.isa = tile.isa;
@@ -67,14 +73,14 @@ TwoMacroKernels::TwoMacroKernels(const AttentionSizes& sizes, std::int64_t rows,
     if (form.mr > 0) last = MacroKernel(form, sizes.nr);
 }
 
-void TwoMacroKernels::add_columns(std::int64_t columns, const CompileContext& context) {
+void TwoMacroKernels::add_columns(std::int64_t columns, const Compiler& compiler) {
     for (MacroKernel* strip : {&whole, &last})
-        if (!strip->empty()) strip->add_columns(columns, context);
+        if (!strip->empty()) strip->add_columns(columns, compiler);
 }
 
-void TwoMacroKernels::add_whole_vectors(std::int64_t columns, const CompileContext& context) {
+void TwoMacroKernels::add_whole_vectors(std::int64_t columns, const Compiler& compiler) {
     for (MacroKernel* strip : {&whole, &last})
-        if (!strip->empty()) strip->add_whole_vectors(columns, context);
+        if (!strip->empty()) strip->add_whole_vectors(columns, compiler);
 }
 
 void attention_scores(const AttentionSizes& sizes, const TwoMacroKernels& strips, const float* q,

@@ -33,7 +33,7 @@ struct AttentionSizes {
     }
 };
 
-// Throws INTERNAL when the shape is none; the tile as select_tile() chooses it.
+// Throws INTERNAL when the shape is none; the cheapest tile.
 AttentionSizes attention_sizes(const AttentionShape& shape, const CompileContext& context);
 
 // Rows of a sequence in tiles of mr: all but the last tile are whole.
@@ -42,8 +42,8 @@ struct TwoMacroKernels {
     // For `rows` rows in all.
     TwoMacroKernels() = default;
     TwoMacroKernels(const AttentionSizes& sizes, std::int64_t rows, jit::GemmA a, jit::Triangle triangle);
-    void add_columns(std::int64_t columns, const CompileContext& context);
-    void add_whole_vectors(std::int64_t columns, const CompileContext& context);
+    void add_columns(std::int64_t columns, const Compiler& compiler);
+    void add_whole_vectors(std::int64_t columns, const Compiler& compiler);
     const MacroKernel& of(std::int64_t rows) const {
         return !last.empty() && rows == last.rows() ? last : whole;
     }
@@ -83,12 +83,12 @@ class WorkspaceLayout {
 // An Attention on the context's heap.
 template <class T>
 AttentionPtr make_attention(const AttentionShape& shape, const CompileContext& context) {
-    void* const place = context.heap->allocate(sizeof(T), alignof(T));
+    void* const place = context.compiler.heap->allocate(sizeof(T), alignof(T));
     try {
         return AttentionPtr(new (place) T(shape, context),
-                            AttentionDelete{context.heap, sizeof(T), alignof(T)});
+                            AttentionDelete{context.compiler.heap, sizeof(T), alignof(T)});
     } catch (...) {
-        context.heap->deallocate(place, sizeof(T), alignof(T));
+        context.compiler.heap->deallocate(place, sizeof(T), alignof(T));
         throw;
     }
 }

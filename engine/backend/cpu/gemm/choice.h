@@ -16,9 +16,9 @@ enum class TileOrder : std::uint8_t {
     rows      // rows of tiles outside: they take all columns of the pass in turn
 };
 
-inline constexpr std::int32_t kWholeExtent = 1 << 20;  // a block that is the whole extent, however long
-inline constexpr std::uint8_t kMostPrefetch = 64;
-inline constexpr std::uint8_t kNoPrefetch = 255;
+inline constexpr std::int32_t kWholeExtent = 1 << 20;  // fixed: a block that is the whole extent
+inline constexpr std::uint8_t kMostPrefetch = 64;    // fixed: limits of a choice
+inline constexpr std::uint8_t kNoPrefetch = 255;     // fixed: a value of its own
 
 struct ProductChoice {
     std::int32_t tile = 0;  // 1 + the row of the tile table
@@ -36,7 +36,7 @@ bool operator==(const ProductChoice& x, const ProductChoice& y);
 inline bool operator!=(const ProductChoice& x, const ProductChoice& y) { return !(x == y); }
 
 // Throws INVALID_ARGUMENT naming field and value if a field is outside its limits. What a shape or a
-// processor cannot do is found by plan_product().
+// processor cannot do is found by decide().
 void check(const ProductChoice& choice);
 
 // "f32_gemm_8x48_avx512 k_block=128 m_block=all order=rows prefetch=8 unroll=4 pack_a=yes pack_b=no", only

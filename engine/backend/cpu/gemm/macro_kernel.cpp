@@ -3,32 +3,33 @@
 #include <algorithm>
 
 #include "engine/backend/cpu/gemm/kernel_cache.h"
+#include "engine/backend/cpu/gemm/product.h"
 
 namespace volta::cpu {
 
-void MacroKernel::add_columns(std::int64_t columns, const CompileContext& context) {
-    if (columns >= nr_) add_width(nr_, context);
+void MacroKernel::add_columns(std::int64_t columns, const Compiler& compiler) {
+    if (columns >= nr_) add_width(nr_, compiler);
     const std::int64_t whole = std::max<std::int64_t>(0, columns / nr_ - 1) * nr_;
     for (std::int64_t j = whole; j < columns; j += width_at(j, columns))
-        add_width(width_at(j, columns), context);
+        add_width(width_at(j, columns), compiler);
 }
 
-void MacroKernel::add_whole_vectors(std::int64_t columns, const CompileContext& context) {
+void MacroKernel::add_whole_vectors(std::int64_t columns, const Compiler& compiler) {
     const int lanes = jit::gemm_lanes(form_.isa);
     for (int width = lanes; width <= std::min<std::int64_t>(nr_, columns); width += lanes)
-        add_width(width, context);
+        add_width(width, compiler);
 }
 
-void MacroKernel::add_width(int width, const CompileContext& context) {
+void MacroKernel::add_width(int width, const Compiler& compiler) {
     const int lanes = jit::gemm_lanes(form_.isa);
     jit::GemmForm form = form_;
     set_width(form, width);
     GemmKernel* const kernels = kernels_[form.vectors][tail_of(width)];
-    kernels[0] = context.cache->gemm(form, *context.arena);
+    kernels[0] = compiler.cache->gemm(form, *compiler.arena);
     // A tile of one vector moves its pointer into the panel's second half instead.
     if (form.b != jit::GemmB::panels || lanes != 8 || form.vectors == 1 || nr_ == jit::kPanel) return;
     form.half = true;
-    kernels[1] = context.cache->gemm(form, *context.arena);
+    kernels[1] = compiler.cache->gemm(form, *compiler.arena);
 }
 
 jit::GemmArgs MacroKernel::at(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept {
@@ -36,7 +37,7 @@ jit::GemmArgs MacroKernel::at(const jit::GemmArgs& strip, std::int64_t j, int wi
     jit::GemmArgs args = strip;
     args.b += offset_of(args, j, width);
     if (form_.b == jit::GemmB::pack_on_first_use) args.packed += j * args.steps;
-    if (form_.prefetch_lines > 0) args.prefetch_target += target_of(j);
+    if (form_.prefetch_lines > 0) args.prefetch.target += target_of(j);
     args.c += j;
     if (args.accumulators_in) args.accumulators_in += j;
     if (args.accumulators_out) args.accumulators_out += j;
@@ -47,11 +48,11 @@ jit::GemmArgs MacroKernel::at(const jit::GemmArgs& strip, std::int64_t j, int wi
 void MacroKernel::run_rows(const jit::GemmArgs& strip, std::int64_t j, int width, std::int64_t tiles,
                            std::int64_t a_next, std::int64_t prefetch_next) const noexcept {
     jit::GemmArgs args = at(strip, j, width);
-    args.tiles = tiles;
-    args.a_next = a_next;
-    args.c_next = form_.mr * args.c_stride;
-    args.accumulator_next = form_.mr * args.accumulator_stride;
-    args.stream_next = prefetch_next;  // no more than one tile packs
+    args.next.tiles = tiles;
+    args.next.a = a_next;
+    args.next.c = form_.mr * args.c_stride;
+    args.next.accumulators = form_.mr * args.accumulator_stride;
+    args.next.stream = prefetch_next;  // no more than one tile packs
     kernel(j, width)(args);
 }
 
@@ -60,11 +61,11 @@ void MacroKernel::run(const jit::GemmArgs& strip, std::int64_t columns) const no
     const bool is_even = form_.b != jit::GemmB::panels || nr_ % jit::kPanel == 0;
     if (is_even && columns >= 2 * nr_) {  // all whole tiles but the last in one call
         jit::GemmArgs args = at(strip, 0, nr_);
-        args.tiles = columns % nr_ == 0 ? columns / nr_ : columns / nr_ - 1;
-        args.b_next = offset_of(strip, nr_, nr_);
-        args.c_next = args.accumulator_next = nr_;
-        args.stream_next = form_.prefetch_lines > 0 ? target_of(nr_) : nr_ * args.steps;
-        j = args.tiles * nr_;
+        args.next.tiles = columns % nr_ == 0 ? columns / nr_ : columns / nr_ - 1;
+        args.next.b = offset_of(strip, nr_, nr_);
+        args.next.c = args.next.accumulators = nr_;
+        args.next.stream = form_.prefetch_lines > 0 ? target_of(nr_) : nr_ * args.steps;
+        j = args.next.tiles * nr_;
         kernel(0, nr_)(args);
     }
     for (; j < columns; j += width_at(j, columns)) {

@@ -1,4 +1,5 @@
-// A strip: one height of register tile times any number of columns of B, with the kernels of all its widths.
+// A macro-kernel: one height of register tile times any number of columns of B, with the kernels of all its
+// widths.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,8 @@
 
 namespace volta::cpu {
 
+struct Compiler;  // product.h
+
 class MacroKernel final {
   public:
     // `form` gives everything but the width.
@@ -14,9 +17,9 @@ class MacroKernel final {
     MacroKernel(const jit::GemmForm& form, int nr) : form_(form), nr_(nr) {}
 
     // Resolves the kernels for strips of `columns` columns.
-    void add_columns(std::int64_t columns, const CompileContext& context);
+    void add_columns(std::int64_t columns, const Compiler& compiler);
     // The same for all strips of up to `columns` columns, whole vectors only.
-    void add_whole_vectors(std::int64_t columns, const CompileContext& context);
+    void add_whole_vectors(std::int64_t columns, const Compiler& compiler);
 
     bool empty() const { return nr_ == 0; }
     int rows() const { return form_.mr; }
@@ -64,7 +67,7 @@ class MacroKernel final {
         return tail == 0 ? 0 : tail <= lanes / 2 ? 1 : 2;
     }
     jit::GemmArgs at(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept;
-    void add_width(int width, const CompileContext& context);
+    void add_width(int width, const Compiler& compiler);
 };
 
 }  // namespace volta::cpu

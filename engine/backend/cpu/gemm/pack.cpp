@@ -16,8 +16,8 @@ constexpr std::int64_t kPanel = jit::kPanel;
 // So many steps of k are copied panel by panel: few enough that the lines of their rows stay in L1 from one
 // panel to the next, many enough that panels, which lie whole powers of two apart, do not drive each other
 // out of it.
-constexpr std::int64_t kStepsAtOnce = 8;
-constexpr std::int64_t kPanelsAhead = 4;  // prefetched: 30 % when B comes from DRAM
+constexpr std::int64_t kStepsAtOnce = 8;  // fixed: a copy of its own
+constexpr std::int64_t kPanelsAhead = 4;  // fixed: prefetched: 30 % when B comes from DRAM
 
 // body(first column, columns, where its first step goes, floats from step to step) for each piece, in chunks
 // of up to 16.
@@ -137,9 +137,16 @@ void copy_rows(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t
         std::memcpy(packed + i * packed_stride, a + i * lda, sizeof(float) * static_cast<std::size_t>(depth));
 }
 
+void gather_rows(const float* const* from, std::int64_t step, std::int64_t rows, std::int64_t depth,
+                 float* packed, std::int64_t packed_stride) noexcept {
+    for (std::int64_t i = 0; i < rows; ++i)
+        std::memcpy(packed + i * packed_stride, from[i] + step,
+                    sizeof(float) * static_cast<std::size_t>(depth));
+}
+
 void transpose(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
                jit::TransposeFunction of_16, float* to, std::int64_t to_stride) noexcept {
-    constexpr std::int64_t kRowsAtOnce = 16, kColumnsPerBlock = 8;  // of jit::TransposeFunction
+    constexpr std::int64_t kRowsAtOnce = 16, kColumnsPerBlock = 8;  // fixed: of jit::TransposeFunction
     for (std::int64_t i = 0; i < rows; i += kRowsAtOnce) {
         const std::int64_t end = std::min(i + kRowsAtOnce, rows);
         const std::int64_t blocks = of_16 && end - i == kRowsAtOnce ? columns / kColumnsPerBlock : 0;

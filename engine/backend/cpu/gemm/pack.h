@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "engine/backend/cpu/gemm/plan.h"
+#include "engine/backend/cpu/gemm/partition.h"
 #include "jitgen/gemm_transpose.h"
 
 namespace volta::cpu {
@@ -31,6 +31,11 @@ void pack_b(const float* b, std::int64_t ldb, bool transposed, std::int64_t colu
 // k-major order of the kernels, packed[k * rows + i] with the tile's own number of rows.
 void pack_a(const float* a, std::int64_t lda, const EvenCut& tiles, std::int64_t first, std::int64_t end,
             std::int64_t depth, float* packed) noexcept;
+
+// Steps [step, step + depth) of rows that begin at from[0, rows), to rows `packed_stride` floats apart: how a
+// blocked product reads an A that is gathered from anywhere.
+void gather_rows(const float* const* from, std::int64_t step, std::int64_t rows, std::int64_t depth,
+                 float* packed, std::int64_t packed_stride) noexcept;
 
 // Rows [0, rows) and steps [0, depth) of an A that is not transposed, to rows `packed_stride` floats apart.
 void copy_rows(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, float* packed,

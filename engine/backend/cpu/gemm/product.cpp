@@ -1,23 +1,20 @@
 #include "engine/backend/cpu/gemm/product.h"
 
-#include "engine/backend/cpu/gemm/blocked.h"
-#include "engine/backend/cpu/gemm/narrow_n.h"
-#include "engine/backend/cpu/gemm/prepacked_row.h"
-#include "engine/backend/cpu/gemm/skinny_axpy.h"
-#include "engine/backend/cpu/gemm/skinny_dot.h"
-#include "engine/backend/cpu/gemm/tiles.h"
-#include "engine/backend/cpu/gemm/transposed.h"
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
 #include "engine/base/error.h"
 
 namespace volta::cpu {
 namespace {
 
-void check(const ProductShape& shape, bool transpose_c) {
+void check(const ProductShape& shape, bool transposed_c) {
     const bool sizes = shape.batch >= 0 && shape.m >= 0 && shape.n >= 0 && shape.k >= 0;
     const std::int64_t a_row = shape.a_transposed ? shape.m : shape.k,
                        b_row = shape.b_transposed ? shape.k : shape.n;
     const bool strides =
-        shape.lda >= a_row && shape.ldb >= b_row && shape.ldc >= (transpose_c ? shape.m : shape.n);
+        shape.lda >= a_row && shape.ldb >= b_row && shape.ldc >= (transposed_c ? shape.m : shape.n);
     if (!sizes || !strides)
         fail(VOLTA_INTERNAL,
              "a product of [%lld, %lld] and [%lld, %lld] with leading dimensions %lld, %lld and %lld",
@@ -27,41 +24,44 @@ void check(const ProductShape& shape, bool transpose_c) {
              static_cast<long long>(shape.ldc));
 }
 
-ProductUse use_of(const CompileContext& context) {
-    return {context.prepacked, context.sum_b, context.cache_use};
-}
-
 // Forced, or as tuned for this product and this use of it; the default where the tuned tile cannot run
 // (generated code refused).
-ProductChoice choice_of(const ProductShape& shape, const jit::RowKernel* epilogue,
+ProductChoice choice_of(const ProductShape& shape, EpilogueKind epilogue, const Machine& machine,
                         const CompileContext& context) {
-    if (context.forced_choice) return *context.forced_choice;
-    if (context.forced_tile || !context.tuning) return {};
-    const TuningKey key =
-        key_of(shape, epilogue_kind(epilogue), context.machine.isa, context.machine.threads, use_of(context));
-    const ProductChoice choice = context.tuning->find(key);
-    const bool runs = choice.tile == 0 || usable(gemm_tiles().rows[choice.tile - 1], context);
+    if (context.overrides.choice) return *context.overrides.choice;
+    if (context.overrides.tile || !context.tuned) return {};
+    const ProductChoice choice = context.tuned->find(shape, epilogue, machine, context.request);
+    const bool runs = choice.tile == 0 || usable(gemm_tiles().rows[choice.tile - 1], machine);
     return runs ? choice : ProductChoice();
 }
 
-ProductPtr compile_way(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
-                       const CompileContext& context) {
-    const bool whole_rows = epilogue_kernel && epilogue_kernel->program().needs_whole_rows();
-    const ProductChoice choice = choice_of(shape, epilogue_kernel, context);
-    const bool chosen_here = choice == ProductChoice() && !context.forced_tile;
-    if (chosen_here && context.prepacked && gains_by_prepacked_row(shape, context))
-        return compile_prepacked_row(shape, epilogue_kernel, context);
-    const bool has_code = context.machine.isa != Isa::scalar && context.arena->available();
-    if (chosen_here && !context.transpose_c && has_code && gains_by_narrow_n(shape, context))
-        return compile_narrow_n(shape, epilogue_kernel, context);
-    const bool free = chosen_here && !context.transpose_c && !context.prepacked && has_code;
-    if (free && gains_by_axpy(shape, context.machine.isa))
-        if (ProductPtr swept = compile_axpy(shape, epilogue_kernel, context)) return swept;
-    if (free && !whole_rows && gains_by_dot(shape, context.machine.isa))
-        if (ProductPtr dots = compile_dot(shape, epilogue_kernel, context)) return dots;
-    if (free && !whole_rows && gains_by_transposing(shape))
-        return compile_transposed(shape, epilogue_kernel, context);
-    return compile_tiled(shape, epilogue_kernel, context, choice);
+ProductPtr compile_by(const Order& order) {
+    if (order.schedule.transposed != Transposed::no) return compile_transposed(order);
+    switch (order.schedule.algorithm) {
+        case Algorithm::skinny_axpy:
+            return compile_skinny_axpy(order);
+        case Algorithm::skinny_dot:
+            return compile_skinny_dot(order);
+        case Algorithm::prepacked:
+            return compile_prepacked(order);
+        case Algorithm::blocked:
+            break;
+    }
+    return compile_blocked(order);
+}
+
+// Again where executable memory was refused meanwhile: then rules know of no code.
+ProductPtr compile(const ProductShape& shape, DType format, const jit::RowKernel* epilogue,
+                   const CompileContext& context) {
+    const Problem problem = problem_of(shape, epilogue_kind(epilogue), context.request, format);
+    Machine machine = context.machine;
+    for (;;) {
+        machine.code = context.machine.code && context.compiler.arena->available();
+        const ProductChoice choice = choice_of(shape, problem.epilogue, machine, context);
+        const Schedule schedule = decide(problem, machine, context.overrides, choice);
+        if (ProductPtr made = compile_by({shape, problem, machine, schedule, epilogue, context, choice}))
+            return made;
+    }
 }
 
 }  // namespace
@@ -71,14 +71,48 @@ EpilogueKind epilogue_kind(const jit::RowKernel* kernel) {
     return kernel->program().needs_whole_rows() ? EpilogueKind::rows : EpilogueKind::blocks;
 }
 
-ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
+void Product::describe(ScheduleText& text) const noexcept { cpu::describe(problem_, isa_, schedule_, text); }
+
+void Product::set_name(const char* format, ...) noexcept {
+    std::va_list values;
+    va_start(values, format);
+    std::vsnprintf(name_, sizeof name_, format, values);
+    va_end(values);
+}
+
+void close_segment(const float* accumulators, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                   bool stored, float* c, std::int64_t ldc) noexcept {
+    for (std::int64_t i = 0; i < rows; ++i) {
+        const float* const from = accumulators + i * stride;
+        float* const to = c + i * ldc;
+        if (stored) {
+            std::copy_n(from, columns, to);
+        } else {
+            for (std::int64_t j = 0; j < columns; ++j) to[j] = to[j] + from[j];
+        }
+    }
+}
+
+Schedule blocked_schedule(const Problem& problem, const CompileContext& context,
+                          const ProductChoice& choice) {
+    Machine machine = context.machine;
+    machine.code = machine.code && context.compiler.arena->available();
+    Overrides overrides = context.overrides;
+    overrides.blocked = true;
+    return decide(problem, machine, overrides, choice);
+}
+
+ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue,
                            const CompileContext& context) {
-    check(shape, context.transpose_c);
-    if (epilogue_kernel && epilogue_kernel->program().has_column_sum())
+    check(shape, context.request.transposed_c);
+    if (epilogue && epilogue->program().has_column_sum())
         fail(VOLTA_INTERNAL, "an epilogue that sums columns runs after its product, not inside it");
-    ProductPtr product = compile_way(shape, epilogue_kernel, context);
-    product->set_use(use_of(context));
-    return product;
+    return compile(shape, DType::f32, epilogue, context);
+}
+
+ProductPtr compile_packed_weight_product(const ProductShape& shape, DType format,
+                                         const jit::RowKernel* epilogue, const CompileContext& context) {
+    return compile(shape, format, epilogue, context);
 }
 
 }  // namespace volta::cpu

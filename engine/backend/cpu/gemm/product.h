@@ -1,17 +1,14 @@
-// Products on the CPU: C = A B as segmented chains (docs/numerics.md, 2), packed, blocked and split over
-// threads. Everything here is free to choose tile, blocks, order and threads: none of it changes a bit.
+// Products on the CPU: C = A B as segmented chains (docs/numerics.md, 2). Their schedule is decided by rules
+// (rules.h) and executed by one of four algorithms, on the product itself or on its transpose: none of it
+// changes a bit.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 
-#include "engine/backend/cpu/gemm/choice.h"
-#include "engine/backend/cpu/gemm/machine.h"
-#include "engine/backend/cpu/gemm/schedule_text.h"
-#include "engine/backend/cpu/tuning/tuning_table.h"
-#include "engine/backend/lower/problem_shapes.h"
-#include "engine/base/cpu_info.h"
+#include "engine/backend/cpu/gemm/rules.h"
 #include "engine/base/memory.h"
 #include "engine/base/thread_pool.h"
 #include "jitgen/code.h"
@@ -33,42 +30,71 @@ struct ProductCall {
     float* c;
     bool into;        // C holds the operand `into`: c + first segment; else the first segment is stored
     void* workspace;  // workspace_bytes of the plan, 64-byte aligned
-    const Epilogue* epilogue;     // may be NULL
-    const float* kept = nullptr;  // what keep() has packed, where the product keeps B
-    float* sums =
-        nullptr;  // [n], the column sums of B, where the product computes them; `into` is theirs too
-    const void* stored = nullptr;  // B as a packed weight, in the place of b (packed_weights.h)
+    const Epilogue* epilogue;          // may be NULL
+    const float* prepacked = nullptr;  // what prepack() has packed, where the product has prepacked_bytes
+    // [n], the column sums of B, where the product computes them; `into` is theirs too
+    float* sums = nullptr;
+    const void* packed_weight = nullptr;  // in the place of b, where the product was compiled for its format
+    // Where row i of A begins, i < m (batch 1, A by rows and packed by the call); NULL: at a + i * lda.
+    const float* const* rows_of_a = nullptr;
 };
 
 EpilogueKind epilogue_kind(const jit::RowKernel* kernel);
+
+// How a plan uses a product, beside its shape: what tuning has to time.
+using ProductUse = Request;
 
 // A product resolved to kernels and blocks when a plan is made. Immutable; run() is noexcept and allocates
 // nothing.
 class Product {
   public:
     virtual ~Product() = default;
-    virtual std::size_t workspace_bytes()
-        const noexcept = 0;  // packed panels, scratch tiles, epilogue scratch
     virtual void run(ThreadPool& pool, const ProductCall& call) const noexcept = 0;
-    // B packed once, for calls that read it from there: kept_bytes of memory, 0 where the product does not
-    // keep it.
-    virtual std::size_t kept_bytes() const noexcept = 0;
-    virtual void keep(ThreadPool& pool, const float* b, float* kept) const noexcept = 0;
+    // B packed once, for calls that read it from there: into prepacked_bytes of memory.
+    virtual void prepack(ThreadPool&, const float* /*b*/, float* /*prepacked*/) const noexcept {}
+    // All that was decided about it, in words (schedule_text.h): for tests and people.
+    virtual void describe(ScheduleText& text) const noexcept;
+
+    std::size_t workspace_bytes() const noexcept {
+        return workspace_bytes_;
+    }  // panels, tiles, epilogue's scratch
+    std::size_t prepacked_bytes() const noexcept { return prepacked_bytes_; }  // 0: it does not prepack B
     // "f32_gemm_8x48_avx512", and what else was chosen: "f32_gemm_8x48_avx512 k_block=128 pack_b=no"
-    virtual const char* kernel_name() const noexcept = 0;
-    virtual const ProductShape& shape() const noexcept = 0;  // as it was compiled for
-    virtual EpilogueKind epilogue() const noexcept = 0;
-    // All that was decided about it, in words (gemm/schedule_text.h): for tests and people.
-    virtual void describe(ScheduleText& text) const noexcept = 0;
-    // Whether it computes the column sums of B that were asked for; some ways through a product see no packed
-    // B, and leave them to their caller.
-    virtual bool sums_b() const noexcept { return false; }
-    // How its plan uses it: what tuning has to time.
-    const ProductUse& use() const noexcept { return use_; }
-    void set_use(const ProductUse& use) noexcept { use_ = use; }
+    const char* kernel_name() const noexcept { return name_; }
+    const ProductShape& shape() const noexcept { return given_; }  // as it was compiled for
+    EpilogueKind epilogue() const noexcept { return problem_.epilogue; }
+    const Schedule& schedule() const noexcept { return schedule_; }
+    // Whether it computes the column sums of B that were wanted.
+    bool sums_b() const noexcept { return sums_b_; }
+    const ProductUse& use() const noexcept { return problem_.request; }
+
+  protected:
+    Product(const ProductShape& given, const Problem& problem, const Machine& machine,
+            const Schedule& schedule, const jit::RowKernel* epilogue)
+        : given_(given), problem_(problem), isa_(machine.isa), schedule_(schedule), epilogue_(epilogue) {}
+    [[gnu::format(printf, 2, 3)]] void set_name(const char* format, ...) noexcept;
+
+    // What follows the product, on rows [row, row_end) over the batch and columns [column, column_end) of C.
+    void run_epilogue(const ProductCall& call, std::int64_t row, std::int64_t row_end, std::int64_t column,
+                      std::int64_t column_end, void* scratch) const noexcept {
+        if (!call.epilogue || !call.epilogue->kernel || row >= row_end || column >= column_end) return;
+        jit::run_block(*call.epilogue->kernel, call.epilogue->args, row, row_end, column, column_end,
+                       scratch);
+    }
+    std::size_t scratch_bytes(std::int64_t columns) const {
+        return epilogue_ ? epilogue_->scratch_bytes(columns) : 0;
+    }
+
+    const ProductShape given_;
+    const Problem problem_;
+    const Isa isa_;
+    const Schedule schedule_;
+    const jit::RowKernel* const epilogue_;
+    std::size_t workspace_bytes_ = 0, prepacked_bytes_ = 0;
+    bool sums_b_ = false;
 
   private:
-    ProductUse use_;
+    char name_[256] = "";
 };
 struct ProductDelete {
     std::pmr::memory_resource* heap = nullptr;
@@ -86,44 +112,71 @@ ProductPtr as_product(HeapPtr<Made> made) noexcept {
     return ProductPtr(made.release(), ProductDelete{heap, sizeof(Made), alignof(Made)});
 }
 
-// What compiling needs from its context. Compiled kernels are cached by the KernelCache (kernels of the same
-// description are emitted once).
+// `steps` elements of an A of one plain row, which other threads have just written: all of their lines are
+// prefetched at once, lest they come one by one, at the pace of the steps that need them.
+inline void prefetch_row(const ProductShape& shape, const float* a, std::int64_t steps) {
+    constexpr std::int64_t kMost = 4096, kLine = 16;  // fixed: elements
+    if (!has_plain_row(shape)) return;
+    for (std::int64_t i = 0; i < std::min(steps, kMost); i += kLine) __builtin_prefetch(a + i);
+}
+
+// Rows of C = these accumulators where the first segment is stored, else C + these.
+void close_segment(const float* accumulators, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                   bool stored, float* c, std::int64_t ldc) noexcept;
+
+// Where code is emitted and structures live. Kernels of the same description are emitted once.
 class KernelCache;
-struct CompileContext {
-    Machine machine;
+struct Compiler {
     jit::CodeArena* arena;
     KernelCache* cache;
     std::pmr::memory_resource* heap;
-    const char* forced_tile = nullptr;             // a row of the tile table by name, for tests; NULL: choose
-    const ProductChoice* forced_choice = nullptr;  // of every product, for tests and tuning; NULL: choose
-    const TuningTable* tuning = nullptr;           // what tuning found; NULL: the default rules
-    bool prepacked = false;                        // B does not change between calls: pack it once
-    double cache_use = 0;      // of all weights of the plan, as Machine::cache_use; 0: not known
-    bool sum_b = false;        // the column sums of B are wanted as well
-    bool transpose_c = false;  // C is stored transposed: c[j * ldc + i]
 };
 
-// Whether the weights of a plan push each other out of all caches. What is larger than half of the last one
-// is partly elsewhere, for others use it too; a kernel that loses much where weights are still there waits
-// for more.
-inline constexpr double kMostCacheUse = 0.5;
-inline bool is_in_dram(const CompileContext& context, double most = kMostCacheUse) noexcept {
-    return context.cache_use > most;
-}
-// Whether a product that reads B, or its packed weights, of so many bytes waits for memory.
-inline bool comes_from_dram(const CompileContext& context, std::uint64_t bytes,
-                            double most = kMostCacheUse) noexcept {
-    return is_in_dram(context, most) || context.machine.cache_use(bytes) > most;
-}
-// The same of a B of f32.
-inline bool b_is_in_dram(const CompileContext& context, const ProductShape& shape,
-                         double most = kMostCacheUse) noexcept {
-    const auto floats = static_cast<std::uint64_t>(shape.k) * static_cast<std::uint64_t>(shape.n);
-    return comes_from_dram(context, floats * sizeof(float), most);
-}
+// What tuning found for a product of this use on this machine; the default choice where it found nothing.
+class Tuned {
+  public:
+    virtual ProductChoice find(const ProductShape& shape, EpilogueKind epilogue, const Machine& machine,
+                               const Request& use) const = 0;
 
-// epilogue_program: NULL or the program of the epilogue that calls will carry (for its scratch).
-ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue_kernel,
+  protected:
+    ~Tuned() = default;
+};
+
+struct CompileContext {
+    Machine machine;
+    Compiler compiler;
+    Request request = {};
+    Overrides overrides = {};
+    const Tuned* tuned = nullptr;  // NULL: the rules alone
+};
+
+// What tiles in blocks do with this choice, whatever other algorithm would be chosen: what tuning searches.
+Schedule blocked_schedule(const Problem& problem, const CompileContext& context, const ProductChoice& choice);
+
+// epilogue: NULL or the program that calls will carry (for its scratch).
+ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epilogue,
                            const CompileContext& context);
+
+// A product whose B is a packed weight [n, k] of this format (engine/numerics/stored_weights.h): read in
+// place, which may be a mapped file, by kernels that dequantise it in registers. shape: one matrix A [m, k]
+// by rows, B transposed. Calls give B as `packed_weight`; `into` needs a k above 0.
+ProductPtr compile_packed_weight_product(const ProductShape& shape, DType format,
+                                         const jit::RowKernel* epilogue, const CompileContext& context);
+
+// The algorithms, each by its schedule. NULL where executable memory is refused that it needs.
+struct Order {
+    const ProductShape& given;
+    const Problem& problem;
+    const Machine& machine;
+    const Schedule& schedule;
+    const jit::RowKernel* epilogue;
+    const CompileContext& context;  // of products inside this one
+    ProductChoice choice = {};      // for the name
+};
+ProductPtr compile_blocked(const Order& order);      // blocked.cpp
+ProductPtr compile_skinny_axpy(const Order& order);  // skinny.cpp
+ProductPtr compile_skinny_dot(const Order& order);
+ProductPtr compile_prepacked(const Order& order);   // prepacked.cpp
+ProductPtr compile_transposed(const Order& order);  // transposed.cpp
 
 }  // namespace volta::cpu

@@ -1,10 +1,9 @@
-// The table of fp32 register tiles, and which one a product uses. All rows compute the same bits: the choice
-// is about speed only.
+// The table of fp32 register tiles. All rows compute the same bits: the choice is about speed only.
 #pragma once
 
 #include <cstdint>
 
-#include "engine/backend/cpu/gemm/product.h"
+#include "engine/backend/cpu/gemm/machine.h"
 #include "jitgen/gemm_f32.h"
 
 namespace volta::cpu {
@@ -25,8 +24,10 @@ GemmTiles gemm_tiles();
 const GemmTile* find_tile(const char* name);  // NULL: no such row
 int tile_row(const GemmTile& tile);           // its index in the table
 
-// Whether this context can run the row: its instruction set, and machine code where the row needs it.
-bool usable(const GemmTile& tile, const CompileContext& context);
+// Whether this machine can run the row: its instruction set, and machine code where the row needs it.
+bool usable(const GemmTile& tile, const Machine& machine);
+// The row of this name. Throws INVALID_ARGUMENT when there is none, UNSUPPORTED when it cannot run here.
+const GemmTile& forced_tile(const char* name, const Machine& machine);
 
 // The form of this width: vectors, mask and the width of the last vector.
 void set_width(jit::GemmForm& form, int width);
@@ -34,23 +35,6 @@ void set_width(jit::GemmForm& form, int width);
 // Columns of the next tile when `remaining` are to go: nr, but the last two share what is left, in whole
 // vectors (64 columns are 32 + 32, not 48 + 16: a narrow tile costs almost as much as a wide one).
 int next_width(Isa isa, int nr, std::int64_t remaining);
-
-// Estimated cycles of one step of k of a tile of `rows` x `columns`: the busiest of arithmetic, loads and the
-// latency of the chains. Enough to rank rows and to balance threads; no promise of time.
-double step_cycles(const Machine& machine, Isa isa, int rows, int columns);
-
-// The same for a whole block of m x n, edges included.
-double block_cycles(const Machine& machine, const GemmTile& tile, std::int64_t m, std::int64_t n);
-
-// The row of this name. Throws INVALID_ARGUMENT when there is none, UNSUPPORTED when it cannot run here.
-const GemmTile& forced_tile(const char* name, const CompileContext& context);
-
-// The cheapest usable row for m x n, near ties to the earlier row and the wider instruction set;
-// context.forced_tile goes before everything. With B `in_place` only rows whose columns are whole cache lines
-// are chosen; with A transposed none of a narrower instruction set, which would have to copy A. Throws what
-// forced_tile() throws.
-const GemmTile& select_tile(const CompileContext& context, std::int64_t m, std::int64_t n, bool in_place,
-                            bool a_transposed);
 
 // A microkernel ready to run: machine code, or the plain form where there is none.
 struct GemmKernel {

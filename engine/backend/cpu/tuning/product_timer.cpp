@@ -19,7 +19,7 @@ double now() {
 
 // So many that they use the last cache as the weights of the plan do.
 std::int64_t copies_of(std::int64_t floats, double cache_use, const Machine& machine) {
-    if (cache_use <= kMostCacheUse) return 1;
+    if (cache_use <= machine.dram_use) return 1;
     const double bytes = cache_use * static_cast<double>(machine.l3_bytes);
     return std::max<std::int64_t>(std::llround(bytes / (sizeof(float) * static_cast<double>(floats))), 1);
 }
@@ -44,13 +44,13 @@ MachineTimer::MachineTimer(const ProductShape& shape, EpilogueKind epilogue, con
       c_(matrix(matrix_elements(shape.batch, shape.batch_stride_c, shape.m, shape.ldc), tensors)),
       b_floats_(matrix_elements(shape.batch, shape.batch_stride_b, shape.b_transposed ? shape.n : shape.k,
                                 shape.ldb)),
-      products_(context.heap),
+      products_(context.compiler.heap),
       start_(now()) {
-    context_.forced_tile = nullptr;
-    context_.tuning = nullptr;
+    context_.overrides.tile = nullptr;
+    context_.tuned = nullptr;
     make_copies();
     make_epilogue(epilogue, context);
-    if (context.sum_b) sums_ = matrix(shape.n, tensors);
+    if (context.request.sums_b) sums_ = matrix(shape.n, tensors);
     pool_.begin_hot();
     try {
         choose_repeats();
@@ -67,8 +67,8 @@ MachineTimer::~MachineTimer() {
 
 void MachineTimer::make_epilogue(EpilogueKind epilogue, const CompileContext& context) {
     if (epilogue == EpilogueKind::none) return;
-    owned_kernel_ = jit::compile(tuning_stand_in(epilogue == EpilogueKind::rows, context.heap),
-                                 context.machine.isa, *context.arena, context.heap);
+    owned_kernel_ = jit::compile(tuning_stand_in(epilogue == EpilogueKind::rows, context.compiler.heap),
+                                 context.machine.isa, *context.compiler.arena, context.compiler.heap);
     kernel_ = owned_kernel_.get();
     bias_ = matrix(shape_.n, tensors_);
     operands_[0] = operands_[2] = c_.data();
@@ -79,7 +79,7 @@ void MachineTimer::make_epilogue(EpilogueKind epilogue, const CompileContext& co
 }
 
 void MachineTimer::make_copies() {
-    copies_ = copies_of(b_floats_, context_.cache_use, context_.machine);
+    copies_ = copies_of(b_floats_, context_.request.cache_use, context_.machine);
     b_ = matrix(copies_ * b_floats_, tensors_);
 }
 
@@ -93,18 +93,19 @@ void MachineTimer::choose_repeats() {
 
 void MachineTimer::open(const ProductChoice* contenders, int count) {
     products_.clear();
-    code_ = make_on<Code>(context_.heap, context_.heap, !context_.arena->available());
+    code_ =
+        make_on<Code>(context_.compiler.heap, context_.compiler.heap, !context_.compiler.arena->available());
     CompileContext context = context_;
-    context.arena = &code_->arena;
-    context.cache = &code_->cache;
+    context.compiler.arena = &code_->arena;
+    context.compiler.cache = &code_->cache;
     std::size_t workspace = 0;
     kept_bytes_ = 0;
     packed_ = -1;
     for (int i = 0; i < count; ++i) {
-        context.forced_choice = &contenders[i];
+        context.overrides.choice = &contenders[i];
         products_.push_back(compile_product(shape_, kernel_, context));
         workspace = std::max(workspace, products_.back()->workspace_bytes());
-        const auto kept = static_cast<std::int64_t>(products_.back()->kept_bytes());
+        const auto kept = static_cast<std::int64_t>(products_.back()->prepacked_bytes());
         kept_bytes_ = std::max(kept_bytes_, round_up(kept, kTensorAlignment));
     }
     const auto kept = static_cast<std::size_t>(kept_bytes_ * copies_);
@@ -120,9 +121,9 @@ void MachineTimer::open(const ProductChoice* contenders, int count) {
 
 // All copies. The last ones are in the cache then, so the first ones are read next.
 void MachineTimer::pack(const Product& product) noexcept {
-    if (product.kept_bytes() == 0) return;
+    if (product.prepacked_bytes() == 0) return;
     for (std::int64_t i = 0; i < copies_; ++i)
-        product.keep(pool_, static_cast<const float*>(b_.data()) + i * b_floats_, kept_at(i));
+        product.prepack(pool_, static_cast<const float*>(b_.data()) + i * b_floats_, kept_at(i));
     turn_ = 0;
 }
 
@@ -139,7 +140,7 @@ ProductCall MachineTimer::next_call(const Product& product) noexcept {
                         false,
                         workspace_.data(),
                         kernel_ ? &epilogue_ : nullptr};
-    if (product.kept_bytes() > 0) call.kept = kept_at(copy);
+    if (product.prepacked_bytes() > 0) call.prepacked = kept_at(copy);
     if (product.sums_b()) call.sums = static_cast<float*>(sums_.data());
     return call;
 }

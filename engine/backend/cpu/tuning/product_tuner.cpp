@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "engine/backend/cpu/gemm/plan.h"
+#include "engine/backend/cpu/gemm/cost.h"
 #include "engine/backend/cpu/tuning/product_grid.h"
 
 namespace volta::cpu {
@@ -36,8 +36,8 @@ class Search {
           context_(context),
           timer_(timer),
           options_(options),
-          seen_(context.heap),
-          field_(context.heap) {
+          seen_(context.compiler.heap),
+          field_(context.compiler.heap) {
         options_.runs = std::clamp(options.runs, 1, kMostTimedRuns);
         leader_ = made(ProductChoice());
         default_cycles_ = leader_.cycles;
@@ -76,11 +76,13 @@ class Search {
     double turn() const { return std::max(leader_seconds_, turn_seconds_); }
 
     Contender made(const ProductChoice& choice) const {
-        const ProductPlan plan = plan_product(shape_, whole_rows_, context_, choice);
+        const Problem problem =
+            problem_of(shape_, whole_rows_ ? EpilogueKind::rows : EpilogueKind::none, context_.request);
+        const Schedule schedule = blocked_schedule(problem, context_, choice);
         Contender contender;
         contender.choice = choice;
-        contender.key = key_of(plan);
-        contender.cycles = expected_cycles(plan);
+        contender.key = key_of(problem.shape, schedule);
+        contender.cycles = expected_cycles(context_.machine, problem.shape, schedule);
         return contender;
     }
 
@@ -211,7 +213,8 @@ class Search {
         Tiles list;
         list.rows[list.count++] = 0;
         for (const GemmTile& tile : gemm_tiles())
-            if (usable(tile, context_) && (tile.isa != Isa::scalar || context_.machine.isa == Isa::scalar))
+            if (usable(tile, context_.machine) &&
+                (tile.isa != Isa::scalar || context_.machine.isa == Isa::scalar))
                 list.rows[list.count++] = 1 + tile_row(tile);
         return list;
     }
@@ -255,11 +258,13 @@ class Search {
     // Along the ridge of constant working sets: shorter blocks of k with longer ones of m and n, and back.
     void slide() {
         if (over()) return;
-        const ProductPlan plan = plan_product(shape_, whole_rows_, context_, leader_.choice);
+        const Problem problem =
+            problem_of(shape_, whole_rows_ ? EpilogueKind::rows : EpilogueKind::none, context_.request);
+        const Schedule plan = blocked_schedule(problem, context_, leader_.choice);
         for (const std::int32_t k_block : kBlocksOfK) {
             const std::int64_t depth = std::min<std::int64_t>(k_block, shape_.k);
             if (depth <= 0) continue;
-            const double scale = static_cast<double>(plan.depth) / static_cast<double>(depth);
+            const double scale = static_cast<double>(plan.kc) / static_cast<double>(depth);
             ProductChoice choice = leader_.choice;
             choice.k_block = k_block;
             choice.m_block = nearest(kBlocksOfM, scale * static_cast<double>(plan.mc));
@@ -317,7 +322,7 @@ class Search {
 ProductChoice classic_choice(const CompileContext& context) {
     ProductChoice choice;
     const GemmTile* const tile = find_tile("f32_gemm_8x8_avx2");
-    choice.tile = 1 + tile_row(usable(*tile, context) ? *tile : *find_tile("f32_gemm_4x4_scalar"));
+    choice.tile = 1 + tile_row(usable(*tile, context.machine) ? *tile : *find_tile("f32_gemm_4x4_scalar"));
     choice.k_block = 128;
     choice.m_block = 64;
     choice.pack_a = choice.pack_b = Toggle::yes;

@@ -2,21 +2,24 @@
 
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cpu/cpu_cache.h"
+#include "engine/backend/cpu/gemm/explain.h"
 #include "engine/backend/cpu/tuning/product_timer.h"
 #include "engine/backend/tuning/tuning_run.h"
 
 namespace volta::cpu {
 namespace {
 
+CompileContext compile_context(const BackendContext& context, CpuCache& cache) {
+    return {machine_of(host_cpu(), context.isa, context.pool->thread_count()),
+            {context.arena, &cache.kernels, context.heap}};
+}
+
 class TuningRun final : public TuningRunOf<TuningEntry> {
   public:
     TuningRun(const TuneRequest& request, const BackendContext& context, CpuCache& cache)
         : TuningRunOf(request, cache.tuning, cache.folder ? &*cache.folder : nullptr, context.heap),
-          context_(context) {
-        compile_.machine = machine_of(host_cpu(), context.isa, context.pool->thread_count());
-        compile_.arena = context.arena;
-        compile_.cache = &cache.kernels;
-        compile_.heap = context.heap;
+          context_(context),
+          compile_(compile_context(context, cache)) {
         for (std::size_t i = 0; i < request.shape_count; ++i)
             add_use(product_of(request.shapes[i], i), EpilogueKind::none, {});
         for (std::size_t i = 0; i < request.executable_count; ++i)
@@ -38,9 +41,9 @@ class TuningRun final : public TuningRunOf<TuningEntry> {
     TunerResult tune_product_of(const ProductShape& shape, EpilogueKind epilogue, const TuningKey& key,
                                 const TunerOptions& options) override {
         CompileContext compile = compile_;
-        compile.prepacked = key.prepacked_b;
-        compile.sum_b = key.sums_b;
-        compile.cache_use = cache_use_of(key.cache);
+        compile.request.prepacked = key.prepacked_b;
+        compile.request.sums_b = key.sums_b;
+        compile.request.cache_use = cache_use_of(key.cache);
         MachineTimer timer(shape, epilogue, compile, *context_.pool, request_.tensors);
         return tune_product(shape, epilogue == EpilogueKind::rows, compile, timer, options);
     }
@@ -51,13 +54,23 @@ class TuningRun final : public TuningRunOf<TuningEntry> {
     }
 
     const BackendContext& context_;
-    CompileContext compile_ = {};
+    CompileContext compile_;
 };
 
 }  // namespace
 
 void tune(const TuneRequest& request, const BackendContext& context) {
     TuningRun(request, context, *static_cast<CpuCache*>(context.kernel_cache)).run();
+}
+
+void explain(const ExplainRequest& request, const BackendContext& context, std::pmr::string& text) {
+    CpuCache& cache = *static_cast<CpuCache*>(context.kernel_cache);
+    CompileContext compile = compile_context(context, cache);
+    compile.tuned = &cache.tuned;
+    compile.request.prepacked = request.packed_once;
+    compile.request.cache_use = request.from_memory ? cache_use_of(kMostCacheClass) : 0;
+    compile.overrides.tile = context.forced_tile;
+    explain_product(product_of(request.shape, 0), compile, text);
 }
 
 }  // namespace volta::cpu

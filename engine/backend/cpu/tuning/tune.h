@@ -10,4 +10,7 @@ namespace volta::cpu {
 // anything is timed), CANCELLED when the report says so; products that were done by then are kept.
 void tune(const TuneRequest& request, const BackendContext& context);
 
+// Appends why a product of this shape is computed as it is. Throws INVALID_ARGUMENT for a shape that is none.
+void explain(const ExplainRequest& request, const BackendContext& context, std::pmr::string& text);
+
 }  // namespace volta::cpu

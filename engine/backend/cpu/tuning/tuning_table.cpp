@@ -1,16 +1,17 @@
 #include "engine/backend/cpu/tuning/tuning_table.h"
 
-#include "engine/backend/cpu/gemm/packed_weights.h"
 #include "engine/backend/cpu/gemm/tiles.h"
 #include "engine/base/error.h"
 
 namespace volta::cpu {
 namespace {
 
-constexpr std::int64_t kPageFloats = 1024;
-constexpr std::int64_t kWideRow = 8192;
-// Of the last cache: what the rules of tiles, of sweeps of one row and of kept rows ask.
-constexpr double kCacheBounds[kMostCacheClass] = {kMostCacheUse, 0.8, kMostCacheUseOfPanels};
+// As the default row of kMachines has them: keys of files do not change with it.
+constexpr std::int64_t kPageFloats = 1024, kWideRow = 8192;
+// Of the last cache: what the rules ask of tiles, of one row's axpy form and of prepacked rows.
+constexpr Machine kAnyMachine = Machine();
+constexpr double kCacheBounds[kMostCacheClass] = {kAnyMachine.dram_use, kAnyMachine.dram_use_of_row,
+                                                  kAnyMachine.dram_use_of_panels};
 
 }  // namespace
 
@@ -45,7 +46,7 @@ TuningKey key_of(const ProductShape& shape, EpilogueKind epilogue, Isa isa, int 
     key.epilogue = epilogue;
     key.isa = isa;
     key.threads = threads;
-    key.prepacked_b = use.prepacked_b;
+    key.prepacked_b = use.prepacked;
     key.sums_b = use.sums_b;
     key.cache = cache_class(use.cache_use);
     return key;

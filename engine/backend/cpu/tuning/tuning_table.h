@@ -1,7 +1,7 @@
 // Which choice tuning found for which product, on processors.
 #pragma once
 
-#include "engine/backend/cpu/gemm/choice.h"
+#include "engine/backend/cpu/gemm/product.h"
 #include "engine/backend/lower/problem_shapes.h"
 #include "engine/backend/tuning/tuning_table.h"
 #include "engine/base/cpu_info.h"
@@ -11,14 +11,6 @@ namespace volta::cpu {
 // What the rows of an operand mean for the caches: bit 0, rows that lie multiples of 4 KiB apart and so meet
 // in one set; bit 1, rows so long that each step of k is a new page.
 std::uint8_t stride_class(std::int64_t leading_dimension);
-
-// How a plan uses a product, beside its shape: what else decides how fast a choice is there, and what the
-// default rules do.
-struct ProductUse {
-    bool prepacked_b = false;  // B was packed before the calls
-    bool sums_b = false;       // the column sums of B are wanted as well
-    double cache_use = 0;      // of all weights of the plan (gemm/product.h)
-};
 
 // Between which of the bounds at which rules change the weights of a plan lie: 0, they stay in the last
 // cache, to kMostCacheClass, all come from memory.
@@ -45,5 +37,18 @@ using TuningEntry = TuningEntryOf<TuningKey, ProductChoice>;
 void check(const TuningEntry& entry);
 
 using TuningTable = TuningTableOf<TuningEntry>;
+
+// What a table holds, as compiling asks for it.
+class TunedProducts final : public Tuned {
+  public:
+    explicit TunedProducts(const TuningTable& table) : table_(table) {}
+    ProductChoice find(const ProductShape& shape, EpilogueKind epilogue, const Machine& machine,
+                       const Request& use) const override {
+        return table_.find(key_of(shape, epilogue, machine.isa, machine.threads, use));
+    }
+
+  private:
+    const TuningTable& table_;
+};
 
 }  // namespace volta::cpu
