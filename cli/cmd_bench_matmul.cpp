@@ -37,7 +37,7 @@ constexpr Shape kShapes[] = {
 // What is multiplied: "plain" has two inputs, so that whatever the product packs it packs within the run;
 // "packed" has B as a parameter of the model, which the session packs once (VOLTA_SESSION_PACK_WEIGHTS).
 struct Settings {
-    std::string shapes, form = "nn", mode = "both";
+    std::string shapes, explain, form = "nn", mode = "both";
     bool cold = false, csv = false;
     Repeats repeats;
 };
@@ -266,6 +266,21 @@ void measure_shape(const Context& context, const Shape& shape, const Settings& s
     if (s.mode != "plain") row("packed", product(true));
 }
 
+// Why a product is computed as it is, in the mode that is asked for (plain, where that is both).
+int explain(const Context& context, const Shape& s, const Settings& settings) {
+    const volta_tune_shape shape = {s.m, s.n, s.k, s.a_transposed, s.b_transposed, 0, 0, 0};
+    uint32_t use = 0;
+    if (settings.mode == "packed") use |= VOLTA_EXPLAIN_PACKED_ONCE;
+    if (settings.cold) use |= VOLTA_EXPLAIN_FROM_MEMORY;
+    std::size_t bytes = 0;
+    check(volta_explain_matmul(context.get(), &shape, use, nullptr, 0, &bytes));
+    std::string text(bytes + 1, '\0');
+    check(volta_explain_matmul(context.get(), &shape, use, text.data(), text.size(), &bytes));
+    text.resize(bytes);
+    print(text);
+    return 0;
+}
+
 }  // namespace
 
 int run_matmul(const std::vector<std::string>& arguments) {
@@ -292,12 +307,17 @@ int run_matmul(const std::vector<std::string>& arguments) {
     options.flag("--cold", s.cold,
                  "every call takes another copy of the matrices, so that B comes from memory");
     options.flag("--csv", s.csv, "comma-separated values on standard output");
+    options.text(
+        "--explain", s.explain,
+        "MxNxK, as in --shapes: measure nothing, but say which machine the rules see, which of them apply "
+        "and what is against the others, and how the product is computed");
     declare(options, s.repeats);
     options.parse(arguments);
     if (s.repeats.json && s.csv) usage_error("voltac bench matmul: --json and --csv exclude each other");
     const std::vector<Shape> shapes = shapes_of(s);
 
     const Context context = make_context(s.repeats.machine);
+    if (!s.explain.empty()) return explain(context, shape_of(s.explain, s.form), s);
     Peaks peaks(context);
     const bool on_device = device_of(context).memory_bytes > 0;
     print_head(context, s, peaks.refreshed(), on_device);

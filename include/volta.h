@@ -1143,6 +1143,24 @@ typedef struct volta_tune_options {
  *         OUT_OF_MEMORY     of a product's matrices: the error names the product, those before it are kept */
 VOLTA_API volta_status volta_tune(volta_context *context, const volta_tune_options *options);
 
+/* How plans use the product that volta_explain_matmul is asked about. */
+enum {
+    VOLTA_EXPLAIN_PACKED_ONCE = 1, /* as a session with VOLTA_SESSION_PACK_WEIGHTS: B is packed before */
+    VOLTA_EXPLAIN_FROM_MEMORY = 2  /* the weights of the plan are more than all of the last cache      */
+};
+
+/* Why a product is computed as it is on the processor: the machine as the rules see it, every rule that applied, every
+ * other one with what was against it, the schedule and the kernel. Lines for people: their words may change.
+ * Shape:  of `shape` as in volta_tune; a product alone, with nothing behind it. What volta_tune found counts.
+ * Units:  capacity is bytes of text with its final 0, which is always written where capacity is above 0; what does not
+ *         fit is cut. *out_bytes is the length of the whole text without that 0: a first call with capacity 0 asks for
+ *         it (text may then be NULL).
+ * Cost:   compiles the product, and keeps its kernels: milliseconds.
+ * Errors: INVALID_ARGUMENT  a size out of range, an unknown bit of use
+ *         UNSUPPORTED       on a GPU */
+VOLTA_API volta_status volta_explain_matmul(volta_context *context, const volta_tune_shape *shape,
+                                            uint32_t use, char *text, size_t capacity, size_t *out_bytes);
+
 /* ---- Profiler: where the time goes, and the memory ------------------------------------------------------ */
 
 /* A profile is what a context did between start and stop: its calls, the phases of their plans, every step, and what

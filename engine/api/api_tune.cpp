@@ -1,5 +1,8 @@
 // volta.h: tuning.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <string>
 
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
@@ -15,16 +18,16 @@ namespace {
 constexpr std::size_t kMostShapes = 4096;
 constexpr std::uint32_t kMostRuns = 64;
 
+TuneShape read_shape(const volta_tune_shape& one) {
+    return {one.m, one.n, one.k, one.a_transposed != 0, one.b_transposed != 0, one.lda, one.ldb, one.ldc};
+}
+
 std::pmr::vector<TuneShape> read_shapes(const volta_tune_options& given, std::pmr::memory_resource* heap) {
     require(given.shapes != nullptr || given.shape_count == 0, "shapes is NULL");
     require(given.shape_count <= kMostShapes, "shape_count is %zu, at most %zu are possible",
             given.shape_count, kMostShapes);
     std::pmr::vector<TuneShape> shapes(heap);
-    for (std::size_t i = 0; i < given.shape_count; ++i) {
-        const volta_tune_shape& one = given.shapes[i];
-        shapes.push_back(
-            {one.m, one.n, one.k, one.a_transposed != 0, one.b_transposed != 0, one.lda, one.ldb, one.ldc});
-    }
+    for (std::size_t i = 0; i < given.shape_count; ++i) shapes.push_back(read_shape(given.shapes[i]));
     return shapes;
 }
 
@@ -104,5 +107,30 @@ volta_status volta_tune(volta_context* context, const volta_tune_options* option
             if (progress.thrown) fail_thrown(HostFunction::progress, progress.thrown);
             throw;
         }
+    });
+}
+
+volta_status volta_explain_matmul(volta_context* context, const volta_tune_shape* shape, uint32_t use,
+                                  char* text, size_t capacity, size_t* out_bytes) {
+    if (out_bytes != nullptr) *out_bytes = 0;
+    if (text != nullptr && capacity > 0) *text = '\0';
+    return guarded([&] {
+        require(context != nullptr, "context is NULL");
+        require(shape != nullptr, "shape is NULL");
+        require(out_bytes != nullptr, "out_bytes is NULL");
+        require(text != nullptr || capacity == 0, "text is NULL and capacity is %zu", capacity);
+        constexpr std::uint32_t kUses = VOLTA_EXPLAIN_PACKED_ONCE | VOLTA_EXPLAIN_FROM_MEMORY;
+        require((use & ~kUses) == 0, "use is 0x%x, known bits are 0x%x", use, kUses);
+        const ContextRef owner(unwrap(context));
+        ExplainRequest request;
+        request.shape = read_shape(*shape);
+        request.packed_once = (use & VOLTA_EXPLAIN_PACKED_ONCE) != 0;
+        request.from_memory = (use & VOLTA_EXPLAIN_FROM_MEMORY) != 0;
+        const std::pmr::string lines = owner->plans().explain(request);
+        *out_bytes = lines.size();
+        if (capacity == 0) return;
+        const std::size_t count = std::min(lines.size(), capacity - 1);
+        std::memcpy(text, lines.data(), count);
+        text[count] = '\0';
     });
 }

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
+#include <string>
 #include <utility>
 
 #include "engine/backend/tuning/tune_request.h"
 #include "engine/base/arithmetic.h"
+#include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "include/volta.h"
 
@@ -140,6 +142,10 @@ class Device {
     virtual void open_tuning_folder(const char* folder, const Log& log) = 0;
     virtual std::uint64_t tuning_version() const noexcept = 0;
     virtual void tune(const TuneRequest& request, const BackendContext& context) = 0;
+    // Appends lines about how a product is computed, and why. Throws INVALID_ARGUMENT, UNSUPPORTED.
+    virtual void explain(const ExplainRequest&, const BackendContext&, std::pmr::string&) {
+        fail(VOLTA_UNSUPPORTED, "products are explained on the processor; the device is %s", info().name);
+    }
 };
 struct DeviceDelete {
     std::pmr::memory_resource* heap = nullptr;

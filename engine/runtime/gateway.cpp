@@ -211,6 +211,12 @@ void PlanCache::tune(TuneRequest request, const Program* const* programs, std::s
     device_->tune(request, backend_context());
 }
 
+std::pmr::string PlanCache::explain(const ExplainRequest& request) {
+    std::pmr::string text(context_.structures());
+    device_->explain(request, backend_context(), text);
+    return text;
+}
+
 HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
                                           const PrepareOptions& options) {
     std::pmr::memory_resource* heap = context_.structures();

@@ -79,6 +79,8 @@ class PlanCache final {
     // Tunes the products of `request` and of the programs that are not NULL. Programs prepared from now on
     // use the results. Throws as TuneRequest's backend does: INVALID_ARGUMENT, IO_ERROR, CANCELLED.
     void tune(TuneRequest request, const Program* const* programs, std::size_t count);
+    // Lines about how a product is computed, and why. Throws INVALID_ARGUMENT, UNSUPPORTED.
+    std::pmr::string explain(const ExplainRequest& request);
     // All programs, those of the future while the context records.
     void describe();
     Device& device() const noexcept { return *device_; }

@@ -356,8 +356,54 @@ static void test_older_host(void** state) {
     volta_context_release(context);
 }
 
+/* The whole text, cut texts, what is refused; what tuning found counts. */
+static void test_a_product_is_explained(void** state) {
+    volta_context* const context = context_with(NULL, NULL, 1);
+    const volta_tune_shape shape = {64, 1009, 512, 0, 0, 0, 0, 0}, none = {0, 8, 8, 0, 0, 0, 0, 0};
+    char text[8192], cut[20];
+    size_t bytes = 0, again = 0;
+    (void)state;
+    assert_ok(volta_explain_matmul(context, &shape, 0, NULL, 0, &bytes));
+    assert_true(bytes > 100 && bytes < sizeof text);
+    assert_ok(volta_explain_matmul(context, &shape, 0, text, sizeof text, &again));
+    assert_int_equal(again, bytes);
+    assert_int_equal(strlen(text), bytes);
+    assert_true(strncmp(text, "machine ", 8) == 0);
+    assert_non_null(strstr(text, "\nproduct   C[64,1009] = A[64,512] B[512,1009]"));
+    assert_non_null(strstr(text, "\napplied   pack-b"));
+    assert_non_null(strstr(text, "\nrejected  some-rows-in-place: rows of B meet in one set of L1\n"));
+    assert_non_null(strstr(text, "\nschedule  blocked tile=f32_gemm_"));
+    assert_non_null(strstr(text, "\nkernel    f32_gemm_"));
+    assert_ok(volta_explain_matmul(context, &shape, 0, cut, sizeof cut, &again));
+    assert_int_equal(again, bytes);
+    assert_int_equal(strlen(cut), sizeof cut - 1);
+    assert_memory_equal(cut, text, sizeof cut - 1);
+    assert_ok(volta_explain_matmul(context, &shape, VOLTA_EXPLAIN_PACKED_ONCE | VOLTA_EXPLAIN_FROM_MEMORY, text,
+                                   sizeof text, &again));
+    assert_non_null(strstr(text, "use       B is packed once, the plan's weights fill 1.50 of the last cache"));
+    assert_non_null(strstr(text, "\napplied   prepack-b"));
+
+    text[0] = 'x';
+    assert_fails(volta_explain_matmul(NULL, &shape, 0, text, sizeof text, &bytes), VOLTA_INVALID_ARGUMENT,
+                 "context is NULL");
+    assert_int_equal(bytes, 0);
+    assert_int_equal(text[0], 0);
+    assert_fails(volta_explain_matmul(context, NULL, 0, text, sizeof text, &bytes), VOLTA_INVALID_ARGUMENT,
+                 "shape is NULL");
+    assert_fails(volta_explain_matmul(context, &shape, 0, text, sizeof text, NULL), VOLTA_INVALID_ARGUMENT,
+                 "out_bytes is NULL");
+    assert_fails(volta_explain_matmul(context, &shape, 0, NULL, 7, &bytes), VOLTA_INVALID_ARGUMENT,
+                 "text is NULL and capacity is 7");
+    assert_fails(volta_explain_matmul(context, &shape, 12, text, sizeof text, &bytes), VOLTA_INVALID_ARGUMENT,
+                 "use is 0xc, known bits are 0x3");
+    assert_fails(volta_explain_matmul(context, &none, 0, text, sizeof text, &bytes), VOLTA_INVALID_ARGUMENT,
+                 "shape 0: m is 0, it must be in 1 .. 16777216");
+    volta_context_release(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_product_is_explained),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_results_stay),

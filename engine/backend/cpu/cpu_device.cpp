@@ -37,6 +37,11 @@ class CpuDevice final : public Device {
         cpu::tune(request, with_cache(context));
     }
 
+    void explain(const ExplainRequest& request, const BackendContext& context,
+                 std::pmr::string& text) override {
+        cpu::explain(request, with_cache(context), text);
+    }
+
   private:
     BackendContext with_cache(const BackendContext& context) {
         BackendContext own = context;
