@@ -1,6 +1,10 @@
 // How fast the products of a small transformer run, against the processor's own peak measured in the same
 // rounds:
 //   bench_product [rounds] [tile]
+// or what the rules of products bring, each on the products where it changes something, as CSV
+// (bench/rules.py):
+//   bench_product --rules
+//   bench_product --rule NAME [rounds] [threads] [isa]
 // Peak: independent FMA chains in registers, nothing else. Every figure is the best of all rounds; on a
 // machine that others use too, more rounds help.
 #include <time.h>
@@ -10,12 +14,15 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory_resource>
+#include <string>
 #include <vector>
 
 #include "engine/backend/cpu/attention/attention.h"
 #include "engine/backend/cpu/gemm/kernel_cache.h"
+#include "tests/kernels/product_cases.h"
 
 namespace {
 using namespace volta;
@@ -160,7 +167,8 @@ void bench(Isa isa, int threads, int rounds, const char* tile) {
     KernelCache cache(heap());
     ThreadPool pool(threads, heap());
     PeakLoop peak(isa);
-    const CompileContext context = {machine_of(host_cpu(), isa, threads), &arena, &cache, heap(), tile};
+    const CompileContext context = {
+        machine_of(host_cpu(), isa, threads), {&arena, &cache, heap()}, {}, {tile}};
 
     std::vector<Contender> all(1);
     all[0].flop = 2.0 * jit::gemm_lanes(isa) * kPeakChains * kPeakTurns * threads;
@@ -193,9 +201,150 @@ void bench(Isa isa, int threads, int rounds, const char* tile) {
                     100 * c.flop / c.cpu / (registers.flop / registers.cpu));
     }
 }
+
+// ---- Rules -----------------------------------------------------------------------------------------------
+
+constexpr double kMostFlop = 2e8, kShortestRun = 2e-4;  // of a product; seconds
+constexpr std::size_t kMostCases = 12;
+
+CompileContext context_of(const test::GoldenCase&, const test::Use& use, const Machine& machine,
+                          const Compiler& compiler, const char* without_rule) {
+    CompileContext context = {machine, compiler};
+    context.request.prepacked = use.prepacked;
+    context.request.cache_use = use.cache_use;
+    context.overrides.without_rule = without_rule;
+    return context;
+}
+
+std::string schedule_of(const Product& product) {
+    ScheduleText text;
+    product.describe(text);
+    return text.text;
+}
+
+// One of two ways, and copies of B that it walks over where B is to come from DRAM.
+struct Way {
+    ProductPtr product;
+    std::vector<float> workspace, packed[8];
+    const float* packed_at[8] = {};
+    std::vector<double> seconds;
+
+    void prepare(ThreadPool& pool, const float* const* b, int copies) {
+        aligned(workspace, product->workspace_bytes() / sizeof(float));
+        if (product->prepacked_bytes() == 0) return;
+        for (int i = 0; i < copies; ++i) {
+            float* const to = aligned(packed[i], product->prepacked_bytes() / sizeof(float));
+            product->prepack(pool, b[i], to);
+            packed_at[i] = to;
+        }
+    }
+    void run(ThreadPool& pool, const float* a, const float* const* b, float* c, int copies, int repeats) {
+        ProductCall call = {};
+        call.a = a;
+        call.c = c;
+        call.workspace =
+            reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(workspace.data()) + 63) / 64 * 64);
+        const double start = wall_seconds();
+        for (int i = 0; i < repeats; ++i) {
+            call.b = b[i % copies];
+            call.prepacked = packed_at[i % copies];
+            product->run(pool, call);
+        }
+        seconds.push_back((wall_seconds() - start) / repeats);
+    }
+    double median() {
+        std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2),
+                         seconds.end());
+        return seconds[seconds.size() / 2];
+    }
+};
+
+// Both ways in turns, medians; "rule,product,use,threads,isa,on_us,off_us".
+void time_case(const test::GoldenCase& one, const test::Use& use, const Machine& machine, const char* rule,
+               ProductPtr on, ProductPtr off, ThreadPool& pool, int rounds) {
+    const ProductShape& shape = one.shape;
+    const std::size_t b_floats =
+        static_cast<std::size_t>((shape.b_transposed ? shape.n : shape.k) * shape.ldb);
+    const double b_bytes = 4.0 * static_cast<double>(b_floats), l3 = static_cast<double>(machine.l3_bytes);
+    const int copies =
+        use.cache_use > 1 ? std::clamp(static_cast<int>(use.cache_use * l3 / b_bytes) + 1, 1, 8) : 1;
+    std::vector<float> a_memory, c_memory, b_memory[8];
+    float* const a =
+        aligned(a_memory, static_cast<std::size_t>((shape.a_transposed ? shape.k : shape.m) * shape.lda));
+    float* const c = aligned(c_memory, static_cast<std::size_t>(shape.m * shape.ldc));
+    const float* b[8] = {};
+    for (int i = 0; i < copies; ++i) b[i] = aligned(b_memory[i], b_floats);
+    Way ways[2];
+    ways[0].product = std::move(on);
+    ways[1].product = std::move(off);
+    for (Way& way : ways) way.prepare(pool, b, copies);
+    for (Way& way : ways) way.run(pool, a, b, c, copies, copies);  // pages and code are touched
+    const double once = ways[0].seconds[0];
+    const int repeats = std::clamp(static_cast<int>(kShortestRun / once) + 1, copies, 1000);
+    for (Way& way : ways) way.seconds.clear();
+    for (int round = 0; round < rounds; ++round)
+        for (Way& way : ways) way.run(pool, a, b, c, copies, repeats);
+    std::printf("%s,%s,%s,%d,%s,%.3f,%.3f\n", rule, one.text().c_str(), use.name, machine.threads,
+                isa_name(machine.isa), ways[0].median() * 1e6, ways[1].median() * 1e6);
+    std::fflush(stdout);
+}
+
+// The products whose schedule is another one without the rule, spread over the list.
+int bench_rule(const char* rule, int rounds, int threads, Isa isa) {
+    if (find_rule(rule) == nullptr || !is_measured(*find_rule(rule)))
+        return std::fprintf(stderr, "no such rule\n"), 2;
+    jit::CodeArena arena(heap(), false);
+    KernelCache cache(heap());
+    ThreadPool pool(threads, heap());
+    const Machine machine = machine_of(host_cpu(), isa, threads);
+    const Compiler compiler = {&arena, &cache, heap()};
+    struct Found {
+        test::GoldenCase one;
+        test::Use use;
+    };
+    std::vector<Found> found;
+    for (const test::GoldenCase& one : test::cases())
+        for (const test::Use& use : test::kUses) {
+            const double flop =
+                2.0 * static_cast<double>(one.shape.m * one.shape.n) * static_cast<double>(one.shape.k);
+            if (one.stored || one.shape.batch > 1 || flop > kMostFlop) continue;
+            const auto schedule = [&](const char* without) {
+                return schedule_of(
+                    *compile_product(one.shape, nullptr, context_of(one, use, machine, compiler, without)));
+            };
+            if (schedule(nullptr) != schedule(rule)) found.push_back({one, use});
+        }
+    const std::size_t step = std::max<std::size_t>(found.size() / kMostCases, 1);
+    pool.begin_hot();
+    for (std::size_t i = 0; i < found.size(); i += step) {
+        const auto make = [&](const char* without) {
+            return compile_product(found[i].one.shape, nullptr,
+                                   context_of(found[i].one, found[i].use, machine, compiler, without));
+        };
+        time_case(found[i].one, found[i].use, machine, rule, make(nullptr), make(rule), pool, rounds);
+    }
+    pool.end_hot();
+    return 0;
+}
+
+int list_rules() {
+    for (const Rule& rule : rules())
+        if (is_measured(rule) && std::strcmp(rule.evidence, "matmul_tuning.md") != 0)
+            std::printf("%s %s\n", rule.name, rule.evidence);
+    return 0;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc > 1 && std::strcmp(argv[1], "--rules") == 0) return list_rules();
+    if (argc > 2 && std::strcmp(argv[1], "--rule") == 0) {
+        Isa isa = host_cpu().best_isa;
+        for (const IsaRow& row : kIsas)
+            if (argc > 5 && std::strcmp(row.name, argv[5]) == 0) isa = row.isa;
+        if (!host_cpu().has(isa)) return 2;
+        return bench_rule(argv[2], argc > 3 ? std::atoi(argv[3]) : 11, argc > 4 ? std::atoi(argv[4]) : 1,
+                          isa);
+    }
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 20;
     const char* const tile = argc > 2 ? argv[2] : nullptr;
     std::printf("%s\n", host_cpu().brand);
