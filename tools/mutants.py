@@ -52,6 +52,9 @@ LEFT_OUT = re.compile(r"architecture_(?!tables$)|bench_|cuda_(ptx|nvrtc|operator
 
 # Folders of tests whose name is not the last word of the folder they test.
 TESTS_OF = {"engine/base": "numerics", "engine/backend/lower": "backend", "engine/backend/cpu": "kernels",
+            "engine/backend/cpu/gemm": "kernels", "engine/backend/cpu/tuning": "kernels",
+            "engine/backend/cpu/attention": "kernels", "engine/backend/cpu/actions": "runtime",
+            "jitgen/x86": "jitgen", "jitgen/x86/gemm": "kernels",
             "engine/backend/tuning": "kernels", "engine/backend": "runtime", "engine/backend/cuda": "cuda",
             "jitgen/cuda": "cuda"}
 

@@ -195,13 +195,13 @@ void test_a_slow_worker_keeps_one_piece(void**) {
     pool.run_stealing(2, kItems, 1, [&](int, ThreadPool::WorkItems& items) noexcept {
         const bool is_caller = pthread_equal(pthread_self(), caller) != 0;
         for (Range piece; items.next(&piece);) {
-            const int items = static_cast<int>(piece.end - piece.begin);
-            if (!is_caller) by_worker.fetch_add(items);
+            const int count = static_cast<int>(piece.end - piece.begin);
+            if (!is_caller) by_worker.fetch_add(count);
             const auto waits = [&] {
-                return is_caller ? by_worker.load() == 0 : done.load() < kItems - items;
+                return is_caller ? by_worker.load() == 0 : done.load() < kItems - count;
             };
             for (int i = 0; i < kMostWaits && waits(); ++i) sleep_milliseconds(1);
-            done.fetch_add(items);
+            done.fetch_add(count);
         }
     });
     assert_int_equal(done.load(), kItems);
@@ -457,8 +457,7 @@ void test_refused_memory_leaves_nothing(void**) {
 }
 
 // The system refuses threads: those that were started end, and the error says which one failed.
-// ---- Forked children and hosts that throw
-// -------------------------------------------------------------
+// ---- Forked children and hosts that throw -------------------------------------------------------------
 
 // What a child does with a pool that it inherited, and the pool's end. True: it did all and ended by itself.
 bool child_ends_well(ThreadPool* pool, bool may_compute) {
@@ -467,13 +466,13 @@ bool child_ends_well(ThreadPool* pool, bool may_compute) {
         alarm(60);
         bool fine = true;
         if (may_compute) {
-            std::atomic<int> parts{0}, items{0};
+            std::atomic<int> parts{0}, done{0};
             pool->run(4, [&](int, int) noexcept { ++parts; });
-            pool->share(4, 1000, 3, [&](int, ThreadPool::Pieces& pieces) noexcept {
-                for (Range piece; pieces.next(&piece);) items += static_cast<int>(piece.end - piece.begin);
+            pool->run_stealing(4, 1000, 3, [&](int, ThreadPool::WorkItems& items) noexcept {
+                for (Range piece; items.next(&piece);) done += static_cast<int>(piece.end - piece.begin);
             });
             pool->core_to_core_ns();
-            fine = parts == 4 && items == 1000;
+            fine = parts == 4 && done == 1000;
         }
         pool->~ThreadPool();
         _exit(fine ? 0 : 1);
