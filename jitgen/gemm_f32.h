@@ -25,14 +25,14 @@ inline constexpr int kPrefetchCSteps = 128;
 inline constexpr int kPrefetchCColumns = 64;  // of GemmArgs::Prefetch::c
 
 enum class GemmA : std::uint8_t {
-    rows,     // a[i * a_stride + k]: A as it lies in memory
+    rows,     // a[i * a_stride + k]: A in place
     k_major,  // a[k * a_stride + i]: A stored transposed, or gathered so
     ones      // nothing is read: the column sums of B, which are the chains of a row of ones
 };
 enum class GemmB : std::uint8_t {
     panels,  // b[(j / 16) * b_stride + k * 16 + j % 16]: packed for tiles of any width, in whole panels
     tile,    // b[k * gemm_width(form) + j]: packed for tiles of this width, so that a step is one stream
-    rows,    // b[k * b_stride + j]: B as it lies in memory
+    rows,    // b[k * b_stride + j]: B in place
     pack_on_first_use  // the same, and what is read is left as `tile` has it: packed[k * gemm_width(form) +
                        // j]
 };

@@ -28,7 +28,7 @@ enum class PackedPrefetch : std::uint8_t {
     none,
     panels,  // the panels at args.prefetch_target: a stream per panel, prefetching all of them as one stream
              // is a third slower
-    stream  // the memory behind args.prefetch_target as it lies, as many lines as are read: tile after tile
+    stream  // the memory behind args.prefetch_target in its order, as many lines as are read: tile after tile
             // is one stream
 };
 

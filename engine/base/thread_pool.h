@@ -75,8 +75,8 @@ class ThreadPool final {
     // answer is older than 20 ms. For the caller of run(), between two of them.
     double core_to_core_ns() noexcept;
     // Then what one thread writes and another has read had better go through memory: 60 to 80 ns with a
-    // common last cache (120 on a mesh of many cores), 340 without
-    // (docs/decisions/0012-packed-for-its-tile.md).
+    // shared LLC (120 on a mesh of many cores), 340 without
+    // (docs/decisions/0016-topology.md).
     bool spans_llcs() noexcept { return core_to_core_ns() > 200; }
     // This instead of what is measured; 0: measure.
     void assume_core_to_core_ns(double ns) noexcept;

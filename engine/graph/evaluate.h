@@ -8,7 +8,7 @@
 
 namespace volta {
 
-// A tensor of the evaluator: f32 values as T, or i32 values, or the bytes of a stored weight.
+// A tensor of the evaluator: f32 values as T, or i32 values, or the bytes of a packed weight.
 template <class T>
 struct EvalTensor {
     using allocator_type = Allocator;
@@ -25,7 +25,7 @@ struct EvalTensor {
 
     std::pmr::vector<T> real;
     std::pmr::vector<std::int32_t> integer;
-    const unsigned char* stored = nullptr;  // of a stored weight: lent by whoever fills the sources
+    const unsigned char* stored = nullptr;  // of a packed weight: lent by whoever fills the sources
 };
 
 // Evaluates `node` of `graph`: inputs in order; outputs are resized by their shapes. micro_index: of this

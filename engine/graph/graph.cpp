@@ -142,7 +142,7 @@ ValueId Graph::parameter(const char* name, const Shape& shape, const Init& init,
     require(dtype != DType::i32, "parameter \"%s\": i32 is no type of parameters", name);
     require(!is_stored(dtype) || (shape.rank == 2 && shape[0] >= 0 && shape[1] >= 0 &&
                                   !tensor_bytes_overflow(dtype, shape, &bytes)),
-            "parameter \"%s\": %s%s is no stored weight: that has the shape [outputs, inputs]", name,
+            "parameter \"%s\": %s%s is no packed weight: that has the shape [outputs, inputs]", name,
             dtype_name(dtype), to_text(shape).text);
     return add_source(Op::parameter, name, dtype, {-1, shape, init, stream});
 }

@@ -197,8 +197,8 @@ struct OpRow {
     bool fuses = false;       // may become part of a fused node or of an epilogue
     bool recompute = false;   // cheap enough to be computed again rather than kept for the backward pass
     bool has_body = false;    // may carry elementwise work: Node::body
-    std::int8_t stored_input = -1;  // which input may be a stored weight
-    bool always_folds = false;  // a large constant too: an element takes as long as reading a hundred
+    std::int8_t stored_input = -1;  // which input may be a packed weight
+    bool always_folds = false;      // a large constant too: an element takes as long as reading a hundred
     // Of elementwise operators. Arguments for which gradients can be checked by differences, and the largest
     // error over all binades, against the same formula in real numbers; 0: none is stated.
     double sample_low = -3, sample_high = 3, most_ulps = 0;

@@ -63,6 +63,12 @@ for page in $pages; do
         grep -qE "(^|[^a-z_])$name\(" include/volta.h || echo "$page:$line: $name is not in volta.h"
     done
 done >"$scratch"
+# Decisions that sources cite, as reasons or as the evidence of a rule.
+for folder in engine jitgen bench cli; do
+    [ ! -d "$folder" ] || grep -rnoIE 'decisions/[0-9]{4}[a-z0-9-]*(\.md)?' "$folder" | while IFS=: read -r file line page; do
+        ls docs/"${page%.md}"*.md >/dev/null 2>&1 || echo "$file:$line: cites $page, which does not exist"
+    done
+done >>"$scratch"
 
 cat "$scratch"
 [ ! -s "$scratch" ] || exit 1

@@ -170,12 +170,12 @@ void test_what_is_refused(void**) {
     expect_error([&] { stored.output("s", s); }, VOLTA_INVALID_ARGUMENT,
                  "output \"s\" is a weight stored as int4");
     expect_error([&] { stored.parameter("t", {16}, {}, DType::int8); }, VOLTA_INVALID_ARGUMENT,
-                 "parameter \"t\": int8[16] is no stored weight");
+                 "parameter \"t\": int8[16] is no packed weight");
     expect_error(
         [&] {
             stored.parameter("t", {INT64_C(1) << 55, INT64_C(1) << 20}, {}, DType::int8);
         },
-        VOLTA_INVALID_ARGUMENT, "is no stored weight");
+        VOLTA_INVALID_ARGUMENT, "is no packed weight");
 }
 
 // Every refused allocation is a clean failure.

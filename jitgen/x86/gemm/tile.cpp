@@ -219,8 +219,8 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     }
 
     // C comes into the cache while the chains grow: what is not there by prefetchw, and what other cores have
-    // read, which that leaves shared (Zen 4), by a store, where C holds nothing yet. Between distant cores
-    // such a line is written in 14 to 20 ns, which multiplications can hide.
+    // read, which that leaves shared (Zen 4), by a store, where C holds nothing yet. Between cores without a
+    // shared LLC such a line is written in 14 to 20 ns, which multiplications can hide.
     void emit_own_c() {
         Label none;
         emit_c_lines([&](const Xbyak::RegExp& line) { prefetchw(ptr[line]); });

@@ -69,7 +69,7 @@ bool RowAction::is_in_place(std::size_t output) const {
     return false;
 }
 
-// Which outputs may be written past the caches. Where a step's tensors exceed the last cache all of them,
+// Which outputs may be written by non-temporal stores. Where a step's tensors exceed the LLC all of them,
 // which would be read from memory before they are written, and drive out what could have stayed; but what
 // lies in the place of an input has been read anyway. And parameters that several threads update: all of them
 // have read them, and a thread takes the lines of the others back. Between cores without a common cache that

@@ -20,8 +20,8 @@ class RowAction final : public Action {
   private:
     void choose_streaming(const CpuStep& step);
     bool is_in_place(std::size_t output) const;
-    // The kernel for these places and this moment: outputs are written past the caches where that pays and
-    // their rows allow it.
+    // The kernel for these places and this moment: outputs are written by non-temporal stores where that pays
+    // and their rows allow it.
     const jit::RowKernel& kernel_for(const StepCall& call, void* const* bases) const noexcept;
     enum class Split : std::uint8_t { rows, columns, outer };
     void choose_split(const CpuStep& step);
@@ -38,8 +38,9 @@ class RowAction final : public Action {
 
     const Isa isa_;
     const jit::RowKernel& kernel_;
-    const jit::RowKernel* streaming_ = nullptr;  // the same program, with outputs written past the caches
-    bool streams_if_far_ = false;                // only where the threads' cores are far from each other
+    const jit::RowKernel* streaming_ =
+        nullptr;                   // the same program, with outputs written by non-temporal stores
+    bool streams_if_far_ = false;  // only where the threads' cores share no LLC
     std::pmr::vector<Ref> refs_;
     std::pmr::vector<std::int64_t> row_strides_;
     LoopSpace loops_;

@@ -180,7 +180,7 @@ class BlockedProduct final : public Product {
         return part;
     }
 
-    // What workers take from each other: a slice of the rows of one panel of columns. Where all columns are
+    // What workers steal from each other: a slice of the rows of one panel of columns. Where all columns are
     // needed before an epilogue it is a part.
     std::int64_t units() const {
         return tiles_.count() * (row_epilogue_ ? 1 : tiles_.panels() * schedule_.row_slices);

@@ -32,7 +32,7 @@ void append_product(const ProductShape& shape, const Request& request, std::pmr:
            number(shape.m), number(shape.n), number(shape.m), number(shape.k), shape.a_transposed ? "^T" : "",
            number(shape.k), number(shape.n), shape.b_transposed ? "^T" : "", number(shape.lda),
            number(shape.ldb), number(shape.ldc));
-    append(text, "use       B %s, the plan's weights fill %.2f of the last cache%s\n",
+    append(text, "use       B %s, the plan's weights fill %.2f of the LLC%s\n",
            request.prepacked ? "is packed once" : "may change between calls", request.cache_use,
            request.sums_b ? ", column sums of B are wanted" : "");
 }

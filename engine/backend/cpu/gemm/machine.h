@@ -31,18 +31,18 @@ struct Machine {
     double transpose_cycles_per_float = 0.75;  // of C
     std::int64_t l2_floats = 512 * 1024;       // a B of so many lies beyond L2: reading it again costs
     std::int64_t page_floats = 1024;           // rows so far apart meet in one set of L1: 4 KiB aliasing
-    double dram_use = 0.5;  // of the last cache: what is larger is partly elsewhere, for others use it too
+    double dram_use = 0.5;         // of the LLC: what is larger is partly elsewhere, for others use it too
     double dram_use_of_row = 0.8;  // the same, for AVX-512's loads of 16 rows of B by one row of A
     double dram_use_of_panels =
         1.25;  // the same, for panels: several at once are up to 1.8 times as fast while
-               // weights are in the last cache, and not much slower where a part is not
+               // weights are in the LLC, and not much slower where a part is not
 
     Isa isa = Isa::scalar;  // scalar: plain C++ with fma32
     int threads = 1;
     bool code = true;  // machine code may be generated
 
     bool has_code() const noexcept { return code && isa != Isa::scalar; }
-    // So many bytes over those of the last cache; 0 where they are not known.
+    // So many bytes over those of the LLC; 0 where they are not known.
     double cache_use(std::uint64_t bytes) const noexcept {
         return l3_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(l3_bytes) : 0;
     }

@@ -184,7 +184,7 @@ class PrepackedProduct final : public Product {
     std::size_t worker_bytes_ = 0;  // sums of a tile, a segment's weights as f32, then the epilogue's scratch
 };
 
-// One way where the threads' cores share a last cache, another where they do not: asked at each run.
+// One way where the threads' cores share an LLC, another where they do not: asked at each run.
 class ByTopology final : public Product {
   public:
     ByTopology(const Order& order, ProductPtr shared_llc, ProductPtr no_shared_llc)

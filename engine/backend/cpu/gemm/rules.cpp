@@ -30,7 +30,7 @@ constexpr std::int64_t kAxpyColumnsOfOne = 64, kAxpyColumnsOfTwo = 2048, kAxpyCo
                        kAxpyColumnsAvx2 = 512, kAxpyTurnsFewest = 7, kAxpyTurnsMost = 8;
 constexpr std::int64_t kAxpyPanel = 4096;  // whose accumulators stay in L1, or in L2 for several rows
 constexpr std::int64_t kAxpyPanelOfStream =
-    64 * 1024;  // of one row that one thread reads from DRAM, as it lies
+    64 * 1024;  // of one row that one thread reads from DRAM, in place
 // AVX2 takes two steps of three or four rows at a time and would wait for accumulators in L2, where B comes
 // from a cache: they stay in L1, three lines more than a page apart.
 constexpr std::int64_t kAxpyApartPanel = 1024, kAxpyApartPad = 48, kAxpyApartRows = 3;
@@ -188,7 +188,7 @@ const char* against_prepacked_row(const Case& c) {
     if (!has_plain_row(shape)) return "A is not one plain row";
     if (shape.batch != 1 || shape.k == 0) return "a batch, or no steps";
     // From a cache, a tile that multiplies by what it loads is a sixth faster.
-    if (!b_is_in_dram(c.problem, c.machine, c.machine.dram_use_of_panels)) return "B is in the last cache";
+    if (!b_is_in_dram(c.problem, c.machine, c.machine.dram_use_of_panels)) return "B is in the LLC";
     return kApplies;
 }
 const char* against_any_code(const Case& c) {
@@ -316,7 +316,7 @@ const char* against_some_rows_in_place(const Case& c) {
     const ProductShape& shape = shape_of(c);
     if (in_dram(c)) return "B is in DRAM";
     if (shape.ldb >= kPageWideRow) return "each row of B is a page or more";
-    if (b_rows_conflict(c)) return "rows of B meet in one set of L1";
+    if (b_rows_conflict(c)) return "rows of B conflict in L1's sets";
     if (shape.m > (is_avx512(c) ? kRowsInPlace : kRowsInPlaceAvx2)) return "too many rows";
     if (!is_avx512(c) && shape.k * shape.ldb >= c.machine.l2_floats) return "B is beyond L2";
     return kApplies;
@@ -351,7 +351,7 @@ void take_forced_tile(Case& c) {
 // that comes from there call after call.)
 const char* against_line_pairs(const Case& c) {
     const std::int64_t m = shape_of(c).m;
-    if (c.problem.request.cache_use <= c.machine.dram_use) return "the plan's weights stay in the last cache";
+    if (c.problem.request.cache_use <= c.machine.dram_use) return "the plan's weights stay in the LLC";
     if (c.schedule.packs_b()) return "B is packed";
     if (!is_avx512(c)) return "not AVX-512";
     if (m <= kPairRowsAbove || m > kPairRows) return "not 5 .. 8 rows";
@@ -362,8 +362,8 @@ const char* against_even_columns(const Case& c) {
     if (c.schedule.split != Split::columns) return "threads have no columns of their own";
     return is_avx512(c) ? against_tile(c, "f32_gemm_6x64_avx512") : "not AVX-512";
 }
-// Rows of A lie whole pages apart, or nearly: the lines of a tile's rows meet in one set of L1, which holds
-// eight. Columns enough hide that the others come from L2 again for every step; these do not.
+// Rows of A lie whole pages apart, or nearly: the lines of a tile's rows conflict in one set of L1, which
+// holds eight. Columns enough hide that the others come from L2 again for every step; these do not.
 const char* conflict_tile(const Case& c) {
     return shape_of(c).n <= kWaitingColumnsAvx2 ? "f32_gemm_8x8_avx2" : "f32_gemm_8x48_avx512";
 }
@@ -437,7 +437,7 @@ const char* against_prefetch(const Case& c) {
 }
 const char* against_prefetch_in_dram(const Case& c) {
     if (const char* why = against_prefetch(c)) return why;
-    return in_dram(c) ? kApplies : "B is in the last cache";
+    return in_dram(c) ? kApplies : "B is in the LLC";
 }
 // From DRAM a line takes twice as long as from L3, or longer.
 void prefetch_from_dram(Case& c) {
@@ -455,7 +455,7 @@ const char* against_prefetch_in_cache(const Case& c) {
 // L3 a second prefetch costs up to a tenth of the time.
 const char* against_repeated_prefetch(const Case& c) {
     if (c.schedule.packs_b()) return "B is packed";
-    return in_dram(c) ? kApplies : "B is in the last cache";
+    return in_dram(c) ? kApplies : "B is in the LLC";
 }
 const char* against_chosen_unroll(const Case& c) {
     return c.choice.unroll == 0 ? "nothing was chosen" : kApplies;
@@ -699,20 +699,20 @@ void cut_transposed_slices(Case& c) {
 
 std::int64_t axpy_rows(const Case& c) { return EvenCut(shape_of(c).m, jit::kMaxAxpyRows).size(0); }
 std::int64_t segments(const Case& c) { return ceil_div(shape_of(c).k, jit::kSegment); }
-// With AVX-512 one row reads 16 rows of B at once, by plain loads, as long as the last cache holds most of
+// With AVX-512 one row reads 16 rows of B at once, by plain loads, as long as the LLC holds most of
 // it; AVX2 no more than others.
 bool axpy_in_dram(const Case& c) {
     return b_is_in_dram(c.problem, c.machine,
                         is_avx512(c) && shape_of(c).m == 1 ? c.machine.dram_use_of_row : c.machine.dram_use);
 }
 // Threads that take columns each read some lines of every row, and what the processor reads ahead for one are
-// the columns of the other: with segments of k they read the memory as it lies. Long rows lose little by
+// the columns of the other: with segments of k they read the memory in its order. Long rows lose little by
 // that, less than threads whose segments are not alike long.
 const char* against_k_segments(const Case& c) {
     const ProductShape& shape = shape_of(c);
     const std::int64_t threads = c.machine.threads;
     if (threads == 1) return "one thread";
-    if (!axpy_in_dram(c)) return "B is in the last cache";
+    if (!axpy_in_dram(c)) return "B is in the LLC";
     if (floats_of_b(c) <= c.machine.fork_floats) return "a second thread costs more than it brings";
     if (shape.batch != 1 || segments(c) < 2) return "a batch, or one segment";
     const std::int64_t most = ceil_div(segments(c), threads) * jit::kSegment;  // steps of a thread
@@ -748,11 +748,11 @@ const char* against_apart(const Case& c) {
     return axpy_in_dram(c) ? "B is in DRAM" : kApplies;
 }
 const char* against_axpy_stream_panel(const Case& c) {
-    if (!axpy_in_dram(c)) return "B is in the last cache";
+    if (!axpy_in_dram(c)) return "B is in the LLC";
     if (shape_of(c).m != 1) return "several rows";
     return c.schedule.n_parts > 1 || c.schedule.split == Split::k_segments ? "several threads" : kApplies;
 }
-// How many rows of B are read at once, and what is prefetched meanwhile: the memory as it lies, where one
+// How many rows of B are read at once, and what is prefetched meanwhile: the memory in its order, where one
 // thread reads whole rows; the same columns of the next rows, where threads have columns each; else as many
 // rows further on. A processor that does not gain by repeated prefetches follows one row by itself, unless
 // threads have few columns each: two or four rows of each are enough streams then.
@@ -762,7 +762,7 @@ bool axpy_is_followed(const Case& c) {
     return !c.machine.wants_repeated_prefetch && axpy_rows(c) == 1 && (axpy_is_long(c) || !axpy_is_shared(c));
 }
 const char* against_next_rows(const Case& c) {
-    if (!axpy_in_dram(c)) return "B is in the last cache";
+    if (!axpy_in_dram(c)) return "B is in the LLC";
     return axpy_is_followed(c) ? "the processor follows one row by itself" : kApplies;
 }
 const char* against_next_lines(const Case& c) { return axpy_rows(c) == 1 ? "one row" : kApplies; }
@@ -777,7 +777,7 @@ void take_axpy_steps(Case& c) {
     s.rest_steps = kAxpyRestSteps;
 }
 const char* against_row_from_dram(const Case& c) {
-    if (!axpy_in_dram(c)) return "B is in the last cache";
+    if (!axpy_in_dram(c)) return "B is in the LLC";
     return axpy_rows(c) > 1 ? "several rows" : kApplies;
 }
 const char* against_shared_row(const Case& c) {
@@ -823,7 +823,7 @@ void take_segment_workers(Case& c) {
 
 std::int64_t dot_tiles(const Case& c) { return ceil_div(shape_of(c).m, jit::dot_rows(c.machine.isa)); }
 const char* against_dot_stream(const Case& c) {
-    if (!in_dram(c)) return "B is in the last cache";
+    if (!in_dram(c)) return "B is in the LLC";
     return c.machine.wants_repeated_prefetch ? kApplies : "the machine follows plain reads";
 }
 // Where rows of B lie some multiple of 2 KiB apart, 16 of them meet in two sets of L1 or in one: a quarter of
@@ -857,10 +857,10 @@ const char* against_one_stream(const Case& c) {
                bytes = static_cast<std::uint64_t>(stored_panel_bytes(format_of(c), shape.k));
     const double most = c.machine.dram_use_of_panels;
     const bool is_far = c.problem.request.cache_use > most || c.machine.cache_use(panels * bytes) > most;
-    return is_far ? kApplies : "B is in the last cache";
+    return is_far ? kApplies : "B is in the LLC";
 }
 // A panel of two bytes a weight takes exactly as long as one thread's memory needs to bring it, so that every
-// wait is lost; two panels at once catch up. Threads whose cores share a last cache wait for DRAM anyway and
+// wait is lost; two panels at once catch up. Threads whose cores share an LLC wait for DRAM anyway and
 // read one panel better; where each has its own, they are as one thread alone.
 void take_one_stream(Case& c) {
     Schedule& s = c.schedule;
@@ -931,6 +931,10 @@ using R = Rules;
 using D = Decides;
 constexpr const char *kPrefetching = "decisions/0007-how-weights-come-from-memory.md",
                      *kForItsTile = "decisions/0012-packed-for-its-tile.md",
+                     *kCopiedFirst = "decisions/0010-avx2-copies-b.md",
+                     *kTopology = "decisions/0016-topology.md",
+                     *kInPlace = "decisions/0017-in-place-or-packed.md",
+                     *kOwnership = "decisions/0018-ownership-of-c.md",
                      *kNarrow = "decisions/0014-few-columns.md", *kTuning = "matmul_tuning.md", *kFacts = "";
 
 // clang-format off
@@ -944,7 +948,7 @@ constexpr Rule kRules[] = {
      against_prepacked_row, take_algorithm<Algorithm::prepacked>},
     {R::way, D::way, "narrow-n-of-rows", kNarrow, against_narrow_n_of_rows, take_slices},
     {R::way, D::way, "narrow-n-of-columns", kNarrow, against_narrow_n_of_columns, take_slices},
-    {R::way, D::way, "axpy-avx2", kPrefetching, against_axpy_avx2, take_algorithm<Algorithm::skinny_axpy>},
+    {R::way, D::way, "axpy-avx2", kInPlace, against_axpy_avx2, take_algorithm<Algorithm::skinny_axpy>},
     {R::way, D::way, "axpy-wide", kPrefetching, against_axpy_wide, take_algorithm<Algorithm::skinny_axpy>},
     {R::way, D::way, "dot", kPrefetching, against_dot, take_algorithm<Algorithm::skinny_dot>},
     {R::way, D::way, "transposed-c", kForItsTile,
@@ -955,20 +959,20 @@ constexpr Rule kRules[] = {
      against_prepack_b, [](Case& c) { c.schedule.b = Packing::prepacked; }},
     {R::blocked, D::b, "chosen-b", kTuning, against_chosen_b, pack_b_as_chosen},
     {R::blocked, D::b, "transposed-b", kFacts, against_transposed_b, pack_b_per_call},
-    {R::blocked, D::b, "few-rows-in-place", kForItsTile, against_few_rows_in_place, leave_b_in_place},
-    {R::blocked, D::b, "small-in-place", kForItsTile, against_small_in_place, leave_b_in_place},
-    {R::blocked, D::b, "some-rows-in-place", kForItsTile, against_some_rows_in_place, leave_b_in_place},
+    {R::blocked, D::b, "few-rows-in-place", kInPlace, against_few_rows_in_place, leave_b_in_place},
+    {R::blocked, D::b, "small-in-place", kInPlace, against_small_in_place, leave_b_in_place},
+    {R::blocked, D::b, "some-rows-in-place", kInPlace, against_some_rows_in_place, leave_b_in_place},
     {R::blocked, D::b, "pack-b", kFacts, always, pack_b_per_call},
 
-    {R::blocked, D::split, "columns-of-threads", kForItsTile,
+    {R::blocked, D::split, "columns-of-threads", kTopology,
      against_columns_of_threads, [](Case& c) { c.schedule.split = Split::columns; }},
 
     {R::blocked, D::tile, "chosen-tile", kTuning, against_forced_tile, take_forced_tile},
     {R::blocked, D::tile, "line-pairs", kPrefetching,
      against_line_pairs, [](Case& c) { set_tile(c, "f32_gemm_8x32_avx512"); }},
-    {R::blocked, D::tile, "even-columns", kForItsTile,
+    {R::blocked, D::tile, "even-columns", kTopology,
      against_even_columns, [](Case& c) { set_tile(c, "f32_gemm_6x64_avx512"); }},
-    {R::blocked, D::tile, "a-set-conflict", kForItsTile,
+    {R::blocked, D::tile, "a-set-conflict", kNarrow,
      against_a_set_conflict, [](Case& c) { set_tile(c, conflict_tile(c)); }},
     {R::blocked, D::tile, "cheapest-tile", kFacts, always, take_cheapest_tile},
     {R::blocked, D::amends, "low-tile-for-small", kForItsTile,
@@ -996,7 +1000,7 @@ constexpr Rule kRules[] = {
      against_chosen_unroll, [](Case& c) { c.schedule.unroll = c.choice.unroll; }},
 
     {R::blocked, D::amends, "cheapest-grid", kFacts, always, choose_grid},
-    {R::blocked, D::amends, "share-columns", kForItsTile, against_sharing_columns, share_columns},
+    {R::blocked, D::amends, "share-columns", kTopology, against_sharing_columns, share_columns},
     {R::blocked, D::amends, "keep-the-grid", kFacts,
      against_keeping_the_grid, [](Case& c) { c.schedule.split = Split::grid; }},
     {R::blocked, D::amends, "transposed-rows", kFacts, against_transposed_rows, slice_transposed_rows},
@@ -1007,22 +1011,22 @@ constexpr Rule kRules[] = {
     {R::blocked, D::amends, "segments-of-columns", kForItsTile,
      against_segments_of_columns, take_one_segment},
     {R::blocked, D::amends, "segments-of-a", kForItsTile, against_segments_of_a, take_a_segment_at_most},
-    {R::blocked, D::amends, "wide-kc", kForItsTile, against_wide, take_wide_kc},
+    {R::blocked, D::amends, "wide-kc", kCopiedFirst, against_wide, take_wide_kc},
     {R::blocked, D::nc, "whole-part", kFacts, against_nc_in_place, take_part_columns},
-    {R::blocked, D::nc, "wide-nc", kForItsTile, against_wide, take_wide_nc},
+    {R::blocked, D::nc, "wide-nc", kCopiedFirst, against_wide, take_wide_nc},
     {R::blocked, D::nc, "nc-of-copied-a", kForItsTile, against_nc_of_copied_a, take_nc_of_copied_a},
     {R::blocked, D::nc, "nc-in-l2", kFacts, always, take_nc_in_l2},
     {R::blocked, D::amends, "streamed-b", kForItsTile, against_streamed_b, stream_b},
-    {R::blocked, D::amends, "panels-to-steal", kForItsTile, against_panels_to_steal, cut_panels_to_steal},
+    {R::blocked, D::amends, "panels-to-steal", kCopiedFirst, against_panels_to_steal, cut_panels_to_steal},
     {R::blocked, D::amends, "mc-in-l2", kFacts, always, take_mc_in_l2},
     {R::blocked, D::amends, "whole-shares", kForItsTile, against_whole_shares, take_whole_shares},
-    {R::blocked, D::amends, "panels-of-columns", kForItsTile,
+    {R::blocked, D::amends, "panels-of-columns", kOwnership,
      against_panels_of_columns, cut_panels_of_columns},
     {R::blocked, D::amends, "chosen-kc-nc-mc", kTuning, against_chosen_blocks_of, take_chosen_blocks},
     {R::blocked, D::amends, "fitting-accumulators", kFacts, against_fitting_accumulators, take_chosen_blocks},
-    {R::blocked, D::amends, "prefetch-a", kForItsTile,
+    {R::blocked, D::amends, "prefetch-a", kOwnership,
      against_prefetch_a, [](Case& c) { c.schedule.prefetch.a = true; }},
-    {R::blocked, D::amends, "held-b", kForItsTile,
+    {R::blocked, D::amends, "held-b", kCopiedFirst,
      against_held_b, [](Case& c) { c.schedule.holds_b = true; }},
     {R::blocked, D::amends, "row-slices", kForItsTile, against_row_slices, cut_row_slices},
     {R::blocked, D::amends, "transposed-slices", kFacts, against_transposed_slices, cut_transposed_slices},
@@ -1030,9 +1034,9 @@ constexpr Rule kRules[] = {
     {R::skinny_axpy, D::split, "k-segments", kPrefetching, against_k_segments, split_k},
     {R::skinny_axpy, D::split, "columns-each", kFacts, against_axpy_columns, split_axpy_columns},
     {R::skinny_axpy, D::amends, "threads-of-columns", kFacts, always, take_axpy_workers},
-    {R::skinny_axpy, D::nc, "accumulators-apart", kPrefetching,
+    {R::skinny_axpy, D::nc, "accumulators-apart", kInPlace,
      against_apart, [](Case& c) { c.schedule.accumulators_apart = true; take_axpy_panel(c, kAxpyApartPanel, kAxpyApartPad); }},
-    {R::skinny_axpy, D::nc, "panel-of-stream", kPrefetching,
+    {R::skinny_axpy, D::nc, "panel-of-stream", kInPlace,
      against_axpy_stream_panel, [](Case& c) { take_axpy_panel(c, kAxpyPanelOfStream, 0); }},
     {R::skinny_axpy, D::nc, "panel-in-cache", kFacts,
      always, [](Case& c) { take_axpy_panel(c, kAxpyPanel, 0); }},
@@ -1041,7 +1045,7 @@ constexpr Rule kRules[] = {
     {R::skinny_axpy, D::prefetch, "next-lines", kPrefetching,
      against_next_lines, [](Case& c) { c.schedule.prefetch.axpy = jit::AxpyPrefetch::near; }},
     {R::skinny_axpy, D::amends, "rows-at-once", kPrefetching, always, take_axpy_steps},
-    {R::skinny_axpy, D::amends, "shared-row", kPrefetching, against_shared_row, take_shared_row},
+    {R::skinny_axpy, D::amends, "shared-row", kTopology, against_shared_row, take_shared_row},
     {R::skinny_axpy, D::amends, "stream", kPrefetching, against_stream, take_stream},
     {R::skinny_axpy, D::amends, "short-row", kPrefetching, against_short_row, take_short_row},
     {R::skinny_axpy, D::amends, "threads-of-segments", kFacts, against_segment_workers, take_segment_workers},

@@ -65,13 +65,12 @@ struct Schedule {
     std::int64_t steps = 1, rest_steps = 1;  // skinny_axpy: of k per call; of what is left of more
     bool accumulators_apart = false;         // skinny_axpy: from C, in scratch memory
     std::int64_t accumulator_stride = 0;
-    std::int64_t groups = 1;  // skinny_dot: of 16 outputs at once
-    bool lines = false;       // skinny_dot: rows of B by whole lines
-    int panels = 1;           // prepacked: of a tile
-    int panels_without_shared_llc =
-        0;                        // prepacked: where the threads' cores share no last cache; 0: the same
-    bool dequantise = false;      // prepacked: a segment's weights once, for several tiles of rows
-    std::int64_t slice_rows = 0;  // Transposed::slices
+    std::int64_t groups = 1;            // skinny_dot: of 16 outputs at once
+    bool lines = false;                 // skinny_dot: rows of B by whole lines
+    int panels = 1;                     // prepacked: of a tile
+    int panels_without_shared_llc = 0;  // prepacked: where the threads' cores share no LLC; 0: the same
+    bool dequantise = false;            // prepacked: a segment's weights once, for several tiles of rows
+    std::int64_t slice_rows = 0;        // Transposed::slices
 
     bool packs_a() const { return a != Packing::in_place; }
     bool packs_b() const { return b != Packing::in_place; }

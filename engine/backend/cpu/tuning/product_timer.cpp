@@ -17,7 +17,7 @@ double now() {
     return std::chrono::duration<double>(since).count();
 }
 
-// So many that they use the last cache as the weights of the plan do.
+// So many that they use the LLC as the weights of the plan do.
 std::int64_t copies_of(std::int64_t floats, double cache_use, const Machine& machine) {
     if (cache_use <= machine.dram_use) return 1;
     const double bytes = cache_use * static_cast<double>(machine.l3_bytes);

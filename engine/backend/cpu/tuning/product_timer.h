@@ -15,7 +15,7 @@ class MachineTimer final : public ProductTimer {
   public:
     // Matrices of the product lie on `tensors`; with an epilogue, tuning_stand_in() stands for whatever the
     // product will carry. `pool` has context.machine.threads threads. Where context.request.cache_use says
-    // that weights come from DRAM, calls walk over copies of B that take as much of the last cache. Where it
+    // that weights come from DRAM, calls walk over copies of B that take as much of the LLC. Where it
     // keeps B, a run packs it first, outside of the seconds that it returns. Throws OUT_OF_MEMORY.
     MachineTimer(const ProductShape& shape, EpilogueKind epilogue, const CompileContext& context,
                  ThreadPool& pool, std::pmr::memory_resource* tensors);

@@ -8,7 +8,7 @@ namespace {
 
 // As the default row of kMachines has them: keys of files do not change with it.
 constexpr std::int64_t kPageFloats = 1024, kWideRow = 8192;
-// Of the last cache: what the rules ask of tiles, of one row's axpy form and of prepacked rows.
+// Of the LLC: what the rules ask of tiles, of one row's axpy form and of prepacked rows.
 constexpr Machine kAnyMachine = Machine();
 constexpr double kCacheBounds[kMostCacheClass] = {kAnyMachine.dram_use, kAnyMachine.dram_use_of_row,
                                                   kAnyMachine.dram_use_of_panels};
