@@ -595,10 +595,11 @@ enum { VOLTA_IMPORT_KEEP = -1 };
  * Keeps:  nothing: files may go when it returns.
  * Cost:   reads the whole file, one tensor at a time; memory for the parameters alone.
  * Errors: IO_ERROR          missing, a directory, not readable
- *         CORRUPT_MODEL     the file or its config is damaged; a tensor is missing, not known or there twice
+ *         CORRUPT_MODEL     the file or its config is damaged; a tensor is missing or there twice
  *         SHAPE_MISMATCH    a tensor that does not fit the sizes of the model
- *         UNSUPPORTED       an architecture, a type, a setting or a tokenizer that no model of Volta has; a value that
- *                           is not finite, or too large, for the type that `weights` says
+ *         UNSUPPORTED       an architecture, a head, a type, a setting or a tokenizer that no model of Volta has; a tensor
+ *                           that is not known, or changes results; a config that says one thing twice, differently; a
+ *                           value that is not finite, or too large, for the type that `weights` says
  *         INVALID_ARGUMENT  no config where one is needed; a line of the key map */
 VOLTA_API volta_status volta_model_import(volta_context *context, const char *path,
                                           const volta_import_options *options, volta_model **out_model);

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/import/weight_shapes.h"
 #include "engine/model/text.h"
+#include "engine/model/transformer.h"
 
 namespace volta {
 
@@ -22,6 +23,7 @@ const Naming& naming_of(const WeightSource& source, const ConfigFile* config) {
     if (type == "gpt2") return find_naming("huggingface", "gpt");
     if (type == "llama") return find_naming("huggingface", "llama");
     if (type == "bert") return find_naming("huggingface", "bert");
+    if (!config->has("model_type")) fail(VOLTA_UNSUPPORTED, "the config has no 'model_type'");
     const ShownName part = shown(type);
     fail(VOLTA_UNSUPPORTED, "the config has the model_type '%.*s'; Volta imports gpt2, llama and bert",
          part.bytes, part.text);
@@ -50,18 +52,31 @@ auto of_the_file(Body body) {
     }
 }
 
+// A size that a model may have, but none of Volta's.
+void check_limit(const char* name, std::int64_t value, std::int64_t most) {
+    if (value > most)
+        fail(VOLTA_UNSUPPORTED, "it has %lld %s, the most that a model of Volta has are %lld",
+             static_cast<long long>(value), name, static_cast<long long>(most));
+}
+
 }  // namespace
 
 LlamaConfig completed(const LlamaConfig& config) {
+    check_limit("positions", config.context, kMostPositions);
+    check_limit("layers", config.layers, kMostLayers);
     return of_the_file([&] { return complete(config); });
 }
 BertConfig completed(const BertConfig& config) {
+    check_limit("layers", config.layers, kMostLayers);
     return of_the_file([&] { return complete(config); });
 }
 
 Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* heap) {
     return of_the_file([&] {
-        if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return build_gpt(*gpt, heap);
+        if (const auto* gpt = std::get_if<GptConfig>(&architecture)) {
+            check_limit("layers", gpt->layers, kMostLayers);
+            return build_gpt(*gpt, heap);
+        }
         if (const auto* bert = std::get_if<BertConfig>(&architecture)) return build_bert(*bert, heap);
         return build_llama(std::get<LlamaConfig>(architecture), heap);
     });

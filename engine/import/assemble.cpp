@@ -1,12 +1,15 @@
 #include "engine/import/assemble.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "engine/base/error.h"
 #include "engine/import/make_parameter.h"
+#include "engine/import/other_tensors.h"
 #include "engine/import/weight_shapes.h"
 #include "engine/model/text.h"
+#include "engine/numerics/double_functions.h"
 
 namespace volta {
 namespace {
@@ -65,13 +68,13 @@ class Assigner {
     void assign(const WeightTensor& tensor, std::pmr::vector<Assignment>& all) const {
         const ShownName name = shown(tensor.name);
         const auto match = keys_.match(tensor.name, heap_);
-        if (!match)
-            fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' is not known; a key map can name or drop it", name.bytes,
-                 name.text);
-        if (match->parameter.empty()) return;
-        const auto slot = find_slot(match->parameter);
+        if (!match || match->parameter.empty()) return leave_out(tensor, match);
+        auto slot = find_slot(match->parameter);
+        if (!slot && match->parameter == "head.weight") {
+            slot = embedding_of(tensor);
+            if (!slot) return;
+        }
         if (!slot && of_another_head(architecture_, match->parameter)) return;
-        if (!slot && match->parameter == "head.weight") return check_tied(tensor);
         const ShownName ours = shown(match->parameter);
         if (!slot)
             fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' would be '%.*s', which a model of these sizes has not",
@@ -82,6 +85,66 @@ class Assigner {
         const ColumnSpan span = columns_of(architecture_, match->part, slots_[*slot].columns());
         check_fits(tensor, slots_[*slot], span, match->transposed);
         all.push_back({*slot, span, match->transposed, &tensor});
+    }
+
+    // A tensor that the tables, or the host, say is not needed, or that nobody knows: it must be one whose
+    // absence changes no result, as far as can be seen.
+    void leave_out(const WeightTensor& tensor, const std::optional<KeyMatch>& match) const {
+        const ShownName name = shown(tensor.name);
+        if (match && !match->given) return check_unneeded(tensor, match->unneeded);
+        if (const OtherTensor* other = find_other_tensor(tensor)) {
+            if (is_neutral(tensor, other->neutral)) return;
+            fail(VOLTA_UNSUPPORTED, "tensor '%.*s' %s, which no model of Volta does", name.bytes, name.text,
+                 other->does);
+        }
+        if (!match)
+            fail(VOLTA_UNSUPPORTED, "tensor '%.*s' is not known; a key map can say which parameter it is",
+                 name.bytes, name.text);
+    }
+
+    void check_unneeded(const WeightTensor& tensor, Unneeded unneeded) const {
+        const Shape& shape = tensor.shape;
+        const std::int64_t values = shape.elements();
+        const bool square =
+            shape.rank >= 2 && shape.last() == shape[shape.rank - 2] && values == shape.last() * shape.last();
+        const bool fits = unneeded == Unneeded::mask          ? values == 1 || square
+                          : unneeded == Unneeded::positions   ? values == shape.last()
+                          : unneeded == Unneeded::frequencies ? are_frequencies(tensor)
+                                                              : true;
+        const ShownName name = shown(tensor.name);
+        if (!fits)
+            fail(VOLTA_UNSUPPORTED, "tensor '%.*s' of shape %s is not %s, which no model of Volta needs",
+                 name.bytes, name.text, to_text(shape).text,
+                 unneeded == Unneeded::mask        ? "a mask"
+                 : unneeded == Unneeded::positions ? "a row of positions"
+                                                   : "the frequencies that its rotary positions have");
+    }
+
+    // Others than the base gives are those of scaled positions. Wide enough for values of 16 bits.
+    bool are_frequencies(const WeightTensor& tensor) const {
+        const auto* llama = std::get_if<LlamaConfig>(&architecture_);
+        const StoredType& type = *tensor.type;
+        if (llama == nullptr || type.widen == nullptr || type.block_values != 1) return false;
+        const std::int64_t width = llama->dim / llama->heads, count = tensor.shape.elements();
+        for (std::int64_t i = 0; i < count; ++i) {
+            float value = 0;
+            type.widen(tensor.data + i * type.block_bytes, 1, &value);
+            const double expected = rotary_frequency(i, width, llama->rope_base);
+            const double distance = std::abs(static_cast<double>(value) - expected);
+            if (!(distance <= expected / 200 + 1e-7)) return false;
+        }
+        return count == width / 2;
+    }
+
+    // Where the embedding of a model whose head is its embedding is assigned to when the file has it under
+    // the head's name; nothing when it has both: then they must be the same numbers, or the model is none
+    // that Volta can build.
+    std::optional<std::size_t> embedding_of(const WeightTensor& head) const {
+        const WeightTensor* embedding = WeightShapes(source_, keys_, heap_).find("token_embedding");
+        if (embedding == nullptr) return find_slot("token_embedding");
+        if (!of_another_head(architecture_, "head.weight"))
+            check_same(head, *embedding, "this model's head is its embedding");
+        return std::nullopt;
     }
 
     static void check_fits(const WeightTensor& tensor, const Slot& slot, ColumnSpan span, bool transposed) {
@@ -95,14 +158,6 @@ class Assigner {
         if (tensor.shape != expected)
             fail(VOLTA_SHAPE_MISMATCH, "tensor '%.*s' has the shape %s, '%.*s' needs %s", name.bytes,
                  name.text, to_text(tensor.shape).text, ours.bytes, ours.text, to_text(expected).text);
-    }
-
-    // A head of its own in the file of a model whose head is its token embedding: the same numbers, or no
-    // model that Volta can build.
-    void check_tied(const WeightTensor& head) const {
-        const WeightTensor* embedding = WeightShapes(source_, keys_, heap_).find("token_embedding");
-        if (embedding == nullptr) return;  // its absence is told by itself
-        check_same(head, *embedding, "this model's head is its embedding");
     }
 
     static void check_same(const WeightTensor& a, const WeightTensor& b, const char* reason) {

@@ -1,5 +1,9 @@
 #include "engine/import/config_file.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
 #include "engine/base/error.h"
 #include "engine/base/file.h"
 #include "engine/model/text.h"
@@ -11,7 +15,15 @@ constexpr std::size_t kMostConfigBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostMembers = 65536;  // label lists have thousands
 constexpr std::uint64_t kLargestInteger = std::uint64_t{1} << 62;
 
+bool is_number(JsonKind kind) { return kind == JsonKind::integer || kind == JsonKind::number; }
+
 }  // namespace
+
+bool ConfigFile::same(const Member& a, const Member& b) {
+    if (a.kind == JsonKind::integer && b.kind == JsonKind::integer) return a.integer == b.integer;
+    if (is_number(a.kind) && is_number(b.kind)) return a.number == b.number;
+    return a.kind == b.kind && a.truth == b.truth && a.text == b.text;
+}
 
 class ConfigFile::Sink final : public JsonSink {
   public:
@@ -21,14 +33,17 @@ class ConfigFile::Sink final : public JsonSink {
     void take(const JsonEvent& event) override {
         if (event.depth() == 0 && event.kind != JsonKind::begin_object && event.kind != JsonKind::end_object)
             fail(VOLTA_CORRUPT_MODEL, "the config is no object");
+        const bool in_list = event.depth() == 2 && event.path[1].empty() && event.kind == JsonKind::text;
         const bool member = event.depth() == 1 || (event.depth() == 2 && !event.path[1].empty());
-        if (!member || event.kind == JsonKind::null || event.kind == JsonKind::end_object ||
-            event.kind == JsonKind::end_array)
+        if ((!member && !in_list) || event.kind == JsonKind::end_object || event.kind == JsonKind::end_array)
             return;
         if (members_.size() == kMostMembers)
             fail(VOLTA_CORRUPT_MODEL, "the config has more than %zu members", kMostMembers);
         std::pmr::string name(event.path[0], heap_);
-        if (event.depth() == 2) (name += '.') += event.path[1];
+        if (in_list)
+            name += "[]";
+        else if (event.depth() == 2)
+            (name += '.') += event.path[1];
         members_.push_back({std::move(name), std::pmr::string(event.text, heap_), event.kind, event.truth,
                             event.integer, event.number});
     }
@@ -50,24 +65,87 @@ void ConfigFile::read(std::string_view json, std::pmr::memory_resource* heap) {
     read_json(json, "the config", sink, heap);
 }
 
-bool ConfigFile::has(std::string_view name) const {
+// A member's value for a message.
+struct ConfigFile::ValueText {
+    explicit ValueText(const Member& member) {
+        switch (member.kind) {
+            case JsonKind::null:
+                std::snprintf(text, sizeof text, "null");
+                break;
+            case JsonKind::truth:
+                std::snprintf(text, sizeof text, "%s", member.truth ? "true" : "false");
+                break;
+            case JsonKind::integer:
+            case JsonKind::number:
+                *std::to_chars(text, text + sizeof text - 1, member.number).ptr = '\0';
+                break;
+            case JsonKind::text: {
+                const ShownName part = shown(member.text);
+                std::snprintf(text, sizeof text, "'%.*s'", part.bytes, part.text);
+                break;
+            }
+            default:
+                std::snprintf(text, sizeof text, "%s",
+                              member.kind == JsonKind::begin_array ? "a list" : "an object");
+        }
+    }
+    char text[160];
+};
+
+// The member, if it is not null. A second one of the name must be the same.
+const ConfigFile::Member* ConfigFile::find(std::string_view name) const {
+    const Member* found = nullptr;
+    const std::string_view object = name.substr(0, std::min(name.find('.'), name.size()));
+    int objects = 0;
+    for (const Member& member : members_) {
+        if (member.kind == JsonKind::begin_object && member.name == object && ++objects > 1)
+            fail(VOLTA_UNSUPPORTED, "the config has '%.*s' twice", static_cast<int>(object.size()),
+                 object.data());
+        if (member.name != name) continue;
+        if (found != nullptr && !same(*found, member))
+            fail(VOLTA_UNSUPPORTED, "the config has '%.*s' twice, %s and %s", static_cast<int>(name.size()),
+                 name.data(), ValueText(*found).text, ValueText(member).text);
+        if (found == nullptr) found = &member;
+    }
+    return found != nullptr && found->kind != JsonKind::null ? found : nullptr;
+}
+
+bool ConfigFile::has(std::string_view name) const { return find(name) != nullptr; }
+
+std::string_view ConfigFile::first_of(std::initializer_list<std::string_view> names) const {
+    const Member* first = nullptr;
+    for (const std::string_view name : names) {
+        const Member* member = find(name);
+        if (member == nullptr) continue;
+        if (first != nullptr && !same(*first, *member)) {
+            const ShownName a = shown(first->name), b = shown(member->name);
+            fail(VOLTA_UNSUPPORTED, "the config has '%.*s' %s and '%.*s' %s, which must be one value",
+                 a.bytes, a.text, ValueText(*first).text, b.bytes, b.text, ValueText(*member).text);
+        }
+        if (first == nullptr) first = member;
+    }
+    return first != nullptr ? std::string_view(first->name) : *names.begin();
+}
+
+std::pmr::vector<std::string_view> ConfigFile::list(std::string_view name,
+                                                    std::pmr::memory_resource* heap) const {
+    std::pmr::vector<std::string_view> texts(heap);
     for (const Member& member : members_)
-        if (member.name == name) return true;
-    return false;
+        if (member.name.size() == name.size() + 2 && member.name.compare(0, name.size(), name) == 0 &&
+            member.name.compare(name.size(), 2, "[]") == 0)
+            texts.push_back(member.text);
+    return texts;
 }
 
 const ConfigFile::Member* ConfigFile::find(std::string_view name, JsonKind kind,
                                            const char* kind_name) const {
-    for (const Member& member : members_) {
-        if (member.name != name) continue;
-        const bool fits =
-            member.kind == kind || (kind == JsonKind::number && member.kind == JsonKind::integer);
-        if (!fits || (kind == JsonKind::integer && member.integer >= kLargestInteger))
-            fail(VOLTA_CORRUPT_MODEL, "'%.*s' of the config is no %s", static_cast<int>(name.size()),
-                 name.data(), kind_name);
-        return &member;
-    }
-    return nullptr;
+    const Member* member = find(name);
+    if (member == nullptr) return nullptr;
+    const bool fits = member->kind == kind || (kind == JsonKind::number && member->kind == JsonKind::integer);
+    if (!fits || (kind == JsonKind::integer && member->integer >= kLargestInteger))
+        fail(VOLTA_CORRUPT_MODEL, "'%.*s' of the config is no %s", static_cast<int>(name.size()), name.data(),
+             kind_name);
+    return member;
 }
 
 std::int64_t ConfigFile::integer(std::string_view name) const {
@@ -103,10 +181,29 @@ void ConfigFile::expect(std::string_view name, double value) const {
         fail(VOLTA_UNSUPPORTED, "the config has '%.*s' %g, Volta's model is one where it is %g",
              static_cast<int>(name.size()), name.data(), given, value);
 }
+void ConfigFile::expect(std::string_view name, std::string_view value) const {
+    const std::string_view given = text(name, value);
+    if (given == value) return;
+    const ShownName part = shown(given);
+    fail(VOLTA_UNSUPPORTED, "the config has '%.*s' '%.*s', Volta's model is one where it is '%.*s'",
+         static_cast<int>(name.size()), name.data(), part.bytes, part.text, static_cast<int>(value.size()),
+         value.data());
+}
 void ConfigFile::expect_absent(std::string_view name) const {
     if (has(name))
         fail(VOLTA_UNSUPPORTED, "the config has '%.*s', which Volta's model has not",
              static_cast<int>(name.size()), name.data());
+}
+void ConfigFile::expect_only(std::string_view object, std::string_view name) const {
+    for (const Member& member : members_) {
+        const std::string_view whole = member.name;
+        if (whole == object && member.kind != JsonKind::begin_object && member.kind != JsonKind::null)
+            expect_absent(object);
+        const bool inside = whole.size() > object.size() && whole.substr(0, object.size()) == object &&
+                            whole[object.size()] == '.';
+        if (inside && whole.substr(object.size() + 1) != name && member.kind != JsonKind::null)
+            expect_absent(whole);
+    }
 }
 
 }  // namespace volta

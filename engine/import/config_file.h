@@ -1,8 +1,10 @@
-// The config.json of a model: its members by name, "a.b" for a member of a member. Lists and what lies deeper
-// are left out.
+// The config.json of a model: its members by name, "a.b" for a member of a member, "a[]" for the texts of a
+// list. Other lists and what lies deeper are left out. A member that is asked for must stand there once, or
+// with one value: readers of JSON differ in which of two they take.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory_resource>
 #include <string>
 #include <string_view>
@@ -19,7 +21,13 @@ class ConfigFile final {
     ConfigFile(std::string_view json, std::pmr::memory_resource* heap);
 
     bool has(std::string_view name) const;  // and is not null
-    // Throw CORRUPT_MODEL when the member is of another type, or missing where there is no fallback.
+    // Of names that mean one thing, the first that is there, else the first. Throws UNSUPPORTED with both
+    // values where two of them differ.
+    std::string_view first_of(std::initializer_list<std::string_view> names) const;
+    // The texts of a list; empty: it is not there.
+    std::pmr::vector<std::string_view> list(std::string_view name, std::pmr::memory_resource* heap) const;
+    // Throw CORRUPT_MODEL when the member is of another type, or missing where there is no fallback, and
+    // UNSUPPORTED when it is there twice with two values.
     std::int64_t integer(std::string_view name) const;
     std::int64_t integer(std::string_view name, std::int64_t fallback) const;
     double number(std::string_view name, double fallback) const;
@@ -28,7 +36,10 @@ class ConfigFile final {
     // Throw UNSUPPORTED when the member is there and is something else.
     void expect(std::string_view name, bool value) const;
     void expect(std::string_view name, double value) const;
+    void expect(std::string_view name, std::string_view value) const;
     void expect_absent(std::string_view name) const;
+    // An object may be there, but of its members only `name`.
+    void expect_only(std::string_view object, std::string_view name) const;
 
   private:
     struct Member {
@@ -39,9 +50,12 @@ class ConfigFile final {
         double number;
     };
     class Sink;
+    struct ValueText;
+    static bool same(const Member& a, const Member& b);
     void read(std::string_view json, std::pmr::memory_resource* heap);
+    const Member* find(std::string_view name) const;
     const Member* find(std::string_view name, JsonKind kind, const char* kind_name) const;
-    std::pmr::vector<Member> members_;  // null ones are left out
+    std::pmr::vector<Member> members_;
 };
 
 }  // namespace volta

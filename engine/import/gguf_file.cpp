@@ -6,6 +6,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/memory.h"
+#include "engine/import/file_kind.h"
 #include "engine/model/text.h"
 
 namespace volta {
@@ -195,8 +196,9 @@ void place_tensor(GgufTensor& tensor, std::uint64_t data_start, std::uint64_t fi
     std::uint64_t end = 0;
     if (add_overflows(tensor.offset, tensor.bytes, &end) || end > data_bytes)
         fail(VOLTA_CORRUPT_MODEL,
-             "tensor '%.*s' (%llu bytes at %llu) reaches beyond the data section of %llu bytes", name.bytes,
-             name.text, static_cast<Count>(tensor.bytes), static_cast<Count>(tensor.offset),
+             "tensor '%.*s' (%llu bytes at %llu) reaches beyond the data section of %llu bytes: the file is "
+             "cut, or damaged",
+             name.bytes, name.text, static_cast<Count>(tensor.bytes), static_cast<Count>(tensor.offset),
              static_cast<Count>(data_bytes));
     tensor.offset += data_start;
 }
@@ -221,6 +223,9 @@ void check_overlap(const std::pmr::vector<GgufTensor>& tensors, std::pmr::memory
 }
 [[noreturn]] void fail_type(const GgufEntry& entry, const char* wanted) {
     const ShownName name = shown(entry.key);
+    if (entry.type == GgufType::array)  // of a layer each, in files of some models
+        fail(VOLTA_UNSUPPORTED, "'%.*s' is a list, where a model of Volta has one value", name.bytes,
+             name.text);
     fail(VOLTA_CORRUPT_MODEL, "'%.*s' is of type %s, not %s", name.bytes, name.text,
          gguf_type_name(entry.type), wanted);
 }
@@ -302,6 +307,7 @@ class GgufParser final {
 
   private:
     void check_version() {
+        if (const char* kind = other_file_kind(bytes_)) fail(VOLTA_UNSUPPORTED, "it is %s", kind);
         if (bytes_.size() < 8 || bytes_.substr(0, 4) != "GGUF")
             fail(VOLTA_CORRUPT_MODEL, "it is no GGUF file: it does not begin with 'GGUF' and a version");
         cursor_.take(4, "the magic");

@@ -54,6 +54,12 @@ class Keys {
             fail(VOLTA_UNSUPPORTED, "its '%s' is %lld, Volta's model is one where it is %lld",
                  key(name).c_str(), static_cast<long long>(given), static_cast<long long>(value));
     }
+    void expect(std::string_view name, double value) const {
+        const double given = file_.number(key(name), value);
+        if (given != value)
+            fail(VOLTA_UNSUPPORTED, "its '%s' is %g, Volta's model is one where it is %g", key(name).c_str(),
+                 given, value);
+    }
     void expect(std::string_view name, std::string_view value) const {
         const std::string_view given = file_.string(key(name), value);
         const ShownName part = shown(given);
@@ -84,6 +90,8 @@ GptConfig gpt_from_keys(const Keys& keys, const WeightShapes& shapes) {
     gpt.heads = keys.integer("attention.head_count");
     gpt.context = keys.integer("context_length");
     if (gpt.dim < INT32_MAX) keys.expect("feed_forward_length", 4 * gpt.dim);
+    keys.expect("attention.head_count_kv", gpt.heads);
+    keys.expect("attention.causal", true, "a token sees those behind it, Volta's GPT is a decoder");
     const double epsilon = keys.number("attention.layer_norm_epsilon", 1e-5);
     if (epsilon != 1e-5)
         fail(VOLTA_UNSUPPORTED, "its layer norms add %g to the variance, Volta's GPT adds 1e-05", epsilon);
@@ -103,8 +111,11 @@ LlamaConfig llama_from_keys(const Keys& keys, const WeightShapes& shapes) {
     llama.epsilon = keys.number("attention.layer_norm_rms_epsilon", 1e-5);
     llama.tied = shapes.find("head.weight") == nullptr;
     llama.interleaved = true;  // the writers of these files turn half-split rows into pairs
-    keys.expect("rope.scaling.type", "none");
+    keys.expect("rope.scaling.type", std::string_view("none"));
+    keys.expect("rope.scaling.factor", 1.0);  // without a type it means "linear"
+    keys.expect("rope.scale_linear", 1.0);
     keys.expect("expert_count", std::int64_t{0});
+    keys.expect("attention.causal", true, "a token sees those behind it, Volta's Llama is a decoder");
     if (llama.heads > 0 && llama.dim % llama.heads == 0)
         for (const char* name : {"rope.dimension_count", "attention.key_length", "attention.value_length"})
             keys.expect(name, llama.dim / llama.heads);
@@ -122,6 +133,7 @@ BertConfig bert_from_keys(const Keys& keys, const WeightShapes& shapes, const Be
     bert.context = keys.integer("context_length");
     bert.epsilon = keys.number("attention.layer_norm_epsilon", bert.epsilon);
     choose_head(choice, shapes, bert);
+    keys.expect("attention.head_count_kv", bert.heads);
     keys.expect("attention.causal", false, "a token sees those before it alone, Volta's BERT is no decoder");
     return completed(bert);
 }

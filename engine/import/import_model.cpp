@@ -1,10 +1,12 @@
 #include "engine/import/import_model.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "engine/base/error.h"
 #include "engine/import/assemble.h"
+#include "engine/import/file_kind.h"
 #include "engine/import/gguf_weights.h"
 #include "engine/import/import_error.h"
 #include "engine/import/llama2c.h"
@@ -69,7 +71,10 @@ class Importer {
         const WeightFormat format =
             options_.format == WeightFormat::automatic ? format_of(file) : options_.format;
         if (format == WeightFormat::gguf) return from_gguf(std::move(file));
-        if (format == WeightFormat::llama2c) return from_llama2c(std::move(file));
+        if (format == WeightFormat::llama2c) {
+            check_kind(file);
+            return from_llama2c(std::move(file));
+        }
         return from_safetensors(is_index(file) ? read_safetensors_index(path_, structures_)
                                                : read_safetensors(path_, structures_));
     }
@@ -88,11 +93,17 @@ class Importer {
         return file.bytes() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
     }
 
+    static void check_kind(const MappedFile& file) {
+        const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.bytes());
+        if (const char* kind = other_file_kind(bytes)) fail(VOLTA_UNSUPPORTED, "it is %s", kind);
+    }
+
     [[noreturn]] static void fail_unknown(const MappedFile& file) {
-        if (begins(file, "PK"))
-            fail(VOLTA_UNSUPPORTED,
-                 "it is a zip archive, as PyTorch writes them: convert it first with "
-                 "tools/pt_to_safetensors.py");
+        if (file.bytes() == 0) fail(VOLTA_UNSUPPORTED, "it is empty");
+        check_kind(file);
+        if (std::all_of(file.data(), file.data() + std::min<std::size_t>(file.bytes(), 4096),
+                        [](unsigned char byte) { return byte == 0; }))
+            fail(VOLTA_UNSUPPORTED, "it begins with zeros, as a download that has not ended does");
         if (begins(file, "VOLTA")) fail(VOLTA_UNSUPPORTED, "it is a model of Volta already: open it");
         fail(VOLTA_UNSUPPORTED,
              "it is no file of weights that is known: safetensors, an index of several, GGUF or llama2.c");
@@ -100,6 +111,7 @@ class Importer {
 
     HeapPtr<Model> from_gguf(MappedFile&& mapping) {
         const GgufFile file(mapping.data(), mapping.bytes(), structures_);
+        check_whole(file);
         const KeyMap keys = key_map(naming_of(file));
         takes_choice_ = file.string("general.architecture") == "bert";
         const BertChoice choice = options_.bert.value_or(BertChoice());
@@ -111,6 +123,15 @@ class Importer {
         return model;
     }
 
+    // Every part of a file that was split has these keys; the first one has those of the model as well.
+    static void check_whole(const GgufFile& file) {
+        const std::int64_t count = file.integer("split.count", 0);
+        if (count > 1)
+            fail(VOLTA_UNSUPPORTED,
+                 "it is part %lld of %lld; split files are not read: merge the parts first",
+                 static_cast<long long>(file.integer("split.no", 0)) + 1, static_cast<long long>(count));
+    }
+
     HeapPtr<Model> from_llama2c(MappedFile&& mapping) {
         const Llama2c file = read_llama2c(std::move(mapping), structures_);
         const KeyMap keys = key_map(find_naming("llama2.c", "llama"));
@@ -118,7 +139,8 @@ class Importer {
     }
 
     HeapPtr<Model> from_safetensors(WeightSource&& source) {
-        if (source.find_text("volta.architecture") == nullptr) return from_foreign_safetensors(source);
+        if (source.find_text("volta.architecture") == nullptr)
+            return from_foreign_safetensors(std::move(source));
         const KeyMap keys = key_map(naming_of(source, nullptr));
         HeapPtr<Model> model = assembled(source, keys, architecture_from_texts(source.texts));
         add_texts(source, *model);
@@ -127,13 +149,15 @@ class Importer {
 
     // Sizes that cannot be are told of the config, which says them: the weights only fill in what it leaves
     // out.
-    HeapPtr<Model> from_foreign_safetensors(const WeightSource& source) {
+    HeapPtr<Model> from_foreign_safetensors(WeightSource&& source) {
         config_path_ = find_config();
         if (config_path_.empty()) naming_of(source, nullptr);  // says that there is none
         const char* const path = config_path_.c_str();
         const ConfigFile config = about(path, [&] { return ConfigFile(path, structures_); });
         const Naming& naming = *about(path, [&] { return &naming_of(source, &config); });
-        const KeyMap keys = key_map(naming);
+        KeyMap keys = key_map(naming);
+        keys.set_wrapper(common_wrapper(source));
+        add_shared(source, keys);
         takes_choice_ = std::string_view(naming.architecture) == "bert";
         const BertChoice choice = options_.bert.value_or(BertChoice());
         const Architecture architecture =
@@ -141,6 +165,33 @@ class Importer {
         Graph graph = about(path, [&] { return build_graph(architecture, structures_); });
         return assemble(source, keys, architecture, std::move(graph), options_.weights, structures_,
                         tensors_);
+    }
+
+    // What all names begin with, up to its last dot.
+    static std::string_view common_wrapper(const WeightSource& source) {
+        if (source.tensors.empty()) return {};
+        const std::string_view first = source.tensors.front().name, last = source.tensors.back().name;
+        const std::size_t most = std::min(first.size(), last.size());  // sorted: the others are between them
+        const auto differ = std::mismatch(first.begin(), first.begin() + most, last.begin()).first;
+        const std::string_view common = first.substr(0, static_cast<std::size_t>(differ - first.begin()));
+        return common.substr(0, common.rfind('.') + 1);
+    }
+
+    // Of tensors that share their memory, safetensors' save_model writes one, and says in the metadata which
+    // of them each other name stands for.
+    void add_shared(WeightSource& source, const KeyMap& keys) const {
+        std::pmr::vector<WeightTensor> shared(structures_);
+        for (const Metadata& text : source.texts) {
+            if (source.find(text.key) != nullptr) continue;
+            const auto match = keys.match(text.key, structures_);
+            const WeightTensor* tensor = source.find(text.value);
+            if (!match || match->parameter.empty() || tensor == nullptr) continue;
+            check_weight_name(text.key);
+            shared.push_back({std::pmr::string(text.key, structures_), tensor->type, tensor->shape,
+                              tensor->data, tensor->bytes});
+        }
+        for (WeightTensor& tensor : shared) add_tensor(source, std::move(tensor));
+        if (!shared.empty()) finish_tensors(source);
     }
 
     HeapPtr<Model> assembled(const WeightSource& source, const KeyMap& keys,

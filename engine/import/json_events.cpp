@@ -1,12 +1,14 @@
 // The one file of this folder that knows the JSON parser.
 #include "engine/import/json_events.h"
 
+#include <algorithm>
 #include <string>
 
 #define JSON_ASSERT(condition) static_cast<void>(0)  // the engine never ends the process
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "engine/import/file_kind.h"
 
 namespace volta {
 namespace {
@@ -82,9 +84,37 @@ class Handler {
     std::pmr::vector<std::pmr::string> path_;
 };
 
+constexpr std::string_view kNoNumbers[] = {"-Infinity", "Infinity", "NaN"};
+
+// The text with a list of spaces for each of them outside of strings; empty: it has none.
+std::pmr::string without_no_numbers(std::string_view text, std::pmr::memory_resource* heap) {
+    std::pmr::string copy(heap);
+    if (text.find(kNoNumbers[1]) == text.npos && text.find(kNoNumbers[2]) == text.npos) return copy;
+    copy = text;
+    bool in_string = false;
+    for (std::size_t at = 0; at < copy.size(); ++at) {
+        if (copy[at] == '"') in_string = !in_string;
+        if (in_string) {
+            at += copy[at] == '\\';
+            continue;
+        }
+        for (const std::string_view word : kNoNumbers) {
+            if (copy.compare(at, word.size(), word) != 0) continue;
+            std::fill_n(copy.begin() + static_cast<std::ptrdiff_t>(at), word.size(), ' ');
+            copy[at] = '[';
+            copy[at += word.size() - 1] = ']';
+            break;
+        }
+    }
+    return copy;
+}
+
 }  // namespace
 
 void read_json(std::string_view text, const char* what, JsonSink& sink, std::pmr::memory_resource* heap) {
+    if (const char* kind = other_file_kind(text)) fail(VOLTA_UNSUPPORTED, "%s is %s", what, kind);
+    const std::pmr::string copy = without_no_numbers(text, heap);
+    if (!copy.empty()) text = copy;
     Handler handler(what, sink, heap);
     nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
 }

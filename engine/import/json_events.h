@@ -36,7 +36,10 @@ class JsonSink {
     ~JsonSink() = default;
 };
 
-// Throws CORRUPT_MODEL "<what> is no valid JSON at byte n", or "<what> is nested more than 16 deep".
+// Throws CORRUPT_MODEL "<what> is no valid JSON at byte n", or "<what> is nested more than 16 deep"; of a
+// file that is of another kind (file_kind.h), UNSUPPORTED with that. Python writes NaN and Infinity, which
+// JSON has not: each arrives as an empty list, which is no value of any setting, so that only who asks for it
+// minds.
 void read_json(std::string_view text, const char* what, JsonSink& sink, std::pmr::memory_resource* heap);
 
 }  // namespace volta

@@ -11,6 +11,10 @@ namespace {
 constexpr bool kTransposed = true;
 constexpr std::string_view kUnused = "";
 
+constexpr KeyRule unneeded(std::string_view pattern, Unneeded what) {
+    return {pattern, kUnused, Part::whole, false, what};
+}
+
 // GPT-2 keeps its weights [in, out], as Volta does.
 constexpr KeyRule kGptHuggingFace[] = {
     {"wte.weight", "token_embedding"},
@@ -30,8 +34,8 @@ constexpr KeyRule kGptHuggingFace[] = {
     {"ln_f.weight", "norm_final.weight"},
     {"ln_f.bias", "norm_final.bias"},
     {"lm_head.weight", "head.weight"},
-    {"h.%d.attn.bias", kUnused},
-    {"h.%d.attn.masked_bias", kUnused},
+    unneeded("h.%d.attn.bias", Unneeded::mask),
+    unneeded("h.%d.attn.masked_bias", Unneeded::mask),
 };
 
 constexpr KeyRule kGptGguf[] = {
@@ -70,7 +74,8 @@ constexpr KeyRule kLlamaHuggingFace[] = {
     {"layers.%d.mlp.down_proj.weight", "block.%d.down.weight", Part::whole, kTransposed},
     {"norm.weight", "norm_final.weight"},
     {"lm_head.weight", "head.weight"},
-    {"layers.%d.self_attn.rotary_emb.inv_freq", kUnused},
+    unneeded("layers.%d.self_attn.rotary_emb.inv_freq", Unneeded::frequencies),
+    unneeded("rotary_emb.inv_freq", Unneeded::frequencies),
 };
 
 constexpr KeyRule kLlamaGguf[] = {
@@ -102,7 +107,7 @@ constexpr KeyRule kLlamaMeta[] = {
     {"layers.%d.feed_forward.w2.weight", "block.%d.down.weight", Part::whole, kTransposed},
     {"norm.weight", "norm_final.weight"},
     {"output.weight", "head.weight"},
-    {"rope.freqs", kUnused},
+    unneeded("rope.freqs", Unneeded::frequencies),
 };
 
 // Files of the first BERTs call a norm's weight gamma and its bias beta.
@@ -147,9 +152,9 @@ constexpr KeyRule kBertHuggingFace[] = {
     {"cls.predictions.bias", "head.bias"},
     {"cls.predictions.decoder.weight", "head.weight"},
     {"cls.predictions.decoder.bias", "head.bias"},
-    {"cls.seq_relationship.weight", kUnused},
-    {"cls.seq_relationship.bias", kUnused},
-    {"embeddings.position_ids", kUnused},
+    unneeded("cls.seq_relationship.weight", Unneeded::head),
+    unneeded("cls.seq_relationship.bias", Unneeded::head),
+    unneeded("embeddings.position_ids", Unneeded::positions),
 };
 
 constexpr KeyRule kBertGguf[] = {
@@ -201,6 +206,8 @@ constexpr Naming kNamings[] = {
     {"volta", "bert", "", nullptr, 0},
 };
 
+constexpr const char* kUnneededNames[] = {"", "not needed: a mask", "not needed: rotary frequencies",
+                                          "not needed: positions", "not needed: another head"};
 constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up"};
 constexpr std::string_view kLayer = "%d";
 
@@ -233,6 +240,7 @@ Part take_part(std::string_view& name, int line) {
 
 }  // namespace
 
+const char* unneeded_name(Unneeded unneeded) { return kUnneededNames[static_cast<std::size_t>(unneeded)]; }
 const char* part_name(Part part) { return kPartNames[static_cast<std::size_t>(part)]; }
 
 Namings all_namings() { return {kNamings, std::size(kNamings)}; }
@@ -273,7 +281,7 @@ std::pmr::string fill_pattern(std::string_view pattern, std::int64_t layer, std:
 }
 
 KeyMap::KeyMap(const Naming& naming, std::string_view text, std::pmr::memory_resource* heap)
-    : naming_(naming), text_(text, heap), extra_(heap) {
+    : naming_(naming), text_(text, heap), wrapper_(heap), extra_(heap) {
     std::string_view rest = text_;
     for (int number = 1; !rest.empty(); ++number) {
         const std::size_t end = rest.find('\n');
@@ -310,20 +318,36 @@ void KeyMap::read_line(std::string_view line, int number) {
     extra_.push_back(rule);
 }
 
-std::optional<KeyMatch> KeyMap::match(std::string_view name, std::pmr::memory_resource* heap) const {
-    const auto matched = [&](const KeyRule& rule, std::string_view part_of_name) -> std::optional<KeyMatch> {
-        const auto layer = match_pattern(rule.pattern, part_of_name);
-        if (!layer) return std::nullopt;
-        return KeyMatch{fill_pattern(rule.parameter, *layer, heap), rule.part, rule.transposed};
-    };
-    for (const KeyRule& rule : extra_)
-        if (auto found = matched(rule, name)) return found;
-    if (naming_.rules == nullptr) return KeyMatch{std::pmr::string(name, heap), Part::whole, false};
+namespace {
+
+std::optional<KeyMatch> matched(const KeyRule& rule, bool given, std::string_view name,
+                                std::pmr::memory_resource* heap) {
+    const auto layer = match_pattern(rule.pattern, name);
+    if (!layer) return std::nullopt;
+    return KeyMatch{fill_pattern(rule.parameter, *layer, heap), rule.part, rule.transposed, rule.unneeded,
+                    given};
+}
+
+}  // namespace
+
+std::optional<KeyMatch> KeyMap::match_table(std::string_view name, std::pmr::memory_resource* heap) const {
     const std::string_view prefix = naming_.prefix;
     const bool prefixed = !prefix.empty() && name.substr(0, prefix.size()) == prefix;
     for (std::size_t i = 0; i < naming_.rule_count; ++i)
-        if (auto found = matched(naming_.rules[i], prefixed ? name.substr(prefix.size()) : name))
+        if (auto found = matched(naming_.rules[i], false, prefixed ? name.substr(prefix.size()) : name, heap))
             return found;
+    return std::nullopt;
+}
+
+std::optional<KeyMatch> KeyMap::match(std::string_view name, std::pmr::memory_resource* heap) const {
+    for (const KeyRule& rule : extra_)
+        if (auto found = matched(rule, true, name, heap)) return found;
+    if (naming_.rules == nullptr)
+        return KeyMatch{std::pmr::string(name, heap), Part::whole, false, Unneeded::no, false};
+    if (auto found = match_table(name, heap)) return found;
+    if (name.substr(0, wrapper_.size()) != wrapper_) return std::nullopt;
+    for (std::size_t dot = wrapper_.find('.'); dot != wrapper_.npos; dot = wrapper_.find('.', dot + 1))
+        if (auto found = match_table(name.substr(dot + 1), heap)) return found;
     return std::nullopt;
 }
 

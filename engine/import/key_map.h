@@ -16,12 +16,24 @@ namespace volta {
 enum class Part : std::uint8_t { whole, q, k, v, gate, up };
 const char* part_name(Part part);  // "", "q", "k", "v", "gate", "up"
 
+// What a tensor holds that no model of Volta needs: it is left out only where it is what its name says, so
+// that nothing that changes results is lost without a word (assemble.cpp).
+enum class Unneeded : std::uint8_t {
+    no,
+    mask,         // who sees whom, which the model knows: [1, 1, n, n], or the one value behind it
+    frequencies,  // of rotary positions: those that the config's base gives
+    positions,    // 0, 1, 2, ...
+    head          // of a task that is no head of Volta's
+};
+const char* unneeded_name(Unneeded unneeded);  // "not needed: a mask"; "" for `no`
+
 // "%d" in a pattern stands for a layer, the same one in both names.
 struct KeyRule {
     std::string_view pattern;    // the file's name, without the naming's prefix
     std::string_view parameter;  // ours; "": the tensor holds nothing that Volta needs
     Part part = Part::whole;
     bool transposed = false;  // stored [out, in]; ours are [in, out]
+    Unneeded unneeded = Unneeded::no;
 };
 
 // One program's names for one architecture.
@@ -52,6 +64,8 @@ struct KeyMatch {
     std::pmr::string parameter;  // "": nothing that is needed
     Part part;
     bool transposed;
+    Unneeded unneeded;
+    bool given;  // by the host's text
 };
 
 // A naming, and before it the rules of a text that the host gave, line by line:
@@ -64,6 +78,9 @@ class KeyMap final {
   public:
     // `text` is kept. Throws INVALID_ARGUMENT with the line's number.
     KeyMap(const Naming& naming, std::string_view text, std::pmr::memory_resource* heap);
+    // What every name of the file begins with, in whole parts ("_orig_mod.", "module.model."): programs that
+    // wrap a model put their own names before it. The tables' names are looked for behind any of the parts.
+    void set_wrapper(std::string_view wrapper) { wrapper_ = wrapper; }
     KeyMap(const KeyMap&) = delete;  // rules point into text_
     KeyMap& operator=(const KeyMap&) = delete;
 
@@ -74,8 +91,9 @@ class KeyMap final {
 
   private:
     void read_line(std::string_view line, int number);
+    std::optional<KeyMatch> match_table(std::string_view name, std::pmr::memory_resource* heap) const;
     const Naming& naming_;
-    std::pmr::string text_;
+    std::pmr::string text_, wrapper_;
     std::pmr::vector<KeyRule> extra_;
 };
 

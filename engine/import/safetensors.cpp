@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/import/file_kind.h"
 #include "engine/import/json_events.h"
 #include "engine/model/text.h"
 
@@ -52,6 +53,13 @@ class HeaderSink final : public JsonSink {
             default:
                 return in_texts(event) ? take_text(event) : take_field(event);
         }
+    }
+
+    // Throws when tensors that are sound themselves reach beyond the data.
+    void check_end(std::size_t file_bytes) const {
+        if (cut_at_ > 0)
+            fail(VOLTA_CORRUPT_MODEL, "it is cut: its tensors make a file of %llu bytes, it has %zu",
+                 static_cast<unsigned long long>(cut_at_ + file_bytes - data_bytes_), file_bytes);
     }
 
   private:
@@ -137,6 +145,8 @@ class HeaderSink final : public JsonSink {
         const std::uint64_t bytes = stored_bytes(entry_.name, *entry_.type, entry_.shape);
         const ShownName name = shown(entry_.name);
         const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+        if (end > data_bytes_ && begin <= end && end - begin == bytes)  // told when all have been seen
+            return void(cut_at_ = std::max(cut_at_, end));
         if (begin > end || end > data_bytes_)
             fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' lies at bytes %llu to %llu of %llu", name.bytes,
                  name.text, number(begin), number(end), number(data_bytes_));
@@ -149,7 +159,7 @@ class HeaderSink final : public JsonSink {
 
     WeightSource& source_;
     const unsigned char* data_;
-    std::uint64_t data_bytes_;
+    std::uint64_t data_bytes_, cut_at_ = 0;  // where the last tensor beyond the data ends
     std::pmr::memory_resource* heap_;
     Entry entry_;
 };
@@ -177,11 +187,15 @@ void check_cover(const WeightSource& source, std::size_t first, const unsigned c
 
 void add_file(WeightSource& source, const char* path, std::pmr::memory_resource* heap) {
     MappedFile file(path);
+    if (const char* kind = other_file_kind({reinterpret_cast<const char*>(file.data()), file.bytes()}))
+        fail(VOLTA_UNSUPPORTED, "it is %s", kind);
+    if (file.bytes() == 0) fail(VOLTA_CORRUPT_MODEL, "it is empty");
     if (file.bytes() < 8)
         fail(VOLTA_CORRUPT_MODEL, "a safetensors file has at least 8 bytes, this one %zu", file.bytes());
     const std::uint64_t header_bytes = load_u64(file.data());
     if (header_bytes > kMostHeaderBytes)
-        fail(VOLTA_CORRUPT_MODEL, "its header would have %llu bytes, the most are %llu",
+        fail(VOLTA_CORRUPT_MODEL,
+             "it is no safetensors file: its header would have %llu bytes, the most are %llu",
              static_cast<unsigned long long>(header_bytes),
              static_cast<unsigned long long>(kMostHeaderBytes));
     if (header_bytes > file.bytes() - 8)
@@ -193,6 +207,7 @@ void add_file(WeightSource& source, const char* path, std::pmr::memory_resource*
     HeaderSink sink(source, data, data_bytes, heap);
     read_json({reinterpret_cast<const char*>(file.data()) + 8, static_cast<std::size_t>(header_bytes)},
               "its header", sink, heap);
+    sink.check_end(file.bytes());
     check_cover(source, first, data, data_bytes, heap);
     source.files.push_back(std::move(file));
 }
@@ -310,7 +325,7 @@ WeightSource read_safetensors_index(const char* path, std::pmr::memory_resource*
     const Buffer text = read_file(path, heap, kMostIndexBytes);
     IndexSink index(heap);
     read_json({static_cast<const char*>(text.data()), text.bytes()}, "it", index, heap);
-    if (!index.found) fail(VOLTA_CORRUPT_MODEL, "it has no weight_map");
+    if (!index.found) fail(VOLTA_CORRUPT_MODEL, "it is JSON but no index of weights: it has no weight_map");
     std::sort(index.places.begin(), index.places.end(), by_tensor);
 
     WeightSource source(heap);

@@ -5,6 +5,7 @@
 #include "engine/base/error.h"
 #include "engine/base/file.h"
 #include "engine/import/config_file.h"
+#include "engine/import/file_kind.h"
 #include "engine/import/import_error.h"
 #include "engine/model/tokenizer_model.h"
 
@@ -143,6 +144,9 @@ Tokenizer open_any(const char* path, TokenizerFormat format, std::pmr::memory_re
     const Pair pair = find_pair(path, heap);
     if (format == TokenizerFormat::gpt2 || (open && !pair.pieces.empty())) return open_pair(path, pair, heap);
     const MappedFile file(path);
+    if (const char* kind = other_file_kind(view(file))) fail(VOLTA_UNSUPPORTED, "it is %s", kind);
+    if (view(file).find_first_not_of(" \t\r\n") == std::string_view::npos)
+        fail(VOLTA_CORRUPT_MODEL, "it is empty");
     if (format == TokenizerFormat::gguf || (open && view(file).substr(0, 4) == "GGUF"))
         return read_gguf_tokenizer(GgufFile(file.data(), file.bytes(), heap), heap);
     const std::size_t first = view(file).find_first_not_of(" \t\r\n");

@@ -2,6 +2,7 @@
 // vocab.bpe, the merges line by line. The files vocab.json and merges.txt of others are the same.
 #include "engine/base/error.h"
 #include "engine/import/bpe_files.h"
+#include "engine/import/file_kind.h"
 #include "engine/import/json_events.h"
 #include "engine/import/tokenizer_files.h"
 
@@ -61,6 +62,7 @@ void mark_end_of_text(Vocabulary& vocabulary) {
 }
 
 void read_merges(std::string_view lines, Vocabulary& vocabulary) {
+    if (const char* kind = other_file_kind(lines)) fail(VOLTA_UNSUPPORTED, "the file of merges is %s", kind);
     const PieceIndex pieces = index_pieces(vocabulary);
     for (bool first = true; !lines.empty(); first = false) {
         const std::size_t end = std::min(lines.find('\n'), lines.size());

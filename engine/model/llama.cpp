@@ -9,8 +9,8 @@
 namespace volta {
 namespace {
 
-// What the operators take (op_table.cpp): positions of a table, heads of queries and keys, width of a head.
-constexpr std::int64_t kMostPositions = 1048576, kMostHeads = 32768, kMostHeadWidth = 65536;
+// What the operators take (op_table.cpp): heads of queries and keys, width of a head.
+constexpr std::int64_t kMostHeads = 32768, kMostHeadWidth = 65536;
 constexpr double kMostNumber = 1e30;
 
 void check(const LlamaConfig& config) {

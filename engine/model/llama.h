@@ -31,6 +31,8 @@ struct LlamaConfig {
     bool interleaved = false;  // rotary pairs are (2i, 2i+1), else (i, i + h/2)
 };
 
+inline constexpr std::int64_t kMostPositions = 1048576;  // of a rotary table (op_table.cpp)
+
 // Zeros replaced by what they stand for, and everything checked. Throws INVALID_ARGUMENT.
 LlamaConfig complete(const LlamaConfig& config);
 

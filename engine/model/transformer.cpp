@@ -11,8 +11,6 @@
 namespace volta {
 namespace {
 
-constexpr std::int64_t kMostLayers = 512;  // at most 12 parameters each: within what a file may hold
-
 struct Key {
     char text[96];
     Key(const char* architecture, const char* name) {

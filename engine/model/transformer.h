@@ -17,6 +17,7 @@ struct ModelSize {
     std::int64_t value;
 };
 inline constexpr std::int64_t kMostModelSize = INT32_MAX;
+inline constexpr std::int64_t kMostLayers = 512;  // at most 12 parameters each: within what a file may hold
 
 // Throws INVALID_ARGUMENT "<name> is <value>; it must be from <least> to <most>".
 void require_size(const ModelSize& size, std::int64_t least, std::int64_t most);

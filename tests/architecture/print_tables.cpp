@@ -16,6 +16,7 @@
 #include "engine/graph/op.h"
 #include "engine/graph/print.h"
 #include "engine/import/key_map.h"
+#include "engine/import/other_tensors.h"
 #include "engine/numerics/functions.h"
 #include "engine/numerics/polynomials.h"
 #include "engine/passes/pass.h"
@@ -167,7 +168,7 @@ void print_naming(const Naming& naming) {
         std::printf("| `%.*s` | %s%.*s%s%s%s | %s |\n", static_cast<int>(rule.pattern.size()),
                     rule.pattern.data(), mark, static_cast<int>(rule.parameter.size()), rule.parameter.data(),
                     mark, rule.part == Part::whole ? "" : ", ", part_name(rule.part),
-                    rule.parameter.empty() ? "not needed"
+                    rule.parameter.empty() ? unneeded_name(rule.unneeded)
                     : rule.transposed      ? "transposed"
                                            : "");
     }
@@ -176,6 +177,16 @@ void print_naming(const Naming& naming) {
 void print_imports() {
     for (const Naming& naming : all_namings())
         if (naming.rules != nullptr) print_naming(naming);
+    std::printf(
+        "\nTensors that change results, by a part of their names:\n\n| part | what it does | nothing, where "
+        "all are |\n"
+        "|---|---|---|\n");
+    for (const OtherTensor& other : other_tensors())
+        std::printf("| `%.*s`%s | %s | %s |\n", static_cast<int>(other.part.size()), other.part.data(),
+                    other.vector ? " of one extent" : "", other.does,
+                    other.neutral == OtherTensor::Neutral::ones    ? "1"
+                    : other.neutral == OtherTensor::Neutral::zeros ? "0"
+                                                                   : "");
     std::printf("\n");
 }
 

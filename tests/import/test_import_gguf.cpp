@@ -270,11 +270,11 @@ const Refusal kRefusals[] = {
     {"a decoder", [](auto&, auto& keys) { keys.boolean("bert.attention.causal", 1); }, VOLTA_UNSUPPORTED,
      "its 'bert.attention.causal' says that a token sees those before it alone"},
     {"no segments", [](auto& tensors, auto&) { tensors.erase(tensors.begin() + 1); }, VOLTA_CORRUPT_MODEL,
-     "segments is 0"},
+     "tensor 'token_types.weight' is missing ('segment_embedding' of the model)"},
     {"no value", [](auto& tensors, auto&) { rename(tensors, "blk.1.attn_v.bias", "cls.bias"); },
      VOLTA_CORRUPT_MODEL, "tensor 'blk.1.attn_v.bias' is missing ('block.1.qkv.bias' of the model)"},
     {"gates", [](auto& tensors, auto&) { rename(tensors, "blk.1.ffn_up.bias", "blk.1.ffn_gate.weight"); },
-     VOLTA_CORRUPT_MODEL, "tensor 'blk.1.ffn_gate.weight' is not known"},
+     VOLTA_UNSUPPORTED, "tensor 'blk.1.ffn_gate.weight' is not known"},
     {"two of one", [](auto& tensors, auto&) { rename(tensors, "blk.0.attn_k.bias", "blk.0.attn_qkv.bias"); },
      VOLTA_SHAPE_MISMATCH, "tensor 'blk.0.attn_qkv.bias' has the shape [32], 'block.0.qkv.bias' needs [96]"},
 };

@@ -66,7 +66,7 @@ void test_what_nothing_needs_may_be_there(void**) {
     fixture.folder.write("config.json", kConfig);
     SafetensorsWriter writer;
     for (const PlainTensor& tensor : fixture.tensors) writer.add(tensor.name, tensor.shape, tensor.values);
-    writer.add("h.0.attn.bias", "BOOL", {1, 1, 4, 4}, std::string(16, '\1'));
+    writer.add("h.0.attn.bias", "BOOL", {1, 1, 4, 4}, std::string("\1\0\0\0\1\1\0\0\1\1\1\0\1\1\1\1", 16));
     writer.add("h.1.attn.masked_bias", {}, {-1e4f});
     const PlainTensor& embedding = fixture.tensor("wte.weight");
     writer.add("lm_head.weight", embedding.shape, embedding.values);
@@ -195,12 +195,26 @@ const Change kChanges[] = {
      "the config is no valid JSON at byte"},
     {"config of huge sizes", nothing, R"({"model_type": "gpt2", "n_head": 1, "n_embd": 4611686018427387903})",
      nullptr, VOLTA_CORRUPT_MODEL, "dim is 4611686018427387903"},
-    {"missing", [](Fixture& f) { rename(f, "h.1.mlp.c_fc.bias", "h.1.attn.bias"); }, kShortConfig, nullptr,
+    {"missing", [](Fixture& f) { rename(f, "h.1.mlp.c_fc.bias", "counter"); }, kShortConfig, "counter = -",
      VOLTA_CORRUPT_MODEL, "tensor 'h.1.mlp.c_fc.bias' is missing ('block.1.fc.bias' of the model)"},
-    {"unknown", [](Fixture& f) { rename(f, "ln_f.bias", "ln_g.bias"); }, kShortConfig, nullptr,
-     VOLTA_CORRUPT_MODEL, "tensor 'ln_g.bias' is not known"},
-    {"leading zero", [](Fixture& f) { rename(f, "h.1.ln_1.bias", "h.01.ln_1.bias"); }, kShortConfig, nullptr,
-     VOLTA_CORRUPT_MODEL, "tensor 'h.01.ln_1.bias' is not known"},
+    {"no mask", [](Fixture& f) { rename(f, "h.1.mlp.c_fc.bias", "h.1.attn.bias"); }, kShortConfig, nullptr,
+     VOLTA_UNSUPPORTED, "tensor 'h.1.attn.bias' of shape [128] is not a mask, which no model of Volta needs"},
+    {"unknown", [](Fixture& f) { rename(f, "ln_f.bias", "ln_g.weight"); }, kShortConfig, nullptr,
+     VOLTA_UNSUPPORTED, "tensor 'ln_g.weight' is not known; a key map can say which parameter it is"},
+    {"leading zero", [](Fixture& f) { rename(f, "h.1.ln_1.weight", "h.01.ln_1.weight"); }, kShortConfig,
+     nullptr, VOLTA_UNSUPPORTED, "tensor 'h.01.ln_1.weight' is not known"},
+    {"no embedding and no sizes", [](Fixture& f) { rename(f, "wte.weight", "counter"); }, kShortConfig,
+     "counter = -", VOLTA_CORRUPT_MODEL,
+     "the config has no 'vocab_size', and tensor 'wte.weight' is missing ('token_embedding' of the model)"},
+    {"no embedding", [](Fixture& f) { rename(f, "wte.weight", "counter"); }, kConfig, "counter = -",
+     VOLTA_CORRUPT_MODEL, "tensor 'wte.weight' is missing ('token_embedding' of the model)"},
+    {"no layers and no sizes",
+     [](Fixture& f) {
+         for (PlainTensor& tensor : f.tensors)
+             if (tensor.name[0] == 'h') tensor.name[0] = 'g';
+     },
+     kShortConfig, nullptr, VOLTA_CORRUPT_MODEL,
+     "the config has no 'n_layer', and tensor 'h.0.ln_1.weight' is missing"},
     {"twice", [](Fixture& f) { rename(f, "h.1.ln_1.bias", "transformer.ln_f.bias"); }, kShortConfig, nullptr,
      VOLTA_CORRUPT_MODEL, "is missing ('block.1.norm1.bias'"},
     {"twice under two names",
@@ -328,7 +342,7 @@ void test_files_of_other_kinds_are_told_apart(void**) {
     } files[] = {
         {"PK\3\4", "tools/pt_to_safetensors.py", VOLTA_UNSUPPORTED},
         {"VOLTA", "a model of Volta already", VOLTA_UNSUPPORTED},
-        {"", "no file of weights that is known", VOLTA_UNSUPPORTED},
+        {"", "it is empty", VOLTA_UNSUPPORTED},
         {"hello, world", "no file of weights that is known", VOLTA_UNSUPPORTED},
     };
     for (const auto& file : files) {

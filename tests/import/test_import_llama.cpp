@@ -64,7 +64,10 @@ void test_safetensors_files_are_the_model(void**) {
         SafetensorsWriter writer;
         for (const LlamaTensor& tensor : llama_tensors(*fixture.model, fixture.config, kHuggingFaceNames))
             writer.add(tensor.name, tensor.shape, tensor.values);
-        writer.add("model.layers.1.self_attn.rotary_emb.inv_freq", {8}, std::vector<float>(8));
+        std::vector<float> frequencies;
+        for (int i = 0; i < 8; ++i) frequencies.push_back(static_cast<float>(std::pow(10000.0, -i / 8.0)));
+        writer.add("model.layers.1.self_attn.rotary_emb.inv_freq", {8}, frequencies);
+        writer.add("model.rotary_emb.inv_freq", {8}, frequencies);
         assert_true(fixture.same(*fixture.import_bytes(writer.bytes())));
     }
 }
@@ -150,7 +153,7 @@ void test_a_llama2c_file_of_another_length_is_refused(void**) {
                        bytes.size() < 28 ? "at least 28 bytes" : "its sizes make a file of");
         const Failure found = failure_of([&] { fixture.import(path); });
         if (bytes.size() < 28)
-            assert_failure(found, VOLTA_UNSUPPORTED, "no file of weights");
+            assert_failure(found, VOLTA_UNSUPPORTED, bytes.empty() ? "it is empty" : "no file of weights");
         else
             assert_failure(found, VOLTA_CORRUPT_MODEL, "its sizes make a file of");
     }
@@ -193,8 +196,8 @@ void test_other_files_are_not_taken_for_a_cut_one(void**) {
                                   good + bytes_of<std::uint32_t>({0x7f800000}),       // infinity
                                   good + bytes_of<std::uint32_t>({0x3f000000, 0xffc00000}),
                                   "Once upon a time, there was a little girl named Lily.",
-                                  std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10) + std::string(60, '\x55'),
-                                  std::string(4096, '\0'),
+                                  std::string("\x1f\x8b\x09\0\0\0\0\0\0\x03", 10) + std::string(60, '\x55'),
+                                  "\1" + std::string(4096, '\0'),
                                   bytes_of<std::int32_t>(std::vector<std::int32_t>(64, 2)),
                                   std::string("\x60\0\0\0\0\0\0\0{\x80", 10),  // no JSON behind the brace
                                   std::string("\x60\0\0\0\0\0\0\0[", 9),
@@ -217,9 +220,11 @@ const GgufChange kGgufChanges[] = {
     {"missing gate", [](auto& t, auto&, auto&) { t.erase(t.begin() + 7); }, VOLTA_CORRUPT_MODEL,
      "tensor 'blk.0.ffn_gate.weight' is missing"},
     {"missing embedding", [](auto& t, auto&, auto&) { t.erase(t.begin()); }, VOLTA_CORRUPT_MODEL,
-     "vocabulary is 0"},
-    {"unknown", [](auto& t, auto&, auto&) { t[3].name = "rope_freqs.weight"; }, VOLTA_CORRUPT_MODEL,
-     "tensor 'rope_freqs.weight' is not known"},
+     "tensor 'token_embd.weight' is missing ('token_embedding' of the model)"},
+    {"an embedding of one extent", [](auto& t, auto&, auto&) { t[0].shape = {48 * 64}; },
+     VOLTA_SHAPE_MISMATCH, "'token_embd.weight' has the shape [3072], 'token_embedding' needs [3072, 64]"},
+    {"unknown", [](auto& t, auto&, auto&) { t[3].name = "blk.0.attn_gate.weight"; }, VOLTA_UNSUPPORTED,
+     "tensor 'blk.0.attn_gate.weight' is not known; a key map can say which parameter it is"},
     {"other shape",
      [](auto& t, auto&, auto&) {
          t[2].shape = {32, 128};
@@ -232,6 +237,21 @@ const GgufChange kGgufChanges[] = {
      "a model of these sizes has not"},
     {"scaling", [](auto&, auto&, auto& extra) { extra.string("llama.rope.scaling.type", "yarn"); },
      VOLTA_UNSUPPORTED, "'llama.rope.scaling.type' is 'yarn'"},
+    {"scaling without a type",
+     [](auto&, auto&, auto& extra) { extra.entry("llama.rope.scaling.factor", 6, raw(2.0f)); },
+     VOLTA_UNSUPPORTED, "'llama.rope.scaling.factor' is 2, Volta's model is one where it is 1"},
+    {"scaling of older files",
+     [](auto&, auto&, auto& extra) { extra.entry("llama.rope.scale_linear", 6, raw(4.0f)); },
+     VOLTA_UNSUPPORTED, "'llama.rope.scale_linear' is 4"},
+    {"an encoder", [](auto&, auto&, auto& extra) { extra.boolean("llama.attention.causal", 0); },
+     VOLTA_UNSUPPORTED, "'llama.attention.causal' says that a token sees those behind it"},
+    {"the first part",
+     [](auto&, auto&, auto& extra) { extra.entry("split.count", 2, raw<std::uint16_t>(2)); },
+     VOLTA_UNSUPPORTED, "it is part 1 of 2; split files are not read"},
+    {"long contexts", [](auto&, auto& c, auto&) { c.context = 1048577; }, VOLTA_UNSUPPORTED,
+     "it has 1048577 positions, the most that a model of Volta has are 1048576"},
+    {"many layers", [](auto&, auto& c, auto&) { c.layers = 513; }, VOLTA_UNSUPPORTED,
+     "it has 513 layers, the most that a model of Volta has are 512"},
     {"part of a head", [](auto&, auto&, auto& extra) { extra.u32("llama.rope.dimension_count", 8); },
      VOLTA_UNSUPPORTED, "'llama.rope.dimension_count' is 8, Volta's model is one where it is 16"},
     {"experts", [](auto&, auto&, auto& extra) { extra.u32("llama.expert_count", 8); }, VOLTA_UNSUPPORTED,
