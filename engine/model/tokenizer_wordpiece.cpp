@@ -1,5 +1,6 @@
-// The kind wordpiece, as BERT has it. A text is cleaned, cut into words at white space, signs and Chinese
-// characters, and each word is covered from the left by the longest pieces.
+// The kind wordpiece, as BERT has it. A text is cleaned, cut into words at white space and Chinese
+// characters, its letters are made small and lose their accents, it is cut at signs, and each word is covered
+// from the left by the longest pieces.
 #include <algorithm>
 #include <memory>
 
@@ -38,23 +39,25 @@ void append(std::uint32_t code_point, std::pmr::string& out) {
 }
 
 // Hangul syllables decompose by arithmetic (Unicode 15, 3.12).
-bool append_hangul(std::uint32_t c, std::pmr::string& out) {
+template <class Visit>
+bool visit_hangul(std::uint32_t c, const Visit& visit) {
     constexpr std::uint32_t kFirst = 0xac00, kLast = 0xd7a3, kVowels = 21, kTails = 28;
     if (c < kFirst || c > kLast) return false;
     const std::uint32_t index = c - kFirst, tail = index % kTails;
-    append(0x1100 + index / (kVowels * kTails), out);
-    append(0x1161 + index / kTails % kVowels, out);
-    if (tail > 0) append(0x11a7 + tail, out);
+    visit(0x1100 + index / (kVowels * kTails));
+    visit(0x1161 + index / kTails % kVowels);
+    if (tail > 0) visit(0x11a7 + tail);
     return true;
 }
 
-// Small and without accents.
-void append_folded(std::uint32_t c, std::pmr::string& out) {
-    if (contains(kMarkTable, c) || append_hangul(c, out)) return;
+// The character small and without accents: none to three. Visit: void(std::uint32_t code_point)
+template <class Visit>
+void visit_folded(std::uint32_t c, const Visit& visit) {
+    if (contains(kMarkTable, c) || visit_hangul(c, visit)) return;
     const Folding* folding = find_folding(c);
-    if (folding == nullptr) return append(c, out);
+    if (folding == nullptr) return visit(c);
     for (const std::uint32_t to : folding->to)
-        if (to != 0) append(to, out);
+        if (to != 0) visit(to);
 }
 
 class WordPieceModel final : public TokenizerModel {
@@ -83,12 +86,12 @@ class WordPieceModel final : public TokenizerModel {
             if (character.bytes == 0 || c == 0xfffd || contains(kControlTable, c)) continue;
             if (is_space(c)) {
                 finish(word, ids);
-            } else if (is_chinese(c) || contains(kSignTable, c)) {
+            } else if (is_chinese(c)) {
                 finish(word, ids);
-                add(word, c);
+                take(word, c, ids);
                 finish(word, ids);
             } else {
-                add(word, c);
+                take(word, c, ids);
             }
         }
         finish(word, ids);
@@ -101,15 +104,24 @@ class WordPieceModel final : public TokenizerModel {
         std::uint32_t characters = 0;  // at most one more than a word may have; the text then stops growing
     };
 
+    // Signs are looked for behind the folding, as BERT does: what is left of U+2260 is the sign "=".
+    void take(Word& word, std::uint32_t c, IdSink& ids) const {
+        const auto take_one = [&](std::uint32_t one) {
+            const bool sign = contains(kSignTable, one);
+            if (sign) finish(word, ids);
+            add(word, one);
+            if (sign) finish(word, ids);
+        };
+        if (vocabulary.options.has(kLowerCase))
+            visit_folded(c, take_one);
+        else
+            take_one(c);
+    }
+
     void add(Word& word, std::uint32_t c) const {
         if (word.characters > vocabulary.options.most_word_characters) return;
-        const std::size_t before = word.text.size();
-        if (vocabulary.options.has(kLowerCase))
-            append_folded(c, word.text);
-        else
-            append(c, word.text);
-        for (std::size_t i = before; i < word.text.size(); ++i)
-            if ((static_cast<unsigned char>(word.text[i]) & 0xc0) != 0x80) ++word.characters;
+        append(c, word.text);
+        ++word.characters;
     }
 
     void finish(Word& word, IdSink& ids) const {

@@ -281,6 +281,35 @@ void test_wordpiece_takes_the_longest_piece(void**) {
     assert_true(encode(c, "UN un") == Ids({0, 1}));
 }
 
+// BERT takes accents off before it looks for signs: what is left of "is not equal to" is the sign "=".
+void test_wordpiece_looks_for_signs_behind_accents(void**) {
+    TestHeap heap;
+    for (const bool lower : {true, false}) {
+        Vocabulary v(heap.structures());
+        v.kind = TokenizerKind::wordpiece;
+        add_piece(v, "[UNK]", PieceType::unknown);
+        for (const char* piece :
+             {"a", "b", "=", "##=", "##b", "<", ">", "`", ";", "\xe2\x89\xa0", "##\xe2\x89\xa0"})
+            add_piece(v, piece);
+        v.options.unk = 0;
+        v.options.flags = lower ? kLowerCase : 0u;
+        v.options.most_word_characters = 12;
+        const Tokenizer t = Tokenizer::from_vocabulary(std::move(v));
+        const auto between = [&](const char* sign) { return encode(t, std::string("a") + sign + "b"); };
+        assert_true(between("=") == Ids({1, 3, 2}));
+        assert_true(between(";") == Ids({1, 9, 2}));
+        assert_true(between("\xe2\x89\xa0") == (lower ? Ids({1, 3, 2}) : Ids({1, 11, 5})));  // U+2260
+        if (!lower) continue;
+        assert_true(between("=\xcc\xb8") == Ids({1, 3, 2}));     // the same in two characters
+        assert_true(between("\xe2\x89\xae") == Ids({1, 6, 2}));  // U+226E: <
+        assert_true(between("\xe2\x89\xaf") == Ids({1, 7, 2}));  // U+226F: >
+        assert_true(between("\xe1\xbf\xaf") == Ids({1, 8, 2}));  // U+1FEF: `
+        assert_true(between("\xcd\xbe") == Ids({1, 9, 2}));      // U+037E: ;
+        assert_true(encode(t, "\xe2\x89\xa0\xe2\x89\xa0") == Ids({3, 3}));
+        assert_true(encode(t, std::string(12, 'a') + "\xe2\x89\xa0") == Ids({0, 3}));
+    }
+}
+
 void test_wordpiece_vocabularies_are_checked(void**) {
     TestHeap heap;
     Vocabulary a = small_wordpiece(heap), b = small_wordpiece(heap);
@@ -429,6 +458,7 @@ int main() {
         cmocka_unit_test(test_words_are_cut_as_gpt2_does),
         cmocka_unit_test(test_a_splitter_without_memory_says_so),
         cmocka_unit_test(test_wordpiece_takes_the_longest_piece),
+        cmocka_unit_test(test_wordpiece_looks_for_signs_behind_accents),
         cmocka_unit_test(test_wordpiece_vocabularies_are_checked),
         cmocka_unit_test(test_unicode_tables_know_some_characters),
         cmocka_unit_test(test_learning_counts_as_the_definition_does),
