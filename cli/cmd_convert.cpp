@@ -27,7 +27,8 @@ bool is_volta_model(const std::string& path) {
 
 Model import_model(const Context& context, const Conversion& c) {
     volta_import_options options = VOLTA_IMPORT_OPTIONS_INIT;
-    options.tokenizer_path = c.tokenizer.empty() ? nullptr : c.tokenizer.c_str();
+    options.no_tokenizer = c.tokenizer == "none";
+    options.tokenizer_path = c.tokenizer.empty() || c.tokenizer == "none" ? nullptr : c.tokenizer.c_str();
     options.config_path = c.config.empty() ? nullptr : c.config.c_str();
     options.key_map_path = c.keys.empty() ? nullptr : c.keys.c_str();
     volta_bert_options bert = VOLTA_BERT_OPTIONS_INIT;
@@ -106,8 +107,8 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.require("--out");
     options.input(
         "--tokenizer", c.tokenizer, kTokenizer,
-        "a tokenizer.json, tokenizer.bin, vocab.txt, encoder.json or GGUF file (default: the one in "
-        "the file)");
+        "a tokenizer.json, tokenizer.bin, vocab.txt, encoder.json or GGUF file, or none (default: the "
+        "one in the file)");
     options.input("--model-config", c.config, kSideFile,
                   "the config.json of a safetensors model (default: the one beside it)");
     options.input("--keys", c.keys, kSideFile,

@@ -583,8 +583,9 @@ typedef struct volta_import_options {
     int32_t weights;          /* what the weights of products and the tables of tokens become: 0 or VOLTA_F32, f32,
                                  exactly; VOLTA_IMPORT_KEEP; or VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4,
                                  VOLTA_F32_PANELS, as volta_model_quantize makes them of f32                    */
+    int32_t no_tokenizer;     /* 1: the model carries no tokenizer, whatever the file has; with tokenizer_path NULL  */
 } volta_import_options;
-#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0}
+#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0}
 /* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
  * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
 enum { VOLTA_IMPORT_KEEP = -1 };

@@ -90,12 +90,17 @@ ImportOptions read_import_options(const volta_import_options* options) {
                  {"key_map_path", given.key_map_path}};
     for (const auto& entry : paths)
         require(entry.path == nullptr || *entry.path != '\0', "%s is empty", entry.name);
+    require(given.no_tokenizer == 0 || given.no_tokenizer == 1, "no_tokenizer is %d, neither 0 nor 1",
+            given.no_tokenizer);
+    require(given.no_tokenizer == 0 || given.tokenizer_path == nullptr,
+            "no_tokenizer is 1, and tokenizer_path names one");
     ImportOptions read = {static_cast<WeightFormat>(given.format),
                           given.tokenizer_path,
                           given.config_path,
                           given.key_map_path,
                           {},
-                          read_weights(given.weights)};
+                          read_weights(given.weights),
+                          given.no_tokenizer != 0};
     if (given.bert != nullptr) read.bert = read_bert_choice(given.bert);
     return read;
 }

@@ -60,7 +60,8 @@ VOLTA_FIELDS(volta_bert_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(vocabular
              VOLTA_FIELD(head), VOLTA_FIELD(segment_input), VOLTA_FIELD(mask_input));
 VOLTA_FIELDS(volta_open_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(mode), VOLTA_FIELD(verify));
 VOLTA_FIELDS(volta_import_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(format), VOLTA_FIELD(tokenizer_path),
-             VOLTA_FIELD(config_path), VOLTA_FIELD(key_map_path), VOLTA_FIELD(bert), VOLTA_FIELD(weights));
+             VOLTA_FIELD(config_path), VOLTA_FIELD(key_map_path), VOLTA_FIELD(bert), VOLTA_FIELD(weights),
+             VOLTA_FIELD(no_tokenizer));
 VOLTA_FIELDS(volta_export_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(names), VOLTA_FIELD(config_path));
 VOLTA_FIELDS(volta_bill, VOLTA_FIELD(struct_size), VOLTA_FIELD(parameters), VOLTA_FIELD(gradients),
              VOLTA_FIELD(optimizer_state), VOLTA_FIELD(activations), VOLTA_FIELD(workspace),

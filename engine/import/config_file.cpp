@@ -112,6 +112,11 @@ const ConfigFile::Member* ConfigFile::find(std::string_view name) const {
 
 bool ConfigFile::has(std::string_view name) const { return find(name) != nullptr; }
 
+bool ConfigFile::is_list(std::string_view name) const {
+    const Member* member = find(name);
+    return member != nullptr && member->kind == JsonKind::begin_array;
+}
+
 std::string_view ConfigFile::first_of(std::initializer_list<std::string_view> names) const {
     const Member* first = nullptr;
     for (const std::string_view name : names) {
@@ -133,6 +138,8 @@ std::pmr::vector<std::string_view> ConfigFile::list(std::string_view name,
     for (const Member& member : members_)
         if (member.name.size() == name.size() + 2 && member.name.compare(0, name.size(), name) == 0 &&
             member.name.compare(name.size(), 2, "[]") == 0)
+            texts.push_back(member.text);
+        else if (member.name == name && member.kind == JsonKind::text)  // one, not in a list
             texts.push_back(member.text);
     return texts;
 }

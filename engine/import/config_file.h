@@ -21,6 +21,7 @@ class ConfigFile final {
     ConfigFile(std::string_view json, std::pmr::memory_resource* heap);
 
     bool has(std::string_view name) const;  // and is not null
+    bool is_list(std::string_view name) const;
     // Of names that mean one thing, the first that is there, else the first. Throws UNSUPPORTED with both
     // values where two of them differ.
     std::string_view first_of(std::initializer_list<std::string_view> names) const;

@@ -118,9 +118,19 @@ class Importer {
         const WeightSource source = weights_of(file, std::move(mapping), structures_);
         HeapPtr<Model> model =
             assembled(source, keys, architecture_from_gguf(file, source, keys, choice, structures_));
-        if (options_.tokenizer_path == nullptr && file.find("tokenizer.ggml.model") != nullptr)
-            model->tokenizer.emplace(read_gguf_tokenizer(file, structures_));
+        if (options_.tokenizer_path == nullptr && !options_.no_tokenizer && has_gguf_tokenizer(file))
+            model->tokenizer.emplace(own_tokenizer(file));
         return model;
+    }
+
+    Tokenizer own_tokenizer(const GgufFile& file) const {
+        try {
+            return read_gguf_tokenizer(file, structures_);
+        } catch (const Error& error) {
+            if (error.status() != VOLTA_UNSUPPORTED) throw;
+            fail(VOLTA_UNSUPPORTED, "%s; the model can be had without one (--tokenizer none, no_tokenizer)",
+                 error.what());
+        }
     }
 
     // Every part of a file that was split has these keys; the first one has those of the model as well.

@@ -23,6 +23,7 @@ struct ImportOptions {
     std::optional<BertChoice> bert;        // for a BERT of another program
     // What the weights of products and look-ups become; none: the smallest type that has every value.
     std::optional<DType> weights = DType::f32;
+    bool no_tokenizer = false;  // whatever the file has
 };
 
 // Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the

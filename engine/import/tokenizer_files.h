@@ -20,6 +20,9 @@ enum class TokenizerFormat : std::int32_t {
     json = 5
 };  // as in volta.h
 
+// Whether a GGUF file has a vocabulary, or says that its model comes without.
+bool has_gguf_tokenizer(const GgufFile& file);
+
 // From the keys tokenizer.ggml.* of a GGUF file. Throws CORRUPT_MODEL with what is wrong, or UNSUPPORTED for
 // a model or a way to split words that is not known.
 Tokenizer read_gguf_tokenizer(const GgufFile& file, std::pmr::memory_resource* heap);

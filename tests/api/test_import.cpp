@@ -181,6 +181,14 @@ void test_wrong_calls_are_told(void**) {
                          VOLTA_INVALID_ARGUMENT);
         assert_text("which is neither VOLTA_IMPORT_KEEP nor a type of weights");
     }
+    options.weights = 0;
+    options.no_tokenizer = 2;
+    assert_int_equal(volta_model_import(handles.context, "none", &options, &model), VOLTA_INVALID_ARGUMENT);
+    assert_text("no_tokenizer is 2, neither 0 nor 1");
+    options.no_tokenizer = 1;
+    options.tokenizer_path = "none";
+    assert_int_equal(volta_model_import(handles.context, "none", &options, &model), VOLTA_INVALID_ARGUMENT);
+    assert_text("no_tokenizer is 1, and tokenizer_path names one");
     assert_int_equal(volta_model_export_safetensors(nullptr, "x"), VOLTA_INVALID_ARGUMENT);
     assert_int_equal(volta_model_export_safetensors(handles.model, nullptr), VOLTA_INVALID_ARGUMENT);
     assert_int_equal(volta_model_export_safetensors(handles.model, "no/such/folder/x"), VOLTA_IO_ERROR);

@@ -24,6 +24,7 @@ void test_members_are_found_by_name(void**) {
     assert_int_equal(list.size(), 2);
     assert_true(list[0] == "p" && list[1] == "q");
     assert_true(config.list("a", heap.structures()).empty());
+    assert_true(config.list("b.c", heap.structures())[0] == "x");
     assert_true(config.truth("t", false));
 }
 

@@ -256,6 +256,43 @@ void test_the_host_chooses_head_and_inputs(void**) {
                    VOLTA_INVALID_ARGUMENT, "but it is no BERT");
 }
 
+// A model whose host makes the ids, one whose vocabulary is of a kind that is not read, and one that is to
+// come without.
+void test_models_without_a_tokenizer(void**) {
+    Gpt gpt;
+    for (const char* model : {"no_vocab", "none"}) {
+        GgufBytes file = gpt.keys();
+        file.string("tokenizer.ggml.model", model);
+        const auto imported = gpt.import(gguf_bytes(gpt.tensors, file));
+        assert_true(gpt.same(*imported) && !imported->tokenizer);
+    }
+    const std::pair<const char*, const char*> others[] = {{"rwkv", ""},
+                                                          {"t5", ""},
+                                                          {"plamo2", ""},
+                                                          {"gpt2", "llama-bpe"},
+                                                          {"gpt2", "deepseek-coder"},
+                                                          {"gpt2", "starcoder"},
+                                                          {"gpt2", "qwen2"}};
+    ImportOptions without;
+    without.no_tokenizer = true;
+    for (const auto& other : others) {
+        GgufBytes file = gpt.keys();
+        file.string("tokenizer.ggml.model", other.first);
+        if (*other.second != '\0') file.string("tokenizer.ggml.pre", other.second);
+        file.strings("tokenizer.ggml.tokens", {"a"});
+        const std::string bytes = gguf_bytes(gpt.tensors, file);
+        const Failure failure = failure_of([&] { gpt.import(bytes); });
+        assert_failure(failure, VOLTA_UNSUPPORTED, *other.second != '\0' ? other.second : other.first);
+        assert_failure(failure, VOLTA_UNSUPPORTED, "the model can be had without one (--tokenizer none");
+        const auto imported = gpt.import(bytes, without);
+        assert_true(gpt.same(*imported) && !imported->tokenizer);
+    }
+    GgufBytes file = gpt.keys();
+    add_bpe(file);
+    assert_false(gpt.import(gguf_bytes(gpt.tensors, file), without)->tokenizer.has_value());
+    assert_true(gpt.import(gguf_bytes(gpt.tensors, file))->tokenizer.has_value());
+}
+
 struct Refusal {
     const char* name;
     void (*change)(std::vector<LlamaTensor>& tensors, GgufBytes& keys);
@@ -297,6 +334,7 @@ int main() {
         cmocka_unit_test(test_gpt2_is_the_model),
         cmocka_unit_test(test_bert_is_the_model),
         cmocka_unit_test(test_bert_of_one_qkv),
+        cmocka_unit_test(test_models_without_a_tokenizer),
         cmocka_unit_test(test_the_host_chooses_head_and_inputs),
     };
     const int failed = cmocka_run_group_tests_name("import_gguf", tests, nullptr, nullptr);

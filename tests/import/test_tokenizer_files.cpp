@@ -284,12 +284,18 @@ void test_gguf_tokenizers_are_checked(void**) {
     const auto refused = [&](const GgufBytes& g) { return failure_of([&] { from_gguf(g.finish(), heap); }); };
     assert_int_equal(refused(small_spm()).status, VOLTA_OK);
     assert_int_equal(refused(small_spm().u32("tokenizer.ggml.bos_token_id", 1)).status, VOLTA_OK);
-    assert_true(refused(small_spm().u32("tokenizer.ggml.bos_token_id", 4))
-                    .mentions("the id 'bos' of its tokenizer is 4"));
-    assert_true(refused(small_spm().u32("tokenizer.ggml.eos_token_id", 0xffffffffu))
-                    .mentions("is 4294967295, which is no id"));
-    assert_true(refused(small_spm().boolean("tokenizer.ggml.add_eos_token", 1))
-                    .mentions("add an id that it does not have"));
+    for (const char* name : {"bos", "eos", "unknown"}) {
+        const std::string key = std::string("tokenizer.ggml.") + name + "_token_id";
+        for (const std::uint32_t id : {4u, 0x7fffffffu, 0xfffffffeu}) {
+            char text[96];
+            std::snprintf(text, sizeof text, "'%s' is %u, outside its vocabulary [0, 4)", key.c_str(), id);
+            assert_true(refused(small_spm().u32(key, id)).mentions(text));
+        }
+        assert_true(refused(small_spm().entry(key, 5, raw<std::int32_t>(-2))).mentions("' is -2, outside"));
+    }
+    assert_true(
+        refused(small_spm().boolean("tokenizer.ggml.add_eos_token", 1))
+            .mentions("'tokenizer.ggml.add_eos_token' is true, and no 'tokenizer.ggml.eos_token_id' says"));
     GgufBytes other;
     other.string("tokenizer.ggml.model", "rwkv");
     const Failure unknown = refused(other);
@@ -302,6 +308,38 @@ void test_gguf_tokenizers_are_checked(void**) {
         .array<std::int32_t>("tokenizer.ggml.token_type", 5, {9});
     assert_true(refused(typed).mentions("token 0 is of an unknown type, 9"));
     assert_int_equal(heap.held, 0);
+}
+
+// "There is none" in every type that writers have used for it; a padding that is no piece is none as well.
+void test_gguf_ids_that_are_none(void**) {
+    TestHeap heap;
+    const std::pair<std::uint32_t, std::string> nones[] = {{4, raw<std::uint32_t>(0xffffffffu)},
+                                                           {5, raw<std::int32_t>(-1)},
+                                                           {10, raw<std::uint64_t>(~std::uint64_t{0})},
+                                                           {11, raw<std::int64_t>(-1)},
+                                                           {3, raw<std::int16_t>(-1)},
+                                                           {1, raw<std::int8_t>(-1)}};
+    for (const auto& none : nones) {
+        GgufBytes spm = small_spm();
+        for (const char* name : {"bos", "eos", "unknown", "padding", "seperator", "mask", "cls", "eot", "eom",
+                                 "fim_pre", "fim_suf", "fim_mid"})
+            spm.entry(std::string("tokenizer.ggml.") + name + "_token_id", none.first, none.second);
+        const Tokenizer tokenizer = from_gguf(spm.finish(), heap);
+        const TokenizerOptions& ids = tokenizer.vocabulary().options;
+        assert_true(ids.bos == -1 && ids.eos == -1 && ids.unk == -1 && ids.pad == -1);
+        assert_false(ids.has(kAddBos) || ids.has(kAddEos));
+        GgufBytes bert;
+        bert.string("tokenizer.ggml.model", "bert").strings("tokenizer.ggml.tokens", {"[UNK]", "[CLS]", "a"});
+        bert.u32("tokenizer.ggml.unknown_token_id", 0).u32("tokenizer.ggml.cls_token_id", 1);
+        bert.entry("tokenizer.ggml.seperator_token_id", none.first, none.second);
+        const Tokenizer words = from_gguf(bert.finish(), heap);
+        assert_true(encode(words, "", {true, false}) == Ids({1}));
+    }
+    for (const std::uint32_t id : {3u, 4u, 32000u}) {
+        const Tokenizer tokenizer =
+            from_gguf(small_spm().u32("tokenizer.ggml.padding_token_id", id).finish(), heap);
+        assert_int_equal(tokenizer.vocabulary().options.pad, id == 3 ? 3 : -1);
+    }
 }
 
 void test_a_file_that_is_wrong_is_named(void**) {
@@ -335,6 +373,7 @@ int main() {
         cmocka_unit_test(test_llama2c_tokenizer_of_stories),
         cmocka_unit_test(test_llama2c_files_are_checked),
         cmocka_unit_test(test_gguf_tokenizers_are_checked),
+        cmocka_unit_test(test_gguf_ids_that_are_none),
         cmocka_unit_test(test_a_file_that_is_wrong_is_named),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -104,7 +104,7 @@ WordPiece spelt(const Tokenizer& tokenizer) {
     return result;
 }
 
-std::string wordpiece_json(const std::string& vocab) {
+std::string wordpiece_json(const std::string& vocab, int cls = 101, int sep = 102) {
     return R"({"added_tokens": [
     {"id": 0, "content": "[PAD]", "single_word": false, "lstrip": false, "rstrip": false, "special": true}],
   "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
@@ -114,7 +114,10 @@ std::string wordpiece_json(const std::string& vocab) {
     "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
                {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
     "pair": [{"Sequence": {"id": "B", "type_id": 1}}],
-    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}}},
+    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [)" +
+           std::to_string(cls) + R"(], "tokens": ["[CLS]"]},
+                       "[SEP]": {"id": "[SEP]", "ids": [)" +
+           std::to_string(sep) + R"(], "tokens": ["[SEP]"]}}},
   "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
   "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
             "max_input_chars_per_word": 100, "vocab": )" +
@@ -204,9 +207,13 @@ const Refusal kRefusals[] = {
      "model.ignore_merges is 'true'"},
     {false, "\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"</w>\"", VOLTA_UNSUPPORTED,
      "model.end_of_word_suffix is '</w>'"},
-    {false, "\"post_processor\": {\"type\": \"ByteLevel\"",
-     "\"post_processor\": {\"type\": \"RobertaProcessing\"", VOLTA_UNSUPPORTED,
-     "post_processor.type is 'RobertaProcessing'"},
+    {false, "\"post_processor\": {\"type\": \"ByteLevel\"", "\"post_processor\": {\"type\": \"Other\"",
+     VOLTA_UNSUPPORTED, "post_processor.type is 'Other'"},
+    {false, "\"decoder\": {\"type\": \"ByteLevel\"", "\"decoder\": {\"type\": \"Metaspace\"",
+     VOLTA_UNSUPPORTED, "decoder.type is 'Metaspace'"},
+    {false, "\"BPE\"", "\"WordLevel\"", VOLTA_UNSUPPORTED, "model.type is 'WordLevel'"},
+    {false, "\"type\": \"BPE\"", "\"type\": \"BPE\", \"type\": \"Unigram\"", VOLTA_UNSUPPORTED,
+     "the config has 'model.type' twice, 'BPE' and 'Unigram'"},
     {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 3, \"content\": \"<m>\", \"lstrip\": true}",
      VOLTA_UNSUPPORTED, "its added token '<m>' is found as a word alone or with the spaces around it"},
     {false, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": 1, \"content\": \"<m>\"}",
@@ -235,9 +242,11 @@ const Refusal kRefusals[] = {
     {true, "\"continuing_subword_prefix\": \"##\"", "\"continuing_subword_prefix\": \"@@\"",
      VOLTA_UNSUPPORTED, "model.continuing_subword_prefix is '@@'"},
     {true, "{\"id\": \"A\"", "{\"id\": \"B\"", VOLTA_UNSUPPORTED,
-     "post_processor.type is 'TemplateProcessing'"},
+     "its post_processor puts the sequence 'B' beside one text"},
     {true, "{\"id\": \"[SEP]\"", "{\"id\": \"[END]\"", VOLTA_CORRUPT_MODEL,
-     "puts a piece around a text that it has not"},
+     "its post_processor puts '[END]' around a text, and does not say its id"},
+    {true, "\"decoder\": {\"type\": \"WordPiece\"", "\"decoder\": {\"type\": \"BPEDecoder\"",
+     VOLTA_UNSUPPORTED, "decoder.type is 'BPEDecoder'"},
     {true, "\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": 0", VOLTA_CORRUPT_MODEL,
      "allows words of 0 characters"},
     {true, "\"unk_token\": \"[UNK]\"", "\"unk_token\": \"<unk>\"", VOLTA_CORRUPT_MODEL,
@@ -247,7 +256,7 @@ const Refusal kRefusals[] = {
 
 void test_what_is_not_read_is_named(void**) {
     TestHeap heap;
-    const std::string good[] = {bpe_json(kVocab, "\"a b\""), wordpiece_json(kPieces)};
+    const std::string good[] = {bpe_json(kVocab, "\"a b\""), wordpiece_json(kPieces, 2, 3)};
     for (const std::string& json : good) read_json_tokenizer(json, heap.structures());
     for (const Refusal& row : kRefusals) {
         std::string json = good[row.wordpiece];
@@ -263,6 +272,119 @@ void test_what_is_not_read_is_named(void**) {
     assert_int_equal(heap.held, 0);
 }
 
+// ---- what is put around a text
+
+std::string special(const char* name, const char* ids) {
+    return quoted(name) + R"(: {"id": )" + quoted(name) + R"(, "ids": [)" + ids + R"(], "tokens": []})";
+}
+std::string item(const char* name) {
+    return R"({"SpecialToken": {"id": )" + quoted(name) + R"(, "type_id": 0}})";
+}
+const std::string kText = R"({"Sequence": {"id": "A", "type_id": 0}})";
+const std::string kSpecials = R"("special_tokens": {)" + special("<s>", "3") + "," + special("</s>", "4") +
+                              "," + special("<two>", "3, 4") + "," + special("<far>", "5") + "}";
+std::string template_of(const std::string& single) {
+    return R"({"type": "TemplateProcessing", "single": [)" + single +
+           R"(], "pair": [{"Sequence": {"id": "A"}}, {"Sequence": {"id": "B"}}], )" + kSpecials + "}";
+}
+std::string sequence(const std::string& processors) {
+    return R"({"type": "Sequence", "processors": [)" + processors + "]}";
+}
+const std::string kByteLevel = R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false})";
+const std::string kRoberta = R"({"type": "RobertaProcessing", "sep": ["</s>", 4], "cls": ["<s>", 3],
+                                 "trim_offsets": true, "add_prefix_space": false})";
+
+struct Ends {
+    std::string processor;
+    Ids ids;           // of "ab" with ends
+    const char* text;  // NULL: read
+};
+const Ends kEnds[] = {
+    {"null", {2}, nullptr},
+    {kByteLevel, {2}, nullptr},
+    {template_of(kText), {2}, nullptr},
+    {template_of(item("<s>") + "," + kText + "," + item("</s>")), {3, 2, 4}, nullptr},
+    {template_of(item("<s>") + "," + kText), {3, 2}, nullptr},
+    {template_of(kText + "," + item("</s>")), {2, 4}, nullptr},
+    {template_of(item("</s>") + "," + kText + "," + item("</s>")), {4, 2, 4}, nullptr},
+    {kRoberta, {3, 2, 4}, nullptr},
+    {R"({"type": "BertProcessing", "cls": ["any name", 3], "sep": ["</s>", 4]})", {3, 2, 4}, nullptr},
+    {sequence(kByteLevel + "," + template_of(item("<s>") + "," + kText)), {3, 2}, nullptr},
+    {sequence(template_of(kText + "," + item("</s>")) + "," + kByteLevel), {2, 4}, nullptr},
+    {sequence(template_of(kText + "," + item("</s>")) + "," + template_of(item("<s>") + "," + kText)),
+     {3, 2, 4},
+     nullptr},
+    {sequence(kRoberta), {3, 2, 4}, nullptr},
+    {sequence(""), {2}, nullptr},
+    {template_of(item("<s>") + "," + item("<s>") + "," + kText),
+     {},
+     "puts 2 pieces before a text and 0 behind it"},
+    {template_of(kText + "," + item("</s>") + "," + item("<s>")),
+     {},
+     "puts 0 pieces before a text and 2 behind it"},
+    {sequence(kRoberta + "," + kRoberta), {}, "puts 2 pieces before a text and 2 behind it"},
+    {template_of(item("<two>") + "," + kText),
+     {},
+     "its post_processor puts '<two>', which is 2 ids, around a text"},
+    {template_of(item("<far>") + "," + kText), {}, "puts '<far>' around a text, the id 5 of 5"},
+    {template_of(item("<none>") + "," + kText), {}, "puts '<none>' around a text, and does not say its id"},
+    {template_of(item("<s>")), {}, "its post_processor leaves the text itself out"},
+    {template_of(""), {}, "its post_processor leaves the text itself out"},
+    {template_of(kText + "," + kText), {}, "puts the sequence 'A' twice"},
+    {sequence(sequence(kRoberta)),
+     {},
+     "its post_processor.type is 'Sequence', which this library does not read"},
+    {sequence(R"({"type": "Other"})"),
+     {},
+     "its post_processor.type is 'Other', which this library does not read"},
+    {R"({"type": "RobertaProcessing", "sep": ["</s>", 4]})", {}, "puts 'cls' around a text"},
+    {"[3]", {}, "its post_processor.type is ''"},
+};
+
+void test_what_is_put_around_a_text(void**) {
+    TestHeap heap;
+    const std::string added = R"({"id": 3, "content": "<s>", "special": true},
+                                 {"id": 4, "content": "</s>", "special": true})";
+    for (const Ends& row : kEnds) {
+        std::string json = bpe_json(kVocab, "\"a b\"", added);
+        const std::size_t begin = json.find("{\"type\": \"ByteLevel\", \"add_prefix_space\": true"),
+                          end = json.find(",\n  \"decoder\"");
+        json.replace(begin, end - begin, row.processor);
+        if (row.text != nullptr) {
+            const Failure failure = failure_of([&] { read_json_tokenizer(json, heap.structures()); });
+            if (!failure.mentions(row.text)) print_error("%s: %s\n", row.processor.c_str(), failure.text);
+            assert_true(failure.mentions(row.text));
+            continue;
+        }
+        const Tokenizer tokenizer = read_json_tokenizer(json, heap.structures());
+        assert_true(encode(tokenizer, "ab", {true, false}) == row.ids);
+        assert_true(encode(tokenizer, "ab") == Ids({2}));
+    }
+    assert_int_equal(heap.held, 0);
+}
+
+// WordPiece takes the same shapes.
+void test_one_piece_around_a_text_of_wordpiece(void**) {
+    TestHeap heap;
+    std::string json = wordpiece_json(kPieces, 2, 3);
+    replace(json, R"(, {"Sequence": {"id": "A", "type_id": 0}},
+               {"SpecialToken": {"id": "[SEP]", "type_id": 0}}])",
+            R"(, {"Sequence": {"id": "A", "type_id": 0}}])");
+    assert_true(encode(read_json_tokenizer(json, heap.structures()), "a", {true, false}) == Ids({2, 4}));
+}
+
+// A valid file of another model is not damaged.
+void test_other_models_are_named(void**) {
+    TestHeap heap;
+    for (const char* json :
+         {R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.5]]}})",
+          R"({"model": {"unk_id": 0, "vocab": [["<unk>", NaN], ["a", -Infinity]]}})"}) {
+        const Failure failure = failure_of([&] { read_json_tokenizer(json, heap.structures()); });
+        assert_int_equal(failure.status, VOLTA_UNSUPPORTED);
+        assert_true(failure.mentions("its model.type is 'Unigram', which this library does not read"));
+    }
+}
+
 // Files whose model has no type: those with merges are BPE.
 void test_a_model_without_a_type(void**) {
     TestHeap heap;
@@ -274,7 +396,7 @@ void test_a_model_without_a_type(void**) {
 // Any part of a file, and any byte of it changed: a tokenizer or a sentence.
 void test_damaged_files_are_refused_or_read(void**) {
     TestHeap heap;
-    for (const std::string& whole : {bpe_json(kVocab, "\"a b\""), wordpiece_json(kPieces)}) {
+    for (const std::string& whole : {bpe_json(kVocab, "\"a b\""), wordpiece_json(kPieces, 2, 3)}) {
         for (std::size_t at = 0; at < whole.size(); ++at)
             for (const char byte : {'\0', '"', '}', ']', '9', '\xff'}) {
                 std::string json = whole;
@@ -297,6 +419,9 @@ int main() {
         cmocka_unit_test(test_bert_in_other_files_gives_the_same_ids),
         cmocka_unit_test(test_a_vocabulary_of_lines),
         cmocka_unit_test(test_what_is_not_read_is_named),
+        cmocka_unit_test(test_what_is_put_around_a_text),
+        cmocka_unit_test(test_one_piece_around_a_text_of_wordpiece),
+        cmocka_unit_test(test_other_models_are_named),
         cmocka_unit_test(test_a_model_without_a_type),
         cmocka_unit_test(test_damaged_files_are_refused_or_read),
     };
