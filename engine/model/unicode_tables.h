@@ -21,7 +21,7 @@ struct FoldingTable {  // ascending by `from`
     std::size_t count;
 };
 
-extern const CodePointTable kControlTable;  // C*, without tab and line ends
+extern const CodePointTable kControlTable;  // Cc, Cf, Co, without tab and line ends; not what is unassigned
 extern const CodePointTable kMarkTable;     // Mn
 extern const CodePointTable kSignTable;     // P*, and every sign of ASCII
 extern const FoldingTable

@@ -275,6 +275,8 @@ void test_wordpiece_takes_the_longest_piece(void**) {
     assert_true(encode(t, "unbbbbbbbbbb") == Ids({1, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7}));
     assert_true(encode(t, "unbbbbbbbbbbb") == Ids({0}));
     assert_true(decode(t, encode(t, " Unaffable  un!")) == "unaffable un !");
+    assert_true(encode(t, "un\xee\x80\x80 un\xe2\x80\x8d") == Ids({1, 1}));  // U+E000, U+200D: left out
+    assert_true(encode(t, "un\xf0\x9f\xab\xa8 un") == Ids({0, 1}));  // U+1FAE8 is younger than the tables
     Vocabulary cased = small_wordpiece(heap);
     cased.options.flags = 0;
     const Tokenizer c = Tokenizer::from_vocabulary(std::move(cased));
@@ -326,6 +328,9 @@ void test_wordpiece_vocabularies_are_checked(void**) {
 void test_unicode_tables_know_some_characters(void**) {
     assert_true(contains(kControlTable, 0) && contains(kControlTable, 0x200d) &&
                 !contains(kControlTable, '\n'));
+    assert_true(contains(kControlTable, 0xe000) && contains(kControlTable, 0xfeff));
+    for (const std::uint32_t unassigned : {0x378u, 0xffffu, 0x1fae8u, 0x10ffffu})  // as of Unicode 14
+        assert_false(contains(kControlTable, unassigned));
     assert_true(contains(kMarkTable, 0x301) && !contains(kMarkTable, 'a') && contains(kSignTable, '~'));
     assert_true(contains(kSignTable, 0x3002) && !contains(kSignTable, '0'));
     assert_int_equal(find_folding(0x00c9)->to[0], 'e');
