@@ -44,15 +44,16 @@ struct Settings {
 
 constexpr long long kMostExtent = 1 << 22;
 
-[[noreturn]] void bad_shape(const std::string& word) {
-    usage_error("voltac bench matmul: --shapes has '" + word + "', which is no MxNxK of 1 .. " +
-                std::to_string(kMostExtent) + " with :nn, :nt, :tn or nothing behind it");
+[[noreturn]] void bad_shape(const char* option, const std::string& word) {
+    usage_error("voltac bench matmul: " + std::string(option) + " has '" + word +
+                "', which is no MxNxK of 1 .. " + std::to_string(kMostExtent) +
+                " with :nn, :nt, :tn or nothing behind it");
 }
 
-std::int64_t extent_of(const std::string& word, const std::string& text) {
+std::int64_t extent_of(const char* option, const std::string& word, const std::string& text) {
     char* end = nullptr;
     const long long value = std::strtoll(text.c_str(), &end, 10);
-    if (text.empty() || *end != '\0' || value < 1 || value > kMostExtent) bad_shape(word);
+    if (text.empty() || *end != '\0' || value < 1 || value > kMostExtent) bad_shape(option, word);
     return value;
 }
 
@@ -74,12 +75,13 @@ Shape with_form(Shape shape, const std::string& form) {
 }
 
 // "256x1152x384", which has the form of all that name none, or "256x384x1152:nt".
-Shape shape_of(const std::string& word, const std::string& form) {
+Shape shape_of(const char* option, const std::string& word, const std::string& form) {
     const std::vector<std::string> parts = cut(word, ':'), extents = cut(parts[0], 'x');
     const std::string own = parts.size() > 1 ? parts[1] : form;
     if (extents.size() != 3 || parts.size() > 2 || (own != "nn" && own != "nt" && own != "tn"))
-        bad_shape(word);
-    return with_form({extent_of(word, extents[0]), extent_of(word, extents[1]), extent_of(word, extents[2])},
+        bad_shape(option, word);
+    return with_form({extent_of(option, word, extents[0]), extent_of(option, word, extents[1]),
+                      extent_of(option, word, extents[2])},
                      own);
 }
 
@@ -89,7 +91,7 @@ std::vector<Shape> shapes_of(const Settings& settings) {
         for (const Shape& shape : kShapes) shapes.push_back(with_form(shape, settings.form));
     else
         for (const std::string& word : cut(settings.shapes, ','))
-            shapes.push_back(shape_of(word, settings.form));
+            shapes.push_back(shape_of("--shapes", word, settings.form));
     return shapes;
 }
 
@@ -316,8 +318,12 @@ int run_matmul(const std::vector<std::string>& arguments) {
     if (s.repeats.json && s.csv) usage_error("voltac bench matmul: --json and --csv exclude each other");
     const std::vector<Shape> shapes = shapes_of(s);
 
+    if (!s.explain.empty()) {
+        const Shape shape = shape_of("--explain", s.explain, s.form);
+        return explain(make_context(s.repeats.machine), shape, s);
+    }
+
     const Context context = make_context(s.repeats.machine);
-    if (!s.explain.empty()) return explain(context, shape_of(s.explain, s.form), s);
     Peaks peaks(context);
     const bool on_device = device_of(context).memory_bytes > 0;
     print_head(context, s, peaks.refreshed(), on_device);

@@ -79,6 +79,7 @@ refused "--shapes has '8xax8', which is no MxNxK" matmul --shapes 8xax8
 refused "--shapes has '8x8x8:tt', which is no MxNxK of 1 .. 4194304 with :nn, :nt, :tn" matmul --shapes 8x8x8:tt
 refused "--shapes has '8x8x8:nt:nt', which is no MxNxK" matmul --shapes 8x8x8:nt:nt
 refused "--shapes has '', which is no MxNxK" matmul --shapes 8x8x8,
+refused "--explain has '8x8', which is no MxNxK" matmul --explain 8x8
 refused "voltac bench matmul: --shapes is empty" matmul --shapes ''
 refused "voltac bench train: --model is empty" train --model ''
 refused "voltac bench train: --profile is empty" train --profile ''
@@ -128,6 +129,11 @@ shown "matmul, forms as text" matmul --shapes 5x7x3:tn,5x7x3 --mode plain $fast
 expect "forms in the table" "tn nn" "$(tail -n 2 out | awk '{ print $4 }' | xargs)"
 shown "matmul --cold" matmul --shapes 1x512x512 --mode plain --cold $fast
 grep -q '^ *M  *N  *K' out && ok || bad "the table has no head"
+shown "matmul --explain" matmul --explain 64x1009x512 --threads 1
+grep -q '^rejected  some-rows-in-place: rows of B meet in one set of L1$' out && ok || bad "--explain names no reason"
+grep -q '^schedule  blocked tile=f32_gemm_' out && ok || bad "--explain has no schedule"
+shown "matmul --explain --mode packed --cold" matmul --explain 1x1024x1024:nn --mode packed --cold --threads 1
+grep -q '^applied   prepacked-row' out && ok || bad "a cold row of a packed product is not prepacked"
 
 echo "== training"
 step=model,parameters,batch,seq,vocab,optimizer,threads,isa,median_ms,spread,per_second,bound_ms,ratio_to_bound

@@ -454,6 +454,39 @@ void test_rules_have_names_of_their_own(void**) {
     }
 }
 
+// A processor is the row that it is nearest to, with what it says of its own caches.
+void test_machines_are_rows(void**) {
+    CpuInfo cpu = {};
+    std::strcpy(cpu.vendor, "AuthenticAMD");
+    cpu.family = 25;
+    cpu.l2_bytes = std::size_t{1} << 20;
+    cpu.l3_bytes = std::size_t{96} << 20;
+    cpu.double_pumped_avx512 = true;
+    const Machine zen4 = machine_of(cpu, Isa::avx512, 3);
+    assert_string_equal(zen4.name, "zen4");
+    assert_true(zen4.isa == Isa::avx512 && zen4.threads == 3 && zen4.l3_bytes == cpu.l3_bytes);
+    assert_true(zen4.wants_repeated_prefetch && zen4.double_pumped_avx512);
+    cpu.l2_bytes /= 2;
+    assert_string_equal(machine_of(cpu, Isa::avx2, 1).name, "zen3");
+    assert_false(machine_of(cpu, Isa::avx2, 1).wants_repeated_prefetch);
+    std::strcpy(cpu.vendor, "GenuineIntel");
+    assert_string_equal(machine_of(cpu, Isa::avx2, 1).name, "generic");
+    int named = 0;
+    for (const Machine& row : machines()) named += std::strcmp(row.name, zen4.name) == 0;
+    assert_int_equal(named, 1);
+}
+
+// No instruction set comes before another: one includes those whose features it has.
+void test_instruction_sets_include(void**) {
+    for (const IsaRow& row : kIsas) {
+        assert_true(includes(row.isa, row.isa) && includes(row.isa, Isa::scalar));
+        assert_string_equal(isa_name(row.isa), row.name);
+    }
+    assert_true(includes(Isa::avx512, Isa::avx2));
+    assert_false(includes(Isa::avx2, Isa::avx512));
+    assert_false(includes(static_cast<Isa>(9), Isa::scalar));
+}
+
 void test_unknown_tiles_are_errors(void**) {
     assert_int_equal(status_of(engine(Isa::scalar).context(1, "f32_gemm_5x5_avx2")), VOLTA_INVALID_ARGUMENT);
     assert_int_equal(status_of(engine(Isa::scalar).context(1, "f32_gemm_6x16_avx2")), VOLTA_UNSUPPORTED);
@@ -480,6 +513,8 @@ int main() {
         cmocka_unit_test(test_gathered_rows),
         cmocka_unit_test(test_every_rule_can_be_switched_off),
         cmocka_unit_test(test_rules_have_names_of_their_own),
+        cmocka_unit_test(test_machines_are_rows),
+        cmocka_unit_test(test_instruction_sets_include),
         cmocka_unit_test(test_small_sizes),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_large_sizes),

@@ -17,8 +17,8 @@ enum class TileOrder : std::uint8_t {
 };
 
 inline constexpr std::int32_t kWholeExtent = 1 << 20;  // fixed: a block that is the whole extent
-inline constexpr std::uint8_t kMostPrefetch = 64;    // fixed: limits of a choice
-inline constexpr std::uint8_t kNoPrefetch = 255;     // fixed: a value of its own
+inline constexpr std::uint8_t kMostPrefetch = 64;      // fixed: limits of a choice
+inline constexpr std::uint8_t kNoPrefetch = 255;       // fixed: a value of its own
 
 struct ProductChoice {
     std::int32_t tile = 0;  // 1 + the row of the tile table

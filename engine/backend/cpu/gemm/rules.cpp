@@ -941,7 +941,8 @@ constexpr const char *kPrefetching = "decisions/0007-how-weights-come-from-memor
 constexpr Rule kRules[] = {
     // The way. The first that applies has it.
     {R::way, D::way, "packed-weights", kFacts,
-     [](const Case& c) { return c.problem.format != DType::f32 ? kApplies : "B is f32"; }, take_algorithm<Algorithm::prepacked>},
+     [](const Case& c) { return c.problem.format != DType::f32 ? kApplies : "B is f32"; },
+     take_algorithm<Algorithm::prepacked>},
     {R::way, D::way, "gathered-blocks", kFacts, against_gathered_a, take_algorithm<Algorithm::blocked>},
     {R::way, D::way, "chosen-blocks", kTuning, against_chosen_blocks, take_algorithm<Algorithm::blocked>},
     {R::way, D::way, "prepacked-row", kPrefetching,
@@ -985,7 +986,10 @@ constexpr Rule kRules[] = {
      against_pack_a, [](Case& c) { c.schedule.a = Packing::per_call; }},
 
     {R::blocked, D::order, "chosen-order", kTuning,
-     against_chosen_order, [](Case& c) { c.schedule.order = c.choice.order == TileOrder::columns ? LoopOrder::columns : LoopOrder::rows; }},
+     against_chosen_order,
+     [](Case& c) {
+         c.schedule.order = c.choice.order == TileOrder::columns ? LoopOrder::columns : LoopOrder::rows;
+     }},
     {R::blocked, D::order, "columns-outside", kForItsTile,
      against_columns_outside, [](Case& c) { c.schedule.order = LoopOrder::columns; }},
 
@@ -1035,7 +1039,11 @@ constexpr Rule kRules[] = {
     {R::skinny_axpy, D::split, "columns-each", kFacts, against_axpy_columns, split_axpy_columns},
     {R::skinny_axpy, D::amends, "threads-of-columns", kFacts, always, take_axpy_workers},
     {R::skinny_axpy, D::nc, "accumulators-apart", kInPlace,
-     against_apart, [](Case& c) { c.schedule.accumulators_apart = true; take_axpy_panel(c, kAxpyApartPanel, kAxpyApartPad); }},
+     against_apart,
+     [](Case& c) {
+         c.schedule.accumulators_apart = true;
+         take_axpy_panel(c, kAxpyApartPanel, kAxpyApartPad);
+     }},
     {R::skinny_axpy, D::nc, "panel-of-stream", kInPlace,
      against_axpy_stream_panel, [](Case& c) { take_axpy_panel(c, kAxpyPanelOfStream, 0); }},
     {R::skinny_axpy, D::nc, "panel-in-cache", kFacts,
@@ -1053,12 +1061,21 @@ constexpr Rule kRules[] = {
     {R::skinny_dot, D::amends, "dot-stream", kPrefetching,
      against_dot_stream, [](Case& c) { c.schedule.prefetch.stream = true; }},
     {R::skinny_dot, D::amends, "whole-lines", kPrefetching,
-     against_dot_lines, [](Case& c) { const bool meet = off_multiple(shape_of(c).ldb, kDotConflictFloats) < kLineFloats; c.schedule.lines = meet || shape_of(c).m / dot_tiles(c) <= kDotLineRows; }},
+     against_dot_lines,
+     [](Case& c) {
+         const bool meet = off_multiple(shape_of(c).ldb, kDotConflictFloats) < kLineFloats;
+         c.schedule.lines = meet || shape_of(c).m / dot_tiles(c) <= kDotLineRows;
+     }},
     {R::skinny_dot, D::amends, "several-groups", kPrefetching,
-     against_dot_groups, [](Case& c) { c.schedule.groups = jit::dot_groups(c.machine.isa, static_cast<int>(shape_of(c).m)); }},
+     against_dot_groups,
+     [](Case& c) { c.schedule.groups = jit::dot_groups(c.machine.isa, static_cast<int>(shape_of(c).m)); }},
     {R::skinny_dot, D::amends, "dot-panel", kFacts, always, [](Case& c) { c.schedule.nc = kDotPanel; }},
     {R::skinny_dot, D::amends, "dot-threads", kFacts,
-     against_dot_threads, [](Case& c) { c.schedule.workers = static_cast<int>(std::min<std::int64_t>(c.machine.threads, ceil_div(shape_of(c).n, kDotPanel))); }},
+     against_dot_threads,
+     [](Case& c) {
+         c.schedule.workers = static_cast<int>(std::min<std::int64_t>(c.machine.threads,
+             ceil_div(shape_of(c).n, kDotPanel)));
+     }},
 
     {R::prepacked, D::split, "one-stream", kPrefetching, against_one_stream, take_one_stream},
     {R::prepacked, D::split, "several-panels", kPrefetching, always, take_panels},
