@@ -1,9 +1,10 @@
 #include "cli/options.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/suggest.h"
@@ -11,14 +12,67 @@
 
 namespace voltac {
 
+// What is taken of an option's values once CLI11 has split the words.
+struct Options::Parser : CLI::App {
+    using CLI::App::App;
+    std::map<const CLI::Option*, std::function<void(const std::string&)>> take;
+
+    const CLI::Option* named(const std::string& word) const {
+        return word.size() > 1 && word[0] == '-' ? get_option_no_throw(word) : nullptr;
+    }
+    // A word that nobody means as the value of an option.
+    bool is_name(const std::string& word) const { return word == "--" || named(word) != nullptr; }
+};
+
+namespace {
+
+std::string capital(std::string name) {
+    for (char& letter : name)
+        if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+    return name;
+}
+
+// CLI11's own wraps nothing.
+struct HelpPage : CLI::Formatter {
+    std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
+        const int columns = std::max(columns_of(1), 40);
+        std::string usage = "Usage: " + app->get_name();
+        std::vector<Entry> places, options;
+        for (const CLI::Option* option : app->get_options()) {
+            if (option == app->get_help_ptr()) continue;
+            const bool by_place = option->get_positional(), required = option->get_required();
+            const std::string name = option->get_name(), type = option->get_type_name();
+            const std::string shown = by_place ? capital(name) : type.empty() ? name : name + " " + type;
+            if (required || by_place) usage += required ? " " + shown : " [" + shown + "]";
+            (by_place ? places : options).push_back({shown, option->get_description()});
+        }
+        options.push_back({"-h, --help", "this text"});
+        return wrapped(app->get_description(), columns, 0) + "\n\n" +
+               wrapped(usage + " [options]", columns, 4) + "\n\n" +
+               (places.empty() ? "" : listed(places, columns) + "\n") + "Options:\n" +
+               listed(options, columns);
+    }
+};
+
+}  // namespace
+
 Options::Options(const char* command, const char* description)
-    : command_(std::string("voltac ") + command), description_(description) {}
+    : command_(std::string("voltac ") + command), parser_(std::make_unique<Parser>(description, command_)) {
+    parser_->formatter(std::make_shared<HelpPage>());
+    parser_->allow_extras();  // read() names them
+}
+
+Options::~Options() = default;
 
 // --- what options take
 
 void Options::add(const char* name, const std::string& type, const char* help,
                   std::function<void(const std::string&)> take) {
-    rows_.push_back({name, type, help, std::move(take)});
+    CLI::Option* const option = parser_->add_option(
+        name, [](const CLI::results_t&) { return true; }, help);
+    option->type_name(type)->expected(type.empty() ? 0 : 1);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    parser_->take[option] = std::move(take);
 }
 
 namespace {
@@ -170,7 +224,7 @@ void Options::check_files() const {
 
 // --- groups of options
 
-void Options::require(const char* name) { find(name)->is_required = true; }
+void Options::require(const char* name) { parser_->get_option(name)->required(); }
 
 namespace {
 
@@ -253,21 +307,10 @@ void Options::config() {
 
 // --- reading them
 
-Options::Row* Options::find(const std::string& name) {
-    for (Row& row : rows_)
-        if (row.name == name) return &row;
-    return nullptr;
-}
-
-const Options::Row* Options::find(const std::string& name) const {
-    return const_cast<Options*>(this)->find(name);
-}
-
 std::vector<std::string> Options::names() const {
     std::vector<std::string> all;
-    for (const Row& row : rows_)
-        if (!row.is_positional()) all.push_back(row.name);
-    all.emplace_back("--help");
+    for (const CLI::Option* option : parser_->get_options())
+        if (!option->get_positional()) all.push_back(option->get_name());
     return all;
 }
 
@@ -289,16 +332,6 @@ void add_words(const std::string& where, const std::string& key, const Json& val
     }
 }
 
-// Where the words name a configuration file: "--config FILE" or "--config=FILE"; the last one counts.
-std::string config_in(const std::vector<std::string>& arguments) {
-    std::string path;
-    for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
-        if (arguments[i] == "--config" && i + 1 < arguments.size()) path = arguments[i + 1];
-        if (arguments[i].rfind("--config=", 0) == 0) path = arguments[i].substr(9);
-    }
-    return path;
-}
-
 }  // namespace
 
 // {"steps": 100, "json": true} as --steps=100 --json=true, to be read before the command line's own words.
@@ -310,7 +343,7 @@ std::vector<std::string> Options::arguments_of_config(const std::string& path) c
     std::vector<std::string> words;
     for (const auto& [key, value] : config.items()) {
         if (key == "config") usage_error(where + " names another configuration file");
-        if (find("--" + key) == nullptr)
+        if (key == "help" || parser_->get_option_no_throw("--" + key) == nullptr)
             usage_error(where + ": there is no option '" + key + "'" + did_you_mean(key, names()));
         if (value.is_array())
             for (const Json& one : value) add_words(where, key, one, words);
@@ -320,57 +353,38 @@ std::vector<std::string> Options::arguments_of_config(const std::string& path) c
     return words;
 }
 
-// A word that nobody means as the value of another option.
-bool Options::is_option(const std::string& word) const {
-    if (word.size() < 2 || word[0] != '-') return false;
-    return word == "--" || word == "-h" || word == "--help" || find(word) != nullptr;
+// CLI11 takes the next word for the value that is missing, or empty: "--prompt=" becomes --prompt and "".
+std::vector<std::string> Options::with_values(const std::vector<std::string>& words) const {
+    std::vector<std::string> split;
+    bool options_end = false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        options_end = options_end || words[i] == "--";
+        const std::size_t sign = words[i].find('=');
+        const std::string name = words[i].substr(0, sign);
+        const CLI::Option* const option = options_end ? nullptr : parser_->named(name);
+        const bool takes_a_value = option != nullptr && option->get_items_expected_max() > 0;
+        const bool is_empty = takes_a_value && sign + 1 == words[i].size();
+        split.push_back(is_empty ? name : words[i]);
+        if (is_empty) split.emplace_back();
+        if (!takes_a_value || sign != std::string::npos) continue;
+        if (i + 1 == words.size() || parser_->is_name(words[i + 1]))
+            usage_error(label(name.c_str()) + " needs a value (see " + command_ + " --help)");
+        split.push_back(words[++i]);
+    }
+    return split;
 }
 
-// All words are looked at before any value is, so that a call with a slip of the pen hears of that first.
-void Options::read(const std::vector<std::string>& words) {
-    struct Given {
-        Row* row;
-        std::string value;
-    };
-    std::vector<Given> taken;
+// What CLI11 could not place.
+void Options::refuse(const std::vector<std::string>& extras) const {
+    const std::string see = " (see " + command_ + " --help)";
     std::vector<std::string> unknown, strays;
-    std::vector<Row*> places;
-    for (Row& row : rows_)
-        if (row.is_positional()) places.push_back(&row);
-    std::size_t place = 0;
-    bool options_end = false, after_unknown = false;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string& word = words[i];
-        const bool was_unknown = after_unknown;
-        after_unknown = false;
-        if (word == "--" && !options_end) {
+    bool options_end = false;
+    for (const std::string& word : extras) {
+        const bool is_name = !options_end && word.size() > 1 && word[0] == '-';
+        if (word == "--" && !options_end)
             options_end = true;
-        } else if (options_end || word.size() < 2 || word[0] != '-') {
-            if (was_unknown) continue;  // perhaps its value
-            if (place < places.size())
-                taken.push_back({places[place++], word});
-            else
-                strays.push_back(word);
-        } else if (word == "--help" || word == "-h") {
-            print_help();
-            throw Stop(0, "");
-        } else {
-            const std::size_t sign = word.find('=');
-            const std::string name = word.substr(0, sign);
-            Row* const row = find(name);
-            if (row == nullptr) {
-                unknown.push_back(name);
-                after_unknown = sign == std::string::npos;
-            } else if (sign != std::string::npos) {
-                taken.push_back({row, word.substr(sign + 1)});
-            } else if (row->type.empty()) {
-                taken.push_back({row, "true"});
-            } else if (i + 1 == words.size() || is_option(words[i + 1])) {
-                usage_error(label(name.c_str()) + " needs a value (see " + command_ + " --help)");
-            } else {
-                taken.push_back({row, words[++i]});
-            }
-        }
+        else
+            (is_name ? unknown : strays).push_back(is_name ? word.substr(0, word.find('=')) : word);
     }
     std::string wrong;
     for (const std::string& name : unknown) {
@@ -378,64 +392,55 @@ void Options::read(const std::vector<std::string>& words) {
         wrong += (wrong.empty() ? "" : ", ") + name + (meant.empty() ? "" : " (did you mean " + meant + "?)");
     }
     if (!unknown.empty())
-        usage_error(command_ + ": unknown option" + (unknown.size() > 1 ? "s " : " ") + wrong + " (see " +
-                    command_ + " --help)");
-    for (const std::string& word : strays) wrong += (wrong.empty() ? "" : " ") + word;
+        usage_error(command_ + ": unknown option" + (unknown.size() > 1 ? "s " : " ") + wrong + see);
     if (!strays.empty())
-        usage_error(command_ + ": not expected: " + wrong + did_you_mean(strays[0], names()) + " (see " +
-                    command_ + " --help)");
-    for (const Given& each : taken) {
-        each.row->take(each.value);
-        ++each.row->count;
+        usage_error(command_ + ": not expected: " + CLI::detail::join(strays, " ") +
+                    did_you_mean(strays[0], names()) + see);
+}
+
+// All words are looked at before any value is, so that a call with a slip of the pen hears of that first; of
+// what is missing it hears last.
+void Options::read(const std::vector<std::string>& words, bool take_values) {
+    std::string wrong;  // of what CLI11 checks, that is what is required
+    std::vector<std::string> reversed = with_values(words);
+    std::reverse(reversed.begin(), reversed.end());  // what CLI11 expects of a vector
+    parser_->clear();
+    const auto before = static_cast<std::ptrdiff_t>(parser_->parse_order().size());  // CLI11 2.1 keeps it
+    try {
+        parser_->parse(reversed);
+    } catch (const CLI::CallForHelp&) {
+        print(parser_->help());
+        throw Stop(0, "");
+    } catch (const CLI::ParseError& error) {
+        wrong = error.what();
     }
+    refuse(parser_->remaining());
+    if (!take_values) return;
+    std::map<const CLI::Option*, std::size_t> taken;
+    const std::vector<CLI::Option*>& order = parser_->parse_order();
+    for (auto option = order.begin() + before; option != order.end(); ++option) {
+        const auto& take = parser_->take.at(*option);
+        take((*option)->results()[taken[*option]++]);
+    }
+    if (!wrong.empty()) usage_error(command_ + ": " + wrong + " (see " + command_ + " --help)");
 }
 
 void Options::parse(const std::vector<std::string>& arguments) {
-    std::vector<std::string> words;
-    const std::string config = find("--config") != nullptr ? config_in(arguments) : "";
-    if (!config.empty()) words = arguments_of_config(config);
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    read(words);
-    check_required();
+    std::vector<std::string> words = arguments;
+    const CLI::Option* const config = parser_->get_option_no_throw("--config");
+    if (config != nullptr) {  // its words are read before the command line's own; the last file counts
+        read(arguments, false);
+        if (config->count() > 0) {
+            const std::string path = config->results().back();
+            parser_->take.at(config)(path);
+            words = arguments_of_config(path);
+            words.insert(words.end(), arguments.begin(), arguments.end());
+        }
+    }
+    read(words, true);
     check_files();
 }
 
-// After reading, so that a word that is unknown is named before one that is missing.
-void Options::check_required() const {
-    for (const Row& row : rows_)
-        if (row.is_required && row.count == 0)
-            usage_error(command_ + ": " + row.name + " is required (see " + command_ + " --help)");
-}
-
-bool Options::given(const char* name) const { return find(name)->count > 0; }
-
-namespace {
-
-std::string capital(std::string name) {
-    for (char& letter : name)
-        if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
-    return name;
-}
-
-}  // namespace
-
-void Options::print_help() const {
-    const int columns = std::max(columns_of(1), 40);
-    std::string usage = "Usage: " + command_;
-    std::vector<Entry> places, options;
-    for (const Row& row : rows_) {
-        const std::string shown = row.is_positional() ? capital(row.name)
-                                  : row.type.empty()  ? row.name
-                                                      : row.name + " " + row.type;
-        if (row.is_required || row.is_positional())
-            usage += row.is_required ? " " + shown : " [" + shown + "]";
-        (row.is_positional() ? places : options).push_back({shown, row.help});
-    }
-    options.push_back({"-h, --help", "this text"});
-    std::string text = wrapped(description_, columns, 0) + "\n\n" + wrapped(usage + " [options]", columns, 4);
-    text += "\n\n";
-    if (!places.empty()) text += listed(places, columns) + "\n";
-    print(text + "Options:\n" + listed(options, columns));
-}
+bool Options::given(const char* name) const { return parser_->get_option(name)->count() > 0; }
 
 }  // namespace voltac

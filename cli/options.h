@@ -1,7 +1,7 @@
-// Command lines. One line per mistake, exit status 2, with the word that was
-// perhaps meant; numbers are finite and in range, texts are not empty unless an option says what that means;
-// files are what cli/files.h says of them; --config FILE.json sets any option by its long name, and the
-// command line overrides it.
+// Command lines: CLI11 with the manners of voltac. One line per mistake, exit status 2, with the word that
+// was perhaps meant; numbers are finite and in range, texts are not empty unless an option says what that
+// means; files are what cli/files.h says of them; --config FILE.json sets any option by its long name, and
+// the command line overrides it.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +47,12 @@ struct Draws {
 };
 
 // A parser for one command's options: "--name value", "--name=value" (the only way for a value that is the
-// name of an option), flags, files by their place, and "--" before files whose names begin with a dash.
+// name of an option), flags, files by their place, and "--" before files whose names begin with a dash. CLI11
+// stays behind it: its header takes longer to compile than any command.
 class Options {
   public:
     Options(const char* command, const char* description);
+    ~Options();
     // The value's place keeps its default. Ranges are inclusive.
     void integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
                  const char* help);
@@ -83,15 +85,7 @@ class Options {
     void check_output(const char* name, const std::string& path) const;
 
   private:
-    struct Row {
-        std::string name;  // "--steps", or of a file by its place "model"
-        std::string type;  // "N", "tiny|small"; "" of a flag
-        std::string help;
-        std::function<void(const std::string&)> take;  // of a flag "true" or "false"
-        bool is_required = false;
-        int count = 0;  // how often it was given
-        bool is_positional() const { return name[0] != '-'; }
-    };
+    struct Parser;
     // A file among the options; one of the two is not NULL.
     struct File {
         const char* name;
@@ -100,21 +94,18 @@ class Options {
         const Output* output;
     };
     void add(const char* name, const std::string& type, const char* help,
-             std::function<void(const std::string&)> take);
+             std::function<void(const std::string&)> take);  // a flag has no type
     void take_text(const char* name, std::function<void(const std::string&)> take, const std::string& type,
                    const char* help, Empty empty = Empty::kRefused);
     std::string label(const char* name) const { return command_ + ": " + name; }
-    Row* find(const std::string& name);
-    const Row* find(const std::string& name) const;
     std::vector<std::string> names() const;
-    bool is_option(const std::string& word) const;
     std::vector<std::string> arguments_of_config(const std::string& path) const;
-    void read(const std::vector<std::string>& words);
-    void check_required() const;
+    std::vector<std::string> with_values(const std::vector<std::string>& words) const;
+    void refuse(const std::vector<std::string>& extras) const;
+    void read(const std::vector<std::string>& words, bool take_values);
     void check_files() const;
-    void print_help() const;
-    std::string command_, description_, config_;
-    std::vector<Row> rows_;
+    std::string command_, config_;
+    std::unique_ptr<Parser> parser_;
     std::vector<File> files_;
 };
 

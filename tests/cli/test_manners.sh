@@ -143,6 +143,10 @@ refused 2 "voltac eval: unknown option --txt (did you mean --text?)" eval m.volt
 refused 2 "did you mean --text?" eval m.volta text text.txt
 refused 2 "voltac train: --steps needs a value" train --text text.txt --out x.volta --steps
 refused 2 "voltac train: --steps needs a value" train --text text.txt --out x.volta --steps --json
+refused 2 "voltac eval: --text is empty" eval m.volta --text= --json
+refused 2 "voltac eval: --config is empty" eval m.volta --text text.txt --config=
+refused 2 "voltac generate: --seed is '--text=', which is not a whole number" generate m.volta --seed --text=
+refused 2 "voltac hash: not expected: -x --y" hash -- m.volta -x --y
 refused 2 "--json takes no value but true or false" eval m.volta --text text.txt --json=5
 echo '{"stpes": 3}' >slip.json
 refused 2 "--config slip.json: there is no option 'stpes'; did you mean --steps?" train --config slip.json
