@@ -234,6 +234,8 @@ def list_tests(folder):
 # ---- Running -------------------------------------------------------------------------------------------
 
 def make_killable():
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # ignored where this runs in the background
+        signal.signal(number, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with open("/proc/self/oom_score_adj", "w") as file:  # if memory ends, end this and not its neighbours
         file.write("1000")
