@@ -435,6 +435,57 @@ static void test_tokens_that_meet(void** state) {
     volta_context_release(context);
 }
 
+/* Attention to tokens that follow gives no next token. A weight that two products read is read once. */
+static void test_attention_and_cost_of_a_graph(void** state) {
+    (void)state;
+    volta_context* context;
+    const int64_t open[] = {-1, -1}, table_shape[] = {11, 16}, wide_shape[] = {16, 48},
+                  square_shape[] = {16, 16};
+    const volta_init wide = {VOLTA_INIT_NORMAL, 1, 0};
+    const volta_attribute limit = {"limit", 20, NULL, 0};
+    uint64_t bytes[2] = {0};
+    assert_ok(context_on(NULL, 1, 0, 0, &context));
+    for (int form = 0; form < 3; ++form) { /* the square once, twice; tokens that see later ones */
+        const volta_attribute attributes[] = {
+            {"heads", 2, NULL, 0}, {"packed", 1, NULL, 0}, {"causal", form < 2, NULL, 0}};
+        volta_graph* graph;
+        volta_model* model;
+        volta_value tokens, table, qkv, square, x, y[3], ids;
+        assert_ok(volta_graph_create(context, &graph));
+        assert_ok(volta_graph_input(graph, "tokens", VOLTA_I32, open, 2, &tokens));
+        assert_ok(volta_graph_parameter(graph, "table", table_shape, 2, &wide, &table));
+        assert_ok(volta_graph_parameter(graph, "qkv", wide_shape, 2, &wide, &qkv));
+        assert_ok(volta_graph_parameter(graph, "square", square_shape, 2, &wide, &square));
+        assert_ok(volta_graph_apply(graph, "position_ids", &tokens, 1, &limit, 1, &ids, 1));
+        assert_ok(volta_graph_binary(graph, "gather", table, tokens, &x));
+        assert_ok(volta_graph_binary(graph, "matmul", x, square, &x));
+        if (form == 1) assert_ok(volta_graph_binary(graph, "matmul", x, square, &x));
+        assert_ok(volta_graph_binary(graph, "matmul", x, qkv, &x));
+        assert_ok(volta_graph_apply(graph, "attention", &x, 1, attributes, 3, y, 3));
+        assert_ok(volta_graph_linear(graph, "head", y[0], 11, &x));
+        assert_ok(volta_graph_output(graph, "logits", x));
+        assert_ok(volta_model_create(graph, 3, &model));
+        volta_graph_release(graph);
+        if (form == 2) {
+            const volta_generator_options options = generator_options(1, 0, 0);
+            volta_generator* generator;
+            assert_fails(volta_generator_create(model, &options, &generator), VOLTA_UNSUPPORTED,
+                         "the next token needs causal attention: in node %8 a token sees later ones");
+        } else {
+            volta_generator* generator = generator_of(model, 1, 0, 0);
+            volta_token_cost cost = {0};
+            cost.struct_size = sizeof cost;
+            assert_string_equal(volta_generator_no_cache_reason(generator), "");
+            assert_ok(volta_generator_get_cost(generator, 3, &cost));
+            bytes[form] = cost.parameter_bytes;
+            volta_generator_release(generator);
+        }
+        volta_model_release(model);
+    }
+    assert_int_equal(bytes[0], bytes[1]);
+    volta_context_release(context);
+}
+
 static void test_what_is_refused(void** state) {
     (void)state;
     volta_context* context;
@@ -512,7 +563,8 @@ int main(void) {
         cmocka_unit_test(test_quantized_batches), cmocka_unit_test(test_quantized_is_no_f32),
         cmocka_unit_test(test_grouped_batches),   cmocka_unit_test(test_fork_and_rewind),
         cmocka_unit_test(test_start_again),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_tokens_that_meet),  cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_tokens_that_meet),  cmocka_unit_test(test_attention_and_cost_of_a_graph),
+        cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -449,6 +449,28 @@ static void test_open_extents_are_told(void** state) {
 }
 
 /* y = 3 a - 2 b + 1 is found from 64 points: MSE, each optimizer. */
+/* The loss of a text is the mean over its predictions: of whole windows and of what is left. */
+static void test_evaluated_texts(void** state) {
+    (void)state;
+    enum { kRest = 5, kCount = 2 * kContext + kRest + 1 };
+    volta_context* context;
+    volta_model* model;
+    int32_t tokens[kCount];
+    double whole, first, second, rest;
+    fill_tokens(tokens, kCount);
+    assert_ok(context_on(NULL, 1, 0, 0, &context));
+    assert_ok(small_gpt(context, 0, &model));
+    assert_ok(volta_model_evaluate_tokens(model, tokens, kCount, &whole));
+    assert_ok(volta_model_evaluate_tokens(model, tokens, kContext + 1, &first));
+    assert_ok(volta_model_evaluate_tokens(model, tokens + kContext, kContext + 1, &second));
+    assert_ok(volta_model_evaluate_tokens(model, tokens + 2 * kContext, kRest + 1, &rest));
+    const double expected = (kContext * (first + second) + kRest * rest) / (kCount - 1);
+    assert_true(whole > expected - 1e-9 && whole < expected + 1e-9);
+    assert_true(first != second && second != rest);
+    volta_model_release(model);
+    volta_context_release(context);
+}
+
 static void test_linear_regression(void** state) {
     (void)state;
     static const struct {
@@ -537,6 +559,7 @@ int main(void) {
         cmocka_unit_test_prestate(test_generator_agrees_with_session, &llama),
         cmocka_unit_test(test_packed_weights_change_nothing),
         cmocka_unit_test(test_open_extents_are_told),
+        cmocka_unit_test(test_evaluated_texts),
         cmocka_unit_test(test_linear_regression),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

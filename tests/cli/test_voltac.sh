@@ -256,6 +256,19 @@ expect "status of an interrupted text" 130 $?
 [ "$(wc -c <out)" -lt 3900 ] && [ -z "$(tail -c 1 out | tr -d '\n')" ] && ok || bad "an interrupted text: $(tail -c 80 out)"
 [ ! -s err ] && ok || bad "an interrupted text said: $(cat err)"
 
+echo "== saving on the way"
+$voltac train --text text.txt --out every.volta $small --steps 100000 --save-every 20 >/dev/null 2>&1 &
+pid=$!
+i=0
+while [ ! -e every.volta ] && [ $i -lt 600 ]; do
+    sleep 0.1
+    i=$((i + 1))
+done
+kill -9 $pid
+wait $pid 2>/dev/null
+step=$("$voltac" info every.volta --json | sed 's/.*"step":\([0-9]*\).*/\1/')
+[ "$step" -gt 0 ] && [ $((step % 20)) -eq 0 ] && ok || bad "a training that was killed left step '$step'"
+
 echo "== hidden tokens"
 bert="$small --architecture bert --hidden 24 --lr 1e-2"
 $voltac train --text text.txt --out bert.volta $bert --steps 200 --batch 8 --json >bert.json 2>/dev/null || bad "train a bert"

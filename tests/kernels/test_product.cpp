@@ -5,6 +5,7 @@
 
 #include "engine/base/error.h"
 #include "tests/kernels/product_checks.h"
+#include "tests/support/errors.h"
 
 namespace {
 using namespace volta;
@@ -335,6 +336,38 @@ void test_refused_code(void**) {
     assert_same_bits("refused", problem.expected.data(), c.data(), static_cast<std::int64_t>(c.size()));
 }
 
+// Threads that take segments of k, which read a B from memory in its order: also where the last one is short.
+void test_threads_of_segments(void**) {
+    std::uint64_t seed = 7000;
+    for (const std::int64_t k : {1023, 1024, 2049, 9001})
+        for (const std::int64_t m : {1, 2}) {
+            const Example problem(1, m, 40, k, k % 2 == 0, Data::binades, ++seed);
+            for_each_isa([&](Isa isa) {
+                for (const int threads : {2, 3})
+                    check(problem, {isa, nullptr, threads, false, false, 0, true});
+            });
+        }
+}
+
+// Rows may not reach into each other.
+void test_leading_dimensions_hold_rows(void**) {
+    Engine& plain = engine(Isa::scalar);
+    std::int64_t ProductShape::*const strides[] = {&ProductShape::lda, &ProductShape::ldb,
+                                                   &ProductShape::ldc};
+    for (const auto stride : strides)
+        for (const bool transposed : {false, true}) {
+            ProductShape shape;
+            shape.m = 5, shape.n = 6, shape.k = 7;
+            shape.a_transposed = shape.b_transposed = transposed;
+            shape.lda = transposed ? 5 : 7, shape.ldb = transposed ? 7 : 6, shape.ldc = 6;
+            compile_product(shape, nullptr, plain.context(1, nullptr));
+            --(shape.*stride);
+            assert_int_equal(
+                failure_of([&] { compile_product(shape, nullptr, plain.context(1, nullptr)); }).status,
+                VOLTA_INTERNAL);
+        }
+}
+
 volta_status status_of(const CompileContext& context) {
     ProductShape shape;
     shape.m = shape.n = shape.k = shape.lda = shape.ldb = shape.ldc = 4;
@@ -517,6 +550,8 @@ int main() {
         cmocka_unit_test(test_instruction_sets_include),
         cmocka_unit_test(test_small_sizes),
         cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_threads_of_segments),
+        cmocka_unit_test(test_leading_dimensions_hold_rows),
         cmocka_unit_test(test_large_sizes),
         cmocka_unit_test(test_stolen_slices),
         cmocka_unit_test(test_batches),
