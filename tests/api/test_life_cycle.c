@@ -466,7 +466,7 @@ static void test_evaluated_texts(void** state) {
     assert_ok(volta_model_evaluate_tokens(model, tokens + 2 * kContext, kRest + 1, &rest));
     const double expected = (kContext * (first + second) + kRest * rest) / (kCount - 1);
     assert_true(whole > expected - 1e-9 && whole < expected + 1e-9);
-    assert_true(first != second && second != rest);
+    assert_true(first != second && second != rest && rest > 1); /* log(29) is 3.4 */
     volta_model_release(model);
     volta_context_release(context);
 }

@@ -257,7 +257,7 @@ expect "status of an interrupted text" 130 $?
 [ ! -s err ] && ok || bad "an interrupted text said: $(cat err)"
 
 echo "== saving on the way"
-$voltac train --text text.txt --out every.volta $small --steps 100000 --save-every 20 >/dev/null 2>&1 &
+$voltac train --text text.txt --out every.volta $small --steps 100000000 --save-every 20 >/dev/null 2>&1 &
 pid=$!
 i=0
 while [ ! -e every.volta ] && [ $i -lt 600 ]; do
