@@ -210,7 +210,7 @@ address_sanitizer = '-DVOLTA_SANITIZE=address$(comma)undefined;-fno-sanitize=fun
 address_options = export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
     UBSAN_OPTIONS=print_stacktrace=1
 
-.PHONY: clang build-asan asan asan-gcc replay tsan
+.PHONY: clang build-asan asan asan-gcc replay tidy tsan
 clang: ## the tests of `make test` by clang, optimised; ALL=1: all tests
 	$(call configure,build-clang,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_clang))
 	@$(call build,build-clang)
@@ -227,6 +227,9 @@ replay: ## every corpus of the fuzzers, by the same build
 	$(call configure,build-asan,$(sanitized) $(with_clang) $(address_sanitizer))
 	@$(call build,build-asan,--target replay_programs)
 	@$(address_options); $(call run_tests,build-asan,-L '^replay$$' --no-tests=error)
+
+tidy: build-asan ## clang-tidy on what changed since the commit in .ci/tidy_base; ALL=1: on the whole tree
+	@JOBS=$(JOBS) sh tools/tidy.sh build-asan $(if $(ALL),all)
 
 asan-gcc: ## the same sanitizers by gcc, with the slow tests of `make test` too
 	$(call configure,build-asan-gcc,$(sanitized) -DVOLTA_WERROR=OFF $(with_gcc) -DVOLTA_SANITIZE=address$(comma)undefined)

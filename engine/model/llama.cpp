@@ -40,10 +40,11 @@ class LlamaBuilder final : TransformerBuilder {
         const Shape vocabulary{config_.vocabulary, config_.dim};
         const ValueId embedding = graph_.parameter("token_embedding", vocabulary, normal(kDeviation));
         positions_ = positions(tokens, config_.context);
+        const std::int64_t width = config_.dim / config_.heads;
         angles_ = graph_.apply(
             Op::rotary_table, {},
             {number(Attr::limit, static_cast<double>(config_.context)), number(Attr::base, config_.rope_base),
-             number(Attr::width, static_cast<double>(config_.dim / config_.heads))});
+             number(Attr::width, static_cast<double>(width))});
         ValueId x = graph_.apply(Op::gather, {embedding, tokens});  // [batch, time, dim]
         for (layer_ = 0; layer_ < config_.layers; ++layer_) x = block(x);
         layer_ = -1;

@@ -31,7 +31,7 @@ template <class Visit>
 void for_each_in_place(const Node& node, Visit visit) {
     const OpRow& row = op_row(node.op);
     for (std::int32_t i = 0; i < node.output_count && i < 4; ++i) {
-        const int slot = row.in_place[i];
+        const std::int8_t slot = row.in_place[i];
         if (slot >= 0 && slot < static_cast<int>(node.inputs.size()))
             visit(node.first_output + i, node.inputs[static_cast<std::size_t>(slot)]);
     }

@@ -83,7 +83,7 @@ CublasLtProduct::~CublasLtProduct() { release(); }
 
 void CublasLtProduct::release() noexcept {
     const LtApi& api = library_.api();
-    for (const LtLayout layout : layouts_)
+    for (auto* const layout : layouts_)
         if (layout != nullptr) api.layout_destroy.function(layout);
     if (product_ != nullptr) api.product_destroy.function(product_);
 }

@@ -128,7 +128,7 @@ DeviceFacts Driver::facts(int device) const {
     facts.clock_kilohertz = attribute(*this, of, kClockKilohertz);
     facts.memory_clock_kilohertz = attribute(*this, of, kMemoryClockKilohertz);
     facts.memory_bus_bits = attribute(*this, of, kMemoryBusBits);
-    facts.memory_bytes_per_second = 2e3 * facts.memory_clock_kilohertz * (facts.memory_bus_bits / 8);
+    facts.memory_bytes_per_second = 2e3 * facts.memory_clock_kilohertz * facts.memory_bus_bits / 8;
     return facts;
 }
 

@@ -38,7 +38,7 @@ class KernelBatch final {
     std::pmr::string add(unsigned preludes, Append append) {
         std::pmr::string text(heap_);
         append("k", text);
-        const std::pmr::string name = name_of(text);
+        std::pmr::string name = name_of(text);  // moved out
         if (units_.count(name) == 0) {
             text.clear();
             append(name.c_str(), text);

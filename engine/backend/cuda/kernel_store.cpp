@@ -59,7 +59,7 @@ CUmodule KernelStore::load_from_disk(const KernelKey& key, const char* entry) {
     bool ignored = false;
     if (folder_.read(key, image, &ignored)) {
         try {
-            const CUmodule module = load(image, entry);
+            auto* const module = load(image, entry);
             ++figures_.from_disk;
             return module;
         } catch (const Error& error) {
@@ -74,7 +74,7 @@ CUmodule KernelStore::load_from_disk(const KernelKey& key, const char* entry) {
 
 CUmodule KernelStore::compile(const KernelKey& key, const char* text, const char* entry) {
     const KernelImage image = compiler_.compile(text, entry, gpu_.facts().architecture());
-    const CUmodule module = load(image, entry);
+    auto* const module = load(image, entry);
     ++figures_.compiled;
     folder_.write(key, image);
     return module;

@@ -21,7 +21,7 @@ class DeviceTimer final : public ContenderTimer {
 
   private:
     struct Contender {
-        Contender(Product&& ready, Gpu& gpu) : product(std::move(ready)), graph(gpu) {}
+        Contender(const Product& ready, Gpu& gpu) : product(ready), graph(gpu) {}
         Product product;
         Graph graph;  // of repeats_ launches
     };
