@@ -135,12 +135,12 @@ std::string_view ConfigFile::first_of(std::initializer_list<std::string_view> na
 std::pmr::vector<std::string_view> ConfigFile::list(std::string_view name,
                                                     std::pmr::memory_resource* heap) const {
     std::pmr::vector<std::string_view> texts(heap);
-    for (const Member& member : members_)
-        if (member.name.size() == name.size() + 2 && member.name.compare(0, name.size(), name) == 0 &&
-            member.name.compare(name.size(), 2, "[]") == 0)
-            texts.push_back(member.text);
-        else if (member.name == name && member.kind == JsonKind::text)  // one, not in a list
-            texts.push_back(member.text);
+    for (const Member& member : members_) {
+        const bool in_list = member.name.size() == name.size() + 2 &&
+                             member.name.compare(0, name.size(), name) == 0 &&
+                             member.name.compare(name.size(), 2, "[]") == 0;
+        if (in_list || (member.name == name && member.kind == JsonKind::text)) texts.push_back(member.text);
+    }
     return texts;
 }
 

@@ -79,8 +79,8 @@ class BertBuilder final : TransformerBuilder {
     void take_mask(ValueId mask) {
         mask_ = reshaped(mask, {-2, 1, 1, -1});  // a key's, for all heads and queries
         unseen_ = graph_.scalar(kUnseen);
-        const auto width = static_cast<double>(config_.dim / config_.heads);
-        scale_ = graph_.scalar(static_cast<float>(1 / std::sqrt(width)));
+        const std::int64_t width = config_.dim / config_.heads;
+        scale_ = graph_.scalar(static_cast<float>(1 / std::sqrt(static_cast<double>(width))));
     }
 
     // Part 0, 1 or 2 of qkv: q, k or v as [batch, heads, time, width].

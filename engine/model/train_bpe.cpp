@@ -66,12 +66,12 @@ class Trainer final {
     }
 
   private:
-    std::int32_t add_piece(std::pmr::string piece) {
+    std::int32_t add_piece(const std::pmr::string& piece) {
         const auto found = ids_.find(piece);
         if (found != ids_.end()) return found->second;  // another pair gave the same bytes
         const std::int32_t id = vocabulary_.size();
         vocabulary_.pieces.push_back(piece);
-        ids_.emplace(std::move(piece), id);
+        ids_.emplace(piece, id);
         return id;
     }
 

@@ -39,7 +39,7 @@ GeneratorOptions checked(GeneratorOptions options, const LanguageModel& model) {
 
 }  // namespace
 
-Generator::Generator(ContextRef context, ModelRef model, const GeneratorOptions& options)
+Generator::Generator(const ContextRef& context, ModelRef model, const GeneratorOptions& options)
     : context_(context),
       model_(std::move(model)),
       options_(checked(options, language_model(model_->graph))),

@@ -22,7 +22,7 @@ struct GeneratorOptions {
 
 class Generator final {
   public:
-    Generator(ContextRef context, ModelRef model, const GeneratorOptions& options);
+    Generator(const ContextRef& context, ModelRef model, const GeneratorOptions& options);
 
     // Sequences are numbers below options.sequences. Throws INVALID_STATE when all are taken.
     std::int32_t create(const SamplerOptions* sampler);

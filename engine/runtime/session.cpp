@@ -85,7 +85,7 @@ const Program& prepare(Context& context, const Model& model, const std::pmr::vec
 
 }  // namespace
 
-Session::Session(ContextRef context, ModelRef model, const std::pmr::vector<Shape>& input_shapes,
+Session::Session(const ContextRef& context, ModelRef model, const std::pmr::vector<Shape>& input_shapes,
                  bool pack_weights)
     : context_(context),
       model_(std::move(model)),

@@ -38,7 +38,7 @@ std::pmr::vector<Shape> read_input_shapes(const Graph& graph, const std::int64_t
 class Session final {
   public:
     // pack_weights: parameters are prepacked for products.
-    Session(ContextRef context, ModelRef model, const std::pmr::vector<Shape>& input_shapes,
+    Session(const ContextRef& context, ModelRef model, const std::pmr::vector<Shape>& input_shapes,
             bool pack_weights = false);
     void run(const TensorView* const* inputs, std::size_t input_count, const TensorView* const* outputs,
              std::size_t output_count);

@@ -141,7 +141,7 @@ Shape times(const Shape& shape, std::uint32_t micro_batches) {
 
 }  // namespace
 
-Trainer::Trainer(ContextRef context, const ModelRef& model, TrainerOptions options)
+Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOptions options)
     : context_(context),
       model_(model),
       description_(context->structures(), context->tensors()),
@@ -274,7 +274,7 @@ void Trainer::note_arithmetic() {
 }
 
 void Trainer::require_whole() const {
-    if (torn_) throw *torn_;
+    if (torn_) throw Error(*torn_);
 }
 
 // Where a step may be tried again after a failure, nothing of the trainer has changed.
@@ -292,7 +292,7 @@ void Trainer::run_phases() {
                       "step %llu failed while it changed the parameters, go on from a checkpoint: %s",
                       static_cast<unsigned long long>(step_ + 1), error.what());
         torn_.emplace(error.status(), text);
-        throw *torn_;
+        throw Error(*torn_);
     }
 }
 
@@ -471,7 +471,7 @@ void Trainer::restore(const TrainingState& state) {
     }
 }
 
-HeapPtr<Trainer> Trainer::resume(ContextRef context, const ModelRef& model,
+HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& model,
                                  const volta_trainer_options* given) {
     if (!model->training) fail(VOLTA_INVALID_STATE, "the model is no checkpoint: it has no training state");
     std::pmr::memory_resource* heap = context->structures();

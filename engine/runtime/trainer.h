@@ -40,11 +40,11 @@ class Trainer final {
   public:
     // Copies graph, tokenizer, metadata and parameters; `model` itself is only remembered for update_model,
     // so a host that releases it right away pays for the parameters once.
-    Trainer(ContextRef context, const ModelRef& model, TrainerOptions options);
+    Trainer(const ContextRef& context, const ModelRef& model, TrainerOptions options);
     // Goes on from the model's training state. `given` may be NULL; if not, it must agree with the
     // checkpoint. Throws INVALID_STATE: the model is no checkpoint; INVALID_ARGUMENT naming the option and
     // both values.
-    static HeapPtr<Trainer> resume(ContextRef context, const ModelRef& model,
+    static HeapPtr<Trainer> resume(const ContextRef& context, const ModelRef& model,
                                    const volta_trainer_options* given);
 
     StepReport step(const TensorView* const* inputs, std::size_t input_count, const TensorView& targets);

@@ -471,6 +471,10 @@ void walk_generating(Walk& walk, Made& made) {
 void walk_measuring(Walk& walk, Made& made, const std::string& folder) {
     volta_tune_shape shape = {};
     shape.m = shape.n = shape.k = 16;
+    char why[8192] = {};
+    size_t bytes = 0;
+    CALL(volta_explain_matmul, made.context, &shape, 0, why, sizeof why, &bytes);
+    walk.say("explanation", why, bytes);
     volta_tune_options tuning = {};
     tuning.struct_size = sizeof tuning;
     tuning.shapes = &shape, tuning.shape_count = 1, tuning.seconds = 0.01, tuning.progress = on_progress;

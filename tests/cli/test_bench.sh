@@ -130,7 +130,7 @@ expect "forms in the table" "tn nn" "$(tail -n 2 out | awk '{ print $4 }' | xarg
 shown "matmul --cold" matmul --shapes 1x512x512 --mode plain --cold $fast
 grep -q '^ *M  *N  *K' out && ok || bad "the table has no head"
 shown "matmul --explain" matmul --explain 64x1009x512 --threads 1
-grep -q '^rejected  some-rows-in-place: rows of B meet in one set of L1$' out && ok || bad "--explain names no reason"
+grep -q '^rejected  some-rows-in-place: rows of B conflict in L1.s sets$' out && ok || bad "--explain names no reason"
 grep -q '^schedule  blocked tile=f32_gemm_' out && ok || bad "--explain has no schedule"
 shown "matmul --explain --mode packed --cold" matmul --explain 1x1024x1024:nn --mode packed --cold --threads 1
 grep -q '^applied   prepacked-row' out && ok || bad "a cold row of a packed product is not prepacked"
