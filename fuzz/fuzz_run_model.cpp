@@ -222,10 +222,17 @@ const Operator kOperators[] = {
     {"accumulate", 2, {}},
     {"stack", 1, {"micro_batches"}},
     {"sgd_plain", 4, {}},
-    {"leaky_relu", 1, {"slope"}},
+    {"leaky_relu", 1, {"alpha"}},
     {"elu", 1, {"alpha"}},
     {"softplus", 1, {}},
     {"hard_swish", 1, {}},
+    {"hard_sigmoid", 1, {"alpha", "beta"}},
+    {"selu", 1, {"alpha", "gamma"}},
+    {"celu", 1, {"alpha"}},
+    {"softsign", 1, {}},
+    {"mish", 1, {}},
+    {"prelu", 2, {}},
+    {"prelu_grad", 3, {"operand"}},
 };
 
 // ---- A graph that the bytes describe

@@ -42,6 +42,15 @@ auto choice_grad(S& s, Wins wins) {
     return of_a ? s.m.select(took_a, dy, zero) : s.m.select(took_a, zero, dy);
 }
 
+// The gradient of prelu: that of x is leaky_relu's, and the slope matters where x is negative.
+template <class S>
+auto prelu_grad(S& s) {
+    const auto x = s.real(0), slope = s.real(1), dy = s.real(2);
+    if (s.number(Attr::operand) == 0) return leaky_relu_grad(s.m, x, dy, slope);
+    const auto zero = s.m.real(0), of_slope = x * dy;
+    return s.m.select(s.m.less(x, zero), of_slope, zero);
+}
+
 template <class S, class Compare>
 auto comparison(S& s, Compare compare) {
     const auto a = s.real(0), b = s.real(1);
@@ -96,6 +105,20 @@ template <class S> auto define(Is<Op::elu>, S& s) {
 }
 template <class S> auto define(Is<Op::softplus>, S& s)  { return softplus(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::hard_swish>, S& s) { return hard_swish(s.m, s.real(0)); }
+template <class S> auto define(Is<Op::hard_sigmoid>, S& s) {
+    const auto alpha = s.m.real(s.number(Attr::alpha)), beta = s.m.real(s.number(Attr::beta));
+    return hard_sigmoid(s.m, s.real(0), alpha, beta);
+}
+template <class S> auto define(Is<Op::selu>, S& s) {
+    const auto gamma = s.m.real(s.number(Attr::gamma)), below = s.m.real(s.number(Attr::gamma) * s.number(Attr::alpha));
+    return selu(s.m, s.real(0), gamma, below);
+}
+template <class S> auto define(Is<Op::celu>, S& s) {
+    const auto alpha = s.m.real(s.number(Attr::alpha));
+    return celu(s.m, s.real(0), alpha);
+}
+template <class S> auto define(Is<Op::softsign>, S& s)  { return softsign(s.m, s.real(0)); }
+template <class S> auto define(Is<Op::mish>, S& s)      { return mish(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::sin>, S& s)       { return sin(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::cos>, S& s)       { return cos(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::pow>, S& s)       { return pow(s.m, s.real(0), s.number(Attr::exponent)); }
@@ -110,6 +133,7 @@ template <class S> auto define(Is<Op::mul>, S& s)     { const auto a = s.real(0)
 template <class S> auto define(Is<Op::div>, S& s)     { const auto a = s.real(0), b = s.real(1); return a / b; }
 template <class S> auto define(Is<Op::maximum>, S& s) { const auto a = s.real(0), b = s.real(1); return maximum(s.m, a, b); }
 template <class S> auto define(Is<Op::minimum>, S& s) { const auto a = s.real(0), b = s.real(1); return minimum(s.m, a, b); }
+template <class S> auto define(Is<Op::prelu>, S& s)   { const auto x = s.real(0), slope = s.real(1); return leaky_relu(s.m, x, slope); }
 template <class S> auto define(Is<Op::less>, S& s) {
     return comparison(s, [&](auto a, auto b) { return s.m.less(a, b); });
 }
@@ -137,12 +161,30 @@ template <class S> auto define(Is<Op::elu_grad>, S& s) {
 }
 template <class S> auto define(Is<Op::softplus_grad>, S& s)  { const auto x = s.real(0), dy = s.real(1); return softplus_grad(s.m, x, dy); }
 template <class S> auto define(Is<Op::hard_swish_grad>, S& s) { const auto x = s.real(0), dy = s.real(1); return hard_swish_grad(s.m, x, dy); }
+template <class S> auto define(Is<Op::hard_sigmoid_grad>, S& s) {
+    const auto alpha = s.m.real(s.number(Attr::alpha)), beta = s.m.real(s.number(Attr::beta));
+    const auto x = s.real(0), dy = s.real(1);
+    return hard_sigmoid_grad(s.m, x, dy, alpha, beta);
+}
+template <class S> auto define(Is<Op::selu_grad>, S& s) {
+    const auto gamma = s.m.real(s.number(Attr::gamma)), below = s.m.real(s.number(Attr::gamma) * s.number(Attr::alpha));
+    const auto x = s.real(0), dy = s.real(1);
+    return selu_grad(s.m, x, dy, gamma, below);
+}
+template <class S> auto define(Is<Op::celu_grad>, S& s) {
+    const auto alpha = s.m.real(s.number(Attr::alpha));
+    const auto x = s.real(0), dy = s.real(1);
+    return celu_grad(s.m, x, dy, alpha);
+}
+template <class S> auto define(Is<Op::softsign_grad>, S& s) { const auto x = s.real(0), dy = s.real(1); return softsign_grad(s.m, x, dy); }
+template <class S> auto define(Is<Op::mish_grad>, S& s)     { const auto x = s.real(0), dy = s.real(1); return mish_grad(s.m, x, dy); }
 template <class S> auto define(Is<Op::maximum_grad>, S& s) {
     return choice_grad(s, [&](auto a, auto b) { return s.m.less(b, a); });
 }
 template <class S> auto define(Is<Op::minimum_grad>, S& s) {
     return choice_grad(s, [&](auto a, auto b) { return s.m.less(a, b); });
 }
+template <class S> auto define(Is<Op::prelu_grad>, S& s)  { return prelu_grad(s); }
 template <class S> auto define(Is<Op::dropout>, S& s)     { return dropout(s); }
 template <class S> auto define(Is<Op::accumulate>, S& s)  { return s.real(0); }  // of one micro-batch
 template <class S> auto define(Is<Op::clip_factor>, S& s) { return clip_factor(s); }

@@ -13,7 +13,7 @@ constexpr const char* kAttrNames[] = {
     "exponent",    "low",          "high",      "epsilon", "transpose_a",   "transpose_b", "accumulate",
     "heads",       "kv_heads",     "causal",    "scale",   "probability",   "stream",      "rows",
     "limit",       "maximum_norm", "nesterov",  "operand", "micro_batches", "packed",      "base",
-    "interleaved", "inverse",      "width",     "alpha",
+    "interleaved", "inverse",      "width",     "alpha",   "beta",          "gamma",
 };
 static_assert(sizeof kAttrNames / sizeof *kAttrNames == static_cast<std::size_t>(Attr::count_),
               "one name each");

@@ -24,15 +24,15 @@ enum class Op : std::uint16_t {
     input, parameter, state, constant,
     // elementwise, one input of the output's shape
     neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf, relu, leaky_relu, elu, softplus,
-    hard_swish, sin, cos, pow, clamp,
+    hard_swish, hard_sigmoid, selu, celu, softsign, mish, sin, cos, pow, clamp,
     // elementwise, inputs broadcast against each other (NumPy rules)
-    add, sub, mul, div, maximum, minimum, less, less_equal, equal, where,
+    add, sub, mul, div, maximum, minimum, prelu, less, less_equal, equal, where,
     // elementwise gradients: (x, dy) -> dx, formulas of docs/numerics.md, 5
     gelu_tanh_grad, gelu_erf_grad, silu_grad, relu_grad, leaky_relu_grad,
-    elu_grad, softplus_grad, hard_swish_grad,
-    maximum_grad, minimum_grad,  // (a, b, dy) -> what operand `operand` gets
-    dropout,                     // (x, random) -> y; its gradient is itself on dy
-    fused,                       // any elementwise ops, made by the fusion pass: Node::body
+    elu_grad, softplus_grad, hard_swish_grad, hard_sigmoid_grad, selu_grad, celu_grad, softsign_grad, mish_grad,
+    maximum_grad, minimum_grad, prelu_grad,  // (a, b, dy) -> what operand `operand` gets
+    dropout,                                 // (x, random) -> y; its gradient is itself on dy
+    fused,                                   // any elementwise ops, made by the fusion pass: Node::body
     // rows: along the last axis
     softmax, softmax_grad, log_softmax, log_softmax_grad,
     layer_norm, layer_norm_grad, layer_norm_grad_scale,
@@ -62,7 +62,7 @@ enum class Attr : std::uint8_t {
     heads, kv_heads, causal, scale, probability, stream, rows, limit, maximum_norm, nesterov, operand,
     micro_batches,
     packed,      // attention: one input holds q, k and v side by side
-    base, interleaved, inverse, width, alpha,
+    base, interleaved, inverse, width, alpha, beta, gamma,
     count_
 };
 // clang-format on

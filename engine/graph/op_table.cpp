@@ -4,6 +4,7 @@
 
 #include "engine/graph/forms.h"
 #include "engine/graph/rules.h"
+#include "engine/numerics/functions.h"
 
 namespace volta {
 namespace {
@@ -12,8 +13,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();  // factors are rounded to f32
-constexpr double kManyIds = 2147483647;                         // i32
-constexpr double kWholeLimit = 9007199254740992;                // 2^53: every integer up to here is a double
+constexpr double kSmallest = std::numeric_limits<float>::min();
+constexpr double kManyIds = 2147483647;           // i32
+constexpr double kWholeLimit = 9007199254740992;  // 2^53: every integer up to here is a double
 constexpr int kAnyCount = 32767;
 
 constexpr AttrRow yes_no(Attr key, double value, const char* meaning) {
@@ -46,6 +48,14 @@ constexpr AttrRow kClamp[] = {real(Attr::low, true, -0.5, -kInfinity, kInfinity,
                               real(Attr::high, true, 0.75, -kInfinity, kInfinity, "upper bound")};
 constexpr AttrRow kLeaky[] = {real(Attr::alpha, false, 0.01, -kLargest, kLargest, "slope below 0")};
 constexpr AttrRow kElu[] = {real(Attr::alpha, false, 1, -kLargest, kLargest, "-alpha is the limit at -Inf")};
+constexpr AttrRow kHardSigmoid[] = {
+    real(Attr::alpha, false, kHardSigmoidAlpha, -kLargest, kLargest, "slope; ONNX's default is 0.2"),
+    real(Attr::beta, false, 0.5, -kLargest, kLargest, "value at 0")};
+constexpr AttrRow kSelu[] = {
+    real(Attr::alpha, false, kSeluAlpha, -kLargest, kLargest, "-gamma*alpha is the limit at -Inf"),
+    real(Attr::gamma, false, kSeluGamma, -kLargest, kLargest, "slope above 0")};
+constexpr AttrRow kCelu[] = {
+    real(Attr::alpha, false, 1, kSmallest, kLargest, "-alpha is the limit at -Inf; above 0")};
 constexpr AttrRow kOperand[] = {integer(Attr::operand, true, 0, 0, 1, "0: the gradient of a, 1: of b")};
 constexpr AttrRow kDropout[] = {kProbabilityRow, kStreamRow};
 constexpr AttrRow kEpsilon[] = {real(Attr::epsilon, false, 1e-5, 0, kLargest, "added to the variance")};
@@ -296,10 +306,15 @@ constexpr OpRow kRows[] = {
     unary(Op::elu, "elu", Op::elu_grad, "x < 0 ? alpha * (e^x - 1) : x").with(kElu).within(3),
     unary(Op::softplus, "softplus", Op::softplus_grad, "log(1 + e^x), without overflow or cancellation").within(3),
     unary(Op::hard_swish, "hard_swish", Op::hard_swish_grad, "x * (clamp(x + 3, 0, 6) / 6)").within(3),
+    unary(Op::hard_sigmoid, "hard_sigmoid", Op::hard_sigmoid_grad, "clamp(fma(alpha, x, beta), 0, 1)").with(kHardSigmoid).within(0.5),
+    unary(Op::selu, "selu", Op::selu_grad, "gamma * (x < 0 ? alpha * (e^x - 1) : x)").with(kSelu).within(3),
+    unary(Op::celu, "celu", Op::celu_grad, "x < 0 ? alpha * (e^(x/alpha) - 1) : x").with(kCelu).within(3),
+    unary(Op::softsign, "softsign", Op::softsign_grad, "x / (1 + |x|)").within(1.5),
+    unary(Op::mish, "mish", Op::mish_grad, "x * tanh(log(1 + e^x)), without overflow"),
     unary(Op::sin, "sin", g::sin, "sine, NaN beyond 2^17"),
     unary(Op::cos, "cos", g::cos, "cosine, NaN beyond 2^17"),
     unary(Op::pow, "pow", g::pow, "x^exponent; 2, 3, 0.5, -1, -0.5 without logarithms").with(kPow).sampled(0.5, 3),
-    elementwise(Op::clamp, "clamp", 1, s::clamp, g::clamp, "x [...]", "y [...]", "min(max(x, low), high)").with(kClamp).within(0.5),
+    elementwise(Op::clamp, "clamp", 1, s::clamp, g::clamp, "x [...]", "y [...]", "min(max(x, low), high); relu6: low = 0, high = 6").with(kClamp).within(0.5),
 
     binary(Op::add, "add", g::add, "a + b").within(0.5).commuting(),
     binary(Op::sub, "sub", g::sub, "a - b").within(0.5),
@@ -307,6 +322,7 @@ constexpr OpRow kRows[] = {
     binary(Op::div, "div", g::div, "a / b").within(0.5).sampled(0.5, 3),
     binary(Op::maximum, "maximum", {g::choice, Op::maximum_grad}, "a is NaN or a > b ? a : b").within(0.5),
     binary(Op::minimum, "minimum", {g::choice, Op::minimum_grad}, "a is NaN or a < b ? a : b").within(0.5),
+    elementwise(Op::prelu, "prelu", 2, s::broadcasting, {g::choice, Op::prelu_grad}, "x, slope", "y", "x < 0 ? slope * x : x").within(0.5),
     comparison(Op::less, "less", "a < b ? 1 : 0").within(0.5),
     comparison(Op::less_equal, "less_equal", "a <= b ? 1 : 0").within(0.5),
     comparison(Op::equal, "equal", "a == b ? 1 : 0").within(0.5),
@@ -324,11 +340,24 @@ constexpr OpRow kRows[] = {
     unary_grad(Op::softplus_grad, "softplus_grad", "dy * sigmoid(x)").within(3.5),
     unary_grad(Op::hard_swish_grad, "hard_swish_grad", "-3 >= x ? +0 : 3 <= x ? dy : dy * ((2x + 3) / 6)")
         .within(3),
+    unary_grad(Op::hard_sigmoid_grad, "hard_sigmoid_grad", "0 < fma(alpha, x, beta) < 1 ? dy * alpha : +0")
+        .with(kHardSigmoid)
+        .within(0.5),
+    unary_grad(Op::selu_grad, "selu_grad", "0 >= x ? dy * (gamma*alpha * e^x) : dy * gamma")
+        .with(kSelu)
+        .within(7),
+    unary_grad(Op::celu_grad, "celu_grad", "0 >= x ? dy * e^(x/alpha) : dy").with(kCelu).within(3),
+    unary_grad(Op::softsign_grad, "softsign_grad", "dy / (1 + |x|)^2").within(3),
+    unary_grad(Op::mish_grad, "mish_grad", "w = mish(x)/x; dy * (w + x * (sigmoid(x) * (1 - w*w)))"),
     elementwise(Op::maximum_grad, "maximum_grad", 3, s::choice_grad, kSecond, "a, b, dy", "dx, of dy's shape",
                 "the operand that maximum(a, b) took gets dy, the other +0")
         .with(kOperand),
     elementwise(Op::minimum_grad, "minimum_grad", 3, s::choice_grad, kSecond, "a, b, dy", "dx, of dy's shape",
                 "the operand that minimum(a, b) took gets dy, the other +0")
+        .with(kOperand),
+    elementwise(Op::prelu_grad, "prelu_grad", 3, s::choice_grad, kSecond, "x, slope, dy",
+                "dx or dslope, of dy's shape",
+                "of x: 0 >= x ? slope * dy : dy; of slope: x < 0 ? x * dy : +0")
         .with(kOperand),
     elementwise(Op::dropout, "dropout", 2, s::dropout, g::dropout,
                 "x [...], random i32 [3] (seed low, seed high, step)", "y [...]",

@@ -226,12 +226,17 @@ typename M::Real leaky_relu_grad(M& m, typename M::Real x, typename M::Real dy, 
     return m.select(m.less_equal(x, zero), below, dy);
 }
 
-// ELU. e^x - 1 by the tangent of half the angle: 2t / (1 - t) with t = tanh(x/2) <= 0 cancels nowhere.
+// e^x - 1 of x <= 0 by the tangent of half the angle: 2t / (1 - t) with t = tanh(x/2) <= 0 cancels nowhere.
+template <class M>
+typename M::Real exp_minus_one_nonpositive(M& m, typename M::Real x) {
+    const auto half = m.real(0.5), one = m.real(1);
+    const auto t = tanh(m, half * x), twice = t + t, rest = one - t;
+    return twice / rest;
+}
+
 template <class M>
 typename M::Real elu(M& m, typename M::Real x, typename M::Real alpha) {
-    const auto zero = m.real(0), half = m.real(0.5), one = m.real(1);
-    const auto t = tanh(m, half * x), twice = t + t, rest = one - t;
-    const auto below = alpha * (twice / rest);
+    const auto zero = m.real(0), below = alpha * exp_minus_one_nonpositive(m, x);
     return m.select(m.less(x, zero), below, x);
 }
 
@@ -274,6 +279,97 @@ typename M::Real hard_swish_grad(M& m, typename M::Real x, typename M::Real dy) 
     const auto between = dy * (((x + x) + high) * sixth);  // near -1.5 the sum is exact
     const auto right = m.select(m.less_equal(high, x), dy, between);
     return m.select(m.less_equal(x, low), zero, right);
+}
+
+// Hard sigmoid: the line alpha * x + beta, rounded once, between 0 and 1; NaN passes. Flat at both ends.
+inline constexpr double kHardSigmoidAlpha = 1.0 / 6;
+
+template <class M>
+typename M::Real hard_sigmoid(M& m, typename M::Real x, typename M::Real alpha, typename M::Real beta) {
+    const auto zero = m.real(0), one = m.real(1);
+    return clamp(m, m.fma(alpha, x, beta), zero, one);
+}
+
+template <class M>
+typename M::Real hard_sigmoid_grad(M& m, typename M::Real x, typename M::Real dy, typename M::Real alpha,
+                                   typename M::Real beta) {
+    const auto zero = m.real(0), one = m.real(1);
+    const auto line = m.fma(alpha, x, beta), inside = dy * alpha;
+    const auto below_one = m.select(m.less_equal(one, line), zero, inside);
+    return m.select(m.less_equal(line, zero), zero, below_one);
+}
+
+// SELU: gamma times ELU. `below` is gamma * alpha, rounded once.
+inline constexpr double kSeluAlpha = 1.67326319217681884765625, kSeluGamma = 1.05070102214813232421875;
+
+template <class M>
+typename M::Real selu(M& m, typename M::Real x, typename M::Real gamma, typename M::Real below) {
+    const auto zero = m.real(0), above = gamma * x, curve = below * exp_minus_one_nonpositive(m, x);
+    return m.select(m.less(x, zero), curve, above);
+}
+
+template <class M>
+typename M::Real selu_grad(M& m, typename M::Real x, typename M::Real dy, typename M::Real gamma,
+                           typename M::Real below) {
+    const auto zero = m.real(0), above = dy * gamma;
+    const auto curve = dy * (below * exp_nonpositive(m, x));
+    return m.select(m.less_equal(x, zero), curve, above);
+}
+
+// CELU: ELU whose slope is continuous at 0 for every alpha > 0.
+template <class M>
+typename M::Real celu(M& m, typename M::Real x, typename M::Real alpha) {
+    const auto zero = m.real(0), curve = alpha * exp_minus_one_nonpositive(m, x / alpha);
+    return m.select(m.less(x, zero), curve, x);
+}
+
+template <class M>
+typename M::Real celu_grad(M& m, typename M::Real x, typename M::Real dy, typename M::Real alpha) {
+    const auto zero = m.real(0), curve = dy * exp_nonpositive(m, x / alpha);
+    return m.select(m.less_equal(x, zero), curve, dy);
+}
+
+template <class M>
+typename M::Real softsign(M& m, typename M::Real x) {
+    const auto one = m.real(1);
+    return x / (one + m.abs(x));
+}
+
+// Two divisions: the square of the denominator would overflow.
+template <class M>
+typename M::Real softsign_grad(M& m, typename M::Real x, typename M::Real dy) {
+    const auto one = m.real(1), denominator = one + m.abs(x);
+    return (dy / denominator) / denominator;
+}
+
+// Mish, x * tanh(log(1 + e^x)). The tangent is n / (n + 2) with n = e^x * (e^x + 2); where x is not negative
+// both are divided by e^2x. So it is a fraction of sums of positive numbers: nothing overflows or cancels.
+template <class M>
+struct MishGate {
+    typename M::Real gate, rest;  // the tangent, and 1 - the tangent
+};
+
+template <class M>
+MishGate<M> mish_gate(M& m, typename M::Real x) {
+    const auto zero = m.real(0), one = m.real(1), two = m.real(2);
+    const auto e = exp_nonpositive(m, m.neg(m.abs(x))), twice = e + e;
+    const auto below = e * (e + two), above = one + twice;
+    const auto negative = m.less(x, zero);
+    const auto numerator = m.select(negative, below, above), rest = m.select(negative, two, twice * e);
+    const auto denominator = numerator + rest, gate = numerator / denominator;
+    return {gate, rest / denominator};
+}
+
+template <class M>
+typename M::Real mish(M& m, typename M::Real x) {
+    return x * mish_gate(m, x).gate;
+}
+
+template <class M>
+typename M::Real mish_grad(M& m, typename M::Real x, typename M::Real dy) {
+    const auto parts = mish_gate(m, x);
+    const auto s = sigmoid(m, x), one = m.real(1);
+    return dy * (parts.gate + x * (s * (parts.rest * (one + parts.gate))));
 }
 
 // GELU by tanh, as x * sigmoid(t): 0.5 * (1 + tanh(t/2)) is sigmoid(t), t = x * (c0 + c1 * x*x).

@@ -153,6 +153,35 @@ void test_gradients_of_choices_follow_the_choice(void**) {
         }
 }
 
+// A slope is not multiplied with what it does not scale: 0 * Inf does not reach the other side.
+void test_prelu_selects_the_side(void**) {
+    const std::int64_t n = static_cast<std::int64_t>(kSpecial.size());
+    for (int what = -1; what < 2; ++what) {  // the value, the gradient of x, the gradient of the slope
+        Graph graph(heap());
+        const ValueId x = reals(graph, {n, 1}), slope = reals(graph, {n});
+        if (what < 0)
+            graph.apply(Op::prelu, {x, slope});
+        else
+            graph.apply(Op::prelu_grad, {x, slope, reals(graph, {n, n})}, {number(Attr::operand, what)});
+        std::vector<float> expected, dy;
+        for (const float a : kSpecial)
+            for (const float p : kSpecial) {
+                dy.push_back(static_cast<float>(dy.size()) + 1);
+                const float d = dy.back();
+                expected.push_back(what < 0    ? (a < 0 ? p * a : a)
+                                   : what == 0 ? (a <= 0 ? p * d : d)
+                                               : (a < 0 ? a * d : 0.0f));
+            }
+        const EvalTensor<float> a = tensor_of(kSpecial), p = tensor_of(kSpecial), given = tensor_of(dy);
+        EvalTensor<float> output = empty();
+        if (what < 0)
+            run_last(graph, {&a, &p}, {&output});
+        else
+            run_last(graph, {&a, &p, &given}, {&output});
+        assert_same_bits("prelu", expected.data(), output.real.data(), n * n);
+    }
+}
+
 void test_where_selects_and_never_multiplies(void**) {
     Graph graph(heap());
     graph.apply(Op::where, {integers(graph, {4}), reals(graph, {4}), reals(graph, {})});
@@ -652,6 +681,7 @@ int main() {
         cmocka_unit_test(test_functions_have_the_bits_of_their_definitions),
         cmocka_unit_test(test_pairs_have_the_bits_of_their_definitions),
         cmocka_unit_test(test_gradients_of_choices_follow_the_choice),
+        cmocka_unit_test(test_prelu_selects_the_side),
         cmocka_unit_test(test_where_selects_and_never_multiplies),
         cmocka_unit_test(test_a_body_equals_its_operators),
         cmocka_unit_test(test_an_epilogue_equals_separate_operators),

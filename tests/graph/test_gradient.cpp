@@ -90,6 +90,21 @@ const Case kCases[] = {
      [](Graph& g) {
          return g.apply(Op::minimum, {weights(g, {4, 1}), weights(g, {4, 3})});
      }},
+    {"prelu, a slope per channel",
+     [](Graph& g) {
+         return g.apply(Op::prelu, {weights(g, {2, 3, 2, 2}), weights(g, {3, 1, 1})});
+     }},
+    {"prelu, one slope",
+     [](Graph& g) {
+         return g.apply(Op::prelu, {weights(g, {2, 5}), weights(g, {})});
+     }},
+    {"celu of another alpha",
+     [](Graph& g) { return g.apply(Op::celu, {weights(g, {20}, -2, 2)}, {number(Attr::alpha, 0.4)}); }},
+    {"hard_sigmoid as in ONNX",
+     [](Graph& g) {
+         return g.apply(Op::hard_sigmoid, {weights(g, {40}, -4, 4)},
+                        {number(Attr::alpha, 0.2), number(Attr::beta, 0.5)});
+     }},
     {"where",
      [](Graph& g) {
          const ValueId mask = g.apply(Op::less, {reals(g, {4, 3}), g.scalar(0)});
@@ -418,6 +433,19 @@ void test_corners_have_their_slope(void**) {
     const Corner corners[] = {
         {[](Graph& g) { return g.apply(Op::abs, {weights(g, {3})}); }, {-1, 0, 1}},
         {[](Graph& g) { return g.apply(Op::relu, {weights(g, {3})}); }, {0, 0, 1}},
+        {[](Graph& g) {
+             return g.apply(Op::clamp, {weights(g, {3})}, {number(Attr::low, 0), number(Attr::high, 1)});
+         },
+         {0, 0, 0}},  // as relu6 has none at 0 and at 6
+        {[](Graph& g) {
+             return g.apply(Op::prelu, {weights(g, {3}), g.scalar(0.25f)});
+         },
+         {0.25f, 0.25f, 1}},
+        {[](Graph& g) {
+             return g.apply(Op::hard_sigmoid, {weights(g, {3})},
+                            {number(Attr::alpha, 0.5), number(Attr::beta, 0.5)});
+         },
+         {0, 0.5f, 0}},
     };
     for (const Corner& corner : corners) {
         const Differentiated d = differentiated(corner.build);
@@ -523,6 +551,44 @@ const Pair kPairs[] = {
      [](Graph& g) {
          const ValueId x = weights(g, {3, 5}, -4, 4);
          return mul(g, x, g.apply(Op::sigmoid, {x}));
+     }},
+    {"mish", [](Graph& g) { return unary(g, Op::mish, -6, 6); },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}, -6, 6);
+         return mul(g, x, g.apply(Op::tanh, {g.apply(Op::softplus, {x})}));
+     }},
+    {"selu", [](Graph& g) { return unary(g, Op::selu, -3, 3); },
+     [](Graph& g) {
+         const ValueId y = g.apply(Op::elu, {weights(g, {3, 5}, -3, 3)}, {number(Attr::alpha, 1.6732632)});
+         return mul(g, g.scalar(1.050701f), y);
+     }},
+    {"celu",
+     [](Graph& g) {
+         return g.apply(Op::celu, {weights(g, {3, 5}, -3, 3)}, {number(Attr::alpha, 0.5)});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}, -3, 3);
+         return mul(g, g.scalar(0.5f), g.apply(Op::elu, {mul(g, x, g.scalar(2))}));
+     }},
+    {"softsign", [](Graph& g) { return unary(g, Op::softsign, -3, 3); },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}, -3, 3);
+         return g.apply(Op::div, {x, g.apply(Op::add, {g.scalar(1), g.apply(Op::abs, {x})})});
+     }},
+    {"hard_sigmoid", [](Graph& g) { return unary(g, Op::hard_sigmoid, -4, 4); },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}, -4, 4), scaled = mul(g, x, g.scalar(1.0f / 6));
+         return g.apply(Op::clamp, {g.apply(Op::add, {scaled, g.scalar(0.5f)})},
+                        {number(Attr::low, 0), number(Attr::high, 1)});
+     }},
+    {"prelu",
+     [](Graph& g) {
+         return g.apply(Op::prelu, {weights(g, {2, 3, 4}), weights(g, {3, 1})});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {2, 3, 4}), slope = weights(g, {3, 1}), zero = g.scalar(0);
+         const ValueId below = mul(g, slope, g.apply(Op::minimum, {x, zero}));
+         return g.apply(Op::add, {g.apply(Op::maximum, {x, zero}), below});
      }},
     {"relu", [](Graph& g) { return unary(g, Op::relu, -1, 1); },
      [](Graph& g) {

@@ -164,6 +164,21 @@ void add_unary(Cases& cases) {
         cases.push_back({Op::pow, "exponent " + std::to_string(exponent), [=](CaseBuilder& b) {
                              b.apply(Op::pow, {b.real({3, 33})}, {number(Attr::exponent, exponent)});
                          }});
+    for (const double alpha : {0.2, 0.0, -1.5})
+        cases.push_back({Op::hard_sigmoid, "alpha " + std::to_string(alpha), [=](CaseBuilder& b) {
+                             b.apply(Op::hard_sigmoid, {b.real({3, 33})},
+                                     {number(Attr::alpha, alpha), number(Attr::beta, 0.75)});
+                         }});
+    for (const Op op : {Op::celu, Op::celu_grad})
+        cases.push_back({op, "alpha 0.3", [=](CaseBuilder& b) {
+                             std::vector<ValueId> inputs = {b.real({3, 33})};
+                             if (op == Op::celu_grad) inputs.push_back(b.real({3, 33}));
+                             b.apply(op, inputs, {number(Attr::alpha, 0.3)});
+                         }});
+    cases.push_back({Op::prelu, "a slope per channel", [](CaseBuilder& b) {
+                         const ValueId x = b.real({2, 3, 5, 7});
+                         b.apply(Op::prelu, {x, b.real({3, 1, 1})});
+                     }});
     cases.push_back({Op::clip_factor, "", [](CaseBuilder& b) {
                          b.apply(Op::clip_factor, {b.real({})}, {number(Attr::maximum_norm, 0.3)});
                      }});
@@ -196,7 +211,7 @@ void add_binary(Cases& cases) {
                              const ValueId x = b.real(pair.first), y = b.real({});
                              b.apply(Op::where, {mask, x, y});
                          }});
-    for (const Op op : {Op::maximum_grad, Op::minimum_grad})
+    for (const Op op : {Op::maximum_grad, Op::minimum_grad, Op::prelu_grad})
         for (const int operand : {0, 1})
             for (const auto& pair : pairs)
                 cases.push_back({op, shapes_text({pair.first, pair.second}), [=](CaseBuilder& b) {
