@@ -79,10 +79,26 @@ void argmax(const NodeRun<T>& run) {
 }
 
 template <class T>
+const T* weights_of(const NodeRun<T>& run, int input) {
+    return run.node.inputs.size() > static_cast<std::size_t>(input) ? run.in(input) : nullptr;
+}
+
+template <class T>
+define::ClassRule<T> class_rule(const NodeRun<T>& run, int weights) {
+    return {run.node.number(Attr::label_smoothing), weights_of(run, weights)};
+}
+
+// One factor for all rows, or one per row.
+template <class T>
+T factor_of(const NodeRun<T>& run, int input, std::int64_t row) {
+    return run.in(input)[run.in_shape(input).rank == 0 ? 0 : row];
+}
+
+template <class T>
 void cross_entropy(const NodeRun<T>& run) {
     const Rows x = rows_of(run, 0);
     check_targets(run.node, run.in_ids(1), x);
-    define::cross_entropy(x.count, x.n, run.in(0), run.in_ids(1), run.out());
+    define::cross_entropy(x.count, x.n, run.in(0), run.in_ids(1), run.out(), class_rule(run, 2));
     for (std::int64_t r = 0; r < x.count; ++r) {
         const auto row = define::softmax_row<T>(x.n, define::row_of(run.in(0), x.n, r));
         run.out(1)[r] = row.maximum;
@@ -90,21 +106,16 @@ void cross_entropy(const NodeRun<T>& run) {
     }
 }
 
-// From the saved maximum and sum of every row; g for all rows or one per row.
+// From the saved maximum and sum of every row.
 template <class T>
 void cross_entropy_grad(const NodeRun<T>& run) {
-    ScalarMachine<T> m;
     const Rows x = rows_of(run, 0);
     const std::int32_t* const targets = run.in_ids(1);
     check_targets(run.node, targets, x);
-    const bool one_factor = run.in_shape(4).rank == 0;
     for (std::int64_t r = 0; r < x.count; ++r) {
-        const T maximum = run.in(2)[r], sum = run.in(3)[r], g = run.in(4)[one_factor ? 0 : r];
-        for (std::int64_t j = 0; j < x.n; ++j) {
-            const T p = exp(m, run.in(0)[r * x.n + j] - maximum) / sum;
-            const T d = (p - (j == targets[r] ? T(1) : T(0))) * g;
-            run.out()[r * x.n + j] = targets[r] == define::kIgnoredTarget ? T(0) : d;
-        }
+        const define::SoftmaxRow<T> row = {run.in(2)[r], run.in(3)[r]};
+        define::class_gradient(x.n, define::row_of(run.in(0), x.n, r), targets[r], row, factor_of(run, 4, r),
+                               class_rule(run, 5), run.out() + r * x.n);
     }
 }
 
@@ -113,20 +124,83 @@ void cross_entropy_with_grad(const NodeRun<T>& run) {
     const Rows x = rows_of(run, 0);
     const std::int32_t* const targets = run.in_ids(1);
     check_targets(run.node, targets, x);
-    define::cross_entropy(x.count, x.n, run.in(0), targets, run.out(0));
-    const bool one_factor = run.in_shape(2).rank == 0;
+    const auto rule = class_rule(run, 3);
+    define::cross_entropy(x.count, x.n, run.in(0), targets, run.out(0), rule);
     for (std::int64_t r = 0; r < x.count; ++r)
-        define::cross_entropy_grad(1, x.n, run.in(0) + r * x.n, targets + r, run.in(2)[one_factor ? 0 : r],
-                                   run.out(1) + r * x.n);
+        define::cross_entropy_grad(1, x.n, run.in(0) + r * x.n, targets + r, factor_of(run, 2, r),
+                                   run.out(1) + r * x.n, rule);
 }
 
 template <class T>
 void mse_grad(const NodeRun<T>& run) {
     const Rows x = rows_of(run, 0);
-    const bool one_factor = run.in_shape(2).rank == 0;
     for (std::int64_t r = 0; r < x.count; ++r)
-        define::mse_grad(1, x.n, run.in(0) + r * x.n, run.in(1) + r * x.n, run.in(2)[one_factor ? 0 : r],
+        define::mse_grad(1, x.n, run.in(0) + r * x.n, run.in(1) + r * x.n, factor_of(run, 2, r),
                          run.out() + r * x.n);
+}
+
+// f(column, x, t)
+template <class T, class F>
+void element_loss(const NodeRun<T>& run, F f) {
+    const Rows x = rows_of(run, 0);
+    define::element_loss(x.count, x.n, run.in(0), run.in(1), run.out(), f);
+}
+
+// f(column, x, t, g)
+template <class T, class F>
+void element_loss_grad(const NodeRun<T>& run, F f) {
+    const Rows x = rows_of(run, 0);
+    for (std::int64_t r = 0; r < x.count; ++r) {
+        const T g = factor_of(run, 2, r);
+        for (std::int64_t j = 0; j < x.n; ++j) {
+            const std::int64_t i = r * x.n + j;
+            run.out()[i] = f(j, run.in(0)[i], run.in(1)[i], g);
+        }
+    }
+}
+
+template <class T>
+void l1(const NodeRun<T>& run) {
+    ScalarMachine<T> m;
+    element_loss(run, [&](std::int64_t, T x, T t) { return m.abs(x - t); });
+}
+
+template <class T>
+void l1_grad(const NodeRun<T>& run) {
+    ScalarMachine<T> m;
+    element_loss_grad(run, [&](std::int64_t, T x, T t, T g) { return l1_slope(m, x - t, g); });
+}
+
+template <class T>
+void huber(const NodeRun<T>& run) {
+    ScalarMachine<T> m;
+    const double delta = run.node.number(Attr::delta);
+    element_loss(run, [&](std::int64_t, T x, T t) { return huber_loss(m, x - t, delta); });
+}
+
+template <class T>
+void huber_grad(const NodeRun<T>& run) {
+    ScalarMachine<T> m;
+    const double delta = run.node.number(Attr::delta);
+    element_loss_grad(run, [&](std::int64_t, T x, T t, T g) { return huber_slope(m, x - t, delta, g); });
+}
+
+template <class T>
+void binary_cross_entropy(const NodeRun<T>& run) {
+    ScalarMachine<T> m;
+    const T* const weights = weights_of(run, 2);
+    element_loss(run, [&](std::int64_t j, T x, T t) {
+        return logit_loss(m, x, t, weights != nullptr ? weights + j : nullptr);
+    });
+}
+
+template <class T>
+void binary_cross_entropy_grad(const NodeRun<T>& run) {
+    ScalarMachine<T> m;
+    const T* const weights = weights_of(run, 3);
+    element_loss_grad(run, [&](std::int64_t j, T x, T t, T g) {
+        return logit_slope(m, x, t, weights != nullptr ? weights + j : nullptr, g);
+    });
 }
 
 // The definition gives dx, dscale and dbias together; an operator keeps one of them.
@@ -262,6 +336,12 @@ constexpr Evaluation cross_entropy_grad = {volta::cross_entropy_grad<float>};
 constexpr Evaluation cross_entropy_with_grad = {volta::cross_entropy_with_grad<float>};
 constexpr Evaluation mse = {volta::mse<float>};
 constexpr Evaluation mse_grad = {volta::mse_grad<float>};
+constexpr Evaluation l1 = {volta::l1<float>};
+constexpr Evaluation l1_grad = {volta::l1_grad<float>};
+constexpr Evaluation huber = {volta::huber<float>};
+constexpr Evaluation huber_grad = {volta::huber_grad<float>};
+constexpr Evaluation binary_cross_entropy = {volta::binary_cross_entropy<float>};
+constexpr Evaluation binary_cross_entropy_grad = {volta::binary_cross_entropy_grad<float>};
 constexpr Evaluation argmax = {volta::argmax<float>};
 constexpr Evaluation sum = {volta::sum<float>};
 constexpr Evaluation mean = {volta::mean<float>};
@@ -285,6 +365,12 @@ constexpr InDouble kInDouble[] = {
     {&cross_entropy_with_grad, volta::cross_entropy_with_grad<double>},
     {&mse, volta::mse<double>},
     {&mse_grad, volta::mse_grad<double>},
+    {&l1, volta::l1<double>},
+    {&l1_grad, volta::l1_grad<double>},
+    {&huber, volta::huber<double>},
+    {&huber_grad, volta::huber_grad<double>},
+    {&binary_cross_entropy, volta::binary_cross_entropy<double>},
+    {&binary_cross_entropy_grad, volta::binary_cross_entropy_grad<double>},
     {&argmax, volta::argmax<double>},
     {&sum, volta::sum<double>},
     {&mean, volta::mean<double>},

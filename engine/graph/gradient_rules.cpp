@@ -114,14 +114,48 @@ void rms_norm(const GradientBuilder& r) {
     if (r.needs(0)) r.give(0, r.apply(Op::rms_norm_grad, {r.dy(), x, r.in(1), factor}));
     if (r.needs(1)) r.give(1, r.apply(Op::rms_norm_grad_scale, {r.dy(), x, factor}));
 }
+namespace {
+
+// A gradient operator on these inputs and the weights that the loss has as its last input, if any.
+ValueId with_weights(const GradientBuilder& r, Op op, std::initializer_list<ValueId> inputs) {
+    ValueId all[8];
+    int count = 0;
+    for (const ValueId input : inputs) all[count++] = input;
+    if (r.node.inputs.size() > 2) all[count++] = r.in(2);
+    const auto& attributes = r.node.attributes;
+    return r.graph.apply(op, all, count, attributes.data(), static_cast<int>(attributes.size()), Phase::each);
+}
+
+void refuse(const GradientBuilder& r, int input, const char* what) {
+    if (input < static_cast<int>(r.node.inputs.size()) && r.needs(input))
+        fail(VOLTA_UNSUPPORTED, "no gradient rule for %s: its %s cannot be trained", op_row(r.node.op).name,
+             what);
+}
+
+// What x gets; targets the same negated.
+void give_pair(const GradientBuilder& r, ValueId dx) {
+    if (r.needs(0)) r.give(0, dx);
+    if (r.needs(1)) r.give(1, r.neg(dx));
+}
+
+}  // namespace
+
 void cross_entropy(const GradientBuilder& r) {
-    r.give(0, r.apply(Op::cross_entropy_grad, {r.in(0), r.in(1), r.out(1), r.out(2), r.dy()}));
+    refuse(r, 2, "weights");
+    r.give(0, with_weights(r, Op::cross_entropy_grad, {r.in(0), r.in(1), r.out(1), r.out(2), r.dy()}));
 }
 // d(x - t)^2 = (x - t) * 2dy; doubling is exact.
 void mse(const GradientBuilder& r) {
-    const ValueId dx = r.apply(Op::mse_grad, {r.in(0), r.in(1), r.mul(r.dy(), r.constant(2))});
-    if (r.needs(0)) r.give(0, dx);
-    if (r.needs(1)) r.give(1, r.neg(dx));
+    give_pair(r, r.apply(Op::mse_grad, {r.in(0), r.in(1), r.mul(r.dy(), r.constant(2))}));
+}
+void l1(const GradientBuilder& r) { give_pair(r, r.apply_gradient({r.in(0), r.in(1), r.dy()})); }
+void huber(const GradientBuilder& r) {
+    give_pair(r, r.apply_gradient({r.in(0), r.in(1), r.dy()}, {r.attribute(Attr::delta)}));
+}
+void binary_cross_entropy(const GradientBuilder& r) {
+    refuse(r, 1, "targets");
+    refuse(r, 2, "weights");
+    r.give(0, with_weights(r, op_row(r.node.op).gradient_op, {r.in(0), r.in(1), r.dy()}));
 }
 
 // ---- Pairs of columns ----

@@ -9,11 +9,12 @@ namespace {
 
 // In the order of Attr.
 constexpr const char* kAttrNames[] = {
-    "axis",        "axes",         "keep_dims", "shape",   "permutation",   "begin",       "end",
-    "exponent",    "low",          "high",      "epsilon", "transpose_a",   "transpose_b", "accumulate",
-    "heads",       "kv_heads",     "causal",    "scale",   "probability",   "stream",      "rows",
-    "limit",       "maximum_norm", "nesterov",  "operand", "micro_batches", "packed",      "base",
-    "interleaved", "inverse",      "width",     "alpha",   "beta",          "gamma",
+    "axis",        "axes",          "keep_dims", "shape",    "permutation",     "begin",
+    "end",         "exponent",      "low",       "high",     "epsilon",         "transpose_a",
+    "transpose_b", "accumulate",    "heads",     "kv_heads", "causal",          "scale",
+    "probability", "stream",        "rows",      "limit",    "maximum_norm",    "nesterov",
+    "operand",     "micro_batches", "packed",    "base",     "interleaved",     "inverse",
+    "width",       "alpha",         "beta",      "gamma",    "label_smoothing", "delta",
 };
 static_assert(sizeof kAttrNames / sizeof *kAttrNames == static_cast<std::size_t>(Attr::count_),
               "one name each");

@@ -38,6 +38,7 @@ enum class Op : std::uint16_t {
     layer_norm, layer_norm_grad, layer_norm_grad_scale,
     rms_norm, rms_norm_grad, rms_norm_grad_scale,
     cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad,
+    l1, l1_grad, huber, huber_grad, binary_cross_entropy, binary_cross_entropy_grad,
     // pairs of columns of one row
     swiglu, swiglu_grad, rotary_table, rotary,
     // reductions over `axes`
@@ -63,6 +64,7 @@ enum class Attr : std::uint8_t {
     micro_batches,
     packed,      // attention: one input holds q, k and v side by side
     base, interleaved, inverse, width, alpha, beta, gamma,
+    label_smoothing, delta,
     count_
 };
 // clang-format on

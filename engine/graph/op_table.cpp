@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();  // factors are rounded to f32
+constexpr double kBelowOne = 0x1.fffffffffffffp-1;
 constexpr double kSmallest = std::numeric_limits<float>::min();
 constexpr double kManyIds = 2147483647;           // i32
 constexpr double kWholeLimit = 9007199254740992;  // 2^53: every integer up to here is a double
@@ -56,6 +57,10 @@ constexpr AttrRow kSelu[] = {
     real(Attr::gamma, false, kSeluGamma, -kLargest, kLargest, "slope above 0")};
 constexpr AttrRow kCelu[] = {
     real(Attr::alpha, false, 1, kSmallest, kLargest, "-alpha is the limit at -Inf; above 0")};
+constexpr AttrRow kSmoothing[] = {real(Attr::label_smoothing, false, 0, 0, kBelowOne,
+                                       "share of the target that all classes divide, below 1")};
+constexpr AttrRow kHuber[] = {
+    real(Attr::delta, false, 1, kSmallest, kLargest, "where the square becomes a line; above 0")};
 constexpr AttrRow kOperand[] = {integer(Attr::operand, true, 0, 0, 1, "0: the gradient of a, 1: of b")};
 constexpr AttrRow kDropout[] = {kProbabilityRow, kStreamRow};
 constexpr AttrRow kEpsilon[] = {real(Attr::epsilon, false, 1e-5, 0, kLargest, "added to the variance")};
@@ -261,6 +266,23 @@ constexpr Row comparison(Op op, const char* name, const char* formula) {
 constexpr Row unary_grad(Op op, const char* name, const char* formula) {
     return elementwise(op, name, 2, shape_rules::same, kSecond, "x [...], dy [...]", "dx [...]", formula);
 }
+// Of rows against targets of their shape, one value per row; of some, with weights of columns behind.
+constexpr Row element_loss(Op op, const char* name, Count inputs, const Evaluation& evaluate,
+                           Differentiation gradient, const char* formula) {
+    const bool weighted = inputs.most > inputs.least;
+    return row(op, name, inputs, 1, Lowering::row, shape_rules::element_loss, evaluate, gradient,
+               weighted ? "x [..., n], t [..., n] [, weights [n]]" : "x [..., n], t [..., n]", "loss [...]",
+               formula);
+}
+constexpr Row element_loss_grad(Op op, const char* name, Count inputs, const Evaluation& evaluate,
+                                const char* formula) {
+    const bool weighted = inputs.most > inputs.least;
+    return row(op, name, inputs, 1, Lowering::row, shape_rules::element_loss_grad, evaluate, kSecond,
+               weighted ? "x [..., n], t [..., n], g [] or [...] [, weights [n]]"
+                        : "x [..., n], t [..., n], g [] or [...]",
+               "dx [..., n]", formula)
+        .overwriting(kFirstTwo);
+}
 constexpr Row source(Op op, const char* name, const char* what) {
     Row made = row(op, name, 0, 1, Lowering::source, shape_rules::source, evaluations::constant,
                    "it has no inputs", "", "y", what);
@@ -409,27 +431,43 @@ constexpr OpRow kRows[] = {
         e::rms_norm_grad_scale, kSecond, "dy [..., n], x [..., n], r [...]", "dscale [n]",
         "colsum(dy * (x*r))")
         .with(kAccumulate),
-    row(Op::cross_entropy, "cross_entropy", 2, 3, Lowering::row, s::cross_entropy, e::cross_entropy,
-        g::cross_entropy, "x [..., V], targets i32 [...] (-1: ignored)", "loss [...], m [...], s [...]",
-        "m = max x; s = rowsum(exp(x - m)); log(s) - (x_target - m), ignored: +0")
+    row(Op::cross_entropy, "cross_entropy", {2, 3}, 3, Lowering::row, s::cross_entropy, e::cross_entropy,
+        g::cross_entropy, "x [..., V], targets i32 [...] (-1: ignored) [, weights [V]]",
+        "loss [...], m [...], s [...]",
+        "m = max x; s = rowsum(exp(x - m)); log(s) - (x_target - m), ignored: +0; smoothed and weighted: "
+        "numerics, 4")
+        .with(kSmoothing)
         .with_ids(kTargets),
-    row(Op::cross_entropy_grad, "cross_entropy_grad", 5, 1, Lowering::row, s::cross_entropy_grad,
-        e::cross_entropy_grad, kSecond, "x [..., V], targets i32 [...], m [...], s [...], g [] or [...]",
-        "dx [..., V]", "(exp(x - m)/s - (j == target ? 1 : 0)) * g, ignored: +0")
+    row(Op::cross_entropy_grad, "cross_entropy_grad", {5, 6}, 1, Lowering::row, s::cross_entropy_grad,
+        e::cross_entropy_grad, kSecond,
+        "x [..., V], targets i32 [...], m [...], s [...], g [] or [...] [, weights [V]]", "dx [..., V]",
+        "(exp(x - m)/s - (j == target ? 1 : 0)) * g, ignored: +0")
+        .with(kSmoothing)
         .overwriting(kFirst)
         .with_ids(kTargets),
-    row(Op::cross_entropy_with_grad, "cross_entropy_with_grad", 3, 2, Lowering::row,
+    row(Op::cross_entropy_with_grad, "cross_entropy_with_grad", {3, 4}, 2, Lowering::row,
         s::cross_entropy_with_grad, e::cross_entropy_with_grad, kSecond,
-        "x [..., V], targets i32 [...] (-1: ignored), g [] or [...]", "loss [...], dx [..., V]",
+        "x [..., V], targets i32 [...] (-1: ignored), g [] or [...] [, weights [V]]",
+        "loss [...], dx [..., V]",
         "m = max x; e = exp(x - m); s = rowsum(e); log(s) - (x_target - m); (e/s - (j == target ? 1 : 0)) * "
         "g; ignored: +0")
+        .with(kSmoothing)
         .overwriting(kFirst, 1)
         .with_ids(kTargets),
-    row(Op::mse, "mse", 2, 1, Lowering::row, s::mse, e::mse, g::mse, "x [..., n], t [..., n]", "loss [...]",
-        "d = x - t; rowsum(d*d)"),
-    row(Op::mse_grad, "mse_grad", 3, 1, Lowering::row, s::mse_grad, e::mse_grad, kSecond,
-        "x [..., n], t [..., n], g [] or [...]", "dx [..., n]", "(x - t) * g")
-        .overwriting(kFirstTwo),
+    element_loss(Op::mse, "mse", 2, e::mse, g::mse, "d = x - t; rowsum(d*d)"),
+    element_loss_grad(Op::mse_grad, "mse_grad", 3, e::mse_grad, "(x - t) * g"),
+    element_loss(Op::l1, "l1", 2, e::l1, {g::l1, Op::l1_grad}, "rowsum(|x - t|)"),
+    element_loss_grad(Op::l1_grad, "l1_grad", 3, e::l1_grad, "d = x - t; d == 0 ? +0 : d < 0 ? -g : g"),
+    element_loss(Op::huber, "huber", 2, e::huber, {g::huber, Op::huber_grad},
+                 "d = x - t; rowsum(|d| <= delta ? (0.5*d)*d : delta*(|d| - 0.5*delta))")
+        .with(kHuber),
+    element_loss_grad(Op::huber_grad, "huber_grad", 3, e::huber_grad, "clamp(x - t, -delta, delta) * g")
+        .with(kHuber),
+    element_loss(Op::binary_cross_entropy, "binary_cross_entropy", {2, 3}, e::binary_cross_entropy,
+                 {g::binary_cross_entropy, Op::binary_cross_entropy_grad},
+                 "rowsum(weight * t * softplus(-x) + (1 - t) * softplus(x))"),
+    element_loss_grad(Op::binary_cross_entropy_grad, "binary_cross_entropy_grad", {3, 4},
+                      e::binary_cross_entropy_grad, "((1 - t) * sigmoid(x) - weight * t * sigmoid(-x)) * g"),
 
     row(Op::swiglu, "swiglu", 1, 1, Lowering::pairs, s::swiglu, e::swiglu, g::swiglu, "x [..., 2n]",
         "y [..., n]", "a, b the halves of x; silu(a) * b")

@@ -20,7 +20,8 @@ Rule choice_grad;   // (a, b, dy)
 Rule clamp, where, dropout, fused;
 Rule rows;  // as `same`, with a last axis that is not empty
 Rule layer_norm, layer_norm_grad, layer_norm_grad_scale, rms_norm, rms_norm_grad, rms_norm_grad_scale;
-Rule cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad;
+Rule cross_entropy, cross_entropy_grad, cross_entropy_with_grad;
+Rule element_loss, element_loss_grad;  // mse, l1, huber, binary_cross_entropy
 Rule swiglu, swiglu_grad, rotary_table, rotary;
 Rule reduction;  // sum, mean
 Rule extremum;   // max, min: a reduction that needs an element
@@ -39,7 +40,7 @@ Rule relu;
 Rule add, sub, mul, div, where, dropout;
 Rule choice;   // maximum, minimum
 Rule softmax;  // and log_softmax
-Rule layer_norm, rms_norm, cross_entropy, mse, swiglu, rotary;
+Rule layer_norm, rms_norm, cross_entropy, mse, l1, huber, binary_cross_entropy, swiglu, rotary;
 Rule sum, mean, square_sum;
 Rule extremum;  // max, min
 Rule reshape, transpose, concat, slice, broadcast_to, gather;
@@ -54,6 +55,7 @@ extern const Evaluation softmax, softmax_grad, log_softmax, log_softmax_grad;
 extern const Evaluation layer_norm, layer_norm_grad, layer_norm_grad_scale;
 extern const Evaluation rms_norm, rms_norm_grad, rms_norm_grad_scale;
 extern const Evaluation cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad, argmax;
+extern const Evaluation l1, l1_grad, huber, huber_grad, binary_cross_entropy, binary_cross_entropy_grad;
 extern const Evaluation swiglu, swiglu_grad, rotary_table, rotary;
 extern const Evaluation sum, mean, max, min, max_grad;
 extern const Evaluation reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids;

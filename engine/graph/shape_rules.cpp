@@ -69,6 +69,12 @@ const Shape& class_rows(const Node& node, const TypedShape* inputs) {
     return x;
 }
 
+// Weights of the last axis' extent behind `required` inputs, where they are given.
+void expect_weights(const Node& node, const TypedShape* inputs, int input_count, int required,
+                    const Shape& x) {
+    if (input_count > required) expect_real(node, "weights", inputs[required], {x.last()});
+}
+
 }  // namespace
 
 std::int64_t product_of(const Node& node, std::int64_t a, std::int64_t b) {
@@ -198,36 +204,42 @@ void rms_norm_grad_scale(const Node& node, const TypedShape* inputs, int, TypedS
     add_output(outputs, DType::f32, {x.last()});
 }
 
-void cross_entropy(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+void cross_entropy(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& x = class_rows(node, inputs);
+    expect_weights(node, inputs, input_count, 2, x);
     for (int i = 0; i < 3; ++i) add_output(outputs, DType::f32, without_last(x));  // loss, m, s
 }
 
-void cross_entropy_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+void cross_entropy_grad(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& x = class_rows(node, inputs);
     expect_real(node, "m", inputs[2], without_last(x));
     expect_real(node, "s", inputs[3], without_last(x));
     expect_row_factor(node, inputs[4], without_last(x));
+    expect_weights(node, inputs, input_count, 5, x);
     add_output(outputs, DType::f32, x);
 }
 
-void cross_entropy_with_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+void cross_entropy_with_grad(const Node& node, const TypedShape* inputs, int input_count,
+                             TypedShapes& outputs) {
     const Shape& x = class_rows(node, inputs);
     expect_row_factor(node, inputs[2], without_last(x));
+    expect_weights(node, inputs, input_count, 3, x);
     add_output(outputs, DType::f32, without_last(x));  // loss
     add_output(outputs, DType::f32, x);                // dx
 }
 
-void mse(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+void element_loss(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_same(node, "t", inputs[1], "x", x);
+    expect_weights(node, inputs, input_count, 2, x);
     add_output(outputs, DType::f32, without_last(x));
 }
 
-void mse_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+void element_loss_grad(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_same(node, "t", inputs[1], "x", x);
     expect_row_factor(node, inputs[2], without_last(x));
+    expect_weights(node, inputs, input_count, 3, x);
     add_output(outputs, DType::f32, x);
 }
 

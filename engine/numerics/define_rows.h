@@ -2,6 +2,8 @@
 // and plain element maps. Dense, row-major. Outputs may be the input of the same shape unless said otherwise.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/numerics/canonical.h"
 #include "engine/numerics/define_products.h"
 #include "engine/numerics/functions.h"
@@ -114,31 +116,81 @@ void log_softmax_grad(std::int64_t rows, std::int64_t n, const T* y, const T* dy
 
 inline constexpr std::int32_t kIgnoredTarget = -1;
 
-template <class T>  // x [rows, classes], targets [rows], loss [rows]
-void cross_entropy(std::int64_t rows, std::int64_t classes, const T* x, const std::int32_t* targets,
-                   T* loss) {
+// What a row of classes is compared with: the target, or `keep` of it and `share` of every class; each class
+// times its weight.
+template <class T>
+struct ClassRule {
+    double smoothing = 0;
+    const T* weights = nullptr;  // [classes]; NULL: none
+
+    T keep() const { return ScalarMachine<T>::real(1 - smoothing); }
+    T share(std::int64_t classes) const {
+        return ScalarMachine<T>::real(smoothing) / static_cast<T>(classes);
+    }
+    T of(std::int64_t target) const { return weights[target] + T(0); }  // of -0: +0
+};
+
+template <class T, class X>  // one row that is not ignored
+T class_loss(std::int64_t classes, X x, std::int32_t y, const SoftmaxRow<T>& s, const ClassRule<T>& rule) {
     ScalarMachine<T> m;
+    const T log_sum = log(m, s.sum);
+    const auto loss = [&](std::int64_t j) { return log_sum - (x(j) - s.maximum); };
+    const T hit = rule.weights != nullptr ? rule.of(y) * loss(y) : loss(y);
+    if (rule.smoothing == 0) return hit;
+    const T all = row_sum<T>(classes, [&](std::int64_t j) {
+        return rule.weights != nullptr ? rule.weights[j] * loss(j) : loss(j);
+    });
+    return rule.keep() * hit + rule.share(classes) * all;
+}
+
+template <class T, class X>
+void class_gradient(std::int64_t classes, X x, std::int32_t y, const SoftmaxRow<T>& s, T g,
+                    const ClassRule<T>& rule, T* dx) {
+    ScalarMachine<T> m;
+    if (y == kIgnoredTarget) return static_cast<void>(std::fill_n(dx, classes, T(0)));
+    const T keep = rule.keep(), share = rule.share(classes);
+    const T chosen = rule.weights != nullptr ? rule.of(y) : T(1);
+    const auto weight = [&](std::int64_t j) { return rule.weights[j]; };
+    const bool is_both = rule.smoothing != 0 && rule.weights != nullptr;
+    const T total = is_both ? keep * chosen + share * row_sum<T>(classes, weight) : T(1);
+    for (std::int64_t j = 0; j < classes; ++j) {
+        const T p = exp(m, x(j) - s.maximum) / s.sum;
+        T d;
+        if (rule.smoothing == 0) {
+            d = p - (j == y ? T(1) : T(0));
+            if (rule.weights != nullptr) d = d * chosen;
+        } else {
+            const T q = j == y ? keep + share : share;
+            d = rule.weights != nullptr ? p * total - weight(j) * q : p - q;
+        }
+        dx[j] = d * g;
+    }
+}
+
+template <class T>  // x [rows, classes], targets [rows], loss [rows]
+void cross_entropy(std::int64_t rows, std::int64_t classes, const T* x, const std::int32_t* targets, T* loss,
+                   const ClassRule<T>& rule = {}) {
     for (std::int64_t r = 0; r < rows; ++r) {
         const auto xr = row_of(x, classes, r);
         const auto s = softmax_row<T>(classes, xr);
-        const std::int32_t y = targets[r];
-        loss[r] = y == kIgnoredTarget ? T(0) : log(m, s.sum) - (xr(y) - s.maximum);
+        loss[r] = targets[r] == kIgnoredTarget ? T(0) : class_loss(classes, xr, targets[r], s, rule);
     }
 }
 
 template <class T>  // g = float(1.0 / targets of the whole step that are not ignored)
 void cross_entropy_grad(std::int64_t rows, std::int64_t classes, const T* x, const std::int32_t* targets, T g,
-                        T* dx) {
-    ScalarMachine<T> m;
+                        T* dx, const ClassRule<T>& rule = {}) {
     for (std::int64_t r = 0; r < rows; ++r) {
         const auto xr = row_of(x, classes, r);
-        const auto s = softmax_row<T>(classes, xr);
-        for (std::int64_t j = 0; j < classes; ++j) {
-            const T p = exp(m, xr(j) - s.maximum) / s.sum;
-            const T d = (p - (j == targets[r] ? T(1) : T(0))) * g;
-            dx[r * classes + j] = targets[r] == kIgnoredTarget ? T(0) : d;
-        }
+        class_gradient(classes, xr, targets[r], softmax_row<T>(classes, xr), g, rule, dx + r * classes);
     }
+}
+
+// The sum over a row of what every element and its target give: l1, huber, binary_cross_entropy.
+template <class T, class F>  // x, t [rows, n], loss [rows]
+void element_loss(std::int64_t rows, std::int64_t n, const T* x, const T* t, T* loss, F f) {
+    for (std::int64_t r = 0; r < rows; ++r)
+        loss[r] = row_sum<T>(n, [&](std::int64_t j) { return f(j, x[r * n + j], t[r * n + j]); });
 }
 
 template <class T>  // x, t [rows, n], loss [rows]

@@ -246,15 +246,22 @@ typename M::Real elu_grad(M& m, typename M::Real x, typename M::Real dy, typenam
     return m.select(m.less_equal(x, zero), below, dy);
 }
 
-// Softplus, log(1 + e^x), as max(x, 0) + log(1 + e) with e = e^-|x| <= 1. What rounding 1 + e to u loses is
-// added again: log(1 + e) = log(u) + log(1 + c/u), c = e - (u - 1), and c is below 2^-24.
+// log(1 + e) with e = e^-|x| <= 1. What rounding 1 + e to u loses is added again: log(1 + e) = log(u) +
+// log(1 + c/u), c = e - (u - 1), and c is below 2^-24.
 template <class M>
-typename M::Real softplus(M& m, typename M::Real x) {
-    const auto zero = m.real(0), one = m.real(1);
+typename M::Real softplus_rest(M& m, typename M::Real x) {
+    const auto one = m.real(1);
     const auto e = exp_nonpositive(m, m.neg(m.abs(x)));
     const auto u = one + e, c = e - (u - one);
     const auto of_u = log(m, u), lost = c / u;
-    const auto rest = of_u + lost, linear = maximum(m, x, zero);
+    return of_u + lost;
+}
+
+// Softplus, log(1 + e^x), as max(x, 0) + log(1 + e^-|x|).
+template <class M>
+typename M::Real softplus(M& m, typename M::Real x) {
+    const auto zero = m.real(0);
+    const auto rest = softplus_rest(m, x), linear = maximum(m, x, zero);
     return linear + rest;
 }
 
@@ -411,6 +418,51 @@ typename M::Real gelu_erf_grad(M& m, typename M::Real x, typename M::Real dy) {
     const auto x2 = x * x;
     const auto density = exp_nonpositive(m, minus_half * x2) * peak;
     return dy * (below + x * density);
+}
+
+// ---- Losses of one element
+// ---------------------------------------------------------------------------------
+
+// With d = x - target.
+template <class M>
+typename M::Real l1_slope(M& m, typename M::Real d, typename M::Real g) {
+    const auto zero = m.real(0), negative = m.neg(g);
+    const auto slope = m.select(m.less(d, zero), negative, g);
+    return m.select(m.equal(d, zero), zero, slope);
+}
+
+template <class M>
+typename M::Real huber_loss(M& m, typename M::Real d, double delta) {
+    const auto half = m.real(0.5), edge = m.real(delta), half_edge = half * edge;
+    const auto a = m.abs(d), inside = (half * d) * d, outside = edge * (a - half_edge);
+    return m.select(m.less_equal(a, edge), inside, outside);
+}
+
+template <class M>
+typename M::Real huber_slope(M& m, typename M::Real d, double delta, typename M::Real g) {
+    const auto low = m.real(-delta), high = m.real(delta);
+    return clamp(m, d, low, high) * g;
+}
+
+// Of logit x against target t in 0 .. 1: -log(p) and -log(1 - p), neither of which cancels. `weight` is the
+// positive's; NULL: 1.
+template <class M>
+typename M::Real logit_loss(M& m, typename M::Real x, typename M::Real t, const typename M::Real* weight) {
+    const auto zero = m.real(0), one = m.real(1);
+    const auto rest = softplus_rest(m, x);
+    const auto of_zero = maximum(m, x, zero) + rest, of_one = maximum(m, m.neg(x), zero) + rest;
+    const auto plain = t * of_one, other = (one - t) * of_zero;
+    const auto positive = weight != nullptr ? plain * *weight : plain;
+    return positive + other;
+}
+
+template <class M>
+typename M::Real logit_slope(M& m, typename M::Real x, typename M::Real t, const typename M::Real* weight,
+                             typename M::Real g) {
+    const auto one = m.real(1), p = sigmoid(m, x), rest = sigmoid(m, m.neg(x));
+    const auto plain = t * rest, other = (one - t) * p;
+    const auto positive = weight != nullptr ? plain * *weight : plain;
+    return (other - positive) * g;
 }
 
 // ---- Sine and cosine

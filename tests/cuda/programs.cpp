@@ -36,8 +36,8 @@ constexpr Variant kVariants[] = {
 class OperandScope final : public RowScope {
   public:
     OperandScope(jit::Builder& builder, const RowDefinition& definition, const Attributes& attributes,
-                 const Variant& variant)
-        : RowScope(builder, definition.op, attributes), definition_(definition), variant_(variant) {}
+                 const Variant& variant, std::size_t inputs)
+        : RowScope(builder, definition.op, attributes, inputs), definition_(definition), variant_(variant) {}
     jit::Real in(int input, std::uint32_t index) override {
         return b.load(operand(input, Type::real), index);
     }
@@ -114,31 +114,42 @@ RowScope::Attributes attributes_of(Op op, bool flipped) {
         one.key = attribute.key;
         one.number = attribute_value(attribute.key, attribute.default_number);
         if (flipped && (attribute.key == Attr::nesterov || attribute.key == Attr::operand)) one.number = 1;
+        if (flipped && attribute.key == Attr::label_smoothing) one.number = 0.1;
         attributes.push_back(one);
     }
     return attributes;
 }
 
+// An attribute that makes it another program.
 bool has_switch(Op op) {
     const OpRow& row = op_row(op);
     for (int i = 0; i < row.attribute_count; ++i)
-        if (row.attributes[i].key == Attr::nesterov || row.attributes[i].key == Attr::operand) return true;
+        for (const Attr key : {Attr::nesterov, Attr::operand, Attr::label_smoothing})
+            if (row.attributes[i].key == key) return true;
     return false;
 }
 
+// One program per variant of where the operands lie.
+void add_variants(const RowDefinition& definition, bool flipped, int inputs, const std::string& name,
+                  std::vector<NamedProgram>& programs) {
+    const auto attributes = attributes_of(definition.op, flipped);
+    for (const Variant& variant : kVariants) {
+        jit::Builder builder(heap());
+        OperandScope scope(builder, definition, attributes, variant, static_cast<std::size_t>(inputs));
+        definition.define(scope);
+        programs.push_back({name + variant.name, builder.finish()});
+        if (!scope.varied) break;
+    }
+}
+
 void add_operator(const RowDefinition& definition, std::vector<NamedProgram>& programs) {
+    const OpRow& row = op_row(definition.op);
+    const bool has_optional = row.max_inputs == row.min_inputs + 1;
     for (const bool flipped : {false, true}) {
         if (flipped && !has_switch(definition.op)) continue;
-        const auto attributes = attributes_of(definition.op, flipped);
-        for (const Variant& variant : kVariants) {
-            jit::Builder builder(heap());
-            OperandScope scope(builder, definition, attributes, variant);
-            definition.define(scope);
-            programs.push_back(
-                {std::string("op_") + op_row(definition.op).name + (flipped ? "_1_" : "_") + variant.name,
-                 builder.finish()});
-            if (!scope.varied) break;
-        }
+        const std::string name = std::string("op_") + row.name + (flipped ? "_1_" : "_");
+        add_variants(definition, flipped, row.min_inputs, name, programs);
+        if (has_optional) add_variants(definition, flipped, row.max_inputs, name + "weighted_", programs);
     }
 }
 

@@ -392,6 +392,99 @@ void test_a_loss_with_its_gradient_is_the_pair(void**) {
     }
 }
 
+// Whatever smoothing and weights there are: an ignored row gives +0, and the pair is the one operator.
+void test_smoothed_and_weighted_losses(void**) {
+    constexpr std::int64_t kRows = 4, kClasses = 5;
+    std::vector<float> x = random_floats(kRows * kClasses, 3);
+    x[5] = kNan;
+    const EvalTensor<float> logits = tensor_of(x), ids = tensor_of_ids({4, -1, 0, 2}), g = tensor_of({0.5f}),
+                            w = tensor_of({0.5f, -0.0f, 3, kInf, 1});
+    for (const double smoothing : {0.0, 0.2})
+        for (const bool weighted : {false, true}) {
+            Graph graph(heap());
+            const Attribute smooth = number(Attr::label_smoothing, smoothing);
+            const auto apply = [&](Op op, std::vector<ValueId> inputs) {
+                if (weighted) inputs.push_back(reals(graph, {kClasses}));
+                return graph.apply(op, inputs.data(), static_cast<int>(inputs.size()), &smooth, 1,
+                                   Phase::each);
+            };
+            const auto run = [&](std::vector<const EvalTensor<float>*> inputs,
+                                 const std::vector<EvalTensor<float>*>& outputs) {
+                if (weighted) inputs.push_back(&w);
+                run_last(graph, inputs, outputs);
+            };
+            const ValueId in = reals(graph, {kRows, kClasses}), targets = integers(graph, {kRows});
+            const ValueId factor = reals(graph, {});
+            EvalTensor<float> loss = empty(), m = empty(), s = empty(), dx = empty(), loss_too = empty(),
+                              dx_too = empty();
+            const ValueId rows = apply(Op::cross_entropy, {in, targets});
+            run({&logits, &ids}, {&loss, &m, &s});
+            apply(Op::cross_entropy_grad, {in, targets, rows + 1, rows + 2, factor});
+            run({&logits, &ids, &m, &s, &g}, {&dx});
+            apply(Op::cross_entropy_with_grad, {in, targets, factor});
+            run({&logits, &ids, &g}, {&loss_too, &dx_too});
+            assert_same_bits("loss", loss.real.data(), loss_too.real.data(), kRows);
+            assert_same_bits("dx", dx.real.data(), dx_too.real.data(), kRows * kClasses);
+            const float zeros[kClasses] = {0, 0, 0, 0, 0};
+            assert_same_bits("ignored", zeros, dx.real.data() + kClasses, kClasses);
+            assert_same_bits("ignored", zeros, loss.real.data() + 1, 1);
+            // A weight that is infinite is seen by the target that has it, and by all where labels are
+            // smoothed.
+            assert_true(std::isfinite(loss.real[0]) == !(weighted && smoothing > 0));
+        }
+}
+
+// Logits far out: the loss is the distance to the target's side, or nothing; the gradient 0, 1 or -1.
+void test_binary_cross_entropy_far_out(void**) {
+    Graph graph(heap());
+    const ValueId x = reals(graph, {6, 1}), t = reals(graph, {6, 1});
+    graph.apply(Op::binary_cross_entropy, {x, t});
+    const EvalTensor<float> logits = tensor_of({1e30f, 1e30f, -1e30f, -1e30f, kInf, 60}),
+                            targets = tensor_of({1, 0, 1, 0, 0, 1}), g = tensor_of({1});
+    EvalTensor<float> loss = empty(), dx = empty();
+    run_last(graph, {&logits, &targets}, {&loss});
+    Machine m;
+    const float tail = exp(m, -60.0f);  // log(1 + e^-60) and 1 - sigmoid(60)
+    const float losses[] = {0, 1e30f, 1e30f, 0, kInf, tail};
+    assert_same_bits("loss", losses, loss.real.data(), 6);
+    graph.apply(Op::binary_cross_entropy_grad, {x, t, graph.scalar(1)});
+    run_last(graph, {&logits, &targets, &g}, {&dx});
+    const float slopes[] = {0, 1, -1, 0, 1, -tail};
+    assert_same_bits("gradient", slopes, dx.real.data(), 6);
+}
+
+// At the corners of l1 and huber, and where the difference is no number.
+void test_absolute_losses_at_their_corners(void**) {
+    const struct {
+        Op loss, gradient;
+        std::vector<float> d, value, slope;  // slope of g = 2
+    } cases[] = {
+        {Op::l1, Op::l1_grad, {0, -0.0f, -3, 2, kInf, kNan}, {0, 0, 3, 2, kInf, kNan}, {0, 0, -2, 2, 2, 2}},
+        {Op::huber,
+         Op::huber_grad,
+         {0, -0.5f, 0.5f, -2, kInf, kNan},
+         {0, 0.125f, 0.125f, 0.875f, kInf, kNan},
+         {0, -1, 1, -1, 1, kNan}},
+    };
+    for (const auto& test : cases) {
+        const auto n = static_cast<std::int64_t>(test.d.size());
+        Graph graph(heap());
+        const ValueId x = reals(graph, {n, 1}), t = reals(graph, {n, 1});
+        const Attribute delta = number(Attr::delta, 0.5);
+        const int attributes = test.loss == Op::huber ? 1 : 0;
+        const ValueId inputs[] = {x, t, reals(graph, {})};
+        graph.apply(test.loss, inputs, 2, &delta, attributes, Phase::each);
+        const EvalTensor<float> in = tensor_of(test.d), zero = tensor_of(std::vector<float>(test.d.size())),
+                                g = tensor_of({2});
+        EvalTensor<float> loss = empty(), dx = empty();
+        run_last(graph, {&in, &zero}, {&loss});
+        assert_same_bits(op_row(test.loss).name, test.value.data(), loss.real.data(), n);
+        graph.apply(test.gradient, inputs, 3, &delta, attributes, Phase::each);
+        run_last(graph, {&in, &zero, &g}, {&dx});
+        assert_same_bits(op_row(test.gradient).name, test.slope.data(), dx.real.data(), n);
+    }
+}
+
 void test_ids_outside_are_refused(void**) {
     Graph graph(heap());
     graph.apply(Op::gather, {reals(graph, {3, 2}), integers(graph, {2})});
@@ -690,6 +783,9 @@ int main() {
         cmocka_unit_test(test_maxima_and_their_gradients_at_special_values),
         cmocka_unit_test(test_ignored_targets_give_plus_zero),
         cmocka_unit_test(test_a_loss_with_its_gradient_is_the_pair),
+        cmocka_unit_test(test_smoothed_and_weighted_losses),
+        cmocka_unit_test(test_binary_cross_entropy_far_out),
+        cmocka_unit_test(test_absolute_losses_at_their_corners),
         cmocka_unit_test(test_ids_outside_are_refused),
         cmocka_unit_test(test_accumulation_continues_the_chains),
         cmocka_unit_test(test_other_sums_add_complete_results),

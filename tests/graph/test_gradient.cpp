@@ -33,6 +33,51 @@ ValueId turned(Graph& g, double heads, double interleaved, double inverse) {
         Op::rotary, {x, g.constant(DType::i32, {2, 2}, ids), table},
         {number(Attr::heads, heads), number(Attr::interleaved, interleaved), number(Attr::inverse, inverse)});
 }
+// A loss over 5 classes of 4 rows, one of them ignored.
+ValueId class_loss(Graph& g, double smoothing, bool weighted) {
+    const std::int32_t targets[] = {2, -1, 0, 4};
+    const float w[] = {0.5f, 2, 0, 1.25f, 3};
+    std::vector<ValueId> inputs = {weights(g, {2, 2, 5}, -2, 2), g.constant(DType::i32, {2, 2}, targets)};
+    if (weighted) inputs.push_back(g.constant(DType::f32, {5}, w));
+    const Attribute smooth = number(Attr::label_smoothing, smoothing);
+    return g.apply(Op::cross_entropy, inputs.data(), static_cast<int>(inputs.size()), &smooth, 1,
+                   Phase::each);
+}
+// The same from log_softmax, as PyTorch writes it: (1 - e) w_y n_y + e/V sum w_j n_j with n = -log_softmax.
+ValueId composed_class_loss(Graph& g, double smoothing, bool weighted) {
+    const float w[] = {0.5f, 2, 0, 1.25f, 3};
+    const int targets[] = {2, -1, 0, 4};
+    std::vector<float> shares(20, 0.0f);
+    for (std::size_t r = 0; r < 4; ++r)
+        for (std::size_t j = 0; j < 5; ++j) {
+            if (targets[r] < 0) continue;
+            const double hit = static_cast<int>(j) == targets[r] ? 1 - smoothing : 0;
+            shares[r * 5 + j] =
+                static_cast<float>((hit + smoothing / 5) * (weighted ? static_cast<double>(w[j]) : 1.0));
+        }
+    const ValueId y = g.apply(Op::log_softmax, {weights(g, {2, 2, 5}, -2, 2)});
+    const ValueId picked = g.apply(Op::mul, {y, g.constant(DType::f32, {2, 2, 5}, shares.data())});
+    return g.apply(Op::neg, {g.apply(Op::sum, {picked}, {list(Attr::axes, {2})})});
+}
+// Logits of 3 columns against targets that are certain and such that are not.
+ValueId binary_loss(Graph& g, bool weighted) {
+    const float t[] = {1, 0, 0.25f, 0, 1, 0.75f}, w[] = {0.5f, 3, 1.5f};
+    const ValueId x = weights(g, {2, 3}, -3, 3), targets = g.constant(DType::f32, {2, 3}, t);
+    if (!weighted) return g.apply(Op::binary_cross_entropy, {x, targets});
+    return g.apply(Op::binary_cross_entropy, {x, targets, g.constant(DType::f32, {3}, w)});
+}
+// From the logarithms of sigmoid(x) and of 1 - sigmoid(x).
+ValueId composed_binary_loss(Graph& g, bool weighted) {
+    const float t[] = {1, 0, 0.25f, 0, 1, 0.75f}, w[] = {0.5f, 3, 1.5f};
+    float on[6], off[6];
+    for (int i = 0; i < 6; ++i) on[i] = weighted ? t[i] * w[i % 3] : t[i], off[i] = 1 - t[i];
+    const ValueId p = g.apply(Op::sigmoid, {weights(g, {2, 3}, -3, 3)});
+    const ValueId q = g.apply(Op::sub, {g.scalar(1), p});
+    const ValueId yes = g.apply(Op::mul, {g.apply(Op::log, {p}), g.constant(DType::f32, {2, 3}, on)});
+    const ValueId no = g.apply(Op::mul, {g.apply(Op::log, {q}), g.constant(DType::f32, {2, 3}, off)});
+    const ValueId sum = g.apply(Op::sum, {g.apply(Op::add, {yes, no})}, {list(Attr::axes, {1})});
+    return g.apply(Op::neg, {sum});
+}
 ValueId random_state(Graph& g) { return integers(g, {3}); }
 
 // Cases beside those of every elementwise operator, which all_cases() makes from its row.
@@ -150,10 +195,23 @@ const Case kCases[] = {
          return g.apply(Op::cross_entropy,
                         {weights(g, {2, 2, 5}, -2, 2), g.constant(DType::i32, {2, 2}, targets)});
      }},
+    {"cross_entropy, smoothed", [](Graph& g) { return class_loss(g, 0.1, false); }},
+    {"cross_entropy, weighted", [](Graph& g) { return class_loss(g, 0, true); }},
+    {"cross_entropy, smoothed and weighted", [](Graph& g) { return class_loss(g, 0.3, true); }},
     {"mse",
      [](Graph& g) {
          return g.apply(Op::mse, {weights(g, {3, 5}), weights(g, {3, 5})});
      }},
+    {"l1",
+     [](Graph& g) {
+         return g.apply(Op::l1, {weights(g, {3, 5}), weights(g, {3, 5})});
+     }},
+    {"huber",
+     [](Graph& g) {
+         return g.apply(Op::huber, {weights(g, {3, 5}), weights(g, {3, 5})}, {number(Attr::delta, 0.5)});
+     }},
+    {"binary_cross_entropy", [](Graph& g) { return binary_loss(g, false); }},
+    {"binary_cross_entropy, weighted", [](Graph& g) { return binary_loss(g, true); }},
     {"sum of all",
      [](Graph& g) {
          return g.apply(Op::sum, {weights(g, {3, 5})});
@@ -676,6 +734,36 @@ const Pair kPairs[] = {
          const ValueId picked = mul(g, y, g.constant(DType::f32, {3, 5}, chosen));
          return g.apply(Op::neg, {g.apply(Op::sum, {picked}, {list(Attr::axes, {1})})});
      }},
+    {"cross_entropy, smoothed", [](Graph& g) { return class_loss(g, 0.125, false); },
+     [](Graph& g) { return composed_class_loss(g, 0.125, false); }},
+    {"cross_entropy, weighted", [](Graph& g) { return class_loss(g, 0, true); },
+     [](Graph& g) { return composed_class_loss(g, 0, true); }},
+    {"cross_entropy, smoothed and weighted", [](Graph& g) { return class_loss(g, 0.25, true); },
+     [](Graph& g) { return composed_class_loss(g, 0.25, true); }},
+    {"binary_cross_entropy", [](Graph& g) { return binary_loss(g, false); },
+     [](Graph& g) { return composed_binary_loss(g, false); }},
+    {"binary_cross_entropy, weighted", [](Graph& g) { return binary_loss(g, true); },
+     [](Graph& g) { return composed_binary_loss(g, true); }},
+    {"l1",
+     [](Graph& g) {
+         return g.apply(Op::l1, {weights(g, {3, 5}), weights(g, {3, 5})});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}), d = sub(g, x, weights(g, {3, 5}));
+         return g.apply(Op::sum, {g.apply(Op::abs, {d})}, {list(Attr::axes, {1})});
+     }},
+    {"huber",
+     [](Graph& g) {
+         return g.apply(Op::huber, {weights(g, {3, 5}), weights(g, {3, 5})}, {number(Attr::delta, 0.25)});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 5}), d = sub(g, x, weights(g, {3, 5}));
+         const ValueId a = g.apply(Op::abs, {d}), square = mul(g, g.scalar(0.5f), mul(g, d, d));
+         const ValueId line = mul(g, g.scalar(0.25f), sub(g, a, g.scalar(0.125f)));
+         const ValueId is_inside = g.apply(Op::less_equal, {a, g.scalar(0.25f)});
+         const ValueId all = g.apply(Op::where, {is_inside, square, line});
+         return g.apply(Op::sum, {all}, {list(Attr::axes, {1})});
+     }},
     {"gather",
      [](Graph& g) {
          const std::int32_t ids[] = {2, 0, 2};
@@ -910,6 +998,22 @@ const Case kWithout[] = {
     {"no gradient rule for cross_entropy: only its first output is differentiable",
      [](Graph& g) {
          return g.apply(Op::cross_entropy, {weights(g, {2, 3}), integers(g, {2})}) + 2;
+     }},
+    {"no gradient rule for cross_entropy: its weights cannot be trained",
+     [](Graph& g) {
+         return g.apply(Op::cross_entropy, {reals(g, {2, 3}), integers(g, {2}), weights(g, {3})});
+     }},
+    {"no gradient rule for binary_cross_entropy: its targets cannot be trained",
+     [](Graph& g) {
+         return g.apply(Op::binary_cross_entropy, {reals(g, {2, 3}), weights(g, {2, 3})});
+     }},
+    {"no gradient rule for binary_cross_entropy: its weights cannot be trained",
+     [](Graph& g) {
+         return g.apply(Op::binary_cross_entropy, {weights(g, {2, 3}), reals(g, {2, 3}), weights(g, {3})});
+     }},
+    {"no gradient rule for huber_grad: second derivatives are not offered",
+     [](Graph& g) {
+         return g.apply(Op::huber_grad, {weights(g, {2, 3}), reals(g, {2, 3}), g.scalar(1)});
      }},
     {"no gradient rule for cross_entropy_with_grad: second derivatives are not offered",
      [](Graph& g) {

@@ -379,6 +379,37 @@ const Wrong kWrong[] = {
      [](Graph& g) {
          g.apply(Op::cross_entropy_with_grad, {reals(g, {2, 0}), integers(g, {2}), reals(g, {})});
      }},
+    {"cross_entropy: weights is [8], not [9]",
+     [](Graph& g) {
+         g.apply(Op::cross_entropy, {reals(g, {2, 9}), integers(g, {2}), reals(g, {8})});
+     }},
+    {"cross_entropy_grad: weights is [9, 1], not [9]",
+     [](Graph& g) {
+         g.apply(Op::cross_entropy_grad, {reals(g, {2, 9}), integers(g, {2}), reals(g, {2}), reals(g, {2}),
+                                          reals(g, {}), reals(g, {9, 1})});
+     }},
+    {"cross_entropy_with_grad: weights is i32, not f32",
+     [](Graph& g) {
+         g.apply(Op::cross_entropy_with_grad,
+                 {reals(g, {2, 9}), integers(g, {2}), reals(g, {}), integers(g, {9})});
+     }},
+    {"binary_cross_entropy: t [2] differs from x [2, 9]",
+     [](Graph& g) {
+         g.apply(Op::binary_cross_entropy, {reals(g, {2, 9}), reals(g, {2})});
+     }},
+    {"binary_cross_entropy_grad: weights is [2], not [9]",
+     [](Graph& g) {
+         g.apply(Op::binary_cross_entropy_grad,
+                 {reals(g, {2, 9}), reals(g, {2, 9}), reals(g, {}), reals(g, {2})});
+     }},
+    {"l1: the last axis of x is empty: [2, 0]",
+     [](Graph& g) {
+         g.apply(Op::l1, {reals(g, {2, 0}), reals(g, {2, 0})});
+     }},
+    {"huber_grad: g is [3], neither [] nor [2]",
+     [](Graph& g) {
+         g.apply(Op::huber_grad, {reals(g, {2, 9}), reals(g, {2, 9}), reals(g, {3})});
+     }},
     {"mse: t [2, 8] differs from x [2, 9]",
      [](Graph& g) {
          g.apply(Op::mse, {reals(g, {2, 9}), reals(g, {2, 8})});

@@ -296,7 +296,9 @@ Graph sharing_graph() {
                       r = graph.apply(Op::rms_norm, {x, scale});
         keep(graph.apply(Op::layer_norm_grad, {a(y), b(x), scale, n + 1, n + 2}));
         keep(graph.apply(Op::rms_norm_grad, {a(y), b(x), scale, r + 1}));
-        keep(graph.apply(Op::mse_grad, {a(x), b(y), g}));
+        for (const Op op : {Op::mse_grad, Op::l1_grad, Op::huber_grad, Op::binary_cross_entropy_grad})
+            keep(graph.apply(op, {a(x), b(y), g}));
+        keep(graph.apply(Op::binary_cross_entropy_grad, {a(x), b(y), g, scale}));
     }
     const ValueId w = graph.parameter("w", {50, 50}, {});
     Body body{Allocator(test_heap())};  // x w + d and its exponential: one result lies on d
@@ -318,6 +320,10 @@ Graph sharing_graph() {
         const ValueId both = graph.apply(Op::cross_entropy_with_grad, {dying(x), ids, factor});
         graph.output(("loss" + std::to_string(index)).c_str(), both);
         keep(both + 1);
+        const ValueId smoothed = graph.apply(Op::cross_entropy_with_grad, {dying(x), ids, factor, scale},
+                                             {number(Attr::label_smoothing, 0.1)});
+        graph.output(("loss" + std::to_string(index)).c_str(), smoothed);
+        keep(smoothed + 1);
     }
     keep(graph.apply(Op::embedding_gradient, {ids, y, dying(x)}, {number(Attr::rows, 37)}));
     return graph;

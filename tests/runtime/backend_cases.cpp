@@ -242,13 +242,95 @@ Shape rows_of(const Shape& x) {
     return rows;
 }
 
+// Losses with a factor for all rows and one per row, with and without what they may have.
+void add_losses(Cases& cases) {
+    for (const Shape& x : row_shapes()) {
+        const Shape rows = rows_of(x), columns = {x.last()};
+        const int last = static_cast<int>(x.last()) - 1;
+        for (const double smoothing : {0.0, 0.1})
+            for (const bool weighted : {false, true}) {
+                const std::string name =
+                    shapes_text({x}) + (smoothing > 0 ? " smoothed" : "") + (weighted ? " weighted" : "");
+                const Attribute smooth = number(Attr::label_smoothing, smoothing);
+                const auto with = [=](CaseBuilder& b, std::vector<ValueId> inputs) {
+                    if (weighted) inputs.push_back(b.real(columns));
+                    return inputs;
+                };
+                cases.push_back({Op::cross_entropy, name, [=](CaseBuilder& b) {
+                                     const ValueId in = b.real(x), targets = b.integers(rows, -1, last);
+                                     b.apply(Op::cross_entropy, with(b, {in, targets}), {smooth});
+                                 }});
+                for (const Shape& factor : {Shape{}, rows}) {
+                    cases.push_back({Op::cross_entropy_grad, name, [=](CaseBuilder& b) {
+                                         const ValueId in = b.real(x), targets = b.integers(rows, -1, last);
+                                         const ValueId loss = b.hidden(Op::cross_entropy, {in, targets});
+                                         const ValueId g = b.real(factor);
+                                         b.apply(Op::cross_entropy_grad,
+                                                 with(b, {in, targets, loss + 1, loss + 2, g}), {smooth});
+                                     }});
+                    cases.push_back(
+                        {Op::cross_entropy_with_grad, name, [=](CaseBuilder& b) {
+                             const ValueId in = b.real(x), targets = b.integers(rows, -1, last);
+                             const ValueId g = b.real(factor);
+                             b.apply(Op::cross_entropy_with_grad, with(b, {in, targets, g}), {smooth});
+                         }});
+                }
+            }
+        const struct {
+            Op loss, gradient;
+            std::vector<Attribute> attributes;
+            bool weighted;
+        } of_elements[] = {
+            {Op::mse, Op::mse_grad, {}, false},
+            {Op::l1, Op::l1_grad, {}, false},
+            {Op::huber, Op::huber_grad, {}, false},
+            {Op::huber, Op::huber_grad, {number(Attr::delta, 0.25)}, false},
+            {Op::binary_cross_entropy, Op::binary_cross_entropy_grad, {}, false},
+            {Op::binary_cross_entropy, Op::binary_cross_entropy_grad, {}, true},
+        };
+        for (const auto& row : of_elements) {
+            const std::string name = shapes_text({x}) + (row.weighted ? " weighted" : "");
+            const auto with = [=](CaseBuilder& b, std::vector<ValueId> inputs) {
+                if (row.weighted) inputs.push_back(b.real(columns));
+                return inputs;
+            };
+            cases.push_back({row.loss, name, [=](CaseBuilder& b) {
+                                 const ValueId in = b.real(x), target = b.real(x);
+                                 b.apply(row.loss, with(b, {in, target}), row.attributes);
+                             }});
+            for (const Shape& factor : {Shape{}, rows})
+                cases.push_back({row.gradient, name, [=](CaseBuilder& b) {
+                                     const ValueId in = b.real(x), target = b.real(x), g = b.real(factor);
+                                     b.apply(row.gradient, with(b, {in, target, g}), row.attributes);
+                                 }});
+        }
+    }
+    for (const bool general : {false, true}) {
+        const std::string name = general ? "[2, 50257] smoothed weighted" : "[2, 50257]";
+        const auto inputs = [=](CaseBuilder& b, std::vector<ValueId> all) {
+            if (general) all.push_back(b.real({50257}));
+            return all;
+        };
+        const Attribute smooth = number(Attr::label_smoothing, general ? 0.1 : 0);
+        cases.push_back({Op::cross_entropy, name, [=](CaseBuilder& b) {
+                             const ValueId in = b.real({2, 50257}), targets = b.integers({2}, -1, 50256);
+                             b.apply(Op::cross_entropy, inputs(b, {in, targets}), {smooth});
+                         }});
+        cases.push_back({Op::cross_entropy_with_grad, name, [=](CaseBuilder& b) {
+                             const ValueId in = b.real({2, 50257}), targets = b.integers({2}, -1, 50256);
+                             const ValueId g = b.real({2});
+                             b.apply(Op::cross_entropy_with_grad, inputs(b, {in, targets, g}), {smooth});
+                         }});
+    }
+}
+
 void add_rows(Cases& cases) {
     for (const Shape& x : row_shapes()) {
         const std::string name = shapes_text({x});
         const Shape rows = rows_of(x), columns = {x.last()};
         for (const Op op : {Op::softmax, Op::log_softmax, Op::argmax})
             cases.push_back({op, name, [=](CaseBuilder& b) { b.apply(op, {b.real(x)}); }});
-        for (const Op op : {Op::softmax_grad, Op::log_softmax_grad, Op::mse})
+        for (const Op op : {Op::softmax_grad, Op::log_softmax_grad})
             cases.push_back({op, name, [=](CaseBuilder& b) {
                                  const ValueId first = b.real(x), second = b.real(x);
                                  b.apply(op, {first, second});
@@ -280,38 +362,7 @@ void add_rows(Cases& cases) {
                              const ValueId dy = b.real(x), in = b.real(x), r = b.real(rows);
                              b.apply(Op::rms_norm_grad_scale, {dy, in, r});
                          }});
-        for (const Shape& factor : {Shape{}, rows}) {
-            cases.push_back({Op::mse_grad, name, [=](CaseBuilder& b) {
-                                 const ValueId in = b.real(x), target = b.real(x), g = b.real(factor);
-                                 b.apply(Op::mse_grad, {in, target, g});
-                             }});
-            cases.push_back(
-                {Op::cross_entropy_grad, name, [=](CaseBuilder& b) {
-                     const ValueId in = b.real(x);
-                     const ValueId targets = b.integers(rows, -1, static_cast<int>(x.last()) - 1);
-                     const ValueId loss = b.hidden(Op::cross_entropy, {in, targets}), g = b.real(factor);
-                     b.apply(Op::cross_entropy_grad, {in, targets, loss + 1, loss + 2, g});
-                 }});
-            cases.push_back({Op::cross_entropy_with_grad, name, [=](CaseBuilder& b) {
-                                 const ValueId in = b.real(x);
-                                 const ValueId targets = b.integers(rows, -1, static_cast<int>(x.last()) - 1);
-                                 b.apply(Op::cross_entropy_with_grad, {in, targets, b.real(factor)});
-                             }});
-        }
-        cases.push_back(
-            {Op::cross_entropy, name, [=](CaseBuilder& b) {
-                 const ValueId in = b.real(x);
-                 b.apply(Op::cross_entropy, {in, b.integers(rows, -1, static_cast<int>(x.last()) - 1)});
-             }});
     }
-    cases.push_back({Op::cross_entropy, "[2, 50257]", [=](CaseBuilder& b) {
-                         const ValueId in = b.real({2, 50257});
-                         b.apply(Op::cross_entropy, {in, b.integers({2}, -1, 50256)});
-                     }});
-    cases.push_back({Op::cross_entropy_with_grad, "[2, 50257]", [=](CaseBuilder& b) {
-                         const ValueId in = b.real({2, 50257}), targets = b.integers({2}, -1, 50256);
-                         b.apply(Op::cross_entropy_with_grad, {in, targets, b.real({2})});
-                     }});
 }
 
 std::string list_text(const std::vector<std::int64_t>& list) {
@@ -930,6 +981,7 @@ Cases make_cases() {
     add_binary(cases);
     add_dropout(cases);
     add_rows(cases);
+    add_losses(cases);
     add_reductions(cases);
     add_movement(cases);
     add_pairs(cases);

@@ -119,23 +119,62 @@ Real zero_if_ignored(RowScope& s, Int target, Real value) {
     return s.b.select(s.b.iequal(target, none), zero, value);
 }
 
-// Of a row with maximum m and the sum of exp(x - m).
-Real class_loss(RowScope& s, Real x, Int target, Real m, Real sum) {
+// The target's weight, of input `weights`, one per class: one element and zeros, of which the sum is the
+// element itself and +0 for -0.
+Real class_weight(RowScope& s, Int target, int weights) {
+    const Real zero = s.b.real(0), weight = s.in(weights);
+    const Int column = s.b.column_index();
+    return s.b.row_sum(s.b.select(s.b.iequal(column, target), weight, zero));
+}
+
+// How much of a smoothed target stays, and what every class gets.
+struct Smoothing {
+    Real keep, share;
+};
+Smoothing smoothing_of(RowScope& s, double smoothing) {
+    const Real keep = s.b.real(1 - smoothing), all = s.b.real(smoothing);
+    return {keep, all / s.b.row_length()};
+}
+
+// Of a row with maximum m and the sum of exp(x - m). Input `weights`, where there is one: of the classes.
+Real class_loss(RowScope& s, Real x, Int target, Real m, Real sum, int weights) {
     // One element and zeros: the sum is the element itself (a -0 becomes +0, which no later rounding can
     // see).
     const Real zero = s.b.real(0);
     const Int column = s.b.column_index();
     const Real chosen = s.b.row_sum(s.b.select(s.b.iequal(column, target), x, zero));
     const Real log_sum = log(s.b, sum);
-    return zero_if_ignored(s, target, log_sum - (chosen - m));
+    Real loss = log_sum - (chosen - m);
+    if (s.has(weights)) loss = class_weight(s, target, weights) * loss;
+    if (const double smoothing = s.number(Attr::label_smoothing); smoothing != 0) {
+        const Smoothing smooth = smoothing_of(s, smoothing);
+        Real each = log_sum - (x - m);
+        if (s.has(weights)) each = s.in(weights)*each;
+        const Real kept = smooth.keep * loss;
+        loss = kept + smooth.share * s.b.row_sum(each);
+    }
+    return zero_if_ignored(s, target, loss);
 }
 
 // e is exp(x - m).
-Real class_gradient(RowScope& s, Real e, Int target, Real sum, Real g) {
+Real class_gradient(RowScope& s, Real e, Int target, Real sum, Real g, int weights) {
     const Real p = e / sum, one = s.b.real(1), zero = s.b.real(0);
     const Int column = s.b.column_index();
-    const Real hit = s.b.select(s.b.iequal(column, target), one, zero);
-    return zero_if_ignored(s, target, (p - hit) * g);
+    const double smoothing = s.number(Attr::label_smoothing);
+    if (smoothing == 0) {
+        const Real hit = s.b.select(s.b.iequal(column, target), one, zero);
+        const Real d = p - hit;
+        const Real weighted = s.has(weights) ? d * class_weight(s, target, weights) : d;
+        return zero_if_ignored(s, target, weighted * g);
+    }
+    const Smoothing smooth = smoothing_of(s, smoothing);
+    const Real of_target = smooth.keep + smooth.share;
+    const Real q = s.b.select(s.b.iequal(column, target), of_target, smooth.share);
+    if (!s.has(weights)) return zero_if_ignored(s, target, (p - q) * g);
+    const Real kept = smooth.keep * class_weight(s, target, weights), weight = s.in(weights);
+    const Real total = kept + smooth.share * s.b.row_sum(weight);
+    const Real predicted = p * total, wanted = weight * q;
+    return zero_if_ignored(s, target, (predicted - wanted) * g);
 }
 
 void define_cross_entropy(RowScope& s) {
@@ -143,7 +182,7 @@ void define_cross_entropy(RowScope& s) {
     const Int target = s.in_int(1);
     const Real m = s.b.row_max(x);
     const Real sum = s.b.row_sum(exp(s.b, x - m));
-    s.out(0, class_loss(s, x, target, m, sum));
+    s.out(0, class_loss(s, x, target, m, sum, 2));
     s.out(1, m);
     s.out(2, sum);
 }
@@ -151,7 +190,7 @@ void define_cross_entropy(RowScope& s) {
 void define_cross_entropy_grad(RowScope& s) {
     const Real x = s.in(0), m = s.in(2), sum = s.in(3), g = s.in(4);
     const Int target = s.in_int(1);
-    s.out(0, class_gradient(s, exp(s.b, x - m), target, sum, g));
+    s.out(0, class_gradient(s, exp(s.b, x - m), target, sum, g, 5));
 }
 
 void define_cross_entropy_with_grad(RowScope& s) {
@@ -160,8 +199,8 @@ void define_cross_entropy_with_grad(RowScope& s) {
     const Real m = s.b.row_max(x);
     const Real e = exp(s.b, x - m);
     const Real sum = s.b.row_sum(e);
-    s.out(0, class_loss(s, x, target, m, sum));
-    s.out(1, class_gradient(s, e, target, sum, g));
+    s.out(0, class_loss(s, x, target, m, sum, 3));
+    s.out(1, class_gradient(s, e, target, sum, g, 3));
 }
 
 void define_mse(RowScope& s) {
@@ -173,6 +212,38 @@ void define_mse(RowScope& s) {
 void define_mse_grad(RowScope& s) {
     const Real x = s.in(0), target = s.in(1), g = s.in(2);
     s.out(0, (x - target) * g);
+}
+
+void define_l1(RowScope& s) {
+    const Real x = s.in(0), target = s.in(1);
+    s.out(0, s.b.row_sum(s.b.abs(x - target)));
+}
+
+void define_l1_grad(RowScope& s) {
+    const Real x = s.in(0), target = s.in(1), g = s.in(2);
+    s.out(0, l1_slope(s.b, x - target, g));
+}
+
+void define_huber(RowScope& s) {
+    const Real x = s.in(0), target = s.in(1);
+    s.out(0, s.b.row_sum(huber_loss(s.b, x - target, s.number(Attr::delta))));
+}
+
+void define_huber_grad(RowScope& s) {
+    const Real x = s.in(0), target = s.in(1), g = s.in(2);
+    s.out(0, huber_slope(s.b, x - target, s.number(Attr::delta), g));
+}
+
+void define_binary_cross_entropy(RowScope& s) {
+    const Real x = s.in(0), target = s.in(1);
+    const Real weight = s.has(2) ? s.in(2) : x;
+    s.out(0, s.b.row_sum(logit_loss(s.b, x, target, s.has(2) ? &weight : nullptr)));
+}
+
+void define_binary_cross_entropy_grad(RowScope& s) {
+    const Real x = s.in(0), target = s.in(1), g = s.in(2);
+    const Real weight = s.has(3) ? s.in(3) : x;
+    s.out(0, logit_slope(s.b, x, target, s.has(3) ? &weight : nullptr, g));
 }
 
 void define_argmax(RowScope& s) { s.out(0, s.b.row_argmax(s.in(0))); }
@@ -251,11 +322,17 @@ constexpr RowDefinition kDefinitions[] = {  // of operators that are not element
     {Op::rms_norm,               "fc",    "fr",  define_rms_norm},
     {Op::rms_norm_grad,          "ffcr",  "f",   define_rms_norm_grad},
     {Op::rms_norm_grad_scale,    "ffr",   "c",   define_rms_norm_grad_scale},
-    {Op::cross_entropy,          "fr",    "rrr", define_cross_entropy},
-    {Op::cross_entropy_grad,     "frrrg", "f",   define_cross_entropy_grad},
-    {Op::cross_entropy_with_grad,"frg",   "rf",  define_cross_entropy_with_grad},
+    {Op::cross_entropy,          "frc",   "rrr", define_cross_entropy},
+    {Op::cross_entropy_grad,     "frrrgc","f",   define_cross_entropy_grad},
+    {Op::cross_entropy_with_grad,"frgc",  "rf",  define_cross_entropy_with_grad},
     {Op::mse,                    "f",     "r",   define_mse},
     {Op::mse_grad,               "ffg",   "f",   define_mse_grad},
+    {Op::l1,                     "f",     "r",   define_l1},
+    {Op::l1_grad,                "ffg",   "f",   define_l1_grad},
+    {Op::huber,                  "f",     "r",   define_huber},
+    {Op::huber_grad,             "ffg",   "f",   define_huber_grad},
+    {Op::binary_cross_entropy,   "ffc",   "r",   define_binary_cross_entropy},
+    {Op::binary_cross_entropy_grad, "ffgc", "f", define_binary_cross_entropy_grad},
     {Op::argmax,                 "f",     "r",   define_argmax},
     {Op::max_grad,               "fr",    "f",   define_max_grad},
 
@@ -304,7 +381,7 @@ struct AnyValue {
 class NodeScope final : public RowScope {
   public:
     NodeScope(jit::Builder& builder, const Node& node, int first_output)
-        : RowScope(builder, node.op, node.attributes), first_output_(first_output) {}
+        : RowScope(builder, node.op, node.attributes, node.inputs.size()), first_output_(first_output) {}
     Real in(int input, std::uint32_t index) override { return b.load(input, index); }
     Int in_int(int input, std::uint32_t index) override { return b.load_int(input, index); }
     void out(int output, Real value) override { b.store(first_output_ + output, value); }
@@ -319,7 +396,7 @@ class NodeScope final : public RowScope {
 class BodyScope final : public RowScope {
   public:
     BodyScope(jit::Builder& builder, const BodyOp& op, const std::pmr::vector<AnyValue>& results)
-        : RowScope(builder, op.op, op.attributes), op_(op), results_(results) {}
+        : RowScope(builder, op.op, op.attributes, op.inputs.size()), op_(op), results_(results) {}
     Real in(int input, std::uint32_t index) override {
         const std::int32_t source = op_.inputs[static_cast<std::size_t>(input)];
         return source < 0 ? b.load(~source, index) : results_[static_cast<std::size_t>(source)].real.value();

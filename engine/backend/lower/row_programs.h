@@ -3,6 +3,7 @@
 // lowers these; nothing here knows a processor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
@@ -17,8 +18,8 @@ namespace volta {
 class RowScope {
   public:
     using Attributes = std::pmr::vector<Attribute>;
-    RowScope(jit::Builder& builder, Op op, const Attributes& attributes)
-        : b(builder), op_(op), attributes_(attributes) {}
+    RowScope(jit::Builder& builder, Op op, const Attributes& attributes, std::size_t inputs)
+        : b(builder), op_(op), attributes_(attributes), inputs_(inputs) {}
     virtual ~RowScope() = default;
 
     virtual jit::Real in(int input, std::uint32_t index = 0) = 0;  // index: of an input of single elements
@@ -27,12 +28,14 @@ class RowScope {
     virtual void out(int output, jit::Int value) = 0;
     virtual void column_sum(int output, jit::Real value) = 0;
     double number(Attr key) const;  // the attribute, or its default from the operator table
+    bool has(int input) const { return static_cast<std::size_t>(input) < inputs_; }  // of an optional one
 
     jit::Builder& b;
 
   private:
     Op op_;
     const Attributes& attributes_;
+    std::size_t inputs_;
 };
 
 // How an operator's operands lie over the rows and columns of its program, one letter each:
