@@ -1,6 +1,7 @@
 // From a Program to something that runs.
 #include "jitgen/row_kernel.h"
 
+#include "engine/base/offset.h"
 #include "jitgen/interpreter.h"
 #include "jitgen/row_emitter.h"
 
@@ -18,11 +19,11 @@ void run_block(const RowKernel& kernel, const RowArgs& whole, std::int64_t row0,
     void* bases[kMaxOperands];
     const auto& operands = kernel.program().operands;
     for (std::size_t k = 0; k < operands.size(); ++k) {
-        std::int64_t offset = 0;  // in elements of 4 bytes
-        if (operands[k].access == Access::full) offset = row0 * whole.row_strides[k] + column0;
-        if (operands[k].access == Access::per_row) offset = row0 * whole.row_strides[k];
-        if (operands[k].access == Access::per_column) offset = column0;
-        bases[k] = static_cast<char*>(whole.operands[k]) + 4 * offset;
+        std::int64_t elements = 0;  // of 4 bytes
+        if (operands[k].access == Access::full) elements = row0 * whole.row_strides[k] + column0;
+        if (operands[k].access == Access::per_row) elements = row0 * whole.row_strides[k];
+        if (operands[k].access == Access::per_column) elements = column0;
+        bases[k] = offset(static_cast<char*>(whole.operands[k]), 4 * elements);
     }
     RowArgs part = whole;
     part.operands = bases;

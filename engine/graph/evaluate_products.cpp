@@ -1,6 +1,7 @@
 // Products, attention and updates.
 #include <algorithm>
 
+#include "engine/base/offset.h"
 #include "engine/graph/evaluate_node.h"
 #include "engine/graph/forms.h"
 #include "engine/graph/rules.h"
@@ -47,8 +48,8 @@ struct Operands {
 template <class Pointer, class Form, class At>  // at(i): operand i
 Operands<Pointer> operands_of(const Form& form, At at) {
     if (!form.packed) return {at(0), at(1), at(2)};
-    const Pointer q = at(0), k = q + form.heads * form.head_dim;
-    return {q, k, k + form.kv_heads * form.head_dim};
+    const Pointer q = at(0), k = offset(q, form.heads * form.head_dim);  // NULL: of a batch of nothing
+    return {q, k, offset(k, form.kv_heads * form.head_dim)};
 }
 
 define::AttentionSizes sizes_of(const AttentionForm& form) {

@@ -5,6 +5,7 @@
 #include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
 #include "engine/base/multiples.h"
+#include "engine/base/offset.h"
 
 namespace volta::cpu {
 namespace {
@@ -182,7 +183,7 @@ void RowAction::run_block(const Running& running, std::int64_t outer, Range rows
                           void* scratch) const noexcept {
     void* operands[jit::kMaxOperands];
     for (std::size_t k = 0; k < refs_.size(); ++k)
-        operands[k] = static_cast<float*>(running.bases[k]) + loops_.outer_offset(k, outer);
+        operands[k] = offset(static_cast<float*>(running.bases[k]), loops_.outer_offset(k, outer));
     jit::RowArgs whole = {};
     whole.operands = operands;
     whole.row_strides = row_strides_.data();

@@ -7,6 +7,7 @@
 #include "engine/backend/cpu/gemm/pack.h"
 #include "engine/backend/cpu/gemm/partition.h"
 #include "engine/backend/cpu/gemm/product.h"
+#include "engine/base/offset.h"
 
 namespace volta::cpu {
 namespace {
@@ -135,12 +136,7 @@ class BlockedProduct final : public Product {
 
     // --- running
 
-    // Of an operand that is not there as one matrix, because B was packed before or rows of A are gathered:
-    // NULL.
-    static const float* behind(const float* operand, std::int64_t floats) {
-        return operand != nullptr ? operand + floats : nullptr;
-    }
-
+    // A and B may be absent: rows of A are gathered, or B was packed before.
     Part part_at(const ProductCall& call, std::int64_t index, float* workspace) const {
         const ProductShape& shape = problem_.shape;
         const std::int64_t i = index / tiles_.n_parts % tiles_.m_parts, j = index % tiles_.n_parts;
@@ -152,7 +148,7 @@ class BlockedProduct final : public Product {
                      : call.a + entry * shape.batch_stride_a + (shape.a_transposed ? row : row * shape.lda);
         part.rows_of_a = call.rows_of_a ? call.rows_of_a + row : nullptr;
         part.b =
-            behind(call.b, entry * shape.batch_stride_b + (shape.b_transposed ? column * shape.ldb : column));
+            offset(call.b, entry * shape.batch_stride_b + (shape.b_transposed ? column * shape.ldb : column));
         part.c = call.c + entry * shape.batch_stride_c + row * shape.ldc + column;
         part.c_stride = shape.ldc;
         part.c_transposed = nullptr;
@@ -175,8 +171,8 @@ class BlockedProduct final : public Product {
     Part transposing(const ProductCall& call, Part part, std::int64_t slice, std::int64_t column) const {
         const ProductShape& shape = problem_.shape;
         const std::int64_t row = slice * schedule_.transposed_rows;
-        part.a = behind(part.a, row * shape.lda);
-        part.b = behind(part.b, column * shape.ldb);
+        part.a = offset(part.a, row * shape.lda);
+        part.b = offset(part.b, column * shape.ldb);
         part.c = part.c_tile;
         part.c_stride = c_tile_stride_;
         part.c_transposed = call.c + column * shape.ldc + row;
@@ -253,7 +249,7 @@ class BlockedProduct final : public Product {
             block.end_tile = mine.end;
             block.tiles = tiles.pieces;
             const float* const b =
-                behind(part.b, shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
+                offset(part.b, shape.b_transposed ? column * shape.ldb + step : step * shape.ldb + column);
             if (schedule_.is_prepacked()) {
                 const std::int64_t panel = column / schedule_.nc;
                 block.b = call.prepacked +

@@ -4,6 +4,7 @@
 
 #include "engine/backend/cpu/gemm/kernel_cache.h"
 #include "engine/backend/cpu/gemm/product.h"
+#include "engine/base/offset.h"
 
 namespace volta::cpu {
 
@@ -35,12 +36,12 @@ void MacroKernel::add_width(int width, const Compiler& compiler) {
 jit::GemmArgs MacroKernel::at(const jit::GemmArgs& strip, std::int64_t j, int width) const noexcept {
     const int lanes = jit::gemm_lanes(form_.isa);
     jit::GemmArgs args = strip;
-    args.b += offset_of(args, j, width);
+    args.b = offset(args.b, offset_of(args, j, width));
     if (form_.b == jit::GemmB::pack_on_first_use) args.packed += j * args.steps;
-    if (form_.prefetch_lines > 0) args.prefetch.target += target_of(j);
+    if (form_.prefetch_lines > 0) args.prefetch.target = offset(args.prefetch.target, target_of(j));
     args.c += j;
-    if (args.accumulators_in) args.accumulators_in += j;
-    if (args.accumulators_out) args.accumulators_out += j;
+    args.accumulators_in = offset(args.accumulators_in, j);
+    args.accumulators_out = offset(args.accumulators_out, j);
     args.tail_columns = (width - 1) % lanes + 1;
     return args;
 }
