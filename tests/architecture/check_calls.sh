@@ -48,6 +48,9 @@ report "intrinsics and assembler are in engine/base alone" \
     '^(engine/base/(fp_environment|thread_pool|cpu_info)[.]cpp|jitgen/cuda/[^:]*):'
 report "a thread-local: volta.h names them all" '(^|[^A-Za-z0-9_])thread_local[^A-Za-z0-9_]' \
     '^engine/(base/fp_environment|api/api_context)[.]cpp:'
+report "asks the processor: what is compiled is chosen for the Machine that it is given" \
+    "^engine/backend/cpu/[^:]*:.*[^A-Za-z0-9_]host_cpu[ \t]*\\(" \
+    '^engine/backend/cpu/(cpu_backend|cpu_device|tuning/tuning_file)[.]cpp:'
 report "instruction forbidden by docs/numerics.md, 1" \
     "^(jitgen|engine/backend)/[^:]*:.*(([^A-Za-z0-9_])($forbidden_code)[ \t]*\\(|T_r[nduz]_sae|T_sae)"
 

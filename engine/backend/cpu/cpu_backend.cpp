@@ -12,10 +12,11 @@ class CpuExecutable final : public Executable {
   public:
     CpuExecutable(const Plan& plan, const BackendContext& context)
         : pool_(*context.pool), actions_(context.heap), steps_(context.heap) {
+        const Machine machine = machine_of(context);
         steps_.reserve(plan.steps.size());
         for (const Step& step : plan.steps) {
             const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-            CpuStep lowered(plan, node, context, actions_, kept_bytes_);
+            CpuStep lowered(plan, node, context, machine, actions_, kept_bytes_);
             lower_step(lowered);
             kept_bytes_ = lowered.kept_bytes();
             workspace_bytes_ = std::max(workspace_bytes_, lowered.workspace_bytes());
@@ -91,6 +92,10 @@ class CpuExecutable final : public Executable {
 };
 
 }  // namespace
+
+Machine machine_of(const BackendContext& context) noexcept {
+    return machine_of(host_cpu(), context.isa, context.pool->thread_count());
+}
 
 ExecutablePtr compile_plan(const Plan& plan, const BackendContext& context) {
     HeapPtr<CpuExecutable> made = make_on<CpuExecutable>(context.heap, plan, context);

@@ -10,6 +10,9 @@ namespace volta::cpu {
 void visit_products(const Executable& executable, void (*visitor)(void* user, const Product& product),
                     void* user);
 
+// This processor, with the instruction set and the threads of a context.
+Machine machine_of(const BackendContext& context) noexcept;
+
 ExecutablePtr compile_plan(const Plan& plan, const BackendContext& context);
 
 }  // namespace volta::cpu

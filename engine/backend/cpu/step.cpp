@@ -13,9 +13,13 @@
 
 namespace volta::cpu {
 
-CpuStep::CpuStep(const Plan& owner, const Node& compiled, const BackendContext& backend, Actions& list,
-                 std::size_t kept_bytes)
-    : StepLowering(owner, compiled, backend.heap), context(backend), actions_(list), kept_bytes_(kept_bytes) {
+CpuStep::CpuStep(const Plan& owner, const Node& compiled, const BackendContext& backend,
+                 const Machine& chosen_for, Actions& list, std::size_t kept_bytes)
+    : StepLowering(owner, compiled, backend.heap),
+      context(backend),
+      machine(chosen_for),
+      actions_(list),
+      kept_bytes_(kept_bytes) {
     if (context.forced_choice) forced_choice_ = parse_choice(context.forced_choice);
 }
 
@@ -67,7 +71,7 @@ Ref CpuStep::kept(std::size_t bytes) {
 
 CompileContext CpuStep::kernels() const {
     CompileContext kernels = {};
-    kernels.machine = machine_of(host_cpu(), context.isa, thread_count());
+    kernels.machine = machine;
     kernels.compiler = {context.arena, &own().kernels, heap()};
     kernels.overrides.tile = context.forced_tile;
     kernels.overrides.choice = forced_choice_ ? &*forced_choice_ : nullptr;
@@ -84,7 +88,7 @@ double CpuStep::cache_use_beside(ValueId value) const {
     std::uint64_t bytes = 0;
     for (const Region& region : plan.regions)
         if (region.kind == RegionKind::parameter) bytes += region.bytes;
-    return machine_of(host_cpu(), context.isa, thread_count()).cache_use(bytes);
+    return machine.cache_use(bytes);
 }
 
 int CpuStep::workers_for(double operations) const {

@@ -49,8 +49,8 @@ using Actions = ActionList<Action>;
 class CpuStep final : public StepLowering {
   public:
     // kept_bytes: of the steps before this one.
-    CpuStep(const Plan& plan, const Node& node, const BackendContext& context, Actions& actions,
-            std::size_t kept_bytes);
+    CpuStep(const Plan& plan, const Node& node, const BackendContext& context, const Machine& machine,
+            Actions& actions, std::size_t kept_bytes);
 
     const char* backend_name() const override { return "the CPU"; }
     bool shares_one_row() const override { return thread_count() > 1; }
@@ -89,6 +89,7 @@ class CpuStep final : public StepLowering {
     const jit::RowKernel& kernel(const jit::Program& program) const { return kernel(program, context.isa); }
 
     const BackendContext& context;
+    const Machine& machine;  // what actions are chosen for; none asks the processor
 
   private:
     template <class T, class... Args>

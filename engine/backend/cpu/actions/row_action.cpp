@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
 #include "engine/base/multiples.h"
 #include "engine/base/offset.h"
@@ -27,7 +26,7 @@ const char* name_of(const jit::RowKernel& kernel, Isa isa) {
 // L3 1.2 to 1.3 times, from L1 and from memory the same (Zen 4).
 Isa isa_for(const CpuStep& step, const jit::Program& program, const LoopSpace& loops) {
     const Isa isa = step.context.isa;
-    if (isa != Isa::avx512 || !host_cpu().double_pumped_avx512) return isa;
+    if (isa != Isa::avx512 || !step.machine.double_pumped_avx512) return isa;
     if (program.has_row_reduction() || program.has_column_sum()) return isa;
     std::int64_t full = 0, arithmetic = 0;
     for (const jit::Operand& operand : program.operands) full += operand.access == jit::Access::full;
@@ -80,7 +79,7 @@ void RowAction::choose_streaming(const CpuStep& step) {
     const bool simple =
         kernel_.is_native() && !kernel_.program().has_column_sum() && loops_.outer_count() == 1;
     if (!simple) return;
-    const std::size_t known = host_cpu().l3_bytes, cache = known > 0 ? known : kUsualCacheBytes;
+    const std::size_t known = step.machine.l3_bytes, cache = known > 0 ? known : kUsualCacheBytes;
     const double bytes = 4.0 * static_cast<double>(loops_.rows) * static_cast<double>(loops_.columns);
     double all = 0;
     std::uint32_t outputs = 0, parameters = 0;

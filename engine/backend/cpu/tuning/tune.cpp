@@ -10,8 +10,7 @@ namespace volta::cpu {
 namespace {
 
 CompileContext compile_context(const BackendContext& context, CpuCache& cache) {
-    return {machine_of(host_cpu(), context.isa, context.pool->thread_count()),
-            {context.arena, &cache.kernels, context.heap}};
+    return {machine_of(context), {context.arena, &cache.kernels, context.heap}};
 }
 
 class TuningRun final : public TuningRunOf<TuningEntry> {
