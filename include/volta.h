@@ -820,7 +820,9 @@ VOLTA_API volta_status volta_trainer_step(volta_trainer *trainer, const volta_te
 /* Token stream as data: for models with one i32 input [batch, time] and the cross-entropy loss. Samples are
  * windows of time + 1 tokens; each epoch shifts and shuffles them by the seed (docs/training.md).
  * Owns:   a copy of the tokens, counted under `staging`.
- * Errors: INVALID_ARGUMENT  fewer than time + 1 tokens, an id outside the vocabulary
+ * Errors: INVALID_ARGUMENT  fewer than time + 1 tokens, an id outside the vocabulary, another loss, targets that
+ *                           are not one for each token (one for each sequence), after a resume another text
+ *                           than the checkpoint's
  *         UNSUPPORTED       a model in which a token sees later ones, as in a BERT */
 VOLTA_API volta_status volta_trainer_set_tokens(volta_trainer *trainer, const int32_t *tokens, size_t count);
 /* One step on the next batch of the token stream. */
