@@ -3,6 +3,11 @@
 # words with a slip of the pen, numbers at the end of their range, help, a reader that has gone, signals.
 #     test_manners.sh PATH_OF_VOLTAC
 set -u
+# What the parent ignores a shell cannot take back, and a voltac that ignores a signal is not ended by it: everything
+# here runs with the defaults.
+if [ "${VOLTA_TEST_SIGNALS:-}" != default ] && env --default-signal=HUP true 2>/dev/null; then
+    VOLTA_TEST_SIGNALS=default exec env --default-signal=HUP,INT,PIPE,TERM sh "$0" "$@"
+fi
 voltac=$1
 . "$(dirname "$0")/checks.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
