@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -182,35 +183,55 @@ const char* why_kept(const std::string& path, const struct stat& file) {
     return nullptr;
 }
 
-std::string temporary_name(const std::string& path, int number) {
-    return path + formatted(".tmp-%ld-%d", static_cast<long>(getpid()), number);
-}
+// A temporary file has the name that the library's have, "<path>.tmp-<process>-<number>", and like theirs is
+// locked while it is written: one whose process is gone and whose lock is free was left behind.
 
-// A new file beside `path`, to become it. Not a number: errno says why there is none.
+constexpr char kTemporary[] = ".tmp-";
+constexpr char kDigits[] = "0123456789";
+
+// A new file beside `path`, to become it. -1: errno says why there is none.
 int open_temporary(const std::string& path, std::string& name) {
     for (int number = 0; number < 10000; ++number) {
-        name = temporary_name(path, number);
+        name = path + formatted("%s%ld-%d", kTemporary, static_cast<long>(getpid()), number);
         const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file >= 0 || errno != EEXIST) return file;
+        if (file < 0 && errno != EEXIST) return -1;
+        if (file < 0) continue;
+        flock(file, LOCK_EX | LOCK_NB);
+        struct stat info;
+        if (fstat(file, &info) != 0 || info.st_nlink > 0) return file;
+        close(file);  // before it had its lock somebody took it for one that was left
     }
     return -1;
 }
 
-// What processes that are gone have left of this name.
-void remove_stale(const std::string& path) {
-    const std::string folder = folder_of(path), begin = base_name(path) + ".tmp-";
-    DIR* const list = opendir(folder.c_str());
-    if (list == nullptr) return;
-    while (const dirent* entry = readdir(list)) {
-        const std::string name = entry->d_name;
-        if (name.compare(0, begin.size(), begin) != 0) continue;
-        char* end = nullptr;
-        const long process = std::strtol(name.c_str() + begin.size(), &end, 10);
-        if (process <= 0 || *end != '-' || kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH)
-            continue;
-        unlink((folder + "/" + name).c_str());
+// The process that made `entry`, a temporary file whose name begins with `begin`; 0: it is none.
+long maker_of(const char* entry, const std::string& begin) {
+    if (std::strncmp(entry, begin.c_str(), begin.size()) != 0) return 0;
+    const char* const process = entry + begin.size();
+    const std::size_t digits = std::strspn(process, kDigits);
+    if (digits == 0 || digits > 9 || process[digits] != '-') return 0;
+    const char* const number = process + digits + 1;
+    const bool is_number = *number != '\0' && number[std::strspn(number, kDigits)] == '\0';
+    return is_number ? std::strtol(process, nullptr, 10) : 0;
+}
+
+// What processes that are gone have left of this name. This process's own number may have been another's.
+void remove_left_files(const std::string& path) {
+    const std::string begin = base_name(path) + kTemporary;
+    DIR* const folder = opendir(folder_of(path).c_str());
+    if (folder == nullptr) return;
+    while (const dirent* entry = readdir(folder)) {
+        const auto process = static_cast<pid_t>(maker_of(entry->d_name, begin));
+        if (process <= 0 || (process != getpid() && (kill(process, 0) == 0 || errno != ESRCH))) continue;
+        const int file =
+            openat(dirfd(folder), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        struct stat info;
+        if (file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
+            flock(file, LOCK_EX | LOCK_NB) == 0)
+            unlinkat(dirfd(folder), entry->d_name, 0);
+        if (file >= 0) close(file);
     }
-    closedir(list);
+    closedir(folder);
 }
 
 }  // namespace
@@ -259,7 +280,7 @@ bool same_file(const std::string& a, const std::string& b) {
 
 void write_text(const std::string& path, const std::string& text) {
     const std::string target = resolved(path);
-    remove_stale(target);
+    remove_left_files(target);
     std::string temporary;
     const int file = open_temporary(target, temporary);
     const auto give_up = [&](int open_file) {

@@ -7,8 +7,11 @@ the types that they have. `voltac convert` reads it; parameters are made of f32,
 The file is loaded with weights_only=True: no code of it is run, and one that holds more than data is refused.
 """
 import argparse
+import contextlib
+import fcntl
 import json
 import os
+import re
 import struct
 import sys
 
@@ -63,15 +66,56 @@ def header_of(tensors):
     return text + b" " * (-(8 + len(text)) % 64)
 
 
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's, and alive
+        pass
+    return True
+
+
+def remove_left(path):
+    """What runs that were killed have left of this name. Whoever writes such a file holds its lock."""
+    folder, name = os.path.split(path)
+    try:
+        entries = os.listdir(folder)
+    except OSError:  # not to be listed, or not there, which opening the file says
+        return
+    for entry in entries:
+        match = re.fullmatch(re.escape(name) + r"\.tmp-([0-9]{1,9})-[0-9]+", entry)
+        left = os.path.join(folder, entry)
+        if not match or not os.path.isfile(left) or os.path.islink(left):
+            continue
+        if int(match[1]) != os.getpid() and is_alive(int(match[1])):
+            continue
+        with contextlib.suppress(OSError), open(left, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(left)
+
+
 def write(tensors, path):
-    """A temporary file, then a rename: an interrupted run leaves no half file under the name."""
+    """A temporary file, then a rename: an interrupted run leaves no half file under the name, and a killed one what
+    the next removes. A link stays, and the file that it leads to is replaced."""
     header = header_of(tensors)
-    temporary = f"{path}.tmp-{os.getpid()}"
-    with open(temporary, "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header)
-        for tensor in tensors.values():
-            file.write(bytes_of(tensor))
-    os.replace(temporary, path)
+    path = os.path.realpath(path)
+    remove_left(path)
+    temporary = f"{path}.tmp-{os.getpid()}-0"
+    with open(temporary, "xb") as file:
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.write(struct.pack("<Q", len(header)) + header)
+            for tensor in tensors.values():
+                file.write(bytes_of(tensor))
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
 
 
 def main():

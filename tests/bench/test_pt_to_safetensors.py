@@ -3,11 +3,13 @@
 
 import array
 import contextlib
+import fcntl
 import importlib.util
 import io
 import json
 import os
 import struct
+import subprocess
 import sys
 import tempfile
 import types
@@ -40,6 +42,15 @@ class Tensor:
         return self.data.tobytes()
 
 
+@contextlib.contextmanager
+def planted_torch(load=None):
+    sys.modules["torch"] = types.SimpleNamespace(load=load, is_tensor=lambda value: isinstance(value, Tensor), bfloat16=None)
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
+
+
 def run(content, *options):
     """(what the tool ended with, what it said, the header it wrote, the bytes behind it)."""
     def load(path, map_location, weights_only):
@@ -48,17 +59,15 @@ def run(content, *options):
             raise content
         return content
 
-    sys.modules["torch"] = types.SimpleNamespace(load=load, is_tensor=lambda value: isinstance(value, Tensor), bfloat16=None)
     said = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
         out = os.path.join(folder, "out.safetensors")
         sys.argv = ["pt_to_safetensors.py", "in.pt", out, *options]
         try:
-            tool.main()
+            with planted_torch(load):
+                tool.main()
         except SystemExit as end:
             return end.code, said.getvalue(), None, None
-        finally:
-            del sys.modules["torch"]
         with open(out, "rb") as file:
             length = struct.unpack("<Q", file.read(8))[0]
             return None, said.getvalue(), json.loads(file.read(length)), file.read()
@@ -74,6 +83,37 @@ class PtToSafetensorsTest(unittest.TestCase):
         self.assertEqual(data, struct.pack("<qff", 7, 1.5, -2.0))
         self.assertIn("left out: 4", said)
         self.assertIn("left out: step", said)
+
+    def test_what_killed_runs_left_goes_with_the_next(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out.safetensors")
+            ours = [f"{out}.tmp-{gone.pid}-0", f"{out}.tmp-{gone.pid}-12", f"{out}.tmp-{os.getpid()}-3"]
+            held = f"{out}.tmp-{gone.pid}-1"
+            others = [f"{out}.tmp-{gone.pid}", f"{out}.tmp-{gone.pid}-0x", f"{out}.tmp-{gone.pid}-0-0",
+                      f"{out}.tmp-x-0", f"{out}.tmp-{os.getppid()}-0", f"{out}.tmp-1-0",
+                      os.path.join(folder, f"another.tmp-{gone.pid}-0")]
+            for name in [*ours, held, *others]:
+                open(name, "w", encoding="utf-8").close()
+            link = os.path.join(folder, "link.safetensors")
+            os.symlink("out.safetensors", link)
+            with planted_torch(), open(held, encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                tool.write({"w": Tensor([1.0])}, link)
+            self.assertTrue(os.path.islink(link))
+            self.assertEqual(sorted(os.path.join(folder, name) for name in os.listdir(folder)),
+                             sorted([out, link, held, *others]))
+
+    def test_a_run_that_fails_leaves_nothing(self):
+        class Broken(Tensor):
+            def tobytes(self):
+                raise KeyboardInterrupt
+
+        with tempfile.TemporaryDirectory() as folder:
+            with planted_torch(), self.assertRaises(KeyboardInterrupt):
+                tool.write({"w": Broken([1.0])}, os.path.join(folder, "out.safetensors"))
+            self.assertEqual(os.listdir(folder), [])
 
     def test_refuses_in_one_sentence(self):
         for content, options, wanted in (

@@ -90,13 +90,26 @@ echo '{}' >c.json
 refused 2 "voltac train: --out and --text are the same file, 'text'" train --text ./text --out text $small
 refused 2 "voltac train: --profile and --config are the same file, 'c.json'" train --text text.txt --out x.volta --config c.json --profile c.json
 
-# A report takes the place of the one before, behind a link, and what a killed process left goes.
+# A report takes the place of the one before, behind a link, and what a killed process left goes; nothing else does.
 sh -c 'echo $$' >pid
-touch "r.html.tmp-$(cat pid)-0" "r.html.tmp-$$-0" r.html
+gone=$(cat pid)
+others="r.html.tmp-$$-0 r.html.tmp-1-0 r.html.tmp-$gone r.html.tmp-$gone- r.html.tmp-$gone-0x r.html.tmp-x-0 r.html.tmp-99999999999999999999-0"
+touch "r.html.tmp-$gone-0" r.html $others
+ln -s r.html "r.html.tmp-$gone-2"
+mkdir "r.html.tmp-$gone-3"
+if command -v flock >/dev/null; then # held by a process of another machine
+    touch "r.html.tmp-$gone-4"
+    exec 9<"r.html.tmp-$gone-4"
+    flock 9
+    others="$others r.html.tmp-$gone-4"
+fi
 ln -s r.html link.html
 "$voltac" generate m.volta --prompt line --tokens 2 --profile link.html >/dev/null 2>err || bad "a report: $(cat err)"
 [ -L link.html ] && grep -q '<h1>' r.html || bad "a report took the place of a link"
-expect "what is left beside a report" "r.html.tmp-$$-0" "$(ls | grep 'r.html.tmp')"
+expect "what is left beside a report" "$(printf '%s\n' $others "r.html.tmp-$gone-2" "r.html.tmp-$gone-3" | sort)" \
+    "$(ls | grep 'r.html.tmp' | sort)"
+exec 9<&-
+rm -r r.html.tmp-*
 
 # --- names of other formats
 for name in m.gguf m.GGUF m.bin m.pt m.pth m.ckpt m.onnx m.json m.npz m.h5 m.tflite m.pkl m.txt m.tar.gz; do
