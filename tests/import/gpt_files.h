@@ -59,12 +59,6 @@ inline std::string with_layer(const char* pattern, int layer) {
     return name;
 }
 
-struct PlainTensor {
-    std::string name;
-    std::vector<std::int64_t> shape;
-    std::vector<float> values;
-};
-
 // The state dict of GPT-2 in PyTorch, every name behind `prefix`.
 inline std::vector<PlainTensor> gpt2_tensors(const Model& model, int layers, const std::string& prefix) {
     std::vector<PlainTensor> tensors;
@@ -79,12 +73,6 @@ inline std::vector<PlainTensor> gpt2_tensors(const Model& model, int layers, con
         }
     }
     return tensors;
-}
-
-inline std::string safetensors_of(const std::vector<PlainTensor>& tensors) {
-    SafetensorsWriter writer;
-    for (const PlainTensor& tensor : tensors) writer.add(tensor.name, tensor.shape, tensor.values);
-    return writer.bytes();
 }
 
 }  // namespace volta::test

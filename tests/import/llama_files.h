@@ -66,16 +66,10 @@ constexpr LlamaNames kGgufNames = {
     "blk.%d.attn_v.weight", "blk.%d.attn_output.weight", "blk.%d.ffn_norm.weight", "blk.%d.ffn_gate.weight",
     "blk.%d.ffn_up.weight", "blk.%d.ffn_down.weight",    "output_norm.weight",     "output.weight"};
 
-struct LlamaTensor {
-    std::string name;
-    std::vector<std::int64_t> shape;  // outermost first
-    std::vector<float> values;
-};
-
-inline std::vector<LlamaTensor> llama_tensors(const Model& model, const LlamaConfig& c,
+inline std::vector<PlainTensor> llama_tensors(const Model& model, const LlamaConfig& c,
                                               const LlamaNames& names) {
     const std::int64_t head = c.dim / c.heads, kv = head * c.kv_heads;
-    std::vector<LlamaTensor> list;
+    std::vector<PlainTensor> list;
     list.push_back({names.embedding, {c.vocabulary, c.dim}, plain(model, "token_embedding")});
     for (int layer = 0; layer < c.layers; ++layer) {
         const std::string block = "block." + std::to_string(layer) + ".";
@@ -146,7 +140,7 @@ inline GgufBytes gguf_keys(const LlamaConfig& c) {
 }
 
 // Adds a tensor whose values are `bytes` of GGUF type `type`.
-inline void add_gguf_tensor(GgufBytes& file, const LlamaTensor& tensor, std::uint32_t type,
+inline void add_gguf_tensor(GgufBytes& file, const PlainTensor& tensor, std::uint32_t type,
                             const std::string& bytes) {
     file.data.resize((file.data.size() + file.alignment - 1) / file.alignment * file.alignment);
     const std::vector<std::uint64_t> extents(tensor.shape.rbegin(), tensor.shape.rend());
@@ -193,7 +187,7 @@ inline std::string halved(std::vector<float>& values, bool brain) {
 }
 
 // Adds a tensor as that type; its values become what the file holds.
-inline void add_gguf_as(GgufBytes& file, LlamaTensor& tensor, GgufTensorNumber type) {
+inline void add_gguf_as(GgufBytes& file, PlainTensor& tensor, GgufTensorNumber type) {
     const std::string bytes = type == kGgufF32 ? bytes_of(tensor.values)
                               : type == kGgufQ40 || type == kGgufQ80
                                   ? quantised(tensor.values, type == kGgufQ40)
@@ -201,8 +195,8 @@ inline void add_gguf_as(GgufBytes& file, LlamaTensor& tensor, GgufTensorNumber t
     add_gguf_tensor(file, tensor, type, bytes);
 }
 
-inline std::string gguf_bytes(const std::vector<LlamaTensor>& tensors, GgufBytes file) {
-    for (const LlamaTensor& tensor : tensors) add_gguf_tensor(file, tensor, 0, bytes_of(tensor.values));
+inline std::string gguf_bytes(const std::vector<PlainTensor>& tensors, GgufBytes file) {
+    for (const PlainTensor& tensor : tensors) add_gguf_tensor(file, tensor, 0, bytes_of(tensor.values));
     return file.finish();
 }
 

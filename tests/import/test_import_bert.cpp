@@ -1,12 +1,11 @@
 // BERT as Hugging Face writes it becomes the model that create_bert would have made of the same numbers.
 #include <algorithm>
 
-#include "engine/graph/print.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
 #include "engine/import/safetensors.h"
-#include "tests/import/gpt_files.h"
-#include "tests/import/llama_files.h"
+#include "tests/import/bert_files.h"
+#include "tests/import/same_model.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/errors.h"
 
@@ -20,76 +19,8 @@ constexpr const char* kConfig =
         "layer_norm_eps": 1e-12, "position_embedding_type": "absolute", "hidden_dropout_prob": 0.1,
         "pad_token_id": 0, "is_decoder": false, "id2label": {"0": "no"}})";
 
-BertConfig small(BertHead head) {
-    BertConfig config;
-    config.vocabulary = 40;
-    config.layers = 2;
-    config.dim = 32;
-    config.heads = 4;
-    config.hidden = 48;
-    config.context = 16;
-    config.segments = 3;
-    config.head = head;
-    if (head == BertHead::classes) config.classes = 5;
-    return config;
-}
-
-// A tensor of Hugging Face: whole, or third `part` of the columns of ours; weights are turned.
-struct Name {
-    const char *ours, *theirs;
-    int part = -1;
-};
-constexpr Name kNames[] = {
-    {"token_embedding", "bert.embeddings.word_embeddings.weight"},
-    {"segment_embedding", "bert.embeddings.token_type_embeddings.weight"},
-    {"position_embedding", "bert.embeddings.position_embeddings.weight"},
-    {"norm_embedding", "bert.embeddings.LayerNorm"},
-    {"block.%d.qkv", "bert.encoder.layer.%d.attention.self.query", 0},
-    {"block.%d.qkv", "bert.encoder.layer.%d.attention.self.key", 1},
-    {"block.%d.qkv", "bert.encoder.layer.%d.attention.self.value", 2},
-    {"block.%d.proj", "bert.encoder.layer.%d.attention.output.dense"},
-    {"block.%d.norm1", "bert.encoder.layer.%d.attention.output.LayerNorm"},
-    {"block.%d.fc", "bert.encoder.layer.%d.intermediate.dense"},
-    {"block.%d.fc_proj", "bert.encoder.layer.%d.output.dense"},
-    {"block.%d.norm2", "bert.encoder.layer.%d.output.LayerNorm"},
-    {"pooler", "bert.pooler.dense"},
-    {"classifier", "classifier"},
-    {"transform", "cls.predictions.transform.dense"},
-    {"norm_transform", "cls.predictions.transform.LayerNorm"},
-    {"head.bias", "cls.predictions.bias"},
-};
-
-void add_tensor(std::vector<PlainTensor>& tensors, const Model& model, const std::string& ours,
-                const std::string& theirs, int part) {
-    const NamedTensor* tensor = model.find_parameter(ours.c_str());
-    if (tensor == nullptr) return;  // another head's
-    const std::int64_t columns = part < 0 ? tensor->shape.last() : tensor->shape.last() / 3;
-    std::vector<float> values = turned(model, ours, std::max(part, 0) * columns, columns);
-    std::vector<std::int64_t> shape{columns};
-    if (tensor->shape.rank == 2) shape.push_back(tensor->shape.rows());
-    if (ours.find("_embedding") != ours.npos && tensor->shape.rank == 2) {  // as they are
-        values = plain(model, ours);
-        shape = {tensor->shape.rows(), columns};
-    }
-    tensors.push_back({theirs, shape, values});
-}
-
-std::vector<PlainTensor> bert_tensors(const Model& model) {
-    std::vector<PlainTensor> tensors;
-    for (const Name& name : kNames) {
-        const bool layered = std::strstr(name.ours, "%d") != nullptr;
-        for (int layer = 0; layer < (layered ? 2 : 1); ++layer) {
-            const std::string ours = with_layer(name.ours, layer), theirs = with_layer(name.theirs, layer);
-            add_tensor(tensors, model, ours, theirs, name.part);
-            for (const char* what : {".weight", ".bias"})
-                add_tensor(tensors, model, ours + what, theirs + what, name.part);
-        }
-    }
-    return tensors;
-}
-
 struct Fixture {
-    explicit Fixture(BertHead head = BertHead::masked) : config(small(head)) { make(); }
+    explicit Fixture(BertHead head = BertHead::masked) : config(small_bert(head)) { make(); }
     void make() {
         model = create_bert(config, 7, heap.structures(), heap.tensors());
         scatter(*model);
@@ -100,20 +31,8 @@ struct Fixture {
         folder.write("config.json", json);
         return import_model(write().c_str(), options, heap.structures(), heap.tensors());
     }
-    bool same(const Model& other) {
-        bool metadata = model->metadata.size() == other.metadata.size();
-        for (std::size_t i = 0; metadata && i < other.metadata.size(); ++i)
-            metadata = model->metadata[i].value == other.metadata[i].value;
-        return metadata &&
-               hash_parameters(*model, heap.structures()) == hash_parameters(other, heap.structures()) &&
-               print(model->graph, heap.structures()) == print(other.graph, heap.structures());
-    }
-    PlainTensor& tensor(const std::string& name) {
-        for (PlainTensor& tensor : tensors)
-            if (tensor.name == name) return tensor;
-        std::fprintf(stderr, "there is no tensor %s\n", name.c_str());
-        std::abort();
-    }
+    bool same(const Model& other) { return is_same_model(*model, other, heap.structures()); }
+    PlainTensor& tensor(const std::string& name) { return find_tensor(tensors, name); }
     void rename(const std::string& from, const std::string& to) {
         for (PlainTensor& tensor : tensors) {
             const std::size_t at = tensor.name.find(from);

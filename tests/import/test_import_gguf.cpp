@@ -1,11 +1,11 @@
 // GPT-2 and BERT as GGUF files hold them, with their tokenizers, become the models that Volta would have made
 // of the same numbers. (Llama: test_import_llama.cpp.)
-#include "engine/graph/print.h"
 #include "engine/import/import_model.h"
-#include "engine/model/bert.h"
 #include "engine/model/gpt.h"
+#include "tests/import/bert_files.h"
 #include "tests/import/gpt_files.h"
 #include "tests/import/llama_files.h"
+#include "tests/import/same_model.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/errors.h"
 
@@ -19,7 +19,7 @@ struct Name {
     int part = -1;
     bool table = false;
 };
-constexpr Name kGptNames[] = {
+constexpr Name kGgufGptNames[] = {
     {"token_embedding", "token_embd.weight", -1, true},
     {"position_embedding", "position_embd.weight", -1, true},
     {"block.%d.norm1.weight", "blk.%d.attn_norm.weight"},
@@ -37,7 +37,7 @@ constexpr Name kGptNames[] = {
     {"norm_final.weight", "output_norm.weight"},
     {"norm_final.bias", "output_norm.bias"},
 };
-constexpr Name kBertNames[] = {
+constexpr Name kGgufBertNames[] = {
     {"token_embedding", "token_embd.weight", -1, true},
     {"segment_embedding", "token_types.weight", -1, true},
     {"position_embedding", "position_embd.weight", -1, true},
@@ -65,9 +65,9 @@ constexpr Name kBertNames[] = {
     {"classifier.bias", "cls.output.bias"},
 };
 
-LlamaTensor tensor_of(const Model& model, const NamedTensor& tensor, const Name& name, int layer) {
+PlainTensor tensor_of(const Model& model, const NamedTensor& tensor, const Name& name, int layer) {
     const std::string ours(tensor.name);
-    LlamaTensor made{
+    PlainTensor made{
         with_layer(name.theirs, layer), {tensor.shape.extent, tensor.shape.extent + tensor.shape.rank}, {}};
     if (name.table) {
         made.values = plain(model, ours);
@@ -81,8 +81,8 @@ LlamaTensor tensor_of(const Model& model, const NamedTensor& tensor, const Name&
 }
 
 template <std::size_t N>
-std::vector<LlamaTensor> tensors_of(const Model& model, const Name (&names)[N]) {
-    std::vector<LlamaTensor> tensors;
+std::vector<PlainTensor> tensors_of(const Model& model, const Name (&names)[N]) {
+    std::vector<PlainTensor> tensors;
     for (const Name& name : names)
         for (int layer = 0; layer < 2; ++layer) {
             const NamedTensor* tensor = model.find_parameter(with_layer(name.ours, layer).c_str());
@@ -140,14 +140,7 @@ struct Fixture {
     HeapPtr<Model> import(const std::string& bytes, const ImportOptions& options = {}) {
         return import_model(folder.write("m", bytes).c_str(), options, heap.structures(), heap.tensors());
     }
-    bool same(const Model& other) {
-        bool metadata = model->metadata.size() == other.metadata.size();
-        for (std::size_t i = 0; metadata && i < other.metadata.size(); ++i)
-            metadata = model->metadata[i].value == other.metadata[i].value;
-        return metadata &&
-               hash_parameters(*model, heap.structures()) == hash_parameters(other, heap.structures()) &&
-               print(model->graph, heap.structures()) == print(other.graph, heap.structures());
-    }
+    bool same(const Model& other) { return is_same_model(*model, other, heap.structures()); }
     std::vector<std::int32_t> ids(const Model& other, const char* text) {
         std::vector<std::int32_t> ids(16);
         ids.resize(other.tokenizer->encode(text, ids.data(), ids.size()));
@@ -162,41 +155,29 @@ struct Gpt : Fixture {
     Gpt() {
         model = create_gpt(small_gpt(), 7, heap.structures(), heap.tensors());
         scatter(*model);
-        tensors = tensors_of(*model, kGptNames);
+        tensors = tensors_of(*model, kGgufGptNames);
     }
     GgufBytes keys() const { return keys_of("gpt2", small_gpt(), 4 * small_gpt().dim, 1e-5f); }
-    std::vector<LlamaTensor> tensors;
+    std::vector<PlainTensor> tensors;
 };
-
-BertConfig small_bert(BertHead head) {
-    BertConfig config;
-    config.vocabulary = 40;
-    config.layers = 2;
-    config.dim = 32;
-    config.heads = 4;
-    config.hidden = 64;
-    config.context = 16;
-    config.segments = 3;
-    config.head = head;
-    if (head == BertHead::classes) config.classes = 5;
-    return config;
-}
 
 struct Bert : Fixture {
     explicit Bert(BertHead head = BertHead::hidden) {
         model = create_bert(small_bert(head), 7, heap.structures(), heap.tensors());
         scatter(*model);
-        tensors = tensors_of(*model, kBertNames);
+        tensors = tensors_of(*model, kGgufBertNames);
     }
-    static GgufBytes keys() { return keys_of("bert", small_gpt(), 64, 1e-12f); }
-    std::vector<LlamaTensor> tensors;
+    static GgufBytes keys() {
+        return keys_of("bert", small_gpt(), small_bert(BertHead::hidden).hidden, 1e-12f);
+    }
+    std::vector<PlainTensor> tensors;
 };
 
 void test_gpt2_is_the_model(void**) {
     Gpt gpt;
     GgufBytes file = gpt.keys();
     add_bpe(file);
-    LlamaTensor head = gpt.tensors[0];  // these files have the embedding twice
+    PlainTensor head = gpt.tensors[0];  // these files have the embedding twice
     head.name = "output.weight";
     gpt.tensors.push_back(head);
     const auto imported = gpt.import(gguf_bytes(gpt.tensors, file));
@@ -222,8 +203,8 @@ void test_bert_is_the_model(void**) {
 // One tensor for q, k and v, as converters of other encoders write it.
 void test_bert_of_one_qkv(void**) {
     Bert bert;
-    std::vector<LlamaTensor> tensors;
-    for (const LlamaTensor& tensor : bert.tensors) {
+    std::vector<PlainTensor> tensors;
+    for (const PlainTensor& tensor : bert.tensors) {
         const std::size_t at = tensor.name.find("attn_q.");
         if (tensor.name.find("attn_k.") != tensor.name.npos ||
             tensor.name.find("attn_v.") != tensor.name.npos)
@@ -232,7 +213,7 @@ void test_bert_of_one_qkv(void**) {
         if (at == tensor.name.npos) continue;
         tensors.back().name.replace(at, 7, "attn_qkv.");
         tensors.back().shape[0] *= 3;
-        for (const LlamaTensor& other : bert.tensors)
+        for (const PlainTensor& other : bert.tensors)
             for (const char* part : {"attn_k.", "attn_v."}) {
                 std::string name = tensor.name;
                 if (other.name == name.replace(at, 7, part))
@@ -295,12 +276,12 @@ void test_models_without_a_tokenizer(void**) {
 
 struct Refusal {
     const char* name;
-    void (*change)(std::vector<LlamaTensor>& tensors, GgufBytes& keys);
+    void (*change)(std::vector<PlainTensor>& tensors, GgufBytes& keys);
     volta_status status;
     const char* text;
 };
-void rename(std::vector<LlamaTensor>& tensors, const char* from, const char* to) {
-    for (LlamaTensor& tensor : tensors)
+void rename(std::vector<PlainTensor>& tensors, const char* from, const char* to) {
+    for (PlainTensor& tensor : tensors)
         if (tensor.name == from) tensor.name = to;
 }
 const Refusal kRefusals[] = {

@@ -1,8 +1,8 @@
 // GPT-2 as other programs write it becomes the model that create_gpt would have made of the same numbers.
-#include "engine/graph/print.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
 #include "tests/import/gpt_files.h"
+#include "tests/import/same_model.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/errors.h"
 
@@ -24,16 +24,8 @@ struct Fixture {
     HeapPtr<Model> import(const std::string& path, const ImportOptions& options = {}) {
         return import_model(path.c_str(), options, heap.structures(), heap.tensors());
     }
-    bool same(const Model& other) {
-        return hash_parameters(*model, heap.structures()) == hash_parameters(other, heap.structures()) &&
-               print(model->graph, heap.structures()) == print(other.graph, heap.structures()) &&
-               model->metadata.size() == other.metadata.size();
-    }
-    PlainTensor& tensor(const char* name) {
-        for (PlainTensor& tensor : tensors)
-            if (tensor.name == name) return tensor;
-        return tensors.front();
-    }
+    bool same(const Model& other) { return is_same_model(*model, other, heap.structures()); }
+    PlainTensor& tensor(const char* name) { return find_tensor(tensors, name); }
     TestHeap heap;
     TemporaryFolder folder;
     HeapPtr<Model> model;

@@ -1,11 +1,11 @@
 // Llamas of three programs become the model that create_llama would have made of the same numbers.
 #include <cmath>
 
-#include "engine/graph/print.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
 #include "engine/import/llama2c.h"
 #include "tests/import/llama_files.h"
+#include "tests/import/same_model.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/errors.h"
 
@@ -28,15 +28,7 @@ struct Fixture {
         return import_model(path.c_str(), options, heap.structures(), heap.tensors());
     }
     HeapPtr<Model> import_bytes(const std::string& bytes) { return import(folder.write("m", bytes)); }
-    bool same(const Model& other) {
-        bool metadata = model->metadata.size() == other.metadata.size();
-        for (std::size_t i = 0; metadata && i < other.metadata.size(); ++i)
-            metadata = model->metadata[i].key == other.metadata[i].key &&
-                       model->metadata[i].value == other.metadata[i].value;
-        return metadata &&
-               hash_parameters(*model, heap.structures()) == hash_parameters(other, heap.structures()) &&
-               print(model->graph, heap.structures()) == print(other.graph, heap.structures());
-    }
+    bool same(const Model& other) { return is_same_model(*model, other, heap.structures()); }
     std::string json_config() const {
         return std::string(R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,)") +
                R"("num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,)" +
@@ -62,7 +54,7 @@ void test_safetensors_files_are_the_model(void**) {
         Fixture fixture(tied, false);
         fixture.folder.write("config.json", fixture.json_config());
         SafetensorsWriter writer;
-        for (const LlamaTensor& tensor : llama_tensors(*fixture.model, fixture.config, kHuggingFaceNames))
+        for (const PlainTensor& tensor : llama_tensors(*fixture.model, fixture.config, kHuggingFaceNames))
             writer.add(tensor.name, tensor.shape, tensor.values);
         std::vector<float> frequencies;
         for (int i = 0; i < 8; ++i) frequencies.push_back(static_cast<float>(std::pow(10000.0, -i / 8.0)));
@@ -85,7 +77,7 @@ void test_quantised_weights_are_widened(void**) {
         Fixture fixture(true, true);
         auto tensors = llama_tensors(*fixture.model, fixture.config, kGgufNames);
         GgufBytes file = gguf_keys(fixture.config);
-        for (LlamaTensor& tensor : tensors)
+        for (PlainTensor& tensor : tensors)
             add_gguf_as(file, tensor, tensor.shape.size() < 2 ? kGgufF32 : four_bits ? kGgufQ40 : kGgufQ80);
         const auto quantised_model = fixture.import_bytes(file.finish());
         const auto expected = fixture.import_bytes(gguf_bytes(tensors, gguf_keys(fixture.config)));
@@ -210,7 +202,7 @@ void test_other_files_are_not_taken_for_a_cut_one(void**) {
 
 struct GgufChange {
     const char* name;
-    void (*change)(std::vector<LlamaTensor>& tensors, LlamaConfig& config, GgufBytes& extra);
+    void (*change)(std::vector<PlainTensor>& tensors, LlamaConfig& config, GgufBytes& extra);
     volta_status status;
     const char* text;
 };

@@ -5,11 +5,11 @@
 #include <limits>
 #include <memory>
 
-#include "engine/graph/print.h"
 #include "engine/import/import_model.h"
-#include "engine/model/bert.h"
+#include "tests/import/bert_files.h"
 #include "tests/import/gpt_files.h"
 #include "tests/import/llama_files.h"
+#include "tests/import/same_model.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/errors.h"
 
@@ -22,69 +22,6 @@ constexpr const char* kLlamaConfig =
     R"({"model_type": "llama", "num_attention_heads": 4, "num_key_value_heads": 2,
     "max_position_embeddings": 32, "rms_norm_eps": 1e-05, )";
 constexpr const char* kBertConfig = R"({"model_type": "bert", "num_attention_heads": 4, )";
-
-BertConfig small_bert(BertHead head) {
-    BertConfig config;
-    config.vocabulary = 40;
-    config.layers = 2;
-    config.dim = 32;
-    config.heads = 4;
-    config.hidden = 48;
-    config.context = 16;
-    config.head = head;
-    if (head == BertHead::classes) config.classes = 5;
-    return config;
-}
-
-struct BertName {
-    const char *ours, *theirs;
-    int part = -1;
-};
-constexpr BertName kBertNames[] = {
-    {"token_embedding", "bert.embeddings.word_embeddings.weight"},
-    {"segment_embedding", "bert.embeddings.token_type_embeddings.weight"},
-    {"position_embedding", "bert.embeddings.position_embeddings.weight"},
-    {"norm_embedding", "bert.embeddings.LayerNorm"},
-    {"block.%d.qkv", "bert.encoder.layer.%d.attention.self.query", 0},
-    {"block.%d.qkv", "bert.encoder.layer.%d.attention.self.key", 1},
-    {"block.%d.qkv", "bert.encoder.layer.%d.attention.self.value", 2},
-    {"block.%d.proj", "bert.encoder.layer.%d.attention.output.dense"},
-    {"block.%d.norm1", "bert.encoder.layer.%d.attention.output.LayerNorm"},
-    {"block.%d.fc", "bert.encoder.layer.%d.intermediate.dense"},
-    {"block.%d.fc_proj", "bert.encoder.layer.%d.output.dense"},
-    {"block.%d.norm2", "bert.encoder.layer.%d.output.LayerNorm"},
-    {"pooler", "bert.pooler.dense"},
-    {"classifier", "classifier"},
-    {"transform", "cls.predictions.transform.dense"},
-    {"norm_transform", "cls.predictions.transform.LayerNorm"},
-    {"head.bias", "cls.predictions.bias"},
-};
-
-void add_bert_tensor(std::vector<PlainTensor>& tensors, const Model& model, const std::string& ours,
-                     const std::string& theirs, int part) {
-    const NamedTensor* tensor = model.find_parameter(ours.c_str());
-    if (tensor == nullptr) return;
-    const bool table = tensor->shape.rank == 2 && ours.find("_embedding") != ours.npos;
-    const std::int64_t columns = part < 0 ? tensor->shape.last() : tensor->shape.last() / 3;
-    std::vector<std::int64_t> shape{columns};
-    if (tensor->shape.rank == 2) shape.push_back(tensor->shape.rows());
-    if (table) shape = {tensor->shape.rows(), columns};
-    tensors.push_back(
-        {theirs, shape,
-         table ? plain(model, ours) : turned(model, ours, std::max(part, 0) * columns, columns)});
-}
-
-std::vector<PlainTensor> bert_tensors(const Model& model) {
-    std::vector<PlainTensor> tensors;
-    for (const BertName& name : kBertNames)
-        for (int layer = 0; layer < (std::strstr(name.ours, "%d") != nullptr ? 2 : 1); ++layer) {
-            const std::string ours = with_layer(name.ours, layer), theirs = with_layer(name.theirs, layer);
-            add_bert_tensor(tensors, model, ours, theirs, name.part);
-            for (const char* what : {".weight", ".bias"})
-                add_bert_tensor(tensors, model, ours + what, theirs + what, name.part);
-        }
-    return tensors;
-}
 
 struct Fixture {
     static Fixture gpt() {
@@ -99,8 +36,7 @@ struct Fixture {
         Fixture f;
         LlamaConfig config = small_llama(tied, false);
         f.model = create_llama(config, 3, f.heap->structures(), f.heap->tensors());
-        for (const LlamaTensor& tensor : llama_tensors(*f.model, config, kHuggingFaceNames))
-            f.tensors.push_back({tensor.name, tensor.shape, tensor.values});
+        f.tensors = llama_tensors(*f.model, config, kHuggingFaceNames);
         f.config = std::string(kLlamaConfig) + (tied ? "\"tie_word_embeddings\": true, " : "");
         return f;
     }
@@ -118,10 +54,7 @@ struct Fixture {
         whole.erase(whole.find_last_not_of(", ") + 1);
         folder->write("config.json", whole + "}");
         if (!keys.empty()) options.key_map_path = (key_path = folder->write("keys.txt", keys)).c_str();
-        std::string header;
-        SafetensorsWriter writer;
-        for (const PlainTensor& tensor : tensors) writer.add(tensor.name, tensor.shape, tensor.values);
-        std::string bytes = writer.bytes();
+        std::string bytes = safetensors_of(tensors);
         if (!metadata.empty()) {
             const std::string note = "{\"__metadata__\":{\"format\":\"pt\"," + metadata + "},";
             std::uint64_t length;
@@ -137,16 +70,8 @@ struct Fixture {
         assert_int_equal(heap->held, held);
         return failure;
     }
-    bool same(const Model& other) {
-        return hash_parameters(*model, heap->structures()) == hash_parameters(other, heap->structures()) &&
-               print(model->graph, heap->structures()) == print(other.graph, heap->structures());
-    }
-    PlainTensor& tensor(const std::string& name) {
-        for (PlainTensor& tensor : tensors)
-            if (tensor.name == name) return tensor;
-        std::fprintf(stderr, "there is no tensor %s\n", name.c_str());
-        std::abort();
-    }
+    bool same(const Model& other) { return computes_the_same(*model, other, heap->structures()); }
+    PlainTensor& tensor(const std::string& name) { return find_tensor(tensors, name); }
     void add(const std::string& name, std::vector<std::int64_t> shape, float value) {
         std::size_t count = 1;
         for (const std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);

@@ -41,13 +41,13 @@ struct Fixture {
     template <class TypeOf>
     std::string write(TypeOf type_of) {
         GgufBytes file = gguf_keys(config);
-        for (LlamaTensor& tensor : tensors)
+        for (PlainTensor& tensor : tensors)
             add_gguf_as(file, tensor, tensor.shape.size() < 2 ? kGgufF32 : type_of(tensor));
         bytes = file.finish();
         return folder.write("m", bytes);
     }
     std::string write(GgufTensorNumber type) {
-        return write([type](const LlamaTensor&) { return type; });
+        return write([type](const PlainTensor&) { return type; });
     }
     HeapPtr<Model> import(const std::string& path, std::optional<DType> weights) {
         ImportOptions options;
@@ -58,7 +58,7 @@ struct Fixture {
     TemporaryFolder folder;
     LlamaConfig config;
     HeapPtr<Model> model;
-    std::vector<LlamaTensor> tensors;
+    std::vector<PlainTensor> tensors;
     std::string bytes;
 };
 
@@ -123,7 +123,7 @@ void test_every_type_is_kept_exactly(void**) {
 // The type that has the values of all parts; f32 where none does.
 void test_parts_of_several_types(void**) {
     Fixture fixture;
-    const std::string path = fixture.write([](const LlamaTensor& tensor) {
+    const std::string path = fixture.write([](const PlainTensor& tensor) {
         const auto is = [&](const char* part) { return tensor.name.find(part) != std::string::npos; };
         if (is("attn_v") || is("ffn_gate") || is("token_embd")) return kGgufQ80;
         return is("ffn_up") ? kGgufF16 : is("attn_output") ? kGgufF32 : kGgufQ40;
@@ -195,7 +195,7 @@ void test_what_stays_f32(void**) {
     config.vocabulary = 5;
     const auto small = create_llama(config, 3, fixture.heap.structures(), fixture.heap.tensors());
     GgufBytes file = gguf_keys(config);
-    for (LlamaTensor& tensor : llama_tensors(*small, config, kGgufNames))
+    for (PlainTensor& tensor : llama_tensors(*small, config, kGgufNames))
         add_gguf_as(file, tensor, tensor.shape.size() < 2 ? kGgufF32 : kGgufF16);
     const auto few = fixture.import(fixture.folder.write("few", file.finish()), std::nullopt);
     assert_int_equal(dtype_of(*few, "token_embedding"), DType::f32);
@@ -261,7 +261,7 @@ void test_values_that_are_not_finite_are_refused(void**) {
     for (const auto& row : rows) {
         Fixture fixture;
         GgufBytes file = gguf_keys(fixture.config);
-        for (LlamaTensor& tensor : fixture.tensors)
+        for (PlainTensor& tensor : fixture.tensors)
             add_gguf_as(file, tensor, tensor.shape.size() < 2 ? kGgufF32 : row.type);
         file.data.replace(0, 2, row.infinite, 2);  // of the embedding, which is the first tensor
         const std::string path = fixture.folder.write("m", file.finish());

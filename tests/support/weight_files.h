@@ -71,6 +71,26 @@ class SafetensorsWriter {
     std::string header_, data_;
 };
 
+// A tensor as other programs have it.
+struct PlainTensor {
+    std::string name;
+    std::vector<std::int64_t> shape;  // outermost first
+    std::vector<float> values;
+};
+
+inline PlainTensor& find_tensor(std::vector<PlainTensor>& tensors, const std::string& name) {
+    for (PlainTensor& tensor : tensors)
+        if (tensor.name == name) return tensor;
+    std::fprintf(stderr, "there is no tensor %s\n", name.c_str());
+    std::abort();
+}
+
+inline std::string safetensors_of(const std::vector<PlainTensor>& tensors) {
+    SafetensorsWriter writer;
+    for (const PlainTensor& tensor : tensors) writer.add(tensor.name, tensor.shape, tensor.values);
+    return writer.bytes();
+}
+
 // The folder of real files: VOLTA_TEST_DATA, or ../shared/data beside the repository. "" when `file` is not
 // there.
 inline std::string real_file(const std::string& file) {
