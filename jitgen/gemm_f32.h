@@ -27,7 +27,8 @@ inline constexpr int kPrefetchCColumns = 64;  // of GemmArgs::Prefetch::c
 enum class GemmA : std::uint8_t {
     rows,     // a[i * a_stride + k]: A in place
     k_major,  // a[k * a_stride + i]: A stored transposed, or gathered so
-    ones      // nothing is read: the column sums of B, which are the chains of a row of ones
+    ones,     // nothing is read: the column sums of B, which are the chains of a row of ones
+    offsets   // a[i * a_stride + a_offsets[k]]: A read out of a picture; B packed for this tile
 };
 enum class GemmB : std::uint8_t {
     panels,  // b[(j / 16) * b_stride + k * 16 + j % 16]: packed for tiles of any width, in whole panels
@@ -102,6 +103,7 @@ struct GemmArgs {
     struct Next {
         std::int64_t tiles = 1, a, b, c, accumulators, stream;
     } next;
+    const std::int64_t* a_offsets;  // GemmA::offsets: of the first step and those behind it, in bytes
 };
 using GemmFunction = void (*)(GemmArgs*);
 

@@ -20,6 +20,8 @@ struct Tile {
     float& at(int i, int j) { return chain[i * kMaxTileColumns + j]; }
     float a(int i, std::int64_t k) const {
         if (form.a == GemmA::ones) return 1.0f;
+        if (form.a == GemmA::offsets)
+            return args.a[i * args.a_stride + args.a_offsets[k] / static_cast<std::int64_t>(sizeof(float))];
         return form.a == GemmA::rows ? args.a[i * args.a_stride + k] : args.a[k * args.a_stride + i];
     }
     float b(std::int64_t k, int j) const {

@@ -47,6 +47,14 @@ NodeCost product(const Graph& graph, const Node& node) {
                 static_cast<double>(form.n) * static_cast<double>(form.k),
             bytes_of_all(graph, node)};
 }
+NodeCost convolution(const Graph& graph, const Node& node) {
+    const define::ConvolutionSizes sizes =
+        convolution_form(node, graph.shape(node.inputs[0]), graph.shape(node.inputs[1])).sizes;
+    return {2.0 * static_cast<double>(sizes.batch * sizes.pixels()) *
+                static_cast<double>(sizes.groups * sizes.filters) *
+                static_cast<double>(sizes.channels * sizes.taps()),
+            bytes_of_all(graph, node)};
+}
 NodeCost attention(const Graph& graph, const Node& node) {
     return {attention_products(graph, node), bytes_of_all(graph, node)};
 }

@@ -7,6 +7,7 @@
 
 #include "engine/base/shape.h"
 #include "engine/graph/op.h"
+#include "engine/numerics/define_convolution.h"
 
 namespace volta {
 
@@ -51,6 +52,15 @@ MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b);
 // Which output of a product with a body holds the product itself until the body has run: one that is the
 // product, else the first.
 int product_output(const Node& node);
+
+// conv, conv_transpose, conv_grad_weight: the convolution that reads pictures `x` [batch, channels, spatial],
+// one or two spatial axes, and gives `y`. conv_transpose gives x of y, and its result is x.
+struct ConvolutionForm {
+    define::ConvolutionSizes sizes;  // one spatial axis: the columns
+    int spatial = 2;                 // axes
+    Shape result;                    // of the node
+};
+ConvolutionForm convolution_form(const Node& node, const Shape& first, const Shape& second);
 
 // attention and attention_grad. `first` is q, or the packed qkv; `second` is k (unused when packed).
 struct AttentionForm {

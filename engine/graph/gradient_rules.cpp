@@ -275,6 +275,40 @@ void matmul(const GradientBuilder& r) {
     }
 }
 
+namespace {
+
+// A convolution of the same window as r's node; `shape`: what the result's extents are, where that has to be
+// said.
+ValueId same_window(const GradientBuilder& r, Op op, ValueId first, ValueId second, const Shape& shape) {
+    const Attribute strides = r.attribute(Attr::strides), dilations = r.attribute(Attr::dilations),
+                    pads = r.attribute(Attr::pads), groups = r.attribute(Attr::groups);
+    if (op == Op::conv) return r.apply(op, {first, second}, {strides, dilations, pads, groups});
+    return r.apply(op, {first, second}, {list(Attr::shape, shape), strides, dilations, pads, groups});
+}
+
+void give_bias(const GradientBuilder& r) {
+    if (r.node.inputs.size() > 2 && r.needs(2)) r.give(2, r.apply(Op::conv_grad_bias, {r.dy()}));
+}
+
+}  // namespace
+
+void conv(const GradientBuilder& r) {
+    if (r.needs(0)) {
+        const Shape x = r.shape_in(0);
+        Shape spatial;
+        for (int axis = 2; axis < x.rank; ++axis) spatial[spatial.rank++] = x[axis];
+        r.give(0, same_window(r, Op::conv_transpose, r.dy(), r.in(1), spatial));
+    }
+    if (r.needs(1)) r.give(1, same_window(r, Op::conv_grad_weight, r.in(0), r.dy(), r.shape_in(1)));
+    give_bias(r);
+}
+// Its result is the picture of the convolution that it transposes, its operand what that gives.
+void conv_transpose(const GradientBuilder& r) {
+    if (r.needs(0)) r.give(0, same_window(r, Op::conv, r.dy(), r.in(1), Shape()));
+    if (r.needs(1)) r.give(1, same_window(r, Op::conv_grad_weight, r.dy(), r.in(0), r.shape_in(1)));
+    give_bias(r);
+}
+
 void attention(const GradientBuilder& r) {
     const bool packed = r.node.flag(Attr::packed);
     const int operands = packed ? 1 : 3;

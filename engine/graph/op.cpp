@@ -8,14 +8,15 @@ namespace volta {
 namespace {
 
 // In the order of Attr.
+// clang-format off
 constexpr const char* kAttrNames[] = {
-    "axis",        "axes",          "keep_dims", "shape",    "permutation",     "begin",
-    "end",         "exponent",      "low",       "high",     "epsilon",         "transpose_a",
-    "transpose_b", "accumulate",    "heads",     "kv_heads", "causal",          "scale",
-    "probability", "stream",        "rows",      "limit",    "maximum_norm",    "nesterov",
-    "operand",     "micro_batches", "packed",    "base",     "interleaved",     "inverse",
-    "width",       "alpha",         "beta",      "gamma",    "label_smoothing", "delta",
+    "axis", "axes", "keep_dims", "shape", "permutation", "begin", "end", "exponent", "low", "high",
+    "epsilon", "transpose_a", "transpose_b", "accumulate", "heads", "kv_heads", "causal", "scale",
+    "probability", "stream", "rows", "limit", "maximum_norm", "nesterov", "operand", "micro_batches",
+    "packed", "base", "interleaved", "inverse", "width", "alpha", "beta", "gamma", "label_smoothing",
+    "delta", "strides", "dilations", "pads", "groups", "output_padding",
 };
+// clang-format on
 static_assert(sizeof kAttrNames / sizeof *kAttrNames == static_cast<std::size_t>(Attr::count_),
               "one name each");
 

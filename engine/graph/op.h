@@ -48,6 +48,8 @@ enum class Op : std::uint16_t {
     gather, embedding_gradient,
     // products
     matmul, weight_gradient, attention, attention_grad, cached_attention,
+    // convolution: pictures [batch, channels, spatial axes]
+    conv, conv_transpose, conv_grad_weight, conv_grad_bias,
     // training
     accumulate, stack, square_sum, clip_factor, sgd, sgd_plain, adam, adamw, adagrad,
     count_
@@ -65,6 +67,7 @@ enum class Attr : std::uint8_t {
     packed,      // attention: one input holds q, k and v side by side
     base, interleaved, inverse, width, alpha, beta, gamma,
     label_smoothing, delta,
+    strides, dilations, pads, groups, output_padding,
     count_
 };
 // clang-format on
@@ -101,6 +104,7 @@ enum class Lowering : std::uint8_t {
     gather,
     embedding_gradient,
     product,
+    convolution,
     attention,
     attention_grad,
     cached_attention,

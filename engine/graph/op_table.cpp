@@ -96,6 +96,26 @@ constexpr AttrRow kAttention[] = {
     kStreamRow,
     yes_no(Attr::packed, 0, "one input holds q, k and v side by side"),
 };
+constexpr AttrRow kStridesRow = integers(Attr::strides, false, "per spatial axis; none: 1"),
+                  kDilationsRow = integers(Attr::dilations, false, "between taps, per spatial axis; none: 1"),
+                  kPadsRow = integers(Attr::pads, false,
+                                      "at the beginnings of all spatial axes, then at their ends; none: 0"),
+                  kGroupsRow = integer(Attr::groups, false, 1, 1, kManyIds,
+                                       "filters of a group see its channels alone");
+constexpr AttrRow kConv[] = {kStridesRow, kDilationsRow, kPadsRow, kGroupsRow};
+constexpr AttrRow kConvTranspose[] = {
+    integers(Attr::shape, false, "spatial extents of y; none: the least ones, and output_padding"),
+    kStridesRow,
+    kDilationsRow,
+    kPadsRow,
+    kGroupsRow,
+    integers(Attr::output_padding, false, "per spatial axis, more than the least extent; none: 0")};
+constexpr AttrRow kConvGradWeight[] = {integers(Attr::shape, true, "of the weight"),
+                                       kAccumulateRow,
+                                       kStridesRow,
+                                       kDilationsRow,
+                                       kPadsRow,
+                                       kGroupsRow};
 // Pair 0 turns by one radian per position, and angles are reduced exactly up to 2^20.
 constexpr AttrRow kRotaryTable[] = {
     integer(Attr::limit, true, 0, 1, 1048576, "positions, 0 .. limit-1"),
@@ -587,6 +607,26 @@ constexpr OpRow kRows[] = {
         .updates(-1, 0, 1)
         .costing(c::unknown)
         .with_ids({2, -1, 0, 0}, {3, 0, 0, 2, kCachePanelExtent}),
+
+    row(Op::conv, "conv", {2, 3}, 1, Lowering::convolution, s::conv, e::conv, g::conv,
+        "x [N, groups*C, spatial], weight [O, C, kernel] [, bias [O]]", "y [N, O, spatial]",
+        "segmented chains over (channel, tap) of weight and padded picture; + bias")
+        .with(kConv)
+        .costing(c::convolution),
+    row(Op::conv_transpose, "conv_transpose", {2, 3}, 1, Lowering::convolution, s::conv_transpose,
+        e::conv_transpose, g::conv_transpose, "x [N, O, spatial], weight [O, C, kernel] [, bias [groups*C]]",
+        "y [N, groups*C, spatial]",
+        "segmented chains over (filter, tap) of weight and the outputs that meet the tap here; + bias")
+        .with(kConvTranspose)
+        .costing(c::convolution),
+    row(Op::conv_grad_weight, "conv_grad_weight", 2, 1, Lowering::convolution, s::conv_grad_weight,
+        e::conv_grad_weight, kSecond, "x [N, groups*C, spatial], dy [N, O, spatial]",
+        "dweight [O, C, kernel]", "segmented chains over (n, output pixel) of dy and the tap's pixel")
+        .with(kConvGradWeight)
+        .costing(c::convolution),
+    row(Op::conv_grad_bias, "conv_grad_bias", 1, 1, Lowering::convolution, s::conv_grad_bias,
+        e::conv_grad_bias, kSecond, "dy [N, O, spatial]", "dbias [O]", "column sum over (n, output pixel)")
+        .with(kAccumulate),
 
     row(Op::accumulate, "accumulate", 1, 1, Lowering::elementwise, s::same, e::accumulate, kTrainer,
         "x [...]", "y [...]", "the sum over micro-batches: the first is stored, later ones are added")

@@ -1,5 +1,5 @@
-// What rows of the operator table point to. Shapes: shape_{rules,pairs,movement,products}.cpp; gradients:
-// gradient_rules.cpp; definitions: evaluate*.cpp; costs: cost.cpp.
+// What rows of the operator table point to. Shapes: shape_{rules,pairs,movement,products,convolution}.cpp;
+// gradients: gradient_rules.cpp; definitions: evaluate*.cpp; costs: cost.cpp.
 #pragma once
 
 #include <type_traits>
@@ -28,6 +28,7 @@ Rule extremum;   // max, min: a reduction that needs an element
 Rule max_grad, argmax;
 Rule reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids, gather, embedding_gradient;
 Rule matmul, weight_gradient, attention, attention_grad, cached_attention;
+Rule conv, conv_transpose, conv_grad_weight, conv_grad_bias;
 Rule stack, clip_factor, optimizer;
 Rule to_scalar;  // any f32 -> []
 }  // namespace shape_rules
@@ -45,6 +46,7 @@ Rule sum, mean, square_sum;
 Rule extremum;  // max, min
 Rule reshape, transpose, concat, slice, broadcast_to, gather;
 Rule matmul, attention;
+Rule conv, conv_transpose;
 }  // namespace gradient_rules
 
 // Constants, defined beside their functions: a row holds the address.
@@ -61,6 +63,7 @@ extern const Evaluation sum, mean, max, min, max_grad;
 extern const Evaluation reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids;
 extern const Evaluation gather, embedding_gradient;
 extern const Evaluation matmul, weight_gradient, attention, attention_grad, cached_attention;
+extern const Evaluation conv, conv_transpose, conv_grad_weight, conv_grad_bias;
 extern const Evaluation accumulate, stack, square_sum;
 extern const Evaluation sgd, sgd_plain, adam, adamw, adagrad;
 
@@ -75,6 +78,7 @@ struct InDoubleList {
 };
 InDoubleList single_in_double();       // evaluate.cpp
 InDoubleList elementwise_in_double();  // evaluate_elementwise.cpp, ...
+InDoubleList convolution_in_double();
 InDoubleList movement_in_double();
 InDoubleList pairs_in_double();
 InDoubleList products_in_double();
@@ -83,7 +87,7 @@ InDoubleList rows_in_double();
 
 namespace cost_rules {
 using Rule = std::remove_pointer_t<CostRule>;
-Rule product, attention, attention_grad;
+Rule product, convolution, attention, attention_grad;
 Rule part;     // reads no more of input 0 than it writes
 Rule unknown;  // known to its run alone
 }  // namespace cost_rules

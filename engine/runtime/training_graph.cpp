@@ -100,6 +100,8 @@ class TrainingGraphBuilder {
                 return node.flag(Attr::transpose_a) && node.body.ops.empty();
             case Op::layer_norm_grad_scale:
             case Op::rms_norm_grad_scale:
+            case Op::conv_grad_weight:
+            case Op::conv_grad_bias:
                 return true;
             case Op::sum:
                 return is_column_sum(node);

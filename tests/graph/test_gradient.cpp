@@ -267,6 +267,33 @@ const Case kCases[] = {
      [](Graph& g) {
          return g.apply(Op::gather, {weights(g, {4, 3}), integers(g, {2, 5})});
      }},
+    {"conv",
+     [](Graph& g) {
+         return g.apply(Op::conv, {weights(g, {2, 3, 5, 4}), weights(g, {4, 3, 3, 2}), weights(g, {4})},
+                        {list(Attr::strides, {2, 1}), list(Attr::pads, {1, 0, 1, 2})});
+     }},
+    {"conv, grouped, dilated, one axis",
+     [](Graph& g) {
+         return g.apply(Op::conv, {weights(g, {2, 4, 9}), weights(g, {6, 2, 3}), weights(g, {6})},
+                        {list(Attr::dilations, {2}), list(Attr::pads, {2, 1}), number(Attr::groups, 2)});
+     }},
+    {"conv, gaps between strides",
+     [](Graph& g) {
+         return g.apply(Op::conv, {weights(g, {1, 2, 7, 6}), weights(g, {3, 2, 2, 1})},
+                        {list(Attr::strides, {3, 2})});
+     }},
+    {"conv_transpose",
+     [](Graph& g) {
+         return g.apply(Op::conv_transpose,
+                        {weights(g, {2, 3, 3, 4}), weights(g, {3, 2, 3, 2}), weights(g, {2})},
+                        {list(Attr::strides, {2, 1}), list(Attr::pads, {1, 0, 0, 1}),
+                         list(Attr::output_padding, {1, 0})});
+     }},
+    {"conv_transpose, depthwise",
+     [](Graph& g) {
+         return g.apply(Op::conv_transpose, {weights(g, {1, 3, 4, 4}), weights(g, {3, 1, 3, 3})},
+                        {number(Attr::groups, 3)});
+     }},
     {"matmul",
      [](Graph& g) {
          return g.apply(Op::matmul, {weights(g, {2, 3, 4}), weights(g, {4, 5})});
@@ -590,7 +617,40 @@ ValueId composed_rotary(Graph& g, ValueId x) {
     return g.apply(Op::reshape, {y}, {list(Attr::shape, {2, 2, 13})});
 }
 
+ValueId along(Graph& g, ValueId x, int axis, double begin, double end) {
+    return g.apply(Op::slice, {x},
+                   {number(Attr::axis, axis), number(Attr::begin, begin), number(Attr::end, end)});
+}
+// A convolution of stride 1 without padding as one product per tap.
+ValueId composed_conv(Graph& g, ValueId x, ValueId w) {
+    const Shape picture = g.shape(x), weight = g.shape(w);
+    const std::int64_t rows = picture[2] - weight[2] + 1, columns = picture[3] - weight[3] + 1;
+    ValueId sum = -1;
+    for (std::int64_t r = 0; r < weight[2]; ++r)
+        for (std::int64_t c = 0; c < weight[3]; ++c) {
+            const double row = static_cast<double>(r), column = static_cast<double>(c);
+            ValueId part = along(g, x, 2, row, row + static_cast<double>(rows));
+            part = along(g, part, 3, column, column + static_cast<double>(columns));
+            part =
+                g.apply(Op::reshape, {part}, {list(Attr::shape, {picture[0], picture[1], rows * columns})});
+            ValueId tap = along(g, along(g, w, 2, row, row + 1), 3, column, column + 1);
+            tap = g.apply(Op::reshape, {tap}, {list(Attr::shape, {1, weight[0], weight[1]})});
+            tap = g.apply(Op::broadcast_to, {tap}, {list(Attr::shape, {picture[0], -1, -1})});
+            const ValueId product = g.apply(Op::matmul, {tap, part});
+            sum = sum < 0 ? product : g.apply(Op::add, {sum, product});
+        }
+    return g.apply(Op::reshape, {sum}, {list(Attr::shape, {picture[0], weight[0], rows, columns})});
+}
+
 const Pair kPairs[] = {
+    {"conv",
+     [](Graph& g) {
+         return g.apply(Op::conv, {weights(g, {2, 3, 6, 5}), weights(g, {4, 3, 3, 2})});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {2, 3, 6, 5});
+         return composed_conv(g, x, weights(g, {4, 3, 3, 2}));
+     }},
     {"gelu_tanh", [](Graph& g) { return unary(g, Op::gelu_tanh, -4, 4); },
      [](Graph& g) {
          const ValueId x = weights(g, {3, 5}, -4, 4), cube = mul(g, mul(g, x, x), x);

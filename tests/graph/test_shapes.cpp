@@ -42,6 +42,36 @@ const Right kRight[] = {
      [](Graph& g) {
          return g.apply(Op::where, {integers(g, {4, 1}), reals(g, {3}), reals(g, {})});
      }},
+    {"f32[2, 16, 4, 5]",
+     [](Graph& g) {
+         return g.apply(
+             Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 3, 3, 3}), reals(g, {16})},
+             {list(Attr::strides, {2, 1}), list(Attr::dilations, {1, 2}), list(Attr::pads, {1, 0, 0, 1})});
+     }},
+    {"f32[2, 6, 7]",
+     [](Graph& g) {
+         return g.apply(Op::conv, {reals(g, {2, 4, 9}), reals(g, {6, 2, 3})}, {number(Attr::groups, 2)});
+     }},
+    {"f32[2, 4, 16, 8]",
+     [](Graph& g) {
+         return g.apply(Op::conv_transpose, {reals(g, {2, 6, 8, 8}), reals(g, {6, 2, 3, 3})},
+                        {number(Attr::groups, 2), list(Attr::strides, {2, 1}), list(Attr::pads, {1, 1, 1, 1}),
+                         list(Attr::output_padding, {1, 0})});
+     }},
+    {"f32[2, 3, 8, 7]",
+     [](Graph& g) {
+         return g.apply(Op::conv_transpose, {reals(g, {2, 6, 4, 4}), reals(g, {6, 3, 1, 1})},
+                        {list(Attr::strides, {2, 2}), list(Attr::shape, {8, 7})});
+     }},
+    {"f32[6, 2, 3]",
+     [](Graph& g) {
+         return g.apply(Op::conv_grad_weight, {reals(g, {2, 4, 9}), reals(g, {2, 6, 7})},
+                        {number(Attr::groups, 2), list(Attr::shape, {6, 2, 3})});
+     }},
+    {"f32[6]",
+     [](Graph& g) {
+         return g.apply(Op::conv_grad_bias, {reals(g, {2, 6, 7})});
+     }},
     {"f32[8, 5, 7]",
      [](Graph& g) {
          return g.apply(Op::matmul, {reals(g, {8, 5, 3}), reals(g, {3, 7})});
@@ -233,6 +263,66 @@ struct Wrong {
 };
 
 const Wrong kWrong[] = {
+    {"conv: x is [3, 8]; it must be [batch, channels, columns] or [batch, channels, rows, columns]",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {3, 8}), reals(g, {16, 3, 3})});
+     }},
+    {"conv: the weight is [16, 3, 3], the picture has rank 4",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 3, 3})});
+     }},
+    {"conv: the weight is [16, 3, 0, 3]: a kernel has at least one tap",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 3, 0, 3})});
+     }},
+    {"conv: the weight [16, 4, 3, 3] does not fit 3 channels in 1 groups: [2, 3, 8, 8]",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 4, 3, 3})});
+     }},
+    {"conv: 3 groups do not divide the weight's 16 filters: [16, 1, 3, 3]",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 1, 3, 3})}, {number(Attr::groups, 3)});
+     }},
+    {"conv: the bias is [15], not [16]",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 3, 3, 3}), reals(g, {15})});
+     }},
+    {"conv: pads has 2 entries, not 4",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 3, 3, 3})}, {list(Attr::pads, {1, 1})});
+     }},
+    {"conv: strides has an entry of 0; it must be 1 .. 1048576",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 3, 3, 3})}, {list(Attr::strides, {1, 0})});
+     }},
+    {"conv: a kernel of 5 taps reaches over 13 elements, the padded picture has 10",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {2, 3, 8, 8}), reals(g, {16, 3, 3, 5})},
+                 {list(Attr::dilations, {1, 3}), list(Attr::pads, {0, 1, 0, 1})});
+     }},
+    {"conv: the patches of [1, 1, 1099511627776] and [1, 1, 1099511627776] have too many elements",
+     [](Graph& g) {
+         g.apply(Op::conv, {reals(g, {1, 1, kMany}), reals(g, {1, 1, kMany})}, {list(Attr::pads, {1, 0})});
+     }},
+    {"conv_transpose: shape has 1 entries, not 2",
+     [](Graph& g) {
+         g.apply(Op::conv_transpose, {reals(g, {2, 6, 4, 4}), reals(g, {6, 3, 1, 1})},
+                 {list(Attr::shape, {8})});
+     }},
+    {"conv_transpose: no picture of 9 elements along spatial axis 0 gives 4 outputs",
+     [](Graph& g) {
+         g.apply(Op::conv_transpose, {reals(g, {2, 6, 4, 4}), reals(g, {6, 3, 1, 1})},
+                 {list(Attr::strides, {2, 2}), list(Attr::shape, {9, 7})});
+     }},
+    {"conv_transpose: the weight [6, 3, 1, 1] does not fit 5 channels in 1 groups: [2, 5, 4, 4]",
+     [](Graph& g) {
+         g.apply(Op::conv_transpose, {reals(g, {2, 5, 4, 4}), reals(g, {6, 3, 1, 1})});
+     }},
+    {"conv_grad_weight: dy is [2, 6, 6], not [2, 6, 7]",
+     [](Graph& g) {
+         g.apply(Op::conv_grad_weight, {reals(g, {2, 4, 9}), reals(g, {2, 6, 6})},
+                 {number(Attr::groups, 2), list(Attr::shape, {6, 2, 3})});
+     }},
     {"matmul: inner extents differ: [64, 384] x [256, 384]",
      [](Graph& g) {
          g.apply(Op::matmul, {reals(g, {64, 384}), reals(g, {256, 384})});

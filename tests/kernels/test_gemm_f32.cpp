@@ -63,7 +63,8 @@ void run_case(const char* name, const Case& test) {
     const int lanes = gemm_lanes(form.isa), start = form.half ? lanes : 0;
     const std::int64_t total = test.steps + (form.triangle == Triangle::none ? 0 : form.mr),
                        pad = test.seed % 4;
-    const std::int64_t lda = (form.a == GemmA::rows ? total : form.mr) + pad,
+    const bool by_offsets = form.a == GemmA::offsets;
+    const std::int64_t lda = by_offsets ? 1 + pad * 3 : (form.a == GemmA::rows ? total : form.mr) + pad,
                        ldc = test.columns + test.seed % 3;
     const std::int64_t width = gemm_width(form);
     const std::int64_t ldb = form.b == GemmB::panels ? total * kPanel + 16 * pad
@@ -71,7 +72,13 @@ void run_case(const char* name, const Case& test) {
                                                      : test.columns + pad;
     const std::int64_t panels = (start + test.columns + kPanel - 1) / kPanel;
     // The last row ends with its last element: nothing behind it may be read.
+    std::vector<std::int64_t> offsets;  // in no order, some of them equal
+    for (std::int64_t k = 0; by_offsets && k < total; ++k)
+        offsets.push_back((k * 7919 + static_cast<std::int64_t>(test.seed)) % (2 * total / 3 + 1) * 4);
+    const std::int64_t last_offset =
+        offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end()) / 4;
     const std::int64_t a_count = form.a == GemmA::ones   ? 0
+                                 : by_offsets            ? (form.mr - 1) * lda + last_offset + 1
                                  : form.a == GemmA::rows ? (form.mr - 1) * lda + total
                                                          : (total - 1) * lda + form.mr;
     const std::int64_t b_count = form.b == GemmB::panels ? (panels - 1) * ldb + total * kPanel
@@ -94,6 +101,7 @@ void run_case(const char* name, const Case& test) {
 
     const auto a_at = [&](int i, std::int64_t k) {
         if (form.a == GemmA::ones) return 1.0f;
+        if (by_offsets) return a.data()[i * lda + offsets[static_cast<std::size_t>(k)] / 4];
         return form.a == GemmA::rows ? a.data()[i * lda + k] : a.data()[k * lda + i];
     };
     const auto b_at = [&](std::int64_t k, int j) {
@@ -122,6 +130,7 @@ void run_case(const char* name, const Case& test) {
     GemmArgs args = {};
     args.a = a.data();
     args.a_stride = lda;
+    args.a_offsets = offsets.data();
     args.b = b.data();
     args.b_stride = ldb;
     args.c = c.data();
@@ -149,7 +158,10 @@ void run_case(const char* name, const Case& test) {
         args.steps = test.split;
         args.accumulators_out = chain.data();
         call(first, args);
-        if (form.a != GemmA::ones) args.a += form.a == GemmA::rows ? done : done * lda;
+        if (by_offsets)
+            args.a_offsets += done;
+        else if (form.a != GemmA::ones)
+            args.a += form.a == GemmA::rows ? done : done * lda;
         args.b += form.b == GemmB::panels ? done * kPanel : done * ldb;
         args.packed += done * width;
         args.steps = test.steps - test.split;
@@ -202,6 +214,8 @@ void test_every_edge(const GemmTile& tile) {
                     run_case(tile.name, {form, columns, 7, 0, seed % 2 == 0, 0, data_of(seed), seed});
                 }
             }
+            run_case(tile.name, {form_of(tile.isa, rows, columns, GemmA::offsets, GemmB::tile), columns, 7, 0,
+                                 seed % 2 == 0, 0, data_of(seed), seed});
         }
     }
 }
@@ -223,6 +237,21 @@ void test_every_depth(const GemmTile& tile) {
             }
         }
     }
+}
+
+void test_every_depth_by_offsets(const GemmTile& tile) {
+    std::uint64_t seed = 200;
+    for (const std::int64_t steps : kDepths)
+        for (const std::int64_t first_step : {0, 300, 512})
+            for (int n = 0; n < 4; ++n, ++seed) {
+                const int rows = std::max(1, tile.mr - n % 2), columns = std::max(1, tile.nr - n);
+                const GemmForm form = form_of(tile.isa, rows, columns, GemmA::offsets, GemmB::tile);
+                run_case(tile.name,
+                         {form, columns, steps, first_step, seed % 2 == 0, 0, data_of(seed), seed});
+                if (steps > 2 && (first_step + steps / 3) % 512 != 0)
+                    run_case(tile.name, {form, columns, steps, first_step, seed % 2 == 0, steps / 3,
+                                         data_of(seed), seed});
+            }
 }
 
 // Column sums: every width, cuts and unfinished chains, in one row as products use them and in several.
@@ -374,6 +403,7 @@ void test_row_equals_definition(void** state) {
     if (!host_cpu().has(tile.isa)) skip();
     test_every_edge(tile);
     test_every_depth(tile);
+    test_every_depth_by_offsets(tile);
     test_triangles(tile);
     test_half_panels(tile);
     test_several_tiles(tile);

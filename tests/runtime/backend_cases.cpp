@@ -975,6 +975,111 @@ void add_micro_batches(Cases& cases) {
     });
 }
 
+// ---- Convolutions ----
+
+struct ConvolutionCase {
+    Shape x, weight;
+    std::vector<std::int64_t> strides, dilations, pads;
+    int groups;
+};
+
+std::vector<Attribute> window_of(const ConvolutionCase& row) {
+    std::vector<Attribute> window;
+    const auto add = [&](Attr key, const std::vector<std::int64_t>& values) {
+        if (values.empty()) return;
+        Attribute attribute = list(key, {});
+        for (const std::int64_t value : values)
+            attribute.integers[static_cast<std::size_t>(attribute.integer_count++)] = value;
+        window.push_back(attribute);
+    };
+    add(Attr::strides, row.strides);
+    add(Attr::dilations, row.dilations);
+    add(Attr::pads, row.pads);
+    window.push_back(number(Attr::groups, row.groups));
+    return window;
+}
+
+// What the convolution gives, by its shape rule.
+Shape result_of(const ConvolutionCase& row) {
+    Graph graph(std::pmr::get_default_resource());
+    const ValueId x = graph.input("x", DType::f32, row.x), w = graph.input("w", DType::f32, row.weight);
+    const std::vector<Attribute> window = window_of(row);
+    const ValueId inputs[] = {x, w};
+    return graph.shape(
+        graph.apply(Op::conv, inputs, 2, window.data(), static_cast<int>(window.size()), Phase::each));
+}
+
+const std::vector<ConvolutionCase> kConvolutions = {
+    {{1, 1, 3, 3}, {1, 1, 2, 2}, {}, {}, {}, 1},
+    {{2, 3, 5, 7}, {4, 3, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},
+    {{2, 8, 8, 8}, {16, 8, 3, 3}, {2, 2}, {}, {1, 1, 1, 1}, 1},
+    {{1, 64, 9, 9}, {33, 64, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},  // 576 steps: two segments
+    {{3, 70, 7, 7}, {40, 70, 1, 1}, {}, {}, {}, 1},            // in place
+    {{2, 6, 8, 9}, {5, 6, 1, 1}, {2, 3}, {}, {}, 1},           // pixels that no tap meets
+    {{1, 3, 19, 18}, {17, 3, 7, 7}, {2, 2}, {}, {3, 3, 3, 3}, 1},
+    {{2, 4, 9, 10}, {6, 4, 3, 2}, {}, {2, 3}, {2, 0, 1, 4}, 1},  // sides and axes that differ
+    {{2, 4, 11, 10}, {6, 4, 3, 3}, {3, 2}, {2, 1}, {0, 1, 2, 3}, 1},
+    {{2, 12, 6, 6}, {8, 3, 3, 3}, {}, {}, {1, 1, 1, 1}, 4},       // grouped
+    {{2, 9, 9, 8}, {9, 1, 3, 3}, {}, {}, {1, 1, 1, 1}, 9},        // depthwise
+    {{1, 5, 10, 7}, {10, 1, 5, 3}, {2, 2}, {}, {2, 1, 2, 1}, 5},  // two filters a channel
+    {{2, 5, 33}, {7, 5, 4}, {2}, {}, {1, 2}, 1},                  // one spatial axis
+    {{2, 8, 40}, {8, 2, 3}, {}, {5}, {5, 5}, 4},
+    {{1, 2, 4, 4}, {3, 2, 9, 9}, {}, {}, {4, 4, 4, 4}, 1},  // a kernel larger than the picture
+    {{1, 3, 2, 2}, {3, 3, 1, 1}, {}, {}, {3, 2, 1, 2}, 1},  // padding that no tap reaches over
+    {{1, 2, 3, 70}, {3, 2, 1, 5}, {}, {}, {0, 2, 0, 2}, 1},
+    {{40, 3, 4, 4}, {5, 3, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},  // 640 pixels: two segments of dW
+    {{0, 3, 4, 4}, {5, 3, 3, 3}, {}, {}, {}, 1},
+    {{2, 0, 4, 4}, {5, 0, 3, 3}, {}, {}, {}, 1},
+};
+
+void add_convolutions(Cases& cases) {
+    for (const ConvolutionCase& row : kConvolutions) {
+        const Shape y = result_of(row);
+        const std::string name = shapes_text({row.x, row.weight}) + " groups " + std::to_string(row.groups);
+        const std::vector<Attribute> window = window_of(row);
+        for (const bool has_bias : {false, true}) {
+            const auto operands = [=](CaseBuilder& b, Shape first, std::int64_t channels) {
+                std::vector<ValueId> inputs = {b.real(first), b.real(row.weight)};
+                if (has_bias) inputs.push_back(b.real({channels}));
+                return inputs;
+            };
+            cases.push_back({Op::conv, name + (has_bias ? " bias" : ""),
+                             [=](CaseBuilder& b) { b.apply(Op::conv, operands(b, row.x, y[1]), window); }});
+            cases.push_back({Op::conv_transpose, name + (has_bias ? " bias" : ""), [=](CaseBuilder& b) {
+                                 std::vector<Attribute> sized = window;
+                                 Shape spatial;
+                                 for (int axis = 2; axis < row.x.rank; ++axis)
+                                     spatial[spatial.rank++] = row.x[axis];
+                                 sized.push_back(list(Attr::shape, spatial));
+                                 b.apply(Op::conv_transpose, operands(b, y, row.x[1]), sized);
+                             }});
+        }
+        for (const bool accumulates : {false, true})
+            cases.push_back(
+                {Op::conv_grad_weight, name + (accumulates ? " continued" : ""), [=](CaseBuilder& b) {
+                     std::vector<Attribute> sized = window;
+                     sized.push_back(list(Attr::shape, row.weight));
+                     sized.push_back(number(Attr::accumulate, accumulates));
+                     if (accumulates) b.set_micro_batches(3);
+                     const ValueId x = b.real(row.x), dy = b.real(y);
+                     b.apply(Op::conv_grad_weight, std::vector<ValueId>{x, dy}, sized);
+                 }});
+        for (const bool accumulates : {false, true})
+            cases.push_back({Op::conv_grad_bias,
+                             std::string(to_text(y).text) + (accumulates ? " continued" : ""),
+                             [=](CaseBuilder& b) {
+                                 if (accumulates) b.set_micro_batches(3);
+                                 const ValueId dy = b.real(y);
+                                 b.apply(Op::conv_grad_bias, {dy}, {number(Attr::accumulate, accumulates)});
+                             }});
+    }
+    cases.push_back({Op::conv_transpose, "the least picture, and more", [](CaseBuilder& b) {
+                         const ValueId x = b.real({2, 3, 4, 5}), w = b.real({3, 2, 3, 3});
+                         b.apply(Op::conv_transpose, {x, w},
+                                 {list(Attr::strides, {2, 2}), list(Attr::output_padding, {1, 0})});
+                     }});
+}
+
 Cases make_cases() {
     Cases cases;
     add_unary(cases);
@@ -987,6 +1092,7 @@ Cases make_cases() {
     add_pairs(cases);
     add_embeddings(cases);
     add_products(cases);
+    add_convolutions(cases);
     add_stored(cases);
     add_epilogues(cases);
     for (std::uint64_t seed = 0; seed < 40; ++seed) add_random_body(cases, seed);

@@ -5,6 +5,7 @@
 
 #include "engine/backend/cpu/actions/attention_action.h"
 #include "engine/backend/cpu/actions/column_sum_action.h"
+#include "engine/backend/cpu/actions/convolution_action.h"
 #include "engine/backend/cpu/actions/copy_action.h"
 #include "engine/backend/cpu/actions/gather_action.h"
 #include "engine/backend/cpu/actions/product_action.h"
@@ -58,6 +59,13 @@ void CpuStep::embedding_gradient(const EmbeddingGradientStep& step) {
 }
 
 bool CpuStep::product(const ProductStep& step) { return add<ProductAction>(*this, step).sums_b(); }
+bool CpuStep::convolution(const ConvolutionStep& step) {
+    if (step.gives == ConvolutionStep::Gives::weight)
+        add<WeightGradientAction>(*this, step);
+    else
+        add<PictureConvolutionAction>(*this, step);
+    return true;
+}
 void CpuStep::attention(const AttentionStep& step) { add<AttentionAction>(*this, step); }
 void CpuStep::cached_attention(const CachedAttentionStep& step) { add<CachedAttentionAction>(*this, step); }
 

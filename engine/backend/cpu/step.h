@@ -64,6 +64,7 @@ class CpuStep final : public StepLowering {
     void gather(const GatherStep& step) override;
     void embedding_gradient(const EmbeddingGradientStep& step) override;
     bool product(const ProductStep& step) override;
+    bool convolution(const ConvolutionStep& step) override;
     void attention(const AttentionStep& step) override;
     void cached_attention(const CachedAttentionStep& step) override;
 

@@ -21,8 +21,8 @@ static_assert(sizeof kRows / sizeof *kRows == kLimitCount && rows_stand_in_order
 }  // namespace
 
 bool may_differ_below_strict(const OpRow& row) {
-    return row.lowering == Lowering::product || row.lowering == Lowering::attention ||
-           row.lowering == Lowering::attention_grad;
+    return row.lowering == Lowering::product || row.lowering == Lowering::convolution ||
+           row.lowering == Lowering::attention || row.lowering == Lowering::attention_grad;
 }
 
 const LimitRow& limit_row(Limit limit) { return kRows[static_cast<int>(limit)]; }

@@ -16,6 +16,7 @@ void lower_movement(StepLowering& step);
 void lower_gather(StepLowering& step);
 void lower_embedding_gradient(StepLowering& step);
 void lower_product(StepLowering& step);
+void lower_convolution(StepLowering& step);
 void lower_attention(StepLowering& step);
 void lower_attention_gradient(StepLowering& step);
 void lower_cached_attention(StepLowering& step);

@@ -582,12 +582,16 @@ jit::Program make_rotation(bool inverse, std::pmr::memory_resource* heap) {
     return b.finish();
 }
 
-jit::Program make_addition(std::pmr::memory_resource* heap) {
+static jit::Program make_addition(jit::Access second, std::pmr::memory_resource* heap) {
     jit::Builder b(heap);
-    const int x = b.input(kFull), other = b.input(kFull), y = b.output(kFull);
+    const int x = b.input(kFull), other = b.input(second), y = b.output(kFull);
     const Real left = b.load(x), right = b.load(other);
     b.store(y, left + right);
     return b.finish();
+}
+jit::Program make_addition(std::pmr::memory_resource* heap) { return make_addition(kFull, heap); }
+jit::Program make_bias_addition(std::pmr::memory_resource* heap) {
+    return make_addition(jit::Access::per_row, heap);
 }
 
 }  // namespace volta

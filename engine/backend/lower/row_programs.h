@@ -79,6 +79,7 @@ jit::Program make_swiglu(std::pmr::memory_resource* heap);           // 0: a, 1:
 jit::Program make_swiglu_gradient(std::pmr::memory_resource* heap);  // 0: a, 1: b, 2: dy, 3: da, 4: db
 // 0: x0, 1: x1, 2: cosines and 3: sines per column, 4: y0, 5: y1
 jit::Program make_rotation(bool inverse, std::pmr::memory_resource* heap);
-jit::Program make_addition(std::pmr::memory_resource* heap);  // 0: a, 1: b, 2: y = a + b
+jit::Program make_addition(std::pmr::memory_resource* heap);       // 0: a, 1: b, 2: y = a + b
+jit::Program make_bias_addition(std::pmr::memory_resource* heap);  // the same, b one element per row
 
 }  // namespace volta

@@ -60,6 +60,8 @@ void lower_step(StepLowering& step) {
             return lower_embedding_gradient(step);
         case Lowering::product:
             return lower_product(step);
+        case Lowering::convolution:
+            return lower_convolution(step);
         case Lowering::attention:
             return lower_attention(step);
         case Lowering::attention_grad:

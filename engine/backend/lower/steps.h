@@ -10,6 +10,7 @@
 #include "engine/backend/lower/ref.h"
 #include "engine/base/shape.h"
 #include "engine/graph/graph.h"
+#include "engine/numerics/define_convolution.h"
 #include "engine/numerics/define_pairs.h"
 #include "jitgen/program.h"
 
@@ -39,6 +40,17 @@ struct ProductStep {
     bool accumulates = false;
     const ProductEpilogue* epilogue = nullptr;  // NULL: none
     const Ref* b_sums = nullptr;  // [n], where the column sums of B are wanted; they accumulate as C does
+};
+
+// A convolution of pictures x [batch, channels, rows, columns] and y [batch, filters, rows, columns], of
+// which one, or the weight, is computed from the other two.
+struct ConvolutionStep {
+    enum class Gives : std::uint8_t { y, x, weight };
+    Gives gives = Gives::y;
+    define::ConvolutionSizes sizes;
+    Ref x, weight, y;
+    bool accumulates = false;   // the weight's gradient, over micro-batches
+    ValueId weight_value = -1;  // whose elements the weight is
 };
 
 struct AttentionStep {

@@ -27,6 +27,7 @@ constexpr std::size_t kMaxCodeBytes = 64 * 1024;  // the largest form, 16x1v wit
 //            of A) held for the whole step, then what is left rotates over the other side
 //   rdi args | rsi rdx rcx r8 rows 0, 4, 8, 12 of A (k-major: rsi) | r9 r10 stride of A, three times it
 //   r11 B | rbx rbp stride of B, three times it (in place: `prefetch` times it) | rax steps
+//   (A by offsets: rbx where they are, rbp A, both free since B is packed; the rows' registers are found anew each step)
 //   r12 r13 steps left in the segment, in all | r14 r15 rows of C and chains; between them r14 what is written, or
 //   prefetched with r15 its stride (r8 three times it: four lines leave no room for rows 12 and up), or r14 what is
 //   added to B where it is prefetched again
@@ -73,6 +74,8 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     }
 
     const Reg64 stream = r14, stream_stride = r15, stream_stride3 = r8, again = r14;
+    const Reg64 offsets = rbx, picture = rbp;  // GemmA::offsets
+    bool by_offsets() const { return form_.a == GemmA::offsets; }
     bool in_place() const { return form_.b == GemmB::rows || form_.b == GemmB::pack_on_first_use; }
     bool packs() const { return form_.b == GemmB::pack_on_first_use; }
     bool streams() const { return packs() || form_.prefetch_lines > 0; }
@@ -265,6 +268,17 @@ class GemmEmitter : public Xbyak::CodeGenerator {
 
         mov(lda, arg(offsetof(GemmArgs, a_stride)));
         shl(lda, 2);
+        if (by_offsets()) {
+            mov(offsets, arg(offsetof(GemmArgs, a_offsets)));
+            mov(picture, arg(offsetof(GemmArgs, a)));
+            lea(lda3, ptr[lda + lda * 2]);
+            if (first_ > 0) {
+                imul(rax, lda, first_);
+                add(picture, rax);
+            }
+            mov(b, arg(offsetof(GemmArgs, b)));
+            return;
+        }
         mov(a_base(0), arg(offsetof(GemmArgs, a)));
         if (form_.a == GemmA::rows) {
             lea(lda3, ptr[lda + lda * 2]);
@@ -325,6 +339,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     Xbyak::RegExp a_place(int i, int u) {
         const int r = i - first_;
         if (form_.a == GemmA::k_major) return scaled(a_base(0), lda, lda3, 0) + r * 4;
+        if (by_offsets()) return scaled(a_base(r / 4), lda, lda3, r % 4);
         return scaled(a_base(r / 4), lda, lda3, r % 4) + u * 4;
     }
     Xbyak::Address a_at(int i, int u) { return ptr[a_place(i, u)]; }
@@ -394,6 +409,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     // Rows [from, to) take part. The pointers move by one step where they cannot be reached by a
     // displacement.
     void emit_step(int u, int from, int to) {
+        if (by_offsets()) emit_rows_of_step(u);
         if (form_.a == GemmA::ones) {
             emit_sum_step(u);
         } else if (vectors_ <= rows()) {  // B held, A broadcast one row after the other
@@ -429,6 +445,12 @@ class GemmEmitter : public Xbyak::CodeGenerator {
         if (form_.prefetch > 0) emit_prefetch(u);
         emit_prefetch();
         step_on();
+    }
+    // Where the rows of a step lie.
+    void emit_rows_of_step(int u) {
+        mov(a_base(0), ptr[offsets + u * static_cast<int>(sizeof(std::int64_t))]);
+        add(a_base(0), picture);
+        for (int g = 1; 4 * g < rows(); ++g) lea(a_base(g), ptr[a_base(g - 1) + lda * 4]);
     }
     // The pointers that move by one step, where it cannot be reached by a displacement.
     void step_on() {
@@ -470,6 +492,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     void advance(int count) {
         if (form_.a == GemmA::rows)
             for (int g = 0; 4 * g < rows(); ++g) add(a_base(g), count * 4);
+        if (by_offsets()) add(offsets, count * static_cast<int>(sizeof(std::int64_t)));
         if (form_.b == GemmB::panels) add(b, count * kPanel * 4);
         if (form_.b == GemmB::tile) add(b, in_tile(0, count));
         if (packs()) add(stream, in_tile(0, count));
@@ -574,6 +597,7 @@ class GemmEmitter : public Xbyak::CodeGenerator {
     // 0: all rows take each step together.
     int tail_steps() const {
         if (form_.triangle != Triangle::none || form_.a == GemmA::ones || vectors_ > rows()) return 0;
+        if (by_offsets()) return 0;  // each step's rows lie elsewhere
         if (!form_.masked) return kTailSteps;
         return kZmm ? std::min(kTailSteps, free_vectors() - 1) : 0;
     }
@@ -687,6 +711,9 @@ void check(const GemmForm& form) {
         fail(VOLTA_INTERNAL, "no product kernel of %s has a narrow last vector", isa_name(form.isa));
     if (form.a == GemmA::ones && form.triangle != Triangle::none)
         fail(VOLTA_INTERNAL, "no product kernel sums columns beside a triangle");
+    if (form.a == GemmA::offsets &&
+        (form.b != GemmB::tile || form.prefetch_lines > 0 || form.triangle != Triangle::none))
+        fail(VOLTA_INTERNAL, "no product kernel reads A by offsets beside a B that is not packed for it");
     const bool is_packed = form.b == GemmB::panels || form.b == GemmB::tile;
     const bool has_register =
         is_packed || (form.b == GemmB::rows && form.prefetch == 0 && form.prefetch_lines <= 1);
@@ -726,9 +753,10 @@ GemmFormText to_text(const GemmForm& form) {
                                                                    : "";
     std::snprintf(name.text, sizeof name.text, "gemm %dx%dv %s %s %s%s%s%s%s", form.mr, form.vectors,
                   isa_name(form.isa),
-                  form.a == GemmA::rows   ? "rows"
-                  : form.a == GemmA::ones ? "ones"
-                                          : "k-major",
+                  form.a == GemmA::rows      ? "rows"
+                  : form.a == GemmA::ones    ? "ones"
+                  : form.a == GemmA::offsets ? "offsets"
+                                             : "k-major",
                   form.b == GemmB::panels ? "panels"
                   : form.b == GemmB::tile ? "packed"
                   : form.b == GemmB::rows ? "in-place"

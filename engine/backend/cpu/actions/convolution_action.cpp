@@ -1,0 +1,41 @@
+#include "engine/backend/cpu/actions/convolution_action.h"
+
+namespace volta::cpu {
+
+PictureConvolutionAction::PictureConvolutionAction(CpuStep& step, const ConvolutionStep& work)
+    : source_(work.gives == ConvolutionStep::Gives::x ? work.y : work.x),
+      weight_(work.weight),
+      result_(work.gives == ConvolutionStep::Gives::x ? work.x : work.y),
+      keeps_(step.keeps(work.weight_value)),
+      convolution_(work, step.kernels()) {
+    if (convolution_.packed_bytes() > 0)
+        packed_ =
+            keeps_ ? step.kept(convolution_.packed_bytes()) : step.temporary(convolution_.packed_bytes());
+    if (convolution_.workspace_bytes() > 0) workspace_ = step.temporary(convolution_.workspace_bytes());
+}
+
+void PictureConvolutionAction::run(const StepCall& call) const noexcept {
+    if (!keeps_) convolution_.pack(call.pool, call.floats(weight_), call.floats(packed_));
+    convolution_.run(call.pool,
+                     {call.floats(source_), call.floats(packed_), call.floats(result_), call.at(workspace_)});
+}
+
+void PictureConvolutionAction::keep(const StepCall& call) const noexcept {
+    if (keeps_) convolution_.pack(call.pool, call.floats(weight_), call.floats(packed_));
+}
+
+WeightGradientAction::WeightGradientAction(CpuStep& step, const ConvolutionStep& work)
+    : x_(work.x),
+      dy_(work.y),
+      weight_(work.weight),
+      accumulates_(work.accumulates),
+      gradient_(work, step.kernels()) {
+    if (gradient_.workspace_bytes() > 0) workspace_ = step.temporary(gradient_.workspace_bytes());
+}
+
+void WeightGradientAction::run(const StepCall& call) const noexcept {
+    gradient_.run(call.pool, {call.floats(x_), call.floats(dy_), call.floats(weight_),
+                              accumulates_ && call.micro_index > 0, call.at(workspace_)});
+}
+
+}  // namespace volta::cpu

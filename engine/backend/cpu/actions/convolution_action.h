@@ -1,0 +1,35 @@
+// Convolutions as actions.
+#pragma once
+
+#include "engine/backend/cpu/convolution/picture.h"
+#include "engine/backend/cpu/convolution/weight_gradient.h"
+#include "engine/backend/cpu/step.h"
+
+namespace volta::cpu {
+
+class PictureConvolutionAction final : public Action {
+  public:
+    PictureConvolutionAction(CpuStep& step, const ConvolutionStep& work);
+    void run(const StepCall& call) const noexcept override;
+    void keep(const StepCall& call) const noexcept override;
+    const char* kernel_name() const noexcept override { return convolution_.kernel_name(); }
+
+  private:
+    Ref source_, weight_, result_, packed_{kWorkspace, 0, 0}, workspace_{kWorkspace, 0, 0};
+    bool keeps_;  // the packed weight, over runs
+    PictureConvolution convolution_;
+};
+
+class WeightGradientAction final : public Action {
+  public:
+    WeightGradientAction(CpuStep& step, const ConvolutionStep& work);
+    void run(const StepCall& call) const noexcept override;
+    const char* kernel_name() const noexcept override { return gradient_.kernel_name(); }
+
+  private:
+    Ref x_, dy_, weight_, workspace_{kWorkspace, 0, 0};
+    bool accumulates_;
+    WeightGradient gradient_;
+};
+
+}  // namespace volta::cpu

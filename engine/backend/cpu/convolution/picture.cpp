@@ -1,0 +1,247 @@
+#include "engine/backend/cpu/convolution/picture.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "engine/backend/cpu/gemm/kernel_cache.h"
+
+namespace volta::cpu {
+namespace {
+
+constexpr std::int64_t kLineFloats = 16;
+constexpr std::int64_t kFloatBytes = sizeof(float);
+// Pixels of a work item: their results stay in L1 until they are transposed.
+constexpr std::int64_t kItemPixels = 224;
+// So many pictures a thread, and each has its own: no thread waits for another's copies.
+constexpr std::int64_t kPicturesPerThread = 4;
+
+std::int64_t padded(std::int64_t floats) { return round_up(floats, kLineFloats); }
+
+// Do the rows of pixels continue each other in the source?
+bool is_one_run(const AxisPhase& rows, const AxisPhase& columns, const PictureSource& source) {
+    return rows.count == 1 || source.row() * rows.source_step == columns.count * columns.source_step;
+}
+std::int64_t length_of(const AxisPhase& rows, const AxisPhase& columns, const PictureSource& source) {
+    return is_one_run(rows, columns, source) ? rows.count * columns.count : columns.count;
+}
+
+}  // namespace
+
+PictureConvolution::Phase::Phase(const AxisPhase& rows, const AxisPhase& columns, const PictureSource& source,
+                                 std::int64_t inputs, std::int64_t filters, std::int64_t taps_in_row,
+                                 const CompileContext& context)
+    : width(columns.count),
+      runs(is_one_run(rows, columns, source) ? 1 : rows.count),
+      run_stride(source.row() * rows.source_step),
+      length(length_of(rows, columns, source)),
+      step(columns.source_step),
+      first_row(rows.first),
+      first_column(columns.first),
+      row_step(rows.step),
+      column_step(columns.step),
+      depth(inputs * static_cast<std::int64_t>(rows.taps.size() * columns.taps.size())),
+      taps(static_cast<std::int64_t>(rows.taps.size() * columns.taps.size())),
+      offsets(context.compiler.heap),
+      kernel_taps(context.compiler.heap),
+      tiles(length, filters, ConvolutionTiles::cheapest(context.machine, length, filters),
+            ConvolutionTiles::cheapest(context.machine, length, filters).mr, context.compiler),
+      at_once(std::max<std::int64_t>(1, kItemPixels / (runs == 1 ? tiles.tile().mr : length))),
+      blocks(ceil_div(runs == 1 ? tiles.cut().pieces : runs, at_once)) {
+    for (const AxisPhase::Tap& row : rows.taps)
+        for (const AxisPhase::Tap& column : columns.taps)
+            kernel_taps.push_back(row.kernel * taps_in_row + column.kernel);
+    offsets.reserve(static_cast<std::size_t>(depth));
+    for (std::int64_t channel = 0; channel < inputs; ++channel)
+        for (const AxisPhase::Tap& row : rows.taps)
+            for (const AxisPhase::Tap& column : columns.taps)
+                offsets.push_back((channel * source.plane() + row.offset * source.row() + column.offset) *
+                                  kFloatBytes);
+}
+
+std::int64_t PictureConvolution::Phase::pixels_at_once() const {
+    return runs == 1 ? std::min(at_once * tiles.tile().mr, length) : std::min(at_once, runs) * length;
+}
+
+PictureConvolution::PictureConvolution(const ConvolutionStep& work, const CompileContext& context)
+    : is_transposed_(work.gives == ConvolutionStep::Gives::x),
+      batch_(work.sizes.batch),
+      groups_(work.sizes.groups),
+      inputs_(is_transposed_ ? work.sizes.filters : work.sizes.channels),
+      filters_(is_transposed_ ? work.sizes.channels : work.sizes.filters),
+      plane_(is_transposed_ ? work.sizes.plane() : work.sizes.pixels()),
+      columns_(is_transposed_ ? work.sizes.columns.in : work.sizes.columns.out),
+      taps_(work.sizes.taps()),
+      workers_(context.machine.threads),
+      by_pictures_(batch_ % workers_ == 0 || batch_ >= kPicturesPerThread * workers_),
+      phases_(context.compiler.heap),
+      transposes_(context.compiler.cache->transposes(context.machine.isa, *context.compiler.arena)) {
+    const define::ConvolutionSizes& s = work.sizes;
+    std::pmr::memory_resource* const heap = context.compiler.heap;
+    const AxisPhases rows = is_transposed_ ? transposed_phases(s.rows, heap) : forward_phases(s.rows, heap);
+    const AxisPhases columns =
+        is_transposed_ ? transposed_phases(s.columns, heap) : forward_phases(s.columns, heap);
+    source_ = PictureSource(rows, columns);
+    phases_.reserve(rows.phases.size() * columns.phases.size());
+    for (const AxisPhase& row : rows.phases)
+        for (const AxisPhase& column : columns.phases) {
+            if (row.taps.empty() || column.taps.empty() || inputs_ == 0) {
+                has_gaps_ = true;
+                continue;
+            }
+            Phase& phase =
+                phases_.emplace_back(row, column, source_, inputs_, filters_, s.columns.taps, context);
+            phase.packed_begin = packed_floats_;
+            packed_floats_ += groups_ * phase.packed_group();
+            scratch_floats_ =
+                std::max(scratch_floats_, padded(phase.pixels_at_once() * phase.tiles.tile().nr));
+        }
+    copy_floats_ = source_.is_copied() ? padded(groups_ * inputs_ * source_.plane()) : 0;
+    workspace_bytes_ = static_cast<std::size_t>(
+        ((by_pictures_ ? workers_ : 1) * copy_floats_ + workers_ * scratch_floats_) * kFloatBytes);
+    if (!phases_.empty())
+        std::snprintf(name_, sizeof name_, "conv_%s%s", phases_[0].tiles.tile().name,
+                      phases_.size() > 1 ? " phases" : "");
+}
+
+// ---- Packing ---------------------------------------------------------------------------------------------
+
+void PictureConvolution::pack(ThreadPool& pool, const float* weight, float* packed) const noexcept {
+    for (const Phase& phase : phases_) {
+        const std::int64_t pieces = phase.tiles.pieces();
+        pool.run(workers_, [&](int worker, int count) noexcept {
+            const Range mine = part_of(groups_ * pieces, 1, worker, count);
+            for (std::int64_t i = mine.begin; i < mine.end; ++i)
+                pack_piece(phase, i / pieces, i % pieces, weight, packed);
+        });
+    }
+}
+
+void PictureConvolution::pack_piece(const Phase& phase, std::int64_t group, std::int64_t piece,
+                                    const float* weight, float* packed) const noexcept {
+    const std::int64_t first = phase.tiles.piece_begin(piece);
+    const int columns = phase.tiles.piece_width(piece);
+    float* to = packed + phase.packed_begin + group * phase.packed_group() + first * phase.depth;
+    if (!is_transposed_)
+        return pack_b(weight + (group * filters_ + first) * phase.depth, phase.depth, true, columns,
+                      phase.depth, transposes_, phase.tiles.widths(), to);
+    const std::int64_t lanes = jit::gemm_lanes(phase.tiles.tile().isa), stride = round_up(columns, lanes);
+    for (std::int64_t o = 0; o < inputs_; ++o)
+        for (const std::int64_t tap : phase.kernel_taps) {
+            const float* const from = weight + ((group * inputs_ + o) * filters_ + first) * taps_ + tap;
+            for (std::int64_t i = 0; i < columns; ++i) to[i] = from[i * taps_];
+            std::fill(to + columns, to + stride, 0.0f);
+            to += stride;
+        }
+}
+
+// ---- Running ---------------------------------------------------------------------------------------------
+
+std::int64_t PictureConvolution::items() const {
+    std::int64_t sum = 0;
+    for (const Phase& phase : phases_) sum += groups_ * phase.tiles.pieces() * phase.blocks;
+    return sum;
+}
+
+// Blocks of a piece follow each other: its weights stay in L2.
+PictureConvolution::Item PictureConvolution::item(std::int64_t index) const noexcept {
+    const Phase* phase = phases_.data();
+    for (;; ++phase) {
+        const std::int64_t of_it = groups_ * phase->tiles.pieces() * phase->blocks;
+        if (index < of_it) break;
+        index -= of_it;
+    }
+    const std::int64_t block = index % phase->blocks, piece = index / phase->blocks % phase->tiles.pieces();
+    return {phase, index / phase->blocks / phase->tiles.pieces(), piece, block};
+}
+
+void PictureConvolution::run(ThreadPool& pool, const Call& call) const noexcept {
+    float* const copies = static_cast<float*>(call.workspace);
+    float* const scratch = copies + (by_pictures_ ? workers_ : 1) * copy_floats_;
+    const std::int64_t all = items(), planes = groups_ * inputs_;
+    if (has_gaps_)
+        pool.run(workers_, [&](int worker, int count) noexcept {
+            const Range mine = part_of(batch_ * groups_ * filters_, 1, worker, count);
+            std::fill(call.result + mine.begin * plane_, call.result + mine.end * plane_, 0.0f);
+        });
+    if (by_pictures_) {
+        pool.run_stealing(workers_, batch_, 1, [&](int worker, ThreadPool::WorkItems& pictures) noexcept {
+            float* const copy = copies + worker * copy_floats_;
+            for (Range piece; pictures.next(&piece);)
+                for (std::int64_t n = piece.begin; n < piece.end; ++n) {
+                    const float* from = planes_of(call, n);
+                    if (source_.is_copied()) source_.copy(std::exchange(from, copy), planes, copy);
+                    for (std::int64_t i = 0; i < all; ++i)
+                        run_item(call, item(i), n, from, scratch + worker * scratch_floats_);
+                }
+        });
+        return;
+    }
+    for (std::int64_t n = 0; n < batch_; ++n) {
+        const float* from = planes_of(call, n);
+        if (source_.is_copied()) {
+            pool.run(workers_, [&](int worker, int count) noexcept {
+                const Range mine = part_of(planes, 1, worker, count);
+                source_.copy(planes_of(call, n) + mine.begin * source_.plane_of_source(),
+                             mine.end - mine.begin, copies + mine.begin * source_.plane());
+            });
+            from = copies;
+        }
+        pool.run_stealing(workers_, all, 1, [&](int worker, ThreadPool::WorkItems& mine) noexcept {
+            for (Range piece; mine.next(&piece);)
+                for (std::int64_t i = piece.begin; i < piece.end; ++i)
+                    run_item(call, item(i), n, from, scratch + worker * scratch_floats_);
+        });
+    }
+}
+
+void PictureConvolution::run_item(const Call& call, const Item& item, std::int64_t picture,
+                                  const float* planes, float* scratch) const noexcept {
+    const Phase& phase = *item.phase;
+    const ConvolutionTiles& tiles = phase.tiles;
+    const std::int64_t first = tiles.piece_begin(item.piece), stride = tiles.tile().nr;
+    const int width = tiles.piece_width(item.piece);
+    jit::GemmArgs args = {};
+    args.a = planes + item.group * inputs_ * source_.plane();
+    args.a_stride = phase.step;
+    args.a_offsets = phase.offsets.data();
+    args.b = call.packed + phase.packed_begin + item.group * phase.packed_group() + first * phase.depth;
+    args.c = scratch;
+    args.c_stride = stride;
+    args.steps = phase.depth;
+    std::int64_t pixel, pixels;
+    if (phase.runs == 1) {
+        const std::int64_t tile = item.block * phase.at_once;
+        const std::int64_t end = std::min(tile + phase.at_once, tiles.cut().pieces);
+        pixel = tiles.cut().begin(tile);
+        pixels = tiles.cut().begin(end) - pixel;
+        tiles.run(args, width, tile, end);
+    } else {
+        const std::int64_t run = item.block * phase.at_once, end = std::min(run + phase.at_once, phase.runs);
+        pixel = run * phase.length;
+        pixels = (end - run) * phase.length;
+        args.a += run * phase.run_stride;
+        for (std::int64_t r = run; r < end; ++r) {
+            tiles.run(args, width, 0, tiles.cut().pieces);
+            args.a += phase.run_stride;
+            args.c += phase.length * stride;
+        }
+    }
+    write(phase, scratch, pixel, pixels, width,
+          call.result + ((picture * groups_ + item.group) * filters_ + first) * plane_);
+}
+
+// [pixels, width] -> `width` planes.
+void PictureConvolution::write(const Phase& phase, const float* scratch, std::int64_t pixel,
+                               std::int64_t pixels, int width, float* to) const noexcept {
+    const std::int64_t stride = phase.tiles.tile().nr;
+    if (phase.row_step == 1 && phase.column_step == 1)
+        return transpose(scratch, stride, pixels, width, transposes_.of_16, to + pixel, plane_);
+    for (std::int64_t p = pixel; p < pixel + pixels; ++p, scratch += stride) {
+        const std::int64_t row = phase.first_row + p / phase.width * phase.row_step;
+        const std::int64_t at = row * columns_ + phase.first_column + p % phase.width * phase.column_step;
+        for (std::int64_t o = 0; o < width; ++o) to[o * plane_ + at] = scratch[o];
+    }
+}
+
+}  // namespace volta::cpu
