@@ -61,8 +61,8 @@ void evaluate_by_row(const Evaluation& row, const NodeRun<float>& run) { row.in_
 void evaluate_by_row(const Evaluation& row, const NodeRun<double>& run) {
     for (const auto list :
          {evaluations::single_in_double, evaluations::convolution_in_double,
-          evaluations::elementwise_in_double, evaluations::movement_in_double, evaluations::pairs_in_double,
-          evaluations::products_in_double, evaluations::rows_in_double}) {
+          evaluations::elementwise_in_double, evaluations::movement_in_double, evaluations::norms_in_double,
+          evaluations::pairs_in_double, evaluations::products_in_double, evaluations::rows_in_double}) {
         const evaluations::InDoubleList all = list();
         for (std::size_t i = 0; i < all.count; ++i)
             if (all.first[i].of == &row) return all.first[i].run(run);

@@ -41,6 +41,12 @@ SliceForm slice_form(const Node& node, const Shape& x);
 struct RotaryForm;  // engine/numerics/define_pairs.h
 RotaryForm rotary_form(const Node& node, const Shape& table);
 
+// x [N, C, ...] of the norms of channels, and how many groups of channels group_norm, instance_norm and
+// group_norm_grad take of it.
+struct ChannelPlanes;  // engine/numerics/define_norms.h
+ChannelPlanes channel_planes(const Shape& x);
+std::int64_t norm_groups(const Node& node, const ChannelPlanes& planes);
+
 // C [m, n] = A [m, k] x B [k, n], `batch` times. a_transposed: A is stored [k, m] (k linear over all leading
 // axes); b_transposed: B is stored [n, k]. With batch > 1 every operand advances by its own matrix.
 struct MatmulForm {

@@ -158,6 +158,46 @@ void binary_cross_entropy(const GradientBuilder& r) {
     r.give(0, with_weights(r, op_row(r.node.op).gradient_op, {r.in(0), r.in(1), r.dy()}));
 }
 
+// ---- Norms of channels ----
+
+namespace {
+
+// dx, dscale, dbias: outputs 0, 1, 2 of the operator that gives all three.
+void give_norm_gradients(const GradientBuilder& r, ValueId first) {
+    for (int i = 0; i < 3; ++i)
+        if (r.needs(i)) r.give(i, first + i);
+}
+
+ValueId batch_norm_gradient(const GradientBuilder& r, bool frozen) {
+    return r.apply_gradient({r.dy(), r.in(0), r.in(1), r.in(3), r.in(4)},
+                            {r.attribute(Attr::epsilon), number(Attr::frozen, frozen)});
+}
+
+}  // namespace
+
+// What a parameter holds is constant: the statistics follow x outside of the gradient.
+void batch_norm(const GradientBuilder& r) {
+    for (const int i : {3, 4})
+        if (r.needs(i) && r.graph.producer(r.in(i)).op != Op::parameter)
+            fail(VOLTA_UNSUPPORTED,
+                 "no gradient rule for batch_norm: its statistics are constants, not made of parameters");
+    give_norm_gradients(r, batch_norm_gradient(r, true));
+}
+// The statistics' own gradients are part of dx.
+void batch_norm_train(const GradientBuilder& r) {
+    const Node& statistics = r.graph.producer(r.in(3));
+    const bool are_of_x = statistics.op == Op::batch_statistics && statistics.inputs[0] == r.in(0) &&
+                          r.in(3) == statistics.first_output && r.in(4) == statistics.first_output + 1;
+    if (!are_of_x)
+        fail(VOLTA_UNSUPPORTED, "no gradient rule for batch_norm_train: its statistics are not those of x");
+    give_norm_gradients(r, batch_norm_gradient(r, false));
+}
+void group_norm(const GradientBuilder& r) {
+    const double groups = static_cast<double>(r.graph.shape(r.out(1))[1]);
+    give_norm_gradients(
+        r, r.apply_gradient({r.dy(), r.in(0), r.in(1), r.out(1), r.out(2)}, {number(Attr::groups, groups)}));
+}
+
 // ---- Pairs of columns ----
 
 void swiglu(const GradientBuilder& r) { r.give(0, r.apply(Op::swiglu_grad, {r.in(0), r.dy()})); }

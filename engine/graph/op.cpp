@@ -14,7 +14,7 @@ constexpr const char* kAttrNames[] = {
     "epsilon", "transpose_a", "transpose_b", "accumulate", "heads", "kv_heads", "causal", "scale",
     "probability", "stream", "rows", "limit", "maximum_norm", "nesterov", "operand", "micro_batches",
     "packed", "base", "interleaved", "inverse", "width", "alpha", "beta", "gamma", "label_smoothing",
-    "delta", "strides", "dilations", "pads", "groups", "output_padding",
+    "delta", "strides", "dilations", "pads", "groups", "output_padding", "momentum", "elements", "frozen",
 };
 // clang-format on
 static_assert(sizeof kAttrNames / sizeof *kAttrNames == static_cast<std::size_t>(Attr::count_),

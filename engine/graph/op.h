@@ -39,6 +39,8 @@ enum class Op : std::uint16_t {
     rms_norm, rms_norm_grad, rms_norm_grad_scale,
     cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad,
     l1, l1_grad, huber, huber_grad, binary_cross_entropy, binary_cross_entropy_grad,
+    // norms of channels: x [N, C, ...]
+    batch_norm, batch_statistics, batch_norm_train, batch_norm_grad, group_norm, instance_norm, group_norm_grad,
     // pairs of columns of one row
     swiglu, swiglu_grad, rotary_table, rotary,
     // reductions over `axes`
@@ -51,7 +53,7 @@ enum class Op : std::uint16_t {
     // convolution: pictures [batch, channels, spatial axes]
     conv, conv_transpose, conv_grad_weight, conv_grad_bias,
     // training
-    accumulate, stack, square_sum, clip_factor, sgd, sgd_plain, adam, adamw, adagrad,
+    accumulate, stack, running_statistics, square_sum, clip_factor, assign, sgd, sgd_plain, adam, adamw, adagrad,
     count_
 };
 // clang-format on
@@ -68,6 +70,7 @@ enum class Attr : std::uint8_t {
     base, interleaved, inverse, width, alpha, beta, gamma,
     label_smoothing, delta,
     strides, dilations, pads, groups, output_padding,
+    momentum, elements, frozen,
     count_
 };
 // clang-format on
@@ -100,6 +103,7 @@ enum class Lowering : std::uint8_t {
     row,          // a row program along the last axis
     pairs,        // a row program over pairs of columns
     reduction,    // rows or columns, by docs/numerics.md, 3
+    norm,         // row programs over the planes of channels
     movement,     // copies
     gather,
     embedding_gradient,
@@ -170,7 +174,7 @@ struct Overwrites {
 // What an output holds after several micro-batches. Nodes with the attribute `accumulate` can add as well.
 enum class MicroBatches : std::uint8_t {
     last,     // the result of the latest one
-    added,    // the sum of all
+    added,    // what all gave together: stored by the first, continued by later ones
     stacked,  // all, one behind the other
 };
 

@@ -63,7 +63,18 @@ constexpr AttrRow kHuber[] = {
     real(Attr::delta, false, 1, kSmallest, kLargest, "where the square becomes a line; above 0")};
 constexpr AttrRow kOperand[] = {integer(Attr::operand, true, 0, 0, 1, "0: the gradient of a, 1: of b")};
 constexpr AttrRow kDropout[] = {kProbabilityRow, kStreamRow};
-constexpr AttrRow kEpsilon[] = {real(Attr::epsilon, false, 1e-5, 0, kLargest, "added to the variance")};
+constexpr AttrRow kEpsilonRow = real(Attr::epsilon, false, 1e-5, 0, kLargest, "added to the variance");
+constexpr AttrRow kMomentumRow =
+    real(Attr::momentum, false, 0.1, 0, 1, "share of a micro-batch in the running statistics");
+constexpr AttrRow kEpsilon[] = {kEpsilonRow};
+constexpr AttrRow kBatchNorm[] = {kEpsilonRow, kMomentumRow};
+constexpr AttrRow kBatchNormGrad[] = {kEpsilonRow,
+                                      yes_no(Attr::frozen, 0, "mean and variance do not depend on x")};
+constexpr AttrRow kRunningStatistics[] = {
+    kMomentumRow, integer(Attr::elements, true, 2, 2, kWholeLimit, "values per channel, of one micro-batch")};
+constexpr AttrRow kNormGroupsRow = integer(Attr::groups, true, 1, 1, kManyIds, "G, a divisor of C");
+constexpr AttrRow kGroupNorm[] = {kEpsilonRow, kNormGroupsRow};
+constexpr AttrRow kNormGroups[] = {kNormGroupsRow};
 constexpr AttrRow kAccumulate[] = {kAccumulateRow};
 constexpr AttrRow kSum[] = {kAxesRow, kKeepDimsRow, kAccumulateRow};
 constexpr AttrRow kReduction[] = {kAxesRow, kKeepDimsRow};
@@ -152,6 +163,7 @@ constexpr const char* kSecond = "second derivatives are not offered";
 constexpr const char* kWhole = "its result is made of integers";
 constexpr const char* kTrainer = "it is a step of the trainer's, behind the gradients";
 constexpr const char* kDecoding = "it is a step of the generator's";
+constexpr const char* kOfBatchNorm = "the gradient of batch_norm_train holds it";
 constexpr const char* kPass = "passes make it, after differentiation";
 
 // Sets of inputs, bit i for input i.
@@ -489,6 +501,51 @@ constexpr OpRow kRows[] = {
     element_loss_grad(Op::binary_cross_entropy_grad, "binary_cross_entropy_grad", {3, 4},
                       e::binary_cross_entropy_grad, "((1 - t) * sigmoid(x) - weight * t * sigmoid(-x)) * g"),
 
+    row(Op::batch_norm, "batch_norm", 5, 1, Lowering::norm, s::batch_norm, e::batch_norm,
+        {g::batch_norm, Op::batch_norm_grad},
+        "x [N, C, ...], scale [C], bias [C], running mean [C], running variance [C]", "y [N, C, ...]",
+        "rs = rsqrt(variance + epsilon); (((x - mean)*rs) * scale) + bias; a trainer takes the micro-batch's "
+        "statistics and lets the running ones follow")
+        .with(kBatchNorm)
+        .overwriting(kFirst)
+        .recomputed(),
+    row(Op::batch_statistics, "batch_statistics", 1, 2, Lowering::norm, s::batch_statistics,
+        e::batch_statistics, kOfBatchNorm, "x [N, C, ...]", "mean [C], variance [C]",
+        "mean = chansum(x)/n; d = x - mean; chansum(d*d)/n; chansum: rowsum of planes, then colsum over N")
+        .engines_own(),
+    row(Op::batch_norm_train, "batch_norm_train", 5, 1, Lowering::norm, s::batch_norm, e::batch_norm,
+        {g::batch_norm_train, Op::batch_norm_grad},
+        "x [N, C, ...], scale [C], bias [C], mean [C] and variance [C] of x", "y [N, C, ...]",
+        "batch_norm, whose gradient goes through the statistics too")
+        .with(kEpsilon)
+        .overwriting(kFirst)
+        .recomputed()
+        .engines_own(),
+    row(Op::batch_norm_grad, "batch_norm_grad", 5, 3, Lowering::norm, s::batch_norm_grad, e::batch_norm_grad,
+        kSecond, "dy [N, C, ...], x [N, C, ...], scale [C], mean [C], variance [C]",
+        "dx [N, C, ...], dscale [C], dbias [C]",
+        "xh = (x-mean)*rs; dscale = chansum(dy*xh); dbias = chansum(dy); ((dy - dbias/n) - xh*(dscale/n)) * "
+        "(scale*rs); frozen: dy * (scale*rs)")
+        .with(kBatchNormGrad)
+        .overwriting(kFirstTwo, 0),
+    row(Op::group_norm, "group_norm", 3, 3, Lowering::norm, s::group_norm, e::group_norm,
+        {g::group_norm, Op::group_norm_grad}, "x [N, C, ...], scale [C], bias [C]",
+        "y [N, C, ...], mean [N, G], rs [N, G]",
+        "layer_norm of the C/G channels of a group as one row, with a scale and a bias per channel")
+        .with(kGroupNorm)
+        .recomputed(),
+    row(Op::instance_norm, "instance_norm", 3, 3, Lowering::norm, s::instance_norm, e::group_norm,
+        {g::group_norm, Op::group_norm_grad}, "x [N, C, ...], scale [C], bias [C]",
+        "y [N, C, ...], mean [N, C], rs [N, C]", "group_norm of C groups")
+        .with(kEpsilon)
+        .recomputed(),
+    row(Op::group_norm_grad, "group_norm_grad", 5, 3, Lowering::norm, s::group_norm_grad, e::group_norm_grad,
+        kSecond, "dy [N, C, ...], x [N, C, ...], scale [C], mean [N, G], rs [N, G]",
+        "dx [N, C, ...], dscale [C], dbias [C]",
+        "dx as layer_norm_grad over the group; dscale = chansum(dy * ((x-mean)*rs)); dbias = chansum(dy)")
+        .with(kNormGroups)
+        .overwriting(kFirst, 0),
+
     row(Op::swiglu, "swiglu", 1, 1, Lowering::pairs, s::swiglu, e::swiglu, g::swiglu, "x [..., 2n]",
         "y [..., n]", "a, b the halves of x; silu(a) * b")
         .recomputed(),
@@ -636,12 +693,22 @@ constexpr OpRow kRows[] = {
         .with(kStack)
         .of(Whole::of_inputs)
         .over_micro_batches(MicroBatches::stacked),
+    row(Op::running_statistics, "running_statistics", 4, 2, Lowering::norm, s::running_statistics,
+        e::running_statistics, kTrainer, "running mean [C], running variance [C], mean [C], variance [C]",
+        "running mean [C], running variance [C]",
+        "m = fma(momentum, mean - m, m); v = fma(momentum, variance*(n/(n-1)) - v, v), for each micro-batch")
+        .with(kRunningStatistics)
+        .over_micro_batches(MicroBatches::added),
     row(Op::square_sum, "square_sum", 1, 1, Lowering::reduction, s::to_scalar, e::square_sum, g::square_sum,
         "x", "y []", "rowsum(x*x) over all elements"),
     row(Op::clip_factor, "clip_factor", 1, 1, Lowering::elementwise, s::clip_factor, e::elementwise, kTrainer,
         "norm []", "f []", "norm > maximum_norm ? maximum_norm / norm : 1")
         .with(kClip)
         .overwriting(kAny),
+    row(Op::assign, "assign", 2, 1, Lowering::update, s::assign, e::assign, kTrainer, "w [...], value [...]",
+        "w", "the value")
+        .updates(0, -1, -1)
+        .engines_own(),
     update(Op::sgd, "sgd", 5, 2, e::sgd, "w, g, v, factors [3] = {lr, mu, wd}, clip []", "w, v",
            "g = fma(wd, w, g*clip); v = fma(mu, v, g); w = fma(-lr, nesterov ? fma(mu, v, g) : v, w)")
         .with(kSgd)

@@ -21,6 +21,9 @@ constexpr Family kFamilies[] = {
     {Op::gelu_tanh_grad, "Elementwise gradients and dropout",
      "Differentiation and passes make most of these."},
     {Op::softmax, "Rows", "Along the last axis, which must not be empty."},
+    {Op::batch_norm, "Norms of channels",
+     "Axis 1 are the channels, the axes behind it a plane, of one element if there are none (numerics, "
+     "section 5)."},
     {Op::swiglu, "Pairs of columns",
      "Two elements of one row become one, or turn around each other (numerics, sections 4 and 5)."},
     {Op::sum, "Reductions", "`rowsum` or `colsum` by the logical shape alone (numerics, section 3)."},

@@ -1,5 +1,6 @@
-// What rows of the operator table point to. Shapes: shape_{rules,pairs,movement,products,convolution}.cpp;
-// gradients: gradient_rules.cpp; definitions: evaluate*.cpp; costs: cost.cpp.
+// What rows of the operator table point to. Shapes:
+// shape_{rules,norms,pairs,movement,products,convolution}.cpp; gradients: gradient_rules.cpp; definitions:
+// evaluate*.cpp; costs: cost.cpp.
 #pragma once
 
 #include <type_traits>
@@ -22,6 +23,8 @@ Rule rows;  // as `same`, with a last axis that is not empty
 Rule layer_norm, layer_norm_grad, layer_norm_grad_scale, rms_norm, rms_norm_grad, rms_norm_grad_scale;
 Rule cross_entropy, cross_entropy_grad, cross_entropy_with_grad;
 Rule element_loss, element_loss_grad;  // mse, l1, huber, binary_cross_entropy
+Rule batch_norm, batch_statistics, batch_norm_grad, group_norm, instance_norm, group_norm_grad;
+Rule running_statistics, assign;
 Rule swiglu, swiglu_grad, rotary_table, rotary;
 Rule reduction;  // sum, mean
 Rule extremum;   // max, min: a reduction that needs an element
@@ -42,6 +45,9 @@ Rule add, sub, mul, div, where, dropout;
 Rule choice;   // maximum, minimum
 Rule softmax;  // and log_softmax
 Rule layer_norm, rms_norm, cross_entropy, mse, l1, huber, binary_cross_entropy, swiglu, rotary;
+Rule batch_norm;        // of statistics that are constant
+Rule batch_norm_train;  // of the batch's own
+Rule group_norm;        // and instance_norm
 Rule sum, mean, square_sum;
 Rule extremum;  // max, min
 Rule reshape, transpose, concat, slice, broadcast_to, gather;
@@ -58,6 +64,8 @@ extern const Evaluation layer_norm, layer_norm_grad, layer_norm_grad_scale;
 extern const Evaluation rms_norm, rms_norm_grad, rms_norm_grad_scale;
 extern const Evaluation cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad, argmax;
 extern const Evaluation l1, l1_grad, huber, huber_grad, binary_cross_entropy, binary_cross_entropy_grad;
+extern const Evaluation batch_norm, batch_statistics, batch_norm_grad, group_norm, group_norm_grad;
+extern const Evaluation running_statistics, assign;
 extern const Evaluation swiglu, swiglu_grad, rotary_table, rotary;
 extern const Evaluation sum, mean, max, min, max_grad;
 extern const Evaluation reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids;
@@ -80,6 +88,7 @@ InDoubleList single_in_double();       // evaluate.cpp
 InDoubleList elementwise_in_double();  // evaluate_elementwise.cpp, ...
 InDoubleList convolution_in_double();
 InDoubleList movement_in_double();
+InDoubleList norms_in_double();
 InDoubleList pairs_in_double();
 InDoubleList products_in_double();
 InDoubleList rows_in_double();

@@ -80,6 +80,31 @@ ValueId composed_binary_loss(Graph& g, bool weighted) {
 }
 ValueId random_state(Graph& g) { return integers(g, {3}); }
 
+// Over mean and variance that are given, or over the batch's own.
+ValueId batch_normed(Graph& g, const Shape& x_shape) {
+    const Shape channels = {x_shape[1]};
+    const ValueId x = weights(g, x_shape), scale = weights(g, channels), bias = weights(g, channels);
+    const ValueId mean = reals(g, channels), variance = g.apply(Op::exp, {reals(g, channels)});
+    return g.apply(Op::batch_norm, {x, scale, bias, mean, variance}, {number(Attr::epsilon, 0.01)});
+}
+ValueId batch_norm_trained(Graph& g, const Shape& x_shape) {
+    const Shape channels = {x_shape[1]};
+    const ValueId x = weights(g, x_shape), scale = weights(g, channels), bias = weights(g, channels);
+    const ValueId mean = g.apply(Op::batch_statistics, {x});
+    return g.apply(Op::batch_norm_train, {x, scale, bias, mean, mean + 1}, {number(Attr::epsilon, 0.01)});
+}
+ValueId group_normed(Graph& g, const Shape& x_shape, double groups) {
+    const Shape channels = {x_shape[1]};
+    const ValueId x = weights(g, x_shape), scale = weights(g, channels), bias = weights(g, channels);
+    return g.apply(Op::group_norm, {x, scale, bias},
+                   {number(Attr::epsilon, 0.01), number(Attr::groups, groups)});
+}
+ValueId instance_normed(Graph& g, const Shape& x_shape) {
+    const Shape channels = {x_shape[1]};
+    const ValueId x = weights(g, x_shape), scale = weights(g, channels), bias = weights(g, channels);
+    return g.apply(Op::instance_norm, {x, scale, bias}, {number(Attr::epsilon, 0.01)});
+}
+
 // Cases beside those of every elementwise operator, which all_cases() makes from its row.
 const Case kCases[] = {
     {"pow 1", [](Graph& g) { return powered(g, 1); }},
@@ -181,6 +206,46 @@ const Case kCases[] = {
      [](Graph& g) {
          return g.apply(Op::rms_norm, {weights(g, {2, 3, 7}), weights(g, {7})},
                         {number(Attr::epsilon, 0.01)});
+     }},
+    {"batch_norm",
+     [](Graph& g) {
+         return batch_normed(g, {3, 4, 2, 3});
+     }},
+    {"batch_norm without planes",
+     [](Graph& g) {
+         return batch_normed(g, {5, 3});
+     }},
+    {"batch_norm_train",
+     [](Graph& g) {
+         return batch_norm_trained(g, {3, 4, 2, 2});
+     }},
+    {"batch_norm_train without planes",
+     [](Graph& g) {
+         return batch_norm_trained(g, {6, 3});
+     }},
+    {"batch_norm_train of one sample",
+     [](Graph& g) {
+         return batch_norm_trained(g, {1, 3, 5});
+     }},
+    {"group_norm",
+     [](Graph& g) {
+         return group_normed(g, {2, 6, 2, 2}, 3);
+     }},
+    {"group_norm of one group",
+     [](Graph& g) {
+         return group_normed(g, {2, 4, 3}, 1);
+     }},
+    {"group_norm without planes",
+     [](Graph& g) {
+         return group_normed(g, {3, 6}, 2);
+     }},
+    {"group_norm of one group without planes",
+     [](Graph& g) {
+         return group_normed(g, {3, 6}, 1);
+     }},
+    {"instance_norm",
+     [](Graph& g) {
+         return instance_normed(g, {2, 3, 2, 4});
      }},
     {"swiglu",
      [](Graph& g) {
@@ -559,6 +624,21 @@ ValueId row_reduction(Graph& g, Op op, ValueId x) {
 }
 ValueId sub(Graph& g, ValueId a, ValueId b) { return g.apply(Op::sub, {a, b}); }
 ValueId mul(Graph& g, ValueId a, ValueId b) { return g.apply(Op::mul, {a, b}); }
+// (x - mean) * rs * scale + bias with the statistics of `grouped`, which is x in another shape, over `axes`.
+ValueId composed_norm(Graph& g, ValueId x, ValueId grouped, std::initializer_list<std::int64_t> axes,
+                      const Shape& channels) {
+    const Shape shape = g.shape(x), one = {channels[0]};
+    const auto mean_of = [&](ValueId v) {
+        return g.apply(Op::mean, {v}, {list(Attr::axes, axes), number(Attr::keep_dims, 1)});
+    };
+    const ValueId d = sub(g, grouped, mean_of(grouped));
+    const ValueId variance = g.apply(Op::add, {mean_of(mul(g, d, d)), g.scalar(0.01f)});
+    const ValueId xh =
+        g.apply(Op::reshape, {mul(g, d, g.apply(Op::rsqrt, {variance}))}, {list(Attr::shape, shape)});
+    const ValueId scale = g.apply(Op::reshape, {weights(g, one)}, {list(Attr::shape, channels)});
+    const ValueId bias = g.apply(Op::reshape, {weights(g, one)}, {list(Attr::shape, channels)});
+    return g.apply(Op::add, {mul(g, xh, scale), bias});
+}
 ValueId composed_softmax(Graph& g, ValueId x) {
     const ValueId e = g.apply(Op::exp, {sub(g, x, row_reduction(g, Op::max, x))});
     return g.apply(Op::div, {e, row_reduction(g, Op::sum, e)});
@@ -762,6 +842,31 @@ const Pair kPairs[] = {
      [](Graph& g) {
          const ValueId x = weights(g, {4, 10}, -4, 4);
          return mul(g, g.apply(Op::silu, {columns(g, x, 0, 5)}), columns(g, x, 5, 10));
+     }},
+    {"batch_norm_train",
+     [](Graph& g) {
+         return batch_norm_trained(g, {3, 4, 2, 5});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 4, 2, 5});
+         return composed_norm(g, x, x, {0, 2, 3}, {4, 1, 1});
+     }},
+    {"instance_norm",
+     [](Graph& g) {
+         return instance_normed(g, {3, 4, 2, 5});
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 4, 2, 5});
+         return composed_norm(g, x, x, {2, 3}, {4, 1, 1});
+     }},
+    {"group_norm",
+     [](Graph& g) {
+         return group_normed(g, {3, 6, 5}, 2);
+     },
+     [](Graph& g) {
+         const ValueId x = weights(g, {3, 6, 5});
+         const ValueId in_groups = g.apply(Op::reshape, {x}, {list(Attr::shape, {3, 2, 3, 5})});
+         return composed_norm(g, x, in_groups, {2, 3}, {6, 1});
      }},
     {"rotary", [](Graph& g) { return turned(g, 2, 0, 0); },
      [](Graph& g) {
@@ -1050,6 +1155,23 @@ const Case kWithout[] = {
      [](Graph& g) {
          return g.apply(Op::rotary, {weights(g, {3, 4}), integers(g, {3}), weights(g, {5, 4})},
                         {number(Attr::heads, 1)});
+     }},
+    {"no gradient rule for batch_norm: its statistics are constants, not made of parameters",
+     [](Graph& g) {
+         const ValueId x = weights(g, {2, 3}), c = weights(g, {3});
+         return g.apply(Op::batch_norm, {x, c, c, g.apply(Op::neg, {c}), c});
+     }},
+    {"no gradient rule for batch_norm_train: its statistics are not those of x",
+     [](Graph& g) {
+         const ValueId x = weights(g, {2, 3}), c = weights(g, {3});
+         const ValueId mean = g.apply(Op::batch_statistics, {g.apply(Op::neg, {x})});
+         return g.apply(Op::batch_norm_train, {x, c, c, mean, mean + 1});
+     }},
+    {"no gradient rule for group_norm: only its first output is differentiable",
+     [](Graph& g) {
+         return g.apply(Op::group_norm, {weights(g, {2, 3}), weights(g, {3}), weights(g, {3})},
+                        {number(Attr::groups, 1)}) +
+                1;
      }},
     {"no gradient rule for layer_norm: only its first output is differentiable",
      [](Graph& g) {

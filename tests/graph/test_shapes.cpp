@@ -128,6 +128,45 @@ const Right kRight[] = {
      [](Graph& g) {
          return g.apply(Op::layer_norm, {reals(g, {2, 3}), reals(g, {3}), reals(g, {3})});
      }},
+    {"f32[8, 3, 5, 7]",
+     [](Graph& g) {
+         return g.apply(Op::batch_norm,
+                        {reals(g, {8, 3, 5, 7}), reals(g, {3}), reals(g, {3}), reals(g, {3}), reals(g, {3})});
+     }},
+    {"f32[3], f32[3]",
+     [](Graph& g) {
+         return g.apply(Op::batch_statistics, {reals(g, {2, 3})});
+     }},
+    {"f32[8, 3], f32[3], f32[3]",
+     [](Graph& g) {
+         return g.apply(Op::batch_norm_grad,
+                        {reals(g, {8, 3}), reals(g, {8, 3}), reals(g, {3}), reals(g, {3}), reals(g, {3})});
+     }},
+    {"f32[3], f32[3]",
+     [](Graph& g) {
+         return g.apply(Op::running_statistics, {reals(g, {3}), reals(g, {3}), reals(g, {3}), reals(g, {3})},
+                        {number(Attr::elements, 2)});
+     }},
+    {"f32[2, 3]",
+     [](Graph& g) {
+         return g.apply(Op::assign, {reals(g, {2, 3}), reals(g, {2, 3})});
+     }},
+    {"f32[2, 6, 5], f32[2, 3], f32[2, 3]",
+     [](Graph& g) {
+         return g.apply(Op::group_norm, {reals(g, {2, 6, 5}), reals(g, {6}), reals(g, {6})},
+                        {number(Attr::groups, 3)});
+     }},
+    {"f32[2, 6, 5], f32[2, 6], f32[2, 6]",
+     [](Graph& g) {
+         return g.apply(Op::instance_norm, {reals(g, {2, 6, 5}), reals(g, {6}), reals(g, {6})});
+     }},
+    {"f32[2, 6, 5], f32[6], f32[6]",
+     [](Graph& g) {
+         return g.apply(
+             Op::group_norm_grad,
+             {reals(g, {2, 6, 5}), reals(g, {2, 6, 5}), reals(g, {6}), reals(g, {2, 3}), reals(g, {2, 3})},
+             {number(Attr::groups, 3)});
+     }},
     {"f32[2, 4], f32[2, 4], f32[2, 4]",
      [](Graph& g) {
          return g.apply(Op::cross_entropy, {reals(g, {2, 4, 9}), integers(g, {2, 4})});
@@ -436,6 +475,76 @@ const Wrong kWrong[] = {
          g.apply(Op::layer_norm, {reals(g, {2, 4}), reals(g, {4})});
      },
      VOLTA_INVALID_ARGUMENT},
+    {"batch_norm: scale has 3 elements, x has 16 channels: [8, 16, 32, 32]",
+     [](Graph& g) {
+         const ValueId x = reals(g, {8, 16, 32, 32}), c = reals(g, {16});
+         g.apply(Op::batch_norm, {x, reals(g, {3}), c, c, c});
+     }},
+    {"batch_norm: the variance has 32 elements, x has 16 channels: [8, 16, 32, 32]",
+     [](Graph& g) {
+         const ValueId x = reals(g, {8, 16, 32, 32}), c = reals(g, {16});
+         g.apply(Op::batch_norm, {x, c, c, c, reals(g, {32})});
+     }},
+    {"batch_norm: the mean has rank 3, not 1: [16, 1, 1]",
+     [](Graph& g) {
+         const ValueId x = reals(g, {8, 16, 32, 32}), c = reals(g, {16});
+         g.apply(Op::batch_norm, {x, c, c, reals(g, {16, 1, 1}), c});
+     }},
+    {"batch_norm: x has rank 1, at least 2 is needed: [16]",
+     [](Graph& g) {
+         const ValueId c = reals(g, {16});
+         g.apply(Op::batch_norm, {c, c, c, c, c});
+     }},
+    {"batch_norm: momentum 1.5 is not between 0 and 1",
+     [](Graph& g) {
+         const ValueId x = reals(g, {2, 3}), c = reals(g, {3});
+         g.apply(Op::batch_norm, {x, c, c, c, c}, {number(Attr::momentum, 1.5)});
+     },
+     VOLTA_INVALID_ARGUMENT},
+    {"batch_statistics: a channel needs at least 2 values to have a variance: [1, 3, 1, 1]",
+     [](Graph& g) {
+         g.apply(Op::batch_statistics, {reals(g, {1, 3, 1, 1})});
+     }},
+    {"batch_norm_grad: dy is [2, 3], not [3, 3]",
+     [](Graph& g) {
+         const ValueId c = reals(g, {3});
+         g.apply(Op::batch_norm_grad, {reals(g, {2, 3}), reals(g, {3, 3}), c, c, c});
+     }},
+    {"running_statistics: the variance is [4], not [3]",
+     [](Graph& g) {
+         const ValueId c = reals(g, {3});
+         g.apply(Op::running_statistics, {c, c, c, reals(g, {4})}, {number(Attr::elements, 2)});
+     }},
+    {"assign: the value is [3], not [2]",
+     [](Graph& g) {
+         g.apply(Op::assign, {reals(g, {2}), reals(g, {3})});
+     }},
+    {"group_norm: the 6 channels of x do not divide into 4 groups: [2, 6, 5]",
+     [](Graph& g) {
+         const ValueId c = reals(g, {6});
+         g.apply(Op::group_norm, {reals(g, {2, 6, 5}), c, c}, {number(Attr::groups, 4)});
+     }},
+    {"group_norm: the attribute groups is missing",
+     [](Graph& g) {
+         const ValueId c = reals(g, {6});
+         g.apply(Op::group_norm, {reals(g, {2, 6, 5}), c, c});
+     },
+     VOLTA_INVALID_ARGUMENT},
+    {"group_norm: a group of x is empty: [2, 6, 0]",
+     [](Graph& g) {
+         const ValueId c = reals(g, {6});
+         g.apply(Op::group_norm, {reals(g, {2, 6, 0}), c, c}, {number(Attr::groups, 2)});
+     }},
+    {"instance_norm: bias has 5 elements, x has 6 channels: [2, 6, 4]",
+     [](Graph& g) {
+         g.apply(Op::instance_norm, {reals(g, {2, 6, 4}), reals(g, {6}), reals(g, {5})});
+     }},
+    {"group_norm_grad: rs is [2, 6], not [2, 3]",
+     [](Graph& g) {
+         const ValueId x = reals(g, {2, 6, 5}), rows = reals(g, {2, 3});
+         g.apply(Op::group_norm_grad, {x, x, reals(g, {6}), rows, reals(g, {2, 6})},
+                 {number(Attr::groups, 3)});
+     }},
     {"rms_norm_grad: r is [4], not [2]",
      [](Graph& g) {
          g.apply(Op::rms_norm_grad, {reals(g, {2, 4}), reals(g, {2, 4}), reals(g, {4}), reals(g, {4})});

@@ -277,6 +277,85 @@ void test_ignored_rows_are_zero_by_selection(void**) {
     assert_true(loss[1] > 0 && dx[2] < 0 && dx[3] > 0);
 }
 
+// ---- Norms of channels
+// ----------------------------------------------------------------------------------------
+
+// Planes of three: lane 0 + lane 2, then + lane 1. Then the chain over the samples, cut at 512.
+float sum_of_planes_by_hand(const float* x, int samples, int channels, int channel, float subtracted,
+                            bool squared) {
+    float segments[2] = {0, 0};
+    for (int n = 0; n < samples; ++n) {
+        float d[3];
+        for (int i = 0; i < 3; ++i) {
+            d[i] = x[(n * channels + channel) * 3 + i] - subtracted;
+            if (squared) d[i] = d[i] * d[i];
+        }
+        segments[n / 512] = segments[n / 512] + ((d[0] + d[2]) + d[1]);
+    }
+    return segments[0] + segments[1];
+}
+
+void test_channels_are_summed_by_planes_then_samples(void**) {
+    constexpr int kSamples = 520, kChannels = 2;
+    const auto x = random_floats(kSamples * kChannels * 3, 5),
+               dy = random_floats(kSamples * kChannels * 3, 6);
+    const ChannelPlanes planes = {kSamples, kChannels, 3};
+    float mean[2], variance[2], by_hand[2][2];
+    define::batch_statistics(planes, x.data(), mean, variance);
+    for (int c = 0; c < kChannels; ++c) {
+        by_hand[0][c] = sum_of_planes_by_hand(x.data(), kSamples, kChannels, c, 0, false) / 1560.0f;
+        by_hand[1][c] = sum_of_planes_by_hand(x.data(), kSamples, kChannels, c, mean[c], true) / 1560.0f;
+    }
+    assert_same_bits("mean", by_hand[0], mean, 2);
+    assert_same_bits("variance", by_hand[1], variance, 2);
+    std::vector<float> dx(x.size());
+    float scale[] = {0.75f, -1.5f}, d_scale[2], d_bias[2];
+    for (const bool frozen : {false, true}) {
+        define::batch_norm_grad(planes, dy.data(), x.data(), scale, mean, variance, 1e-3f, frozen, dx.data(),
+                                d_scale, d_bias);
+        for (int c = 0; c < kChannels; ++c)
+            by_hand[0][c] = sum_of_planes_by_hand(dy.data(), kSamples, kChannels, c, 0, false);
+        assert_same_bits("dbias", by_hand[0], d_bias, 2);
+        const float rs = 1 / std::sqrt(variance[1] + 1e-3f), g = -1.5f * rs, xh = (x[4] - mean[1]) * rs;
+        const float expected =
+            frozen ? dy[4] * g : ((dy[4] - d_bias[1] / 1560.0f) - xh * (d_scale[1] / 1560.0f)) * g;
+        assert_same_bits("dx", &expected, &dx[4], 1);
+    }
+}
+
+void test_running_statistics_take_their_share(void**) {
+    const float mean[] = {2}, variance[] = {3};
+    float running_mean[] = {-1}, running_variance[] = {1};
+    define::running_statistics(1, 0.1f, 4, mean, variance, running_mean, running_variance);
+    const float unbiased = 0x1.555556p+0f;  // (float)(4 / 3)
+    const float expected[] = {std::fma(0.1f, 3.0f, -1.0f), std::fma(0.1f, 3 * unbiased - 1, 1.0f)};
+    assert_same_bits("mean", &expected[0], running_mean, 1);
+    assert_same_bits("variance", &expected[1], running_variance, 1);
+}
+
+// One group is layer norm of the whole sample, but for the scale; groups are rows of their own.
+void test_group_norm_is_layer_norm_of_its_groups(void**) {
+    constexpr std::int64_t kSamples = 3, kChannels = 6, kPlane = 35;
+    const auto x = random_floats(kSamples * kChannels * kPlane, 8);
+    const std::vector<float> ones(kChannels * kPlane, 1.0f), zeros(kChannels * kPlane, 0.0f);
+    for (const std::int64_t groups : {1, 2, 6}) {
+        std::vector<float> y(x.size()), expected(x.size());
+        std::vector<float> mean(18), rs(18), row_mean(18), row_rs(18);
+        define::group_norm({kSamples, kChannels, kPlane}, groups, x.data(), ones.data(), zeros.data(), 1e-5f,
+                           y.data(), mean.data(), rs.data());
+        define::layer_norm(kSamples * groups, kChannels / groups * kPlane, x.data(), ones.data(),
+                           zeros.data(), 1e-5f, expected.data(), row_mean.data(), row_rs.data());
+        assert_same_bits("y", expected.data(), y.data(), static_cast<std::int64_t>(y.size()));
+        assert_same_bits("mean", row_mean.data(), mean.data(), kSamples * groups);
+        assert_same_bits("rs", row_rs.data(), rs.data(), kSamples * groups);
+    }
+    const float scale[] = {1, 2, 4}, bias[] = {0, 0, 8}, flat[] = {-1, 1, -1, 1, -1, 1};
+    float y[6], mean, rs;
+    define::group_norm({1, 3, 2}, 1, flat, scale, bias, 0.0f, y, &mean, &rs);
+    const float expected[] = {-1, 1, -2, 2, 4, 12};
+    assert_same_bits("by channel", expected, y, 6);
+}
+
 // ---- Float against double
 // ----------------------------------------------------------------------------------
 
@@ -529,6 +608,9 @@ int main() {
         cmocka_unit_test(test_product_continues_from_into),
         cmocka_unit_test(test_softmax_rows_sum_to_one_and_masks_are_zero),
         cmocka_unit_test(test_log_softmax_corrects_the_sign_of_a_zero_maximum),
+        cmocka_unit_test(test_channels_are_summed_by_planes_then_samples),
+        cmocka_unit_test(test_running_statistics_take_their_share),
+        cmocka_unit_test(test_group_norm_is_layer_norm_of_its_groups),
         cmocka_unit_test(test_ignored_rows_are_zero_by_selection),
         cmocka_unit_test(test_float_is_close_to_double),
         cmocka_unit_test(test_cached_rows_equal_the_full_forward_and_see_no_future),

@@ -365,6 +365,90 @@ void add_rows(Cases& cases) {
     }
 }
 
+// x and dy in memory that the result may take.
+struct NormInputs {
+    ValueId dy, x, scale, bias, mean, variance;
+    NormInputs(CaseBuilder& b, const Shape& shape, bool in_place) {
+        const Shape channels = {shape[1]};
+        dy = b.real(shape), x = b.real(shape);
+        if (in_place) dy = b.hidden(Op::neg, {dy}), x = b.hidden(Op::neg, {x});
+        scale = b.real(channels), bias = b.real(channels), mean = b.real(channels);
+        variance = b.state(channels);
+    }
+};
+
+void add_batch_norms(Cases& cases) {
+    const std::vector<Shape> shapes = {{2, 3, 5, 7},  {4, 8, 1, 1}, {5, 7},    {1, 4, 3, 3}, {1, 1},
+                                       {3, 2, 4100},  {600, 3, 2},  {600, 40}, {3, 300, 4},  {2, 3, 2, 2, 2},
+                                       {2, 40, 9, 9}, {2, 0, 3},    {0, 3, 4}, {2, 3, 0},    {0, 5}};
+    for (const Shape& shape : shapes) {
+        const std::string name = shapes_text({shape});
+        if (shape.elements() > shape[1])
+            cases.push_back({Op::batch_statistics, name,
+                             [=](CaseBuilder& b) { b.apply(Op::batch_statistics, {b.real(shape)}); }});
+        for (const bool in_place : {false, true}) {
+            for (const Op op : {Op::batch_norm, Op::batch_norm_train})
+                cases.push_back({op, name + (in_place ? " in place" : ""), [=](CaseBuilder& b) {
+                                     const NormInputs in(b, shape, in_place);
+                                     b.apply(op, {in.x, in.scale, in.bias, in.mean, in.variance},
+                                             {number(Attr::epsilon, 1e-3)});
+                                 }});
+            for (const int frozen : {0, 1})
+                cases.push_back(
+                    {Op::batch_norm_grad, name + (frozen ? " frozen" : "") + (in_place ? " in place" : ""),
+                     [=](CaseBuilder& b) {
+                         const NormInputs in(b, shape, in_place);
+                         b.apply(Op::batch_norm_grad, {in.dy, in.x, in.scale, in.mean, in.variance},
+                                 {number(Attr::epsilon, 1e-3), number(Attr::frozen, frozen)});
+                     }});
+        }
+    }
+    for (const Shape& channels : {Shape{1}, Shape{37}, Shape{0}})
+        cases.push_back({Op::running_statistics, shapes_text({channels}), [=](CaseBuilder& b) {
+                             const ValueId mean = b.parameter(channels), variance = b.parameter(channels);
+                             const ValueId new_mean = b.real(channels), new_variance = b.real(channels);
+                             b.apply(Op::running_statistics, {mean, variance, new_mean, new_variance},
+                                     {number(Attr::momentum, 0.1), number(Attr::elements, 3)});
+                         }});
+}
+
+void add_group_norms(Cases& cases) {
+    const std::vector<std::pair<Shape, std::vector<int>>> shapes = {{{2, 6, 3, 5}, {1, 2, 3, 6}},
+                                                                    {{3, 8}, {1, 2, 4, 8}},
+                                                                    {{2, 4, 1100}, {1, 2, 4}},
+                                                                    {{2, 2, 4100}, {1, 2}},
+                                                                    {{1, 3, 7}, {1, 3}},
+                                                                    {{600, 4, 2}, {2}},
+                                                                    {{1, 1}, {1}},
+                                                                    {{0, 4, 3}, {1, 2, 4}},
+                                                                    {{70, 66, 1, 1}, {1, 6}},
+                                                                    {{2, 4, 2, 2, 3}, {2}}};
+    for (const auto& row : shapes)
+        for (const int groups : row.second)
+            for (const bool in_place : {false, true}) {
+                const Shape shape = row.first;
+                const bool is_instance = groups == shape[1];
+                const std::string name =
+                    shapes_text({shape}) + " in " + std::to_string(groups) + (in_place ? ", in place" : "");
+                const Attribute count = number(Attr::groups, groups), epsilon = number(Attr::epsilon, 1e-3);
+                cases.push_back({Op::group_norm, name, [=](CaseBuilder& b) {
+                                     const NormInputs in(b, shape, in_place);
+                                     b.apply(Op::group_norm, {in.x, in.scale, in.bias}, {epsilon, count});
+                                 }});
+                cases.push_back(
+                    {Op::group_norm_grad, name, [=](CaseBuilder& b) {
+                         const NormInputs in(b, shape, in_place);
+                         const ValueId mean = b.real({shape[0], groups}), rs = b.real({shape[0], groups});
+                         b.apply(Op::group_norm_grad, {in.dy, in.x, in.scale, mean, rs}, {count});
+                     }});
+                if (is_instance)
+                    cases.push_back({Op::instance_norm, name, [=](CaseBuilder& b) {
+                                         const NormInputs in(b, shape, in_place);
+                                         b.apply(Op::instance_norm, {in.x, in.scale, in.bias}, {epsilon});
+                                     }});
+            }
+}
+
 std::string list_text(const std::vector<std::int64_t>& list) {
     std::string text = " over";
     for (const std::int64_t item : list) text += " " + std::to_string(item);
@@ -895,6 +979,10 @@ void add_updates(Cases& cases) {
                              b.apply(op, {w, g, v, factors, clip});
                      }});
             }
+        cases.push_back({Op::assign, name, [=](CaseBuilder& b) {
+                             const ValueId w = b.parameter(shape);
+                             b.apply(Op::assign, {w, b.real(shape)});
+                         }});
         cases.push_back({Op::sgd_plain, name, [=](CaseBuilder& b) {
                              const ValueId w = b.parameter(shape), g = b.real(shape);
                              const ValueId factors = b.plain({2}), clip = b.plain({});
@@ -952,6 +1040,12 @@ void add_micro_batches(Cases& cases) {
     add(Op::rms_norm_grad_scale, "continued", [=](CaseBuilder& b) {
         const ValueId dy = b.real({2, 300, 9}), x = b.real({2, 300, 9}), r = b.real({2, 300});
         b.apply(Op::rms_norm_grad_scale, {dy, x, r}, {keeps});
+    });
+    add(Op::running_statistics, "one after the other", [=](CaseBuilder& b) {
+        const ValueId mean = b.parameter({37}), variance = b.parameter({37});
+        const ValueId new_mean = b.real({37}), new_variance = b.real({37});
+        b.apply(Op::running_statistics, {mean, variance, new_mean, new_variance},
+                {number(Attr::momentum, 0.25), number(Attr::elements, 100)});
     });
     add(Op::dropout, "rows of the whole step", [=](CaseBuilder& b) {
         const ValueId x = b.real({2, 3, 40}), random = b.random_state();
@@ -1087,6 +1181,8 @@ Cases make_cases() {
     add_dropout(cases);
     add_rows(cases);
     add_losses(cases);
+    add_batch_norms(cases);
+    add_group_norms(cases);
     add_reductions(cases);
     add_movement(cases);
     add_pairs(cases);

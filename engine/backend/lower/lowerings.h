@@ -12,6 +12,7 @@ void lower_elementwise(StepLowering& step);
 void lower_row(StepLowering& step);
 void lower_pairs(StepLowering& step);
 void lower_reduction(StepLowering& step);
+void lower_norm(StepLowering& step);
 void lower_movement(StepLowering& step);
 void lower_gather(StepLowering& step);
 void lower_embedding_gradient(StepLowering& step);

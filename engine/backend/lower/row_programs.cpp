@@ -259,8 +259,10 @@ void define_max_grad(RowScope& s) {
 }
 
 // ---- Updates ----------------------------------------------------------------------------------------------
-// Inputs: w, g, states, factors (engine/graph/op_table.cpp names them), clip.
 
+void define_assign(RowScope& s) { s.out(0, s.in(1)); }
+
+// Inputs of optimizers: w, g, states, factors (engine/graph/op_table.cpp names them), clip.
 void define_sgd(RowScope& s) {
     jit::Builder& b = s.b;
     const Real w = s.in(0), lr = s.in(3, 0), mu = s.in(3, 1), wd = s.in(3, 2);
@@ -336,6 +338,7 @@ constexpr RowDefinition kDefinitions[] = {  // of operators that are not element
     {Op::argmax,                 "f",     "r",   define_argmax},
     {Op::max_grad,               "fr",    "f",   define_max_grad},
 
+    {Op::assign,    "f",     "f", define_assign},
     {Op::sgd,       "fffs",  "f", define_sgd},
     {Op::sgd_plain, "ffs",   "f", define_sgd_plain},
     {Op::adam,      "ffffs", "f", define_adam<false>},

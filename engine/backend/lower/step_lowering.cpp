@@ -52,6 +52,8 @@ void lower_step(StepLowering& step) {
             return lower_pairs(step);
         case Lowering::reduction:
             return lower_reduction(step);
+        case Lowering::norm:
+            return lower_norm(step);
         case Lowering::movement:
             return lower_movement(step);
         case Lowering::gather:
