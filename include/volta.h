@@ -790,7 +790,9 @@ typedef struct volta_trainer_options {
 #define VOLTA_TRAINER_OPTIONS_INIT \
     {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* Keeps:  `model` alive. The trainer works on its own copy of the parameters: the model does not change until
+/* A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
+ * are parameters without a gradient, of one batch_norm each. Inference takes what they hold.
+ * Keeps:  `model` alive. The trainer works on its own copy of the parameters: the model does not change until
  *         volta_trainer_update_model.
  * Errors: UNSUPPORTED  an operator without a gradient rule; the text names it */
 VOLTA_API volta_status volta_trainer_create(volta_model *model, const volta_trainer_options *options,

@@ -5,6 +5,7 @@
 #include "engine/base/error.h"
 #include "engine/graph/gradient.h"
 #include "engine/graph/step_input.h"
+#include "engine/model/batch_statistics.h"
 #include "engine/runtime/optimizer.h"
 
 namespace volta {
@@ -20,15 +21,14 @@ class TrainingGraphBuilder {
     TrainingGraphBuilder(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap)
         : spec_(spec),
           heap_(heap),
-          backward_(copy_forward(model, heap)),
+          backward_(copy_forward(with_batch_statistics(model, heap), heap)),
           graph_(backward_.graph),
           stacks_(heap) {
-        graph_.outputs.clear();  // a training step's results are the loss and the gradients
         const int index = spec.output_index;
-        require(index >= 0 && index < static_cast<int>(model.outputs.size()),
-                "output_index is %d, the model has %zu outputs", index, model.outputs.size());
-        prediction_ =
-            backward_.renamed[static_cast<std::size_t>(model.outputs[static_cast<std::size_t>(index)].value)];
+        require(index >= 0 && index < static_cast<int>(graph_.outputs.size()),
+                "output_index is %d, the model has %zu outputs", index, graph_.outputs.size());
+        prediction_ = graph_.outputs[static_cast<std::size_t>(index)].value;
+        graph_.outputs.clear();  // a training step's results are the loss and the gradients
     }
 
     Graph build() {
@@ -37,6 +37,7 @@ class TrainingGraphBuilder {
         for (const ParameterGradient& parameter : backward_.gradients) gradients.push_back(total(parameter));
         add_norm(gradients);
         add_updates(gradients);
+        keep_running_statistics();
         return std::move(graph_);
     }
 
@@ -197,6 +198,16 @@ class TrainingGraphBuilder {
                          optimizer.op == Op::sgd ? 1 : 0, Phase::update);
             name.insert(0, "gradient/");
             graph_.output(name.c_str(), gradients[i]);
+        }
+    }
+
+    // What the micro-batches have made of them, once all is finite.
+    void keep_running_statistics() {
+        for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+            if (graph_.nodes[n].op != Op::running_statistics) continue;
+            const ValueId first = graph_.nodes[n].first_output;
+            const ValueId running[] = {graph_.nodes[n].inputs[0], graph_.nodes[n].inputs[1]};
+            for (int i = 0; i < 2; ++i) apply(Op::assign, {running[i], first + i}, {}, Phase::update);
         }
     }
 

@@ -270,6 +270,45 @@ void test_gpt_steps_run(void**) {
     }));
 }
 
+// A training step of a small net with batch norm, with planes and without, and with group norm.
+Graph batch_norm_step(std::uint32_t micro_batches) {
+    Graph graph(test_heap());
+    const auto channels = [&](const char* name, std::int64_t count) {
+        return graph.parameter(name, {count}, {VOLTA_INIT_UNIFORM, 0.5, 1.5});
+    };
+    ValueId x = graph.input("x", DType::f32, {4, 6, 3, 5});
+    x = graph.apply(Op::group_norm, {x, channels("g0", 6), channels("b0", 6)}, {number(Attr::groups, 2)});
+    x = graph.apply(Op::batch_norm,
+                    {x, channels("g1", 6), channels("b1", 6), channels("m1", 6), channels("v1", 6)});
+    const ValueId residual = x;
+    x = graph.apply(Op::relu, {x});
+    x = graph.apply(Op::batch_norm,
+                    {x, channels("g2", 6), channels("b2", 6), channels("m2", 6), channels("v2", 6)},
+                    {number(Attr::momentum, 0.5)});
+    x = graph.apply(Op::relu, {graph.apply(Op::add, {x, residual})});
+    x = graph.apply(Op::reshape, {x}, {list(Attr::shape, {4, 90})});
+    x = graph.apply(Op::matmul, {x, graph.parameter("w", {90, 7}, {VOLTA_INIT_UNIFORM, -1, 1})});
+    x = graph.apply(Op::batch_norm,
+                    {x, channels("g3", 7), channels("b3", 7), channels("m3", 7), channels("v3", 7)});
+    graph.output("y", x);
+    TrainingSpec spec;
+    spec.loss = VOLTA_LOSS_MSE;
+    spec.micro_batches = micro_batches;
+    return build_training_graph(graph, spec, test_heap());
+}
+
+void test_batch_norm_steps_run(void**) {
+    expect_nothing(on_every_isa([](Context& context) {
+        for (const std::uint32_t micro_batches : {1u, 3u})
+            for (const std::uint32_t passes : {0u, kAllPasses}) {
+                const Graph graph = batch_norm_step(micro_batches);
+                const std::string found = fault(context, graph, micro_batches, passes, 2, Data::plain);
+                if (!found.empty()) return std::to_string(micro_batches) + " micro-batches: " + found;
+            }
+        return std::string();
+    }));
+}
+
 // Every operator that may overwrite an input, behind one that makes a dying value and before one that reads
 // the result.
 Graph sharing_graph() {
@@ -299,6 +338,26 @@ Graph sharing_graph() {
         for (const Op op : {Op::mse_grad, Op::l1_grad, Op::huber_grad, Op::binary_cross_entropy_grad})
             keep(graph.apply(op, {a(x), b(y), g}));
         keep(graph.apply(Op::binary_cross_entropy_grad, {a(x), b(y), g, scale}));
+        for (const Shape& shape : {Shape{37, 50}, Shape{37, 5, 10}}) {
+            const auto seen = [&](ValueId v) {
+                return graph.apply(Op::reshape, {v}, {list(Attr::shape, shape)});
+            };
+            const auto keep_seen = [&](ValueId v) {
+                keep(graph.apply(Op::reshape, {v}, {list(Attr::shape, {37, 50})}));
+            };
+            const ValueId c =
+                graph.apply(Op::slice, {scale}, {number(Attr::end, static_cast<double>(shape[1]))});
+            keep_seen(graph.apply(Op::batch_norm, {seen(a(x)), c, c, c, c}));
+            keep_seen(graph.apply(Op::batch_norm_grad, {seen(a(y)), seen(b(x)), c, c, c}));
+            keep_seen(graph.apply(Op::batch_norm_grad, {seen(a(y)), seen(b(x)), c, c, c},
+                                  {number(Attr::frozen, 1)}));
+            for (const double groups : {1.0, 5.0}) {
+                const ValueId m =
+                    graph.apply(Op::group_norm, {seen(x), c, c}, {number(Attr::groups, groups)});
+                keep_seen(graph.apply(Op::group_norm_grad, {seen(a(y)), seen(b(x)), c, m + 1, m + 2},
+                                      {number(Attr::groups, groups)}));
+            }
+        }
     }
     const ValueId w = graph.parameter("w", {50, 50}, {});
     Body body{Allocator(test_heap())};  // x w + d and its exponential: one result lies on d
@@ -342,6 +401,7 @@ int main() {
         cmocka_unit_test(test_random_graphs_run),
         cmocka_unit_test(test_steps_run),
         cmocka_unit_test(test_gpt_steps_run),
+        cmocka_unit_test(test_batch_norm_steps_run),
         cmocka_unit_test(test_shared_memory_is_harmless),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

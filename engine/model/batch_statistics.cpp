@@ -1,0 +1,69 @@
+#include "engine/model/batch_statistics.h"
+
+#include <algorithm>
+
+#include "engine/base/error.h"
+#include "engine/graph/forms.h"
+#include "engine/numerics/define_norms.h"
+
+namespace volta {
+namespace {
+
+constexpr struct {
+    int input;
+    const char* name;
+} kRunning[] = {{3, "running mean"}, {4, "running variance"}};
+
+// Updates write them, so nobody else may hold on to what they were.
+void check_running(const Graph& graph, const Node& norm) {
+    for (const auto& running : kRunning) {
+        const ValueId value = norm.inputs[static_cast<std::size_t>(running.input)];
+        const Node& source = graph.producer(value);
+        require(source.op == Op::parameter,
+                "batch_norm: its %s is no parameter of the model, so training has no place for it",
+                running.name);
+        std::ptrdiff_t uses = 0;
+        for (const Node& node : graph.nodes)
+            uses += std::count(node.inputs.begin(), node.inputs.end(), value);
+        require(uses == 1,
+                "batch_norm: its %s '%s' is used %lld times in the model: training needs one of its own for "
+                "each",
+                running.name, source.name.c_str(), static_cast<long long>(uses));
+    }
+}
+
+ValueId replace(const Graph& graph, const Node& norm, Graph& to, const std::pmr::vector<ValueId>& renamed) {
+    check_running(graph, norm);
+    const Shape& shape = graph.shape(norm.inputs[0]);
+    const std::int64_t elements = channel_planes(shape).per_channel();
+    if (elements < 2)
+        fail(VOLTA_SHAPE_MISMATCH,
+             "batch_norm: training needs at least 2 values of each channel in a micro-batch, x is %s",
+             to_text(shape).text);
+    const auto input = [&](std::size_t i) { return renamed[static_cast<std::size_t>(norm.inputs[i])]; };
+    const ValueId mean = to.apply(Op::batch_statistics, {input(0)}), variance = mean + 1;
+    const ValueId y = to.apply(Op::batch_norm_train, {input(0), input(1), input(2), mean, variance},
+                               {*norm.find(Attr::epsilon)});
+    to.apply(Op::running_statistics, {input(3), input(4), mean, variance},
+             {*norm.find(Attr::momentum), number(Attr::elements, static_cast<double>(elements))});
+    return y;
+}
+
+}  // namespace
+
+Graph with_batch_statistics(const Graph& graph, std::pmr::memory_resource* heap) {
+    Graph result(heap);
+    std::pmr::vector<ValueId> renamed(graph.values.size(), -1, heap);
+    for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+        const Node& node = graph.node(id);
+        if (node.op == Op::batch_norm)
+            renamed[static_cast<std::size_t>(node.first_output)] = replace(graph, node, result, renamed);
+        else
+            copy_node(graph, id, result, renamed);
+    }
+    for (const GraphOutput& output : graph.outputs)
+        result.output(output.name.c_str(), renamed[static_cast<std::size_t>(output.value)]);
+    return result;
+}
+
+}  // namespace volta
