@@ -2,34 +2,14 @@
  * without PyTorch through the public header: the loss of 20 steps and every parameter's gradient of the
  * first, within 1e-4 relative. The batches are made here and in parity_gpt.py by the same few lines. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/parity/golden_numbers.h"
 #include "volta.h"
 
 enum { BATCH = 4, TIME = 64, VOCABULARY = 65, STEPS = 20, SUMS = 4 };
 static const double kTolerance = 1e-4;
 
 static char* golden; /* the file's text */
-
-#define CHECK(call)                                                            \
-    do {                                                                       \
-        if ((call) != VOLTA_OK) fail_msg("%s: %s", #call, volta_last_error()); \
-    } while (0)
-
-static uint64_t splitmix(uint64_t seed, uint64_t index) {
-    uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 /* Each token is 5 times the last plus 1 to 4: [BATCH, TIME] inputs, and targets one token later. */
 static void make_batch(int step, int32_t* inputs, int32_t* targets) {
@@ -44,35 +24,10 @@ static void make_batch(int step, int32_t* inputs, int32_t* targets) {
     }
 }
 
-/* The text after `"key":` at or behind `from`; the file is our own, so this is all the JSON that is needed.
- */
-static const char* after(const char* from, const char* key) {
-    char quoted[64];
-    snprintf(quoted, sizeof quoted, "\"%s\":", key);
-    const char* found = strstr(from, quoted);
-    if (!found) fail_msg("the golden file has no %s", quoted);
-    return found + strlen(quoted);
-}
-
-static const char* read_numbers(const char* from, double* numbers, int count) {
-    from = strchr(from, '[');
-    for (int i = 0; from && i < count; ++i) {
-        char* end;
-        numbers[i] = strtod(from + 1, &end);
-        from = end + strspn(end, " \n");
-    }
-    return from;
-}
-
 static int setup(void** state) {
     (void)state;
-    FILE* file = fopen("golden/parity_gpt.json", "rb"); /* ctest runs tests in the folder tests */
-    if (!file) return -1;
-    const size_t room = 1 << 20;
-    golden = calloc(room, 1);
-    const size_t bytes = golden ? fread(golden, 1, room - 1, file) : 0;
-    fclose(file);
-    return bytes > 0 && bytes < room - 1 ? 0 : -1;
+    golden = read_golden("golden/parity_gpt.json");
+    return golden != NULL ? 0 : -1;
 }
 
 static int teardown(void** state) {
