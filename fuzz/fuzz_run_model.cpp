@@ -521,7 +521,13 @@ void train(volta_context* context, volta_model* model, Choices choices) {
     options.struct_size = sizeof options;
     options.input_shapes = shapes.extents.data();
     options.input_extent_count = shapes.extents.size();
-    options.loss = static_cast<volta_loss>(choices.next() % 2);
+    options.loss = static_cast<volta_loss>(choices.next() % 5);
+    const double weights[] = {1, 0, 0.5, 2};
+    if (options.loss == VOLTA_LOSS_CROSS_ENTROPY && choices.next() % 2) options.label_smoothing = 0.1;
+    if (options.loss == VOLTA_LOSS_CROSS_ENTROPY || options.loss == VOLTA_LOSS_BINARY_CROSS_ENTROPY) {
+        options.class_weight_count = choices.next() % 5;
+        if (options.class_weight_count != 0) options.class_weights = weights;
+    }
     options.optimizer = static_cast<volta_optimizer>(choices.next() % 4);
     options.micro_batches = choices.next() % 3;
     options.clip_norm = choices.next() % 2;

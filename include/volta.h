@@ -754,7 +754,10 @@ typedef struct volta_trainer volta_trainer;
 typedef int32_t volta_loss;
 enum {
     VOLTA_LOSS_CROSS_ENTROPY = 0, /* output [..., classes] against i32 targets [...]; -1 is ignored; mean      */
-    VOLTA_LOSS_MSE = 1            /* output against f32 targets of the same shape; mean over all elements      */
+    VOLTA_LOSS_MSE = 1,           /* output against f32 targets of the same shape; mean over all elements      */
+    VOLTA_LOSS_BINARY_CROSS_ENTROPY = 2, /* as MSE: logits, not probabilities, against targets in 0 .. 1       */
+    VOLTA_LOSS_L1 = 3,            /* as MSE: absolute differences                                              */
+    VOLTA_LOSS_HUBER = 4          /* as MSE: half the square up to huber_delta, a line beyond                  */
 };
 typedef int32_t volta_optimizer;
 enum { VOLTA_ADAMW = 0, VOLTA_ADAM = 1, VOLTA_SGD = 2, VOLTA_ADAGRAD = 3 };
@@ -786,9 +789,15 @@ typedef struct volta_trainer_options {
     double clip_norm;         /* largest global gradient norm; 0: no clipping                             */
     volta_nonfinite_policy nonfinite;
     int32_t output_index;     /* the model output that the loss is taken of                               */
+    double label_smoothing;   /* CROSS_ENTROPY: what all classes share of a target; at least 0, below 1   */
+    /* CROSS_ENTROPY: one per class; the mean is divided by the sum of the targets' weights. BINARY_CROSS_ENTROPY:
+     * of the positive, one per column; the mean stays that of all elements. NULL: none. Copied. */
+    const double *class_weights;
+    size_t class_weight_count;
+    double huber_delta;       /* HUBER: difference at which the square becomes a line; 0: 1               */
 } volta_trainer_options;
 #define VOLTA_TRAINER_OPTIONS_INIT \
-    {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0}
 
 /* A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
  * are parameters without a gradient, of one batch_norm each. Inference takes what they hold.
@@ -831,7 +840,8 @@ VOLTA_API volta_status volta_trainer_set_tokens(volta_trainer *trainer, const in
 VOLTA_API volta_status volta_trainer_step_tokens(volta_trainer *trainer, volta_step_report *report);
 
 /* Mean loss of the current parameters over consecutive windows of `tokens` (time tokens each, the last one
- * shorter, each token but the first predicted once). Units: natural logarithm per token. */
+ * shorter, each token but the first predicted once), whatever label_smoothing and class_weights are. Units:
+ * natural logarithm per token. */
 VOLTA_API volta_status volta_trainer_evaluate_tokens(volta_trainer *trainer, const int32_t *tokens, size_t count,
                                                      double *out_loss);
 VOLTA_API uint64_t volta_trainer_current_step(const volta_trainer *trainer);
@@ -860,7 +870,7 @@ VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *pa
  *         INVALID_STATE     the model is no checkpoint */
 VOLTA_API volta_status volta_trainer_resume(volta_model *model, const volta_trainer_options *options,
                                             volta_trainer **out_trainer);
-/* The options in force, input_shapes lent until release. */
+/* The options in force, input_shapes and class_weights lent until release. */
 VOLTA_API volta_status volta_trainer_get_options(const volta_trainer *trainer, volta_trainer_options *options);
 VOLTA_API volta_status volta_trainer_get_bill(const volta_trainer *trainer, volta_bill *bill);
 VOLTA_API volta_status volta_trainer_print_plan(volta_trainer *trainer, const char **out_text);

@@ -11,10 +11,12 @@ namespace volta {
 namespace {
 
 // One row per option that is a number: its name in the file and its field in the public struct, which is also
-// what read_trainer_options() checks. A new option is a new row.
+// what read_trainer_options() checks. A new option is a new row, whose 0 is not written: what files without
+// it mean.
 struct NumberField {
     const char* name;
     double volta_trainer_options::*field;
+    bool is_newer = false;
 };
 constexpr NumberField kNumbers[] = {
     {"beta1", &volta_trainer_options::beta1},
@@ -22,6 +24,8 @@ constexpr NumberField kNumbers[] = {
     {"clip_norm", &volta_trainer_options::clip_norm},
     {"epsilon", &volta_trainer_options::epsilon},
     {"final_learning_rate", &volta_trainer_options::final_learning_rate},
+    {"huber_delta", &volta_trainer_options::huber_delta, true},
+    {"label_smoothing", &volta_trainer_options::label_smoothing, true},
     {"learning_rate", &volta_trainer_options::learning_rate},
     {"momentum", &volta_trainer_options::momentum},
     {"weight_decay", &volta_trainer_options::weight_decay},
@@ -50,10 +54,11 @@ constexpr ChoiceField kChoices[] = {
     {"schedule", &volta_trainer_options::schedule},
 };
 
-constexpr int kExtentNameBytes = 40;
-void extent_name(std::size_t index, char (&name)[kExtentNameBytes]) {
-    std::snprintf(name, sizeof name, "input_extent_%06zu", index);
+constexpr int kIndexedNameBytes = 48;
+void indexed_name(const char* what, std::size_t index, char (&name)[kIndexedNameBytes]) {
+    std::snprintf(name, sizeof name, "%s_%06zu", what, index);
 }
+constexpr const char *kExtent = "input_extent", *kClassWeight = "class_weight";
 
 }  // namespace
 
@@ -74,21 +79,32 @@ void sort_by_name(TrainingState& state) {
     std::sort(state.tensors.begin(), state.tensors.end(), by_name);
 }
 
+namespace {
+
+// NULL: there is none of that name.
+template <class Named>
+const Named* find_named(const std::pmr::vector<Named>& all, const char* name) {
+    for (const Named& one : all)
+        if (one.name == name) return &one;
+    return nullptr;
+}
+
+}  // namespace
+
 double number_of(const TrainingState& state, const char* name) {
-    for (const NamedNumber& number : state.numbers)
-        if (number.name == name) return number.value;
+    if (const NamedNumber* number = find_named(state.numbers, name)) return number->value;
     fail(VOLTA_CORRUPT_MODEL, "the checkpoint lacks the number %s", name);
 }
 
 std::uint64_t integer_of(const TrainingState& state, const char* name) {
-    for (const NamedInteger& integer : state.integers)
-        if (integer.name == name) return integer.value;
+    if (const NamedInteger* integer = find_named(state.integers, name)) return integer->value;
     fail(VOLTA_CORRUPT_MODEL, "the checkpoint lacks the integer %s", name);
 }
 
 namespace {
 
-// The public struct with explicit values: what a caller would have to pass to get `options`.
+// The public struct with explicit values: what a caller would have to pass to get `options`, which lends the
+// weights.
 volta_trainer_options explicit_options(const TrainerOptions& options) {
     volta_trainer_options c = {};
     c.struct_size = sizeof c;
@@ -111,6 +127,10 @@ volta_trainer_options explicit_options(const TrainerOptions& options) {
     c.clip_norm = options.spec.clip_norm;
     c.nonfinite = options.nonfinite;
     c.output_index = options.spec.output_index;
+    c.label_smoothing = options.spec.label_smoothing;
+    c.class_weight_count = options.spec.class_weights.size();
+    if (c.class_weight_count != 0) c.class_weights = options.spec.class_weights.data();
+    c.huber_delta = options.spec.huber_delta;
     return c;
 }
 
@@ -125,25 +145,34 @@ volta_trainer_options Trainer::c_options() const {
 
 void describe_options(const TrainerOptions& options, TrainingState& state) {
     const volta_trainer_options c = explicit_options(options);
-    for (const NumberField& row : kNumbers) add_number(state, row.name, c.*row.field);
+    for (const NumberField& row : kNumbers)
+        if (!row.is_newer || c.*row.field != 0) add_number(state, row.name, c.*row.field);
     for (const CountField& row : kCounts) add_integer(state, row.name, c.*row.field);
     for (const ChoiceField& row : kChoices)
         add_integer(state, row.name, static_cast<std::uint64_t>(static_cast<std::uint32_t>(c.*row.field)));
     std::size_t index = 0;
+    char name[kIndexedNameBytes];
     for (const Shape& shape : options.input_shapes)
         for (int axis = 0; axis < shape.rank; ++axis) {
-            char name[kExtentNameBytes];
-            extent_name(index++, name);
+            indexed_name(kExtent, index++, name);
             add_integer(state, name, static_cast<std::uint64_t>(shape[axis]));
         }
     add_integer(state, "input_extents", index);
+    if (c.class_weight_count == 0) return;
+    for (std::size_t i = 0; i < c.class_weight_count; ++i) {
+        indexed_name(kClassWeight, i, name);
+        add_number(state, name, c.class_weights[i]);
+    }
+    add_integer(state, "class_weights", c.class_weight_count);
 }
 
 TrainerOptions options_of_checkpoint(const TrainingState& state, const Model& model,
                                      std::pmr::memory_resource* heap) {
     volta_trainer_options c = {};
     c.struct_size = sizeof c;
-    for (const NumberField& row : kNumbers) c.*row.field = number_of(state, row.name);
+    for (const NumberField& row : kNumbers)
+        if (!row.is_newer || find_named(state.numbers, row.name) != nullptr)
+            c.*row.field = number_of(state, row.name);
     for (const CountField& row : kCounts) c.*row.field = integer_of(state, row.name);
     for (const ChoiceField& row : kChoices)
         c.*row.field = static_cast<std::int32_t>(static_cast<std::uint32_t>(integer_of(state, row.name)));
@@ -151,14 +180,32 @@ TrainerOptions options_of_checkpoint(const TrainingState& state, const Model& mo
     if (count > state.integers.size())
         fail(VOLTA_CORRUPT_MODEL, "the checkpoint claims %llu input extents",
              static_cast<unsigned long long>(count));
+    char name[kIndexedNameBytes];
     std::pmr::vector<std::int64_t> extents(heap);
     for (std::size_t i = 0; i < count; ++i) {
-        char name[kExtentNameBytes];
-        extent_name(i, name);
+        indexed_name(kExtent, i, name);
         extents.push_back(static_cast<std::int64_t>(integer_of(state, name)));
     }
     c.input_shapes = extents.data();
     c.input_extent_count = extents.size();
+    std::pmr::vector<double> weights(heap);
+    if (const NamedInteger* claimed = find_named(state.integers, "class_weights")) {
+        if (claimed->value > state.numbers.size())
+            fail(VOLTA_CORRUPT_MODEL, "the checkpoint claims %llu class weights",
+                 static_cast<unsigned long long>(claimed->value));
+        // They stand together: numbers are written in the order of their names.
+        indexed_name(kClassWeight, 0, name);
+        const NamedNumber* next = find_named(state.numbers, name);
+        const NamedNumber* const end = state.numbers.data() + state.numbers.size();
+        for (std::size_t i = 0; i < claimed->value; ++i) {
+            indexed_name(kClassWeight, i, name);
+            if (next == nullptr || next == end || next->name != name)
+                fail(VOLTA_CORRUPT_MODEL, "the checkpoint lacks the number %s", name);
+            weights.push_back(next++->value);
+        }
+    }
+    c.class_weight_count = weights.size();
+    if (!weights.empty()) c.class_weights = weights.data();
     try {
         return read_trainer_options(c, model, heap);
     } catch (const Error& error) {
@@ -166,22 +213,39 @@ TrainerOptions options_of_checkpoint(const TrainingState& state, const Model& mo
     }
 }
 
+namespace {
+
+void require_same_number(const char* name, double given, double trained) {
+    if (std::memcmp(&given, &trained, sizeof given) != 0)
+        fail(VOLTA_INVALID_ARGUMENT, "%s is %.17g, the checkpoint was trained with %.17g", name, given,
+             trained);
+}
+
+void require_same_integer(const char* name, std::uint64_t given, std::uint64_t trained) {
+    if (given != trained)
+        fail(VOLTA_INVALID_ARGUMENT, "%s is %llu, the checkpoint was trained with %llu", name,
+             static_cast<unsigned long long>(given), static_cast<unsigned long long>(trained));
+}
+
+}  // namespace
+
 void require_same_options(const TrainerOptions& given, const TrainerOptions& checkpoint,
                           std::pmr::memory_resource* heap) {
-    TrainingState a(heap), b(heap);
-    describe_options(given, a);
-    describe_options(checkpoint, b);
-    for (std::size_t i = 0; i < a.numbers.size(); ++i)
-        if (std::memcmp(&a.numbers[i].value, &b.numbers[i].value, sizeof(double)) != 0)
-            fail(VOLTA_INVALID_ARGUMENT, "%s is %.17g, the checkpoint was trained with %.17g",
-                 a.numbers[i].name.c_str(), a.numbers[i].value, b.numbers[i].value);
-    if (a.integers.size() != b.integers.size())
+    const volta_trainer_options a = explicit_options(given), b = explicit_options(checkpoint);
+    char name[kIndexedNameBytes];
+    for (const NumberField& row : kNumbers) require_same_number(row.name, a.*row.field, b.*row.field);
+    require_same_integer("class_weight_count", a.class_weight_count, b.class_weight_count);
+    for (std::size_t i = 0; i < a.class_weight_count; ++i) {
+        indexed_name(kClassWeight, i, name);
+        require_same_number(name, a.class_weights[i], b.class_weights[i]);
+    }
+    TrainingState x(heap), y(heap);  // for the input shapes, which are integers as the others are
+    describe_options(given, x);
+    describe_options(checkpoint, y);
+    if (x.integers.size() != y.integers.size())
         fail(VOLTA_INVALID_ARGUMENT, "the input shapes have another rank than the checkpoint's");
-    for (std::size_t i = 0; i < a.integers.size(); ++i)
-        if (a.integers[i].value != b.integers[i].value)
-            fail(VOLTA_INVALID_ARGUMENT, "%s is %llu, the checkpoint was trained with %llu",
-                 a.integers[i].name.c_str(), static_cast<unsigned long long>(a.integers[i].value),
-                 static_cast<unsigned long long>(b.integers[i].value));
+    for (std::size_t i = 0; i < x.integers.size(); ++i)
+        require_same_integer(x.integers[i].name.c_str(), x.integers[i].value, y.integers[i].value);
 }
 
 }  // namespace volta

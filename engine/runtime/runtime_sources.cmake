@@ -5,6 +5,7 @@ set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/profile.cpp
     ${CMAKE_CURRENT_LIST_DIR}/machine_speed.cpp
     ${CMAKE_CURRENT_LIST_DIR}/session.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/loss.cpp
     ${CMAKE_CURRENT_LIST_DIR}/training_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/optimizer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_stream.cpp

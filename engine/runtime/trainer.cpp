@@ -12,6 +12,7 @@
 #include "engine/model/gpt.h"
 #include "engine/model/model_file.h"
 #include "engine/runtime/checkpoint.h"
+#include "engine/runtime/loss.h"
 #include "engine/runtime/profile.h"
 #include "engine/runtime/token_loss.h"
 
@@ -38,12 +39,51 @@ double beta_or_default(const char* name, double value, double fallback) {
 }
 
 constexpr double kLargest = 1e30;  // of any hyper-parameter: far above sense, far below overflow
+constexpr double kSmallestDelta = 1e-30;
+constexpr std::size_t kMostClassWeights = 1000000;  // checkpoints number them with six digits
+
+// What belongs to one loss is refused beside another: it would do nothing.
+void read_loss(const volta_trainer_options& c, const LossRow& loss, TrainingSpec& spec) {
+    spec.loss = c.loss;
+    if (c.label_smoothing != 0 && c.loss != VOLTA_LOSS_CROSS_ENTROPY)
+        fail(VOLTA_INVALID_ARGUMENT, "label_smoothing is %g, which the %s loss does not have",
+             c.label_smoothing, loss.name);
+    if (!(c.label_smoothing >= 0 && c.label_smoothing < 1))  // NaN fails too
+        fail(VOLTA_INVALID_ARGUMENT, "label_smoothing is %g, it must be at least 0 and below 1",
+             c.label_smoothing);
+    spec.label_smoothing = c.label_smoothing;
+
+    if (c.huber_delta != 0 && c.loss != VOLTA_LOSS_HUBER)
+        fail(VOLTA_INVALID_ARGUMENT, "huber_delta is %g, which the %s loss does not have", c.huber_delta,
+             loss.name);
+    if (c.loss == VOLTA_LOSS_HUBER) spec.huber_delta = c.huber_delta == 0 ? 1 : c.huber_delta;
+    if (c.loss == VOLTA_LOSS_HUBER) require_range("huber_delta", spec.huber_delta, kSmallestDelta, kLargest);
+
+    require((c.class_weights == nullptr) == (c.class_weight_count == 0),
+            "class_weights is %s and class_weight_count is %zu",
+            c.class_weights == nullptr ? "NULL" : "given", c.class_weight_count);
+    if (c.class_weight_count != 0 && !loss.has_weights)
+        fail(VOLTA_INVALID_ARGUMENT, "class_weights are given, which the %s loss does not have", loss.name);
+    if (c.class_weight_count > kMostClassWeights)
+        fail(VOLTA_INVALID_ARGUMENT, "class_weight_count is %zu, at most %zu are supported",
+             c.class_weight_count, kMostClassWeights);
+    bool any = c.class_weight_count == 0;
+    for (std::size_t i = 0; i < c.class_weight_count; ++i) {
+        char name[48];
+        std::snprintf(name, sizeof name, "class_weights[%zu]", i);
+        require_range(name, c.class_weights[i], 0, kLargest);
+        any = any || static_cast<float>(c.class_weights[i]) > 0;
+    }
+    require(any, "class_weights are all 0: nothing would be learned");
+    if (c.class_weight_count != 0)
+        spec.class_weights.assign(c.class_weights, c.class_weights + c.class_weight_count);
+}
 
 }  // namespace
 
 TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model& model,
                                     std::pmr::memory_resource* heap) {
-    require_choice("loss", c.loss, VOLTA_LOSS_MSE);
+    const LossRow& loss = loss_row(c.loss);
     require_choice("schedule", c.schedule, VOLTA_SCHEDULE_COSINE);
     require_choice("nonfinite", c.nonfinite, VOLTA_NONFINITE_LOG);
     require_choice("decay_all_parameters", c.decay_all_parameters, 1);
@@ -64,7 +104,7 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
         fail(VOLTA_INVALID_ARGUMENT, "warmup_steps is %llu, more than the %llu steps",
              static_cast<unsigned long long>(c.warmup_steps), static_cast<unsigned long long>(c.steps));
 
-    options.spec.loss = c.loss;
+    read_loss(c, loss, options.spec);
     options.spec.optimizer = c.optimizer;
     options.spec.micro_batches = static_cast<std::uint32_t>(micro_batches);
     options.spec.clip_norm = c.clip_norm;
@@ -199,24 +239,34 @@ Trainer::Lent Trainer::lend(int region) const {
     return {static_cast<const float*>(fetch(region)), static_cast<std::size_t>(bytes / sizeof(float))};
 }
 
-// Targets of the whole step that count: the divisor of loss and gradient.
-std::uint64_t Trainer::count_targets() const {
+// What loss and gradient of the whole step are divided by: elements, or targets that count, each with its
+// class's weight.
+double Trainer::count_targets() const {
     const Region& region = memory_.program().plan().regions[static_cast<std::size_t>(targets_region_)];
     const std::uint64_t elements = region.bytes / sizeof(float);
-    if (options_.spec.loss == VOLTA_LOSS_MSE) return elements;
+    if (!loss_row(options_.spec.loss).has_classes) return static_cast<double>(elements);
     const auto* targets = memory_.at<std::int32_t>(targets_region_);
-    std::uint64_t count = 0;
-    for (std::uint64_t i = 0; i < elements; ++i) count += targets[i] >= 0;
-    return count;
+    const auto& weights = options_.spec.class_weights;
+    if (weights.empty()) {
+        std::uint64_t count = 0;
+        for (std::uint64_t i = 0; i < elements; ++i) count += targets[i] >= 0;
+        return static_cast<double>(count);
+    }
+    double sum = 0;
+    for (std::uint64_t i = 0; i < elements; ++i)
+        if (targets[i] >= 0)
+            sum += static_cast<double>(static_cast<float>(weights[static_cast<std::size_t>(targets[i])]));
+    return sum;
 }
 
 void Trainer::write_step_inputs(double learning_rate, double beta1_product, double beta2_product) {
-    const std::uint64_t count = count_targets();
-    require(count > 0, "step %llu has no target that counts: all are -1",
-            static_cast<unsigned long long>(step_ + 1));
-    const double factor = options_.spec.loss == VOLTA_LOSS_MSE ? 2.0 : 1.0;
+    const double count = count_targets();
+    require(count > 0, "step %llu has no target that counts: all are -1%s",
+            static_cast<unsigned long long>(step_ + 1),
+            options_.spec.class_weights.empty() ? "" : " or of classes without weight");
+    const double factor = loss_row(options_.spec.loss).slope;
     *memory_.at<float>(region(RegionKind::input, name_of(StepInput::gradient_scale))) =
-        static_cast<float>(factor / static_cast<double>(count));
+        static_cast<float>(factor / count);
     *memory_.at<float>(region(RegionKind::input, name_of(StepInput::count))) = static_cast<float>(count);
 
     const Hyper hyper{learning_rate,         options_.beta1,    options_.beta2, options_.epsilon,

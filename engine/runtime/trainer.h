@@ -18,7 +18,7 @@ namespace volta {
 
 // volta_trainer_options with every default decided. Numbers are checked: finite and in range.
 struct TrainerOptions {
-    explicit TrainerOptions(std::pmr::memory_resource* heap) : input_shapes(heap) {}
+    explicit TrainerOptions(std::pmr::memory_resource* heap) : spec(heap), input_shapes(heap) {}
     TrainingSpec spec;
     std::pmr::vector<Shape> input_shapes;  // of one micro-batch
     std::uint64_t seed = 0;
@@ -57,7 +57,7 @@ class Trainer final {
 
     std::uint64_t current_step() const { return step_; }
     const TrainerOptions& options() const { return options_; }
-    volta_trainer_options c_options() const;  // lends input_shapes
+    volta_trainer_options c_options() const;  // lends input_shapes and class_weights
     struct Lent {
         const float* data;
         std::size_t elements;
@@ -73,7 +73,7 @@ class Trainer final {
     void run_phases();
     void require_whole() const;  // throws what has left the parameters half updated
     void write_step_inputs(double learning_rate, double beta1_product, double beta2_product);
-    std::uint64_t count_targets() const;
+    double count_targets() const;
     void check_finite(const StepReport& report);
     void note_arithmetic();
     void restore(const TrainingState& state);

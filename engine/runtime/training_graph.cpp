@@ -6,6 +6,7 @@
 #include "engine/graph/gradient.h"
 #include "engine/graph/step_input.h"
 #include "engine/model/batch_statistics.h"
+#include "engine/runtime/loss.h"
 #include "engine/runtime/optimizer.h"
 
 namespace volta {
@@ -57,23 +58,48 @@ class TrainingGraphBuilder {
         return stack;
     }
 
+    // The weights of classes or columns, which are the last axis of the output; -1: none.
+    ValueId add_class_weights(std::int64_t classes) {
+        const auto& given = spec_.class_weights;
+        if (given.empty()) return -1;
+        require(static_cast<std::int64_t>(given.size()) == classes,
+                "class_weights has %zu numbers, the last axis of the output has %lld", given.size(),
+                static_cast<long long>(classes));
+        std::pmr::vector<float> rounded(heap_);
+        for (const double weight : given) rounded.push_back(static_cast<float>(weight));
+        return graph_.constant(DType::f32, Shape{classes}, rounded.data());
+    }
+
+    ValueId apply_loss(Op op, std::initializer_list<ValueId> inputs, ValueId weights) {
+        std::pmr::vector<ValueId> all(inputs, heap_);
+        if (weights >= 0) all.push_back(weights);
+        std::pmr::vector<Attribute> attributes(heap_);
+        if (spec_.loss == VOLTA_LOSS_CROSS_ENTROPY)
+            attributes.push_back(number(Attr::label_smoothing, spec_.label_smoothing));
+        if (spec_.loss == VOLTA_LOSS_HUBER) attributes.push_back(number(Attr::delta, spec_.huber_delta));
+        return graph_.apply(op, all.data(), static_cast<int>(all.size()), attributes.data(),
+                            static_cast<int>(attributes.size()), Phase::each);
+    }
+
     void add_loss() {
-        const Shape& shape = graph_.shape(prediction_);
-        const bool classes = spec_.loss == VOLTA_LOSS_CROSS_ENTROPY;
+        const Shape shape = graph_.shape(prediction_);
+        const LossRow& loss = loss_row(spec_.loss);
         require(shape.rank >= 1, "the loss needs an output of rank 1 or more, it has rank 0");
         Shape target_shape = shape;
-        if (classes) target_shape.rank -= 1;
-        const ValueId targets = graph_.input("targets", classes ? DType::i32 : DType::f32, target_shape);
+        if (loss.has_classes) target_shape.rank -= 1;
+        const ValueId targets =
+            graph_.input("targets", loss.has_classes ? DType::i32 : DType::f32, target_shape);
         const ValueId scale = graph_.input(name_of(StepInput::gradient_scale), DType::f32, Shape{});
         const ValueId count = graph_.input(name_of(StepInput::count), DType::f32, Shape{});
+        const ValueId weights = add_class_weights(shape.last());
 
         ValueId rows, gradient;
-        if (classes) {
-            rows = apply(Op::cross_entropy_with_grad, {prediction_, targets, scale}, {}, Phase::each);
+        if (loss.has_classes) {
+            rows = apply_loss(Op::cross_entropy_with_grad, {prediction_, targets, scale}, weights);
             gradient = rows + 1;  // over the logits where nobody else reads them
         } else {
-            rows = apply(Op::mse, {prediction_, targets}, {}, Phase::each);
-            gradient = apply(Op::mse_grad, {prediction_, targets, scale}, {}, Phase::each);
+            rows = apply_loss(loss.rows, {prediction_, targets}, weights);
+            gradient = apply_loss(loss.gradient, {prediction_, targets, scale}, weights);
         }
         const Shape flat{graph_.shape(rows).elements()};
         const ValueId column = apply(Op::reshape, {rows}, {list(Attr::shape, flat)}, Phase::each);

@@ -5,13 +5,17 @@
 
 #include <cstdint>
 #include <memory_resource>
+#include <vector>
 
 #include "engine/graph/graph.h"
 
 namespace volta {
 
 struct TrainingSpec {
+    explicit TrainingSpec(std::pmr::memory_resource* heap) : class_weights(heap) {}
     volta_loss loss = VOLTA_LOSS_CROSS_ENTROPY;
+    double label_smoothing = 0, huber_delta = 0;  // of the losses that have them
+    std::pmr::vector<double> class_weights;       // empty: none
     volta_optimizer optimizer = VOLTA_ADAMW;
     std::uint32_t micro_batches = 1;
     double clip_norm = 0;
@@ -22,7 +26,8 @@ struct TrainingSpec {
 
 // Sources the trainer fills in, beside the model's inputs and parameters:
 //   targets              i32 or f32, one micro-batch; the host gives all of them one after the other
-//   step/gradient_scale  f32 []: 1/targets (cross-entropy) or 2/elements (MSE) of the whole step
+//   step/gradient_scale  f32 []: 1/targets (cross-entropy, or 1/their weights), 2/elements (MSE) or 1/elements
+//                        of the whole step
 //   step/count           f32 []: what the summed loss is divided by
 //   step/factors         f32 [8, 3 or 2]: of parameters that decay; step/factors_plain: of those that do not
 //   step/random          i32 [3]: seed low, seed high, step; only where the model has dropout

@@ -247,7 +247,7 @@ static void test_trainer_options(void** state) {
     expect(options.beta2 = -NAN, "beta2 is nan, it must be at least 0 and below 1, or -1 for 0");
     expect(options.beta1 = 1, "beta1 is 1, it must be at least 0 and below 1, or -1 for 0");
     expect(options.optimizer = 7, "optimizer is 7, which is none of 0 .. 3");
-    expect(options.loss = -1, "loss is -1, it must be in 0 .. 1");
+    expect(options.loss = -1, "loss is -1, it must be in 0 .. 4");
     expect(options.warmup_steps = 41, "warmup_steps is 41, more than the 40 steps");
     expect(options.steps = 0, "the cosine schedule needs steps, which is 0");
     expect(options.output_index = 1, "output_index is 1, the model has 1 outputs");

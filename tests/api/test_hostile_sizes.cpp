@@ -179,7 +179,8 @@ bool trains(const Case& one, volta_model* model) {
     const int32_t tokens[40] = {0};
     const int64_t shape[] = {1, 8};
     bool fine = true;
-    for (const int32_t loss : {VOLTA_LOSS_CROSS_ENTROPY, VOLTA_LOSS_MSE}) {
+    for (const int32_t loss : {VOLTA_LOSS_CROSS_ENTROPY, VOLTA_LOSS_MSE, VOLTA_LOSS_BINARY_CROSS_ENTROPY,
+                               VOLTA_LOSS_L1, VOLTA_LOSS_HUBER}) {
         volta_trainer_options options = {};
         options.struct_size = sizeof options;
         options.input_shapes = shape;

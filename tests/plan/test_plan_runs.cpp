@@ -235,8 +235,26 @@ void test_steps_run(void**) {
     }));
 }
 
+struct StepLoss {
+    const char* name;
+    volta_loss loss;
+    double smoothing, delta;
+    bool weighted;
+};
+constexpr StepLoss kLosses[] = {
+    {"cross-entropy", VOLTA_LOSS_CROSS_ENTROPY, 0, 0, false},
+    {"cross-entropy, smoothed", VOLTA_LOSS_CROSS_ENTROPY, 0.1, 0, false},
+    {"cross-entropy, weighted", VOLTA_LOSS_CROSS_ENTROPY, 0, 0, true},
+    {"cross-entropy, smoothed and weighted", VOLTA_LOSS_CROSS_ENTROPY, 0.1, 0, true},
+    {"mean square", VOLTA_LOSS_MSE, 0, 0, false},
+    {"binary cross-entropy", VOLTA_LOSS_BINARY_CROSS_ENTROPY, 0, 0, false},
+    {"binary cross-entropy, weighted", VOLTA_LOSS_BINARY_CROSS_ENTROPY, 0, 0, true},
+    {"L1", VOLTA_LOSS_L1, 0, 0, false},
+    {"Huber", VOLTA_LOSS_HUBER, 0, 0.25, false},
+};
+
 // A whole training step of a small GPT, as the trainer builds it.
-Graph gpt_step(std::uint32_t micro_batches, double dropout) {
+Graph gpt_step(std::uint32_t micro_batches, double dropout, const StepLoss& loss) {
     GptConfig config;
     config.vocabulary = 11;
     config.layers = 2;
@@ -252,9 +270,13 @@ Graph gpt_step(std::uint32_t micro_batches, double dropout) {
             shapes.push_back(is_step_input(node.name.c_str()) ? source.declared : Shape{3, 7});
     }
     const Graph concrete = specialize(gpt, shapes.data(), static_cast<int>(shapes.size()), test_heap());
-    TrainingSpec spec;
+    TrainingSpec spec(test_heap());
     spec.micro_batches = micro_batches;
     spec.clip_norm = 0.5;
+    spec.loss = loss.loss;
+    spec.label_smoothing = loss.smoothing;
+    spec.huber_delta = loss.delta;
+    for (int c = 0; loss.weighted && c < 11; ++c) spec.class_weights.push_back(c % 4 * 0.7);
     return build_training_graph(concrete, spec, test_heap());
 }
 
@@ -262,9 +284,14 @@ void test_gpt_steps_run(void**) {
     expect_nothing(on_every_isa([](Context& context) {
         for (const std::uint32_t micro_batches : {1u, 3u})
             for (const std::uint32_t passes : {0u, kAllPasses}) {
-                const Graph graph = gpt_step(micro_batches, micro_batches == 1 ? 0 : 0.25);
-                const std::string found = fault(context, graph, micro_batches, passes, 2, Data::plain);
-                if (!found.empty()) return std::to_string(micro_batches) + " micro-batches: " + found;
+                const double dropout = micro_batches == 1 ? 0 : 0.25;
+                for (const StepLoss& loss : kLosses) {
+                    const Graph graph = gpt_step(micro_batches, dropout, loss);
+                    const std::string found = fault(context, graph, micro_batches, passes, 2, Data::plain);
+                    if (!found.empty())
+                        return std::string(loss.name) + ", " + std::to_string(micro_batches) +
+                               " micro-batches: " + found;
+                }
             }
         return std::string();
     }));
@@ -291,7 +318,7 @@ Graph batch_norm_step(std::uint32_t micro_batches) {
     x = graph.apply(Op::batch_norm,
                     {x, channels("g3", 7), channels("b3", 7), channels("m3", 7), channels("v3", 7)});
     graph.output("y", x);
-    TrainingSpec spec;
+    TrainingSpec spec(test_heap());
     spec.loss = VOLTA_LOSS_MSE;
     spec.micro_batches = micro_batches;
     return build_training_graph(graph, spec, test_heap());

@@ -86,7 +86,7 @@ Json bill_of(const Configuration& c) {
     Graph graph = specialize(source, shapes.data(), static_cast<int>(shapes.size()), heap);
     PrepareOptions prepare;
     if (trains) {
-        TrainingSpec spec;
+        TrainingSpec spec(heap);
         spec.micro_batches = prepare.micro_batches = c.micro_batches;
         spec.clip_norm = 1;
         graph = build_training_graph(graph, spec, heap);

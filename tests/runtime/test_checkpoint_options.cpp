@@ -1,0 +1,146 @@
+// Trainer options as a checkpoint's named numbers: what every loss has comes back, options that came later
+// are not in the files of runs without them, and files that lack something or claim too much are refused.
+#include <vector>
+
+#include "engine/runtime/checkpoint.h"
+#include "engine/runtime/loss.h"
+#include "tests/support/cmocka_cpp.h"
+#include "tests/support/errors.h"
+
+namespace {
+
+using namespace volta;
+using namespace volta::test;
+
+std::pmr::memory_resource* heap() { return std::pmr::new_delete_resource(); }
+
+struct Subject {
+    Model model{heap(), heap()};
+    std::int64_t shape[2] = {4, 3};
+    std::vector<double> weights = {0.5, 2, 0, 1e-3};
+    Subject() {
+        const ValueId x = model.graph.input("x", DType::f32, {4, 3});
+        model.graph.output("y", x);
+    }
+    volta_trainer_options options(volta_loss loss) const {
+        volta_trainer_options c = {};
+        c.struct_size = sizeof c;
+        c.input_shapes = shape;
+        c.input_extent_count = 2;
+        c.loss = loss;
+        return c;
+    }
+    TrainerOptions read(const volta_trainer_options& c) const {
+        return read_trainer_options(c, model, heap());
+    }
+    TrainingState described(const volta_trainer_options& c) const {
+        TrainingState state(heap());
+        describe_options(read(c), state);
+        sort_by_name(state);
+        return state;
+    }
+};
+
+template <class Named>
+bool has(const std::pmr::vector<Named>& all, const char* name) {
+    for (const Named& one : all)
+        if (one.name == name) return true;
+    return false;
+}
+template <class Named>
+void remove(std::pmr::vector<Named>& all, const char* name) {
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (all[i].name == name) return (void)all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+    fail(VOLTA_INTERNAL, "there is no %s", name);
+}
+
+void test_every_loss_comes_back(void**) {
+    const Subject subject;
+    for (volta_loss loss = 0; loss <= VOLTA_LOSS_HUBER; ++loss) {
+        volta_trainer_options c = subject.options(loss);
+        if (loss == VOLTA_LOSS_CROSS_ENTROPY) c.label_smoothing = 0.1;
+        if (loss == VOLTA_LOSS_HUBER) c.huber_delta = 0.75;
+        if (loss_row(loss).has_weights) {
+            c.class_weights = subject.weights.data();
+            c.class_weight_count = subject.weights.size();
+        }
+        const TrainerOptions given = subject.read(c);
+        const TrainerOptions back = options_of_checkpoint(subject.described(c), subject.model, heap());
+        assert_int_equal(back.spec.loss, loss);
+        assert_true(back.spec.label_smoothing == c.label_smoothing);
+        assert_true(back.spec.huber_delta == c.huber_delta);
+        assert_int_equal(back.spec.class_weights.size(), c.class_weight_count);
+        assert_true(back.spec.class_weights == given.spec.class_weights);
+        require_same_options(given, back, heap());
+    }
+}
+
+// So that such files are what they were, and those from before are read.
+void test_options_that_came_later_are_not_written_without_need(void**) {
+    const Subject subject;
+    for (const volta_loss loss : {VOLTA_LOSS_CROSS_ENTROPY, VOLTA_LOSS_MSE}) {
+        const TrainingState state = subject.described(subject.options(loss));
+        assert_false(has(state.numbers, "label_smoothing") || has(state.numbers, "huber_delta") ||
+                     has(state.integers, "class_weights"));
+        const TrainerOptions back = options_of_checkpoint(state, subject.model, heap());
+        assert_true(back.spec.label_smoothing == 0 && back.spec.huber_delta == 0);
+        assert_true(back.spec.class_weights.empty());
+    }
+}
+
+void test_damaged_options_are_refused(void**) {
+    const Subject subject;
+    volta_trainer_options c = subject.options(VOLTA_LOSS_CROSS_ENTROPY);
+    c.label_smoothing = 0.1;
+    c.class_weights = subject.weights.data();
+    c.class_weight_count = subject.weights.size();
+    const struct {
+        void (*damage)(TrainingState& state);
+        const char* sentence;
+    } rows[] = {
+        {[](TrainingState& s) { remove(s.numbers, "class_weight_000000"); },
+         "the checkpoint lacks the number class_weight_000000"},
+        {[](TrainingState& s) { remove(s.numbers, "class_weight_000002"); },
+         "the checkpoint lacks the number class_weight_000002"},
+        {[](TrainingState& s) { remove(s.numbers, "class_weight_000003"); },
+         "the checkpoint lacks the number class_weight_000003"},
+        {[](TrainingState& s) {
+             for (NamedInteger& integer : s.integers)
+                 if (integer.name == "class_weights") integer.value = std::uint64_t{1} << 60;
+         },
+         "the checkpoint claims 1152921504606846976 class weights"},
+        {[](TrainingState& s) {
+             for (NamedNumber& number : s.numbers)
+                 if (number.name == "label_smoothing") number.value = 2;
+         },
+         "the checkpoint's options are not valid: label_smoothing is 2, it must be at least 0 and below 1"},
+        {[](TrainingState& s) {
+             for (NamedNumber& number : s.numbers)
+                 if (number.name == "class_weight_000001") number.value = -3;
+         },
+         "the checkpoint's options are not valid: class_weights[1] is -3, it must be in 0 .. 1e+30"},
+        {[](TrainingState& s) {
+             for (NamedInteger& integer : s.integers)
+                 if (integer.name == "loss") integer.value = 77;
+         },
+         "the checkpoint's options are not valid: loss is 77, it must be in 0 .. 4"},
+        {[](TrainingState& s) { remove(s.numbers, "beta1"); }, "the checkpoint lacks the number beta1"},
+    };
+    for (const auto& row : rows) {
+        TrainingState state = subject.described(c);
+        row.damage(state);
+        assert_failure(failure_of([&] { options_of_checkpoint(state, subject.model, heap()); }),
+                       VOLTA_CORRUPT_MODEL, row.sentence);
+    }
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_loss_comes_back),
+        cmocka_unit_test(test_options_that_came_later_are_not_written_without_need),
+        cmocka_unit_test(test_damaged_options_are_refused),
+    };
+    return cmocka_run_group_tests_name("checkpoint options", tests, nullptr, nullptr);
+}
