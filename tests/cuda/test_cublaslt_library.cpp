@@ -170,6 +170,22 @@ void test_what_runs_can_keep(void**) {
     assert_true(nothing_is_left());
 }
 
+// What the heuristic offers against the wishes is not taken: an order of additions that depends on who is
+// first, and more workspace than there is.
+void test_wishes_are_checked(void**) {
+    static std::string names[2];
+    {
+        const Setting deaf("VOLTA_FAKE_CUBLASLT_DEAF", "1");
+        Problem problem;
+        names[0] = CublasLtProduct(problem.library, Problem::description()).name();
+        const Setting last("VOLTA_FAKE_CUBLASLT_ORDER", "3");
+        names[1] = CublasLtProduct(problem.library, Problem::description(1000)).name();
+    }
+    for (const std::string& name : names)
+        assert_string_equal(name.c_str(), "cublaslt fp32 algo 21 tile 18 stages 12 splits 1");
+    assert_true(nothing_is_left());
+}
+
 bool near(const std::vector<float>& actual, const std::vector<float>& expected, float factor) {
     for (std::size_t i = 0; i < actual.size(); ++i)
         if (std::fabs(actual[i] - factor * expected[i]) > 1e-4f) return false;
@@ -254,6 +270,7 @@ int main(int argc, char** argv) {
         cmocka_unit_test(test_version),
         cmocka_unit_test(test_algorithm_is_pinned),
         cmocka_unit_test(test_what_runs_can_keep),
+        cmocka_unit_test(test_wishes_are_checked),
         cmocka_unit_test(test_recorded),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_failures_of_runs),

@@ -127,6 +127,51 @@ static void test_the_plan_says_where_it_runs(void** state) {
     }
 }
 
+static volta_device_info device_of(volta_context* context) {
+    volta_device_info device = {0};
+    device.struct_size = sizeof device;
+    assert_ok(volta_context_get_device(context, &device));
+    return device;
+}
+
+/* Trainers in a context of this budget: one, and then another, which may not fit. Returns what the first took
+ * of the device. */
+static uint64_t trainers_within(uint64_t budget, volta_status expected) {
+    const int64_t shape[] = {2, 8};
+    const volta_trainer_options training = small_trainer_options(shape);
+    volta_context_options options = {0};
+    volta_context* context = NULL;
+    volta_model* model = NULL;
+    volta_trainer *trainer = NULL, *second = NULL;
+    uint64_t held;
+    options.struct_size = sizeof options;
+    options.device = "cuda";
+    options.device_budget = budget;
+    assert_ok(volta_context_create(&options, &context));
+    assert_true(device_of(context).memory_bytes > budget);
+    assert_int_equal(device_of(context).free_bytes, budget);
+    assert_ok(small_gpt(context, 0, &model));
+    assert_ok(volta_trainer_create(model, &training, &trainer));
+    held = device_of(context).bytes_in_use;
+    assert_int_equal(device_of(context).free_bytes, budget - held);
+    assert_int_equal(volta_trainer_create(model, &training, &second), expected);
+    if (expected != VOLTA_OK) assert_non_null(strstr(volta_last_error(), "the device has "));
+    volta_trainer_release(second);
+    volta_trainer_release(trainer);
+    volta_model_release(model);
+    assert_int_equal(device_of(context).free_bytes, budget);
+    volta_context_release(context);
+    return held;
+}
+
+/* What is free is what the budget leaves, however much the device has. */
+static void test_budget(void** state) {
+    const uint64_t held = trainers_within((uint64_t)1 << 30, VOLTA_OK);
+    (void)state;
+    assert_true(held > 0);
+    trainers_within(held + held / 2, VOLTA_OUT_OF_MEMORY);
+}
+
 static char why[256]; /* the sentence of the latest wide_attention */
 
 /* One head of 257 elements, which the processor computes. */
@@ -168,6 +213,7 @@ int main(void) {
         cmocka_unit_test(test_no_kernel_of_the_host_runs),
         cmocka_unit_test(test_the_plan_says_where_it_runs),
         cmocka_unit_test(test_what_the_device_lacks_is_named),
+        cmocka_unit_test(test_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,14 +72,17 @@ struct Copy {
     std::vector<int> order;  // the output's axes in the order of the input's memory
     std::int64_t gap;        // words between the input's innermost lines
     bool tiles;
+    std::int64_t out_gap = 0;  // the same of the output
 };
 const Copy kCopies[] = {
     {{7}, {0}, 0, false},
     {{5, 9}, {0, 1}, 3, false},
+    {{5, 9}, {0, 1}, 0, false, 2},
     {{2500}, {0}, 0, false},
     {{3, 2100}, {0, 1}, 5, false},
     {{70, 45}, {1, 0}, 0, true},
     {{70, 45}, {1, 0}, 2, true},
+    {{70, 45}, {1, 0}, 2, true, 3},
     {{16, 16}, {1, 0}, 0, true},
     {{3, 33, 64}, {0, 2, 1}, 1, true},
     {{2, 3, 40, 50}, {3, 1, 0, 2}, 0, true},
@@ -90,13 +93,17 @@ const Copy kCopies[] = {
     {{}, {}, 0, false},
 };
 
-void copy_plainly(const jit::CudaCopyArgs& args, int axis, const std::uint32_t* in, std::uint32_t* out) {
-    if (axis == args.rank) {
+struct Axis {
+    std::int64_t extent, in, out;  // strides in words
+};
+
+void copy_plainly(const std::vector<Axis>& axes, std::size_t k, const std::uint32_t* in, std::uint32_t* out) {
+    if (k == axes.size()) {
         *out = *in;
         return;
     }
-    for (std::int64_t i = 0; i < args.extent[axis]; ++i)
-        copy_plainly(args, axis + 1, in + i * args.in_stride[axis], out + i * args.out_stride[axis]);
+    for (std::int64_t i = 0; i < axes[k].extent; ++i)
+        copy_plainly(axes, k + 1, in + i * axes[k].in, out + i * axes[k].out);
 }
 
 void test_copies(void**) {
@@ -104,21 +111,22 @@ void test_copies(void**) {
     std::uint64_t seed = 0;
     for (const Copy& copy : kCopies) {
         const std::size_t rank = copy.extent.size();
-        std::vector<std::int64_t> in(rank), out(rank);
+        std::vector<Axis> axes(rank);
         std::int64_t in_size = 1, out_size = 1;
         for (std::size_t k = rank; k-- > 0;) {
-            out[k] = out_size;
-            out_size *= copy.extent[k];
+            axes[k].extent = copy.extent[k];
+            axes[k].out = out_size;
+            out_size = out_size * copy.extent[k] + (k + 1 == rank ? copy.out_gap : 0);
             const auto axis = static_cast<std::size_t>(copy.order[k]);
-            in[axis] = in_size;
+            axes[axis].in = in_size;
             in_size = in_size * copy.extent[axis] + (k + 1 == rank ? copy.gap : 0);
         }
         for (int turn = 1; turn < 4; ++turn, ++seed) {
             jit::CudaCopyArgs args{};
-            for (std::size_t k = 0; k < rank; ++k) args.push(copy.extent[k], in[k], out[k]);
+            for (const Axis& axis : axes) args.push(axis.extent, axis.in, axis.out);
             const Words from = random_words(in_size + 1, seed), to = random_words(out_size + 9, seed + 1);
             Words expected = to, actual = to;
-            copy_plainly(args, 0, from.data(), expected.data());
+            copy_plainly(axes, 0, from.data(), expected.data());
             args.from = from.data();
             args.to = actual.data();
             const jit::CopyLaunch how = jit::copy_launch(args, turn);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 extern "C" {
 #include <cmocka.h>
@@ -19,17 +20,36 @@ extern "C" {
 namespace volta::test {
 
 // Quick tiers take a sample of a long table (tests/CMakeLists.txt): rows 0, n, 2n, ... where
-// VOLTA_TEST_EVERY=n. Whether the next row, of those that have been asked about, is in it.
+// VOLTA_TEST_EVERY=n, and those that VOLTA_TEST_ALSO=name,... names. Whether the next row, of those that have
+// been asked about, is in it.
 class Sample final {
   public:
     Sample() {
         const char* const every = getenv("VOLTA_TEST_EVERY");
         if (every != nullptr && atoi(every) > 0) stride_ = atoi(every);
+        if (const char* const also = getenv("VOLTA_TEST_ALSO")) also_ = also;
     }
-    bool takes_next() { return next_++ % stride_ == 0; }
+    bool takes_next(const char* name = "") {
+        const bool is_named = *name != '\0' && names(name);
+        found_ += is_named;
+        return next_++ % stride_ == 0 || is_named;
+    }
+    // How many of these names no row has had.
+    int missing() const {
+        int wanted = *also_ != '\0';
+        for (const char* at = also_; *at != '\0'; ++at) wanted += *at == ',';
+        return wanted - found_;
+    }
 
   private:
-    int stride_ = 1, next_ = 0;
+    bool names(const char* name) const {
+        const size_t length = strlen(name);
+        for (const char* at = also_; *at != '\0'; at += strcspn(at, ","), at += *at == ',')
+            if (strcspn(at, ",") == length && strncmp(at, name, length) == 0) return true;
+        return false;
+    }
+    int stride_ = 1, next_ = 0, found_ = 0;
+    const char* also_ = "";
 };
 
 // One CMocka test per row of a table: the row is handed over as the test's state.
@@ -40,10 +60,14 @@ int run_rows(const char* group, const Rows& rows, CMUnitTestFunction test, Name 
     int count = 0;
     Sample sample;
     for (const auto& row : rows) {
-        if (!sample.takes_next()) continue;
+        if (!sample.takes_next(name_of(row))) continue;
         if (count == kMost) return -1;
         tests[count++] = CMUnitTest{name_of(row), test, nullptr, nullptr,
                                     const_cast<void*>(static_cast<const void*>(&row))};
+    }
+    if (sample.missing() != 0) {
+        print_error("%s: not all rows of VOLTA_TEST_ALSO=%s exist\n", group, getenv("VOLTA_TEST_ALSO"));
+        return -1;
     }
     return _cmocka_run_group_tests(group, tests, static_cast<size_t>(count), nullptr, nullptr);
 }
