@@ -333,6 +333,20 @@ void test_running_statistics_take_their_share(void**) {
     assert_same_bits("variance", &expected[1], running_variance, 1);
 }
 
+// In training a NaN is everywhere in its channel, in inference where it is; other channels see nothing.
+void test_a_nan_stays_in_its_channel(void**) {
+    const ChannelPlanes planes = {2, 2, 3};
+    auto x = random_floats(12, 9);
+    x[4] = std::numeric_limits<float>::quiet_NaN();  // channel 1 of sample 0
+    const float ones[] = {1, 1}, zeros[] = {0, 0};
+    float mean[2], variance[2], y[12];
+    define::batch_statistics(planes, x.data(), mean, variance);
+    define::batch_norm(planes, x.data(), ones, zeros, mean, variance, 1e-5f, y);
+    for (int i = 0; i < 12; ++i) assert_true(std::isnan(y[i]) == (i / 3 % 2 == 1));
+    define::batch_norm(planes, x.data(), ones, zeros, zeros, ones, 1e-5f, y);
+    for (int i = 0; i < 12; ++i) assert_true(std::isnan(y[i]) == (i == 4));
+}
+
 // One group is layer norm of the whole sample, but for the scale; groups are rows of their own.
 void test_group_norm_is_layer_norm_of_its_groups(void**) {
     constexpr std::int64_t kSamples = 3, kChannels = 6, kPlane = 35;
@@ -610,6 +624,7 @@ int main() {
         cmocka_unit_test(test_log_softmax_corrects_the_sign_of_a_zero_maximum),
         cmocka_unit_test(test_channels_are_summed_by_planes_then_samples),
         cmocka_unit_test(test_running_statistics_take_their_share),
+        cmocka_unit_test(test_a_nan_stays_in_its_channel),
         cmocka_unit_test(test_group_norm_is_layer_norm_of_its_groups),
         cmocka_unit_test(test_ignored_rows_are_zero_by_selection),
         cmocka_unit_test(test_float_is_close_to_double),

@@ -163,7 +163,13 @@ class RandomGraph {
 
     void add_row() {
         const ValueId x = any();
-        switch (random_.below(8)) {
+        switch (random_.below(9)) {
+            case 8: {  // without planes: a row is a sample
+                const ValueId rows = any_matrix(), scale = values_[2], shift = values_[4];
+                if (random_.below(2) == 0)
+                    return keep(apply(Op::batch_norm, {rows, scale, shift, shift, scale}));
+                return keep(apply(Op::group_norm, {rows, scale, shift}, {number(Attr::groups, 1)}));
+            }
             case 6:
                 return keep(apply(Op::swiglu, {apply(Op::concat, {x, x}, {number(Attr::axis, -1)})}));
             case 7: {  // any rows by any positions: the index of something is one
