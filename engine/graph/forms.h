@@ -8,6 +8,7 @@
 #include "engine/base/shape.h"
 #include "engine/graph/op.h"
 #include "engine/numerics/define_convolution.h"
+#include "engine/numerics/define_pooling.h"
 
 namespace volta {
 
@@ -67,6 +68,13 @@ struct ConvolutionForm {
     Shape result;                    // of the node
 };
 ConvolutionForm convolution_form(const Node& node, const Shape& first, const Shape& second);
+
+// max_pool, average_pool and their gradients: of the picture x.
+struct PoolingForm {
+    define::PoolingSizes sizes;  // one spatial axis: the columns
+    Shape x, y;
+};
+PoolingForm pooling_form(const Node& node, const Shape& first);
 
 // attention and attention_grad. `first` is q, or the packed qkv; `second` is k (unused when packed).
 struct AttentionForm {

@@ -342,6 +342,21 @@ void conv(const GradientBuilder& r) {
     if (r.needs(1)) r.give(1, same_window(r, Op::conv_grad_weight, r.in(0), r.dy(), r.shape_in(1)));
     give_bias(r);
 }
+void max_pool(const GradientBuilder& r) {
+    r.give(0, r.apply_gradient(
+                  {r.in(0), r.out(), r.dy()},
+                  {r.attribute(Attr::strides), r.attribute(Attr::dilations), r.attribute(Attr::pads),
+                   r.attribute(Attr::kernel), r.attribute(Attr::ceil_mode)}));
+}
+void average_pool(const GradientBuilder& r) {
+    const Shape x = r.shape_in(0);
+    Shape spatial;
+    for (int axis = 2; axis < x.rank; ++axis) spatial[spatial.rank++] = x[axis];
+    r.give(0,
+           r.apply_gradient({r.dy()}, {list(Attr::shape, spatial), r.attribute(Attr::strides),
+                                       r.attribute(Attr::pads), r.attribute(Attr::kernel),
+                                       r.attribute(Attr::ceil_mode), r.attribute(Attr::count_include_pad)}));
+}
 // Its result is the picture of the convolution that it transposes, its operand what that gives.
 void conv_transpose(const GradientBuilder& r) {
     if (r.needs(0)) r.give(0, same_window(r, Op::conv, r.dy(), r.in(1), Shape()));

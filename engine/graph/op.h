@@ -52,6 +52,7 @@ enum class Op : std::uint16_t {
     matmul, weight_gradient, attention, attention_grad, cached_attention,
     // convolution: pictures [batch, channels, spatial axes]
     conv, conv_transpose, conv_grad_weight, conv_grad_bias,
+    max_pool, max_pool_grad, average_pool, average_pool_grad,
     // training
     accumulate, stack, running_statistics, square_sum, clip_factor, assign, sgd, sgd_plain, adam, adamw, adagrad,
     count_
@@ -71,6 +72,7 @@ enum class Attr : std::uint8_t {
     label_smoothing, delta,
     strides, dilations, pads, groups, output_padding,
     momentum, elements, frozen,
+    kernel, ceil_mode, count_include_pad,
     count_
 };
 // clang-format on
@@ -109,6 +111,7 @@ enum class Lowering : std::uint8_t {
     embedding_gradient,
     product,
     convolution,
+    pooling,
     attention,
     attention_grad,
     cached_attention,

@@ -127,6 +127,18 @@ constexpr AttrRow kConvGradWeight[] = {integers(Attr::shape, true, "of the weigh
                                        kDilationsRow,
                                        kPadsRow,
                                        kGroupsRow};
+constexpr AttrRow kKernelRow = integers(Attr::kernel, true, "taps of the window, per spatial axis"),
+                  kCeilRow = yes_no(Attr::ceil_mode, 0,
+                                    "a last window may hang over the end, if it begins before it"),
+                  kCountRow = yes_no(Attr::count_include_pad, 0, "averages are over the padding too");
+constexpr AttrRow kMaxPool[] = {kStridesRow, kDilationsRow, kPadsRow, kKernelRow, kCeilRow};
+constexpr AttrRow kAveragePool[] = {kStridesRow, kPadsRow, kKernelRow, kCeilRow, kCountRow};
+constexpr AttrRow kAveragePoolGrad[] = {integers(Attr::shape, true, "spatial extents of x"),
+                                        kStridesRow,
+                                        kPadsRow,
+                                        kKernelRow,
+                                        kCeilRow,
+                                        kCountRow};
 // Pair 0 turns by one radian per position, and angles are reduced exactly up to 2^20.
 constexpr AttrRow kRotaryTable[] = {
     integer(Attr::limit, true, 0, 1, 1048576, "positions, 0 .. limit-1"),
@@ -684,6 +696,22 @@ constexpr OpRow kRows[] = {
     row(Op::conv_grad_bias, "conv_grad_bias", 1, 1, Lowering::convolution, s::conv_grad_bias,
         e::conv_grad_bias, kSecond, "dy [N, O, spatial]", "dbias [O]", "column sum over (n, output pixel)")
         .with(kAccumulate),
+    row(Op::max_pool, "max_pool", 1, 1, Lowering::pooling, s::max_pool, e::max_pool,
+        {g::max_pool, Op::max_pool_grad}, "x [N, C, spatial]", "y [N, C, spatial]",
+        "the largest of each window; NaN if there is one; zero is +0")
+        .with(kMaxPool),
+    row(Op::max_pool_grad, "max_pool_grad", 3, 1, Lowering::pooling, s::max_pool_grad, e::max_pool_grad,
+        kSecond, "x [N, C, spatial], y [N, C, spatial], dy of y's shape", "dx [N, C, spatial]",
+        "+0, then + dy of each window whose first element equal to y it is (NaN equals NaN), ascending")
+        .with(kMaxPool),
+    row(Op::average_pool, "average_pool", 1, 1, Lowering::pooling, s::average_pool, e::average_pool,
+        {g::average_pool, Op::average_pool_grad}, "x [N, C, spatial]", "y [N, C, spatial]",
+        "+0, then + each element of the window; divided by their number")
+        .with(kAveragePool),
+    row(Op::average_pool_grad, "average_pool_grad", 1, 1, Lowering::pooling, s::average_pool_grad,
+        e::average_pool_grad, kSecond, "dy [N, C, spatial]", "dx [N, C, spatial]",
+        "+0, then + dy / number of each window that holds it, ascending")
+        .with(kAveragePoolGrad),
 
     row(Op::accumulate, "accumulate", 1, 1, Lowering::elementwise, s::same, e::accumulate, kTrainer,
         "x [...]", "y [...]", "the sum over micro-batches: the first is stored, later ones are added")

@@ -32,6 +32,7 @@ Rule max_grad, argmax;
 Rule reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids, gather, embedding_gradient;
 Rule matmul, weight_gradient, attention, attention_grad, cached_attention;
 Rule conv, conv_transpose, conv_grad_weight, conv_grad_bias;
+Rule max_pool, max_pool_grad, average_pool, average_pool_grad;
 Rule stack, clip_factor, optimizer;
 Rule to_scalar;  // any f32 -> []
 }  // namespace shape_rules
@@ -52,7 +53,7 @@ Rule sum, mean, square_sum;
 Rule extremum;  // max, min
 Rule reshape, transpose, concat, slice, broadcast_to, gather;
 Rule matmul, attention;
-Rule conv, conv_transpose;
+Rule conv, conv_transpose, max_pool, average_pool;
 }  // namespace gradient_rules
 
 // Constants, defined beside their functions: a row holds the address.
@@ -72,6 +73,7 @@ extern const Evaluation reshape, transpose, concat, slice, slice_grad, broadcast
 extern const Evaluation gather, embedding_gradient;
 extern const Evaluation matmul, weight_gradient, attention, attention_grad, cached_attention;
 extern const Evaluation conv, conv_transpose, conv_grad_weight, conv_grad_bias;
+extern const Evaluation max_pool, max_pool_grad, average_pool, average_pool_grad;
 extern const Evaluation accumulate, stack, square_sum;
 extern const Evaluation sgd, sgd_plain, adam, adamw, adagrad;
 

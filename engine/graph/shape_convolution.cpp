@@ -214,7 +214,102 @@ ConvolutionForm convolution_form(const Node& node, const Shape& first, const Sha
     return form;
 }
 
+// ---- Pooling -------------------------------------------------------------------------------------------
+
+namespace {
+
+// Outputs of a window; with ceil_mode also the last one that hangs over the end, if it begins before it.
+std::int64_t windows_of(const Node& node, const ConvolutionAxis& axis, std::int64_t pad_end) {
+    const std::int64_t reach = reach_of(node, axis);
+    if (axis.pad >= reach || pad_end >= reach)
+        fail(VOLTA_SHAPE_MISMATCH, "%s: padding of %lld is not below the window's %lld elements",
+             name_of(node), static_cast<long long>(std::max(axis.pad, pad_end)),
+             static_cast<long long>(reach));
+    const std::int64_t whole = outputs_of(node, axis, pad_end);
+    if (!node.flag(Attr::ceil_mode)) return whole;
+    const std::int64_t rest = axis.in + axis.pad + pad_end - reach - (whole - 1) * axis.stride;
+    return whole + (rest > 0 && whole * axis.stride < axis.in + axis.pad ? 1 : 0);
+}
+
+ConvolutionAxis window_of(const Node& node, int axis, int spatial, std::int64_t in, std::int64_t* pad_end) {
+    const Attribute& kernel = *node.find(Attr::kernel);
+    if (kernel.integer_count != spatial)
+        fail(VOLTA_SHAPE_MISMATCH, "%s: kernel has %d entries, not %d", name_of(node), kernel.integer_count,
+             spatial);
+    ConvolutionAxis result =
+        axis_of(node, axis, spatial, entry_of(node, Attr::kernel, axis, spatial, 1, 1), pad_end);
+    result.in = in;
+    result.out = windows_of(node, result, *pad_end);
+    return result;
+}
+
+// The picture of average_pool_grad is said by an attribute.
+Shape pooled_picture(const Node& node, const Shape& first) {
+    if (node.op != Op::average_pool_grad) return first;
+    const Attribute& wanted = *node.find(Attr::shape);
+    Shape x = first;
+    if (wanted.integer_count != first.rank - kLeading)
+        fail(VOLTA_SHAPE_MISMATCH, "%s: shape has %d entries, not %d", name_of(node), wanted.integer_count,
+             first.rank - kLeading);
+    for (int i = 0; i < wanted.integer_count; ++i) {
+        if (wanted.integers[i] < 0)
+            fail(VOLTA_SHAPE_MISMATCH, "%s: shape has an entry of %lld", name_of(node),
+                 static_cast<long long>(wanted.integers[i]));
+        x[kLeading + i] = wanted.integers[i];
+    }
+    return x;
+}
+
+}  // namespace
+
+PoolingForm pooling_form(const Node& node, const Shape& first) {
+    picture_shape(node, first, node.op == Op::average_pool_grad ? "dy" : "x");
+    PoolingForm form;
+    form.x = form.y = pooled_picture(node, first);
+    const int spatial = first.rank - kLeading;
+    define::PoolingSizes& sizes = form.sizes;
+    sizes.counts_padding = node.flag(Attr::count_include_pad);
+    sizes.planes = product_of(node, form.x[0], form.x[1]);
+    for (int i = 0; i < spatial; ++i) {
+        std::int64_t pad_end;
+        const bool is_row = spatial == 2 && i == 0;
+        ConvolutionAxis& axis = is_row ? sizes.rows : sizes.columns;
+        axis = window_of(node, i, spatial, form.x[kLeading + i], &pad_end);
+        form.y[kLeading + i] = axis.out;
+        if (sizes.counts_padding) (is_row ? sizes.row_padding : sizes.column_padding) = pad_end;
+    }
+    define::ConvolutionSizes windows;
+    windows.batch = sizes.planes;
+    windows.channels = windows.filters = 1;
+    windows.rows = sizes.rows;
+    windows.columns = sizes.columns;
+    check_sizes(node, windows, form.x, form.y);
+    return form;
+}
+
 namespace shape_rules {
+
+void max_pool(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+    add_output(outputs, DType::f32, pooling_form(node, real_shape(node, inputs[0], "x")).y);
+}
+
+void max_pool_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+    const PoolingForm form = pooling_form(node, real_shape(node, inputs[0], "x"));
+    expect_shape(node, "y", real_shape(node, inputs[1], "y"), form.y);
+    expect_shape(node, "dy", real_shape(node, inputs[2], "dy"), form.y);
+    add_output(outputs, DType::f32, form.x);
+}
+
+void average_pool(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+    add_output(outputs, DType::f32, pooling_form(node, real_shape(node, inputs[0], "x")).y);
+}
+
+void average_pool_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+    const Shape& dy = real_shape(node, inputs[0], "dy");
+    const PoolingForm form = pooling_form(node, dy);
+    expect_shape(node, "dy", dy, form.y);
+    add_output(outputs, DType::f32, form.x);
+}
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "engine/numerics/define_convolution.h"
 #include "engine/numerics/define_norms.h"
 #include "engine/numerics/define_pairs.h"
+#include "engine/numerics/define_pooling.h"
 #include "engine/numerics/define_products.h"
 #include "engine/numerics/define_rows.h"
 #include "engine/numerics/define_training.h"

@@ -359,6 +359,24 @@ const Case kCases[] = {
          return g.apply(Op::conv_transpose, {weights(g, {1, 3, 4, 4}), weights(g, {3, 1, 3, 3})},
                         {number(Attr::groups, 3)});
      }},
+    {"max_pool",
+     [](Graph& g) {
+         return g.apply(
+             Op::max_pool, {weights(g, {2, 2, 7, 6})},
+             {list(Attr::kernel, {3, 2}), list(Attr::strides, {2, 1}), list(Attr::pads, {1, 0, 1, 1})});
+     }},
+    {"average_pool",
+     [](Graph& g) {
+         return g.apply(
+             Op::average_pool, {weights(g, {2, 2, 7, 6})},
+             {list(Attr::kernel, {3, 2}), list(Attr::strides, {2, 1}), list(Attr::pads, {1, 0, 1, 1})});
+     }},
+    {"average_pool, padding counted, one axis",
+     [](Graph& g) {
+         return g.apply(Op::average_pool, {weights(g, {2, 2, 9})},
+                        {list(Attr::kernel, {4}), list(Attr::strides, {3}), list(Attr::pads, {1, 2}),
+                         number(Attr::ceil_mode, 1), number(Attr::count_include_pad, 1)});
+     }},
     {"matmul",
      [](Graph& g) {
          return g.apply(Op::matmul, {weights(g, {2, 3, 4}), weights(g, {4, 5})});

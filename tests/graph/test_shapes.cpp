@@ -63,6 +63,18 @@ const Right kRight[] = {
          return g.apply(Op::conv_transpose, {reals(g, {2, 6, 4, 4}), reals(g, {6, 3, 1, 1})},
                         {list(Attr::strides, {2, 2}), list(Attr::shape, {8, 7})});
      }},
+    {"f32[2, 3, 4, 6]",
+     [](Graph& g) {
+         return g.apply(
+             Op::max_pool, {reals(g, {2, 3, 8, 10})},
+             {list(Attr::kernel, {3, 5}), list(Attr::strides, {2, 1}), list(Attr::pads, {1, 0, 0, 0})});
+     }},
+    {"f32[1, 1, 4]",  // of five windows the last would begin behind the picture
+     [](Graph& g) {
+         return g.apply(Op::average_pool, {reals(g, {1, 1, 8})},
+                        {list(Attr::kernel, {2}), list(Attr::strides, {2}), list(Attr::pads, {0, 1}),
+                         number(Attr::ceil_mode, 1)});
+     }},
     {"f32[6, 2, 3]",
      [](Graph& g) {
          return g.apply(Op::conv_grad_weight, {reals(g, {2, 4, 9}), reals(g, {2, 6, 7})},
@@ -342,6 +354,15 @@ const Wrong kWrong[] = {
     {"conv: the patches of [1, 1, 1099511627776] and [1, 1, 1099511627776] have too many elements",
      [](Graph& g) {
          g.apply(Op::conv, {reals(g, {1, 1, kMany}), reals(g, {1, 1, kMany})}, {list(Attr::pads, {1, 0})});
+     }},
+    {"max_pool: kernel has 1 entries, not 2",
+     [](Graph& g) {
+         g.apply(Op::max_pool, {reals(g, {2, 3, 8, 8})}, {list(Attr::kernel, {3})});
+     }},
+    {"max_pool: padding of 3 is not below the window's 3 elements",
+     [](Graph& g) {
+         g.apply(Op::max_pool, {reals(g, {2, 3, 8, 8})},
+                 {list(Attr::kernel, {3, 3}), list(Attr::pads, {1, 3, 1, 1})});
      }},
     {"conv_transpose: shape has 1 entries, not 2",
      [](Graph& g) {

@@ -1115,6 +1115,7 @@ const std::vector<ConvolutionCase> kConvolutions = {
     {{2, 4, 11, 10}, {6, 4, 3, 3}, {3, 2}, {2, 1}, {0, 1, 2, 3}, 1},
     {{2, 12, 6, 6}, {8, 3, 3, 3}, {}, {}, {1, 1, 1, 1}, 4},       // grouped
     {{2, 9, 9, 8}, {9, 1, 3, 3}, {}, {}, {1, 1, 1, 1}, 9},        // depthwise
+    {{1, 3, 9, 11}, {3, 1, 5, 5}, {2, 1}, {}, {2, 2, 2, 2}, 3},   // more taps than a row program has operands
     {{1, 5, 10, 7}, {10, 1, 5, 3}, {2, 2}, {}, {2, 1, 2, 1}, 5},  // two filters a channel
     {{2, 5, 33}, {7, 5, 4}, {2}, {}, {1, 2}, 1},                  // one spatial axis
     {{2, 8, 40}, {8, 2, 3}, {}, {5}, {5, 5}, 4},
@@ -1174,6 +1175,77 @@ void add_convolutions(Cases& cases) {
                      }});
 }
 
+struct PoolingCase {
+    Shape x;
+    std::vector<std::int64_t> kernel, strides, dilations, pads;
+    bool ceil;
+};
+
+const PoolingCase kPools[] = {
+    {{2, 3, 4, 6}, {2, 2}, {2, 2}, {}, {}, false},
+    {{1, 2, 9, 8}, {3, 3}, {2, 2}, {}, {1, 1, 1, 1}, false},  // a ResNet's
+    {{2, 2, 7, 7}, {3, 3}, {}, {}, {1, 1, 1, 1}, false},
+    {{1, 3, 8, 10}, {3, 2}, {3, 4}, {}, {0, 1, 2, 0}, true},  // gaps, windows that hang over
+    {{1, 2, 10, 9}, {3, 3}, {1, 2}, {2, 3}, {2, 1, 1, 4}, true},
+    {{1, 2, 7, 7}, {7, 7}, {}, {}, {}, false},  // more taps than a kernel has operands
+    {{1, 1, 12, 11}, {6, 5}, {2, 3}, {}, {3, 2, 1, 4}, false},
+    {{2, 3, 33}, {4}, {3}, {}, {1, 2}, true},  // one spatial axis
+    {{1, 2, 2, 2}, {3, 3}, {2, 2}, {}, {2, 2, 2, 2}, true},
+    {{0, 2, 4, 4}, {2, 2}, {}, {}, {}, false},
+    {{1, 2, 0, 4}, {3, 2}, {}, {}, {2, 0, 2, 0}, false},  // nothing but padding
+};
+
+void add_pools(Cases& cases) {
+    for (const PoolingCase& row : kPools)
+        for (const bool averages : {false, true})
+            for (const bool counts : {false, true}) {
+                if (counts && !averages) continue;
+                if (averages && !row.dilations.empty()) continue;
+                ConvolutionCase like = {row.x, {}, row.strides, row.dilations, row.pads, 1};
+                std::vector<Attribute> window = window_of(like);
+                window.pop_back();  // groups
+                Attribute kernel = list(Attr::kernel, {});
+                for (const std::int64_t taps : row.kernel)
+                    kernel.integers[static_cast<std::size_t>(kernel.integer_count++)] = taps;
+                window.push_back(kernel);
+                window.push_back(number(Attr::ceil_mode, row.ceil));
+                if (averages) window.push_back(number(Attr::count_include_pad, counts));
+                const Op op = averages ? Op::average_pool : Op::max_pool;
+                Graph graph(std::pmr::get_default_resource());
+                const ValueId picture = graph.input("x", DType::f32, row.x);
+                const Shape y = graph.shape(graph.apply(op, &picture, 1, window.data(),
+                                                        static_cast<int>(window.size()), Phase::each));
+                const std::string name = shapes_text({row.x, y}) + (counts ? " with padding" : "");
+                cases.push_back({op, name, [=](CaseBuilder& b) {
+                                     b.apply(op, std::vector<ValueId>{b.real(row.x)}, window);
+                                 }});
+                if (averages) {
+                    Shape spatial;
+                    for (int axis = 2; axis < row.x.rank; ++axis) spatial[spatial.rank++] = row.x[axis];
+                    std::vector<Attribute> sized = window;
+                    sized.push_back(list(Attr::shape, spatial));
+                    cases.push_back({Op::average_pool_grad, name, [=](CaseBuilder& b) {
+                                         b.apply(Op::average_pool_grad, std::vector<ValueId>{b.real(y)},
+                                                 sized);
+                                     }});
+                } else {
+                    cases.push_back(
+                        {Op::max_pool_grad, name, [=](CaseBuilder& b) {
+                             const ValueId x = b.real(row.x), dy = b.real(y);
+                             const ValueId largest = b.apply(op, std::vector<ValueId>{x}, window);
+                             b.apply(Op::max_pool_grad, std::vector<ValueId>{x, largest, dy}, window);
+                         }});
+                    cases.push_back(
+                        {Op::max_pool_grad, name + " of equal elements", [=](CaseBuilder& b) {
+                             const ValueId x = b.hidden(Op::clamp, {b.real(row.x)},
+                                                        {number(Attr::low, 0), number(Attr::high, 0)});
+                             const ValueId largest = b.apply(op, std::vector<ValueId>{x}, window);
+                             b.apply(Op::max_pool_grad, std::vector<ValueId>{x, largest, b.real(y)}, window);
+                         }});
+                }
+            }
+}
+
 Cases make_cases() {
     Cases cases;
     add_unary(cases);
@@ -1189,6 +1261,7 @@ Cases make_cases() {
     add_embeddings(cases);
     add_products(cases);
     add_convolutions(cases);
+    add_pools(cases);
     add_stored(cases);
     add_epilogues(cases);
     for (std::uint64_t seed = 0; seed < 40; ++seed) add_random_body(cases, seed);

@@ -280,7 +280,9 @@ void lower_convolution(StepLowering& step) {
         std::swap(work.weight, work.y);
         work.accumulates = step.accumulates();
     }
-    if (!step.convolution(work)) {
+    if (is_depthwise(work)) {
+        add_depthwise(step, work);
+    } else if (!step.convolution(work)) {
         if (work.gives == ConvolutionStep::Gives::weight)
             add_weight_gradient(step, work);
         else

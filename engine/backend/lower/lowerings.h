@@ -18,10 +18,15 @@ void lower_gather(StepLowering& step);
 void lower_embedding_gradient(StepLowering& step);
 void lower_product(StepLowering& step);
 void lower_convolution(StepLowering& step);
+void lower_pooling(StepLowering& step);
 void lower_attention(StepLowering& step);
 void lower_attention_gradient(StepLowering& step);
 void lower_cached_attention(StepLowering& step);
 void lower_update(StepLowering& step);
+
+// A convolution of one channel and one filter a group as row programs over its taps: work.gives is a picture.
+bool is_depthwise(const ConvolutionStep& work);
+void add_depthwise(StepLowering& step, const ConvolutionStep& work);
 
 // total = complete in the first micro-batch, total + complete in later ones.
 void add_accumulation(StepLowering& step, Ref complete, Ref total, std::int64_t count);

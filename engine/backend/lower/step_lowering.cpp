@@ -64,6 +64,8 @@ void lower_step(StepLowering& step) {
             return lower_product(step);
         case Lowering::convolution:
             return lower_convolution(step);
+        case Lowering::pooling:
+            return lower_pooling(step);
         case Lowering::attention:
             return lower_attention(step);
         case Lowering::attention_grad:
