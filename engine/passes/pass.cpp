@@ -12,7 +12,8 @@ namespace volta {
 
 // Folding comes first, so that simplify sees constants; merging before fusion, which hides nodes in bodies,
 // and before recomputing, which it would undo; a weight's and a bias's gradient meet while they still read
-// the same dy; epilogues take what elementwise fusion has made.
+// the same dy; a batch norm is one node while it may be computed again, and its parts fuse with others;
+// epilogues take what elementwise fusion has made.
 const PassRow kPasses[] = {
     {"fold_constants", fold_constants,
      "computes nodes whose inputs are constants, by the reference evaluator"},
@@ -21,6 +22,8 @@ const PassRow kPasses[] = {
     {"fuse_weight_gradients", fuse_weight_gradients,
      "computes the gradients of a layer's weight and bias in one pass over dy"},
     {"recompute", recompute, "computes activations again for the backward pass rather than keeping them"},
+    {"split_batch_norm", split_batch_norm,
+     "writes a batch norm of given statistics as the elementwise operations that it is"},
     {"fuse_elementwise", fuse_elementwise, "joins elementwise nodes of one shape into one kernel"},
     {"fuse_epilogues", fuse_epilogues,
      "lets a product finish its elementwise successors while its result is in cache"},

@@ -13,8 +13,7 @@ struct PassRow {
     Graph (*run)(const Graph& graph, std::pmr::memory_resource* heap);
     const char* meaning;  // one line, for docs
 };
-// In pipeline order: fold_constants, simplify, merge_duplicates, recompute, fuse_elementwise, fuse_epilogues,
-// remove_dead.
+// In pipeline order.
 extern const PassRow kPasses[];
 extern const int kPassCount;
 

@@ -13,6 +13,7 @@ Graph simplify(const Graph& graph, std::pmr::memory_resource* heap);
 Graph merge_duplicates(const Graph& graph, std::pmr::memory_resource* heap);
 Graph fuse_weight_gradients(const Graph& graph, std::pmr::memory_resource* heap);
 Graph recompute(const Graph& graph, std::pmr::memory_resource* heap);
+Graph split_batch_norm(const Graph& graph, std::pmr::memory_resource* heap);
 Graph fuse_elementwise(const Graph& graph, std::pmr::memory_resource* heap);
 Graph fuse_epilogues(const Graph& graph, std::pmr::memory_resource* heap);
 Graph remove_dead(const Graph& graph, std::pmr::memory_resource* heap);

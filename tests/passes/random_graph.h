@@ -163,13 +163,12 @@ class RandomGraph {
 
     void add_row() {
         const ValueId x = any();
-        switch (random_.below(9)) {
-            case 8: {  // without planes: a row is a sample
-                const ValueId rows = any_matrix(), scale = values_[2], shift = values_[4];
-                if (random_.below(2) == 0)
-                    return keep(apply(Op::batch_norm, {rows, scale, shift, shift, scale}));
-                return keep(apply(Op::group_norm, {rows, scale, shift}, {number(Attr::groups, 1)}));
-            }
+        switch (random_.below(12)) {
+            case 8:
+            case 9:
+            case 10:
+            case 11:
+                return add_norm();
             case 6:
                 return keep(apply(Op::swiglu, {apply(Op::concat, {x, x}, {number(Attr::axis, -1)})}));
             case 7: {  // any rows by any positions: the index of something is one
@@ -197,6 +196,21 @@ class RandomGraph {
                 return keep(y + 1);
             }
         }
+    }
+
+    // Of the columns as channels, without planes and with planes of two, and what follows a norm.
+    void add_norm() {
+        const ValueId rows = any_matrix(), scale = values_[2], shift = values_[4];
+        if (random_.below(4) == 0)
+            return keep(apply(Op::group_norm, {rows, scale, shift}, {number(Attr::groups, 1)}));
+        const Shape s = shape(rows);
+        ValueId x = rows;
+        if (random_.below(2)) {
+            x = apply(Op::reshape, {x}, {list(Attr::shape, {s[0], s[1], 1})});
+            x = apply(Op::broadcast_to, {x}, {list(Attr::shape, {s[0], s[1], 2})});
+        }
+        x = apply(Op::relu, {apply(Op::batch_norm, {x, scale, shift, shift, scale})});
+        keep(shape(x) == s ? x : apply(Op::sum, {x}, {list(Attr::axes, {2})}));
     }
 
     void add_product() {

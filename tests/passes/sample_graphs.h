@@ -161,4 +161,15 @@ inline Graph step_graph(std::uint32_t micro_batches) {
     return graph;
 }
 
+// A block of a residual network in training: batch norm by the batch's statistics, and by given ones.
+inline Graph norms_graph() {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {2, 4, 3, 3}), c = graph.parameter("c", {4}, {});
+    const ValueId mean = graph.apply(Op::batch_statistics, {x});
+    const ValueId own = graph.apply(Op::batch_norm_train, {x, c, c, mean, mean + 1});
+    const ValueId given = graph.apply(Op::batch_norm, {graph.apply(Op::relu, {own}), c, c, c, c});
+    graph.output("y", graph.apply(Op::relu, {graph.apply(Op::add, {given, x})}));
+    return graph;
+}
+
 }  // namespace volta::test

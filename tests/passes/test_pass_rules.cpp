@@ -328,6 +328,29 @@ void test_other_transposes_stay_before_products(void**) {
     }
 }
 
+// Norm, residual and activation are one pass over x, whether the statistics are kept or the batch's; a norm
+// that finds its own statistics stays one.
+void test_batch_norm_fuses_with_what_follows(void**) {
+    for (const Shape& shape : {Shape{3, 4, 2, 5}, Shape{1, 4, 5}, Shape{3, 4}, Shape{3, 4, 1, 1}}) {
+        Graph graph(test_heap());
+        const ValueId x = graph.input("x", DType::f32, shape), c = graph.parameter("c", {4}, {});
+        const ValueId given = graph.apply(Op::batch_norm, {x, c, c, c, c});
+        graph.output("given", graph.apply(Op::relu, {graph.apply(Op::add, {given, x})}));
+        const ValueId mean = graph.apply(Op::batch_statistics, {x});
+        const ValueId own = graph.apply(Op::batch_norm_train, {x, c, c, mean, mean + 1});
+        graph.output("own", graph.apply(Op::tanh, {own}));
+        graph.output("group", graph.apply(Op::group_norm, {x, c, c}, {number(Attr::groups, 2)}));
+        const Graph result = run_passes(graph, kAllPasses, test_heap());
+        assert_int_equal(count(result, Op::batch_norm) + count(result, Op::batch_norm_train), 0);
+        assert_int_equal(count(result, Op::group_norm), 1);
+        for (const int output : {0, 1})
+            assert_true(result.producer(result.outputs[static_cast<std::size_t>(output)].value).op ==
+                        Op::fused);
+        for (const Data data : {Data::plain, Data::special})
+            assert_true(evaluated_bits(result, 7, data) == evaluated_bits(graph, 7, data));
+    }
+}
+
 // Neighbours that read one parameter, of which one runs for each micro-batch and one afterwards.
 void test_phases_do_not_fuse(void**) {
     Graph graph(test_heap());
@@ -660,6 +683,7 @@ int main() {
         cmocka_unit_test(test_equal_nodes_merge_and_no_others),
         cmocka_unit_test(test_random_nodes_never_merge),
         cmocka_unit_test(test_other_transposes_stay_before_products),
+        cmocka_unit_test(test_batch_norm_fuses_with_what_follows),
         cmocka_unit_test(test_phases_do_not_fuse),
         cmocka_unit_test(test_folded_constants_are_small_and_canonical),
         cmocka_unit_test(test_ids_are_not_followed),

@@ -14,7 +14,7 @@ constexpr struct {
 } kSamples[] = {
     {"mlp", mlp_graph},           {"activation", activation_graph}, {"arithmetic", arithmetic_graph},
     {"movement", movement_graph}, {"duplicates", duplicates_graph}, {"step", [] { return step_graph(2); }},
-    {"weights", weights_graph},
+    {"weights", weights_graph},   {"norms", norms_graph},
 };
 
 std::string story(Graph graph) {
