@@ -233,8 +233,8 @@ static void test_inference_takes_the_running_statistics(void** state) {
     remove(kPath);
 }
 
-/* Threads, instruction sets, and a run that was saved in the middle: one hash, which the statistics are in.
- */
+/* Threads, instruction sets, devices, and a run that was saved in the middle: one hash, for ever, which the
+ * statistics are in. */
 static void test_one_result(void** state) {
     (void)state;
     const int64_t shape[] = {kBatch, kChannels, kHeight, kWidth};
@@ -250,7 +250,8 @@ static void test_one_result(void** state) {
                     {2, VOLTA_ISA_AVX2, 0},
                     {2, VOLTA_ISA_SCALAR, 0},
                     {2, VOLTA_ISA_AUTO, VOLTA_CONTEXT_NO_JIT}};
-    char expected[33] = "", hash[33];
+    const char* const expected = "74ca8b84cfea4692c5dd496e207ea0b6";
+    char hash[33];
     for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i)
         for (int stops = 0; stops < 2; ++stops) {
             volta_context* context;
@@ -271,7 +272,6 @@ static void test_one_result(void** state) {
             }
             train_from(context, trainer, 4, 9, 2 * kBatch);
             assert_ok(volta_trainer_hash(trainer, hash));
-            if (expected[0] == '\0') strcpy(expected, hash);
             assert_string_equal(hash, expected);
             if (i == 0 && !stops) { /* the hash is of the statistics too */
                 assert_ok(volta_trainer_update_model(trainer));
