@@ -2,29 +2,10 @@
 // appends has to be listed here, or its struct does not compile.
 #pragma once
 
-#include <cstddef>
-
+#include "engine/base/option_structs.h"
 #include "include/volta.h"
 
-namespace volta::api {
-
-struct Field {
-    const char* name;
-    std::size_t offset, bytes, alignment;
-};
-
-template <class Struct>
-struct FieldsOf;  // rows: all of them, in their order
-
-#define VOLTA_FIELD(member) \
-    { #member, offsetof(Struct, member), sizeof(Struct::member), alignof(decltype(Struct::member)) }
-#define VOLTA_FIELDS(name, ...)                           \
-    template <>                                           \
-    struct FieldsOf<name> {                               \
-        using Struct = name;                              \
-        static constexpr Field rows[] = {__VA_ARGS__};    \
-        static constexpr const char* struct_name = #name; \
-    }
+namespace volta {
 
 VOLTA_FIELDS(volta_context_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(allocator), VOLTA_FIELD(log),
              VOLTA_FIELD(log_user), VOLTA_FIELD(thread_count), VOLTA_FIELD(level), VOLTA_FIELD(isa),
@@ -115,26 +96,4 @@ VOLTA_FIELDS(volta_profile_event, VOLTA_FIELD(struct_size), VOLTA_FIELD(kind), V
              VOLTA_FIELD(number), VOLTA_FIELD(operations), VOLTA_FIELD(bytes), VOLTA_FIELD(live_bytes),
              VOLTA_FIELD(held_bytes));
 
-#undef VOLTA_FIELDS
-#undef VOLTA_FIELD
-
-// Whether every byte of the struct is a listed field's, or the padding that alignment asks for.
-template <class Struct>
-constexpr bool lists_all_fields() {
-    std::size_t end = 0;
-    for (const Field& field : FieldsOf<Struct>::rows) {
-        if (field.offset != (end + field.alignment - 1) / field.alignment * field.alignment) return false;
-        end = field.offset + field.bytes;
-    }
-    return (end + alignof(Struct) - 1) / alignof(Struct) * alignof(Struct) == sizeof(Struct);
-}
-
-// The field that a struct of `size` bytes has a part of; NULL: it ends between two.
-template <class Struct>
-constexpr const Field* field_cut_at(std::size_t size) {
-    for (const Field& field : FieldsOf<Struct>::rows)
-        if (field.offset < size && size < field.offset + field.bytes) return &field;
-    return nullptr;
-}
-
-}  // namespace volta::api
+}  // namespace volta
