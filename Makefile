@@ -58,7 +58,7 @@ with_clang = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
 # ---- Building ------------------------------------------------------------------------------------------
 
 .PHONY: all deps deps-ci
-all: ## build/voltac, build/libvolta.so and build/libvolta.a, optimised
+all: ## build/voltac, libvolta and libvolta_data in both forms, optimised
 	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF $(with_gcc))
 	@$(call build,build)
 
@@ -254,7 +254,7 @@ endif
 # ---- Keeping house ------------------------------------------------------------------------------------------
 
 # include/volta.h is laid out by hand: its columns are part of the manual.
-sources = find engine jitgen cli tests fuzz examples bench -path '*/fixtures' -prune -o \
+sources = find engine jitgen data cli tests fuzz examples bench -path '*/fixtures' -prune -o \
     \( -name '*.h' -o -name '*.c' -o -name '*.cpp' \) -print 2>/dev/null
 
 .PHONY: format format-check docs-check docs-tables install clean help

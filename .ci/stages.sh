@@ -57,5 +57,6 @@ format_check() {
 }
 
 library_surface() {
-    make all && sh tests/architecture/check_library.sh build/libvolta.so
+    make all && sh tests/architecture/check_library.sh build/libvolta.so &&
+        sh tests/architecture/check_library.sh build/libvolta_data.so 1048576 libjpeg libpng16 libz
 }

@@ -7,7 +7,7 @@ ours=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 other=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-nm -g --defined-only "$other" | awk -v prefix="$3" 'NF == 3 { print $3, prefix $3 }' | sort -u >"$work/names"
+nm -g --defined-only "$other" 2>/dev/null | awk -v prefix="$3" 'NF == 3 { print $3, prefix $3 }' | sort -u >"$work/names"
 [ -s "$work/names" ] || { echo "$other has no names"; exit 1; }
 mkdir "$work/objects"
 (cd "$work/objects" && ar x "$other")

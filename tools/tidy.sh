@@ -12,7 +12,7 @@ trap 'rm -f "$list" "$list".*' EXIT
 
 # The sources that the build compiles: what it leaves out (another processor's files) has no flags to be checked with.
 sed -nE "s#^ *\"file\": \"$(pwd)/(.*\.(c|cpp))\",?\$#\1#p" "$build/compile_commands.json" | sort -u |
-    grep -E '^(engine|jitgen|cli|fuzz|tests|bench|examples)/' >"$list.built"
+    grep -E '^(engine|jitgen|data|cli|fuzz|tests|bench|examples)/' >"$list.built"
 
 if [ "${2:-}" = all ]; then
     cp "$list.built" "$list"

@@ -11,7 +11,7 @@ pages=$(find . -maxdepth 1 -name '*.md'; find docs schemas engine -name '*.md' 2
 scratch=${TMPDIR:-/tmp}/docs.$$
 trap 'rm -f "$scratch" "$scratch.names" "$scratch.rule" "$scratch.page"' EXIT
 {
-    grep -ohE 'VOLTA_[A-Z0-9_]+' include/volta.h
+    grep -ohE 'VOLTA_[A-Z0-9_]+' include/*.h
     [ ! -d tests ] || grep -rohIE --exclude-dir=fixtures '(test_[a-z0-9_]+|VOLTA_[A-Z0-9_]+)' tests
     [ ! -d tests ] || find tests -name 'test_*' | sed 's#.*/##; s/[.].*//'
 } | sort -u >"$scratch.names" || true
@@ -36,7 +36,7 @@ for page in $pages; do
             grep -qE "^$target:" Makefile || echo "$page:$line: make $target is no target"
         done
     # Paths in backquotes that start with a folder of this repository.
-    grep -noE '`(engine|jitgen|include|cli|tests|tools|fuzz|bench|schemas|examples|docs)/[A-Za-z0-9_./-]*`' "$page" | tr -d '`' |
+    grep -noE '`(engine|jitgen|data|include|cli|tests|tools|fuzz|bench|schemas|examples|docs)/[A-Za-z0-9_./-]*`' "$page" | tr -d '`' |
         while IFS=: read -r line path; do
             [ -e "$path" ] || echo "$page:$line: $path does not exist"
         done
@@ -60,11 +60,11 @@ for page in $pages; do
     esac
     # Functions of the public header.
     grep -noE 'volta_[a-z0-9_]+ *\(' "$page" | tr -d ' (' | while IFS=: read -r line name; do
-        grep -qE "(^|[^a-z_])$name\(" include/volta.h || echo "$page:$line: $name is not in volta.h"
+        grep -qE "(^|[^a-z_])$name\(" include/*.h || echo "$page:$line: $name is not in volta.h"
     done
 done >"$scratch"
 # Decisions that sources cite, as reasons or as the evidence of a rule.
-for folder in engine jitgen bench cli; do
+for folder in engine jitgen data bench cli; do
     [ ! -d "$folder" ] || grep -rnoIE 'decisions/[0-9]{4}[a-z0-9-]*(\.md)?' "$folder" | while IFS=: read -r file line page; do
         ls docs/"${page%.md}"*.md >/dev/null 2>&1 || echo "$file:$line: cites $page, which does not exist"
     done

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/sources.sh"
 cd "$1"
 
-sources engine jitgen cli examples fuzz bench tests/api tests/parity | while read -r file; do
+sources engine jitgen data cli examples fuzz bench tests/api tests/parity | while read -r file; do
     awk -v file="$file" '/^[ \t]*#[ \t]*include/ { print file "\t" FNR "\t" $0 }' "$file"
 done | awk -F'\t' -v table="$here/layers.txt" '
     # The row of the table whose folder holds `path`: the longest that fits; "" for none.
@@ -47,9 +47,9 @@ done | awk -F'\t' -v table="$here/layers.txt" '
         for (header in third_party)
             if (index(target, header) == 1 && !((header, mine) in allowed))
                 complain(target " belongs to another folder: see layers.txt")
-        if (target ~ /^(immintrin|[a-z]?mmintrin|x86intrin|avx[a-z0-9]*intrin|arm_neon)\.h$/ && $1 ~ /^(engine|jitgen)\// && $1 !~ /fp_environment/)
+        if (target ~ /^(immintrin|[a-z]?mmintrin|x86intrin|avx[a-z0-9]*intrin|arm_neon)\.h$/ && $1 ~ /^(engine|jitgen|data)\// && $1 !~ /fp_environment/)
             complain(target ": vector code comes from jitgen alone")
-        if (target ~ /^(iostream|ostream|istream|sstream|fstream|regex|functional)$/ && $1 ~ /^(engine|jitgen)\//)
+        if (target ~ /^(iostream|ostream|istream|sstream|fstream|regex|functional)$/ && $1 ~ /^(engine|jitgen|data)\//)
             complain("<" target "> is not used in the engine")
         if (substr($3, RSTART, 1) == "<") next
 
