@@ -137,8 +137,8 @@ void check_name(const std::string& label, const std::string& path, const Output&
     }
     for (const Ending& foreign : kForeign)
         if (has_ending(path, foreign.ending))
-            usage_error(label + " is '" + path + "', a name of " + foreign.what +
-                        ", which is not written; what can be written is " + choices_of(output));
+            usage_error(formatted("%s is '%s', a name of %s, which is not written; what can be written is %s",
+                                  label.c_str(), path.c_str(), foreign.what, choices_of(output).c_str()));
 }
 
 // --- writing

@@ -42,8 +42,10 @@ struct HelpPage : CLI::Formatter {
             if (option == app->get_help_ptr()) continue;
             const bool by_place = option->get_positional(), required = option->get_required();
             const std::string name = option->get_name(), type = option->get_type_name();
-            const std::string shown = by_place ? capital(name) : type.empty() ? name : name + " " + type;
-            if (required || by_place) usage += required ? " " + shown : " [" + shown + "]";
+            std::string shown = by_place ? capital(name) : name;
+            if (!by_place && !type.empty()) shown.append(" ").append(type);
+            if (required || by_place)
+                usage.append(required ? " " : " [").append(shown).append(required ? "" : "]");
             (by_place ? places : options).push_back({shown, option->get_description()});
         }
         options.push_back({"-h, --help", "this text"});
@@ -344,7 +346,11 @@ std::vector<std::string> Options::arguments_of_config(const std::string& path) c
     for (const auto& [key, value] : config.items()) {
         if (key == "config") usage_error(where + " names another configuration file");
         if (key == "help" || parser_->get_option_no_throw("--" + key) == nullptr)
-            usage_error(where + ": there is no option '" + key + "'" + did_you_mean(key, names()));
+            usage_error(std::string(where)
+                            .append(": there is no option '")
+                            .append(key)
+                            .append("'")
+                            .append(did_you_mean(key, names())));
         if (value.is_array())
             for (const Json& one : value) add_words(where, key, one, words);
         else

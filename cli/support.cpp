@@ -77,7 +77,7 @@ namespace {
 }  // namespace
 
 std::string tuning_folder(const Machine& machine, std::string* reason) {
-    const std::string folder = machine.no_tuning ? "" : home_folder("matmul_tuning");
+    std::string folder = machine.no_tuning ? "" : home_folder("matmul_tuning");
     if (reason != nullptr && folder.empty())
         *reason = machine.no_tuning ? "--no-tuning was given" : "HOME is not set";
     return folder;
