@@ -7,10 +7,14 @@
 namespace voltac {
 namespace {
 
+// What --model names, without a config: a ResNet's layers.
+const std::vector<std::string> kModels = {"resnet18", "resnet34", "resnet50", "resnet20",
+                                          "resnet32", "resnet44", "resnet56"};
+const std::string kResnet = "resnet";
 const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
 
 struct Conversion {
-    std::string in, out, tokenizer, config, keys, head, names = "volta", config_out, weights;
+    std::string in, out, tokenizer, config, keys, head, model, names = "volta", config_out, weights;
     bool segments = false, mask = false;
     Machine machine;
 };
@@ -37,6 +41,11 @@ Model import_model(const Context& context, const Conversion& c) {
     for (std::size_t i = 0; i < kHeads.size(); ++i)
         if (c.head == kHeads[i]) bert.head = static_cast<volta_bert_head>(i);
     if (!c.head.empty()) options.bert = &bert;
+    volta_resnet_options resnet = VOLTA_RESNET_OPTIONS_INIT;
+    if (!c.model.empty()) {
+        resnet.depth = std::stoi(c.model.substr(kResnet.size()));
+        options.resnet = &resnet;
+    }
     options.weights = c.weights == "keep" ? VOLTA_IMPORT_KEEP : stored_dtype(c.weights);  // 0: f32
     volta_model* model = nullptr;
     check(volta_model_import(context.get(), c.in.c_str(), &options, &model));
@@ -82,6 +91,10 @@ void check_call(const Conversion& c, bool own, bool to_safetensors) {
     if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
         refuse("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
                " is a model file");
+    if (own && !c.model.empty())
+        refuse("--model is for weights of another program; " + c.in + " is a model file");
+    if (!c.model.empty() && (!c.config.empty() || !c.head.empty()))
+        refuse("--model goes with neither --model-config nor --head: it says what the file holds");
     if (own && !c.weights.empty())
         refuse("--weights is for models of other programs; " + c.in +
                " is a model file, which voltac quantize stores in fewer bits");
@@ -117,6 +130,8 @@ int run_convert(const std::vector<std::string>& arguments) {
         "--weights", c.weights, with_stored_names({"keep", "f32"}),
         "what the weights of products become: keep, as small as they are in the file, exactly; or a type "
         "(default: keep for a model file, f32 for safetensors)");
+    options.choice("--model", c.model, kModels,
+                   "what a safetensors file without a config holds, by torchvision's names");
     options.choice("--head", c.head, kHeads, "of a BERT: what it gives (default: what the file has)");
     options.flag("--segments", c.segments, "with --head: each token's segment is an input");
     options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");

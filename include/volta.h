@@ -529,6 +529,34 @@ typedef struct volta_bert_options {
 VOLTA_API volta_status volta_model_create_bert(volta_context *context, const volta_bert_options *options,
                                                uint64_t seed, volta_model **out_model);
 
+/* How a ResNet begins. */
+typedef int32_t volta_resnet_stem;
+enum {
+    VOLTA_RESNET_STEM_OF_DEPTH = 0, /* large for 18, 34 and 50 layers, small for the others                        */
+    VOLTA_RESNET_STEM_LARGE = 1,    /* a convolution of 7x7, stride 2, and a maximum of 3x3, stride 2: ImageNet's  */
+    VOLTA_RESNET_STEM_SMALL = 2     /* a convolution of 3x3: CIFAR's                                               */
+};
+
+/* A residual network that classifies pictures: 18, 34 or 50 layers as for ImageNet, or 20, 32, 44 or 56 as for CIFAR
+ * (three stages of 16, 32 and 64 channels, shortcuts without parameters). Parameters have torchvision's names:
+ * "conv1.weight" [filters, channels, k, k], "bn1.weight", ".bias", ".running_mean" and ".running_var" [filters],
+ * "layer<s>.<i>.conv1.weight", ..., "layer<s>.<i>.downsample.0.weight", "fc.weight" [classes, width], "fc.bias". */
+typedef struct volta_resnet_options {
+    size_t struct_size;
+    int64_t depth;          /* 0: 18; else 18, 34, 50, 20, 32, 44 or 56                        */
+    int64_t classes;        /* 0: 1000, or 10 of 20, 32, 44 and 56 layers                      */
+    int64_t channels;       /* of pictures; 0: 3                                               */
+    int64_t rows, columns;  /* of pictures; 0: 224 with the large stem, else 32                */
+    volta_resnet_stem stem; /* 0: VOLTA_RESNET_STEM_OF_DEPTH                                   */
+} volta_resnet_options;
+#define VOLTA_RESNET_OPTIONS_INIT {sizeof(volta_resnet_options), 0, 0, 0, 0, 0, 0}
+
+/* Training: VOLTA_LOSS_CROSS_ENTROPY, targets i32 [batch]. Statistics of its norms are those of each micro-batch.
+ * Shape: input "pictures" f32 [batch, channels, rows, columns], any batch; output "logits" f32 [batch, classes].
+ * Errors: INVALID_ARGUMENT  another depth or stem, a size below 1 or so large that its product overflows */
+VOLTA_API volta_status volta_model_create_resnet(volta_context *context, const volta_resnet_options *options,
+                                                 uint64_t seed, volta_model **out_model);
+
 typedef int32_t volta_load_mode;
 enum {
     VOLTA_LOAD_MAP = 0, /* read-only mmap, zero-copy, milliseconds; the file must not change while it is open */
@@ -584,8 +612,11 @@ typedef struct volta_import_options {
                                  exactly; VOLTA_IMPORT_KEEP; or VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4,
                                  VOLTA_F32_PANELS, as volta_model_quantize makes them of f32                    */
     int32_t no_tokenizer;     /* 1: the model carries no tokenizer, whatever the file has; with tokenizer_path NULL  */
+    const volta_resnet_options *resnet; /* the file holds a ResNet of this depth and these pictures, by torchvision's
+                                 names (those of CIFAR may call the last layer "linear"); no config is needed. classes
+                                 0: as many as the file has. NULL: it is something else                         */
 } volta_import_options;
-#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0}
+#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL}
 /* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
  * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
 enum { VOLTA_IMPORT_KEEP = -1 };
@@ -682,7 +713,7 @@ VOLTA_API volta_status volta_model_get_tokenizer(const volta_model *model, volta
 
 /* Free text that the file carries, by key ("title", "licence", ...). Keys that start with "volta." are reserved
  * (readable: "volta.architecture" is "gpt" for models of volta_model_create_gpt, with "volta.gpt.layers" ..., "llama"
- * for models of volta_model_create_llama, with "volta.llama.layers" ..., and "bert" in the same way).
+ * for models of volta_model_create_llama, with "volta.llama.layers" ..., and "bert" and "resnet" in the same way).
  * set: value NULL removes. get: *out_value is NULL when there is none. Lends: until the key changes. */
 VOLTA_API volta_status volta_model_set_metadata(volta_model *model, const char *key, const char *value);
 VOLTA_API volta_status volta_model_get_metadata(const volta_model *model, const char *key,

@@ -14,6 +14,7 @@
 #include "engine/model/llama.h"
 #include "engine/model/model_file.h"
 #include "engine/model/quantize.h"
+#include "engine/model/resnet.h"
 #include "engine/runtime/token_loss.h"
 
 using namespace volta;
@@ -72,6 +73,18 @@ BertChoice read_bert_choice(const volta_bert_options* options) {
             given.dropout};
 }
 
+ResnetConfig read_resnet(const volta_resnet_options* options) {
+    const auto given = read_options(options);
+    ResnetConfig config;
+    config.depth = or_default(given.depth, config.depth);
+    config.classes = given.classes;
+    config.channels = or_default(given.channels, config.channels);
+    config.rows = given.rows;
+    config.columns = given.columns;
+    config.stem = static_cast<ResnetStem>(given.stem);
+    return config;
+}
+
 std::optional<DType> read_weights(int32_t weights) {
     if (weights == VOLTA_IMPORT_KEEP) return std::nullopt;
     require(weights == 0 || weights == VOLTA_F32 || find_storage_format(weights) != nullptr,
@@ -100,8 +113,11 @@ ImportOptions read_import_options(const volta_import_options* options) {
                           given.key_map_path,
                           {},
                           read_weights(given.weights),
-                          given.no_tokenizer != 0};
+                          given.no_tokenizer != 0,
+                          {}};
     if (given.bert != nullptr) read.bert = read_bert_choice(given.bert);
+    if (given.resnet != nullptr) read.resnet = read_resnet(given.resnet);
+    require(!read.bert || !read.resnet, "bert and resnet are both given");
     return read;
 }
 
@@ -203,6 +219,20 @@ volta_status volta_model_create_bert(volta_context* context, const volta_bert_op
         give_new_model(owner,
                        create_bert(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
                        out_model);
+    });
+}
+
+volta_status volta_model_create_resnet(volta_context* context, const volta_resnet_options* options,
+                                       uint64_t seed, volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        require(context != nullptr, "context is NULL");
+        const ResnetConfig config = read_resnet(options);
+        const ContextRef owner(unwrap(context));
+        give_new_model(
+            owner, create_resnet(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
+            out_model);
     });
 }
 

@@ -267,6 +267,14 @@ void slice(const GradientBuilder& r) {
                       {number(Attr::axis, form.axis), number(Attr::begin, static_cast<double>(form.begin)),
                        number(Attr::rows, static_cast<double>(x[form.axis]))}));
 }
+// Zeros around dy are cut off again.
+void slice_grad(const GradientBuilder& r) {
+    const double begin = r.node.number(Attr::begin);
+    const int axis = axis_form(r.node, r.shape_in(0));
+    const double end = begin + static_cast<double>(r.shape_in(0)[axis]);
+    r.give(0, r.apply(Op::slice, {r.dy()},
+                      {r.attribute(Attr::axis), number(Attr::begin, begin), number(Attr::end, end)}));
+}
 void broadcast_to(const GradientBuilder& r) { r.give_reduced(0, r.dy()); }
 void gather(const GradientBuilder& r) {
     const double rows = static_cast<double>(r.shape_in(0)[0]);

@@ -613,8 +613,8 @@ constexpr OpRow kRows[] = {
         .with(kSlice)
         .of(Whole::of_inputs)
         .costing(c::part),
-    row(Op::slice_grad, "slice_grad", 1, 1, Lowering::movement, s::slice_grad, e::slice_grad, kSecond, "dy",
-        "dx", "dy at begin along axis, else +0")
+    row(Op::slice_grad, "slice_grad", 1, 1, Lowering::movement, s::slice_grad, e::slice_grad, g::slice_grad,
+        "dy", "dx", "dy at begin along axis, else +0")
         .with(kSliceGrad),
     row(Op::broadcast_to, "broadcast_to", 1, 1, Lowering::movement, s::broadcast_to, e::broadcast_to,
         g::broadcast_to, "x (f32 or i32)", "y", "axes of extent 1, or missing ones, repeated")

@@ -51,7 +51,7 @@ Rule batch_norm_train;  // of the batch's own
 Rule group_norm;        // and instance_norm
 Rule sum, mean, square_sum;
 Rule extremum;  // max, min
-Rule reshape, transpose, concat, slice, broadcast_to, gather;
+Rule reshape, transpose, concat, slice, slice_grad, broadcast_to, gather;
 Rule matmul, attention;
 Rule conv, conv_transpose, max_pool, average_pool;
 }  // namespace gradient_rules

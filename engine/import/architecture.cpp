@@ -66,6 +66,9 @@ LlamaConfig completed(const LlamaConfig& config) {
     check_limit("layers", config.layers, kMostLayers);
     return of_the_file([&] { return complete(config); });
 }
+ResnetConfig completed(const ResnetConfig& config) {
+    return of_the_file([&] { return complete(config); });
+}
 BertConfig completed(const BertConfig& config) {
     check_limit("layers", config.layers, kMostLayers);
     return of_the_file([&] { return complete(config); });
@@ -78,6 +81,7 @@ Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* h
             return build_gpt(*gpt, heap);
         }
         if (const auto* bert = std::get_if<BertConfig>(&architecture)) return build_bert(*bert, heap);
+        if (const auto* resnet = std::get_if<ResnetConfig>(&architecture)) return build_resnet(*resnet, heap);
         return build_llama(std::get<LlamaConfig>(architecture), heap);
     });
 }
@@ -85,6 +89,7 @@ Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* h
 void describe(const Architecture& architecture, Model& model) {
     if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return describe_gpt(*gpt, model);
     if (const auto* bert = std::get_if<BertConfig>(&architecture)) return describe_bert(*bert, model);
+    if (const auto* resnet = std::get_if<ResnetConfig>(&architecture)) return describe_resnet(*resnet, model);
     describe_llama(std::get<LlamaConfig>(architecture), model);
 }
 
@@ -107,6 +112,7 @@ struct Heads {
 Heads heads_of(const Architecture& architecture) {
     if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return {gpt->heads, gpt->heads};
     if (const auto* bert = std::get_if<BertConfig>(&architecture)) return {bert->heads, bert->heads};
+    if (std::holds_alternative<ResnetConfig>(architecture)) return {1, 1};  // its parameters are whole
     const auto& llama = std::get<LlamaConfig>(architecture);
     return {llama.heads, llama.kv_heads};
 }

@@ -110,6 +110,7 @@ class Assigner {
         const bool fits = unneeded == Unneeded::mask          ? values == 1 || square
                           : unneeded == Unneeded::positions   ? values == shape.last()
                           : unneeded == Unneeded::frequencies ? are_frequencies(tensor)
+                          : unneeded == Unneeded::count       ? values == 1
                                                               : true;
         const ShownName name = shown(tensor.name);
         if (!fits)
@@ -117,6 +118,7 @@ class Assigner {
                  name.bytes, name.text, to_text(shape).text,
                  unneeded == Unneeded::mask        ? "a mask"
                  : unneeded == Unneeded::positions ? "a row of positions"
+                 : unneeded == Unneeded::count     ? "a count"
                                                    : "the frequencies that its rotary positions have");
     }
 
@@ -155,6 +157,7 @@ class Assigner {
         Shape expected{span.width};
         if (slot.shape.rank == 2)
             expected = transposed ? Shape{span.width, slot.rows()} : Shape{slot.rows(), span.width};
+        if (slot.shape.rank > 2) expected = slot.shape;  // in one piece
         if (tensor.shape != expected)
             fail(VOLTA_SHAPE_MISMATCH, "tensor '%.*s' has the shape %s, '%.*s' needs %s", name.bytes,
                  name.text, to_text(tensor.shape).text, ours.bytes, ours.text, to_text(expected).text);

@@ -254,6 +254,13 @@ void choose_head(const BertChoice& choice, const WeightShapes& shapes, BertConfi
     bert.dropout = choice.dropout;
 }
 
+Architecture resnet_architecture(const ResnetConfig& given, const WeightSource& source, const KeyMap& keys,
+                                 std::pmr::memory_resource* heap) {
+    ResnetConfig resnet = given;
+    if (resnet.classes == 0) resnet.classes = WeightShapes(source, keys, heap).extent("fc.weight", 0);
+    return complete(resnet);
+}
+
 Architecture architecture_from_texts(const std::pmr::vector<Metadata>& all) {
     const std::string_view architecture = *find_text(all, "volta.architecture");
     if (architecture == "gpt") {
@@ -286,6 +293,19 @@ Architecture architecture_from_texts(const std::pmr::vector<Metadata>& all) {
         texts.read("dropout", bert.dropout);
         texts.read("epsilon", bert.epsilon);
         return completed(bert);
+    }
+    if (architecture == "resnet") {
+        ResnetConfig resnet;
+        std::int32_t stem = 0;
+        const Texts texts(all, "resnet");
+        texts.read("depth", resnet.depth);
+        texts.read("classes", resnet.classes);
+        texts.read("channels", resnet.channels);
+        texts.read("rows", resnet.rows);
+        texts.read("columns", resnet.columns);
+        texts.read("stem", stem);
+        resnet.stem = static_cast<ResnetStem>(stem);
+        return completed(resnet);
     }
     LlamaConfig llama;
     const Texts texts(all, "llama");

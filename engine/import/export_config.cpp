@@ -1,5 +1,6 @@
 #include "engine/import/export_config.h"
 
+#include "engine/base/error.h"
 #include "engine/import/json_writer.h"
 
 namespace volta {
@@ -84,6 +85,11 @@ std::pmr::string config_of(const BertConfig& bert, std::pmr::memory_resource* he
     config.text("hidden_act", "gelu");
     config.text("position_embedding_type", "absolute");
     return config.finish();
+}
+
+// Its names are torchvision's, who has no such file (export_hugging_face.cpp refuses it before).
+std::pmr::string config_of(const ResnetConfig&, std::pmr::memory_resource*) {
+    fail(VOLTA_UNSUPPORTED, "a ResNet has no config of Hugging Face");
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ class Importer {
             fail(VOLTA_INVALID_ARGUMENT, "the head and the inputs of a BERT are given, but %s",
                  *model->find_metadata("volta.architecture") == "bert" ? "it says itself which it has"
                                                                        : "it is no BERT");
+        if (options_.resnet && !takes_resnet_)
+            fail(VOLTA_INVALID_ARGUMENT, "a ResNet is asked for, but the file says itself what it is");
         if (options_.tokenizer_path != nullptr)
             about(options_.tokenizer_path, [&] {
                 model->tokenizer.emplace(
@@ -160,6 +162,7 @@ class Importer {
     // Sizes that cannot be are told of the config, which says them: the weights only fill in what it leaves
     // out.
     HeapPtr<Model> from_foreign_safetensors(WeightSource&& source) {
+        if (options_.resnet) return from_resnet(std::move(source));
         config_path_ = find_config();
         if (config_path_.empty()) naming_of(source, nullptr);  // says that there is none
         const char* const path = config_path_.c_str();
@@ -175,6 +178,13 @@ class Importer {
         Graph graph = about(path, [&] { return build_graph(architecture, structures_); });
         return assemble(source, keys, architecture, std::move(graph), options_.weights, structures_,
                         tensors_);
+    }
+
+    HeapPtr<Model> from_resnet(WeightSource&& source) {
+        KeyMap keys = key_map(find_naming("torchvision", "resnet"));
+        keys.set_wrapper(common_wrapper(source));
+        takes_resnet_ = true;
+        return assembled(source, keys, resnet_architecture(*options_.resnet, source, keys, structures_));
     }
 
     // What all names begin with, up to its last dot.
@@ -212,7 +222,10 @@ class Importer {
 
     // A model may have rows that no id reaches, as padding; an id without a row would be no input of it.
     static void check_tokenizer(const Model& model) {
-        const std::int64_t rows = model.find_parameter("token_embedding")->shape[0];
+        const NamedTensor* table = model.find_parameter("token_embedding");
+        if (table == nullptr)
+            fail(VOLTA_INVALID_ARGUMENT, "a tokenizer is given, but the model reads no tokens");
+        const std::int64_t rows = table->shape[0];
         if (model.tokenizer->size() > rows)
             fail(VOLTA_SHAPE_MISMATCH, "the tokenizer has %d ids, the model a vocabulary of %lld",
                  model.tokenizer->size(), static_cast<long long>(rows));
@@ -253,6 +266,7 @@ class Importer {
     std::pmr::string config_path_;
     const ImportOptions& options_;
     bool takes_choice_ = false;  // the file is one that options_.bert is for
+    bool takes_resnet_ = false;  // likewise options_.resnet
     std::pmr::memory_resource* structures_;
     std::pmr::memory_resource* tensors_;
 };

@@ -23,7 +23,8 @@ struct ImportOptions {
     std::optional<BertChoice> bert;        // for a BERT of another program
     // What the weights of products and look-ups become; none: the smallest type that has every value.
     std::optional<DType> weights = DType::f32;
-    bool no_tokenizer = false;  // whatever the file has
+    bool no_tokenizer = false;           // whatever the file has
+    std::optional<ResnetConfig> resnet;  // the file holds one, and needs no config
 };
 
 // Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the

@@ -193,6 +193,29 @@ constexpr Naming naming(const char* name, const char* architecture, std::string_
     return {name, architecture, prefix, rules, N};
 }
 
+// torchvision's names are the parameters'; programs for CIFAR call the last layer "linear".
+constexpr KeyRule kResnetTorchvision[] = {
+    {"linear.weight", "fc.weight"},
+    {"linear.bias", "fc.bias"},
+    unneeded("bn1.num_batches_tracked", Unneeded::count),
+    unneeded("layer1.%d.bn1.num_batches_tracked", Unneeded::count),
+    unneeded("layer1.%d.bn2.num_batches_tracked", Unneeded::count),
+    unneeded("layer1.%d.bn3.num_batches_tracked", Unneeded::count),
+    unneeded("layer1.%d.downsample.1.num_batches_tracked", Unneeded::count),
+    unneeded("layer2.%d.bn1.num_batches_tracked", Unneeded::count),
+    unneeded("layer2.%d.bn2.num_batches_tracked", Unneeded::count),
+    unneeded("layer2.%d.bn3.num_batches_tracked", Unneeded::count),
+    unneeded("layer2.%d.downsample.1.num_batches_tracked", Unneeded::count),
+    unneeded("layer3.%d.bn1.num_batches_tracked", Unneeded::count),
+    unneeded("layer3.%d.bn2.num_batches_tracked", Unneeded::count),
+    unneeded("layer3.%d.bn3.num_batches_tracked", Unneeded::count),
+    unneeded("layer3.%d.downsample.1.num_batches_tracked", Unneeded::count),
+    unneeded("layer4.%d.bn1.num_batches_tracked", Unneeded::count),
+    unneeded("layer4.%d.bn2.num_batches_tracked", Unneeded::count),
+    unneeded("layer4.%d.bn3.num_batches_tracked", Unneeded::count),
+    unneeded("layer4.%d.downsample.1.num_batches_tracked", Unneeded::count),
+};
+
 constexpr Naming kNamings[] = {
     naming("huggingface", "gpt", "transformer.", kGptHuggingFace),
     naming("gguf", "gpt", "", kGptGguf),
@@ -204,10 +227,16 @@ constexpr Naming kNamings[] = {
     naming("gguf", "bert", "", kBertGguf),
     {"volta", "llama", "", nullptr, 0},
     {"volta", "bert", "", nullptr, 0},
+    {"torchvision", "resnet", "", kResnetTorchvision, std::size(kResnetTorchvision), true},
+    {"volta", "resnet", "", nullptr, 0},
 };
 
-constexpr const char* kUnneededNames[] = {"", "not needed: a mask", "not needed: rotary frequencies",
-                                          "not needed: positions", "not needed: another head"};
+constexpr const char* kUnneededNames[] = {"",
+                                          "not needed: a mask",
+                                          "not needed: rotary frequencies",
+                                          "not needed: positions",
+                                          "not needed: another head",
+                                          "not needed: a count of batches"};
 constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up"};
 constexpr std::string_view kLayer = "%d";
 
@@ -336,7 +365,8 @@ std::optional<KeyMatch> KeyMap::match_table(std::string_view name, std::pmr::mem
     for (std::size_t i = 0; i < naming_.rule_count; ++i)
         if (auto found = matched(naming_.rules[i], false, prefixed ? name.substr(prefix.size()) : name, heap))
             return found;
-    return std::nullopt;
+    if (!naming_.own_otherwise) return std::nullopt;
+    return KeyMatch{std::pmr::string(name, heap), Part::whole, false, Unneeded::no, false};
 }
 
 std::optional<KeyMatch> KeyMap::match(std::string_view name, std::pmr::memory_resource* heap) const {
@@ -344,6 +374,8 @@ std::optional<KeyMatch> KeyMap::match(std::string_view name, std::pmr::memory_re
         if (auto found = matched(rule, true, name, heap)) return found;
     if (naming_.rules == nullptr)
         return KeyMatch{std::pmr::string(name, heap), Part::whole, false, Unneeded::no, false};
+    if (naming_.own_otherwise && name.substr(0, wrapper_.size()) == wrapper_)
+        return match_table(name.substr(wrapper_.size()), heap);
     if (auto found = match_table(name, heap)) return found;
     if (name.substr(0, wrapper_.size()) != wrapper_) return std::nullopt;
     for (std::size_t dot = wrapper_.find('.'); dot != wrapper_.npos; dot = wrapper_.find('.', dot + 1))

@@ -23,7 +23,8 @@ enum class Unneeded : std::uint8_t {
     mask,         // who sees whom, which the model knows: [1, 1, n, n], or the one value behind it
     frequencies,  // of rotary positions: those that the config's base gives
     positions,    // 0, 1, 2, ...
-    head          // of a task that is no head of Volta's
+    head,         // of a task that is no head of Volta's
+    count         // of batches that a norm has seen: one whole number
 };
 const char* unneeded_name(Unneeded unneeded);  // "not needed: a mask"; "" for `no`
 
@@ -43,6 +44,7 @@ struct Naming {
     std::string_view prefix;   // every name may begin with it or not; written ones do but for kOutsidePrefix
     const KeyRule* rules;      // NULL: Volta's own names, each is its parameter
     std::size_t rule_count;
+    bool own_otherwise = false;  // names without a rule are Volta's own
 };
 struct Namings {
     const Naming* first;

@@ -359,6 +359,11 @@ const Case kCases[] = {
          return g.apply(Op::conv_transpose, {weights(g, {1, 3, 4, 4}), weights(g, {3, 1, 3, 3})},
                         {number(Attr::groups, 3)});
      }},
+    {"slice_grad",
+     [](Graph& g) {
+         return g.apply(Op::slice_grad, {weights(g, {2, 3, 4})},
+                        {number(Attr::axis, 1), number(Attr::begin, 2), number(Attr::rows, 7)});
+     }},
     {"max_pool",
      [](Graph& g) {
          return g.apply(
