@@ -1,8 +1,10 @@
 // voltac convert: models of other programs become Volta's, and Volta's become safetensors.
 #include <cstdio>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/pictures.h"
 
 namespace voltac {
 namespace {
@@ -14,7 +16,8 @@ const std::string kResnet = "resnet";
 const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
 
 struct Conversion {
-    std::string in, out, tokenizer, config, keys, head, model, names = "volta", config_out, weights;
+    std::string in, out, tokenizer, config, keys, head, model, preprocess, labels, names = "volta",
+                                                                                   config_out, weights;
     bool segments = false, mask = false;
     Machine machine;
 };
@@ -82,6 +85,30 @@ void export_model(const Model& model, const Conversion& c) {
     check(volta_model_export_safetensors_with(model.get(), &options, c.out.c_str()));
 }
 
+// What the model is told of its pictures; a ResNet's are ImageNet's unless the call says otherwise.
+void describe_pictures(const Model& model, const Conversion& c) {
+    if (c.preprocess.empty() && c.labels.empty() && c.model.empty()) return;
+    const PictureShape shape = picture_shape(model);
+    if (!c.preprocess.empty() || !c.model.empty())
+        set_preprocess(model.get(),
+                       parse_preprocess("voltac convert: --preprocess",
+                                        c.preprocess.empty() ? "imagenet" : c.preprocess, shape.rows));
+    if (c.labels.empty()) return;
+    std::vector<std::string> names;
+    std::string line;
+    for (const char letter : read_text(c.labels)) {
+        if (letter != '\n')
+            line += letter;
+        else if (!line.empty())
+            names.push_back(std::exchange(line, std::string()));
+    }
+    if (!line.empty()) names.push_back(line);
+    if (names.size() != static_cast<std::size_t>(shape.classes))
+        failure(formatted("%s: %zu names, but the model has %lld classes", one_line(c.labels).c_str(),
+                          names.size(), static_cast<long long>(shape.classes)));
+    set_classes(model.get(), names);
+}
+
 [[noreturn]] void refuse(const std::string& line) { usage_error("voltac convert: " + line); }
 
 // Options that do not go together, or not with what the file is.
@@ -131,7 +158,12 @@ int run_convert(const std::vector<std::string>& arguments) {
         "what the weights of products become: keep, as small as they are in the file, exactly; or a type "
         "(default: keep for a model file, f32 for safetensors)");
     options.choice("--model", c.model, kModels,
-                   "what a safetensors file without a config holds, by torchvision's names");
+                   "what a safetensors file without a config holds, by torchvision's names; its pictures are "
+                   "ImageNet's unless "
+                   "--preprocess says otherwise");
+    options.text("--preprocess", c.preprocess, kPreprocessHelp);
+    options.input("--labels", c.labels, kSideFile,
+                  "of a model of pictures: a file with the name of a class per line");
     options.choice("--head", c.head, kHeads, "of a BERT: what it gives (default: what the file has)");
     options.flag("--segments", c.segments, "with --head: each token's segment is an input");
     options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");
@@ -146,6 +178,7 @@ int run_convert(const std::vector<std::string>& arguments) {
     if (c.weights.empty()) c.weights = to_safetensors ? "f32" : "keep";
     const Context context = make_context(c.machine);
     const Model model = own ? open_model(context, c.in) : import_model(context, c);
+    describe_pictures(model, c);
     if (to_safetensors)
         export_model(model, c);
     else

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/options.h"
+#include "cli/pictures.h"
 #include "cli/profile.h"
 
 namespace voltac {
@@ -195,19 +196,27 @@ int run_eval(const std::vector<std::string>& arguments) {
     std::string path, text_path, load = "map";
     bool json = false;
     Machine machine;
-    Options options("eval", "Loss, perplexity and bits per byte of a model on a whole text.");
+    DatasetChoice pictures;
+    Options options(
+        "eval",
+        "Loss, perplexity and bits per byte of a model on a whole text; or of a model of pictures how "
+        "many it has right, its loss, and which classes it takes for which.");
     options.positional("model", path, "a model file");
     options.input("--text", text_path, kText, "the text; - is standard input");
-    options.require("--text");
+    pictures.declare(options);
     options.load(load);
     options.flag("--json", json, "one JSON object");
     options.machine(machine);
     options.config();
     options.parse(arguments);
 
-    const std::string text = read_text(text_path);
+    pictures.check("voltac eval", options);
+    if (options.given("--text") == pictures.is_given())
+        usage_error("voltac eval: it needs --text, or --dataset with --data (see voltac eval --help)");
+    const std::string text = pictures.is_given() ? "" : read_text(text_path);
     const Context context = make_context(machine);
     const Model model = open_model(context, path, load);
+    if (pictures.is_given()) return evaluate_pictures(context, model, pictures, json);
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::vector<std::int32_t> ids = encode(tokenizer, text);
     double loss = 0;

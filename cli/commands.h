@@ -9,6 +9,7 @@ namespace voltac {
 int run_train(const std::vector<std::string>& arguments);
 int run_generate(const std::vector<std::string>& arguments);
 int run_eval(const std::vector<std::string>& arguments);
+int run_classify(const std::vector<std::string>& arguments);
 int run_convert(const std::vector<std::string>& arguments);
 int run_quantize(const std::vector<std::string>& arguments);
 int run_info(const std::vector<std::string>& arguments);

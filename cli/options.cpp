@@ -192,6 +192,13 @@ void Options::optional_positional(const char* name, std::string& value, const ch
     input(name, value, kModel, help);
 }
 
+void Options::positionals(const char* name, std::vector<std::string>& values, const char* help) {
+    constexpr int kMost = 1 << 20;
+    texts(name, values, help);
+    parser_->get_option(name)->expected(1, kMost);
+    require(name);
+}
+
 void Options::check_output(const char* name, const std::string& path) const {
     for (const File& file : files_)
         if (std::string(file.name) == name) check_name(label(name), path, *file.output);

@@ -71,6 +71,8 @@ class Options {
     void output(const char* name, std::string& value, const Output& output, const char* help);
     void positional(const char* name, std::string& value, const char* help);
     void optional_positional(const char* name, std::string& value, const char* help);
+    // All further places, one at least; the last of the command's places.
+    void positionals(const char* name, std::vector<std::string>& values, const char* help);
     void load(std::string& value);   // --load, of kLoadNames
     void draws(Draws& value);        // --temperature, --top-k, --top-p, --min-p, --repetition-penalty
     void machine(Machine& value);    // --device, --level, --precision, --threads, --isa, --no-tuning

@@ -1,0 +1,312 @@
+#include "cli/pictures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace voltac {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kMeanKey = "voltac.pictures.mean";
+constexpr const char* kDeviationKey = "voltac.pictures.deviation";
+constexpr const char* kResizeKey = "voltac.pictures.resize";
+constexpr const char* kClassesKey = "voltac.pictures.classes";
+constexpr float kImagenetMean[] = {0.485f, 0.456f, 0.406f}, kImagenetDeviation[] = {0.229f, 0.224f, 0.225f};
+constexpr std::int64_t kImagenetSide = 224, kImagenetResize = 256;
+constexpr std::uint32_t kBatch = 100, kLoaderThreads = 1;
+constexpr std::size_t kShownClasses = 20;  // of a confusion matrix for people
+
+const struct {
+    const char* name;
+    volta_data_format format;
+} kFormats[] = {{"cifar10", VOLTA_DATA_CIFAR10},
+                {"cifar100", VOLTA_DATA_CIFAR100},
+                {"idx", VOLTA_DATA_IDX},
+                {"folder", VOLTA_DATA_FOLDER}};
+
+std::vector<std::string> cut(const std::string& text, char at) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    for (std::size_t end; (end = text.find(at, begin)) != text.npos; begin = end + 1)
+        parts.push_back(text.substr(begin, end - begin));
+    parts.push_back(text.substr(begin));
+    return parts;
+}
+
+// One number for all channels, or three. False: it is something else.
+bool read_numbers(const std::string& text, char between, float* values) {
+    const std::vector<std::string> parts = cut(text, between);
+    if (parts.size() != 1 && parts.size() != 3) return false;
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::string& part = parts[parts.size() == 1 ? 0 : i];
+        char* end = nullptr;
+        values[i] = std::strtof(part.c_str(), &end);
+        if (part.empty() || *end != '\0' || !std::isfinite(values[i])) return false;
+    }
+    return true;
+}
+
+std::string numbers_text(const float* values) {
+    return formatted("%.9g %.9g %.9g", static_cast<double>(values[0]), static_cast<double>(values[1]),
+                     static_cast<double>(values[2]));
+}
+
+}  // namespace
+
+void check_data(volta_status status) {
+    if (status != VOLTA_OK) failure(volta_data_last_error());
+}
+
+// ---- What is done to a picture ---------------------------------------------------------------------------
+
+Preprocess parse_preprocess(const std::string& label, const std::string& text, std::int64_t side) {
+    Preprocess result;
+    if (text == "none") return result;
+    if (text == "imagenet") {
+        std::copy_n(kImagenetMean, 3, result.mean);
+        std::copy_n(kImagenetDeviation, 3, result.deviation);
+        if (side >= kImagenetSide)
+            result.resize = static_cast<std::uint32_t>(side * kImagenetResize / kImagenetSide);
+        return result;
+    }
+    const std::vector<std::string> halves = cut(text, '/');
+    const bool is_read = halves.size() == 2 && read_numbers(halves[0], ',', result.mean) &&
+                         read_numbers(halves[1], ',', result.deviation);
+    if (!is_read || std::any_of(result.deviation, result.deviation + 3, [](float x) { return !(x > 0); }))
+        usage_error(label + ": '" + one_line(text) +
+                    "' is neither imagenet nor none nor mean/deviation, as 0.5,0.5,0.5/0.2,0.2,0.2");
+    return result;
+}
+
+void set_preprocess(volta_model* model, const Preprocess& preprocess) {
+    check(volta_model_set_metadata(model, kMeanKey, numbers_text(preprocess.mean).c_str()));
+    check(volta_model_set_metadata(model, kDeviationKey, numbers_text(preprocess.deviation).c_str()));
+    check(volta_model_set_metadata(model, kResizeKey, std::to_string(preprocess.resize).c_str()));
+}
+
+Preprocess preprocess_of(const Model& model) {
+    Preprocess result;
+    const std::string mean = metadata(model, kMeanKey), deviation = metadata(model, kDeviationKey);
+    if (!mean.empty() && !read_numbers(mean, ' ', result.mean))
+        failure(formatted("the model's %s is '%s', which is not three numbers", kMeanKey,
+                          one_line(mean).c_str()));
+    if (!deviation.empty() && !read_numbers(deviation, ' ', result.deviation))
+        failure(formatted("the model's %s is '%s', which is not three numbers", kDeviationKey,
+                          one_line(deviation).c_str()));
+    const std::string resize = metadata(model, kResizeKey);
+    if (!resize.empty())
+        result.resize = static_cast<std::uint32_t>(std::strtoul(resize.c_str(), nullptr, 10));
+    return result;
+}
+
+void set_classes(volta_model* model, const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : "\n") + name;
+    check(volta_model_set_metadata(model, kClassesKey, text.c_str()));
+}
+
+std::vector<std::string> classes_of(const Model& model) {
+    const std::string text = metadata(model, kClassesKey);
+    return text.empty() ? std::vector<std::string>() : cut(text, '\n');
+}
+
+// ---- Data sets -------------------------------------------------------------------------------------------
+
+void DatasetChoice::declare(Options& options) {
+    options.choice(
+        "--dataset", format, {"cifar10", "cifar100", "idx", "folder"},
+        "what --data holds: records of CIFAR, IDX files of MNIST and its like, or a folder per class of "
+        "JPEG and PNG files");
+    options.text("--data", data, "a folder, or one or several record files separated by commas");
+    options.choice("--split", split, {"train", "test"}, "which part of a folder (default: test)");
+    options.integer("--limit", limit, 1, INT64_MAX, "the first N samples alone");
+}
+
+void DatasetChoice::check(const std::string& command, const Options& options) const {
+    if (options.given("--dataset") != options.given("--data"))
+        usage_error(command + ": --dataset and --data go together");
+    for (const char* name : {"--split", "--limit"})
+        if (options.given(name) && !is_given()) usage_error(command + ": " + name + " needs --dataset");
+}
+
+Dataset DatasetChoice::open() const {
+    volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
+    options.split = split == "train" ? VOLTA_SPLIT_TRAIN : VOLTA_SPLIT_TEST;
+    std::vector<std::string> paths = cut(data, ',');
+    std::vector<const char*> names;
+    for (const std::string& path : paths) names.push_back(path.c_str());
+    volta_data_format kind = VOLTA_DATA_FOLDER;
+    for (const auto& row : kFormats)
+        if (format == row.name) kind = row.format;
+    volta_dataset* dataset = nullptr;
+    check_data(volta_dataset_open(kind, names.data(), names.size(), &options, &dataset));
+    return Dataset(dataset);
+}
+
+// ---- The model on pictures -------------------------------------------------------------------------------
+
+PictureShape picture_shape(const Model& model) {
+    volta_tensor_info in, out;
+    const bool fits = volta_model_input_count(model.get()) == 1 && volta_model_output_count(model.get()) == 1;
+    if (fits) {
+        check(volta_model_input_info(model.get(), 0, &in));
+        check(volta_model_output_info(model.get(), 0, &out));
+    }
+    if (!fits || in.rank != 4 || in.shape[0] != -1 || in.dtype != VOLTA_F32 || out.rank != 2 ||
+        in.shape[2] < 1 || in.shape[3] < 1)
+        failure(
+            "the model does not classify pictures: it needs one input [-1, channels, rows, columns] and one "
+            "output "
+            "[-1, classes]");
+    return {in.shape[1], in.shape[2], in.shape[3], out.shape[1]};
+}
+
+volta_transform_options transform_of(const PictureShape& shape, const Preprocess& preprocess) {
+    volta_transform_options transform = VOLTA_TRANSFORM_OPTIONS_INIT;
+    transform.channels = static_cast<std::uint32_t>(shape.channels);
+    transform.height = static_cast<std::uint32_t>(shape.rows);
+    transform.width = static_cast<std::uint32_t>(shape.columns);
+    transform.resize = preprocess.resize > 0 ? preprocess.resize : VOLTA_RESIZE_EXACT;
+    std::copy_n(preprocess.mean, 3, transform.mean);
+    std::copy_n(preprocess.deviation, 3, transform.deviation);
+    return transform;
+}
+
+PictureRunner::PictureRunner(const Context& context, const Model& model)
+    : context_(context), model_(model), shape_(picture_shape(model)) {}
+
+const float* PictureRunner::run(const float* pictures, std::int64_t count) {
+    const std::int64_t in[] = {count, shape_.channels, shape_.rows, shape_.columns},
+                       out[] = {count, shape_.classes};
+    if (count != count_) {
+        volta_session_options options = VOLTA_SESSION_OPTIONS_INIT;
+        options.input_shapes = in;
+        options.input_extent_count = 4;
+        volta_session* session = nullptr;
+        volta_tensor* logits = nullptr;
+        check(volta_session_create(model_.get(), &options, &session));
+        session_.reset(session);
+        check(volta_tensor_create(context_.get(), VOLTA_F32, out, 2, &logits));
+        logits_.reset(logits);
+        count_ = count;
+    }
+    volta_tensor* wrapped = nullptr;
+    // Inputs are only read.
+    check(volta_tensor_wrap(context_.get(), VOLTA_F32, in, 4, const_cast<float*>(pictures), &wrapped));
+    const Tensor x(wrapped);
+    const volta_tensor* const inputs[] = {wrapped};
+    volta_tensor* outputs[] = {logits_.get()};
+    check(volta_session_run(session_.get(), inputs, 1, outputs, 1));
+    return static_cast<const float*>(volta_tensor_data(logits_.get()));
+}
+
+std::vector<double> probabilities(const float* logits, std::int64_t classes) {
+    std::vector<double> result(logits, logits + classes);
+    const double largest = *std::max_element(result.begin(), result.end());
+    double sum = 0;
+    for (double& value : result) sum += value = std::exp(value - largest);
+    for (double& value : result) value /= sum;
+    return result;
+}
+
+// ---- eval ------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct Score {
+    std::uint64_t count = 0, correct = 0, in_five = 0, skipped = 0;
+    double loss = 0;
+    std::vector<std::vector<std::uint64_t>> confusion;  // [the label][what the model says]
+};
+
+void add_sample(Score& score, const float* logits, std::int64_t classes, std::int32_t label) {
+    const auto at = static_cast<std::size_t>(label);
+    const float own = logits[at];
+    std::int64_t above = 0, best = 0;
+    for (std::int64_t c = 0; c < classes; ++c) {
+        above += logits[c] > own || (logits[c] == own && c < label);  // of equals the first is the answer
+        if (logits[c] > logits[best]) best = c;
+    }
+    ++score.count;
+    score.correct += above == 0;
+    score.in_five += above < 5;
+    score.loss -= std::log(probabilities(logits, classes)[at]);
+    ++score.confusion[at][static_cast<std::size_t>(best)];
+}
+
+Json json_of(const Score& score) {
+    const auto count = static_cast<double>(score.count);
+    return {{"correct", score.correct},
+            {"count", score.count},
+            {"top1", static_cast<double>(score.correct) / count},
+            {"top5", static_cast<double>(score.in_five) / count},
+            {"loss", score.loss / count},
+            {"confusion", score.confusion}};
+}
+
+std::string text_of(const Score& score, const std::vector<std::string>& names) {
+    const auto count = static_cast<double>(score.count);
+    std::string text = formatted(
+        "correct            %llu of %llu\ntop1               %.4f\ntop5               %.4f\n"
+        "loss               %.6f\n",
+        static_cast<unsigned long long>(score.correct), static_cast<unsigned long long>(score.count),
+        static_cast<double>(score.correct) / count, static_cast<double>(score.in_five) / count,
+        unsigned_nan(score.loss / count));
+    if (score.confusion.size() > kShownClasses) return text;
+    text += "\nlabels by rows, answers by columns:\n";
+    for (std::size_t label = 0; label < score.confusion.size(); ++label) {
+        text += formatted("%-16.16s", names[label].c_str());
+        for (const std::uint64_t answers : score.confusion[label])
+            text += formatted(" %6llu", static_cast<unsigned long long>(answers));
+        text += "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+int evaluate_pictures(const Context& context, const Model& model, const DatasetChoice& choice, bool json) {
+    PictureRunner runner(context, model);
+    const PictureShape& shape = runner.shape();
+    const Dataset dataset = choice.open();
+    volta_dataset_info info = VOLTA_DATASET_INFO_INIT;
+    check_data(volta_dataset_get_info(dataset.get(), &info));
+    if (info.class_count > shape.classes)
+        failure(formatted("the data has %u classes, the model %lld", info.class_count,
+                          static_cast<long long>(shape.classes)));
+    const volta_transform_options transform = transform_of(shape, preprocess_of(model));
+    volta_loader_options options = VOLTA_LOADER_OPTIONS_INIT;
+    options.transform = &transform;
+    options.sample_limit = static_cast<std::uint64_t>(choice.limit);
+    options.batch = kBatch;
+    options.thread_count = kLoaderThreads;
+    options.batches = VOLTA_BATCHES_ALL;
+    options.flags = VOLTA_LOADER_EVALUATE;
+    volta_loader* made = nullptr;
+    check_data(volta_loader_create(dataset.get(), &options, &made));
+    const Loader loader(made);
+
+    const auto classes = static_cast<std::size_t>(shape.classes);
+    Score score;
+    score.confusion.assign(classes, std::vector<std::uint64_t>(classes));
+    volta_batch batch = VOLTA_BATCH_INIT;
+    do {
+        check_data(volta_loader_next(loader.get(), &batch));
+        const float* const logits = runner.run(batch.pixels, batch.count);
+        for (std::uint32_t i = 0; i < batch.count; ++i)
+            add_sample(score, logits + i * shape.classes, shape.classes, batch.labels[i]);
+    } while (batch.batch + 1 < batch.batches_of_epoch);
+    std::vector<std::string> names = classes_of(model);
+    for (std::size_t c = names.size(); c < classes; ++c) {
+        const char* const name = volta_dataset_class_name(dataset.get(), static_cast<std::uint32_t>(c));
+        names.push_back(name != nullptr ? name : std::to_string(c));
+    }
+    print(json ? json_text(json_of(score)) + "\n" : text_of(score, names));
+    return 0;
+}
+
+}  // namespace voltac
