@@ -13,7 +13,6 @@ namespace {
 
 using Xbyak::Label;
 using Xbyak::Reg64;
-using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Xbyak::Zmm;
 
