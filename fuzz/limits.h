@@ -91,8 +91,7 @@ inline size_t character_bytes(const unsigned char* text) {
 }
 
 // After a refusal: words, in one line of UTF-8, without control characters and without an end that was cut.
-inline void expect_sentence() {
-    const char* const text = volta_last_error();
+inline void expect_sentence(const char* text = volta_last_error()) {
     const size_t bytes = strlen(text);
     expect(bytes > 8 && strchr(text, ' ') != nullptr, "a refusal says nothing");
     for (size_t i = 0; i < bytes;) {

@@ -1,7 +1,7 @@
 # The fuzz targets, one row each: name | source | definition | further seeds. A target's corpus is fuzz/corpus/<name>.
 # `make fuzz` runs all of them under libFuzzer, replay_<name> (tests/fuzz) replays their corpora in every build.
 # Imports are compiled once per container, and once per file that stands beside the weights: the format or member of
-# volta_import_options is the definition.
+# volta_import_options is the definition. Readers of libvolta_data are numbered in fuzz_data.cpp.
 set(VOLTA_FUZZ_TARGETS
     "read_model|fuzz_read_model.cpp||tests/golden/models"
     "run_model|fuzz_run_model.cpp||"
@@ -12,7 +12,11 @@ set(VOLTA_FUZZ_TARGETS
     "import_gguf|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_GGUF|"
     "import_llama2c|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_LLAMA2C|"
     "import_config|fuzz_import_beside.cpp|FUZZ_OPTION=config_path|"
-    "import_key_map|fuzz_import_beside.cpp|FUZZ_OPTION=key_map_path|")
+    "import_key_map|fuzz_import_beside.cpp|FUZZ_OPTION=key_map_path|"
+    "data_picture|fuzz_data.cpp|FUZZ_DATA=1|tests/data/files"
+    "data_cifar|fuzz_data.cpp|FUZZ_DATA=2|"
+    "data_idx|fuzz_data.cpp|FUZZ_DATA=3|"
+    "data_names|fuzz_data.cpp|FUZZ_DATA=4|")
 
 # volta_fuzz_programs(<prefix> <further sources> [WITHOUT <names>]): <prefix>_read_gguf, ... Sets VOLTA_FUZZ_NAMES to the
 # names, and VOLTA_FUZZ_SEEDS_<name> to the folders of seeds.
@@ -37,7 +41,7 @@ function(volta_fuzz_programs prefix)
         endif()
         add_executable(${prefix}_${name} ${PROJECT_SOURCE_DIR}/fuzz/${source} ${arg_UNPARSED_ARGUMENTS})
         target_compile_definitions(${prefix}_${name} PRIVATE ${definition})
-        target_link_libraries(${prefix}_${name} PRIVATE volta_flags volta_static)
+        target_link_libraries(${prefix}_${name} PRIVATE volta_flags volta_data_static volta_static)
         list(APPEND names ${name})
         set(VOLTA_FUZZ_SEEDS_${name} ${seeds} PARENT_SCOPE)
     endforeach()
