@@ -107,7 +107,7 @@ def make_files():
     write("interlaced.png", png(13, 11, 8, 2, adam7(13, 11, 3, noise(13 * 11 * 3, 12)), interlace=1))
     write("grey16.png", png(5, 4, 16, 0, rows(16, 5, 4, 20)))
     write("rgb16.png", png(5, 4, 16, 2, rows(48, 5, 4, 21)))
-    write("beyond_palette.png", png(29, 11, 4, 3, rows(4, 29, 11, 9), chunk(b"PLTE", noise(12, 3))))
+    write("beyond_palette.png", png(29, 11, 4, 3, rows(4, 29, 11, 9), chunk(b"PLTE", noise(45, 3))))
     write("huge.png", png(100000, 100000, 8, 2, b"\0"))
     write("huge_grey1.png", png(0x7FFFFFFF, 0x7FFFFFFF, 1, 0, b"\0"))
 

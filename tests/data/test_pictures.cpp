@@ -92,7 +92,7 @@ void test_what_is_not_read_is_refused_by_name(void**) {
     refused(file("cmyk.jpg"), VOLTA_UNSUPPORTED, "is a CMYK picture");
     refused(file("grey16.png"), VOLTA_UNSUPPORTED, "has 16 bits a channel, not 8");
     refused(file("rgb16.png"), VOLTA_UNSUPPORTED, "has 16 bits a channel, not 8");
-    refused(file("beyond_palette.png"), VOLTA_CORRUPT_MODEL, "of a palette of 4");
+    refused(file("beyond_palette.png"), VOLTA_CORRUPT_MODEL, "entry 15 of a palette of 15");
     refused(file("nothing.png"), VOLTA_IO_ERROR, "cannot open");
     refused("data/files", VOLTA_IO_ERROR, "Is a directory");
     refused("data/golden.txt", VOLTA_CORRUPT_MODEL, "is neither a JPEG nor a PNG file");
@@ -213,6 +213,16 @@ void test_transform_for_evaluation(void**) {
                 const float should = centred / deviation;
                 assert_memory_equal(&should, &values[c * 72 + y * 9 + x], sizeof should);
             }
+    // Halves of a pixel go to the even one, as Python rounds them: 0.5, 1.5, 2.5 and 3.5.
+    constexpr struct { uint32_t width, left; } kCrops[] = {{13, 0}, {11, 2}, {9, 2}, {7, 4}};
+    for (const auto& crop : kCrops) {
+        std::vector<float> row(3 * 8 * crop.width);
+        options.width = crop.width;
+        assert_ok(volta_picture_transform(picture, &options, row.data(), row.size()));
+        const float should = (static_cast<float>(info.pixels[14 + crop.left]) / 255.0f - 0.25f) / 0.3f;
+        assert_memory_equal(&should, row.data(), sizeof should);
+    }
+    options.width = 9;
     options.channels = 1;
     assert_ok(volta_picture_transform(picture, &options, values, 72));
     assert_fails(volta_picture_transform(picture, &options, values, 71), VOLTA_INVALID_ARGUMENT,
