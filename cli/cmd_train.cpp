@@ -14,6 +14,7 @@
 #include "cli/interrupts.h"
 #include "cli/lesson.h"
 #include "cli/options.h"
+#include "cli/pictures.h"
 #include "cli/presets.h"
 #include "cli/profile.h"
 #include "cli/progress.h"
@@ -27,6 +28,11 @@ using Json = nlohmann::ordered_json;
 // What the call asks for; defaults are preset tiny's.
 struct Settings {
     std::string text, out, preset = "tiny", architecture, tokenizer = "char", resume;
+    // Of pictures.
+    DatasetChoice pictures;
+    std::string network = "resnet20", preprocess = "imagenet", augment = "crop-flip", evaluated;
+    std::int64_t epochs = 10;
+    double momentum = 0.9, label_smoothing = 0;
     ModelSizes sizes;
     std::int64_t batch = 0;
     std::int64_t steps = 1000, warmup = 100, seed = 1, accumulate = 1, save_every = 0, stop_at = 0;
@@ -39,10 +45,14 @@ struct Settings {
 
 constexpr std::int64_t kMost = 1 << 20;
 
+constexpr const char* kNetwork = "resnet";
+std::vector<std::string> network_names() {
+    return {"resnet18", "resnet34", "resnet50", "resnet20", "resnet32", "resnet44", "resnet56"};
+}
+
 void declare(Options& options, Settings& s) {
     options.input("--text", s.text, kText,
                   "the text to learn: the first 90 % trains, the last 10 % validates; - is standard input");
-    options.require("--text");
     options.output("--out", s.out, kModelOutput, "the model file to write; with --resume it may be left out");
     options.choice("--preset", s.preset, preset_names(),
                    "architecture and sizes that the options below override (default: tiny)");
@@ -83,6 +93,21 @@ void declare(Options& options, Settings& s) {
     options.input("--resume", s.resume, kModel, "a checkpoint to go on from, to its --steps");
     options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
     options.integer("--stop-at", s.stop_at, 1, 4294967295, "write --out after step N and end");
+    s.pictures.split = "train";
+    s.pictures.declare(options);
+    options.choice("--model", s.network, network_names(),
+                   "pictures: the network (default: resnet20); with 32x32 pixels it begins as CIFAR's do");
+    options.integer("--epochs", s.epochs, 1, 1000000,
+                    "pictures: how often all samples are seen (default: 10)");
+    options.text("--preprocess", s.preprocess, kPreprocessHelp);
+    options.choice("--augment", s.augment, {kAugmentNames[0], kAugmentNames[1], kAugmentNames[2]},
+                   "pictures: what is done to them at random (default: crop-flip)");
+    options.number("--momentum", s.momentum, below_one, "pictures: of SGD, Nesterov's (default: 0.9)");
+    options.number("--label-smoothing", s.label_smoothing, below_one,
+                   "pictures: what all classes share of a target (default: 0)");
+    options.text(
+        "--eval-data", s.evaluated,
+        "pictures: what is told of at the end, as --data (default: a folder's test part, where it has one)");
     options.flag("--json", s.json, "one JSON object per line on standard output");
     s.profile.declare(options);
     options.machine(s.machine);
@@ -238,7 +263,7 @@ class Run {
         if (start > end)
             failure(formatted("the checkpoint is at step %llu, beyond the last step %llu",
                               static_cast<unsigned long long>(start), static_cast<unsigned long long>(end)));
-        Progress progress(start, end, tokens_per_step_, s_.json);
+        Progress progress(start, end, tokens_per_step_, s_.json, lesson_.unit());
         watch_interrupts();  // the first Ctrl-C asks for a checkpoint and an orderly end
         for (std::uint64_t step = start; step < end && !is_stopped(); ++step) {
             const volta_status status = lesson_.step(trainer_.get(), &last_);
@@ -263,7 +288,7 @@ class Run {
 
     // The exit status: 128 and a signal's number where one ended the run.
     int finish() {
-        const bool interrupted = is_stopped(), validates = !interrupted;
+        const bool interrupted = is_stopped(), validates = !interrupted && lesson_.validates();
         const double validation_loss = validates ? lesson_.validation_loss(trainer_.get()) : 0;
         char hash[33];
         check(volta_trainer_hash(trainer_.get(), hash));
@@ -272,22 +297,30 @@ class Run {
             Json line = {{"event", "end"}, {"step", step}, {"interrupted", interrupted}};
             if (last_.step != 0) line["loss"] = last_.loss;
             if (validates) line["validation_loss"] = validation_loss;
+            if (lesson_.validation_count() > 0) {
+                line["correct"] = lesson_.validation_correct();
+                line["count"] = lesson_.validation_count();
+            }
             line["hash"] = hash;
             line["out"] = s_.out;
             line["seconds"] = seconds_;
-            line["tokens_per_second"] = tokens_per_second_;
+            line[per_second_key().c_str()] = tokens_per_second_;
             add_arithmetic(line, s_.machine);
             tell(line);
             return status();
         }
-        std::fprintf(stderr, "%s at step %llu of %llu, %.0f s, %.0f tokens/s; saved %s\n",
+        std::fprintf(stderr, "%s at step %llu of %llu, %.0f s, %.0f %s/s; saved %s\n",
                      interrupted ? "interrupted" : "ended", static_cast<unsigned long long>(step),
-                     static_cast<unsigned long long>(steps_), seconds_, tokens_per_second_,
+                     static_cast<unsigned long long>(steps_), seconds_, tokens_per_second_, lesson_.unit(),
                      one_line(s_.out).c_str());
         std::string text = formatted("step               %llu\n", static_cast<unsigned long long>(step));
         if (last_.step != 0)
             text += formatted("training loss      %.6f\n", unsigned_nan(static_cast<double>(last_.loss)));
         if (validates) text += formatted("validation loss    %.6f\n", unsigned_nan(validation_loss));
+        if (lesson_.validation_count() > 0)
+            text += formatted("correct            %llu of %llu\n",
+                              static_cast<unsigned long long>(lesson_.validation_correct()),
+                              static_cast<unsigned long long>(lesson_.validation_count()));
         if (!is_strict(s_.machine))
             text += "level              " + s_.machine.level + ", " + s_.machine.precision + "\n";
         print(text + formatted("hash               %s\n", hash));
@@ -309,13 +342,15 @@ class Run {
         }
     }
 
+    std::string per_second_key() const { return std::string(lesson_.unit()) + "_per_second"; }
+
     void print_step(const Progress& progress) {
         tell({{"event", "step"},
               {"step", last_.step},
               {"loss", last_.loss},
               {"gradient_norm", last_.gradient_norm},
               {"learning_rate", last_.learning_rate},
-              {"tokens_per_second", progress.tokens_per_second()}});
+              {per_second_key().c_str(), progress.tokens_per_second()}});
     }
 
     void save() {
@@ -391,24 +426,142 @@ std::unique_ptr<Lesson> make_lesson(const Context& context, const Settings& s, T
                          mask_token(training.tokenizer), std::move(ids), std::move(validation));
 }
 
+// ---- Pictures --------------------------------------------------------------------------------------------
+
+// Options that are a text's, or pictures', alone.
+void check_lesson(const Options& options, const Settings& s) {
+    const bool of_pictures = s.pictures.is_given();
+    s.pictures.check("voltac train", options);
+    if (options.given("--text") == of_pictures)
+        usage_error("voltac train: it needs --text, or --dataset with --data (see voltac train --help)");
+    const char* const of_texts[] = {"--preset", "--architecture", "--layers",  "--dim",
+                                    "--heads",  "--kv-heads",     "--hidden",  "--context",
+                                    "--beta1",  "--beta2",        "--dropout", "--tokenizer"};
+    const char* const of_networks[] = {"--model",    "--epochs",          "--preprocess", "--augment",
+                                       "--momentum", "--label-smoothing", "--eval-data"};
+    for (const char* name : of_texts)
+        if (of_pictures && options.given(name))
+            usage_error(std::string("voltac train: ") + name + " is of a text, --dataset of pictures");
+    for (const char* name : of_networks)
+        if (!of_pictures && options.given(name))
+            usage_error(std::string("voltac train: ") + name + " is of pictures and needs --dataset");
+    if (of_pictures && options.given("--epochs") && options.given("--steps"))
+        usage_error("voltac train: --epochs and --steps both say how long it runs");
+    if (s.out.empty()) usage_error("voltac train: --out is required (see voltac train --help)");
+}
+
+// What is usual for networks of pictures, where the call says nothing.
+void apply_picture_defaults(Settings& s, const Options& options) {
+    constexpr std::int64_t kBatch = 128;
+    constexpr double kRate = 0.1, kDecay = 5e-4;
+    if (!options.given("--batch")) s.batch = kBatch;
+    if (!options.given("--lr")) s.learning_rate = kRate;
+    if (!options.given("--final-lr")) s.final_learning_rate = 0;
+    if (!options.given("--weight-decay")) s.weight_decay = kDecay;
+    if (!options.given("--clip")) s.clip = 0;
+    if (!options.given("--warmup")) s.warmup = 0;
+}
+
+Training new_picture_training(const Context& context, Settings& s, const Options& options,
+                              const Dataset& dataset) {
+    volta_dataset_info info = VOLTA_DATASET_INFO_INIT;
+    check_data(volta_dataset_get_info(dataset.get(), &info));
+    volta_resnet_options network = VOLTA_RESNET_OPTIONS_INIT;
+    network.depth = std::stoi(s.network.substr(std::strlen(kNetwork)));
+    network.classes = info.class_count;
+    network.channels = info.channels;
+    network.rows = info.height;
+    network.columns = info.width;
+    constexpr std::uint32_t kSmall = 64;  // pixels a side, below which nothing is left behind the large stem
+    if (info.height > 0 && info.height < kSmall && info.width < kSmall)
+        network.stem = VOLTA_RESNET_STEM_SMALL;
+    volta_model* made = nullptr;
+    check(volta_model_create_resnet(context.get(), &network, static_cast<std::uint64_t>(s.seed), &made));
+    Model model(made);
+    set_preprocess(made,
+                   parse_preprocess("voltac train: --preprocess", s.preprocess, picture_shape(model).rows));
+    set_augment(made, s.augment);
+    set_classes(made, class_names(dataset));
+    const PictureShape shape = picture_shape(model);
+    const std::int64_t extents[] = {s.batch, shape.channels, shape.rows, shape.columns};
+    if (!options.given("--steps"))
+        s.steps =
+            s.epochs * static_cast<std::int64_t>(batches_of(dataset, s.pictures, s.batch * s.accumulate));
+    volta_trainer_options training = VOLTA_TRAINER_OPTIONS_INIT;
+    training.input_shapes = extents;
+    training.input_extent_count = 4;
+    training.optimizer = VOLTA_SGD;
+    training.momentum = s.momentum;
+    training.nesterov = s.momentum > 0;
+    training.seed = static_cast<std::uint64_t>(s.seed);
+    training.steps = static_cast<std::uint64_t>(s.steps);
+    training.micro_batches = static_cast<std::uint64_t>(s.accumulate);
+    training.schedule = VOLTA_SCHEDULE_COSINE;
+    training.warmup_steps = static_cast<std::uint64_t>(std::min(s.warmup, s.steps));
+    training.learning_rate = s.learning_rate;
+    training.final_learning_rate = s.final_learning_rate;
+    training.weight_decay = s.weight_decay;
+    training.clip_norm = s.clip;
+    training.label_smoothing = s.label_smoothing;
+    volta_trainer* trainer = nullptr;
+    check(volta_trainer_create(made, &training, &trainer));
+    return {std::move(model), Trainer(trainer), Tokenizer()};
+}
+
+Training resumed_picture_training(const Context& context, const Settings& s) {
+    Model model = open_model(context, s.resume);
+    volta_trainer* trainer = nullptr;
+    if (volta_trainer_resume(model.get(), nullptr, &trainer) != VOLTA_OK)
+        failure("--resume " + s.resume + ": " + volta_last_error());
+    return {std::move(model), Trainer(trainer), Tokenizer()};
+}
+
+// Where the call names none, a folder's test part, if it has one.
+Dataset validation_set(const Settings& s) {
+    const DatasetChoice other = s.pictures.evaluated(s.evaluated);
+    return s.evaluated.empty() ? other.open_if_there() : other.open();
+}
+
+int train_pictures(Settings& s, const Options& options) {
+    apply_picture_defaults(s, options);
+    const Context context = make_context(s.machine);
+    Dataset dataset = s.pictures.open();
+    Training training = s.resume.empty() ? new_picture_training(context, s, options, dataset)
+                                         : resumed_picture_training(context, s);
+    volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
+    check(volta_trainer_get_options(training.trainer.get(), &used));
+    const std::unique_ptr<Lesson> lesson =
+        picture_lesson(context, std::move(training.model), training.trainer.get(), std::move(dataset),
+                       s.pictures, validation_set(s));
+    const auto pictures_per_step = static_cast<std::uint64_t>(used.input_shapes[0]) * used.micro_batches;
+    Run run(s, std::move(training.trainer), *lesson, used.steps, pictures_per_step);
+    s.profile.start(context);
+    run.loop();
+    const int status = run.finish();
+    s.profile.finish(context);
+    return status;
+}
+
 }  // namespace
 
 int run_train(const std::vector<std::string>& arguments) {
     Settings s;
-    Options options(
-        "train",
-        "Trains a GPT, a Llama or a BERT on a text. Deterministic: at level strict the same call gives the "
-        "same bits on any machine.");
+    Options options("train",
+                    "Trains a GPT, a Llama or a BERT on a text, or a ResNet on pictures. Deterministic: at "
+                    "level strict the "
+                    "same call gives the same bits on any machine.");
     declare(options, s);
     options.parse(arguments);
     if (s.out.empty()) s.out = s.resume;
+    check_lesson(options, s);
+    if (!options.given("--out")) options.check_output("--out", s.out);
+    if (s.pictures.is_given()) return train_pictures(s, options);
     if (s.resume.empty()) {
         apply_preset(s);
         check_settings(s, options);
     } else if (s.out.empty()) {
         usage_error("voltac train: --out is required (see voltac train --help)");
     }
-    if (!options.given("--out")) options.check_output("--out", s.out);
     std::string text = read_text(s.text);
 
     const Context context = make_context(s.machine);

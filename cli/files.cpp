@@ -114,6 +114,11 @@ std::string choices_of(const Output& output) {
 
 }  // namespace
 
+bool is_folder(const std::string& path) {
+    struct stat info;
+    return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 bool has_ending(const std::string& path, const char* ending) {
     const std::string name = base_name(path);
     const std::size_t bytes = std::strlen(ending);

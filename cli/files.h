@@ -41,6 +41,7 @@ struct Output {
 };
 extern const Output kModelOutput, kConvertOutput, kConfigOutput, kProfileOutput;
 
+bool is_folder(const std::string& path);
 bool has_ending(const std::string& path, const char* ending);
 
 // Usage errors that begin with `label` ("voltac train: --out"): "-", a name of another format.

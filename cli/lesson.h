@@ -14,7 +14,12 @@ class Lesson {
   public:
     virtual ~Lesson() = default;
     virtual volta_status step(volta_trainer* trainer, volta_step_report* report) = 0;
+    virtual bool validates() const { return true; }
     virtual double validation_loss(volta_trainer* trainer) = 0;
+    // Of pictures, when that loss was computed: how many are right. 0 of 0: it is not asked.
+    virtual std::uint64_t validation_correct() const { return 0; }
+    virtual std::uint64_t validation_count() const { return 0; }
+    virtual const char* unit() const { return "tokens"; }
 };
 
 // Each token from those before it: windows of the text in the library's own order, as gpt and llama learn.

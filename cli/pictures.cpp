@@ -122,7 +122,9 @@ void DatasetChoice::declare(Options& options) {
         "what --data holds: records of CIFAR, IDX files of MNIST and its like, or a folder per class of "
         "JPEG and PNG files");
     options.text("--data", data, "a folder, or one or several record files separated by commas");
-    options.choice("--split", split, {"train", "test"}, "which part of a folder (default: test)");
+    options.choice("--split", split, {"train", "test"},
+                   split == "train" ? "which part of a folder (default: train)"
+                                    : "which part of a folder (default: test)");
     options.integer("--limit", limit, 1, INT64_MAX, "the first N samples alone");
 }
 
@@ -133,17 +135,40 @@ void DatasetChoice::check(const std::string& command, const Options& options) co
         if (options.given(name) && !is_given()) usage_error(command + ": " + name + " needs --dataset");
 }
 
-Dataset DatasetChoice::open() const {
+DatasetChoice DatasetChoice::evaluated(const std::string& path) const {
+    DatasetChoice other = *this;
+    if (!path.empty()) other.data = path;
+    other.split = "test";
+    other.limit = 0;
+    return other;
+}
+
+namespace {
+
+volta_status open_dataset(const DatasetChoice& choice, volta_dataset** dataset) {
     volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
-    options.split = split == "train" ? VOLTA_SPLIT_TRAIN : VOLTA_SPLIT_TEST;
-    std::vector<std::string> paths = cut(data, ',');
+    options.split = choice.split == "train" ? VOLTA_SPLIT_TRAIN : VOLTA_SPLIT_TEST;
+    const std::vector<std::string> paths = cut(choice.data, ',');
     std::vector<const char*> names;
     for (const std::string& path : paths) names.push_back(path.c_str());
     volta_data_format kind = VOLTA_DATA_FOLDER;
     for (const auto& row : kFormats)
-        if (format == row.name) kind = row.format;
+        if (choice.format == row.name) kind = row.format;
+    return volta_dataset_open(kind, names.data(), names.size(), &options, dataset);
+}
+
+}  // namespace
+
+Dataset DatasetChoice::open() const {
     volta_dataset* dataset = nullptr;
-    check_data(volta_dataset_open(kind, names.data(), names.size(), &options, &dataset));
+    check_data(open_dataset(*this, &dataset));
+    return Dataset(dataset);
+}
+
+Dataset DatasetChoice::open_if_there() const {
+    volta_dataset* dataset = nullptr;
+    const volta_status status = is_folder(data) ? open_dataset(*this, &dataset) : VOLTA_IO_ERROR;
+    if (status != VOLTA_OK && status != VOLTA_IO_ERROR) check_data(status);
     return Dataset(dataset);
 }
 
@@ -269,27 +294,23 @@ std::string text_of(const Score& score, const std::vector<std::string>& names) {
 
 }  // namespace
 
-int evaluate_pictures(const Context& context, const Model& model, const DatasetChoice& choice, bool json) {
-    PictureRunner runner(context, model);
+namespace {
+
+// All samples of a data set, or the first `limit`.
+Score score_of(PictureRunner& runner, const Preprocess& preprocess, volta_dataset* dataset,
+               std::int64_t limit) {
     const PictureShape& shape = runner.shape();
-    const Dataset dataset = choice.open();
-    volta_dataset_info info = VOLTA_DATASET_INFO_INIT;
-    check_data(volta_dataset_get_info(dataset.get(), &info));
-    if (info.class_count > shape.classes)
-        failure(formatted("the data has %u classes, the model %lld", info.class_count,
-                          static_cast<long long>(shape.classes)));
-    const volta_transform_options transform = transform_of(shape, preprocess_of(model));
+    const volta_transform_options transform = transform_of(shape, preprocess);
     volta_loader_options options = VOLTA_LOADER_OPTIONS_INIT;
     options.transform = &transform;
-    options.sample_limit = static_cast<std::uint64_t>(choice.limit);
+    options.sample_limit = static_cast<std::uint64_t>(limit);
     options.batch = kBatch;
     options.thread_count = kLoaderThreads;
     options.batches = VOLTA_BATCHES_ALL;
     options.flags = VOLTA_LOADER_EVALUATE;
     volta_loader* made = nullptr;
-    check_data(volta_loader_create(dataset.get(), &options, &made));
+    check_data(volta_loader_create(dataset, &options, &made));
     const Loader loader(made);
-
     const auto classes = static_cast<std::size_t>(shape.classes);
     Score score;
     score.confusion.assign(classes, std::vector<std::uint64_t>(classes));
@@ -300,13 +321,153 @@ int evaluate_pictures(const Context& context, const Model& model, const DatasetC
         for (std::uint32_t i = 0; i < batch.count; ++i)
             add_sample(score, logits + i * shape.classes, shape.classes, batch.labels[i]);
     } while (batch.batch + 1 < batch.batches_of_epoch);
+    return score;
+}
+
+void check_classes(volta_dataset* dataset, const PictureShape& shape) {
+    volta_dataset_info info = VOLTA_DATASET_INFO_INIT;
+    check_data(volta_dataset_get_info(dataset, &info));
+    if (info.class_count > shape.classes)
+        failure(formatted("the data has %u classes, the model %lld", info.class_count,
+                          static_cast<long long>(shape.classes)));
+}
+
+}  // namespace
+
+int evaluate_pictures(const Context& context, const Model& model, const DatasetChoice& choice, bool json) {
+    PictureRunner runner(context, model);
+    const Dataset dataset = choice.open();
+    check_classes(dataset.get(), runner.shape());
+    const Score score = score_of(runner, preprocess_of(model), dataset.get(), choice.limit);
     std::vector<std::string> names = classes_of(model);
-    for (std::size_t c = names.size(); c < classes; ++c) {
+    for (std::size_t c = names.size(); c < score.confusion.size(); ++c) {
         const char* const name = volta_dataset_class_name(dataset.get(), static_cast<std::uint32_t>(c));
         names.push_back(name != nullptr ? name : std::to_string(c));
     }
     print(json ? json_text(json_of(score)) + "\n" : text_of(score, names));
     return 0;
+}
+
+// ---- train -----------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr const char* kAugmentKey = "voltac.pictures.augment";
+constexpr std::uint32_t kCropShare = 8;  // of the side, padding of crop-flip: 4 of 32
+constexpr float kFlip = 0.5f;
+
+volta_transform_options augmented(volta_transform_options transform, const std::string& name) {
+    if (name == kAugmentNames[0]) return transform;
+    transform.flip = kFlip;
+    if (name == kAugmentNames[2]) {
+        transform.random_resized_crop = 1;
+        transform.resize = 0;
+    } else {
+        transform.random_crop = 1;
+        transform.crop_padding = transform.height / kCropShare;
+    }
+    return transform;
+}
+
+class PictureLesson final : public Lesson {
+  public:
+    PictureLesson(const Context& context, Model model, volta_trainer* trainer, Dataset train,
+                  const DatasetChoice& choice, Dataset validation)
+        : context_(context),
+          model_(std::move(model)),
+          shape_(picture_shape(model_)),
+          train_(std::move(train)),
+          validation_(std::move(validation)) {
+        check_classes(train_.get(), shape_);
+        if (validation_) check_classes(validation_.get(), shape_);
+        volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
+        check(volta_trainer_get_options(trainer, &used));
+        const std::int64_t samples = used.input_shapes[0] * static_cast<std::int64_t>(used.micro_batches);
+        const volta_transform_options transform =
+            augmented(transform_of(shape_, preprocess_of(model_)), metadata(model_, kAugmentKey));
+        volta_loader_options options = VOLTA_LOADER_OPTIONS_INIT;
+        options.transform = &transform;
+        options.seed = used.seed;
+        options.sample_limit = static_cast<std::uint64_t>(choice.limit);
+        options.batch = static_cast<std::uint32_t>(samples);
+        options.thread_count = kLoaderThreads;
+        options.order = VOLTA_ORDER_SHUFFLED;
+        volta_loader* made = nullptr;
+        check_data(volta_loader_create(train_.get(), &options, &made));
+        loader_.reset(made);
+        const std::uint64_t step = volta_trainer_current_step(trainer);
+        const std::uint64_t batches = batches_of(train_, choice, samples);
+        if (step > 0) check_data(volta_loader_seek(made, step / batches, step % batches));
+    }
+
+    volta_status step(volta_trainer* trainer, volta_step_report* report) override {
+        check_data(volta_loader_next(loader_.get(), &batch_));
+        const std::int64_t shape[] = {batch_.count, shape_.channels, shape_.rows, shape_.columns};
+        volta_tensor *pictures = nullptr, *labels = nullptr;
+        // Inputs and targets are only read.
+        check(volta_tensor_wrap(context_.get(), VOLTA_F32, shape, 4, const_cast<float*>(batch_.pixels),
+                                &pictures));
+        const Tensor x(pictures);
+        check(volta_tensor_wrap(context_.get(), VOLTA_I32, shape, 1, const_cast<std::int32_t*>(batch_.labels),
+                                &labels));
+        const Tensor y(labels);
+        const volta_tensor* const inputs[] = {pictures};
+        return volta_trainer_step(trainer, inputs, 1, labels, report);
+    }
+
+    bool validates() const override { return validation_ != nullptr; }
+    double validation_loss(volta_trainer* trainer) override {
+        check(volta_trainer_update_model(trainer));
+        PictureRunner runner(context_, model_);
+        score_ = score_of(runner, preprocess_of(model_), validation_.get(), 0);
+        return score_.loss / static_cast<double>(score_.count);
+    }
+    std::uint64_t validation_correct() const override { return score_.correct; }
+    std::uint64_t validation_count() const override { return score_.count; }
+    const char* unit() const override { return "pictures"; }
+
+  private:
+    using Tensor = std::unique_ptr<volta_tensor, Release<volta_tensor, volta_tensor_release>>;
+    const Context& context_;
+    Model model_;
+    const PictureShape shape_;
+    Dataset train_, validation_;
+    Loader loader_;
+    volta_batch batch_ = VOLTA_BATCH_INIT;
+    Score score_;
+};
+
+}  // namespace
+
+std::unique_ptr<Lesson> picture_lesson(const Context& context, Model model, volta_trainer* trainer,
+                                       Dataset train, const DatasetChoice& choice, Dataset validation) {
+    return std::make_unique<PictureLesson>(context, std::move(model), trainer, std::move(train), choice,
+                                           std::move(validation));
+}
+
+void set_augment(volta_model* model, const std::string& name) {
+    check(volta_model_set_metadata(model, kAugmentKey, name.c_str()));
+}
+
+std::uint64_t batches_of(const Dataset& dataset, const DatasetChoice& choice, std::int64_t batch) {
+    volta_dataset_info info = VOLTA_DATASET_INFO_INIT;
+    check_data(volta_dataset_get_info(dataset.get(), &info));
+    std::uint64_t samples = info.sample_count;
+    if (choice.limit > 0) samples = std::min(samples, static_cast<std::uint64_t>(choice.limit));
+    const std::uint64_t batches = samples / static_cast<std::uint64_t>(batch);
+    if (batches == 0)
+        failure(formatted("the data has %llu samples, fewer than a batch of %lld",
+                          static_cast<unsigned long long>(samples), static_cast<long long>(batch)));
+    return batches;
+}
+
+std::vector<std::string> class_names(const Dataset& dataset) {
+    volta_dataset_info info = VOLTA_DATASET_INFO_INIT;
+    check_data(volta_dataset_get_info(dataset.get(), &info));
+    std::vector<std::string> names;
+    for (std::uint32_t c = 0; c < info.class_count; ++c)
+        names.push_back(volta_dataset_class_name(dataset.get(), c));
+    return names;
 }
 
 }  // namespace voltac

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/lesson.h"
 #include "cli/options.h"
 #include "cli/support.h"
 #include "include/volta_data.h"
@@ -40,11 +41,14 @@ std::vector<std::string> classes_of(const Model& model);
 struct DatasetChoice {
     std::string format, data, split = "test";
     std::int64_t limit = 0;
-    void declare(Options& options);
+    void declare(Options& options);  // the split's default is what it holds
     // Both or none of --dataset and --data, and no other option without them.
     void check(const std::string& command, const Options& options) const;
     bool is_given() const { return !format.empty(); }
     Dataset open() const;
+    Dataset open_if_there() const;  // NULL where the folder has no such part
+    DatasetChoice evaluated(
+        const std::string& path) const;  // the same of other files, or of a folder's test part
 };
 
 // The model's only input, [-1, channels, rows, columns], and its classes.
@@ -75,6 +79,19 @@ class PictureRunner {
 
 // Probabilities of a row of logits, in double.
 std::vector<double> probabilities(const float* logits, std::int64_t classes);
+
+// How training changes pictures at random, by name: --augment.
+inline constexpr const char* kAugmentNames[] = {"none", "crop-flip", "resized-crop"};
+
+// The model, metadata of pictures included, learns a data set's shuffled batches; where there is another one,
+// what it has right of that is told at the end. Everything follows from the trainer's seed and step: a
+// resumed run goes on as if it had never ended. Keeps `model`, which the trainer updates.
+std::unique_ptr<Lesson> picture_lesson(const Context& context, Model model, volta_trainer* trainer,
+                                       Dataset train, const DatasetChoice& choice, Dataset validation);
+void set_augment(volta_model* model, const std::string& name);
+// Batches that an epoch of `batch` samples has.
+std::uint64_t batches_of(const Dataset& dataset, const DatasetChoice& choice, std::int64_t batch);
+std::vector<std::string> class_names(const Dataset& dataset);
 
 // voltac eval with --dataset.
 int evaluate_pictures(const Context& context, const Model& model, const DatasetChoice& choice, bool json);

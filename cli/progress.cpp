@@ -11,12 +11,14 @@
 
 namespace voltac {
 
-Progress::Progress(std::uint64_t first, std::uint64_t last, std::uint64_t tokens_per_step, bool quiet)
+Progress::Progress(std::uint64_t first, std::uint64_t last, std::uint64_t tokens_per_step, bool quiet,
+                   const char* unit)
     : first_(first),
       last_(last),
       tokens_per_step_(tokens_per_step),
       quiet_(quiet),
       terminal_(isatty(2) == 1),
+      unit_(unit),
       start_(Clock::now()),
       shown_(start_) {}
 
@@ -55,9 +57,9 @@ void Progress::step(std::uint64_t step, double loss) {
         last_ > first_ ? static_cast<double>(step - first_) / static_cast<double>(last_ - first_) : 1;
     const double left = seconds() / static_cast<double>(done_) * static_cast<double>(last_ - step);
     char line[256];
-    std::snprintf(line, sizeof line, "step %llu/%llu  loss %.4f  %.0f tokens/s  ETA %s",
+    std::snprintf(line, sizeof line, "step %llu/%llu  loss %.4f  %.0f %s/s  ETA %s",
                   static_cast<unsigned long long>(step), static_cast<unsigned long long>(last_),
-                  unsigned_nan(smooth_loss_), tokens_per_second(), duration(left).c_str());
+                  unsigned_nan(smooth_loss_), tokens_per_second(), unit_, duration(left).c_str());
     if (!terminal_) {
         std::fprintf(stderr, "%s\n", line);
         return;

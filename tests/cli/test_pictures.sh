@@ -39,6 +39,23 @@ cmp hash hash2 || bad "another model comes back"
 "$voltac" eval raw.volta --dataset cifar10 --data "$data/cifar-10/train_exact_4000.bin" --limit 500 --json >raw
 grep -q '"correct":4[0-9][0-9],' raw && bad "preprocessing does nothing: $(cut -c1-80 raw)"
 
+# Training: one result for all threads, and from a run that stopped in the middle of an epoch.
+lesson="--model resnet20 --dataset cifar10 --data $data/cifar-10/train_exact_4000.bin --limit 96 --batch 16 --epochs 2"
+"$voltac" train $lesson --threads 1 --eval-data "$data/cifar-10/test_jpeg_2000.bin" --out whole.volta >told 2>/dev/null || bad "train"
+grep -q '^correct  *[0-9]* of 2000' told || bad "train does not say what is right: $(cat told)"
+grep '^hash' told >whole
+"$voltac" train $lesson --threads 3 --stop-at 8 --out part.volta >/dev/null 2>&1
+"$voltac" train $lesson --resume part.volta 2>/dev/null | grep '^hash' >parts
+cmp whole parts || bad "a resumed run ends otherwise"
+"$voltac" train $lesson --augment none --out other.volta 2>/dev/null | grep '^hash' >other
+cmp -s whole other && bad "--augment changes nothing"
+"$voltac" eval whole.volta --dataset cifar10 --data "$data/cifar-10/test_jpeg_2000.bin" --limit 20 | grep -q '^frog' || bad "a trained model has no names of classes"
+
+refused 2 "--epochs is of pictures and needs --dataset" train --text told --epochs 3 --out x.volta
+refused 2 "--layers is of a text, --dataset of pictures" train $lesson --layers 3 --out x.volta
+refused 2 "--epochs and --steps both say how long it runs" train $lesson --steps 3 --out x.volta
+refused 2 "it needs --text, or --dataset with --data" train --out x.volta
+refused 1 "fewer than a batch of 128" train --dataset cifar10 --data "$data/cifar-10/test_jpeg_2000.bin" --limit 100 --out x.volta
 refused 2 "--dataset and --data go together" eval r.volta --data x
 refused 2 "--limit needs --dataset" eval r.volta --text r.volta --limit 3
 refused 2 "it needs --text, or --dataset with --data" eval r.volta
