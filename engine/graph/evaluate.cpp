@@ -60,7 +60,7 @@ void accumulate(const NodeRun<T>& run) {
 void evaluate_by_row(const Evaluation& row, const NodeRun<float>& run) { row.in_float(run); }
 void evaluate_by_row(const Evaluation& row, const NodeRun<double>& run) {
     for (const auto list :
-         {evaluations::single_in_double, evaluations::convolution_in_double,
+         {evaluations::single_in_double, evaluations::axes_in_double, evaluations::convolution_in_double,
           evaluations::elementwise_in_double, evaluations::movement_in_double, evaluations::norms_in_double,
           evaluations::pairs_in_double, evaluations::products_in_double, evaluations::rows_in_double}) {
         const evaluations::InDoubleList all = list();

@@ -7,6 +7,7 @@
 
 #include "engine/base/shape.h"
 #include "engine/graph/op.h"
+#include "engine/numerics/define_axes.h"
 #include "engine/numerics/define_convolution.h"
 #include "engine/numerics/define_pooling.h"
 
@@ -75,6 +76,13 @@ struct PoolingForm {
     Shape x, y;
 };
 PoolingForm pooling_form(const Node& node, const Shape& first);
+
+// pad, resize and their gradients: of x and y, and what y is made of along each axis.
+struct AxisMapForm {
+    Shape x, y;
+    define::AxisMap axes[kMaxRank];
+};
+AxisMapForm axis_map_form(const Node& node, const Shape& first);
 
 // attention and attention_grad. `first` is q, or the packed qkv; `second` is k (unused when packed).
 struct AttentionForm {

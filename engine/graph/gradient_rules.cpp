@@ -275,6 +275,21 @@ void slice_grad(const GradientBuilder& r) {
     r.give(0, r.apply(Op::slice, {r.dy()},
                       {r.attribute(Attr::axis), number(Attr::begin, begin), number(Attr::end, end)}));
 }
+// A constant in front and behind is cut off again.
+void pad(const GradientBuilder& r) {
+    if (r.node.number(Attr::mode) != 0)
+        return r.give(0, r.apply_gradient({r.dy()}, {r.attribute(Attr::pads), r.attribute(Attr::mode)}));
+    const AxisMapForm form = axis_map_form(r.node, r.shape_in(0));
+    ValueId dx = r.dy();
+    for (int axis = 0; axis < form.x.rank; ++axis) {
+        const define::AxisMap& map = form.axes[axis];
+        if (map.is_changed())
+            dx = r.apply(Op::slice, {dx},
+                         {number(Attr::axis, axis), number(Attr::begin, static_cast<double>(map.pad)),
+                          number(Attr::end, static_cast<double>(map.pad + map.in))});
+    }
+    r.give(0, dx);
+}
 void broadcast_to(const GradientBuilder& r) { r.give_reduced(0, r.dy()); }
 void gather(const GradientBuilder& r) {
     const double rows = static_cast<double>(r.shape_in(0)[0]);
@@ -355,6 +370,13 @@ void max_pool(const GradientBuilder& r) {
                   {r.in(0), r.out(), r.dy()},
                   {r.attribute(Attr::strides), r.attribute(Attr::dilations), r.attribute(Attr::pads),
                    r.attribute(Attr::kernel), r.attribute(Attr::ceil_mode)}));
+}
+void resize(const GradientBuilder& r) {
+    const Shape x = r.shape_in(0);
+    Attribute extents = r.attribute(Attr::shape);
+    for (int i = 0; i < extents.integer_count; ++i)
+        extents.integers[i] = x[x.rank - extents.integer_count + i];
+    r.give(0, r.apply_gradient({r.dy()}, {extents, r.attribute(Attr::mode)}));
 }
 void average_pool(const GradientBuilder& r) {
     const Shape x = r.shape_in(0);

@@ -46,13 +46,13 @@ enum class Op : std::uint16_t {
     // reductions over `axes`
     sum, mean, max, min, max_grad, argmax,
     // movement
-    reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids,
+    reshape, transpose, concat, slice, slice_grad, pad, pad_grad, broadcast_to, position_ids,
     gather, embedding_gradient,
     // products
     matmul, weight_gradient, attention, attention_grad, cached_attention,
     // convolution: pictures [batch, channels, spatial axes]
     conv, conv_transpose, conv_grad_weight, conv_grad_bias,
-    max_pool, max_pool_grad, average_pool, average_pool_grad,
+    max_pool, max_pool_grad, average_pool, average_pool_grad, resize, resize_grad,
     // training
     accumulate, stack, running_statistics, square_sum, clip_factor, assign, sgd, sgd_plain, adam, adamw, adagrad,
     count_
@@ -73,6 +73,7 @@ enum class Attr : std::uint8_t {
     strides, dilations, pads, groups, output_padding,
     momentum, elements, frozen,
     kernel, ceil_mode, count_include_pad,
+    mode, value,
     count_
 };
 // clang-format on
@@ -107,6 +108,7 @@ enum class Lowering : std::uint8_t {
     reduction,    // rows or columns, by docs/numerics.md, 3
     norm,         // row programs over the planes of channels
     movement,     // copies
+    axis_map,     // copies and row programs along axes, one after the other
     gather,
     embedding_gradient,
     product,

@@ -139,6 +139,15 @@ constexpr AttrRow kAveragePoolGrad[] = {integers(Attr::shape, true, "spatial ext
                                         kKernelRow,
                                         kCeilRow,
                                         kCountRow};
+constexpr AttrRow kTrailingPadsRow =
+    integers(Attr::pads, true, "in front of each of the last axes, then behind each; two entries an axis");
+constexpr AttrRow kPad[] = {kTrailingPadsRow,
+                            integer(Attr::mode, false, 0, 0, 2, "0: constant, 1: reflect, 2: edge"),
+                            real(Attr::value, false, 0, -kInfinity, kInfinity, "of the constant")};
+constexpr AttrRow kPadGrad[] = {kTrailingPadsRow, integer(Attr::mode, true, 1, 1, 2, "1: reflect, 2: edge")};
+constexpr AttrRow kResizeModeRow = integer(Attr::mode, false, 0, 0, 1, "0: nearest, 1: linear");
+constexpr AttrRow kResize[] = {integers(Attr::shape, true, "spatial extents of y"), kResizeModeRow};
+constexpr AttrRow kResizeGrad[] = {integers(Attr::shape, true, "spatial extents of x"), kResizeModeRow};
 // Pair 0 turns by one radian per position, and angles are reduced exactly up to 2^20.
 constexpr AttrRow kRotaryTable[] = {
     integer(Attr::limit, true, 0, 1, 1048576, "positions, 0 .. limit-1"),
@@ -616,6 +625,12 @@ constexpr OpRow kRows[] = {
     row(Op::slice_grad, "slice_grad", 1, 1, Lowering::movement, s::slice_grad, e::slice_grad, g::slice_grad,
         "dy", "dx", "dy at begin along axis, else +0")
         .with(kSliceGrad),
+    row(Op::pad, "pad", 1, 1, Lowering::axis_map, s::pad, e::pad, {g::pad, Op::pad_grad}, "x", "y",
+        "x with elements around it: a constant, x mirrored at its outermost elements, or those repeated")
+        .with(kPad),
+    row(Op::pad_grad, "pad_grad", 1, 1, Lowering::axis_map, s::pad_grad, e::pad_grad, kSecond, "dy", "dx",
+        "of the first axis, then the next: +0, then + dy of each element that is a copy of it, ascending")
+        .with(kPadGrad),
     row(Op::broadcast_to, "broadcast_to", 1, 1, Lowering::movement, s::broadcast_to, e::broadcast_to,
         g::broadcast_to, "x (f32 or i32)", "y", "axes of extent 1, or missing ones, repeated")
         .with(kBroadcastTo)
@@ -713,6 +728,14 @@ constexpr OpRow kRows[] = {
         "+0, then + dy / number of each window that holds it, ascending")
         .with(kAveragePoolGrad),
 
+    row(Op::resize, "resize", 1, 1, Lowering::axis_map, s::resize, e::resize, {g::resize, Op::resize_grad},
+        "x [N, C, spatial]", "y [N, C, spatial]",
+        "of the last axis, then the one before: the element at floor(o * in / out), or linear between two")
+        .with(kResize),
+    row(Op::resize_grad, "resize_grad", 1, 1, Lowering::axis_map, s::resize_grad, e::resize_grad, kSecond,
+        "dy [N, C, spatial]", "dx [N, C, spatial]",
+        "of the first axis, then the next: +0, then + dy, or fma(weight, dy, .), of each that it is part of")
+        .with(kResizeGrad),
     row(Op::accumulate, "accumulate", 1, 1, Lowering::elementwise, s::same, e::accumulate, kTrainer,
         "x [...]", "y [...]", "the sum over micro-batches: the first is stored, later ones are added")
         .over_micro_batches(MicroBatches::added),

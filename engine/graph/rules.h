@@ -1,5 +1,5 @@
 // What rows of the operator table point to. Shapes:
-// shape_{rules,norms,pairs,movement,products,convolution}.cpp; gradients: gradient_rules.cpp; definitions:
+// shape_{rules,norms,pairs,movement,products,convolution,axes}.cpp; gradients: gradient_rules.cpp; definitions:
 // evaluate*.cpp; costs: cost.cpp.
 #pragma once
 
@@ -33,6 +33,7 @@ Rule reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids, 
 Rule matmul, weight_gradient, attention, attention_grad, cached_attention;
 Rule conv, conv_transpose, conv_grad_weight, conv_grad_bias;
 Rule max_pool, max_pool_grad, average_pool, average_pool_grad;
+Rule pad, pad_grad, resize, resize_grad;
 Rule stack, clip_factor, optimizer;
 Rule to_scalar;  // any f32 -> []
 }  // namespace shape_rules
@@ -53,7 +54,7 @@ Rule sum, mean, square_sum;
 Rule extremum;  // max, min
 Rule reshape, transpose, concat, slice, slice_grad, broadcast_to, gather;
 Rule matmul, attention;
-Rule conv, conv_transpose, max_pool, average_pool;
+Rule conv, conv_transpose, max_pool, average_pool, pad, resize;
 }  // namespace gradient_rules
 
 // Constants, defined beside their functions: a row holds the address.
@@ -74,6 +75,7 @@ extern const Evaluation gather, embedding_gradient;
 extern const Evaluation matmul, weight_gradient, attention, attention_grad, cached_attention;
 extern const Evaluation conv, conv_transpose, conv_grad_weight, conv_grad_bias;
 extern const Evaluation max_pool, max_pool_grad, average_pool, average_pool_grad;
+extern const Evaluation pad, pad_grad, resize, resize_grad;
 extern const Evaluation accumulate, stack, square_sum;
 extern const Evaluation sgd, sgd_plain, adam, adamw, adagrad;
 
@@ -87,6 +89,7 @@ struct InDoubleList {
     std::size_t count;
 };
 InDoubleList single_in_double();       // evaluate.cpp
+InDoubleList axes_in_double();
 InDoubleList elementwise_in_double();  // evaluate_elementwise.cpp, ...
 InDoubleList convolution_in_double();
 InDoubleList movement_in_double();

@@ -767,6 +767,47 @@ void test_norm_and_clip_factor(void**) {
     assert_true(y.real[0] == 0.25f);
 }
 
+// By hand; the linear ones are those of PyTorch with align_corners=False, nearest is its `nearest`.
+void test_padding_and_resampling_take_their_elements(void**) {
+    struct Row {
+        Op op;
+        Shape x;
+        Attribute places;
+        double mode;
+        std::vector<float> data, expected;
+    };
+    const Row rows[] = {
+        {Op::pad, {3}, list(Attr::pads, {1, 2}), 0, {1, 2, 3}, {9, 1, 2, 3, 9, 9}},
+        {Op::pad, {3}, list(Attr::pads, {2, 1}), 1, {1, 2, 3}, {3, 2, 1, 2, 3, 2}},
+        {Op::pad, {3}, list(Attr::pads, {2, 1}), 2, {1, 2, 3}, {1, 1, 1, 2, 3, 3}},
+        {Op::pad, {2, 2}, list(Attr::pads, {1, 0, 0, 1}), 1, {1, 2, 3, 4}, {3, 4, 3, 1, 2, 1, 3, 4, 3}},
+        {Op::pad_grad, {6}, list(Attr::pads, {2, 1}), 1, {1, 2, 4, 8, 16, 32}, {4, 42, 17}},
+        {Op::pad_grad, {6}, list(Attr::pads, {2, 1}), 2, {1, 2, 4, 8, 16, 32}, {7, 8, 48}},
+        {Op::resize, {1, 1, 3}, list(Attr::shape, {5}), 0, {1, 2, 3}, {1, 1, 2, 2, 3}},
+        {Op::resize, {1, 1, 5}, list(Attr::shape, {2}), 0, {1, 2, 3, 4, 5}, {1, 3}},
+        {Op::resize, {1, 1, 2}, list(Attr::shape, {4}), 1, {0, 1}, {0, 0.25f, 0.75f, 1}},
+        {Op::resize, {1, 1, 4}, list(Attr::shape, {2}), 1, {1, 2, 4, 8}, {1.5f, 6}},
+        {Op::resize, {1, 1, 2, 1}, list(Attr::shape, {4, 1}), 1, {4, 8}, {4, 5, 7, 8}},
+        {Op::resize, {1, 1, 2}, list(Attr::shape, {2}), 1, {-0.0f, kInf}, {-0.0f, kInf}},
+        {Op::resize_grad, {1, 1, 4}, list(Attr::shape, {2}), 1, {1, 2, 4, 8}, {3.5f, 11.5f}},
+        {Op::resize_grad, {1, 1, 5}, list(Attr::shape, {3}), 0, {1, 2, 4, 8, 16}, {3, 12, 16}},
+    };
+    for (const Row& row : rows) {
+        Graph graph(heap());
+        const ValueId x = reals(graph, row.x);
+        if (row.op == Op::pad)
+            graph.apply(row.op, {x}, {row.places, number(Attr::mode, row.mode), number(Attr::value, 9)});
+        else
+            graph.apply(row.op, {x}, {row.places, number(Attr::mode, row.mode)});
+        const EvalTensor<float> data = tensor_of(row.data);
+        EvalTensor<float> y = empty();
+        run_last(graph, {&data}, {&y});
+        assert_int_equal(row.expected.size(), y.real.size());
+        assert_same_bits(op_row(row.op).name, row.expected.data(), y.real.data(),
+                         static_cast<std::int64_t>(row.expected.size()));
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -796,6 +837,7 @@ int main() {
         cmocka_unit_test(test_embedding_gradients_spare_rows_without_tokens),
         cmocka_unit_test(test_updates_bind_their_inputs),
         cmocka_unit_test(test_norm_and_clip_factor),
+        cmocka_unit_test(test_padding_and_resampling_take_their_elements),
     };
     return cmocka_run_group_tests_name("evaluate", tests, nullptr, nullptr);
 }

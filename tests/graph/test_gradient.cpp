@@ -364,6 +364,35 @@ const Case kCases[] = {
          return g.apply(Op::slice_grad, {weights(g, {2, 3, 4})},
                         {number(Attr::axis, 1), number(Attr::begin, 2), number(Attr::rows, 7)});
      }},
+    {"pad",
+     [](Graph& g) {
+         return g.apply(Op::pad, {weights(g, {2, 3, 4})},
+                        {list(Attr::pads, {1, 0, 0, 2}), number(Attr::value, 0.5)});
+     }},
+    {"pad, mirrored",
+     [](Graph& g) {
+         return g.apply(Op::pad, {weights(g, {2, 3, 4})},
+                        {list(Attr::pads, {2, 3, 1, 2}), number(Attr::mode, 1)});
+     }},
+    {"pad, repeated",
+     [](Graph& g) {
+         return g.apply(Op::pad, {weights(g, {2, 3, 4})},
+                        {list(Attr::pads, {1, 2, 0, 1, 3, 4}), number(Attr::mode, 2)});
+     }},
+    {"resize, nearest",
+     [](Graph& g) {
+         return g.apply(Op::resize, {weights(g, {2, 2, 3, 7})}, {list(Attr::shape, {7, 3})});
+     }},
+    {"resize, linear",
+     [](Graph& g) {
+         return g.apply(Op::resize, {weights(g, {2, 2, 3, 7})},
+                        {list(Attr::shape, {7, 3}), number(Attr::mode, 1)});
+     }},
+    {"resize, linear, one axis",
+     [](Graph& g) {
+         return g.apply(Op::resize, {weights(g, {2, 2, 5})},
+                        {list(Attr::shape, {10}), number(Attr::mode, 1)});
+     }},
     {"max_pool",
      [](Graph& g) {
          return g.apply(

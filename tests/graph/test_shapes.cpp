@@ -75,6 +75,30 @@ const Right kRight[] = {
                         {list(Attr::kernel, {2}), list(Attr::strides, {2}), list(Attr::pads, {0, 1}),
                          number(Attr::ceil_mode, 1)});
      }},
+    {"f32[2, 6, 10]",
+     [](Graph& g) {
+         return g.apply(Op::pad, {reals(g, {2, 3, 4})}, {list(Attr::pads, {1, 5, 2, 1})});
+     }},
+    {"f32[5]",
+     [](Graph& g) {
+         return g.apply(Op::pad, {reals(g, {0})}, {list(Attr::pads, {2, 3})});
+     }},
+    {"f32[3, 9]",
+     [](Graph& g) {
+         return g.apply(Op::pad, {reals(g, {3, 4})}, {list(Attr::pads, {3, 2}), number(Attr::mode, 1)});
+     }},
+    {"f32[3, 4]",
+     [](Graph& g) {
+         return g.apply(Op::pad_grad, {reals(g, {3, 9})}, {list(Attr::pads, {3, 2}), number(Attr::mode, 1)});
+     }},
+    {"f32[2, 3, 8, 5]",
+     [](Graph& g) {
+         return g.apply(Op::resize, {reals(g, {2, 3, 4, 7})}, {list(Attr::shape, {8, 5})});
+     }},
+    {"f32[2, 3, 7]",
+     [](Graph& g) {
+         return g.apply(Op::resize_grad, {reals(g, {2, 3, 4})}, {list(Attr::shape, {7})});
+     }},
     {"f32[6, 2, 3]",
      [](Graph& g) {
          return g.apply(Op::conv_grad_weight, {reals(g, {2, 4, 9}), reals(g, {2, 6, 7})},
@@ -354,6 +378,50 @@ const Wrong kWrong[] = {
     {"conv: the patches of [1, 1, 1099511627776] and [1, 1, 1099511627776] have too many elements",
      [](Graph& g) {
          g.apply(Op::conv, {reals(g, {1, 1, kMany}), reals(g, {1, 1, kMany})}, {list(Attr::pads, {1, 0})});
+     }},
+    {"pad: pads has 3 entries; it must be two for each of the last axes of [2, 3]",
+     [](Graph& g) {
+         g.apply(Op::pad, {reals(g, {2, 3})}, {list(Attr::pads, {1, 2, 3})});
+     }},
+    {"pad: pads has 4 entries; it must be two for each of the last axes of [3]",
+     [](Graph& g) {
+         g.apply(Op::pad, {reals(g, {3})}, {list(Attr::pads, {1, 2, 3, 4})});
+     }},
+    {"pad: pads has an entry of -1; it must be 0 .. 1048576",
+     [](Graph& g) {
+         g.apply(Op::pad, {reals(g, {2, 3})}, {list(Attr::pads, {0, -1})});
+     }},
+    {"pad: 3 elements cannot be mirrored on axis 1 of [2, 3], which has 3",
+     [](Graph& g) {
+         g.apply(Op::pad, {reals(g, {2, 3})}, {list(Attr::pads, {0, 3}), number(Attr::mode, 1)});
+     }},
+    {"pad: axis 0 of [0, 3] has no element to repeat",
+     [](Graph& g) {
+         g.apply(Op::pad, {reals(g, {0, 3})}, {list(Attr::pads, {1, 0, 0, 0}), number(Attr::mode, 2)});
+     }},
+    {"pad_grad: axis 0 of dy [4] is shorter than its padding of 5",
+     [](Graph& g) {
+         g.apply(Op::pad_grad, {reals(g, {4})}, {list(Attr::pads, {2, 3}), number(Attr::mode, 1)});
+     }},
+    {"pad: x is i32, not f32",
+     [](Graph& g) {
+         g.apply(Op::pad, {integers(g, {4})}, {list(Attr::pads, {2, 3})});
+     }},
+    {"resize: x is [4, 4]; it must be [batch, channels, columns] or [batch, channels, rows, columns]",
+     [](Graph& g) {
+         g.apply(Op::resize, {reals(g, {4, 4})}, {list(Attr::shape, {4})});
+     }},
+    {"resize: shape has 1 entries, not 2",
+     [](Graph& g) {
+         g.apply(Op::resize, {reals(g, {1, 1, 4, 4})}, {list(Attr::shape, {4})});
+     }},
+    {"resize: [1, 1, 4] does not become 0 on axis 2; both must be 1 .. 4194304",
+     [](Graph& g) {
+         g.apply(Op::resize, {reals(g, {1, 1, 4})}, {list(Attr::shape, {0})});
+     }},
+    {"resize: [1, 1, 0] does not become 4 on axis 2; both must be 1 .. 4194304",
+     [](Graph& g) {
+         g.apply(Op::resize, {reals(g, {1, 1, 0})}, {list(Attr::shape, {4})});
      }},
     {"max_pool: kernel has 1 entries, not 2",
      [](Graph& g) {

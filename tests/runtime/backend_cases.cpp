@@ -1246,6 +1246,87 @@ void add_pools(Cases& cases) {
             }
 }
 
+struct PadCase {
+    Shape x;
+    std::vector<std::int64_t> pads;
+};
+
+const PadCase kPads[] = {
+    {{5}, {2, 3}},
+    {{3, 4, 7}, {6, 5}},
+    {{2, 3, 5, 6}, {1, 2, 3, 0}},
+    {{2, 3, 5, 6}, {0, 1, 1, 0}},
+    {{3, 5, 20}, {2, 0, 1, 2, 4, 3}},
+    {{4, 3, 5, 18}, {1, 2, 3, 4, 0, 1, 2, 3}},
+    {{3, 33}, {30, 31}},  // more copies of an element than a row program has operands
+    {{0, 3, 4}, {1, 1, 2, 2}},
+    {{2, 3}, {0, 0}},
+    {{2, 3}, {}},
+};
+
+Attribute list_of(Attr key, const std::vector<std::int64_t>& entries) {
+    Attribute result = list(key, {});
+    for (const std::int64_t entry : entries)
+        result.integers[static_cast<std::size_t>(result.integer_count++)] = entry;
+    return result;
+}
+
+void add_padding(Cases& cases) {
+    for (const PadCase& row : kPads) {
+        const Attribute pads = list_of(Attr::pads, row.pads);
+        Shape y = row.x;
+        const int axes = static_cast<int>(row.pads.size() / 2);
+        for (int i = 0; i < axes; ++i)
+            y[y.rank - axes + i] +=
+                row.pads[static_cast<std::size_t>(i)] + row.pads[static_cast<std::size_t>(axes + i)];
+        const std::string name = shapes_text({row.x, y});
+        for (const double value : {0.0, -0.0, 1.25})
+            cases.push_back({Op::pad, name + " by " + std::to_string(value), [=](CaseBuilder& b) {
+                                 b.apply(Op::pad, {b.real(row.x)}, {pads, number(Attr::value, value)});
+                             }});
+        for (const double mode : {1, 2}) {
+            const std::string kind = name + (mode == 1 ? " mirrored" : " repeated");
+            cases.push_back({Op::pad, kind, [=](CaseBuilder& b) {
+                                 b.apply(Op::pad, {b.real(row.x)}, {pads, number(Attr::mode, mode)});
+                             }});
+            cases.push_back({Op::pad_grad, kind, [=](CaseBuilder& b) {
+                                 b.apply(Op::pad_grad, {b.real(y)}, {pads, number(Attr::mode, mode)});
+                             }});
+        }
+    }
+    cases.push_back(
+        {Op::pad, "nothing, by a value", [](CaseBuilder& b) {
+             b.apply(Op::pad, {b.real({0, 3})}, {list(Attr::pads, {1, 2}), number(Attr::value, 3)});
+         }});
+}
+
+const std::pair<Shape, Shape> kResized[] = {
+    {{2, 3, 4, 5}, {2, 3, 8, 10}},    {{2, 3, 8, 10}, {2, 3, 4, 5}}, {{1, 2, 7, 9}, {1, 2, 7, 4}},
+    {{3, 2, 5, 20}, {3, 2, 13, 20}},  {{2, 2, 6, 9}, {2, 2, 15, 6}}, {{2, 3, 17}, {2, 3, 33}},
+    {{2, 3, 33}, {2, 3, 1}},          {{2, 1, 1, 1}, {2, 1, 3, 30}}, {{1, 1, 3, 30}, {1, 1, 1, 1}},
+    {{1, 20, 6, 5}, {1, 20, 18, 20}}, {{0, 2, 3, 4}, {0, 2, 6, 7}},  {{2, 3, 4, 5}, {2, 3, 4, 5}},
+};
+
+void add_resizing(Cases& cases) {
+    for (const auto& row : kResized)
+        for (const double mode : {0, 1}) {
+            const auto extents = [](const Shape& shape) {
+                Shape spatial;
+                for (int axis = 2; axis < shape.rank; ++axis) spatial[spatial.rank++] = shape[axis];
+                return list(Attr::shape, spatial);
+            };
+            const Attribute to_y = extents(row.second), to_x = extents(row.first);
+            const std::string name = shapes_text({row.first, row.second}) + (mode != 0 ? " linear" : "");
+            cases.push_back({Op::resize, name, [=](CaseBuilder& b) {
+                                 b.apply(Op::resize, {b.real(row.first)}, {to_y, number(Attr::mode, mode)});
+                             }});
+            cases.push_back(
+                {Op::resize_grad, name, [=](CaseBuilder& b) {
+                     b.apply(Op::resize_grad, {b.real(row.second)}, {to_x, number(Attr::mode, mode)});
+                 }});
+        }
+}
+
 Cases make_cases() {
     Cases cases;
     add_unary(cases);
@@ -1262,6 +1343,8 @@ Cases make_cases() {
     add_products(cases);
     add_convolutions(cases);
     add_pools(cases);
+    add_padding(cases);
+    add_resizing(cases);
     add_stored(cases);
     add_epilogues(cases);
     for (std::uint64_t seed = 0; seed < 40; ++seed) add_random_body(cases, seed);

@@ -19,6 +19,7 @@ void lower_embedding_gradient(StepLowering& step);
 void lower_product(StepLowering& step);
 void lower_convolution(StepLowering& step);
 void lower_pooling(StepLowering& step);
+void lower_axis_map(StepLowering& step);
 void lower_attention(StepLowering& step);
 void lower_attention_gradient(StepLowering& step);
 void lower_cached_attention(StepLowering& step);

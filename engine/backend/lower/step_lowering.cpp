@@ -66,6 +66,8 @@ void lower_step(StepLowering& step) {
             return lower_convolution(step);
         case Lowering::pooling:
             return lower_pooling(step);
+        case Lowering::axis_map:
+            return lower_axis_map(step);
         case Lowering::attention:
             return lower_attention(step);
         case Lowering::attention_grad:

@@ -1,0 +1,249 @@
+// Padding and resampling: one axis after the other, as copies and row programs over runs. A run is a set of
+// elements, evenly spaced along the axis, whose sources are evenly spaced too.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "engine/backend/lower/lowerings.h"
+#include "engine/backend/lower/window_programs.h"
+#include "engine/graph/forms.h"
+#include "jitgen/row_kernel.h"
+
+namespace volta {
+namespace {
+
+using define::AxisMap;
+using jit::Access;
+using jit::Builder;
+using jit::Real;
+
+constexpr std::int64_t kFewColumns = 16;  // a shorter row is not worth a loop of its own
+
+std::size_t floats(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); }
+
+// What an element is made of: forward its sources, backward the elements that give back to it, ascending.
+struct Term {
+    std::int64_t source;
+    float weight;
+    std::int64_t step = 0;  // of a run: from element to element
+};
+using Terms = std::pmr::vector<Term>;
+
+struct Run {
+    std::int64_t first, count;
+    Terms terms;  // of the first element
+};
+
+// A tensor around the axis: [outer, from or to, inner].
+struct Around {
+    std::int64_t outer, from, to, inner;
+};
+
+jit::Program make_interpolation(float fraction, std::pmr::memory_resource* heap) {
+    Builder b(heap);
+    const int before = b.input(Access::full), behind = b.input(Access::full), y = b.output(Access::full);
+    const Real a = b.load(before);
+    b.store(y, b.fma(b.real(fraction), b.load(behind) - a, a));
+    return b.finish();
+}
+
+// Operands: the terms, then the output as it is read, unless `first`, and as it is written.
+jit::Program make_weighted_sum(const Term* terms, std::size_t count, bool first,
+                               std::pmr::memory_resource* heap) {
+    Builder b(heap);
+    std::pmr::vector<int> operands(heap);
+    for (std::size_t i = 0; i < count; ++i) operands.push_back(b.input(Access::full));
+    const int read = first ? -1 : b.input(Access::full), y = b.output(Access::full);
+    Real sum = first ? b.real(0) : b.load(read);
+    for (std::size_t i = 0; i < count; ++i) sum = b.fma(b.real(terms[i].weight), b.load(operands[i]), sum);
+    b.store(y, sum);
+    return b.finish();
+}
+
+class AxisLowering {
+  public:
+    AxisLowering(StepLowering& step, const AxisMap& map, bool is_forward)
+        : step_(step), map_(map), is_forward_(is_forward), of_element_(terms()) {}
+
+    void add(Ref from, Ref to, const Around& around) {
+        if (is_forward_ && !map_.is_linear()) return add_copies(from, to, around);
+        if (around.inner >= kFewColumns || around.outer == 1) return add_programs(from, to, around);
+        // Rows along the other axes: the axis goes to the front, and back again.
+        const std::int64_t columns = around.outer * around.inner;
+        const Ref source = step_.temporary(floats(around.from * columns));
+        const Ref target = step_.temporary(floats(around.to * columns));
+        CopyLoops forth, back;
+        forth.push(around.from, around.inner, columns);
+        forth.push(around.outer, around.from * around.inner, around.inner);
+        forth.push(around.inner, 1, 1);
+        step_.copy(forth, from, source, When::always);
+        add_programs(source, target, {1, around.from, around.to, columns});
+        back.push(around.outer, around.inner, around.to * around.inner);
+        back.push(around.to, columns, around.inner);
+        back.push(around.inner, 1, 1);
+        step_.copy(back, target, to, When::always);
+    }
+
+  private:
+    // Per element of the result.
+    std::pmr::vector<Terms> terms() const {
+        std::pmr::memory_resource* const heap = step_.heap();
+        std::pmr::vector<Terms> result(static_cast<std::size_t>(is_forward_ ? map_.out : map_.in), heap);
+        for (std::int64_t o = 0; o < map_.out; ++o) {
+            const std::int64_t source = map_.source(o);
+            const float fraction = map_.is_linear() ? map_.fraction<float>(o) : 0;
+            const auto push = [&](std::int64_t other, float weight) {
+                if (is_forward_)
+                    result[static_cast<std::size_t>(o)].push_back({other, weight});
+                else
+                    result[static_cast<std::size_t>(other)].push_back({o, weight});
+            };
+            if (source >= 0) push(source, 1.0f - fraction);
+            if (map_.is_linear()) push(map_.next_source(o), fraction);
+        }
+        return result;
+    }
+
+    // Elements that are `period` apart have the same terms, moved on, but near the ends.
+    std::int64_t period() const {
+        const bool is_padding = map_.kind != AxisMap::Kind::nearest && !map_.is_linear();
+        if (is_padding) return 1;
+        return (is_forward_ ? map_.out : map_.in) / std::gcd(map_.in, map_.out);
+    }
+
+    static bool goes_on(const Run& run, const Terms& terms) {
+        if (terms.size() != run.terms.size()) return false;
+        for (std::size_t k = 0; k < terms.size(); ++k) {
+            const Term& first = run.terms[k];
+            if (terms[k].weight != first.weight) return false;
+            if (run.count > 1 && terms[k].source != first.source + run.count * first.step) return false;
+        }
+        return true;
+    }
+
+    template <class Body>
+    void for_runs(Body body) const {
+        const auto count = static_cast<std::int64_t>(of_element_.size());
+        for (std::int64_t part = 0; part < std::min(period(), count); ++part)
+            for (std::int64_t i = part; i < count;) {
+                Run run = {i, 1, Terms(of_element_[static_cast<std::size_t>(i)], step_.heap())};
+                for (i += period(); i < count; i += period(), ++run.count) {
+                    const Terms& terms = of_element_[static_cast<std::size_t>(i)];
+                    if (!goes_on(run, terms)) break;
+                    for (std::size_t k = 0; run.count == 1 && k < terms.size(); ++k)
+                        run.terms[k].step = terms[k].source - run.terms[k].source;
+                }
+                body(run);
+            }
+    }
+
+    void add_copies(Ref from, Ref to, const Around& around) {
+        CopyLoops loops;
+        loops.push(around.outer, around.from * around.inner, around.to * around.inner);
+        if (map_.kind == AxisMap::Kind::nearest && map_.out % map_.in == 0) {  // each so many times
+            loops.push(map_.in, around.inner, map_.out / map_.in * around.inner);
+            loops.push(map_.out / map_.in, 0, around.inner);
+            loops.push(around.inner, 1, 1);
+            return step_.copy(loops, from, to, When::always);
+        }
+        for_runs([&](const Run& run) {
+            CopyLoops part = loops;
+            part.push(run.count, run.terms[0].step * around.inner, period() * around.inner);
+            part.push(around.inner, 1, 1);
+            step_.copy(part, plus_elements(from, run.terms[0].source * around.inner),
+                       plus_elements(to, run.first * around.inner), When::always);
+        });
+    }
+
+    void add_programs(Ref from, Ref to, const Around& around) {
+        const bool has_gaps = std::any_of(of_element_.begin(), of_element_.end(),
+                                          [](const Terms& terms) { return terms.empty(); });
+        if (has_gaps) step_.zero(to, around.outer * around.to * around.inner);
+        for_runs([&](const Run& run) {
+            const std::size_t most = jit::kMaxOperands - 2;
+            for (std::size_t first = 0; first < run.terms.size(); first += most)
+                add_program(run, first, std::min(most, run.terms.size() - first), from, to, around);
+        });
+    }
+
+    // Of `count` terms of the run, from `first` on.
+    void add_program(const Run& run, std::size_t first, std::size_t count, Ref from, Ref to,
+                     const Around& around) {
+        LoopSpace loops(step_.heap());
+        std::pmr::vector<Ref> refs(step_.heap());
+        loops.rows = run.count;
+        loops.columns = around.inner;
+        loops.outer_rank = 1;
+        loops.outer_extent[0] = around.outer;
+        const auto push = [&](Ref ref, std::int64_t element, std::int64_t step, std::int64_t extent) {
+            LoopOperand operand;
+            operand.row_stride = step * around.inner;
+            operand.outer_stride[0] = extent * around.inner;
+            loops.operands.push_back(operand);
+            refs.push_back(plus_elements(ref, element * around.inner));
+        };
+        const Term* const terms = run.terms.data() + first;
+        for (std::size_t k = 0; k < count; ++k) push(from, terms[k].source, terms[k].step, around.from);
+        const int outputs = first == 0 ? 1 : 2;
+        for (int i = 0; i < outputs; ++i) push(to, run.first, period(), around.to);
+        step_.rows(program(terms, count, first == 0), refs, loops, RowUse());
+    }
+    jit::Program program(const Term* terms, std::size_t count, bool is_first) const {
+        if (is_forward_) return make_interpolation(terms[1].weight, step_.heap());
+        if (map_.is_linear()) return make_weighted_sum(terms, count, is_first, step_.heap());
+        return make_window_sum(static_cast<int>(count), is_first, step_.heap());
+    }
+
+    StepLowering& step_;
+    const AxisMap& map_;
+    const bool is_forward_;
+    const std::pmr::vector<Terms> of_element_;
+};
+
+// y is one value but where x is.
+void add_constant_padding(StepLowering& step, const AxisMapForm& form) {
+    const auto value = static_cast<float>(step.node.number(Attr::value));
+    if (value == 0 && !std::signbit(value)) {
+        step.zero(step.output(), form.y.elements());
+    } else {
+        LoopSpace loops(step.heap());
+        loops.columns = form.y.elements();
+        loops.operands.resize(1);
+        const std::pmr::vector<Ref> refs({step.output()}, step.heap());
+        step.rows(make_fill(value, step.heap()), refs, loops, RowUse());
+    }
+    const Strides in(form.x), out(form.y);
+    CopyLoops loops;
+    std::int64_t first = 0;
+    for (int axis = 0; axis < form.x.rank; ++axis) {
+        loops.push(form.x[axis], in.at[axis], out.at[axis]);
+        first += form.axes[axis].pad * out.at[axis];
+    }
+    step.copy(loops, step.input(0), plus_elements(step.output(), first), When::always);
+}
+
+}  // namespace
+
+void lower_axis_map(StepLowering& step) {
+    const AxisMapForm form = axis_map_form(step.node, step.input_shape(0));
+    const bool is_forward = step.node.op == Op::pad || step.node.op == Op::resize;
+    if (step.node.op == Op::pad && step.node.number(Attr::mode) == 0) return add_constant_padding(step, form);
+    Shape shape = step.input_shape(0);
+    int left = 0;
+    for (int axis = 0; axis < shape.rank; ++axis) left += form.axes[axis].is_changed();
+    if (left == 0) return step.copy(dense_copy(shape.elements()), step.input(0), step.output(), When::always);
+    Ref now = step.input(0);
+    for (int i = 0; i < shape.rank; ++i) {
+        const int axis = is_forward ? shape.rank - 1 - i : i;
+        const AxisMap& map = form.axes[axis];
+        if (!map.is_changed()) continue;
+        Around around = {shape.leading(axis), shape[axis], is_forward ? map.out : map.in, 1};
+        for (int behind = axis + 1; behind < shape.rank; ++behind) around.inner *= shape[behind];
+        shape[axis] = around.to;
+        const Ref next = --left == 0 ? step.output() : step.temporary(floats(shape.elements()));
+        if (shape.elements() > 0) AxisLowering(step, map, is_forward).add(now, next, around);
+        now = next;
+    }
+}
+
+}  // namespace volta
