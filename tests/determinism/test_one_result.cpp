@@ -183,7 +183,7 @@ std::string train(const Size& size, const Way& way) {
                                      : volta_trainer_step_tokens(trainer, nullptr);
     }
     if (status == VOLTA_OK) status = volta_trainer_hash(trainer, hash);
-    const std::string result = status == VOLTA_OK ? hash : volta_last_error();
+    std::string result = status == VOLTA_OK ? hash : volta_last_error();
     volta_trainer_release(trainer);
     volta_context_release(context);
     std::remove(kPath);
