@@ -1,5 +1,6 @@
 // Output shapes of padding and resampling, and what their attributes mean.
 #include <algorithm>
+#include <numeric>
 
 #include "engine/base/error.h"
 #include "engine/graph/forms.h"
@@ -14,6 +15,8 @@ using define::AxisMap;
 constexpr int kLeading = 2;                       // axes in front of the spatial ones
 constexpr std::int64_t kMostPads = 1 << 20;       // in front or behind
 constexpr std::int64_t kMostResized = (1 << 22);  // twice this is exact in f32
+
+constexpr std::int64_t kFinestRatio = std::int64_t{1} << 29;  // in lowest terms, in * out
 
 long long shown(std::int64_t value) { return static_cast<long long>(value); }
 
@@ -78,6 +81,10 @@ void fill_extents(const Node& node, bool is_gradient, const Shape& first, AxisMa
         map.kind = node.flag(Attr::mode) ? AxisMap::Kind::linear : AxisMap::Kind::nearest;
         map.in = is_gradient ? wanted.integers[i] : first[axis];
         map.out = is_gradient ? first[axis] : wanted.integers[i];
+        const std::int64_t common = std::gcd(map.in, map.out);
+        if (map.is_linear() && map.in / common * (map.out / common) > kFinestRatio)
+            fail(VOLTA_SHAPE_MISMATCH, "%s: the ratio of %lld to %lld is too fine for mode 1, linear",
+                 name_of(node), shown(map.in / common), shown(map.out / common));
     }
 }
 

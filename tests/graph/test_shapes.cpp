@@ -419,6 +419,10 @@ const Wrong kWrong[] = {
      [](Graph& g) {
          g.apply(Op::resize, {reals(g, {1, 1, 4})}, {list(Attr::shape, {0})});
      }},
+    {"resize: the ratio of 48000 to 44099 is too fine for mode 1, linear",
+     [](Graph& g) {
+         g.apply(Op::resize, {reals(g, {1, 1, 48000})}, {list(Attr::shape, {44099}), number(Attr::mode, 1)});
+     }},
     {"resize: [1, 1, 0] does not become 4 on axis 2; both must be 1 .. 4194304",
      [](Graph& g) {
          g.apply(Op::resize, {reals(g, {1, 1, 0})}, {list(Attr::shape, {4})});

@@ -143,12 +143,11 @@ std::string shapes_text(std::initializer_list<Shape> shapes) {
 }
 
 // An elementwise operator with its attributes' defaults and examples on inputs of these shapes.
-BackendCase elementwise_case(const OpRow* row, const std::vector<Shape>& inputs) {
+BackendCase elementwise_case(const OpRow* row, std::vector<Shape> inputs) {
     std::string name;
     for (const Shape& shape : inputs) name += (name.empty() ? "" : " x ") + std::string(to_text(shape).text);
     return {row->op, name, [=](CaseBuilder& b) {
                 std::vector<ValueId> values;
-                values.reserve(inputs.size());
                 for (const Shape& shape : inputs) values.push_back(b.real(shape));
                 b.apply(row->op, values, example_attributes(*row));
             }};
@@ -1003,7 +1002,7 @@ void add_updates(Cases& cases) {
 void add_micro_batches(Cases& cases) {
     constexpr std::uint32_t kCount = 3;
     const Attribute keeps = number(Attr::accumulate, 1);
-    const auto add = [&](Op op, const char* name, const std::function<void(CaseBuilder&)>& build) {
+    const auto add = [&](Op op, const char* name, std::function<void(CaseBuilder&)> build) {
         cases.push_back({op, std::string("micro-batches: ") + name, [=](CaseBuilder& b) {
                              b.set_micro_batches(kCount);
                              build(b);
@@ -1302,13 +1301,19 @@ void add_padding(Cases& cases) {
 }
 
 const std::pair<Shape, Shape> kResized[] = {
-    {{2, 3, 4, 5}, {2, 3, 8, 10}},    {{2, 3, 8, 10}, {2, 3, 4, 5}}, {{1, 2, 7, 9}, {1, 2, 7, 4}},
-    {{3, 2, 5, 20}, {3, 2, 13, 20}},  {{2, 2, 6, 9}, {2, 2, 15, 6}}, {{2, 3, 17}, {2, 3, 33}},
-    {{2, 3, 33}, {2, 3, 1}},          {{2, 1, 1, 1}, {2, 1, 3, 30}}, {{1, 1, 3, 30}, {1, 1, 1, 1}},
-    {{1, 20, 6, 5}, {1, 20, 18, 20}}, {{0, 2, 3, 4}, {0, 2, 6, 7}},  {{2, 3, 4, 5}, {2, 3, 4, 5}},
+    {{2, 3, 4, 5}, {2, 3, 8, 10}},   {{2, 3, 8, 10}, {2, 3, 4, 5}},    {{1, 2, 7, 9}, {1, 2, 7, 4}},
+    {{3, 2, 5, 20}, {3, 2, 13, 20}}, {{2, 2, 6, 9}, {2, 2, 15, 6}},    {{2, 3, 17}, {2, 3, 33}},
+    {{2, 3, 33}, {2, 3, 1}},         {{2, 1, 1, 1}, {2, 1, 3, 30}},    {{1, 1, 3, 30}, {1, 1, 1, 1}},
+    {{1, 1, 1000}, {1, 1, 999}},     {{1, 20, 6, 5}, {1, 20, 18, 20}}, {{0, 2, 3, 4}, {0, 2, 6, 7}},
+    {{2, 3, 4, 5}, {2, 3, 4, 5}},
 };
 
 void add_resizing(Cases& cases) {
+    // Quotients of floats would be one too high.
+    cases.push_back(
+        {Op::resize, "a fine ratio, linear", [](CaseBuilder& b) {
+             b.apply(Op::resize, {b.real({1, 1, 262139})}, {list(Attr::shape, {101}), number(Attr::mode, 1)});
+         }});
     for (const auto& row : kResized)
         for (const double mode : {0, 1}) {
             const auto extents = [](const Shape& shape) {

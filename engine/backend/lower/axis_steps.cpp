@@ -15,6 +15,7 @@ namespace {
 using define::AxisMap;
 using jit::Access;
 using jit::Builder;
+using jit::Int;
 using jit::Real;
 
 constexpr std::int64_t kFewColumns = 16;  // a shorter row is not worth a loop of its own
@@ -24,8 +25,9 @@ std::size_t floats(std::int64_t count) { return static_cast<std::size_t>(count) 
 // What an element is made of: forward its sources, backward the elements that give back to it, ascending.
 struct Term {
     std::int64_t source;
-    float weight;
-    std::int64_t step = 0;  // of a run: from element to element
+    std::int64_t phase = 0;  // of `linear`: which entry of the fractions is its own
+    bool is_next = false;    // of `linear`: weighted by the fraction, else by 1 - fraction
+    std::int64_t step = 0;   // of a run: from element to element
 };
 using Terms = std::pmr::vector<Term>;
 
@@ -39,23 +41,45 @@ struct Around {
     std::int64_t outer, from, to, inner;
 };
 
-jit::Program make_interpolation(float fraction, std::pmr::memory_resource* heap) {
+// Operand: y [out], out and in without a common divisor: the fractions of `linear`. 2 * in * out < 2^31.
+jit::Program make_fractions(std::int64_t in, std::int64_t out, std::pmr::memory_resource* heap) {
     Builder b(heap);
-    const int before = b.input(Access::full), behind = b.input(Access::full), y = b.output(Access::full);
-    const Real a = b.load(before);
-    b.store(y, b.fma(b.real(fraction), b.load(behind) - a, a));
+    const int y = b.output(Access::full);
+    const auto whole = [&](std::int64_t value) { return b.integer(static_cast<std::uint32_t>(value)); };
+    const Int twice = b.shl(b.column_index(), 1), divisor = whole(2 * out), none = whole(0);
+    const Int dividend = b.iadd(b.umul_low(b.iadd(twice, whole(1)), whole(in)), whole(out));
+    // The quotient of floats is one off at most.
+    const Int quotient = b.truncate(b.to_real(dividend) / b.real(static_cast<double>(2 * out)));
+    const Int rest = b.isub(dividend, b.umul_low(quotient, divisor));
+    const jit::Mask is_below = b.less(b.to_real(rest), b.real(0)), is_in = b.uless(rest, divisor);
+    const Int moved = b.iadd(rest, b.select(is_below, divisor, b.select(is_in, none, b.isub(none, divisor))));
+    b.store(y, b.to_real(moved) / b.real(static_cast<double>(2 * out)));
     return b.finish();
 }
 
-// Operands: the terms, then the output as it is read, unless `first`, and as it is written.
+// Operands: before, behind, fraction, y.
+jit::Program make_interpolation(std::pmr::memory_resource* heap) {
+    Builder b(heap);
+    const int before = b.input(Access::full), behind = b.input(Access::full);
+    const int fraction = b.input(Access::per_row), y = b.output(Access::full);
+    const Real a = b.load(before);
+    b.store(y, b.fma(b.load(fraction), b.load(behind) - a, a));
+    return b.finish();
+}
+
+// Operands: the terms, their fractions, then the output as it is read, unless `first`, and as it is written.
 jit::Program make_weighted_sum(const Term* terms, std::size_t count, bool first,
                                std::pmr::memory_resource* heap) {
     Builder b(heap);
     std::pmr::vector<int> operands(heap);
     for (std::size_t i = 0; i < count; ++i) operands.push_back(b.input(Access::full));
+    for (std::size_t i = 0; i < count; ++i) operands.push_back(b.input(Access::per_row));
     const int read = first ? -1 : b.input(Access::full), y = b.output(Access::full);
     Real sum = first ? b.real(0) : b.load(read);
-    for (std::size_t i = 0; i < count; ++i) sum = b.fma(b.real(terms[i].weight), b.load(operands[i]), sum);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Real fraction = b.load(operands[count + i]);
+        sum = b.fma(terms[i].is_next ? fraction : b.real(1) - fraction, b.load(operands[i]), sum);
+    }
     b.store(y, sum);
     return b.finish();
 }
@@ -67,6 +91,7 @@ class AxisLowering {
 
     void add(Ref from, Ref to, const Around& around) {
         if (is_forward_ && !map_.is_linear()) return add_copies(from, to, around);
+        if (map_.is_linear()) add_fractions();
         if (around.inner >= kFewColumns || around.outer == 1) return add_programs(from, to, around);
         // Rows along the other axes: the axis goes to the front, and back again.
         const std::int64_t columns = around.outer * around.inner;
@@ -91,17 +116,28 @@ class AxisLowering {
         std::pmr::vector<Terms> result(static_cast<std::size_t>(is_forward_ ? map_.out : map_.in), heap);
         for (std::int64_t o = 0; o < map_.out; ++o) {
             const std::int64_t source = map_.source(o);
-            const float fraction = map_.is_linear() ? map_.fraction<float>(o) : 0;
-            const auto push = [&](std::int64_t other, float weight) {
+            const auto push = [&](std::int64_t other, bool is_next) {
+                const std::int64_t phase = map_.is_linear() ? o % phases() : 0;
                 if (is_forward_)
-                    result[static_cast<std::size_t>(o)].push_back({other, weight});
+                    result[static_cast<std::size_t>(o)].push_back({other, phase, is_next});
                 else
-                    result[static_cast<std::size_t>(other)].push_back({o, weight});
+                    result[static_cast<std::size_t>(other)].push_back({o, phase, is_next});
             };
-            if (source >= 0) push(source, 1.0f - fraction);
-            if (map_.is_linear()) push(map_.next_source(o), fraction);
+            if (source >= 0) push(source, false);
+            if (map_.is_linear()) push(map_.next_source(o), true);
         }
         return result;
+    }
+
+    std::int64_t phases() const { return map_.out / std::gcd(map_.in, map_.out); }
+    void add_fractions() {
+        fractions_ = step_.temporary(floats(phases()));
+        LoopSpace loops(step_.heap());
+        loops.columns = phases();
+        loops.operands.resize(1);
+        const std::pmr::vector<Ref> refs({fractions_}, step_.heap());
+        step_.rows(make_fractions(map_.in / std::gcd(map_.in, map_.out), phases(), step_.heap()), refs, loops,
+                   RowUse());
     }
 
     // Elements that are `period` apart have the same terms, moved on, but near the ends.
@@ -115,7 +151,7 @@ class AxisLowering {
         if (terms.size() != run.terms.size()) return false;
         for (std::size_t k = 0; k < terms.size(); ++k) {
             const Term& first = run.terms[k];
-            if (terms[k].weight != first.weight) return false;
+            if (terms[k].phase != first.phase || terms[k].is_next != first.is_next) return false;
             if (run.count > 1 && terms[k].source != first.source + run.count * first.step) return false;
         }
         return true;
@@ -160,7 +196,7 @@ class AxisLowering {
                                           [](const Terms& terms) { return terms.empty(); });
         if (has_gaps) step_.zero(to, around.outer * around.to * around.inner);
         for_runs([&](const Run& run) {
-            const std::size_t most = jit::kMaxOperands - 2;
+            const std::size_t most = (jit::kMaxOperands - 2) / (map_.is_linear() ? 2 : 1);
             for (std::size_t first = 0; first < run.terms.size(); first += most)
                 add_program(run, first, std::min(most, run.terms.size() - first), from, to, around);
         });
@@ -184,12 +220,19 @@ class AxisLowering {
         };
         const Term* const terms = run.terms.data() + first;
         for (std::size_t k = 0; k < count; ++k) push(from, terms[k].source, terms[k].step, around.from);
+        const std::size_t weights = !map_.is_linear() ? 0 : is_forward_ ? 1 : count;
+        for (std::size_t k = 0; k < weights; ++k) {
+            LoopOperand weight;  // the same in every row
+            weight.access = Access::per_row;
+            loops.operands.push_back(weight);
+            refs.push_back(plus_elements(fractions_, terms[k].phase));
+        }
         const int outputs = first == 0 ? 1 : 2;
         for (int i = 0; i < outputs; ++i) push(to, run.first, period(), around.to);
         step_.rows(program(terms, count, first == 0), refs, loops, RowUse());
     }
     jit::Program program(const Term* terms, std::size_t count, bool is_first) const {
-        if (is_forward_) return make_interpolation(terms[1].weight, step_.heap());
+        if (is_forward_) return make_interpolation(step_.heap());
         if (map_.is_linear()) return make_weighted_sum(terms, count, is_first, step_.heap());
         return make_window_sum(static_cast<int>(count), is_first, step_.heap());
     }
@@ -198,6 +241,7 @@ class AxisLowering {
     const AxisMap& map_;
     const bool is_forward_;
     const std::pmr::vector<Terms> of_element_;
+    Ref fractions_;  // [phases()]
 };
 
 // y is one value but where x is.

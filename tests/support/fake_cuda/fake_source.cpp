@@ -64,8 +64,7 @@ std::string with_entries(const std::string& text, const std::string& name) {
         if (word.empty() || !seen.insert(word).second) continue;
         const std::string threads =
             bound.substr(0, bound.find(',')) + (bound.find(',') != std::string::npos ? ")" : "");
-        rows.append("    ::volta::fake::entry<&").append(word).append(">(\"").append(word);
-        rows.append("\", ").append(threads).append("),\n");
+        rows += "    ::volta::fake::entry<&" + word + ">(\"" + word + "\", " + threads + "),\n";
     }
     return "#line 1 \"" + name + "\"\n" + text +
            "\nextern \"C\" __attribute__((visibility(\"default\"))) const ::volta::fake::Entry "
