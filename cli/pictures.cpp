@@ -150,6 +150,7 @@ volta_status open_dataset(const DatasetChoice& choice, volta_dataset** dataset) 
     options.split = choice.split == "train" ? VOLTA_SPLIT_TRAIN : VOLTA_SPLIT_TEST;
     const std::vector<std::string> paths = cut(choice.data, ',');
     std::vector<const char*> names;
+    names.reserve(paths.size());
     for (const std::string& path : paths) names.push_back(path.c_str());
     volta_data_format kind = VOLTA_DATA_FOLDER;
     for (const auto& row : kFormats)

@@ -107,10 +107,11 @@ class ResnetBuilder {
         if (!row_.of_cifar) return norm("downsample.1", conv("downsample.0", x, channels, 1, stride, 0));
         const ValueId pixels = graph_.apply(
             Op::average_pool, {x}, {list(Attr::kernel, {1, 1}), list(Attr::strides, {stride, stride})});
+        const std::int64_t before = (channels - given) / 2;
         // The gradient of a slice puts zeros around it.
         return graph_.apply(
             Op::slice_grad, {pixels},
-            {number(Attr::axis, 1), number(Attr::begin, static_cast<double>((channels - given) / 2)),
+            {number(Attr::axis, 1), number(Attr::begin, static_cast<double>(before)),
              number(Attr::rows, static_cast<double>(channels))});
     }
 

@@ -20,7 +20,8 @@ enum { kPoints = 256, kHidden = 32, kSteps = 400 };
 /* Point i of class i % 2 on a spiral arm of one and a half turns. */
 static void make_spirals(float* points, int32_t* classes) {
     for (int i = 0; i < kPoints; ++i) {
-        const double t = (double)(i / 2) / (kPoints / 2), angle = 9.42 * t + 3.14159265 * (i % 2);
+        const int place = i / 2, places = kPoints / 2;
+        const double t = (double)place / places, angle = 9.42 * t + 3.14159265 * (i % 2);
         points[2 * i] = (float)(t * cos(angle));
         points[2 * i + 1] = (float)(t * sin(angle));
         classes[i] = i % 2;

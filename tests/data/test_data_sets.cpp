@@ -20,6 +20,8 @@ std::string gzip(const std::string& bytes) {
     return out;
 }
 
+std::string repeated(char byte, size_t count) { return std::string(count, byte); }
+
 // Sample `index`: its label, and whether its pixels are these.
 int label_if(volta_dataset* dataset, uint64_t index, const std::string& pixels) {
     volta_picture* picture = nullptr;
@@ -188,7 +190,7 @@ const struct {
     {"is no valid gzip file: it ends early", VOLTA_CORRUPT_MODEL, VOLTA_DATA_IDX, {{"i", gzip(idx({1, 2, 3}, "123456")).substr(0, 30)}, {"l", idx({1}, "x")}}},
     {"is no valid gzip file", VOLTA_CORRUPT_MODEL, VOLTA_DATA_IDX, {{"i", gzip(idx({1, 2, 3}, "123456")) + "beyond"}, {"l", idx({1}, "x")}}},
     {"has 2 images and", VOLTA_CORRUPT_MODEL, VOLTA_DATA_IDX, {{"i", idx({2, 1, 1}, "xy")}, {"l", idx({3}, "xyz")}}},
-    {"has pictures of 100000 x 1000 pixels, more than the limit", VOLTA_UNSUPPORTED, VOLTA_DATA_IDX, {{"i", gzip(idx({1, 1000, 100000}, std::string(100000000, 'x')))}, {"l", idx({1}, "x")}}},
+    {"has pictures of 100000 x 1000 pixels, more than the limit", VOLTA_UNSUPPORTED, VOLTA_DATA_IDX, {{"i", gzip(idx({1, 1000, 100000}, repeated('x', 100000000)))}, {"l", idx({1}, "x")}}},
     {"has no file train-images-idx3-ubyte or train-images-idx3-ubyte.gz", VOLTA_IO_ERROR, VOLTA_DATA_IDX, {{"", ""}}},
     {"there is no folder", VOLTA_IO_ERROR, VOLTA_DATA_FOLDER, {{"file", "x"}}},
     {"has no folders of classes", VOLTA_CORRUPT_MODEL, VOLTA_DATA_FOLDER, {{"", ""}, {"!a.png", "x"}}},
@@ -215,6 +217,7 @@ void test_wrong_files_are_one_sentence(void**) {
             if (*name != '!') paths.push_back(path);
         }
         std::vector<const char*> given;
+        given.reserve(paths.size());
         for (const std::string& path : paths) given.push_back(path.c_str());
         CountingHeap heap;
         volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
