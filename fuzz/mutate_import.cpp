@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string>
 #include <vector>
@@ -227,7 +228,7 @@ size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) {
     Bytes bytes(reinterpret_cast<const char*>(data), size);
     mutate_once(bytes, kOthers, random);
     if (bytes.size() > max_size) bytes.resize(max_size);
-    memcpy(data, bytes.data(), bytes.size());
+    std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), data);
     return bytes.size();
 }
 

@@ -1,6 +1,7 @@
 // Graphs whose extents and attributes are right by the rules and of no use, or of none that a machine could
 // compute: every call gives a status and a sentence, in time. What fuzz/fuzz_run_model.cpp finds becomes a
 // case here.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -224,11 +225,11 @@ bool generates(const Case& one, volta_model* model) {
 bool runs(const Case& one, volta_model* model) {
     bool fine = true;
     for (const int64_t first : {int64_t{1}, int64_t{2}}) {
-        std::vector<int64_t> extents;
         volta_tensor_info info = {};
         assert_int_equal(volta_model_input_info(model, 0, &info), VOLTA_OK);
-        for (int32_t axis = 0; axis < info.rank; ++axis)
-            extents.push_back(info.shape[axis] < 0 ? first : info.shape[axis]);
+        std::vector<int64_t> extents(info.shape, info.shape + info.rank);
+        std::replace_if(
+            extents.begin(), extents.end(), [](int64_t extent) { return extent < 0; }, first);
         volta_session_options options = {};
         options.struct_size = sizeof options;
         options.input_shapes = extents.data();

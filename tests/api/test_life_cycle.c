@@ -489,8 +489,9 @@ static void test_linear_regression(void** state) {
         const int64_t shape[] = {64, 2}, target_shape[] = {64, 1};
         float a[128], b[64];
         for (int i = 0; i < 64; ++i) {
-            a[2 * i] = (float)(i % 8) / 4 - 1;
-            a[2 * i + 1] = (float)(i / 8) / 4 - 1;
+            const int row = i / 8, column = i % 8;
+            a[2 * i] = (float)column / 4 - 1;
+            a[2 * i + 1] = (float)row / 4 - 1;
             b[i] = 3 * a[2 * i] - 2 * a[2 * i + 1] + 1;
         }
         assert_ok(context_on(NULL, 1, 0, 0, &context));

@@ -9,6 +9,8 @@
 // FOLDER/NAME.cu, .cpp, FOLDER/entries.cpp    the same of kernels that are written by hand (entries.h)
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
+#include <string_view>
 
 #include "jitgen/cuda/row_source.h"
 #include "tests/cuda/entries.h"
@@ -106,18 +108,22 @@ bool write_products(const std::string& base) {
     return write(base + ".cu", std::string(device)) && write(base + ".cpp", wrapped);
 }
 
+void append(std::string& text, std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) text += part;
+}
+
 bool write_entries(const std::string& folder) {
     std::string declarations, rows;
     int count = 0;
     for (const EntryFile& file : entry_files()) {
         const std::string table = "kEntries_" + file.name;
         const std::string declaration = "extern const EmulatedEntry " + table + "[];\n";
-        std::string wrapped = "#include \"tests/cuda/entries.h\"\n\n#include \"" + file.name +
-                              ".cu\"\n\nnamespace volta::test {\n" + declaration + "const EmulatedEntry " +
-                              table + "[] = {\n";
+        std::string wrapped = "#include \"tests/cuda/entries.h\"\n\n";
+        append(wrapped, {"#include \"", file.name, ".cu\"\n\nnamespace volta::test {\n", declaration,
+                         "const EmulatedEntry ", table, "[] = {\n"});
         for (const auto& [name, argument] : file.entries)
-            wrapped += "    {\"" + name + "\", [](const void* args) { " + name + "(*static_cast<const " +
-                       argument + "*>(args)); }},\n";
+            append(wrapped, {"    {\"", name, "\", [](const void* args) { ", name, "(*static_cast<const ",
+                             argument, "*>(args)); }},\n"});
         wrapped += "};\n}  // namespace volta::test\n";
         const std::string base = folder + "/" + file.name;
         if (!write(base + ".cu", file.text) || !write(base + ".cpp", wrapped)) return false;

@@ -139,9 +139,9 @@ void test_cached(void** state) {
             if (failure.empty()) failure = difference("keys", expected.keys, actual.keys);
             if (failure.empty()) failure = difference("values", expected.values, actual.values);
             if (!failure.empty())
-                failure = std::string(decode ? "decode, " : "") + "capacity " +
-                          std::to_string(test.capacity) + ", heads of " + std::to_string(head_dim) +
-                          ", seed " + std::to_string(seed) + ": " + failure;
+                failure.insert(0, std::string(decode ? "decode, " : "") + "capacity " +
+                                      std::to_string(test.capacity) + ", heads of " +
+                                      std::to_string(head_dim) + ", seed " + std::to_string(seed) + ": ");
         }
     if (!failure.empty()) print_error("%s\n", failure.c_str());
     assert_true(failure.empty());

@@ -117,7 +117,7 @@ void run_program(const CorpusRow& row, const std::pmr::string& text, Gpu& gpu, K
             layout.in_place = seed % 2 == 0;
             const Difference difference = compare(kernel, layout);
             failure = !kernel.error.empty() ? kernel.error : difference.found ? difference.text : "";
-            if (!failure.empty()) failure = std::string(row.name) + ": " + failure;
+            if (!failure.empty()) failure.insert(0, std::string(row.name) + ": ");
         }
 }
 

@@ -47,8 +47,9 @@ void test_books(void**) {
         DeviceMemory c = gpu.allocate(513, "a test");  // where a was
         assert_true(c.address() == address);
         assert_true(has(gpu, 514, 1536));
+        const DeviceMemory& left = c;
         DeviceMemory moved = std::move(c);
-        assert_int_equal(c.address(), 0);
+        assert_int_equal(left.address(), 0);
         assert_true(moved.address() == address);
         b = DeviceMemory();
         gpu.trim();
@@ -270,8 +271,8 @@ void test_threads(void**) {
                 wrong[thread] += in != out;
             }
         };
-        std::vector<std::thread> threads;
-        for (int thread = 0; thread < 4; ++thread) threads.emplace_back(work, thread);
+        std::thread threads[4];
+        for (int thread = 0; thread < 4; ++thread) threads[thread] = std::thread(work, thread);
         for (std::thread& thread : threads) thread.join();
         assert_int_equal(gpu.memory().in_use, 0);
         assert_int_equal(gpu.figures().to_device.count, 800);

@@ -112,6 +112,7 @@ void test_largest_block(void**) {
 void test_host_threads(void**) {
     std::atomic<int> good{0};
     std::vector<std::thread> hosts;
+    hosts.reserve(4);
     for (int host = 0; host < 4; ++host)
         hosts.emplace_back([&good, host] {
             int total = 0;

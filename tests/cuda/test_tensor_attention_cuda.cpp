@@ -120,9 +120,9 @@ void test_tensor_attention(void** state) {
         for (const bool exact : {false, true}) {
             if (failure.empty()) failure = compare(named, test, seed, exact);
             if (!failure.empty() && failure.find("batch") == std::string::npos)
-                failure = std::string(named.name) + (exact ? ", exact, batch " : ", batch ") +
-                          std::to_string(test.batch) + ", time " + std::to_string(test.time) + ", seed " +
-                          std::to_string(seed) + ": " + failure;
+                failure.insert(0, std::string(named.name) + (exact ? ", exact, batch " : ", batch ") +
+                                      std::to_string(test.batch) + ", time " + std::to_string(test.time) +
+                                      ", seed " + std::to_string(seed) + ": ");
             ++seed;
         }
     passed();

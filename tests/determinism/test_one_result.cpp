@@ -25,10 +25,13 @@ struct Size {
     int steps;
     std::int64_t kv_heads = 0;  // above 0: a Llama
     bool perceptron = false;    // `batch` rows of `dim` numbers through `layers` layers with relu
+    bool pictures = false;      // `batch` of them through convolutions of all kinds
+    bool has_tokens() const { return !perceptron && !pictures; }
 };
 constexpr Size kSmall = {29, 2, 64, 4, 32, 4, 0.1, 4};
 constexpr Size kLlama = {29, 2, 64, 4, 32, 4, 0, 4, 2};
 constexpr Size kPerceptron = {0, 3, 256, 0, 0, 64, 0, 4, 0, true};
+constexpr Size kPictures = {5, 0, 0, 0, 0, 6, 0, 4, 0, false, true};
 constexpr Size kTiny = {65, 6, 384, 6, 256, 4, 0, 3};
 
 struct Way {
@@ -98,7 +101,79 @@ volta_status make_perceptron(volta_context* context, const Size& size, volta_mod
     return status;
 }
 
+// Of odd sizes: a strided, a depthwise, a grouped and a pointwise convolution, batch norm, a maximum and a
+// mean.
+constexpr std::int64_t kChannels = 3, kRows = 13, kColumns = 11;
+
+class Network {
+  public:
+    explicit Network(volta_graph* graph) : graph_(graph) {}
+    volta_value parameter(std::initializer_list<std::int64_t> shape, double deviation, double constant = 0) {
+        const std::vector<std::int64_t> extents(shape);
+        const std::string name = "p" + std::to_string(names_++);
+        const volta_init init = {deviation > 0 ? VOLTA_INIT_NORMAL : VOLTA_INIT_CONSTANT,
+                                 deviation > 0 ? deviation : constant, 0};
+        volta_value value = {};
+        note(volta_graph_parameter(graph_, name.c_str(), extents.data(),
+                                   static_cast<std::int32_t>(extents.size()), &init, &value));
+        return value;
+    }
+    volta_value apply(const char* op, std::vector<volta_value> inputs,
+                      const std::vector<volta_attribute>& attributes = {}) {
+        volta_value value = {};
+        note(volta_graph_apply(graph_, op, inputs.data(), inputs.size(), attributes.data(), attributes.size(),
+                               &value, 1));
+        return value;
+    }
+    volta_value conv(volta_value x, std::initializer_list<std::int64_t> shape, std::int64_t stride,
+                     std::int64_t pad, std::int64_t groups) {
+        const std::int64_t strides[] = {stride, stride}, pads[] = {pad, pad, pad, pad};
+        return apply("conv", {x, parameter(shape, 0.2)},
+                     {{"strides", 0, strides, 2},
+                      {"pads", 0, pads, 4},
+                      {"groups", static_cast<double>(groups), nullptr, 0}});
+    }
+    volta_value norm(volta_value x, std::int64_t channels) {
+        const volta_value scale = parameter({channels}, 0, 1), bias = parameter({channels}, 0);
+        const volta_value mean = parameter({channels}, 0), variance = parameter({channels}, 0, 1);
+        return apply("relu", {apply("batch_norm", {x, scale, bias, mean, variance})});
+    }
+    void note(volta_status status) {
+        if (status_ == VOLTA_OK) status_ = status;
+    }
+    volta_status status() const { return status_; }
+
+  private:
+    volta_graph* graph_;
+    volta_status status_ = VOLTA_OK;
+    int names_ = 0;
+};
+
+volta_status make_network(volta_context* context, const Size& size, volta_model** model) {
+    volta_graph* graph = nullptr;
+    if (const volta_status status = volta_graph_create(context, &graph)) return status;
+    Network n(graph);
+    const std::int64_t pictures[] = {-1, kChannels, kRows, kColumns}, spatial[] = {2, 3};
+    const std::int64_t window[] = {3, 3}, strides[] = {2, 2}, pads[] = {1, 1, 1, 1};
+    volta_value x = {};
+    n.note(volta_graph_input(graph, "x", VOLTA_F32, pictures, 4, &x));
+    x = n.norm(n.conv(x, {16, kChannels, 3, 3}, 1, 1, 1), 16);
+    x = n.norm(n.conv(x, {24, 16, 3, 3}, 2, 1, 1), 24);
+    x = n.apply("relu", {n.conv(x, {24, 1, 3, 3}, 1, 1, 24)});
+    x = n.apply("relu", {n.conv(x, {24, 6, 3, 3}, 1, 1, 4)});
+    x = n.apply("max_pool", {x},
+                {{"kernel", 0, window, 2}, {"strides", 0, strides, 2}, {"pads", 0, pads, 4}});
+    x = n.conv(x, {40, 24, 1, 1}, 1, 0, 1);
+    x = n.apply("mean", {x}, {{"axes", 0, spatial, 2}});
+    n.note(volta_graph_linear(graph, "head", x, size.vocabulary, &x));
+    n.note(volta_graph_output(graph, "logits", x));
+    if (n.status() == VOLTA_OK) n.note(volta_model_create(graph, 1, model));
+    volta_graph_release(graph);
+    return n.status();
+}
+
 volta_status make_model(volta_context* context, const Size& size, volta_model** model) {
+    if (size.pictures) return make_network(context, size, model);
     if (size.perceptron) return make_perceptron(context, size, model);
     if (size.kv_heads > 0) return make_llama(context, size, model);
     volta_gpt_options gpt = {};
@@ -113,11 +188,15 @@ volta_status make_model(volta_context* context, const Size& size, volta_model** 
 }
 
 volta_status start(volta_context* context, const Size& size, volta_trainer** trainer) {
-    const std::int64_t shape[] = {size.batch, size.perceptron ? size.dim : size.context};
+    const std::int64_t shape[] = {size.batch,
+                                  size.pictures     ? kChannels
+                                  : size.perceptron ? size.dim
+                                                    : size.context,
+                                  kRows, kColumns};
     volta_trainer_options options = {};
     options.struct_size = sizeof options;
     options.input_shapes = shape;
-    options.input_extent_count = 2;
+    options.input_extent_count = size.pictures ? 4 : 2;
     options.seed = 5;
     options.learning_rate = 1e-3;
     options.weight_decay = 0.1;
@@ -152,11 +231,31 @@ volta_status step_perceptron(volta_context* context, const Size& size, volta_tra
     return status;
 }
 
+volta_status step_pictures(volta_context* context, const Size& size, volta_trainer* trainer, int step) {
+    std::vector<float> x(static_cast<std::size_t>(size.batch * kChannels * kRows * kColumns));
+    std::vector<std::int32_t> labels;
+    std::uint32_t state = static_cast<std::uint32_t>(step + 1);
+    for (float& each : x) {
+        state = state * 1664525u + 1013904223u;
+        each = static_cast<float>(static_cast<std::int32_t>(state) >> 8) * 0x1p-23f;
+    }
+    for (std::int64_t i = 0; i < size.batch; ++i)
+        labels.push_back(static_cast<std::int32_t>((i * 3 + step) % size.vocabulary));
+    const std::int64_t shape[] = {size.batch, kChannels, kRows, kColumns};
+    volta_tensor *inputs[1] = {}, *target = nullptr;
+    volta_status status = volta_tensor_wrap(context, VOLTA_F32, shape, 4, x.data(), &inputs[0]);
+    if (status == VOLTA_OK) status = volta_tensor_wrap(context, VOLTA_I32, shape, 1, labels.data(), &target);
+    if (status == VOLTA_OK) status = volta_trainer_step(trainer, inputs, 1, target, nullptr);
+    volta_tensor_release(inputs[0]);
+    volta_tensor_release(target);
+    return status;
+}
+
 // Trains and returns the hash, or the error's text.
 std::string train(const Size& size, const Way& way) {
-    const std::vector<int32_t> tokens = size.perceptron ? std::vector<int32_t>() : tokens_for(size);
+    const std::vector<int32_t> tokens = size.has_tokens() ? tokens_for(size) : std::vector<int32_t>();
     const auto read = [&](volta_trainer* trainer) {
-        return size.perceptron ? VOLTA_OK : volta_trainer_set_tokens(trainer, tokens.data(), tokens.size());
+        return size.has_tokens() ? volta_trainer_set_tokens(trainer, tokens.data(), tokens.size()) : VOLTA_OK;
     };
     volta_context* context = nullptr;
     volta_trainer* trainer = nullptr;
@@ -179,11 +278,12 @@ std::string train(const Size& size, const Way& way) {
             volta_model_release(model);
         }
         if (status == VOLTA_OK)
-            status = size.perceptron ? step_perceptron(context, size, trainer, step)
-                                     : volta_trainer_step_tokens(trainer, nullptr);
+            status = size.pictures     ? step_pictures(context, size, trainer, step)
+                     : size.perceptron ? step_perceptron(context, size, trainer, step)
+                                       : volta_trainer_step_tokens(trainer, nullptr);
     }
     if (status == VOLTA_OK) status = volta_trainer_hash(trainer, hash);
-    const std::string result = status == VOLTA_OK ? hash : volta_last_error();
+    std::string result = status == VOLTA_OK ? hash : volta_last_error();
     volta_trainer_release(trainer);
     volta_context_release(context);
     std::remove(kPath);
@@ -251,6 +351,22 @@ void test_perceptron(void**) {
         if (isa != Isa::scalar) tally.add(kPerceptron, {isa, 2, nullptr, true, 0});
     }
     print_message("%d runs of the perceptron, %d differing, hash %s\n", tally.runs, tally.differing,
+                  tally.expected.c_str());
+    assert_int_equal(tally.differing, 0);
+}
+
+void test_network_of_pictures(void**) {
+    Tally tally;
+    for (Isa isa : kIsas) {
+        if (!host_cpu().has(isa)) continue;
+        for (unsigned threads : {1u, 2u, 3u, 8u}) {
+            tally.add(kPictures, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
+            for (const cpu::GemmTile& tile : cpu::gemm_tiles())
+                if (tile.isa == isa) tally.add(kPictures, {isa, threads, tile.name, false, 0});
+        }
+        if (isa != Isa::scalar) tally.add(kPictures, {isa, 2, nullptr, true, 0});
+    }
+    print_message("%d runs of the network of pictures, %d differing, hash %s\n", tally.runs, tally.differing,
                   tally.expected.c_str());
     assert_int_equal(tally.differing, 0);
 }
@@ -336,6 +452,7 @@ int main() {
         cmocka_unit_test(test_small_model_full_cross_product),
         cmocka_unit_test(test_small_llama),
         cmocka_unit_test(test_perceptron),
+        cmocka_unit_test(test_network_of_pictures),
         cmocka_unit_test(test_small_model_over_the_grid),
         cmocka_unit_test(test_tiny),
     };

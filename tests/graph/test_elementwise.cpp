@@ -19,8 +19,8 @@ constexpr double kWithoutBound = 4e-6;  // |error| / max(1, |x|, |y|) where the 
 // A graph of one operator, over `count` elements of each input.
 Graph graph_of(const OpRow& row, std::int64_t count) {
     Graph graph(heap());
-    std::vector<ValueId> inputs;
-    for (int i = 0; i < row.min_inputs; ++i) inputs.push_back(reals(graph, {count}));
+    std::vector<ValueId> inputs(static_cast<std::size_t>(row.min_inputs));
+    for (ValueId& input : inputs) input = reals(graph, {count});
     const std::vector<Attribute> attributes = example_attributes(row);
     const ValueId y = graph.apply(row.op, inputs.data(), row.min_inputs, attributes.data(),
                                   static_cast<int>(attributes.size()), Phase::each);

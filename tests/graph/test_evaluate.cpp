@@ -73,8 +73,8 @@ void test_functions_have_the_bits_of_their_definitions(void**) {
         EvalTensor<float> output = empty();
         run_last(graph, {&input}, {&output});
         Machine m;
-        std::vector<float> expected;
-        for (const float value : kSpecial) expected.push_back(test.define(m, value));
+        std::vector<float> expected = kSpecial;
+        for (float& value : expected) value = test.define(m, value);
         assert_same_bits(op_row(test.op).name, expected.data(), output.real.data(),
                          static_cast<std::int64_t>(expected.size()));
     }
@@ -561,8 +561,10 @@ void test_accumulation_continues_the_chains(void**) {
                     std::vector<float>(values.begin() + static_cast<std::ptrdiff_t>(micro * size),
                                        values.begin() + static_cast<std::ptrdiff_t>((micro + 1) * size))));
             }
+            inputs.reserve(parts.size());
             for (const auto& part : parts) inputs.push_back(&part);
             std::vector<EvalTensor<float>*> results;
+            results.reserve(sums.size());
             for (auto& sum : sums) results.push_back(&sum);
             run_last(half, inputs, results, micro);
         }

@@ -496,6 +496,7 @@ std::vector<Case> all_cases() {
             {row->name, [=](Graph& g) {
                  const Shape shapes[] = {{3, 5}, operands == Operands::broadcast ? Shape{5} : Shape{3, 5}};
                  std::vector<ValueId> inputs;
+                 inputs.reserve(static_cast<std::size_t>(row->min_inputs));
                  for (int i = 0; i < row->min_inputs; ++i)
                      inputs.push_back(weights(g, shapes[i], row->sample_low, row->sample_high));
                  const std::vector<Attribute> attributes = example_attributes(*row);

@@ -56,8 +56,9 @@ void test_safetensors_files_are_the_model(void**) {
         SafetensorsWriter writer;
         for (const PlainTensor& tensor : llama_tensors(*fixture.model, fixture.config, kHuggingFaceNames))
             writer.add(tensor.name, tensor.shape, tensor.values);
-        std::vector<float> frequencies;
-        for (int i = 0; i < 8; ++i) frequencies.push_back(static_cast<float>(std::pow(10000.0, -i / 8.0)));
+        std::vector<float> frequencies(8);
+        for (std::size_t i = 0; i < 8; ++i)
+            frequencies[i] = static_cast<float>(std::pow(10000.0, static_cast<double>(i) / -8.0));
         writer.add("model.layers.1.self_attn.rotary_emb.inv_freq", {8}, frequencies);
         writer.add("model.rotary_emb.inv_freq", {8}, frequencies);
         assert_true(fixture.same(*fixture.import_bytes(writer.bytes())));

@@ -58,7 +58,7 @@ inline std::string llama_scores() {
 
 // "" where the file is missing.
 inline std::string vocabulary_file(const std::string& name) {
-    const std::string damaged = read_bytes(data_folder() + "/gguf/ggml-vocab-" + name + ".gguf");
+    std::string damaged = read_bytes(data_folder() + "/gguf/ggml-vocab-" + name + ".gguf");
     if (damaged.empty() || damaged.find(kLost) == damaged.npos) return damaged;
     if (name == "gpt-2")
         return with_bytes(damaged, {"\xac", "\xc5", "\xc4", "\x80", "\xc4", "\xc3", "\x81", "\xc4", "\xc4"});

@@ -110,7 +110,8 @@ const Defect kDefects[] = {
     // ---- the frame
     {"empty", "it has 0 bytes", Base::graph, nullptr, [](std::string& f) { f.clear(); }, VOLTA_CORRUPT_MODEL, false, true},
     {"preamble cut", "it has 15 bytes, fewer than the 16", Base::graph, nullptr, [](std::string& f) { f.resize(15); }},
-    {"wrong magic", "no Volta model", Base::graph, [](Editor& e) { e.magic = "VOLTB\0\r\n"; e.magic.resize(8, '\n'); }, nullptr, VOLTA_CORRUPT_MODEL, false, true},
+    {"wrong magic", "no Volta model", Base::graph, [](Editor& e) { e.magic = "VOLTB\n\n\n"; }, nullptr, VOLTA_CORRUPT_MODEL, false, true},
+    {"another letter in the magic", "no Volta model", Base::graph, [](Editor& e) { e.magic = std::string("VOLTB\0\r\n", 8); }, nullptr},
     {"line ends rewritten", "no Volta model", Base::graph, nullptr, [](std::string& f) { f.erase(6, 1); }},
     {"zip file", "no Volta model", Base::graph, nullptr, [](std::string& f) { f = "PK\x03\x04" + f; }},
     {"format version 0", "format version 0; this library reads version 1", Base::graph, [](Editor& e) { e.format_version = 0; }, nullptr, kUnsupported},

@@ -375,7 +375,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
         made = mutate_model(dice, editor);
     }
     if (made.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
-    std::memcpy(data, made.data(), made.size());
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(made.data()), made.size(), data);
     return made.size();
 }
 

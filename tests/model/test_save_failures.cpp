@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -89,8 +90,8 @@ void test_a_full_disk_keeps_the_old_file(void**) {
     TestHeap heap;
     const auto model = make_model(heap);
     char byte = 1;
-    for (float value = 1;; value = 3 - value) {
-        model->mutable_parameter(0)[0] = value;
+    for (int turn = 0;; turn = 1 - turn) {
+        model->mutable_parameter(0)[0] = turn == 0 ? 1.0f : 2.0f;
         save(*model, path, heap);
         if (byte != 0 && write(ready, &byte, 1) == 1) byte = 0;
     }
@@ -171,7 +172,7 @@ void test_out_of_memory_while_loading_leaks_nothing(void**) {
                 heap.refused_call = call;
                 alignas(64) static char memory[1 << 17];
                 assert_true(bytes.size() <= sizeof memory);
-                std::memcpy(memory, bytes.data(), bytes.size());
+                std::copy(bytes.begin(), bytes.end(), memory);
                 const Failure failure = failure_of([&] {
                     if (from_memory)
                         read_model(memory, bytes.size(), {mode, true}, heap.structures(), heap.tensors());

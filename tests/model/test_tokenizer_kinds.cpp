@@ -346,6 +346,7 @@ std::vector<Merge> learn_slowly(std::string_view text, std::int32_t pieces, Test
     std::map<Words::value_type, long> counts;
     for (const std::string& word : split(text, heap)) ++counts[word];
     std::vector<std::pair<Ids, long>> words;
+    words.reserve(counts.size());
     for (const auto& [word, count] : counts) words.push_back({Ids(), count});
     std::size_t at = 0;
     for (const auto& [word, count] : counts) {

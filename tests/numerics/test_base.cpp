@@ -48,7 +48,8 @@ void test_long_error_is_cut_with_dots(void**) {
 void test_cut_falls_between_characters(void**) {
     for (const std::string character : {"\u20ac", "\U0001f600"})  // three bytes and four
         for (std::size_t before = 508 - character.size() + 1; before < 508; ++before) {  // the cut is at 508
-            const std::string text = std::string(before, 'a') + character + character;
+            std::string text(before, 'a');
+            text.append(character).append(character);
             const Failure failure = failure_of([&] { throw Error(VOLTA_INTERNAL, text.c_str()); });
             assert_string_equal(failure.text + before, "...");
         }
@@ -190,8 +191,9 @@ void test_heap_counts_what_the_host_gave(void**) {
         assert_true(static_cast<char*>(a.data())[999] == 0 && host.last_kind == VOLTA_MEMORY_TENSOR);
         b = Buffer();
         assert_int_equal(heap.tensor_bytes(), 1000);
-        Buffer moved(std::move(a));
-        assert_true(a.data() == nullptr && a.bytes() == 0 && moved.bytes() == 1000);
+        const Buffer& left = a;
+        const Buffer moved(std::move(a));
+        assert_true(left.data() == nullptr && left.bytes() == 0 && moved.bytes() == 1000);
         const auto object = make_on<std::uint64_t>(heap.structures(), 7u);
         assert_true(*object == 7 && host.last_kind == VOLTA_MEMORY_STRUCTURE && host.live == 1008);
     }

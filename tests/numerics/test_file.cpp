@@ -90,9 +90,9 @@ void test_mapping_and_reading_give_the_bytes(void**) {
     const std::string path = in_folder("data");
     put(path, "hello");
     MappedFile mapped(path.c_str());
-    MappedFile moved(std::move(mapped));
+    const MappedFile &left = mapped, moved(std::move(mapped));
     const Buffer buffer = read_file(path.c_str(), kHeap);
-    assert_true(mapped.data() == nullptr && mapped.bytes() == 0 && moved.bytes() == 5 && buffer.bytes() == 5);
+    assert_true(left.data() == nullptr && left.bytes() == 0 && moved.bytes() == 5 && buffer.bytes() == 5);
     assert_memory_equal(moved.data(), "hello", 5);
     assert_memory_equal(buffer.data(), "hello", 5);
     assert_true(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64 == 0);

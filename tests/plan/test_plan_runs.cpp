@@ -81,7 +81,9 @@ std::vector<Words> evaluator_results(const Graph& graph, std::uint32_t micro_bat
             if (node.phase != phase) continue;
             std::vector<const EvalTensor<float>*> inputs;
             std::vector<EvalTensor<float>*> outputs;
+            inputs.reserve(node.inputs.size());
             for (const ValueId input : node.inputs) inputs.push_back(&tensors[at(input)]);
+            outputs.reserve(static_cast<std::size_t>(node.output_count));
             for (std::int32_t i = 0; i < node.output_count; ++i)
                 outputs.push_back(&tensors[at(node.first_output + i)]);
             evaluate_node<float>(graph, node, inputs.data(), outputs.data(), micro_index);

@@ -42,8 +42,8 @@ void test_plan_texts(void**) {
 void test_same_plan_at_other_addresses(void**) {
     bool same = true;
     {
-        std::vector<HeapPtr<Plan>> plans;
-        for (int i = 0; i < 20; ++i) plans.push_back(plan_of(step_graph(3), 3));
+        std::vector<HeapPtr<Plan>> plans(20);
+        for (HeapPtr<Plan>& plan : plans) plan = plan_of(step_graph(3), 3);
         for (const auto& plan : plans)
             same = same && plan->hash == plans[0]->hash && plan->text == plans[0]->text;
     }

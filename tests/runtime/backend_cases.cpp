@@ -143,11 +143,12 @@ std::string shapes_text(std::initializer_list<Shape> shapes) {
 }
 
 // An elementwise operator with its attributes' defaults and examples on inputs of these shapes.
-BackendCase elementwise_case(const OpRow* row, std::vector<Shape> inputs) {
+BackendCase elementwise_case(const OpRow* row, const std::vector<Shape>& inputs) {
     std::string name;
     for (const Shape& shape : inputs) name += (name.empty() ? "" : " x ") + std::string(to_text(shape).text);
     return {row->op, name, [=](CaseBuilder& b) {
                 std::vector<ValueId> values;
+                values.reserve(inputs.size());
                 for (const Shape& shape : inputs) values.push_back(b.real(shape));
                 b.apply(row->op, values, example_attributes(*row));
             }};
@@ -1002,7 +1003,7 @@ void add_updates(Cases& cases) {
 void add_micro_batches(Cases& cases) {
     constexpr std::uint32_t kCount = 3;
     const Attribute keeps = number(Attr::accumulate, 1);
-    const auto add = [&](Op op, const char* name, std::function<void(CaseBuilder&)> build) {
+    const auto add = [&](Op op, const char* name, const std::function<void(CaseBuilder&)>& build) {
         cases.push_back({op, std::string("micro-batches: ") + name, [=](CaseBuilder& b) {
                              b.set_micro_batches(kCount);
                              build(b);

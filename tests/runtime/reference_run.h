@@ -83,6 +83,7 @@ class ReferenceRun {
             if (is_source(node) || node.phase != phase) continue;
             std::vector<const Tensor*> inputs;
             std::vector<Tensor*> outputs;
+            inputs.reserve(node.inputs.size());
             for (const ValueId input : node.inputs) inputs.push_back(&at(input));
             for (int k = 0; k < node.output_count; ++k)
                 outputs.push_back(&tensors_[static_cast<std::size_t>(node.first_output + k)]);

@@ -37,6 +37,7 @@ inline std::vector<const OpRow*> elementwise_rows(Operands operands) {
 // All attributes of a row, each with its default or example.
 inline std::vector<Attribute> example_attributes(const OpRow& row) {
     std::vector<Attribute> attributes;
+    attributes.reserve(static_cast<std::size_t>(row.attribute_count));
     for (int i = 0; i < row.attribute_count; ++i)
         attributes.push_back(number(row.attributes[i].key, row.attributes[i].default_number));
     return attributes;

@@ -26,7 +26,7 @@ class TemporaryFolder {
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
     // Writes a file and returns its path.
     std::string write(const std::string& name, const std::string& bytes) const {
-        const std::string path = path_ + "/" + name;
+        std::string path = path_ + "/" + name;
         std::FILE* file = std::fopen(path.c_str(), "wb");
         std::fwrite(bytes.data(), 1, bytes.size(), file);
         std::fclose(file);
@@ -95,7 +95,7 @@ inline std::string safetensors_of(const std::vector<PlainTensor>& tensors) {
 // there.
 inline std::string real_file(const std::string& file) {
     const char* given = std::getenv("VOLTA_TEST_DATA");
-    const std::string path = (given != nullptr ? std::string(given) : "../../shared/data") + "/" + file;
+    std::string path = (given != nullptr ? std::string(given) : "../../shared/data") + "/" + file;
     if (access(path.c_str(), R_OK) == 0) return path;
     std::fprintf(stderr, "no %s: set VOLTA_TEST_DATA to a folder that has it\n", path.c_str());
     return "";

@@ -1,5 +1,6 @@
 #include "tests/cuda/check/check.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -57,10 +58,11 @@ Session make_session(const Graph& graph) {
 
 void run(const Session& session, const std::vector<const Tensor*>& inputs,
          const std::vector<const Tensor*>& outputs) {
-    std::vector<const volta_tensor*> in;
-    std::vector<volta_tensor*> out;
-    for (const Tensor* tensor : inputs) in.push_back(tensor->get());
-    for (const Tensor* tensor : outputs) out.push_back(tensor->get());
+    std::vector<const volta_tensor*> in(inputs.size());
+    std::vector<volta_tensor*> out(outputs.size());
+    const auto object_of = [](const Tensor* tensor) { return tensor->get(); };
+    std::transform(inputs.begin(), inputs.end(), in.begin(), object_of);
+    std::transform(outputs.begin(), outputs.end(), out.begin(), object_of);
     require(volta_session_run(session.get(), in.data(), in.size(), out.data(), out.size()));
 }
 

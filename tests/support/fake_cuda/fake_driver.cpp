@@ -255,7 +255,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 // The last one who leaves takes everything along, a failure too.
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     FAKE_CALL("cuDevicePrimaryCtxRelease_v2", start);
-    const CUcontext context = &machine().contexts[static_cast<std::size_t>(device)];
+    auto* const context = &machine().contexts[static_cast<std::size_t>(device)];
     if (context->references == 0) return kCudaInvalidContext;
     if (--context->references > 0) return kCudaSuccess;
     if (context->fatal == kCudaSuccess) drain_all(context);
@@ -269,7 +269,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 // What a host may do to all others of its process.
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
     FAKE_CALL("cuDevicePrimaryCtxReset_v2", start);
-    const CUcontext context = &machine().contexts[static_cast<std::size_t>(device)];
+    auto* const context = &machine().contexts[static_cast<std::size_t>(device)];
     release_objects(context);
     release_memory(context);
     context->fatal = kCudaContextIsDestroyed;

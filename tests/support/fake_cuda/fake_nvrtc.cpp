@@ -65,6 +65,7 @@ void publish_file(const std::string& path, const std::string& text) {
 // True when the command ended with 0. What it says goes into the file `log`.
 bool run(std::vector<std::string> command, const std::string& log) {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;
@@ -177,7 +178,7 @@ int size_of(const Program* program, bool ptx, std::size_t* bytes) {
 
 int image_of(const Program* program, bool ptx, char* bytes) {
     if (program == nullptr || program->image.empty() || program->is_ptx != ptx) return kInvalidProgram;
-    std::memcpy(bytes, program->image.data(), program->image.size());
+    std::copy(program->image.begin(), program->image.end(), bytes);
     return kSuccess;
 }
 

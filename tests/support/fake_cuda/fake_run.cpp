@@ -39,7 +39,7 @@ struct FaultHandler {
 };
 
 bool is_alive(CUfunction function) {
-    for (const CUmodule module : machine().modules)
+    for (auto* const module : machine().modules)
         for (const auto& [name, each] : module->functions)
             if (&each == function) return true;
     return false;
@@ -73,6 +73,7 @@ CUresult run_kernel(const Work& work) {
     const Entry& entry = *work.function->entry;
     std::vector<std::vector<unsigned char>> values = work.parameters;
     std::vector<void*> parameters;
+    parameters.reserve(values.size());
     for (std::vector<unsigned char>& value : values) parameters.push_back(value.data());
     char error[256] = "";
     const FaultHandler handler;

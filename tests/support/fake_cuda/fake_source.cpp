@@ -64,7 +64,8 @@ std::string with_entries(const std::string& text, const std::string& name) {
         if (word.empty() || !seen.insert(word).second) continue;
         const std::string threads =
             bound.substr(0, bound.find(',')) + (bound.find(',') != std::string::npos ? ")" : "");
-        rows += "    ::volta::fake::entry<&" + word + ">(\"" + word + "\", " + threads + "),\n";
+        rows.append("    ::volta::fake::entry<&").append(word).append(">(\"").append(word);
+        rows.append("\", ").append(threads).append("),\n");
     }
     return "#line 1 \"" + name + "\"\n" + text +
            "\nextern \"C\" __attribute__((visibility(\"default\"))) const ::volta::fake::Entry "

@@ -24,7 +24,7 @@ static CUresult drain_until(CUstream stream, CUevent event) {
 }
 
 CUresult drain_all(CUcontext context) {
-    for (const CUstream stream : machine().streams)
+    for (auto* const stream : machine().streams)
         if (stream->context == context) drain(stream);
     return context->fatal;
 }
@@ -36,7 +36,7 @@ CUresult submit(CUstream stream, Work work) {
 
 bool records(CUcontext context) {
     bool found = false;
-    for (const CUstream stream : machine().streams) {
+    for (auto* const stream : machine().streams) {
         const bool own = stream->recording != nullptr && stream->recorder == std::this_thread::get_id();
         if (stream->context == context && own) found = stream->invalidated = true;
     }
@@ -214,7 +214,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
     FAKE_CALL("cuStreamEndCapture", context);
     *graph = nullptr;
     if (!is_usable(stream, call.context) || stream->recording == nullptr) return kCudaInvalidHandle;
-    const CUgraph recorded = std::exchange(stream->recording, nullptr);
+    auto* const recorded = std::exchange(stream->recording, nullptr);
     if (!stream->invalidated) return *graph = recorded, kCudaSuccess;
     destroy(machine().graphs, recorded);
     return kCudaStreamCaptureInvalidated;
@@ -249,7 +249,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) 
 CUresult cuEventSynchronize(CUevent event) {
     FAKE_CALL("cuEventSynchronize", idle);
     if (machine().events.count(event) == 0) return kCudaInvalidHandle;
-    for (const CUstream stream : machine().streams)
+    for (auto* const stream : machine().streams)
         if (stream->context == call.context)
             if (const CUresult result = drain_until(stream, event); result != kCudaSuccess) return result;
     return call.context->fatal;
@@ -257,7 +257,7 @@ CUresult cuEventSynchronize(CUevent event) {
 
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
     FAKE_CALL("cuEventElapsedTime", context);
-    for (const CUevent event : {start, end})
+    for (auto* const event : {start, end})
         if (machine().events.count(event) == 0 || !event->recorded) return kCudaInvalidHandle;
     *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
     return kCudaSuccess;

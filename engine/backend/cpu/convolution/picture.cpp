@@ -44,8 +44,8 @@ PictureConvolution::Phase::Phase(const AxisPhase& rows, const AxisPhase& columns
       taps(static_cast<std::int64_t>(rows.taps.size() * columns.taps.size())),
       offsets(context.compiler.heap),
       kernel_taps(context.compiler.heap),
-      tiles(length, filters, ConvolutionTiles::cheapest(context.machine, length, filters),
-            ConvolutionTiles::cheapest(context.machine, length, filters).mr, context.compiler),
+      tiles(length, filters, ConvolutionTiles::choose(context, length, filters),
+            ConvolutionTiles::choose(context, length, filters).mr, context.compiler),
       at_once(std::max<std::int64_t>(1, kItemPixels / (runs == 1 ? tiles.tile().mr : length))),
       blocks(ceil_div(runs == 1 ? tiles.cut().pieces : runs, at_once)) {
     for (const AxisPhase::Tap& row : rows.taps)

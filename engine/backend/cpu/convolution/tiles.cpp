@@ -21,9 +21,10 @@ MacroKernel kernel_of(std::int64_t rows, std::int64_t columns, const GemmTile& t
 
 }  // namespace
 
-const GemmTile& ConvolutionTiles::cheapest(const Machine& machine, std::int64_t length,
-                                           std::int64_t columns) {
-    return cheapest_tile(machine, length, columns, false, false);
+const GemmTile& ConvolutionTiles::choose(const CompileContext& context, std::int64_t length,
+                                         std::int64_t columns) {
+    if (context.overrides.tile != nullptr) return forced_tile(context.overrides.tile, context.machine);
+    return cheapest_tile(context.machine, length, columns, false, false);
 }
 
 ConvolutionTiles::ConvolutionTiles(std::int64_t length, std::int64_t columns, const GemmTile& tile,

@@ -19,8 +19,8 @@ class ConvolutionTiles {
     ConvolutionTiles(std::int64_t length, std::int64_t columns, const GemmTile& tile, std::int64_t most,
                      const Compiler& compiler);
 
-    // Of the machine's, which takes the fewest cycles for such runs.
-    static const GemmTile& cheapest(const Machine& machine, std::int64_t length, std::int64_t columns);
+    // The one that is asked for; else that of the machine's which takes the fewest cycles for such runs.
+    static const GemmTile& choose(const CompileContext& context, std::int64_t length, std::int64_t columns);
 
     const EvenCut& cut() const { return cut_; }
     PackedWidths widths() const { return {tile_->isa, tile_->nr}; }

@@ -32,7 +32,7 @@ WeightGradient::WeightGradient(const ConvolutionStep& work, const CompileContext
       workers_(context.machine.threads),
       offsets_(context.compiler.heap),
       taps_at_(context.compiler.heap),
-      tile_(ConvolutionTiles::cheapest(context.machine, channels_, filters_)),
+      tile_(ConvolutionTiles::choose(context, channels_, filters_)),
       channels_at_once_(rows_of_tiles(channels_, tile_, workers_)),
       tiles_(channels_, filters_, tile_, channels_at_once_, context.compiler),
       transposes_(context.compiler.cache->transposes(context.machine.isa, *context.compiler.arena)) {
