@@ -1,5 +1,7 @@
 #include "cli/bench_models.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -111,6 +113,75 @@ Subject dense_subject(const Context& context, const std::string& command, const 
     graph.output(x);
     subject.model = graph.model();
     subject.parameters = parameter_count(subject.model);
+    return subject;
+}
+
+// ---- Networks of pictures --------------------------------------------------------------------------------
+
+namespace {
+
+struct NetworkRow {
+    const char* name;
+    std::int64_t depth, side, classes, batch;
+    bool large;  // its stem
+};
+constexpr NetworkRow kNetworks[] = {{"resnet20", 20, 32, 10, 128, false},
+                                    {"resnet18", 18, 32, 10, 32, false},
+                                    {"resnet50", 50, 224, 1000, 32, true}};
+
+const NetworkRow& network_row(const std::string& name) {
+    for (const NetworkRow& row : kNetworks)
+        if (name == row.name) return row;
+    failure("there is no network " + name);
+}
+
+// The side of what a convolution gives, by its name: stages halve it, in their first block from conv1 on, or
+// conv2 of a bottleneck.
+std::int64_t side_behind(const NetworkRow& row, const char* name) {
+    int stage = 0, block = 0;
+    char part[32] = "";
+    if (std::sscanf(name, "layer%d.%d.%31s", &stage, &block, part) != 3)
+        return row.large ? row.side / 2 : row.side;
+    const std::int64_t first = row.large ? row.side / 4 : row.side;
+    const bool is_before = row.depth == 50 && block == 0 && stage > 1 && std::strncmp(part, "conv1", 5) == 0;
+    return first >> (stage - 1 - (is_before ? 1 : 0));
+}
+
+}  // namespace
+
+bool is_network(const std::string& preset) {
+    return std::any_of(std::begin(kNetworks), std::end(kNetworks),
+                       [&](const NetworkRow& row) { return preset == row.name; });
+}
+
+std::int64_t usual_batch(const std::string& network) { return network_row(network).batch; }
+
+Subject network_subject(const Context& context, const std::string& network, std::int64_t batch) {
+    const NetworkRow& row = network_row(network);
+    volta_resnet_options options = VOLTA_RESNET_OPTIONS_INIT;
+    options.depth = row.depth;
+    options.classes = row.classes;
+    options.rows = options.columns = row.side;
+    options.stem = row.large ? VOLTA_RESNET_STEM_LARGE : VOLTA_RESNET_STEM_SMALL;
+    volta_model* model = nullptr;
+    check(volta_model_create_resnet(context.get(), &options, 1, &model));
+    Subject subject;
+    subject.model = Model(model);
+    subject.name = network;
+    subject.batch = batch;
+    subject.classes = row.classes;
+    subject.input_shape = {batch, 3, row.side, row.side};
+    subject.target_shape = {batch};
+    subject.parameters = parameter_count(subject.model);
+    volta_tensor_info info = {};
+    for (std::size_t i = 0; i < volta_model_parameter_count(model); ++i) {
+        check(volta_model_parameter_info(model, i, &info));
+        if (info.rank != 4 && info.rank != 2) continue;
+        const std::int64_t side = info.rank == 4 ? side_behind(row, info.name) : 1;
+        const double weights = static_cast<double>(elements_of(Extents(info.shape, info.shape + info.rank)));
+        const bool is_first = std::strcmp(info.name, "conv1.weight") == 0;
+        subject.operations += (is_first ? 4 : 6) * weights * static_cast<double>(side * side * batch);
+    }
     return subject;
 }
 

@@ -18,6 +18,7 @@ struct Subject {
     std::int64_t batch = 0, seq = 0, vocabulary = 0;  // seq, vocabulary: 0 for what is no language model
     std::vector<std::int64_t> input_shape;            // of the one input
     std::vector<std::int64_t> target_shape;
+    std::int64_t classes = 0;  // of targets, which are i32 then; 0: they are numbers
     double parameters = 0;
     double operations = 0;  // of one step, forward and backward: a multiply-add is two
     std::int64_t per_step() const { return seq > 0 ? batch * seq : batch; }  // tokens, or samples
@@ -34,6 +35,13 @@ Subject language_subject(const Context& context, const Preset& preset, std::int6
 // needs no gradient.
 Subject dense_subject(const Context& context, const std::string& command, const std::string& text,
                       std::int64_t batch);
+
+// "resnet20", "resnet18" (both on pictures of 32 x 32) or "resnet50" (224 x 224). Operations: 6 per
+// multiply-add of convolutions and the head, 4 in the first one.
+inline constexpr const char* kNetworkNames[] = {"resnet20", "resnet18", "resnet50"};
+bool is_network(const std::string& preset);
+std::int64_t usual_batch(const std::string& network);
+Subject network_subject(const Context& context, const std::string& network, std::int64_t batch);
 
 double parameter_count(const Model& model);
 

@@ -44,10 +44,13 @@ const Optimizer& optimizer_of(const std::string& name) {
 }
 
 void declare_all(Options& options, Settings& s) {
+    std::vector<std::string> presets = preset_names();
+    presets.insert(presets.end(), std::begin(kNetworkNames), std::end(kNetworkNames));
     options.choice(
-        "--preset", s.preset, preset_names(),
-        "a GPT: tiny 4 x 256 tokens of 65, small 8 x 64 of 65, gpt2 4 x 64 of 50257; llama-tiny as tiny "
-        "(default: tiny)");
+        "--preset", s.preset, presets,
+        "a GPT: tiny 4 x 256 tokens of 65, small 8 x 64 of 65, gpt2 4 x 64 of 50257; llama-tiny as tiny; "
+        "a ResNet: resnet20 128 pictures of 32 x 32, resnet18 32 of them, resnet50 32 of 224 x 224 (default: "
+        "tiny)");
     options.text(
         "--model", s.model,
         "instead: mlp:A-B-...-Z (ReLU between the layers), linear:A-B or linear, which is linear:512-512; "
@@ -65,14 +68,21 @@ void declare_all(Options& options, Settings& s) {
 }
 
 void complete(Settings& s, const Options& options) {
-    const bool dense = !s.model.empty();
+    const bool dense = !s.model.empty(), of_pictures = !dense && is_network(s.preset);
+    for (const char* name : {"--vocab", "--seq"})
+        if (of_pictures && options.given(name))
+            usage_error(std::string("voltac bench train: a ") + s.preset + " has no " + name);
     for (const char* name : {"--preset", "--vocab", "--seq"})
         if (dense && options.given(name))
             usage_error(std::string("voltac bench train: --model and ") + name + " exclude each other");
-    if (s.optimizer.empty()) s.optimizer = dense ? "sgd" : "adamw";
+    if (s.optimizer.empty()) s.optimizer = dense || of_pictures ? "sgd" : "adamw";
     if (s.momentum != 0 && s.optimizer != "sgd")
         usage_error("voltac bench train: --momentum is sgd's, the optimizer is " + s.optimizer);
-    if (s.clip < 0) s.clip = dense ? 0 : 1;
+    if (s.clip < 0) s.clip = dense || of_pictures ? 0 : 1;
+    if (of_pictures) {
+        if (s.batch == 0) s.batch = usual_batch(s.preset);
+        return;
+    }
     if (dense) {
         if (s.batch == 0) s.batch = 64;
         return;
@@ -92,7 +102,7 @@ Trainer new_trainer(Subject& subject, const Settings& s) {
     volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.input_shapes = subject.input_shape.data();
     options.input_extent_count = subject.input_shape.size();
-    options.loss = subject.seq > 0 ? VOLTA_LOSS_CROSS_ENTROPY : VOLTA_LOSS_MSE;
+    options.loss = subject.seq > 0 || subject.classes > 0 ? VOLTA_LOSS_CROSS_ENTROPY : VOLTA_LOSS_MSE;
     options.optimizer = optimizer.id;
     options.seed = 1;
     options.learning_rate = optimizer.learning_rate;
@@ -175,7 +185,8 @@ void run_steps(const Context& context, const Subject& subject, const Trainer& tr
         return measure([&] { check(volta_trainer_step_tokens(trainer.get(), nullptr)); });
     }
     const Tensor x = random_tensor(context, subject.input_shape, random);
-    const Tensor y = random_tensor(context, subject.target_shape, random);
+    const Tensor y = subject.classes > 0 ? random_ids(context, subject.target_shape, subject.classes, random)
+                                         : random_tensor(context, subject.target_shape, random);
     const volta_tensor* const inputs[] = {x.get()};
     measure([&] { check(volta_trainer_step(trainer.get(), inputs, 1, y.get(), nullptr)); });
 }
@@ -267,7 +278,9 @@ int run_train(const std::vector<std::string>& arguments) {
     complete(s, options);
     const Context context = make_context(s.repeats.machine);
     Subject subject = s.model.empty()
-                          ? language_subject(context, preset_of(s.preset), s.vocabulary, s.batch, s.seq)
+                          ? is_network(s.preset)
+                                ? network_subject(context, s.preset, s.batch)
+                                : language_subject(context, preset_of(s.preset), s.vocabulary, s.batch, s.seq)
                           : dense_subject(context, "voltac bench train", s.model, s.batch);
     const Result result = measure(context, subject, s);
     if (s.repeats.json)

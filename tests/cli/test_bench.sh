@@ -97,6 +97,7 @@ refused "--model is 'linear:1048577-1', it must be mlp:A-B-...-Z, linear:A-B or 
 refused "--model is 'linear:8-8-8'" train --model linear:8-8-8
 refused "--model and --preset exclude each other" train --model linear --preset tiny
 refused "--model and --seq exclude each other" train --model linear --seq 3
+refused "a resnet20 has no --seq" train --preset resnet20 --seq 8
 refused "--seq is 65, the preset's context is 64" train --preset small --seq 65
 refused "--momentum is sgd's, the optimizer is adamw" train --momentum 0.5
 refused "--optimizer is 'lion'" train --optimizer lion
@@ -144,6 +145,7 @@ for optimizer in sgd adam adamw adagrad; do
     positive ratio_to_bound
 done
 expect "parameters of mlp:8-16-1" 161 "$(sed -E 's/.*"parameters":([0-9]*).*/\1/' out)"
+shown "train --preset resnet20" train --preset resnet20 --batch 2 --threads 2 --runs 2 --json
 shown "train --preset small" train --preset small --batch 2 --seq 8 --vocab 11 --threads 2 --runs 2 --json
 keys_are "train --preset" $step
 positive bill_mib
