@@ -87,7 +87,7 @@ jit::Program make_weighted_sum(const Term* terms, std::size_t count, bool first,
 class AxisLowering {
   public:
     AxisLowering(StepLowering& step, const AxisMap& map, bool is_forward)
-        : step_(step), map_(map), is_forward_(is_forward), of_element_(terms()) {}
+        : step_(step), map_(map), is_forward_(is_forward) {}
 
     void add(Ref from, Ref to, const Around& around) {
         if (is_forward_ && !map_.is_linear()) return add_copies(from, to, around);
@@ -110,23 +110,48 @@ class AxisLowering {
     }
 
   private:
-    // Per element of the result.
-    std::pmr::vector<Terms> terms() const {
-        std::pmr::memory_resource* const heap = step_.heap();
-        std::pmr::vector<Terms> result(static_cast<std::size_t>(is_forward_ ? map_.out : map_.in), heap);
-        for (std::int64_t o = 0; o < map_.out; ++o) {
-            const std::int64_t source = map_.source(o);
-            const auto push = [&](std::int64_t other, bool is_next) {
-                const std::int64_t phase = map_.is_linear() ? o % phases() : 0;
-                if (is_forward_)
-                    result[static_cast<std::size_t>(o)].push_back({other, phase, is_next});
-                else
-                    result[static_cast<std::size_t>(other)].push_back({o, phase, is_next});
-            };
-            if (source >= 0) push(source, false);
-            if (map_.is_linear()) push(map_.next_source(o), true);
+    std::int64_t elements() const { return is_forward_ ? map_.out : map_.in; }
+    bool is_padding() const { return map_.kind != AxisMap::Kind::nearest && !map_.is_linear(); }
+
+    // Of element i of the result.
+    void find_terms(std::int64_t i, Terms& terms) const {
+        terms.clear();
+        if (is_forward_) {
+            add_terms(i, terms, [&](std::int64_t source) { return source; });
+        } else if (is_padding()) {
+            find_copies(i, terms);
+        } else {  // sources ascend with the elements that have them
+            std::int64_t first = 0;
+            for (std::int64_t end = map_.out; first < end;) {
+                const std::int64_t middle = first + (end - first) / 2;
+                const bool is_before = last_source(middle) < i;
+                (is_before ? first : end) = is_before ? middle + 1 : middle;
+            }
+            for (std::int64_t o = first; o < map_.out && map_.source(o) <= i; ++o)
+                add_terms(o, terms, [&](std::int64_t source) { return source == i ? o : -1; });
         }
-        return result;
+    }
+    std::int64_t last_source(std::int64_t o) const {
+        return map_.is_linear() ? map_.next_source(o) : map_.source(o);
+    }
+    // The sources of element o of y that `place` gives a place.
+    template <class Place>
+    void add_terms(std::int64_t o, Terms& terms, Place place) const {
+        const std::int64_t phase = map_.is_linear() ? o % phases() : 0;
+        if (const std::int64_t at = place(map_.source(o)); at >= 0) terms.push_back({at, phase, false});
+        if (!map_.is_linear()) return;
+        if (const std::int64_t at = place(map_.next_source(o)); at >= 0) terms.push_back({at, phase, true});
+    }
+    // Where padding has element i of x: in front, itself, behind.
+    void find_copies(std::int64_t i, Terms& terms) const {
+        const std::int64_t last = map_.in - 1, behind = map_.pad + map_.in;
+        const bool is_edge = map_.kind == AxisMap::Kind::edge;
+        for (std::int64_t o = 0; is_edge && i == 0 && o < map_.pad; ++o) terms.push_back({o});
+        if (!is_edge && i > 0 && i <= map_.pad) terms.push_back({map_.pad - i});
+        terms.push_back({map_.pad + i});
+        for (std::int64_t o = behind; is_edge && i == last && o < map_.out; ++o) terms.push_back({o});
+        if (!is_edge && i < last && behind + last - 1 - i < map_.out)
+            terms.push_back({behind + last - 1 - i});
     }
 
     std::int64_t phases() const { return map_.out / std::gcd(map_.in, map_.out); }
@@ -141,11 +166,7 @@ class AxisLowering {
     }
 
     // Elements that are `period` apart have the same terms, moved on, but near the ends.
-    std::int64_t period() const {
-        const bool is_padding = map_.kind != AxisMap::Kind::nearest && !map_.is_linear();
-        if (is_padding) return 1;
-        return (is_forward_ ? map_.out : map_.in) / std::gcd(map_.in, map_.out);
-    }
+    std::int64_t period() const { return is_padding() ? 1 : elements() / std::gcd(map_.in, map_.out); }
 
     static bool goes_on(const Run& run, const Terms& terms) {
         if (terms.size() != run.terms.size()) return false;
@@ -159,12 +180,14 @@ class AxisLowering {
 
     template <class Body>
     void for_runs(Body body) const {
-        const auto count = static_cast<std::int64_t>(of_element_.size());
+        const std::int64_t count = elements();
+        Terms terms(step_.heap());
         for (std::int64_t part = 0; part < std::min(period(), count); ++part)
             for (std::int64_t i = part; i < count;) {
-                Run run = {i, 1, Terms(of_element_[static_cast<std::size_t>(i)], step_.heap())};
+                Run run = {i, 1, Terms(step_.heap())};
+                find_terms(i, run.terms);
                 for (i += period(); i < count; i += period(), ++run.count) {
-                    const Terms& terms = of_element_[static_cast<std::size_t>(i)];
+                    find_terms(i, terms);
                     if (!goes_on(run, terms)) break;
                     for (std::size_t k = 0; run.count == 1 && k < terms.size(); ++k)
                         run.terms[k].step = terms[k].source - run.terms[k].source;
@@ -192,8 +215,7 @@ class AxisLowering {
     }
 
     void add_programs(Ref from, Ref to, const Around& around) {
-        const bool has_gaps = std::any_of(of_element_.begin(), of_element_.end(),
-                                          [](const Terms& terms) { return terms.empty(); });
+        const bool has_gaps = !is_forward_ && map_.out < map_.in;  // elements of x that no element of y has
         if (has_gaps) step_.zero(to, around.outer * around.to * around.inner);
         for_runs([&](const Run& run) {
             const std::size_t most = (jit::kMaxOperands - 2) / (map_.is_linear() ? 2 : 1);
@@ -240,7 +262,6 @@ class AxisLowering {
     StepLowering& step_;
     const AxisMap& map_;
     const bool is_forward_;
-    const std::pmr::vector<Terms> of_element_;
     Ref fractions_;  // [phases()]
 };
 
