@@ -287,6 +287,10 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     bert_options.struct_size = sizeof bert_options;
     bert_options.vocabulary = 64, bert_options.layers = 1, bert_options.dim = 32, bert_options.heads = 2;
     bert_options.context = 16;
+    volta_resnet_options resnet_options = VOLTA_RESNET_OPTIONS_INIT;
+    resnet_options.depth = 20, resnet_options.rows = resnet_options.columns = 8;
+    volta_model* resnet = nullptr;
+    CALL(volta_model_create_resnet, made.context, &resnet_options, 1, &resnet);
     volta_model *bert = nullptr, *opened = nullptr, *mapped = nullptr, *imported = nullptr, *small = nullptr;
     CALL(volta_model_create_bert, made.context, &bert_options, 1, &bert);
     CALL(volta_model_set_tokenizer, made.gpt, made.tokenizer);
@@ -296,7 +300,7 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     volta_tokenizer* tokenizer = nullptr;
     CALL(volta_model_get_tokenizer, made.gpt, &tokenizer);
     CALL_VOID(volta_tokenizer_release, tokenizer);
-    for (volta_model* const model : {made.graph_model, made.gpt, made.llama, bert})
+    for (volta_model* const model : {made.graph_model, made.gpt, made.llama, resnet, bert})
         say_model(walk, model, folder + "/model.volta");
     CALL(volta_model_open, made.context, (folder + "/model.volta").c_str(), nullptr, &opened);
     say_model(walk, opened, folder + "/again.volta");
@@ -344,7 +348,8 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     CALL(volta_model_parameter, made.gpt, info.name, &data, &elements);
     const std::vector<float> copied(data, data + elements);
     CALL(volta_model_set_parameter, made.gpt, info.name, copied.data(), elements);
-    for (volta_model* const model : {bert, opened, mapped, imported}) CALL_VOID(volta_model_release, model);
+    for (volta_model* const model : {bert, resnet, opened, mapped, imported})
+        CALL_VOID(volta_model_release, model);
 }
 
 void walk_training(Walk& walk, Made& made, const std::string& folder) {

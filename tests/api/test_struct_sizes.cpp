@@ -179,6 +179,17 @@ std::vector<Case> cases() {
                  volta_model_create_bert(world.context, as<volta_bert_options>(data), 1, &made);
              return ended(status, made, volta_model_release);
          }},
+        {"volta_resnet_options", false,
+         [](void* data) {
+             auto& options = *out<volta_resnet_options>(data);
+             options.depth = 20, options.classes = 2, options.rows = 8, options.columns = 8;
+         },
+         [](void* data) {
+             volta_model* made = nullptr;
+             const volta_status status =
+                 volta_model_create_resnet(world.context, as<volta_resnet_options>(data), 1, &made);
+             return ended(status, made, volta_model_release);
+         }},
         {"volta_open_options", false, nothing,
          [](void* data) {
              volta_model* made = nullptr;
@@ -443,6 +454,19 @@ void test_fields_that_are_not_known(void**) {
 
 // A struct within a struct, and one whose call takes a second when it is accepted.
 void test_nested_and_slow_ones(void**) {
+    for (size_t size = 1; size < sizeof(volta_resnet_options); ++size) {
+        volta_resnet_options resnet = {};
+        volta_import_options options = {};
+        options.struct_size = sizeof options;
+        options.resnet = &resnet;
+        resnet.struct_size = size;
+        volta_model* model = nullptr;
+        const volta_status status =
+            volta_model_import(world.context, world.weights.c_str(), &options, &model);
+        volta_model_release(model);
+        assert_int_not_equal(status, VOLTA_OK);  // the file is none
+        if (size % 4 != 0 || size < 8) assert_int_equal(status, VOLTA_INVALID_ARGUMENT);
+    }
     for (size_t size = 1; size < sizeof(volta_bert_options); ++size) {
         volta_bert_options bert = {};
         volta_import_options options = {};
