@@ -1,6 +1,6 @@
 // What rows of the operator table point to. Shapes:
-// shape_{rules,norms,pairs,movement,products,convolution,axes}.cpp; gradients: gradient_rules.cpp; definitions:
-// evaluate*.cpp; costs: cost.cpp.
+// shape_{rules,norms,pairs,movement,products,convolution,axes}.cpp; gradients: gradient_rules.cpp;
+// definitions: evaluate*.cpp; costs: cost.cpp.
 #pragma once
 
 #include <type_traits>
@@ -88,7 +88,7 @@ struct InDoubleList {
     const InDouble* first;
     std::size_t count;
 };
-InDoubleList single_in_double();       // evaluate.cpp
+InDoubleList single_in_double();  // evaluate.cpp
 InDoubleList axes_in_double();
 InDoubleList elementwise_in_double();  // evaluate_elementwise.cpp, ...
 InDoubleList convolution_in_double();

@@ -109,10 +109,9 @@ class ResnetBuilder {
             Op::average_pool, {x}, {list(Attr::kernel, {1, 1}), list(Attr::strides, {stride, stride})});
         const std::int64_t before = (channels - given) / 2;
         // The gradient of a slice puts zeros around it.
-        return graph_.apply(
-            Op::slice_grad, {pixels},
-            {number(Attr::axis, 1), number(Attr::begin, static_cast<double>(before)),
-             number(Attr::rows, static_cast<double>(channels))});
+        return graph_.apply(Op::slice_grad, {pixels},
+                            {number(Attr::axis, 1), number(Attr::begin, static_cast<double>(before)),
+                             number(Attr::rows, static_cast<double>(channels))});
     }
 
     ValueId classifier(ValueId x) {

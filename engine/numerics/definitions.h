@@ -5,8 +5,8 @@
 #pragma once
 
 #include "engine/numerics/define_attention.h"
-#include "engine/numerics/define_cached_attention.h"
 #include "engine/numerics/define_axes.h"
+#include "engine/numerics/define_cached_attention.h"
 #include "engine/numerics/define_convolution.h"
 #include "engine/numerics/define_norms.h"
 #include "engine/numerics/define_pairs.h"
