@@ -1,5 +1,5 @@
 // Failure inside the engine: one exception type with fixed-size text, so that reporting a failure
-// allocates nothing of our own. engine/api/guard.h is the only place that turns it into a status.
+// allocates nothing of our own. engine/base/guard.h is the only place that turns it into a status.
 #pragma once
 
 #include <exception>

@@ -58,7 +58,7 @@ class ContractScope final {
     bool is_set_;
 };
 
-// Remembers, for the calling thread, what its host had when it entered the library (engine/api/guard.h).
+// Remembers, for the calling thread, what its host had when it entered the library (engine/base/guard.h).
 class HostEnvironmentScope final {
   public:
     explicit HostEnvironmentScope(FpControl host) noexcept;
