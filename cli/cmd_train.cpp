@@ -487,21 +487,12 @@ Training new_picture_training(const Context& context, Settings& s, const Options
     if (!options.given("--steps"))
         s.steps =
             s.epochs * static_cast<std::int64_t>(batches_of(dataset, s.pictures, s.batch * s.accumulate));
-    volta_trainer_options training = VOLTA_TRAINER_OPTIONS_INIT;
-    training.input_shapes = extents;
+    volta_trainer_options training = trainer_options(s, extents);
     training.input_extent_count = 4;
     training.optimizer = VOLTA_SGD;
+    training.beta1 = training.beta2 = 0;  // AdamW's
     training.momentum = s.momentum;
     training.nesterov = s.momentum > 0;
-    training.seed = static_cast<std::uint64_t>(s.seed);
-    training.steps = static_cast<std::uint64_t>(s.steps);
-    training.micro_batches = static_cast<std::uint64_t>(s.accumulate);
-    training.schedule = VOLTA_SCHEDULE_COSINE;
-    training.warmup_steps = static_cast<std::uint64_t>(std::min(s.warmup, s.steps));
-    training.learning_rate = s.learning_rate;
-    training.final_learning_rate = s.final_learning_rate;
-    training.weight_decay = s.weight_decay;
-    training.clip_norm = s.clip;
     training.label_smoothing = s.label_smoothing;
     volta_trainer* trainer = nullptr;
     check(volta_trainer_create(made, &training, &trainer));
