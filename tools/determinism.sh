@@ -8,6 +8,8 @@
 #   threads     1 2 3 8       instruction sets  scalar avx2 avx512, as far as the processor has them
 #   repeats     2 of `tiny` (20 steps), 100 of a model of 2 layers, width 64
 #   resume      --stop-at 10, then --resume in a new process
+#   pictures    a ResNet-20 from records of made-up pictures: threads, instruction sets, compilers, and a
+#               resume in the middle of an epoch
 #   generation  the small model in f32, f32_panels, bf16, int8 and int4: one text and loss from threads, instruction sets and compilers
 #   tiles       every row of the tile table x threads x 2 repeats, on both models, and once on a perceptron: tests/determinism/test_one_result,
 #               which chooses tiles through an internal option
@@ -152,6 +154,38 @@ for isa in ${isas#scalar}; do
     same tiny "isa $isa, resumed" \
         "$(train "$voltac" --preset tiny --steps 20 --isa $isa --resume "$work/half.volta")"
 done
+
+# pictures VOLTAC OPTIONS...: two epochs of four steps.
+records=$work/records.bin
+: >"$records"
+record=0
+while [ $record -lt 64 ]; do
+    printf "\\$(printf %03o $((record % 10)))" >>"$records"  # the class, then 3 planes of 32 x 32
+    tail -c +$((record * 400 + 1)) "$work/text" | head -c 3072 >>"$records"
+    record=$((record + 1))
+done
+pictures() {
+    voltac_there=$1
+    shift
+    rm -f "$work/pictures.volta"
+    "$voltac_there" train --model resnet20 --dataset cifar10 --data "$records" --batch 16 --epochs 2 --seed 1 \
+        --out "$work/pictures.volta" "$@" >"$work/train.log" 2>&1 || { cat "$work/train.log" >&2; exit 1; }
+    "$voltac" hash "$work/pictures.volta"
+}
+
+echo "== ResNet-20, 8 steps: threads x instruction sets, compilers, resume"
+for isa in ${isas#scalar}; do
+    for threads in 1 2 3 8; do
+        same pictures "isa $isa, threads $threads" "$(pictures "$voltac" --isa $isa --threads $threads)"
+    done
+    for build in O0-gcc O2-clang O0-clang; do
+        same pictures "$build, isa $isa" "$(pictures "$top/build-$build/voltac" --isa $isa --threads 2)"
+    done
+    pictures "$voltac" --isa $isa --stop-at 3 >/dev/null
+    mv "$work/pictures.volta" "$work/half.volta"
+    same pictures "isa $isa, resumed" "$(pictures "$voltac" --isa $isa --resume "$work/half.volta")"
+done
+same pictures "isa scalar, threads 2" "$(pictures "$voltac" --isa scalar --threads 2)"
 
 echo "== every tile, on the small model and on tiny"
 (cd tests && VOLTA_TEST_TINY=all "$tests") || differing=$((differing + 1))
