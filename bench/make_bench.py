@@ -112,6 +112,7 @@ RUNNERS = {
     "infer_peers": lambda arguments: {"rows": script_rows(arguments, "infer_peers.py")},
     "ops": lambda arguments: {"rows": voltac_rows(arguments, ["ops"])},
     "ops_peers": lambda arguments: {"rows": script_rows(arguments, "ops_peers.py")},
+    "conv_peers": lambda arguments: {"rows": script_rows(arguments, "conv_peers.py")},
     "memory": lambda arguments: {"rows": voltac_rows(arguments, ["memory"])},
 }
 

@@ -4,6 +4,9 @@ A result is {"suite", "machine", "rows" or "runs", ...}. A section stands betwee
 bench:NAME:end of the page; sections of suites that did not run stay as they are.
 """
 
+import math
+import statistics
+
 import plot
 import summary
 
@@ -146,6 +149,9 @@ OPS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("isa", "
 OPS_PEERS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("isa", "isa"), ("volta_us", "Volta us"),
              ("torch_us", "PyTorch us"), ("ratio", "ratio"), ("rate", "rate"), ("unit", "unit"),
              ("fraction_of_peak", "of the peak"), ("torch", "PyTorch")]
+CONV_PEERS = [("network", "network"), ("layer", "layer"), ("batch", "batch"), ("pass", "pass"), ("threads", "threads"),
+              ("isa", "isa"), ("volta_us", "Volta us"), ("torch_us", "PyTorch us"), ("onnxruntime_us", "ONNX Runtime us"),
+              ("onednn_us", "oneDNN us"), ("ratio", "/ best"), ("fraction_of_bound", "of the bound")]
 MEMORY = [("preset", "preset"), ("batch", "batch"), ("seq", "seq"), ("vocab", "vocab"), ("threads", "threads"),
           ("bill_mib", "bill MiB"), ("resident_mib", "resident MiB")]
 
@@ -174,6 +180,51 @@ def _shape_of(result):
     return dict(result, rows=rows)
 
 
+# ---- Convolutions ----------------------------------------------------------------------------------------
+
+def conv_kind(row):
+    return "depthwise" if not row["layer"].endswith("x1") else "dense"
+
+
+def conv_means(rows):
+    """(title, geometric mean, least, count) of the ratios by kind, pass, batch and threads."""
+    groups = {}
+    for row in rows:
+        if row.get("ratio"):
+            key = (conv_kind(row), row["pass"], row["batch"], row["threads"])
+            groups.setdefault(key, []).append(row["ratio"])
+    return [[*map(str, key), number(math.exp(statistics.fmean(map(math.log, ratios)))), number(min(ratios)),
+             number(len(ratios))] for key, ratios in groups.items()]
+
+
+def conv_section(result):
+    rows = result["rows"]
+    peers = "; ".join(dict.fromkeys(row["peers"] for row in rows if row.get("peers")))
+    return "\n".join([machine_line(result), "", f"{peers}.", "",
+                      "Geometric mean and least of the best peer's time over Volta's; above 1 Volta is faster:", "",
+                      table(["kind", "pass", "batch", "threads", "mean", "least", "layers"], conv_means(rows)), "",
+                      "<details><summary>Every convolution</summary>", "",
+                      table([title for _, title in CONV_PEERS],
+                            [[number(row.get(key)) for key, _ in CONV_PEERS] for row in rows]), "", "</details>"])
+
+
+def conv_chart(result):
+    """A panel per pass: a row per kind, batch and thread count of Volta's speed over the best peer's."""
+    rows = [dict(row, kind=conv_kind(row)) for row in result["rows"] if row.get("ratio")]
+    panels = []
+    for which in dict.fromkeys(row["pass"] for row in rows):
+        lines = {}
+        for row in rows:
+            if row["pass"] == which:
+                name = f"{row['layer']} n {row['batch']}"
+                lines.setdefault(name, {})[threads_text(row["threads"])] = row["ratio"]
+        panels.append((which, list(lines.items())))
+    series = [threads_text(t) for t in dict.fromkeys(row["threads"] for row in rows)]
+    return plot.chart("Convolutions: speed of Volta / speed of the fastest peer", panels, series,
+                      "Volta / fastest peer", reference=1.0, logarithmic=True, limits=(0.25, 4.0), style="dots",
+                      note="right of the line: Volta is faster; hollow: beyond the edge")
+
+
 # suite -> (section, chart): functions of the result.
 SUITES = {
     "products": (products_section, products_chart),
@@ -195,6 +246,7 @@ SUITES = {
     "ops_peers": (lambda r: rows_section(r, OPS_PEERS),
                   lambda r: rows_chart(r, "Operators: speed of Volta / speed of PyTorch", ["op", "shape"], "ratio",
                                        "Volta / PyTorch", 1.0)),
+    "conv_peers": (conv_section, conv_chart),
     "memory": (lambda r: rows_section(r, MEMORY),
                lambda r: rows_chart(r, "Memory of a training step", ["preset"], "resident_mib", "resident MiB")),
 }

@@ -10,6 +10,7 @@ int run_matmul(const std::vector<std::string>& arguments);
 int run_train(const std::vector<std::string>& arguments);
 int run_infer(const std::vector<std::string>& arguments);
 int run_ops(const std::vector<std::string>& arguments);
+int run_conv(const std::vector<std::string>& arguments);
 int run_memory(const std::vector<std::string>& arguments);
 
 }  // namespace voltac::bench

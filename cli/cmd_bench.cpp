@@ -20,6 +20,9 @@ constexpr Command kBenchmarks[] = {
      "a prompt and tokens after it, beside the time that reading the weights takes", bench::run_infer},
     {"ops", "ops [--only NAME]", "operators one by one, and the overhead of a plan of one operator",
      bench::run_ops},
+    {"conv", "conv [--network NAME | --layers SIZES,...] [--batch N] [--pass NAME]",
+     "convolutions of known networks, forward and both gradients, beside their roofline bound",
+     bench::run_conv},
     {"memory", "memory [--preset tiny|small|gpt2|llama-tiny|all]",
      "the bill by class beside what the allocator and the system saw", bench::run_memory},
 };

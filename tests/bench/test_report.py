@@ -42,6 +42,8 @@ RESULTS = {
     "infer_peers": rows_result(model="tiny", task="decode", side="PyTorch", ms=4.5, ratio_to_bound=3.1),
     "ops": rows_result(op="add", shape="4x4", median_us=1.5, fraction_of_peak=0.9),
     "ops_peers": rows_result(op="add", shape="4x4", peer="onednn", ratio=1.5),
+    "conv_peers": rows_result(network="resnet18", layer="64x56x64x3x1x1", batch=1, **{"pass": "forward"}, volta_us=9.5,
+                              torch_us=11.0, ratio=1.16, peers="PyTorch 2.13.0"),
     "memory": rows_result(preset="tiny", resident_mib=300.5),
 }
 

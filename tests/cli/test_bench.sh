@@ -70,7 +70,7 @@ positive() {
 fast="--runs 2 --warmup 1 --threads 1"
 
 echo "== wrong calls"
-refused "name a benchmark: matmul|train|infer|ops|memory"
+refused "name a benchmark: matmul|train|infer|ops|conv|memory"
 refused "there is no benchmark 'matmull'" matmull
 refused "--shapes has '8x8', which is no MxNxK" matmul --shapes 8x8
 refused "--shapes has '8x8x0', which is no MxNxK" matmul --shapes 4x4x4,8x8x0
@@ -222,6 +222,13 @@ keys_are "ops --json" op,shape,threads,isa,median_us,spread,unit,rate,fraction_o
 for op in add sum_rows sum_columns layer_norm_gelu softmax; do
     shown "ops --only $op" ops --only $op --runs 1 --warmup 0 --threads 2
 done
+shown "conv" conv --layers 6x9x8x3x2x1,8x7x8x3x1x8 --batch 2 $fast --json
+keys_are "conv --json" network,layer,batch,pass,threads,isa,median_us,spread,median_gflops,fraction_of_bound
+expect "rows: two layers, three passes" 6 "$(wc -l <out | tr -d ' ')"
+positive median_gflops
+shown "conv, one pass, as text" conv --layers 6x9x8x3x2x1 --pass data --runs 1 --warmup 0 --threads 2
+shown "conv --list" conv --network resnet18 --list
+expect "layers of ResNet-18" 11 "$(wc -l <out | tr -d ' ')"
 shown "memory" memory --preset small --threads 1 --json
 grep -q '"bill_is_exact":true' out && ok || bad "the bill is not what the allocator counted: $(cat out)"
 positive resident_mib
@@ -230,7 +237,7 @@ shown "memory, as text" memory --preset small --threads 2
 shown "help" --help
 grep -qF 'voltac bench infer [MODEL | --preset NAME]' out && ok || bad "the help of bench does not name MODEL"
 "$voltac" bench memory --help | tr -s ' \n' ' ' | grep -q 'no --runs' && ok || bad "the help of memory does not say why it has no --runs"
-for name in matmul train infer ops memory; do
+for name in matmul train infer ops conv memory; do
     shown "help of $name" $name --help
     grep -q -- --threads out && ok || bad "the help of $name does not name --threads"
 done

@@ -170,7 +170,7 @@ echo '{"stpes": 3}' >slip.json
 refused 2 "--config slip.json: there is no option 'stpes'; did you mean --steps?" train --config slip.json
 refused 2 "there is no command 'trian'; did you mean train?" trian
 refused 2 "there is no command 'Info'; did you mean info?" Info m.volta
-refused 2 "there is no benchmark 'matmull', it must be one of matmul|train|infer|ops|memory; did you mean matmul?" bench matmull
+refused 2 "there is no benchmark 'matmull', it must be one of matmul|train|infer|ops|conv|memory; did you mean matmul?" bench matmull
 refused 2 "did you mean tiny?" train --text text.txt --out x.volta --preset tny
 refused 2 "did you mean int8?" quantize m.volta --to int7 --out x.volta
 refused 2 "did you mean llama?" train --text text.txt --out x.volta --architecture lama
@@ -178,6 +178,9 @@ refused 2 "did you mean strict?" eval m.volta --text text.txt --level Strikt
 refused 2 "--device is 'cida', it must be cpu, cuda, cuda:N or auto; did you mean cuda?" eval m.volta --text text.txt --device cida
 refused 2 "did you mean avx512?" eval m.volta --text text.txt --isa avx51
 refused 2 "did you mean layer_norm?" bench ops --only layernorm
+refused 2 "--layers has '64x56x64', which is no CHANNELSxSIDExFILTERSxKERNELxSTRIDExGROUPS" bench conv --layers 64x56x64
+refused 2 "whose groups divide channels and filters" bench conv --layers 64x56x64x3x1x5
+refused 2 "--layers and --network exclude each other" bench conv --layers 4x8x4x3x1x1 --network resnet18
 refused 1 "did you mean char?" train --text text.txt --out x.volta --tokenizer chars
 "$voltac" zzzzzz 2>err
 grep -q 'did you mean' err && bad "a suggestion that is far off: $(cat err)"
@@ -197,7 +200,7 @@ grep -qwE -- '-nan' out err && bad "a NaN has a sign"
 
 # --- help
 for page in "" train generate eval convert quantize info hash bench "bench matmul" "bench train" "bench infer" "bench ops" \
-    "bench memory" tune "tune matmul" doctor version; do
+    "bench conv" "bench memory" tune "tune matmul" doctor version; do
     "$voltac" $page --help >one 2>err && [ -s one ] && [ ! -s err ] || bad "$page --help: $(cat err)"
     "$voltac" help $page >other 2>err || bad "help $page: $(cat err)"
     cmp -s one other || bad "voltac help $page is not voltac $page --help"
