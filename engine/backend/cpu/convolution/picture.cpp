@@ -81,7 +81,7 @@ PictureConvolution::PictureConvolution(const ConvolutionStep& work, const Compil
     const AxisPhases rows = is_transposed_ ? transposed_phases(s.rows, heap) : forward_phases(s.rows, heap);
     const AxisPhases columns =
         is_transposed_ ? transposed_phases(s.columns, heap) : forward_phases(s.columns, heap);
-    source_ = PictureSource(rows, columns);
+    source_ = PictureSource(rows, columns, context.compiler, context.machine.isa);
     phases_.reserve(rows.phases.size() * columns.phases.size());
     for (const AxisPhase& row : rows.phases)
         for (const AxisPhase& column : columns.phases) {
@@ -167,6 +167,7 @@ void PictureConvolution::run(ThreadPool& pool, const Call& call) const noexcept 
     if (by_pictures_) {
         pool.run_stealing(workers_, batch_, 1, [&](int worker, ThreadPool::WorkItems& pictures) noexcept {
             float* const copy = copies + worker * copy_floats_;
+            std::fill_n(copy, copy_floats_, 0.0f);  // what lies around pictures stays
             for (Range piece; pictures.next(&piece);)
                 for (std::int64_t n = piece.begin; n < piece.end; ++n) {
                     const float* from = planes_of(call, n);
@@ -182,6 +183,9 @@ void PictureConvolution::run(ThreadPool& pool, const Call& call) const noexcept 
         if (source_.is_copied()) {
             pool.run(workers_, [&](int worker, int count) noexcept {
                 const Range mine = part_of(planes, 1, worker, count);
+                if (n == 0)
+                    std::fill(copies + mine.begin * source_.plane(), copies + mine.end * source_.plane(),
+                              0.0f);
                 source_.copy(planes_of(call, n) + mine.begin * source_.plane_of_source(),
                              mine.end - mine.begin, copies + mine.begin * source_.plane());
             });
