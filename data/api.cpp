@@ -10,6 +10,7 @@
 #include "data/input_file.h"
 #include "data/loader.h"
 #include "data/resize.h"
+#include "data/text_files.h"
 #include "data/transform.h"
 #include "engine/base/option_structs.h"
 
@@ -32,6 +33,8 @@ VOLTA_FIELDS(volta_loader_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(transfo
              VOLTA_FIELD(sample_limit), VOLTA_FIELD(batch), VOLTA_FIELD(thread_count), VOLTA_FIELD(queue),
              VOLTA_FIELD(order), VOLTA_FIELD(batches), VOLTA_FIELD(damaged), VOLTA_FIELD(flags),
              VOLTA_FIELD(reserved));
+VOLTA_FIELDS(volta_text_info, VOLTA_FIELD(struct_size), VOLTA_FIELD(bytes), VOLTA_FIELD(byte_count),
+             VOLTA_FIELD(path), VOLTA_FIELD(file_count));
 VOLTA_FIELDS(volta_batch, VOLTA_FIELD(struct_size), VOLTA_FIELD(pixels), VOLTA_FIELD(labels),
              VOLTA_FIELD(weights), VOLTA_FIELD(samples), VOLTA_FIELD(epoch), VOLTA_FIELD(batch),
              VOLTA_FIELD(batches_of_epoch), VOLTA_FIELD(skipped), VOLTA_FIELD(count), VOLTA_FIELD(channels),
@@ -47,6 +50,11 @@ struct volta_dataset {
 struct volta_picture {
     volta::data::HomeRef home;
     volta::data::Picture picture;
+};
+
+struct volta_text {
+    volta::data::HomeRef home;
+    volta::data::TextFiles files;
 };
 
 struct volta_loader {
@@ -88,9 +96,11 @@ void begin_out(Out* out, const char* name) {
     *out = {};
 }
 
-HomeRef make_home(const volta_dataset_options& options) {
-    require(options.split == VOLTA_SPLIT_TRAIN || options.split == VOLTA_SPLIT_TEST,
-            "split is %d, an unknown one", options.split);
+HomeRef make_home(const volta_dataset_options& options, volta_data_split last = VOLTA_SPLIT_TEST) {
+    require(options.split >= VOLTA_SPLIT_TRAIN && options.split <= last,
+            options.split == VOLTA_SPLIT_VALIDATION ? "split is %d, which only texts have"
+                                                    : "split is %d, an unknown one",
+            options.split);
     require(options.reserved == 0, "reserved is %u, not 0", options.reserved);
     return HomeRef(Home::create(options));
 }
@@ -254,6 +264,31 @@ volta_status volta_picture_transform(const volta_picture* picture, const volta_t
                 transform.channels(), transform.height(), transform.width());
         Scratch scratch(picture->home->structures());
         transform.apply(from, nullptr, scratch, values);
+    });
+}
+
+volta_status volta_text_open(const char* const* paths, size_t path_count,
+                             const volta_dataset_options* options, volta_text** out_text) {
+    return guarded([&] {
+        begin_out(out_text, "out_text");
+        check_paths(paths, path_count);
+        const volta_dataset_options given = read_options(options);
+        const HomeRef home = make_home(given, VOLTA_SPLIT_VALIDATION);
+        *out_text = make_handle<volta_text>(home, read_texts(home, {paths, path_count, given.split}));
+    });
+}
+
+void volta_text_release(volta_text* text) { end_handle(text); }
+
+volta_status volta_text_get_info(const volta_text* text, volta_text_info* info) {
+    return guarded([&] {
+        require(text != nullptr, "text is NULL");
+        volta_text_info whole = VOLTA_TEXT_INFO_INIT;
+        whole.bytes = text->files.bytes.c_str();
+        whole.byte_count = text->files.bytes.size();
+        whole.path = text->files.name.c_str();
+        whole.file_count = text->files.files;
+        write_report(whole, info);
     });
 }
 

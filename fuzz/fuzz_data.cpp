@@ -4,6 +4,7 @@
 //     2  records of CIFAR-10 and of CIFAR-100
 //     3  IDX: as images beside sound labels, and as labels beside sound images
 //     4  the names of classes beside records
+//     5  a text, perhaps compressed
 #include <stdint.h>
 
 #include <string>
@@ -133,7 +134,23 @@ void try_names(const uint8_t* data, size_t size) {
     open_and_read(VOLTA_DATA_CIFAR10, {records.c_str()}, path);
 }
 
-constexpr void (*kTries[])(const uint8_t*, size_t) = {try_picture, try_records, try_idx, try_names};
+void try_text(const uint8_t* data, size_t size) {
+    static const std::string path = path_of("text");
+    fuzz::write_file(path, data, size);
+    volta_dataset_options own = options();
+    own.max_file_bytes = uint64_t{1} << 21;  // a gzip file of the fuzzer's size may pass it
+    const char* const paths[] = {path.c_str()};
+    volta_text* text = nullptr;
+    const volta_status status = volta_text_open(paths, 1, &own, &text);
+    if (!gave(status, text != nullptr, path)) return;
+    volta_text_info info = VOLTA_TEXT_INFO_INIT;
+    expect(volta_text_get_info(text, &info) == VOLTA_OK, "info");
+    expect(info.byte_count > 0 && info.byte_count <= own.max_file_bytes, "the text's length");
+    expect(info.bytes[info.byte_count] == '\0' && path == info.path, "the text's end and name");
+    volta_text_release(text);
+}
+
+constexpr void (*kTries[])(const uint8_t*, size_t) = {try_picture, try_records, try_idx, try_names, try_text};
 
 }  // namespace
 

@@ -16,7 +16,8 @@ set(VOLTA_FUZZ_TARGETS
     "data_picture|fuzz_data.cpp|FUZZ_DATA=1|tests/data/files"
     "data_cifar|fuzz_data.cpp|FUZZ_DATA=2|"
     "data_idx|fuzz_data.cpp|FUZZ_DATA=3|"
-    "data_names|fuzz_data.cpp|FUZZ_DATA=4|")
+    "data_names|fuzz_data.cpp|FUZZ_DATA=4|"
+    "data_text|fuzz_data.cpp|FUZZ_DATA=5|")
 
 # volta_fuzz_programs(<prefix> <further sources> [WITHOUT <names>]): <prefix>_read_gguf, ... Sets VOLTA_FUZZ_NAMES to the
 # names, and VOLTA_FUZZ_SEEDS_<name> to the folders of seeds.

@@ -50,7 +50,11 @@ enum {
 
 /* Which part of a folder is opened; files that are named one by one are what they are. */
 typedef int32_t volta_data_split;
-enum { VOLTA_SPLIT_TRAIN = 0, VOLTA_SPLIT_TEST = 1 };
+enum {
+    VOLTA_SPLIT_TRAIN = 0,
+    VOLTA_SPLIT_TEST = 1,
+    VOLTA_SPLIT_VALIDATION = 2 /* of texts alone */
+};
 
 /* Of data sets, and of pictures that are read by themselves. */
 typedef struct volta_dataset_options {
@@ -190,6 +194,35 @@ typedef struct volta_transform_options {
  *         SHAPE_MISMATCH    the picture is smaller than the crop */
 VOLTA_API volta_status volta_picture_transform(const volta_picture *picture, const volta_transform_options *options,
                                                float *values, size_t value_count);
+
+/* ---- Texts -------------------------------------------------------------------------------------------- */
+
+typedef struct volta_text volta_text;
+
+typedef struct volta_text_info {
+    size_t struct_size;  /* in: sizeof(volta_text_info)                                          */
+    const char *bytes;   /* Lends: until the text's release; a zero stands behind them           */
+    uint64_t byte_count; /* at least 1                                                           */
+    const char *path;    /* of the first file that was read. Lends: likewise                     */
+    uint64_t file_count; /* how many were                                                        */
+} volta_text_info;
+#define VOLTA_TEXT_INFO_INIT {sizeof(volta_text_info), NULL, 0, NULL, 0}
+
+/* Reads files of text into memory, one behind the other, as they are: no byte is changed, whatever its encoding. Where a
+ * path is a folder, its file of options->split: wiki.PART.tokens, wiki.PART.raw or PART.txt, PART being train, valid or
+ * test, the first that is there: WikiText's layout. Any file may be compressed by gzip (in a folder also named so, *.gz).
+ * Owns:   *out_text, ended by volta_text_release.
+ * Keeps:  nothing of paths.
+ * Errors: INVALID_ARGUMENT  an unknown split, no path
+ *         IO_ERROR          a file that cannot be read, a folder without that part
+ *         CORRUPT_MODEL     no text at all, damaged gzip data, a file of more than max_file_bytes
+ *         UNSUPPORTED       a file that expands to more */
+VOLTA_API volta_status volta_text_open(const char *const *paths, size_t path_count, const volta_dataset_options *options,
+                                       volta_text **out_text);
+VOLTA_API void volta_text_release(volta_text *text);
+
+/* Fills what fits in info->struct_size. */
+VOLTA_API volta_status volta_text_get_info(const volta_text *text, volta_text_info *info);
 
 /* ---- Loaders ------------------------------------------------------------------------------------------ */
 

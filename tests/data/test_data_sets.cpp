@@ -116,6 +116,78 @@ void test_idx_plain_and_compressed(void**) {
     }
 }
 
+std::string text_of(const std::vector<std::string>& files, volta_data_split split = VOLTA_SPLIT_TRAIN) {
+    std::vector<const char*> paths;
+    for (const std::string& file : files) paths.push_back(file.c_str());
+    volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
+    options.split = split;
+    options.max_file_bytes = 1 << 22;
+    volta_text* text = nullptr;
+    if (volta_text_open(paths.data(), paths.size(), &options, &text) != VOLTA_OK) {
+        assert_null(text);
+        return std::string("! ") + volta_data_last_error();
+    }
+    volta_text_info info = VOLTA_TEXT_INFO_INIT;
+    assert_ok(volta_text_get_info(text, &info));
+    assert_int_equal(info.file_count, files.size());
+    assert_int_equal(info.bytes[info.byte_count], 0);
+    const std::string bytes(info.bytes, static_cast<size_t>(info.byte_count));
+    assert_true(std::string(info.path).rfind(files[0], 0) == 0);
+    volta_text_release(text);
+    return bytes;
+}
+
+void test_texts_byte_for_byte(void**) {
+    const Folder folder;
+    const std::string odd("a\0\xff\r\n\xef\xbb\xbf", 8), many = noise((2 << 20) + 17, 7);
+    write_file(folder / "one", odd);
+    write_file(folder / "two", gzip("second") + gzip(" member"));
+    write_file(folder / "many", gzip(many));
+    write_file(folder / "empty", "");
+    write_file(folder / "half", gzip(many).substr(0, 1000));
+    write_file(folder / "large", gzip(repeated('x', (1 << 22) + 1)));
+    write_file(folder / "huge", repeated('x', (1 << 22) + 1));
+    assert_true(text_of({folder / "one"}) == odd);
+    assert_true(text_of({folder / "one", folder / "two", folder / "empty", folder / "one"}) ==
+                odd + "second member" + odd);
+    assert_true(text_of({folder / "many"}) == many);
+    assert_string_equal(text_of({folder / "empty"}).c_str(),
+                        ("! '" + (folder / "empty") + "' has no text").c_str());
+    assert_true(text_of({folder / "half"}).rfind("! '" + (folder / "half") + "'", 0) == 0);
+    assert_string_equal(
+        text_of({folder / "large"}).c_str(),
+        ("! '" + (folder / "large") + "' expands to more than 4194304 bytes, the most that are read")
+            .c_str());
+    assert_string_equal(
+        text_of({folder / "huge"}).c_str(),
+        ("! '" + (folder / "huge") + "' has 4194305 bytes, at most 4194304 are read").c_str());
+}
+
+void test_text_folders_as_wikitext_is_laid_out(void**) {
+    const Folder folder;
+    write_file(folder / "valid.txt", "v");
+    write_file(folder / "wiki.test.tokens", "t");
+    write_file(folder / "test.txt", "other");
+    write_file(folder / "wiki.train.raw.gz", gzip("r"));
+    const std::string there = folder.c_str();
+    assert_string_equal(text_of({there}).c_str(), "r");
+    assert_string_equal(text_of({there}, VOLTA_SPLIT_VALIDATION).c_str(), "v");
+    assert_string_equal(text_of({there}, VOLTA_SPLIT_TEST).c_str(), "t");
+    remove((folder / "wiki.train.raw.gz").c_str());
+    assert_string_equal(
+        text_of({there}).c_str(),
+        ("! the folder '" + there + "' has no file train.txt, wiki.train.tokens or wiki.train.raw").c_str());
+    assert_string_equal(text_of({there}, 3).c_str(), "! split is 3, an unknown one");
+    volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
+    options.split = VOLTA_SPLIT_VALIDATION;
+    const char* const paths[] = {there.c_str()};
+    volta_dataset* none = nullptr;
+    assert_fails(volta_dataset_open(VOLTA_DATA_FOLDER, paths, 1, &options, &none), VOLTA_INVALID_ARGUMENT,
+                 "split is 2, which only texts have");
+    assert_fails(volta_text_get_info(nullptr, nullptr), VOLTA_INVALID_ARGUMENT, "text is NULL");
+    volta_text_release(nullptr);
+}
+
 void test_class_folders(void**) {
     const Folder folder;
     const std::string png = read_file(file("grey8.png")), jpeg = read_file(file("grey.jpg"));
@@ -291,6 +363,11 @@ void test_real_data(void**) {
     const std::string records = read_file(train);
     assert_int_equal(label_if(dataset, 3999, records.substr(3999 * 3073 + 1, 3072)), records[3999 * 3073]);
     volta_dataset_release(dataset);
+    if (access((data + "/text/wikitext-2").c_str(), R_OK) == 0) {
+        assert_true(text_of({data + "/text/wikitext-2"}, VOLTA_SPLIT_VALIDATION) ==
+                    read_file(data + "/text/wikitext-2/valid.txt"));
+        assert_true(text_of({data + "/text/wikitext-2"})[0] == '!');  // its train part is not there
+    }
     dataset = open_data(VOLTA_DATA_IDX, {mnist.c_str()});
     const volta_dataset_info info = info_of_set(dataset);
     assert_int_equal(info.sample_count, 60000);
@@ -312,6 +389,8 @@ int main() {
         cmocka_unit_test(test_cifar10_folders_and_files),
         cmocka_unit_test(test_cifar100_has_fine_labels),
         cmocka_unit_test(test_idx_plain_and_compressed),
+        cmocka_unit_test(test_texts_byte_for_byte),
+        cmocka_unit_test(test_text_folders_as_wikitext_is_laid_out),
         cmocka_unit_test(test_class_folders),
         cmocka_unit_test(test_wrong_files_are_one_sentence),
         cmocka_unit_test(test_a_wrong_label_is_named),
