@@ -13,17 +13,29 @@ define::ConvolutionSizes sizes_of(const NodeRun<T>& run) {
 }
 template <class T>
 const T* bias_of(const NodeRun<T>& run) {
-    return run.node.inputs.size() > 2 ? run.in(2) : nullptr;
+    return run.node.body.ops.empty() && run.node.inputs.size() > 2 ? run.in(2) : nullptr;
+}
+
+// compute(y), then the body.
+template <class T, class Compute>
+void with_body(const NodeRun<T>& run, Compute compute) {
+    if (run.node.body.ops.empty()) return compute(run.out());
+    EvalTensor<T> product{Allocator(run.heap())};
+    product.real.resize(static_cast<std::size_t>(run.out_shape().elements()));
+    compute(product.real.data());
+    evaluate_epilogue(run, product);
 }
 
 template <class T>
 void conv(const NodeRun<T>& run) {
-    define::convolution(sizes_of(run), run.in(0), run.in(1), bias_of(run), run.out());
+    with_body(run, [&](T* y) { define::convolution(sizes_of(run), run.in(0), run.in(1), bias_of(run), y); });
 }
 
 template <class T>
 void conv_transpose(const NodeRun<T>& run) {
-    define::convolution_transposed(sizes_of(run), run.in(0), run.in(1), bias_of(run), run.out());
+    with_body(run, [&](T* y) {
+        define::convolution_transposed(sizes_of(run), run.in(0), run.in(1), bias_of(run), y);
+    });
 }
 
 template <class T>

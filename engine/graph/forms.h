@@ -57,6 +57,9 @@ struct MatmulForm {
     Shape result;
 };
 MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b);
+// Products that may have a body: of matrices, and convolutions that give pictures. Inputs 0 and 1 are the
+// factors; a body's operands follow. (A convolution without a body may have a bias there.)
+bool carries_product(Op op);
 // Which output of a product with a body holds the product itself until the body has run: one that is the
 // product, else the first.
 int product_output(const Node& node);

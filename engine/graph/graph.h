@@ -49,9 +49,10 @@ struct BodyOp {
 };
 bool operator==(const BodyOp& a, const BodyOp& b);
 
-// Elementwise work carried by a node: Op::fused (over its inputs), or Op::matmul, where body input ~0 is the
-// finished product, ~i (i >= 1) node input i + 1, and the results replace the product as the node's outputs.
-// All results have one shape: the fused node's, or the product's.
+// Elementwise work carried by a node: Op::fused (over its inputs), or a product (carries_product() in
+// engine/graph/forms.h), where body input ~0 is the finished product, ~i (i >= 1) node input i + 1, and the
+// results replace the product as the node's outputs. All results have one shape: the fused node's, or the
+// product's.
 struct Body {
     using allocator_type = Allocator;
     explicit Body(Allocator heap) : ops(heap), results(heap) {}

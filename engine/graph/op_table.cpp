@@ -692,17 +692,22 @@ constexpr OpRow kRows[] = {
         .costing(c::unknown)
         .with_ids({2, -1, 0, 0}, {3, 0, 0, 2, kCachePanelExtent}),
 
-    row(Op::conv, "conv", {2, 3}, 1, Lowering::convolution, s::conv, e::conv, g::conv,
-        "x [N, groups*C, spatial], weight [O, C, kernel] [, bias [O]]", "y [N, O, spatial]",
-        "segmented chains over (channel, tap) of weight and padded picture; + bias")
+    row(Op::conv, "conv", {2, kAnyCount}, -1, Lowering::convolution, s::conv, e::conv, g::conv,
+        "x [N, groups*C, spatial], weight [O, C, kernel] [, bias [O], or operands of the epilogue]",
+        "y [N, O, spatial]", "segmented chains over (channel, tap) of weight and padded picture; + bias")
         .with(kConv)
-        .costing(c::convolution),
-    row(Op::conv_transpose, "conv_transpose", {2, 3}, 1, Lowering::convolution, s::conv_transpose,
-        e::conv_transpose, g::conv_transpose, "x [N, O, spatial], weight [O, C, kernel] [, bias [groups*C]]",
+        .costing(c::convolution)
+        .overwriting(kBehindFactors)
+        .with_body(),
+    row(Op::conv_transpose, "conv_transpose", {2, kAnyCount}, -1, Lowering::convolution, s::conv_transpose,
+        e::conv_transpose, g::conv_transpose,
+        "x [N, O, spatial], weight [O, C, kernel] [, bias [groups*C], or operands of the epilogue]",
         "y [N, groups*C, spatial]",
         "segmented chains over (filter, tap) of weight and the outputs that meet the tap here; + bias")
         .with(kConvTranspose)
-        .costing(c::convolution),
+        .costing(c::convolution)
+        .overwriting(kBehindFactors)
+        .with_body(),
     row(Op::conv_grad_weight, "conv_grad_weight", 2, 1, Lowering::convolution, s::conv_grad_weight,
         e::conv_grad_weight, kSecond, "x [N, groups*C, spatial], dy [N, O, spatial]",
         "dweight [O, C, kernel]", "segmented chains over (n, output pixel) of dy and the tap's pixel")

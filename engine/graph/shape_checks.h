@@ -48,6 +48,10 @@ inline void expect_least_rank(const Node& node, const char* what, const Shape& s
              shape.rank, rank, to_text(shape).text);
 }
 
+// Of a product with a body: what its results are.
+void add_results_of_body(const Node& node, const TypedShape* inputs, int input_count,
+                         const TypedShape& product, std::pmr::vector<TypedShape>& outputs);
+
 // An extent that i32 ids, positions or random rows must be able to name.
 inline void expect_below(const Node& node, const char* what, std::int64_t extent, std::int64_t limit) {
     if (extent >= limit)

@@ -316,6 +316,9 @@ namespace {
 void picture_and_weight(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& x = real_shape(node, inputs[0], "x");
     const Shape result = convolution_form(node, x, real_shape(node, inputs[1], "the weight")).result;
+    if (!node.body.ops.empty())
+        return add_results_of_body(node, inputs, input_count, {DType::f32, result}, outputs);
+    require(input_count <= 3, "%s: takes 2 to 3 inputs, not %d", name_of(node), input_count);
     expect_bias(node, inputs, input_count, result[1]);
     add_output(outputs, DType::f32, result);
 }

@@ -93,6 +93,8 @@ MatmulForm transposed_form(const Node& node, const Shape& a, const Shape& b, Mat
 
 }  // namespace
 
+bool carries_product(Op op) { return op_row(op).has_body && op != Op::fused; }
+
 int product_output(const Node& node) {
     for (std::size_t k = 0; k < node.body.results.size(); ++k)
         if (node.body.results[k] == ~0) return static_cast<int>(k);
@@ -323,6 +325,14 @@ void infer_body(const Node& node, const TypedShape* operands, int operand_count,
 
 }  // namespace
 
+// ~0 is the product, ~i is input i + 1.
+void add_results_of_body(const Node& node, const TypedShape* inputs, int input_count,
+                         const TypedShape& product, TypedShapes& outputs) {
+    std::pmr::vector<TypedShape> operands(inputs + 1, inputs + input_count, outputs.get_allocator());
+    operands[0] = product;
+    infer_body(node, operands.data(), static_cast<int>(operands.size()), &product, outputs);
+}
+
 namespace shape_rules {
 
 void fused(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
@@ -345,10 +355,7 @@ void matmul(const Node& node, const TypedShape* inputs, int input_count, TypedSh
     }
     require(!node.flag(Attr::accumulate),
             "matmul: a product that continues over micro-batches has no epilogue");
-    // ~0 is the product, ~i is input i + 1.
-    std::pmr::vector<TypedShape> operands(inputs + 1, inputs + input_count, outputs.get_allocator());
-    operands[0] = product;
-    infer_body(node, operands.data(), static_cast<int>(operands.size()), &product, outputs);
+    add_results_of_body(node, inputs, input_count, product, outputs);
 }
 
 void weight_gradient(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {

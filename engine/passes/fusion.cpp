@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/graph/forms.h"
+
 namespace volta {
 namespace {
 
@@ -20,9 +22,32 @@ bool is_row_operand(const Shape& operand, const Shape& whole) {
     return (leading_all && (last == 1 || last == whole.last())) || (leading_none && last == whole.last());
 }
 
+// Along the axes of a plane, which stand behind two others, whole or a single number.
+bool is_plane_operand(const Shape& operand, const Shape& whole) {
+    if (operand.rank > whole.rank || whole.rank < 3) return false;
+    bool all = true, none = true;
+    for (int axis = 2; axis < whole.rank; ++axis) {
+        const int own = axis - (whole.rank - operand.rank);
+        const std::int64_t extent = own < 0 ? 1 : operand[own];
+        all = all && extent == whole[axis];
+        none = none && extent == 1;
+    }
+    return all || none;
+}
+
 }  // namespace
 
 bool is_fusable(const Node& node) { return op_row(node.op).fuses && node.phase != Phase::update; }
+
+bool has_plane_operands(const Graph& graph, const Node& node) {
+    if (op_row(node.op).random) return false;  // draws are numbered by rows along the last axis
+    for (const BodyOp& op : node.body.ops)
+        if (op_row(op.op).random) return false;
+    const Shape& whole = graph.shape(node.first_output);
+    for (const ValueId input : node.inputs)
+        if (!is_plane_operand(graph.shape(input), whole)) return false;
+    return true;
+}
 
 bool has_row_operands(const Graph& graph, const Node& node) {
     const Shape& whole = graph.shape(node.first_output);
@@ -51,7 +76,7 @@ class BodyCollector {
     }
 
     void add(const Node& member) {
-        if (member.op == Op::matmul)
+        if (carries_product(member.op))
             add_product(member);
         else if (member.op == Op::fused)
             add_body(member, 0);
@@ -91,7 +116,7 @@ class BodyCollector {
   private:
     // a and b stay the first two inputs; the product is ~0, further inputs follow as ~1, ~2, ...
     void add_product(const Node& member) {
-        node_.op = Op::matmul;
+        node_.op = member.op;
         node_.attributes.assign(member.attributes.begin(), member.attributes.end());
         node_.inputs.assign(member.inputs.begin(), member.inputs.begin() + 2);
         first_operand_ = 2;
@@ -200,7 +225,7 @@ Fusion::Combined Fusion::combine(const std::pmr::vector<NodeId>& members) const 
 bool Fusion::join(NodeId a, NodeId b) {
     const NodeId first = std::min(head(a), head(b)), second = std::max(head(a), head(b));
     const Node &x = graph_.node(first), &y = graph_.node(second);
-    if (first == second || x.phase != y.phase || y.op == Op::matmul) return false;
+    if (first == second || x.phase != y.phase || carries_product(y.op)) return false;
     if (graph_.shape(x.first_output) != graph_.shape(y.first_output)) return false;
     const auto &left = members_[index_of(first)], &right = members_[index_of(second)];
     std::pmr::vector<NodeId> members(left.size() + right.size(), heap_);

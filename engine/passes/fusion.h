@@ -13,6 +13,8 @@ inline constexpr std::size_t kMostFusedInputs = 16, kMostFusedResults = 4, kMost
 bool is_fusable(const Node& node);
 // Can the node run on blocks of rows and columns of its result, as an epilogue does?
 bool has_row_operands(const Graph& graph, const Node& node);
+// Can it run on blocks of channels and pixels of its result [batch, channels, spatial]?
+bool has_plane_operands(const Graph& graph, const Node& node);
 
 // A partition of the graph's nodes into groups; each starts as one node. A group stands where its last member
 // stood, so it may only form if everyone else who reads its values comes later.

@@ -26,7 +26,7 @@ const PassRow kPasses[] = {
      "writes a batch norm of given statistics as the elementwise operations that it is"},
     {"fuse_elementwise", fuse_elementwise, "joins elementwise nodes of one shape into one kernel"},
     {"fuse_epilogues", fuse_epilogues,
-     "lets a product finish its elementwise successors while its result is in cache"},
+     "lets a product, or a convolution, finish its elementwise successors while its result is in cache"},
     {"remove_dead", remove_dead, "drops nodes that nothing needs"},
 };
 const int kPassCount = sizeof kPasses / sizeof *kPasses;

@@ -12,7 +12,7 @@ inline bool may_overwrite(const Node& node, std::size_t slot, std::int32_t outpu
     const Overwrites& rule = op_row(node.op).overwrites;
     if ((rule.inputs >> std::min<std::size_t>(slot, 31) & 1) == 0) return false;
     // The product itself lies in one of the outputs until its epilogue has run.
-    if (op_row(node.op).lowering == Lowering::product) return output != product_output(node);
+    if (carries_product(node.op)) return output != product_output(node);
     return rule.output < 0 || output == rule.output;
 }
 

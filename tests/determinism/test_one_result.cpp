@@ -101,9 +101,10 @@ volta_status make_perceptron(volta_context* context, const Size& size, volta_mod
     return status;
 }
 
-// Of odd sizes: a strided, a depthwise, a grouped and a pointwise convolution, batch norm, a maximum and a
-// mean.
-constexpr std::int64_t kChannels = 3, kRows = 13, kColumns = 11;
+// A strided, a depthwise, a grouped and a pointwise convolution, some with what follows them in their own
+// step: bias, activation, residual, gradients of these; batch norm, a maximum and a mean. The first pictures
+// end with a segment of the weight's gradient, the others have odd sizes.
+constexpr std::int64_t kChannels = 3, kRows = 32, kColumns = 16;
 
 class Network {
   public:
@@ -126,9 +127,11 @@ class Network {
         return value;
     }
     volta_value conv(volta_value x, std::initializer_list<std::int64_t> shape, std::int64_t stride,
-                     std::int64_t pad, std::int64_t groups) {
+                     std::int64_t pad, std::int64_t groups, bool has_bias = false) {
         const std::int64_t strides[] = {stride, stride}, pads[] = {pad, pad, pad, pad};
-        return apply("conv", {x, parameter(shape, 0.2)},
+        std::vector<volta_value> inputs = {x, parameter(shape, 0.2)};
+        if (has_bias) inputs.push_back(parameter({*shape.begin()}, 0.2));
+        return apply("conv", inputs,
                      {{"strides", 0, strides, 2},
                       {"pads", 0, pads, 4},
                       {"groups", static_cast<double>(groups), nullptr, 0}});
@@ -136,7 +139,11 @@ class Network {
     volta_value norm(volta_value x, std::int64_t channels) {
         const volta_value scale = parameter({channels}, 0, 1), bias = parameter({channels}, 0);
         const volta_value mean = parameter({channels}, 0), variance = parameter({channels}, 0, 1);
-        return apply("relu", {apply("batch_norm", {x, scale, bias, mean, variance})});
+        return apply("batch_norm", {x, scale, bias, mean, variance});
+    }
+    volta_value relu(volta_value x) { return apply("relu", {x}); }
+    volta_value relu6(volta_value x) {
+        return apply("clamp", {x}, {{"low", 0, nullptr, 0}, {"high", 6, nullptr, 0}});
     }
     void note(volta_status status) {
         if (status_ == VOLTA_OK) status_ = status;
@@ -157,10 +164,14 @@ volta_status make_network(volta_context* context, const Size& size, volta_model*
     const std::int64_t window[] = {3, 3}, strides[] = {2, 2}, pads[] = {1, 1, 1, 1};
     volta_value x = {};
     n.note(volta_graph_input(graph, "x", VOLTA_F32, pictures, 4, &x));
-    x = n.norm(n.conv(x, {16, kChannels, 3, 3}, 1, 1, 1), 16);
-    x = n.norm(n.conv(x, {24, 16, 3, 3}, 2, 1, 1), 24);
-    x = n.apply("relu", {n.conv(x, {24, 1, 3, 3}, 1, 1, 24)});
-    x = n.apply("relu", {n.conv(x, {24, 6, 3, 3}, 1, 1, 4)});
+    x = n.relu(n.norm(n.conv(x, {16, kChannels, 3, 3}, 1, 1, 1), 16));
+    x = n.relu(n.norm(n.conv(x, {24, 16, 2, 2}, 2, 1, 1), 24));
+    const volta_value before = x;
+    x = n.relu(n.norm(n.conv(x, {24, 24, 3, 3}, 1, 1, 1), 24));
+    x = n.norm(n.conv(x, {24, 24, 3, 3}, 1, 1, 1), 24);
+    x = n.relu(n.apply("add", {x, before}));
+    x = n.relu6(n.norm(n.conv(x, {24, 1, 3, 3}, 1, 1, 24), 24));
+    x = n.relu6(n.conv(x, {24, 6, 3, 3}, 1, 1, 4, true));
     x = n.apply("max_pool", {x},
                 {{"kernel", 0, window, 2}, {"strides", 0, strides, 2}, {"pads", 0, pads, 4}});
     x = n.conv(x, {40, 24, 1, 1}, 1, 0, 1);
@@ -447,7 +458,8 @@ void test_tiny(void**) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    if (argc > 1) cmocka_set_test_filter(argv[1]);  // one of these, by its name
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_small_model_full_cross_product),
         cmocka_unit_test(test_small_llama),

@@ -208,9 +208,19 @@ class RandomGraph {
         if (random_.below(2)) {
             x = apply(Op::reshape, {x}, {list(Attr::shape, {s[0], s[1], 1})});
             x = apply(Op::broadcast_to, {x}, {list(Attr::shape, {s[0], s[1], 2})});
+            if (random_.below(2)) x = convolution(x);
         }
         x = apply(Op::relu, {apply(Op::batch_norm, {x, scale, shift, shift, scale})});
         keep(shape(x) == s ? x : apply(Op::sum, {x}, {list(Attr::axes, {2})}));
+    }
+
+    // Of as many channels, with a bias or without.
+    ValueId convolution(ValueId x) {
+        const ValueId weight = apply(Op::reshape, {values_[7]}, {list(Attr::shape, {kWidth, kWidth, 1})});
+        const Op op = random_.below(2) ? Op::conv : Op::conv_transpose;
+        const ValueId y = random_.below(2) ? apply(op, {x, weight, values_[4]}) : apply(op, {x, weight});
+        if (random_.below(3) == 0) early_.emplace_back(y, y);  // it is read again at the end
+        return y;
     }
 
     void add_product() {

@@ -478,6 +478,40 @@ void test_operands_of_epilogues(void**) {
     }
 }
 
+// A convolution takes its bias, the norm of given statistics, the residual and the activation behind it; not
+// a norm of its own statistics, nor what sees one spatial axis alone, nor dropout.
+void test_epilogues_of_convolutions(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {2, 4, 5, 5}), c = graph.parameter("c", {4}, {});
+    const auto conv = [&](ValueId of, bool has_bias) {
+        static int index = 0;
+        const ValueId w = graph.parameter(("w" + std::to_string(index++)).c_str(), {4, 4, 3, 3}, {});
+        const Attribute pads = list(Attr::pads, {1, 1, 1, 1});
+        return has_bias ? graph.apply(Op::conv, {of, w, c}, {pads}) : graph.apply(Op::conv, {of, w}, {pads});
+    };
+    const ValueId first = graph.apply(Op::batch_norm, {conv(x, true), c, c, c, c});
+    const ValueId clamped = graph.apply(Op::clamp, {first}, {number(Attr::low, 0), number(Attr::high, 6)});
+    const ValueId second = graph.apply(Op::batch_norm, {conv(clamped, false), c, c, c, c});
+    const ValueId joined = graph.apply(Op::relu, {graph.apply(Op::add, {second, x})});
+    graph.output("block", joined);
+    const ValueId plain = conv(joined, false), mean = graph.apply(Op::batch_statistics, {plain});
+    graph.output("own", graph.apply(Op::batch_norm_train, {plain, c, c, mean, mean + 1}));
+    graph.output("rows", graph.apply(Op::mul, {conv(joined, false), graph.input("r", DType::f32, {5, 1})}));
+    graph.output("dropped",
+                 graph.apply(Op::dropout, {conv(joined, false), graph.input("step/random", DType::i32, {3})},
+                             {number(Attr::probability, 0.5)}));
+    const Graph result = run_passes(graph, kAllPasses, test_heap());
+    int bodies = 0;
+    for (const Node& node : result.nodes) {
+        if (node.op != Op::conv || node.body.ops.empty()) continue;
+        bodies += 1;
+        assert_true(node.body.ops.back().op == (bodies == 1 ? Op::clamp : Op::relu));
+        assert_int_equal(node.body.ops.size(), 6);
+    }
+    assert_int_equal(bodies, 2);
+    assert_int_equal(count(result, Op::conv), 5);
+}
+
 // A weight's and a bias's gradient become one node when they read the same dy, over the same rows, alike over
 // micro-batches, and nobody waits for the first of them.
 struct Layer {
@@ -692,6 +726,7 @@ int main() {
         cmocka_unit_test(test_nothing_is_kept_to_compute_again),
         cmocka_unit_test(test_products_that_stay_bare),
         cmocka_unit_test(test_operands_of_epilogues),
+        cmocka_unit_test(test_epilogues_of_convolutions),
         cmocka_unit_test(test_weight_gradients_that_pair),
         cmocka_unit_test(test_bodies_stay_small),
         cmocka_unit_test(test_a_broken_pass_is_named),

@@ -1135,6 +1135,75 @@ const std::vector<ConvolutionCase> kConvolutions = {
     {{2, 0, 4, 4}, {5, 0, 3, 3}, {}, {}, {}, 1},
 };
 
+// What follows a convolution in its own step. Body input ~0 is the picture, ~i is input i + 1.
+void add_convolution_epilogue(Cases& cases, Op op, const ConvolutionCase& row) {
+    const bool is_transposed = op == Op::conv_transpose;
+    const Shape y = is_transposed ? row.x : result_of(row), from = is_transposed ? result_of(row) : row.x;
+    Shape channel = y, plane = y, everywhere = y, sample = y;
+    for (int axis = 0; axis < y.rank; ++axis) {
+        if (axis != 1) channel[axis] = 1;
+        if (axis >= 2) plane[axis] = sample[axis] = 1;
+        if (axis < 2) everywhere[axis] = 1;
+    }
+    sample[1] = 1;
+    const std::string name = shapes_text({row.x, row.weight}) + " groups " + std::to_string(row.groups);
+    const auto node_of = [=](CaseBuilder& b) {
+        Node node{Allocator(std::pmr::get_default_resource())};
+        node.op = op;
+        for (const Attribute& attribute : window_of(row)) node.attributes.push_back(attribute);
+        Shape spatial;
+        for (int axis = 2; axis < y.rank; ++axis) spatial[spatial.rank++] = y[axis];
+        if (is_transposed) node.attributes.push_back(list(Attr::shape, spatial));
+        node.inputs.assign({b.real(from), b.real(row.weight)});
+        return node;
+    };
+    cases.push_back({op, "norm, residual and clamp " + name, [=](CaseBuilder& b) {
+                         Node node = node_of(b);
+                         for (const Shape& shape : {plane, channel, Shape{}, y})
+                             node.inputs.push_back(b.real(shape));
+                         node.body.ops.push_back(body_op(Op::sub, {~0, ~1}));
+                         node.body.ops.push_back(body_op(Op::mul, {0, ~2}));
+                         node.body.ops.push_back(body_op(Op::add, {1, ~3}));
+                         node.body.ops.push_back(body_op(Op::add, {2, ~4}));
+                         node.body.ops.push_back(
+                             body_op(Op::clamp, {3}, {number(Attr::low, -0.5), number(Attr::high, 0.75)}));
+                         node.body.results.assign({4});
+                         b.apply(std::move(node));
+                     }});
+    cases.push_back({op, "the picture, and more beside it " + name, [=](CaseBuilder& b) {
+                         Node node = node_of(b);
+                         for (const Shape& shape : {sample, everywhere}) node.inputs.push_back(b.real(shape));
+                         node.body.ops.push_back(body_op(Op::mul, {~0, ~1}));
+                         node.body.ops.push_back(body_op(Op::add, {0, ~2}));
+                         node.body.ops.push_back(body_op(Op::relu, {1}));
+                         node.body.results.assign({1, ~0, 2});
+                         b.apply(std::move(node));
+                     }});
+}
+
+void add_convolution_epilogues(Cases& cases) {
+    for (const ConvolutionCase& row : kConvolutions)
+        for (const Op op : {Op::conv, Op::conv_transpose}) add_convolution_epilogue(cases, op, row);
+    const auto add = [&](const char* name, const Shape& shape, bool drops) {
+        cases.push_back({Op::conv, name, [=](CaseBuilder& b) {
+                             Node node{Allocator(std::pmr::get_default_resource())};
+                             node.op = Op::conv;
+                             const ValueId x = b.real({2, 3, 5, 7}), w = b.real({4, 3, 3, 3});
+                             node.inputs.assign({x, w, drops ? b.random_state() : b.real(shape)});
+                             if (drops)
+                                 node.body.ops.push_back(
+                                     body_op(Op::dropout, {~0, ~1},
+                                             {number(Attr::probability, 0.3), number(Attr::stream, 9)}));
+                             else
+                                 node.body.ops.push_back(body_op(Op::add, {~0, ~1}));
+                             node.body.results.assign({0});
+                             b.apply(std::move(node));
+                         }});
+    };
+    add("an operand along one spatial axis", {3, 1}, false);
+    add("dropout in the epilogue", {}, true);
+}
+
 void add_convolutions(Cases& cases) {
     for (const ConvolutionCase& row : kConvolutions) {
         const Shape y = result_of(row);
@@ -1176,6 +1245,7 @@ void add_convolutions(Cases& cases) {
                                  b.apply(Op::conv_grad_bias, {dy}, {number(Attr::accumulate, accumulates)});
                              }});
     }
+    add_convolution_epilogues(cases);
     cases.push_back({Op::conv_transpose, "the least picture, and more", [](CaseBuilder& b) {
                          const ValueId x = b.real({2, 3, 4, 5}), w = b.real({3, 2, 3, 3});
                          b.apply(Op::conv_transpose, {x, w},

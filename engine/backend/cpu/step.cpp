@@ -62,8 +62,8 @@ bool CpuStep::product(const ProductStep& step) { return add<ProductAction>(*this
 bool CpuStep::convolution(const ConvolutionStep& step) {
     if (step.gives == ConvolutionStep::Gives::weight)
         add<WeightGradientAction>(*this, step);
-    else
-        add<PictureConvolutionAction>(*this, step);
+    else if (!add<PictureConvolutionAction>(*this, step).runs_epilogue() && step.epilogue != nullptr)
+        rows(*step.epilogue->program, *step.epilogue->refs, *step.epilogue->loops, RowUse());
     return true;
 }
 void CpuStep::attention(const AttentionStep& step) { add<AttentionAction>(*this, step); }

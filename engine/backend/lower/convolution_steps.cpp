@@ -4,6 +4,7 @@
 
 #include "engine/backend/lower/convolution_phases.h"
 #include "engine/backend/lower/lowerings.h"
+#include "engine/backend/lower/product_body.h"
 #include "engine/backend/lower/row_programs.h"
 #include "engine/graph/forms.h"
 
@@ -264,13 +265,14 @@ void add_bias_gradient(StepLowering& step) {
 
 }  // namespace
 
-void lower_convolution(StepLowering& step) {
-    if (step.node.op == Op::conv_grad_bias) return add_bias_gradient(step);
+namespace {
+
+ConvolutionStep work_of(const StepLowering& step) {
     ConvolutionStep work;
     work.sizes = convolution_form(step.node, step.input_shape(0), step.input_shape(1)).sizes;
     work.x = step.input(0);
     work.weight = step.input(1);
-    work.y = step.output();
+    work.y = step.output(product_output(step.node));
     work.weight_value = step.input_id(1);
     if (step.node.op == Op::conv_transpose) {
         work.gives = ConvolutionStep::Gives::x;
@@ -280,14 +282,46 @@ void lower_convolution(StepLowering& step) {
         std::swap(work.weight, work.y);
         work.accumulates = step.accumulates();
     }
+    return work;
+}
+
+// Returns whether the epilogue is in it.
+bool add_convolution(StepLowering& step, const ConvolutionStep& work) {
     if (is_depthwise(work)) {
         add_depthwise(step, work);
-    } else if (!step.convolution(work)) {
-        if (work.gives == ConvolutionStep::Gives::weight)
-            add_weight_gradient(step, work);
-        else
-            add_picture(step, work);
+        return false;
     }
+    if (step.convolution(work)) return true;
+    if (work.gives == ConvolutionStep::Gives::weight)
+        add_weight_gradient(step, work);
+    else
+        add_picture(step, work);
+    return false;
+}
+
+void add_convolution_with_body(StepLowering& step, ConvolutionStep work) {
+    const Ref picture = step.output(product_output(step.node));
+    if (has_planes(step)) {
+        const ProductBody body = make_planes_of_body(step, picture);
+        const PictureEpilogue epilogue = {&body.program, &body.refs, &body.loops};
+        work.epilogue = &epilogue;
+        if (!add_convolution(step, work)) step.rows(body.program, body.refs, body.loops, RowUse());
+        return;
+    }
+    add_convolution(step, work);
+    const ProductBody body = make_rows_of_body(step, picture);
+    RowUse use;
+    use.counts_rows_over_step = knows_position(step.node);
+    step.rows(body.program, body.refs, body.loops, use);
+}
+
+}  // namespace
+
+void lower_convolution(StepLowering& step) {
+    if (step.node.op == Op::conv_grad_bias) return add_bias_gradient(step);
+    const ConvolutionStep work = work_of(step);
+    if (!step.node.body.ops.empty()) return add_convolution_with_body(step, work);
+    add_convolution(step, work);
     if (step.input_count() < 3) return;
     const Shape& y = step.output_shape();
     add_bias(step, y[0], y[1], y.elements() / (y[0] * y[1]));

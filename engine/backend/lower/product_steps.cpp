@@ -1,13 +1,11 @@
 // Products with what runs on their results while those are in cache.
 #include "engine/backend/lower/lowerings.h"
+#include "engine/backend/lower/product_body.h"
 #include "engine/backend/lower/row_programs.h"
 #include "engine/graph/forms.h"
-#include "jitgen/row_kernel.h"
 
 namespace volta {
 namespace {
-
-using jit::Access;
 
 ProductShape product_shape(const MatmulForm& form) {
     ProductShape shape;
@@ -26,43 +24,6 @@ ProductShape product_shape(const MatmulForm& form) {
         shape.batch_stride_c = form.m * form.n;
     }
     return shape;
-}
-
-// The body of a product as a program over the rows of C. Operands: C, the node's further inputs, its outputs.
-struct BodyRows {
-    explicit BodyRows(std::pmr::memory_resource* heap) : program(heap), refs(heap), loops(heap) {}
-    jit::Program program;
-    std::pmr::vector<Ref> refs;
-    LoopSpace loops;
-    // Are the operands rows and columns of C, as an epilogue needs them? Others are broadcast along inner
-    // axes.
-    bool follows_rows() const { return loops.outer_rank == 0; }
-};
-
-BodyRows make_body(const StepLowering& step, Ref c) {
-    const Shape& space = step.output_shape();
-    BodyRows body(step.heap());
-    std::pmr::vector<const Shape*> shapes({&space}, step.heap());
-    body.refs.push_back(c);
-    for (int i = 2; i < step.input_count(); ++i) {
-        shapes.push_back(is_read_by_index(step.node, i) ? nullptr : &step.input_shape(i));
-        body.refs.push_back(step.input(i));
-    }
-    for (int k = 0; k < step.node.output_count; ++k) {
-        shapes.push_back(&space);
-        body.refs.push_back(step.output(k));
-    }
-    if (shapes.size() > jit::kMaxOperands) step.unsupported(Limit::epilogue_operands);
-    body.loops = make_loop_space(space, shapes, true, step.heap());
-    const std::size_t inputs = static_cast<std::size_t>(step.input_count()) - 1;
-    std::pmr::vector<Access> accesses(step.heap());
-    for (std::size_t k = 0; k < shapes.size(); ++k) {
-        LoopOperand& operand = body.loops.operands[k];
-        if (k == 0 || k >= inputs) operand.access = Access::full;
-        accesses.push_back(operand.access);
-    }
-    body.program = make_epilogue_program(step.plan.graph, step.node, accesses, step.heap());
-    return body;
 }
 
 ProductStep work_of(const StepLowering& step) {
@@ -88,8 +49,10 @@ void add_product_with_sums(StepLowering& step, ProductStep work) {
 void add_product_with_body(StepLowering& step, ProductStep work) {
     work.c = step.output(product_output(step.node));
     const bool positioned = knows_position(step.node);
-    const BodyRows body = make_body(step, work.c);
-    if (!body.follows_rows()) {
+    const ProductBody body = make_rows_of_body(step, work.c);
+    // Others are broadcast along inner axes.
+    const bool follows_rows = body.loops.outer_rank == 0;
+    if (!follows_rows) {
         step.product(work);
         RowUse use;
         use.counts_rows_over_step = positioned;

@@ -5,6 +5,7 @@
 
 #include "engine/base/error.h"
 #include "engine/graph/elementwise.h"
+#include "engine/graph/forms.h"
 
 namespace volta {
 namespace {
@@ -472,7 +473,7 @@ bool is_read_by_index(const Node& node, int input) {
         const RowDefinition* definition = find_row_definition(node.op);
         return definition != nullptr && input_letter(*definition, input) == 's';
     }
-    const int operand = op_row(node.op).lowering == Lowering::product ? input - 1 : input;
+    const int operand = carries_product(node.op) ? input - 1 : input;
     for (const BodyOp& op : node.body.ops)
         for (std::size_t i = 0; i < op.inputs.size(); ++i)
             if (op.inputs[i] == ~operand && input_letter(definition_of(op.op), static_cast<int>(i)) == 's')

@@ -62,7 +62,8 @@ class StepLowering {
     // Returns whether it computes b_sums too; else the lowering asks for them as row work. Without
     // b_sums the answer means nothing.
     virtual bool product(const ProductStep& step) = 0;
-    // Returns whether it has a kernel of its own; else the lowering makes it of copies and products.
+    // Returns whether it has a kernel of its own, which has the epilogue in it; else the lowering makes it of
+    // copies and products, and the epilogue of rows.
     virtual bool convolution(const ConvolutionStep&) { return false; }
     virtual void attention(const AttentionStep& step) = 0;
     virtual void cached_attention(const CachedAttentionStep& step) = 0;

@@ -6,6 +6,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "engine/backend/lower/loop_space.h"
 #include "engine/backend/lower/problem_shapes.h"
 #include "engine/backend/lower/ref.h"
 #include "engine/base/shape.h"
@@ -42,6 +43,14 @@ struct ProductStep {
     const Ref* b_sums = nullptr;  // [n], where the column sums of B are wanted; they accumulate as C does
 };
 
+// What runs on finished elements of a picture: a program whose operand 0 is the picture, over batch x
+// channels x pixels, which are the loops' outer extent, rows and columns.
+struct PictureEpilogue {
+    const jit::Program* program;
+    const std::pmr::vector<Ref>* refs;  // one per operand
+    const LoopSpace* loops;
+};
+
 // A convolution of pictures x [batch, channels, rows, columns] and y [batch, filters, rows, columns], of
 // which one, or the weight, is computed from the other two.
 struct ConvolutionStep {
@@ -49,8 +58,9 @@ struct ConvolutionStep {
     Gives gives = Gives::y;
     define::ConvolutionSizes sizes;
     Ref x, weight, y;
-    bool accumulates = false;   // the weight's gradient, over micro-batches
-    ValueId weight_value = -1;  // whose elements the weight is
+    bool accumulates = false;                   // the weight's gradient, over micro-batches
+    ValueId weight_value = -1;                  // whose elements the weight is
+    const PictureEpilogue* epilogue = nullptr;  // NULL: none
 };
 
 struct AttentionStep {

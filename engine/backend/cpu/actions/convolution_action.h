@@ -10,6 +10,7 @@ namespace volta::cpu {
 class PictureConvolutionAction final : public Action {
   public:
     PictureConvolutionAction(CpuStep& step, const ConvolutionStep& work);
+    bool runs_epilogue() const { return convolution_.runs_epilogue(); }
     void run(const StepCall& call) const noexcept override;
     void keep(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override { return convolution_.kernel_name(); }
@@ -18,6 +19,9 @@ class PictureConvolutionAction final : public Action {
     Ref source_, weight_, result_, packed_{kWorkspace, 0, 0}, workspace_{kWorkspace, 0, 0};
     bool keeps_;  // the packed weight, over runs
     PictureConvolution convolution_;
+    std::pmr::vector<Ref> refs_;  // of the epilogue
+    std::pmr::vector<std::int64_t> row_strides_;
+    LoopSpace loops_;
 };
 
 class WeightGradientAction final : public Action {

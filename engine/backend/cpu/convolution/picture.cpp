@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/backend/cpu/gemm/kernel_cache.h"
+#include "engine/base/offset.h"
 
 namespace volta::cpu {
 namespace {
@@ -63,7 +64,8 @@ std::int64_t PictureConvolution::Phase::pixels_at_once() const {
     return runs == 1 ? std::min(at_once * tiles.tile().mr, length) : std::min(at_once, runs) * length;
 }
 
-PictureConvolution::PictureConvolution(const ConvolutionStep& work, const CompileContext& context)
+PictureConvolution::PictureConvolution(const ConvolutionStep& work, const jit::RowKernel* epilogue,
+                                       const CompileContext& context)
     : is_transposed_(work.gives == ConvolutionStep::Gives::x),
       batch_(work.sizes.batch),
       groups_(work.sizes.groups),
@@ -75,7 +77,8 @@ PictureConvolution::PictureConvolution(const ConvolutionStep& work, const Compil
       workers_(context.machine.threads),
       by_pictures_(batch_ % workers_ == 0 || batch_ >= kPicturesPerThread * workers_),
       phases_(context.compiler.heap),
-      transposes_(context.compiler.cache->transposes(context.machine.isa, *context.compiler.arena)) {
+      transposes_(context.compiler.cache->transposes(context.machine.isa, *context.compiler.arena)),
+      epilogue_(epilogue) {
     const define::ConvolutionSizes& s = work.sizes;
     std::pmr::memory_resource* const heap = context.compiler.heap;
     const AxisPhases rows = is_transposed_ ? transposed_phases(s.rows, heap) : forward_phases(s.rows, heap);
@@ -93,9 +96,14 @@ PictureConvolution::PictureConvolution(const ConvolutionStep& work, const Compil
                 phases_.emplace_back(row, column, source_, inputs_, filters_, s.columns.taps, context);
             phase.packed_begin = packed_floats_;
             packed_floats_ += groups_ * phase.packed_group();
-            scratch_floats_ =
-                std::max(scratch_floats_, padded(phase.pixels_at_once() * phase.tiles.tile().nr));
+            tile_floats_ = std::max(tile_floats_, padded(phase.pixels_at_once() * phase.tiles.tile().nr));
         }
+    // Each of several phases finishes every other pixel alone.
+    if (phases_.size() != 1 || has_gaps_) epilogue_ = nullptr;
+    scratch_floats_ = tile_floats_;
+    if (epilogue_ != nullptr)
+        scratch_floats_ += padded(ceil_div(
+            static_cast<std::int64_t>(epilogue_->scratch_bytes(phases_[0].pixels_at_once())), kFloatBytes));
     copy_floats_ = source_.is_copied() ? padded(groups_ * inputs_ * source_.plane()) : 0;
     workspace_bytes_ = static_cast<std::size_t>(
         ((by_pictures_ ? workers_ : 1) * copy_floats_ + workers_ * scratch_floats_) * kFloatBytes);
@@ -233,6 +241,23 @@ void PictureConvolution::run_item(const Call& call, const Item& item, std::int64
     }
     write(phase, scratch, pixel, pixels, width,
           call.result + ((picture * groups_ + item.group) * filters_ + first) * plane_);
+    if (epilogue_ == nullptr) return;
+    const std::int64_t channel = item.group * filters_ + first;
+    finish(call, picture, {channel, channel + width}, {pixel, pixel + pixels}, scratch + tile_floats_);
+}
+
+void PictureConvolution::finish(const Call& call, std::int64_t picture, Range channels, Range pixels,
+                                void* scratch) const noexcept {
+    const LoopSpace& loops = *call.epilogue->loops;
+    void* operands[jit::kMaxOperands];
+    for (std::size_t k = 0; k < loops.operands.size(); ++k)
+        operands[k] = offset(static_cast<float*>(call.epilogue->bases[k]), loops.outer_offset(k, picture));
+    jit::RowArgs whole = {};
+    whole.operands = operands;
+    whole.row_strides = call.epilogue->row_strides;
+    whole.rows = loops.rows;
+    whole.columns = loops.columns;
+    jit::run_block(*epilogue_, whole, channels.begin, channels.end, pixels.begin, pixels.end, scratch);
 }
 
 // [pixels, width] -> `width` planes.

@@ -10,13 +10,24 @@ namespace volta::cpu {
 
 class PictureConvolution {
   public:
-    PictureConvolution(const ConvolutionStep& step, const CompileContext& context);
+    // epilogue: NULL, or the program that calls will carry.
+    PictureConvolution(const ConvolutionStep& step, const jit::RowKernel* epilogue,
+                       const CompileContext& context);
+    // Whether it runs the epilogue, on results that are in cache; else its caller does, when all are there.
+    bool runs_epilogue() const { return epilogue_ != nullptr; }
 
+    // Where a call's epilogue has its operands, and how they lie.
+    struct Epilogue {
+        void* const* bases;
+        const std::int64_t* row_strides;
+        const LoopSpace* loops;
+    };
     struct Call {
         const float* source;  // x, or y
         const float* packed;  // what pack() has packed
         float* result;
         void* workspace;
+        const Epilogue* epilogue;  // where runs_epilogue()
     };
     // Allocates nothing.
     void run(ThreadPool& pool, const Call& call) const noexcept;
@@ -60,6 +71,8 @@ class PictureConvolution {
     Item item(std::int64_t index) const noexcept;
     void run_item(const Call& call, const Item& item, std::int64_t picture, const float* planes,
                   float* scratch) const noexcept;
+    void finish(const Call& call, std::int64_t picture, Range channels, Range pixels,
+                void* scratch) const noexcept;
     void write(const Phase& phase, const float* scratch, std::int64_t pixel, std::int64_t pixels, int width,
                float* to) const noexcept;
     const float* planes_of(const Call& call, std::int64_t picture) const {
@@ -75,7 +88,9 @@ class PictureConvolution {
     PictureSource source_;
     std::pmr::vector<Phase> phases_;
     jit::TransposeFunctions transposes_;
+    const jit::RowKernel* epilogue_;
     std::int64_t packed_floats_ = 0, copy_floats_ = 0, scratch_floats_ = 0;
+    std::int64_t tile_floats_ = 0;  // of the scratch; then the epilogue's
     std::size_t workspace_bytes_ = 0;
     char name_[64] = "conv_none";
 };
