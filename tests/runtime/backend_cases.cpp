@@ -1124,6 +1124,10 @@ const std::vector<ConvolutionCase> kConvolutions = {
     {{1, 3, 2, 2}, {3, 3, 1, 1}, {}, {}, {3, 2, 1, 2}, 1},  // padding that no tap reaches over
     {{1, 2, 3, 70}, {3, 2, 1, 5}, {}, {}, {0, 2, 0, 2}, 1},
     {{40, 3, 4, 4}, {5, 3, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},  // 640 pixels: two segments of dW
+    // Weights that no L2 holds.
+    {{1, 520, 3, 3}, {70, 520, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},
+    {{1, 70, 3, 4}, {530, 70, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},
+    {{1, 4700, 2, 5}, {64, 4700, 1, 1}, {}, {}, {}, 1},
     // Pictures that end with segments of dW, which threads then share: one, two, and half a segment a
     // picture.
     {{9, 3, 16, 32}, {5, 3, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},

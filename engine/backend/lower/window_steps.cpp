@@ -47,15 +47,15 @@ class PaddedPlanes {
     Ref copy(StepLowering& step, Ref from, double around) const {
         if (!is_copy()) return from;
         const Ref to = step.temporary(floats(elements()));
-        if (around == 0)
-            step.zero(to, elements());
-        else
-            add_fill(step, to, elements(), around);
+        const bool is_padded = rows_.is_padded() || columns_.is_padded();
+        if (is_padded && around == 0) step.zero(to, elements());
+        if (is_padded && around != 0) add_fill(step, to, elements(), around);
         copy_into(step, from, to);
         return to;
     }
     void copy_into(StepLowering& step, Ref from, Ref to) const {
         for (std::int64_t part = 0; part < step_; ++part) {
+            if (!is_read(part)) continue;
             // Columns c with (c + pad) % step == part.
             const std::int64_t first = ((part - columns_.pad) % step_ + step_) % step_;
             if (first >= columns_.extent) continue;
@@ -76,6 +76,13 @@ class PaddedPlanes {
     std::int64_t row_stride(const AxisPhase& rows) const { return rows.source_step * row_; }
 
   private:
+    bool is_read(std::int64_t part) const {
+        for (const AxisPhase& phase : columns_.phases)
+            for (const AxisPhase::Tap& tap : phase.taps)
+                if (tap.offset % step_ == part) return true;
+        return false;
+    }
+
     const AxisPhases &rows_, &columns_;
     const std::int64_t planes_, step_, part_, row_, plane_;
 };

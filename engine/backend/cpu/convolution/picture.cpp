@@ -17,6 +17,8 @@ constexpr std::int64_t kItemPixels = 224;
 // So many pictures a thread, and each has its own: no thread waits for another's copies.
 constexpr std::int64_t kPicturesPerThread = 4;
 
+constexpr std::size_t kUsualL2Bytes = std::size_t{512} << 10;  // where the processor does not tell
+
 std::int64_t padded(std::int64_t floats) { return round_up(floats, kLineFloats); }
 
 // Do the rows of pixels continue each other in the source?
@@ -75,6 +77,8 @@ PictureConvolution::PictureConvolution(const ConvolutionStep& work, const jit::R
       columns_(is_transposed_ ? work.sizes.columns.in : work.sizes.columns.out),
       taps_(work.sizes.taps()),
       workers_(context.machine.threads),
+      most_piece_(static_cast<std::int64_t>(
+          (context.machine.l2_bytes > 0 ? context.machine.l2_bytes : kUsualL2Bytes) / 2 / sizeof(float))),
       by_pictures_(batch_ % workers_ == 0 || batch_ >= kPicturesPerThread * workers_),
       phases_(context.compiler.heap),
       transposes_(context.compiler.cache->transposes(context.machine.isa, *context.compiler.arena)),
@@ -99,8 +103,9 @@ PictureConvolution::PictureConvolution(const ConvolutionStep& work, const jit::R
             tile_floats_ = std::max(tile_floats_, padded(phase.pixels_at_once() * phase.tiles.tile().nr));
         }
     // Each of several phases finishes every other pixel alone.
-    if (phases_.size() != 1 || has_gaps_) epilogue_ = nullptr;
-    scratch_floats_ = tile_floats_;
+    const bool has_steps = phases_.size() != 1 || has_gaps_;
+    if (has_steps) epilogue_ = nullptr;
+    scratch_floats_ = (has_steps ? 2 : 1) * tile_floats_;
     if (epilogue_ != nullptr)
         scratch_floats_ += padded(ceil_div(
             static_cast<std::int64_t>(epilogue_->scratch_bytes(phases_[0].pixels_at_once())), kFloatBytes));
@@ -134,13 +139,18 @@ void PictureConvolution::pack_piece(const Phase& phase, std::int64_t group, std:
         return pack_b(weight + (group * filters_ + first) * phase.depth, phase.depth, true, columns,
                       phase.depth, transposes_, phase.tiles.widths(), to);
     const std::int64_t lanes = jit::gemm_lanes(phase.tiles.tile().isa), stride = round_up(columns, lanes);
-    for (std::int64_t o = 0; o < inputs_; ++o)
-        for (const std::int64_t tap : phase.kernel_taps) {
-            const float* const from = weight + ((group * inputs_ + o) * filters_ + first) * taps_ + tap;
-            for (std::int64_t i = 0; i < columns; ++i) to[i] = from[i * taps_];
-            std::fill(to + columns, to + stride, 0.0f);
-            to += stride;
+    for (std::int64_t o = 0; o < inputs_; ++o, to += phase.taps * stride) {
+        const float* const from = weight + ((group * inputs_ + o) * filters_ + first) * taps_;
+        if (phase.taps == taps_) {
+            transpose(from, taps_, columns, taps_, transposes_.of_16, to, stride);
+        } else {
+            for (std::int64_t i = 0; i < columns; ++i)
+                for (std::int64_t t = 0; t < phase.taps; ++t)
+                    to[t * stride + i] = from[i * taps_ + phase.kernel_taps[static_cast<std::size_t>(t)]];
         }
+        for (std::int64_t t = 0; t < phase.taps && columns < stride; ++t)
+            std::fill(to + t * stride + columns, to + (t + 1) * stride, 0.0f);
+    }
 }
 
 // ---- Running ---------------------------------------------------------------------------------------------
@@ -220,24 +230,31 @@ void PictureConvolution::run_item(const Call& call, const Item& item, std::int64
     args.b = call.packed + phase.packed_begin + item.group * phase.packed_group() + first * phase.depth;
     args.c = scratch;
     args.c_stride = stride;
-    args.steps = phase.depth;
-    std::int64_t pixel, pixels;
-    if (phase.runs == 1) {
-        const std::int64_t tile = item.block * phase.at_once;
-        const std::int64_t end = std::min(tile + phase.at_once, tiles.cut().pieces);
-        pixel = tiles.cut().begin(tile);
-        pixels = tiles.cut().begin(end) - pixel;
-        tiles.run(args, width, tile, end);
-    } else {
-        const std::int64_t run = item.block * phase.at_once, end = std::min(run + phase.at_once, phase.runs);
-        pixel = run * phase.length;
-        pixels = (end - run) * phase.length;
-        args.a += run * phase.run_stride;
-        for (std::int64_t r = run; r < end; ++r) {
-            tiles.run(args, width, 0, tiles.cut().pieces);
-            args.a += phase.run_stride;
-            args.c += phase.length * stride;
+    // Of a piece that L2 holds all tiles take all steps; of a larger one, a segment after the other.
+    const std::int64_t vectors = round_up(width, jit::gemm_lanes(tiles.tile().isa));
+    const std::int64_t at_once = phase.depth * vectors > most_piece_ ? kSegment : phase.depth;
+    const std::int64_t begin = item.block * phase.at_once;
+    const std::int64_t end =
+        std::min(begin + phase.at_once, phase.runs == 1 ? tiles.cut().pieces : phase.runs);
+    const std::int64_t pixel = phase.runs == 1 ? tiles.cut().begin(begin) : begin * phase.length;
+    const std::int64_t pixels = (phase.runs == 1 ? tiles.cut().begin(end) : end * phase.length) - pixel;
+    for (std::int64_t step = 0; step < phase.depth; step += at_once) {
+        args.steps = std::min(at_once, phase.depth - step);
+        args.first_step = step;
+        args.add = step > 0;
+        if (phase.runs == 1) {
+            tiles.run(args, width, begin, end);
+        } else {
+            jit::GemmArgs run = args;
+            run.a += begin * phase.run_stride;
+            for (std::int64_t r = begin; r < end; ++r) {
+                tiles.run(run, width, 0, tiles.cut().pieces);
+                run.a += phase.run_stride;
+                run.c += phase.length * stride;
+            }
         }
+        args.a_offsets += args.steps;
+        args.b += args.steps * vectors;
     }
     write(phase, scratch, pixel, pixels, width,
           call.result + ((picture * groups_ + item.group) * filters_ + first) * plane_);
@@ -260,17 +277,25 @@ void PictureConvolution::finish(const Call& call, std::int64_t picture, Range ch
     jit::run_block(*epilogue_, whole, channels.begin, channels.end, pixels.begin, pixels.end, scratch);
 }
 
-// [pixels, width] -> `width` planes.
-void PictureConvolution::write(const Phase& phase, const float* scratch, std::int64_t pixel,
-                               std::int64_t pixels, int width, float* to) const noexcept {
+// [pixels, width] -> `width` planes. Those of one phase are put together first: planes may meet in one set of
+// L1, all of which one pixel after the other would need.
+void PictureConvolution::write(const Phase& phase, float* scratch, std::int64_t pixel, std::int64_t pixels,
+                               int width, float* to) const noexcept {
     const std::int64_t stride = phase.tiles.tile().nr;
     if (phase.row_step == 1 && phase.column_step == 1)
         return transpose(scratch, stride, pixels, width, transposes_.of_16, to + pixel, plane_);
-    for (std::int64_t p = pixel; p < pixel + pixels; ++p, scratch += stride) {
-        const std::int64_t row = phase.first_row + p / phase.width * phase.row_step;
-        const std::int64_t at = row * columns_ + phase.first_column + p % phase.width * phase.column_step;
-        for (std::int64_t o = 0; o < width; ++o) to[o * plane_ + at] = scratch[o];
-    }
+    const float* from = scratch + tile_floats_;
+    transpose(scratch, stride, pixels, width, transposes_.of_16, scratch + tile_floats_, pixels);
+    for (std::int64_t o = 0; o < width; ++o, to += plane_)
+        for (std::int64_t p = pixel; p < pixel + pixels;) {
+            const std::int64_t row = phase.first_row + p / phase.width * phase.row_step;
+            const std::int64_t column = p % phase.width;
+            const std::int64_t count = std::min(phase.width - column, pixel + pixels - p);
+            float* const at = to + row * columns_ + phase.first_column + column * phase.column_step;
+            for (std::int64_t i = 0; i < count; ++i) at[i * phase.column_step] = from[i];
+            from += count;
+            p += count;
+        }
 }
 
 }  // namespace volta::cpu

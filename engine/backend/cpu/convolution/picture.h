@@ -73,7 +73,7 @@ class PictureConvolution {
                   float* scratch) const noexcept;
     void finish(const Call& call, std::int64_t picture, Range channels, Range pixels,
                 void* scratch) const noexcept;
-    void write(const Phase& phase, const float* scratch, std::int64_t pixel, std::int64_t pixels, int width,
+    void write(const Phase& phase, float* scratch, std::int64_t pixel, std::int64_t pixels, int width,
                float* to) const noexcept;
     const float* planes_of(const Call& call, std::int64_t picture) const {
         return call.source + picture * groups_ * inputs_ * source_.plane_of_source();
@@ -83,8 +83,9 @@ class PictureConvolution {
     const std::int64_t batch_, groups_, inputs_, filters_;  // of a group
     const std::int64_t plane_, columns_, taps_;             // of the result; of the weight
     const int workers_;
-    bool by_pictures_ = false;  // each worker has pictures of its own
-    bool has_gaps_ = false;     // pixels that no tap meets
+    const std::int64_t most_piece_;  // floats of packed columns that stay in L2 beside the picture
+    bool by_pictures_ = false;       // each worker has pictures of its own
+    bool has_gaps_ = false;          // pixels that no tap meets
     PictureSource source_;
     std::pmr::vector<Phase> phases_;
     jit::TransposeFunctions transposes_;
