@@ -683,6 +683,35 @@ VOLTA_API volta_status volta_model_get_arithmetic(const volta_model *model, volt
  *                           names it */
 VOLTA_API volta_status volta_model_quantize(const volta_model *model, volta_dtype dtype, volta_model **out_model);
 
+/* A model with the same graph but for its last layer, which gets `classes` columns: the product with a weight, and where
+ * there is one the bias, that make the first output. Both are drawn from `seed` as in a new model; all other parameters
+ * keep their bits. For training on other classes than the model's own. Training state is left out.
+ * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`.
+ * Errors: INVALID_ARGUMENT  a first output that is no such layer, or whose weight or bias is read elsewhere too; classes
+ *                           below 1; sizes that overflow
+ *         UNSUPPORTED       a weight that is stored (volta_model_quantize) */
+VOLTA_API volta_status volta_model_replace_head(const volta_model *model, int64_t classes, uint64_t seed,
+                                                volta_model **out_model);
+
+/* A model in which every batch_norm of a convolution's result is part of that convolution: its weight is multiplied, and it
+ * has a bias, "conv1.bias" beside "conv1.weight" where there was none (docs/numerics.md, 5, has the formula). It runs
+ * faster, with other bits and another hash, and computes the same within rounding. A batch_norm of something else, or
+ * whose parameters or the convolution's are read elsewhere too, stays. Training state is left out, and so is what the
+ * library's metadata says of the architecture, which it no longer is.
+ * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`. *out_folded is how many norms were folded;
+ *         out_folded may be NULL.
+ * Errors: INVALID_ARGUMENT  nothing to fold: no batch_norm, or none that follows a convolution with parameters of their
+ *                           own */
+VOLTA_API volta_status volta_model_fold_batch_norm(const volta_model *model, volta_model **out_model,
+                                                   size_t *out_folded);
+
+/* A model that ends with the states of a language model's tokens, behind the last block and its norm: what an embedding of
+ * a text is made of. Inputs and weights are those of `model`, stored ones too.
+ * Shape:  output "hidden" f32 [batch, time, dim].
+ * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`.
+ * Errors: UNSUPPORTED  the model is no GPT, Llama or BERT */
+VOLTA_API volta_status volta_model_hidden_states(const volta_model *model, volta_model **out_model);
+
 /* Inputs, outputs and parameters, in declaration order. Lends: names until release. Shape: shape has room for
  * VOLTA_MAX_RANK extents; -1 stands for an extent that the host chooses per session (batch, time). */
 typedef struct volta_tensor_info {
@@ -774,6 +803,10 @@ VOLTA_API void volta_session_release(volta_session *session);
  *         INVALID_ARGUMENT  a token id outside the vocabulary; the text names it */
 VOLTA_API volta_status volta_session_run(volta_session *session, const volta_tensor *const *inputs,
                                          size_t input_count, volta_tensor *const *outputs, size_t output_count);
+/* The shape of output `index` for this session's input shapes. Shape: shape has room for VOLTA_MAX_RANK extents.
+ * Errors: INVALID_ARGUMENT  no such output */
+VOLTA_API volta_status volta_session_output_shape(const volta_session *session, size_t index, int64_t *shape,
+                                                  int32_t *out_rank);
 VOLTA_API volta_status volta_session_get_bill(const volta_session *session, volta_bill *bill);
 /* The plan as stable text: steps, kernels, offsets, bill, hash. Lends: until release. */
 VOLTA_API volta_status volta_session_print_plan(volta_session *session, const char **out_text);
@@ -826,15 +859,24 @@ typedef struct volta_trainer_options {
     const double *class_weights;
     size_t class_weight_count;
     double huber_delta;       /* HUBER: difference at which the square becomes a line; 0: 1               */
+    /* Parameters that keep their bits: names, or patterns in which * stands for any characters and ? for one. They get
+     * no gradient and no optimizer state. A batch_norm whose running mean and variance are frozen is computed by them,
+     * as in inference. NULL: none. Copied. */
+    const char *const *frozen;
+    size_t frozen_count;
 } volta_trainer_options;
 #define VOLTA_TRAINER_OPTIONS_INIT \
-    {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0}
+    {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, 0}
 
 /* A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
  * are parameters without a gradient, of one batch_norm each. Inference takes what they hold.
+ * Any model may be trained, whatever made it: one from a file or from another program begins with its weights, at step
+ * 0 and without moments. volta_trainer_resume goes on with a run instead.
  * Keeps:  `model` alive. The trainer works on its own copy of the parameters: the model does not change until
  *         volta_trainer_update_model.
- * Errors: UNSUPPORTED  an operator without a gradient rule; the text names it */
+ * Errors: UNSUPPORTED       an operator without a gradient rule; stored weights (volta_model_quantize); the text names it
+ *         INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
+ *                           or one alone of a batch_norm's running mean and variance; the text names it */
 VOLTA_API volta_status volta_trainer_create(volta_model *model, const volta_trainer_options *options,
                                             volta_trainer **out_trainer);
 VOLTA_API void volta_trainer_release(volta_trainer *trainer);
@@ -901,7 +943,8 @@ VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *pa
  *         INVALID_STATE     the model is no checkpoint */
 VOLTA_API volta_status volta_trainer_resume(volta_model *model, const volta_trainer_options *options,
                                             volta_trainer **out_trainer);
-/* The options in force, input_shapes and class_weights lent until release. */
+/* The options in force, input_shapes, class_weights and frozen lent until release; frozen has the names of all parameters
+ * that are. */
 VOLTA_API volta_status volta_trainer_get_options(const volta_trainer *trainer, volta_trainer_options *options);
 VOLTA_API volta_status volta_trainer_get_bill(const volta_trainer *trainer, volta_bill *bill);
 VOLTA_API volta_status volta_trainer_print_plan(volta_trainer *trainer, const char **out_text);

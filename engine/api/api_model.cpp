@@ -10,10 +10,13 @@
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
 #include "engine/model/bert.h"
+#include "engine/model/fold_batch_norm.h"
 #include "engine/model/gpt.h"
+#include "engine/model/hidden_states.h"
 #include "engine/model/llama.h"
 #include "engine/model/model_file.h"
 #include "engine/model/quantize.h"
+#include "engine/model/replace_head.h"
 #include "engine/model/resnet.h"
 #include "engine/runtime/token_loss.h"
 
@@ -355,6 +358,47 @@ volta_status volta_model_quantize(const volta_model* model, volta_dtype dtype, v
     });
 }
 
+volta_status volta_model_replace_head(const volta_model* model, int64_t classes, uint64_t seed,
+                                      volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(model != nullptr && out_model != nullptr, "%s is NULL",
+                model == nullptr ? "model" : "out_model");
+        const ContextRef& context = model->context;
+        give_model(context,
+                   replace_head(*model->model, classes, seed, context->structures(), context->tensors(),
+                                init_machine(*context)),
+                   out_model);
+    });
+}
+
+volta_status volta_model_fold_batch_norm(const volta_model* model, volta_model** out_model,
+                                         size_t* out_folded) {
+    if (out_model != nullptr) *out_model = nullptr;
+    if (out_folded != nullptr) *out_folded = 0;
+    return guarded([&] {
+        require(model != nullptr && out_model != nullptr, "%s is NULL",
+                model == nullptr ? "model" : "out_model");
+        const ContextRef& context = model->context;
+        std::size_t folded = 0;
+        give_model(context,
+                   fold_batch_norm(*model->model, &folded, context->structures(), context->tensors()),
+                   out_model);
+        if (out_folded != nullptr) *out_folded = folded;
+    });
+}
+
+volta_status volta_model_hidden_states(const volta_model* model, volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(model != nullptr && out_model != nullptr, "%s is NULL",
+                model == nullptr ? "model" : "out_model");
+        const ContextRef& context = model->context;
+        give_model(context, hidden_states(*model->model, context->structures(), context->tensors()),
+                   out_model);
+    });
+}
+
 size_t volta_model_input_count(const volta_model* model) {
     if (model == nullptr) return 0;
     size_t count = 0;
@@ -389,8 +433,9 @@ namespace {
 Shape declared_output_shape(const Graph& graph, std::size_t index, std::pmr::memory_resource* heap) {
     Shape shape = graph.shape(graph.outputs[index].value);
     std::pmr::vector<Shape> doubled(heap);
-    for (const ValueId input : host_inputs(graph, heap)) {
-        Shape& extents = doubled.emplace_back(graph.source(graph.value(input).producer).declared);
+    for (const SourceInfo& source : graph.sources) {  // the trainer's inputs, of fixed shape, among them
+        if (graph.node(source.node).op != Op::input) continue;
+        Shape& extents = doubled.emplace_back(source.declared);
         for (int axis = 0; axis < extents.rank; ++axis)
             if (extents[axis] < 0) extents[axis] = 2;
     }

@@ -66,6 +66,19 @@ volta_status volta_session_run(volta_session* session, const volta_tensor* const
     });
 }
 
+volta_status volta_session_output_shape(const volta_session* session, size_t index, int64_t* shape,
+                                        int32_t* out_rank) {
+    if (out_rank != nullptr) *out_rank = 0;
+    return guarded([&] {
+        require(session != nullptr, "session is NULL");
+        require(shape != nullptr && out_rank != nullptr, "%s is NULL",
+                shape == nullptr ? "shape" : "out_rank");
+        const Shape found = session->session.output_shape(index);
+        std::copy_n(found.extent, found.rank, shape);
+        *out_rank = found.rank;
+    });
+}
+
 volta_status volta_session_get_bill(const volta_session* session, volta_bill* bill) {
     return guarded([&] {
         require(session != nullptr, "session is NULL");

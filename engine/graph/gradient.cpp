@@ -36,10 +36,14 @@ class Differentiator {
                            [&](ValueId input) { return is_needed(input); });
     }
 
-    // What depends on a parameter through real numbers.
+    static bool is_source(const Node& node) { return node.inputs.empty(); }
+
+    // What depends on one of the parameters through real numbers.
     void find_needed() {
+        for (const ParameterGradient& gradient : backward_.gradients)
+            needed_[static_cast<std::size_t>(gradient.parameter)] = 1;
         for (const Node& node : graph_.nodes) {
-            const bool any = node.op == Op::parameter || needs_any(node);
+            const bool any = is_source(node) ? is_needed(node.first_output) : needs_any(node);
             for (ValueId output = node.first_output; any && output < node.first_output + node.output_count;
                  ++output)
                 needed_[static_cast<std::size_t>(output)] = graph_.value(output).dtype == DType::f32;

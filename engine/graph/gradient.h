@@ -28,7 +28,9 @@ struct Backward {
     explicit Backward(std::pmr::memory_resource* heap) : graph(heap), renamed(heap), gradients(heap) {}
     Graph graph;                        // the forward nodes, then the backward nodes, all in Phase::each
     std::pmr::vector<ValueId> renamed;  // forward value -> value of `graph`
-    std::pmr::vector<ParameterGradient> gradients;  // one per parameter, in declaration order
+    // One per parameter, in declaration order. Those that the caller takes out before it differentiates are
+    // constants.
+    std::pmr::vector<ParameterGradient> gradients;
 };
 
 // Where differentiation starts: a value of the copied graph and its gradient, which the caller has added to

@@ -49,14 +49,32 @@ ValueId replace(const Graph& graph, const Node& norm, Graph& to, const std::pmr:
     return y;
 }
 
+// Both are frozen: the norm stays what inference makes of it.
+bool keeps_statistics(const Graph& graph, const Node& norm, const std::pmr::vector<char>& frozen) {
+    if (frozen.empty()) return false;
+    const auto is_frozen = [&](int i) {
+        return frozen[static_cast<std::size_t>(norm.inputs[static_cast<std::size_t>(kRunning[i].input)])] !=
+               0;
+    };
+    for (int i = 0; i < 2; ++i)
+        if (is_frozen(i) && !is_frozen(1 - i))
+            fail(VOLTA_INVALID_ARGUMENT,
+                 "the %s '%s' is frozen, the %s of the same batch_norm is not: both are, or none",
+                 kRunning[i].name,
+                 graph.producer(norm.inputs[static_cast<std::size_t>(kRunning[i].input)]).name.c_str(),
+                 kRunning[1 - i].name);
+    return is_frozen(0);
+}
+
 }  // namespace
 
-Graph with_batch_statistics(const Graph& graph, std::pmr::memory_resource* heap) {
+Graph with_batch_statistics(const Graph& graph, const std::pmr::vector<char>& frozen,
+                            std::pmr::memory_resource* heap) {
     Graph result(heap);
     std::pmr::vector<ValueId> renamed(graph.values.size(), -1, heap);
     for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
         const Node& node = graph.node(id);
-        if (node.op == Op::batch_norm)
+        if (node.op == Op::batch_norm && !keeps_statistics(graph, node, frozen))
             renamed[static_cast<std::size_t>(node.first_output)] = replace(graph, node, result, renamed);
         else
             copy_node(graph, id, result, renamed);

@@ -7,11 +7,13 @@
 
 namespace volta {
 
-// The graph (of concrete shapes) with batch_statistics and batch_norm_train in the place of every batch_norm,
-// and a node running_statistics beside it, of which nobody reads anything yet: whoever makes steps of the
-// graph assigns its results to the parameters that are its first two inputs. Sources and outputs keep their
+// The graph (of concrete shapes) with batch_statistics and batch_norm_train in the place of every batch_norm
+// whose running statistics are not frozen (one entry per value; empty: none is), and a node
+// running_statistics beside it, of which nobody reads anything yet: whoever makes steps of the graph assigns
+// its results to the parameters that are its first two inputs. Sources and outputs keep their
 // names and order. Throws INVALID_ARGUMENT where the running statistics are no parameters or are read by
-// others too, SHAPE_MISMATCH where a channel has one value alone.
-Graph with_batch_statistics(const Graph& graph, std::pmr::memory_resource* heap);
+// others too, or one of the two is frozen alone, SHAPE_MISMATCH where a channel has one value alone.
+Graph with_batch_statistics(const Graph& graph, const std::pmr::vector<char>& frozen,
+                            std::pmr::memory_resource* heap);
 
 }  // namespace volta

@@ -58,7 +58,7 @@ constexpr int kIndexedNameBytes = 48;
 void indexed_name(const char* what, std::size_t index, char (&name)[kIndexedNameBytes]) {
     std::snprintf(name, sizeof name, "%s_%06zu", what, index);
 }
-constexpr const char *kExtent = "input_extent", *kClassWeight = "class_weight";
+constexpr const char *kExtent = "input_extent", *kClassWeight = "class_weight", *kFrozen = "frozen_parameter";
 
 }  // namespace
 
@@ -140,6 +140,8 @@ volta_trainer_options Trainer::c_options() const {
     volta_trainer_options c = explicit_options(options_);
     c.input_shapes = extents_.data();
     c.input_extent_count = extents_.size();
+    c.frozen_count = frozen_.size();
+    if (!frozen_.empty()) c.frozen = frozen_.data();
     return c;
 }
 
@@ -158,6 +160,12 @@ void describe_options(const TrainerOptions& options, TrainingState& state) {
             add_integer(state, name, static_cast<std::uint64_t>(shape[axis]));
         }
     add_integer(state, "input_extents", index);
+    const auto& frozen = options.spec.frozen;
+    for (std::size_t i = 0; i < frozen.size(); ++i) {
+        indexed_name(kFrozen, i, name);
+        add_integer(state, name, static_cast<std::uint64_t>(frozen[i]));
+    }
+    if (!frozen.empty()) add_integer(state, "frozen_parameters", frozen.size());
     if (c.class_weight_count == 0) return;
     for (std::size_t i = 0; i < c.class_weight_count; ++i) {
         indexed_name(kClassWeight, i, name);
@@ -165,6 +173,35 @@ void describe_options(const TrainerOptions& options, TrainingState& state) {
     }
     add_integer(state, "class_weights", c.class_weight_count);
 }
+
+namespace {
+
+// They stand together, as class weights do.
+void read_frozen(const TrainingState& state, const Model& model, std::pmr::vector<std::int32_t>& frozen) {
+    const NamedInteger* const claimed = find_named(state.integers, "frozen_parameters");
+    if (claimed == nullptr) return;
+    const std::size_t most = model.parameters.size();
+    if (claimed->value > most)
+        fail(VOLTA_CORRUPT_MODEL, "the checkpoint claims %llu frozen parameters, the model has %zu",
+             static_cast<unsigned long long>(claimed->value), most);
+    char name[kIndexedNameBytes];
+    indexed_name(kFrozen, 0, name);
+    const NamedInteger* next = find_named(state.integers, name);
+    const NamedInteger* const end = state.integers.data() + state.integers.size();
+    for (std::size_t i = 0; i < claimed->value; ++i) {
+        indexed_name(kFrozen, i, name);
+        if (next == nullptr || next == end || next->name != name)
+            fail(VOLTA_CORRUPT_MODEL, "the checkpoint lacks the integer %s", name);
+        const std::uint64_t place = next++->value;
+        const bool ascends = frozen.empty() || place > static_cast<std::uint64_t>(frozen.back());
+        if (place >= most || !ascends)
+            fail(VOLTA_CORRUPT_MODEL, "the checkpoint's %s is %llu, which is no place among %zu parameters",
+                 name, static_cast<unsigned long long>(place), most);
+        frozen.push_back(static_cast<std::int32_t>(place));
+    }
+}
+
+}  // namespace
 
 TrainerOptions options_of_checkpoint(const TrainingState& state, const Model& model,
                                      std::pmr::memory_resource* heap) {
@@ -206,8 +243,12 @@ TrainerOptions options_of_checkpoint(const TrainingState& state, const Model& mo
     }
     c.class_weight_count = weights.size();
     if (!weights.empty()) c.class_weights = weights.data();
+    std::pmr::vector<std::int32_t> frozen(heap);
+    read_frozen(state, model, frozen);
     try {
-        return read_trainer_options(c, model, heap);
+        TrainerOptions options = read_trainer_options(c, model, heap);
+        options.spec.frozen = std::move(frozen);
+        return options;
     } catch (const Error& error) {
         fail(VOLTA_CORRUPT_MODEL, "the checkpoint's options are not valid: %s", error.what());
     }
@@ -229,8 +270,24 @@ void require_same_integer(const char* name, std::uint64_t given, std::uint64_t t
 
 }  // namespace
 
-void require_same_options(const TrainerOptions& given, const TrainerOptions& checkpoint,
+namespace {
+
+void require_same_frozen(const std::pmr::vector<std::int32_t>& given,
+                         const std::pmr::vector<std::int32_t>& trained, const Model& model) {
+    if (given == trained) return;
+    std::size_t i = 0;
+    while (i < given.size() && i < trained.size() && given[i] == trained[i]) ++i;
+    const bool is_given = i < given.size() && (i == trained.size() || given[i] < trained[i]);
+    const auto place = static_cast<std::size_t>(is_given ? given[i] : trained[i]);
+    fail(VOLTA_INVALID_ARGUMENT, "parameter %s is %sfrozen, in the checkpoint it is%s",
+         model.parameters[place].name.c_str(), is_given ? "" : "not ", is_given ? " not" : "");
+}
+
+}  // namespace
+
+void require_same_options(const TrainerOptions& given, const TrainerOptions& checkpoint, const Model& model,
                           std::pmr::memory_resource* heap) {
+    require_same_frozen(given.spec.frozen, checkpoint.spec.frozen, model);
     const volta_trainer_options a = explicit_options(given), b = explicit_options(checkpoint);
     char name[kIndexedNameBytes];
     for (const NumberField& row : kNumbers) require_same_number(row.name, a.*row.field, b.*row.field);

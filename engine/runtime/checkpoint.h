@@ -15,7 +15,7 @@ TrainerOptions options_of_checkpoint(const TrainingState& state, const Model& mo
                                      std::pmr::memory_resource* heap);
 
 // Throws INVALID_ARGUMENT naming the first option in which they differ, with both values.
-void require_same_options(const TrainerOptions& given, const TrainerOptions& checkpoint,
+void require_same_options(const TrainerOptions& given, const TrainerOptions& checkpoint, const Model& model,
                           std::pmr::memory_resource* heap);
 
 void add_number(TrainingState& state, const char* name, double value);

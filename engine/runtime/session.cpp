@@ -140,6 +140,13 @@ void Session::run(const TensorView* const* inputs, std::size_t input_count, cons
     memory_.run(Phase::each, 0);
 }
 
+Shape Session::output_shape(std::size_t index) const {
+    require(index < output_regions_.size(), "output %zu is asked for, the model has %zu", index,
+            output_regions_.size());
+    const Plan& plan = memory_.program().plan();
+    return plan.graph.shape(plan.regions[static_cast<std::size_t>(output_regions_[index])].source);
+}
+
 volta_bill Session::bill() const {
     volta_bill bill = {};
     parameters_.add_to(bill);

@@ -42,6 +42,7 @@ class Session final {
             bool pack_weights = false);
     void run(const TensorView* const* inputs, std::size_t input_count, const TensorView* const* outputs,
              std::size_t output_count);
+    Shape output_shape(std::size_t index) const;  // throws INVALID_ARGUMENT: there is none
     volta_bill bill() const;
     const char* plan_text();  // lends
     const Program& program() const { return memory_.program(); }

@@ -12,6 +12,7 @@
 #include "engine/model/gpt.h"
 #include "engine/model/model_file.h"
 #include "engine/runtime/checkpoint.h"
+#include "engine/runtime/frozen.h"
 #include "engine/runtime/loss.h"
 #include "engine/runtime/profile.h"
 #include "engine/runtime/token_loss.h"
@@ -127,6 +128,7 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
     require_range("weight_decay", c.weight_decay, 0, kLargest);
     require_range("momentum", c.momentum, 0, 1);
     require_range("clip_norm", c.clip_norm, 0, kLargest);
+    options.spec.frozen = frozen_parameters(model, c.frozen, c.frozen_count, heap);
     options.input_shapes = read_input_shapes(model.graph, c.input_shapes, c.input_extent_count, heap);
     return options;
 }
@@ -192,6 +194,7 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
       parameter_regions_(context->structures()),
       trained_(context->structures()),
       extents_(context->structures()),
+      frozen_(context->structures()),
       plan_text_(context->structures()) {
     std::pmr::memory_resource* heap = context->structures();
     copy_description(*model, description_, heap);
@@ -200,6 +203,8 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
                 "an input of rank 0 cannot be cut into micro-batches");
         extents_.insert(extents_.end(), shape.extent, shape.extent + shape.rank);
     }
+    for (const std::int32_t place : options_.spec.frozen)
+        frozen_.push_back(description_.parameters[static_cast<std::size_t>(place)].name.c_str());
     memory_.allocate();
     for (ValueId input : host_inputs(model->graph, heap))
         input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
@@ -526,7 +531,8 @@ HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& mode
     if (!model->training) fail(VOLTA_INVALID_STATE, "the model is no checkpoint: it has no training state");
     std::pmr::memory_resource* heap = context->structures();
     TrainerOptions options = options_of_checkpoint(*model->training, *model, heap);
-    if (given != nullptr) require_same_options(read_trainer_options(*given, *model, heap), options, heap);
+    if (given != nullptr)
+        require_same_options(read_trainer_options(*given, *model, heap), options, *model, heap);
     HeapPtr<Trainer> trainer = make_on<Trainer>(heap, context, model, std::move(options));
     trainer->restore(*model->training);
     return trainer;
@@ -547,6 +553,9 @@ Trainer::Lent Trainer::parameter(const char* name) const { return lend(find_para
 
 Trainer::Lent Trainer::gradient(const char* name) const {
     find_parameter(memory_, name);
+    for (const char* const frozen : frozen_)
+        if (std::strcmp(frozen, name) == 0)
+            fail(VOLTA_INVALID_STATE, "parameter %s is frozen: it has no gradient", name);
     if (step_ == 0) fail(VOLTA_INVALID_STATE, "there is no gradient before the first step");
     char full[512];
     std::snprintf(full, sizeof full, "gradient/%s", name);

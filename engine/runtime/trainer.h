@@ -57,7 +57,7 @@ class Trainer final {
 
     std::uint64_t current_step() const { return step_; }
     const TrainerOptions& options() const { return options_; }
-    volta_trainer_options c_options() const;  // lends input_shapes and class_weights
+    volta_trainer_options c_options() const;  // lends input_shapes, class_weights, frozen
     struct Lent {
         const float* data;
         std::size_t elements;
@@ -95,6 +95,7 @@ class Trainer final {
     std::pmr::vector<int> parameter_regions_;  // one per model parameter; -1: the loss does not depend on it
     std::pmr::vector<std::pmr::string> trained_;  // parameters with a gradient, in the order of square_sums
     std::pmr::vector<std::int64_t> extents_;      // options_.input_shapes, flat
+    std::pmr::vector<const char*> frozen_;        // names, which lie in description_
     int targets_region_ = -1;
     std::optional<TokenStream> stream_;
     std::uint64_t stream_bytes_ = 0;

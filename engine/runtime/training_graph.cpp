@@ -17,14 +17,36 @@ bool decays(const TrainingSpec& spec, const Shape& shape) {
 
 namespace {
 
+// One entry per value; empty: no parameter is frozen.
+std::pmr::vector<char> frozen_values(const Graph& model, const std::pmr::vector<std::int32_t>& frozen,
+                                     std::pmr::memory_resource* heap) {
+    std::pmr::vector<char> values(heap);
+    if (frozen.empty()) return values;
+    values.resize(model.values.size());
+    auto next = frozen.begin();
+    std::int32_t place = 0;
+    for (const Node& node : model.nodes) {
+        if (node.op != Op::parameter) continue;
+        if (next != frozen.end() && *next == place) {
+            values[static_cast<std::size_t>(node.first_output)] = 1;
+            ++next;
+        }
+        ++place;
+    }
+    return values;
+}
+
 class TrainingGraphBuilder {
   public:
     TrainingGraphBuilder(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap)
         : spec_(spec),
           heap_(heap),
-          backward_(copy_forward(with_batch_statistics(model, heap), heap)),
+          backward_(copy_forward(with_batch_statistics(model, frozen_values(model, spec.frozen, heap), heap),
+                                 heap)),
           graph_(backward_.graph),
           stacks_(heap) {
+        for (auto place = spec.frozen.rbegin(); place != spec.frozen.rend(); ++place)
+            backward_.gradients.erase(backward_.gradients.begin() + *place);
         const int index = spec.output_index;
         require(index >= 0 && index < static_cast<int>(graph_.outputs.size()),
                 "output_index is %d, the model has %zu outputs", index, graph_.outputs.size());
@@ -188,7 +210,8 @@ class TrainingGraphBuilder {
             const ValueId square = apply(Op::square_sum, {gradient}, {}, Phase::reduce);
             squares.push_back(apply(Op::reshape, {square}, {list(Attr::shape, Shape{1})}, Phase::reduce));
         }
-        require(!squares.empty(), "the loss depends on no parameter: there is nothing to train");
+        require(!squares.empty(), "the loss depends on no parameter%s: there is nothing to train",
+                spec_.frozen.empty() ? "" : " that is not frozen");
         const Attribute axis = number(Attr::axis, 0);
         const ValueId all = graph_.apply(Op::concat, squares.data(), static_cast<int>(squares.size()), &axis,
                                          1, Phase::reduce);

@@ -12,7 +12,7 @@
 namespace volta {
 
 struct TrainingSpec {
-    explicit TrainingSpec(std::pmr::memory_resource* heap) : class_weights(heap) {}
+    explicit TrainingSpec(std::pmr::memory_resource* heap) : class_weights(heap), frozen(heap) {}
     volta_loss loss = VOLTA_LOSS_CROSS_ENTROPY;
     double label_smoothing = 0, huber_delta = 0;  // of the losses that have them
     std::pmr::vector<double> class_weights;       // empty: none
@@ -22,6 +22,7 @@ struct TrainingSpec {
     bool decay_all_parameters = false;
     bool has_momentum = false, nesterov = false;  // of SGD
     int output_index = 0;
+    std::pmr::vector<std::int32_t> frozen;  // parameters by their place among them, ascending
 };
 
 // Sources the trainer fills in, beside the model's inputs and parameters:
@@ -31,6 +32,8 @@ struct TrainingSpec {
 //   step/count           f32 []: what the summed loss is divided by
 //   step/factors         f32 [8, 3 or 2]: of parameters that decay; step/factors_plain: of those that do not
 //   step/random          i32 [3]: seed low, seed high, step; only where the model has dropout
+// Frozen parameters are constants: no gradient, no state, no update; a batch norm whose statistics are frozen
+// keeps them and is computed by them.
 // Outputs: loss [], gradient_norm [], square_sums [n] (one per trained parameter, in declaration order), and
 // gradient/<parameter>. States: <parameter>/m, /v or /h.
 Graph build_training_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap);

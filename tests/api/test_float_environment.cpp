@@ -225,6 +225,7 @@ void walk_graph(Walk& walk, Made& made) {
     walk.say("y", volta_tensor_data(out), 10 * sizeof(float));
     volta_bill bill = {};
     bill.struct_size = sizeof bill;
+    CALL(volta_session_output_shape, session, 0, extents, &rank);
     CALL(volta_session_get_bill, session, &bill);
     CALL(volta_session_print_plan, session, &text);
     walk.say_text("plan", text);
@@ -333,6 +334,15 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
         say_model(walk, small, folder + "/small.volta");
         CALL_VOID(volta_model_release, small);
     }
+    volta_model *headed = nullptr, *folded = nullptr, *states = nullptr;
+    std::size_t folds = 0;
+    CALL(volta_model_replace_head, resnet, 3, 5, &headed);
+    say_model(walk, headed, folder + "/headed.volta");
+    CALL(volta_model_fold_batch_norm, resnet, &folded, &folds);
+    say_model(walk, folded, folder + "/folded.volta");
+    CALL(volta_model_hidden_states, bert, &states);
+    say_model(walk, states, folder + "/states.volta");
+    for (volta_model* const model : {headed, folded, states}) CALL_VOID(volta_model_release, model);
     volta_level level;
     volta_precision precision;
     CALL(volta_model_get_arithmetic, made.gpt, &level, &precision);

@@ -71,7 +71,7 @@ void test_every_loss_comes_back(void**) {
         assert_true(back.spec.huber_delta == c.huber_delta);
         assert_int_equal(back.spec.class_weights.size(), c.class_weight_count);
         assert_true(back.spec.class_weights == given.spec.class_weights);
-        require_same_options(given, back, heap());
+        require_same_options(given, back, subject.model, heap());
     }
 }
 
