@@ -180,7 +180,9 @@ Subject network_subject(const Context& context, const std::string& network, std:
         const std::int64_t side = info.rank == 4 ? side_behind(row, info.name) : 1;
         const double weights = static_cast<double>(elements_of(Extents(info.shape, info.shape + info.rank)));
         const bool is_first = std::strcmp(info.name, "conv1.weight") == 0;
-        subject.operations += (is_first ? 4 : 6) * weights * static_cast<double>(side * side * batch);
+        const double products = weights * static_cast<double>(side * side * batch);
+        subject.operations += (is_first ? 4 : 6) * products;
+        subject.forward_operations += 2 * products;
     }
     return subject;
 }

@@ -20,7 +20,8 @@ struct Subject {
     std::vector<std::int64_t> target_shape;
     std::int64_t classes = 0;  // of targets, which are i32 then; 0: they are numbers
     double parameters = 0;
-    double operations = 0;  // of one step, forward and backward: a multiply-add is two
+    double forward_operations = 0;  // of networks of pictures: of the forward pass alone
+    double operations = 0;          // of one step, forward and backward: a multiply-add is two
     std::int64_t per_step() const { return seq > 0 ? batch * seq : batch; }  // tokens, or samples
 };
 

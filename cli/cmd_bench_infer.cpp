@@ -8,6 +8,7 @@
 #include "cli/bench_device.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_models.h"
+#include "cli/bench_networks.h"
 #include "cli/bench_timing.h"
 #include "cli/bench_writers.h"
 #include "cli/profile.h"
@@ -296,19 +297,25 @@ int run_infer(const std::vector<std::string>& arguments) {
         "weights, once per step, and the cache at the middle of the tokens; they are divided by the read "
         "bandwidth that the machine has from memory, measured before and after each run (the median of "
         "the runs' ratios counts), with --device cuda by that of copies within the device's "
-        "memory: a model whose weights stay in a cache may exceed it. "
+        "memory: a model whose weights stay in a cache may exceed it. Of a network of pictures (a preset): "
+        "one "
+        "picture at a time, then --batch of them. "
         "Operators are those of one more run, which is not timed; --profile writes that run.");
     std::string positional;
     options.optional_positional("MODEL", positional, "a model file; default: the preset with random weights");
     options.input("--model", s.model, kModel, "the same as MODEL");
-    options.choice("--preset", s.preset, preset_names(), "(default: tiny)");
+    std::vector<std::string> presets = preset_names();
+    presets.insert(presets.end(), std::begin(kNetworkNames), std::end(kNetworkNames));
+    options.choice("--preset", s.preset, presets, "(default: tiny); those of networks are of pictures");
     options.choice("--weights", s.weights, with_stored_names({"f32"}),
                    "how the preset's weights are stored (default: f32)");
     options.load(s.load);
     options.integer("--prompt-tokens", s.prompt, 1, 1 << 20, "of the prompt (default: 32)");
     options.integer("--tokens", s.tokens, 2, 1 << 20,
                     "drawn after it (default: 64, or what the context leaves)");
-    options.integer("--batch", s.batch, 1, 65536, "sequences at once (default: 1)");
+    options.integer("--batch", s.batch, 1, 65536,
+                    "sequences at once (default: 1); pictures, beside one (default: 128 of "
+                    "resnet20, else 32)");
     options.draws(s.draws);
     options.flag("--no-speedup", s.no_speedup, "do not compare with a generator without a cache");
     options.integers("--kv-position", s.kv_positions, 2, 1 << 20,
@@ -332,6 +339,15 @@ int run_infer(const std::vector<std::string>& arguments) {
         usage_error(
             "voltac bench infer: --weights is for presets; voltac quantize stores the weights of a model "
             "file");
+    if (!from_file && is_network(s.preset)) {
+        for (const char* name :
+             {"--weights", "--load", "--prompt-tokens", "--tokens", "--temperature", "--top-k", "--top-p",
+              "--min-p", "--repetition-penalty", "--no-speedup", "--kv-position", "--kv-sweep"})
+            if (options.given(name))
+                usage_error(std::string("voltac bench infer: ") + name + " is of language models, " +
+                            s.preset + " of pictures");
+        return infer_network({s.preset, options.given("--batch") ? s.batch : 0, s.repeats, s.csv}, s.profile);
+    }
     const Context context = make_context(s.repeats.machine);
     const Result result = measure(context, s);
     if (s.repeats.json) {

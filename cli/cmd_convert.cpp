@@ -18,7 +18,7 @@ const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"
 struct Conversion {
     std::string in, out, tokenizer, config, keys, head, model, preprocess, labels, names = "volta",
                                                                                    config_out, weights;
-    bool segments = false, mask = false;
+    bool segments = false, mask = false, fold = false;
     Machine machine;
 };
 
@@ -133,6 +133,19 @@ void check_call(const Conversion& c, bool own, bool to_safetensors) {
         refuse("--names huggingface needs an --out that ends in .safetensors");
 }
 
+// Another model, and a line for standard error that says so.
+Model folded(const Model& model) {
+    volta_model* made = nullptr;
+    std::size_t count = 0;
+    check(volta_model_fold_batch_norm(model.get(), &made, &count));
+    std::fprintf(
+        stderr,
+        "%zu batch norm%s folded into the convolutions before: another model, with a hash of its own and "
+        "results that differ by rounding\n",
+        count, count == 1 ? " is" : "s are");
+    return Model(made);
+}
+
 }  // namespace
 
 int run_convert(const std::vector<std::string>& arguments) {
@@ -164,6 +177,10 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.text("--preprocess", c.preprocess, kPreprocessHelp);
     options.input("--labels", c.labels, kSideFile,
                   "of a model of pictures: a file with the name of a class per line");
+    options.flag(
+        "--fold-batch-norm", c.fold,
+        "another model: each batch norm becomes part of the convolution before it, which runs faster and "
+        "rounds otherwise");
     options.choice("--head", c.head, kHeads, "of a BERT: what it gives (default: what the file has)");
     options.flag("--segments", c.segments, "with --head: each token's segment is an input");
     options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");
@@ -177,8 +194,9 @@ int run_convert(const std::vector<std::string>& arguments) {
     check_call(c, own, to_safetensors);
     if (c.weights.empty()) c.weights = to_safetensors ? "f32" : "keep";
     const Context context = make_context(c.machine);
-    const Model model = own ? open_model(context, c.in) : import_model(context, c);
+    Model model = own ? open_model(context, c.in) : import_model(context, c);
     describe_pictures(model, c);
+    if (c.fold) model = folded(model);
     if (to_safetensors)
         export_model(model, c);
     else

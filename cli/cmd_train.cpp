@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 
 #include "cli/architectures.h"
 #include "cli/commands.h"
+#include "cli/fine_tuning.h"
 #include "cli/interrupts.h"
 #include "cli/lesson.h"
 #include "cli/options.h"
@@ -39,6 +41,9 @@ struct Settings {
     double learning_rate = 1e-3, final_learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1,
            clip = 1.0;
     bool json = false;
+    FineTuning tuning;
+    TrainingReport report;
+    std::int64_t eval_every = 0;
     Machine machine;
     ProfileFile profile{"voltac train"};
 };
@@ -69,14 +74,17 @@ void declare(Options& options, Settings& s) {
         "--hidden", s.sizes.hidden, 1, kMost,
         "llama: width of the gated activation (default: 8/3 --dim, up to a multiple of 32); bert: of the "
         "activation (default: 4 --dim)");
-    options.integer("--context", s.sizes.context, 1, kMost, "longest sequence, in tokens");
+    options.integer("--context", s.sizes.context, 1, kMost,
+                    "longest sequence, in tokens; with --from those of a window (default: as the model, at "
+                    "most 256)");
     options.integer("--batch", s.batch, 1, kMost, "sequences per micro-batch");
     options.integer("--accumulate", s.accumulate, 1, 1000000, "micro-batches per step (default: 1)");
     options.integer("--steps", s.steps, 1, 4294967295,
                     "the whole run, which the schedule spans (default: 1000)");
     options.number("--lr", s.learning_rate, Range{0, 1e6, true, false},
-                   "learning rate after warm-up (default: 1e-3)");
-    options.number("--final-lr", s.final_learning_rate, 0, 1e6, "where the cosine ends (default: 1e-4)");
+                   "learning rate after warm-up (default: 1e-3, of pictures 0.1; with --from a tenth)");
+    options.number("--final-lr", s.final_learning_rate, 0, 1e6,
+                   "where the cosine ends (default: 1e-4, of pictures 0; with --from a tenth)");
     options.integer("--warmup", s.warmup, 0, 4294967295,
                     "linear warm-up steps (default: 100, at most --steps)");
     const Range below_one = {0, 1, false, true};
@@ -91,7 +99,10 @@ void declare(Options& options, Settings& s) {
         "llama2.c, GPT-2");
     options.integer("--seed", s.seed, 0, INT64_MAX, "of weights, batch order and dropout (default: 1)");
     options.input("--resume", s.resume, kModel, "a checkpoint to go on from, to its --steps");
+    s.tuning.declare(options);
     options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
+    options.integer("--eval-every", s.eval_every, 1, 4294967295,
+                    "also validate every N steps, as at the end; no bit of the run depends on it");
     options.integer("--stop-at", s.stop_at, 1, 4294967295, "write --out after step N and end");
     s.pictures.split = "train";
     s.pictures.declare(options);
@@ -109,6 +120,7 @@ void declare(Options& options, Settings& s) {
         "--eval-data", s.evaluated,
         "pictures: what is told of at the end, as --data (default: a folder's test part, where it has one)");
     options.flag("--json", s.json, "one JSON object per line on standard output");
+    s.report.declare(options);
     s.profile.declare(options);
     options.machine(s.machine);
     options.config();
@@ -220,7 +232,7 @@ void refuse_contradictions(const Options& options, const Settings& s, const Mode
     compare("--heads", as_double(s.sizes.heads), field("heads"));
     compare("--kv-heads", as_double(s.sizes.kv_heads), field("kv_heads"));
     compare("--hidden", as_double(s.sizes.hidden), field("hidden"));
-    compare("--context", as_double(s.sizes.context), field("context"));
+    compare("--context", as_double(s.sizes.context), as_double(c.input_shapes[1]));
     compare("--dropout", s.sizes.dropout, field("dropout"));
     compare("--batch", as_double(s.batch), as_double(c.input_shapes[0]));
     compare("--accumulate", as_double(s.accumulate), as_double(c.micro_batches));
@@ -248,7 +260,7 @@ void refuse_contradictions(const Options& options, const Settings& s, const Mode
 
 class Run {
   public:
-    Run(const Settings& settings, Trainer trainer, Lesson& lesson, std::uint64_t steps,
+    Run(Settings& settings, Trainer trainer, Lesson& lesson, std::uint64_t steps,
         std::uint64_t tokens_per_step)
         : s_(settings),
           trainer_(std::move(trainer)),
@@ -266,7 +278,9 @@ class Run {
         Progress progress(start, end, tokens_per_step_, s_.json, lesson_.unit());
         watch_interrupts();  // the first Ctrl-C asks for a checkpoint and an orderly end
         for (std::uint64_t step = start; step < end && !is_stopped(); ++step) {
+            const auto begin = std::chrono::steady_clock::now();
             const volta_status status = lesson_.step(trainer_.get(), &last_);
+            const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
             if (status != VOLTA_OK) {
                 progress.finish();
                 failure(volta_last_error() + std::string(status == VOLTA_NOT_FINITE
@@ -274,7 +288,11 @@ class Run {
                                                              : ""));
             }
             progress.step(last_.step, static_cast<double>(last_.loss));
+            s_.report.step(last_, taken.count());
             if (s_.json) print_step(progress);
+            if (s_.eval_every > 0 && last_.step % static_cast<std::uint64_t>(s_.eval_every) == 0 &&
+                last_.step != steps_ && lesson_.validates())
+                validate();
             const bool due = s_.save_every > 0 && last_.step % static_cast<std::uint64_t>(s_.save_every) == 0;
             if (due && last_.step != end) save();
         }
@@ -293,6 +311,10 @@ class Run {
         char hash[33];
         check(volta_trainer_hash(trainer_.get(), hash));
         const std::uint64_t step = volta_trainer_current_step(trainer_.get());
+        if (validates)
+            s_.report.validated(step, validation_loss, lesson_.validation_correct(),
+                                lesson_.validation_count());
+        write_report(hash, interrupted);
         if (s_.json) {
             Json line = {{"event", "end"}, {"step", step}, {"interrupted", interrupted}};
             if (last_.step != 0) line["loss"] = last_.loss;
@@ -301,6 +323,7 @@ class Run {
                 line["correct"] = lesson_.validation_correct();
                 line["count"] = lesson_.validation_count();
             }
+            if (lesson_.skipped() > 0) line["skipped"] = lesson_.skipped();
             line["hash"] = hash;
             line["out"] = s_.out;
             line["seconds"] = seconds_;
@@ -321,6 +344,9 @@ class Run {
             text += formatted("correct            %llu of %llu\n",
                               static_cast<unsigned long long>(lesson_.validation_correct()),
                               static_cast<unsigned long long>(lesson_.validation_count()));
+        if (lesson_.skipped() > 0)
+            text +=
+                formatted("skipped            %llu\n", static_cast<unsigned long long>(lesson_.skipped()));
         if (!is_strict(s_.machine))
             text += "level              " + s_.machine.level + ", " + s_.machine.precision + "\n";
         print(text + formatted("hash               %s\n", hash));
@@ -353,13 +379,46 @@ class Run {
               {per_second_key().c_str(), progress.tokens_per_second()}});
     }
 
+    // On the way: it changes nothing of the run.
+    void validate() {
+        const double loss = lesson_.validation_loss(trainer_.get());
+        s_.report.validated(last_.step, loss, lesson_.validation_correct(), lesson_.validation_count());
+        if (!s_.json) return;
+        Json line = {{"event", "validation"}, {"step", last_.step}, {"validation_loss", loss}};
+        if (lesson_.validation_count() > 0) {
+            line["correct"] = lesson_.validation_correct();
+            line["count"] = lesson_.validation_count();
+        }
+        tell(line);
+    }
+
+    void write_report(const char* hash, bool interrupted) {
+        if (!s_.report.is_wanted()) return;
+        const auto text = [](std::uint64_t number) { return std::to_string(number); };
+        s_.report.fact("data", s_.pictures.is_given() ? s_.pictures.data : shown_name(s_.text));
+        if (s_.tuning.is_given()) s_.report.fact("begins with", s_.tuning.from);
+        s_.report.fact("model file", s_.out);
+        s_.report.fact("steps", text(volta_trainer_current_step(trainer_.get())) + " of " + text(steps_) +
+                                    (interrupted ? ", interrupted" : ""));
+        s_.report.fact(std::string(lesson_.unit()) + " per step", text(tokens_per_step_));
+        if (last_.step != 0)
+            s_.report.fact("training loss", formatted("%.6f", unsigned_nan(static_cast<double>(last_.loss))));
+        if (lesson_.validation_count() > 0)
+            s_.report.fact("correct",
+                           text(lesson_.validation_correct()) + " of " + text(lesson_.validation_count()));
+        if (lesson_.skipped() > 0) s_.report.fact("skipped", text(lesson_.skipped()));
+        s_.report.fact("level", s_.machine.level + ", " + s_.machine.precision);
+        s_.report.fact("hash of the parameters", hash);
+        s_.report.write("voltac train", lesson_.unit(), tokens_per_step_, lesson_.picture_results());
+    }
+
     void save() {
         check(volta_trainer_save(trainer_.get(), s_.out.c_str()));
         if (s_.json)
             tell({{"event", "saved"}, {"step", volta_trainer_current_step(trainer_.get())}, {"out", s_.out}});
     }
 
-    const Settings& s_;
+    Settings& s_;
     Trainer trainer_;
     Lesson& lesson_;
     std::uint64_t steps_, tokens_per_step_;
@@ -394,6 +453,21 @@ Training new_training(const Context& context, const Settings& s, const std::stri
     return {std::move(model), Trainer(trainer), std::move(tokenizer)};
 }
 
+// A run of its own on the weights of a model that is there.
+Training tuned_training(const Context& context, const Settings& s, const Options& options,
+                        const std::string& text) {
+    Model model = s.tuning.open(context, static_cast<std::uint64_t>(s.seed));
+    check_of_text(model, s.tuning.from);
+    Tokenizer tokenizer = tokenizer_of(model);
+    if (architecture_name(model) == "bert")
+        check(volta_model_set_metadata(model.get(), kMaskedTextKey,
+                                       text_mark(encode(tokenizer, text)).c_str()));
+    const std::int64_t shape[] = {s.batch,
+                                  window_of(model, options.given("--context") ? s.sizes.context : 0)};
+    Trainer trainer = s.tuning.train(model.get(), trainer_options(s, shape));
+    return {std::move(model), std::move(trainer), std::move(tokenizer)};
+}
+
 Training resumed_training(const Context& context, const Settings& s, const Options& options) {
     Model model = open_model(context, s.resume);
     volta_trainer* trainer = nullptr;
@@ -422,8 +496,14 @@ std::unique_ptr<Lesson> make_lesson(const Context& context, const Settings& s, T
     if (!masked) return next_tokens(training.trainer.get(), shown_name(s.text), ids, std::move(validation));
     if (metadata(training.model, kMaskedTextKey) != mark)
         failure(shown_name(s.text) + ": the text is not the one that the checkpoint was trained on");
-    return masked_tokens(context, std::move(training.model), training.trainer.get(),
-                         mask_token(training.tokenizer), std::move(ids), std::move(validation));
+    MaskToken mask = mask_token(training.tokenizer);
+    const std::int64_t known = vocabulary_of(training.model);
+    if (mask.id >= known)
+        failure(formatted("the model knows %lld tokens, and none of its tokenizer's stands for a hidden one",
+                          static_cast<long long>(known)));
+    mask.vocabulary = known;
+    return masked_tokens(context, std::move(training.model), training.trainer.get(), mask, std::move(ids),
+                         std::move(validation));
 }
 
 // ---- Pictures --------------------------------------------------------------------------------------------
@@ -447,7 +527,16 @@ void check_lesson(const Options& options, const Settings& s) {
             usage_error(std::string("voltac train: ") + name + " is of pictures and needs --dataset");
     if (of_pictures && options.given("--epochs") && options.given("--steps"))
         usage_error("voltac train: --epochs and --steps both say how long it runs");
+    s.tuning.check(options, of_pictures);
     if (s.out.empty()) usage_error("voltac train: --out is required (see voltac train --help)");
+}
+
+// A model that has learnt something moves less.
+void apply_tuning_defaults(Settings& s, const Options& options) {
+    constexpr double kShare = 0.1;
+    if (!s.tuning.is_given()) return;
+    if (!options.given("--lr")) s.learning_rate *= kShare;
+    if (!options.given("--final-lr")) s.final_learning_rate *= kShare;
 }
 
 // What is usual for networks of pictures, where the call says nothing.
@@ -462,8 +551,8 @@ void apply_picture_defaults(Settings& s, const Options& options) {
     if (!options.given("--warmup")) s.warmup = 0;
 }
 
-Training new_picture_training(const Context& context, Settings& s, const Options& options,
-                              const Dataset& dataset) {
+// A network for the data set, of the call's --model.
+Model new_network(const Context& context, const Settings& s, const Dataset& dataset) {
     volta_dataset_info info = VOLTA_DATASET_INFO_INIT;
     check_data(volta_dataset_get_info(dataset.get(), &info));
     volta_resnet_options network = VOLTA_RESNET_OPTIONS_INIT;
@@ -480,8 +569,30 @@ Training new_picture_training(const Context& context, Settings& s, const Options
     Model model(made);
     set_preprocess(made,
                    parse_preprocess("voltac train: --preprocess", s.preprocess, picture_shape(model).rows));
-    set_augment(made, s.augment);
     set_classes(made, class_names(dataset));
+    return model;
+}
+
+// The network of --from, whose pictures are prepared as they were unless the call says otherwise.
+Model tuned_network(const Context& context, const Settings& s, const Options& options,
+                    const Dataset& dataset) {
+    Model model = s.tuning.open(context, static_cast<std::uint64_t>(s.seed));
+    const PictureShape shape = picture_shape(model);
+    const std::vector<std::string> names = class_names(dataset);
+    if (static_cast<std::int64_t>(names.size()) > shape.classes)
+        failure(formatted("the data has %zu classes, the model %lld: --classes %zu gives it a new last layer",
+                          names.size(), static_cast<long long>(shape.classes), names.size()));
+    if (options.given("--preprocess"))
+        set_preprocess(model.get(), parse_preprocess("voltac train: --preprocess", s.preprocess, shape.rows));
+    if (s.tuning.classes > 0 || classes_of(model).empty()) set_classes(model.get(), names);
+    return model;
+}
+
+Training new_picture_training(const Context& context, Settings& s, const Options& options,
+                              const Dataset& dataset) {
+    Model model =
+        s.tuning.is_given() ? tuned_network(context, s, options, dataset) : new_network(context, s, dataset);
+    set_augment(model.get(), s.augment);
     const PictureShape shape = picture_shape(model);
     const std::int64_t extents[] = {s.batch, shape.channels, shape.rows, shape.columns};
     if (!options.given("--steps"))
@@ -494,9 +605,8 @@ Training new_picture_training(const Context& context, Settings& s, const Options
     training.momentum = s.momentum;
     training.nesterov = s.momentum > 0;
     training.label_smoothing = s.label_smoothing;
-    volta_trainer* trainer = nullptr;
-    check(volta_trainer_create(made, &training, &trainer));
-    return {std::move(model), Trainer(trainer), Tokenizer()};
+    Trainer trainer = s.tuning.train(model.get(), training);
+    return {std::move(model), std::move(trainer), Tokenizer()};
 }
 
 Training resumed_picture_training(const Context& context, const Settings& s) {
@@ -515,6 +625,7 @@ Dataset validation_set(const Settings& s) {
 
 int train_pictures(Settings& s, const Options& options) {
     apply_picture_defaults(s, options);
+    apply_tuning_defaults(s, options);
     const Context context = make_context(s.machine);
     Dataset dataset = s.pictures.open();
     Training training = s.resume.empty() ? new_picture_training(context, s, options, dataset)
@@ -549,6 +660,7 @@ int run_train(const std::vector<std::string>& arguments) {
     if (s.pictures.is_given()) return train_pictures(s, options);
     if (s.resume.empty()) {
         apply_preset(s);
+        apply_tuning_defaults(s, options);
         check_settings(s, options);
     } else if (s.out.empty()) {
         usage_error("voltac train: --out is required (see voltac train --help)");
@@ -556,8 +668,9 @@ int run_train(const std::vector<std::string>& arguments) {
     std::string text = read_text(s.text);
 
     const Context context = make_context(s.machine);
-    Training training =
-        s.resume.empty() ? new_training(context, s, text) : resumed_training(context, s, options);
+    Training training = !s.resume.empty()     ? resumed_training(context, s, options)
+                        : s.tuning.is_given() ? tuned_training(context, s, options, text)
+                                              : new_training(context, s, text);
     const std::unique_ptr<Lesson> lesson = make_lesson(context, s, training, text);
     training.model.reset();  // the trainer has its own copy
     text = std::string();

@@ -10,6 +10,8 @@ int run_train(const std::vector<std::string>& arguments);
 int run_generate(const std::vector<std::string>& arguments);
 int run_eval(const std::vector<std::string>& arguments);
 int run_classify(const std::vector<std::string>& arguments);
+int run_run(const std::vector<std::string>& arguments);
+int run_embed(const std::vector<std::string>& arguments);
 int run_convert(const std::vector<std::string>& arguments);
 int run_quantize(const std::vector<std::string>& arguments);
 int run_info(const std::vector<std::string>& arguments);

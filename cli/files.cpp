@@ -48,6 +48,8 @@ const Output kModelOutput = {"a model file", {{".volta", "a model file"}}, true}
 const Output kConvertOutput = {
     "a model", {{".volta", "a model file"}, {".safetensors", "safetensors"}}, true};
 const Output kConfigOutput = {"a config.json", {{".json", "a config.json"}}, false};
+const Output kArrayOutput = {"an array of NumPy", {{".npy", "an array of NumPy"}}, false};
+const Output kReportOutput = {"a page", {{".html", "a page"}}, false};
 const Output kProfileOutput = {"a profile", {{".json", "a trace"}, {".html", "a report"}}, false};
 
 namespace {

@@ -39,7 +39,7 @@ struct Output {
     std::vector<Ending> endings;  // that it knows
     bool other_names;  // a name with another ending is fine too, unless a format of another program has it
 };
-extern const Output kModelOutput, kConvertOutput, kConfigOutput, kProfileOutput;
+extern const Output kModelOutput, kConvertOutput, kConfigOutput, kArrayOutput, kReportOutput, kProfileOutput;
 
 bool is_folder(const std::string& path);
 bool has_ending(const std::string& path, const char* ending);

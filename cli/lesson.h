@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/support.h"
+#include "cli/training_report.h"
 
 namespace voltac {
 
@@ -19,6 +20,10 @@ class Lesson {
     // Of pictures, when that loss was computed: how many are right. 0 of 0: it is not asked.
     virtual std::uint64_t validation_correct() const { return 0; }
     virtual std::uint64_t validation_count() const { return 0; }
+    // Of pictures, what validation found of them the last time.
+    virtual PictureResults picture_results() { return {}; }
+    // Samples that could not be read, by then.
+    virtual std::uint64_t skipped() const { return 0; }
     virtual const char* unit() const { return "tokens"; }
 };
 

@@ -16,13 +16,19 @@ using namespace voltac;
 using Words = std::vector<std::string>;
 
 constexpr Command kCommands[] = {
-    {"train", "train --text FILE --out FILE [options]",
-     "train a GPT on a text; the file it writes is also the checkpoint", run_train},
+    {"train", "train --text FILE | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
+     "train a model on a text or on pictures, a new one or one that is there; the file it writes is also the "
+     "checkpoint",
+     run_train},
     {"generate", "generate MODEL --prompt TEXT [options]", "write text with a trained model", run_generate},
     {"eval", "eval MODEL --text FILE | --dataset KIND --data PATH",
      "loss, perplexity and bits per byte on a text; or how many pictures are right", run_eval},
     {"classify", "classify MODEL PICTURE...", "the likeliest classes of pictures", run_classify},
-    {"convert", "convert FILE --out FILE [--tokenizer FILE] [--weights TYPE] [--model-config FILE]",
+    {"run", "run MODEL --input NAME=FILE.npy ... --out FOLDER", "any model on files of NumPy", run_run},
+    {"embed", "embed MODEL --text FILE --out FILE.npy [--pool mean|first|max]",
+     "a vector for each line of a text, by a language model", run_embed},
+    {"convert",
+     "convert FILE --out FILE [--tokenizer FILE] [--weights TYPE] [--model-config FILE] [--fold-batch-norm]",
      "a model of another program becomes a model file, or a model file safetensors", run_convert},
     {"quantize", "quantize MODEL --to bf16|f16|int8|int4|f32_panels --out FILE",
      "store the weights in fewer bits, or for reading", run_quantize},

@@ -126,12 +126,16 @@ void DatasetChoice::declare(Options& options) {
                    split == "train" ? "which part of a folder (default: train)"
                                     : "which part of a folder (default: test)");
     options.integer("--limit", limit, 1, INT64_MAX, "the first N samples alone");
+    options.choice(
+        "--damaged", damaged, {"stop", "skip"},
+        "what a picture does that cannot be read: it ends the command (default), or is left out, named "
+        "and counted");
 }
 
 void DatasetChoice::check(const std::string& command, const Options& options) const {
     if (options.given("--dataset") != options.given("--data"))
         usage_error(command + ": --dataset and --data go together");
-    for (const char* name : {"--split", "--limit"})
+    for (const char* name : {"--split", "--limit", "--damaged"})
         if (options.given(name) && !is_given()) usage_error(command + ": " + name + " needs --dataset");
 }
 
@@ -145,8 +149,18 @@ DatasetChoice DatasetChoice::evaluated(const std::string& path) const {
 
 namespace {
 
+// Which sample is skipped; on the caller's thread.
+void warn_of_data(void*, volta_log_level level, const char* line) {
+    if (level >= VOLTA_LOG_WARNING) warn(line);
+}
+
+volta_data_damaged policy_of(const DatasetChoice& choice) {
+    return choice.damaged == "skip" ? VOLTA_DAMAGED_SKIP : VOLTA_DAMAGED_STOP;
+}
+
 volta_status open_dataset(const DatasetChoice& choice, volta_dataset** dataset) {
     volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
+    options.log = warn_of_data;
     options.split = choice.split == "train" ? VOLTA_SPLIT_TRAIN : VOLTA_SPLIT_TEST;
     const std::vector<std::string> paths = cut(choice.data, ',');
     std::vector<const char*> names;
@@ -243,13 +257,34 @@ std::vector<double> probabilities(const float* logits, std::int64_t classes) {
 
 namespace {
 
+constexpr std::size_t kWorst = 24;
+constexpr std::uint32_t kShownSide = 224;  // of the worst pictures
+
+// A sample that the model has little of its label for.
+struct Missed {
+    std::uint64_t sample;
+    std::size_t label, answer;
+    double loss, probability;
+};
+
 struct Score {
     std::uint64_t count = 0, correct = 0, in_five = 0, skipped = 0;
     double loss = 0;
     std::vector<std::vector<std::uint64_t>> confusion;  // [the label][what the model says]
+    std::vector<Missed> worst;                          // the highest loss first; at most kWorst
 };
 
-void add_sample(Score& score, const float* logits, std::int64_t classes, std::int32_t label) {
+// Of equal losses the first sample stays before the others.
+void keep_worst(std::vector<Missed>& worst, const Missed& missed) {
+    const auto behind = std::upper_bound(worst.begin(), worst.end(), missed,
+                                         [](const Missed& a, const Missed& b) { return a.loss > b.loss; });
+    if (behind - worst.begin() >= static_cast<std::ptrdiff_t>(kWorst)) return;
+    worst.insert(behind, missed);
+    if (worst.size() > kWorst) worst.pop_back();
+}
+
+void add_sample(Score& score, const float* logits, std::int64_t classes, std::int32_t label,
+                std::uint64_t sample) {
     const auto at = static_cast<std::size_t>(label);
     const float own = logits[at];
     std::int64_t above = 0, best = 0;
@@ -260,7 +295,9 @@ void add_sample(Score& score, const float* logits, std::int64_t classes, std::in
     ++score.count;
     score.correct += above == 0;
     score.in_five += above < 5;
-    score.loss -= std::log(probabilities(logits, classes)[at]);
+    const double probability = probabilities(logits, classes)[at], loss = -std::log(probability);
+    score.loss += loss;
+    keep_worst(score.worst, {sample, at, static_cast<std::size_t>(best), loss, probability});
     ++score.confusion[at][static_cast<std::size_t>(best)];
 }
 
@@ -271,6 +308,7 @@ Json json_of(const Score& score) {
             {"top1", static_cast<double>(score.correct) / count},
             {"top5", static_cast<double>(score.in_five) / count},
             {"loss", score.loss / count},
+            {"skipped", score.skipped},
             {"confusion", score.confusion}};
 }
 
@@ -282,6 +320,8 @@ std::string text_of(const Score& score, const std::vector<std::string>& names) {
         static_cast<unsigned long long>(score.correct), static_cast<unsigned long long>(score.count),
         static_cast<double>(score.correct) / count, static_cast<double>(score.in_five) / count,
         unsigned_nan(score.loss / count));
+    if (score.skipped > 0)
+        text += formatted("skipped            %llu\n", static_cast<unsigned long long>(score.skipped));
     if (score.confusion.size() > kShownClasses) return text;
     text += "\nlabels by rows, answers by columns:\n";
     for (std::size_t label = 0; label < score.confusion.size(); ++label) {
@@ -299,12 +339,13 @@ namespace {
 
 // All samples of a data set, or the first `limit`.
 Score score_of(PictureRunner& runner, const Preprocess& preprocess, volta_dataset* dataset,
-               std::int64_t limit) {
+               const DatasetChoice& choice) {
     const PictureShape& shape = runner.shape();
     const volta_transform_options transform = transform_of(shape, preprocess);
     volta_loader_options options = VOLTA_LOADER_OPTIONS_INIT;
     options.transform = &transform;
-    options.sample_limit = static_cast<std::uint64_t>(limit);
+    options.sample_limit = static_cast<std::uint64_t>(choice.limit);
+    options.damaged = policy_of(choice);
     options.batch = kBatch;
     options.thread_count = kLoaderThreads;
     options.batches = VOLTA_BATCHES_ALL;
@@ -318,9 +359,10 @@ Score score_of(PictureRunner& runner, const Preprocess& preprocess, volta_datase
     volta_batch batch = VOLTA_BATCH_INIT;
     do {
         check_data(volta_loader_next(loader.get(), &batch));
+        score.skipped += batch.skipped;
         const float* const logits = runner.run(batch.pixels, batch.count);
         for (std::uint32_t i = 0; i < batch.count; ++i)
-            add_sample(score, logits + i * shape.classes, shape.classes, batch.labels[i]);
+            add_sample(score, logits + i * shape.classes, shape.classes, batch.labels[i], batch.samples[i]);
     } while (batch.batch + 1 < batch.batches_of_epoch);
     return score;
 }
@@ -335,16 +377,26 @@ void check_classes(volta_dataset* dataset, const PictureShape& shape) {
 
 }  // namespace
 
+namespace {
+
+// The model's names of classes, then the data's, then numbers.
+std::vector<std::string> shown_classes(const Model& model, const volta_dataset* dataset, std::size_t count) {
+    std::vector<std::string> names = classes_of(model);
+    for (std::size_t c = names.size(); c < count; ++c) {
+        const char* const name = volta_dataset_class_name(dataset, static_cast<std::uint32_t>(c));
+        names.push_back(name != nullptr ? name : std::to_string(c));
+    }
+    return names;
+}
+
+}  // namespace
+
 int evaluate_pictures(const Context& context, const Model& model, const DatasetChoice& choice, bool json) {
     PictureRunner runner(context, model);
     const Dataset dataset = choice.open();
     check_classes(dataset.get(), runner.shape());
-    const Score score = score_of(runner, preprocess_of(model), dataset.get(), choice.limit);
-    std::vector<std::string> names = classes_of(model);
-    for (std::size_t c = names.size(); c < score.confusion.size(); ++c) {
-        const char* const name = volta_dataset_class_name(dataset.get(), static_cast<std::uint32_t>(c));
-        names.push_back(name != nullptr ? name : std::to_string(c));
-    }
+    const Score score = score_of(runner, preprocess_of(model), dataset.get(), choice);
+    const std::vector<std::string> names = shown_classes(model, dataset.get(), score.confusion.size());
     print(json ? json_text(json_of(score)) + "\n" : text_of(score, names));
     return 0;
 }
@@ -378,7 +430,8 @@ class PictureLesson final : public Lesson {
           model_(std::move(model)),
           shape_(picture_shape(model_)),
           train_(std::move(train)),
-          validation_(std::move(validation)) {
+          validation_(std::move(validation)),
+          validated_(choice.evaluated("")) {
         check_classes(train_.get(), shape_);
         if (validation_) check_classes(validation_.get(), shape_);
         volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
@@ -392,6 +445,7 @@ class PictureLesson final : public Lesson {
         options.sample_limit = static_cast<std::uint64_t>(choice.limit);
         options.batch = static_cast<std::uint32_t>(samples);
         options.thread_count = kLoaderThreads;
+        options.damaged = policy_of(choice);
         options.order = VOLTA_ORDER_SHUFFLED;
         volta_loader* made = nullptr;
         check_data(volta_loader_create(train_.get(), &options, &made));
@@ -403,6 +457,7 @@ class PictureLesson final : public Lesson {
 
     volta_status step(volta_trainer* trainer, volta_step_report* report) override {
         check_data(volta_loader_next(loader_.get(), &batch_));
+        skipped_ += batch_.skipped;
         const std::int64_t shape[] = {batch_.count, shape_.channels, shape_.rows, shape_.columns};
         volta_tensor *pictures = nullptr, *labels = nullptr;
         // Inputs and targets are only read.
@@ -420,19 +475,65 @@ class PictureLesson final : public Lesson {
     double validation_loss(volta_trainer* trainer) override {
         check(volta_trainer_update_model(trainer));
         PictureRunner runner(context_, model_);
-        score_ = score_of(runner, preprocess_of(model_), validation_.get(), 0);
+        score_ = score_of(runner, preprocess_of(model_), validation_.get(), validated_);
         return score_.loss / static_cast<double>(score_.count);
     }
     std::uint64_t validation_correct() const override { return score_.correct; }
     std::uint64_t validation_count() const override { return score_.count; }
+    PictureResults picture_results() override {
+        PictureResults results;
+        if (score_.count == 0) return results;
+        results.classes = shown_classes(model_, validation_.get(), score_.confusion.size());
+        results.confusion = score_.confusion;
+        for (const Missed& missed : score_.worst) results.worst.push_back(shown(missed));
+        return results;
+    }
+    std::uint64_t skipped() const override { return skipped_ + score_.skipped; }
     const char* unit() const override { return "pictures"; }
 
   private:
+    // As it is in its file, but small.
+    WorstPicture shown(const Missed& missed) const {
+        WorstPicture picture;
+        char name[512];
+        check_data(volta_dataset_sample_name(validation_.get(), missed.sample, name, sizeof name));
+        picture.name = name;
+        picture.label = missed.label;
+        picture.answer = missed.answer;
+        picture.loss = missed.loss;
+        picture.probability = missed.probability;
+        volta_picture* read = nullptr;
+        check_data(volta_dataset_read(validation_.get(), missed.sample, &read));
+        Picture owned(read);
+        volta_picture_info info = VOLTA_PICTURE_INFO_INIT;
+        check_data(volta_picture_get_info(read, &info));
+        const std::uint32_t side = std::max(info.height, info.width);
+        if (side > kShownSide) {
+            const auto less = [&](std::uint32_t extent) {
+                return std::max<std::uint32_t>(
+                    1, static_cast<std::uint32_t>(std::uint64_t{extent} * kShownSide / side));
+            };
+            volta_picture* resized = nullptr;
+            check_data(volta_picture_resize(read, less(info.height), less(info.width), VOLTA_FILTER_BILINEAR,
+                                            &resized));
+            owned.reset(resized);
+            check_data(volta_picture_get_info(resized, &info));
+        }
+        picture.channels = info.channels;
+        picture.height = info.height;
+        picture.width = info.width;
+        picture.pixels.assign(reinterpret_cast<const char*>(info.pixels),
+                              std::size_t{info.channels} * info.height * info.width);
+        return picture;
+    }
+
     using Tensor = std::unique_ptr<volta_tensor, Release<volta_tensor, volta_tensor_release>>;
     const Context& context_;
     Model model_;
     const PictureShape shape_;
     Dataset train_, validation_;
+    const DatasetChoice validated_;
+    std::uint64_t skipped_ = 0;  // of the pictures that were learnt
     Loader loader_;
     volta_batch batch_ = VOLTA_BATCH_INIT;
     Score score_;

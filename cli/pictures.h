@@ -37,9 +37,9 @@ Preprocess preprocess_of(const Model& model);
 void set_classes(volta_model* model, const std::vector<std::string>& names);
 std::vector<std::string> classes_of(const Model& model);
 
-// --dataset, --data, --split and --limit.
+// --dataset, --data, --split, --limit and --damaged.
 struct DatasetChoice {
-    std::string format, data, split = "test";
+    std::string format, data, split = "test", damaged = "stop";
     std::int64_t limit = 0;
     void declare(Options& options);  // the split's default is what it holds
     // Both or none of --dataset and --data, and no other option without them.

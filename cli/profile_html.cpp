@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/html.h"
 #include "cli/profile.h"
 #include "cli/profile_page.h"
 
@@ -16,49 +17,6 @@ using Event = volta_profile_event;
 double ms(std::uint64_t ns) { return static_cast<double>(ns) * 1e-6; }
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 std::uint64_t length(const Event& event) { return event.end_ns - event.begin_ns; }
-
-std::string escaped(const std::string& text) {
-    std::string safe;
-    for (const char c : as_utf8(text)) {
-        if (c == '&')
-            safe += "&amp;";
-        else if (c == '<')
-            safe += "&lt;";
-        else if (c == '>')
-            safe += "&gt;";
-        else if (c == '"')
-            safe += "&quot;";
-        else if (c == '\'')
-            safe += "&#39;";
-        else
-            safe += c;
-    }
-    return safe;
-}
-
-// A table: the first column left, the rest right unless a head ends with "<".
-class Table {
-  public:
-    explicit Table(const std::vector<std::string>& heads) {
-        html_ = "<table><tr>";
-        for (const std::string& head : heads) {
-            const bool is_text = head.back() == '<';
-            is_text_.push_back(is_text);
-            html_ += (is_text ? "<th class=t>" : "<th>") +
-                     escaped(is_text ? head.substr(0, head.size() - 1) : head);
-        }
-    }
-    void row(const std::vector<std::string>& cells) {
-        html_ += "\n<tr>";
-        for (std::size_t i = 0; i < cells.size(); ++i)
-            html_ += (is_text_[i] ? "<td class=t>" : "<td>") + escaped(cells[i]);
-    }
-    std::string take() const { return html_ + "\n</table>\n"; }
-
-  private:
-    std::string html_;
-    std::vector<bool> is_text_;
-};
 
 std::string count(std::uint64_t value) { return std::to_string(value); }
 std::string percent(double part, double whole) {

@@ -1,21 +1,7 @@
-// The fixed parts of a profile's page: its style, and the script that draws the timeline.
+// The fixed parts of a profile's page: the place of its timeline, and the script that draws it.
 #pragma once
 
 namespace voltac {
-
-inline constexpr char kPageHead[] = R"(<!DOCTYPE html>
-<html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">
-<style>
-body{font:14px/1.4 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222;background:#fff}
-h1{font-size:1.4em}h2{font-size:1.1em;margin:1.6em 0 .4em}
-table{border-collapse:collapse}th,td{padding:.15em .8em;text-align:right;border-bottom:1px solid #e4e4e4}
-th.t,td.t{text-align:left}td.t{font-family:ui-monospace,monospace;font-size:12px}
-svg{width:100%;height:auto}svg text{font-size:11px;fill:#555}
-path.held{fill:#c9d7e8}path.live{fill:#3a6ea5}span.held{color:#c9d7e8}span.live{color:#3a6ea5}
-canvas{width:100%;border:1px solid #ddd;cursor:grab;touch-action:none}
-#tip{min-height:1.4em;font-family:ui-monospace,monospace;font-size:12px;white-space:pre-wrap}
-</style>
-)";
 
 inline constexpr char kTimelinePlace[] = R"(<p id=hint>The timeline needs JavaScript; the tables do not.</p>
 <canvas id=timeline height=0></canvas><div id=tip></div>

@@ -214,6 +214,15 @@ grep -q '^    32 + 32  *[0-9.]* ms with a cache, [0-9.]* ms without: [0-9.]* tim
     grep -q '^    63 + 1 ' out && grep -q '^least ' out && ok || bad "the sweep: $(cat out)"
 refused "--csv has one" infer --kv-sweep --csv
 refused "--kv-position is 1" infer --kv-position 1
+shown "infer of a network" infer --preset resnet20 --batch 2 $fast
+grep -q '^batch 1 .* pictures per second' out && grep -q '^batch 2 ' out && ok || bad "infer --preset resnet20 shows: $(cat out)"
+shown "infer of a network, --json" infer --preset resnet20 --batch 2 $fast --json
+expect "rows of a network" 2 "$(wc -l <out | tr -d ' ')"
+grep -q '^{"model":"resnet20","parameters":[0-9]*,"threads":[0-9]*,"isa":"[a-z0-9]*","batch":2,"ms":' out && ok || bad "infer --preset resnet20 --json shows: $(cat out)"
+shown "infer of a network, --csv" infer --preset resnet20 --batch 1 $fast --csv
+expect "rows of CSV" 2 "$(wc -l <out | tr -d ' ')"
+refused "--tokens is of language models, resnet20 of pictures" infer --preset resnet20 --tokens 4
+refused "--weights is of language models, resnet18 of pictures" infer --preset resnet18 --weights int8
 refused "--kv-position is 256, tiny has positions 0 to 255" infer --preset tiny --kv-position 256
 
 echo "== operators and memory"
