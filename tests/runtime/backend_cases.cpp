@@ -1118,7 +1118,12 @@ const std::vector<ConvolutionCase> kConvolutions = {
     {{2, 9, 9, 8}, {9, 1, 3, 3}, {}, {}, {1, 1, 1, 1}, 9},        // depthwise
     {{1, 3, 9, 11}, {3, 1, 5, 5}, {2, 1}, {}, {2, 2, 2, 2}, 3},   // more taps than a row program has operands
     {{1, 5, 10, 7}, {10, 1, 5, 3}, {2, 2}, {}, {2, 1, 2, 1}, 5},  // two filters a channel
-    {{2, 5, 33}, {7, 5, 4}, {2}, {}, {1, 2}, 1},                  // one spatial axis
+    {{3, 35, 17, 19}, {35, 1, 3, 3}, {}, {}, {1, 1, 1, 1}, 35},   // depthwise, of several segments
+    {{2, 18, 12, 11}, {18, 1, 7, 7}, {2, 3}, {1, 2}, {3, 6, 3, 5}, 18},
+    {{3, 16, 8, 600}, {16, 1, 3, 3}, {2, 1}, {2, 1}, {0, 1, 1, 0}, 16},  // a row has more than a segment
+    {{2, 20, 33}, {20, 1, 4}, {2}, {3}, {2, 1}, 20},
+    {{2, 17, 40}, {17, 1, 20}, {}, {}, {}, 17},   // more taps in a row than AVX2 holds
+    {{2, 5, 33}, {7, 5, 4}, {2}, {}, {1, 2}, 1},  // one spatial axis
     {{2, 8, 40}, {8, 2, 3}, {}, {5}, {5, 5}, 4},
     {{1, 2, 4, 4}, {3, 2, 9, 9}, {}, {}, {4, 4, 4, 4}, 1},  // a kernel larger than the picture
     {{1, 3, 2, 2}, {3, 3, 1, 1}, {}, {}, {3, 2, 1, 2}, 1},  // padding that no tap reaches over

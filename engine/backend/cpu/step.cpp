@@ -60,8 +60,10 @@ void CpuStep::embedding_gradient(const EmbeddingGradientStep& step) {
 
 bool CpuStep::product(const ProductStep& step) { return add<ProductAction>(*this, step).sums_b(); }
 bool CpuStep::convolution(const ConvolutionStep& step) {
-    if (step.gives == ConvolutionStep::Gives::weight)
-        add<WeightGradientAction>(*this, step);
+    if (step.gives == ConvolutionStep::Gives::weight && DepthwiseGradient::fits(step, kernels()))
+        add<WeightGradientAction<DepthwiseGradient>>(*this, step);
+    else if (step.gives == ConvolutionStep::Gives::weight)
+        add<WeightGradientAction<WeightGradient>>(*this, step);
     else if (!add<PictureConvolutionAction>(*this, step).runs_epilogue() && step.epilogue != nullptr)
         rows(*step.epilogue->program, *step.epilogue->refs, *step.epilogue->loops, RowUse());
     return true;

@@ -34,18 +34,4 @@ void PictureConvolutionAction::keep(const StepCall& call) const noexcept {
     if (keeps_) convolution_.pack(call.pool, call.floats(weight_), call.floats(packed_));
 }
 
-WeightGradientAction::WeightGradientAction(CpuStep& step, const ConvolutionStep& work)
-    : x_(work.x),
-      dy_(work.y),
-      weight_(work.weight),
-      accumulates_(work.accumulates),
-      gradient_(work, step.kernels()) {
-    if (gradient_.workspace_bytes() > 0) workspace_ = step.temporary(gradient_.workspace_bytes());
-}
-
-void WeightGradientAction::run(const StepCall& call) const noexcept {
-    gradient_.run(call.pool, {call.floats(x_), call.floats(dy_), call.floats(weight_),
-                              accumulates_ && call.micro_index > 0, call.at(workspace_)});
-}
-
 }  // namespace volta::cpu

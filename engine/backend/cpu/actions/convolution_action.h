@@ -1,6 +1,7 @@
 // Convolutions as actions.
 #pragma once
 
+#include "engine/backend/cpu/convolution/depthwise_gradient.h"
 #include "engine/backend/cpu/convolution/picture.h"
 #include "engine/backend/cpu/convolution/weight_gradient.h"
 #include "engine/backend/cpu/step.h"
@@ -24,16 +25,28 @@ class PictureConvolutionAction final : public Action {
     LoopSpace loops_;
 };
 
+// Gradient: WeightGradient or DepthwiseGradient.
+template <class Gradient>
 class WeightGradientAction final : public Action {
   public:
-    WeightGradientAction(CpuStep& step, const ConvolutionStep& work);
-    void run(const StepCall& call) const noexcept override;
+    WeightGradientAction(CpuStep& step, const ConvolutionStep& work)
+        : x_(work.x),
+          dy_(work.y),
+          weight_(work.weight),
+          accumulates_(work.accumulates),
+          gradient_(work, step.kernels()) {
+        if (gradient_.workspace_bytes() > 0) workspace_ = step.temporary(gradient_.workspace_bytes());
+    }
+    void run(const StepCall& call) const noexcept override {
+        gradient_.run(call.pool, {call.floats(x_), call.floats(dy_), call.floats(weight_),
+                                  accumulates_ && call.micro_index > 0, call.at(workspace_)});
+    }
     const char* kernel_name() const noexcept override { return gradient_.kernel_name(); }
 
   private:
     Ref x_, dy_, weight_, workspace_{kWorkspace, 0, 0};
     bool accumulates_;
-    WeightGradient gradient_;
+    Gradient gradient_;
 };
 
 }  // namespace volta::cpu

@@ -5,7 +5,7 @@
 namespace volta::cpu {
 
 KernelCache::KernelCache(std::pmr::memory_resource* heap)
-    : heap_(heap), gemm_(heap), axpys_(heap), dots_(heap), stored_(heap), rows_(heap) {}
+    : heap_(heap), gemm_(heap), axpys_(heap), dots_(heap), stored_(heap), lane_chains_(heap), rows_(heap) {}
 
 template <class Form, class Function>
 Function KernelCache::find_or_emit(ByKey<Function>& known, const Form& form, jit::CodeArena& arena,
@@ -37,6 +37,10 @@ jit::DotFunction KernelCache::dots(const jit::DotForm& form, jit::CodeArena& are
 
 jit::PackedFunction KernelCache::stored(const jit::PackedForm& form, jit::CodeArena& arena) {
     return find_or_emit(stored_, form, arena, jit::emit_gemm_packed);
+}
+
+jit::LaneChainsFunction KernelCache::lane_chains(const jit::LaneChainsForm& form, jit::CodeArena& arena) {
+    return find_or_emit(lane_chains_, form, arena, jit::emit_lane_chains);
 }
 
 const jit::RowKernel& KernelCache::row(const jit::Program& program, Isa isa, jit::CodeArena& arena) {

@@ -11,6 +11,7 @@
 #include "jitgen/gemm_dot.h"
 #include "jitgen/gemm_packed.h"
 #include "jitgen/gemm_transpose.h"
+#include "jitgen/lane_chains.h"
 #include "jitgen/row_kernel.h"
 
 namespace volta::cpu {
@@ -30,6 +31,9 @@ class KernelCache final {
     // NULL where the arena refuses.
     jit::AxpyFunction sweep(const jit::AxpyForm& form, jit::CodeArena& arena);
     jit::DotFunction dots(const jit::DotForm& form, jit::CodeArena& arena);
+
+    // NULL for Isa::scalar and where the arena refuses.
+    jit::LaneChainsFunction lane_chains(const jit::LaneChainsForm& form, jit::CodeArena& arena);
 
     // NULL for Isa::scalar and where the arena refuses: gemm_packed_plain then.
     jit::PackedFunction stored(const jit::PackedForm& form, jit::CodeArena& arena);
@@ -54,6 +58,7 @@ class KernelCache final {
     ByKey<jit::AxpyFunction> axpys_;
     ByKey<jit::DotFunction> dots_;
     ByKey<jit::PackedFunction> stored_;
+    ByKey<jit::LaneChainsFunction> lane_chains_;
     std::pmr::vector<RowEntry> rows_;
     jit::TransposeFunctions transposes_;
 };
