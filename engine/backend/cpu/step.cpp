@@ -11,6 +11,7 @@
 #include "engine/backend/cpu/actions/product_action.h"
 #include "engine/backend/cpu/actions/rotary_action.h"
 #include "engine/backend/cpu/actions/row_action.h"
+#include "engine/backend/lower/lowerings.h"
 
 namespace volta::cpu {
 
@@ -60,6 +61,11 @@ void CpuStep::embedding_gradient(const EmbeddingGradientStep& step) {
 
 bool CpuStep::product(const ProductStep& step) { return add<ProductAction>(*this, step).sums_b(); }
 bool CpuStep::convolution(const ConvolutionStep& step) {
+    if (is_depthwise(step)) {  // without a kernel: rows
+        const bool fits = DepthwiseConvolution::fits(step, kernels());
+        if (fits) add<DepthwiseConvolutionAction>(*this, step);
+        return fits;
+    }
     if (step.gives == ConvolutionStep::Gives::weight && DepthwiseGradient::fits(step, kernels()))
         add<WeightGradientAction<DepthwiseGradient>>(*this, step);
     else if (step.gives == ConvolutionStep::Gives::weight)

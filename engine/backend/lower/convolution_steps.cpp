@@ -287,12 +287,10 @@ ConvolutionStep work_of(const StepLowering& step) {
 
 // Returns whether the epilogue is in it.
 bool add_convolution(StepLowering& step, const ConvolutionStep& work) {
-    if (is_depthwise(work)) {
-        add_depthwise(step, work);
-        return false;
-    }
     if (step.convolution(work)) return true;
-    if (work.gives == ConvolutionStep::Gives::weight)
+    if (is_depthwise(work))
+        add_depthwise(step, work);
+    else if (work.gives == ConvolutionStep::Gives::weight)
         add_weight_gradient(step, work);
     else
         add_picture(step, work);

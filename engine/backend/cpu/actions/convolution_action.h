@@ -1,12 +1,38 @@
 // Convolutions as actions.
 #pragma once
 
+#include "engine/backend/cpu/convolution/depthwise.h"
 #include "engine/backend/cpu/convolution/depthwise_gradient.h"
 #include "engine/backend/cpu/convolution/picture.h"
 #include "engine/backend/cpu/convolution/weight_gradient.h"
 #include "engine/backend/cpu/step.h"
 
 namespace volta::cpu {
+
+// Of an epilogue, or empty: where its operands lie.
+class EpilogueRefs {
+  public:
+    EpilogueRefs(const PictureEpilogue* epilogue, std::pmr::memory_resource* heap);
+    // `bases` has room for all operands.
+    CallEpilogue at(const StepCall& call, void** bases) const noexcept;
+
+  private:
+    std::pmr::vector<Ref> refs_;
+    std::pmr::vector<std::int64_t> row_strides_;
+    LoopSpace loops_;
+};
+
+class DepthwiseConvolutionAction final : public Action {
+  public:
+    DepthwiseConvolutionAction(CpuStep& step, const ConvolutionStep& work);
+    void run(const StepCall& call) const noexcept override;
+    const char* kernel_name() const noexcept override { return convolution_.kernel_name(); }
+
+  private:
+    Ref source_, weight_, result_, workspace_{kWorkspace, 0, 0};
+    DepthwiseConvolution convolution_;
+    EpilogueRefs epilogue_;
+};
 
 class PictureConvolutionAction final : public Action {
   public:
@@ -20,9 +46,7 @@ class PictureConvolutionAction final : public Action {
     Ref source_, weight_, result_, packed_{kWorkspace, 0, 0}, workspace_{kWorkspace, 0, 0};
     bool keeps_;  // the packed weight, over runs
     PictureConvolution convolution_;
-    std::pmr::vector<Ref> refs_;  // of the epilogue
-    std::pmr::vector<std::int64_t> row_strides_;
-    LoopSpace loops_;
+    EpilogueRefs epilogue_;
 };
 
 // Gradient: WeightGradient or DepthwiseGradient.

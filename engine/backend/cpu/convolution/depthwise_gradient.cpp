@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "engine/backend/cpu/gemm/kernel_cache.h"
 
 namespace volta::cpu {
 namespace {
 
-constexpr std::int64_t kLanes = jit::kChainLanes;
+constexpr std::int64_t kLanes = LanePicture::kLanes;
 constexpr std::int64_t kFloatBytes = sizeof(float);
 constexpr std::int64_t kMostDilation = 255;
 
@@ -26,14 +25,11 @@ DepthwiseGradient::DepthwiseGradient(const ConvolutionStep& work, const CompileC
     : sizes_(work.sizes),
       workers_(context.machine.threads),
       isa_(context.machine.isa),
-      passes_(context.compiler.heap),
-      transposes_(context.compiler.cache->transposes(context.machine.isa, *context.compiler.arena)) {
+      transposes_(context.compiler.cache->transposes(context.machine.isa, *context.compiler.arena)),
+      x_(forward_phases(sizes_.rows, context.compiler.heap),
+         forward_phases(sizes_.columns, context.compiler.heap), transposes_),
+      passes_(context.compiler.heap) {
     const define::ConvolutionSizes& s = sizes_;
-    const AxisPhases rows = forward_phases(s.rows, context.compiler.heap),
-                     columns = forward_phases(s.columns, context.compiler.heap);
-    row_ = columns.padded;
-    pad_row_ = rows.pad;
-    pad_column_ = columns.pad;
     const std::int64_t most =
         std::min<std::int64_t>(jit::kMostChainTapRows, jit::most_chain_taps(isa_) / s.columns.taps);
     for (std::int64_t row = 0; row < s.rows.taps; row += most) {
@@ -45,12 +41,10 @@ DepthwiseGradient::DepthwiseGradient(const ConvolutionStep& work, const CompileC
         form.dilation = static_cast<std::uint8_t>(s.columns.dilation);
         passes_.push_back({context.compiler.cache->lane_chains(form, *context.compiler.arena), row, count});
     }
-    rows_at_once_ = std::max<std::int64_t>(1, kSegment / std::max<std::int64_t>(s.columns.in, 1));
-    x_floats_ = rows.padded * row_ * kLanes;
-    dy_floats_ = std::max(kSegment, s.columns.in) * kLanes;
+    dy_floats_ = x_.buffer_floats();
     chain_floats_ = s.taps() * kLanes;
     workspace_bytes_ =
-        static_cast<std::size_t>(workers_ * (x_floats_ + dy_floats_ + 2 * chain_floats_) * kFloatBytes);
+        static_cast<std::size_t>(workers_ * (x_.floats() + dy_floats_ + 2 * chain_floats_) * kFloatBytes);
     std::snprintf(name_, sizeof name_, "conv_dw_lanes_%s", isa_name(isa_));
 }
 
@@ -60,12 +54,12 @@ void DepthwiseGradient::run(ThreadPool& pool, const Call& call) const noexcept {
         workers_, ceil_div(channels, kLanes), 1, [&](int worker, ThreadPool::WorkItems& items) noexcept {
             Buffers buffers;
             buffers.x =
-                static_cast<float*>(call.workspace) + worker * (x_floats_ + dy_floats_ + 2 * chain_floats_);
-            buffers.dy = buffers.x + x_floats_;
+                static_cast<float*>(call.workspace) + worker * (x_.floats() + dy_floats_ + 2 * chain_floats_);
+            buffers.dy = buffers.x + x_.floats();
             buffers.chains = buffers.dy + dy_floats_;
             buffers.sums = buffers.chains + chain_floats_;
             // What lies around pictures stays, and lanes without a channel.
-            std::fill_n(buffers.x, x_floats_ + dy_floats_, 0.0f);
+            std::fill_n(buffers.x, x_.floats() + dy_floats_, 0.0f);
             for (Range piece; items.next(&piece);)
                 for (std::int64_t i = piece.begin; i < piece.end; ++i)
                     run_channels(call, i * kLanes, std::min(kLanes, channels - i * kLanes), buffers);
@@ -88,7 +82,7 @@ void DepthwiseGradient::run_channels(const Call& call, std::int64_t first, std::
     std::int64_t step = 0;  // of the chains
     for (std::int64_t n = 0; n < sizes_.batch; ++n) {
         const float* const dy = call.dy + (n * sizes_.groups + first) * pixels;
-        pack_x(call.x + (n * sizes_.groups + first) * plane, count, buffers);
+        x_.copy(call.x + (n * sizes_.groups + first) * plane, count, buffers.dy, buffers.x);
         for (std::int64_t pixel = 0; pixel < pixels;) {
             const std::int64_t end = std::min(pixels, pixel + kSegment - step % kSegment);
             transpose(dy + pixel, pixels, count, end - pixel, transposes_.of_16, buffers.dy, kLanes);
@@ -102,21 +96,6 @@ void DepthwiseGradient::run_channels(const Call& call, std::int64_t first, std::
     for (std::int64_t c = 0; c < count; ++c)
         for (std::int64_t t = 0; t < taps; ++t)
             call.weight[(first + c) * taps + t] = buffers.sums[t * kLanes + c];
-}
-
-// Some rows are transposed into dy's buffer, and from there go to their places.
-void DepthwiseGradient::pack_x(const float* planes, std::int64_t count,
-                               const Buffers& buffers) const noexcept {
-    const std::int64_t rows = sizes_.rows.in, columns = sizes_.columns.in;
-    for (std::int64_t row = 0; row < rows; row += rows_at_once_) {
-        const std::int64_t some = std::min(rows_at_once_, rows - row);
-        transpose(planes + row * columns, rows * columns, count, some * columns, transposes_.of_16,
-                  buffers.dy, kLanes);
-        for (std::int64_t r = 0; r < some; ++r)
-            std::memcpy(buffers.x + ((pad_row_ + row + r) * row_ + pad_column_) * kLanes,
-                        buffers.dy + r * columns * kLanes,
-                        static_cast<std::size_t>(columns * kLanes * kFloatBytes));
-    }
 }
 
 // The rest of a row, whole rows, the beginning of one.
@@ -141,12 +120,13 @@ void DepthwiseGradient::add_rows(std::int64_t pixel, std::int64_t rows, std::int
     args.rows = rows;
     args.columns = columns;
     args.b_step = s.columns.stride * kLanes * kFloatBytes;
-    args.b_row = s.rows.stride * row_ * kLanes * kFloatBytes;
-    args.tap_row = s.rows.dilation * row_ * kLanes * kFloatBytes;
+    args.b_row = s.rows.stride * x_.row() * kLanes * kFloatBytes;
+    args.tap_row = s.rows.dilation * x_.row() * kLanes * kFloatBytes;
     for (const Pass& pass : passes_)
         for (std::int64_t lane = 0; lane < kLanes; lane += jit::gemm_lanes(isa_)) {
             args.a = dy + lane;
-            args.b = buffers.x + ((row + pass.first_row * s.rows.dilation) * row_ + column) * kLanes + lane;
+            args.b =
+                buffers.x + ((row + pass.first_row * s.rows.dilation) * x_.row() + column) * kLanes + lane;
             args.chains = buffers.chains + pass.first_row * s.columns.taps * kLanes + lane;
             pass.run(&args);
         }

@@ -3,6 +3,7 @@
 // thread has channels of its own, of all pictures.
 #pragma once
 
+#include "engine/backend/cpu/convolution/lane_picture.h"
 #include "engine/backend/cpu/convolution/weight_gradient.h"
 #include "jitgen/lane_chains.h"
 
@@ -33,7 +34,6 @@ class DepthwiseGradient {
     // Channels [first, first + count), at most 16.
     void run_channels(const Call& call, std::int64_t first, std::int64_t count,
                       const Buffers& buffers) const noexcept;
-    void pack_x(const float* planes, std::int64_t count, const Buffers& buffers) const noexcept;
     // Pixels [begin, end) of a picture, whose dy is packed.
     void add_pixels(std::int64_t begin, std::int64_t end, const Buffers& buffers) const noexcept;
     void add_rows(std::int64_t pixel, std::int64_t rows, std::int64_t columns, const float* dy,
@@ -42,11 +42,10 @@ class DepthwiseGradient {
     const define::ConvolutionSizes sizes_;
     const int workers_;
     const Isa isa_;
-    std::int64_t row_ = 0, pad_row_ = 0, pad_column_ = 0;  // of the padded picture, in pixels
-    std::int64_t rows_at_once_ = 1;                        // of x, that are transposed into dy's buffer
-    std::int64_t x_floats_ = 0, dy_floats_ = 0, chain_floats_ = 0;
-    std::pmr::vector<Pass> passes_;
     jit::TransposeFunctions transposes_;
+    LanePicture x_;
+    std::int64_t dy_floats_ = 0, chain_floats_ = 0;
+    std::pmr::vector<Pass> passes_;
     std::size_t workspace_bytes_ = 0;
     char name_[64];
 };

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/backend/cpu/gemm/kernel_cache.h"
-#include "engine/base/offset.h"
 
 namespace volta::cpu {
 namespace {
@@ -260,21 +259,8 @@ void PictureConvolution::run_item(const Call& call, const Item& item, std::int64
           call.result + ((picture * groups_ + item.group) * filters_ + first) * plane_);
     if (epilogue_ == nullptr) return;
     const std::int64_t channel = item.group * filters_ + first;
-    finish(call, picture, {channel, channel + width}, {pixel, pixel + pixels}, scratch + tile_floats_);
-}
-
-void PictureConvolution::finish(const Call& call, std::int64_t picture, Range channels, Range pixels,
-                                void* scratch) const noexcept {
-    const LoopSpace& loops = *call.epilogue->loops;
-    void* operands[jit::kMaxOperands];
-    for (std::size_t k = 0; k < loops.operands.size(); ++k)
-        operands[k] = offset(static_cast<float*>(call.epilogue->bases[k]), loops.outer_offset(k, picture));
-    jit::RowArgs whole = {};
-    whole.operands = operands;
-    whole.row_strides = call.epilogue->row_strides;
-    whole.rows = loops.rows;
-    whole.columns = loops.columns;
-    jit::run_block(*epilogue_, whole, channels.begin, channels.end, pixels.begin, pixels.end, scratch);
+    call.epilogue->run(*epilogue_, picture, {channel, channel + width}, {pixel, pixel + pixels},
+                       scratch + tile_floats_);
 }
 
 // [pixels, width] -> `width` planes. Those of one phase are put together first: planes may meet in one set of

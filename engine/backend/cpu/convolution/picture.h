@@ -1,6 +1,7 @@
 // A convolution that gives pictures: y of x and the weight, or, transposed, x of y.
 #pragma once
 
+#include "engine/backend/cpu/convolution/epilogue.h"
 #include "engine/backend/cpu/convolution/picture_source.h"
 #include "engine/backend/cpu/convolution/tiles.h"
 #include "engine/backend/lower/steps.h"
@@ -16,18 +17,12 @@ class PictureConvolution {
     // Whether it runs the epilogue, on results that are in cache; else its caller does, when all are there.
     bool runs_epilogue() const { return epilogue_ != nullptr; }
 
-    // Where a call's epilogue has its operands, and how they lie.
-    struct Epilogue {
-        void* const* bases;
-        const std::int64_t* row_strides;
-        const LoopSpace* loops;
-    };
     struct Call {
         const float* source;  // x, or y
         const float* packed;  // what pack() has packed
         float* result;
         void* workspace;
-        const Epilogue* epilogue;  // where runs_epilogue()
+        const CallEpilogue* epilogue;  // where runs_epilogue()
     };
     // Allocates nothing.
     void run(ThreadPool& pool, const Call& call) const noexcept;
@@ -71,8 +66,6 @@ class PictureConvolution {
     Item item(std::int64_t index) const noexcept;
     void run_item(const Call& call, const Item& item, std::int64_t picture, const float* planes,
                   float* scratch) const noexcept;
-    void finish(const Call& call, std::int64_t picture, Range channels, Range pixels,
-                void* scratch) const noexcept;
     void write(const Phase& phase, float* scratch, std::int64_t pixel, std::int64_t pixels, int width,
                float* to) const noexcept;
     const float* planes_of(const Call& call, std::int64_t picture) const {

@@ -5,7 +5,14 @@
 namespace volta::cpu {
 
 KernelCache::KernelCache(std::pmr::memory_resource* heap)
-    : heap_(heap), gemm_(heap), axpys_(heap), dots_(heap), stored_(heap), lane_chains_(heap), rows_(heap) {}
+    : heap_(heap),
+      gemm_(heap),
+      axpys_(heap),
+      dots_(heap),
+      stored_(heap),
+      lane_chains_(heap),
+      lane_windows_(heap),
+      rows_(heap) {}
 
 template <class Form, class Function>
 Function KernelCache::find_or_emit(ByKey<Function>& known, const Form& form, jit::CodeArena& arena,
@@ -41,6 +48,10 @@ jit::PackedFunction KernelCache::stored(const jit::PackedForm& form, jit::CodeAr
 
 jit::LaneChainsFunction KernelCache::lane_chains(const jit::LaneChainsForm& form, jit::CodeArena& arena) {
     return find_or_emit(lane_chains_, form, arena, jit::emit_lane_chains);
+}
+
+jit::LaneWindowsFunction KernelCache::lane_windows(const jit::LaneWindowsForm& form, jit::CodeArena& arena) {
+    return find_or_emit(lane_windows_, form, arena, jit::emit_lane_windows);
 }
 
 const jit::RowKernel& KernelCache::row(const jit::Program& program, Isa isa, jit::CodeArena& arena) {

@@ -12,6 +12,7 @@
 #include "jitgen/gemm_packed.h"
 #include "jitgen/gemm_transpose.h"
 #include "jitgen/lane_chains.h"
+#include "jitgen/lane_windows.h"
 #include "jitgen/row_kernel.h"
 
 namespace volta::cpu {
@@ -34,6 +35,7 @@ class KernelCache final {
 
     // NULL for Isa::scalar and where the arena refuses.
     jit::LaneChainsFunction lane_chains(const jit::LaneChainsForm& form, jit::CodeArena& arena);
+    jit::LaneWindowsFunction lane_windows(const jit::LaneWindowsForm& form, jit::CodeArena& arena);
 
     // NULL for Isa::scalar and where the arena refuses: gemm_packed_plain then.
     jit::PackedFunction stored(const jit::PackedForm& form, jit::CodeArena& arena);
@@ -59,6 +61,7 @@ class KernelCache final {
     ByKey<jit::DotFunction> dots_;
     ByKey<jit::PackedFunction> stored_;
     ByKey<jit::LaneChainsFunction> lane_chains_;
+    ByKey<jit::LaneWindowsFunction> lane_windows_;
     std::pmr::vector<RowEntry> rows_;
     jit::TransposeFunctions transposes_;
 };

@@ -1,0 +1,33 @@
+#include "engine/backend/cpu/convolution/lane_picture.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace volta::cpu {
+
+LanePicture::LanePicture(const AxisPhases& rows, const AxisPhases& columns,
+                         const jit::TransposeFunctions& transposes)
+    : rows_(rows.extent),
+      columns_(columns.extent),
+      row_(columns.padded),
+      floats_(rows.padded * row_ * kLanes),
+      begin_((rows.pad * row_ + columns.pad) * kLanes),
+      rows_at_once_(std::max<std::int64_t>(1, kSegment / std::max<std::int64_t>(columns_, 1))),
+      is_padded_(rows.is_padded() || columns.is_padded()),
+      transposes_(transposes) {}
+
+// Some rows are transposed into the buffer, and from there go to their places.
+void LanePicture::copy(const float* planes, std::int64_t count, float* buffer, float* to) const noexcept {
+    const std::int64_t plane = rows_ * columns_;
+    if (!is_padded_) return transpose(planes, plane, count, plane, transposes_.of_16, to, kLanes);
+    to += begin_;
+    for (std::int64_t row = 0; row < rows_; row += rows_at_once_) {
+        const std::int64_t some = std::min(rows_at_once_, rows_ - row);
+        transpose(planes + row * columns_, plane, count, some * columns_, transposes_.of_16, buffer, kLanes);
+        for (std::int64_t r = 0; r < some; ++r)
+            std::memcpy(to + (row + r) * row_ * kLanes, buffer + r * columns_ * kLanes,
+                        sizeof(float) * static_cast<std::size_t>(columns_ * kLanes));
+    }
+}
+
+}  // namespace volta::cpu
