@@ -109,7 +109,7 @@ release-check: ## before a release: .ci/release. COUNT=N: another number of repe
 
 # ---- Longer proofs -----------------------------------------------------------------------------------------
 
-.PHONY: sweep determinism determinism-repeats rollback fuzz fuzz-import parity coverage mutants
+.PHONY: sweep determinism determinism-repeats rollback fuzz fuzz-import onnx-verify onnx-list parity coverage mutants
 sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
 	@sh tools/sweep.sh build $(if $(UPDATE),--update)
 
@@ -133,6 +133,12 @@ fuzz-import: build-tests ## COUNT (a million) changed files per reader of files,
 	@for program in build/fuzz/mutate_*; do name=$${program#build/fuzz/mutate_}; echo "== $$name"; models=; \
 	    [ $$name != read_model ] || models=tests/golden/models; \
 	    $$program $(or $(COUNT),1000000) $(SEED) fuzz/corpus/$$name $$models || exit 1; done
+
+onnx-verify: build-tests ## ONNX's conformance cases that are here, against tests/onnx/expectations.txt
+	@sh tests/onnx/verify.sh build/tests/onnx/onnx_cases
+
+onnx-list: build-tests ## writes that list; no case may be wrong
+	@sh tests/onnx/verify.sh build/tests/onnx/onnx_cases --write
 
 parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_gpt.py --library build/libvolta.so

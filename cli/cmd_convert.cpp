@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/graphs.h"
 #include "cli/options.h"
 #include "cli/pictures.h"
 
@@ -18,6 +19,7 @@ const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"
 struct Conversion {
     std::string in, out, tokenizer, config, keys, head, model, preprocess, labels, names = "volta",
                                                                                    config_out, weights;
+    std::vector<std::string> shapes;
     bool segments = false, mask = false, fold = false;
     Machine machine;
 };
@@ -32,8 +34,11 @@ bool is_volta_model(const std::string& path) {
     return read && std::string(magic, sizeof magic) == "VOLTA";
 }
 
-Model import_model(const Context& context, const Conversion& c) {
+Model import_model(const Context& context, Conversion& c) {
     volta_import_options options = VOLTA_IMPORT_OPTIONS_INIT;
+    const std::vector<volta_input_shape> shapes = parse_shapes("voltac convert", c.shapes);
+    options.shapes = shapes.data();
+    options.shape_count = shapes.size();
     options.no_tokenizer = c.tokenizer == "none";
     options.tokenizer_path = c.tokenizer.empty() || c.tokenizer == "none" ? nullptr : c.tokenizer.c_str();
     options.config_path = c.config.empty() ? nullptr : c.config.c_str();
@@ -118,6 +123,7 @@ void check_call(const Conversion& c, bool own, bool to_safetensors) {
     if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
         refuse("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
                " is a model file");
+    if (own && !c.shapes.empty()) refuse("--shape is for ONNX files; " + c.in + " is a model file");
     if (own && !c.model.empty())
         refuse("--model is for weights of another program; " + c.in + " is a model file");
     if (!c.model.empty() && (!c.config.empty() || !c.head.empty()))
@@ -151,8 +157,8 @@ Model folded(const Model& model) {
 int run_convert(const std::vector<std::string>& arguments) {
     Conversion c;
     Options options("convert", "A model of another program as a model file, or a model file as safetensors.");
-    options.positional("in", c.in,
-                       "safetensors (one file, or the index of several), GGUF, llama2.c, or a model file");
+    options.positional(
+        "in", c.in, "safetensors (one file, or the index of several), GGUF, ONNX, llama2.c, or a model file");
     options.output(
         "--out", c.out, kConvertOutput,
         "the file to write: a name that ends with .safetensors gets safetensors, one with .volta or "
@@ -174,6 +180,7 @@ int run_convert(const std::vector<std::string>& arguments) {
                    "what a safetensors file without a config holds, by torchvision's names; its pictures are "
                    "ImageNet's unless "
                    "--preprocess says otherwise");
+    options.texts("--shape", c.shapes, kShapeHelp);
     options.text("--preprocess", c.preprocess, kPreprocessHelp);
     options.input("--labels", c.labels, kSideFile,
                   "of a model of pictures: a file with the name of a class per line");

@@ -5,6 +5,7 @@
 
 #include "cli/architectures.h"
 #include "cli/commands.h"
+#include "cli/graphs.h"
 #include "cli/options.h"
 
 namespace voltac {
@@ -131,9 +132,11 @@ std::string as_text(const Json& info) {
 int run_info(const std::vector<std::string>& arguments) {
     std::string path;
     bool json = false, verify = false;
+    std::vector<std::string> shapes;
     Machine machine;
-    Options options("info", "What a model file holds and what it will need.");
-    options.positional("model", path, "a model file");
+    Options options("info", "What a model file holds and what it will need, or what an ONNX file holds.");
+    options.positional("model", path, "a model file, or an ONNX file");
+    options.texts("--shape", shapes, kShapeHelp);
     options.flag("--json", json, "one JSON object");
     options.flag("--verify", verify, "verify the checksum of every tensor, and say so");
     options.tuning(machine);
@@ -141,6 +144,11 @@ int run_info(const std::vector<std::string>& arguments) {
     options.parse(arguments);
 
     const Context context = make_context(machine);
+    if (is_onnx_file(path)) {
+        print(survey_text(context, path, shapes, json));
+        return 0;
+    }
+    if (!shapes.empty()) usage_error("voltac info: --shape is for ONNX files; " + path + " is none");
     volta_open_options open = VOLTA_OPEN_OPTIONS_INIT;
     open.verify = verify;
     volta_model* opened = nullptr;

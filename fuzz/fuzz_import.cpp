@@ -68,7 +68,8 @@ void import_and_check(const Place& place, const char* config, int32_t weights, s
     volta_model* model = fuzz::import_file(place.file, options);
     limits.check_time();
     fuzz::limit += size_t{64} << 20;  // what is done with a model has memory of its own
-    if (model != nullptr && is_stored(model))
+    constexpr bool kIsGraph = FUZZ_FORMAT == VOLTA_WEIGHTS_ONNX;  // that no file of weights alone says
+    if (model != nullptr && (kIsGraph || is_stored(model)))
         check_saved(place, model);
     else if (model != nullptr && weights == VOLTA_F32)
         fuzz::check_round_trip(model, place.exported, place.config);

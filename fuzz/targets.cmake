@@ -12,6 +12,7 @@ set(VOLTA_FUZZ_TARGETS
     "import_safetensors|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_SAFETENSORS|"
     "import_gguf|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_GGUF|"
     "import_llama2c|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_LLAMA2C|"
+    "import_onnx|fuzz_import.cpp|FUZZ_FORMAT=VOLTA_WEIGHTS_ONNX|"
     "import_config|fuzz_import_beside.cpp|FUZZ_OPTION=config_path|"
     "import_key_map|fuzz_import_beside.cpp|FUZZ_OPTION=key_map_path|"
     "data_picture|fuzz_data.cpp|FUZZ_DATA=1|tests/data/files"

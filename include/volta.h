@@ -595,8 +595,15 @@ enum {
     VOLTA_WEIGHTS_AUTO = 0,        /* by the file's content                                                     */
     VOLTA_WEIGHTS_SAFETENSORS = 1, /* *.safetensors, or the *.index.json of several in one folder               */
     VOLTA_WEIGHTS_GGUF = 2,        /* GGUF, versions 2 and 3                                                    */
-    VOLTA_WEIGHTS_LLAMA2C = 3      /* the .bin files of llama2.c, version 0                                     */
+    VOLTA_WEIGHTS_LLAMA2C = 3,     /* the .bin files of llama2.c, version 0                                     */
+    VOLTA_WEIGHTS_ONNX = 4         /* a graph and its weights, opsets 1 to 27 (docs/onnx.md)                    */
 };
+/* The shape that an input of an imported graph gets. -1: an extent stays as the file has it. */
+typedef struct volta_input_shape {
+    const char *name;
+    int32_t rank;
+    int64_t shape[VOLTA_MAX_RANK];
+} volta_input_shape;
 typedef struct volta_import_options {
     size_t struct_size;
     volta_weight_format format;
@@ -615,13 +622,18 @@ typedef struct volta_import_options {
     const volta_resnet_options *resnet; /* the file holds a ResNet of this depth and these pictures, by torchvision's
                                  names (those of CIFAR may call the last layer "linear"); no config is needed. classes
                                  0: as many as the file has. NULL: it is something else                         */
+    const volta_input_shape *shapes; /* of an ONNX file: extents of its inputs that it leaves open, and that the model
+                                 cannot leave to whoever runs it; may be NULL                                   */
+    size_t shape_count;
 } volta_import_options;
-#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL}
+#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0}
 /* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
  * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
 enum { VOLTA_IMPORT_KEEP = -1 };
 
-/* A model from weights of another program (docs/import.md says which): f32, f16, bf16, q8_0 and q4_0. Parameters that
+/* A model from weights of another program (docs/import.md says which): f32, f16, bf16, q8_0 and q4_0; or from an ONNX
+ * file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
+ * are integers or truth values. Parameters that
  * volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
  * stored weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
  * Keeps:  nothing: files may go when it returns.
@@ -632,9 +644,19 @@ enum { VOLTA_IMPORT_KEEP = -1 };
  *         UNSUPPORTED       an architecture, a head, a type, a setting or a tokenizer that no model of Volta has; a tensor
  *                           that is not known, or changes results; a config that says one thing twice, differently; a
  *                           value that is not finite, or too large, for the type that `weights` says
- *         INVALID_ARGUMENT  no config where one is needed; a line of the key map */
+ *         INVALID_ARGUMENT  no config where one is needed; a line of the key map; a shape for no input of the file */
 VOLTA_API volta_status volta_model_import(volta_context *context, const char *path,
                                           const volta_import_options *options, volta_model **out_model);
+
+/* What an ONNX file holds, without making a model of it: JSON with its ir_version, producer, opsets, nodes, each
+ * operator with its count and whether it is imported, and "refused", the sentence with which volta_model_import would
+ * refuse the graph; "" where it would not. New keys may come.
+ * Units:  as in volta_explain_matmul: capacity is bytes of text with its final 0, *out_bytes the length of the whole
+ *         text without it.
+ * Errors: IO_ERROR; CORRUPT_MODEL  it is damaged; UNSUPPORTED  it is no ONNX file */
+VOLTA_API volta_status volta_model_survey(volta_context *context, const char *path,
+                                          const volta_import_options *options, char *text, size_t capacity,
+                                          size_t *out_bytes);
 
 /* Writes parameters and metadata as a safetensors file with Volta's own names; importing it gives the same hash.
  * The tokenizer, and a graph that no volta_model_create_* makes, stay behind. Crash-safe; the same model gives the

@@ -1,4 +1,5 @@
 // volta.h: model.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -97,7 +98,7 @@ std::optional<DType> read_weights(int32_t weights) {
 
 ImportOptions read_import_options(const volta_import_options* options) {
     const auto given = read_options(options);
-    require(given.format >= VOLTA_WEIGHTS_AUTO && given.format <= VOLTA_WEIGHTS_LLAMA2C,
+    require(given.format >= VOLTA_WEIGHTS_AUTO && given.format <= VOLTA_WEIGHTS_ONNX,
             "format is %d, which is no volta_weight_format", given.format);
     const struct {
         const char *name, *path;
@@ -117,7 +118,19 @@ ImportOptions read_import_options(const volta_import_options* options) {
                           {},
                           read_weights(given.weights),
                           given.no_tokenizer != 0,
-                          {}};
+                          {},
+                          {given.shapes, given.shape_count}};
+    require(given.shapes != nullptr || given.shape_count == 0, "shapes is NULL and shape_count is %zu",
+            given.shape_count);
+    for (size_t i = 0; i < given.shape_count; ++i) {
+        const volta_input_shape& shape = given.shapes[i];
+        require(shape.name != nullptr, "the name of shape %zu is NULL", i);
+        require(shape.rank >= 0 && shape.rank <= VOLTA_MAX_RANK, "the shape of '%s' has %d axes", shape.name,
+                shape.rank);
+        for (int32_t axis = 0; axis < shape.rank; ++axis)
+            require(shape.shape[axis] >= -1, "the shape of '%s' has the extent %lld", shape.name,
+                    static_cast<long long>(shape.shape[axis]));
+    }
     if (given.bert != nullptr) read.bert = read_bert_choice(given.bert);
     if (given.resnet != nullptr) read.resnet = read_resnet(given.resnet);
     require(!read.bert || !read.resnet, "bert and resnet are both given");
@@ -291,6 +304,25 @@ volta_status volta_model_import(volta_context* context, const char* path, const 
         give_new_model(
             owner, import_model(path, read_import_options(options), owner->structures(), owner->tensors()),
             out_model);
+    });
+}
+
+volta_status volta_model_survey(volta_context* context, const char* path, const volta_import_options* options,
+                                char* text, size_t capacity, size_t* out_bytes) {
+    if (out_bytes != nullptr) *out_bytes = 0;
+    if (text != nullptr && capacity > 0) *text = '\0';
+    return guarded([&] {
+        require(context != nullptr, "context is NULL");
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        require(out_bytes != nullptr, "out_bytes is NULL");
+        require(text != nullptr || capacity == 0, "text is NULL and capacity is %zu", capacity);
+        const ContextRef owner(unwrap(context));
+        const std::pmr::string json = survey_model(path, read_import_options(options), owner->structures());
+        *out_bytes = json.size();
+        if (capacity == 0) return;
+        const std::size_t count = std::min(json.size(), capacity - 1);
+        std::memcpy(text, json.data(), count);
+        text[count] = '\0';
     });
 }
 

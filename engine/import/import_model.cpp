@@ -10,6 +10,7 @@
 #include "engine/import/gguf_weights.h"
 #include "engine/import/import_error.h"
 #include "engine/import/llama2c.h"
+#include "engine/import/onnx/file.h"
 #include "engine/import/safetensors.h"
 #include "engine/import/tokenizer_files.h"
 
@@ -51,10 +52,11 @@ class Importer {
 
     HeapPtr<Model> import_all() {
         HeapPtr<Model> model = import_weights();
+        const std::pmr::string* const architecture = model->find_metadata("volta.architecture");
         if (options_.bert && !takes_choice_)
             fail(VOLTA_INVALID_ARGUMENT, "the head and the inputs of a BERT are given, but %s",
-                 *model->find_metadata("volta.architecture") == "bert" ? "it says itself which it has"
-                                                                       : "it is no BERT");
+                 architecture != nullptr && *architecture == "bert" ? "it says itself which it has"
+                                                                    : "it is no BERT");
         if (options_.resnet && !takes_resnet_)
             fail(VOLTA_INVALID_ARGUMENT, "a ResNet is asked for, but the file says itself what it is");
         if (options_.tokenizer_path != nullptr)
@@ -72,10 +74,16 @@ class Importer {
         MappedFile file(path_);
         const WeightFormat format =
             options_.format == WeightFormat::automatic ? format_of(file) : options_.format;
+        require(format == WeightFormat::onnx || options_.onnx.shape_count == 0,
+                "shapes are given, but it is no ONNX file");
         if (format == WeightFormat::gguf) return from_gguf(std::move(file));
         if (format == WeightFormat::llama2c) {
             check_kind(file);
             return from_llama2c(std::move(file));
+        }
+        if (format == WeightFormat::onnx) {
+            check_kind(file);
+            return from_onnx(std::move(file));
         }
         return from_safetensors(is_index(file) ? read_safetensors_index(path_, structures_)
                                                : read_safetensors(path_, structures_));
@@ -87,6 +95,8 @@ class Importer {
         if (begins(file, "GGUF")) return WeightFormat::gguf;
         if (is_index(file) || looks_like_safetensors(file.data(), file.bytes()))
             return WeightFormat::safetensors;
+        if (onnx::looks_like_onnx({reinterpret_cast<const char*>(file.data()), file.bytes()}))
+            return WeightFormat::onnx;
         if (looks_like_llama2c(file.data(), file.bytes())) return WeightFormat::llama2c;
         fail_unknown(file);
     }
@@ -108,7 +118,8 @@ class Importer {
             fail(VOLTA_UNSUPPORTED, "it begins with zeros, as a download that has not ended does");
         if (begins(file, "VOLTA")) fail(VOLTA_UNSUPPORTED, "it is a model of Volta already: open it");
         fail(VOLTA_UNSUPPORTED,
-             "it is no file of weights that is known: safetensors, an index of several, GGUF or llama2.c");
+             "it is no file of weights that is known: safetensors, an index of several, GGUF, ONNX or "
+             "llama2.c");
     }
 
     HeapPtr<Model> from_gguf(MappedFile&& mapping) {
@@ -142,6 +153,14 @@ class Importer {
             fail(VOLTA_UNSUPPORTED,
                  "it is part %lld of %lld; split files are not read: merge the parts first",
                  static_cast<long long>(file.integer("split.no", 0)) + 1, static_cast<long long>(count));
+    }
+
+    HeapPtr<Model> from_onnx(MappedFile&& mapping) {
+        require(options_.key_map_path == nullptr,
+                "a key map is given, but an ONNX file has names of its own");
+        require(!options_.weights || !is_stored(*options_.weights),
+                "the weights of an ONNX file become f32; a model can be quantized");
+        return onnx::import_onnx(std::move(mapping), path_, options_.onnx, structures_, tensors_);
     }
 
     HeapPtr<Model> from_llama2c(MappedFile&& mapping) {
@@ -276,6 +295,21 @@ class Importer {
 HeapPtr<Model> import_model(const char* path, const ImportOptions& options,
                             std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
     return Importer(path, options, structures, tensors).import();
+}
+
+std::pmr::string survey_model(const char* path, const ImportOptions& options,
+                              std::pmr::memory_resource* structures) {
+    try {
+        const MappedFile file(path);
+        const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.bytes());
+        if (options.format != WeightFormat::onnx && !onnx::looks_like_onnx(bytes)) {
+            if (const char* kind = other_file_kind(bytes)) fail(VOLTA_UNSUPPORTED, "it is %s", kind);
+            fail(VOLTA_UNSUPPORTED, "it is no ONNX file");
+        }
+        return onnx::survey_onnx(file, path, options.onnx, structures);
+    } catch (const Error& error) {
+        fail_about(error, "cannot survey the model", path);
+    }
 }
 
 }  // namespace volta

@@ -4,6 +4,7 @@
 #include <memory_resource>
 
 #include "engine/import/architecture.h"
+#include "engine/import/onnx/import_onnx.h"
 #include "engine/model/model.h"
 
 namespace volta {
@@ -12,7 +13,8 @@ enum class WeightFormat {
     automatic = VOLTA_WEIGHTS_AUTO,
     safetensors = VOLTA_WEIGHTS_SAFETENSORS,
     gguf = VOLTA_WEIGHTS_GGUF,
-    llama2c = VOLTA_WEIGHTS_LLAMA2C
+    llama2c = VOLTA_WEIGHTS_LLAMA2C,
+    onnx = VOLTA_WEIGHTS_ONNX
 };
 
 struct ImportOptions {
@@ -25,11 +27,16 @@ struct ImportOptions {
     std::optional<DType> weights = DType::f32;
     bool no_tokenizer = false;           // whatever the file has
     std::optional<ResnetConfig> resnet;  // the file holds one, and needs no config
+    onnx::OnnxOptions onnx;
 };
 
 // Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the
 // name and the value, and the path of the file that has it: weights, config, key map or tokenizer.
 HeapPtr<Model> import_model(const char* path, const ImportOptions& options,
                             std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+
+// What an ONNX file holds (onnx/import_onnx.h), as JSON. The same errors.
+std::pmr::string survey_model(const char* path, const ImportOptions& options,
+                              std::pmr::memory_resource* structures);
 
 }  // namespace volta

@@ -18,6 +18,14 @@
 namespace {
 using namespace volta::test;
 
+// y = LeakyRelu(x, alpha 0.25) + w: an ONNX file of opset 17, whose x is [N, 2].
+constexpr char kOnnx[] =
+    "\x08\x08\x12\x00\x3a\x6b\x0a\x22\x0a\x01\x78\x12\x01\x68\x22\x09\x4c\x65\x61\x6b\x79\x52\x65\x6c\x75"
+    "\x2a\x0f\x0a\x05\x61\x6c\x70\x68\x61\x15\x00\x00\x80\x3e\xa0\x01\x01\x0a\x0e\x0a\x01\x68\x0a\x01\x77"
+    "\x12\x01\x79\x22\x03\x41\x64\x64\x12\x01\x67\x2a\x11\x08\x02\x10\x01\x22\x08\x00\x00\xc0\x3f\x00\x00"
+    "\x20\x40\x42\x01\x77\x5a\x14\x0a\x01\x78\x12\x0f\x0a\x0d\x08\x01\x12\x09\x0a\x03\x12\x01\x4e\x0a\x02"
+    "\x08\x02\x62\x09\x0a\x01\x79\x12\x04\x0a\x02\x08\x01\x42\x04\x0a\x00\x10\x11";
+
 struct Control {
     unsigned mxcsr;
     unsigned short x87;
@@ -322,6 +330,22 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     importing.struct_size = sizeof importing;
     importing.config_path = config.c_str();
     CALL(volta_model_import, made.context, weights.c_str(), &importing, &imported);
+    say_model(walk, imported, folder + "/imported.volta");
+    CALL_VOID(volta_model_release, imported);
+    // A graph with weights, and a number among a node's attributes.
+    const std::string graph = folder + "/graph.onnx";
+    FILE* const file = fopen(graph.c_str(), "wb");
+    fwrite(kOnnx, 1, sizeof kOnnx - 1, file);
+    fclose(file);
+    const volta_input_shape shape_of_x = {"x", 2, {3, -1}};
+    volta_import_options binding = {};
+    binding.struct_size = sizeof binding;
+    binding.shapes = &shape_of_x, binding.shape_count = 1;
+    char survey[1024] = "";
+    size_t survey_bytes = 0;
+    CALL(volta_model_survey, made.context, graph.c_str(), &binding, survey, sizeof survey, &survey_bytes);
+    walk.say_text("survey", survey);
+    CALL(volta_model_import, made.context, graph.c_str(), &binding, &imported);
     say_model(walk, imported, folder + "/imported.volta");
     CALL_VOID(volta_model_release, imported);
     importing.weights = VOLTA_BF16;

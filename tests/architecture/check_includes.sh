@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/sources.sh"
 cd "$1"
 
-sources engine jitgen data cli examples fuzz bench tests/api tests/parity | while read -r file; do
+sources engine jitgen data cli examples fuzz bench tests/api tests/parity tests/onnx | while read -r file; do
     awk -v file="$file" '/^[ \t]*#[ \t]*include/ { print file "\t" FNR "\t" $0 }' "$file"
 done | awk -F'\t' -v table="$here/layers.txt" '
     # The row of the table whose folder holds `path`: the longest that fits; "" for none.

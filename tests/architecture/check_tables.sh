@@ -43,5 +43,6 @@ operators docs/operators.md whole
 passes docs/architecture.md part
 imports docs/import.md part
 capabilities docs/capabilities.md part
+onnx docs/onnx.md part
 TABLES
 [ "$failed" -eq 0 ]

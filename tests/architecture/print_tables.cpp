@@ -1,6 +1,6 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|elementwise|polynomials|operators|passes|imports|capabilities. check_tables.sh compares them with
-// the pages; `make docs-tables` writes them there.
+// special|elementwise|polynomials|operators|passes|imports|capabilities|onnx. check_tables.sh compares them
+// with the pages; `make docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +16,7 @@
 #include "engine/graph/op.h"
 #include "engine/graph/print.h"
 #include "engine/import/key_map.h"
+#include "engine/import/onnx/table.h"
 #include "engine/import/other_tensors.h"
 #include "engine/numerics/functions.h"
 #include "engine/numerics/polynomials.h"
@@ -236,6 +237,45 @@ void print_capabilities() {
         std::printf(" |\n");
     }
 }
+
+// An attribute with its default, what of it is imported, and its versions.
+void print_attribute(const onnx::AttributeRow& row) {
+    std::printf("`%s", row.name);
+    if (row.text != nullptr) std::printf("=%s", row.text);
+    const bool has_number =
+        !row.required && (row.kind == onnx::AttributeKind::integer || row.kind == onnx::AttributeKind::real);
+    if (has_number) std::printf("=%.9g", row.standard);
+    std::printf("`");
+    if (row.required) std::printf(" (required)");
+    if (has_number && row.low == row.high) std::printf(" (that alone)");
+    if (row.until != onnx::kAlways)
+        std::printf(" to %d", row.until - 1);
+    else if (row.since > 1)
+        std::printf(" from %d", row.since);
+    for (const char* at = row.only; at != nullptr && at[1] != '\0'; ++at) {
+        if (*at != '|')
+            std::printf("%c", *at);
+        else
+            std::printf("%s", at == row.only ? ": " : " or ");
+    }
+}
+
+void print_onnx() {
+    std::printf(
+        "| operator | versions | attributes | becomes | at import, of known inputs | refused |\n"
+        "|---|---|---|---|---|---|\n");
+    int count = 0;
+    const onnx::OperatorRow* const rows = onnx::operator_rows(&count);
+    for (int i = 0; i < count; ++i) {
+        const onnx::OperatorRow& row = rows[i];
+        std::printf("| `%s` | %s | ", row.name, row.versions);
+        for (int k = 0; k < row.attribute_count; ++k) {
+            if (k > 0) std::printf("; ");
+            print_attribute(row.attributes[k]);
+        }
+        std::printf(" | %s | %s | %s |\n", row.computes, row.fold != nullptr ? "yes" : "", row.refused);
+    }
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -254,9 +294,11 @@ int main(int count, char** arguments) {
         print_imports();
     } else if (std::strcmp(what, "capabilities") == 0) {
         print_capabilities();
+    } else if (std::strcmp(what, "onnx") == 0) {
+        print_onnx();
     } else {
         std::fprintf(stderr,
-                     "usage: print_tables special|polynomials|operators|passes|imports|capabilities\n");
+                     "usage: print_tables special|polynomials|operators|passes|imports|capabilities|onnx\n");
         return 2;
     }
     return 0;

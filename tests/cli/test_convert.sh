@@ -35,6 +35,23 @@ refused 1 "it is cut: its header makes a file of at least " convert cut.safetens
 refused 1 "no/such/x.volta" convert m.safetensors --out no/such/x.volta
 [ ! -e x.volta ] || bad "a refused conversion left a file"
 
+# A graph of ONNX: x [N, 2], LeakyRelu and a sum, opset 17.
+printf '\010\010\022\000\072\153\012\042\012\001\170\022\001\150\042\011LeakyRelu\052\017\012\005alpha\025\000\000\200\076\240\001\001\012\016\012\001\150\012\001\167\022\001\171\042\003Add\022\001\147\052\021\010\002\020\001\042\010\000\000\300\077\000\000\040\100\102\001\167\132\024\012\001\170\022\017\012\015\010\001\022\011\012\003\022\001\116\012\002\010\002\142\011\012\001\171\022\004\012\002\010\001\102\004\012\000\020\021' >g.onnx
+"$voltac" info g.onnx | grep -q "it can be converted" || bad "info of an ONNX file"
+"$voltac" info g.onnx | grep -q "LeakyRelu *1" || bad "info of an ONNX file counts operators"
+"$voltac" convert g.onnx --out g.volta >/dev/null || bad "convert an ONNX file"
+"$voltac" info g.volta | grep -q "f32\[?, 2\]" || bad "the batch of an ONNX file is open"
+"$voltac" convert g.onnx --shape x=3x2 --out g.volta >/dev/null || bad "convert an ONNX file of a given shape"
+"$voltac" info g.volta | grep -q "f32\[3, 2\]" || bad "the batch of an ONNX file is given"
+refused 1 "axis 1 of the input 'x' has the extent 2, the shape that is given has 5" convert g.onnx --shape x=3x5 --out g.volta
+refused 1 "a shape is given for 'z', which is no input of the model" convert g.onnx --shape z=3 --out g.volta
+refused 2 "--shape x=3x is not of the form NAME=1x3x224x224" convert g.onnx --shape x=3x --out g.volta
+refused 2 "--shape is for ONNX files; m.volta is a model file" convert m.volta --shape x=3 --out g.volta
+refused 1 "shapes are given, but it is no ONNX file" convert m.safetensors --shape x=3 --out g.volta
+sed s/LeakyRelu/LeakyReal/ g.onnx >foreign.onnx
+refused 1 "node 0 (LeakyReal, opset 17): the operator is not imported" convert foreign.onnx --out g.volta
+"$voltac" info foreign.onnx | grep -q "LeakyReal *1 *not imported" || bad "info names what is not imported"
+
 # A Llama of one layer as GGUF, its matrices q8_0: each of them is kept, made f32, or made another type.
 if command -v python3 >/dev/null; then
     python3 - <<'PYTHON'

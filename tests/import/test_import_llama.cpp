@@ -196,9 +196,9 @@ void test_other_files_are_not_taken_for_a_cut_one(void**) {
                                   std::string("\x60\0\0\0\0\0\0\0[", 9),
                                   std::string("\x60\0\0\0\0\0\0\x10{\"a", 11)};
     for (const std::string& bytes : others)
-        assert_failure(
-            failure_of([&] { fixture.import_bytes(bytes); }), VOLTA_UNSUPPORTED,
-            "it is no file of weights that is known: safetensors, an index of several, GGUF or llama2.c");
+        assert_failure(failure_of([&] { fixture.import_bytes(bytes); }), VOLTA_UNSUPPORTED,
+                       "it is no file of weights that is known: safetensors, an index of several, GGUF, ONNX "
+                       "or llama2.c");
 }
 
 struct GgufChange {

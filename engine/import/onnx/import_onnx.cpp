@@ -1,0 +1,372 @@
+#include "engine/import/onnx/import_onnx.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "engine/base/error.h"
+#include "engine/import/json_writer.h"
+#include "engine/import/onnx/call.h"
+#include "engine/import/onnx/table.h"
+#include "engine/model/text.h"
+
+namespace volta::onnx {
+namespace {
+
+constexpr std::size_t kMostOutputs = 1024;  // of a model file
+// Extents of the second lane: no extent that anybody means, and small, so that products stay in range.
+constexpr std::int64_t kPrimes[] = {13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73};
+
+std::string_view view_of(const MappedFile& file) {
+    return {reinterpret_cast<const char*>(file.data()), file.bytes()};
+}
+
+struct LastFirst {  // of a queue that gives the first
+    bool operator()(std::size_t a, std::size_t b) const { return a > b; }
+};
+
+class Importer {
+  public:
+    Importer(std::string_view bytes, const char* path, const OnnxOptions& options,
+             std::pmr::memory_resource* heap)
+        : heap_(heap),
+          options_(options),
+          file_(read_file_view(bytes, heap)),
+          files_(path, heap),
+          building_(files_, heap),
+          producer_(heap),
+          symbols_(heap) {}
+
+    // The graph, and which parameters it reads.
+    void build() {
+        opset_ = default_opset();
+        if (file_.sparse) fail(VOLTA_UNSUPPORTED, "it has sparse initialisers, which are not imported");
+        add_initializers();
+        add_inputs();
+        for (const std::size_t index : ordered()) run(index);
+        add_outputs();
+    }
+
+    HeapPtr<Model> model(std::pmr::memory_resource* tensors) {
+        HeapPtr<Model> model = make_on<Model>(heap_, heap_, tensors);
+        model->graph = std::move(building_.graph);
+        for (const Weight& weight : building_.weights) {
+            const Node& source = model->graph.producer(weight.id);
+            model->parameters.push_back(
+                {std::pmr::string(source.name, heap_), DType::f32, weight.tensor->shape, nullptr, Buffer()});
+        }
+        model->allocate_parameters(false);
+        for (std::size_t i = 0; i < building_.weights.size(); ++i)
+            fill_reals(*building_.weights[i].tensor, files_, static_cast<float*>(model->place_of(i)));
+        return model;
+    }
+
+    const FileView& file() const { return file_; }
+    int default_opset() const {
+        for (const OpsetView& opset : file_.opsets) {
+            if (!opset.domain.empty() && opset.domain != "ai.onnx") continue;
+            if (opset.version < kOldestOpset || opset.version > kNewestOpset)
+                fail(VOLTA_UNSUPPORTED, "it is written for opset %lld; those from %d to %d are imported",
+                     static_cast<long long>(opset.version), kOldestOpset, kNewestOpset);
+            return static_cast<int>(opset.version);
+        }
+        if (file_.opsets.empty()) return 1;  // files of before there were any
+        const ShownName domain = shown(file_.opsets.front().domain);
+        fail(VOLTA_UNSUPPORTED, "it has operators of '%.*s' and none of ONNX itself", domain.bytes,
+             domain.text);
+    }
+
+  private:
+    [[noreturn]] static void fail_twice(std::string_view name) {
+        const ShownName text = shown(name);
+        fail(VOLTA_CORRUPT_MODEL, "two values have the name '%.*s'", text.bytes, text.text);
+    }
+
+    void add_initializers() {
+        for (const TensorView& tensor : file_.initializers) {
+            Value value;
+            value.type = tensor.type;
+            value.tensor = &tensor;
+            value.is_weight = is_real(tensor.type);
+            if (!building_.values.emplace(tensor.name, value).second) fail_twice(tensor.name);
+        }
+    }
+
+    const volta_input_shape* binding_of(std::string_view name) const {
+        for (std::size_t i = 0; i < options_.shape_count; ++i)
+            if (options_.shapes[i].name == name) return &options_.shapes[i];
+        return nullptr;
+    }
+
+    // An open extent has a prime for each name; one without a name is like no other.
+    std::int64_t prime_of(std::string_view symbol) {
+        if (!symbol.empty()) {
+            const auto at = symbols_.find(symbol);
+            if (at != symbols_.end()) return at->second;
+        }
+        if (next_prime_ == sizeof kPrimes / sizeof *kPrimes)
+            fail(VOLTA_UNSUPPORTED,
+                 "more than %zu extents of its inputs are open: shapes can be given (--shape)",
+                 sizeof kPrimes / sizeof *kPrimes);
+        const std::int64_t prime = kPrimes[next_prime_++];
+        if (!symbol.empty()) symbols_.emplace(symbol, prime);
+        return prime;
+    }
+
+    void add_inputs() {
+        for (std::size_t i = 0; i < options_.shape_count; ++i) {
+            const std::string_view name = options_.shapes[i].name;
+            const auto is_meant = [&](const PortView& port) { return port.name == name; };
+            if (std::any_of(file_.inputs.begin(), file_.inputs.end(), is_meant) &&
+                building_.values.find(name) == building_.values.end())
+                continue;
+            const ShownName text = shown(name);
+            fail(VOLTA_INVALID_ARGUMENT, "a shape is given for '%.*s', which is no input of the model",
+                 text.bytes, text.text);
+        }
+        for (const PortView& port : file_.inputs)
+            if (building_.values.find(port.name) == building_.values.end()) add_input(port);
+    }
+
+    void add_input(const PortView& port) {
+        const ShownName name = shown(port.name);
+        if (port.other != nullptr)
+            fail(VOLTA_UNSUPPORTED, "the input '%.*s' is %s, no tensor", name.bytes, name.text, port.other);
+        if (!is_real(port.type) && !is_whole(port.type))
+            fail(VOLTA_UNSUPPORTED, "the input '%.*s' is of %s, which is not imported", name.bytes, name.text,
+                 type_name(port.type));
+        const volta_input_shape* const binding = binding_of(port.name);
+        if (!port.has_shape && binding == nullptr)
+            fail(VOLTA_UNSUPPORTED, "the input '%.*s' has no shape: it can be given (--shape %.*s=...)",
+                 name.bytes, name.text, name.bytes, name.text);
+        if (port.has_shape && binding != nullptr && binding->rank != port.rank)
+            fail(VOLTA_SHAPE_MISMATCH, "the input '%.*s' has %d axes, the shape that is given has %d",
+                 name.bytes, name.text, port.rank, binding->rank);
+        Extents extents;
+        const int rank = binding != nullptr ? binding->rank : port.rank;
+        std::pmr::string text(port.name.substr(0, 64), heap_);
+        text += '[';
+        for (int axis = 0; axis < rank; ++axis) {
+            const ExtentView& own = port.extents[axis];
+            std::int64_t extent = binding != nullptr ? binding->shape[axis] : own.extent;
+            if (binding != nullptr && port.has_shape && own.extent >= 0 && extent >= 0 &&
+                extent != own.extent)
+                fail(VOLTA_SHAPE_MISMATCH,
+                     "axis %d of the input '%.*s' has the extent %lld, the shape that is given has %lld",
+                     axis, name.bytes, name.text, static_cast<long long>(own.extent),
+                     static_cast<long long>(extent));
+            if (extent < 0 && port.has_shape) extent = own.extent;
+            if (axis > 0) text += ", ";
+            extents.append(std::max<std::int64_t>(extent, 0));
+            if (extent < 0) {
+                extents.now[axis] = 1;
+                extents.later[axis] = prime_of(own.symbol);
+                const ShownName symbol = shown(own.symbol);
+                text.append(own.symbol.empty() ? "?" : symbol.text,
+                            own.symbol.empty() ? 1 : static_cast<std::size_t>(std::min(symbol.bytes, 24)));
+            } else {
+                add_json_number(text, extent);
+            }
+        }
+        text += ']';
+        const ShownName whole_text = shown(text);  // cut at a whole character
+        if (extents.has_open()) {
+            if (!building_.open_text.empty()) building_.open_text += ", ";
+            if (building_.open_text.size() < 160)
+                building_.open_text.append(whole_text.text, static_cast<std::size_t>(whole_text.bytes));
+            else
+                building_.open_text += "...";
+        }
+        Value value;
+        value.type = port.type;
+        value.id = building_.input(std::pmr::string(port.name, heap_).c_str(),
+                                   is_real(port.type) ? DType::f32 : DType::i32, extents);
+        building_.values.emplace(port.name, value);
+    }
+
+    // ---- Order
+
+    void find_producers() {
+        for (std::size_t i = 0; i < file_.nodes.size(); ++i)
+            for (const std::string_view name : file_.nodes[i].outputs) {
+                if (name.empty()) continue;
+                if (building_.values.find(name) != building_.values.end() ||
+                    !producer_.emplace(name, i).second)
+                    fail_twice(name);
+            }
+    }
+
+    // Nodes that the outputs need, each behind those that it reads; else as in the file.
+    std::pmr::vector<std::size_t> ordered() {
+        find_producers();
+        const std::pmr::vector<bool> needed = find_needed();
+        std::pmr::vector<std::pair<std::size_t, std::size_t>> edges(heap_);  // producer, reader
+        std::pmr::vector<std::size_t> waits(file_.nodes.size(), 0, heap_);
+        for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
+            if (!needed[i]) continue;
+            for (const std::string_view name : file_.nodes[i].inputs) {
+                const auto at = producer_.find(name);
+                if (name.empty() || at == producer_.end()) continue;
+                edges.emplace_back(at->second, i);
+                ++waits[i];
+            }
+        }
+        std::sort(edges.begin(), edges.end());
+        std::priority_queue<std::size_t, std::pmr::vector<std::size_t>, LastFirst> ready{
+            LastFirst(), std::pmr::vector<std::size_t>(heap_)};
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
+            count += needed[i];
+            if (needed[i] && waits[i] == 0) ready.push(i);
+        }
+        std::pmr::vector<std::size_t> order(heap_);
+        while (!ready.empty()) {
+            const std::size_t index = ready.top();
+            ready.pop();
+            order.push_back(index);
+            const auto first =
+                std::lower_bound(edges.begin(), edges.end(), std::make_pair(index, std::size_t{0}));
+            for (auto edge = first; edge != edges.end() && edge->first == index; ++edge)
+                if (--waits[edge->second] == 0) ready.push(edge->second);
+        }
+        if (order.size() < count) fail_cycle(waits);
+        return order;
+    }
+
+    [[noreturn]] void fail_cycle(const std::pmr::vector<std::size_t>& waits) const {
+        const auto at = std::find_if(waits.begin(), waits.end(), [](std::size_t left) { return left > 0; });
+        const auto index = static_cast<std::size_t>(at - waits.begin());
+        const ShownName op = shown(file_.nodes[index].op);
+        fail(VOLTA_CORRUPT_MODEL, "its nodes go in a circle: node %zu (%.*s) needs its own result", index,
+             op.bytes, op.text);
+    }
+
+    std::pmr::vector<bool> find_needed() {
+        std::pmr::vector<bool> needed(file_.nodes.size(), false, heap_);
+        std::pmr::vector<std::size_t> left(heap_);
+        const auto need = [&](std::string_view name, const char* what, std::string_view who) {
+            if (name.empty() || building_.values.find(name) != building_.values.end()) return;
+            const auto at = producer_.find(name);
+            if (at == producer_.end()) {
+                const ShownName text = shown(name), reader = shown(who);
+                fail(VOLTA_CORRUPT_MODEL, "no node writes '%.*s', which %s '%.*s' %s", text.bytes, text.text,
+                     what, reader.bytes, reader.text, what[0] == 'a' ? "needs" : "is");
+            }
+            if (needed[at->second]) return;
+            needed[at->second] = true;
+            left.push_back(at->second);
+        };
+        for (const PortView& port : file_.outputs) need(port.name, "the output", port.name);
+        while (!left.empty()) {
+            const NodeView& node = file_.nodes[left.back()];
+            left.pop_back();
+            for (const std::string_view name : node.inputs) need(name, "a node of operator", node.op);
+        }
+        return needed;
+    }
+
+    void run(std::size_t index) {
+        const NodeView& node = file_.nodes[index];
+        const ShownName op = shown(node.op), domain = shown(node.domain);
+        const NodePlace place = place_of(node, index);
+        if (!node.domain.empty())
+            fail(VOLTA_UNSUPPORTED, "%s (%.*s of the domain %.*s): its operators are not imported",
+                 place.text, op.bytes, op.text, domain.bytes, domain.text);
+        const OperatorRow* const row = find_operator(node.op);
+        if (row == nullptr)
+            fail(VOLTA_UNSUPPORTED, "%s (%.*s, opset %d): the operator is not imported", place.text, op.bytes,
+                 op.text, opset_);
+        if (version_at(*row, opset_) == 0)
+            fail(VOLTA_UNSUPPORTED, "%s (%.*s, opset %d): the operator is not in this opset", place.text,
+                 op.bytes, op.text, opset_);
+        Call(building_, node, index, *row, opset_).run();
+    }
+
+    void add_outputs() {
+        if (file_.outputs.empty()) fail(VOLTA_CORRUPT_MODEL, "its graph has no outputs");
+        if (file_.outputs.size() > kMostOutputs)
+            fail(VOLTA_UNSUPPORTED, "it has more than %zu outputs", kMostOutputs);
+        for (const PortView& port : file_.outputs) {
+            const auto at = building_.values.find(port.name);
+            const ShownName name = shown(port.name);
+            if (at == building_.values.end())
+                fail(VOLTA_CORRUPT_MODEL, "no node writes the output '%.*s'", name.bytes, name.text);
+            if (const char* problem = name_problem(port.name))
+                fail(VOLTA_UNSUPPORTED, "the name '%.*s' %s", name.bytes, name.text, problem);
+            building_.graph.output(std::pmr::string(port.name, heap_).c_str(),
+                                   building_.materialise(at->second, port.name));
+        }
+    }
+
+    std::pmr::memory_resource* heap_;
+    const OnnxOptions& options_;
+    FileView file_;
+    ExternalFiles files_;
+    Building building_;
+    std::pmr::map<std::string_view, std::size_t> producer_;
+    std::pmr::map<std::string_view, std::int64_t> symbols_;
+    std::size_t next_prime_ = 0;
+    int opset_ = 0;
+};
+
+}  // namespace
+
+HeapPtr<Model> import_onnx(MappedFile&& file, const char* path, const OnnxOptions& options,
+                           std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
+    const MappedFile held = std::move(file);
+    Importer importer(view_of(held), path, options, structures);
+    importer.build();
+    return importer.model(tensors);
+}
+
+std::pmr::string survey_onnx(const MappedFile& file, const char* path, const OnnxOptions& options,
+                             std::pmr::memory_resource* structures) {
+    Importer importer(view_of(file), path, options, structures);
+    std::pmr::string json(structures);
+    std::pmr::map<std::pair<std::string_view, std::string_view>, std::size_t> counts(structures);
+    for (const NodeView& node : importer.file().nodes) ++counts[{node.domain, node.op}];
+    json += "{\"ir_version\": ";
+    add_json_number(json, importer.file().ir_version);
+    json += ", \"producer\": ";
+    const ShownName producer = shown(importer.file().producer);
+    add_json_text(json, {producer.text, static_cast<std::size_t>(producer.bytes)});
+    json += ", \"opsets\": {";
+    const char* separator = "";
+    for (const OpsetView& opset : importer.file().opsets) {
+        const ShownName domain = shown(opset.domain.empty() ? "ai.onnx" : opset.domain);
+        json += separator;
+        add_json_text(json, {domain.text, static_cast<std::size_t>(domain.bytes)});
+        json += ": ";
+        add_json_number(json, opset.version);
+        separator = ", ";
+    }
+    json += "}, \"nodes\": ";
+    add_json_number(json, importer.file().nodes.size());
+    json += ", \"operators\": [";
+    separator = "";
+    for (const auto& [key, count] : counts) {
+        const ShownName domain = shown(key.first), op = shown(key.second);
+        json += separator;
+        json += "{\"operator\": ";
+        add_json_text(json, {op.text, static_cast<std::size_t>(op.bytes)});
+        json += ", \"domain\": ";
+        add_json_text(json, {domain.text, static_cast<std::size_t>(domain.bytes)});
+        json += ", \"count\": ";
+        add_json_number(json, count);
+        json += ", \"imported\": ";
+        json += key.first.empty() && find_operator(key.second) != nullptr ? "true" : "false";
+        json += '}';
+        separator = ", ";
+    }
+    json += "], \"refused\": ";
+    try {
+        importer.build();
+        json += "\"\"";
+    } catch (const Error& error) {
+        add_json_text(json, error.what());
+    }
+    json += '}';
+    return json;
+}
+
+}  // namespace volta::onnx

@@ -1,0 +1,255 @@
+// Operators along axes: softmax, reductions, norms.
+#include <algorithm>
+#include <limits>
+
+#include "engine/import/onnx/rules.h"
+
+namespace volta::onnx {
+namespace {
+
+using Whole = std::int64_t;
+
+// [axes before `axis`..., all others as one].
+Extents flattened_from(const Extents& from, int axis) {
+    Extents to;
+    Whole now = 1, later = 1;
+    for (int k = 0; k < axis; ++k) to.append(from, k);
+    for (int k = axis; k < from.rank(); ++k) {
+        now *= from.now[k];
+        later *= from.later[k];
+    }
+    to.now.extent[to.now.rank++] = now;
+    to.later.extent[to.later.rank++] = later;
+    return to;
+}
+
+Extents vector_of(Whole extent) {
+    Extents extents;
+    extents.append(extent);
+    return extents;
+}
+
+ValueId filled(Call& call, double value, const Extents& to) {
+    return call.broadcast_to(call.scalar(value), to);
+}
+
+// A scale or bias of the last axes, as one vector of `width`.
+ValueId row_operand(Call& call, int input, const Extents& x, int axis, double otherwise) {
+    const Extents flat = flattened_from(x, axis);
+    const Extents vector = vector_of(flat.now.last());
+    if (!call.has(input)) return filled(call, otherwise, vector);
+    const ValueId given = call.real(input);
+    Extents last;
+    for (int k = axis; k < x.rank(); ++k) last.append(x, k);
+    return call.reshape(call.broadcast_to(given, last), vector);
+}
+
+// The axis from which a norm's rows go; all of them are known.
+int norm_axis(Call& call, const Extents& x) {
+    const int axis = call.axis(call.integer("axis"), x.rank());
+    for (int k = axis; k < x.rank(); ++k)
+        if (x.is_open(k)) call.refuse("it is over axis %d, whose extent is open", k);
+    return axis;
+}
+
+ValueId axes_reduced(Call& call, Op op, ValueId x, const Shape& axes, bool keep) {
+    return call.apply(op, {x}, {list(Attr::axes, axes), number(Attr::keep_dims, keep)});
+}
+
+void need_known_axis(Call& call, const Extents& x, int axis) {
+    if (x.is_open(axis)) call.refuse("it is over axis %d, whose extent is open", axis);
+}
+
+}  // namespace
+
+namespace build {
+
+// Up to opset 12 over all axes from `axis` on.
+void softmax(Call& call) {
+    const ValueId x = call.real(0);
+    const Op op = call.node().op == "Softmax" ? Op::softmax : Op::log_softmax;
+    const Extents from = call.extents_of(x);
+    const int axis = call.axis(call.opset() < 13 && !call.given("axis") ? 1 : call.integer("axis"),
+                               std::max(from.rank(), 1));
+    if (from.rank() == 0) call.refuse("its input has no axes");
+    if (call.opset() < 13) {
+        for (int k = axis; k < from.rank(); ++k) need_known_axis(call, from, k);
+        const ValueId rows = call.apply(op, {call.reshape(x, flattened_from(from, axis))});
+        return call.give(0, call.reshape(rows, from), call.type(0));
+    }
+    need_known_axis(call, from, axis);
+    const int last = from.rank() - 1;
+    call.give(0, call.move_axis(call.apply(op, {call.move_axis(x, axis, last)}), last, axis), call.type(0));
+}
+
+void reduce(Call& call) {
+    ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    const std::string_view name = call.node().op;
+    bool given = false;
+    const auto named = named_axes(call, 1, name == "ReduceSum" ? 13 : 18, from.rank(), &given);
+    if (!given && call.integer("noop_with_empty_axes") != 0) {
+        if (name == "ReduceSum" || name == "ReduceMean" || name == "ReduceMax" || name == "ReduceMin")
+            return call.give_same(0, 0);
+        call.refuse("it reduces no axis, by its noop_with_empty_axes");
+    }
+    Shape axes;
+    for (int axis = 0; axis < from.rank(); ++axis)
+        if (!given || std::find(named.begin(), named.end(), axis) != named.end())
+            axes.extent[axes.rank++] = axis;
+    const bool keep = call.integer("keepdims") != 0;
+    if (from.rank() == 0) axes.rank = 0;
+    const auto reduced = [&](Op op, ValueId value) {
+        return from.rank() == 0 ? value : axes_reduced(call, op, value, axes, keep);
+    };
+    ValueId y = -1;
+    if (name == "ReduceSum") {
+        y = reduced(Op::sum, x);
+    } else if (name == "ReduceMean") {
+        y = reduced(Op::mean, x);
+    } else if (name == "ReduceMax") {
+        y = reduced(Op::max, x);
+    } else if (name == "ReduceMin") {
+        y = reduced(Op::min, x);
+    } else if (name == "ReduceL1") {
+        y = reduced(Op::sum, call.apply(Op::abs, {x}));
+    } else if (name == "ReduceL2") {
+        y = call.apply(Op::sqrt, {reduced(Op::sum, call.apply(Op::mul, {x, x}))});
+    } else if (name == "ReduceSumSquare") {
+        y = reduced(Op::sum, call.apply(Op::mul, {x, x}));
+    } else if (name == "ReduceLogSum") {
+        y = call.apply(Op::log, {reduced(Op::sum, x)});
+    } else if (name == "ReduceLogSumExp") {
+        // Less the largest, which infinities may not be.
+        constexpr double kMost = std::numeric_limits<float>::max();
+        const ValueId most = from.rank() == 0 ? x : axes_reduced(call, Op::max, x, axes, true);
+        const ValueId shift =
+            call.apply(Op::clamp, {most}, {number(Attr::low, -kMost), number(Attr::high, kMost)});
+        const ValueId sum = reduced(Op::sum, call.apply(Op::exp, {call.apply(Op::sub, {x, shift})}));
+        y = call.apply(Op::add, {call.apply(Op::log, {sum}), call.reshape(shift, call.extents_of(sum))});
+    } else {
+        call.refuse("a model cannot compute it when it runs");
+    }
+    call.give(0, y, call.type(0));
+}
+
+void arg_extremum(Call& call) {
+    ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    const int axis = call.axis(call.integer("axis"), from.rank());
+    need_known_axis(call, from, axis);
+    if (call.node().op == "ArgMin") x = call.apply(Op::neg, {x});
+    const bool last = call.integer("select_last_index") != 0;
+    if (last) call.refuse("its select_last_index is 1");
+    const ValueId index = call.apply(Op::argmax, {call.move_axis(x, axis, from.rank() - 1)});
+    Extents to = from;
+    to.now[axis] = to.later[axis] = 1;
+    call.give(0, call.integer("keepdims") != 0 ? call.reshape(index, to) : index, Type::i64);
+}
+
+void batch_norm(Call& call) {
+    const ValueId x = call.real(0);
+    for (int i = 1; i < call.outputs(); ++i)
+        if (call.wants(i) && call.opset() >= 14) call.refuse("it gives statistics, as in training");
+    if (call.opset() >= 14 && call.integer("training_mode") != 0) call.refuse("its training_mode is 1");
+    if (call.opset() < 7 && call.integer("is_test") == 0) call.refuse("its is_test is 0: it is in training");
+    if (call.opset() < 9 && call.integer("spatial") == 0) call.refuse("its spatial is 0");
+    if (call.opset() < 14 && call.wants(1)) call.refuse("it gives statistics, as in training");
+    // ONNX's momentum is the part that stays.
+    const double momentum = 1 - call.real_attribute("momentum");
+    call.give(
+        0,
+        call.apply(Op::batch_norm, {x, call.real(1), call.real(2), call.real(3), call.real(4)},
+                   {number(Attr::epsilon, call.real_attribute("epsilon")), number(Attr::momentum, momentum)}),
+        call.type(0));
+}
+
+void layer_norm(Call& call) {
+    const ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    const int axis = norm_axis(call, from);
+    const ValueId rows = call.reshape(x, flattened_from(from, axis));
+    const ValueId y = call.apply(
+        Op::layer_norm, {rows, row_operand(call, 1, from, axis, 1), row_operand(call, 2, from, axis, 0)},
+        {number(Attr::epsilon, call.real_attribute("epsilon"))});
+    call.give(0, call.reshape(y, from), call.type(0));
+    Extents kept = from;
+    for (int k = axis; k < from.rank(); ++k) kept.now[k] = kept.later[k] = 1;
+    for (int i = 1; i <= 2; ++i)
+        if (call.wants(i)) call.give(i, call.reshape(y + i, kept));
+}
+
+void rms_norm(Call& call) {
+    const ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    const int axis = norm_axis(call, from);
+    const ValueId y = call.apply(
+        Op::rms_norm, {call.reshape(x, flattened_from(from, axis)), row_operand(call, 1, from, axis, 1)},
+        {number(Attr::epsilon, call.real_attribute("epsilon"))});
+    call.give(0, call.reshape(y, from), call.type(0));
+}
+
+void group_norm(Call& call) {
+    const ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    if (from.rank() < 2 || from.is_open(1)) call.refuse("its input is %s", to_text(from.now).text);
+    const Whole channels = from.now[1], groups = call.integer("num_groups");
+    if (groups < 1 || channels % groups != 0)
+        call.refuse("%lld channels are no %lld groups", static_cast<long long>(channels),
+                    static_cast<long long>(groups));
+    ValueId operands[2];
+    for (int i = 0; i < 2; ++i) {
+        operands[i] = call.real(i + 1);
+        if (call.opset() >= 21) continue;
+        // Up to opset 20 one of each group.
+        Extents apart = vector_of(groups), wide = vector_of(groups);
+        apart.append(1);
+        wide.append(channels / groups);
+        operands[i] =
+            call.reshape(call.broadcast_to(call.reshape(operands[i], apart), wide), vector_of(channels));
+    }
+    call.give(0,
+              call.apply(Op::group_norm, {x, operands[0], operands[1]},
+                         {number(Attr::epsilon, call.real_attribute("epsilon")),
+                          number(Attr::groups, static_cast<double>(groups))}),
+              call.type(0));
+}
+
+void instance_norm(Call& call) {
+    call.give(0,
+              call.apply(Op::instance_norm, {call.real(0), call.real(1), call.real(2)},
+                         {number(Attr::epsilon, call.real_attribute("epsilon"))}),
+              call.type(0));
+}
+
+void lp_norm(Call& call) {
+    const ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    const int axis = call.axis(call.integer("axis"), from.rank());
+    const Shape axes{axis};
+    const ValueId norm =
+        call.integer("p") == 1
+            ? axes_reduced(call, Op::sum, call.apply(Op::abs, {x}), axes, true)
+            : call.apply(Op::sqrt, {axes_reduced(call, Op::sum, call.apply(Op::mul, {x, x}), axes, true)});
+    call.give(0, call.apply(Op::div, {x, norm}), call.type(0));
+}
+
+void mean_variance_norm(Call& call) {
+    const ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    auto named = call.integers("axes");
+    if (!call.given("axes")) named = {0, 2, 3};
+    Shape axes;
+    for (const Whole given : named) {
+        if (axes.rank == kMaxRank) call.refuse("it has more than %d axes", kMaxRank);
+        axes.extent[axes.rank++] = call.axis(given, from.rank());
+    }
+    const ValueId distance = call.apply(Op::sub, {x, axes_reduced(call, Op::mean, x, axes, true)});
+    const ValueId variance =
+        axes_reduced(call, Op::mean, call.apply(Op::mul, {distance, distance}), axes, true);
+    const ValueId deviation = call.apply(Op::add, {call.apply(Op::sqrt, {variance}), call.scalar(1e-9)});
+    call.give(0, call.apply(Op::div, {distance, deviation}), call.type(0));
+}
+
+}  // namespace build
+}  // namespace volta::onnx

@@ -1,0 +1,324 @@
+// ONNX files made here: what becomes of them, and what is refused. The official cases are tests/onnx.
+#include <unistd.h>
+
+#include <cmath>
+
+#include "engine/graph/evaluate.h"
+#include "engine/import/import_model.h"
+#include "tests/import/onnx_files.h"
+#include "tests/model/test_heap.h"
+#include "tests/support/errors.h"
+#include "tests/support/weight_files.h"
+
+namespace {
+using namespace volta;
+using namespace volta::test;
+
+// Files in a folder of their own, imported.
+struct World {
+    TestHeap heap;
+    TemporaryFolder folder;
+    HeapPtr<Model> import(const std::string& bytes, const ImportOptions& options = {}) {
+        return import_model(folder.write("model.onnx", bytes).c_str(), options, heap.structures(),
+                            heap.tensors());
+    }
+    HeapPtr<Model> import(const OnnxGraph& graph, const ImportOptions& options = {}) {
+        return import(onnx_file(graph), options);
+    }
+    std::string refusal(const std::string& bytes, const ImportOptions& options = {}) {
+        return failure_of([&] { import(bytes, options); }).text;
+    }
+    std::string refusal(const OnnxGraph& graph) { return refusal(onnx_file(graph)); }
+};
+
+void assert_contains(const std::string& text, const std::string& part) {
+    if (text.find(part) == text.npos) print_error("\"%s\" does not say \"%s\"\n", text.c_str(), part.c_str());
+    assert_true(text.find(part) != text.npos);
+}
+
+// The first output, where all extents of the inputs are known and they are filled with 1, 2, 3, ...
+std::vector<float> run(const Model& model, World& world) {
+    std::pmr::vector<EvalTensor<float>> tensors(model.graph.values.size(), world.heap.structures());
+    std::size_t parameter = 0;
+    for (const SourceInfo& source : model.graph.sources) {
+        const Node& node = model.graph.node(source.node);
+        auto& tensor = tensors[static_cast<std::size_t>(node.first_output)];
+        const auto count = static_cast<std::size_t>(model.graph.shape(node.first_output).elements());
+        if (node.op == Op::parameter) {
+            const float* data = static_cast<const float*>(model.parameters[parameter++].data);
+            tensor.real.assign(data, data + count);
+        } else {
+            for (std::size_t i = 0; i < count; ++i) tensor.real.push_back(static_cast<float>(i + 1));
+        }
+    }
+    evaluate(model.graph, tensors);
+    const auto& result = tensors[static_cast<std::size_t>(model.graph.outputs[0].value)];
+    std::vector<float> values(result.real.begin(), result.real.end());
+    if (values.empty()) values.assign(result.integer.begin(), result.integer.end());
+    return values;
+}
+
+OnnxGraph unary(const std::string& op, const Names& extents, const Messages& attributes = {}) {
+    return {{node(op, {"x"}, {"y"}, attributes)}, {}, {port("x", kFloat, extents)}, {port("y", kFloat, {})}};
+}
+
+// Weights are parameters of their names, inputs and outputs keep theirs.
+void test_names_and_weights(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.nodes = {node("MatMul", {"x", "layer.weight"}, {"h"}), node("Add", {"h", "layer.bias"}, {"i"}),
+                   node("Mul", {"i", "half"}, {"y"})};
+    graph.initializers = {float_tensor("layer.weight", {2, 3}, {1, 2, 3, 4, 5, 6}),
+                          float_tensor("layer.bias", {3}, {1, 1, 1}), float_tensor("half", {}, {0.5f})};
+    graph.inputs = {port("x", kFloat, {"2", "2"}),
+                    port("layer.weight", kFloat, {"2", "3"})};  // as files of IR 3 have it
+    graph.outputs = {port("y", kFloat, {})};
+    const auto model = world.import(graph);
+    assert_int_equal(model->parameters.size(), 2);  // one number is a constant
+    assert_string_equal(model->parameters[0].name.c_str(), "layer.weight");
+    assert_string_equal(model->parameters[1].name.c_str(), "layer.bias");
+    assert_true(model->graph.find_source("x") >= 0);
+    assert_string_equal(model->graph.outputs[0].name.c_str(), "y");
+    const std::vector<float> expected = {5, 6.5f, 8, 10, 13.5f, 17};
+    assert_true(run(*model, world) == expected);
+}
+
+// Every way in which a tensor may be written, with the same values.
+void test_encodings(void**) {
+    const std::vector<float> expected = {1, -2, 3};
+    const auto typed = [&](int type, auto add) {
+        return message([&](protozero::pbf_writer& writer) {
+            add_head(writer, "w", type, {3});
+            add(writer);
+        });
+    };
+    const std::vector<std::int32_t> halves = {0x3c00, 0xc000, 0x4200}, brains = {0x3f80, 0xc000, 0x4040},
+                                    whole = {1, -2, 3};
+    const std::vector<std::int64_t> wide = {1, -2, 3};
+    const std::vector<double> doubles = {1, -2, 3};
+    const Messages real = {
+        raw_tensor<float>("w", kFloat, {3}, {1, -2, 3}),
+        raw_tensor<double>("w", kDouble, {3}, {1, -2, 3}),
+        raw_tensor<std::uint16_t>("w", kHalf, {3}, {0x3c00, 0xc000, 0x4200}),
+        raw_tensor<std::uint16_t>("w", kBrain, {3}, {0x3f80, 0xc000, 0x4040}),
+        typed(kFloat, [&](auto& w) { w.add_packed_float(4, expected.begin(), expected.end()); }),
+        typed(kFloat,
+              [&](auto& w) {
+                  for (const float value : expected) w.add_float(4, value);
+              }),
+        typed(kDouble, [&](auto& w) { w.add_packed_double(10, doubles.begin(), doubles.end()); }),
+        typed(kHalf, [&](auto& w) { w.add_packed_int32(5, halves.begin(), halves.end()); }),
+        typed(kBrain, [&](auto& w) { w.add_packed_int32(5, brains.begin(), brains.end()); }),
+    };
+    const Messages integers = {
+        raw_tensor<std::int64_t>("w", kInt64, {3}, {1, -2, 3}),
+        raw_tensor<std::int32_t>("w", kInt32, {3}, {1, -2, 3}),
+        raw_tensor<std::int8_t>("w", kInt8, {3}, {1, -2, 3}),
+        typed(kInt64, [&](auto& w) { w.add_packed_int64(7, wide.begin(), wide.end()); }),
+        typed(kInt64,
+              [&](auto& w) {
+                  for (const std::int64_t value : wide) w.add_int64(7, value);
+              }),
+        typed(kInt32, [&](auto& w) { w.add_packed_int32(5, whole.begin(), whole.end()); }),
+        typed(kInt8, [&](auto& w) { w.add_packed_int32(5, whole.begin(), whole.end()); }),
+    };
+    World world;
+    for (const Messages* list : {&real, &integers})
+        for (const std::string& tensor : *list) {
+            OnnxGraph graph;
+            graph.nodes = {node("Identity", {"w"}, {"y"})};
+            graph.initializers = {tensor};
+            graph.outputs = {port("y", kFloat, {})};
+            const auto model = world.import(graph);
+            assert_true(run(*model, world) == expected);
+            assert_int_equal(model->parameters.size(), list == &real ? 1 : 0);
+        }
+}
+
+// The batch stays open through the chains of shapes that exporters write.
+void test_open_extents(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.nodes = {node("Shape", {"x"}, {"shape"}),
+                   node("Gather", {"shape", "zero"}, {"batch"}),
+                   node("Unsqueeze", {"batch", "first"}, {"batch1"}),
+                   node("Concat", {"batch1", "rest"}, {"to"}, {int_attribute("axis", 0)}),
+                   node("Reshape", {"x", "to"}, {"flat"}),
+                   node("MatMul", {"flat", "w"}, {"y"})};
+    graph.initializers = {int_tensor("zero", {}, {0}), int_tensor("first", {1}, {0}),
+                          int_tensor("rest", {1}, {6}), float_tensor("w", {6, 2}, std::vector<float>(12, 1))};
+    graph.inputs = {port("x", kFloat, {"N", "2", "3"})};
+    graph.outputs = {port("y", kFloat, {"N", "2"})};
+    const auto model = world.import(graph);
+    for (const std::int64_t batch : {1, 5}) {
+        const Shape shape = {batch, 2, 3};
+        const Graph concrete = specialize(model->graph, &shape, 1, world.heap.structures());
+        assert_true(concrete.shape(concrete.outputs[0].value) == Shape({batch, 2}));
+    }
+    // An operator that has no result for all extents says so, with what can be given.
+    graph.nodes[3] = node("Concat", {"rest", "batch1"}, {"to"}, {int_attribute("axis", 0)});
+    graph.nodes[5] = node("Slice", {"flat", "first", "rest", "one"}, {"y"});
+    graph.initializers.push_back(int_tensor("one", {1}, {1}));
+    assert_contains(world.refusal(graph), "left open: x[N, 2, 3]");
+    volta_input_shape shape = {"x", 3, {6, -1, -1}};
+    ImportOptions options;
+    options.onnx = {&shape, 1};
+    const auto bound = world.import(graph, options);
+    assert_true(bound->graph.shape(bound->graph.outputs[0].value) == Shape({6, 6}));
+    shape.name = "nothing";
+    assert_contains(world.refusal(onnx_file(graph), options),
+                    "a shape is given for 'nothing', which is no input");
+    shape = {"x", 3, {6, 3, -1}};
+    assert_contains(world.refusal(onnx_file(graph), options),
+                    "axis 1 of the input 'x' has the extent 2, the shape that is given has 3");
+}
+
+// With two open extents of one name and one of another.
+void test_open_extents_are_told_apart(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.nodes = {node("Add", {"a", "b"}, {"y"})};
+    graph.inputs = {port("a", kFloat, {"N", "4"}), port("b", kFloat, {"N", "4"})};
+    graph.outputs = {port("y", kFloat, {})};
+    world.import(graph);
+    graph.inputs[1] = port("b", kFloat, {"M", "4"});
+    assert_contains(world.refusal(graph), "only some of the extents that are open have a result");
+    graph.inputs[1] = port("b", kFloat, {"", "4"});
+    assert_contains(world.refusal(graph), "left open: a[N, 4], b[?, 4]");
+}
+
+void test_nodes_in_any_order(void**) {
+    World world;
+    OnnxGraph graph = unary("Neg", {"2"});
+    graph.nodes = {node("Abs", {"h"}, {"y"}), node("Neg", {"x"}, {"h"}),
+                   node("NoSuchOperator", {"x"}, {"unused"})};
+    assert_true(run(*world.import(graph), world) ==
+                std::vector<float>({1, 2}));  // what nobody needs is left out
+    graph.nodes = {node("Add", {"h", "x"}, {"y"}), node("Neg", {"y"}, {"h"})};
+    assert_contains(world.refusal(graph), "its nodes go in a circle: node 0 (Add) needs its own result");
+    graph.nodes = {node("Abs", {"h"}, {"y"})};
+    assert_contains(world.refusal(graph), "no node writes 'h', which a node of operator 'Abs' needs");
+    graph.nodes = {node("Abs", {"x"}, {"y"}), node("Neg", {"x"}, {"y"})};
+    assert_contains(world.refusal(graph), "two values have the name 'y'");
+}
+
+struct Refused {
+    OnnxGraph graph;
+    const char* text;
+};
+
+void test_refusals(void**) {
+    World world;
+    OnnxGraph foreign = unary("Gelu", {"2"});
+    foreign.nodes = {node("FusedGelu", {"x"}, {"y"}, {}, "com.microsoft")};
+    OnnxGraph newest = unary("Abs", {"2"});
+    newest.opset = 99;
+    OnnxGraph integers = unary("Neg", {"2"});
+    integers.inputs = {port("x", kInt64, {"2"})};
+    OnnxGraph old = unary("Gelu", {"2"});
+    const Refused cases[] = {
+        {unary("NoSuch", {"2"}), "node 'the NoSuch' (NoSuch, opset 17): the operator is not imported"},
+        {foreign, "(FusedGelu of the domain com.microsoft): its operators are not imported"},
+        {newest, "it is written for opset 99; those from 1 to 27 are imported"},
+        {old, "node 'the Gelu' (Gelu, opset 17): the operator is not in this opset"},
+        {unary("Abs", {"2"}, {int_attribute("axis", 1)}),
+         "node 'the Abs' (Abs, opset 17): its attribute 'axis' is none that version 13 of the operator has"},
+        {unary("LeakyRelu", {"2"}, {int_attribute("alpha", 1)}), "its attribute 'alpha' is of another kind"},
+        {unary("DepthToSpace", {"1", "4", "2", "2"}), "its attribute 'blocksize' is missing"},
+        {unary("DepthToSpace", {"1", "4", "2", "2"}, {int_attribute("blocksize", -1)}),
+         "its attribute 'blocksize' is -1"},
+        {integers, "its input 0 is int64"},
+        {unary("Abs", std::vector<std::string>(9, "1")), "has more than 8 axes"},
+        {unary("MaxPool", {"1", "1", "4", "4", "4"}, {ints_attribute("kernel_shape", {2, 2, 2})}),
+         "has 3 spatial axes"},
+    };
+    for (const Refused& one : cases) assert_contains(world.refusal(one.graph), one.text);
+}
+
+// Files that lie about their sizes.
+void test_hostile_files(void**) {
+    World world;
+    const std::string whole = onnx_file(unary("Abs", {"2"}));
+    constexpr std::size_t kOpset = 4;  // bytes of the last field, without which it is a file of opset 1
+    for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
+        if (bytes != whole.size() - kOpset) assert_true(!world.refusal(whole.substr(0, bytes)).empty());
+    OnnxGraph graph = unary("Abs", {"2"});
+    graph.nodes = {node("Add", {"x", "w"}, {"y"})};
+    graph.initializers = {float_tensor("w", {1000000000, 1000}, {1})};
+    assert_contains(world.refusal(graph),
+                    "tensor 'w' has 4 bytes, its shape [1000000000, 1000] of float needs 4000000000000");
+    graph.initializers = {
+        message([](protozero::pbf_writer& writer) { add_head(writer, "w", kFloat, {1000000000}); })};
+    assert_contains(world.refusal(graph),
+                    "tensor 'w' has 0 elements, its shape [1000000000] needs 1000000000");
+    graph.initializers = {float_tensor("w", {std::int64_t{1} << 40, std::int64_t{1} << 40}, {})};
+    assert_contains(world.refusal(graph), "tensor 'w' has too many elements");
+    graph.initializers = {float_tensor("w", {-1}, {})};
+    assert_contains(world.refusal(graph), "tensor 'w' has a negative extent");
+    // A thousand million elements of one: no memory before it runs.
+    graph.initializers = {int_tensor("shape", {1}, {1000000000})};
+    graph.nodes = {node("ConstantOfShape", {"shape"}, {"w"}), node("Add", {"x", "w"}, {"y"})};
+    graph.inputs = {port("x", kFloat, {"1"})};
+    assert_true(world.import(graph)->graph.constants.size() == 1);
+    graph.nodes = {node("Range", {"zero", "most", "one"}, {"r"}), node("Identity", {"r"}, {"y"})};
+    graph.initializers = {int_tensor("zero", {}, {0}), int_tensor("most", {}, {INT64_MAX}),
+                          int_tensor("one", {}, {1})};
+    assert_contains(world.refusal(graph), "(Range, opset 17): it goes from 0 to 9223372036854775807 by 1");
+    // More nodes than a model may have.
+    OnnxGraph many;
+    many.inputs = {port("x", kFloat, {"1"})};
+    many.outputs = {port("v100000", kFloat, {})};
+    for (int i = 0; i < 100000; ++i)
+        many.nodes.push_back(
+            node("Neg", {i == 0 ? "x" : "v" + std::to_string(i)}, {"v" + std::to_string(i + 1)}));
+    assert_contains(world.refusal(many), "it has more than 65536 nodes");
+}
+
+// Data beside the model: below its folder and nowhere else.
+void test_external_data(void**) {
+    World world;
+    const auto graph_with = [](const std::string& location, const std::string& offset,
+                               const std::string& length) {
+        OnnxGraph graph = unary("Abs", {"2"});
+        graph.nodes = {node("Add", {"x", "w"}, {"y"})};
+        graph.initializers = {message([&](protozero::pbf_writer& writer) {
+            add_head(writer, "w", kFloat, {2});
+            for (const auto& [key, value] : {std::pair<std::string, std::string>{"location", location},
+                                             {"offset", offset},
+                                             {"length", length}})
+                writer.add_message(13, message([&](protozero::pbf_writer& entry) {
+                                       entry.add_string(1, key);
+                                       entry.add_string(2, value);
+                                   }));
+            writer.add_int32(14, 1);
+        })};
+        return graph;
+    };
+    world.folder.write("weights.bin", bytes_of(std::vector<float>{9, 10, 20}));
+    assert_true(run(*world.import(graph_with("weights.bin", "4", "8")), world) ==
+                std::vector<float>({11, 22}));
+    assert_contains(world.refusal(graph_with("weights.bin", "8", "8")),
+                    "tensor 'w' lies at bytes 8 to 16 of a file of 12");
+    assert_contains(world.refusal(graph_with("weights.bin", "18446744073709551615", "8")),
+                    "at an offset or of a length that is no number");
+    assert_contains(world.refusal(graph_with("weights.bin", "0", "4")), "tensor 'w' has 4 bytes");
+    for (const char* path : {"/etc/passwd", "../passwd", "a/../../b", "..", ""})
+        assert_contains(world.refusal(graph_with(path, "0", "8")),
+                        "which is no path below the model's folder");
+    assert_contains(world.refusal(graph_with("missing.bin", "0", "8")), "missing.bin");
+    assert_int_equal(symlink("/etc/passwd", world.folder.file("link").c_str()), 0);
+    assert_contains(world.refusal(graph_with("link", "0", "8")),
+                    "a link that leads out of the model's folder");
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_and_weights),  cmocka_unit_test(test_encodings),
+        cmocka_unit_test(test_open_extents),       cmocka_unit_test(test_open_extents_are_told_apart),
+        cmocka_unit_test(test_nodes_in_any_order), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hostile_files),      cmocka_unit_test(test_external_data),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
