@@ -115,19 +115,28 @@ class Runner {
         if (volta_context_create(&options, &context_) != VOLTA_OK) return "wrong\t\tno context";
         read_first_set();
         if (!import({})) {
-            const std::string refusal = std::string("refused\t\t") + sentence();
+            std::string refusal = std::string("refused\t\t") + sentence();
             if (status_ == VOLTA_INTERNAL || status_ == VOLTA_OUT_OF_MEMORY) return "wrong\t\t" + sentence();
-            for (const std::vector<std::size_t>& bound : ways_to_bind())
+            for (const std::vector<std::size_t>& bound : ways_to_bind()) {
                 if (import(bound)) return finish(bound);
+                if (status_ == VOLTA_INTERNAL || status_ == VOLTA_OUT_OF_MEMORY)
+                    return "wrong\t\t" + sentence();
+                refusal = "refused\t\t" + sentence() + " (" + note_of(bound) + ")";
+            }
             return refusal;
         }
         return finish({});
     }
 
   private:
-    std::string finish(const std::vector<std::size_t>& bound) {
+    static std::string note_of(const std::vector<std::size_t>& bound) {
         std::string note;
         for (const std::size_t index : bound) note += (note.empty() ? "bound " : " ") + std::to_string(index);
+        return note;
+    }
+
+    std::string finish(const std::vector<std::size_t>& bound) {
+        std::string note = note_of(bound);
         if (case_.sets.empty()) {
             const std::string problem = compare_files(
                 ports_.inputs, {}, case_.model.substr(0, case_.model.size() - 5) + "_output_", note);

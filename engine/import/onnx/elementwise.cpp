@@ -1,5 +1,5 @@
 // Operators on elements that a model computes when it runs.
-#include <cmath>
+#include <algorithm>
 #include <limits>
 
 #include "engine/graph/forms.h"
@@ -30,6 +30,7 @@ constexpr NamedOp kUnary[] = {
     {"Tanh", Op::tanh},
     {"Relu", Op::relu},
 };
+constexpr std::size_t kMostExponents = 64;
 constexpr NamedOp kBinary[] = {{"Add", Op::add}, {"Sub", Op::sub}, {"Mul", Op::mul}, {"Div", Op::div}};
 
 template <std::size_t N>
@@ -165,7 +166,6 @@ void is_inf(Call& call) {
 
 void clip(Call& call) {
     ValueId x = call.real(0);
-    constexpr double kMost = std::numeric_limits<float>::max();
     if (call.opset() < 11)
         return call.give(0, clipped(call, x, call.real_attribute("min"), call.real_attribute("max")),
                          call.type(0));
@@ -173,7 +173,6 @@ void clip(Call& call) {
     if ((!has_low || call.find_known(1)) && (!has_high || call.find_known(2)) && has_low && has_high)
         return call.give(0, clipped(call, x, call.number_in(1, "min"), call.number_in(2, "max")),
                          call.type(0));
-    static_cast<void>(kMost);
     if (has_low) x = call.apply(Op::maximum, {x, call.real(1)});
     if (has_high) x = call.apply(Op::minimum, {x, call.real(2)});
     if (!has_low && !has_high) return call.give_same(0, 0);
@@ -220,9 +219,20 @@ void pow(Call& call) {
         return is_real(known.type) ? known.real[i] : static_cast<double>(known.whole[i]);
     };
     if (known.count() == 0) call.refuse("its exponent is empty");
-    for (std::size_t i = 1; i < known.count(); ++i)
-        if (at(i) != at(0)) call.refuse("its exponent has different elements");
-    ValueId y = call.apply(Op::pow, {x}, {number(Attr::exponent, at(0))});
+    std::pmr::vector<double> different(call.heap());
+    for (std::size_t i = 0; i < known.count(); ++i)
+        if (std::find(different.begin(), different.end(), at(i)) == different.end() &&
+            different.size() <= kMostExponents)
+            different.push_back(at(i));
+    if (different.size() > kMostExponents)
+        call.refuse("its exponent has more than %zu different elements", kMostExponents);
+    ValueId y = call.apply(Op::pow, {x}, {number(Attr::exponent, different[0])});
+    for (std::size_t k = 1; k < different.size(); ++k) {
+        std::pmr::vector<std::int32_t> here(call.heap());
+        for (std::size_t i = 0; i < known.count(); ++i) here.push_back(at(i) == different[k]);
+        y = call.apply(Op::where, {call.graph().constant(DType::i32, known.shape, here.data()),
+                                   call.apply(Op::pow, {x}, {number(Attr::exponent, different[k])}), y});
+    }
     if (known.shape.rank > 0) {
         const Extents own = call.extents_of(y);
         Shape joined;

@@ -379,4 +379,12 @@ void reals_of(const AttributeView& attribute, std::pmr::vector<double>& values) 
             });
 }
 
+void texts_of(const AttributeView& attribute, std::pmr::vector<std::string_view>& values) {
+    for (Fields fields(attribute.message); fields.next();) {
+        if (fields.number() != 9) continue;
+        check_room(values, kMostListed, "texts in an attribute");
+        values.push_back(fields.bytes());
+    }
+}
+
 }  // namespace volta::onnx

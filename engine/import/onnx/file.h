@@ -128,5 +128,6 @@ std::int64_t integer_of(const AttributeView& attribute);
 std::string_view bytes_of(const AttributeView& attribute);  // of text, tensor and graph
 void integers_of(const AttributeView& attribute, std::pmr::vector<std::int64_t>& values);
 void reals_of(const AttributeView& attribute, std::pmr::vector<double>& values);
+void texts_of(const AttributeView& attribute, std::pmr::vector<std::string_view>& values);
 
 }  // namespace volta::onnx

@@ -90,9 +90,14 @@ void check_types(FoldCall& call) {
                              type_name(call.in(i).type));
 }
 
-// Inputs 0 and 1, or all of them one after the other: whole(a, b) and real(a, b).
-template <class OnWhole, class OnReal>
-bool combined(FoldCall& call, Type type, OnWhole whole, OnReal real) {
+// One operation on two elements; of real numbers it may give a truth value.
+struct Pairwise {
+    Whole (*whole)(Whole a, Whole b);
+    double (*real)(double a, double b);
+};
+
+// Inputs 0 and 1, or all of them one after the other.
+bool combined(FoldCall& call, Type type, const Pairwise& operation) {
     check_types(call);
     Known result(*call.inputs[0], call.heap);
     for (std::size_t i = 1; i < call.inputs.size(); ++i) {
@@ -100,18 +105,16 @@ bool combined(FoldCall& call, Type type, OnWhole whole, OnReal real) {
         const Shape shape = joined_shape(call.call, result.shape, b.shape);
         const Steps steps[] = {steps_of(result.shape, shape), steps_of(b.shape, shape)};
         Known& next = call.out(type, shape);
-        const bool is_real_input = is_real(b.type);
         each_element(shape, steps, [&](std::size_t, const Whole* from) {
-            if (is_real_input) {
-                const auto value = real(result.real[place(from[0])], b.real[place(from[1])]);
-                if constexpr (std::is_same_v<decltype(value), const double>)
-                    next.real.push_back(rounded(type, value));
-                else
-                    next.whole.push_back(value);
-            } else {
-                next.whole.push_back(
-                    wrapped(type, whole(result.whole[place(from[0])], b.whole[place(from[1])])));
+            if (!is_real(b.type)) {
+                const Whole value = operation.whole(result.whole[place(from[0])], b.whole[place(from[1])]);
+                return next.whole.push_back(wrapped(type, value));
             }
+            const double value = operation.real(result.real[place(from[0])], b.real[place(from[1])]);
+            if (is_real(type))
+                next.real.push_back(rounded(type, value));
+            else
+                next.whole.push_back(value != 0);
         });
         if (i + 1 < call.inputs.size()) {
             result = std::move(next);
@@ -153,8 +156,7 @@ bool with_shape(FoldCall& call, const Shape& shape) {
     return true;
 }
 
-template <class Body>
-bool reduced(FoldCall& call, Body body) {
+bool reduced(FoldCall& call, const Pairwise& operation) {
     const Known& x = call.in(0);
     bool given = false;
     const auto axes =
@@ -180,11 +182,11 @@ bool reduced(FoldCall& call, Body body) {
     each_element(x.shape, steps, [&](std::size_t i, const Whole* at) {
         const std::size_t target = place(at[0]);
         if (is_real(x.type)) {
-            y.real[target] = seen[target] ? rounded(x.type, body(y.real[target], x.real[i])) : x.real[i];
+            y.real[target] =
+                seen[target] ? rounded(x.type, operation.real(y.real[target], x.real[i])) : x.real[i];
         } else {
-            y.whole[target] = seen[target]
-                                  ? wrapped(x.type, static_cast<Whole>(body(y.whole[target], x.whole[i])))
-                                  : x.whole[i];
+            y.whole[target] =
+                seen[target] ? wrapped(x.type, operation.whole(y.whole[target], x.whole[i])) : x.whole[i];
         }
         seen[target] = true;
     });
@@ -222,6 +224,33 @@ bool cast_to(FoldCall& call, Type to) {
     }
     return true;
 }
+
+void check_divisors(FoldCall& call) {
+    for (const Whole divisor : call.in(1).whole)
+        if (divisor == 0) call.call.refuse("it divides an integer by 0");
+}
+
+Whole rest_as_c(Whole a, Whole b) { return b == -1 ? 0 : a % b; }
+
+// clang-format off
+constexpr Pairwise kSum = {plus, [](double a, double b) { return a + b; }};
+constexpr Pairwise kDifference = {[](Whole a, Whole b) { return plus(a, times(b, -1)); }, [](double a, double b) { return a - b; }};
+constexpr Pairwise kProduct = {times, [](double a, double b) { return a * b; }};
+constexpr Pairwise kQuotient = {[](Whole a, Whole b) { return b == -1 ? times(a, -1) : a / b; }, [](double a, double b) { return a / b; }};
+constexpr Pairwise kRestAsC = {rest_as_c, nullptr};
+constexpr Pairwise kRest = {[](Whole a, Whole b) { const Whole rest = rest_as_c(a, b); return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest; }, nullptr};
+constexpr Pairwise kMost = {[](Whole a, Whole b) { return a > b ? a : b; }, [](double a, double b) { return a != a || a > b ? a : b; }};
+constexpr Pairwise kLeast = {[](Whole a, Whole b) { return a < b ? a : b; }, [](double a, double b) { return a != a || a < b ? a : b; }};
+constexpr Pairwise kEqual = {[](Whole a, Whole b) { return Whole{a == b}; }, [](double a, double b) { return double{a == b ? 1. : 0.}; }};
+constexpr Pairwise kLess = {[](Whole a, Whole b) { return Whole{a < b}; }, [](double a, double b) { return double{a < b ? 1. : 0.}; }};
+constexpr Pairwise kGreater = {[](Whole a, Whole b) { return Whole{a > b}; }, [](double a, double b) { return double{a > b ? 1. : 0.}; }};
+constexpr Pairwise kLessEqual = {[](Whole a, Whole b) { return Whole{a <= b}; }, [](double a, double b) { return double{a <= b ? 1. : 0.}; }};
+constexpr Pairwise kGreaterEqual = {[](Whole a, Whole b) { return Whole{a >= b}; }, [](double a, double b) { return double{a >= b ? 1. : 0.}; }};
+// Of truth values, which are whole.
+constexpr Pairwise kAnd = {[](Whole a, Whole b) { return Whole{a != 0 && b != 0}; }, [](double, double) { return 0.; }};
+constexpr Pairwise kOr = {[](Whole a, Whole b) { return Whole{a != 0 || b != 0}; }, [](double, double) { return 0.; }};
+constexpr Pairwise kXor = {[](Whole a, Whole b) { return Whole{(a != 0) != (b != 0)}; }, [](double, double) { return 0.; }};
+// clang-format on
 
 }  // namespace
 
@@ -351,87 +380,28 @@ bool logical_not(FoldCall& call) {
 bool cast(FoldCall& call) { return cast_to(call, static_cast<Type>(call.call.integer("to"))); }
 bool cast_like(FoldCall& call) { return cast_to(call, call.in(1).type); }
 
-bool add(FoldCall& call) {
-    return combined(call, call.in(0).type, plus, [](double a, double b) { return a + b; });
-}
-bool sub(FoldCall& call) {
-    return combined(
-        call, call.in(0).type, [](Whole a, Whole b) { return plus(a, times(b, -1)); },
-        [](double a, double b) { return a - b; });
-}
-bool mul(FoldCall& call) {
-    return combined(call, call.in(0).type, times, [](double a, double b) { return a * b; });
-}
+bool add(FoldCall& call) { return combined(call, call.in(0).type, kSum); }
+bool sub(FoldCall& call) { return combined(call, call.in(0).type, kDifference); }
+bool mul(FoldCall& call) { return combined(call, call.in(0).type, kProduct); }
 bool div(FoldCall& call) {
-    for (const Whole divisor : call.in(1).whole)
-        if (divisor == 0) call.call.refuse("it divides an integer by 0");
-    return combined(
-        call, call.in(0).type, [](Whole a, Whole b) { return b == -1 ? times(a, -1) : a / b; },
-        [](double a, double b) { return a / b; });
+    check_divisors(call);
+    return combined(call, call.in(0).type, kQuotient);
 }
 bool mod(FoldCall& call) {
     if (is_real(call.in(0).type)) return false;
-    for (const Whole divisor : call.in(1).whole)
-        if (divisor == 0) call.call.refuse("it divides an integer by 0");
-    const bool as_c = call.call.integer("fmod") != 0;
-    return combined(
-        call, call.in(0).type,
-        [as_c](Whole a, Whole b) {
-            const Whole rest = b == -1 ? 0 : a % b;
-            return !as_c && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-        },
-        [](double a, double) { return a; });
+    check_divisors(call);
+    return combined(call, call.in(0).type, call.call.integer("fmod") != 0 ? kRestAsC : kRest);
 }
-bool maximum(FoldCall& call) {
-    return combined(
-        call, call.in(0).type, [](Whole a, Whole b) { return std::max(a, b); },
-        [](double a, double b) { return a != a || a > b ? a : b; });
-}
-bool minimum(FoldCall& call) {
-    return combined(
-        call, call.in(0).type, [](Whole a, Whole b) { return std::min(a, b); },
-        [](double a, double b) { return a != a || a < b ? a : b; });
-}
-bool equal(FoldCall& call) {
-    return combined(
-        call, Type::flag, [](Whole a, Whole b) { return Whole{a == b}; },
-        [](double a, double b) { return Whole{a == b}; });
-}
-bool less(FoldCall& call) {
-    return combined(
-        call, Type::flag, [](Whole a, Whole b) { return Whole{a < b}; },
-        [](double a, double b) { return Whole{a < b}; });
-}
-bool greater(FoldCall& call) {
-    return combined(
-        call, Type::flag, [](Whole a, Whole b) { return Whole{a > b}; },
-        [](double a, double b) { return Whole{a > b}; });
-}
-bool less_equal(FoldCall& call) {
-    return combined(
-        call, Type::flag, [](Whole a, Whole b) { return Whole{a <= b}; },
-        [](double a, double b) { return Whole{a <= b}; });
-}
-bool greater_equal(FoldCall& call) {
-    return combined(
-        call, Type::flag, [](Whole a, Whole b) { return Whole{a >= b}; },
-        [](double a, double b) { return Whole{a >= b}; });
-}
-bool logical_and(FoldCall& call) {
-    return combined(
-        call, Type::flag, [](Whole a, Whole b) { return Whole{a != 0 && b != 0}; },
-        [](double, double) { return Whole{0}; });
-}
-bool logical_or(FoldCall& call) {
-    return combined(
-        call, Type::flag, [](Whole a, Whole b) { return Whole{a != 0 || b != 0}; },
-        [](double, double) { return Whole{0}; });
-}
-bool logical_xor(FoldCall& call) {
-    return combined(
-        call, Type::flag, [](Whole a, Whole b) { return Whole{(a != 0) != (b != 0)}; },
-        [](double, double) { return Whole{0}; });
-}
+bool maximum(FoldCall& call) { return combined(call, call.in(0).type, kMost); }
+bool minimum(FoldCall& call) { return combined(call, call.in(0).type, kLeast); }
+bool equal(FoldCall& call) { return combined(call, Type::flag, kEqual); }
+bool less(FoldCall& call) { return combined(call, Type::flag, kLess); }
+bool greater(FoldCall& call) { return combined(call, Type::flag, kGreater); }
+bool less_equal(FoldCall& call) { return combined(call, Type::flag, kLessEqual); }
+bool greater_equal(FoldCall& call) { return combined(call, Type::flag, kGreaterEqual); }
+bool logical_and(FoldCall& call) { return combined(call, Type::flag, kAnd); }
+bool logical_or(FoldCall& call) { return combined(call, Type::flag, kOr); }
+bool logical_xor(FoldCall& call) { return combined(call, Type::flag, kXor); }
 
 bool where(FoldCall& call) {
     const Known &mask = call.in(0), &a = call.in(1), &b = call.in(2);
@@ -722,28 +692,10 @@ bool constant_of_shape(FoldCall& call) {
     return true;
 }
 
-bool reduce_sum(FoldCall& call) {
-    return reduced(call, [](auto a, auto b) {
-        if constexpr (std::is_same_v<decltype(a), double>)
-            return a + b;
-        else
-            return plus(a, b);
-    });
-}
-bool reduce_prod(FoldCall& call) {
-    return reduced(call, [](auto a, auto b) {
-        if constexpr (std::is_same_v<decltype(a), double>)
-            return a * b;
-        else
-            return times(a, b);
-    });
-}
-bool reduce_max(FoldCall& call) {
-    return reduced(call, [](auto a, auto b) { return std::max(a, b); });
-}
-bool reduce_min(FoldCall& call) {
-    return reduced(call, [](auto a, auto b) { return std::min(a, b); });
-}
+bool reduce_sum(FoldCall& call) { return reduced(call, kSum); }
+bool reduce_prod(FoldCall& call) { return reduced(call, kProduct); }
+bool reduce_max(FoldCall& call) { return reduced(call, kMost); }
+bool reduce_min(FoldCall& call) { return reduced(call, kLeast); }
 
 bool trilu(FoldCall& call) {
     const Known& x = call.in(0);

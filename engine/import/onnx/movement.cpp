@@ -53,6 +53,36 @@ ValueId repeated(Call& call, ValueId x, int axis, Whole times) {
     return call.reshape(y, to);
 }
 
+// Elements of one axis, by their places: pieces of the axis one behind the other, or rows of a table.
+ValueId taken(Call& call, ValueId x, int axis, const std::pmr::vector<Whole>& ids) {
+    constexpr std::size_t kFew = 16;
+    const Extents from = call.extents_of(x);
+    const bool real = call.graph().graph.value(x).dtype == DType::f32;
+    call.graph().spend(ids.size());
+    if (ids.size() <= kFew || !real) {
+        if (ids.size() > 1024) call.refuse("it takes %zu elements of integers", ids.size());
+        std::pmr::vector<ValueId> parts(call.heap());
+        for (const Whole id : ids) parts.push_back(sliced(call, x, axis, id, id + 1));
+        const Attribute attribute = axis_of(axis);
+        return parts.size() == 1 ? parts[0]
+                                 : call.graph().apply(Op::concat, parts.data(),
+                                                      static_cast<int>(parts.size()), &attribute, 1);
+    }
+    std::pmr::vector<std::int32_t> rows(call.heap());
+    for (const Whole id : ids) rows.push_back(checked_i32(id, "an index"));
+    const ValueId first = call.move_axis(x, axis, 0);
+    const Extents moved = call.extents_of(first);
+    Extents table, to;
+    table.append(moved, 0);
+    table.append(one_axis(call, moved, 1, moved.rank() - 1), 0);
+    to.append(static_cast<Whole>(ids.size()));
+    for (int k = 1; k < moved.rank(); ++k) to.append(moved, k);
+    const ValueId indices = call.graph().constant(DType::i32, {static_cast<Whole>(ids.size())}, rows.data());
+    const ValueId y = call.apply(Op::gather, {call.reshape(first, table), indices});
+    static_cast<void>(from);
+    return call.move_axis(call.reshape(y, to), 0, axis);
+}
+
 void reshape_lanes(Call& call, const KnownPair& shape) {
     const ValueId x = movable(call, 0);
     const Extents from = call.extents_of(x);
@@ -70,7 +100,8 @@ namespace build {
 void identity(Call& call) { call.give_same(0, 0); }
 
 void dropout(Call& call) {
-    if (call.opset() >= 12 && call.has(2) && call.number_in(2, "training_mode") != 0)
+    const bool drops = call.opset() >= 12 && call.has(2) && call.number_in(2, "training_mode") != 0;
+    if (drops && (!call.has(1) || call.number_in(1, "ratio") != 0))
         call.refuse("it drops elements: its training_mode is 1");
     if (call.opset() < 7 && call.integer("is_test") == 0) call.refuse("it drops elements: its is_test is 0");
     if (call.wants(1)) {
@@ -335,16 +366,9 @@ void slice(Call& call) {
             x = sliced(call, x, axis, range.begin, range.begin + range.count);
             continue;
         }
-        if (range.step < 0 || range.count > 64)
-            call.refuse("its step is %lld: %lld elements of an axis", static_cast<long long>(range.step),
-                        static_cast<long long>(range.count));
-        // Groups of `step`, of which the first are taken; the last group may not be whole.
-        std::pmr::vector<ValueId> parts(call.heap());
-        for (Whole k = 0; k < range.count; ++k)
-            parts.push_back(
-                sliced(call, x, axis, range.begin + k * range.step, range.begin + k * range.step + 1));
-        const Attribute attribute = axis_of(axis);
-        x = call.graph().apply(Op::concat, parts.data(), static_cast<int>(parts.size()), &attribute, 1);
+        std::pmr::vector<Whole> ids(call.heap());
+        for (Whole k = 0; k < range.count; ++k) ids.push_back(range.begin + k * range.step);
+        x = taken(call, x, axis, ids);
     }
     call.give(0, x, call.type(0));
 }
@@ -364,21 +388,15 @@ void gather(Call& call) {
     if (from.is_open(axis)) call.refuse("it takes elements of axis %d, whose extent is open", axis);
     if (known != nullptr && !known->later && (known->now.count() <= 16 || !is_real(call.type(0))) &&
         known->now.count() > 0) {
-        if (known->now.count() > 1024) call.refuse("it takes %zu elements of integers", known->now.count());
-        std::pmr::vector<ValueId> parts(call.heap());
+        std::pmr::vector<Whole> places(call.heap());
         for (const Whole given : known->now.whole) {
             const Whole id = given < 0 ? given + from.now[axis] : given;
             if (id < 0 || id >= from.now[axis])
                 call.refuse("its index %lld is none of %lld", static_cast<long long>(given),
                             static_cast<long long>(from.now[axis]));
-            parts.push_back(sliced(call, x, axis, id, id + 1));
+            places.push_back(id);
         }
-        const Attribute attribute = axis_of(axis);
-        const ValueId y =
-            parts.size() == 1
-                ? parts[0]
-                : call.graph().apply(Op::concat, parts.data(), static_cast<int>(parts.size()), &attribute, 1);
-        return call.give(0, call.reshape(y, to), call.type(0));
+        return call.give(0, call.reshape(taken(call, x, axis, places), to), call.type(0));
     }
     const ValueId real = call.real(0);
     ValueId indices = -1;

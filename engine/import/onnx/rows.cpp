@@ -60,6 +60,38 @@ void need_known_axis(Call& call, const Extents& x, int axis) {
     if (x.is_open(axis)) call.refuse("it is over axis %d, whose extent is open", axis);
 }
 
+// Where an element is the largest of its row its place, else -1: the largest place is the last.
+ValueId places_of_largest(Call& call, ValueId x, Whole count) {
+    constexpr Whole kMostPlaces = Whole{1} << 20;
+    if (count > kMostPlaces) call.refuse("it is over %lld elements", static_cast<long long>(count));
+    call.graph().spend(static_cast<std::size_t>(count));
+    std::pmr::vector<float> ramp(call.heap());
+    for (Whole i = 0; i < count; ++i) ramp.push_back(static_cast<float>(i));
+    const ValueId places = call.graph().constant(DType::f32, {count}, ramp.data());
+    const ValueId most = axes_reduced(call, Op::max, x, {-1}, true);
+    const ValueId place = call.apply(Op::where, {call.apply(Op::equal, {x, most}), places, call.scalar(-1)});
+    return call.apply(Op::where, {call.apply(Op::equal, {x, x}), place, places});  // NaN is the largest
+}
+
+ValueId part_of(Call& call, ValueId x, int axis, Whole at) {
+    return call.apply(Op::slice, {x},
+                      {number(Attr::axis, axis), number(Attr::begin, static_cast<double>(at)),
+                       number(Attr::end, static_cast<double>(at + 1))});
+}
+
+constexpr Whole kMostSteps = 64;  // of what is written out step by step
+
+ValueId product_along(Call& call, ValueId x, int axis) {
+    const Extents from = call.extents_of(x);
+    need_known_axis(call, from, axis);
+    if (from.now[axis] < 1 || from.now[axis] > kMostSteps)
+        call.refuse("it multiplies %lld elements; 1 to %lld are imported",
+                    static_cast<long long>(from.now[axis]), static_cast<long long>(kMostSteps));
+    ValueId y = part_of(call, x, axis, 0);
+    for (Whole i = 1; i < from.now[axis]; ++i) y = call.apply(Op::mul, {y, part_of(call, x, axis, i)});
+    return y;
+}
+
 }  // namespace
 
 namespace build {
@@ -127,10 +159,57 @@ void reduce(Call& call) {
             call.apply(Op::clamp, {most}, {number(Attr::low, -kMost), number(Attr::high, kMost)});
         const ValueId sum = reduced(Op::sum, call.apply(Op::exp, {call.apply(Op::sub, {x, shift})}));
         y = call.apply(Op::add, {call.apply(Op::log, {sum}), call.reshape(shift, call.extents_of(sum))});
-    } else {
-        call.refuse("a model cannot compute it when it runs");
+    } else {  // ReduceProd
+        y = x;
+        for (int i = 0; i < axes.rank; ++i) y = product_along(call, y, static_cast<int>(axes[i]));
+        Extents to;
+        for (int axis = 0; axis < from.rank(); ++axis) {
+            const bool is_reduced =
+                std::find(axes.extent, axes.extent + axes.rank, axis) != axes.extent + axes.rank;
+            if (!is_reduced)
+                to.append(from, axis);
+            else if (keep)
+                to.append(1);
+        }
+        y = call.reshape(y, to);
     }
     call.give(0, y, call.type(0));
+}
+
+void cumulative_sum(Call& call) {
+    const ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    const int axis = call.axis(static_cast<Whole>(call.number_in(1, "axis")), from.rank());
+    need_known_axis(call, from, axis);
+    const Whole count = from.now[axis];
+    if (count < 1 || count > kMostSteps)
+        call.refuse("it adds %lld elements; 1 to %lld are imported", static_cast<long long>(count),
+                    static_cast<long long>(kMostSteps));
+    const bool exclusive = call.integer("exclusive") != 0, reverse = call.integer("reverse") != 0;
+    std::pmr::vector<ValueId> sums(call.heap());
+    ValueId sum = -1;
+    for (Whole i = 0; i < count; ++i) {
+        const ValueId next = part_of(call, x, axis, reverse ? count - 1 - i : i);
+        const ValueId before = sum;
+        sum = sum < 0 ? next : call.apply(Op::add, {sum, next});
+        if (!exclusive)
+            sums.push_back(sum);
+        else
+            sums.push_back(before >= 0 ? before : call.apply(Op::mul, {next, call.scalar(0)}));
+    }
+    if (exclusive) {  // +0 whatever the first element is
+        Extents one = from;
+        one.now[axis] = one.later[axis] = 1;
+        sums[0] = call.apply(
+            Op::where, {call.apply(Op::less, {call.scalar(0), call.scalar(0)}), sums[0], call.scalar(0)});
+    }
+    if (reverse) std::reverse(sums.begin(), sums.end());
+    const Attribute attribute = number(Attr::axis, axis);
+    call.give(0,
+              sums.size() == 1
+                  ? sums[0]
+                  : call.graph().apply(Op::concat, sums.data(), static_cast<int>(sums.size()), &attribute, 1),
+              call.type(0));
 }
 
 void arg_extremum(Call& call) {
@@ -139,19 +218,37 @@ void arg_extremum(Call& call) {
     const int axis = call.axis(call.integer("axis"), from.rank());
     need_known_axis(call, from, axis);
     if (call.node().op == "ArgMin") x = call.apply(Op::neg, {x});
-    const bool last = call.integer("select_last_index") != 0;
-    if (last) call.refuse("its select_last_index is 1");
-    const ValueId index = call.apply(Op::argmax, {call.move_axis(x, axis, from.rank() - 1)});
+    x = call.move_axis(x, axis, from.rank() - 1);
+    if (call.integer("select_last_index") != 0) x = places_of_largest(call, x, from.now[axis]);
+    const ValueId index = call.apply(Op::argmax, {x});
     Extents to = from;
     to.now[axis] = to.later[axis] = 1;
     call.give(0, call.integer("keepdims") != 0 ? call.reshape(index, to) : index, Type::i64);
 }
 
+namespace {
+// By the statistics of the batch at hand, which the running ones follow in outputs of their own.
+void batch_norm_of_batch(Call& call, ValueId x) {
+    const ValueId mean = call.apply(Op::batch_statistics, {x}), variance = mean + 1;
+    call.give(0,
+              call.apply(Op::batch_norm_train, {x, call.real(1), call.real(2), mean, variance},
+                         {number(Attr::epsilon, call.real_attribute("epsilon"))}),
+              call.type(0));
+    const double momentum = call.real_attribute("momentum");
+    for (const int i : {0, 1}) {
+        if (!call.wants(i + 1)) continue;
+        const ValueId stays = call.apply(Op::mul, {call.real(i + 3), call.scalar(momentum)});
+        const ValueId comes = call.apply(Op::mul, {i == 0 ? mean : variance, call.scalar(1 - momentum)});
+        call.give(i + 1, call.apply(Op::add, {stays, comes}), call.type(i + 3));
+    }
+}
+}  // namespace
+
 void batch_norm(Call& call) {
     const ValueId x = call.real(0);
+    if (call.opset() >= 14 && call.integer("training_mode") != 0) return batch_norm_of_batch(call, x);
     for (int i = 1; i < call.outputs(); ++i)
         if (call.wants(i) && call.opset() >= 14) call.refuse("it gives statistics, as in training");
-    if (call.opset() >= 14 && call.integer("training_mode") != 0) call.refuse("its training_mode is 1");
     if (call.opset() < 7 && call.integer("is_test") == 0) call.refuse("its is_test is 0: it is in training");
     if (call.opset() < 9 && call.integer("spatial") == 0) call.refuse("its spatial is 0");
     if (call.opset() < 14 && call.wants(1)) call.refuse("it gives statistics, as in training");

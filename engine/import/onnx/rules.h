@@ -64,6 +64,7 @@ bool reduce_max(FoldCall&);
 bool reduce_min(FoldCall&);
 bool trilu(FoldCall&);
 bool nonzero(FoldCall&);
+bool gather_elements(FoldCall&);  // indexed.cpp
 }  // namespace fold
 
 namespace build {
@@ -120,6 +121,7 @@ void eye_like(Call&);
 // rows.cpp: along axes
 void softmax(Call&);
 void reduce(Call&);
+void cumulative_sum(Call&);
 void arg_extremum(Call&);
 void batch_norm(Call&);
 void layer_norm(Call&);
@@ -138,6 +140,21 @@ void resize(Call&);
 // products.cpp
 void matmul(Call&);
 void gemm(Call&);
+void einsum(Call&);
+// recurrent.cpp
+void recurrent(Call&);
+// attention.cpp
+void attention(Call&);
+void rotary_embedding(Call&);
+// indexed.cpp
+void gather_elements(Call&);
+void gather_nd(Call&);
+void scatter_elements(Call&);
+void scatter_nd(Call&);
+void negative_log_likelihood(Call&);
+void softmax_cross_entropy(Call&);
+void hardmax(Call&);
+void one_hot(Call&);
 }  // namespace build
 
 }  // namespace volta::onnx
