@@ -173,6 +173,61 @@ void test_open_extents(void**) {
                     "axis 1 of the input 'x' has the extent 2, the shape that is given has 3");
 }
 
+// Parts of an open axis that are the same for every extent: all of it, without its ends, its last element.
+void test_slices_of_open_axes(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.inputs = {port("x", kFloat, {"T", "2"})};
+    graph.outputs = {port("y", kFloat, {})};
+    graph.initializers = {int_tensor("zero", {1}, {0}),        int_tensor("one", {1}, {1}),
+                          int_tensor("last", {1}, {-1}),       int_tensor("three", {1}, {3}),
+                          int_tensor("end", {1}, {INT64_MAX}), int_tensor("index", {}, {-1})};
+    const struct {
+        std::string node;
+        Shape of_ten;
+    } cases[] = {
+        {node("Slice", {"x", "zero", "end", "zero"}, {"y"}), {10, 2}},
+        {node("Slice", {"x", "one", "end", "zero"}, {"y"}), {9, 2}},
+        {node("Slice", {"x", "zero", "last", "zero"}, {"y"}), {9, 2}},
+        {node("Slice", {"x", "last", "end", "zero"}, {"y"}), {1, 2}},
+        {node("Gather", {"x", "index"}, {"y"}), {2}},
+    };
+    const Shape ten = {10, 2};
+    for (const auto& one : cases) {
+        graph.nodes = {one.node};
+        const auto model = world.import(graph);
+        const Graph concrete = specialize(model->graph, &ten, 1, world.heap.structures());
+        assert_true(concrete.shape(concrete.outputs[0].value) == one.of_ten);
+    }
+    graph.nodes = {node("Slice", {"x", "zero", "three", "zero"}, {"y"})};
+    assert_contains(world.refusal(graph), "it takes a part of axis 0, whose extent is open");
+    graph.nodes = {node("Slice", {"x", "zero", "end", "zero", "three"}, {"y"})};
+    assert_contains(world.refusal(graph), "its step is 3 on axis 0, whose extent is open");
+}
+
+// An LSTM of any number of sequences, whose first state is written as zeros of that shape.
+void test_state_of_an_open_batch(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.nodes = {
+        node("Shape", {"x"}, {"shape"}), node("Gather", {"shape", "one"}, {"batch"}),
+        node("Concat", {"one", "batch", "two"}, {"state"}, {int_attribute("axis", 0)}),
+        node("ConstantOfShape", {"state"}, {"zeros"}),
+        node("LSTM", {"x", "w", "r", "", "", "zeros", "zeros"}, {"y"}, {int_attribute("hidden_size", 2)})};
+    graph.initializers = {int_tensor("one", {1}, {1}), int_tensor("two", {1}, {2}),
+                          float_tensor("w", {1, 8, 3}, std::vector<float>(24, 0.5f)),
+                          float_tensor("r", {1, 8, 2}, std::vector<float>(16, 0.25f))};
+    graph.inputs = {port("x", kFloat, {"4", "N", "3"})};
+    graph.outputs = {port("y", kFloat, {})};
+    const auto model = world.import(graph);
+    const Shape five = {4, 5, 3};
+    const Graph concrete = specialize(model->graph, &five, 1, world.heap.structures());
+    assert_true(concrete.shape(concrete.outputs[0].value) == Shape({4, 1, 5, 2}));
+    graph.nodes[3] = node("ConstantOfShape", {"state"}, {"zeros"},
+                          {tensor_attribute("value", float_tensor("", {1}, {1}))});
+    assert_contains(world.refusal(graph), "(LSTM, opset 17): 'zeros' is computed from extents that are open");
+}
+
 // With two open extents of one name and one of another.
 void test_open_extents_are_told_apart(void**) {
     World world;
@@ -315,10 +370,11 @@ void test_external_data(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_and_weights),  cmocka_unit_test(test_encodings),
-        cmocka_unit_test(test_open_extents),       cmocka_unit_test(test_open_extents_are_told_apart),
-        cmocka_unit_test(test_nodes_in_any_order), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_hostile_files),      cmocka_unit_test(test_external_data),
+        cmocka_unit_test(test_names_and_weights),      cmocka_unit_test(test_encodings),
+        cmocka_unit_test(test_open_extents),           cmocka_unit_test(test_slices_of_open_axes),
+        cmocka_unit_test(test_state_of_an_open_batch), cmocka_unit_test(test_open_extents_are_told_apart),
+        cmocka_unit_test(test_nodes_in_any_order),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hostile_files),          cmocka_unit_test(test_external_data),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

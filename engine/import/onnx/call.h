@@ -153,6 +153,7 @@ class Call {
     Extents extents_of(ValueId id) const { return building_.extents(id); }
     // NULL: the import does not know it.
     const KnownPair* find_known(int input);
+    bool is_known(int input) { return building_.is_known(value(input)); }
     // Throws: what must be known for the import, as "shape".
     const KnownPair& known(int input, const char* what);
     // Integers that are the same whatever the open extents are, for attributes.

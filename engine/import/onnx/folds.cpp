@@ -340,7 +340,7 @@ SliceRange slice_range(const Call& call, std::int64_t begin, std::int64_t end, s
         end = std::clamp<std::int64_t>(end, -1, extent - 1);
         range.count = begin > end ? (begin - end - 1) / -step + 1 : 0;
     }
-    range.begin = range.count > 0 ? begin : 0;
+    range.begin = range.count > 0 || step > 0 ? begin : 0;
     return range;
 }
 
@@ -658,6 +658,8 @@ bool range(FoldCall& call) {
     return true;
 }
 
+constexpr Whole kFewFilled = 4096;
+
 // Of integers, and of few real numbers: many are repeated by the graph.
 bool constant_of_shape(FoldCall& call) {
     if (wholes(call, 0).size() > kMaxRank) call.call.refuse("its result has more than %d axes", kMaxRank);
@@ -673,7 +675,7 @@ bool constant_of_shape(FoldCall& call) {
     const TensorView* tensor = nullptr;
     if (attribute != nullptr) tensor = call.call.graph().keep_tensor(read_tensor(bytes_of(*attribute)));
     if (tensor == nullptr || is_real(tensor->type)) {
-        if (count > 64) return false;
+        if (count > kFewFilled) return false;
     }
     Value value;
     if (tensor != nullptr) {

@@ -335,33 +335,60 @@ void split(Call& call) {
                     static_cast<long long>(extent));
 }
 
+namespace {
+
+// One end of a slice of an open axis, as the operator says it for all extents: from the front, or from the
+// end. Throws where it is neither.
+double place_in_open(Call& call, const Extents& from, int axis, Whole now, Whole later, bool is_end) {
+    if (is_end && now == from.now[axis] && later == from.later[axis]) return kToTheEnd;
+    if (now - from.now[axis] == later - from.later[axis] && now != from.now[axis])
+        return static_cast<double>(now - from.now[axis]);
+    if (now != later) call.refuse("it takes a part of axis %d, whose extent is open", axis);
+    return static_cast<double>(now);
+}
+
+// Of a slice's list in one lane.
+std::pmr::vector<Whole> slice_list(Call& call, int input, const char* attribute, int lane) {
+    if (call.opset() < 10) return call.integers(attribute);
+    if (!call.has(input)) return std::pmr::vector<Whole>(call.heap());
+    const KnownPair& known = call.known(input, attribute);
+    if (!is_whole(known.now.type)) call.refuse("its %s are %s", attribute, type_name(known.now.type));
+    return std::pmr::vector<Whole>(known.at(lane).whole, call.heap());
+}
+
+}  // namespace
+
 void slice(Call& call) {
     ValueId x = movable(call, 0);
     const Extents from = call.extents_of(x);
-    const bool by_input = call.opset() >= 10;
-    const auto begins = by_input ? call.integers_in(1, "starts") : call.integers("starts");
-    const auto ends = by_input ? call.integers_in(2, "ends") : call.integers("ends");
-    std::pmr::vector<Whole> axes(call.heap()), steps(begins.size(), 1, call.heap());
-    if (!by_input)
-        axes = call.integers("axes");
-    else if (call.has(3))
-        axes = call.integers_in(3, "axes");
+    const auto begins = slice_list(call, 1, "starts", 0), begins_later = slice_list(call, 1, "starts", 1);
+    const auto ends = slice_list(call, 2, "ends", 0), ends_later = slice_list(call, 2, "ends", 1);
+    auto axes = slice_list(call, 3, "axes", 0), steps = slice_list(call, 4, "steps", 0);
     if (axes.empty())
         for (std::size_t i = 0; i < begins.size(); ++i) axes.push_back(static_cast<Whole>(i));
-    if (by_input && call.has(4)) steps = call.integers_in(4, "steps");
+    if (steps.empty()) steps.assign(begins.size(), 1);
     if (ends.size() != begins.size() || axes.size() != begins.size() || steps.size() != begins.size())
         call.refuse("it has %zu starts, %zu ends, %zu axes and %zu steps", begins.size(), ends.size(),
                     axes.size(), steps.size());
     for (std::size_t i = 0; i < begins.size(); ++i) {
         const int axis = call.axis(axes[i], from.rank());
+        const SliceRange range = slice_range(call, begins[i], ends[i], steps[i], from.now[axis]);
         if (from.is_open(axis)) {
-            // All of it, or from a place that no extent moves.
-            const bool to_end = ends[i] >= INT32_MAX, from_front = begins[i] >= 0;
-            if (steps[i] != 1 || !to_end || !from_front || begins[i] != 0)
-                call.refuse("it takes part of axis %d, whose extent is open", axis);
+            const SliceRange later =
+                slice_range(call, begins_later[i], ends_later[i], steps[i], from.later[axis]);
+            if (range.count == from.now[axis] && later.count == from.later[axis] && range.step == 1) continue;
+            if (range.step != 1)
+                call.refuse("its step is %lld on axis %d, whose extent is open",
+                            static_cast<long long>(range.step), axis);
+            const double begin = place_in_open(call, from, axis, range.begin, later.begin, false);
+            const double end =
+                place_in_open(call, from, axis, range.begin + range.count, later.begin + later.count, true);
+            x = call.apply(Op::slice, {x},
+                           {axis_of(axis), number(Attr::begin, begin), number(Attr::end, end)});
             continue;
         }
-        const SliceRange range = slice_range(call, begins[i], ends[i], steps[i], from.now[axis]);
+        if (begins[i] != begins_later[i] || ends[i] != ends_later[i])
+            call.refuse("it takes a part of axis %d that is computed from extents that are open", axis);
         if (range.step == 1 || range.count <= 1) {
             x = sliced(call, x, axis, range.begin, range.begin + range.count);
             continue;
@@ -385,7 +412,18 @@ void gather(Call& call) {
     for (int k = 0; k < ids.rank(); ++k) to.append(ids, k);
     for (int k = axis + 1; k < from.rank(); ++k) to.append(from, k);
     const KnownPair* const known = call.find_known(1);
-    if (from.is_open(axis)) call.refuse("it takes elements of axis %d, whose extent is open", axis);
+    if (from.is_open(axis)) {
+        if (known == nullptr || known->later || known->now.count() != 1)
+            call.refuse("it takes elements of axis %d, whose extent is open", axis);
+        // The first, or, from the end, the last.
+        const Whole id = known->now.whole[0];
+        if (id < -INT32_MAX || id > INT32_MAX) call.refuse("its index is %lld", static_cast<long long>(id));
+        const double end = id == -1 ? kToTheEnd : static_cast<double>(id + 1);
+        const ValueId one =
+            call.apply(Op::slice, {x},
+                       {axis_of(axis), number(Attr::begin, static_cast<double>(id)), number(Attr::end, end)});
+        return call.give(0, call.reshape(one, to), call.type(0));
+    }
     if (known != nullptr && !known->later && (known->now.count() <= 16 || !is_real(call.type(0))) &&
         known->now.count() > 0) {
         std::pmr::vector<Whole> places(call.heap());

@@ -103,8 +103,17 @@ class Recurrence {
         return call_.graph().apply(Op::concat, parts.data(), static_cast<int>(parts.size()), &attribute, 1);
     }
     ValueId of_direction(ValueId x, int d) { return squeezed(part(x, 0, d, 1), 0); }
+    // As exporters write it, for as many sequences as there are.
+    bool is_zero(int input) {
+        if (!call_.is_known(input)) return false;
+        const KnownPair& known = *call_.find_known(input);
+        for (const int lane : {0, 1})
+            for (const double element : known.at(lane).real)
+                if (element != 0) return false;
+        return true;
+    }
     ValueId initial(int input, int d) {
-        if (!call_.has(input)) return -1;
+        if (!call_.has(input) || is_zero(input)) return -1;
         return squeezed(part(call_.real(input), batch_first_ ? 1 : 0, d, 1), batch_first_ ? 1 : 0);
     }
     ValueId product(ValueId x, ValueId w) {

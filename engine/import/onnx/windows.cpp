@@ -248,11 +248,20 @@ void resize(Call& call) {
             if (axis >= 2) to[axis] = static_cast<Whole>(static_cast<double>(from.now[axis]) * scale);
         }
     } else {
-        const auto sizes = call.integers_in(3, "sizes");
-        if (static_cast<int>(sizes.size()) != from.rank() || sizes[0] != from.now[0] ||
-            sizes[1] != from.now[1])
-            call.refuse("its sizes resize the batch or the channels");
-        for (int axis = 2; axis < from.rank(); ++axis) to[axis] = sizes[static_cast<std::size_t>(axis)];
+        const KnownPair& sizes = call.known(3, "sizes");
+        for (const int lane : {0, 1}) {
+            const auto& extents = sizes.at(lane).whole;
+            const Shape& own = lane == 0 ? from.now : from.later;
+            if (static_cast<int>(extents.size()) != from.rank() || extents[0] != own[0] ||
+                extents[1] != own[1])
+                call.refuse("its sizes resize the batch or the channels");
+            for (int axis = 2; axis < from.rank(); ++axis) {
+                const Whole extent = extents[static_cast<std::size_t>(axis)];
+                if (lane == 1 && extent != to[axis])
+                    call.refuse("its sizes are computed from extents that are open");
+                to[axis] = extent;
+            }
+        }
         if (call.text("keep_aspect_ratio_policy") != "stretch" && call.opset() >= 18)
             call.refuse("its keep_aspect_ratio_policy is not stretch");
     }
