@@ -57,7 +57,9 @@ Model import_model(const Context& context, Conversion& c) {
     options.weights = c.weights == "keep" ? VOLTA_IMPORT_KEEP : stored_dtype(c.weights);  // 0: f32
     volta_model* model = nullptr;
     check(volta_model_import(context.get(), c.in.c_str(), &options, &model));
-    return Model(model);
+    Model imported(model);
+    tell_types(context, c.in, options);
+    return imported;
 }
 
 // One line for standard error: what is not f32, and what to do where that is in the way.

@@ -19,17 +19,22 @@ bool parse_extent(const std::string& text, std::int64_t& extent) {
     return *end == '\0' && extent >= -1;
 }
 
-std::string json_of_survey(const Context& context, const std::string& path, std::vector<std::string>& texts) {
-    const std::vector<volta_input_shape> shapes = parse_shapes("voltac info", texts);
-    volta_import_options options = VOLTA_IMPORT_OPTIONS_INIT;
-    options.shapes = shapes.data();
-    options.shape_count = shapes.size();
+Json survey_of(const Context& context, const std::string& path, const volta_import_options& options) {
     std::size_t bytes = 0;
     check(volta_model_survey(context.get(), path.c_str(), &options, nullptr, 0, &bytes));
     std::string json(bytes + 1, '\0');
     check(volta_model_survey(context.get(), path.c_str(), &options, &json[0], json.size(), &bytes));
     json.resize(bytes);
-    return json;
+    return Json::parse(json);
+}
+
+// Of a type that becomes another one; "" of one that stays.
+std::string conversion(const char* what, const Json& port) {
+    const auto type = port["type"].get<std::string>();
+    if (type == "float" || type == "int32") return "";
+    return formatted("the %s '%s' is %s in the file and %s in the model\n", what,
+                     one_line(port["name"].get<std::string>()).c_str(), type.c_str(),
+                     port["becomes"].get<std::string>().c_str());
 }
 
 }  // namespace
@@ -72,7 +77,11 @@ bool is_onnx_file(const std::string& path) {
 
 std::string survey_text(const Context& context, const std::string& path, std::vector<std::string>& shapes,
                         bool json) {
-    const Json survey = Json::parse(json_of_survey(context, path, shapes));
+    const std::vector<volta_input_shape> given = parse_shapes("voltac info", shapes);
+    volta_import_options options = VOLTA_IMPORT_OPTIONS_INIT;
+    options.shapes = given.data();
+    options.shape_count = given.size();
+    const Json survey = survey_of(context, path, options);
     Json info = {{"file", path}};
     info.update(survey);
     if (json) return json_text(info) + "\n";
@@ -89,9 +98,22 @@ std::string survey_text(const Context& context, const std::string& path, std::ve
         text += formatted("  %-40s %8s%s\n", one_line(name).c_str(), json_text(row["count"]).c_str(),
                           row["imported"].get<bool>() ? "" : "   not imported");
     }
+    for (const char* group : {"inputs", "outputs"}) {
+        text += std::string(group) + "\n";
+        for (const Json& port : survey[group])
+            text += formatted("  %-40s %s\n", one_line(port["name"].get<std::string>()).c_str(),
+                              port["type"].get<std::string>().c_str());
+    }
     const auto refused = survey["refused"].get<std::string>();
     text += refused.empty() ? std::string("it can be converted\n") : "refused: " + one_line(refused) + "\n";
     return text;
+}
+
+void tell_types(const Context& context, const std::string& path, const volta_import_options& options) {
+    if (!is_onnx_file(path)) return;
+    const Json survey = survey_of(context, path, options);
+    for (const Json& port : survey["inputs"]) std::fputs(conversion("input", port).c_str(), stderr);
+    for (const Json& port : survey["outputs"]) std::fputs(conversion("output", port).c_str(), stderr);
 }
 
 }  // namespace voltac

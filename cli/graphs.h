@@ -22,4 +22,7 @@ bool is_onnx_file(const std::string& path);
 std::string survey_text(const Context& context, const std::string& path, std::vector<std::string>& shapes,
                         bool json);
 
+// Lines for standard error: which inputs and outputs of a file that is imported have another type than there.
+void tell_types(const Context& context, const std::string& path, const volta_import_options& options);
+
 }  // namespace voltac

@@ -649,8 +649,8 @@ VOLTA_API volta_status volta_model_import(volta_context *context, const char *pa
                                           const volta_import_options *options, volta_model **out_model);
 
 /* What an ONNX file holds, without making a model of it: JSON with its ir_version, producer, opsets, nodes, each
- * operator with its count and whether it is imported, and "refused", the sentence with which volta_model_import would
- * refuse the graph; "" where it would not. New keys may come.
+ * operator with its count and whether it is imported, its inputs and outputs with their types and what these become, and
+ * "refused", the sentence with which volta_model_import would refuse the graph; "" where it would not. New keys may come.
  * Units:  as in volta_explain_matmul: capacity is bytes of text with its final 0, *out_bytes the length of the whole
  *         text without it.
  * Errors: IO_ERROR; CORRUPT_MODEL  it is damaged; UNSUPPORTED  it is no ONNX file */

@@ -271,6 +271,8 @@ void test_refusals(void**) {
     OnnxGraph integers = unary("Neg", {"2"});
     integers.inputs = {port("x", kInt64, {"2"})};
     OnnxGraph old = unary("Gelu", {"2"});
+    OnnxGraph halves = unary("Sqrt", {"2"});
+    halves.inputs = {port("x", kHalf, {"2"})};
     const Refused cases[] = {
         {unary("NoSuch", {"2"}), "node 'the NoSuch' (NoSuch, opset 17): the operator is not imported"},
         {foreign, "(FusedGelu of the domain com.microsoft): its operators are not imported"},
@@ -283,6 +285,7 @@ void test_refusals(void**) {
         {unary("DepthToSpace", {"1", "4", "2", "2"}, {int_attribute("blocksize", -1)}),
          "its attribute 'blocksize' is -1"},
         {integers, "its input 0 is int64"},
+        {halves, "(Sqrt, opset 17): it computes in float16, whose roundings a model does not have"},
         {unary("Abs", std::vector<std::string>(9, "1")), "has more than 8 axes"},
         {unary("MaxPool", {"1", "1", "4", "4", "4"}, {ints_attribute("kernel_shape", {2, 2, 2})}),
          "has 3 spatial axes"},

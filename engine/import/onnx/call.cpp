@@ -441,6 +441,8 @@ ValueId Call::flag_of_real(ValueId real) { return apply(Op::less, {scalar(0), re
 
 void Call::give(int output, ValueId id, Type type) {
     if (!wants(output)) return;
+    if ((type == Type::f16 || type == Type::bf16) && !chooses_elements(row_))
+        refuse("it computes in %s, whose roundings a model does not have", type_name(type));
     Value made;
     made.type = type;
     made.id = id;

@@ -309,6 +309,35 @@ class Importer {
     int opset_ = 0;
 };
 
+// Names and types of inputs that are no initialisers, or of outputs, and what they become.
+void add_ports(std::pmr::string& json, const char* what, const std::pmr::vector<PortView>& ports,
+               const FileView& file) {
+    std::pmr::vector<std::string_view> given(json.get_allocator());
+    for (const TensorView& tensor : file.initializers) given.push_back(tensor.name);
+    std::sort(given.begin(), given.end());
+    json += ", \"";
+    json += what;
+    json += "\": [";
+    const char* separator = "";
+    for (const PortView& port : ports) {
+        if (&ports == &file.inputs && std::binary_search(given.begin(), given.end(), port.name)) continue;
+        const ShownName name = shown(port.name);
+        json += separator;
+        json += "{\"name\": ";
+        add_json_text(json, {name.text, static_cast<std::size_t>(name.bytes)});
+        json += ", \"type\": ";
+        add_json_text(json, port.other != nullptr ? port.other : type_name(port.type));
+        json += ", \"becomes\": ";
+        add_json_text(json, port.other != nullptr ? ""
+                            : is_real(port.type)  ? "f32"
+                            : is_whole(port.type) ? "i32"
+                                                  : "");
+        json += '}';
+        separator = ", ";
+    }
+    json += ']';
+}
+
 }  // namespace
 
 HeapPtr<Model> import_onnx(MappedFile&& file, const char* path, const OnnxOptions& options,
@@ -358,7 +387,10 @@ std::pmr::string survey_onnx(const MappedFile& file, const char* path, const Onn
         json += '}';
         separator = ", ";
     }
-    json += "], \"refused\": ";
+    json += ']';
+    add_ports(json, "inputs", importer.file().inputs, importer.file());
+    add_ports(json, "outputs", importer.file().outputs, importer.file());
+    json += ", \"refused\": ";
     try {
         importer.build();
         json += "\"\"";

@@ -328,7 +328,10 @@ void lp_norm(Call& call) {
         call.integer("p") == 1
             ? axes_reduced(call, Op::sum, call.apply(Op::abs, {x}), axes, true)
             : call.apply(Op::sqrt, {axes_reduced(call, Op::sum, call.apply(Op::mul, {x, x}), axes, true)});
-    call.give(0, call.apply(Op::div, {x, norm}), call.type(0));
+    // Zeros stay zeros.
+    const ValueId divisor =
+        call.apply(Op::where, {call.apply(Op::equal, {norm, call.scalar(0)}), call.scalar(1), norm});
+    call.give(0, call.apply(Op::div, {x, divisor}), call.type(0));
 }
 
 void mean_variance_norm(Call& call) {

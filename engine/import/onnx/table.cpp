@@ -314,7 +314,7 @@ constexpr OperatorRow kRows[] = {
     row("Reshape", "1, 5, 13, 14, 19, 21, 23, 24, 25", 1, 2, f::reshape, b::reshape, kReshape, "`reshape`",
         "a shape that is not known"),
     row("Resize", "10, 11, 13, 18, 19", 1, 4, nullptr, b::resize, kResize, "`resize`",
-        "cubic; other coordinates than asymmetric with floor and half_pixel; axes; antialias"),
+        "cubic; other coordinates than asymmetric with floor and half_pixel; antialias"),
     row("RotaryEmbedding", "23", 3, 4, nullptr, b::rotary_embedding, kRotary, "`slice`, `mul`, `sub`, `add`"),
     row("Round", "11, 22", 1, 1, f::round, nullptr, "", "what is not known"),
     row("Scatter", "9", 3, 3, nullptr, b::scatter_elements, kScatterElements, "as ScatterElements",
@@ -359,7 +359,56 @@ constexpr OperatorRow kRows[] = {
         "`abs` of the difference of 0 and 1"),
 };
 
+// Those that a narrow type rounds as float does: not at all.
+constexpr const char* kChoosing[] = {
+    "Abs",
+    "Cast",
+    "CastLike",
+    "Clip",
+    "Concat",
+    "Constant",
+    "ConstantOfShape",
+    "DepthToSpace",
+    "Dropout",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "GlobalMaxPool",
+    "Identity",
+    "Max",
+    "MaxPool",
+    "Min",
+    "Neg",
+    "Pad",
+    "Range",
+    "ReduceMax",
+    "ReduceMin",
+    "Relu",
+    "Reshape",
+    "Scatter",
+    "ScatterElements",
+    "ScatterND",
+    "Sign",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "Squeeze",
+    "Tile",
+    "Transpose",
+    "Trilu",
+    "Unsqueeze",
+    "Where",
+};
+
 }  // namespace
+
+bool chooses_elements(const OperatorRow& row) {
+    for (const char* name : kChoosing)
+        if (row.name == std::string_view(name)) return true;
+    return false;
+}
 
 const OperatorRow* operator_rows(int* count) {
     *count = static_cast<int>(sizeof kRows / sizeof *kRows);

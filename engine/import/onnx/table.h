@@ -41,6 +41,8 @@ struct OperatorRow {
 const OperatorRow* find_operator(std::string_view name);  // NULL: none
 const OperatorRow* operator_rows(int* count);
 
+// Its results are elements that it is given, or made of them without rounding.
+bool chooses_elements(const OperatorRow& row);
 // Which of the operator's versions an opset has.
 int version_at(const OperatorRow& row, int opset);
 const AttributeRow* find_attribute(const OperatorRow& row, int opset, std::string_view name);

@@ -237,10 +237,18 @@ void resize(Call& call) {
     } else if (call.has(scales_at) && call.extents(scales_at).now.elements() > 0) {
         scales = call.known(scales_at, "scales").now.real;
     }
-    if (call.given("axes")) call.refuse("it has axes");
+    // Which axes scales and sizes are of; the others stay.
+    std::pmr::vector<Whole> axes(call.heap());
+    if (call.given("axes")) axes = call.integers("axes");
+    if (axes.empty())
+        for (int axis = 0; axis < from.rank(); ++axis) axes.push_back(axis);
+    for (Whole& axis : axes) axis = call.axis(axis, from.rank());
     if (!scales.empty()) {
-        if (static_cast<int>(scales.size()) != from.rank())
-            call.refuse("it has %zu scales for %d axes", scales.size(), from.rank());
+        if (scales.size() != axes.size())
+            call.refuse("it has %zu scales for %zu axes", scales.size(), axes.size());
+        std::pmr::vector<double> all(static_cast<std::size_t>(from.rank()), 1, call.heap());
+        for (std::size_t i = 0; i < axes.size(); ++i) all[static_cast<std::size_t>(axes[i])] = scales[i];
+        scales = std::move(all);
         for (int axis = 0; axis < from.rank(); ++axis) {
             const double scale = scales[static_cast<std::size_t>(axis)];
             if (axis < 2 ? scale != 1 : !(scale > 0 && scale < 1e6))
@@ -251,15 +259,16 @@ void resize(Call& call) {
         const KnownPair& sizes = call.known(3, "sizes");
         for (const int lane : {0, 1}) {
             const auto& extents = sizes.at(lane).whole;
+            if (extents.size() != axes.size())
+                call.refuse("it has %zu sizes for %zu axes", extents.size(), axes.size());
             const Shape& own = lane == 0 ? from.now : from.later;
-            if (static_cast<int>(extents.size()) != from.rank() || extents[0] != own[0] ||
-                extents[1] != own[1])
-                call.refuse("its sizes resize the batch or the channels");
-            for (int axis = 2; axis < from.rank(); ++axis) {
-                const Whole extent = extents[static_cast<std::size_t>(axis)];
-                if (lane == 1 && extent != to[axis])
+            for (std::size_t i = 0; i < axes.size(); ++i) {
+                const int axis = static_cast<int>(axes[i]);
+                if (axis < 2 && extents[i] != own[axis])
+                    call.refuse("its sizes resize the batch or the channels");
+                if (lane == 1 && axis >= 2 && extents[i] != to[axis])
                     call.refuse("its sizes are computed from extents that are open");
-                to[axis] = extent;
+                to[axis] = extents[i];
             }
         }
         if (call.text("keep_aspect_ratio_policy") != "stretch" && call.opset() >= 18)
