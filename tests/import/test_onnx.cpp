@@ -242,6 +242,39 @@ void test_open_extents_are_told_apart(void**) {
     assert_contains(world.refusal(graph), "left open: a[N, 4], b[?, 4]");
 }
 
+// A mask of integers that is only moved and made real is f32; tokens stay integers.
+void test_integers_that_are_made_real(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.nodes = {node("Unsqueeze", {"mask", "axis"}, {"wide"}),
+                   node("Cast", {"wide"}, {"real"}, {int_attribute("to", kFloat)}),
+                   node("Sub", {"one", "real"}, {"hidden"}),
+                   node("Cast", {"tokens"}, {"narrow"}, {int_attribute("to", kInt32)}),
+                   node("Gather", {"table", "narrow"}, {"rows"}),
+                   node("Add", {"rows", "hidden"}, {"y"})};
+    graph.initializers = {int_tensor("axis", {1}, {2}), float_tensor("one", {}, {1}),
+                          float_tensor("table", {4, 3}, std::vector<float>(12, 0.5f))};
+    graph.inputs = {port("tokens", kInt64, {"N", "2"}), port("mask", kInt64, {"N", "2"})};
+    graph.outputs = {port("y", kFloat, {})};
+    const auto model = world.import(graph);
+    const auto dtype = [&](const char* name) {
+        return model->graph.value(model->graph.find_source(name)).dtype;
+    };
+    assert_true(dtype("tokens") == DType::i32);
+    assert_true(dtype("mask") == DType::f32);
+    graph.nodes[4] = node("Gather", {"table", "mask"}, {"rows"});
+    assert_contains(world.refusal(graph), "(Cast, opset 17): it makes float of int64");
+    graph.nodes = {node("Equal", {"mask", "two"}, {"y"})};
+    graph.initializers = {int_tensor("two", {}, {2})};
+    assert_true(world.import(graph)->graph.outputs.size() == 1);
+    graph.nodes = {node("Equal", {"mask", "tokens"}, {"y"})};
+    assert_contains(world.refusal(graph), "it compares int64 that are not known");
+    graph.nodes = {node("Equal", {"mask", "two"}, {"y"})};
+    graph.initializers = {int_tensor("two", {}, {INT64_MAX})};
+    assert_contains(world.refusal(graph),
+                    "its input 1 has an element of 9223372036854775807, which float does not hold");
+}
+
 void test_nodes_in_any_order(void**) {
     World world;
     OnnxGraph graph = unary("Neg", {"2"});
@@ -373,11 +406,17 @@ void test_external_data(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_and_weights),      cmocka_unit_test(test_encodings),
-        cmocka_unit_test(test_open_extents),           cmocka_unit_test(test_slices_of_open_axes),
-        cmocka_unit_test(test_state_of_an_open_batch), cmocka_unit_test(test_open_extents_are_told_apart),
-        cmocka_unit_test(test_nodes_in_any_order),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_hostile_files),          cmocka_unit_test(test_external_data),
+        cmocka_unit_test(test_names_and_weights),
+        cmocka_unit_test(test_encodings),
+        cmocka_unit_test(test_open_extents),
+        cmocka_unit_test(test_slices_of_open_axes),
+        cmocka_unit_test(test_state_of_an_open_batch),
+        cmocka_unit_test(test_open_extents_are_told_apart),
+        cmocka_unit_test(test_nodes_in_any_order),
+        cmocka_unit_test(test_integers_that_are_made_real),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_external_data),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

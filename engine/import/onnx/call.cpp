@@ -308,7 +308,30 @@ ValueId Call::flag(int input) {
     return any(input);
 }
 
+bool Call::is_backed_by_reals(int input) {
+    const Value& given = value(input);
+    return is_whole(given.type) && given.id >= 0 && building_.graph.value(given.id).dtype == DType::f32;
+}
+
+ValueId Call::real_of_whole(int input) {
+    if (is_backed_by_reals(input)) return value(input).id;
+    const KnownPair& pair = known(input, "integers");
+    if (pair.later) refuse("its input %d is computed from extents that are open", input);
+    // Integers of 2^24 and more have become floats of as much: none of them is taken for one of these.
+    constexpr std::int64_t kExact = (std::int64_t{1} << 24) - 1;
+    std::pmr::vector<float> reals(heap());
+    for (const std::int64_t element : pair.now.whole) {
+        if (element < -kExact || element > kExact)
+            refuse("its input %d has an element of %lld, which float does not hold", input,
+                   static_cast<long long>(element));
+        reals.push_back(static_cast<float>(element));
+    }
+    return building_.constant(DType::f32, pair.now.shape, reals.data());
+}
+
 ValueId Call::whole(int input) {
+    if (is_backed_by_reals(input))
+        refuse("its input %d is f32 in the model, and is used as integers too", input);
     if (!is_whole(type(input))) refuse("its input %d is %s, no integers", input, type_name(type(input)));
     return any(input);
 }

@@ -153,6 +153,10 @@ class Call {
     Extents extents_of(ValueId id) const { return building_.extents(id); }
     // NULL: the import does not know it.
     const KnownPair* find_known(int input);
+    // Integers that the model has as f32, because they are only moved, compared or made real.
+    bool is_backed_by_reals(int input);
+    // Those, and known integers, as f32: each of them exactly.
+    ValueId real_of_whole(int input);
     bool is_known(int input) { return building_.is_known(value(input)); }
     // Throws: what must be known for the import, as "shape".
     const KnownPair& known(int input, const char* what);

@@ -188,8 +188,15 @@ void binary(Call& call) {
 void compare(Call& call) {
     const std::string_view name = call.node().op;
     const bool flags = name == "Equal" && call.type(0) == Type::flag && call.type(1) == Type::flag;
-    ValueId a = flags ? call.real_of_flag(call.flag(0)) : call.real(0);
-    ValueId b = flags ? call.real_of_flag(call.flag(1)) : aligned(call, 1, call.extents_of(a));
+    const bool wholes = call.is_backed_by_reals(0) || call.is_backed_by_reals(1);
+    const Type type = call.type(0);
+    const bool is_narrow = type == Type::u8 || type == Type::i8 || type == Type::u16 || type == Type::i16;
+    if (call.is_backed_by_reals(0) && call.is_backed_by_reals(1) && !is_narrow)
+        call.refuse("it compares %s that are not known, which float does not hold exactly", type_name(type));
+    ValueId a = flags ? call.real_of_flag(call.flag(0)) : wholes ? call.real_of_whole(0) : call.real(0);
+    ValueId b = flags    ? call.real_of_flag(call.flag(1))
+                : wholes ? call.real_of_whole(1)
+                         : aligned(call, 1, call.extents_of(a));
     if (name == "Greater" || name == "GreaterOrEqual") std::swap(a, b);
     const Op op = name == "Equal"                                     ? Op::equal
                   : name == "LessOrEqual" || name == "GreaterOrEqual" ? Op::less_equal
@@ -266,10 +273,22 @@ void cast_to(Call& call, Type to) {
         if (from == to) return call.give_same(0, 0);
         return call.give(0, call.real(0), to);
     }
+    if (call.is_backed_by_reals(0)) {
+        const ValueId x = call.any(0);
+        if (to == Type::f32 || to == Type::f64 || to == Type::i32 || to == Type::i64)
+            return call.give(0, x, to);
+        if (to == Type::flag) {
+            const ValueId is_zero = call.apply(Op::equal, {x, call.scalar(0)});
+            return call.give(
+                0, call.flag_of_real(call.apply(Op::where, {is_zero, call.scalar(0), call.scalar(1)})), to);
+        }
+        call.refuse("it makes %s of %s", type_name(to), type_name(from));
+    }
     if (from == Type::flag && (to == Type::f32 || to == Type::f64))
         return call.give(0, call.real_of_flag(call.flag(0)), to);
     if (from == Type::flag && (to == Type::i32 || to == Type::i64)) return call.give(0, call.flag(0), to);
-    if (is_whole(from) && from != Type::flag && to == Type::i64) return call.give(0, call.whole(0), to);
+    if (is_whole(from) && from != Type::flag && (to == Type::i32 || to == Type::i64))
+        return call.give(0, call.whole(0), to);
     if (is_real(from) && to == Type::flag) {
         const ValueId is_zero = call.apply(Op::equal, {call.real(0), call.scalar(0)});
         return call.give(

@@ -35,7 +35,8 @@ class Importer {
           files_(path, heap),
           building_(files_, heap),
           producer_(heap),
-          symbols_(heap) {}
+          symbols_(heap),
+          readers_(heap) {}
 
     // The graph, and which parameters it reads.
     void build() {
@@ -62,6 +63,31 @@ class Importer {
     }
 
     const FileView& file() const { return file_; }
+    // Whether an input of integers is f32 in the model: it is only moved, compared, or made real.
+    bool becomes_real(const PortView& port) {
+        if (!is_whole(port.type) || port.type == Type::flag) return false;
+        find_readers();
+        std::pmr::vector<std::string_view> left({port.name}, heap_), seen(heap_);
+        bool is_used = false;
+        while (!left.empty()) {
+            const std::string_view name = left.back();
+            left.pop_back();
+            if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
+            seen.push_back(name);
+            const auto before = [](const Reader& reader, std::string_view wanted) {
+                return reader.first < wanted;
+            };
+            auto at = std::lower_bound(readers_.begin(), readers_.end(), name, before);
+            for (; at != readers_.end() && at->first == name; ++at) {
+                const NodeView& node = file_.nodes[at->second];
+                const Use use = use_of(node);
+                if (use == Use::other || seen.size() > kMostOpenExtents) return false;
+                if (use == Use::real) is_used = true;
+                if (use == Use::moved && !node.outputs.empty()) left.push_back(node.outputs[0]);
+            }
+        }
+        return is_used;
+    }
     int default_opset() const {
         for (const OpsetView& opset : file_.opsets) {
             if (!opset.domain.empty() && opset.domain != "ai.onnx") continue;
@@ -77,6 +103,36 @@ class Importer {
     }
 
   private:
+    using Reader = std::pair<std::string_view, std::size_t>;  // a value, and a node that reads it
+    enum class Use { moved, real, extents, other };
+
+    static Use use_of(const NodeView& node) {
+        for (const AttributeView& attribute : node.attributes) {
+            const auto type = static_cast<Type>(attribute.name == "to" ? integer_of(attribute) : 0);
+            if (node.op == "Cast" && is_whole(type) && type != Type::flag) return Use::moved;
+        }
+        constexpr struct {
+            const char* op;
+            Use use;
+        } kUses[] = {{"Cast", Use::real},       {"Equal", Use::real},       {"Less", Use::real},
+                     {"Greater", Use::real},    {"LessOrEqual", Use::real}, {"GreaterOrEqual", Use::real},
+                     {"Shape", Use::extents},   {"Size", Use::extents},     {"Unsqueeze", Use::moved},
+                     {"Squeeze", Use::moved},   {"Reshape", Use::moved},    {"Expand", Use::moved},
+                     {"Transpose", Use::moved}, {"Identity", Use::moved},   {"Flatten", Use::moved},
+                     {"Slice", Use::moved}};
+        for (const auto& row : kUses)
+            if (node.op == row.op) return row.use;
+        return Use::other;
+    }
+
+    void find_readers() {
+        if (!readers_.empty()) return;
+        for (std::size_t i = 0; i < file_.nodes.size(); ++i)
+            for (const std::string_view name : file_.nodes[i].inputs)
+                if (!name.empty()) readers_.emplace_back(name, i);
+        std::sort(readers_.begin(), readers_.end());
+    }
+
     [[noreturn]] static void fail_twice(std::string_view name) {
         const ShownName text = shown(name);
         fail(VOLTA_CORRUPT_MODEL, "two values have the name '%.*s'", text.bytes, text.text);
@@ -179,8 +235,9 @@ class Importer {
         }
         Value value;
         value.type = port.type;
-        value.id = building_.input(std::pmr::string(port.name, heap_).c_str(),
-                                   is_real(port.type) ? DType::f32 : DType::i32, extents);
+        value.id =
+            building_.input(std::pmr::string(port.name, heap_).c_str(),
+                            is_real(port.type) || becomes_real(port) ? DType::f32 : DType::i32, extents);
         building_.values.emplace(port.name, value);
     }
 
@@ -305,13 +362,15 @@ class Importer {
     Building building_;
     std::pmr::map<std::string_view, std::size_t> producer_;
     std::pmr::map<std::string_view, std::int64_t> symbols_;
+    std::pmr::vector<Reader> readers_;  // sorted; by becomes_real
     std::size_t next_prime_ = 0;
     int opset_ = 0;
 };
 
 // Names and types of inputs that are no initialisers, or of outputs, and what they become.
 void add_ports(std::pmr::string& json, const char* what, const std::pmr::vector<PortView>& ports,
-               const FileView& file) {
+               Importer& importer) {
+    const FileView& file = importer.file();
     std::pmr::vector<std::string_view> given(json.get_allocator());
     for (const TensorView& tensor : file.initializers) given.push_back(tensor.name);
     std::sort(given.begin(), given.end());
@@ -329,7 +388,8 @@ void add_ports(std::pmr::string& json, const char* what, const std::pmr::vector<
         add_json_text(json, port.other != nullptr ? port.other : type_name(port.type));
         json += ", \"becomes\": ";
         add_json_text(json, port.other != nullptr ? ""
-                            : is_real(port.type)  ? "f32"
+                            : is_real(port.type) || (&ports == &file.inputs && importer.becomes_real(port))
+                                ? "f32"
                             : is_whole(port.type) ? "i32"
                                                   : "");
         json += '}';
@@ -388,8 +448,8 @@ std::pmr::string survey_onnx(const MappedFile& file, const char* path, const Onn
         separator = ", ";
     }
     json += ']';
-    add_ports(json, "inputs", importer.file().inputs, importer.file());
-    add_ports(json, "outputs", importer.file().outputs, importer.file());
+    add_ports(json, "inputs", importer.file().inputs, importer);
+    add_ports(json, "outputs", importer.file().outputs, importer);
     json += ", \"refused\": ";
     try {
         importer.build();
