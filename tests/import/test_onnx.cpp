@@ -5,6 +5,7 @@
 
 #include "engine/graph/evaluate.h"
 #include "engine/import/import_model.h"
+#include "engine/model/batch_statistics.h"
 #include "tests/import/onnx_files.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/errors.h"
@@ -275,6 +276,25 @@ void test_integers_that_are_made_real(void**) {
                     "its input 1 has an element of 9223372036854775807, which float does not hold");
 }
 
+// Exporters make one initialiser of equal tensors; statistics that training writes are their own all the
+// same.
+void test_shared_statistics(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.nodes = {node("BatchNormalization", {"x", "ones", "zeros", "zeros", "ones"}, {"h"}),
+                   node("BatchNormalization", {"h", "ones", "zeros", "zeros", "ones"}, {"y"})};
+    graph.initializers = {float_tensor("ones", {2}, {1, 1}), float_tensor("zeros", {2}, {0, 0})};
+    graph.inputs = {port("x", kFloat, {"N", "2", "3"})};
+    graph.outputs = {port("y", kFloat, {})};
+    const auto model = world.import(graph);
+    const Graph training =
+        with_batch_statistics(model->graph, std::pmr::vector<char>(world.heap.structures()),
+                              world.heap.structures());  // or it throws
+    assert_int_equal(model->parameters.size(), 6);
+    assert_non_null(model->find_parameter("y/running_variance"));
+    assert_true(static_cast<const float*>(model->find_parameter("y/running_variance")->data)[1] == 1);
+}
+
 void test_nodes_in_any_order(void**) {
     World world;
     OnnxGraph graph = unary("Neg", {"2"});
@@ -413,6 +433,7 @@ int main() {
         cmocka_unit_test(test_state_of_an_open_batch),
         cmocka_unit_test(test_open_extents_are_told_apart),
         cmocka_unit_test(test_nodes_in_any_order),
+        cmocka_unit_test(test_shared_statistics),
         cmocka_unit_test(test_integers_that_are_made_real),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_hostile_files),

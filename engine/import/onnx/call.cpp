@@ -125,7 +125,6 @@ Extents Building::extents(const Value& value) const {
 ValueId Building::materialise(Value& value, std::string_view name) {
     if (value.id >= 0) return value.id;
     if (value.tensor != nullptr) {
-        check_elements(*value.tensor, files_);
         value.id = value.is_weight && value.tensor->shape.rank > 0 ? parameter(*value.tensor, name)
                                                                    : constant_of(*value.tensor);
         return value.id;
@@ -140,6 +139,7 @@ ValueId Building::materialise(Value& value, std::string_view name) {
 
 ValueId Building::parameter(const TensorView& tensor, std::string_view name) {
     check_name(name);
+    check_elements(tensor, files_);
     if (graph.sources.size() >= kMostSources)
         fail(VOLTA_UNSUPPORTED, "the model has more than %zu inputs and parameters", kMostSources);
     const std::pmr::string text(name, heap_);
@@ -152,6 +152,7 @@ ValueId Building::parameter(const TensorView& tensor, std::string_view name) {
 }
 
 ValueId Building::constant_of(const TensorView& tensor) {
+    check_elements(tensor, files_);
     const DType dtype = dtype_of(tensor.type, tensor.name);
     std::pmr::vector<std::uint32_t> bits(static_cast<std::size_t>(tensor.shape.elements()), heap_);
     if (dtype == DType::f32)
@@ -301,6 +302,16 @@ ValueId Call::real(int input) {
         refuse("its input %d is %s, of which a model computes nothing of this kind when it runs", input,
                type_name(type(input)));
     return any(input);
+}
+
+ValueId Call::own_real(int input, const char* what) {
+    const Value& given = value(input);
+    if (given.tensor == nullptr || !given.is_weight || given.uses < 2 || !wants(0)) return real(input);
+    std::pmr::string name(node_.outputs[0], heap());
+    name += what;
+    if (building_.graph.find_source(name.c_str()) >= 0)
+        refuse("a parameter has the name '%s' already", name.c_str());
+    return building_.parameter(*given.tensor, name);
 }
 
 ValueId Call::flag(int input) {

@@ -55,6 +55,7 @@ struct Value {
     std::int32_t known = -1;             // index into Building's list
     const TensorView* tensor = nullptr;  // of the file
     bool is_weight = false;              // a real initialiser: a parameter when an operator reads it
+    std::int32_t uses = 0;               // of an initialiser: how often nodes read it
 };
 
 // A parameter and where its values are.
@@ -99,6 +100,7 @@ class Building {
     // A value as one of Volta's graph; `name` is that of the ONNX value.
     ValueId materialise(Value& value, std::string_view name);
     const TensorView* keep_tensor(const TensorView& tensor);
+    ValueId parameter(const TensorView& tensor, std::string_view name);
 
     Graph graph;
     std::pmr::map<std::string_view, Value> values;  // by name
@@ -106,7 +108,6 @@ class Building {
     std::pmr::string open_text;                     // the inputs with open extents: "x[N, 3, 224, 224]"
 
   private:
-    ValueId parameter(const TensorView& tensor, std::string_view name);
     ValueId constant_of(const Known& known, std::string_view name);
     ValueId constant_of(const TensorView& tensor);
 
@@ -149,6 +150,9 @@ class Call {
     ValueId flag(int input);   // a bool as i32
     ValueId whole(int input);  // i32
     ValueId any(int input);
+    // A real operand that training writes: of an initialiser that others read too, a copy of its own, named
+    // by the node's result.
+    ValueId own_real(int input, const char* what);
     Extents extents(int input);
     Extents extents_of(ValueId id) const { return building_.extents(id); }
     // NULL: the import does not know it.

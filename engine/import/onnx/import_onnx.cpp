@@ -262,6 +262,8 @@ class Importer {
         for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
             if (!needed[i]) continue;
             for (const std::string_view name : file_.nodes[i].inputs) {
+                const auto given = building_.values.find(name);
+                if (given != building_.values.end()) ++given->second.uses;
                 const auto at = producer_.find(name);
                 if (name.empty() || at == producer_.end()) continue;
                 edges.emplace_back(at->second, i);

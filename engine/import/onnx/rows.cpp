@@ -256,7 +256,9 @@ void batch_norm(Call& call) {
     const double momentum = 1 - call.real_attribute("momentum");
     call.give(
         0,
-        call.apply(Op::batch_norm, {x, call.real(1), call.real(2), call.real(3), call.real(4)},
+        call.apply(Op::batch_norm,
+                   {x, call.real(1), call.real(2), call.own_real(3, "/running_mean"),
+                    call.own_real(4, "/running_variance")},
                    {number(Attr::epsilon, call.real_attribute("epsilon")), number(Attr::momentum, momentum)}),
         call.type(0));
 }
