@@ -375,6 +375,15 @@ void test_hostile_files(void**) {
     graph.initializers = {int_tensor("zero", {}, {0}), int_tensor("most", {}, {INT64_MAX}),
                           int_tensor("one", {}, {1})};
     assert_contains(world.refusal(graph), "(Range, opset 17): it goes from 0 to 9223372036854775807 by 1");
+    // Inputs that are not there, of operators on what is known.
+    graph.initializers = {int_tensor("zero", {}, {0}), int_tensor("one", {}, {1})};
+    graph.nodes = {node("Reshape", {"one"}, {"y"})};
+    assert_contains(world.refusal(graph), "(Reshape, opset 17): its input 1 is left out");
+    graph.nodes = {node("Max", {"zero", "", "one"}, {"y"})};
+    assert_contains(world.refusal(graph), "(Max, opset 17): its input 1 is left out");
+    graph.nodes = {node("Neg", {"x"}, {"y"})};
+    graph.outputs = {port("y", kFloat, {}), port("y", kFloat, {})};
+    assert_contains(world.refusal(graph), "there is already an output of this name");
     // More nodes than a model may have.
     OnnxGraph many;
     many.inputs = {port("x", kFloat, {"1"})};
@@ -394,12 +403,12 @@ void test_external_data(void**) {
         graph.nodes = {node("Add", {"x", "w"}, {"y"})};
         graph.initializers = {message([&](protozero::pbf_writer& writer) {
             add_head(writer, "w", kFloat, {2});
-            for (const auto& [key, value] : {std::pair<std::string, std::string>{"location", location},
-                                             {"offset", offset},
-                                             {"length", length}})
+            for (const auto& pair : {std::pair<std::string, std::string>{"location", location},
+                                     {"offset", offset},
+                                     {"length", length}})
                 writer.add_message(13, message([&](protozero::pbf_writer& entry) {
-                                       entry.add_string(1, key);
-                                       entry.add_string(2, value);
+                                       entry.add_string(1, pair.first);
+                                       entry.add_string(2, pair.second);
                                    }));
             writer.add_int32(14, 1);
         })};

@@ -135,7 +135,19 @@ class Runner {
         return note;
     }
 
+    // What can be imported can be kept.
+    bool save() const {
+        char name[] = "/tmp/volta-onnx-XXXXXX";
+        const int file = mkstemp(name);
+        if (file < 0) return false;
+        close(file);
+        const bool saved = volta_model_save(model_, name) == VOLTA_OK;
+        unlink(name);
+        return saved;
+    }
+
     std::string finish(const std::vector<std::size_t>& bound) {
+        if (!save()) return "wrong\t\tit cannot be saved: " + sentence();
         std::string note = note_of(bound);
         if (case_.sets.empty()) {
             const std::string problem = compare_files(

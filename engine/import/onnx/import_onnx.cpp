@@ -38,14 +38,21 @@ class Importer {
           symbols_(heap),
           readers_(heap) {}
 
-    // The graph, and which parameters it reads.
+    // The graph, and which parameters it reads. What the graph itself objects to, as two outputs of one name,
+    // is the file's fault.
     void build() {
         opset_ = default_opset();
         if (file_.sparse) fail(VOLTA_UNSUPPORTED, "it has sparse initialisers, which are not imported");
         add_initializers();
-        add_inputs();
-        for (const std::size_t index : ordered()) run(index);
-        add_outputs();
+        check_bindings();
+        try {
+            add_inputs();
+            for (const std::size_t index : ordered()) run(index);
+            add_outputs();
+        } catch (const Error& error) {
+            if (error.status() != VOLTA_INVALID_ARGUMENT) throw;
+            fail(VOLTA_CORRUPT_MODEL, "%s", error.what());
+        }
     }
 
     HeapPtr<Model> model(std::pmr::memory_resource* tensors) {
@@ -169,7 +176,7 @@ class Importer {
         return prime;
     }
 
-    void add_inputs() {
+    void check_bindings() const {
         for (std::size_t i = 0; i < options_.shape_count; ++i) {
             const std::string_view name = options_.shapes[i].name;
             const auto is_meant = [&](const PortView& port) { return port.name == name; };
@@ -180,6 +187,9 @@ class Importer {
             fail(VOLTA_INVALID_ARGUMENT, "a shape is given for '%.*s', which is no input of the model",
                  text.bytes, text.text);
         }
+    }
+
+    void add_inputs() {
         for (const PortView& port : file_.inputs)
             if (building_.values.find(port.name) == building_.values.end()) add_input(port);
     }

@@ -160,6 +160,7 @@ void constant(Call& call) {
 // What is too much to be known is repeated by the graph.
 void constant_of_shape(Call& call) {
     const KnownPair& wanted = call.known(0, "shape");
+    if (!is_whole(wanted.now.type)) call.refuse("its shape is %s", type_name(wanted.now.type));
     Extents to;
     for (const auto lane : {0, 1}) {
         Shape& shape = lane == 0 ? to.now : to.later;
@@ -527,6 +528,7 @@ void pad(Call& call) {
 void expand(Call& call) {
     const ValueId x = movable(call, 0);
     const KnownPair& wanted = call.known(1, "shape");
+    if (!is_whole(wanted.now.type)) call.refuse("its shape is %s", type_name(wanted.now.type));
     const Extents from = call.extents_of(x);
     Extents to;
     for (const int lane : {0, 1}) {

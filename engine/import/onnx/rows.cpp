@@ -229,16 +229,30 @@ void arg_extremum(Call& call) {
 namespace {
 // By the statistics of the batch at hand, which the running ones follow in outputs of their own.
 void batch_norm_of_batch(Call& call, ValueId x) {
-    const ValueId mean = call.apply(Op::batch_statistics, {x}), variance = mean + 1;
-    call.give(0,
-              call.apply(Op::batch_norm_train, {x, call.real(1), call.real(2), mean, variance},
-                         {number(Attr::epsilon, call.real_attribute("epsilon"))}),
-              call.type(0));
+    const Extents from = call.extents_of(x);
+    if (from.rank() < 2 || from.is_open(1)) call.refuse("its input is %s", to_text(from.now).text);
+    Shape axes;
+    for (int axis = 0; axis < from.rank(); ++axis)
+        if (axis != 1) axes.extent[axes.rank++] = axis;
+    Extents apart;  // of what is per channel
+    apart.append(1);
+    apart.append(from, 1);
+    for (int axis = 2; axis < from.rank(); ++axis) apart.append(1);
+    const Extents channels = vector_of(from.now[1]);
+    const ValueId mean = axes_reduced(call, Op::mean, x, axes, true);
+    const ValueId distance = call.apply(Op::sub, {x, mean});
+    const ValueId variance =
+        axes_reduced(call, Op::mean, call.apply(Op::mul, {distance, distance}), axes, true);
+    const ValueId sum = call.apply(Op::add, {variance, call.scalar(call.real_attribute("epsilon"))});
+    const ValueId normal = call.apply(Op::mul, {distance, call.apply(Op::rsqrt, {sum})});
+    const ValueId scaled = call.apply(Op::mul, {normal, call.reshape(call.real(1), apart)});
+    call.give(0, call.apply(Op::add, {scaled, call.reshape(call.real(2), apart)}), call.type(0));
     const double momentum = call.real_attribute("momentum");
     for (const int i : {0, 1}) {
         if (!call.wants(i + 1)) continue;
         const ValueId stays = call.apply(Op::mul, {call.real(i + 3), call.scalar(momentum)});
-        const ValueId comes = call.apply(Op::mul, {i == 0 ? mean : variance, call.scalar(1 - momentum)});
+        const ValueId comes = call.apply(
+            Op::mul, {call.reshape(i == 0 ? mean : variance, channels), call.scalar(1 - momentum)});
         call.give(i + 1, call.apply(Op::add, {stays, comes}), call.type(i + 3));
     }
 }

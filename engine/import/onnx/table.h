@@ -53,7 +53,10 @@ struct FoldCall {
     int lane;
     std::pmr::vector<const Known*> inputs;  // NULL: left out
     std::pmr::vector<Known> outputs;        // to be filled
-    const Known& in(std::size_t i) const { return *inputs[i]; }
+    const Known& in(std::size_t i) const {
+        if (!has(i)) call.refuse("its input %zu is left out", i);
+        return *inputs[i];
+    }
     bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
     Known& out(Type type, const Shape& shape);
 };
