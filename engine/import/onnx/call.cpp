@@ -59,6 +59,7 @@ ValueId Building::apply(Op op, const ValueId* inputs, int count, const Attribute
     if (graph.nodes.size() >= kMostNodes)
         fail(VOLTA_UNSUPPORTED, "the model has more than %zu nodes", kMostNodes);
     const ValueId id = graph.apply(op, inputs, count, attributes, attribute_count, Phase::each);
+    if (!has_open_) return id;
     std::pmr::vector<ValueId> renamed(heap_);
     for (int i = 0; i < count; ++i) renamed.push_back(later_ids_[static_cast<std::size_t>(inputs[i])]);
     ValueId later = -1;
@@ -75,6 +76,7 @@ ValueId Building::constant(DType dtype, const Shape& shape, const void* data) {
     const ValueId id = graph.constant(dtype, shape, data);
     if (graph.constants.size() > kMostConstants)
         fail(VOLTA_UNSUPPORTED, "the model has more than %zu constants", kMostConstants);
+    if (!has_open_) return id;
     // The second graph has shapes alone.
     const std::uint32_t zero = 0;
     const ValueId none = later_.constant(dtype, {}, &zero);
@@ -83,6 +85,7 @@ ValueId Building::constant(DType dtype, const Shape& shape, const void* data) {
 }
 
 Extents Building::extents(ValueId id) const {
+    if (!has_open_) return {graph.shape(id), graph.shape(id)};
     return {graph.shape(id), later_.shape(later_ids_[static_cast<std::size_t>(id)])};
 }
 
@@ -145,6 +148,7 @@ ValueId Building::parameter(const TensorView& tensor, std::string_view name) {
     const std::pmr::string text(name, heap_);
     const ValueId id = graph.parameter(text.c_str(), tensor.shape, Init());
     weights.push_back({&tensor, id});
+    if (!has_open_) return id;
     const float zero = 0;
     later_ids_.push_back(later_.apply(Op::broadcast_to, {later_.constant(DType::f32, {}, &zero)},
                                       {list(Attr::shape, tensor.shape)}));

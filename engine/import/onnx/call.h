@@ -3,7 +3,7 @@
 // Open extents: a graph has 1 in their place until a host chooses them. So that nothing is decided by that
 // 1, everything is done twice, in two lanes: `now` with 1, and `later` with other extents, a prime each, in a
 // second graph that only has shapes. What differs between the lanes depends on an open extent; what an
-// operator cannot say for all extents is refused.
+// operator cannot say for all extents is refused. Where no input has an open extent there is one lane.
 #pragma once
 
 #include <deque>
