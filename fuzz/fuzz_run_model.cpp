@@ -1,8 +1,8 @@
 // Whatever model there is, used for everything that a model is for: evaluated, run, trained and resumed,
-// generated from, stored in fewer bits, each until a status says that it cannot be. The model comes from a
-// file's bytes, or from a graph that the bytes describe to the C API. No size that a file or a graph holds
-// may end the process, and each refusal is a sentence. Mutations of files: tests/model/model_mutator.cpp; of
-// graphs: libFuzzer's own.
+// generated from, stored in fewer bits, made into other models, each until a status says that it cannot be.
+// The model comes from a file's bytes, or from a graph that the bytes describe to the C API. No size that a
+// file or a graph holds may end the process, and each refusal is a sentence. Mutations of files:
+// tests/model/model_mutator.cpp; of graphs: libFuzzer's own.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -528,6 +528,10 @@ void train(volta_context* context, volta_model* model, Choices choices) {
         options.class_weight_count = choices.next() % 5;
         if (options.class_weight_count != 0) options.class_weights = weights;
     }
+    static const char* const kPatterns[] = {"*",    "*a*",     "v1*",      "*.running_*",
+                                            "?1_*", "block.*", "*.weight", "table"};
+    const char* const frozen[] = {choices.of(kPatterns)};
+    if (choices.next() % 3 == 0) options.frozen = frozen, options.frozen_count = 1;
     options.optimizer = static_cast<volta_optimizer>(choices.next() % 4);
     options.micro_batches = choices.next() % 3;
     options.clip_norm = choices.next() % 2;
@@ -570,6 +574,22 @@ void generate(volta_model* model, uint32_t flags) {
     }
 }
 
+// Models that are made from it: with another last layer, without batch norms, of its tokens' states.
+void derive(volta_context* context, volta_model* model, Choices choices) {
+    volta_model* made[3] = {};
+    worked(volta_model_replace_head(model, choices.of(kExtents), 1, &made[0]));
+    worked(volta_model_fold_batch_norm(model, &made[1], nullptr));
+    worked(volta_model_hidden_states(model, &made[2]));
+    for (volta_model* const one : made) {
+        char hash[33];
+        if (one != nullptr) {
+            worked(volta_model_hash(one, hash));
+            run_session(context, one, 2, 0);
+        }
+        volta_model_release(one);
+    }
+}
+
 void use(volta_context* context, volta_model* model, Choices choices) {
     static const int32_t kTokens[40] = {0};
     double loss = 0;
@@ -590,6 +610,7 @@ void use(volta_context* context, volta_model* model, Choices choices) {
         }
         volta_model_release(small);
     }
+    derive(context, model, choices);
 }
 
 volta_model* open_file(volta_context* context, const uint8_t* data, size_t size) {

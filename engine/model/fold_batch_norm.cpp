@@ -18,6 +18,27 @@ struct Fold {
     NodeId norm, convolution;
 };
 
+// Which channel of a convolution's result an element of its weight is for: [channels, ...] of conv, and of
+// conv_transpose [filters, channels of a group, taps], filters of each group one behind the other.
+class WeightChannels {
+  public:
+    WeightChannels(const Node& convolution, const Shape& weight)
+        : is_transposed_(convolution.op == Op::conv_transpose), rows_(weight[0]), columns_(weight[1]) {
+        if (weight.elements() == 0) return;
+        taps_ = weight.elements() / (rows_ * columns_);
+        const auto groups = static_cast<std::int64_t>(convolution.number(Attr::groups));
+        rows_of_group_ = is_transposed_ ? rows_ / groups : rows_;
+    }
+    std::size_t of(std::int64_t element) const {
+        const std::int64_t row = element / (columns_ * taps_), column = element / taps_ % columns_;
+        return static_cast<std::size_t>(is_transposed_ ? row / rows_of_group_ * columns_ + column : row);
+    }
+
+  private:
+    bool is_transposed_;
+    std::int64_t rows_, columns_, taps_ = 1, rows_of_group_ = 1;
+};
+
 class Folding {
   public:
     Folding(const Model& model, std::pmr::memory_resource* heap)
@@ -72,36 +93,26 @@ class Folding {
         for (const Fold& fold : folds_) {
             const Node& norm = from_.node(fold.norm);
             const Node& convolution = from_.node(fold.convolution);
-            const NamedTensor& weight = parameter(convolution.inputs[1]);
-            const float *w = values(convolution.inputs[1]), *scale = values(norm.inputs[kScale]),
-                        *bias = values(norm.inputs[kBias]), *mean = values(norm.inputs[kMean]),
-                        *variance = values(norm.inputs[kVariance]);
+            const float *scale = values(norm.inputs[kScale]), *bias = values(norm.inputs[kBias]),
+                        *mean = values(norm.inputs[kMean]), *variance = values(norm.inputs[kVariance]);
             const float* const own = convolution.inputs.size() > 2 ? values(convolution.inputs[2]) : nullptr;
-            const std::int64_t channels = from_.shape(norm.inputs[kScale])[0];
+            float* const bias_out = place(
+                made, own != nullptr ? parameter(convolution.inputs[2]).name : bias_name(fold.convolution));
             const auto epsilon = static_cast<double>(static_cast<float>(norm.number(Attr::epsilon)));
-            float* const w_out = place(made, weight.name.c_str());
-            float* const bias_out = place(made, own != nullptr ? parameter(convolution.inputs[2]).name.c_str()
-                                                               : bias_name(fold.convolution).c_str());
-            const bool is_transposed = convolution.op == Op::conv_transpose;
-            // conv: [channels, ...]; conv_transpose: [filters, channels of a group, taps]
-            const std::int64_t per_group = is_transposed ? weight.shape[1] : channels;
-            std::int64_t taps = weight.shape.elements();
-            taps /= weight.shape[0] * (is_transposed ? weight.shape[1] : 1);
-            const std::int64_t rows = is_transposed ? weight.shape[0] : 1;
-            const std::int64_t rows_of_group = is_transposed ? rows / (channels / per_group) : 1;
-            for (std::int64_t c = 0; c < channels; ++c) {
-                const double factor =
-                    static_cast<double>(scale[c]) / std::sqrt(static_cast<double>(variance[c]) + epsilon);
-                for (std::int64_t r = 0; r < rows_of_group; ++r) {
-                    const std::int64_t row =
-                        is_transposed ? (c / per_group * rows_of_group + r) * per_group + c % per_group : c;
-                    for (std::int64_t i = row * taps; i < (row + 1) * taps; ++i)
-                        w_out[i] = static_cast<float>(static_cast<double>(w[i]) * factor);
-                }
+            std::pmr::vector<double> factors(heap_);
+            for (std::int64_t c = 0; c < from_.shape(norm.inputs[kScale])[0]; ++c) {
+                factors.push_back(static_cast<double>(scale[c]) /
+                                  std::sqrt(static_cast<double>(variance[c]) + epsilon));
                 const double before = own != nullptr ? static_cast<double>(own[c]) : 0;
-                bias_out[c] = static_cast<float>((before - static_cast<double>(mean[c])) * factor +
+                bias_out[c] = static_cast<float>((before - static_cast<double>(mean[c])) * factors.back() +
                                                  static_cast<double>(bias[c]));
             }
+            const NamedTensor& weight = parameter(convolution.inputs[1]);
+            const auto* const w = static_cast<const float*>(weight.data);
+            float* const w_out = place(made, weight.name);
+            const WeightChannels channels(convolution, weight.shape);
+            for (std::int64_t i = 0; i < weight.shape.elements(); ++i)
+                w_out[i] = static_cast<float>(static_cast<double>(w[i]) * factors[channels.of(i)]);
         }
     }
 
@@ -134,10 +145,10 @@ class Folding {
         return *model_.find_parameter(from_.producer(value).name.c_str());
     }
     const float* values(ValueId value) const { return static_cast<const float*>(parameter(value).data); }
-    static float* place(Model& made, const char* name) {
+    static float* place(Model& made, const std::pmr::string& name) {
         for (std::size_t i = 0; i < made.parameters.size(); ++i)
             if (made.parameters[i].name == name) return static_cast<float*>(made.place_of(i));
-        fail(VOLTA_INTERNAL, "the folded model has no parameter %s", name);
+        fail(VOLTA_INTERNAL, "the folded model has no parameter %s", name.c_str());
     }
 
     // "conv1.bias" beside "conv1.weight".

@@ -20,8 +20,10 @@ void write_last_norm(const Model& model, const std::pmr::string& architecture, c
     std::snprintf(name, sizeof name, "norm_final.weight");
     if (architecture != "bert") return;
     const std::pmr::string* const layers = model.find_metadata("volta.bert.layers");
-    const long long count = layers != nullptr ? std::strtoll(layers->c_str(), nullptr, 10) : 0;
-    std::snprintf(name, sizeof name, "block.%lld.norm2.weight", count - 1);
+    const long count = layers != nullptr ? std::strtol(layers->c_str(), nullptr, 10) : 0;
+    if (count < 1 || count > kMostLayers)
+        fail(VOLTA_UNSUPPORTED, "the model says it is a bert, but not of how many layers");
+    std::snprintf(name, sizeof name, "block.%ld.norm2.weight", count - 1);
 }
 
 ValueId find_states(const Model& model) {

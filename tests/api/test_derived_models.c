@@ -473,6 +473,43 @@ static void test_all_kinds_of_convolutions_fold(void** state) {
     volta_context_release(context);
 }
 
+/* A BERT with all inputs keeps them; where nothing is padding its states have the bits of one without. */
+static void states_with_a_mask(volta_context* context, volta_bert_options bert, int head,
+                               const volta_model* from, const volta_tensor* ids, int32_t* zeros,
+                               int32_t* ones, float* states) {
+    const int64_t extents[] = {2, 6, 2, 6, 2, 6}, shape[] = {2, 6, 64};
+    volta_model *model, *cut;
+    volta_session_options options = VOLTA_SESSION_OPTIONS_INIT;
+    volta_session* session;
+    volta_tensor *segments, *mask, *y;
+    bert.head = head, bert.classes = head == VOLTA_BERT_CLASSES ? 3 : 0;
+    bert.segment_input = bert.mask_input = 1;
+    assert_ok(volta_model_create_bert(context, &bert, 8, &model));
+    for (size_t i = 0; i < volta_model_parameter_count(from); ++i) {
+        volta_tensor_info info;
+        const float* values;
+        size_t elements;
+        assert_ok(volta_model_parameter_info(from, i, &info));
+        assert_ok(volta_model_parameter(from, info.name, &values, &elements));
+        assert_ok(volta_model_set_parameter(model, info.name, values, elements));
+    }
+    assert_ok(volta_model_hidden_states(model, &cut));
+    assert_int_equal(volta_model_input_count(cut), 3);
+    options.input_shapes = extents, options.input_extent_count = 6;
+    assert_ok(volta_session_create(cut, &options, &session));
+    assert_ok(volta_tensor_wrap(context, VOLTA_I32, extents, 2, zeros, &segments));
+    assert_ok(volta_tensor_wrap(context, VOLTA_I32, extents, 2, ones, &mask));
+    assert_ok(volta_tensor_wrap(context, VOLTA_F32, shape, 3, states, &y));
+    const volta_tensor* inputs[] = {ids, segments, mask};
+    assert_ok(volta_session_run(session, inputs, 3, &y, 1));
+    volta_tensor_release(y);
+    volta_tensor_release(mask);
+    volta_tensor_release(segments);
+    volta_session_release(session);
+    volta_model_release(cut);
+    volta_model_release(model);
+}
+
 /* Of each architecture and head the same states: a BERT's as one that gives them itself has them. */
 static void test_states_of_tokens(void** state) {
     (void)state;
@@ -486,6 +523,8 @@ static void test_states_of_tokens(void** state) {
     fill_tokens(tokens, 2 * kTime);
     assert_ok(volta_tensor_wrap(context, VOLTA_I32, shape, 2, tokens, &ids));
     const volta_tensor* inputs[] = {ids};
+    static int32_t zeros[2 * kTime], ones[2 * kTime];
+    for (int i = 0; i < 2 * kTime; ++i) ones[i] = 1;
     for (int kind = 0; kind < 6; ++kind) {
         volta_model *model, *cut;
         volta_bert_options bert = VOLTA_BERT_OPTIONS_INIT;
@@ -528,6 +567,8 @@ static void test_states_of_tokens(void** state) {
             volta_tensor_release(y);
             volta_session_release(session);
             volta_model_release(whole);
+            states_with_a_mask(context, bert, kind, cut, inputs[0], zeros, ones, given);
+            assert_memory_equal(given, taken, sizeof given);
         } else {
             for (int row = 0; row < 2 * kTime; ++row) { /* behind a norm with weight 1 and bias 0 */
                 double square = 0;

@@ -88,6 +88,45 @@ void test_options_that_came_later_are_not_written_without_need(void**) {
     }
 }
 
+// Frozen parameters are places in the model, which names and patterns become.
+void test_frozen_parameters_come_back(void**) {
+    Subject subject;
+    for (const char* name : {"a.weight", "a.bias", "b.weight", "b.bias"})
+        subject.model.parameters.push_back(
+            {std::pmr::string(name, heap()), DType::f32, Shape{2}, nullptr, Buffer()});
+    volta_trainer_options c = subject.options(VOLTA_LOSS_MSE);
+    const char* const patterns[] = {"*.bias", "a*"};
+    c.frozen = patterns;
+    c.frozen_count = 2;
+    const TrainerOptions given = subject.read(c);
+    const TrainerOptions back = options_of_checkpoint(subject.described(c), subject.model, heap());
+    assert_true(back.spec.frozen == given.spec.frozen);
+    assert_true(back.spec.frozen == std::pmr::vector<std::int32_t>({0, 1, 3}));
+    require_same_options(given, back, subject.model, heap());
+    const auto set = [](TrainingState& s, const char* name, std::uint64_t value) {
+        for (NamedInteger& integer : s.integers)
+            if (integer.name == name) integer.value = value;
+    };
+    const auto refuse = [&](auto damage, const char* sentence) {
+        TrainingState state = subject.described(c);
+        damage(state);
+        assert_failure(failure_of([&] { options_of_checkpoint(state, subject.model, heap()); }),
+                       VOLTA_CORRUPT_MODEL, sentence);
+    };
+    refuse([](TrainingState& s) { remove(s.integers, "frozen_parameter_000001"); },
+           "the checkpoint lacks the integer frozen_parameter_000001");
+    refuse([&](TrainingState& s) { set(s, "frozen_parameters", 5); },
+           "the checkpoint claims 5 frozen parameters, the model has 4");
+    refuse([&](TrainingState& s) { set(s, "frozen_parameters", 4); },
+           "the checkpoint lacks the integer frozen_parameter_000003");
+    refuse([&](TrainingState& s) { set(s, "frozen_parameter_000002", 4); },
+           "the checkpoint's frozen_parameter_000002 is 4, which is no place among 4 parameters");
+    refuse([&](TrainingState& s) { set(s, "frozen_parameter_000001", 0); },
+           "the checkpoint's frozen_parameter_000001 is 0, which is no place among 4 parameters");
+    // Runs without any have files as before.
+    assert_false(has(subject.described(subject.options(VOLTA_LOSS_MSE)).integers, "frozen_parameters"));
+}
+
 void test_damaged_options_are_refused(void**) {
     const Subject subject;
     volta_trainer_options c = subject.options(VOLTA_LOSS_CROSS_ENTROPY);
@@ -140,6 +179,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_every_loss_comes_back),
         cmocka_unit_test(test_options_that_came_later_are_not_written_without_need),
+        cmocka_unit_test(test_frozen_parameters_come_back),
         cmocka_unit_test(test_damaged_options_are_refused),
     };
     return cmocka_run_group_tests_name("checkpoint options", tests, nullptr, nullptr);
