@@ -10,10 +10,6 @@
 namespace voltac {
 namespace {
 
-// What --model names, without a config: a ResNet's layers.
-const std::vector<std::string> kModels = {"resnet18", "resnet34", "resnet50", "resnet20",
-                                          "resnet32", "resnet44", "resnet56"};
-const std::string kResnet = "resnet";
 const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
 
 struct Conversion {
@@ -49,11 +45,9 @@ Model import_model(const Context& context, Conversion& c) {
     for (std::size_t i = 0; i < kHeads.size(); ++i)
         if (c.head == kHeads[i]) bert.head = static_cast<volta_bert_head>(i);
     if (!c.head.empty()) options.bert = &bert;
-    volta_resnet_options resnet = VOLTA_RESNET_OPTIONS_INIT;
-    if (!c.model.empty()) {
-        resnet.depth = std::stoi(c.model.substr(kResnet.size()));
-        options.resnet = &resnet;
-    }
+    volta_network_options network = VOLTA_NETWORK_OPTIONS_INIT;
+    network.name = c.model.c_str();
+    if (!c.model.empty()) options.network = &network;
     options.weights = c.weights == "keep" ? VOLTA_IMPORT_KEEP : stored_dtype(c.weights);  // 0: f32
     volta_model* model = nullptr;
     check(volta_model_import(context.get(), c.in.c_str(), &options, &model));
@@ -92,7 +86,7 @@ void export_model(const Model& model, const Conversion& c) {
     check(volta_model_export_safetensors_with(model.get(), &options, c.out.c_str()));
 }
 
-// What the model is told of its pictures; a ResNet's are ImageNet's unless the call says otherwise.
+// What the model is told of its pictures; those of --model are ImageNet's unless the call says otherwise.
 void describe_pictures(const Model& model, const Conversion& c) {
     if (c.preprocess.empty() && c.labels.empty() && c.model.empty()) return;
     const PictureShape shape = picture_shape(model);
@@ -178,7 +172,7 @@ int run_convert(const std::vector<std::string>& arguments) {
         "--weights", c.weights, with_stored_names({"keep", "f32"}),
         "what the weights of products become: keep, as small as they are in the file, exactly; or a type "
         "(default: keep for a model file, f32 for safetensors)");
-    options.choice("--model", c.model, kModels,
+    options.choice("--model", c.model, network_names(),
                    "what a safetensors file without a config holds, by torchvision's names; its pictures are "
                    "ImageNet's unless "
                    "--preprocess says otherwise");

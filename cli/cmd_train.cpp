@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -49,11 +48,6 @@ struct Settings {
 };
 
 constexpr std::int64_t kMost = 1 << 20;
-
-constexpr const char* kNetwork = "resnet";
-std::vector<std::string> network_names() {
-    return {"resnet18", "resnet34", "resnet50", "resnet20", "resnet32", "resnet44", "resnet56"};
-}
 
 void declare(Options& options, Settings& s) {
     options.input("--text", s.text, kText,
@@ -555,17 +549,16 @@ void apply_picture_defaults(Settings& s, const Options& options) {
 Model new_network(const Context& context, const Settings& s, const Dataset& dataset) {
     volta_dataset_info info = VOLTA_DATASET_INFO_INIT;
     check_data(volta_dataset_get_info(dataset.get(), &info));
-    volta_resnet_options network = VOLTA_RESNET_OPTIONS_INIT;
-    network.depth = std::stoi(s.network.substr(std::strlen(kNetwork)));
+    volta_network_options network = VOLTA_NETWORK_OPTIONS_INIT;
+    network.name = s.network.c_str();
     network.classes = info.class_count;
     network.channels = info.channels;
     network.rows = info.height;
     network.columns = info.width;
     constexpr std::uint32_t kSmall = 64;  // pixels a side, below which nothing is left behind the large stem
-    if (info.height > 0 && info.height < kSmall && info.width < kSmall)
-        network.stem = VOLTA_RESNET_STEM_SMALL;
+    if (info.height > 0 && info.height < kSmall && info.width < kSmall) network.stem = VOLTA_STEM_SMALL;
     volta_model* made = nullptr;
-    check(volta_model_create_resnet(context.get(), &network, static_cast<std::uint64_t>(s.seed), &made));
+    check(volta_model_create_network(context.get(), &network, static_cast<std::uint64_t>(s.seed), &made));
     Model model(made);
     set_preprocess(made,
                    parse_preprocess("voltac train: --preprocess", s.preprocess, picture_shape(model).rows));
@@ -649,7 +642,7 @@ int train_pictures(Settings& s, const Options& options) {
 int run_train(const std::vector<std::string>& arguments) {
     Settings s;
     Options options("train",
-                    "Trains a GPT, a Llama or a BERT on a text, or a ResNet on pictures. Deterministic: at "
+                    "Trains a GPT, a Llama or a BERT on a text, or a network on pictures. Deterministic: at "
                     "level strict the "
                     "same call gives the same bits on any machine.");
     declare(options, s);

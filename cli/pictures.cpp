@@ -61,6 +61,12 @@ void check_data(volta_status status) {
     if (status != VOLTA_OK) failure(volta_data_last_error());
 }
 
+std::vector<std::string> network_names() {
+    std::vector<std::string> names;
+    while (const char* name = volta_network_name(names.size())) names.emplace_back(name);
+    return names;
+}
+
 // ---- What is done to a picture ---------------------------------------------------------------------------
 
 Preprocess parse_preprocess(const std::string& label, const std::string& text, std::int64_t side) {

@@ -37,6 +37,9 @@ Preprocess preprocess_of(const Model& model);
 void set_classes(volta_model* model, const std::vector<std::string>& names);
 std::vector<std::string> classes_of(const Model& model);
 
+// The networks that the library makes: --model.
+std::vector<std::string> network_names();
+
 // --dataset, --data, --split, --limit and --damaged.
 struct DatasetChoice {
     std::string format, data, split = "test", damaged = "stop";

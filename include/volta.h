@@ -557,6 +557,43 @@ typedef struct volta_resnet_options {
 VOLTA_API volta_status volta_model_create_resnet(volta_context *context, const volta_resnet_options *options,
                                                  uint64_t seed, volta_model **out_model);
 
+/* How a network of pictures begins; the values are those of volta_resnet_stem. */
+typedef int32_t volta_network_stem;
+enum {
+    VOLTA_STEM_USUAL = 0, /* the network's own                                                    */
+    VOLTA_STEM_LARGE = 1, /* as for ImageNet; mobilenet_v2: a first stride of 2                   */
+    VOLTA_STEM_SMALL = 2  /* as for CIFAR; mobilenet_v2: strides of 1 there and of the 24 channels */
+};
+
+/* A network that classifies pictures, by its name:
+ *   "resnet18", "resnet34", "resnet50", "resnet20", "resnet32", "resnet44", "resnet56": see volta_resnet_options
+ *   "mobilenet_v2": inverted residuals with convolutions of each channel alone, and relu6, without dropout; parameters
+ *       have torchvision's names: "features.0.0.weight", "features.0.1.weight", ..., "features.1.conv.0.0.weight", ...,
+ *       "features.18.1.bias", "classifier.1.weight" [classes, 1280] and ".bias"
+ *   "cnn": three times a convolution of 3x3 (to 32, 64, 128 channels), a norm, relu and maxima of 2x2, and a product:
+ *       "conv<i>.weight", "bn<i>.weight", ".bias", ".running_mean", ".running_var", "fc.weight", "fc.bias" */
+typedef struct volta_network_options {
+    size_t struct_size;
+    const char *name;        /* one of volta_network_name; required                                             */
+    int64_t classes;         /* 0: 1000 of ImageNet's networks, 10 of the others                                */
+    int64_t channels;        /* of pictures; 0: 3, of cnn 1                                                     */
+    int64_t rows, columns;   /* of pictures; 0: 224 with the large stem, 32 with the small one, of cnn 28, which
+                                takes no less than 8                                                            */
+    double width;            /* mobilenet_v2, cnn: numbers of filters times this, as multiples of 8 that are at
+                                least nine tenths of it; mobilenet_v2's last is never below 1280. 0: 1          */
+    volta_network_stem stem; /* 0: VOLTA_STEM_USUAL; cnn has the small one only                                  */
+} volta_network_options;
+#define VOLTA_NETWORK_OPTIONS_INIT {sizeof(volta_network_options), NULL, 0, 0, 0, 0, 0, 0}
+
+/* The networks that there are. NULL: there are no more. */
+VOLTA_API const char *volta_network_name(size_t index);
+
+/* Training and shape: as volta_model_create_resnet.
+ * Errors: INVALID_ARGUMENT  an unknown name, a stem or a width that the network has not, a width below 1/64 or above
+ *                           64, a size below 1 or so large that its product overflows */
+VOLTA_API volta_status volta_model_create_network(volta_context *context, const volta_network_options *options,
+                                                  uint64_t seed, volta_model **out_model);
+
 typedef int32_t volta_load_mode;
 enum {
     VOLTA_LOAD_MAP = 0, /* read-only mmap, zero-copy, milliseconds; the file must not change while it is open */
@@ -625,8 +662,9 @@ typedef struct volta_import_options {
     const volta_input_shape *shapes; /* of an ONNX file: extents of its inputs that it leaves open, and that the model
                                  cannot leave to whoever runs it; may be NULL                                   */
     size_t shape_count;
+    const volta_network_options *network; /* the same of any network of volta_network_name                          */
 } volta_import_options;
-#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0}
+#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, NULL}
 /* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
  * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
 enum { VOLTA_IMPORT_KEEP = -1 };
@@ -764,7 +802,8 @@ VOLTA_API volta_status volta_model_get_tokenizer(const volta_model *model, volta
 
 /* Free text that the file carries, by key ("title", "licence", ...). Keys that start with "volta." are reserved
  * (readable: "volta.architecture" is "gpt" for models of volta_model_create_gpt, with "volta.gpt.layers" ..., "llama"
- * for models of volta_model_create_llama, with "volta.llama.layers" ..., and "bert" and "resnet" in the same way).
+ * for models of volta_model_create_llama, with "volta.llama.layers" ..., and "bert" and the networks of pictures,
+ * "resnet", "mobilenet_v2" and "cnn", in the same way).
  * set: value NULL removes. get: *out_value is NULL when there is none. Lends: until the key changes. */
 VOLTA_API volta_status volta_model_set_metadata(volta_model *model, const char *key, const char *value);
 VOLTA_API volta_status volta_model_get_metadata(const volta_model *model, const char *key,

@@ -16,9 +16,9 @@
 #include "engine/model/hidden_states.h"
 #include "engine/model/llama.h"
 #include "engine/model/model_file.h"
+#include "engine/model/network.h"
 #include "engine/model/quantize.h"
 #include "engine/model/replace_head.h"
-#include "engine/model/resnet.h"
 #include "engine/runtime/token_loss.h"
 
 using namespace volta;
@@ -77,15 +77,30 @@ BertChoice read_bert_choice(const volta_bert_options* options) {
             given.dropout};
 }
 
-ResnetConfig read_resnet(const volta_resnet_options* options) {
-    const auto given = read_options(options);
-    ResnetConfig config;
-    config.depth = or_default(given.depth, config.depth);
+// What a ResNet's options and a network's have in common.
+template <class Options>
+NetworkConfig network_config(const Network& network, const Options& given) {
+    NetworkConfig config;
+    config.network = &network;
     config.classes = given.classes;
-    config.channels = or_default(given.channels, config.channels);
+    config.channels = given.channels;
     config.rows = given.rows;
     config.columns = given.columns;
-    config.stem = static_cast<ResnetStem>(given.stem);
+    config.stem = static_cast<Stem>(given.stem);
+    return config;
+}
+
+NetworkConfig read_resnet(const volta_resnet_options* options) {
+    constexpr std::int64_t kUsualDepth = 18;
+    const auto given = read_options(options);
+    return network_config(resnet_of(or_default(given.depth, kUsualDepth)), given);
+}
+
+NetworkConfig read_network(const volta_network_options* options) {
+    const auto given = read_options(options);
+    require(given.name != nullptr, "name is NULL");
+    NetworkConfig config = network_config(find_network(given.name), given);
+    config.width = given.width;
     return config;
 }
 
@@ -132,8 +147,11 @@ ImportOptions read_import_options(const volta_import_options* options) {
                     static_cast<long long>(shape.shape[axis]));
     }
     if (given.bert != nullptr) read.bert = read_bert_choice(given.bert);
-    if (given.resnet != nullptr) read.resnet = read_resnet(given.resnet);
-    require(!read.bert || !read.resnet, "bert and resnet are both given");
+    require(given.resnet == nullptr || given.network == nullptr, "resnet and network are both given");
+    if (given.resnet != nullptr) read.network = read_resnet(given.resnet);
+    if (given.network != nullptr) read.network = read_network(given.network);
+    require(!read.bert || !read.network, "bert and %s are both given",
+            given.resnet != nullptr ? "resnet" : "network");
     return read;
 }
 
@@ -238,18 +256,37 @@ volta_status volta_model_create_bert(volta_context* context, const volta_bert_op
     });
 }
 
-volta_status volta_model_create_resnet(volta_context* context, const volta_resnet_options* options,
-                                       uint64_t seed, volta_model** out_model) {
+// `read`: what the options say.
+template <class Read>
+static volta_status create_network_of(volta_context* context, Read read, uint64_t seed,
+                                      volta_model** out_model) {
     if (out_model != nullptr) *out_model = nullptr;
     return guarded([&] {
         require(out_model != nullptr, "out_model is NULL");
         require(context != nullptr, "context is NULL");
-        const ResnetConfig config = read_resnet(options);
+        const NetworkConfig config = read();
         const ContextRef owner(unwrap(context));
         give_new_model(
-            owner, create_resnet(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
+            owner, create_network(config, seed, owner->structures(), owner->tensors(), init_machine(*owner)),
             out_model);
     });
+}
+
+volta_status volta_model_create_resnet(volta_context* context, const volta_resnet_options* options,
+                                       uint64_t seed, volta_model** out_model) {
+    return create_network_of(
+        context, [&] { return read_resnet(options); }, seed, out_model);
+}
+
+volta_status volta_model_create_network(volta_context* context, const volta_network_options* options,
+                                        uint64_t seed, volta_model** out_model) {
+    return create_network_of(
+        context, [&] { return read_network(options); }, seed, out_model);
+}
+
+const char* volta_network_name(size_t index) {
+    const Networks networks = all_networks();
+    return index < networks.count ? networks.first[index].name : nullptr;
 }
 
 volta_status volta_model_open(volta_context* context, const char* path, const volta_open_options* options,

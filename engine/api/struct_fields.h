@@ -42,7 +42,11 @@ VOLTA_FIELDS(volta_bert_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(vocabular
 VOLTA_FIELDS(volta_open_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(mode), VOLTA_FIELD(verify));
 VOLTA_FIELDS(volta_import_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(format), VOLTA_FIELD(tokenizer_path),
              VOLTA_FIELD(config_path), VOLTA_FIELD(key_map_path), VOLTA_FIELD(bert), VOLTA_FIELD(weights),
-             VOLTA_FIELD(no_tokenizer), VOLTA_FIELD(resnet), VOLTA_FIELD(shapes), VOLTA_FIELD(shape_count));
+             VOLTA_FIELD(no_tokenizer), VOLTA_FIELD(resnet), VOLTA_FIELD(shapes), VOLTA_FIELD(shape_count),
+             VOLTA_FIELD(network));
+VOLTA_FIELDS(volta_network_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(name), VOLTA_FIELD(classes),
+             VOLTA_FIELD(channels), VOLTA_FIELD(rows), VOLTA_FIELD(columns), VOLTA_FIELD(width),
+             VOLTA_FIELD(stem));
 VOLTA_FIELDS(volta_resnet_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(depth), VOLTA_FIELD(classes),
              VOLTA_FIELD(channels), VOLTA_FIELD(rows), VOLTA_FIELD(columns), VOLTA_FIELD(stem));
 VOLTA_FIELDS(volta_export_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(names), VOLTA_FIELD(config_path));

@@ -66,8 +66,12 @@ LlamaConfig completed(const LlamaConfig& config) {
     check_limit("layers", config.layers, kMostLayers);
     return of_the_file([&] { return complete(config); });
 }
-ResnetConfig completed(const ResnetConfig& config) {
-    return of_the_file([&] { return complete(config); });
+NetworkConfig completed(const NetworkConfig& config, std::int64_t depth) {
+    return of_the_file([&] {
+        NetworkConfig network = config;
+        if (network.network->depth > 0) network.network = &resnet_of(depth);
+        return complete(network);
+    });
 }
 BertConfig completed(const BertConfig& config) {
     check_limit("layers", config.layers, kMostLayers);
@@ -81,7 +85,8 @@ Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* h
             return build_gpt(*gpt, heap);
         }
         if (const auto* bert = std::get_if<BertConfig>(&architecture)) return build_bert(*bert, heap);
-        if (const auto* resnet = std::get_if<ResnetConfig>(&architecture)) return build_resnet(*resnet, heap);
+        if (const auto* network = std::get_if<NetworkConfig>(&architecture))
+            return build_network(*network, heap);
         return build_llama(std::get<LlamaConfig>(architecture), heap);
     });
 }
@@ -89,7 +94,8 @@ Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* h
 void describe(const Architecture& architecture, Model& model) {
     if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return describe_gpt(*gpt, model);
     if (const auto* bert = std::get_if<BertConfig>(&architecture)) return describe_bert(*bert, model);
-    if (const auto* resnet = std::get_if<ResnetConfig>(&architecture)) return describe_resnet(*resnet, model);
+    if (const auto* network = std::get_if<NetworkConfig>(&architecture))
+        return describe_network(*network, model);
     describe_llama(std::get<LlamaConfig>(architecture), model);
 }
 
@@ -112,7 +118,7 @@ struct Heads {
 Heads heads_of(const Architecture& architecture) {
     if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return {gpt->heads, gpt->heads};
     if (const auto* bert = std::get_if<BertConfig>(&architecture)) return {bert->heads, bert->heads};
-    if (std::holds_alternative<ResnetConfig>(architecture)) return {1, 1};  // its parameters are whole
+    if (std::holds_alternative<NetworkConfig>(architecture)) return {1, 1};  // its parameters are whole
     const auto& llama = std::get<LlamaConfig>(architecture);
     return {llama.heads, llama.kv_heads};
 }

@@ -13,11 +13,11 @@
 #include "engine/model/bert.h"
 #include "engine/model/gpt.h"
 #include "engine/model/llama.h"
-#include "engine/model/resnet.h"
+#include "engine/model/network.h"
 
 namespace volta {
 
-using Architecture = std::variant<GptConfig, LlamaConfig, BertConfig, ResnetConfig>;
+using Architecture = std::variant<GptConfig, LlamaConfig, BertConfig, NetworkConfig>;
 
 // The naming of a safetensors file: Volta's own where its texts say "volta.architecture", else that of the
 // config's "model_type". `config` may be NULL. Throws UNSUPPORTED naming what is not known.
@@ -38,9 +38,9 @@ Architecture architecture_from_config(const ConfigFile& config, const WeightSour
                                       const KeyMap& keys, const BertChoice& choice,
                                       std::pmr::memory_resource* heap);
 
-// Of a ResNet whose depth and pictures the host says: classes are the file's where it says none.
-Architecture resnet_architecture(const ResnetConfig& given, const WeightSource& source, const KeyMap& keys,
-                                 std::pmr::memory_resource* heap);
+// Of a network that the host names, and whose pictures it says: classes are the file's where it says none.
+Architecture network_architecture(const NetworkConfig& given, const WeightSource& source, const KeyMap& keys,
+                                  std::pmr::memory_resource* heap);
 
 // From the keys of a GGUF file, whose weights are `source`. Throws as above.
 Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& source, const KeyMap& keys,
@@ -55,7 +55,8 @@ void choose_head(const BertChoice& choice, const WeightShapes& shapes, BertConfi
 // The sizes of a model, checked. Throws CORRUPT_MODEL.
 LlamaConfig completed(const LlamaConfig& config);
 BertConfig completed(const BertConfig& config);
-ResnetConfig completed(const ResnetConfig& config);
+// `depth`: of a ResNet, by which its row is found.
+NetworkConfig completed(const NetworkConfig& config, std::int64_t depth);
 
 // Throws CORRUPT_MODEL for sizes that cannot be.
 Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* heap);

@@ -242,6 +242,24 @@ class Texts {
     const char* architecture_;
 };
 
+// `row`: one of the file's architecture; a depth says which of them.
+NetworkConfig network_from_texts(const Network& row, const std::pmr::vector<Metadata>& all) {
+    NetworkConfig network;
+    std::int64_t depth = 0;
+    std::int32_t stem = 0;
+    const Texts texts(all, row.architecture);
+    network.network = &row;
+    if (row.depth > 0) texts.read("depth", depth);
+    texts.read("classes", network.classes);
+    texts.read("channels", network.channels);
+    texts.read("rows", network.rows);
+    texts.read("columns", network.columns);
+    if (row.has_stems) texts.read("stem", stem);
+    network.stem = static_cast<Stem>(stem);
+    if (row.has_width) texts.read("width", network.width);
+    return completed(network, depth);
+}
+
 }  // namespace
 
 void choose_head(const BertChoice& choice, const WeightShapes& shapes, BertConfig& bert) {
@@ -254,11 +272,12 @@ void choose_head(const BertChoice& choice, const WeightShapes& shapes, BertConfi
     bert.dropout = choice.dropout;
 }
 
-Architecture resnet_architecture(const ResnetConfig& given, const WeightSource& source, const KeyMap& keys,
-                                 std::pmr::memory_resource* heap) {
-    ResnetConfig resnet = given;
-    if (resnet.classes == 0) resnet.classes = WeightShapes(source, keys, heap).extent("fc.weight", 0);
-    return complete(resnet);
+Architecture network_architecture(const NetworkConfig& given, const WeightSource& source, const KeyMap& keys,
+                                  std::pmr::memory_resource* heap) {
+    NetworkConfig network = given;
+    if (network.classes == 0)
+        network.classes = WeightShapes(source, keys, heap).extent(network.network->classifier, 0);
+    return complete(network);
 }
 
 Architecture architecture_from_texts(const std::pmr::vector<Metadata>& all) {
@@ -294,19 +313,7 @@ Architecture architecture_from_texts(const std::pmr::vector<Metadata>& all) {
         texts.read("epsilon", bert.epsilon);
         return completed(bert);
     }
-    if (architecture == "resnet") {
-        ResnetConfig resnet;
-        std::int32_t stem = 0;
-        const Texts texts(all, "resnet");
-        texts.read("depth", resnet.depth);
-        texts.read("classes", resnet.classes);
-        texts.read("channels", resnet.channels);
-        texts.read("rows", resnet.rows);
-        texts.read("columns", resnet.columns);
-        texts.read("stem", stem);
-        resnet.stem = static_cast<ResnetStem>(stem);
-        return completed(resnet);
-    }
+    if (const Network* row = network_of_architecture(architecture)) return network_from_texts(*row, all);
     LlamaConfig llama;
     const Texts texts(all, "llama");
     texts.read("vocabulary", llama.vocabulary);

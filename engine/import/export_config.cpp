@@ -87,9 +87,9 @@ std::pmr::string config_of(const BertConfig& bert, std::pmr::memory_resource* he
     return config.finish();
 }
 
-// Its names are torchvision's, who has no such file (export_hugging_face.cpp refuses it before).
-std::pmr::string config_of(const ResnetConfig&, std::pmr::memory_resource*) {
-    fail(VOLTA_UNSUPPORTED, "a ResNet has no config of Hugging Face");
+// Its names are its own, by which no such file is known (export_hugging_face.cpp refuses it before).
+std::pmr::string config_of(const NetworkConfig&, std::pmr::memory_resource*) {
+    fail(VOLTA_UNSUPPORTED, "a network of pictures has no config of Hugging Face");
 }
 
 }  // namespace

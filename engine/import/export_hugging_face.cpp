@@ -29,8 +29,10 @@ Architecture architecture_of(const Model& model) {
     const std::pmr::string* kind = model.find_metadata("volta.architecture");
     if (kind == nullptr) fail(VOLTA_UNSUPPORTED, "a graph of the host's own has no names in another program");
     Architecture architecture = architecture_from_texts(model.metadata);
-    if (std::holds_alternative<ResnetConfig>(architecture))
-        fail(VOLTA_UNSUPPORTED, "a ResNet's own names are those of torchvision: export it with them");
+    if (const auto* network = std::get_if<NetworkConfig>(&architecture))
+        fail(VOLTA_UNSUPPORTED,
+             "a %s has no names of Hugging Face, but PyTorch's as its own: export it with them",
+             network->network->name);
     const auto* llama = std::get_if<LlamaConfig>(&architecture);
     if (llama != nullptr && llama->interleaved)
         fail(VOLTA_UNSUPPORTED,

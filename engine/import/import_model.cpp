@@ -57,8 +57,9 @@ class Importer {
             fail(VOLTA_INVALID_ARGUMENT, "the head and the inputs of a BERT are given, but %s",
                  architecture != nullptr && *architecture == "bert" ? "it says itself which it has"
                                                                     : "it is no BERT");
-        if (options_.resnet && !takes_resnet_)
-            fail(VOLTA_INVALID_ARGUMENT, "a ResNet is asked for, but the file says itself what it is");
+        if (options_.network && !takes_network_)
+            fail(VOLTA_INVALID_ARGUMENT, "a %s is asked for, but the file says itself what it is",
+                 options_.network->network->name);
         if (options_.tokenizer_path != nullptr)
             about(options_.tokenizer_path, [&] {
                 model->tokenizer.emplace(
@@ -181,7 +182,7 @@ class Importer {
     // Sizes that cannot be are told of the config, which says them: the weights only fill in what it leaves
     // out.
     HeapPtr<Model> from_foreign_safetensors(WeightSource&& source) {
-        if (options_.resnet) return from_resnet(std::move(source));
+        if (options_.network) return from_network(std::move(source));
         config_path_ = find_config();
         if (config_path_.empty()) naming_of(source, nullptr);  // says that there is none
         const char* const path = config_path_.c_str();
@@ -199,11 +200,12 @@ class Importer {
                         tensors_);
     }
 
-    HeapPtr<Model> from_resnet(WeightSource&& source) {
-        KeyMap keys = key_map(find_naming("torchvision", "resnet"));
+    HeapPtr<Model> from_network(WeightSource&& source) {
+        const NetworkConfig& given = *options_.network;
+        KeyMap keys = key_map(find_naming("pytorch", given.network->architecture));
         keys.set_wrapper(common_wrapper(source));
-        takes_resnet_ = true;
-        return assembled(source, keys, resnet_architecture(*options_.resnet, source, keys, structures_));
+        takes_network_ = true;
+        return assembled(source, keys, network_architecture(given, source, keys, structures_));
     }
 
     // What all names begin with, up to its last dot.
@@ -284,8 +286,8 @@ class Importer {
     const char* blamed_;  // the file that a failure is about
     std::pmr::string config_path_;
     const ImportOptions& options_;
-    bool takes_choice_ = false;  // the file is one that options_.bert is for
-    bool takes_resnet_ = false;  // likewise options_.resnet
+    bool takes_choice_ = false;   // the file is one that options_.bert is for
+    bool takes_network_ = false;  // likewise options_.network
     std::pmr::memory_resource* structures_;
     std::pmr::memory_resource* tensors_;
 };

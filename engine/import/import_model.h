@@ -25,8 +25,8 @@ struct ImportOptions {
     std::optional<BertChoice> bert;        // for a BERT of another program
     // What the weights of products and look-ups become; none: the smallest type that has every value.
     std::optional<DType> weights = DType::f32;
-    bool no_tokenizer = false;           // whatever the file has
-    std::optional<ResnetConfig> resnet;  // the file holds one, and needs no config
+    bool no_tokenizer = false;             // whatever the file has
+    std::optional<NetworkConfig> network;  // what the file holds, which needs no config then
     onnx::OnnxOptions onnx;
 };
 

@@ -193,8 +193,8 @@ constexpr Naming naming(const char* name, const char* architecture, std::string_
     return {name, architecture, prefix, rules, N};
 }
 
-// torchvision's names are the parameters'; programs for CIFAR call the last layer "linear".
-constexpr KeyRule kResnetTorchvision[] = {
+// Networks of pictures have torchvision's names; programs for CIFAR call the last layer "linear".
+constexpr KeyRule kResnetPyTorch[] = {
     {"linear.weight", "fc.weight"},
     {"linear.bias", "fc.bias"},
     unneeded("bn1.num_batches_tracked", Unneeded::count),
@@ -216,6 +216,23 @@ constexpr KeyRule kResnetTorchvision[] = {
     unneeded("layer4.%d.downsample.1.num_batches_tracked", Unneeded::count),
 };
 
+constexpr KeyRule kMobilenetPyTorch[] = {
+    unneeded("features.%d.1.num_batches_tracked", Unneeded::count),
+    unneeded("features.%d.conv.0.1.num_batches_tracked", Unneeded::count),
+    unneeded("features.%d.conv.1.1.num_batches_tracked", Unneeded::count),
+    unneeded("features.%d.conv.2.num_batches_tracked", Unneeded::count),
+    unneeded("features.%d.conv.3.num_batches_tracked", Unneeded::count),
+};
+
+constexpr KeyRule kCnnPyTorch[] = {
+    unneeded("bn%d.num_batches_tracked", Unneeded::count),
+};
+
+template <std::size_t N>
+constexpr Naming own_otherwise(const char* name, const char* architecture, const KeyRule (&rules)[N]) {
+    return {name, architecture, "", rules, N, true};
+}
+
 constexpr Naming kNamings[] = {
     naming("huggingface", "gpt", "transformer.", kGptHuggingFace),
     naming("gguf", "gpt", "", kGptGguf),
@@ -227,8 +244,12 @@ constexpr Naming kNamings[] = {
     naming("gguf", "bert", "", kBertGguf),
     {"volta", "llama", "", nullptr, 0},
     {"volta", "bert", "", nullptr, 0},
-    {"torchvision", "resnet", "", kResnetTorchvision, std::size(kResnetTorchvision), true},
+    own_otherwise("pytorch", "resnet", kResnetPyTorch),
     {"volta", "resnet", "", nullptr, 0},
+    own_otherwise("pytorch", "mobilenet_v2", kMobilenetPyTorch),
+    {"volta", "mobilenet_v2", "", nullptr, 0},
+    own_otherwise("pytorch", "cnn", kCnnPyTorch),
+    {"volta", "cnn", "", nullptr, 0},
 };
 
 constexpr const char* kUnneededNames[] = {"",

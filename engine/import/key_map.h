@@ -40,7 +40,7 @@ struct KeyRule {
 // One program's names for one architecture.
 struct Naming {
     const char* name;          // "huggingface", "gguf", ...
-    const char* architecture;  // "gpt", "llama", "bert": the value of "volta.architecture"
+    const char* architecture;  // "gpt", "resnet", ...: the value of "volta.architecture"
     std::string_view prefix;   // every name may begin with it or not; written ones do but for kOutsidePrefix
     const KeyRule* rules;      // NULL: Volta's own names, each is its parameter
     std::size_t rule_count;

@@ -300,6 +300,12 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     resnet_options.depth = 20, resnet_options.rows = resnet_options.columns = 8;
     volta_model* resnet = nullptr;
     CALL(volta_model_create_resnet, made.context, &resnet_options, 1, &resnet);
+    volta_network_options network_options = VOLTA_NETWORK_OPTIONS_INIT;
+    network_options.name = "mobilenet_v2", network_options.width = 0.3, network_options.classes = 3;
+    network_options.rows = network_options.columns = 8;
+    volta_model* network = nullptr;
+    CALL(volta_network_name, 0);
+    CALL(volta_model_create_network, made.context, &network_options, 1, &network);
     volta_model *bert = nullptr, *opened = nullptr, *mapped = nullptr, *imported = nullptr, *small = nullptr;
     CALL(volta_model_create_bert, made.context, &bert_options, 1, &bert);
     CALL(volta_model_set_tokenizer, made.gpt, made.tokenizer);
@@ -309,7 +315,7 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     volta_tokenizer* tokenizer = nullptr;
     CALL(volta_model_get_tokenizer, made.gpt, &tokenizer);
     CALL_VOID(volta_tokenizer_release, tokenizer);
-    for (volta_model* const model : {made.graph_model, made.gpt, made.llama, resnet, bert})
+    for (volta_model* const model : {made.graph_model, made.gpt, made.llama, resnet, network, bert})
         say_model(walk, model, folder + "/model.volta");
     CALL(volta_model_open, made.context, (folder + "/model.volta").c_str(), nullptr, &opened);
     say_model(walk, opened, folder + "/again.volta");
@@ -382,7 +388,7 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     CALL(volta_model_parameter, made.gpt, info.name, &data, &elements);
     const std::vector<float> copied(data, data + elements);
     CALL(volta_model_set_parameter, made.gpt, info.name, copied.data(), elements);
-    for (volta_model* const model : {bert, resnet, opened, mapped, imported})
+    for (volta_model* const model : {bert, resnet, network, opened, mapped, imported})
         CALL_VOID(volta_model_release, model);
 }
 

@@ -190,6 +190,17 @@ std::vector<Case> cases() {
                  volta_model_create_resnet(world.context, as<volta_resnet_options>(data), 1, &made);
              return ended(status, made, volta_model_release);
          }},
+        {"volta_network_options", false,
+         [](void* data) {
+             auto& options = *out<volta_network_options>(data);
+             options.name = "cnn", options.classes = 2, options.rows = 8, options.columns = 8;
+         },
+         [](void* data) {
+             volta_model* made = nullptr;
+             const volta_status status =
+                 volta_model_create_network(world.context, as<volta_network_options>(data), 1, &made);
+             return ended(status, made, volta_model_release);
+         }},
         {"volta_open_options", false, nothing,
          [](void* data) {
              volta_model* made = nullptr;
@@ -460,6 +471,20 @@ void test_nested_and_slow_ones(void**) {
         options.struct_size = sizeof options;
         options.resnet = &resnet;
         resnet.struct_size = size;
+        volta_model* model = nullptr;
+        const volta_status status =
+            volta_model_import(world.context, world.weights.c_str(), &options, &model);
+        volta_model_release(model);
+        assert_int_not_equal(status, VOLTA_OK);  // the file is none
+        if (size % 4 != 0 || size < 8) assert_int_equal(status, VOLTA_INVALID_ARGUMENT);
+    }
+    for (size_t size = 1; size < sizeof(volta_network_options); ++size) {
+        volta_network_options network = {};
+        volta_import_options options = {};
+        options.struct_size = sizeof options;
+        options.network = &network;
+        network.struct_size = size;
+        network.name = "cnn";
         volta_model* model = nullptr;
         const volta_status status =
             volta_model_import(world.context, world.weights.c_str(), &options, &model);

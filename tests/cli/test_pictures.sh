@@ -51,6 +51,15 @@ cmp whole parts || bad "a resumed run ends otherwise"
 cmp -s whole other && bad "--augment changes nothing"
 "$voltac" eval whole.volta --dataset cifar10 --data "$data/cifar-10/test_jpeg_2000.bin" --limit 20 | grep -q '^frog' || bad "a trained model has no names of classes"
 
+# Every network of the library trains, and is one that is evaluated; unknown ones are named.
+for network in mobilenet_v2 cnn; do
+    "$voltac" train $lesson --model $network --limit 32 --epochs 1 --out n.volta >/dev/null 2>&1 || bad "train $network"
+    "$voltac" info n.volta | grep -q "$network" || bad "info of $network"
+    "$voltac" eval n.volta --dataset cifar10 --data "$data/cifar-10/test_jpeg_2000.bin" --limit 20 --json | grep -q '"count":20,' ||
+        bad "eval of $network"
+done
+refused 2 "mobilenet_v3" train $lesson --model mobilenet_v3 --out x.volta
+
 refused 2 "--epochs is of pictures and needs --dataset" train --text told --epochs 3 --out x.volta
 refused 2 "--layers is of a text, --dataset of pictures" train $lesson --layers 3 --out x.volta
 refused 2 "--epochs and --steps both say how long it runs" train $lesson --steps 3 --out x.volta
