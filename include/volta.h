@@ -662,7 +662,7 @@ typedef struct volta_import_options {
     const volta_input_shape *shapes; /* of an ONNX file: extents of its inputs that it leaves open, and that the model
                                  cannot leave to whoever runs it; may be NULL                                   */
     size_t shape_count;
-    const volta_network_options *network; /* the same of any network of volta_network_name                          */
+    const volta_network_options *network; /* what resnet says, of any network of volta_network_name                   */
 } volta_import_options;
 #define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, NULL}
 /* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is

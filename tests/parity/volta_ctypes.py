@@ -11,7 +11,7 @@ import numpy as np
 F32, I32 = 1, 2
 ISA = {"auto": 0, "scalar": 1, "avx2": 2, "avx512": 3}
 LOSS_CROSS_ENTROPY = 0
-ADAMW = 0
+ADAMW, SGD = 0, 2
 SCHEDULE_CONSTANT, SCHEDULE_COSINE = 0, 1
 MAX_RANK = 8
 
@@ -74,6 +74,19 @@ class BertOptions(c.Structure):
         ("head", c.c_int32),
         ("segment_input", c.c_int32),
         ("mask_input", c.c_int32),
+    ]
+
+
+class NetworkOptions(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("name", c.c_char_p),
+        ("classes", c.c_int64),
+        ("channels", c.c_int64),
+        ("rows", c.c_int64),
+        ("columns", c.c_int64),
+        ("width", c.c_double),
+        ("stem", c.c_int32),
     ]
 
 
@@ -150,7 +163,64 @@ class Library:
             raise RuntimeError(f"{name}: {self.so.volta_status_name(status).decode()}: {text}")
 
 
-class LanguageModel:
+class TrainedModel:
+    """A model and its trainer over tensors of host memory: what LanguageModel and PictureModel share."""
+
+    def _wrap(self, array):
+        tensor = c.c_void_p()
+        shape = (c.c_int64 * array.ndim)(*array.shape)
+        data = array.ctypes.data_as(c.c_void_p)
+        dtype = F32 if array.dtype == np.float32 else I32
+        self.library.call(
+            "volta_tensor_wrap", self.context, dtype, shape, array.ndim, data, c.byref(tensor)
+        )
+        return tensor
+
+    def _step(self):
+        report = sized(StepReport)
+        tensors = (c.c_void_p * len(self.input_tensors))(*self.input_tensors)
+        self.library.call(
+            "volta_trainer_step", self.trainer, tensors, c.c_size_t(len(tensors)), self.target_tensor, c.byref(report)
+        )
+        return report
+
+    def shapes(self):
+        """Name -> shape of every parameter, in declaration order."""
+        result = {}
+        for index in range(self.library.so.volta_model_parameter_count(self.model)):
+            info = TensorInfo()
+            self.library.call("volta_model_parameter_info", self.model, c.c_size_t(index), c.byref(info))
+            result[info.name.decode()] = tuple(info.shape[: info.rank])
+        return result
+
+    def _lent(self, function, owner, name, shape):
+        data, count = c.POINTER(c.c_float)(), c.c_size_t()
+        self.library.call(function, owner, name.encode(), c.byref(data), c.byref(count))
+        return np.ctypeslib.as_array(data, (count.value,)).reshape(shape).copy()
+
+    def parameters(self):
+        """Copies of the trainer's current parameters."""
+        return {n: self._lent("volta_trainer_parameter", self.trainer, n, s) for n, s in self.shapes().items()}
+
+    def gradients(self):
+        """Copies of the latest step's gradients, before clipping; running statistics have none."""
+        return {n: self._lent("volta_trainer_gradient", self.trainer, n, s) for n, s in self.shapes().items()
+                if ".running_" not in n}
+
+    def hash(self):
+        text = c.create_string_buffer(33)
+        self.library.call("volta_model_hash", self.model, text)
+        return text.value.decode()
+
+    def close(self):
+        for tensor in (*self.input_tensors, self.target_tensor):
+            self.library.so.volta_tensor_release(tensor)
+        self.library.so.volta_trainer_release(self.trainer)
+        self.library.so.volta_model_release(self.model)
+        self.library.so.volta_context_release(self.context)
+
+
+class LanguageModel(TrainedModel):
     """Context, model and trainer for token batches [batch, time] that the caller provides.
 
     input_count: how many inputs of that shape the model has. targets: their shape; None: that of an input.
@@ -179,55 +249,37 @@ class LanguageModel:
         self.input_tensors = [self._wrap(one) for one in self.inputs]
         self.target_tensor = self._wrap(self.targets)
 
-    def _wrap(self, array):
-        tensor = c.c_void_p()
-        shape = (c.c_int64 * array.ndim)(*array.shape)
-        data = array.ctypes.data_as(c.c_void_p)
-        self.library.call(
-            "volta_tensor_wrap", self.context, I32, shape, array.ndim, data, c.byref(tensor)
-        )
-        return tensor
-
     def step(self, inputs, targets):
         """One optimizer step; returns (loss, gradient norm, learning rate)."""
         self.inputs[:], self.targets[:] = inputs, targets
-        report = sized(StepReport)
-        tensors = (c.c_void_p * len(self.input_tensors))(*self.input_tensors)
-        self.library.call(
-            "volta_trainer_step", self.trainer, tensors, c.c_size_t(len(tensors)), self.target_tensor, c.byref(report)
-        )
+        report = self._step()
         return report.loss, report.gradient_norm, report.learning_rate
 
-    def shapes(self):
-        """Name -> shape of every parameter, in declaration order."""
-        result = {}
-        for index in range(self.library.so.volta_model_parameter_count(self.model)):
-            info = TensorInfo()
-            self.library.call("volta_model_parameter_info", self.model, c.c_size_t(index), c.byref(info))
-            result[info.name.decode()] = tuple(info.shape[: info.rank])
-        return result
 
-    def _lent(self, function, owner, name, shape):
-        data, count = c.POINTER(c.c_float)(), c.c_size_t()
-        self.library.call(function, owner, name.encode(), c.byref(data), c.byref(count))
-        return np.ctypeslib.as_array(data, (count.value,)).reshape(shape).copy()
+class PictureModel(TrainedModel):
+    """A network of volta_network_name with a trainer (SGD), whose parameters begin as `parameters` has them."""
 
-    def parameters(self):
-        """Copies of the trainer's current parameters."""
-        return {n: self._lent("volta_trainer_parameter", self.trainer, n, s) for n, s in self.shapes().items()}
+    def __init__(self, path, name, options, batch, rate, momentum, parameters, threads=2):
+        self.library = Library(path)
+        self.context, self.model, self.trainer = c.c_void_p(), c.c_void_p(), c.c_void_p()
+        context = sized(ContextOptions, thread_count=threads)
+        self.library.call("volta_context_create", c.byref(context), c.byref(self.context))
+        network = sized(NetworkOptions, name=name.encode(), **options)
+        self.library.call("volta_model_create_network", self.context, c.byref(network), c.c_uint64(1),
+                          c.byref(self.model))
+        for key, values in parameters.items():
+            flat = np.ascontiguousarray(values, np.float32).reshape(-1)
+            self.library.call("volta_model_set_parameter", self.model, key.encode(),
+                              flat.ctypes.data_as(c.POINTER(c.c_float)), c.c_size_t(flat.size))
+        self.inputs = np.zeros((batch, 3, options["rows"], options["columns"]), np.float32)
+        self.targets = np.zeros(batch, np.int32)
+        shape = (c.c_int64 * 4)(*self.inputs.shape)
+        training = sized(TrainerOptions, input_shapes=shape, input_extent_count=4, loss=LOSS_CROSS_ENTROPY,
+                         optimizer=SGD, learning_rate=rate, momentum=momentum)
+        self.library.call("volta_trainer_create", self.model, c.byref(training), c.byref(self.trainer))
+        self.input_tensors, self.target_tensor = [self._wrap(self.inputs)], self._wrap(self.targets)
 
-    def gradients(self):
-        """Copies of the latest step's gradients, before clipping."""
-        return {n: self._lent("volta_trainer_gradient", self.trainer, n, s) for n, s in self.shapes().items()}
-
-    def hash(self):
-        text = c.create_string_buffer(33)
-        self.library.call("volta_model_hash", self.model, text)
-        return text.value.decode()
-
-    def close(self):
-        for tensor in (*self.input_tensors, self.target_tensor):
-            self.library.so.volta_tensor_release(tensor)
-        self.library.so.volta_trainer_release(self.trainer)
-        self.library.so.volta_model_release(self.model)
-        self.library.so.volta_context_release(self.context)
+    def step(self, pictures, targets):
+        """One optimizer step; returns its loss."""
+        self.inputs[:], self.targets[:] = pictures, targets
+        return self._step().loss
