@@ -147,6 +147,7 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@for size in masked padded classes; do \
 	    python3 tests/parity/parity_bert.py --library build/libvolta.so --size $$size || exit 1; done
 	@python3 tests/parity/parity_norms.py
+	@python3 tests/parity/parity_networks.py --library build/libvolta.so
 	@python3 tests/parity/parity_onnx.py --library build/libvolta.so
 
 coverage: ## line coverage of the tests, per folder; at least COVERAGE_MIN per cent of all lines
