@@ -94,6 +94,7 @@ Array read_input(const Context& context, const Info& info, const std::string& pa
 std::vector<Array> read_inputs(const Context& context, const std::vector<Info>& infos,
                                std::vector<Given>& given) {
     std::vector<std::string> names;
+    names.reserve(infos.size());
     for (const Info& info : infos) names.push_back(info.name);
     for (const Given& one : given)
         if (std::find(names.begin(), names.end(), one.name) == names.end())

@@ -27,7 +27,7 @@ else
     grep -E '\.(c|cpp)$' "$list.changed" | comm -12 - "$list.built" >"$list" || true
     grep -E '\.h$' "$list.changed" | while read -r header; do
         xargs grep -lF "#include \"$header\"" <"$list.built" >"$list.users" 2>/dev/null || continue
-        comm -12 "$list.users" "$list" | grep -q . || head -n 1 "$list.users" >>"$list"
+        grep -qxFf "$list" "$list.users" || head -n 1 "$list.users" >>"$list"
     done
     sort -u -o "$list" "$list"
 fi

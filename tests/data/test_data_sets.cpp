@@ -118,6 +118,7 @@ void test_idx_plain_and_compressed(void**) {
 
 std::string text_of(const std::vector<std::string>& files, volta_data_split split = VOLTA_SPLIT_TRAIN) {
     std::vector<const char*> paths;
+    paths.reserve(files.size());
     for (const std::string& file : files) paths.push_back(file.c_str());
     volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
     options.split = split;
@@ -131,7 +132,7 @@ std::string text_of(const std::vector<std::string>& files, volta_data_split spli
     assert_ok(volta_text_get_info(text, &info));
     assert_int_equal(info.file_count, files.size());
     assert_int_equal(info.bytes[info.byte_count], 0);
-    const std::string bytes(info.bytes, static_cast<size_t>(info.byte_count));
+    std::string bytes(info.bytes, static_cast<size_t>(info.byte_count));
     assert_true(std::string(info.path).rfind(files[0], 0) == 0);
     volta_text_release(text);
     return bytes;

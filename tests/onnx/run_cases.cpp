@@ -61,24 +61,26 @@ std::vector<std::string> entries(const std::string& folder) {
     return names;
 }
 
+std::string below(std::string folder, const std::string& name) { return (folder += '/') += name; }
+
 void find_cases(const std::string& folder, const std::string& key, int depth, std::vector<Case>& found) {
     if (exists(folder + "/model.onnx")) {
         Case one = {key, folder + "/model.onnx", {}};
         for (const std::string& name : entries(folder))
-            if (name.rfind("test_data_set_", 0) == 0) one.sets.push_back(folder + "/" + name);
+            if (name.rfind("test_data_set_", 0) == 0) one.sets.push_back(below(folder, name));
         found.push_back(one);
         return;
     }
     if (depth == 0) return;
     for (const std::string& name : entries(folder)) {
-        const std::string path = folder + "/" + name;
+        const std::string path = below(folder, name);
         struct stat info = {};
         if (stat(path.c_str(), &info) != 0) continue;
         if (S_ISDIR(info.st_mode)) {
-            find_cases(path, key + "/" + name, depth - 1, found);
+            find_cases(path, below(key, name), depth - 1, found);
         } else if (name.size() > 5 && name.substr(name.size() - 5) == ".onnx") {
             const std::string stem = name.substr(0, name.size() - 5);
-            if (exists(folder + "/" + stem + "_output_0.pb")) found.push_back({key + "/" + stem, path, {}});
+            if (exists(below(folder, stem + "_output_0.pb"))) found.push_back({below(key, stem), path, {}});
         }
     }
 }
@@ -150,13 +152,12 @@ class Runner {
         if (!save()) return "wrong\t\tit cannot be saved: " + sentence();
         std::string note = note_of(bound);
         if (case_.sets.empty()) {
-            const std::string problem = compare_files(
+            std::string problem = compare_files(
                 ports_.inputs, {}, case_.model.substr(0, case_.model.size() - 5) + "_output_", note);
             if (!problem.empty()) return problem;
         }
         for (const std::string& set : case_.sets) {
-            const std::string problem =
-                compare_files(ports_.inputs, read_inputs(set), set + "/output_", note);
+            std::string problem = compare_files(ports_.inputs, read_inputs(set), set + "/output_", note);
             if (!problem.empty()) return problem;
         }
         if (!compares_) note = "it runs; there is nothing to compare with";
