@@ -193,39 +193,16 @@ constexpr Naming naming(const char* name, const char* architecture, std::string_
     return {name, architecture, prefix, rules, N};
 }
 
-// Networks of pictures have torchvision's names; programs for CIFAR call the last layer "linear".
+// Networks of pictures have torchvision's names.
+constexpr KeyRule kNetworkPyTorch[] = {
+    unneeded("*.num_batches_tracked", Unneeded::count),
+};
+
+// Programs for CIFAR call the last layer "linear".
 constexpr KeyRule kResnetPyTorch[] = {
     {"linear.weight", "fc.weight"},
     {"linear.bias", "fc.bias"},
-    unneeded("bn1.num_batches_tracked", Unneeded::count),
-    unneeded("layer1.%d.bn1.num_batches_tracked", Unneeded::count),
-    unneeded("layer1.%d.bn2.num_batches_tracked", Unneeded::count),
-    unneeded("layer1.%d.bn3.num_batches_tracked", Unneeded::count),
-    unneeded("layer1.%d.downsample.1.num_batches_tracked", Unneeded::count),
-    unneeded("layer2.%d.bn1.num_batches_tracked", Unneeded::count),
-    unneeded("layer2.%d.bn2.num_batches_tracked", Unneeded::count),
-    unneeded("layer2.%d.bn3.num_batches_tracked", Unneeded::count),
-    unneeded("layer2.%d.downsample.1.num_batches_tracked", Unneeded::count),
-    unneeded("layer3.%d.bn1.num_batches_tracked", Unneeded::count),
-    unneeded("layer3.%d.bn2.num_batches_tracked", Unneeded::count),
-    unneeded("layer3.%d.bn3.num_batches_tracked", Unneeded::count),
-    unneeded("layer3.%d.downsample.1.num_batches_tracked", Unneeded::count),
-    unneeded("layer4.%d.bn1.num_batches_tracked", Unneeded::count),
-    unneeded("layer4.%d.bn2.num_batches_tracked", Unneeded::count),
-    unneeded("layer4.%d.bn3.num_batches_tracked", Unneeded::count),
-    unneeded("layer4.%d.downsample.1.num_batches_tracked", Unneeded::count),
-};
-
-constexpr KeyRule kMobilenetPyTorch[] = {
-    unneeded("features.%d.1.num_batches_tracked", Unneeded::count),
-    unneeded("features.%d.conv.0.1.num_batches_tracked", Unneeded::count),
-    unneeded("features.%d.conv.1.1.num_batches_tracked", Unneeded::count),
-    unneeded("features.%d.conv.2.num_batches_tracked", Unneeded::count),
-    unneeded("features.%d.conv.3.num_batches_tracked", Unneeded::count),
-};
-
-constexpr KeyRule kCnnPyTorch[] = {
-    unneeded("bn%d.num_batches_tracked", Unneeded::count),
+    unneeded("*.num_batches_tracked", Unneeded::count),
 };
 
 template <std::size_t N>
@@ -246,9 +223,9 @@ constexpr Naming kNamings[] = {
     {"volta", "bert", "", nullptr, 0},
     own_otherwise("pytorch", "resnet", kResnetPyTorch),
     {"volta", "resnet", "", nullptr, 0},
-    own_otherwise("pytorch", "mobilenet_v2", kMobilenetPyTorch),
+    own_otherwise("pytorch", "mobilenet_v2", kNetworkPyTorch),
     {"volta", "mobilenet_v2", "", nullptr, 0},
-    own_otherwise("pytorch", "cnn", kCnnPyTorch),
+    own_otherwise("pytorch", "cnn", kNetworkPyTorch),
     {"volta", "cnn", "", nullptr, 0},
 };
 
@@ -260,6 +237,7 @@ constexpr const char* kUnneededNames[] = {"",
                                           "not needed: a count of batches"};
 constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up"};
 constexpr std::string_view kLayer = "%d";
+constexpr char kAny = '*';  // at the beginning of a pattern
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 std::string_view trimmed(std::string_view text) {
@@ -302,6 +280,11 @@ const Naming& find_naming(std::string_view name, std::string_view architecture) 
 }
 
 std::optional<std::int64_t> match_pattern(std::string_view pattern, std::string_view name) {
+    if (!pattern.empty() && pattern.front() == kAny) {
+        const std::string_view end = pattern.substr(1);
+        if (name.size() < end.size() || name.substr(name.size() - end.size()) != end) return std::nullopt;
+        return -1;
+    }
     const std::size_t at = pattern.find(kLayer);
     if (at == pattern.npos) {
         if (pattern != name) return std::nullopt;
@@ -361,6 +344,10 @@ void KeyMap::read_line(std::string_view line, int number) {
     require(!rule.pattern.empty() && !ours.empty(), "line %d of the key map lacks a name", number);
     if (ours == "-") ours = kUnused;
     rule.parameter = ours;
+    require(
+        rule.pattern.front() != kAny || rule.parameter.empty(),
+        "line %d of the key map gives a parameter to every name that fits a '*'; only '-' can stand there",
+        number);
     const int theirs = layers_in(rule.pattern), layers = layers_in(ours);
     require(theirs <= 1 && layers <= theirs,
             "line %d of the key map has %%d %d times on the left and %d on the right", number, theirs,

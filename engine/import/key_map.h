@@ -28,7 +28,8 @@ enum class Unneeded : std::uint8_t {
 };
 const char* unneeded_name(Unneeded unneeded);  // "not needed: a mask"; "" for `no`
 
-// "%d" in a pattern stands for a layer, the same one in both names.
+// "%d" in a pattern stands for a layer, the same one in both names; a pattern that begins with "*" fits every
+// name that ends as it does, and has no parameter.
 struct KeyRule {
     std::string_view pattern;    // the file's name, without the naming's prefix
     std::string_view parameter;  // ours; "": the tensor holds nothing that Volta needs

@@ -2,10 +2,9 @@
 
 #include <cstddef>
 #include <cstdio>
-#include <type_traits>
 
 #include "jitgen/form_key.h"
-#include "jitgen/x86/gemm/emit.h"
+#include "jitgen/x86/lane_emitter.h"
 
 namespace volta::jit {
 namespace {
@@ -22,10 +21,9 @@ constexpr int kStepBytes = kChainLanes * 4;
 // from the first row of taps to the others | rbx from step to step | rbp r13 steps and rows left | r14 steps
 // of a row | r15 from the end of a row to the next | r12 chains
 template <class Vmm>
-class LaneChainsEmitter : public Xbyak::CodeGenerator {
+class LaneChainsEmitter : public LaneEmitter<LaneChainsForm> {
   public:
-    LaneChainsEmitter(const LaneChainsForm& form, EmitBuffer& buffer)
-        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()), form_(form) {}
+    LaneChainsEmitter(const LaneChainsForm& form, EmitBuffer& buffer) : LaneEmitter(form, buffer) {}
 
     void emit() {
         Label row, step;
@@ -41,10 +39,7 @@ class LaneChainsEmitter : public Xbyak::CodeGenerator {
         imul(r15, rbx);
         neg(r15);
         add(r15, arg(offsetof(LaneChainsArgs, b_row)));
-        for (int r = 1; r < form_.tap_rows; ++r) {
-            mov(tap_row(r), arg(offsetof(LaneChainsArgs, tap_row)));
-            if (r > 1) add(tap_row(r), tap_row(r - 1));
-        }
+        load_tap_rows(offsetof(LaneChainsArgs, tap_row));
         for (int t = 0; t < taps(); ++t) vmovups(Vmm(t), ptr[r12 + t * kStepBytes]);
         L(row);
         mov(rbp, r14);
@@ -55,10 +50,7 @@ class LaneChainsEmitter : public Xbyak::CodeGenerator {
             for (int c = 0; c < form_.tap_columns; ++c) {
                 const int at = c * form_.dilation * kStepBytes;
                 const Vmm chain(r * form_.tap_columns + c);
-                if (r == 0)
-                    vfmadd231ps(chain, Vmm(taps()), ptr[rsi + at]);
-                else
-                    vfmadd231ps(chain, Vmm(taps()), ptr[rsi + tap_row(r) + at]);
+                vfmadd231ps(chain, Vmm(taps()), tap(r, at));
             }
         add(rax, kStepBytes);
         add(rsi, rbx);
@@ -72,16 +64,6 @@ class LaneChainsEmitter : public Xbyak::CodeGenerator {
         for (int i = 5; i >= 0; --i) pop(saved[i]);
         ret();
     }
-
-  private:
-    int taps() const { return form_.tap_rows * form_.tap_columns; }
-    Reg64 tap_row(int r) const {
-        const Reg64 rows[] = {rdx, rcx, r8, r9, r10, r11};
-        return rows[r - 1];
-    }
-    Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
-
-    const LaneChainsForm form_;
 };
 
 template <class Vmm>

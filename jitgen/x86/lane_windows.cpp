@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "jitgen/form_key.h"
-#include "jitgen/x86/gemm/emit.h"
+#include "jitgen/x86/lane_emitter.h"
 
 namespace volta::jit {
 namespace {
@@ -23,10 +23,9 @@ constexpr int kPixelsAtOnce = 4;
 // r11 from the first row of taps to the others | rax y | rbx from pixel to pixel of y | rbp r13 pixels and
 // rows left
 template <class Vmm>
-class LaneWindowsEmitter : public Xbyak::CodeGenerator {
+class LaneWindowsEmitter : public LaneEmitter<LaneWindowsForm> {
   public:
-    LaneWindowsEmitter(const LaneWindowsForm& form, EmitBuffer& buffer)
-        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()), form_(form) {}
+    LaneWindowsEmitter(const LaneWindowsForm& form, EmitBuffer& buffer) : LaneEmitter(form, buffer) {}
 
     void emit() {
         Label row, some, rest, one, end;
@@ -37,10 +36,7 @@ class LaneWindowsEmitter : public Xbyak::CodeGenerator {
         mov(rax, arg(offsetof(LaneWindowsArgs, y)));
         mov(rbx, arg(offsetof(LaneWindowsArgs, y_step)));
         mov(r13, arg(offsetof(LaneWindowsArgs, rows)));
-        for (int r = 1; r < form_.tap_rows; ++r) {
-            mov(tap_row(r), arg(offsetof(LaneWindowsArgs, tap_row)));
-            if (r > 1) add(tap_row(r), tap_row(r - 1));
-        }
+        load_tap_rows(offsetof(LaneWindowsArgs, tap_row));
         for (int t = 0; t < taps(); ++t) vmovups(Vmm(t), ptr[r12 + t * kPixelBytes]);
         L(row);
         mov(rbp, arg(offsetof(LaneWindowsArgs, columns)));
@@ -87,10 +83,7 @@ class LaneWindowsEmitter : public Xbyak::CodeGenerator {
                 for (int p = 0; p < count; ++p) {
                     const int at = (c * form_.tap_step + p * form_.step) * kPixelBytes;
                     const Vmm weight(r * form_.tap_columns + c), chain(taps() + p);
-                    if (r == 0)
-                        vfmadd231ps(chain, weight, ptr[rsi + at]);
-                    else
-                        vfmadd231ps(chain, weight, ptr[rsi + tap_row(r) + at]);
+                    vfmadd231ps(chain, weight, tap(r, at));
                 }
         for (int p = 0; p < count; ++p) {
             vmovups(ptr[rax], Vmm(taps() + p));
@@ -104,15 +97,6 @@ class LaneWindowsEmitter : public Xbyak::CodeGenerator {
         if (p > 0) add(r12, rbx);
         return Xbyak::RegExp(r12);
     }
-
-    int taps() const { return form_.tap_rows * form_.tap_columns; }
-    Reg64 tap_row(int r) const {
-        const Reg64 rows[] = {rdx, rcx, r8, r9, r10, r11};
-        return rows[r - 1];
-    }
-    Xbyak::Address arg(std::size_t offset) { return qword[rdi + static_cast<int>(offset)]; }
-
-    const LaneWindowsForm form_;
 };
 
 template <class Vmm>

@@ -18,20 +18,6 @@ static volta_context* make_context(uint32_t threads) {
     return context;
 }
 
-/* Elements of parameters that are trained: all but running statistics. */
-static int64_t trained_elements(const volta_model* model) {
-    int64_t sum = 0;
-    for (size_t i = 0; i < volta_model_parameter_count(model); ++i) {
-        volta_tensor_info info;
-        assert_ok(volta_model_parameter_info(model, i, &info));
-        if (strstr(info.name, "running_") != NULL) continue;
-        int64_t elements = 1;
-        for (int32_t axis = 0; axis < info.rank; ++axis) elements *= info.shape[axis];
-        sum += elements;
-    }
-    return sum;
-}
-
 /* The published numbers of parameters. */
 static void test_networks_have_their_sizes(void** state) {
     (void)state;

@@ -243,6 +243,10 @@ const Change kChanges[] = {
     {"key map with a foreign part", nothing, kShortConfig, "a = b:w", VOLTA_INVALID_ARGUMENT, "part 'w'"},
     {"key map with two layers", nothing, kShortConfig, "a.%d.%d = b.%d", VOLTA_INVALID_ARGUMENT,
      "2 times on the left"},
+    {"key map from every name to one", nothing, kShortConfig, "\n*.bias = b", VOLTA_INVALID_ARGUMENT,
+     "line 2 of the key map gives a parameter to every name that fits a '*'"},
+    {"key map that drops what counts", nothing, kShortConfig, "*.c_attn.bias = -", VOLTA_UNSUPPORTED,
+     "'h.0.attn.c_attn.bias'"},
     {"key map to nowhere", nothing, kShortConfig, "ln_f.bias = final", VOLTA_CORRUPT_MODEL,
      "'ln_f.bias' would be 'final', which"},
 };

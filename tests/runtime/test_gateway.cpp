@@ -60,6 +60,18 @@ ContextRef make_context(int threads, const volta_allocator* allocator = nullptr,
     return reference;
 }
 
+// With the gradients of half of sum(y).
+Backward differentiated(const Graph& graph, ValueId y) {
+    Backward backward = copy_forward(graph, heap());
+    const ValueId root = backward.renamed[static_cast<std::size_t>(y)];
+    std::pmr::vector<Seed> seeds(heap());
+    const Attribute shape = list(Attr::shape, graph.shape(y));
+    seeds.push_back(
+        Seed{root, backward.graph.apply(Op::broadcast_to, {backward.graph.scalar(0.5f)}, {shape})});
+    differentiate(backward, seeds);
+    return backward;
+}
+
 // y = gelu(x w + b), with the gradients of sum(y) if asked: products, an epilogue, column sums.
 Graph make_layer(std::int64_t rows, bool with_gradients) {
     Graph graph(heap());
@@ -69,13 +81,7 @@ Graph make_layer(std::int64_t rows, bool with_gradients) {
     const ValueId y = graph.apply(Op::gelu_tanh, {z});
     graph.output("y", y);
     if (!with_gradients) return graph;
-    Backward backward = copy_forward(graph, heap());
-    const ValueId root = backward.renamed[static_cast<std::size_t>(y)];
-    std::pmr::vector<Seed> seeds(heap());
-    const Attribute shape = list(Attr::shape, graph.shape(y));
-    seeds.push_back(
-        Seed{root, backward.graph.apply(Op::broadcast_to, {backward.graph.scalar(0.5f)}, {shape})});
-    differentiate(backward, seeds);
+    Backward backward = differentiated(graph, y);
     backward.graph.output("dw", backward.gradients[0].contributions[0]);
     backward.graph.output("db", backward.gradients[1].contributions[0]);
     return std::move(backward.graph);
@@ -106,13 +112,7 @@ Graph make_block() {
     y = graph.apply(Op::clamp, {graph.apply(Op::conv, {y, w[3]}, {pads, number(Attr::groups, 20)})},
                     {low, high});
     graph.output("y", y);
-    Backward backward = copy_forward(graph, heap());
-    const ValueId root = backward.renamed[static_cast<std::size_t>(y)];
-    std::pmr::vector<Seed> seeds(heap());
-    const Attribute shape = list(Attr::shape, graph.shape(y));
-    seeds.push_back(
-        Seed{root, backward.graph.apply(Op::broadcast_to, {backward.graph.scalar(0.5f)}, {shape})});
-    differentiate(backward, seeds);
+    Backward backward = differentiated(graph, y);
     const char* const names[] = {"dw0", "dw1", "dw2", "dw3"};
     for (std::size_t i = 0; i < 4; ++i)
         backward.graph.output(names[i], backward.gradients[i].contributions[0]);
