@@ -6,6 +6,7 @@
 #include "cli/architectures.h"
 #include "cli/commands.h"
 #include "cli/graphs.h"
+#include "cli/npy.h"
 #include "cli/options.h"
 
 namespace voltac {
@@ -80,14 +81,9 @@ Json training(const Model& model) {
             {"bill", bill_json(bill)}};
 }
 
-std::string shape_text(const Json& tensor) {
-    std::string text = tensor["dtype"].get<std::string>() + "[";
-    for (const Json& extent : tensor["shape"]) {
-        if (text.back() != '[') text += ", ";
-        const auto value = extent.get<std::int64_t>();
-        text += value < 0 ? "?" : std::to_string(value);
-    }
-    return text + "]";
+std::string type_text(const Json& tensor) {
+    const auto shape = tensor["shape"].get<std::vector<std::int64_t>>();
+    return tensor["dtype"].get<std::string>() + shape_text(shape.data(), shape.size());
 }
 
 std::string bill_text(const char* title, const Json& bill) {
@@ -120,7 +116,7 @@ std::string as_text(const Json& info) {
         text += std::string(group) + "\n";
         for (const Json& tensor : info[group])
             text += formatted("  %-40s %s\n", one_line(tensor["name"].get<std::string>()).c_str(),
-                              shape_text(tensor).c_str());
+                              type_text(tensor).c_str());
     }
     if (!info["generation_bill"].is_null()) text += bill_text("memory to generate", info["generation_bill"]);
     if (!info["training"].is_null()) text += bill_text("memory to go on training", info["training"]["bill"]);

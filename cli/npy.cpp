@@ -157,7 +157,8 @@ bool count_elements(NpyView& array) {
 
 std::string shape_text(const std::int64_t* shape, std::size_t rank) {
     std::string text = "[";
-    for (std::size_t i = 0; i < rank; ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+    for (std::size_t i = 0; i < rank; ++i)
+        text += (i > 0 ? ", " : "") + (shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
     return text + "]";
 }
 

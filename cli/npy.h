@@ -37,6 +37,6 @@ std::vector<std::uint32_t> npy_elements(const std::string& name, const NpyView& 
 // The file's bytes, version 1.0.
 std::string npy_text(volta_dtype dtype, const std::vector<std::int64_t>& shape, const void* data);
 
-std::string shape_text(const std::int64_t* shape, std::size_t rank);  // "[-1, 3, 32, 32]"
+std::string shape_text(const std::int64_t* shape, std::size_t rank);  // "[?, 3, 32, 32]", ? for -1
 
 }  // namespace voltac

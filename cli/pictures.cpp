@@ -131,7 +131,8 @@ void DatasetChoice::declare(Options& options) {
     options.choice("--split", split, {"train", "test"},
                    split == "train" ? "which part of a folder (default: train)"
                                     : "which part of a folder (default: test)");
-    options.integer("--limit", limit, 1, INT64_MAX, "the first N samples alone");
+    options.integer("--limit", limit, 1, INT64_MAX,
+                    "the first N samples alone; of a folder, those of its first classes");
     options.choice(
         "--damaged", damaged, {"stop", "skip"},
         "what a picture does that cannot be read: it ends the command (default), or is left out, named "

@@ -55,7 +55,7 @@ in="run gpt.volta --out x --input"
 refused 1 "f4.npy: the array is of float32, but input 'tokens' takes int32" $in tokens=f4.npy
 refused 1 "large.npy: element 0 does not fit the int32 of input 'tokens'" $in tokens=large.npy
 refused 1 "token" $in tokens=negative.npy
-refused 1 "flat.npy: the array is [2], but input 'tokens' takes [-1, -1]" $in tokens=flat.npy
+refused 1 "flat.npy: the array is [2], but input 'tokens' takes [?, ?]" $in tokens=flat.npy
 refused 1 "big.npy: the array is big-endian (>i4)" $in tokens=big.npy
 refused 1 "short.npy: the file ends within its header" $in tokens=short.npy
 refused 1 "long.npy: [2, 3] of int32 do not fit the 25 bytes behind the header" $in tokens=long.npy
@@ -64,7 +64,7 @@ refused 1 "overflow.npy: [400000000000000000, 400000000000000000] of int32 do no
 refused 1 "text: the file is no .npy file of NumPy" $in tokens=text
 refused 1 "missing.npy: No such file" $in tokens=missing.npy
 refused 1 "the model has no input 'token'; did you mean tokens?" $in token=i4.npy
-refused 1 "input 'tokens' is not given: --input tokens=FILE.npy of [-1, -1]" run gpt.volta --out x
+refused 1 "input 'tokens' is not given: --input tokens=FILE.npy of [?, ?]" run gpt.volta --out x
 refused 2 "'tokens' is not NAME=FILE.npy" $in tokens
 refused 2 "'=i4.npy' is not NAME=FILE.npy" $in =i4.npy
 refused 2 "'tokens' is given twice" $in tokens=i4.npy --input tokens=u1.npy
