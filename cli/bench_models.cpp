@@ -121,13 +121,40 @@ Subject dense_subject(const Context& context, const std::string& command, const 
 namespace {
 
 struct NetworkRow {
-    const char* name;
-    std::int64_t depth, side, classes, batch;
-    bool large;  // its stem
+    const char* name;  // as volta_network_name has it
+    std::int64_t side, classes, batch;
+    volta_network_stem stem;
+    int (*halvings)(const NetworkRow& row, const char* name);  // of the side, up to what a convolution gives
+    const char* widening;  // the convolution of a block that comes before its stride; "": none does
 };
-constexpr NetworkRow kNetworks[] = {{"resnet20", 20, 32, 10, 128, false},
-                                    {"resnet18", 18, 32, 10, 32, false},
-                                    {"resnet50", 50, 224, 1000, 32, true}};
+
+// Stages halve the side, in their first block; the large stem does so twice, once behind its convolution.
+int resnet_halvings(const NetworkRow& row, const char* name) {
+    int stage = 0, block = 0;
+    char part[32] = "";
+    const int of_stem = row.stem == VOLTA_STEM_LARGE ? 1 : 0;
+    if (std::sscanf(name, "layer%d.%d.%31s", &stage, &block, part) != 3) return of_stem;
+    const bool is_before = block == 0 && stage > 1 && std::strcmp(part, row.widening) == 0;
+    return 2 * of_stem + stage - 1 - (is_before ? 1 : 0);
+}
+
+int mobilenet_halvings(const NetworkRow& row, const char* name) {
+    constexpr int kHalving[] = {0, 2, 4, 7, 14};  // the features with a stride of 2
+    int feature = 0;
+    char part[32] = "";
+    if (std::sscanf(name, "features.%d.%31s", &feature, part) != 2) return 0;
+    int halvings = 0;
+    for (const int at : kHalving)
+        halvings += at < feature || (at == feature && std::strcmp(part, row.widening) != 0) ? 1 : 0;
+    return halvings;
+}
+
+constexpr NetworkRow kNetworks[] = {
+    {"resnet20", 32, 10, 128, VOLTA_STEM_SMALL, resnet_halvings, ""},
+    {"resnet18", 32, 10, 32, VOLTA_STEM_SMALL, resnet_halvings, ""},
+    {"resnet50", 224, 1000, 32, VOLTA_STEM_LARGE, resnet_halvings, "conv1.weight"},
+    {"mobilenet_v2", 224, 1000, 32, VOLTA_STEM_LARGE, mobilenet_halvings, "conv.0.0.weight"},
+};
 
 const NetworkRow& network_row(const std::string& name) {
     for (const NetworkRow& row : kNetworks)
@@ -135,19 +162,13 @@ const NetworkRow& network_row(const std::string& name) {
     failure("there is no network " + name);
 }
 
-// The side of what a convolution gives, by its name: stages halve it, in their first block from conv1 on, or
-// conv2 of a bottleneck.
-std::int64_t side_behind(const NetworkRow& row, const char* name) {
-    int stage = 0, block = 0;
-    char part[32] = "";
-    if (std::sscanf(name, "layer%d.%d.%31s", &stage, &block, part) != 3)
-        return row.large ? row.side / 2 : row.side;
-    const std::int64_t first = row.large ? row.side / 4 : row.side;
-    const bool is_before = row.depth == 50 && block == 0 && stage > 1 && std::strncmp(part, "conv1", 5) == 0;
-    return first >> (stage - 1 - (is_before ? 1 : 0));
-}
-
 }  // namespace
+
+std::vector<std::string> all_preset_names() {
+    std::vector<std::string> names = preset_names();
+    for (const NetworkRow& row : kNetworks) names.emplace_back(row.name);
+    return names;
+}
 
 bool is_network(const std::string& preset) {
     return std::any_of(std::begin(kNetworks), std::end(kNetworks),
@@ -158,13 +179,13 @@ std::int64_t usual_batch(const std::string& network) { return network_row(networ
 
 Subject network_subject(const Context& context, const std::string& network, std::int64_t batch) {
     const NetworkRow& row = network_row(network);
-    volta_resnet_options options = VOLTA_RESNET_OPTIONS_INIT;
-    options.depth = row.depth;
+    volta_network_options options = VOLTA_NETWORK_OPTIONS_INIT;
+    options.name = row.name;
     options.classes = row.classes;
     options.rows = options.columns = row.side;
-    options.stem = row.large ? VOLTA_RESNET_STEM_LARGE : VOLTA_RESNET_STEM_SMALL;
+    options.stem = row.stem;
     volta_model* model = nullptr;
-    check(volta_model_create_resnet(context.get(), &options, 1, &model));
+    check(volta_model_create_network(context.get(), &options, 1, &model));
     Subject subject;
     subject.model = Model(model);
     subject.name = network;
@@ -174,14 +195,15 @@ Subject network_subject(const Context& context, const std::string& network, std:
     subject.target_shape = {batch};
     subject.parameters = parameter_count(subject.model);
     volta_tensor_info info = {};
+    bool is_first = true;  // of the convolutions: the pictures need no gradient
     for (std::size_t i = 0; i < volta_model_parameter_count(model); ++i) {
         check(volta_model_parameter_info(model, i, &info));
         if (info.rank != 4 && info.rank != 2) continue;
-        const std::int64_t side = info.rank == 4 ? side_behind(row, info.name) : 1;
+        const std::int64_t side = info.rank == 4 ? row.side >> row.halvings(row, info.name) : 1;
         const double weights = static_cast<double>(elements_of(Extents(info.shape, info.shape + info.rank)));
-        const bool is_first = std::strcmp(info.name, "conv1.weight") == 0;
         const double products = weights * static_cast<double>(side * side * batch);
         subject.operations += (is_first ? 4 : 6) * products;
+        is_first = false;
         subject.forward_operations += 2 * products;
     }
     return subject;

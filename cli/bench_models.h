@@ -37,9 +37,9 @@ Subject language_subject(const Context& context, const Preset& preset, std::int6
 Subject dense_subject(const Context& context, const std::string& command, const std::string& text,
                       std::int64_t batch);
 
-// "resnet20", "resnet18" (both on pictures of 32 x 32) or "resnet50" (224 x 224). Operations: 6 per
-// multiply-add of convolutions and the head, 4 in the first one.
-inline constexpr const char* kNetworkNames[] = {"resnet20", "resnet18", "resnet50"};
+// "resnet20", "resnet18" (both on pictures of 32 x 32), "resnet50" or "mobilenet_v2" (224 x 224). Operations:
+// 6 per multiply-add of convolutions and the head, 4 in the first one.
+std::vector<std::string> all_preset_names();  // of language models, then of networks
 bool is_network(const std::string& preset);
 std::int64_t usual_batch(const std::string& network);
 Subject network_subject(const Context& context, const std::string& network, std::int64_t batch);

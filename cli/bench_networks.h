@@ -10,7 +10,7 @@
 namespace voltac::bench {
 
 struct NetworkInference {
-    std::string network;     // of kNetworkNames
+    std::string network;     // is_network
     std::int64_t batch = 0;  // beside batches of 1; 0: the network's usual one
     Repeats repeats;
     bool csv = false;

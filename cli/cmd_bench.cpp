@@ -14,7 +14,7 @@ namespace {
 constexpr Command kBenchmarks[] = {
     {"matmul", "matmul [--shapes MxNxK[:FORM],...] [--form nn|nt|tn] [--mode plain|packed|both]",
      "matrix products, in GFLOP/s and as a share of the peak", bench::run_matmul},
-    {"train", "train [--preset tiny|small|gpt2|llama-tiny | --model mlp:A-B-...|linear:A-B]",
+    {"train", "train [--preset NAME | --model mlp:A-B-...|linear:A-B]",
      "training steps on random data, beside the time the machine needs at least", bench::run_train},
     {"infer", "infer [MODEL | --preset NAME] [--prompt-tokens N] [--tokens N] [--batch N]",
      "a prompt and tokens after it, beside the time that reading the weights takes", bench::run_infer},

@@ -304,9 +304,8 @@ int run_infer(const std::vector<std::string>& arguments) {
     std::string positional;
     options.optional_positional("MODEL", positional, "a model file; default: the preset with random weights");
     options.input("--model", s.model, kModel, "the same as MODEL");
-    std::vector<std::string> presets = preset_names();
-    presets.insert(presets.end(), std::begin(kNetworkNames), std::end(kNetworkNames));
-    options.choice("--preset", s.preset, presets, "(default: tiny); those of networks are of pictures");
+    options.choice("--preset", s.preset, all_preset_names(),
+                   "(default: tiny); those of networks are of pictures");
     options.choice("--weights", s.weights, with_stored_names({"f32"}),
                    "how the preset's weights are stored (default: f32)");
     options.load(s.load);

@@ -44,13 +44,12 @@ const Optimizer& optimizer_of(const std::string& name) {
 }
 
 void declare_all(Options& options, Settings& s) {
-    std::vector<std::string> presets = preset_names();
-    presets.insert(presets.end(), std::begin(kNetworkNames), std::end(kNetworkNames));
     options.choice(
-        "--preset", s.preset, presets,
+        "--preset", s.preset, all_preset_names(),
         "a GPT: tiny 4 x 256 tokens of 65, small 8 x 64 of 65, gpt2 4 x 64 of 50257; llama-tiny as tiny; "
-        "a ResNet: resnet20 128 pictures of 32 x 32, resnet18 32 of them, resnet50 32 of 224 x 224 (default: "
-        "tiny)");
+        "a network of pictures: resnet20 128 of 32 x 32, resnet18 32 of them, resnet50 and mobilenet_v2 32 "
+        "of "
+        "224 x 224 (default: tiny)");
     options.text(
         "--model", s.model,
         "instead: mlp:A-B-...-Z (ReLU between the layers), linear:A-B or linear, which is linear:512-512; "
