@@ -57,17 +57,6 @@ std::int64_t extent_of(const char* option, const std::string& word, const std::s
     return value;
 }
 
-std::vector<std::string> cut(const std::string& text, char separator) {
-    std::vector<std::string> words(1);
-    for (char c : text) {
-        if (c == separator)
-            words.emplace_back();
-        else
-            words.back() += c;
-    }
-    return words;
-}
-
 Shape with_form(Shape shape, const std::string& form) {
     shape.a_transposed = form == "tn";
     shape.b_transposed = form == "nt";

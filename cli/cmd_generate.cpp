@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/pictures.h"
 #include "cli/profile.h"
+#include "cli/texts.h"
 
 namespace voltac {
 namespace {
@@ -202,7 +203,8 @@ int run_eval(const std::vector<std::string>& arguments) {
         "Loss, perplexity and bits per byte of a model on a whole text; or of a model of pictures how "
         "many it has right, its loss, and which classes it takes for which.");
     options.positional("model", path, "a model file");
-    options.input("--text", text_path, kText, "the text; - is standard input");
+    options.input("--text", text_path, kText,
+                  "the text; - is standard input; of a folder of texts, as WikiText's, its test part");
     pictures.declare(options);
     options.load(load);
     options.flag("--json", json, "one JSON object");
@@ -211,9 +213,11 @@ int run_eval(const std::vector<std::string>& arguments) {
     options.parse(arguments);
 
     pictures.check("voltac eval", options);
-    if (options.given("--text") == pictures.is_given())
+    if (options.given("--text") == options.given("--dataset"))
         usage_error("voltac eval: it needs --text, or --dataset with --data (see voltac eval --help)");
-    const std::string text = pictures.is_given() ? "" : read_text(text_path);
+    const TextSource source(text_path, pictures);
+    std::string said;
+    const std::string text = pictures.is_given() ? "" : read_evaluated_text(source, pictures.split, said);
     const Context context = make_context(machine);
     const Model model = open_model(context, path, load);
     if (pictures.is_given()) return evaluate_pictures(context, model, pictures, json);
@@ -221,24 +225,26 @@ int run_eval(const std::vector<std::string>& arguments) {
     const std::vector<std::int32_t> ids = encode(tokenizer, text);
     double loss = 0;
     const volta_status status = volta_model_evaluate_tokens(model.get(), ids.data(), ids.size(), &loss);
-    if (status != VOLTA_OK) failure(shown_name(text_path) + ": " + volta_last_error());
+    if (status != VOLTA_OK) failure(source.name() + ": " + volta_last_error());
     tell_not_finite(loss);
     const auto predicted = static_cast<double>(ids.size() - 1);
     const auto bytes =
         static_cast<double>(text.size() - piece(tokenizer, -1, ids[0]).size());  // what was predicted
     const double bits_per_byte = loss * predicted / (std::log(2.0) * bytes);
     if (json) {
-        const nlohmann::ordered_json line = {{"loss", loss},
-                                             {"perplexity", std::exp(loss)},
-                                             {"bits_per_byte", bits_per_byte},
-                                             {"tokens", ids.size()},
-                                             {"bytes", text.size()}};
+        nlohmann::ordered_json line = {{"loss", loss},
+                                       {"perplexity", std::exp(loss)},
+                                       {"bits_per_byte", bits_per_byte},
+                                       {"tokens", ids.size()},
+                                       {"bytes", text.size()}};
+        if (!said.empty()) line["text"] = said;
         print(json_text(line) + "\n");
     } else {
         print(formatted(
-            "loss               %.6f\nperplexity         %.4f\nbits per byte      %.6f\ntokens     "
-            "        %zu\n",
-            unsigned_nan(loss), unsigned_nan(std::exp(loss)), unsigned_nan(bits_per_byte), ids.size()));
+                  "loss               %.6f\nperplexity         %.4f\nbits per byte      %.6f\ntokens     "
+                  "        %zu\n",
+                  unsigned_nan(loss), unsigned_nan(std::exp(loss)), unsigned_nan(bits_per_byte), ids.size()) +
+              (said.empty() ? "" : "text               " + said + "\n"));
     }
     return 0;
 }

@@ -20,6 +20,7 @@
 #include "cli/profile.h"
 #include "cli/progress.h"
 #include "cli/suggest.h"
+#include "cli/texts.h"
 
 namespace voltac {
 namespace {
@@ -50,8 +51,10 @@ struct Settings {
 constexpr std::int64_t kMost = 1 << 20;
 
 void declare(Options& options, Settings& s) {
-    options.input("--text", s.text, kText,
-                  "the text to learn: the first 90 % trains, the last 10 % validates; - is standard input");
+    options.input(
+        "--text", s.text, kText,
+        "the text to learn: the first 90 % trains, the last 10 % validates; - is standard input; or a "
+        "folder, as --dataset text --data takes it: WikiText's files, or *.txt");
     options.output("--out", s.out, kModelOutput, "the model file to write; with --resume it may be left out");
     options.choice("--preset", s.preset, preset_names(),
                    "architecture and sizes that the options below override (default: tiny)");
@@ -317,6 +320,7 @@ class Run {
                 line["correct"] = lesson_.validation_correct();
                 line["count"] = lesson_.validation_count();
             }
+            if (validates) add_validated(line);
             if (lesson_.skipped() > 0) line["skipped"] = lesson_.skipped();
             line["hash"] = hash;
             line["out"] = s_.out;
@@ -333,7 +337,9 @@ class Run {
         std::string text = formatted("step               %llu\n", static_cast<unsigned long long>(step));
         if (last_.step != 0)
             text += formatted("training loss      %.6f\n", unsigned_nan(static_cast<double>(last_.loss)));
-        if (validates) text += formatted("validation loss    %.6f\n", unsigned_nan(validation_loss));
+        if (validates)
+            text += formatted("validation loss    %.6f", unsigned_nan(validation_loss)) +
+                    (lesson_.validated.empty() ? "" : ", of " + lesson_.validated) + "\n";
         if (lesson_.validation_count() > 0)
             text += formatted("correct            %llu of %llu\n",
                               static_cast<unsigned long long>(lesson_.validation_correct()),
@@ -379,6 +385,7 @@ class Run {
         s_.report.validated(last_.step, loss, lesson_.validation_correct(), lesson_.validation_count());
         if (!s_.json) return;
         Json line = {{"event", "validation"}, {"step", last_.step}, {"validation_loss", loss}};
+        add_validated(line);
         if (lesson_.validation_count() > 0) {
             line["correct"] = lesson_.validation_correct();
             line["count"] = lesson_.validation_count();
@@ -386,10 +393,15 @@ class Run {
         tell(line);
     }
 
+    void add_validated(Json& line) const {
+        if (!lesson_.validated.empty()) line["validation_of"] = lesson_.validated;
+    }
+
     void write_report(const char* hash, bool interrupted) {
         if (!s_.report.is_wanted()) return;
         const auto text = [](std::uint64_t number) { return std::to_string(number); };
-        s_.report.fact("data", s_.pictures.is_given() ? s_.pictures.data : shown_name(s_.text));
+        s_.report.fact("data", s_.text.empty() ? s_.pictures.data : shown_name(s_.text));
+        if (!lesson_.validated.empty()) s_.report.fact("validation of", lesson_.validated);
         if (s_.tuning.is_given()) s_.report.fact("begins with", s_.tuning.from);
         s_.report.fact("model file", s_.out);
         s_.report.fact("steps", text(volta_trainer_current_step(trainer_.get())) + " of " + text(steps_) +
@@ -475,21 +487,38 @@ Training resumed_training(const Context& context, const Settings& s, const Optio
     return {std::move(model), std::move(owned), std::move(tokenizer)};
 }
 
-// The first 90 % of the tokens train, the rest validates.
-std::unique_ptr<Lesson> make_lesson(const Context& context, const Settings& s, Training& training,
-                                    const std::string& text) {
-    std::vector<std::int32_t> ids = encode(training.tokenizer, text);
-    const std::size_t train_count = ids.size() / 10 * 9 + ids.size() % 10 * 9 / 10;
-    std::vector<std::int32_t> validation(ids.begin() + static_cast<std::ptrdiff_t>(train_count), ids.end());
-    if (validation.size() < 2)
-        failure(formatted("%s: %zu tokens are too few to keep 10 %% for validation",
-                          shown_name(s.text).c_str(), ids.size()));
+// A text that the vocabulary was not made of.
+std::vector<std::int32_t> encode_named(const Tokenizer& tokenizer, const std::string& text,
+                                       const std::string& name) {
+    try {
+        return encode(tokenizer, text);
+    } catch (const Stop& stop) {
+        throw Stop(stop.status, name + ": " + stop.what());
+    }
+}
+
+// The first 90 % of the tokens train and the rest validates, where that has no text of its own.
+std::unique_ptr<Lesson> make_lesson(const Context& context, Training& training, const std::string& name,
+                                    const LearntText& text) {
+    std::vector<std::int32_t> ids = encode(training.tokenizer, text.train), validation;
     const bool masked = architecture_name(training.model) == "bert";
     const std::string mark = masked ? text_mark(ids) : "";
-    ids.resize(train_count);
-    if (!masked) return next_tokens(training.trainer.get(), shown_name(s.text), ids, std::move(validation));
+    if (text.validation.empty()) {
+        const std::size_t train_count = ids.size() / 10 * 9 + ids.size() % 10 * 9 / 10;
+        validation.assign(ids.begin() + static_cast<std::ptrdiff_t>(train_count), ids.end());
+        if (validation.size() < 2)
+            failure(formatted("%s: %zu tokens are too few to keep 10 %% for validation", name.c_str(),
+                              ids.size()));
+        ids.resize(train_count);
+    } else {
+        validation = encode_named(training.tokenizer, text.validation, text.validated);
+        if (validation.size() < 2)
+            failure(formatted("%s: %zu tokens are too few to validate with", text.validated.c_str(),
+                              validation.size()));
+    }
+    if (!masked) return next_tokens(training.trainer.get(), name, ids, std::move(validation));
     if (metadata(training.model, kMaskedTextKey) != mark)
-        failure(shown_name(s.text) + ": the text is not the one that the checkpoint was trained on");
+        failure(name + ": the text is not the one that the checkpoint was trained on");
     MaskToken mask = mask_token(training.tokenizer);
     const std::int64_t known = vocabulary_of(training.model);
     if (mask.id >= known)
@@ -506,8 +535,13 @@ std::unique_ptr<Lesson> make_lesson(const Context& context, const Settings& s, T
 void check_lesson(const Options& options, const Settings& s) {
     const bool of_pictures = s.pictures.is_given();
     s.pictures.check("voltac train", options);
-    if (options.given("--text") == of_pictures)
+    if (options.given("--text") == options.given("--dataset"))
         usage_error("voltac train: it needs --text, or --dataset with --data (see voltac train --help)");
+    if (!of_pictures && options.given("--split"))
+        usage_error("voltac train: --split is of pictures; of a folder of texts the train part is learnt");
+    for (const std::string& path : cut(s.pictures.data, ','))
+        if (!path.empty() && same_file(path, s.out))
+            usage_error("voltac train: --out and --data are the same file, '" + path + "'");
     const char* const of_texts[] = {"--preset", "--architecture", "--layers",  "--dim",
                                     "--heads",  "--kv-heads",     "--hidden",  "--context",
                                     "--beta1",  "--beta2",        "--dropout", "--tokenizer"};
@@ -518,7 +552,9 @@ void check_lesson(const Options& options, const Settings& s) {
             usage_error(std::string("voltac train: ") + name + " is of a text, --dataset of pictures");
     for (const char* name : of_networks)
         if (!of_pictures && options.given(name))
-            usage_error(std::string("voltac train: ") + name + " is of pictures and needs --dataset");
+            usage_error(std::string("voltac train: ") + name +
+                        (s.pictures.is_of_text() ? " is of pictures, --dataset text of a text"
+                                                 : " is of pictures and needs --dataset"));
     if (of_pictures && options.given("--epochs") && options.given("--steps"))
         usage_error("voltac train: --epochs and --steps both say how long it runs");
     s.tuning.check(options, of_pictures);
@@ -658,15 +694,17 @@ int run_train(const std::vector<std::string>& arguments) {
     } else if (s.out.empty()) {
         usage_error("voltac train: --out is required (see voltac train --help)");
     }
-    std::string text = read_text(s.text);
+    const TextSource source(s.text, s.pictures);
+    LearntText text = read_learnt_text("voltac train", source);
 
     const Context context = make_context(s.machine);
     Training training = !s.resume.empty()     ? resumed_training(context, s, options)
-                        : s.tuning.is_given() ? tuned_training(context, s, options, text)
-                                              : new_training(context, s, text);
-    const std::unique_ptr<Lesson> lesson = make_lesson(context, s, training, text);
+                        : s.tuning.is_given() ? tuned_training(context, s, options, text.train)
+                                              : new_training(context, s, text.train);
+    const std::unique_ptr<Lesson> lesson = make_lesson(context, training, source.name(), text);
+    lesson->validated = text.validated;
     training.model.reset();  // the trainer has its own copy
-    text = std::string();
+    text = {};
 
     volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
     check(volta_trainer_get_options(training.trainer.get(), &used));

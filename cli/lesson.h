@@ -14,6 +14,7 @@ namespace voltac {
 class Lesson {
   public:
     virtual ~Lesson() = default;
+    std::string validated;  // what the validation loss is of, where that has to be said beside it
     virtual volta_status step(volta_trainer* trainer, volta_step_report* report) = 0;
     virtual bool validates() const { return true; }
     virtual double validation_loss(volta_trainer* trainer) = 0;

@@ -16,12 +16,12 @@ using namespace voltac;
 using Words = std::vector<std::string>;
 
 constexpr Command kCommands[] = {
-    {"train", "train --text FILE | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
+    {"train", "train --text PATH | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
      "train a model on a text or on pictures, a new one or one that is there; the file it writes is also the "
      "checkpoint",
      run_train},
     {"generate", "generate MODEL --prompt TEXT [options]", "write text with a trained model", run_generate},
-    {"eval", "eval MODEL --text FILE | --dataset KIND --data PATH",
+    {"eval", "eval MODEL --text PATH | --dataset KIND --data PATH",
      "loss, perplexity and bits per byte on a text; or how many pictures are right", run_eval},
     {"classify", "classify MODEL PICTURE...", "the likeliest classes of pictures", run_classify},
     {"run", "run MODEL --input NAME=FILE.npy ... --out FOLDER", "any model on files of NumPy", run_run},

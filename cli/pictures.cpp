@@ -28,15 +28,6 @@ const struct {
                 {"idx", VOLTA_DATA_IDX},
                 {"folder", VOLTA_DATA_FOLDER}};
 
-std::vector<std::string> cut(const std::string& text, char at) {
-    std::vector<std::string> parts;
-    std::size_t begin = 0;
-    for (std::size_t end; (end = text.find(at, begin)) != text.npos; begin = end + 1)
-        parts.push_back(text.substr(begin, end - begin));
-    parts.push_back(text.substr(begin));
-    return parts;
-}
-
 // One number for all channels, or three. False: it is something else.
 bool read_numbers(const std::string& text, char between, float* values) {
     const std::vector<std::string> parts = cut(text, between);
@@ -124,13 +115,13 @@ std::vector<std::string> classes_of(const Model& model) {
 
 void DatasetChoice::declare(Options& options) {
     options.choice(
-        "--dataset", format, {"cifar10", "cifar100", "idx", "folder"},
-        "what --data holds: records of CIFAR, IDX files of MNIST and its like, or a folder per class of "
-        "JPEG and PNG files");
-    options.text("--data", data, "a folder, or one or several record files separated by commas");
-    options.choice("--split", split, {"train", "test"},
+        "--dataset", format, {"cifar10", "cifar100", "idx", "folder", "text"},
+        "what --data holds: records of CIFAR, IDX files of MNIST and its like, a folder per class of "
+        "JPEG and PNG files, or texts");
+    options.text("--data", data, "a folder, or one or several files of records or text separated by commas");
+    options.choice("--split", split, {"train", "test", "validation"},
                    split == "train" ? "which part of a folder (default: train)"
-                                    : "which part of a folder (default: test)");
+                                    : "which part of a folder (default: test); validation: of texts");
     options.integer("--limit", limit, 1, INT64_MAX,
                     "the first N samples alone; of a folder, those of its first classes");
     options.choice(
@@ -143,7 +134,12 @@ void DatasetChoice::check(const std::string& command, const Options& options) co
     if (options.given("--dataset") != options.given("--data"))
         usage_error(command + ": --dataset and --data go together");
     for (const char* name : {"--split", "--limit", "--damaged"})
-        if (options.given(name) && !is_given()) usage_error(command + ": " + name + " needs --dataset");
+        if (options.given(name) && format.empty()) usage_error(command + ": " + name + " needs --dataset");
+    for (const char* name : {"--limit", "--damaged"})
+        if (options.given(name) && is_of_text())
+            usage_error(command + ": " + name + " is of pictures, --dataset text has none");
+    if (split == "validation" && !is_of_text())
+        usage_error(command + ": --split validation is of texts, --dataset " + format + " has none");
 }
 
 DatasetChoice DatasetChoice::evaluated(const std::string& path) const {

@@ -40,14 +40,15 @@ std::vector<std::string> classes_of(const Model& model);
 // The networks that the library makes: --model.
 std::vector<std::string> network_names();
 
-// --dataset, --data, --split, --limit and --damaged.
+// --dataset, --data, --split, --limit and --damaged: of pictures, but for `text`.
 struct DatasetChoice {
     std::string format, data, split = "test", damaged = "stop";
     std::int64_t limit = 0;
     void declare(Options& options);  // the split's default is what it holds
     // Both or none of --dataset and --data, and no other option without them.
     void check(const std::string& command, const Options& options) const;
-    bool is_given() const { return !format.empty(); }
+    bool is_given() const { return !format.empty() && !is_of_text(); }  // of pictures
+    bool is_of_text() const { return format == "text"; }                // cli/texts.h reads it
     Dataset open() const;
     Dataset open_if_there() const;  // NULL where the folder has no such part
     DatasetChoice evaluated(

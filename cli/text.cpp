@@ -23,6 +23,15 @@ std::string formatted(const char* format, ...) {
     return text;
 }
 
+std::vector<std::string> cut(const std::string& text, char at) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    for (std::size_t end; (end = text.find(at, begin)) != text.npos; begin = end + 1)
+        parts.push_back(text.substr(begin, end - begin));
+    parts.push_back(text.substr(begin));
+    return parts;
+}
+
 namespace {
 
 // Bytes of the UTF-8 character at `at`; 0: none is there.

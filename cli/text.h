@@ -10,6 +10,9 @@ namespace voltac {
 
 std::string formatted(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
+std::vector<std::string> cut(const std::string& text,
+                             char at);  // at each, which is left out; one part at least
+
 // Names of files and tensors are bytes. U+FFFD stands where they are no UTF-8.
 std::string as_utf8(const std::string& text);
 // The same on one line: '?' stands for control characters, which would also speak to a terminal.

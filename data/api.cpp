@@ -292,6 +292,15 @@ volta_status volta_text_get_info(const volta_text* text, volta_text_info* info) 
     });
 }
 
+volta_status volta_text_parts(const char* folder, const volta_dataset_options* options, uint32_t* out_parts) {
+    return guarded([&] {
+        begin_out(out_parts, "out_parts");
+        check_paths(&folder, 1);
+        const HomeRef home = make_home(read_options(options), VOLTA_SPLIT_VALIDATION);
+        *out_parts = text_parts(folder, home->structures());
+    });
+}
+
 volta_status volta_loader_create(volta_dataset* dataset, const volta_loader_options* options,
                                  volta_loader** out_loader) {
     return guarded([&] {

@@ -210,7 +210,8 @@ typedef struct volta_text_info {
 
 /* Reads files of text into memory, one behind the other, as they are: no byte is changed, whatever its encoding. Where a
  * path is a folder, its file of options->split: wiki.PART.tokens, wiki.PART.raw or PART.txt, PART being train, valid or
- * test, the first that is there: WikiText's layout. Any file may be compressed by gzip (in a folder also named so, *.gz).
+ * test, the first that is there: WikiText's layout. A folder without any part's file is a train part of all its files
+ * *.txt, by the bytes of their names. Any file may be compressed by gzip (in a folder also named so, *.gz).
  * Owns:   *out_text, ended by volta_text_release.
  * Keeps:  nothing of paths.
  * Errors: INVALID_ARGUMENT  an unknown split, no path
@@ -223,6 +224,12 @@ VOLTA_API void volta_text_release(volta_text *text);
 
 /* Fills what fits in info->struct_size. */
 VOLTA_API volta_status volta_text_get_info(const volta_text *text, volta_text_info *info);
+
+/* Which parts a folder of texts has: the sum of 1u << split over those that volta_text_open finds; 0: it has no text.
+ * Keeps:  nothing of folder.
+ * Errors: INVALID_ARGUMENT  an empty name
+ *         IO_ERROR          there is no folder of that name, or it cannot be read */
+VOLTA_API volta_status volta_text_parts(const char *folder, const volta_dataset_options *options, uint32_t *out_parts);
 
 /* ---- Loaders ------------------------------------------------------------------------------------------ */
 

@@ -67,7 +67,9 @@ done
 
 small="--layers 1 --dim 32 --heads 2 --steps 2 --warmup 1"
 trains gpt-text --text text $small
-trains gpt-wikitext2 --text text --tokenizer bpe:300 $small
+mkdir wikitext-2 && cp text wikitext-2/wiki.valid.tokens
+trains gpt-wikitext2 --data wikitext-2 --tokenizer bpe:300 $small
+grep -q "^validation loss .*'wikitext-2/wiki.valid.tokens': the folder has no train part" told || bad "gpt-wikitext2 does not say that it learns the validation part: $(cat told)"
 trains bert-small-masked --text text --tokenizer bpe:300 --hidden 64 --batch 2 $small
 trains resnet20-cifar10 --dataset cifar10 --data records --batch 16 --epochs 1
 trains resnet18-cifar10 --data records --batch 4 --stop-at 1

@@ -96,7 +96,8 @@ refused 2 "it needs --text, or --dataset with --data" eval m.volta
 echo "== failures"
 refused 1 "empty.txt: the file is empty" train --text empty.txt --out m.volta
 refused 1 "too few" train --text short.txt --out m.volta
-refused 1 "is a directory" train --text . --out m.volta
+mkdir empty
+refused 1 "the folder 'empty' has no file train.txt" train --text empty --out m.volta
 refused 1 "No such file" train --text missing.txt --out m.volta
 refused 1 "one window of 256 needs 257" train --text latin1.txt --tokenizer byte --out m.volta
 refused 1 "No such file" train --text text.txt --tokenizer missing.gguf --out m.volta

@@ -1,4 +1,5 @@
 // Readers of data sets: which sample is which, and a sentence for each way in which files can be wrong.
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "tests/data/data_test.h"
@@ -116,7 +117,9 @@ void test_idx_plain_and_compressed(void**) {
     }
 }
 
-std::string text_of(const std::vector<std::string>& files, volta_data_split split = VOLTA_SPLIT_TRAIN) {
+// `count`: of files that are read; 0: as many as are named.
+std::string text_of(const std::vector<std::string>& files, volta_data_split split = VOLTA_SPLIT_TRAIN,
+                    size_t count = 0) {
     std::vector<const char*> paths;
     paths.reserve(files.size());
     for (const std::string& file : files) paths.push_back(file.c_str());
@@ -130,12 +133,18 @@ std::string text_of(const std::vector<std::string>& files, volta_data_split spli
     }
     volta_text_info info = VOLTA_TEXT_INFO_INIT;
     assert_ok(volta_text_get_info(text, &info));
-    assert_int_equal(info.file_count, files.size());
+    assert_int_equal(info.file_count, count > 0 ? count : files.size());
     assert_int_equal(info.bytes[info.byte_count], 0);
     std::string bytes(info.bytes, static_cast<size_t>(info.byte_count));
     assert_true(std::string(info.path).rfind(files[0], 0) == 0);
     volta_text_release(text);
     return bytes;
+}
+
+uint32_t parts_of(const std::string& folder) {
+    uint32_t parts = 0;
+    assert_ok(volta_text_parts(folder.c_str(), nullptr, &parts));
+    return parts;
 }
 
 void test_texts_byte_for_byte(void**) {
@@ -179,6 +188,7 @@ void test_text_folders_as_wikitext_is_laid_out(void**) {
         text_of({there}).c_str(),
         ("! the folder '" + there + "' has no file train.txt, wiki.train.tokens or wiki.train.raw").c_str());
     assert_string_equal(text_of({there}, 3).c_str(), "! split is 3, an unknown one");
+    assert_int_equal(parts_of(there), 1u << VOLTA_SPLIT_TEST | 1u << VOLTA_SPLIT_VALIDATION);
     volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
     options.split = VOLTA_SPLIT_VALIDATION;
     const char* const paths[] = {there.c_str()};
@@ -187,6 +197,43 @@ void test_text_folders_as_wikitext_is_laid_out(void**) {
                  "split is 2, which only texts have");
     assert_fails(volta_text_get_info(nullptr, nullptr), VOLTA_INVALID_ARGUMENT, "text is NULL");
     volta_text_release(nullptr);
+}
+
+// Where no name says which part a file is, all are the train part.
+void test_text_folders_without_parts(void**) {
+    const Folder folder, none;
+    write_file(folder / "b.txt", "b");
+    write_file(folder / "B.txt.gz", gzip("first"));
+    write_file(folder / "a.text", "no");
+    write_file(folder / ".hidden.txt", "no");
+    assert_int_equal(mkdir((folder / "c.txt").c_str(), 0700), 0);
+    write_file(folder / "c.txt/d.txt", "no");
+    write_file(folder / "e.txt", "last");
+    const std::string there = folder.c_str();
+    assert_int_equal(parts_of(there), 1u << VOLTA_SPLIT_TRAIN);
+    assert_string_equal(text_of({there}, VOLTA_SPLIT_TRAIN, 3).c_str(), "firstblast");
+    const std::string refused = "! the folder '" + there + "' has no file ";
+    assert_string_equal(text_of({there}, VOLTA_SPLIT_TEST).c_str(),
+                        (refused + "test.txt, wiki.test.tokens or wiki.test.raw").c_str());
+    assert_string_equal(text_of({there}, VOLTA_SPLIT_VALIDATION).c_str(),
+                        (refused + "valid.txt, wiki.valid.tokens or wiki.valid.raw").c_str());
+    // A part's name takes that from the others.
+    write_file(folder / "wiki.train.tokens", "t");
+    assert_string_equal(text_of({there}).c_str(), "t");
+    assert_int_equal(parts_of(there), 1u << VOLTA_SPLIT_TRAIN);
+    remove((folder / "wiki.train.tokens").c_str());
+    write_file(folder / "test.txt", "t");
+    assert_string_equal(text_of({there}).c_str(),
+                        (refused + "train.txt, wiki.train.tokens or wiki.train.raw").c_str());
+    assert_int_equal(parts_of(there), 1u << VOLTA_SPLIT_TEST);
+    assert_int_equal(parts_of(none.c_str()), 0);
+    uint32_t parts = 7;
+    assert_fails(volta_text_parts((folder / "b.txt").c_str(), nullptr, &parts), VOLTA_IO_ERROR,
+                 ("there is no folder '" + (folder / "b.txt") + "'").c_str());
+    assert_int_equal(parts, 0);
+    assert_fails(volta_text_parts("", nullptr, &parts), VOLTA_INVALID_ARGUMENT, "path 0 is empty");
+    assert_fails(volta_text_parts(there.c_str(), nullptr, nullptr), VOLTA_INVALID_ARGUMENT,
+                 "out_parts is NULL");
 }
 
 void test_class_folders(void**) {
@@ -392,6 +439,7 @@ int main() {
         cmocka_unit_test(test_idx_plain_and_compressed),
         cmocka_unit_test(test_texts_byte_for_byte),
         cmocka_unit_test(test_text_folders_as_wikitext_is_laid_out),
+        cmocka_unit_test(test_text_folders_without_parts),
         cmocka_unit_test(test_class_folders),
         cmocka_unit_test(test_wrong_files_are_one_sentence),
         cmocka_unit_test(test_a_wrong_label_is_named),
