@@ -171,6 +171,15 @@ __device__ __forceinline__ void multiply(const float* a, const float* b, float (
         for (int j = 0; j < side; ++j) sums[i][j] = __fmaf_rn(rows[i], columns[j], sums[i][j]);
 }
 
+// The same number, which the compiler takes for a new one: what is computed of it is computed behind this call,
+// not once in front of a loop, where 64 addresses of a tile would take the registers of its sums.
+__device__ __forceinline__ long long recomputed(long long number) {
+#ifdef __CUDACC__
+    asm volatile("" : "+l"(number));
+#endif
+    return number;
+}
+
 struct NoEpilogue {
     __device__ explicit NoEpilogue(const VoltaRowArgs&) {}
     __device__ void operator()(long long, long long, float) const {}
@@ -203,6 +212,8 @@ __device__ __forceinline__ void close_segment(const VoltaProductArgs& args, cons
                                               const Epilogue& epilogue, long long first_row,
                                               long long first_column, bool stored, bool last,
                                               float (&sums)[side][side]) {
+    first_row = recomputed(first_row);
+    first_column = recomputed(first_column);
 #pragma unroll
     for (int i = 0; i < side; ++i) {
         const long long row = first_row + tile_place(threadIdx.x / 16, i);
@@ -227,6 +238,8 @@ template <int side>
 __device__ __forceinline__ void leave_segment(const VoltaProductArgs& args, const BatchEntry& entry,
                                               long long first_row, long long first_column,
                                               long long segment, float (&sums)[side][side]) {
+    first_row = recomputed(first_row);
+    first_column = recomputed(first_column);
 #pragma unroll
     for (int i = 0; i < side; ++i) {
         const long long row = first_row + tile_place(threadIdx.x / 16, i);
