@@ -152,6 +152,9 @@ OPS_PEERS = [("op", "operator"), ("shape", "shape"), ("threads", "threads"), ("i
 CONV_PEERS = [("network", "network"), ("layer", "layer"), ("batch", "batch"), ("pass", "pass"), ("threads", "threads"),
               ("isa", "isa"), ("volta_us", "Volta us"), ("torch_us", "PyTorch us"), ("onnxruntime_us", "ONNX Runtime us"),
               ("onednn_us", "oneDNN us"), ("ratio", "/ best"), ("fraction_of_bound", "of the bound")]
+NETWORK_PEERS = [("network", "network"), ("task", "task"), ("batch", "batch"), ("side", "side"), ("threads", "threads"),
+                 ("isa", "isa"), ("volta_ms", "Volta ms"), ("volta_spread", "spread"), ("torch_ms", "PyTorch ms"),
+                 ("onnxruntime_ms", "ONNX Runtime ms"), ("ratio", "ratio"), ("peers", "peers")]
 MEMORY = [("preset", "preset"), ("batch", "batch"), ("seq", "seq"), ("vocab", "vocab"), ("threads", "threads"),
           ("bill_mib", "bill MiB"), ("resident_mib", "resident MiB")]
 
@@ -247,6 +250,9 @@ SUITES = {
                   lambda r: rows_chart(r, "Operators: speed of Volta / speed of PyTorch", ["op", "shape"], "ratio",
                                        "Volta / PyTorch", 1.0)),
     "conv_peers": (conv_section, conv_chart),
+    "network_peers": (lambda r: rows_section(r, NETWORK_PEERS),
+                      lambda r: rows_chart(r, "Networks of pictures: speed of Volta / speed of the fastest peer",
+                                           ["network", "task", "batch"], "ratio", "Volta / fastest peer", 1.0)),
     "memory": (lambda r: rows_section(r, MEMORY),
                lambda r: rows_chart(r, "Memory of a training step", ["preset"], "resident_mib", "resident MiB")),
 }

@@ -44,6 +44,8 @@ RESULTS = {
     "ops_peers": rows_result(op="add", shape="4x4", peer="onednn", ratio=1.5),
     "conv_peers": rows_result(network="resnet18", layer="64x56x64x3x1x1", batch=1, **{"pass": "forward"}, volta_us=9.5,
                               torch_us=11.0, ratio=1.16, peers="PyTorch 2.13.0"),
+    "network_peers": rows_result(network="resnet50", task="infer", batch=1, side=224, volta_ms=21.7, torch_ms=30.0,
+                                 onnxruntime_ms=25.0, ratio=1.15, peers="PyTorch 2.13.0"),
     "memory": rows_result(preset="tiny", resident_mib=300.5),
 }
 

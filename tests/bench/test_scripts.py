@@ -47,7 +47,8 @@ class ScriptsTest(unittest.TestCase):
         self.assertEqual((status, lines[-1:]), (2, [f"{os.path.basename(script)}: error: argument {sentence}"]))
 
     def test_counts_below_one_are_refused(self):
-        for script in ("train_peers.py", "infer_peers.py", "ops_peers.py", "conv_peers.py", "peers/run.py"):
+        for script in ("train_peers.py", "infer_peers.py", "ops_peers.py", "conv_peers.py", "network_peers.py",
+                       "peers/run.py"):
             for wrong in ("0", "-1", "1.5", "two"):
                 self.refused(f"--threads: '{wrong}' is no whole number of 1 or more", script, f"--threads={wrong}")
             self.refused("--rounds: '0' is no whole number of 1 or more", script, "--rounds", "0")

@@ -42,6 +42,53 @@ class CifarResnet(nn.Module):
         return self.fc(self.layer3(self.layer2(self.layer1(x))).mean((2, 3)))
 
 
+class ProjectedBlock(nn.Module):
+    """Of a ResNet for ImageNet: basic or, with `bottleneck`, of 1x1, 3x3 and 1x1; its shortcut is a convolution."""
+
+    def __init__(self, inputs, width, stride, bottleneck):
+        super().__init__()
+        outputs = 4 * width if bottleneck else width
+        kernels = ((inputs, width, 1, 1), (width, width, 3, stride), (width, outputs, 1, 1)) if bottleneck else \
+            ((inputs, width, 3, stride), (width, width, 3, 1))
+        self.count = len(kernels)
+        for i, sizes in enumerate(kernels, 1):
+            setattr(self, f"conv{i}", conv(*sizes))
+            setattr(self, f"bn{i}", nn.BatchNorm2d(sizes[1]))
+        self.downsample = None
+        if stride > 1 or inputs != outputs:
+            self.downsample = nn.Sequential(conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = x
+        for i in range(1, self.count + 1):
+            y = getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(y))
+            y = torch.relu(y) if i < self.count else y
+        return torch.relu(y + (x if self.downsample is None else self.downsample(x)))
+
+
+class Resnet(nn.Module):
+    """ResNet-18, 34 and 50; `large`: the stem for ImageNet, 7x7 and a pooling."""
+
+    def __init__(self, depth, classes, large):
+        super().__init__()
+        self.conv1 = conv(3, 64, 7, 2) if large else conv(3, 64, 3, 1)
+        self.bn1, self.pool = nn.BatchNorm2d(64), nn.MaxPool2d(3, 2, 1) if large else nn.Identity()
+        blocks, bottleneck = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3)}[depth], depth >= 50
+        inputs = 64
+        for stage, count in enumerate(blocks, 1):
+            layers = []
+            for i in range(count):
+                width = 32 << stage
+                layers.append(ProjectedBlock(inputs, width, 2 if stage > 1 and i == 0 else 1, bottleneck))
+                inputs = 4 * width if bottleneck else width
+            setattr(self, f"layer{stage}", nn.Sequential(*layers))
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x):
+        x = self.pool(torch.relu(self.bn1(self.conv1(x))))
+        return self.fc(self.layer4(self.layer3(self.layer2(self.layer1(x)))).mean((2, 3)))
+
+
 def scaled(channels, width):
     """As torchvision's _make_divisible: a multiple of 8, at least nine tenths of channels * width."""
     wanted = channels * width
@@ -67,13 +114,13 @@ class InvertedResidual(nn.Module):
 
 
 class MobilenetV2(nn.Module):
-    """Without dropout, with the stem for small pictures: strides of 1 at the beginning and of the second stage."""
+    """Without dropout. The stem for small pictures has strides of 1 at the beginning and of the second stage."""
 
-    def __init__(self, width, classes):
+    def __init__(self, width, classes, large=False):
         super().__init__()
-        inputs = scaled(32, width)
-        features = [activated(3, inputs, 3, 1)]
-        stages = [(1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
+        inputs, first = scaled(32, width), 2 if large else 1
+        features = [activated(3, inputs, 3, first)]
+        stages = [(1, 16, 1, 1), (6, 24, 2, first), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
                   (6, 320, 1, 1)]
         for expansion, channels, blocks, stride in stages:
             outputs = scaled(channels, width)
