@@ -14,8 +14,11 @@ using TransposeFunction = void (*)(const float* from, std::int64_t from_stride, 
                                    std::int64_t blocks, std::int64_t to_stride);
 
 // Of 16 columns and of 8: for AVX2 and AVX-512 machines alike. NULL when executable memory is refused.
+// `streaming` is of_16 by non-temporal stores, for targets that no cache will hold: its rows `to` begin at
+// multiples of 64 bytes, and before another thread may read them fence() is called.
 struct TransposeFunctions {
-    TransposeFunction of_16 = nullptr, of_8 = nullptr;
+    TransposeFunction of_16 = nullptr, of_8 = nullptr, streaming = nullptr;
+    void (*fence)() = nullptr;
 };
 TransposeFunctions emit_transposes(CodeArena& arena, std::pmr::memory_resource* heap);
 

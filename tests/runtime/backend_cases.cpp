@@ -462,14 +462,16 @@ Attribute axes_of(const std::vector<std::int64_t>& axes) {
     return attribute;
 }
 
+// Rows of so many columns that they fill so much of the last cache.
+Shape rows_from_memory(double caches, std::int64_t columns) {
+    const std::size_t known = host_cpu().l3_bytes, cache = known > 0 ? known : std::size_t{32} << 20;
+    return {static_cast<std::int64_t>(caches * static_cast<double>(cache) / 4) / columns, columns};
+}
+// More than half of it: the CPU sums their columns as a product.
+Shape columns_from_memory(std::int64_t columns) { return rows_from_memory(0.55, columns); }
+
 // Every subset of the axes of every shape: rows, columns, columns of an inner axis, and orders that need a
 // copy.
-// Rows of so many columns that they are more than half of the last cache: the CPU sums their columns as a
-// product.
-Shape columns_from_memory(std::int64_t columns) {
-    const std::size_t known = host_cpu().l3_bytes, cache = known > 0 ? known : std::size_t{32} << 20;
-    return {static_cast<std::int64_t>(0.55 * static_cast<double>(cache) / 4) / columns, columns};
-}
 
 void add_reductions(Cases& cases) {
     const std::vector<Shape> shapes = {
@@ -1214,6 +1216,14 @@ void add_convolution_epilogues(Cases& cases) {
 }
 
 void add_convolutions(Cases& cases) {
+    // Pictures that the last cache does not hold: the CPU writes whole lines past it, and the columns that
+    // are left as ever.
+    cases.push_back(
+        {Op::conv, "pictures from memory", [](CaseBuilder& b) {
+             constexpr std::int64_t kSide = 56, kFilters = 19;
+             const Shape rows = rows_from_memory(1.05, kFilters * kSide * kSide);
+             b.apply(Op::conv, {b.real({rows[0], 2, kSide, kSide}), b.real({kFilters, 2, 1, 1})}, {});
+         }});
     for (const ConvolutionCase& row : kConvolutions) {
         const Shape y = result_of(row);
         const std::string name = shapes_text({row.x, row.weight}) + " groups " + std::to_string(row.groups);

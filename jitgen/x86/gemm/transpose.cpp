@@ -14,8 +14,8 @@ constexpr std::size_t kMaxCodeBytes = 4096;
 
 class TransposeEmitter : public Xbyak::CodeGenerator {
   public:
-    TransposeEmitter(EmitBuffer& buffer, int columns)
-        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()), columns_(columns) {}
+    TransposeEmitter(EmitBuffer& buffer, int columns, bool streams)
+        : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()), columns_(columns), streams_(streams) {}
 
     // rdi source, rsi its stride, rdx target, rcx blocks of 8 k, r8 the target's stride. Source rows 4 g +
     // {0, 1, 2, 3} are at base(g) + rsi * {0, 1, 2} and + r11, target rows at rdx or rbp + r10 * {0, 1, 2}
@@ -49,6 +49,7 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
 
   private:
     const int columns_;
+    const bool streams_;
 
     Xbyak::RegExp row(const Reg64& base, int i) {
         return i == 0 ? Xbyak::RegExp(base) : i == 1 ? base + rsi : i == 2 ? base + rsi * 2 : base + r11;
@@ -79,21 +80,40 @@ class TransposeEmitter : public Xbyak::CodeGenerator {
             vshufps(Ymm(13), Ymm(8), Ymm(10), 0xee);
             vshufps(Ymm(14), Ymm(9), Ymm(11), 0x44);
             vshufps(Ymm(15), Ymm(9), Ymm(11), 0xee);
-            for (int k = 0; k < 4; ++k) vmovups(ptr[target(half, k) + offset], Ymm(12 + k));
+            for (int k = 0; k < 4; ++k) {
+                const Xbyak::Address to = ptr[target(half, k) + offset];
+                if (streams_)
+                    vmovntps(to, Ymm(12 + k));
+                else
+                    vmovups(to, Ymm(12 + k));
+            }
         }
+    }
+};
+
+// Non-temporal stores before it are seen by whoever sees a store behind it.
+struct FenceEmitter : Xbyak::CodeGenerator {
+    explicit FenceEmitter(EmitBuffer& buffer) : Xbyak::CodeGenerator(buffer.bytes(), buffer.data()) {}
+    void emit() {
+        sfence();
+        ret();
     }
 };
 
 }  // namespace
 
 TransposeFunctions emit_transposes(CodeArena& arena, std::pmr::memory_resource* heap) {
-    const auto emit = [&](int columns, const char* name) -> TransposeFunction {
-        if (!arena.available()) return nullptr;
-        EmitBuffer buffer(heap, kMaxCodeBytes);
-        TransposeEmitter emitter(buffer, columns);
+    if (!arena.available()) return {};
+    EmitBuffer buffer(heap, kMaxCodeBytes);
+    const auto emit = [&](int columns, bool streams, const char* name) {
+        TransposeEmitter emitter(buffer, columns, streams);
         return as_function<TransposeFunction>(publish(emitter, arena, name));
     };
-    return {emit(16, "transpose 16 avx2"), emit(8, "transpose 8 avx2")};
+    TransposeFunctions functions{emit(16, false, "transpose 16 avx2"), emit(8, false, "transpose 8 avx2"),
+                                 emit(16, true, "transpose 16 avx2 streaming")};
+    FenceEmitter fence(buffer);
+    functions.fence = as_function<void (*)()>(publish(fence, arena, "store fence"));
+    return functions;
 }
 
 }  // namespace volta::jit

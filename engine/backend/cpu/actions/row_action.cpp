@@ -14,7 +14,6 @@ constexpr std::int64_t kColumnGrain = 32;
 constexpr std::int64_t kPieceElements = 32768;  // that a worker takes at a time, at least
 constexpr std::int64_t kNearElements = 32768;   // of all full operands: with fewer, no vector is faster
 constexpr std::int64_t kLineFloats = kTensorAlignment / sizeof(float);
-constexpr std::size_t kUsualCacheBytes = std::size_t{32} << 20;  // where the processor does not tell
 
 const char* name_of(const jit::RowKernel& kernel, Isa isa) {
     if (!kernel.is_native()) return "row interpreted";
@@ -79,7 +78,6 @@ void RowAction::choose_streaming(const CpuStep& step) {
     const bool simple =
         kernel_.is_native() && !kernel_.program().has_column_sum() && loops_.outer_count() == 1;
     if (!simple) return;
-    const std::size_t known = step.machine.l3_bytes, cache = known > 0 ? known : kUsualCacheBytes;
     const double bytes = 4.0 * static_cast<double>(loops_.rows) * static_cast<double>(loops_.columns);
     double all = 0;
     std::uint32_t outputs = 0, parameters = 0;
@@ -93,7 +91,7 @@ void RowAction::choose_streaming(const CpuStep& step) {
         streams_if_far_ = true;
         if (workers_ > 1 && step.is_parameter(refs_[k])) parameters |= 1u << k;
     }
-    if (!streams_if_far_ && all <= static_cast<double>(cache)) return;
+    if (!streams_if_far_ && all <= static_cast<double>(step.machine.likely_llc_bytes())) return;
     jit::Program program(kernel_.program(), step.heap());
     program.streams = streams_if_far_ ? parameters : outputs;
     if (program.streams != 0) streaming_ = &step.kernel(program, isa_);

@@ -16,8 +16,6 @@ constexpr std::int64_t kItemPixels = 224;
 // So many pictures a thread, and each has its own: no thread waits for another's copies.
 constexpr std::int64_t kPicturesPerThread = 4;
 
-constexpr std::size_t kUsualL2Bytes = std::size_t{512} << 10;  // where the processor does not tell
-
 std::int64_t padded(std::int64_t floats) { return round_up(floats, kLineFloats); }
 
 // Do the rows of pixels continue each other in the source?
@@ -76,8 +74,7 @@ PictureConvolution::PictureConvolution(const ConvolutionStep& work, const jit::R
       columns_(is_transposed_ ? work.sizes.columns.in : work.sizes.columns.out),
       taps_(work.sizes.taps()),
       workers_(context.machine.threads),
-      most_piece_(static_cast<std::int64_t>(
-          (context.machine.l2_bytes > 0 ? context.machine.l2_bytes : kUsualL2Bytes) / 2 / sizeof(float))),
+      most_piece_(static_cast<std::int64_t>(context.machine.likely_l2_bytes() / 2 / sizeof(float))),
       by_pictures_(batch_ % workers_ == 0 || batch_ >= kPicturesPerThread * workers_),
       phases_(context.compiler.heap),
       transposes_(context.compiler.cache->transposes(context.machine.isa, *context.compiler.arena)),
@@ -104,6 +101,11 @@ PictureConvolution::PictureConvolution(const ConvolutionStep& work, const jit::R
     // Each of several phases finishes every other pixel alone.
     const bool has_steps = phases_.size() != 1 || has_gaps_;
     if (has_steps) epilogue_ = nullptr;
+    const double pictures = static_cast<double>(batch_ * groups_) *
+                            static_cast<double>(inputs_ * source_.plane_of_source() + filters_ * plane_);
+    streams_ = !has_steps && epilogue_ == nullptr && transposes_.streaming != nullptr &&
+               plane_ % kLineFloats == 0 &&
+               pictures * kFloatBytes > static_cast<double>(context.machine.likely_llc_bytes());
     scratch_floats_ = (has_steps ? 2 : 1) * tile_floats_;
     if (epilogue_ != nullptr)
         scratch_floats_ += padded(ceil_div(
@@ -113,7 +115,9 @@ PictureConvolution::PictureConvolution(const ConvolutionStep& work, const jit::R
         ((by_pictures_ ? workers_ : 1) * copy_floats_ + workers_ * scratch_floats_) * kFloatBytes);
     if (!phases_.empty())
         std::snprintf(name_, sizeof name_, "conv_%s%s", phases_[0].tiles.tile().name,
-                      phases_.size() > 1 ? " phases" : "");
+                      phases_.size() > 1 ? " phases"
+                      : streams_         ? " streaming"
+                                         : "");
 }
 
 // ---- Packing ---------------------------------------------------------------------------------------------
@@ -268,8 +272,14 @@ void PictureConvolution::run_item(const Call& call, const Item& item, std::int64
 void PictureConvolution::write(const Phase& phase, float* scratch, std::int64_t pixel, std::int64_t pixels,
                                int width, float* to) const noexcept {
     const std::int64_t stride = phase.tiles.tile().nr;
-    if (phase.row_step == 1 && phase.column_step == 1)
-        return transpose(scratch, stride, pixels, width, transposes_.of_16, to + pixel, plane_);
+    if (phase.row_step == 1 && phase.column_step == 1) {
+        const bool streams = streams_ && pixel % kLineFloats == 0 && pixels % kLineFloats == 0 &&
+                             reinterpret_cast<std::uintptr_t>(to) % (kLineFloats * sizeof(float)) == 0;
+        transpose(scratch, stride, pixels, width, streams ? transposes_.streaming : transposes_.of_16,
+                  to + pixel, plane_);
+        if (streams) transposes_.fence();  // ordinary stores tell other threads that the work is done
+        return;
+    }
     const float* from = scratch + tile_floats_;
     transpose(scratch, stride, pixels, width, transposes_.of_16, scratch + tile_floats_, pixels);
     for (std::int64_t o = 0; o < width; ++o, to += plane_)

@@ -42,6 +42,9 @@ struct Machine {
     bool code = true;  // machine code may be generated
 
     bool has_code() const noexcept { return code && isa != Isa::scalar; }
+    // Caches as they are, or as they usually are where the processor does not tell.
+    std::size_t likely_l2_bytes() const noexcept { return l2_bytes > 0 ? l2_bytes : std::size_t{512} << 10; }
+    std::size_t likely_llc_bytes() const noexcept { return l3_bytes > 0 ? l3_bytes : std::size_t{32} << 20; }
     // So many bytes over those of the LLC; 0 where they are not known.
     double cache_use(std::uint64_t bytes) const noexcept {
         return l3_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(l3_bytes) : 0;
