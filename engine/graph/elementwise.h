@@ -119,6 +119,9 @@ template <class S> auto define(Is<Op::celu>, S& s) {
 }
 template <class S> auto define(Is<Op::softsign>, S& s)  { return softsign(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::mish>, S& s)      { return mish(s.m, s.real(0)); }
+template <class S> auto define(Is<Op::floor>, S& s)     { return floor(s.m, s.real(0)); }
+template <class S> auto define(Is<Op::ceil>, S& s)      { return ceil(s.m, s.real(0)); }
+template <class S> auto define(Is<Op::round>, S& s)     { return round(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::sin>, S& s)       { return sin(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::cos>, S& s)       { return cos(s.m, s.real(0)); }
 template <class S> auto define(Is<Op::pow>, S& s)       { return pow(s.m, s.real(0), s.number(Attr::exponent)); }

@@ -24,7 +24,8 @@ enum class Op : std::uint16_t {
     input, parameter, state, constant,
     // elementwise, one input of the output's shape
     neg, abs, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf, relu, leaky_relu, elu, softplus,
-    hard_swish, hard_sigmoid, selu, celu, softsign, mish, sin, cos, pow, clamp,
+    hard_swish, hard_sigmoid, selu, celu, softsign, mish, floor, ceil, round, sin, cos, pow,
+    clamp,
     // elementwise, inputs broadcast against each other (NumPy rules)
     add, sub, mul, div, maximum, minimum, prelu, less, less_equal, equal, where,
     // elementwise gradients: (x, dy) -> dx, formulas of docs/numerics.md, 5

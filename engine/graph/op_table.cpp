@@ -182,6 +182,7 @@ struct Differentiation {
 };
 constexpr const char* kSecond = "second derivatives are not offered";
 constexpr const char* kWhole = "its result is made of integers";
+constexpr const char* kFlat = "its result is made of steps, which are flat";
 constexpr const char* kTrainer = "it is a step of the trainer's, behind the gradients";
 constexpr const char* kDecoding = "it is a step of the generator's";
 constexpr const char* kOfBatchNorm = "the gradient of batch_norm_train holds it";
@@ -386,6 +387,9 @@ constexpr OpRow kRows[] = {
     unary(Op::celu, "celu", Op::celu_grad, "x < 0 ? alpha * (e^(x/alpha) - 1) : x").with(kCelu).within(3),
     unary(Op::softsign, "softsign", Op::softsign_grad, "x / (1 + |x|)").within(1.5),
     unary(Op::mish, "mish", Op::mish_grad, "x * tanh(log(1 + e^x)), without overflow"),
+    unary(Op::floor, "floor", kFlat, "the largest integer that is not above x").within(0.5),
+    unary(Op::ceil, "ceil", kFlat, "the smallest integer that is not below x").within(0.5),
+    unary(Op::round, "round", kFlat, "the nearest integer, halves to the even one").within(0.5),
     unary(Op::sin, "sin", g::sin, "sine, NaN beyond 2^17"),
     unary(Op::cos, "cos", g::cos, "cosine, NaN beyond 2^17"),
     unary(Op::pow, "pow", g::pow, "x^exponent; 2, 3, 0.5, -1, -0.5 without logarithms").with(kPow).sampled(0.5, 3),

@@ -288,6 +288,28 @@ typename M::Real hard_swish_grad(M& m, typename M::Real x, typename M::Real dy) 
     return m.select(m.less_equal(x, low), zero, right);
 }
 
+// To the nearest integer, halves to the even one: between 2^23 and 2^24 floats have no places behind the
+// point. Larger ones are integers already; a zero has the sign of x.
+template <class M>
+typename M::Real round(M& m, typename M::Real x) {
+    const auto a = m.abs(x), shift = m.real(8388608);
+    const auto nearest = (a + shift) - shift;
+    const auto y = m.from_bits(m.ior(m.bits(nearest), sign_bit(m, x)));
+    return m.select(m.less(a, shift), y, x);
+}
+
+template <class M>
+typename M::Real floor(M& m, typename M::Real x) {
+    const auto nearest = round(m, x), one = m.real(1);
+    const auto below = nearest - one;
+    return m.select(m.less(x, nearest), below, nearest);
+}
+
+template <class M>
+typename M::Real ceil(M& m, typename M::Real x) {
+    return m.neg(floor(m, m.neg(x)));
+}
+
 // Hard sigmoid: the line alpha * x + beta, rounded once, between 0 and 1; NaN passes. Flat at both ends.
 inline constexpr double kHardSigmoidAlpha = 1.0 / 6;
 
@@ -535,5 +557,8 @@ inline double tanh(Reference&, double x) { return std::tanh(x); }
 inline double erf(Reference&, double x) { return std::erf(x); }
 inline double sin(Reference&, double x) { return std::sin(x); }
 inline double cos(Reference&, double x) { return std::cos(x); }
+inline double round(Reference&, double x) { return std::rint(x); }
+inline double floor(Reference&, double x) { return std::floor(x); }
+inline double ceil(Reference&, double x) { return std::ceil(x); }
 
 }  // namespace volta

@@ -12,8 +12,9 @@ using namespace volta::test;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-const std::vector<float> kSpecial = {0.0f, -0.0f, kInf, -kInf, kNan,   1e-42f, -3e-45f, 3.4e38f, -3.4e38f,
-                                     1.0f, -1.0f, 0.5f, 2.0f,  -16.5f, 88.8f,  -104.5f, 0.624f,  131073.0f};
+const std::vector<float> kSpecial = {0.0f,     -0.0f,     kInf,  -kInf, kNan,  1e-42f,    -3e-45f, 3.4e38f,
+                                     -3.4e38f, 1.0f,      -1.0f, 0.5f,  2.0f,  -16.5f,    88.8f,   -104.5f,
+                                     0.624f,   131073.0f, -0.3f, 1.5f,  -2.5f, 8388607.5f};
 
 EvalTensor<float> empty() { return EvalTensor<float>(Allocator(heap())); }
 EvalTensor<float> tensor_of(const std::vector<float>& values) {
@@ -55,6 +56,9 @@ const Unary kUnary[] = {
     {Op::gelu_tanh, [](Machine& m, float x) { return gelu_tanh(m, x); }},
     {Op::gelu_erf, [](Machine& m, float x) { return gelu_erf(m, x); }},
     {Op::relu, [](Machine& m, float x) { return relu(m, x); }},
+    {Op::floor, [](Machine&, float x) { return std::floor(x); }},
+    {Op::ceil, [](Machine&, float x) { return std::ceil(x); }},
+    {Op::round, [](Machine&, float x) { return std::rint(x); }},
     {Op::sin, [](Machine& m, float x) { return sin(m, x); }},
     {Op::cos, [](Machine& m, float x) { return cos(m, x); }},
     {Op::pow, [](Machine& m, float x) { return pow(m, x, 2.5); }, 2.5},
