@@ -111,15 +111,23 @@ std::vector<Array> read_inputs(const Context& context, const std::vector<Info>& 
     return arrays;
 }
 
-// Names come from the model's file: none may lead out of the folder.
-void check_output_names(const std::vector<Info>& outputs) {
+// A file for each output. Names come from the model, as "/head/Add_output_0" of other programs: none may lead
+// out of the folder, so what a file's name cannot hold becomes "_"; a name that is taken then gets the
+// output's number.
+std::vector<std::string> file_names(const std::vector<Info>& outputs) {
+    constexpr std::size_t kLongest = 200;  // bytes: file systems take 255
+    std::vector<std::string> names;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const std::string& name = outputs[i].name;
-        if (name.empty() || name[0] == '.' || name.find('/') != name.npos || one_line(name) != name)
-            failure("output '" + one_line(name) + "' cannot be the name of a file");
-        for (std::size_t other = 0; other < i; ++other)
-            if (outputs[other].name == name) failure("two outputs are called '" + name + "'");
+        std::string name = one_line(outputs[i].name);
+        std::replace(name.begin(), name.end(), '/', '_');
+        if (name.empty()) name = "_";
+        if (name[0] == '.') name[0] = '_';
+        if (name.size() > kLongest) name.resize(kLongest);
+        if (std::find(names.begin(), names.end(), name) != names.end()) name += "_" + std::to_string(i);
+        while (std::find(names.begin(), names.end(), name) != names.end()) name += "_";
+        names.push_back(name);
     }
+    return names;
 }
 
 [[noreturn]] void refuse_folder(const std::string& path) {
@@ -156,7 +164,8 @@ int run_run(const std::vector<std::string>& arguments) {
         "--input", texts,
         "NAME=FILE.npy for each input (voltac info names them): float32, or integers where the model "
         "takes int32; in C order");
-    options.text("--out", out, "the folder for NAME.npy of every output; it is made where it is not there");
+    options.text("--out", out,
+                 "the folder for NAME.npy of every output, with _ for /; it is made where it is not there");
     options.require("--out");
     options.load(load);
     options.flag("--json", json, "one JSON object per output and line");
@@ -172,7 +181,7 @@ int run_run(const std::vector<std::string>& arguments) {
         describe(model, volta_model_input_count(model.get()), volta_model_input_info);
     const std::vector<Info> outputs =
         describe(model, volta_model_output_count(model.get()), volta_model_output_info);
-    check_output_names(outputs);
+    const std::vector<std::string> files = file_names(outputs);
     const std::vector<Array> taken = read_inputs(context, inputs, given);
 
     std::vector<std::int64_t> extents;
@@ -203,7 +212,7 @@ int run_run(const std::vector<std::string>& arguments) {
     check(volta_session_run(made, in.data(), in.size(), to.data(), to.size()));
     make_folder(out);
     for (std::size_t i = 0; i < results.size(); ++i) {
-        const std::string file = out + "/" + outputs[i].name + ".npy";
+        const std::string file = out + "/" + files[i] + ".npy";
         write_text(file, npy_text(outputs[i].dtype, results[i].shape, results[i].elements.data()));
         const std::string shape = shape_text(results[i].shape.data(), results[i].shape.size());
         if (json)
@@ -213,7 +222,7 @@ int run_run(const std::vector<std::string>& arguments) {
                                  {"file", file}}) +
                   "\n");
         else
-            print(outputs[i].name + "  " + dtype_name(outputs[i].dtype) + " " + shape + "  " +
+            print(one_line(outputs[i].name) + "  " + dtype_name(outputs[i].dtype) + " " + shape + "  " +
                   one_line(file) + "\n");
     }
     return 0;

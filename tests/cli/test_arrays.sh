@@ -51,6 +51,22 @@ printf '\004\005\006' | npy '|u1' False '1, 3' >row.npy
 tail -c +129 row/logits.npy >one
 tail -c "$(wc -c <one)" out4/logits.npy | cmp - one || bad "the batch changes a row"
 
+# Names of outputs that are no names of files: "/a/y" of an ONNX file, beside "_a_y".
+{
+    printf '\010\010:M'
+    printf '\012\016\012\001x\022\004/a/y\042\003Neg\012\016\012\001x\022\004_a_y\042\003Abs'
+    printf 'Z\017\012\001x\022\012\012\010\010\001\022\004\012\002\010\002'
+    for name in /a/y _a_y; do printf 'b\014\012\004%s\022\004\012\002\010\001' $name; done
+    printf 'B\002\020\015'
+} >names.onnx
+printf '\000\000\200\077\000\000\000\100' | npy '<f4' False '2' >two.npy
+"$voltac" convert names.onnx --out names.volta >/dev/null || bad "names.onnx"
+"$voltac" run names.volta --input x=two.npy --out outn >told || bad "run of names with a slash"
+grep -q '^/a/y  f32 \[2\]  outn/_a_y.npy$' told || bad "run tells of names: $(cat told)"
+grep -q '^_a_y  f32 \[2\]  outn/_a_y_1.npy$' told || bad "run tells of equal names: $(cat told)"
+[ "$(tail -c 8 outn/_a_y.npy | od -An -tx1 | tr -d ' ')" = 000080bf000000c0 ] || bad "the first of two equal names"
+[ "$(tail -c 8 outn/_a_y_1.npy | od -An -tx1 | tr -d ' ')" = 0000803f00000040 ] || bad "the second of two equal names"
+
 in="run gpt.volta --out x --input"
 refused 1 "f4.npy: the array is of float32, but input 'tokens' takes int32" $in tokens=f4.npy
 refused 1 "large.npy: element 0 does not fit the int32 of input 'tokens'" $in tokens=large.npy
