@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <limits>
 
 #include "engine/graph/evaluate.h"
 #include "engine/import/import_model.h"
@@ -329,7 +330,7 @@ void test_refusals(void**) {
     const Refused cases[] = {
         {unary("NoSuch", {"2"}), "node 'the NoSuch' (NoSuch, opset 17): the operator is not imported"},
         {foreign, "(FusedGelu of the domain com.microsoft): its operators are not imported"},
-        {newest, "it is written for opset 99; those from 1 to 27 are imported"},
+        {newest, "it is written for opset 99; those from 1 to 28 are imported"},
         {old, "node 'the Gelu' (Gelu, opset 17): the operator is not in this opset"},
         {unary("Abs", {"2"}, {int_attribute("axis", 1)}),
          "node 'the Abs' (Abs, opset 17): its attribute 'axis' is none that version 13 of the operator has"},
@@ -340,10 +341,78 @@ void test_refusals(void**) {
         {integers, "its input 0 is int64"},
         {halves, "(Sqrt, opset 17): it computes in float16, whose roundings a model does not have"},
         {unary("Abs", std::vector<std::string>(9, "1")), "has more than 8 axes"},
-        {unary("MaxPool", {"1", "1", "4", "4", "4"}, {ints_attribute("kernel_shape", {2, 2, 2})}),
-         "has 3 spatial axes"},
+        {unary("MaxPool", {"1", "1", "4", "4", "4", "4"}, {ints_attribute("kernel_shape", {2, 2, 2, 2})}),
+         "has 4 spatial axes"},
     };
     for (const Refused& one : cases) assert_contains(world.refusal(one.graph), one.text);
+}
+
+std::string byte_tensor(const std::string& name, const std::vector<std::int64_t>& shape,
+                        const std::vector<std::int8_t>& values) {
+    return raw_tensor(name, kInt8, shape, values);
+}
+
+// Integers of the file become what they stand for: one scale and zero point for each place of an axis.
+void test_quantized_weights(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.nodes = {node("DequantizeLinear", {"q", "scale", "zero"}, {"w"}, {int_attribute("axis", 1)}),
+                   node("MatMul", {"x", "w"}, {"y"})};
+    graph.initializers = {byte_tensor("q", {2, 2}, {-128, 127, 4, 5}), float_tensor("scale", {2}, {0.5f, 2}),
+                          byte_tensor("zero", {2}, {0, 7})};
+    graph.inputs = {port("x", kFloat, {"1", "2"})};
+    graph.outputs = {port("y", kFloat, {})};
+    const auto model = world.import(graph);
+    assert_int_equal(model->parameters.size(), 1);
+    assert_string_equal(model->parameters[0].name.c_str(), "w");
+    const std::vector<float> expected = {-64 + 2 * 2, 240 + 2 * -4};
+    assert_true(run(*model, world) == expected);
+    graph.initializers[1] = float_tensor("scale", {3}, {1, 1, 1});
+    assert_contains(world.refusal(graph), "its scale or zero point is [3], its tensor [2, 2]");
+}
+
+// Sums of products of integers are exact up to 2^24; those that may be above it are real numbers or nothing.
+void test_sums_of_integers(void**) {
+    World world;
+    const auto graph_of = [](std::int64_t terms, const char* reader, const Messages& attributes) {
+        OnnxGraph graph;
+        graph.nodes = {node("MatMulInteger", {"x", "w"}, {"s"}), node(reader, {"s"}, {"y"}, attributes)};
+        graph.initializers = {
+            byte_tensor("w", {terms, 1}, std::vector<std::int8_t>(static_cast<std::size_t>(terms), 3))};
+        graph.inputs = {port("x", kUint8, {"1", std::to_string(terms)})};
+        graph.outputs = {port("y", kInt32, {})};
+        return graph;
+    };
+    const std::vector<float> expected = {3 * 514 * 515 / 2};
+    assert_true(run(*world.import(graph_of(514, "Identity", {})), world) == expected);  // 514 * 255 * 128
+    assert_contains(world.refusal(graph_of(515, "Identity", {})),
+                    "'s' are sums of integers, which may be more than float holds");
+    world.import(graph_of(515, "Cast", {int_attribute("to", kFloat)}));
+}
+
+// A batch that is open through planes, rows and halves of it.
+void test_volumes_and_selections(void**) {
+    World world;
+    OnnxGraph graph =
+        unary("MaxPool", {"N", "1", "2", "2", "2"}, {ints_attribute("kernel_shape", {2, 2, 2})});
+    assert_true(world.import(graph)->graph.nodes.size() > 2);
+    graph.inputs = {port("x", kFloat, {"1", "1", "2", "2", "2"})};
+    assert_true(run(*world.import(graph), world) == std::vector<float>{8});
+    graph = {{node("Conv", {"x", "w"}, {"y"})}, {}, {port("x", kFloat, {"N", "1", "3", "2", "2"})}, {}};
+    graph.initializers = {float_tensor("w", {1, 1, 2, 2, 2}, {1, 0, 0, 0, 0, 0, 0, 100})};
+    graph.outputs = {port("y", kFloat, {})};
+    world.import(graph);
+    graph.inputs = {port("x", kFloat, {"1", "1", "3", "2", "2"})};
+    const std::vector<float> sums = {801, 1205};
+    assert_true(run(*world.import(graph), world) == sums);
+    // Equal ones, and one that is as low as what is taken already.
+    graph = {{node("Mul", {"x", "c"}, {"z"}), node("TopK", {"z", "k"}, {"v", "y"})}, {}, {}, {}};
+    constexpr float kLowest = -std::numeric_limits<float>::infinity();
+    graph.initializers = {float_tensor("c", {4}, {kLowest, 1.5f, 1, kLowest}), int_tensor("k", {1}, {4})};
+    graph.inputs = {port("x", kFloat, {"4"})};
+    graph.outputs = {port("y", kInt64, {})};
+    const std::vector<float> order = {1, 2, 0, 3};
+    assert_true(run(*world.import(graph), world) == order);
 }
 
 // Files that lie about their sizes.
@@ -444,6 +513,9 @@ int main() {
         cmocka_unit_test(test_nodes_in_any_order),
         cmocka_unit_test(test_shared_statistics),
         cmocka_unit_test(test_integers_that_are_made_real),
+        cmocka_unit_test(test_quantized_weights),
+        cmocka_unit_test(test_sums_of_integers),
+        cmocka_unit_test(test_volumes_and_selections),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_hostile_files),
         cmocka_unit_test(test_external_data),

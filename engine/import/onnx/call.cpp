@@ -19,7 +19,7 @@ constexpr std::size_t kMostKnown = std::size_t{1} << 21;  // elements, of all th
 constexpr std::int64_t kFewReals = 64;
 
 DType dtype_of(Type type, std::string_view name) {
-    if (is_real(type)) return DType::f32;
+    if (is_real(type) || is_narrow(type)) return DType::f32;
     if (is_whole(type)) return DType::i32;
     const ShownName text = shown(name);
     fail(VOLTA_UNSUPPORTED, "'%.*s' is of %s, which is not imported", text.bytes, text.text, type_name(type));
@@ -126,6 +126,14 @@ Extents Building::extents(const Value& value) const {
 }
 
 ValueId Building::materialise(Value& value, std::string_view name) {
+    if (value.is_rounded) {
+        const ShownName text = shown(name);
+        fail(VOLTA_UNSUPPORTED,
+             "'%.*s' are sums of integers, which may be more than float holds: only what makes them real "
+             "takes "
+             "them",
+             text.bytes, text.text);
+    }
     if (value.id >= 0) return value.id;
     if (value.tensor != nullptr) {
         value.id = value.is_weight && value.tensor->shape.rank > 0 ? parameter(*value.tensor, name)
@@ -140,14 +148,14 @@ ValueId Building::materialise(Value& value, std::string_view name) {
     return value.id = constant_of(pair.now, name);
 }
 
-ValueId Building::parameter(const TensorView& tensor, std::string_view name) {
+ValueId Building::parameter(const TensorView& tensor, std::string_view name, const Affine& affine) {
     check_name(name);
     check_elements(tensor, files_);
     if (graph.sources.size() >= kMostSources)
         fail(VOLTA_UNSUPPORTED, "the model has more than %zu inputs and parameters", kMostSources);
     const std::pmr::string text(name, heap_);
     const ValueId id = graph.parameter(text.c_str(), tensor.shape, Init());
-    weights.push_back({&tensor, id});
+    weights.push_back({&tensor, id, affine});
     if (!has_open_) return id;
     const float zero = 0;
     later_ids_.push_back(later_.apply(Op::broadcast_to, {later_.constant(DType::f32, {}, &zero)},
@@ -155,12 +163,12 @@ ValueId Building::parameter(const TensorView& tensor, std::string_view name) {
     return id;
 }
 
-ValueId Building::constant_of(const TensorView& tensor) {
+ValueId Building::constant_of(const TensorView& tensor, const Affine& affine) {
     check_elements(tensor, files_);
     const DType dtype = dtype_of(tensor.type, tensor.name);
     std::pmr::vector<std::uint32_t> bits(static_cast<std::size_t>(tensor.shape.elements()), heap_);
     if (dtype == DType::f32)
-        fill_reals(tensor, files_, reinterpret_cast<float*>(bits.data()));
+        fill_affine(tensor, files_, affine, reinterpret_cast<float*>(bits.data()));
     else
         fill_integers(tensor, files_, reinterpret_cast<std::int32_t*>(bits.data()));
     return constant(dtype, tensor.shape, bits.data());
@@ -176,6 +184,7 @@ ValueId Building::constant_of(const Known& known, std::string_view name) {
     std::pmr::vector<float> elements(heap_);
     elements.reserve(known.count());
     for (const double element : known.real) elements.push_back(checked_f32(element, name));
+    for (const std::int64_t element : known.whole) elements.push_back(static_cast<float>(element));
     return constant(DType::f32, known.shape, elements.data());
 }
 
@@ -302,10 +311,18 @@ ValueId Call::any(int input) {
 }
 
 ValueId Call::real(int input) {
-    if (!is_real(type(input)))
+    if (!is_real(type(input)) &&
+        !(takes_integers(row_) && (is_narrow(type(input)) || is_backed_by_reals(input))))
         refuse("its input %d is %s, of which a model computes nothing of this kind when it runs", input,
                type_name(type(input)));
     return any(input);
+}
+
+ValueId Call::number(int input) {
+    Value& given = value(input);
+    if (given.is_rounded) return given.id;
+    if (is_real(given.type) || is_narrow(given.type) || is_backed_by_reals(input)) return any(input);
+    return real_of_whole(input);
 }
 
 ValueId Call::own_real(int input, const char* what) {
@@ -485,6 +502,11 @@ void Call::give(int output, ValueId id, Type type) {
     made.type = type;
     made.id = id;
     building_.values[node_.outputs[static_cast<std::size_t>(output)]] = made;
+}
+
+void Call::give_rounded(int output, ValueId id, Type type) {
+    give(output, id, type);
+    if (wants(output)) building_.values[node_.outputs[static_cast<std::size_t>(output)]].is_rounded = true;
 }
 
 void Call::give(int output, KnownPair&& known) {

@@ -55,6 +55,7 @@ struct Value {
     std::int32_t known = -1;             // index into Building's list
     const TensorView* tensor = nullptr;  // of the file
     bool is_weight = false;              // a real initialiser: a parameter when an operator reads it
+    bool is_rounded = false;             // sums of integers that may have passed what float holds
     std::int32_t uses = 0;               // of an initialiser: how often nodes read it
 };
 
@@ -62,6 +63,7 @@ struct Value {
 struct Weight {
     const TensorView* tensor;
     ValueId id;
+    Affine affine;
 };
 
 class Building {
@@ -100,7 +102,8 @@ class Building {
     // A value as one of Volta's graph; `name` is that of the ONNX value.
     ValueId materialise(Value& value, std::string_view name);
     const TensorView* keep_tensor(const TensorView& tensor);
-    ValueId parameter(const TensorView& tensor, std::string_view name);
+    ValueId parameter(const TensorView& tensor, std::string_view name, const Affine& affine = {});
+    ValueId constant_of(const TensorView& tensor, const Affine& affine = {});
 
     Graph graph;
     std::pmr::map<std::string_view, Value> values;  // by name
@@ -109,7 +112,6 @@ class Building {
 
   private:
     ValueId constant_of(const Known& known, std::string_view name);
-    ValueId constant_of(const TensorView& tensor);
 
     ExternalFiles& files_;
     std::pmr::memory_resource* heap_;
@@ -161,6 +163,10 @@ class Call {
     bool is_backed_by_reals(int input);
     // Those, and known integers, as f32: each of them exactly.
     ValueId real_of_whole(int input);
+    // Real numbers, or integers that the model has as f32; sums that were rounded too.
+    ValueId number(int input);
+    // The tensor of the file that an input is: NULL where it is none.
+    const TensorView* tensor(int input) { return value(input).tensor; }
     bool is_known(int input) { return building_.is_known(value(input)); }
     // Throws: what must be known for the import, as "shape".
     const KnownPair& known(int input, const char* what);
@@ -204,7 +210,8 @@ class Call {
     }
     void give(int output, ValueId id, Type type = Type::f32);
     void give(int output, KnownPair&& known);
-    void give_same(int output, int input);  // the input itself
+    void give_rounded(int output, ValueId id, Type type);  // sums that may be above what float holds
+    void give_same(int output, int input);                 // the input itself
 
     // "node 'x' (Conv, opset 9): " and this.
     [[noreturn]] void refuse(const char* format, ...) const __attribute__((format(printf, 2, 3)));

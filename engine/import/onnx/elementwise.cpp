@@ -15,13 +15,16 @@ struct NamedOp {
 // By ONNX's name, where Volta's operator is the same and has no attributes.
 constexpr NamedOp kUnary[] = {
     {"Abs", Op::abs},
+    {"Ceil", Op::ceil},
     {"Cos", Op::cos},
     {"Erf", Op::erf},
     {"Exp", Op::exp},
+    {"Floor", Op::floor},
     {"HardSwish", Op::hard_swish},
     {"Log", Op::log},
     {"Mish", Op::mish},
     {"Neg", Op::neg},
+    {"Round", Op::round},
     {"Sigmoid", Op::sigmoid},
     {"Sin", Op::sin},
     {"Softplus", Op::softplus},
@@ -101,9 +104,34 @@ void gelu(Call& call) {
 void swish(Call& call) {
     const ValueId x = call.real(0);
     const double alpha = call.real_attribute("alpha");
-    if (alpha == 1) return call.give(0, call.apply(Op::silu, {x}), call.type(0));
-    const ValueId gate = call.apply(Op::sigmoid, {call.apply(Op::mul, {x, call.scalar(alpha)})});
-    call.give(0, call.apply(Op::mul, {x, gate}), call.type(0));
+    ValueId y = -1;
+    if (alpha == 1)
+        y = call.apply(Op::silu, {x});
+    else
+        y = call.apply(Op::mul, {x, call.apply(Op::sigmoid, {call.apply(Op::mul, {x, call.scalar(alpha)})})});
+    if (call.node().op == "SwiGLU") {
+        if (call.extents(1).now != call.extents(0).now) call.refuse("its inputs have different shapes");
+        y = call.apply(Op::mul, {y, call.real(1)});
+    }
+    call.give(0, y, call.type(0));
+}
+// cosh: the mean of e^x and e^-x. sinh: 2t / (1 - t^2), t = tanh(x/2), where that does not cancel; else half
+// the difference.
+void hyperbolic(Call& call) {
+    const ValueId x = call.real(0), half = call.scalar(0.5), one = call.scalar(1);
+    const ValueId up = call.apply(Op::exp, {x}), down = call.apply(Op::exp, {call.apply(Op::neg, {x})});
+    if (call.node().op == "Cosh")
+        return call.give(0, call.apply(Op::mul, {half, call.apply(Op::add, {up, down})}), call.type(0));
+    const ValueId t = call.apply(Op::tanh, {call.apply(Op::mul, {half, x})});
+    const ValueId near = call.apply(
+        Op::div, {call.apply(Op::add, {t, t}), call.apply(Op::sub, {one, call.apply(Op::mul, {t, t})})});
+    const ValueId far = call.apply(Op::mul, {half, call.apply(Op::sub, {up, down})});
+    const ValueId is_near = call.apply(Op::less, {call.apply(Op::abs, {x}), one});
+    call.give(0, call.apply(Op::where, {is_near, near, far}), call.type(0));
+}
+void tangent(Call& call) {
+    const ValueId x = call.real(0);
+    call.give(0, call.apply(Op::div, {call.apply(Op::sin, {x}), call.apply(Op::cos, {x})}), call.type(0));
 }
 void thresholded_relu(Call& call) {
     const ValueId x = call.real(0);
@@ -190,8 +218,7 @@ void compare(Call& call) {
     const bool flags = name == "Equal" && call.type(0) == Type::flag && call.type(1) == Type::flag;
     const bool wholes = call.is_backed_by_reals(0) || call.is_backed_by_reals(1);
     const Type type = call.type(0);
-    const bool is_narrow = type == Type::u8 || type == Type::i8 || type == Type::u16 || type == Type::i16;
-    if (call.is_backed_by_reals(0) && call.is_backed_by_reals(1) && !is_narrow)
+    if (call.is_backed_by_reals(0) && call.is_backed_by_reals(1) && !is_narrow(type))
         call.refuse("it compares %s that are not known, which float does not hold exactly", type_name(type));
     ValueId a = flags ? call.real_of_flag(call.flag(0)) : wholes ? call.real_of_whole(0) : call.real(0);
     ValueId b = flags    ? call.real_of_flag(call.flag(1))
@@ -274,9 +301,9 @@ void cast_to(Call& call, Type to) {
         return call.give(0, call.real(0), to);
     }
     if (call.is_backed_by_reals(0)) {
+        if (to == Type::f32 || to == Type::f64) return call.give(0, call.number(0), to);
         const ValueId x = call.any(0);
-        if (to == Type::f32 || to == Type::f64 || to == Type::i32 || to == Type::i64)
-            return call.give(0, x, to);
+        if (to == Type::i32 || to == Type::i64) return call.give(0, x, to);
         if (to == Type::flag) {
             const ValueId is_zero = call.apply(Op::equal, {x, call.scalar(0)});
             return call.give(
@@ -284,7 +311,7 @@ void cast_to(Call& call, Type to) {
         }
         call.refuse("it makes %s of %s", type_name(to), type_name(from));
     }
-    if (from == Type::flag && (to == Type::f32 || to == Type::f64))
+    if (from == Type::flag && (to == Type::f32 || to == Type::f64 || is_narrow(to)))
         return call.give(0, call.real_of_flag(call.flag(0)), to);
     if (from == Type::flag && (to == Type::i32 || to == Type::i64)) return call.give(0, call.flag(0), to);
     if (is_whole(from) && from != Type::flag && (to == Type::i32 || to == Type::i64))
@@ -293,6 +320,14 @@ void cast_to(Call& call, Type to) {
         const ValueId is_zero = call.apply(Op::equal, {call.real(0), call.scalar(0)});
         return call.give(
             0, call.flag_of_real(call.apply(Op::where, {is_zero, call.scalar(0), call.scalar(1)})), to);
+    }
+    // Toward zero. What the type does not hold has no meaning in ONNX; here it stays what it is.
+    if (is_real(from) && (to == Type::u8 || to == Type::i8 || to == Type::i32 || to == Type::i64)) {
+        const ValueId x = call.real(0), zero = call.scalar(0);
+        return call.give(0,
+                         call.apply(Op::where, {call.apply(Op::less, {x, zero}), call.apply(Op::ceil, {x}),
+                                                call.apply(Op::floor, {x})}),
+                         to);
     }
     call.refuse("it makes %s of %s", type_name(to), type_name(from));
 }

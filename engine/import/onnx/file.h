@@ -39,6 +39,11 @@ constexpr bool is_whole(Type type) {
            type == Type::u64;
 }
 
+// Integers that float holds all of: they are f32 in a model.
+constexpr bool is_narrow(Type type) {
+    return type == Type::u8 || type == Type::i8 || type == Type::u16 || type == Type::i16;
+}
+
 // Far above any model, and no more than a model file may hold: what a hostile file can make a reader keep.
 inline constexpr std::size_t kMostNodes = 65536, kMostInitializers = 16384,
                              kMostListed = std::size_t{1} << 19, kMostOpenExtents = 64;

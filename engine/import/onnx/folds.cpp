@@ -246,6 +246,12 @@ constexpr Pairwise kLess = {[](Whole a, Whole b) { return Whole{a < b}; }, [](do
 constexpr Pairwise kGreater = {[](Whole a, Whole b) { return Whole{a > b}; }, [](double a, double b) { return double{a > b ? 1. : 0.}; }};
 constexpr Pairwise kLessEqual = {[](Whole a, Whole b) { return Whole{a <= b}; }, [](double a, double b) { return double{a <= b ? 1. : 0.}; }};
 constexpr Pairwise kGreaterEqual = {[](Whole a, Whole b) { return Whole{a >= b}; }, [](double a, double b) { return double{a >= b ? 1. : 0.}; }};
+constexpr Pairwise kBitAnd = {[](Whole a, Whole b) { return a & b; }, nullptr};
+constexpr Pairwise kBitOr = {[](Whole a, Whole b) { return a | b; }, nullptr};
+constexpr Pairwise kBitXor = {[](Whole a, Whole b) { return a ^ b; }, nullptr};
+// A shift by all bits or more leaves none, but for copies of the sign.
+constexpr Pairwise kLeft = {[](Whole a, Whole n) { return n < 0 || n > 63 ? 0 : static_cast<Whole>(static_cast<std::uint64_t>(a) << n); }, nullptr};
+constexpr Pairwise kRight = {[](Whole a, Whole n) { return n < 0 || n > 63 ? Whole{a < 0 ? -1 : 0} : a >> n; }, nullptr};
 // Of truth values, which are whole.
 constexpr Pairwise kAnd = {[](Whole a, Whole b) { return Whole{a != 0 && b != 0}; }, [](double, double) { return 0.; }};
 constexpr Pairwise kOr = {[](Whole a, Whole b) { return Whole{a != 0 || b != 0}; }, [](double, double) { return 0.; }};
@@ -402,6 +408,44 @@ bool greater_equal(FoldCall& call) { return combined(call, Type::flag, kGreaterE
 bool logical_and(FoldCall& call) { return combined(call, Type::flag, kAnd); }
 bool logical_or(FoldCall& call) { return combined(call, Type::flag, kOr); }
 bool logical_xor(FoldCall& call) { return combined(call, Type::flag, kXor); }
+
+namespace {
+bool of_bits(FoldCall& call, const Pairwise& operation, bool is_shift) {
+    const Type type = call.in(0).type;
+    const bool has_sign = type == Type::i8 || type == Type::i16 || type == Type::i32 || type == Type::i64;
+    if (!is_whole(type) || type == Type::flag || type == Type::u64 ||
+        (is_shift && has_sign && call.call.opset() < 28))
+        call.call.refuse("its inputs are %s", type_name(type));
+    return combined(call, type, operation);
+}
+}  // namespace
+bool bitwise_and(FoldCall& call) { return of_bits(call, kBitAnd, false); }
+bool bitwise_or(FoldCall& call) { return of_bits(call, kBitOr, false); }
+bool bitwise_xor(FoldCall& call) { return of_bits(call, kBitXor, false); }
+bool bit_shift(FoldCall& call) {
+    return of_bits(call, call.call.text("direction") == "LEFT" ? kLeft : kRight, true);
+}
+
+// Of integers, by exponents that are whole and not negative; the graph has the others.
+bool pow(FoldCall& call) {
+    const Known &x = call.in(0), &n = call.in(1);
+    if (!is_whole(x.type) || x.type == Type::flag || call.call.opset() < 12) return false;
+    const auto exponent = [&](std::size_t i) {
+        return is_real(n.type) ? n.real[i] : static_cast<double>(n.whole[i]);
+    };
+    for (std::size_t i = 0; i < n.count(); ++i)
+        if (!(exponent(i) >= 0 && exponent(i) <= 64 && std::floor(exponent(i)) == exponent(i))) return false;
+    const Shape shape = joined_shape(call.call, x.shape, n.shape);
+    const Steps steps[] = {steps_of(x.shape, shape), steps_of(n.shape, shape)};
+    Known& y = call.out(x.type, shape);
+    each_element(shape, steps, [&](std::size_t, const Whole* from) {
+        Whole power = 1;
+        for (int i = static_cast<int>(exponent(place(from[1]))); i > 0; --i)
+            power = times(power, x.whole[place(from[0])]);
+        y.whole.push_back(wrapped(x.type, power));
+    });
+    return true;
+}
 
 bool where(FoldCall& call) {
     const Known &mask = call.in(0), &a = call.in(1), &b = call.in(2);

@@ -65,13 +65,15 @@ class Importer {
         }
         model->allocate_parameters(false);
         for (std::size_t i = 0; i < building_.weights.size(); ++i)
-            fill_reals(*building_.weights[i].tensor, files_, static_cast<float*>(model->place_of(i)));
+            fill_affine(*building_.weights[i].tensor, files_, building_.weights[i].affine,
+                        static_cast<float*>(model->place_of(i)));
         return model;
     }
 
     const FileView& file() const { return file_; }
     // Whether an input of integers is f32 in the model: it is only moved, compared, or made real.
     bool becomes_real(const PortView& port) {
+        if (is_narrow(port.type)) return true;
         if (!is_whole(port.type) || port.type == Type::flag) return false;
         find_readers();
         std::pmr::vector<std::string_view> left({port.name}, heap_), seen(heap_);
@@ -94,6 +96,12 @@ class Importer {
             }
         }
         return is_used;
+    }
+    // An output, where it was made.
+    bool became_real(const PortView& port) const {
+        const auto at = building_.values.find(port.name);
+        if (at == building_.values.end() || at->second.id < 0) return is_narrow(port.type);
+        return building_.graph.value(at->second.id).dtype == DType::f32;
     }
     int default_opset() const {
         for (const OpsetView& opset : file_.opsets) {
@@ -121,11 +129,22 @@ class Importer {
         constexpr struct {
             const char* op;
             Use use;
-        } kUses[] = {{"Cast", Use::real},       {"Equal", Use::real},       {"Less", Use::real},
-                     {"Greater", Use::real},    {"LessOrEqual", Use::real}, {"GreaterOrEqual", Use::real},
-                     {"Shape", Use::extents},   {"Size", Use::extents},     {"Unsqueeze", Use::moved},
-                     {"Squeeze", Use::moved},   {"Reshape", Use::moved},    {"Expand", Use::moved},
-                     {"Transpose", Use::moved}, {"Identity", Use::moved},   {"Flatten", Use::moved},
+        } kUses[] = {{"Cast", Use::real},
+                     {"Equal", Use::real},
+                     {"Less", Use::real},
+                     {"Greater", Use::real},
+                     {"LessOrEqual", Use::real},
+                     {"GreaterOrEqual", Use::real},
+                     {"DequantizeLinear", Use::real},
+                     {"Shape", Use::extents},
+                     {"Size", Use::extents},
+                     {"Unsqueeze", Use::moved},
+                     {"Squeeze", Use::moved},
+                     {"Reshape", Use::moved},
+                     {"Expand", Use::moved},
+                     {"Transpose", Use::moved},
+                     {"Identity", Use::moved},
+                     {"Flatten", Use::moved},
                      {"Slice", Use::moved}};
         for (const auto& row : kUses)
             if (node.op == row.op) return row.use;
@@ -399,11 +418,10 @@ void add_ports(std::pmr::string& json, const char* what, const std::pmr::vector<
         json += ", \"type\": ";
         add_json_text(json, port.other != nullptr ? port.other : type_name(port.type));
         json += ", \"becomes\": ";
-        add_json_text(json, port.other != nullptr ? ""
-                            : is_real(port.type) || (&ports == &file.inputs && importer.becomes_real(port))
-                                ? "f32"
-                            : is_whole(port.type) ? "i32"
-                                                  : "");
+        const bool is_input = &ports == &file.inputs;
+        const bool real =
+            is_real(port.type) || (is_input ? importer.becomes_real(port) : importer.became_real(port));
+        add_json_text(json, port.other != nullptr ? "" : real ? "f32" : is_whole(port.type) ? "i32" : "");
         json += '}';
         separator = ", ";
     }
@@ -460,15 +478,16 @@ std::pmr::string survey_onnx(const MappedFile& file, const char* path, const Onn
         separator = ", ";
     }
     json += ']';
+    std::pmr::string refusal(structures);
+    try {
+        importer.build();
+    } catch (const Error& error) {
+        refusal = error.what();
+    }
     add_ports(json, "inputs", importer.file().inputs, importer);
     add_ports(json, "outputs", importer.file().outputs, importer);
     json += ", \"refused\": ";
-    try {
-        importer.build();
-        json += "\"\"";
-    } catch (const Error& error) {
-        add_json_text(json, error.what());
-    }
+    add_json_text(json, refusal);
     json += '}';
     return json;
 }

@@ -21,6 +21,21 @@ Extents line_of(Whole count) {
 
 // Elements of x [count, 1], by their places.
 ValueId picked(Call& call, ValueId table, const Places& places, const Shape& to) {
+    if (call.graph().graph.value(table).dtype != DType::f32) {
+        constexpr std::size_t kMostPieces = 1024;
+        if (places.empty() || places.size() > kMostPieces)
+            call.refuse("it takes %zu elements of integers; one to %zu are imported", places.size(),
+                        kMostPieces);
+        std::pmr::vector<ValueId> pieces(call.heap());
+        for (const Whole at : places)
+            pieces.push_back(call.apply(Op::slice, {table},
+                                        {number(Attr::axis, 0), number(Attr::begin, static_cast<double>(at)),
+                                         number(Attr::end, static_cast<double>(at + 1))}));
+        const Attribute axis = number(Attr::axis, 0);
+        return call.reshape(
+            call.graph().apply(Op::concat, pieces.data(), static_cast<int>(pieces.size()), &axis, 1),
+            {to, to});
+    }
     std::pmr::vector<std::int32_t> ids(call.heap());
     ids.reserve(places.size());
     for (const Whole at : places) ids.push_back(checked_i32(at, "an index"));
@@ -100,12 +115,47 @@ Parts parts_of(Call& call, const Shape& x, int input, int batch) {
     return parts;
 }
 
+// data combined with updates at these places: the first update of every element, then the second, ...
+void give_combined(Call& call, const Places& places, const Shape& x, ValueId updates,
+                   std::string_view reduction) {
+    constexpr std::size_t kMostRounds = 64;
+    const Op op = reduction == "add"   ? Op::add
+                  : reduction == "mul" ? Op::mul
+                  : reduction == "max" ? Op::maximum
+                                       : Op::minimum;
+    const Whole count = x.elements();
+    std::pmr::vector<std::int32_t> had(place(count), 0, call.heap());
+    std::pmr::vector<Places> rounds(call.heap());
+    std::pmr::vector<std::pmr::vector<std::int32_t>> is_meant(call.heap());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto round = static_cast<std::size_t>(had[place(places[i])]++);
+        if (round >= kMostRounds) call.refuse("an element has more than %zu updates", kMostRounds);
+        if (round == rounds.size()) {
+            call.graph().spend(2 * place(count));
+            rounds.emplace_back(place(count), 0);
+            is_meant.emplace_back(place(count), 0);
+        }
+        rounds[round][place(places[i])] = static_cast<Whole>(i);
+        is_meant[round][place(places[i])] = 1;
+    }
+    ValueId y = as_line(call, call.real(0));
+    for (std::size_t round = 0; round < rounds.size(); ++round) {
+        const Shape line = {count, 1};
+        const ValueId update = picked(call, updates, rounds[round], line);
+        y = call.apply(Op::where, {call.graph().constant(DType::i32, line, is_meant[round].data()),
+                                   call.apply(op, {y, update}), y});
+    }
+    call.give(0, call.reshape(y, {x, x}), call.type(0));
+}
+
 // data with updates at these places; of one that is named twice the last counts.
 void give_scattered(Call& call, const Places& places, const Shape& x) {
     const ValueId updates = as_line(call, call.real(2));
     if (call.extents_of(updates).now.elements() != static_cast<Whole>(places.size()))
         call.refuse("its updates are %s", to_text(call.extents(2).now).text);
     const Whole count = x.elements();
+    const std::string_view reduction = call.opset() < 16 ? "none" : call.text("reduction");
+    if (reduction != "none") return give_combined(call, places, x, updates, reduction);
     call.graph().spend(place(count));
     Places from(call.heap());
     for (Whole i = 0; i < count; ++i) from.push_back(i);
@@ -198,7 +248,7 @@ bool gather_elements(FoldCall& call) {
 namespace build {
 
 void gather_elements(Call& call) {
-    const ValueId x = call.real(0);
+    const ValueId x = call.any(0);
     const Shape from = fixed(call, call.extents_of(x));
     const int axis = call.axis(call.integer("axis"), from.rank);
     const Places indices = call.integers_in(1, "indices");
@@ -208,7 +258,7 @@ void gather_elements(Call& call) {
 }
 
 void gather_nd(Call& call) {
-    const ValueId x = call.real(0);
+    const ValueId x = call.any(0);
     const Shape from = fixed(call, call.extents_of(x));
     const Parts parts = parts_of(
         call, from, 1, static_cast<int>(std::clamp<Whole>(call.integer("batch_dims"), -1, kMaxRank)));

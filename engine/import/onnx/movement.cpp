@@ -472,8 +472,27 @@ void gather(Call& call) {
     call.give(0, call.transpose(whole, order), call.type(0));
 }
 
+namespace {
+// Integers with these elements in front of and behind each axis.
+ValueId with_borders(Call& call, ValueId x, const Whole* before, const Whole* behind, double value) {
+    const std::int32_t element =
+        checked_i32(static_cast<Whole>(std::clamp(value, -1e18, 1e18)), "constant_value");
+    const ValueId one = call.graph().constant(DType::i32, {}, &element);
+    for (int axis = 0; axis < call.extents_of(x).rank(); ++axis) {
+        const auto border = [&](Whole count) {
+            Extents to = call.extents_of(x);
+            to.now[axis] = to.later[axis] = count;
+            return call.broadcast_to(one, to);
+        };
+        if (before[axis] > 0) x = call.apply(Op::concat, {border(before[axis]), x}, {axis_of(axis)});
+        if (behind[axis] > 0) x = call.apply(Op::concat, {x, border(behind[axis])}, {axis_of(axis)});
+    }
+    return x;
+}
+}  // namespace
+
 void pad(Call& call) {
-    ValueId x = call.real(0);
+    ValueId x = call.any(0);
     const Extents from = call.extents_of(x);
     const bool by_input = call.opset() >= 11;
     auto pads =
@@ -510,6 +529,11 @@ void pad(Call& call) {
     int first = 0;
     while (first < from.rank() && before[first] == 0 && behind[first] == 0) ++first;
     if (first == from.rank()) return call.give(0, x, call.type(0));
+    if (call.graph().graph.value(x).dtype != DType::f32) {
+        if (mode != "constant")
+            call.refuse("it pads integers by mode %.*s", static_cast<int>(mode.size()), mode.data());
+        return call.give(0, with_borders(call, x, before, behind, value), call.type(0));
+    }
     const int count = from.rank() - first;
     if (2 * count > kMaxRank) call.refuse("it pads more than %d of the last axes", kMaxRank / 2);
     Attribute list_of = list(Attr::pads, {});
@@ -604,8 +628,9 @@ void space_to_depth(Call& call) {
     apart.append(from.now[3] / block);
     apart.append(block);
     std::pmr::vector<Whole> order(call.heap());
-    const Whole axes[] = {0, 3, 5, 1, 2, 4};
-    order.assign(axes, axes + 6);
+    const Whole dcr_order[] = {0, 3, 5, 1, 2, 4}, crd_order[] = {0, 1, 3, 5, 2, 4};
+    const bool crd = call.opset() >= 28 && call.text("mode") == "CRD";
+    order.assign(crd ? crd_order : dcr_order, (crd ? crd_order : dcr_order) + 6);
     to.append(from, 0);
     to.append(from, 1);
     to.now[1] = multiplied(call, from.now[1], block * block);

@@ -23,6 +23,8 @@ ValueId widened(Call& call, ValueId x, const Extents& batch) {
     return call.broadcast_to(x, to);
 }
 
+}  // namespace
+
 // NumPy's rule: vectors are matrices of one row or column, axes in front broadcast.
 ValueId product(Call& call, ValueId a, ValueId b) {
     Extents of_a = call.extents_of(a), of_b = call.extents_of(b);
@@ -41,6 +43,8 @@ ValueId product(Call& call, ValueId a, ValueId b) {
     }
     return call.apply(Op::matmul, {widened(call, a, batch), widened(call, b, batch)});
 }
+
+namespace {
 
 // One operand of an Einsum: which letter each axis has.
 struct Lettered {

@@ -176,14 +176,23 @@ void reduce(Call& call) {
     call.give(0, y, call.type(0));
 }
 
-void cumulative_sum(Call& call) {
+namespace {
+// This number, whatever there is at the place.
+ValueId neutral(Call& call, ValueId like, double number) {
+    const ValueId never = call.apply(Op::less, {call.scalar(0), call.scalar(0)});
+    return call.apply(Op::where, {never, like, call.scalar(number)});
+}
+}  // namespace
+
+void cumulative(Call& call) {
+    const bool adds = call.node().op == "CumSum";
     const ValueId x = call.real(0);
     const Extents from = call.extents_of(x);
     const int axis = call.axis(static_cast<Whole>(call.number_in(1, "axis")), from.rank());
     need_known_axis(call, from, axis);
     const Whole count = from.now[axis];
     if (count < 1 || count > kMostSteps)
-        call.refuse("it adds %lld elements; 1 to %lld are imported", static_cast<long long>(count),
+        call.refuse("it combines %lld elements; 1 to %lld are imported", static_cast<long long>(count),
                     static_cast<long long>(kMostSteps));
     const bool exclusive = call.integer("exclusive") != 0, reverse = call.integer("reverse") != 0;
     std::pmr::vector<ValueId> sums(call.heap());
@@ -191,17 +200,11 @@ void cumulative_sum(Call& call) {
     for (Whole i = 0; i < count; ++i) {
         const ValueId next = part_of(call, x, axis, reverse ? count - 1 - i : i);
         const ValueId before = sum;
-        sum = sum < 0 ? next : call.apply(Op::add, {sum, next});
+        sum = sum < 0 ? next : call.apply(adds ? Op::add : Op::mul, {sum, next});
         if (!exclusive)
             sums.push_back(sum);
         else
-            sums.push_back(before >= 0 ? before : call.apply(Op::mul, {next, call.scalar(0)}));
-    }
-    if (exclusive) {  // +0 whatever the first element is
-        Extents one = from;
-        one.now[axis] = one.later[axis] = 1;
-        sums[0] = call.apply(
-            Op::where, {call.apply(Op::less, {call.scalar(0), call.scalar(0)}), sums[0], call.scalar(0)});
+            sums.push_back(before >= 0 ? before : neutral(call, next, adds ? 0 : 1));
     }
     if (reverse) std::reverse(sums.begin(), sums.end());
     const Attribute attribute = number(Attr::axis, axis);

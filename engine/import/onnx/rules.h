@@ -19,6 +19,11 @@ struct SliceRange {
 SliceRange slice_range(const Call& call, std::int64_t begin, std::int64_t end, std::int64_t step,
                        std::int64_t extent);
 
+// a by b: matrices, or batches of them that broadcast.
+ValueId product(Call& call, ValueId a, ValueId b);
+// By the window that the node's attributes say; bias -1: none.
+ValueId convolved(Call& call, ValueId x, ValueId weight, ValueId bias);
+
 namespace fold {
 bool identity(FoldCall&);
 bool neg(FoldCall&);
@@ -62,6 +67,11 @@ bool reduce_sum(FoldCall&);
 bool reduce_prod(FoldCall&);
 bool reduce_max(FoldCall&);
 bool reduce_min(FoldCall&);
+bool pow(FoldCall&);
+bool bit_shift(FoldCall&);
+bool bitwise_and(FoldCall&);
+bool bitwise_or(FoldCall&);
+bool bitwise_xor(FoldCall&);
 bool trilu(FoldCall&);
 bool nonzero(FoldCall&);
 bool gather_elements(FoldCall&);  // indexed.cpp
@@ -80,6 +90,8 @@ void gelu(Call&);
 void thresholded_relu(Call&);
 void shrink(Call&);
 void swish(Call&);
+void hyperbolic(Call&);
+void tangent(Call&);
 void prelu(Call&);
 void sign(Call&);
 void reciprocal(Call&);
@@ -121,7 +133,7 @@ void eye_like(Call&);
 // rows.cpp: along axes
 void softmax(Call&);
 void reduce(Call&);
-void cumulative_sum(Call&);
+void cumulative(Call&);
 void arg_extremum(Call&);
 void batch_norm(Call&);
 void layer_norm(Call&);
@@ -134,13 +146,25 @@ void mean_variance_norm(Call&);
 void conv(Call&);
 void conv_transpose(Call&);
 void pool(Call&);
+void lp_pool(Call&);
 void global_pool(Call&);
 void lrn(Call&);
+// resize.cpp
 void resize(Call&);
 // products.cpp
 void matmul(Call&);
 void gemm(Call&);
 void einsum(Call&);
+// selection.cpp
+void top_k(Call&);
+// quantized.cpp
+void quantize_linear(Call&);
+void dequantize_linear(Call&);
+void dynamic_quantize_linear(Call&);
+void matmul_integer(Call&);
+void conv_integer(Call&);
+void qlinear_matmul(Call&);
+void qlinear_conv(Call&);
 // recurrent.cpp
 void recurrent(Call&);
 // attention.cpp

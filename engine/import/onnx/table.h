@@ -7,7 +7,7 @@
 
 namespace volta::onnx {
 
-inline constexpr int kOldestOpset = 1, kNewestOpset = 27;
+inline constexpr int kOldestOpset = 1, kNewestOpset = 28;
 inline constexpr int kAlways = 1 << 20;
 
 // An attribute, in the operator's versions since <= version < until.
@@ -43,6 +43,8 @@ const OperatorRow* operator_rows(int* count);
 
 // Its results are elements that it is given, or made of them without rounding.
 bool chooses_elements(const OperatorRow& row);
+// Those of integers too: the elements stay what they are.
+bool takes_integers(const OperatorRow& row);
 // Which of the operator's versions an opset has.
 int version_at(const OperatorRow& row, int opset);
 const AttributeRow* find_attribute(const OperatorRow& row, int opset, std::string_view name);

@@ -353,7 +353,32 @@ void fill_reals(const TensorView& tensor, ExternalFiles& files, float* to) {
             return;
         }
     }
+    if (is_whole(tensor.type))
+        return each_whole(tensor, files, [&](std::int64_t value) { *to++ = static_cast<float>(value); });
     each_real(tensor, files, [&](double value) { *to++ = checked_f32(value, tensor.name); });
+}
+
+void fill_affine(const TensorView& tensor, ExternalFiles& files, const Affine& affine, float* to) {
+    fill_reals(tensor, files, to);
+    const Shape& shape = tensor.shape;
+    std::int64_t inner = 1, extent = 1, places = 1;
+    const bool is_blocked = affine.block > 0;
+    for (int axis = affine.axis + 1; axis < shape.rank; ++axis) inner *= shape[axis];
+    if (affine.axis < shape.rank) extent = shape[affine.axis];
+    places = is_blocked ? (extent + affine.block - 1) / affine.block : extent;
+    const auto at = [&](const Known& known, std::int64_t i) {
+        std::size_t place = 0;
+        if (known.count() > 1 && !is_blocked) place = static_cast<std::size_t>(i / inner % extent);
+        if (known.count() > 1 && is_blocked)
+            place = static_cast<std::size_t>(
+                (i / (inner * extent) * places + i / inner % extent / affine.block) * inner + i % inner);
+        return static_cast<float>(is_real(known.type) ? known.real[place]
+                                                      : static_cast<double>(known.whole[place]));
+    };
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+        if (affine.zero != nullptr) to[i] -= at(*affine.zero, i);
+        if (affine.scale != nullptr) to[i] *= at(*affine.scale, i);
+    }
 }
 
 void fill_integers(const TensorView& tensor, ExternalFiles& files, std::int32_t* to) {

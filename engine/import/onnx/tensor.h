@@ -56,8 +56,18 @@ inline constexpr std::int64_t kMostKnownElements = std::int64_t{1} << 20;
 Known read_known(const TensorView& tensor, ExternalFiles& files, std::pmr::memory_resource* heap);
 // That there are as many elements as the shape says, before anybody has memory for them.
 void check_elements(const TensorView& tensor, ExternalFiles& files);
-// A real tensor as f32: f16, bf16 and f32 exactly; a double is rounded, and refused where it is too large.
+// A tensor as f32: f16, bf16, f32 and narrow integers exactly; others are rounded, and a double is refused
+// where it is too large.
 void fill_reals(const TensorView& tensor, ExternalFiles& files, float* to);
+// What a quantised tensor stands for: (x - zero) * scale. Of these there is one for all, one for each place
+// of the axis, or one for each block of it.
+struct Affine {
+    const Known* scale = nullptr;  // NULL: 1
+    const Known* zero = nullptr;   // NULL: 0
+    int axis = 0;
+    std::int64_t block = 0;
+};
+void fill_affine(const TensorView& tensor, ExternalFiles& files, const Affine& affine, float* to);
 // A whole one as i32. Throws UNSUPPORTED naming an element that is too large.
 void fill_integers(const TensorView& tensor, ExternalFiles& files, std::int32_t* to);
 std::int32_t checked_i32(std::int64_t value, std::string_view name);

@@ -1,7 +1,8 @@
-// Convolutions, pooling, resampling.
+// Convolutions and pooling.
 #include <algorithm>
 
 #include "engine/import/onnx/rules.h"
+#include "engine/import/onnx/window.h"
 
 namespace volta::onnx {
 namespace {
@@ -9,7 +10,28 @@ namespace {
 using Whole = std::int64_t;
 constexpr Whole kMostStep = Whole{1} << 20;
 
-// One entry of a list per spatial axis, or the default.
+int spatial_axes(Call& call, const Extents& x, int most) {
+    const int spatial = x.rank() - 2;
+    if (spatial < 1 || spatial > most)
+        call.refuse("its input %s has %d spatial axes; one to %d are imported", to_text(x.now).text,
+                    std::max(spatial, 0), most);
+    for (int axis = 2; axis < x.rank(); ++axis)
+        if (x.is_open(axis)) call.refuse("the extent of its spatial axis %d is open", axis);
+    return spatial;
+}
+
+std::pmr::vector<Whole> kernel_of_weight(Call& call, const Extents& weight, int spatial) {
+    if (weight.rank() != spatial + 2 || weight.has_open())
+        call.refuse("its weight is %s", to_text(weight.now).text);
+    std::pmr::vector<Whole> kernel(call.heap());
+    for (int axis = 2; axis < weight.rank(); ++axis) kernel.push_back(weight.now[axis]);
+    if (call.given("kernel_shape") && call.integers("kernel_shape") != kernel)
+        call.refuse("its kernel_shape is not that of its weight %s", to_text(weight.now).text);
+    return kernel;
+}
+
+}  // namespace
+
 std::pmr::vector<Whole> per_axis(Call& call, const char* name, int count, Whole otherwise) {
     auto values = call.integers(name);
     if (values.empty()) values.assign(static_cast<std::size_t>(count), otherwise);
@@ -21,31 +43,6 @@ std::pmr::vector<Whole> per_axis(Call& call, const char* name, int count, Whole 
     return values;
 }
 
-Attribute list_of(Attr key, const std::pmr::vector<Whole>& values) {
-    Attribute attribute = list(key, {});
-    for (const Whole value : values) attribute.integers[attribute.integer_count++] = value;
-    return attribute;
-}
-
-int spatial_axes(Call& call, const Extents& x) {
-    const int spatial = x.rank() - 2;
-    if (spatial != 1 && spatial != 2)
-        call.refuse("its input %s has %d spatial axes; one or two are imported", to_text(x.now).text,
-                    std::max(spatial, 0));
-    for (int axis = 2; axis < x.rank(); ++axis)
-        if (x.is_open(axis)) call.refuse("the extent of its spatial axis %d is open", axis);
-    return spatial;
-}
-
-struct Window {
-    std::pmr::vector<Whole> kernel, strides, dilations, pads;
-};
-
-Whole reach_of(const Window& window, std::size_t i) {
-    return (window.kernel[i] - 1) * window.dilations[i] + 1;
-}
-
-// By auto_pad, or as given.
 Window window_of(Call& call, const Extents& x, const std::pmr::vector<Whole>& kernel) {
     const int spatial = static_cast<int>(kernel.size());
     const auto count = kernel.size();
@@ -73,36 +70,29 @@ Window window_of(Call& call, const Extents& x, const std::pmr::vector<Whole>& ke
     return window;
 }
 
-std::pmr::vector<Whole> kernel_of_weight(Call& call, const Extents& weight, int spatial) {
-    if (weight.rank() != spatial + 2 || weight.has_open())
-        call.refuse("its weight is %s", to_text(weight.now).text);
-    std::pmr::vector<Whole> kernel(call.heap());
-    for (int axis = 2; axis < weight.rank(); ++axis) kernel.push_back(weight.now[axis]);
-    if (call.given("kernel_shape") && call.integers("kernel_shape") != kernel)
-        call.refuse("its kernel_shape is not that of its weight %s", to_text(weight.now).text);
-    return kernel;
+ValueId convolved(Call& call, ValueId x, ValueId weight, ValueId bias) {
+    const Extents from = call.extents_of(x);
+    const int spatial = spatial_axes(call, from, 3);
+    const Window window = window_of(call, from, kernel_of_weight(call, call.extents_of(weight), spatial));
+    if (spatial == 3) return convolved_volume(call, x, weight, bias, window, call.integer("group"));
+    const ValueId inputs[] = {x, weight, bias};
+    const Attribute attributes[] = {
+        list_of(Attr::strides, window.strides), list_of(Attr::dilations, window.dilations),
+        list_of(Attr::pads, window.pads), number(Attr::groups, static_cast<double>(call.integer("group")))};
+    return call.graph().apply(Op::conv, inputs, bias >= 0 ? 3 : 2, attributes, 4);
 }
-
-}  // namespace
 
 namespace build {
 
 void conv(Call& call) {
-    const ValueId x = call.real(0), weight = call.real(1);
-    const Extents from = call.extents_of(x);
-    const int spatial = spatial_axes(call, from);
-    const Window window = window_of(call, from, kernel_of_weight(call, call.extents_of(weight), spatial));
-    const ValueId inputs[] = {x, weight, call.has(2) ? call.real(2) : -1};
-    const Attribute attributes[] = {
-        list_of(Attr::strides, window.strides), list_of(Attr::dilations, window.dilations),
-        list_of(Attr::pads, window.pads), number(Attr::groups, static_cast<double>(call.integer("group")))};
-    call.give(0, call.graph().apply(Op::conv, inputs, call.has(2) ? 3 : 2, attributes, 4), call.type(0));
+    const ValueId x = call.real(0), weight = call.real(1), bias = call.has(2) ? call.real(2) : -1;
+    call.give(0, convolved(call, x, weight, bias), call.type(0));
 }
 
 void conv_transpose(Call& call) {
     const ValueId x = call.real(0), weight = call.real(1);
     const Extents from = call.extents_of(x);
-    const int spatial = spatial_axes(call, from);
+    const int spatial = spatial_axes(call, from, 2);
     const auto count = static_cast<std::size_t>(spatial);
     Window window{kernel_of_weight(call, call.extents_of(weight), spatial),
                   per_axis(call, "strides", spatial, 1), per_axis(call, "dilations", spatial, 1),
@@ -159,15 +149,20 @@ void pool(Call& call) {
     const Extents from = call.extents_of(x);
     const bool is_max = call.node().op == "MaxPool";
     if (is_max && call.wants(1)) call.refuse("its second output, the indices, is used");
-    const int spatial = spatial_axes(call, from);
+    const int spatial = spatial_axes(call, from, 3);
     const auto kernel = call.integers("kernel_shape");
     if (static_cast<int>(kernel.size()) != spatial)
         call.refuse("its kernel_shape has %zu entries for %d spatial axes", kernel.size(), spatial);
     Window window = window_of(call, from, kernel);
     const bool ceil = call.integer("ceil_mode") != 0;
-    if (!is_max &&
-        std::any_of(window.dilations.begin(), window.dilations.end(), [](Whole d) { return d != 1; }))
-        call.refuse("its dilations are not 1");
+    const bool is_dilated =
+        std::any_of(window.dilations.begin(), window.dilations.end(), [](Whole d) { return d != 1; });
+    if (is_max && spatial == 3) return call.give(0, volume_maxima(call, x, window, ceil), call.type(0));
+    if (!is_max && (spatial == 3 || is_dilated))
+        return call.give(
+            0,
+            window_sums(call, x, window, ceil, call.integer("count_include_pad") != 0 ? Of::all : Of::tensor),
+            call.type(0));
     std::pmr::vector<Attribute> attributes(call.heap());
     attributes.push_back(list_of(Attr::strides, window.strides));
     if (is_max) attributes.push_back(list_of(Attr::dilations, window.dilations));
@@ -181,6 +176,22 @@ void pool(Call& call) {
               call.graph().apply(is_max ? Op::max_pool : Op::average_pool, &x, 1, attributes.data(),
                                  static_cast<int>(attributes.size())),
               call.type(0));
+}
+
+void lp_pool(Call& call) {
+    const ValueId x = call.real(0);
+    const Extents from = call.extents_of(x);
+    const int spatial = spatial_axes(call, from, 3);
+    const auto kernel = call.integers("kernel_shape");
+    if (static_cast<int>(kernel.size()) != spatial)
+        call.refuse("its kernel_shape has %zu entries for %d spatial axes", kernel.size(), spatial);
+    const Window window = window_of(call, from, kernel);
+    const double p = static_cast<double>(call.integer("p"));
+    ValueId y = call.apply(Op::abs, {x});
+    if (p != 1) y = call.apply(Op::pow, {y}, {number(Attr::exponent, p)});
+    y = window_sums(call, y, window, call.integer("ceil_mode") != 0, Of::nothing);
+    if (p != 1) y = call.apply(Op::pow, {y}, {number(Attr::exponent, 1 / p)});
+    call.give(0, y, call.type(0));
 }
 
 void global_pool(Call& call) {
@@ -222,87 +233,6 @@ void lrn(Call& call) {
     const ValueId divisor =
         call.apply(Op::pow, {base}, {number(Attr::exponent, call.real_attribute("beta"))});
     call.give(0, call.apply(Op::div, {x, divisor}), call.type(0));
-}
-
-void resize(Call& call) {
-    const ValueId x = call.real(0);
-    const Extents from = call.extents_of(x);
-    const int spatial = spatial_axes(call, from);
-    const bool upsample = call.node().op == "Upsample";
-    const int scales_at = upsample || call.opset() < 11 ? 1 : 2;
-    Shape to = from.now;
-    std::pmr::vector<double> scales(call.heap());
-    if (upsample && call.opset() < 9) {
-        if (const AttributeView* attribute = call.find("scales")) reals_of(*attribute, scales);
-    } else if (call.has(scales_at) && call.extents(scales_at).now.elements() > 0) {
-        scales = call.known(scales_at, "scales").now.real;
-    }
-    // Which axes scales and sizes are of; the others stay.
-    std::pmr::vector<Whole> axes(call.heap());
-    if (call.given("axes")) axes = call.integers("axes");
-    if (axes.empty())
-        for (int axis = 0; axis < from.rank(); ++axis) axes.push_back(axis);
-    for (Whole& axis : axes) axis = call.axis(axis, from.rank());
-    if (!scales.empty()) {
-        if (scales.size() != axes.size())
-            call.refuse("it has %zu scales for %zu axes", scales.size(), axes.size());
-        std::pmr::vector<double> all(static_cast<std::size_t>(from.rank()), 1, call.heap());
-        for (std::size_t i = 0; i < axes.size(); ++i) all[static_cast<std::size_t>(axes[i])] = scales[i];
-        scales = std::move(all);
-        for (int axis = 0; axis < from.rank(); ++axis) {
-            const double scale = scales[static_cast<std::size_t>(axis)];
-            if (axis < 2 ? scale != 1 : !(scale > 0 && scale < 1e6))
-                call.refuse("its scale of axis %d is %g", axis, scale);
-            if (axis >= 2) to[axis] = static_cast<Whole>(static_cast<double>(from.now[axis]) * scale);
-        }
-    } else {
-        const KnownPair& sizes = call.known(3, "sizes");
-        for (const int lane : {0, 1}) {
-            const auto& extents = sizes.at(lane).whole;
-            if (extents.size() != axes.size())
-                call.refuse("it has %zu sizes for %zu axes", extents.size(), axes.size());
-            const Shape& own = lane == 0 ? from.now : from.later;
-            for (std::size_t i = 0; i < axes.size(); ++i) {
-                const int axis = static_cast<int>(axes[i]);
-                if (axis < 2 && extents[i] != own[axis])
-                    call.refuse("its sizes resize the batch or the channels");
-                if (lane == 1 && axis >= 2 && extents[i] != to[axis])
-                    call.refuse("its sizes are computed from extents that are open");
-                to[axis] = extents[i];
-            }
-        }
-        if (call.text("keep_aspect_ratio_policy") != "stretch" && call.opset() >= 18)
-            call.refuse("its keep_aspect_ratio_policy is not stretch");
-    }
-    const std::string_view mode = call.text("mode"), nearest = call.text("nearest_mode");
-    const std::string_view coordinates =
-        upsample || call.opset() < 11 ? "asymmetric" : call.text("coordinate_transformation_mode");
-    const bool linear = mode != "nearest";
-    Attribute shape = list(Attr::shape, {});
-    for (int axis = 2; axis < from.rank(); ++axis) {
-        const Whole in = from.now[axis], out = to[axis];
-        if (in < 1 || out < 1)
-            call.refuse("%lld elements become %lld", static_cast<long long>(in), static_cast<long long>(out));
-        if (!scales.empty() &&
-            static_cast<double>(out) != static_cast<double>(in) * scales[static_cast<std::size_t>(axis)])
-            call.refuse("%lld elements times %g are no whole number", static_cast<long long>(in),
-                        scales[static_cast<std::size_t>(axis)]);
-        const bool whole = out % in == 0;
-        if (in != out && linear && coordinates != "half_pixel" &&
-            !(coordinates == "pytorch_half_pixel" && out > 1))
-            call.refuse("its coordinates are %.*s", static_cast<int>(coordinates.size()), coordinates.data());
-        const bool floors =
-            coordinates == "asymmetric" && (upsample || call.opset() < 11 || nearest == "floor");
-        const bool same_as_floor = coordinates == "half_pixel" && whole &&
-                                   (nearest == "round_prefer_floor" || nearest == "round_prefer_ceil");
-        if (in != out && !linear && !floors && !same_as_floor)
-            call.refuse("its nearest elements are %.*s, %.*s", static_cast<int>(coordinates.size()),
-                        coordinates.data(), static_cast<int>(nearest.size()), nearest.data());
-        shape.integers[shape.integer_count++] = out;
-    }
-    static_cast<void>(spatial);
-    if (call.integer("antialias") != 0) call.refuse("its antialias is 1");
-    call.give(0, call.apply(Op::resize, {x}, {shape, number(Attr::mode, linear)}), call.type(0));
 }
 
 }  // namespace build
