@@ -114,6 +114,7 @@ RUNNERS = {
     "ops_peers": lambda arguments: {"rows": script_rows(arguments, "ops_peers.py")},
     "conv_peers": lambda arguments: {"rows": script_rows(arguments, "conv_peers.py")},
     "network_peers": lambda arguments: {"rows": script_rows(arguments, "network_peers.py")},
+    "onnx_peers": lambda arguments: {"rows": script_rows(arguments, "onnx_peers.py")},
     "memory": lambda arguments: {"rows": voltac_rows(arguments, ["memory"])},
 }
 

@@ -155,6 +155,8 @@ CONV_PEERS = [("network", "network"), ("layer", "layer"), ("batch", "batch"), ("
 NETWORK_PEERS = [("network", "network"), ("task", "task"), ("batch", "batch"), ("side", "side"), ("threads", "threads"),
                  ("isa", "isa"), ("volta_ms", "Volta ms"), ("volta_spread", "spread"), ("torch_ms", "PyTorch ms"),
                  ("onnxruntime_ms", "ONNX Runtime ms"), ("ratio", "ratio"), ("peers", "peers")]
+ONNX_PEERS = [("model", "model"), ("task", "task"), ("threads", "threads"), ("volta_ms", "Volta ms"), ("peer_ms", "peer ms"),
+              ("ratio", "ratio"), ("spread", "spread"), ("difference_ppm", "difference, millionths"), ("peers", "peer")]
 MEMORY = [("preset", "preset"), ("batch", "batch"), ("seq", "seq"), ("vocab", "vocab"), ("threads", "threads"),
           ("bill_mib", "bill MiB"), ("resident_mib", "resident MiB")]
 
@@ -228,6 +230,21 @@ def conv_chart(result):
                       note="right of the line: Volta is faster; hollow: beyond the edge")
 
 
+def onnx_section(result):
+    """The table, and of the runs the mean by threads."""
+    rows = [dict(row, difference_ppm=None if row.get("difference") is None else 1e6 * row["difference"])
+            for row in result["rows"]]
+    ratios = {}
+    for row in rows:
+        if row["task"] == "run" and row.get("ratio"):
+            ratios.setdefault(row["threads"], []).append(row["ratio"])
+    means = [[str(threads), number(math.exp(statistics.fmean(map(math.log, of)))), number(min(of)), number(len(of))]
+             for threads, of in ratios.items()]
+    return "\n".join(["Geometric mean and least of ONNX Runtime's time over Volta's, of the runs; above 1 Volta is faster:", "",
+                      table(["threads", "mean", "least", "models"], means), "",
+                      rows_section(dict(result, rows=rows), ONNX_PEERS)])
+
+
 # suite -> (section, chart): functions of the result.
 SUITES = {
     "products": (products_section, products_chart),
@@ -253,6 +270,10 @@ SUITES = {
     "network_peers": (lambda r: rows_section(r, NETWORK_PEERS),
                       lambda r: rows_chart(r, "Networks of pictures: speed of Volta / speed of the fastest peer",
                                            ["network", "task", "batch"], "ratio", "Volta / fastest peer", 1.0)),
+    "onnx_peers": (onnx_section,
+                   lambda r: rows_chart(dict(r, rows=[row for row in r["rows"] if row["task"] == "run"]),
+                                        "ONNX files: speed of Volta / speed of ONNX Runtime", ["model"], "ratio",
+                                        "Volta / ONNX Runtime", 1.0)),
     "memory": (lambda r: rows_section(r, MEMORY),
                lambda r: rows_chart(r, "Memory of a training step", ["preset"], "resident_mib", "resident MiB")),
 }

@@ -46,6 +46,8 @@ RESULTS = {
                               torch_us=11.0, ratio=1.16, peers="PyTorch 2.13.0"),
     "network_peers": rows_result(network="resnet50", task="infer", batch=1, side=224, volta_ms=21.7, torch_ms=30.0,
                                  onnxruntime_ms=25.0, ratio=1.15, peers="PyTorch 2.13.0"),
+    "onnx_peers": rows_result(model="mnist-8", task="run", volta_ms=0.5, peer_ms=1.0, ratio=2.0, difference=2e-6,
+                              peers="ONNX Runtime 1.32"),
     "memory": rows_result(preset="tiny", resident_mib=300.5),
 }
 
