@@ -240,7 +240,8 @@ void test_class_folders(void**) {
     const Folder folder;
     const std::string png = read_file(file("grey8.png")), jpeg = read_file(file("grey.jpg"));
     for (const char* name :
-         {"train/b/2.PNG", "train/b/10.jpeg", "train/b/deep/er/1.png", "train/B/x.jpg", "val/b/v.png"})
+         {"train/b/2.PNG", "train/b/10.jpeg", "train/b/deep/er/1.png", "train/B/x.jpg", "val/b/v.png",
+          "train/b/1/2/3/4/5/6/7/8/deepest.png", "train/b/1.png"})
         write_file(folder / name, png);
     write_file(folder / "train/a/really.png", jpeg);  // what it is, its bytes say
     write_file(folder / "train/a/notes.txt", "no picture");
@@ -248,13 +249,15 @@ void test_class_folders(void**) {
     write_file(folder / "train/readme.txt", "no class");
     volta_dataset* dataset = open_data(VOLTA_DATA_FOLDER, {folder.c_str()});
     const volta_dataset_info info = info_of_set(dataset);
-    assert_int_equal(info.sample_count, 5);
+    assert_int_equal(info.sample_count, 7);
     assert_int_equal(info.class_count, 3);
     assert_int_equal(info.height + info.width, 0);
-    const char* const kNames[] = {"train/B/x.jpg", "train/a/really.png", "train/b/10.jpeg", "train/b/2.PNG",
+    // By the bytes of whole paths, in which a folder's name ends with a slash.
+    const char* const kNames[] = {"train/B/x.jpg", "train/a/really.png", "train/b/1.png",
+                                  "train/b/1/2/3/4/5/6/7/8/deepest.png", "train/b/10.jpeg", "train/b/2.PNG",
                                   "train/b/deep/er/1.png"};
-    const int kLabels[] = {0, 1, 2, 2, 2};
-    for (size_t i = 0; i < 5; ++i) {
+    const int kLabels[] = {0, 1, 2, 2, 2, 2, 2};
+    for (size_t i = 0; i < 7; ++i) {
         assert_string_equal(sample_name(dataset, i).c_str(), (folder / kNames[i]).c_str());
         volta_picture* picture = nullptr;
         assert_ok(volta_dataset_read(dataset, i, &picture));
@@ -271,7 +274,7 @@ void test_class_folders(void**) {
     assert_string_equal(sample_name(dataset, 0).c_str(), (folder / "val/b/v.png").c_str());
     volta_dataset_release(dataset);
     dataset = open_data(VOLTA_DATA_FOLDER, {(folder / "train").c_str()}, &options);  // a split by itself
-    assert_int_equal(info_of_set(dataset).sample_count, 5);
+    assert_int_equal(info_of_set(dataset).sample_count, 7);
     volta_dataset_release(dataset);
 }
 
@@ -365,6 +368,18 @@ void test_a_wrong_label_is_named(void**) {
     volta_dataset_release(dataset);
 }
 
+void test_what_expands_beyond_the_limit_is_refused(void**) {
+    const Folder folder;
+    write_file(folder / "i", gzip(idx({1, 20, 20}, repeated('x', 400))));
+    write_file(folder / "l", idx({1}, "x"));
+    volta_dataset_options options = VOLTA_DATASET_OPTIONS_INIT;
+    options.max_file_bytes = 399;
+    assert_fails(try_open(VOLTA_DATA_IDX, {(folder / "i").c_str(), (folder / "l").c_str()}, &options),
+                 VOLTA_UNSUPPORTED, "i' expands to 400 bytes, at most 399 are read");
+    options.max_file_bytes = 400;
+    assert_ok(try_open(VOLTA_DATA_IDX, {(folder / "i").c_str(), (folder / "l").c_str()}, &options));
+}
+
 void test_calls_are_checked(void**) {
     volta_dataset* dataset = nullptr;
     const char* none[] = {nullptr};
@@ -443,6 +458,7 @@ int main() {
         cmocka_unit_test(test_class_folders),
         cmocka_unit_test(test_wrong_files_are_one_sentence),
         cmocka_unit_test(test_a_wrong_label_is_named),
+        cmocka_unit_test(test_what_expands_beyond_the_limit_is_refused),
         cmocka_unit_test(test_calls_are_checked),
         cmocka_unit_test(test_real_data),
     };

@@ -322,6 +322,22 @@ void test_damaged_samples_stop_or_are_skipped(void**) {
                         static_cast<float>(static_cast<unsigned char>(records[8 * 3073 + 1 + 5])) / 255.0f;
         assert_true(last == should);
         volta_loader_release(loader);
+
+        // Rows move up over those that are left out.
+        o.batch = 10;
+        loader = make_loader(set.dataset, o);
+        batch = next(loader);
+        const uint64_t kGood[] = {0, 1, 2, 5, 6, 7, 8};
+        assert_int_equal(batch.count, 7);
+        assert_memory_equal(batch.samples, kGood, sizeof kGood);
+        for (size_t row = 0; row < 7; ++row) {
+            const char* const record = &records[kGood[row] * 3073];
+            assert_int_equal(batch.labels[row], *record);
+            const float pixel = static_cast<float>(static_cast<unsigned char>(record[1 + 5])) / 255.0f;
+            assert_true(batch.pixels[row * 3072 + 5] == pixel);
+        }
+        volta_loader_release(loader);
+        o.batch = 5;
         log.lines.clear();
     }
     for (size_t i = 0; i < 10; ++i) records[i * 3073] = 77;
@@ -489,6 +505,27 @@ void test_ends_at_any_moment(void**) {
     volta_loader_release(nullptr);
 }
 
+// What threads were at when the loader was told to go on elsewhere is in no batch.
+void test_seeks_while_threads_load(void**) {
+    const Set set(cifar_records(60));
+    volta_transform_options transform = transform_named("everything");
+    volta_loader_options options = loader_options(&transform);
+    options.batch = 6, options.flags = VOLTA_LOADER_NO_THREADS;
+    volta_loader* loader = make_loader(set.dataset, options);
+    std::vector<Hashes> expected;
+    for (int i = 0; i < 10; ++i) expected.push_back(hashes(next(loader)));
+    volta_loader_release(loader);
+    options.flags = 0, options.thread_count = 4, options.queue = 4;
+    loader = make_loader(set.dataset, options);
+    for (uint64_t i = 0; i < 400; ++i) {
+        const uint64_t at = i * 7 % 10;
+        assert_ok(volta_loader_seek(loader, 0, at));
+        for (uint64_t k = at; k < std::min<uint64_t>(10, at + i % 3); ++k)
+            assert_true(hashes(next(loader)) == expected[k]);
+    }
+    volta_loader_release(loader);
+}
+
 void test_options_are_checked(void**) {
     const Set set(cifar_records(5));
     const auto refused = [&](const char* part,
@@ -571,6 +608,7 @@ int main() {
         cmocka_unit_test(test_steady_loading_allocates_nothing),
         cmocka_unit_test(test_a_forked_child_goes_on_alone),
         cmocka_unit_test(test_ends_at_any_moment),
+        cmocka_unit_test(test_seeks_while_threads_load),
         cmocka_unit_test(test_options_are_checked),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -173,6 +173,11 @@ void test_options_are_checked(void**) {
     assert_fails(volta_picture_resize(picture, 5, 5, 19, &none), VOLTA_INVALID_ARGUMENT, "filter is 19");
     assert_fails(volta_picture_resize(picture, 100000, 100000, 0, &none), VOLTA_UNSUPPORTED,
                  "more pixels than the limit");
+    // Between the passes, whichever comes first.
+    assert_fails(volta_picture_resize(picture, 3000000, 1, 0, &none), VOLTA_UNSUPPORTED,
+                 "30 x 21 pixels cannot be resized to 1 x 3000000: that takes more pixels than the limit");
+    assert_fails(volta_picture_resize(picture, 1, 4000000, 0, &none), VOLTA_UNSUPPORTED,
+                 "30 x 21 pixels cannot be resized to 4000000 x 1: that takes more pixels than the limit");
     assert_fails(volta_picture_resize(nullptr, 5, 5, 0, &none), VOLTA_INVALID_ARGUMENT, "picture is NULL");
     assert_fails(volta_picture_open("", nullptr, &none), VOLTA_INVALID_ARGUMENT, "path is empty");
     assert_fails(volta_picture_open(file("rgb.png").c_str(), nullptr, nullptr), VOLTA_INVALID_ARGUMENT,
@@ -230,6 +235,9 @@ void test_transform_for_evaluation(void**) {
     options.resize = 0, options.height = 22;
     assert_fails(volta_picture_transform(picture, &options, values, 22 * 9), VOLTA_SHAPE_MISMATCH,
                  "a picture of 30 x 21 pixels is smaller than the crop of 9 x 22");
+    options.height = 2, options.width = 31;
+    assert_fails(volta_picture_transform(picture, &options, values, 2 * 31), VOLTA_SHAPE_MISMATCH,
+                 "a picture of 30 x 21 pixels is smaller than the crop of 31 x 2");
     volta_picture_release(resized);
     volta_picture_release(picture);
 }
