@@ -463,6 +463,49 @@ void test_hostile_files(void**) {
     assert_contains(world.refusal(many), "it has more than 65536 nodes");
 }
 
+// What a file may make an import keep: twice its size and 64 MiB, as the fuzz target has it, with as many
+// nodes as there may be and both lanes of an open extent.
+void test_memory_of_many_nodes(void**) {
+    OnnxGraph many;
+    many.inputs = {port("x", kFloat, {"N", "4"})};
+    many.outputs = {port("v65000", kFloat, {})};
+    for (int i = 0; i < 65000; ++i)
+        many.nodes.push_back(
+            node("HardSigmoid", {i == 0 ? "x" : "v" + std::to_string(i)}, {"v" + std::to_string(i + 1)}));
+    World world;
+    const std::string bytes = onnx_file(many);
+    world.import(bytes);
+    assert_true(world.heap.most_bytes <= 2 * bytes.size() + (std::size_t{64} << 20));
+}
+
+// Graphs in graphs in attributes: nobody goes down into what is not imported.
+void test_depth(void**) {
+    World world;
+    std::string inner;
+    for (int depth = 0; depth < 100000; ++depth) {
+        const std::string graph = inner;
+        const std::string attribute = message([&](protozero::pbf_writer& writer) {
+            writer.add_string(1, "then_branch");
+            writer.add_message(6, graph);
+            writer.add_int32(20, 5);
+        });
+        const std::string one = node("If", {"c"}, {"y"}, {attribute});
+        inner = message([&](protozero::pbf_writer& writer) { writer.add_message(1, one); });
+        if (inner.size() > (std::size_t{1} << 18)) break;
+    }
+    OnnxGraph graph = unary("Abs", {"2"});
+    const std::string attribute = message([&](protozero::pbf_writer& writer) {
+        writer.add_string(1, "then_branch");
+        writer.add_message(6, inner);
+        writer.add_int32(20, 5);
+    });
+    graph.nodes = {node("If", {"x"}, {"y"}, {attribute})};
+    assert_contains(world.refusal(graph), "(If, opset 17): the operator is not imported");
+    // One that is imported takes no graph.
+    graph.nodes = {node("Abs", {"x"}, {"y"}, {attribute})};
+    assert_contains(world.refusal(graph), "its attribute 'then_branch' is none that version 13");
+}
+
 // Data beside the model: below its folder and nowhere else.
 void test_external_data(void**) {
     World world;
@@ -518,6 +561,8 @@ int main() {
         cmocka_unit_test(test_volumes_and_selections),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_memory_of_many_nodes),
+        cmocka_unit_test(test_depth),
         cmocka_unit_test(test_external_data),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

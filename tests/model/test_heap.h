@@ -17,6 +17,7 @@ class TestHeap {
     long held = 0;          // blocks
     long calls = 0;         // allocations asked for
     long refused_call = 0;  // refuse this one and all later ones; 0: none
+    std::size_t bytes = 0, most_bytes = 0;  // held now, and at most
 
   private:
     static void* allocate(void* user, std::size_t size, std::size_t alignment, volta_memory_kind) {
@@ -27,10 +28,14 @@ class TestHeap {
             return nullptr;
         std::memset(pointer, 0xa5, size);  // nobody may count on zeros
         ++self->held;
+        self->bytes += size;
+        if (self->bytes > self->most_bytes) self->most_bytes = self->bytes;
         return pointer;
     }
-    static void release(void* user, void* pointer, std::size_t, std::size_t, volta_memory_kind) {
-        --static_cast<TestHeap*>(user)->held;
+    static void release(void* user, void* pointer, std::size_t size, std::size_t, volta_memory_kind) {
+        auto* self = static_cast<TestHeap*>(user);
+        --self->held;
+        self->bytes -= size;
         std::free(pointer);
     }
 

@@ -68,6 +68,7 @@ ValueId Building::apply(Op op, const ValueId* inputs, int count, const Attribute
     } catch (const Error& error) {
         fail(VOLTA_UNSUPPORTED, "only some of the extents that are open have a result: %s", error.what());
     }
+    later_.nodes.pop_back();  // its shapes are all that anybody asks for
     for (std::size_t i = later_ids_.size(); i < graph.values.size(); ++i) later_ids_.push_back(later++);
     return id;
 }
