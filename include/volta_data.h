@@ -26,6 +26,8 @@
 extern "C" {
 #endif
 
+/* ---- Version and errors ----------------------------------------------------------------------------- */
+
 /* "0.1.0", of the library that is loaded. Never NULL. */
 VOLTA_API const char *volta_data_version(void);
 

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""The mechanical half of each binding, printed from api/*.json: constants, structs, prototypes.
+
+    tools/print_bindings.py [--write] [--root FOLDER]
+
+Compares with what is committed; --write writes it. A language is a row of PRINTERS: a file and the function that prints it.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HEADERS = ("volta", "volta_data")
+SOURCE = "Printed by tools/print_bindings.py from api/*.json, which say what the headers say. Not edited by hand."
+
+
+class Api:
+    """Both headers: items by kind, in order, each with the header that it is in."""
+
+    def __init__(self, root):
+        self.items = {kind: [] for kind in ("function", "struct", "handle", "constants", "alias", "callback", "macro")}
+        for header in HEADERS:
+            with open(os.path.join(root, "api", header + ".json"), encoding="utf-8") as file:
+                for section in json.load(file)["sections"]:
+                    for item in section["items"]:
+                        self.items[item["kind"]].append(dict(item, library=header))
+        self.handles = {item["name"] for item in self.items["handle"]}
+        self.structs = {item["name"] for item in self.items["struct"]}
+        self.scalars = {item["name"]: item["type"] for kind in ("constants", "alias") for item in self.items[kind]
+                        if "name" in item}
+
+    def base(self, name):
+        """A name of the header for a number, as C's own."""
+        return self.scalars.get(name, name)
+
+
+# ---- Python: ctypes --------------------------------------------------------------------------------------------
+
+PYTHON_NUMBERS = {"size_t": "c.c_size_t", "float": "c.c_float", "double": "c.c_double", "char": "c.c_char",
+                  **{f"{u}int{bits}_t": f"c.c_{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}}
+
+
+def python_type(api, spelling, in_callback=False):
+    """ctypes' name of a C type. Pointers to numbers are addresses: arrays, buffers and byref() all fit."""
+    array = re.fullmatch(r"(.*)\[(\d+)\]", spelling)
+    if array:
+        return f"{python_type(api, array.group(1))} * {array.group(2)}"
+    function = re.fullmatch(r"(.*)\(\*\)\((.*)\)", spelling)
+    if function:
+        parts = [function.group(1).strip(), *(p.strip() for p in function.group(2).split(","))]
+        return "c.CFUNCTYPE(" + ", ".join(python_type(api, p, True) for p in parts) + ")"
+    words = spelling.replace("const", " ").split()
+    stars, name = spelling.count("*"), api.base(words[0])
+    if stars == 0:
+        return "None" if name == "void" else name if name in api.structs else PYTHON_NUMBERS[name]
+    if stars == 1 and name in api.structs:
+        return f"c.POINTER({name})"
+    if name == "char" and stars == 1 and "const" in spelling and not in_callback:
+        return "c.c_char_p"
+    if name == "char" and stars == 2:
+        return "c.POINTER(c.c_char_p)"
+    return "c.c_void_p" if stars == 1 else "c.POINTER(c.c_void_p)"
+
+
+def print_python(api):
+    lines = [f'"""libvolta and libvolta_data as ctypes has them. {SOURCE}"""', "", "import ctypes as c", ""]
+    for item in api.items["macro"]:
+        if re.fullmatch(r"[0-9]+|0x[0-9a-f]+u?", item["value"]):
+            lines.append(f"{item['name']} = {item['value'].rstrip('u')}")
+    lines.append("")
+    for group in api.items["constants"]:
+        lines += [f"# {group['name']}"] if "name" in group else []
+        lines += [f"{value['name']} = {value['value']}" for value in group["values"]]
+        lines.append("")
+    for item in api.items["struct"]:
+        sized = item["fields"][0]["name"] == "struct_size"
+        lines += ["", f"class {item['name']}(c.Structure):"]
+        if sized:
+            lines += ["    def __init__(self, **fields):",
+                      f"        super().__init__(struct_size=c.sizeof({item['name']}), **fields)", ""]
+        lines.append("    _fields_ = [")
+        lines += [f'        ("{field["name"]}", {python_type(api, field["type"])}),' for field in item["fields"]]
+        lines += ["    ]", ""]
+    for header in HEADERS:
+        lines += ["", f"# name: (what it returns, of what), of lib{header}", f"{header.upper()}_FUNCTIONS = {{"]
+        for item in api.items["function"]:
+            if item["library"] == header:
+                of = "".join(python_type(api, p["type"]) + ", " for p in item["parameters"])
+                lines.append(f'    "{item["name"]}": ({python_type(api, item["returns"])}, ({of.rstrip() })),')
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+PRINTERS = {"bindings/python/volta/native.py": print_python}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", default=ROOT, metavar="FOLDER", help="the tree (default: this one)")
+    parser.add_argument("--write", action="store_true", help="write the files instead of comparing")
+    arguments = parser.parse_args()
+    api, status = Api(arguments.root), 0
+    for name, printer in PRINTERS.items():
+        path, text = os.path.join(arguments.root, name), printer(api)
+        if arguments.write:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            continue
+        known = ""
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                known = file.read()
+        if known != text:
+            print(f"{name} is not what the headers say: run tools/print_bindings.py --write", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
