@@ -94,7 +94,23 @@ def print_python(api):
     return "\n".join(lines) + "\n"
 
 
-PRINTERS = {"bindings/python/volta/native.py": print_python}
+# ---- C: what the compiler makes of it ----------------------------------------------------------------------------
+
+def print_layout(api):
+    """A program that prints size and offsets of every struct, for the other side to compare with its own."""
+    lines = [f"/* Size and offsets of every struct of the headers, one a line: NAME SIZE, NAME.FIELD OFFSET SIZE.", f" * {SOURCE} */",
+             "#include <stdio.h>", "#include <volta_data.h>", "", "int main(void) {"]
+    for item in api.items["struct"]:
+        name = item["name"]
+        lines.append(f'    printf("{name} %zu\\n", sizeof({name}));')
+        for field in item["fields"]:
+            of = f"{name}, {field['name']}"
+            lines += [f'    printf("{name}.{field["name"]} %zu %zu\\n", offsetof({of}),',
+                      f"           sizeof((({name} *)0)->{field['name']}));"]
+    return "\n".join(lines + ["    return 0;", "}"]) + "\n"
+
+
+PRINTERS = {"tests/bindings/layout.c": print_layout, "bindings/python/volta/native.py": print_python}
 
 
 def main():

@@ -74,6 +74,9 @@ static void train(const char* text, size_t bytes, const char* path, int steps) {
             fprintf(stderr, "step %d loss %.4f\n", step + 1, (double)report.loss);
     }
     CHECK(volta_trainer_save(trainer, path)); /* the model and everything to go on from here */
+    char hash[33];
+    CHECK(volta_trainer_hash(trainer, hash));
+    printf("hash %s\n", hash);
 
     free(tokens);
     volta_trainer_release(trainer);

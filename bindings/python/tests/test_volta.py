@@ -1,0 +1,216 @@
+"""The life cycle in Python: the same bits as from C, arrays without copies, exceptions with the library's sentence."""
+
+import array
+import ctypes
+import gc
+import os
+import tempfile
+import threading
+import unittest
+
+import volta
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom, " * 8
+needs_numpy = unittest.skipUnless(numpy, "NumPy is not installed")
+
+
+def small_gpt(ctx=None, text=TEXT):
+    tokenizer = volta.Tokenizer.characters(text, ctx=ctx)
+    model = volta.Model.gpt(seed=1, ctx=ctx, vocabulary=len(tokenizer), layers=1, dim=16, heads=2, context=16)
+    model.tokenizer = tokenizer
+    return model, tokenizer
+
+
+def trained(steps=5, ctx=None):
+    model, tokenizer = small_gpt(ctx)
+    trainer = volta.Trainer(model, [(4, 16)], steps=20, learning_rate=1e-2, seed=3)
+    trainer.set_tokens(tokenizer.encode(TEXT))
+    trainer.run(steps)
+    return trainer
+
+
+class LifeTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def test_one_result(self):
+        hashes = {trained(ctx=volta.Context(threads=threads, isa=isa)).hash
+                  for threads in (1, 2, 3) for isa in ("auto", "scalar")}
+        self.assertEqual(len(hashes), 1)
+
+    def test_resume_is_exact(self):
+        whole = trained(steps=12)
+        half = trained(steps=5)
+        half.save(self.path("half.volta"))
+        resumed = volta.Trainer.resume(volta.Model.open(self.path("half.volta")))
+        self.assertEqual(resumed.current_step, 5)
+        tokens = resumed.model.tokenizer.encode(TEXT)
+        resumed.set_tokens(tokens)
+        resumed.run(7)
+        self.assertEqual(resumed.hash, whole.hash)
+
+    def test_saved_and_opened(self):
+        trainer = trained()
+        trainer.update_model()
+        trainer.model.metadata["title"] = "A tale"
+        trainer.model.save(self.path("m.volta"))
+        with volta.Model.open(self.path("m.volta"), verify=True) as model:
+            self.assertEqual(model.hash, trainer.hash)
+            self.assertEqual(model.metadata["title"], "A tale")
+            self.assertIsNone(model.metadata["none"])
+        with open(self.path("m.volta"), "rb") as file:
+            self.assertEqual(volta.Model.open_bytes(file.read()).hash, trainer.hash)
+
+    def test_writing(self):
+        trainer = trained(steps=10)
+        trainer.update_model()
+        generator = volta.Generator(trainer.model, temperature=0.5, seed=2)
+        whole = generator.generate("It w")
+        self.assertEqual("".join(generator.stream("It w")), "".join(volta.Generator(
+            trainer.model, temperature=0.5, seed=2, flags=volta.native.VOLTA_GENERATOR_NO_CACHE).stream("It w")))
+        self.assertTrue(whole)
+        generator.start("It w")
+        self.assertEqual(generator.write(max_tokens=3)["reason"], "max_tokens")
+        generator.start("It w")
+        self.assertEqual(generator.write(lambda text, token: True)["reason"], "callback")
+        with self.assertRaisesRegex(KeyError, "mine"):
+            generator.start("It w")
+            generator.write(lambda text, token: {}["mine"])
+
+    def test_leaving_a_stream_ends_it(self):
+        generator = volta.Generator(small_gpt()[0], temperature=1.0)
+        before = threading.active_count()
+        for _ in generator.stream("It"):
+            break
+        gc.collect()
+        self.assertEqual(threading.active_count(), before)
+
+    def test_sequences(self):
+        generator = volta.Generator(small_gpt()[0], sequences=3)
+        first, second = generator.sequence("It was"), generator.sequence("the ")
+        tokens = [generator.step([first, second]) for _ in range(3)]
+        self.assertEqual(first.tokens[-3:], [pair[0] for pair in tokens])
+        fork = first.fork()
+        self.assertEqual(fork.tokens, first.tokens)
+        fork.rewind(2)
+        self.assertEqual(len(fork.tokens), 2)
+
+    def test_tokenizers(self):
+        tokenizer = volta.Tokenizer.train_bpe(TEXT, 300)
+        ids = tokenizer.encode("the worst of times")
+        self.assertEqual(tokenizer.decode(ids), "the worst of times")
+        self.assertEqual(tokenizer.kind, "bpe")
+        self.assertEqual(list(volta.Tokenizer.bytes().encode("ab")), [97, 98])
+
+
+class ArraysTest(unittest.TestCase):
+    def perceptron(self):
+        graph = volta.Graph()
+        x = graph.input("x", (2, 3))
+        graph.output("y", graph.relu(graph.linear("fc", x, 4)) * 2 + 1)
+        return volta.Model.of(graph, seed=7)
+
+    @needs_numpy
+    def test_session_on_numpy(self):
+        model = self.perceptron()
+        session = volta.Session(model)
+        x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+        y = session.run(x)
+        expected = numpy.maximum(x @ model["fc.weight"] + model["fc.bias"], 0) * 2 + 1
+        numpy.testing.assert_allclose(y, expected, rtol=1e-6)
+        out = numpy.zeros((2, 4), numpy.float32)
+        self.assertIs(session.run(x, out=out), out)
+        numpy.testing.assert_array_equal(out, y)
+        x[:] = 1  # the same memory with other values
+        numpy.testing.assert_array_equal(session.run(x), session.run(x.copy()))
+
+    @needs_numpy
+    def test_training_on_numpy(self):
+        model = self.perceptron()
+        trainer = volta.Trainer(model, loss="mse", optimizer="sgd", learning_rate=0.01)
+        x = numpy.ones((2, 3), numpy.float32)
+        losses = [trainer.step(x, numpy.full((2, 4), 3, numpy.float32))["loss"] for _ in range(20)]
+        self.assertLess(losses[-1], losses[0])
+        self.assertEqual(trainer.parameter("fc.weight").shape, (3, 4))
+        self.assertFalse(trainer.gradient("fc.bias").flags.writeable)
+
+    @needs_numpy
+    def test_nothing_is_copied(self):
+        x = numpy.zeros((2, 2), numpy.float32)
+        tensor = volta.Tensor.wrap(x)
+        numpy.asarray(tensor)[0, 1] = 5
+        self.assertEqual(x[0, 1], 5)
+        self.assertEqual(numpy.from_dlpack(tensor)[0, 1], 5)
+
+    def test_plain_arrays(self):
+        session = volta.Session(self.perceptron())
+        y = session.run(memoryview(array.array("f", [1, 2, 3, 4, 5, 6])).cast("B").cast("f", (2, 3)))
+        self.assertEqual(tuple(y.shape), (2, 4))
+
+    def test_tensors_outlive_what_made_them(self):
+        view = volta.Tensor((3,)).array()
+        gc.collect()
+        view[0] = 1.5
+        self.assertEqual(view[0], 1.5)
+
+
+class ErrorsTest(unittest.TestCase):
+    def test_sentences(self):
+        with self.assertRaisesRegex(volta.IoError, "/nowhere/x.volta"):
+            volta.Model.open("/nowhere/x.volta")
+        with self.assertRaisesRegex(OSError, "/nowhere/x.volta"):
+            volta.Model.open("/nowhere/x.volta")
+        with self.assertRaises(volta.InvalidArgument) as caught:
+            volta.Model.gpt(vocabulary=10, layers=1, dim=15, heads=2, context=4)
+        self.assertEqual(caught.exception.status, volta.native.VOLTA_INVALID_ARGUMENT)
+        with self.assertRaisesRegex(volta.ShapeMismatch, "inner extents"):
+            graph = volta.Graph()
+            graph.matmul(graph.input("a", (2, 3)), graph.input("b", (4, 5)))
+
+    def test_wrong_words(self):
+        with self.assertRaisesRegex(TypeError, "volta_gpt_options has no hed; it has .*heads"):
+            volta.Model.gpt(hed=3)
+        with self.assertRaisesRegex(ValueError, "'avx3' is none of auto, scalar, avx2, avx512"):
+            volta.Context(isa="avx3")
+
+    @needs_numpy
+    def test_wrong_arrays(self):
+        model = ArraysTest().perceptron()
+        session = volta.Session(model)
+        with self.assertRaisesRegex(TypeError, "x is <f8, it must be float32 or int32"):
+            session.run(numpy.zeros((2, 3)))
+        with self.assertRaisesRegex(ValueError, "x is not contiguous"):
+            session.run(numpy.zeros((3, 2), numpy.float32).T)
+        with self.assertRaisesRegex(TypeError, "1 inputs .x., not 2"):
+            session.run(1, 2)
+        with self.assertRaises(volta.ShapeMismatch):
+            session.run(numpy.zeros((2, 4), numpy.float32))
+
+    def test_closed_twice(self):
+        model = small_gpt()[0]
+        model.close()
+        model.close()
+        self.assertTrue(model.closed)
+        with self.assertRaises(volta.InvalidArgument):
+            model.hash
+
+    def test_log(self):
+        lines = []
+        context = volta.Context(level="fast", log=lambda level, line: lines.append(line))
+        self.assertTrue(context.info["thread_count"])
+        self.assertIsInstance(lines, list)
+        self.assertEqual(context.device["name"], "cpu")
+
+
+if __name__ == "__main__":
+    ctypes.CDLL(None)
+    unittest.main()

@@ -1,0 +1,27 @@
+"""Volta: define, train, save, resume, load and run small and medium neural networks, with one result.
+
+    import volta
+    model = volta.Model.gpt(vocabulary=256, layers=2, dim=64, heads=4, context=32, seed=1)
+    trainer = volta.Trainer(model, [(8, 32)], steps=200, learning_rate=3e-3)
+
+Everything of include/volta.h is here: what has no class of its own is in volta.native, called by volta.lib.
+"""
+
+from . import native
+from ._library import lib
+from .context import Context, default_context, describe_device, device_count
+from .errors import (Cancelled, CorruptModel, DeviceError, Error, InternalError, InvalidArgument, InvalidState, IoError,
+                     NotFinite, OutOfMemory, ShapeMismatch, Unsupported)
+from .generator import Cancel, Generator, Sequence
+from .graph import Graph, Value
+from .model import Model, network_names, survey
+from .session import Session
+from .tensor import Tensor
+from .tokenizer import Tokenizer
+from .trainer import Trainer
+
+__version__ = lib.volta_version().decode()
+__all__ = ["Cancel", "Cancelled", "Context", "CorruptModel", "DeviceError", "Error", "Generator", "Graph", "InternalError",
+           "InvalidArgument", "InvalidState", "IoError", "Model", "NotFinite", "OutOfMemory", "Sequence", "Session",
+           "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "default_context", "describe_device",
+           "device_count", "lib", "native", "network_names", "survey"]

@@ -1,0 +1,72 @@
+"""A context: threads, instruction set, device and memory of everything that is made in it."""
+
+import ctypes
+
+from . import native
+from ._library import Handle, check, fields_of, lib, made, struct
+
+_CONSTANTS = {"level": "", "isa": "ISA", "precision": "PRECISION"}
+
+
+class Context(Handle):
+    """Everything is made in a context, and used by one thread at a time with all that was made from it.
+
+    Context(threads=2, isa="avx2", level="strict", device="cpu", precision="fp32", log=print, tuning_folder=...,
+    kernel_folder=..., host_budget=bytes, device_budget=bytes, flags=native.VOLTA_CONTEXT_NO_JIT). Without arguments: a
+    thread for each core, the best instruction set, strict. `log(level, line)` is called with warnings and remarks.
+    """
+
+    _release = lib.volta_context_release
+
+    def __init__(self, threads=0, log=None, **options):
+        options["thread_count"] = threads
+        kinds = dict(native.volta_context_options._fields_)
+        self._log = None
+        if log is not None:
+            self._log = kinds["log"](lambda _, level, line: log(level, ctypes.string_at(line).decode()))
+            options["log"] = self._log
+        given = struct(native.volta_context_options, options, _CONSTANTS)
+        super().__init__(made(lib.volta_context_create, ctypes.byref(given)))
+
+    @property
+    def info(self):
+        """What is in use and what was asked of memory, a dict: threads, isa, cpu, tensor_bytes_peak ..."""
+        info = native.volta_context_info()
+        check(lib.volta_context_get_info(self, ctypes.byref(info)))
+        return fields_of(info)
+
+    @property
+    def device(self):
+        """The device of the context, a dict."""
+        info = native.volta_device_info()
+        check(lib.volta_context_get_device(self, ctypes.byref(info)))
+        return fields_of(info)
+
+    def measure_machine(self):
+        """The most that the device does, measured now, a dict."""
+        speed = native.volta_machine_speed()
+        check(lib.volta_measure_machine(self, ctypes.byref(speed)))
+        return fields_of(speed)
+
+
+_default = None
+
+
+def default_context():
+    """The context of whatever is made without one: as many threads as cores, strict."""
+    global _default
+    if _default is None or _default.closed:
+        _default = Context()
+    return _default
+
+
+def device_count(backend="cuda"):
+    count = ctypes.c_uint32()
+    check(lib.volta_device_count(backend.encode(), ctypes.byref(count)))
+    return count.value
+
+
+def describe_device(backend="cuda", index=0):
+    info = native.volta_device_info()
+    check(lib.volta_device_describe(backend.encode(), index, ctypes.byref(info)))
+    return fields_of(info)

@@ -1,0 +1,253 @@
+"""Models: a graph and its parameters, made, opened, imported, saved and exported."""
+
+import ctypes
+import os
+
+from . import native
+from ._library import (Handle, check, constant, fields_of, hash_of, lib, made, path_of, struct)
+from .context import default_context
+from .graph import Graph
+from .tensor import Memory, array_of
+from .tokenizer import Tokenizer
+
+_IMPORT = {"format": "WEIGHTS", "weights": "", "resnet": None}
+
+
+def _info(function, model, index):
+    info = native.volta_tensor_info()
+    check(function(model, index, ctypes.byref(info)))
+    return {"name": info.name.decode(), "dtype": info.dtype, "shape": tuple(info.shape[: info.rank])}
+
+
+class Metadata:
+    """Free text of a model by key: model.metadata["title"] = "..."; None where there is none."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def __getitem__(self, key):
+        value = ctypes.c_char_p()
+        check(lib.volta_model_get_metadata(self._model, key.encode(), ctypes.byref(value)))
+        return None if value.value is None else value.value.decode()
+
+    def __setitem__(self, key, value):
+        check(lib.volta_model_set_metadata(self._model, key.encode(), None if value is None else value.encode()))
+
+    def __delitem__(self, key):
+        self[key] = None
+
+
+class Model(Handle):
+    """Model.gpt(vocabulary=256, layers=4, dim=128, heads=4, context=128, seed=1), Model.network("resnet20"),
+    Model.of(graph), Model.open("x.volta"), Model.load("model.safetensors"), Model.from_pretrained("folder")."""
+
+    _release = lib.volta_model_release
+
+    def __init__(self, pointer, context):
+        super().__init__(pointer, context)
+        self.context = context
+
+    # ---- Making
+
+    @classmethod
+    def _created(cls, function, kind, seed, ctx, options, constants=None):
+        context = ctx or default_context()
+        given = struct(kind, options, constants)
+        return cls(made(function, context, ctypes.byref(given), seed), context)
+
+    @classmethod
+    def of(cls, graph, seed=0):
+        """A model of a graph, its parameters drawn from the seed."""
+        return cls(made(lib.volta_model_create, graph, seed), graph.context)
+
+    @classmethod
+    def gpt(cls, seed=0, ctx=None, **options):
+        """volta_gpt_options: vocabulary, layers, dim, heads, context, ..."""
+        return cls._created(lib.volta_model_create_gpt, native.volta_gpt_options, seed, ctx, options)
+
+    @classmethod
+    def llama(cls, seed=0, ctx=None, **options):
+        """volta_llama_options."""
+        return cls._created(lib.volta_model_create_llama, native.volta_llama_options, seed, ctx, options)
+
+    @classmethod
+    def bert(cls, seed=0, ctx=None, **options):
+        """volta_bert_options; head is "masked", "classes", ..."""
+        return cls._created(lib.volta_model_create_bert, native.volta_bert_options, seed, ctx, options,
+                            {"head": "BERT"})
+
+    @classmethod
+    def network(cls, name, seed=0, ctx=None, **options):
+        """volta_network_options: "resnet18", "resnet20", "mobilenet_v2", "cnn", ... (network_names())."""
+        return cls._created(lib.volta_model_create_network, native.volta_network_options, seed, ctx,
+                            dict(options, name=name), {"stem": "STEM"})
+
+    @classmethod
+    def open(cls, path, verify=False, copy=False, ctx=None):
+        """A model file, mapped: milliseconds."""
+        context = ctx or default_context()
+        options = native.volta_open_options(mode=native.VOLTA_LOAD_COPY if copy else native.VOLTA_LOAD_MAP,
+                                            verify=int(verify))
+        return cls(made(lib.volta_model_open, context, path_of(path), ctypes.byref(options)), context)
+
+    @classmethod
+    def open_bytes(cls, data, ctx=None):
+        """A model file from memory, copied."""
+        context = ctx or default_context()
+        options = native.volta_open_options(mode=native.VOLTA_LOAD_COPY)
+        data = bytes(data)
+        return cls(made(lib.volta_model_open_memory, context, data, len(data), ctypes.byref(options)), context)
+
+    @classmethod
+    def load(cls, path, ctx=None, shapes=None, network=None, bert=None, **options):
+        """Weights of another program (safetensors, GGUF, llama2.c) or an ONNX file: volta_import_options. shapes: of an
+        ONNX file's inputs, {"x": (1, 3, 224, 224)}; network and bert: dicts of their options."""
+        context, kept = ctx or default_context(), []
+        if shapes:
+            listed = (native.volta_input_shape * len(shapes))()
+            for one, (name, shape) in zip(listed, shapes.items()):
+                one.name, one.rank = name.encode(), len(shape)
+                one.shape[: len(shape)] = shape
+            options.update(shapes=listed, shape_count=len(shapes))
+        if network is not None:
+            kept.append(struct(native.volta_network_options, network, {"stem": "STEM"}))
+            options["network"] = ctypes.pointer(kept[-1])
+        if bert is not None:
+            kept.append(struct(native.volta_bert_options, bert, {"head": "BERT"}))
+            options["bert"] = ctypes.pointer(kept[-1])
+        given = struct(native.volta_import_options, options, {"format": "WEIGHTS", "weights": ""})
+        return cls(made(lib.volta_model_import, context, path_of(path), ctypes.byref(given)), context)
+
+    @classmethod
+    def from_pretrained(cls, folder, ctx=None, **options):
+        """A folder as Hugging Face lays it out: config.json, model.safetensors or its index, a tokenizer."""
+        for name in ("model.safetensors.index.json", "model.safetensors"):
+            path = os.path.join(folder, name)
+            if os.path.exists(path):
+                return cls.load(path, context, **options)
+        raise FileNotFoundError(f"{folder} has neither model.safetensors nor model.safetensors.index.json")
+
+    # ---- What it is
+
+    @property
+    def inputs(self):
+        return [_info(lib.volta_model_input_info, self, i) for i in range(lib.volta_model_input_count(self))]
+
+    @property
+    def outputs(self):
+        return [_info(lib.volta_model_output_info, self, i) for i in range(lib.volta_model_output_count(self))]
+
+    @property
+    def parameters(self):
+        return [_info(lib.volta_model_parameter_info, self, i) for i in range(lib.volta_model_parameter_count(self))]
+
+    def __getitem__(self, name):
+        """A parameter's values, read-only, lent by the model."""
+        return read_only(self, lib.volta_model_parameter, name, self.parameters)
+
+    def __setitem__(self, name, values):
+        memory = Memory(values, name)
+        if memory.dtype != native.VOLTA_F32:
+            raise TypeError(f"{name} takes float32")
+        count = 1
+        for extent in memory.shape:
+            count *= extent
+        check(lib.volta_model_set_parameter(self, name.encode(), memory.address, count))
+
+    @property
+    def hash(self):
+        """128 bits of all parameters, 32 hexadecimal digits."""
+        return hash_of(lib.volta_model_hash, self)
+
+    @property
+    def metadata(self):
+        return Metadata(self)
+
+    @property
+    def arithmetic(self):
+        """(level, precision) that gave the parameters their values."""
+        level, precision = ctypes.c_int32(), ctypes.c_int32()
+        check(lib.volta_model_get_arithmetic(self, ctypes.byref(level), ctypes.byref(precision)))
+        return level.value, precision.value
+
+    @property
+    def tokenizer(self):
+        pointer = made(lib.volta_model_get_tokenizer, self)
+        return Tokenizer(pointer, self.context) if pointer else None
+
+    @tokenizer.setter
+    def tokenizer(self, tokenizer):
+        check(lib.volta_model_set_tokenizer(self, tokenizer))
+
+    # ---- What becomes of it
+
+    def save(self, path):
+        check(lib.volta_model_save(self, path_of(path)))
+
+    def export_safetensors(self, path, names="own", config_path=None):
+        """names: "own" or "hugging_face", which also writes a config.json where it is told to."""
+        options = struct(native.volta_export_options, {"names": names, "config_path": config_path}, {"names": "NAMES"})
+        check(lib.volta_model_export_safetensors_with(self, ctypes.byref(options), path_of(path)))
+
+    def quantize(self, dtype):
+        """A model of stored weights: "bf16", "f16", "int8", "int4" or "f32_panels"."""
+        return Model(made(lib.volta_model_quantize, self, constant("", dtype)), self.context)
+
+    def replace_head(self, classes, seed=0):
+        return Model(made(lib.volta_model_replace_head, self, classes, seed), self.context)
+
+    def fold_batch_norm(self):
+        pointer, count = ctypes.c_void_p(), ctypes.c_size_t()
+        check(lib.volta_model_fold_batch_norm(self, ctypes.byref(pointer), ctypes.byref(count)))
+        return Model(pointer, self.context)
+
+    def hidden_states(self):
+        """A model that ends with the states of a language model's tokens."""
+        return Model(made(lib.volta_model_hidden_states, self), self.context)
+
+    def evaluate_tokens(self, tokens):
+        """Mean loss per token over consecutive windows."""
+        memory, loss = Memory(tokens, "tokens"), ctypes.c_double()
+        check(lib.volta_model_evaluate_tokens(self, memory.address, memory.shape[0], ctypes.byref(loss)))
+        return loss.value
+
+
+def read_only(owner, function, name, parameters):
+    """What a call of the kind (object, name, out data, out elements) lends, in the parameter's shape."""
+    data, count = ctypes.c_void_p(), ctypes.c_size_t()
+    check(function(owner, name.encode(), ctypes.byref(data), ctypes.byref(count)))
+    shape = next((one["shape"] for one in parameters if one["name"] == name), (count.value,))
+    array = array_of(native.VOLTA_F32, shape, data.value or 0, owner)
+    if hasattr(array, "setflags"):
+        array.setflags(write=False)
+        return array
+    return array.toreadonly()
+
+
+def network_names():
+    """The networks of Model.network."""
+    names = []
+    while True:
+        name = lib.volta_network_name(len(names))
+        if name is None:
+            return names
+        names.append(name.decode())
+
+
+def survey(path, ctx=None):
+    """What an ONNX file holds, without making a model of it: the library's JSON, as a dict."""
+    import json
+
+    context, count = ctx or default_context(), ctypes.c_size_t()
+    options = native.volta_import_options()
+
+    def ask(text, capacity):
+        check(lib.volta_model_survey(context, path_of(path), ctypes.byref(options), text, capacity, ctypes.byref(count)))
+
+    ask(None, 0)
+    text = ctypes.create_string_buffer(count.value + 1)
+    ask(text, count.value + 1)
+    return json.loads(text.value)
+
+
+__all__ = ["Model", "Metadata", "network_names", "survey", "fields_of", "Graph"]

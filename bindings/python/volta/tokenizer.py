@@ -1,0 +1,78 @@
+"""Text to ids and back."""
+
+import ctypes
+
+from . import native
+from ._library import Handle, check, constant, fields_of, lib, made, path_of
+from .context import default_context
+
+
+def bytes_of(text):
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+class Tokenizer(Handle):
+    """Tokenizer.bytes(), Tokenizer.characters(text), Tokenizer.train_bpe(text, 4096), Tokenizer.open("tokenizer.json")."""
+
+    _release = lib.volta_tokenizer_release
+
+    @classmethod
+    def bytes(cls, ctx=None):
+        """256 tokens, one per byte."""
+        context = ctx or default_context()
+        return cls(made(lib.volta_tokenizer_create_byte, context), context)
+
+    @classmethod
+    def characters(cls, text, ctx=None):
+        """The distinct characters of a text."""
+        context, text = ctx or default_context(), bytes_of(text)
+        return cls(made(lib.volta_tokenizer_create_char, context, text, len(text)), context)
+
+    @classmethod
+    def train_bpe(cls, text, vocabulary, ctx=None):
+        """Learns byte-level BPE of so many ids."""
+        context, text = ctx or default_context(), bytes_of(text)
+        return cls(made(lib.volta_tokenizer_train_bpe, context, text, len(text), vocabulary), context)
+
+    @classmethod
+    def open(cls, path, format="auto", ctx=None):
+        """One of another program: GGUF, llama2.c, GPT-2's, BERT's, tokenizer.json."""
+        context = ctx or default_context()
+        return cls(made(lib.volta_tokenizer_open, context, path_of(path), constant("TOKENIZER", format)), context)
+
+    @property
+    def kind(self):
+        return lib.volta_tokenizer_kind(self).decode()
+
+    def __len__(self):
+        return lib.volta_tokenizer_size(self)
+
+    @property
+    def special(self):
+        """Ids that stand for no text, -1 where there is none: bos, eos, unk, pad, adds_bos, adds_eos."""
+        ids = native.volta_special_ids()
+        check(lib.volta_tokenizer_special(self, ctypes.byref(ids)))
+        return fields_of(ids)
+
+    def encode(self, text, ends=False, special=False):
+        """Ids of a text, an array of c_int32: memory that NumPy takes without a copy."""
+        text, options = bytes_of(text), native.volta_encode_options(ends=int(ends), special=int(special))
+        count = ctypes.c_size_t()
+
+        def encode(ids, capacity):
+            check(lib.volta_tokenizer_encode_with(self, ctypes.byref(options), text, len(text), ids, capacity,
+                                                  ctypes.byref(count)))
+
+        encode(None, 0)
+        ids = (ctypes.c_int32 * count.value)()
+        encode(ids, count.value)
+        return ids
+
+    def decode(self, ids, errors="replace"):
+        """The text of ids."""
+        piece, length, pieces, previous = ctypes.c_char_p(), ctypes.c_size_t(), [], -1
+        for token in ids:
+            check(lib.volta_tokenizer_decode_after(self, previous, token, ctypes.byref(piece), ctypes.byref(length)))
+            pieces.append(ctypes.string_at(piece, length.value) if length.value else b"")
+            previous = token
+        return b"".join(pieces).decode(errors=errors)

@@ -1,0 +1,131 @@
+"""Trainers: forward, backward, clipping and update as one plan."""
+
+import ctypes
+
+from . import native
+from ._library import Handle, check, fields_of, hash_of, lent_text, lib, made, path_of, struct, texts
+from .model import read_only
+from .session import Wrapped, bill_of, shapes_of
+from .tensor import Memory
+
+_CONSTANTS = {"loss": "LOSS", "optimizer": "", "schedule": "SCHEDULE", "nonfinite": "NONFINITE"}
+
+
+def _options(input_shapes, frozen, class_weights, options):
+    shapes, count = shapes_of(input_shapes)
+    kept = [shapes]
+    if shapes is not None:
+        options.update(input_shapes=ctypes.addressof(shapes), input_extent_count=count)
+    if frozen:
+        kept.append(texts(frozen))
+        options.update(frozen=kept[-1], frozen_count=len(frozen))
+    if class_weights is not None:
+        kept.append((ctypes.c_double * len(class_weights))(*class_weights))
+        options.update(class_weights=ctypes.addressof(kept[-1]), class_weight_count=len(class_weights))
+    given = struct(native.volta_trainer_options, options, _CONSTANTS)
+    given._kept_too = kept
+    return given
+
+
+class Trainer(Handle):
+    """Trainer(model, [(8, 32)], steps=200, learning_rate=3e-3, schedule="cosine", optimizer="adamw", loss="cross_entropy",
+    clip_norm=1.0, weight_decay=0.1, seed=1, frozen=["embed*"], ...): the fields of volta_trainer_options.
+
+    Its parameters are its own: model changes when update_model() is called."""
+
+    _release = lib.volta_trainer_release
+
+    def __init__(self, model, input_shapes=None, frozen=None, class_weights=None, _resume=False, **options):
+        given = None
+        if options or input_shapes is not None or frozen or class_weights is not None or not _resume:
+            given = ctypes.byref(_options(input_shapes, frozen, class_weights, options))
+        function = lib.volta_trainer_resume if _resume else lib.volta_trainer_create
+        super().__init__(made(function, model, given), model)
+        self.model = model
+        self._wrapped = Wrapped(model.context)
+        self._inputs = (ctypes.c_void_p * len(model.inputs))()
+
+    @classmethod
+    def resume(cls, model, input_shapes=None, **options):
+        """Goes on where the checkpoint `model` (Model.open) was written, bit for bit. Options, where given, must agree."""
+        return cls(model, input_shapes, _resume=True, **options)
+
+    def step(self, *arrays):
+        """One step: the inputs, then the targets, all micro-batches one after the other. Gives step, loss,
+        gradient_norm and learning_rate, a dict."""
+        if len(arrays) != len(self._inputs) + 1:
+            raise TypeError(f"step takes {len(self._inputs)} inputs and the targets, not {len(arrays)} arrays")
+        tensors = [self._wrapped(x, f"array {i}") for i, x in enumerate(arrays)]
+        for i, tensor in enumerate(tensors[:-1]):
+            self._inputs[i] = tensor._as_parameter_.value
+        report = native.volta_step_report()
+        check(lib.volta_trainer_step(self, self._inputs, len(self._inputs), tensors[-1], ctypes.byref(report)))
+        return fields_of(report)
+
+    def set_tokens(self, tokens):
+        """A token stream as data, copied: for models of tokens and the cross-entropy loss."""
+        memory = Memory(tokens, "tokens")
+        if memory.dtype != native.VOLTA_I32:
+            raise TypeError("tokens are int32")
+        check(lib.volta_trainer_set_tokens(self, memory.address, memory.shape[0]))
+
+    def step_tokens(self):
+        """One step on the next batch of the token stream."""
+        report = native.volta_step_report()
+        check(lib.volta_trainer_step_tokens(self, ctypes.byref(report)))
+        return fields_of(report)
+
+    def run(self, steps, progress=None):
+        """So many steps on the token stream; progress(report) after each, which may return False to stop. Ctrl-C ends it
+        between two steps, with the trainer as the last one left it. Gives the last report."""
+        report = None
+        for _ in range(steps):
+            report = self.step_tokens()
+            if progress is not None and progress(report) is False:
+                break
+        return report
+
+    def evaluate_tokens(self, tokens):
+        """Mean loss per token of the current parameters."""
+        memory, loss = Memory(tokens, "tokens"), ctypes.c_double()
+        check(lib.volta_trainer_evaluate_tokens(self, memory.address, memory.shape[0], ctypes.byref(loss)))
+        return loss.value
+
+    @property
+    def current_step(self):
+        return lib.volta_trainer_current_step(self)
+
+    def parameter(self, name):
+        """A parameter's current values, read-only, lent until the next call on the trainer."""
+        return read_only(self, lib.volta_trainer_parameter, name, self.model.parameters)
+
+    def gradient(self, name):
+        """Its gradient of the latest step, lent likewise."""
+        return read_only(self, lib.volta_trainer_gradient, name, self.model.parameters)
+
+    @property
+    def hash(self):
+        return hash_of(lib.volta_trainer_hash, self)
+
+    def update_model(self):
+        """Copies the trained parameters into the model."""
+        check(lib.volta_trainer_update_model(self))
+
+    def save(self, path):
+        """A checkpoint: a model file from which Trainer.resume goes on."""
+        check(lib.volta_trainer_save(self, path_of(path)))
+
+    @property
+    def options(self):
+        """Those in force, a dict of the numbers."""
+        options = native.volta_trainer_options()
+        check(lib.volta_trainer_get_options(self, ctypes.byref(options)))
+        return {name: value for name, value in fields_of(options).items() if isinstance(value, (int, float))}
+
+    @property
+    def bill(self):
+        return bill_of(lib.volta_trainer_get_bill, self)
+
+    @property
+    def plan(self):
+        return lent_text(lib.volta_trainer_print_plan, self)
