@@ -16,6 +16,7 @@ run() { # LANGUAGE COMMAND...
     sed -n 's/^hash //p' "$folder/$language.out" | sed "s/^/$language /"
 }
 run c "$build/examples/c/train_gpt"
+run cpp "$build/tests/bindings/train_gpt_cpp"
 run python python3 -B "$root/bindings/python/examples/train_gpt.py"
 for file in "$folder"/*.volta; do
     cmp "$folder/c.volta" "$file" || exit 1

@@ -1,0 +1,516 @@
+// volta.hpp - the C++17 binding of volta.h: handles that end what they own, exceptions, spans and string views.
+//
+// One header over the C interface, which stays the manual: every class has the functions of volta.h that begin with
+// its name, options are the structs of volta.h, begun by volta::options<volta_gpt_options>(), and a handle gives
+// itself where a function of volta.h is called. Nothing is copied, nothing allocated but what std::string and
+// std::vector say. A status that is not VOLTA_OK throws volta::error; with VOLTA_NO_EXCEPTIONS defined before the
+// header is included, volta::fail(status, text) is called instead, which the host defines and which does not return.
+// Threads: as in volta.h; a handle is moved, not copied.
+#ifndef VOLTA_HPP
+#define VOLTA_HPP
+
+#include <volta.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace volta {
+
+// ---- Errors ----------------------------------------------------------------------------------------------
+
+#ifndef VOLTA_NO_EXCEPTIONS
+class error : public std::runtime_error {
+  public:
+    error(volta_status status, const char *text) : std::runtime_error(text), status_(status) {}
+    volta_status status() const noexcept { return status_; }
+
+  private:
+    volta_status status_;
+};
+[[noreturn]] inline void fail(volta_status status, const char *text) { throw error(status, text); }
+#else
+[[noreturn]] void fail(volta_status status, const char *text);
+#endif
+
+inline void check(volta_status status) {
+    if (status != VOLTA_OK) fail(status, volta_last_error());
+}
+
+// ---- What everything is made of ----------------------------------------------------------------------------
+
+// Options of zeros, which are the defaults, with their size.
+template <class Options>
+Options options() {
+    Options made{};
+    made.struct_size = sizeof(Options);
+    return made;
+}
+
+// Elements that somebody else owns.
+template <class T>
+class span {
+  public:
+    constexpr span() noexcept = default;
+    constexpr span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
+    // Of an array, or of anything that has data() and size().
+    template <class Container, class = std::enable_if_t<std::is_convertible_v<
+                                   decltype(std::data(std::declval<Container &>())), T *>>>
+    constexpr span(Container &&of) noexcept : data_(std::data(of)), size_(std::size(of)) {}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
+#endif
+    // Of a list that is written where the call is: it lives as long.
+    constexpr span(std::initializer_list<std::remove_const_t<T>> list) noexcept
+        : data_(list.begin()), size_(list.size()) {}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+    constexpr T *data() const noexcept { return data_; }
+    constexpr std::size_t size() const noexcept { return size_; }
+    constexpr bool empty() const noexcept { return size_ == 0; }
+    constexpr T *begin() const noexcept { return data_; }
+    constexpr T *end() const noexcept { return data_ + size_; }
+    constexpr T &operator[](std::size_t i) const noexcept { return data_[i]; }
+
+  private:
+    T *data_ = nullptr;
+    std::size_t size_ = 0;
+};
+using shape_view = span<const std::int64_t>;
+using token_view = span<const std::int32_t>;
+
+template <class T, void (*release)(T *)>
+class handle {
+  public:
+    handle() noexcept = default;
+    explicit handle(T *owned) noexcept : pointer_(owned) {}
+    handle(handle &&from) noexcept : pointer_(std::exchange(from.pointer_, nullptr)) {}
+    handle &operator=(handle &&from) noexcept {
+        if (this != &from) reset(std::exchange(from.pointer_, nullptr));
+        return *this;
+    }
+    ~handle() { reset(); }
+    void reset(T *owned = nullptr) noexcept {
+        if (T *const old = std::exchange(pointer_, owned)) release(old);
+    }
+    T *get() const noexcept { return pointer_; }
+    operator T *() const noexcept { return pointer_; }
+    explicit operator bool() const noexcept { return pointer_ != nullptr; }
+
+  private:
+    T *pointer_ = nullptr;
+};
+
+namespace detail {
+// What a call of the kind (arguments..., T **out) gives.
+template <class T, class Function, class... Arguments>
+T *made(Function function, Arguments... arguments) {
+    T *out = nullptr;
+    check(function(arguments..., &out));
+    return out;
+}
+template <class Function, class Owner>
+std::string hash_of(Function function, const Owner *owner) {
+    char text[33];
+    check(function(owner, text));
+    return text;
+}
+template <class Function, class Owner>
+const char *text_of(Function function, Owner *owner) {
+    const char *text = nullptr;
+    check(function(owner, &text));
+    return text;
+}
+template <class Function, class Owner>
+volta_bill bill_of(Function function, const Owner *owner) {
+    volta_bill bill = VOLTA_BILL_INIT;
+    check(function(owner, &bill));
+    return bill;
+}
+template <class Element, class Function, class Owner, class... Arguments>
+span<const Element> lent(Function function, const Owner *owner, Arguments... arguments) {
+    const Element *data = nullptr;
+    std::size_t count = 0;
+    check(function(owner, arguments..., &data, &count));
+    return {data, count};
+}
+}  // namespace detail
+
+// ---- Context, tensors ----------------------------------------------------------------------------------------
+
+class context : public handle<volta_context, volta_context_release> {
+  public:
+    explicit context(const volta_context_options &chosen = options<volta_context_options>())
+        : handle(detail::made<volta_context>(volta_context_create, &chosen)) {}
+    volta_context_info info() const {
+        volta_context_info found = VOLTA_CONTEXT_INFO_INIT;
+        check(volta_context_get_info(get(), &found));
+        return found;
+    }
+    volta_device_info device() const {
+        volta_device_info found = VOLTA_DEVICE_INFO_INIT;
+        check(volta_context_get_device(get(), &found));
+        return found;
+    }
+};
+
+template <class Element>
+constexpr volta_dtype dtype_of() {
+    static_assert(std::is_same_v<Element, float> || std::is_same_v<Element, std::int32_t>, "float or int32_t");
+    return std::is_same_v<Element, float> ? VOLTA_F32 : VOLTA_I32;
+}
+
+class tensor : public handle<volta_tensor, volta_tensor_release> {
+  public:
+    tensor() noexcept = default;
+    // Of zeros.
+    tensor(const context &in, shape_view shape, volta_dtype dtype = VOLTA_F32)
+        : handle(detail::made<volta_tensor>(volta_tensor_create, in.get(), dtype, shape.data(),
+                                            static_cast<std::int32_t>(shape.size()))) {}
+    // Over memory of the host, which outlives it.
+    template <class Element>
+    static tensor wrap(const context &in, Element *data, shape_view shape) {
+        tensor made;
+        made.reset(detail::made<volta_tensor>(volta_tensor_wrap, in.get(), dtype_of<Element>(), shape.data(),
+                                              static_cast<std::int32_t>(shape.size()), static_cast<void *>(data)));
+        return made;
+    }
+    volta_dtype dtype() const noexcept { return volta_tensor_dtype(get()); }
+    std::vector<std::int64_t> shape() const {
+        std::vector<std::int64_t> extents;
+        for (std::int32_t axis = 0; axis < volta_tensor_rank(get()); ++axis)
+            extents.push_back(volta_tensor_extent(get(), axis));
+        return extents;
+    }
+    // Its elements; of another type than it has: none.
+    template <class Element = float>
+    span<Element> elements() const noexcept {
+        if (dtype() != dtype_of<Element>()) return {};
+        return {static_cast<Element *>(volta_tensor_data(get())), static_cast<std::size_t>(volta_tensor_elements(get()))};
+    }
+};
+
+// ---- Graphs ----------------------------------------------------------------------------------------------------
+
+// An attribute of an operator, for the call that it is given to.
+struct attribute : volta_attribute {
+    attribute(const char *called, double value) : volta_attribute{called, value, nullptr, 0} {}
+    attribute(const char *called, shape_view list) : volta_attribute{called, 0, list.data(), list.size()} {}
+};
+
+class graph : public handle<volta_graph, volta_graph_release> {
+  public:
+    explicit graph(const context &in) : handle(detail::made<volta_graph>(volta_graph_create, in.get())) {}
+    volta_value input(const char *name, shape_view shape, volta_dtype dtype = VOLTA_F32) {
+        volta_value value{-1};
+        check(volta_graph_input(get(), name, dtype, shape.data(), static_cast<std::int32_t>(shape.size()), &value));
+        return value;
+    }
+    volta_value parameter(const char *name, shape_view shape, const volta_init *init = nullptr) {
+        volta_value value{-1};
+        check(volta_graph_parameter(get(), name, shape.data(), static_cast<std::int32_t>(shape.size()), init, &value));
+        return value;
+    }
+    volta_value constant(const tensor &values) {
+        volta_value value{-1};
+        check(volta_graph_constant(get(), values.get(), &value));
+        return value;
+    }
+    volta_value apply(const char *op, span<const volta_value> inputs, std::initializer_list<attribute> attributes = {}) {
+        volta_value value{-1};
+        check(volta_graph_apply(get(), op, inputs.data(), inputs.size(), attributes.begin(), attributes.size(), &value, 1));
+        return value;
+    }
+    volta_value linear(const char *name, volta_value x, std::int64_t features) {
+        volta_value value{-1};
+        check(volta_graph_linear(get(), name, x, features, &value));
+        return value;
+    }
+    void output(const char *name, volta_value value) { check(volta_graph_output(get(), name, value)); }
+    std::vector<std::int64_t> shape(volta_value value) const {
+        std::int64_t extents[VOLTA_MAX_RANK];
+        std::int32_t rank = 0;
+        check(volta_graph_value_shape(get(), value, extents, &rank));
+        return {extents, extents + rank};
+    }
+    std::string_view text() const { return detail::text_of(volta_graph_print, get()); }
+};
+
+// ---- Tokenizers --------------------------------------------------------------------------------------------------
+
+class tokenizer : public handle<volta_tokenizer, volta_tokenizer_release> {
+  public:
+    tokenizer() noexcept = default;
+    explicit tokenizer(volta_tokenizer *owned) noexcept : handle(owned) {}
+    static tokenizer bytes(const context &in) {
+        return tokenizer(detail::made<volta_tokenizer>(volta_tokenizer_create_byte, in.get()));
+    }
+    static tokenizer characters(const context &in, std::string_view text) {
+        return tokenizer(detail::made<volta_tokenizer>(volta_tokenizer_create_char, in.get(), text.data(), text.size()));
+    }
+    static tokenizer train_bpe(const context &in, std::string_view text, std::int32_t vocabulary) {
+        return tokenizer(
+            detail::made<volta_tokenizer>(volta_tokenizer_train_bpe, in.get(), text.data(), text.size(), vocabulary));
+    }
+    static tokenizer open(const context &in, const char *path, volta_tokenizer_format format = VOLTA_TOKENIZER_AUTO) {
+        return tokenizer(detail::made<volta_tokenizer>(volta_tokenizer_open, in.get(), path, format));
+    }
+    const char *kind() const noexcept { return volta_tokenizer_kind(get()); }
+    std::int32_t size() const noexcept { return volta_tokenizer_size(get()); }
+    std::vector<std::int32_t> encode(std::string_view text,
+                                     const volta_encode_options &how = options<volta_encode_options>()) const {
+        std::size_t count = 0;
+        check(volta_tokenizer_encode_with(get(), &how, text.data(), text.size(), nullptr, 0, &count));
+        std::vector<std::int32_t> ids(count);
+        check(volta_tokenizer_encode_with(get(), &how, text.data(), text.size(), ids.data(), ids.size(), &count));
+        return ids;
+    }
+    std::string decode(token_view ids) const {
+        std::string text;
+        std::int32_t previous = -1;
+        for (const std::int32_t id : ids) {
+            const char *piece = nullptr;
+            std::size_t bytes = 0;
+            check(volta_tokenizer_decode_after(get(), previous, id, &piece, &bytes));
+            text.append(piece, bytes);
+            previous = id;
+        }
+        return text;
+    }
+    volta_special_ids special() const {
+        volta_special_ids ids = VOLTA_SPECIAL_IDS_INIT;
+        check(volta_tokenizer_special(get(), &ids));
+        return ids;
+    }
+};
+
+// ---- Models --------------------------------------------------------------------------------------------------------
+
+class model : public handle<volta_model, volta_model_release> {
+  public:
+    model() noexcept = default;
+    explicit model(volta_model *owned) noexcept : handle(owned) {}
+    explicit model(const graph &of, std::uint64_t seed = 0)
+        : handle(detail::made<volta_model>(volta_model_create, of.get(), seed)) {}
+    model(const context &in, const volta_gpt_options &sizes, std::uint64_t seed)
+        : handle(detail::made<volta_model>(volta_model_create_gpt, in.get(), &sizes, seed)) {}
+    model(const context &in, const volta_llama_options &sizes, std::uint64_t seed)
+        : handle(detail::made<volta_model>(volta_model_create_llama, in.get(), &sizes, seed)) {}
+    model(const context &in, const volta_bert_options &sizes, std::uint64_t seed)
+        : handle(detail::made<volta_model>(volta_model_create_bert, in.get(), &sizes, seed)) {}
+    model(const context &in, const volta_network_options &sizes, std::uint64_t seed)
+        : handle(detail::made<volta_model>(volta_model_create_network, in.get(), &sizes, seed)) {}
+    static model open(const context &in, const char *path, const volta_open_options &how = options<volta_open_options>()) {
+        return model(detail::made<volta_model>(volta_model_open, in.get(), path, &how));
+    }
+    static model open_memory(const context &in, const void *data, std::size_t bytes,
+                             const volta_open_options &how = options<volta_open_options>()) {
+        return model(detail::made<volta_model>(volta_model_open_memory, in.get(), data, bytes, &how));
+    }
+    static model import(const context &in, const char *path,
+                        const volta_import_options &how = options<volta_import_options>()) {
+        return model(detail::made<volta_model>(volta_model_import, in.get(), path, &how));
+    }
+    void save(const char *path) const { check(volta_model_save(get(), path)); }
+    void export_safetensors(const char *path,
+                            const volta_export_options &how = options<volta_export_options>()) const {
+        check(volta_model_export_safetensors_with(get(), &how, path));
+    }
+    std::string hash() const { return detail::hash_of(volta_model_hash, get()); }
+    model quantize(volta_dtype dtype) const {
+        return model(detail::made<volta_model>(volta_model_quantize, get(), dtype));
+    }
+    model replace_head(std::int64_t classes, std::uint64_t seed) const {
+        return model(detail::made<volta_model>(volta_model_replace_head, get(), classes, seed));
+    }
+    model hidden_states() const { return model(detail::made<volta_model>(volta_model_hidden_states, get())); }
+    model fold_batch_norm(std::size_t *folded = nullptr) const {
+        volta_model *out = nullptr;
+        check(volta_model_fold_batch_norm(get(), &out, folded));
+        return model(out);
+    }
+    std::size_t input_count() const noexcept { return volta_model_input_count(get()); }
+    std::size_t output_count() const noexcept { return volta_model_output_count(get()); }
+    std::size_t parameter_count() const noexcept { return volta_model_parameter_count(get()); }
+    volta_tensor_info input(std::size_t index) const { return info(volta_model_input_info, index); }
+    volta_tensor_info output(std::size_t index) const { return info(volta_model_output_info, index); }
+    volta_tensor_info parameter(std::size_t index) const { return info(volta_model_parameter_info, index); }
+    // Lent by the model.
+    span<const float> values(const char *name) const { return detail::lent<float>(volta_model_parameter, get(), name); }
+    void set_values(const char *name, span<const float> values) {
+        check(volta_model_set_parameter(get(), name, values.data(), values.size()));
+    }
+    void set_tokenizer(const tokenizer &of) { check(volta_model_set_tokenizer(get(), of.get())); }
+    // None where the model has none.
+    volta::tokenizer get_tokenizer() const {
+        return volta::tokenizer(detail::made<volta_tokenizer>(volta_model_get_tokenizer, get()));
+    }
+    void set_metadata(const char *key, const char *value) { check(volta_model_set_metadata(get(), key, value)); }
+    // NULL where there is none; lent.
+    const char *metadata(const char *key) const {
+        const char *value = nullptr;
+        check(volta_model_get_metadata(get(), key, &value));
+        return value;
+    }
+    double evaluate(token_view tokens) {
+        double loss = 0;
+        check(volta_model_evaluate_tokens(get(), tokens.data(), tokens.size(), &loss));
+        return loss;
+    }
+
+  private:
+    volta_tensor_info info(volta_status (*ask)(const volta_model *, std::size_t, volta_tensor_info *),
+                           std::size_t index) const {
+        volta_tensor_info found{};
+        check(ask(get(), index, &found));
+        return found;
+    }
+};
+
+// ---- Running and training --------------------------------------------------------------------------------------------
+
+class session : public handle<volta_session, volta_session_release> {
+  public:
+    // Extents of all inputs one after the other; none where the model leaves none open.
+    explicit session(const model &of, shape_view input_shapes = {}, std::uint32_t flags = 0) {
+        auto how = options<volta_session_options>();
+        how.input_shapes = input_shapes.data();
+        how.input_extent_count = input_shapes.size();
+        how.flags = flags;
+        reset(detail::made<volta_session>(volta_session_create, of.get(), &how));
+    }
+    // The pointers as they are: no allocation.
+    void run(span<const volta_tensor *const> inputs, span<volta_tensor *const> outputs) {
+        check(volta_session_run(get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+    }
+    void run(const tensor &input, const tensor &output) {
+        const volta_tensor *const in = input.get();
+        volta_tensor *const out = output.get();
+        check(volta_session_run(get(), &in, 1, &out, 1));
+    }
+    std::vector<std::int64_t> output_shape(std::size_t index) const {
+        std::int64_t extents[VOLTA_MAX_RANK];
+        std::int32_t rank = 0;
+        check(volta_session_output_shape(get(), index, extents, &rank));
+        return {extents, extents + rank};
+    }
+    volta_bill bill() const { return detail::bill_of(volta_session_get_bill, get()); }
+    std::string_view plan() const { return detail::text_of(volta_session_print_plan, get()); }
+};
+
+class trainer : public handle<volta_trainer, volta_trainer_release> {
+  public:
+    explicit trainer(const model &of, const volta_trainer_options &how = options<volta_trainer_options>())
+        : handle(detail::made<volta_trainer>(volta_trainer_create, of.get(), &how)) {}
+    // Goes on where the checkpoint was written, bit for bit.
+    static trainer resume(const model &checkpoint, const volta_trainer_options *how = nullptr) {
+        return trainer(detail::made<volta_trainer>(volta_trainer_resume, checkpoint.get(), how), 0);
+    }
+    volta_step_report step(span<const volta_tensor *const> inputs, const tensor &targets) {
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
+        check(volta_trainer_step(get(), inputs.data(), inputs.size(), targets.get(), &report));
+        return report;
+    }
+    volta_step_report step(const tensor &input, const tensor &targets) {
+        const volta_tensor *const in = input.get();
+        return step(span<const volta_tensor *const>(&in, 1), targets);
+    }
+    void set_tokens(token_view tokens) { check(volta_trainer_set_tokens(get(), tokens.data(), tokens.size())); }
+    volta_step_report step_tokens() {
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
+        check(volta_trainer_step_tokens(get(), &report));
+        return report;
+    }
+    double evaluate(token_view tokens) {
+        double loss = 0;
+        check(volta_trainer_evaluate_tokens(get(), tokens.data(), tokens.size(), &loss));
+        return loss;
+    }
+    std::uint64_t current_step() const noexcept { return volta_trainer_current_step(get()); }
+    // Lent until the next call on the trainer.
+    span<const float> parameter(const char *name) const {
+        return detail::lent<float>(volta_trainer_parameter, get(), name);
+    }
+    span<const float> gradient(const char *name) const {
+        return detail::lent<float>(volta_trainer_gradient, get(), name);
+    }
+    std::string hash() const { return detail::hash_of(volta_trainer_hash, get()); }
+    void update_model() { check(volta_trainer_update_model(get())); }
+    void save(const char *path) { check(volta_trainer_save(get(), path)); }
+    volta_bill bill() const { return detail::bill_of(volta_trainer_get_bill, get()); }
+    std::string_view plan() const { return detail::text_of(volta_trainer_print_plan, get()); }
+
+  private:
+    trainer(volta_trainer *owned, int) noexcept : handle(owned) {}
+};
+
+// ---- Writing ------------------------------------------------------------------------------------------------------------
+
+class sequence : public handle<volta_sequence, volta_sequence_release> {
+  public:
+    explicit sequence(volta_sequence *owned) noexcept : handle(owned) {}
+    void append(token_view tokens) { check(volta_sequence_append(get(), tokens.data(), tokens.size())); }
+    void rewind(std::size_t count) { check(volta_sequence_rewind(get(), count)); }
+    sequence fork(const volta_sampling_options *sampling = nullptr) const {
+        return sequence(detail::made<volta_sequence>(volta_sequence_fork, get(), sampling));
+    }
+    token_view tokens() const { return detail::lent<std::int32_t>(volta_sequence_tokens, get()); }
+    span<const float> logits() const { return detail::lent<float>(volta_sequence_logits, get()); }
+};
+
+class generator : public handle<volta_generator, volta_generator_release> {
+  public:
+    explicit generator(const model &of, const volta_generator_options &how = options<volta_generator_options>())
+        : handle(detail::made<volta_generator>(volta_generator_create, of.get(), &how)) {}
+    void start(token_view tokens) { check(volta_generator_start(get(), tokens.data(), tokens.size())); }
+    std::int32_t next() {
+        std::int32_t token = -1;
+        check(volta_generator_next(get(), &token));
+        return token;
+    }
+    sequence make_sequence(const volta_sampling_options *sampling = nullptr) {
+        return sequence(detail::made<volta_sequence>(volta_sequence_create, get(), sampling));
+    }
+    void step(span<volta_sequence *const> sequences, span<std::int32_t> tokens) {
+        check(volta_generator_step(get(), sequences.data(), sequences.size(), tokens.data()));
+    }
+    span<const float> logits() const { return detail::lent<float>(volta_generator_logits, get()); }
+    // on_text(std::string_view piece, int32_t token) is called with each piece and says whether to stop. What it throws
+    // ends the writing; the library's error carries its text.
+    template <class OnText,
+              class = std::enable_if_t<std::is_invocable_r_v<bool, OnText &, std::string_view, std::int32_t>>>
+    volta_write_result write(OnText &&on_text, volta_write_options how = options<volta_write_options>(),
+                             const volta_sequence *of = nullptr, const volta_tokenizer *by = nullptr) {
+        using Callable = std::remove_reference_t<OnText>;
+        how.user = const_cast<void *>(static_cast<const void *>(&on_text));
+        how.on_text = [](void *user, const char *text, std::size_t bytes, std::int32_t token) -> std::int32_t {
+            return (*static_cast<Callable *>(user))(std::string_view(text, bytes), token) ? 1 : 0;
+        };
+        return write(how, of, by);
+    }
+    volta_write_result write(const volta_write_options &how, const volta_sequence *of = nullptr,
+                             const volta_tokenizer *by = nullptr) {
+        volta_write_result result = VOLTA_WRITE_RESULT_INIT;
+        check(volta_generator_write(get(), const_cast<volta_sequence *>(of), by, &how, &result));
+        return result;
+    }
+    volta_token_cost cost(std::int64_t position) const {
+        volta_token_cost found = VOLTA_TOKEN_COST_INIT;
+        check(volta_generator_get_cost(get(), position, &found));
+        return found;
+    }
+    std::string_view no_cache_reason() const noexcept { return volta_generator_no_cache_reason(get()); }
+    volta_bill bill() const { return detail::bill_of(volta_generator_get_bill, get()); }
+};
+
+}  // namespace volta
+
+#endif  // VOLTA_HPP

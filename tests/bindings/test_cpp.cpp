@@ -1,0 +1,169 @@
+// volta.hpp: what its handles own and end, what its calls give, and that failures carry status and sentence.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <volta.hpp>
+
+extern "C" {
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+}
+
+namespace {
+
+// The host's memory, counted.
+struct Counted {
+    std::size_t live = 0;
+    static void *allocate(void *user, std::size_t size, std::size_t alignment, volta_memory_kind) {
+        ++static_cast<Counted *>(user)->live;
+        return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    }
+    static void release(void *user, void *pointer, std::size_t, std::size_t, volta_memory_kind) {
+        --static_cast<Counted *>(user)->live;
+        std::free(pointer);
+    }
+};
+
+volta::context counted_context(const volta_allocator &allocator) {
+    auto options = volta::options<volta_context_options>();
+    options.allocator = &allocator;
+    options.thread_count = 1;
+    return volta::context(options);
+}
+
+constexpr std::int64_t kX[] = {2, 3}, kY[] = {2, 4};
+
+volta::model perceptron(const volta::context &context) {
+    volta::graph graph(context);
+    const volta_value x = graph.input("x", kX), y = graph.linear("fc", x, 4);
+    assert_true(graph.shape(y) == std::vector<std::int64_t>({2, 4}));
+    graph.output("y", graph.apply("relu", {y}));
+    assert_true(graph.text().find("relu") != std::string_view::npos);
+    return volta::model(graph, 7);
+}
+
+void test_everything_is_ended(void **) {
+    Counted counted;
+    const volta_allocator allocator = {Counted::allocate, Counted::release, &counted};
+    {
+        const auto context = counted_context(allocator);
+        volta::model model = perceptron(context);
+        volta::model moved = std::move(model);
+        assert_null(model.get());
+        volta::session session(moved);
+        volta::tensor x(context, kX), y(context, kY);
+        moved = perceptron(context);  // the session keeps the one that it runs
+        session.run(x, y);
+        assert_true(counted.live > 0);
+    }
+    assert_int_equal(counted.live, 0);
+}
+
+void test_running_and_training(void **) {
+    const volta::context context;
+    volta::model model = perceptron(context);
+    float in[6] = {1, 2, 3, 4, 5, 6}, out[8], wanted[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const auto x = volta::tensor::wrap(context, in, kX), y = volta::tensor::wrap(context, out, kY);
+    volta::session session(model);
+    session.run(x, y);
+    const auto weight = model.values("fc.weight");
+    for (int row = 0; row < 2; ++row)
+        for (int j = 0; j < 4; ++j) {
+            float sum = 0;
+            for (int k = 0; k < 3; ++k) sum += in[3 * row + k] * weight[static_cast<std::size_t>(4 * k + j)];
+            assert_true(std::abs(out[4 * row + j] - std::max(sum, 0.0f)) < 1e-5f);
+        }
+    const auto integers = y.elements<std::int32_t>();
+    assert_true(integers.empty());  // it is of float
+    assert_true(y.shape() == session.output_shape(0));
+    assert_true(session.bill().total > 0 && !session.plan().empty());
+
+    auto options = volta::options<volta_trainer_options>();
+    options.loss = VOLTA_LOSS_MSE;
+    options.learning_rate = 1e-2;
+    volta::trainer trainer(model, options);
+    const auto targets = volta::tensor::wrap(context, wanted, kY);
+    const float first = trainer.step(x, targets).loss;
+    for (int i = 0; i < 20; ++i) trainer.step(x, targets);
+    assert_true(trainer.step(x, targets).loss < first);
+    assert_int_equal(trainer.current_step(), 22);
+    assert_string_not_equal(trainer.hash().c_str(), model.hash().c_str());
+    trainer.update_model();
+    assert_string_equal(trainer.hash().c_str(), model.hash().c_str());
+    assert_int_equal(trainer.gradient("fc.bias").size(), 4);
+}
+
+void test_writing(void **) {
+    const volta::context context;
+    const std::string text = "to be or not to be";
+    const auto tokenizer = volta::tokenizer::characters(context, text);
+    assert_true(tokenizer.decode(tokenizer.encode(text)) == text);
+    auto gpt = volta::options<volta_gpt_options>();
+    gpt.vocabulary = tokenizer.size();
+    gpt.layers = 1;
+    gpt.dim = 16;
+    gpt.heads = 2;
+    gpt.context = 12;
+    volta::model model(context, gpt, 1);
+    model.set_tokenizer(tokenizer);
+    model.set_metadata("title", "a play");
+    assert_string_equal(model.metadata("title"), "a play");
+    assert_null(model.metadata("none"));
+
+    volta::generator generator(model);
+    generator.start(tokenizer.encode("to"));
+    std::string written;
+    const auto result = generator.write([&](std::string_view piece, std::int32_t) {
+        written += piece;
+        return written.size() >= 3;
+    });
+    assert_int_equal(result.reason, VOLTA_STOP_CALLBACK);
+    assert_int_equal(written.size(), 3);
+    generator.start(tokenizer.encode("be"));
+    assert_int_equal(generator.write(volta::options<volta_write_options>()).reason, VOLTA_STOP_CONTEXT_FULL);
+
+    auto options = volta::options<volta_generator_options>();
+    options.sequences = 2;
+    volta::generator many(model, options);
+    auto first = many.make_sequence(), second = many.make_sequence();
+    first.append(tokenizer.encode("to"));
+    second.append(tokenizer.encode("not"));
+    volta_sequence *const both[] = {first, second};
+    std::int32_t tokens[2];
+    many.step({both, 2}, {tokens, 2});
+    assert_int_equal(first.tokens()[2], tokens[0]);
+    assert_int_equal(second.tokens()[3], tokens[1]);
+}
+
+void test_failures_carry_status_and_sentence(void **) {
+    const volta::context context;
+    try {
+        volta::model::open(context, "/nowhere/x.volta");
+        fail_msg("opened a file that is not there");
+    } catch (const volta::error &error) {
+        assert_int_equal(error.status(), VOLTA_IO_ERROR);
+        assert_non_null(std::strstr(error.what(), "/nowhere/x.volta"));
+    }
+    volta::graph graph(context);
+    const volta_value x = graph.input("x", kX);
+    try {
+        graph.apply("transpose", {x}, {{"permutation", {0, 2}}});
+        fail_msg("transposed by axes that are not there");
+    } catch (const volta::error &error) {
+        assert_int_equal(error.status(), VOLTA_SHAPE_MISMATCH);
+    }
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_everything_is_ended),
+        cmocka_unit_test(test_running_and_training),
+        cmocka_unit_test(test_writing),
+        cmocka_unit_test(test_failures_carry_status_and_sentence),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
