@@ -109,7 +109,7 @@ release-check: ## before a release: .ci/release. COUNT=N: another number of repe
 
 # ---- Longer proofs -----------------------------------------------------------------------------------------
 
-.PHONY: sweep determinism determinism-repeats rollback fuzz fuzz-import onnx-verify onnx-list parity coverage mutants
+.PHONY: sweep determinism determinism-repeats rollback fuzz fuzz-import onnx-verify onnx-list parity bindings bindings-check wheel coverage mutants
 sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
 	@sh tools/sweep.sh build $(if $(UPDATE),--update)
 
@@ -149,6 +149,16 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_norms.py
 	@python3 tests/parity/parity_networks.py --library build/libvolta.so
 	@python3 tests/parity/parity_onnx.py --library build/libvolta.so
+
+bindings: ## what is printed of the public headers for bindings, written anew
+	@python3 -B tools/describe_api.py --write && python3 -B tools/print_bindings.py --write
+
+bindings-check: build-tests ## the same program in every language gives one hash; each binding's own tests
+	@$(call run_tests,build,-L '^bindings$$')
+
+wheel: all ## build/wheel/volta-*-py3-none-linux_x86_64.whl: the Python binding with both libraries in it
+	@python3 -m pip wheel --quiet --no-deps --wheel-dir build/wheel bindings/python
+	@ls build/wheel/*.whl
 
 coverage: ## line coverage of the tests, per folder; at least COVERAGE_MIN per cent of all lines
 	$(call configure,build-coverage,-DCMAKE_BUILD_TYPE=None -DVOLTA_TESTS=ON $(with_gcc) \
