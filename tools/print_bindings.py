@@ -66,7 +66,7 @@ def python_type(api, spelling, in_callback=False):
 
 
 def print_python(api):
-    lines = [f'"""libvolta and libvolta_data as ctypes has them. {SOURCE}"""', "", "import ctypes as c", ""]
+    lines = [f'"""libvolta and libvolta_data as ctypes has them. {SOURCE}"""', "", "import ctypes as c", "from typing import Any", ""]
     for item in api.items["macro"]:
         if re.fullmatch(r"[0-9]+|0x[0-9a-f]+u?", item["value"]):
             lines.append(f"{item['name']} = {item['value'].rstrip('u')}")
@@ -79,7 +79,7 @@ def print_python(api):
         sized = item["fields"][0]["name"] == "struct_size"
         lines += ["", f"class {item['name']}(c.Structure):"]
         if sized:
-            lines += ["    def __init__(self, **fields):",
+            lines += ["    def __init__(self, **fields: Any) -> None:",
                       f"        super().__init__(struct_size=c.sizeof({item['name']}), **fields)", ""]
         lines.append("    _fields_ = [")
         lines += [f'        ("{field["name"]}", {python_type(api, field["type"])}),' for field in item["fields"]]

@@ -1,9 +1,13 @@
 """A context: threads, instruction set, device and memory of everything that is made in it."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import Any, Callable, Dict, Optional
 
 from . import native
 from ._library import Handle, check, fields_of, lib, made, struct
+from .aliases import Info
 
 _CONSTANTS = {"level": "", "isa": "ISA", "precision": "PRECISION"}
 
@@ -16,11 +20,11 @@ class Context(Handle):
     thread for each core, the best instruction set, strict. `log(level, line)` is called with warnings and remarks.
     """
 
-    _release = lib.volta_context_release
+    _release: Any = lib.volta_context_release
 
-    def __init__(self, threads=0, log=None, **options):
+    def __init__(self, threads: int = 0, log: Optional[Callable[[int, str], Any]] = None, **options: Any) -> None:
         options["thread_count"] = threads
-        kinds = dict(native.volta_context_options._fields_)
+        kinds: Dict[str, Any] = {field[0]: field[1] for field in native.volta_context_options._fields_}
         self._log = None
         if log is not None:
             self._log = kinds["log"](lambda _, level, line: log(level, ctypes.string_at(line).decode()))
@@ -29,20 +33,20 @@ class Context(Handle):
         super().__init__(made(lib.volta_context_create, ctypes.byref(given)))
 
     @property
-    def info(self):
+    def info(self) -> Info:
         """What is in use and what was asked of memory, a dict: threads, isa, cpu, tensor_bytes_peak ..."""
         info = native.volta_context_info()
         check(lib.volta_context_get_info(self, ctypes.byref(info)))
         return fields_of(info)
 
     @property
-    def device(self):
+    def device(self) -> Info:
         """The device of the context, a dict."""
         info = native.volta_device_info()
         check(lib.volta_context_get_device(self, ctypes.byref(info)))
         return fields_of(info)
 
-    def measure_machine(self):
+    def measure_machine(self) -> Info:
         """The most that the device does, measured now, a dict."""
         speed = native.volta_machine_speed()
         check(lib.volta_measure_machine(self, ctypes.byref(speed)))
@@ -52,7 +56,7 @@ class Context(Handle):
 _default = None
 
 
-def default_context():
+def default_context() -> Context:
     """The context of whatever is made without one: as many threads as cores, strict."""
     global _default
     if _default is None or _default.closed:
@@ -60,13 +64,13 @@ def default_context():
     return _default
 
 
-def device_count(backend="cuda"):
+def device_count(backend: str = "cuda") -> int:
     count = ctypes.c_uint32()
     check(lib.volta_device_count(backend.encode(), ctypes.byref(count)))
     return count.value
 
 
-def describe_device(backend="cuda", index=0):
+def describe_device(backend: str = "cuda", index: int = 0) -> Info:
     info = native.volta_device_info()
     check(lib.volta_device_describe(backend.encode(), index, ctypes.byref(info)))
     return fields_of(info)

@@ -1,5 +1,9 @@
 """Exceptions: one for each status, all of them volta.Error. The text is the library's own sentence."""
 
+from __future__ import annotations
+
+from typing import Optional
+
 from . import native
 
 
@@ -8,7 +12,7 @@ class Error(Exception):
 
     status = None
 
-    def __init__(self, text, status=None):
+    def __init__(self, text: str, status: Optional[int] = None) -> None:
         super().__init__(text)
         if status is not None:
             self.status = status
@@ -85,5 +89,5 @@ _BY_STATUS = {kind.status: kind for kind in (InvalidArgument, InvalidState, Shap
                                              Cancelled)}
 
 
-def error_of(status, text):
+def error_of(status: int, text: bytes) -> Error:
     return _BY_STATUS.get(status, Error)(text.decode(errors="replace"), status)

@@ -1,19 +1,25 @@
 """Models: a graph and its parameters, made, opened, imported, saved and exported."""
 
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import native
-from ._library import (Handle, check, constant, fields_of, hash_of, lib, made, path_of, struct)
+from ._library import Handle, check, constant, hash_of, lib, made, path_of, struct
+from .aliases import Path, Info, Shape
 from .context import default_context
 from .graph import Graph
 from .tensor import Memory, array_of
 from .tokenizer import Tokenizer
 
-_IMPORT = {"format": "WEIGHTS", "weights": "", "resnet": None}
+if TYPE_CHECKING:
+    from .context import Context
 
 
-def _info(function, model, index):
+
+def _info(function: Any, model: Model, index: int) -> Info:
     info = native.volta_tensor_info()
     check(function(model, index, ctypes.byref(info)))
     return {"name": info.name.decode(), "dtype": info.dtype, "shape": tuple(info.shape[: info.rank])}
@@ -22,18 +28,18 @@ def _info(function, model, index):
 class Metadata:
     """Free text of a model by key: model.metadata["title"] = "..."; None where there is none."""
 
-    def __init__(self, model):
+    def __init__(self, model: Model) -> None:
         self._model = model
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         value = ctypes.c_char_p()
         check(lib.volta_model_get_metadata(self._model, key.encode(), ctypes.byref(value)))
         return None if value.value is None else value.value.decode()
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: str, value: Optional[str]) -> None:
         check(lib.volta_model_set_metadata(self._model, key.encode(), None if value is None else value.encode()))
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         self[key] = None
 
 
@@ -41,49 +47,50 @@ class Model(Handle):
     """Model.gpt(vocabulary=256, layers=4, dim=128, heads=4, context=128, seed=1), Model.network("resnet20"),
     Model.of(graph), Model.open("x.volta"), Model.load("model.safetensors"), Model.from_pretrained("folder")."""
 
-    _release = lib.volta_model_release
+    _release: Any = lib.volta_model_release
 
-    def __init__(self, pointer, context):
+    def __init__(self, pointer: ctypes.c_void_p, context: Context) -> None:
         super().__init__(pointer, context)
         self.context = context
 
     # ---- Making
 
     @classmethod
-    def _created(cls, function, kind, seed, ctx, options, constants=None):
+    def _created(cls, function: Any, kind: Any, seed: int, ctx: Optional[Context], options: Any,
+                 constants: Optional[Dict[str, str]] = None) -> Model:
         context = ctx or default_context()
         given = struct(kind, options, constants)
         return cls(made(function, context, ctypes.byref(given), seed), context)
 
     @classmethod
-    def of(cls, graph, seed=0):
+    def of(cls, graph: Graph, seed: int = 0) -> Model:
         """A model of a graph, its parameters drawn from the seed."""
         return cls(made(lib.volta_model_create, graph, seed), graph.context)
 
     @classmethod
-    def gpt(cls, seed=0, ctx=None, **options):
+    def gpt(cls, seed: int = 0, ctx: Optional[Context] = None, **options: Any) -> Model:
         """volta_gpt_options: vocabulary, layers, dim, heads, context, ..."""
         return cls._created(lib.volta_model_create_gpt, native.volta_gpt_options, seed, ctx, options)
 
     @classmethod
-    def llama(cls, seed=0, ctx=None, **options):
+    def llama(cls, seed: int = 0, ctx: Optional[Context] = None, **options: Any) -> Model:
         """volta_llama_options."""
         return cls._created(lib.volta_model_create_llama, native.volta_llama_options, seed, ctx, options)
 
     @classmethod
-    def bert(cls, seed=0, ctx=None, **options):
+    def bert(cls, seed: int = 0, ctx: Optional[Context] = None, **options: Any) -> Model:
         """volta_bert_options; head is "masked", "classes", ..."""
         return cls._created(lib.volta_model_create_bert, native.volta_bert_options, seed, ctx, options,
                             {"head": "BERT"})
 
     @classmethod
-    def network(cls, name, seed=0, ctx=None, **options):
+    def network(cls, name: str, seed: int = 0, ctx: Optional[Context] = None, **options: Any) -> Model:
         """volta_network_options: "resnet18", "resnet20", "mobilenet_v2", "cnn", ... (network_names())."""
         return cls._created(lib.volta_model_create_network, native.volta_network_options, seed, ctx,
                             dict(options, name=name), {"stem": "STEM"})
 
     @classmethod
-    def open(cls, path, verify=False, copy=False, ctx=None):
+    def open(cls, path: Path, verify: bool = False, copy: bool = False, ctx: Optional[Context] = None) -> Model:
         """A model file, mapped: milliseconds."""
         context = ctx or default_context()
         options = native.volta_open_options(mode=native.VOLTA_LOAD_COPY if copy else native.VOLTA_LOAD_MAP,
@@ -91,7 +98,7 @@ class Model(Handle):
         return cls(made(lib.volta_model_open, context, path_of(path), ctypes.byref(options)), context)
 
     @classmethod
-    def open_bytes(cls, data, ctx=None):
+    def open_bytes(cls, data: Any, ctx: Optional[Context] = None) -> Model:
         """A model file from memory, copied."""
         context = ctx or default_context()
         options = native.volta_open_options(mode=native.VOLTA_LOAD_COPY)
@@ -99,7 +106,8 @@ class Model(Handle):
         return cls(made(lib.volta_model_open_memory, context, data, len(data), ctypes.byref(options)), context)
 
     @classmethod
-    def load(cls, path, ctx=None, shapes=None, network=None, bert=None, **options):
+    def load(cls, path: Path, ctx: Optional[Context] = None, shapes: Optional[Dict[str, Shape]] = None,
+             network: Optional[Dict[str, Any]] = None, bert: Optional[Dict[str, Any]] = None, **options: Any) -> Model:
         """Weights of another program (safetensors, GGUF, llama2.c) or an ONNX file: volta_import_options. shapes: of an
         ONNX file's inputs, {"x": (1, 3, 224, 224)}; network and bert: dicts of their options."""
         context, kept = ctx or default_context(), []
@@ -119,33 +127,33 @@ class Model(Handle):
         return cls(made(lib.volta_model_import, context, path_of(path), ctypes.byref(given)), context)
 
     @classmethod
-    def from_pretrained(cls, folder, ctx=None, **options):
+    def from_pretrained(cls, folder: Path, ctx: Optional[Context] = None, **options: Any) -> Model:
         """A folder as Hugging Face lays it out: config.json, model.safetensors or its index, a tokenizer."""
         for name in ("model.safetensors.index.json", "model.safetensors"):
             path = os.path.join(folder, name)
             if os.path.exists(path):
-                return cls.load(path, context, **options)
+                return cls.load(path, ctx, **options)
         raise FileNotFoundError(f"{folder} has neither model.safetensors nor model.safetensors.index.json")
 
     # ---- What it is
 
     @property
-    def inputs(self):
+    def inputs(self) -> List[Info]:
         return [_info(lib.volta_model_input_info, self, i) for i in range(lib.volta_model_input_count(self))]
 
     @property
-    def outputs(self):
+    def outputs(self) -> List[Info]:
         return [_info(lib.volta_model_output_info, self, i) for i in range(lib.volta_model_output_count(self))]
 
     @property
-    def parameters(self):
+    def parameters(self) -> List[Info]:
         return [_info(lib.volta_model_parameter_info, self, i) for i in range(lib.volta_model_parameter_count(self))]
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         """A parameter's values, read-only, lent by the model."""
         return read_only(self, lib.volta_model_parameter, name, self.parameters)
 
-    def __setitem__(self, name, values):
+    def __setitem__(self, name: str, values: Any) -> None:
         memory = Memory(values, name)
         if memory.dtype != native.VOLTA_F32:
             raise TypeError(f"{name} takes float32")
@@ -155,64 +163,64 @@ class Model(Handle):
         check(lib.volta_model_set_parameter(self, name.encode(), memory.address, count))
 
     @property
-    def hash(self):
+    def hash(self) -> str:
         """128 bits of all parameters, 32 hexadecimal digits."""
         return hash_of(lib.volta_model_hash, self)
 
     @property
-    def metadata(self):
+    def metadata(self) -> Metadata:
         return Metadata(self)
 
     @property
-    def arithmetic(self):
+    def arithmetic(self) -> Tuple[int, int]:
         """(level, precision) that gave the parameters their values."""
         level, precision = ctypes.c_int32(), ctypes.c_int32()
         check(lib.volta_model_get_arithmetic(self, ctypes.byref(level), ctypes.byref(precision)))
         return level.value, precision.value
 
     @property
-    def tokenizer(self):
+    def tokenizer(self) -> Optional[Tokenizer]:
         pointer = made(lib.volta_model_get_tokenizer, self)
         return Tokenizer(pointer, self.context) if pointer else None
 
     @tokenizer.setter
-    def tokenizer(self, tokenizer):
+    def tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         check(lib.volta_model_set_tokenizer(self, tokenizer))
 
     # ---- What becomes of it
 
-    def save(self, path):
+    def save(self, path: Path) -> None:
         check(lib.volta_model_save(self, path_of(path)))
 
-    def export_safetensors(self, path, names="own", config_path=None):
+    def export_safetensors(self, path: Path, names: str = "own", config_path: Optional[Path] = None) -> None:
         """names: "own" or "hugging_face", which also writes a config.json where it is told to."""
         options = struct(native.volta_export_options, {"names": names, "config_path": config_path}, {"names": "NAMES"})
         check(lib.volta_model_export_safetensors_with(self, ctypes.byref(options), path_of(path)))
 
-    def quantize(self, dtype):
+    def quantize(self, dtype: Union[str, int]) -> Model:
         """A model of stored weights: "bf16", "f16", "int8", "int4" or "f32_panels"."""
         return Model(made(lib.volta_model_quantize, self, constant("", dtype)), self.context)
 
-    def replace_head(self, classes, seed=0):
+    def replace_head(self, classes: int, seed: int = 0) -> Model:
         return Model(made(lib.volta_model_replace_head, self, classes, seed), self.context)
 
-    def fold_batch_norm(self):
+    def fold_batch_norm(self) -> Model:
         pointer, count = ctypes.c_void_p(), ctypes.c_size_t()
         check(lib.volta_model_fold_batch_norm(self, ctypes.byref(pointer), ctypes.byref(count)))
         return Model(pointer, self.context)
 
-    def hidden_states(self):
+    def hidden_states(self) -> Model:
         """A model that ends with the states of a language model's tokens."""
         return Model(made(lib.volta_model_hidden_states, self), self.context)
 
-    def evaluate_tokens(self, tokens):
+    def evaluate_tokens(self, tokens: Any) -> float:
         """Mean loss per token over consecutive windows."""
         memory, loss = Memory(tokens, "tokens"), ctypes.c_double()
         check(lib.volta_model_evaluate_tokens(self, memory.address, memory.shape[0], ctypes.byref(loss)))
         return loss.value
 
 
-def read_only(owner, function, name, parameters):
+def read_only(owner: Any, function: Any, name: str, parameters: Sequence[Info]) -> Any:
     """What a call of the kind (object, name, out data, out elements) lends, in the parameter's shape."""
     data, count = ctypes.c_void_p(), ctypes.c_size_t()
     check(function(owner, name.encode(), ctypes.byref(data), ctypes.byref(count)))
@@ -224,9 +232,9 @@ def read_only(owner, function, name, parameters):
     return array.toreadonly()
 
 
-def network_names():
+def network_names() -> List[str]:
     """The networks of Model.network."""
-    names = []
+    names: List[str] = []
     while True:
         name = lib.volta_network_name(len(names))
         if name is None:
@@ -234,20 +242,17 @@ def network_names():
         names.append(name.decode())
 
 
-def survey(path, ctx=None):
+def survey(path: Path, ctx: Optional[Context] = None) -> Info:
     """What an ONNX file holds, without making a model of it: the library's JSON, as a dict."""
     import json
 
     context, count = ctx or default_context(), ctypes.c_size_t()
     options = native.volta_import_options()
 
-    def ask(text, capacity):
+    def ask(text: Any, capacity: int) -> None:
         check(lib.volta_model_survey(context, path_of(path), ctypes.byref(options), text, capacity, ctypes.byref(count)))
 
     ask(None, 0)
     text = ctypes.create_string_buffer(count.value + 1)
     ask(text, count.value + 1)
-    return json.loads(text.value)
-
-
-__all__ = ["Model", "Metadata", "network_names", "survey", "fields_of", "Graph"]
+    return dict(json.loads(text.value))

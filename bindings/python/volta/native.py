@@ -1,6 +1,7 @@
 """libvolta and libvolta_data as ctypes has them. Printed by tools/print_bindings.py from api/*.json, which say what the headers say. Not edited by hand."""
 
 import ctypes as c
+from typing import Any
 
 VOLTA_VERSION_MAJOR = 0
 VOLTA_VERSION_MINOR = 1
@@ -193,7 +194,7 @@ class volta_allocator(c.Structure):
 
 
 class volta_context_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_context_options), **fields)
 
     _fields_ = [
@@ -215,7 +216,7 @@ class volta_context_options(c.Structure):
 
 
 class volta_context_info(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_context_info), **fields)
 
     _fields_ = [
@@ -237,7 +238,7 @@ class volta_context_info(c.Structure):
 
 
 class volta_device_info(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_device_info), **fields)
 
     _fields_ = [
@@ -261,7 +262,7 @@ class volta_device_info(c.Structure):
 
 
 class volta_machine_speed(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_machine_speed), **fields)
 
     _fields_ = [
@@ -302,7 +303,7 @@ class volta_init(c.Structure):
 
 
 class volta_encode_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_encode_options), **fields)
 
     _fields_ = [
@@ -313,7 +314,7 @@ class volta_encode_options(c.Structure):
 
 
 class volta_special_ids(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_special_ids), **fields)
 
     _fields_ = [
@@ -328,7 +329,7 @@ class volta_special_ids(c.Structure):
 
 
 class volta_gpt_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_gpt_options), **fields)
 
     _fields_ = [
@@ -343,7 +344,7 @@ class volta_gpt_options(c.Structure):
 
 
 class volta_llama_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_llama_options), **fields)
 
     _fields_ = [
@@ -363,7 +364,7 @@ class volta_llama_options(c.Structure):
 
 
 class volta_bert_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_bert_options), **fields)
 
     _fields_ = [
@@ -385,7 +386,7 @@ class volta_bert_options(c.Structure):
 
 
 class volta_resnet_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_resnet_options), **fields)
 
     _fields_ = [
@@ -400,7 +401,7 @@ class volta_resnet_options(c.Structure):
 
 
 class volta_network_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_network_options), **fields)
 
     _fields_ = [
@@ -416,7 +417,7 @@ class volta_network_options(c.Structure):
 
 
 class volta_open_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_open_options), **fields)
 
     _fields_ = [
@@ -435,7 +436,7 @@ class volta_input_shape(c.Structure):
 
 
 class volta_import_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_import_options), **fields)
 
     _fields_ = [
@@ -455,7 +456,7 @@ class volta_import_options(c.Structure):
 
 
 class volta_export_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_export_options), **fields)
 
     _fields_ = [
@@ -475,7 +476,7 @@ class volta_tensor_info(c.Structure):
 
 
 class volta_bill(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_bill), **fields)
 
     _fields_ = [
@@ -492,7 +493,7 @@ class volta_bill(c.Structure):
 
 
 class volta_session_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_session_options), **fields)
 
     _fields_ = [
@@ -504,7 +505,7 @@ class volta_session_options(c.Structure):
 
 
 class volta_trainer_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_trainer_options), **fields)
 
     _fields_ = [
@@ -540,7 +541,7 @@ class volta_trainer_options(c.Structure):
 
 
 class volta_step_report(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_step_report), **fields)
 
     _fields_ = [
@@ -553,7 +554,7 @@ class volta_step_report(c.Structure):
 
 
 class volta_generator_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_generator_options), **fields)
 
     _fields_ = [
@@ -573,7 +574,7 @@ class volta_generator_options(c.Structure):
 
 
 class volta_token_cost(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_token_cost), **fields)
 
     _fields_ = [
@@ -585,7 +586,7 @@ class volta_token_cost(c.Structure):
 
 
 class volta_sampling_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_sampling_options), **fields)
 
     _fields_ = [
@@ -606,7 +607,7 @@ class volta_cancel(c.Structure):
 
 
 class volta_write_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_write_options), **fields)
 
     _fields_ = [
@@ -625,7 +626,7 @@ class volta_write_options(c.Structure):
 
 
 class volta_write_result(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_write_result), **fields)
 
     _fields_ = [
@@ -653,7 +654,7 @@ class volta_tune_shape(c.Structure):
 
 
 class volta_tune_report(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_tune_report), **fields)
 
     _fields_ = [
@@ -676,7 +677,7 @@ class volta_tune_report(c.Structure):
 
 
 class volta_tune_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_tune_options), **fields)
 
     _fields_ = [
@@ -694,7 +695,7 @@ class volta_tune_options(c.Structure):
 
 
 class volta_profile_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_profile_options), **fields)
 
     _fields_ = [
@@ -704,7 +705,7 @@ class volta_profile_options(c.Structure):
 
 
 class volta_profile_info(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_profile_info), **fields)
 
     _fields_ = [
@@ -722,7 +723,7 @@ class volta_profile_info(c.Structure):
 
 
 class volta_profile_operator(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_profile_operator), **fields)
 
     _fields_ = [
@@ -737,7 +738,7 @@ class volta_profile_operator(c.Structure):
 
 
 class volta_profile_event(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_profile_event), **fields)
 
     _fields_ = [
@@ -761,7 +762,7 @@ class volta_profile_event(c.Structure):
 
 
 class volta_dataset_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_dataset_options), **fields)
 
     _fields_ = [
@@ -777,7 +778,7 @@ class volta_dataset_options(c.Structure):
 
 
 class volta_dataset_info(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_dataset_info), **fields)
 
     _fields_ = [
@@ -791,7 +792,7 @@ class volta_dataset_info(c.Structure):
 
 
 class volta_picture_info(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_picture_info), **fields)
 
     _fields_ = [
@@ -805,7 +806,7 @@ class volta_picture_info(c.Structure):
 
 
 class volta_transform_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_transform_options), **fields)
 
     _fields_ = [
@@ -834,7 +835,7 @@ class volta_transform_options(c.Structure):
 
 
 class volta_text_info(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_text_info), **fields)
 
     _fields_ = [
@@ -847,7 +848,7 @@ class volta_text_info(c.Structure):
 
 
 class volta_loader_options(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_loader_options), **fields)
 
     _fields_ = [
@@ -867,7 +868,7 @@ class volta_loader_options(c.Structure):
 
 
 class volta_batch(c.Structure):
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_batch), **fields)
 
     _fields_ = [

@@ -1,25 +1,34 @@
 """Sessions: a model compiled to run, on arrays."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from . import native
 from ._library import Handle, check, constant, extents, fields_of, lent_text, lib, made
+from .aliases import Info, Shape, Shapes
 from .tensor import Memory, Tensor, array_of, numpy
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .model import Model
 
 _EMPTY = {native.VOLTA_F32: "float32", native.VOLTA_I32: "int32"}
 
 
-def shapes_of(shapes):
+def shapes_of(shapes: Shapes) -> Tuple[Any, int]:
     """(extents one after the other, their count) of a list of shapes, or of one shape."""
     if shapes is None:
         return None, 0
-    if shapes and not isinstance(shapes[0], (list, tuple)):
-        shapes = [shapes]
-    flat = [extent for shape in shapes for extent in shape]
+    given: Any = shapes
+    if len(given) and not isinstance(given[0], (list, tuple)):
+        given = [given]
+    flat = [extent for shape in given for extent in shape]
     return extents(flat), len(flat)
 
 
-def bill_of(function, handle):
+def bill_of(function: Any, handle: Any) -> Info:
     """Bytes of tensor memory by class, a dict; the peak equals "total"."""
     bill = native.volta_bill()
     check(function(handle, ctypes.byref(bill)))
@@ -29,10 +38,11 @@ def bill_of(function, handle):
 class Wrapped:
     """Tensors over arrays of the caller. An array that comes again, unchanged in place, finds its tensor again."""
 
-    def __init__(self, context, most=16):
-        self._context, self._most, self._known = context, most, {}
+    def __init__(self, context: Context, most: int = 16) -> None:
+        self._context, self._most = context, most
+        self._known: Dict[Any, Tensor] = {}
 
-    def __call__(self, array, name):
+    def __call__(self, array: Any, name: str) -> Tensor:
         if isinstance(array, Tensor):
             return array
         memory = Memory(array, name)
@@ -50,9 +60,9 @@ class Session(Handle):
     """session = Session(model, [(1, 3, 224, 224)]); y = session.run(x). For a model of one output run gives an array,
     else a list of them."""
 
-    _release = lib.volta_session_release
+    _release: Any = lib.volta_session_release
 
-    def __init__(self, model, input_shapes=None, pack_weights=False):
+    def __init__(self, model: Model, input_shapes: Shapes = None, pack_weights: bool = False) -> None:
         shapes, count = shapes_of(input_shapes)
         options = native.volta_session_options(
             input_shapes=ctypes.addressof(shapes) if shapes is not None else None, input_extent_count=count,
@@ -66,21 +76,21 @@ class Session(Handle):
         self._inputs = (ctypes.c_void_p * len(self._names))()
         self._outputs = (ctypes.c_void_p * len(self._dtypes))()
 
-    def _output_shape(self, index):
+    def _output_shape(self, index: int) -> Tuple[int, ...]:
         shape, rank = (ctypes.c_int64 * native.VOLTA_MAX_RANK)(), ctypes.c_int32()
         check(lib.volta_session_output_shape(self, index, shape, ctypes.byref(rank)))
         return tuple(shape[: rank.value])
 
     @property
-    def output_shapes(self):
+    def output_shapes(self) -> List[Tuple[int, ...]]:
         return list(self._shapes)
 
-    def _new(self, index):
+    def _new(self, index: int) -> Any:
         if numpy is not None:
             return numpy.empty(self._shapes[index], _EMPTY[self._dtypes[index]])
         return Tensor(self._shapes[index], self._dtypes[index], self.model.context)
 
-    def run(self, *inputs, out=None):
+    def run(self, *inputs: Any, out: Any = None) -> Any:
         """Runs the graph once. inputs: arrays of float32 and int32 in the model's order, read without copies. out: arrays
         that take the outputs; else new ones. The interpreter runs other threads meanwhile."""
         if len(inputs) != len(self._names):
@@ -108,11 +118,11 @@ class Session(Handle):
     __call__ = run
 
     @property
-    def bill(self):
+    def bill(self) -> Info:
         return bill_of(lib.volta_session_get_bill, self)
 
     @property
-    def plan(self):
+    def plan(self) -> str:
         """The plan as text: steps, kernels, offsets, bill, hash."""
         return lent_text(lib.volta_session_print_plan, self)
 

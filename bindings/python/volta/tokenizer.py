@@ -1,65 +1,72 @@
 """Text to ids and back."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import TYPE_CHECKING, Any, Optional
 
 from . import native
 from ._library import Handle, check, constant, fields_of, lib, made, path_of
+from .aliases import Path, Text, Info
 from .context import default_context
 
+if TYPE_CHECKING:
+    from .context import Context
 
-def bytes_of(text):
+
+def bytes_of(text: Text) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
 class Tokenizer(Handle):
     """Tokenizer.bytes(), Tokenizer.characters(text), Tokenizer.train_bpe(text, 4096), Tokenizer.open("tokenizer.json")."""
 
-    _release = lib.volta_tokenizer_release
+    _release: Any = lib.volta_tokenizer_release
 
     @classmethod
-    def bytes(cls, ctx=None):
+    def bytes(cls, ctx: Optional[Context] = None) -> Tokenizer:
         """256 tokens, one per byte."""
         context = ctx or default_context()
         return cls(made(lib.volta_tokenizer_create_byte, context), context)
 
     @classmethod
-    def characters(cls, text, ctx=None):
+    def characters(cls, text: Text, ctx: Optional[Context] = None) -> Tokenizer:
         """The distinct characters of a text."""
         context, text = ctx or default_context(), bytes_of(text)
         return cls(made(lib.volta_tokenizer_create_char, context, text, len(text)), context)
 
     @classmethod
-    def train_bpe(cls, text, vocabulary, ctx=None):
+    def train_bpe(cls, text: Text, vocabulary: int, ctx: Optional[Context] = None) -> Tokenizer:
         """Learns byte-level BPE of so many ids."""
         context, text = ctx or default_context(), bytes_of(text)
         return cls(made(lib.volta_tokenizer_train_bpe, context, text, len(text), vocabulary), context)
 
     @classmethod
-    def open(cls, path, format="auto", ctx=None):
+    def open(cls, path: Path, format: str = "auto", ctx: Optional[Context] = None) -> Tokenizer:
         """One of another program: GGUF, llama2.c, GPT-2's, BERT's, tokenizer.json."""
         context = ctx or default_context()
         return cls(made(lib.volta_tokenizer_open, context, path_of(path), constant("TOKENIZER", format)), context)
 
     @property
-    def kind(self):
-        return lib.volta_tokenizer_kind(self).decode()
+    def kind(self) -> str:
+        return str(lib.volta_tokenizer_kind(self).decode())
 
-    def __len__(self):
-        return lib.volta_tokenizer_size(self)
+    def __len__(self) -> int:
+        return int(lib.volta_tokenizer_size(self))
 
     @property
-    def special(self):
+    def special(self) -> Info:
         """Ids that stand for no text, -1 where there is none: bos, eos, unk, pad, adds_bos, adds_eos."""
         ids = native.volta_special_ids()
         check(lib.volta_tokenizer_special(self, ctypes.byref(ids)))
         return fields_of(ids)
 
-    def encode(self, text, ends=False, special=False):
+    def encode(self, text: Text, ends: bool = False, special: bool = False) -> Any:
         """Ids of a text, an array of c_int32: memory that NumPy takes without a copy."""
         text, options = bytes_of(text), native.volta_encode_options(ends=int(ends), special=int(special))
         count = ctypes.c_size_t()
 
-        def encode(ids, capacity):
+        def encode(ids: Any, capacity: int) -> Any:
             check(lib.volta_tokenizer_encode_with(self, ctypes.byref(options), text, len(text), ids, capacity,
                                                   ctypes.byref(count)))
 
@@ -68,7 +75,7 @@ class Tokenizer(Handle):
         encode(ids, count.value)
         return ids
 
-    def decode(self, ids, errors="replace"):
+    def decode(self, ids: Any, errors: str = "replace") -> str:
         """The text of ids."""
         piece, length, pieces, previous = ctypes.c_char_p(), ctypes.c_size_t(), [], -1
         for token in ids:

@@ -1,17 +1,25 @@
 """Trainers: forward, backward, clipping and update as one plan."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from . import native
 from ._library import Handle, check, fields_of, hash_of, lent_text, lib, made, path_of, struct, texts
+from .aliases import Path, Info, Shapes
 from .model import read_only
 from .session import Wrapped, bill_of, shapes_of
 from .tensor import Memory
 
+if TYPE_CHECKING:
+    from .model import Model
+
 _CONSTANTS = {"loss": "LOSS", "optimizer": "", "schedule": "SCHEDULE", "nonfinite": "NONFINITE"}
 
 
-def _options(input_shapes, frozen, class_weights, options):
+def _options(input_shapes: Shapes, frozen: Optional[Sequence[str]], class_weights: Optional[Sequence[float]],
+             options: Any) -> Any:
     shapes, count = shapes_of(input_shapes)
     kept = [shapes]
     if shapes is not None:
@@ -33,9 +41,10 @@ class Trainer(Handle):
 
     Its parameters are its own: model changes when update_model() is called."""
 
-    _release = lib.volta_trainer_release
+    _release: Any = lib.volta_trainer_release
 
-    def __init__(self, model, input_shapes=None, frozen=None, class_weights=None, _resume=False, **options):
+    def __init__(self, model: Model, input_shapes: Shapes = None, frozen: Optional[Sequence[str]] = None,
+                 class_weights: Optional[Sequence[float]] = None, _resume: bool = False, **options: Any) -> None:
         given = None
         if options or input_shapes is not None or frozen or class_weights is not None or not _resume:
             given = ctypes.byref(_options(input_shapes, frozen, class_weights, options))
@@ -46,11 +55,11 @@ class Trainer(Handle):
         self._inputs = (ctypes.c_void_p * len(model.inputs))()
 
     @classmethod
-    def resume(cls, model, input_shapes=None, **options):
+    def resume(cls, model: Model, input_shapes: Shapes = None, **options: Any) -> Trainer:
         """Goes on where the checkpoint `model` (Model.open) was written, bit for bit. Options, where given, must agree."""
         return cls(model, input_shapes, _resume=True, **options)
 
-    def step(self, *arrays):
+    def step(self, *arrays: Any) -> Info:
         """One step: the inputs, then the targets, all micro-batches one after the other. Gives step, loss,
         gradient_norm and learning_rate, a dict."""
         if len(arrays) != len(self._inputs) + 1:
@@ -62,20 +71,20 @@ class Trainer(Handle):
         check(lib.volta_trainer_step(self, self._inputs, len(self._inputs), tensors[-1], ctypes.byref(report)))
         return fields_of(report)
 
-    def set_tokens(self, tokens):
+    def set_tokens(self, tokens: Any) -> None:
         """A token stream as data, copied: for models of tokens and the cross-entropy loss."""
         memory = Memory(tokens, "tokens")
         if memory.dtype != native.VOLTA_I32:
             raise TypeError("tokens are int32")
         check(lib.volta_trainer_set_tokens(self, memory.address, memory.shape[0]))
 
-    def step_tokens(self):
+    def step_tokens(self) -> Info:
         """One step on the next batch of the token stream."""
         report = native.volta_step_report()
         check(lib.volta_trainer_step_tokens(self, ctypes.byref(report)))
         return fields_of(report)
 
-    def run(self, steps, progress=None):
+    def run(self, steps: int, progress: Optional[Callable[[Info], Any]] = None) -> Optional[Info]:
         """So many steps on the token stream; progress(report) after each, which may return False to stop. Ctrl-C ends it
         between two steps, with the trainer as the last one left it. Gives the last report."""
         report = None
@@ -85,47 +94,47 @@ class Trainer(Handle):
                 break
         return report
 
-    def evaluate_tokens(self, tokens):
+    def evaluate_tokens(self, tokens: Any) -> float:
         """Mean loss per token of the current parameters."""
         memory, loss = Memory(tokens, "tokens"), ctypes.c_double()
         check(lib.volta_trainer_evaluate_tokens(self, memory.address, memory.shape[0], ctypes.byref(loss)))
         return loss.value
 
     @property
-    def current_step(self):
-        return lib.volta_trainer_current_step(self)
+    def current_step(self) -> int:
+        return int(lib.volta_trainer_current_step(self))
 
-    def parameter(self, name):
+    def parameter(self, name: str) -> Any:
         """A parameter's current values, read-only, lent until the next call on the trainer."""
         return read_only(self, lib.volta_trainer_parameter, name, self.model.parameters)
 
-    def gradient(self, name):
+    def gradient(self, name: str) -> Any:
         """Its gradient of the latest step, lent likewise."""
         return read_only(self, lib.volta_trainer_gradient, name, self.model.parameters)
 
     @property
-    def hash(self):
+    def hash(self) -> str:
         return hash_of(lib.volta_trainer_hash, self)
 
-    def update_model(self):
+    def update_model(self) -> None:
         """Copies the trained parameters into the model."""
         check(lib.volta_trainer_update_model(self))
 
-    def save(self, path):
+    def save(self, path: Path) -> None:
         """A checkpoint: a model file from which Trainer.resume goes on."""
         check(lib.volta_trainer_save(self, path_of(path)))
 
     @property
-    def options(self):
+    def options(self) -> Info:
         """Those in force, a dict of the numbers."""
         options = native.volta_trainer_options()
         check(lib.volta_trainer_get_options(self, ctypes.byref(options)))
         return {name: value for name, value in fields_of(options).items() if isinstance(value, (int, float))}
 
     @property
-    def bill(self):
+    def bill(self) -> Info:
         return bill_of(lib.volta_trainer_get_bill, self)
 
     @property
-    def plan(self):
+    def plan(self) -> str:
         return lent_text(lib.volta_trainer_print_plan, self)
