@@ -79,7 +79,7 @@ class PictureConvolution {
     const std::int64_t most_piece_;  // floats of packed columns that stay in L2 beside the picture
     bool by_pictures_ = false;       // each worker has pictures of its own
     bool has_gaps_ = false;          // pixels that no tap meets
-    bool streams_ = false;           // results go past the caches, which do not hold the pictures
+    bool streams_ = false;           // results by non-temporal stores: the LLC does not hold the pictures
     PictureSource source_;
     std::pmr::vector<Phase> phases_;
     jit::TransposeFunctions transposes_;
