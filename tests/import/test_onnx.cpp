@@ -309,6 +309,9 @@ void test_nodes_in_any_order(void**) {
     assert_contains(world.refusal(graph), "no node writes 'h', which a node of operator 'Abs' needs");
     graph.nodes = {node("Abs", {"x"}, {"y"}), node("Neg", {"x"}, {"y"})};
     assert_contains(world.refusal(graph), "two values have the name 'y'");
+    graph.nodes = {node("Abs", {"x"}, {"h", "second"}), node("Neg", {"second"}, {"y"})};
+    assert_contains(world.refusal(graph),
+                    "its input 0, 'second', is a result that its operator does not give");
 }
 
 struct Refused {

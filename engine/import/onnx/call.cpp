@@ -300,8 +300,13 @@ bool Call::fold() {
 
 Value& Call::value(int input) {
     if (!has(input)) refuse("its input %d is left out", input);
-    const auto at = building_.values.find(node_.inputs[static_cast<std::size_t>(input)]);
-    if (at == building_.values.end()) fail(VOLTA_INTERNAL, "an input of a node is not there yet");
+    const std::string_view name = node_.inputs[static_cast<std::size_t>(input)];
+    const auto at = building_.values.find(name);
+    if (at == building_.values.end()) {
+        const ShownName text = shown(name);
+        refuse("its input %d, '%.*s', is a result that its operator does not give", input, text.bytes,
+               text.text);
+    }
     return at->second;
 }
 

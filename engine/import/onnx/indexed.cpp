@@ -124,6 +124,7 @@ void give_combined(Call& call, const Places& places, const Shape& x, ValueId upd
                   : reduction == "max" ? Op::maximum
                                        : Op::minimum;
     const Whole count = x.elements();
+    call.graph().spend(place(count));
     std::pmr::vector<std::int32_t> had(place(count), 0, call.heap());
     std::pmr::vector<Places> rounds(call.heap());
     std::pmr::vector<std::pmr::vector<std::int32_t>> is_meant(call.heap());
