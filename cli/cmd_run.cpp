@@ -160,10 +160,9 @@ int run_run(const std::vector<std::string>& arguments) {
     Machine machine;
     Options options("run", "Runs a model once on NumPy files, and writes every output as one.");
     options.positional("model", path, "a model file");
-    options.texts(
-        "--input", texts,
-        "NAME=FILE.npy for each input (voltac info names them): float32, or integers where the model "
-        "takes int32; in C order");
+    options.texts("--input", texts,
+                  "NAME=FILE.npy for each input (voltac info names them): float32 or what is exactly that, "
+                  "integers where the model takes int32; in C order");
     options.text("--out", out,
                  "the folder for NAME.npy of every output, with _ for /; it is made where it is not there");
     options.require("--out");

@@ -1,5 +1,6 @@
 #include "cli/npy.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "cli/support.h"
@@ -186,25 +187,57 @@ NpyView parse_npy(const std::string& name, const unsigned char* bytes, std::size
     return array;
 }
 
+namespace {
+std::uint32_t bits_of(float number) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+// Whether float32 holds the integer; those of 2^63 and more are not asked for.
+bool is_exact(std::int64_t number) {
+    const auto rounded = static_cast<float>(number);
+    return rounded < 0x1p63f && static_cast<std::int64_t>(rounded) == number;
+}
+bool is_exact(double number) {
+    return std::isnan(number) || static_cast<double>(static_cast<float>(number)) == number;
+}
+}  // namespace
+
 std::vector<std::uint32_t> npy_elements(const std::string& name, const NpyView& array, volta_dtype dtype,
                                         const std::string& what) {
     const NpyType& type = *array.type;
     const auto count = static_cast<std::size_t>(array.elements);
     const bool is_float = type.code[0] == 'f', wants_float = dtype == VOLTA_F32;
-    if (is_float != wants_float || (is_float && type.bytes != sizeof(float)))
+    const bool is_half = is_float && type.bytes < sizeof(float);
+    if ((is_float && !wants_float) || is_half)
         failure(name + formatted(": the array is of %s, but %s takes %s; numpy's astype makes it so",
                                  type.name, what.c_str(), wants_float ? "float32" : "int32"));
     std::vector<std::uint32_t> elements(count);
     const bool is_signed = type.code[0] == 'i';
+    const auto no_float = [&](std::size_t i) {
+        failure(name + formatted(": element %zu is no float32, which %s takes", i, what.c_str()));
+    };
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t value = little_endian(array.data + i * type.bytes, type.bytes);
-        if (wants_float) {
+        if (is_float && type.bytes == sizeof(float)) {
             elements[i] = static_cast<std::uint32_t>(value);
+            continue;
+        }
+        if (is_float) {
+            double wide;
+            std::memcpy(&wide, &value, sizeof wide);
+            if (!is_exact(wide)) no_float(i);
+            elements[i] = bits_of(static_cast<float>(wide));
             continue;
         }
         const unsigned unused = 64 - 8 * static_cast<unsigned>(type.bytes);
         const std::int64_t number = is_signed ? static_cast<std::int64_t>(value << unused) >> unused
                                               : static_cast<std::int64_t>(value);
+        if (wants_float) {
+            if (!is_exact(number) || (!is_signed && number < 0)) no_float(i);
+            elements[i] = bits_of(static_cast<float>(number));
+            continue;
+        }
         if (number < INT32_MIN || number > INT32_MAX)
             failure(name + formatted(": element %zu does not fit the int32 of %s", i, what.c_str()));
         elements[i] = static_cast<std::uint32_t>(number);

@@ -67,6 +67,17 @@ grep -q '^_a_y  f32 \[2\]  outn/_a_y_1.npy$' told || bad "run tells of equal nam
 [ "$(tail -c 8 outn/_a_y.npy | od -An -tx1 | tr -d ' ')" = 000080bf000000c0 ] || bad "the first of two equal names"
 [ "$(tail -c 8 outn/_a_y_1.npy | od -An -tx1 | tr -d ' ')" = 0000803f00000040 ] || bad "the second of two equal names"
 
+# An input of float32 takes numbers of other types that are floats.
+printf '\001\000\000\000\000\000\000\000\376\377\377\377\377\377\377\377' | npy '<i8' False '2' >two8.npy
+"$voltac" run names.volta --input x=two8.npy --out outi >/dev/null || bad "integers for floats"
+[ "$(tail -c 8 outi/_a_y.npy | od -An -tx1 | tr -d ' ')" = 000080bf00000040 ] || bad "integers become other floats"
+printf '\001\000\000\001\000\000\000\000\000\000\000\000\000\000\000\000' | npy '<i8' False '2' >odd8.npy
+refused 1 "odd8.npy: element 0 is no float32, which input 'x' takes" run names.volta --input x=odd8.npy --out x
+printf '\000\000\000\000\000\000\340\077\232\231\231\231\231\231\271\077' | npy '<f8' False '2' >tenth.npy
+refused 1 "tenth.npy: element 1 is no float32, which input 'x' takes" run names.volta --input x=tenth.npy --out x
+printf '\000\074\000\074' | npy '<f2' False '2' >half.npy
+refused 1 "half.npy: the array is of float16, but input 'x' takes float32" run names.volta --input x=half.npy --out x
+
 in="run gpt.volta --out x --input"
 refused 1 "f4.npy: the array is of float32, but input 'tokens' takes int32" $in tokens=f4.npy
 refused 1 "large.npy: element 0 does not fit the int32 of input 'tokens'" $in tokens=large.npy
