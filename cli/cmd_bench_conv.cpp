@@ -61,7 +61,7 @@ const std::vector<std::string> kPasses = {"forward", "data", "weights"};
 struct Settings {
     std::string network = "all", layers, pass = "all";
     std::int64_t batch = 1;
-    bool is_list = false;
+    bool is_list = false, weight_changes = false;
     Repeats repeats;
 };
 
@@ -116,23 +116,29 @@ volta_attribute list_attribute(const char* name, const Extents& values) {  // le
     return made;
 }
 
-// The weight is a parameter of the model: packed once where it is an operand. Gradients of weights have none.
-SessionCase convolution(const Context& context, const Layer& l, std::int64_t batch, const std::string& pass) {
+// The weight is a parameter of the model, packed once, or an input, as for training. Gradients of weights
+// have none.
+SessionCase convolution(const Context& context, const Layer& l, const Settings& s, const std::string& pass) {
+    const std::int64_t batch = s.batch;
     const Extents x = {batch, l.channels, l.side, l.side}, y = {batch, l.filters, l.out(), l.out()};
     const Extents weight = {l.filters, l.channels / l.groups, l.kernel, l.kernel};
     const Extents strides = {l.stride, l.stride}, side = {l.side, l.side};
     const std::int64_t pad = l.kernel / 2;
     const Extents pads = {pad, pad, pad, pad};
     GraphBuilder graph(context);
+    const auto add_weight = [&] {
+        return s.weight_changes ? graph.input("w", weight) : graph.parameter("w", weight);
+    };
     std::vector<volta_attribute> attributes = {list_attribute("strides", strides),
                                                list_attribute("pads", pads),
                                                attribute("groups", static_cast<double>(l.groups))};
     if (pass == "forward") {
-        graph.output(graph.apply("conv", {graph.input("x", x), graph.parameter("w", weight)}, attributes));
+        const volta_value picture = graph.input("x", x);
+        graph.output(graph.apply("conv", {picture, add_weight()}, attributes));
     } else if (pass == "data") {
         attributes.push_back(list_attribute("shape", side));
-        graph.output(
-            graph.apply("conv_transpose", {graph.input("dy", y), graph.parameter("w", weight)}, attributes));
+        const volta_value dy = graph.input("dy", y);
+        graph.output(graph.apply("conv_transpose", {dy, add_weight()}, attributes));
     } else {
         attributes.push_back(list_attribute("shape", weight));
         graph.output(
@@ -157,7 +163,7 @@ Bound bound_of(const Layer& l, std::int64_t batch) {
 }
 
 void print_row(const Layer& l, const Settings& s, const std::string& pass, const Timing& timing,
-               const volta_machine_speed& speed) {
+               const volta_machine_speed& speed, const volta_bill& bill) {
     const Bound bound = bound_of(l, s.batch);
     const double gflops = bound.operations / timing.seconds * 1e-9;
     const double share = bound.seconds(speed) / timing.seconds;
@@ -171,7 +177,9 @@ void print_row(const Layer& l, const Settings& s, const std::string& pass, const
                               {"median_us", timing.seconds * 1e6},
                               {"spread", timing.spread},
                               {"median_gflops", gflops},
-                              {"fraction_of_bound", share}})) +
+                              {"fraction_of_bound", share},
+                              {"packed_mib", static_cast<double>(bill.parameters) / kMiB},
+                              {"workspace_mib", static_cast<double>(bill.workspace) / kMiB}})) +
               "\n");
         return;
     }
@@ -204,6 +212,8 @@ int run_conv(const std::vector<std::string>& arguments) {
     options.integer("--batch", s.batch, 1, 4096, "pictures (default: 1)");
     options.choice("--pass", s.pass, {"all", "forward", "data", "weights"},
                    "one of the three (default: all)");
+    options.flag("--weight-changes", s.weight_changes,
+                 "pack the weight in every run, as training does, and not once");
     options.flag("--list", s.is_list, "print the layers, one a line, and measure nothing");
     declare(options, s.repeats);
     options.parse(arguments);
@@ -225,9 +235,11 @@ int run_conv(const std::vector<std::string>& arguments) {
         for (const std::string& pass : kPasses) {
             if (s.pass != "all" && s.pass != pass) continue;
             const volta_machine_speed speed = peaks.refreshed();
-            SessionCase one = convolution(context, layer, s.batch, pass);
+            SessionCase one = convolution(context, layer, s, pass);
             one.run();
-            print_row(layer, s, pass, time_short_calls(s.repeats, [&] { one.run(); }), speed);
+            volta_bill bill = VOLTA_BILL_INIT;
+            check(volta_session_get_bill(one.session().get(), &bill));
+            print_row(layer, s, pass, time_short_calls(s.repeats, [&] { one.run(); }), speed, bill);
         }
     return 0;
 }

@@ -241,9 +241,17 @@ for op in add sum_rows sum_columns layer_norm_gelu softmax; do
     shown "ops --only $op" ops --only $op --runs 1 --warmup 0 --threads 2
 done
 shown "conv" conv --layers 6x9x8x3x2x1,8x7x8x3x1x8 --batch 2 $fast --json
-keys_are "conv --json" network,layer,batch,pass,threads,isa,median_us,spread,median_gflops,fraction_of_bound
+keys_are "conv --json" network,layer,batch,pass,threads,isa,median_us,spread,median_gflops,fraction_of_bound,packed_mib,workspace_mib
 expect "rows: two layers, three passes" 6 "$(wc -l <out | tr -d ' ')"
 positive median_gflops
+# A weight that changes is packed into the workspace, whole (128 x 128 x 9 floats); one that stays, beside it.
+figure() { sed -E "s/.*\"$1\":([^,}]*).*/\\1/" out; }
+shown "conv --weight-changes" conv --layers 128x7x128x3x1x1 --pass forward --weight-changes --runs 1 --warmup 0 --threads 1 --json
+expect "packed beside the workspace" 0 "$(figure packed_mib | awk '{ print $1 + 0 }')"
+changes=$(figure workspace_mib)
+shown "conv, a weight that stays" conv --layers 128x7x128x3x1x1 --pass forward --runs 1 --warmup 0 --threads 1 --json
+expect "packed beside the workspace" 0.5625 "$(figure packed_mib)"
+expect "the packed weight in the workspace" 0.5625 "$(echo "$changes $(figure workspace_mib)" | awk '{ print $1 - $2 }')"
 shown "conv, one pass, as text" conv --layers 6x9x8x3x2x1 --pass data --runs 1 --warmup 0 --threads 2
 shown "conv --list" conv --network resnet18 --list
 expect "layers of ResNet-18" 11 "$(wc -l <out | tr -d ' ')"

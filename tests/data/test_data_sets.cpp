@@ -239,9 +239,8 @@ void test_text_folders_without_parts(void**) {
 void test_class_folders(void**) {
     const Folder folder;
     const std::string png = read_file(file("grey8.png")), jpeg = read_file(file("grey.jpg"));
-    for (const char* name :
-         {"train/b/2.PNG", "train/b/10.jpeg", "train/b/deep/er/1.png", "train/B/x.jpg", "val/b/v.png",
-          "train/b/1/2/3/4/5/6/7/8/deepest.png", "train/b/1.png"})
+    for (const char* name : {"train/b/2.PNG", "train/b/10.jpeg", "train/b/deep/er/1.png", "train/B/x.jpg",
+                             "val/b/v.png", "train/b/1/2/3/4/5/6/7/8/deepest.png", "train/b/1.png"})
         write_file(folder / name, png);
     write_file(folder / "train/a/really.png", jpeg);  // what it is, its bytes say
     write_file(folder / "train/a/notes.txt", "no picture");
@@ -253,8 +252,9 @@ void test_class_folders(void**) {
     assert_int_equal(info.class_count, 3);
     assert_int_equal(info.height + info.width, 0);
     // By the bytes of whole paths, in which a folder's name ends with a slash.
-    const char* const kNames[] = {"train/B/x.jpg", "train/a/really.png", "train/b/1.png",
-                                  "train/b/1/2/3/4/5/6/7/8/deepest.png", "train/b/10.jpeg", "train/b/2.PNG",
+    const char* const kNames[] = {"train/B/x.jpg",        "train/a/really.png",
+                                  "train/b/1.png",        "train/b/1/2/3/4/5/6/7/8/deepest.png",
+                                  "train/b/10.jpeg",      "train/b/2.PNG",
                                   "train/b/deep/er/1.png"};
     const int kLabels[] = {0, 1, 2, 2, 2, 2, 2};
     for (size_t i = 0; i < 7; ++i) {
