@@ -134,8 +134,9 @@ fuzz-import: build-tests ## COUNT (a million) changed files per reader of files,
 	    [ $$name != read_model ] || models=tests/golden/models; \
 	    $$program $(or $(COUNT),1000000) $(SEED) fuzz/corpus/$$name $$models || exit 1; done
 
-onnx-verify: build-tests ## ONNX's conformance cases that are here, against tests/onnx/expectations.txt
+onnx-verify: build-tests ## ONNX's conformance cases that are here, against tests/onnx/expectations.txt; what is written, by other readers
 	@sh tests/onnx/verify.sh build/tests/onnx/onnx_cases
+	@python3 tests/onnx/verify_exports.py build/tests/import/onnx_exports; code=$$?; [ $$code -eq 0 ] || [ $$code -eq 77 ]
 
 onnx-list: build-tests ## writes that list; no case may be wrong
 	@sh tests/onnx/verify.sh build/tests/onnx/onnx_cases --write

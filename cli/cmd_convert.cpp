@@ -1,4 +1,4 @@
-// voltac convert: models of other programs become Volta's, and Volta's become safetensors.
+// voltac convert: models of other programs become Volta's, and Volta's become safetensors or ONNX.
 #include <cstdio>
 #include <utility>
 
@@ -16,6 +16,7 @@ struct Conversion {
     std::string in, out, tokenizer, config, keys, head, model, preprocess, labels, names = "volta",
                                                                                    config_out, weights;
     std::vector<std::string> shapes;
+    std::string opset;
     bool segments = false, mask = false, fold = false;
     Machine machine;
 };
@@ -86,6 +87,12 @@ void export_model(const Model& model, const Conversion& c) {
     check(volta_model_export_safetensors_with(model.get(), &options, c.out.c_str()));
 }
 
+void export_onnx(const Model& model, const Conversion& c) {
+    volta_onnx_export_options options = VOLTA_ONNX_EXPORT_OPTIONS_INIT;
+    options.opset = c.opset.empty() ? 0 : std::stoi(c.opset);
+    check(volta_model_export_onnx(model.get(), &options, c.out.c_str()));
+}
+
 // What the model is told of its pictures; those of --model are ImageNet's unless the call says otherwise.
 void describe_pictures(const Model& model, const Conversion& c) {
     if (c.preprocess.empty() && c.labels.empty() && c.model.empty()) return;
@@ -113,7 +120,8 @@ void describe_pictures(const Model& model, const Conversion& c) {
 [[noreturn]] void refuse(const std::string& line) { usage_error("voltac convert: " + line); }
 
 // Options that do not go together, or not with what the file is.
-void check_call(const Conversion& c, bool own, bool to_safetensors) {
+void check_call(const Conversion& c, bool own, bool to_safetensors, bool to_onnx) {
+    if (!c.opset.empty() && !to_onnx) refuse("--opset needs an --out that ends in .onnx");
     if (c.names == "volta" && !c.config_out.empty()) refuse("--config-out needs --names huggingface");
     if (c.head.empty() && (c.segments || c.mask)) refuse("--segments and --mask need --head");
     if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
@@ -152,13 +160,14 @@ Model folded(const Model& model) {
 
 int run_convert(const std::vector<std::string>& arguments) {
     Conversion c;
-    Options options("convert", "A model of another program as a model file, or a model file as safetensors.");
+    Options options("convert",
+                    "A model of another program as a model file, or a model file as safetensors or ONNX.");
     options.positional(
         "in", c.in, "safetensors (one file, or the index of several), GGUF, ONNX, llama2.c, or a model file");
-    options.output(
-        "--out", c.out, kConvertOutput,
-        "the file to write: a name that ends with .safetensors gets safetensors, one with .volta or "
-        "no known ending a model file; other formats are not written");
+    options.output("--out", c.out, kConvertOutput,
+                   "the file to write: a name that ends with .safetensors gets safetensors, one with .onnx "
+                   "the graph too, one "
+                   "with .volta or no known ending a model file; other formats are not written");
     options.require("--out");
     options.input(
         "--tokenizer", c.tokenizer, kTokenizer,
@@ -171,7 +180,7 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.choice(
         "--weights", c.weights, with_stored_names({"keep", "f32"}),
         "what the weights of products become: keep, as small as they are in the file, exactly; or a type "
-        "(default: keep for a model file, f32 for safetensors)");
+        "(default: keep for a model file, f32 for others)");
     options.choice("--model", c.model, network_names(),
                    "what a safetensors file without a config holds, by torchvision's names; its pictures are "
                    "ImageNet's unless "
@@ -189,19 +198,24 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.flag("--mask", c.mask, "with --head: which tokens are no padding is an input");
     options.choice("--names", c.names, {"volta", "huggingface"},
                    "tensors in --out *.safetensors are called so");
+    options.choice("--opset", c.opset, {"13", "17", "20", "21"},
+                   "of ONNX's operators, with --out *.onnx (default: 13, which everything reads)");
     options.output("--config-out", c.config_out, kConfigOutput,
                    "with --names huggingface: the config.json to write");
     options.tuning(c.machine);
     options.parse(arguments);
-    const bool own = is_volta_model(c.in), to_safetensors = has_ending(c.out, ".safetensors");
-    check_call(c, own, to_safetensors);
-    if (c.weights.empty()) c.weights = to_safetensors ? "f32" : "keep";
+    const bool own = is_volta_model(c.in), to_safetensors = has_ending(c.out, ".safetensors"),
+               to_onnx = has_ending(c.out, ".onnx");
+    check_call(c, own, to_safetensors, to_onnx);
+    if (c.weights.empty()) c.weights = to_safetensors || to_onnx ? "f32" : "keep";
     const Context context = make_context(c.machine);
     Model model = own ? open_model(context, c.in) : import_model(context, c);
     describe_pictures(model, c);
     if (c.fold) model = folded(model);
     if (to_safetensors)
         export_model(model, c);
+    else if (to_onnx)
+        export_onnx(model, c);
     else
         check(volta_model_save(model.get(), c.out.c_str()));
     if (!own) tell_stored(model);

@@ -722,6 +722,23 @@ VOLTA_API volta_status volta_model_export_safetensors_with(const volta_model *mo
                                                            const volta_export_options *options,
                                                            const char *path);
 
+typedef struct volta_onnx_export_options {
+    size_t struct_size;
+    int32_t opset;         /* of ONNX's operators: 13, 17, 20 or 21; 0: 13, which everything reads                     */
+    uint64_t inline_bytes; /* parameters of more bytes in all are written beside the file, to its path with ".data" behind;
+                              0: as many as one file can hold, 2 GB                                                  */
+} volta_onnx_export_options;
+#define VOLTA_ONNX_EXPORT_OPTIONS_INIT {sizeof(volta_onnx_export_options), 0, 0}
+/* Writes graph and parameters as an ONNX file (docs/onnx.md). options NULL: all zeros. Inputs, outputs and parameters
+ * keep their names; i32 are int64 there, results of comparisons bool; open extents stay open; a model drops nothing.
+ * volta_model_import gives the same model back, in every bit, with its metadata and its tokenizer.
+ * Crash-safe; the same model gives the same bytes. A file beside is replaced first.
+ * Errors: UNSUPPORTED  an operator, or one of its results, that has no form in ONNX, or a parameter that is stored in
+ *                      fewer bits, other than VOLTA_INT8 from opset 21 on: the text names node, operator and opset
+ *         IO_ERROR     as volta_model_save */
+VOLTA_API volta_status volta_model_export_onnx(const volta_model *model, const volta_onnx_export_options *options,
+                                               const char *path);
+
 /* 128-bit hash of all parameter bits in name order. Shape: text has room for 33 bytes (32 hex digits, zero). */
 VOLTA_API volta_status volta_model_hash(const volta_model *model, char *text);
 

@@ -10,6 +10,7 @@
 #include "engine/graph/step_input.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
+#include "engine/import/onnx/export_onnx.h"
 #include "engine/model/bert.h"
 #include "engine/model/fold_batch_norm.h"
 #include "engine/model/gpt.h"
@@ -385,6 +386,20 @@ volta_status volta_model_export_safetensors_with(const volta_model* model,
         std::pmr::memory_resource* const heap = model->context->structures();
         if (given.names == VOLTA_NAMES_OWN) return export_safetensors(*model->model, path, heap);
         export_hugging_face(*model->model, path, given.config_path, heap);
+    });
+}
+
+volta_status volta_model_export_onnx(const volta_model* model, const volta_onnx_export_options* options,
+                                     const char* path) {
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        const auto given = read_options(options);
+        onnx::OnnxExport wanted;
+        if (given.opset != 0) wanted.opset = given.opset;
+        require(onnx::is_written(wanted.opset), "opset is %d; 13, 17, 20 and 21 are written", given.opset);
+        wanted.inline_bytes = given.inline_bytes;
+        onnx::export_onnx(*model->model, path, wanted, model->context->structures());
     });
 }
 

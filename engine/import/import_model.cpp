@@ -66,7 +66,7 @@ class Importer {
                     open_tokenizer(options_.tokenizer_path, TokenizerFormat::automatic, structures_));
                 check_tokenizer(*model);
             });
-        else if (model->tokenizer)
+        else if (model->tokenizer && !is_graph_)
             check_tokenizer(*model);
         return model;
     }
@@ -161,7 +161,11 @@ class Importer {
                 "a key map is given, but an ONNX file has names of its own");
         require(!options_.weights || !is_stored(*options_.weights),
                 "the weights of an ONNX file become f32; a model can be quantized");
-        return onnx::import_onnx(std::move(mapping), path_, options_.onnx, structures_, tensors_);
+        is_graph_ = true;
+        HeapPtr<Model> model =
+            onnx::import_onnx(std::move(mapping), path_, options_.onnx, structures_, tensors_);
+        if (options_.no_tokenizer) model->tokenizer.reset();
+        return model;
     }
 
     HeapPtr<Model> from_llama2c(MappedFile&& mapping) {
@@ -288,6 +292,7 @@ class Importer {
     const ImportOptions& options_;
     bool takes_choice_ = false;   // the file is one that options_.bert is for
     bool takes_network_ = false;  // likewise options_.network
+    bool is_graph_ = false;       // of ONNX: a tokenizer in it was given to this very graph
     std::pmr::memory_resource* structures_;
     std::pmr::memory_resource* tensors_;
 };

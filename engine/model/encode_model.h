@@ -27,6 +27,13 @@ struct StoredTensor {
     Hash128 checksum;      // of the bytes as they are written
 };
 
+using StoredTensors = std::pmr::vector<StoredTensor>;
+
+// Parameters, constants, training state: the order of the file (write_model.cpp). Returns the size of the
+// data section.
+std::uint64_t collect_tensors(const SaveSource& source, const TrainingState* training,
+                              StoredTensors& tensors);
+
 // FlatBuffers' builder on the host's heap. Throws INVALID_ARGUMENT when the metadata outgrows the format.
 class BuilderHeap final : public flatbuffers::Allocator {
   public:

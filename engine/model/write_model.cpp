@@ -12,8 +12,6 @@
 namespace volta {
 namespace {
 
-using StoredTensors = std::pmr::vector<StoredTensor>;
-
 class TensorList {
   public:
     explicit TensorList(StoredTensors& list) : list_(list) {}
@@ -44,8 +42,10 @@ void add_constants(TensorList& list, const Graph& graph) {
     }
 }
 
-// Parameters, constants, training state: the order of the file. Returns the size of the data section.
-std::uint64_t collect(const SaveSource& source, const TrainingState* training, StoredTensors& tensors) {
+}  // namespace
+
+std::uint64_t collect_tensors(const SaveSource& source, const TrainingState* training,
+                              StoredTensors& tensors) {
     TensorList list(tensors);
     const Model& model = *source.model;
     for (std::size_t i = 0; i < model.parameters.size(); ++i) {
@@ -59,6 +59,8 @@ std::uint64_t collect(const SaveSource& source, const TrainingState* training, S
             list.add(tensor.name, fb::Role::training, tensor.dtype, tensor.shape, tensor.data);
     return list.end();
 }
+
+namespace {
 
 constexpr std::size_t kBlockFloats = 4096;
 
@@ -154,7 +156,7 @@ const TrainingState* training_of(const SaveSource& source) {
 void write_model(const SaveSource& source, const char* path, std::pmr::memory_resource* heap) {
     const TrainingState* training = training_of(source);
     StoredTensors tensors(heap);
-    const std::uint64_t data_bytes = collect(source, training, tensors);
+    const std::uint64_t data_bytes = collect_tensors(source, training, tensors);
     compute_checksums(tensors);
 
     BuilderHeap builder_heap(heap);

@@ -354,6 +354,15 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     CALL(volta_model_import, made.context, graph.c_str(), &binding, &imported);
     say_model(walk, imported, folder + "/imported.volta");
     CALL_VOID(volta_model_release, imported);
+    // The graph of a Llama, whose angles are computed for it, and the model that comes back.
+    volta_onnx_export_options as_onnx = {};
+    as_onnx.struct_size = sizeof as_onnx;
+    as_onnx.opset = 17;
+    CALL(volta_model_export_onnx, made.llama, &as_onnx, graph.c_str());
+    walk.say_file(graph);
+    CALL(volta_model_import, made.context, graph.c_str(), nullptr, &imported);
+    say_model(walk, imported, folder + "/imported.volta");
+    CALL_VOID(volta_model_release, imported);
     importing.weights = VOLTA_BF16;
     CALL(volta_model_import, made.context, weights.c_str(), &importing, &imported);
     say_model(walk, imported, folder + "/imported.volta");

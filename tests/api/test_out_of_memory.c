@@ -93,6 +93,10 @@ static volta_status life_cycle(struct counting_heap* heap) {
     naming.struct_size = sizeof naming;
     naming.names = VOLTA_NAMES_HUGGING_FACE;
     then(volta_model_export_safetensors_with(other, &naming, kPath));
+    then(volta_model_export_onnx(other, NULL, kPath));
+    volta_model_release(other);
+    other = NULL;
+    then(volta_model_import(context, kPath, NULL, &other));
     volta_model_release(other);
     volta_trainer_release(trainer);
     volta_tokenizer_release(tokenizer);

@@ -229,6 +229,15 @@ std::vector<Case> cases() {
              return volta_model_export_safetensors_with(world.model, as<volta_export_options>(data),
                                                         (world.folder + "/e.safetensors").c_str());
          }},
+        {"volta_onnx_export_options", false,
+         [](void* data) {
+             auto& options = *out<volta_onnx_export_options>(data);
+             options.opset = 21, options.inline_bytes = 1;
+         },
+         [](void* data) {
+             return volta_model_export_onnx(world.model, as<volta_onnx_export_options>(data),
+                                            (world.folder + "/e.onnx").c_str());
+         }},
         {"volta_bill", true, nothing,
          [](void* data) { return volta_session_get_bill(world.session, out<volta_bill>(data)); }},
         {"volta_session_options", false,

@@ -44,5 +44,6 @@ passes docs/architecture.md part
 imports docs/import.md part
 capabilities docs/capabilities.md part
 onnx docs/onnx.md part
+written docs/onnx.md part
 TABLES
 [ "$failed" -eq 0 ]

@@ -1,6 +1,6 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|elementwise|polynomials|operators|passes|imports|capabilities|onnx. check_tables.sh compares them
-// with the pages; `make docs-tables` writes them there.
+// special|elementwise|polynomials|operators|passes|imports|capabilities|onnx|written. check_tables.sh
+// compares them with the pages; `make docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -17,6 +17,7 @@
 #include "engine/graph/print.h"
 #include "engine/import/key_map.h"
 #include "engine/import/onnx/table.h"
+#include "engine/import/onnx/write_table.h"
 #include "engine/import/other_tensors.h"
 #include "engine/numerics/functions.h"
 #include "engine/numerics/polynomials.h"
@@ -276,6 +277,30 @@ void print_onnx() {
         std::printf(" | %s | %s | %s |\n", row.computes, row.fold != nullptr ? "yes" : "", row.refused);
     }
 }
+
+// Operators in their order; those that hosts may use and no row writes are told last, in one line.
+void print_written() {
+    std::printf("| Volta's operator | in ONNX | refused |\n|---|---|---|\n");
+    std::string missing;
+    for (int i = 0; i < kOpCount; ++i) {
+        const OpRow& op = op_row(static_cast<Op>(i));
+        const onnx::WriteRow* const row = onnx::find_write_row(op.op);
+        if (row == nullptr) {
+            const bool is_hosts = !op.internal && op.lowering != Lowering::source;
+            if (is_hosts) missing += (missing.empty() ? "`" : ", `") + std::string(op.name) + "`";
+            continue;
+        }
+        std::printf("| `%s` | ", op.name);
+        if (row->native == nullptr)
+            std::printf("%s", row->text);
+        else if (row->since <= 13)
+            std::printf("`%s`", row->native);
+        else
+            std::printf("%s; `%s` from %d", row->text, row->native, row->since);
+        std::printf(" | %s |\n", row->refused);
+    }
+    std::printf("| %s | | always |\n", missing.c_str());
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -296,9 +321,12 @@ int main(int count, char** arguments) {
         print_capabilities();
     } else if (std::strcmp(what, "onnx") == 0) {
         print_onnx();
+    } else if (std::strcmp(what, "written") == 0) {
+        print_written();
     } else {
-        std::fprintf(stderr,
-                     "usage: print_tables special|polynomials|operators|passes|imports|capabilities|onnx\n");
+        std::fprintf(
+            stderr,
+            "usage: print_tables special|polynomials|operators|passes|imports|capabilities|onnx|written\n");
         return 2;
     }
     return 0;

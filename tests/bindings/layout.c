@@ -311,6 +311,13 @@ int main(void) {
            sizeof(((volta_export_options *)0)->names));
     printf("volta_export_options.config_path %zu %zu\n", offsetof(volta_export_options, config_path),
            sizeof(((volta_export_options *)0)->config_path));
+    printf("volta_onnx_export_options %zu\n", sizeof(volta_onnx_export_options));
+    printf("volta_onnx_export_options.struct_size %zu %zu\n", offsetof(volta_onnx_export_options, struct_size),
+           sizeof(((volta_onnx_export_options *)0)->struct_size));
+    printf("volta_onnx_export_options.opset %zu %zu\n", offsetof(volta_onnx_export_options, opset),
+           sizeof(((volta_onnx_export_options *)0)->opset));
+    printf("volta_onnx_export_options.inline_bytes %zu %zu\n", offsetof(volta_onnx_export_options, inline_bytes),
+           sizeof(((volta_onnx_export_options *)0)->inline_bytes));
     printf("volta_tensor_info %zu\n", sizeof(volta_tensor_info));
     printf("volta_tensor_info.name %zu %zu\n", offsetof(volta_tensor_info, name),
            sizeof(((volta_tensor_info *)0)->name));

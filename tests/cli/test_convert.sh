@@ -24,6 +24,15 @@ expect "the file" "$hash" "$("$voltac" hash again.volta)"
 "$voltac" convert again.volta --out again.safetensors >/dev/null
 cmp -s m.safetensors again.safetensors || bad "two exports of one model differ"
 
+expect "out of Volta as ONNX" "$hash" "$("$voltac" convert m.volta --out m.onnx --opset 17)"
+"$voltac" info m.onnx | grep -q "opset              ai.onnx 17" || bad "info of a file that was written"
+"$voltac" info m.onnx | grep -q "it can be converted" || bad "a file that was written is not read"
+expect "and back from ONNX" "$hash" "$("$voltac" convert m.onnx --out again.volta 2>/dev/null)"
+expect "with its tokenizer" "$("$voltac" generate m.volta --prompt line --tokens 8 --temperature 0 2>&1)" \
+    "$("$voltac" generate again.volta --prompt line --tokens 8 --temperature 0 2>&1)"
+expect "from safetensors to ONNX" "$hash" "$("$voltac" convert m.safetensors --out other.onnx --opset 17)"
+refused 2 "--opset needs an --out that ends in .onnx" convert m.volta --out x.volta --opset 17
+refused 2 "--opset" convert m.volta --out x.onnx --opset 14
 refused 2 "--out is required" convert m.volta
 refused 2 "--tokenizer, --model-config and --keys are for models of other programs" convert m.volta --model-config c.json --out x.volta
 refused 1 "cannot open 'none'" convert none --out x.volta

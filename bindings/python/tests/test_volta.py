@@ -70,6 +70,16 @@ class LifeTest(unittest.TestCase):
         with open(self.path("m.volta"), "rb") as file:
             self.assertEqual(volta.Model.open_bytes(file.read()).hash, trainer.hash)
 
+    def test_onnx_out_and_in(self):
+        model = trained().model
+        model.metadata["title"] = "A tale"
+        model.export_onnx(self.path("m.onnx"), opset=17)
+        back = volta.Model.load(self.path("m.onnx"))
+        self.assertEqual(back.hash, model.hash)
+        self.assertEqual(back.metadata["title"], "A tale")
+        with self.assertRaisesRegex(volta.InvalidArgument, "opset is 14; 13, 17, 20 and 21 are written"):
+            model.export_onnx(self.path("m.onnx"), opset=14)
+
     def test_writing(self):
         trainer = trained(steps=10)
         trainer.update_model()

@@ -197,6 +197,11 @@ class Model(Handle):
         options = struct(native.volta_export_options, {"names": names, "config_path": config_path}, {"names": "NAMES"})
         check(lib.volta_model_export_safetensors_with(self, ctypes.byref(options), path_of(path)))
 
+    def export_onnx(self, path: Path, opset: int = 13, inline_bytes: int = 0) -> None:
+        """For other programs; load gives the same model back."""
+        options = struct(native.volta_onnx_export_options, {"opset": opset, "inline_bytes": inline_bytes})
+        check(lib.volta_model_export_onnx(self, ctypes.byref(options), path_of(path)))
+
     def quantize(self, dtype: Union[str, int]) -> Model:
         """A model of stored weights: "bf16", "f16", "int8", "int4" or "f32_panels"."""
         return Model(made(lib.volta_model_quantize, self, constant("", dtype)), self.context)

@@ -1,6 +1,7 @@
 #include "engine/import/onnx/file.h"
 
 #include "engine/base/error.h"
+#include "engine/import/onnx/export_onnx.h"
 #include "engine/import/onnx/wire.h"
 #include "engine/model/text.h"
 
@@ -89,6 +90,9 @@ class FileReader {
                 case 8:
                     read_opset(fields.bytes());
                     break;
+                case 14:
+                    read_text(fields.bytes());
+                    break;
                 case 25:
                     ++file_.functions;
                     break;
@@ -111,6 +115,18 @@ class FileReader {
                 opset.version = fields.integer();
         }
         file_.opsets.push_back(opset);
+    }
+
+    void read_text(std::string_view message) {
+        std::string_view key, value;
+        for (Fields fields(message); fields.next();) {
+            if (fields.number() == 1)
+                key = fields.bytes();
+            else if (fields.number() == 2)
+                value = fields.bytes();
+        }
+        if (key == kModelKey) file_.description = value;
+        if (key == kConstantsKey) file_.constants = value;
     }
 
     void read_graph(std::string_view message) {
@@ -148,6 +164,7 @@ class FileReader {
 
     NodeView read_node(std::string_view message) {
         NodeView node(heap_);
+        node.message = message;
         for (Fields fields(message); fields.next();) {
             switch (fields.number()) {
                 case 1:
@@ -182,6 +199,7 @@ class FileReader {
     void add_port(std::pmr::vector<PortView>& ports, std::string_view message, const char* what) {
         check_room(ports, kMostInitializers, what);
         PortView port;
+        port.message = message;
         for (Fields fields(message); fields.next();) {
             if (fields.number() == 1)
                 port.name = fields.bytes();

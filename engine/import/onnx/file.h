@@ -76,14 +76,15 @@ struct NodeView {
     using allocator_type = std::pmr::polymorphic_allocator<char>;
     explicit NodeView(allocator_type heap) : inputs(heap), outputs(heap), attributes(heap) {}
     NodeView(NodeView&& other, allocator_type heap)
-        : name(other.name),
+        : message(other.message),
+          name(other.name),
           op(other.op),
           domain(other.domain),
           inputs(std::move(other.inputs), heap),
           outputs(std::move(other.outputs), heap),
           attributes(std::move(other.attributes), heap) {}
     NodeView(NodeView&&) = default;
-    std::string_view name, op, domain;
+    std::string_view message, name, op, domain;
     std::pmr::vector<std::string_view> inputs, outputs;  // "": left out
     std::pmr::vector<AttributeView> attributes;
 };
@@ -93,7 +94,7 @@ struct ExtentView {
     std::string_view symbol;   // dim_param
 };
 struct PortView {  // an input or output of the graph
-    std::string_view name;
+    std::string_view message, name;
     Type type = Type::none;
     const char* other = nullptr;  // what it is instead of a tensor
     bool has_shape = false;
@@ -111,6 +112,7 @@ struct FileView {
         : opsets(heap), nodes(heap), initializers(heap), inputs(heap), outputs(heap) {}
     std::int64_t ir_version = 0;
     std::string_view producer;
+    std::string_view description, constants;  // of a file of Volta's own (export_onnx.h)
     std::pmr::vector<OpsetView> opsets;
     std::pmr::vector<NodeView> nodes;
     std::pmr::vector<TensorView> initializers;

@@ -7,6 +7,7 @@
 #include "engine/base/error.h"
 #include "engine/import/json_writer.h"
 #include "engine/import/onnx/call.h"
+#include "engine/import/onnx/restore.h"
 #include "engine/import/onnx/table.h"
 #include "engine/model/text.h"
 
@@ -68,6 +69,17 @@ class Importer {
             fill_affine(*building_.weights[i].tensor, files_, building_.weights[i].affine,
                         static_cast<float*>(model->place_of(i)));
         return model;
+    }
+
+    // A model that Volta wrote; NULL: another, or one whose open extents are to be given.
+    HeapPtr<Model> restored(std::size_t bytes, std::pmr::memory_resource* tensors) {
+        if (options_.shape_count > 0) return nullptr;
+        return restore_model(file_, files_, default_opset(), bytes, heap_, tensors);
+    }
+    // Of such a model, without its data.
+    HeapPtr<Model> restored_graph(std::size_t bytes) {
+        if (options_.shape_count > 0) return nullptr;
+        return restore_graph(file_, default_opset(), bytes, heap_, heap_);
     }
 
     const FileView& file() const { return file_; }
@@ -400,7 +412,7 @@ class Importer {
 
 // Names and types of inputs that are no initialisers, or of outputs, and what they become.
 void add_ports(std::pmr::string& json, const char* what, const std::pmr::vector<PortView>& ports,
-               Importer& importer) {
+               Importer& importer, bool is_own) {
     const FileView& file = importer.file();
     std::pmr::vector<std::string_view> given(json.get_allocator());
     for (const TensorView& tensor : file.initializers) given.push_back(tensor.name);
@@ -419,8 +431,8 @@ void add_ports(std::pmr::string& json, const char* what, const std::pmr::vector<
         add_json_text(json, port.other != nullptr ? port.other : type_name(port.type));
         json += ", \"becomes\": ";
         const bool is_input = &ports == &file.inputs;
-        const bool real =
-            is_real(port.type) || (is_input ? importer.becomes_real(port) : importer.became_real(port));
+        const bool real = is_real(port.type) ||
+                          (!is_own && (is_input ? importer.becomes_real(port) : importer.became_real(port)));
         add_json_text(json, port.other != nullptr ? "" : real ? "f32" : is_whole(port.type) ? "i32" : "");
         json += '}';
         separator = ", ";
@@ -434,6 +446,7 @@ HeapPtr<Model> import_onnx(MappedFile&& file, const char* path, const OnnxOption
                            std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
     const MappedFile held = std::move(file);
     Importer importer(view_of(held), path, options, structures);
+    if (HeapPtr<Model> model = importer.restored(held.bytes(), tensors)) return model;
     importer.build();
     return importer.model(tensors);
 }
@@ -478,16 +491,20 @@ std::pmr::string survey_onnx(const MappedFile& file, const char* path, const Onn
         separator = ", ";
     }
     json += ']';
-    std::pmr::string refusal(structures);
+    bool is_own = false;
+    std::pmr::string refused(structures);
     try {
-        importer.build();
+        is_own = importer.restored_graph(file.bytes()) != nullptr;
+        if (!is_own) importer.build();
     } catch (const Error& error) {
-        refusal = error.what();
+        refused = error.what();
     }
-    add_ports(json, "inputs", importer.file().inputs, importer);
-    add_ports(json, "outputs", importer.file().outputs, importer);
+    add_ports(json, "inputs", importer.file().inputs, importer, is_own);
+    add_ports(json, "outputs", importer.file().outputs, importer, is_own);
+    json += ", \"volta\": ";
+    json += is_own ? "true" : "false";
     json += ", \"refused\": ";
-    add_json_text(json, refusal);
+    add_json_text(json, refused);
     json += '}';
     return json;
 }
