@@ -54,12 +54,12 @@ def light(name, folder):
     graph.initializer.extend(initializers)
     graph.initializer.extend(numpy_helper.from_array(values, tensor) for tensor, values in made.items() if tensor in used)
     ends = {node.output[0]: node for node in kept if node.op_type == "Softmax"}
-    outputs = [onnx.helper.make_tensor_value_info(ends[port.name].input[0], onnx.TensorProto.FLOAT, None)
-               if port.name in ends else port for port in graph.output]
-    kept = [node for node in kept if not (node.op_type == "Softmax" and node.output[0] in {p.name for p in graph.output})]
-    del graph.node[:], graph.output[:]
+    for port in graph.output:
+        if port.name in ends:
+            kept.remove(ends[port.name])
+            port.name = ends[port.name].input[0]
+    del graph.node[:]
     graph.node.extend(kept)
-    graph.output.extend(outputs)
     return written(model, name, folder)
 
 
