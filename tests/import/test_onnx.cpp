@@ -393,6 +393,36 @@ void test_sums_of_integers(void**) {
     world.import(graph_of(515, "Cast", {int_attribute("to", kFloat)}));
 }
 
+// Integers of flags, places and known numbers are counted with while the model runs; others are not.
+void test_counted_integers(void**) {
+    World world;
+    OnnxGraph graph;
+    graph.nodes = {node("Less", {"x", "half"}, {"flags"}),
+                   node("Cast", {"flags"}, {"ones"}, {int_attribute("to", kInt64)}),
+                   node("Expand", {"ones", "shape"}, {"wide"}),
+                   node("ReduceSum", {"wide"}, {"count"}, {int_attribute("keepdims", 0)}),
+                   node("ArgMax", {"x"}, {"place"}, {int_attribute("keepdims", 0)}),
+                   node("Mul", {"count", "place"}, {"product"}),
+                   node("Sub", {"product", "seven"}, {"y"})};
+    graph.initializers = {float_tensor("half", {}, {2.5f}), int_tensor("shape", {2}, {4, 3}),
+                          int_tensor("seven", {1}, {7})};
+    graph.inputs = {port("x", kFloat, {"3"})};
+    graph.outputs = {port("y", kInt64, {})};
+    assert_true(run(*world.import(graph), world) == std::vector<float>{8 * 2 - 7});
+    graph.initializers[1] = int_tensor("shape", {2}, {8388608, 3});
+    assert_contains(world.refusal(graph), "(ReduceSum, opset 17): its integers may be more than float holds");
+    // A constant is as large as its value, not as its shape.
+    graph.nodes = {node("ConstantOfShape", {"shape"}, {"c"},
+                        {tensor_attribute("value", int_tensor("", {1}, {(1 << 24) - 2}))}),
+                   node("Add", {"c", "place"}, {"y"}),
+                   node("ArgMax", {"x"}, {"place"}, {int_attribute("keepdims", 0)})};
+    graph.initializers[1] = int_tensor("shape", {1}, {1});
+    assert_contains(world.refusal(graph), "(Add, opset 17): its integers may be more than float holds");
+    graph.initializers[1] = int_tensor("shape", {2}, {4096, 4096});
+    assert_contains(world.refusal(graph),
+                    "(Add, opset 17): its input 0 is int64, of which a model computes nothing");
+}
+
 // A batch that is open through planes, rows and halves of it.
 void test_volumes_and_selections(void**) {
     World world;
@@ -561,6 +591,7 @@ int main() {
         cmocka_unit_test(test_integers_that_are_made_real),
         cmocka_unit_test(test_quantized_weights),
         cmocka_unit_test(test_sums_of_integers),
+        cmocka_unit_test(test_counted_integers),
         cmocka_unit_test(test_volumes_and_selections),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_hostile_files),

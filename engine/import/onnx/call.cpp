@@ -317,11 +317,80 @@ ValueId Call::any(int input) {
 }
 
 ValueId Call::real(int input) {
-    if (!is_real(type(input)) &&
-        !(takes_integers(row_) && (is_narrow(type(input)) || is_backed_by_reals(input))))
-        refuse("its input %d is %s, of which a model computes nothing of this kind when it runs", input,
-               type_name(type(input)));
-    return any(input);
+    const Type own = type(input);
+    if (is_real(own) || (takes_integers(row_) && (is_narrow(own) || is_backed_by_reals(input))))
+        return any(input);
+    const bool counts = takes_integers(row_) || counts_integers(row_);
+    if (counts && (own == Type::i32 || own == Type::i64) && can_be_counted(input)) return counted(input);
+    refuse("its input %d is %s, of which a model computes nothing of this kind when it runs", input,
+           type_name(own));
+}
+
+double Call::bound(int input) {
+    Value& given = value(input);
+    if (given.type == Type::flag) return 1;
+    if (is_narrow(given.type)) return 65536;
+    if (!is_whole(given.type) || given.is_rounded || !building_.is_known(given)) return given.most;
+    const KnownPair& pair = *building_.find_known(given);
+    double most = 1;
+    for (const int lane : {0, 1})
+        for (const std::int64_t element : pair.at(lane).whole)
+            most = std::max(most, std::fabs(static_cast<double>(element)));
+    return most;
+}
+
+// Those that are i32 in the model are flags and indices, none below 0.
+ValueId Call::counted(int input) {
+    if (is_backed_by_reals(input) || building_.is_known(value(input))) return real_of_whole(input);
+    const ValueId whole = any(input);
+    const double most = bound(input);
+    if (most == 1) return real_of_flag(whole);
+    constexpr double kMostIndices = 65536;
+    if (!(most >= 1 && most <= kMostIndices))
+        refuse("its input %d has integers up to %g, which are made real up to %g", input, most, kMostIndices);
+    std::pmr::vector<float> numbers(heap());
+    for (int i = 0; i <= static_cast<int>(most); ++i) numbers.push_back(static_cast<float>(i));
+    building_.spend(numbers.size());
+    const ValueId table =
+        building_.constant(DType::f32, {static_cast<std::int64_t>(numbers.size()), 1}, numbers.data());
+    return reshape(apply(Op::gather, {table, whole}), extents_of(whole));
+}
+
+double Call::bound_of_result(ValueId id, Type type) {
+    if (!is_whole(type) || type == Type::flag || is_narrow(type)) return 0;
+    const std::string_view name = row_.name;
+    if (name == "OneHot") return 1;
+    if (name == "ArgMax" || name == "ArgMin" || name == "TopK") {
+        double most = 1;
+        const Extents from = extents(0);
+        for (int axis = 0; axis < from.rank(); ++axis)
+            most =
+                from.is_open(axis) ? kExactIntegers + 1 : std::max(most, static_cast<double>(from.now[axis]));
+        return most <= kExactIntegers ? most : 0;
+    }
+    if (!keeps_bound(row_) && !counts_integers(row_)) return 0;
+    const bool adds = name == "Add" || name == "Sub" || name == "Sum", multiplies = name == "Mul";
+    const bool chooses = name == "Concat" || name == "Max" || name == "Min";
+    const int first = name == "Where" ? 1 : 0;
+    const int last = adds || multiplies || chooses || name == "Where" ? inputs() : 1;
+    double most = 0;
+    for (int i = first; i < last; ++i) {
+        const double one = has(i) ? bound(i) : 0;
+        if (one == 0) return 0;
+        most = i == first ? one : adds ? most + one : multiplies ? most * one : std::max(most, one);
+    }
+    if (name == "ReduceSum" || name == "CumSum") {
+        const Extents from = extents(0), to = extents_of(id);
+        double terms = static_cast<double>(from.now.elements()) /
+                       std::max<double>(1, static_cast<double>(to.now.elements()));
+        const double later = static_cast<double>(from.later.elements()) /
+                             std::max<double>(1, static_cast<double>(to.later.elements()));
+        if (terms != later) return kExactIntegers + 1;
+        for (int axis = 0; name == "CumSum" && axis < from.rank(); ++axis)
+            terms = std::max(terms, static_cast<double>(from.now[axis]));
+        most *= std::max(1.0, terms);
+    }
+    return most;
 }
 
 ValueId Call::number(int input) {
@@ -507,6 +576,9 @@ void Call::give(int output, ValueId id, Type type) {
     Value made;
     made.type = type;
     made.id = id;
+    made.most = bound_of_result(id, type);
+    if (counts_integers(row_) && made.most > kExactIntegers)
+        refuse("its integers may be more than float holds, which has each of them up to %g", kExactIntegers);
     building_.values[node_.outputs[static_cast<std::size_t>(output)]] = made;
 }
 

@@ -56,6 +56,7 @@ struct Value {
     const TensorView* tensor = nullptr;  // of the file
     bool is_weight = false;              // a real initialiser: a parameter when an operator reads it
     bool is_rounded = false;             // sums of integers that may have passed what float holds
+    double most = 0;                     // of integers: no element is further from 0; 0: nobody knows
     std::int32_t uses = 0;               // of an initialiser: how often nodes read it
 };
 
@@ -123,6 +124,8 @@ class Building {
     bool has_open_ = false;
 };
 
+inline constexpr double kExactIntegers = 16777216;  // 2^24: float holds each of those up to it
+
 // How messages call a node: "node 'conv1'", or "node 7" where it has no name.
 struct NodePlace {
     char text[96];
@@ -163,6 +166,11 @@ class Call {
     bool is_backed_by_reals(int input);
     // Those, and known integers, as f32: each of them exactly.
     ValueId real_of_whole(int input);
+    // How far from 0 the integers of an input can be; 0: nobody knows.
+    double bound(int input);
+    // Integers of which that is known, as f32: each of them exactly.
+    ValueId counted(int input);
+    bool can_be_counted(int input) { return bound(input) > 0 && bound(input) <= kExactIntegers; }
     // Real numbers, or integers that the model has as f32; sums that were rounded too.
     ValueId number(int input);
     // The tensor of the file that an input is: NULL where it is none.
@@ -218,6 +226,7 @@ class Call {
 
   private:
     void check_node();
+    double bound_of_result(ValueId id, Type type);
     bool fold();
     Value& value(int input);
     Building& building_;

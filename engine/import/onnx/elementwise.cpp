@@ -218,10 +218,16 @@ void compare(Call& call) {
     const bool flags = name == "Equal" && call.type(0) == Type::flag && call.type(1) == Type::flag;
     const bool wholes = call.is_backed_by_reals(0) || call.is_backed_by_reals(1);
     const Type type = call.type(0);
-    if (call.is_backed_by_reals(0) && call.is_backed_by_reals(1) && !is_narrow(type))
+    const bool small = is_whole(type) && type != Type::flag && is_whole(call.type(1)) &&
+                       call.can_be_counted(0) && call.can_be_counted(1);
+    if (!small && call.is_backed_by_reals(0) && call.is_backed_by_reals(1) && !is_narrow(type))
         call.refuse("it compares %s that are not known, which float does not hold exactly", type_name(type));
-    ValueId a = flags ? call.real_of_flag(call.flag(0)) : wholes ? call.real_of_whole(0) : call.real(0);
+    ValueId a = flags    ? call.real_of_flag(call.flag(0))
+                : small  ? call.counted(0)
+                : wholes ? call.real_of_whole(0)
+                         : call.real(0);
     ValueId b = flags    ? call.real_of_flag(call.flag(1))
+                : small  ? call.counted(1)
                 : wholes ? call.real_of_whole(1)
                          : aligned(call, 1, call.extents_of(a));
     if (name == "Greater" || name == "GreaterOrEqual") std::swap(a, b);
@@ -310,6 +316,14 @@ void cast_to(Call& call, Type to) {
                 0, call.flag_of_real(call.apply(Op::where, {is_zero, call.scalar(0), call.scalar(1)})), to);
         }
         call.refuse("it makes %s of %s", type_name(to), type_name(from));
+    }
+    if (is_whole(from) && from != Type::flag && (to == Type::f32 || to == Type::f64 || to == Type::flag) &&
+        call.can_be_counted(0)) {
+        const ValueId x = call.counted(0);
+        if (to != Type::flag) return call.give(0, x, to);
+        const ValueId is_zero = call.apply(Op::equal, {x, call.scalar(0)});
+        return call.give(
+            0, call.flag_of_real(call.apply(Op::where, {is_zero, call.scalar(0), call.scalar(1)})), to);
     }
     if (from == Type::flag && (to == Type::f32 || to == Type::f64 || is_narrow(to)))
         return call.give(0, call.real_of_flag(call.flag(0)), to);

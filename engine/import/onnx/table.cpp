@@ -199,10 +199,11 @@ constexpr OperatorRow row(const char* name, const char* versions, int least, int
 namespace b = build;
 namespace f = fold;
 constexpr const char* kWhole = "integers that are not known";
+constexpr const char* kLarge = "integers that may be above 2^24";
 
 constexpr OperatorRow kRows[] = {
-    row("Abs", "1, 6, 13", 1, 1, f::abs, b::unary, "`abs`", kWhole),
-    row("Add", "1, 6, 7, 13, 14", 2, 2, f::add, b::binary, kLegacyBroadcast, "`add`", kWhole),
+    row("Abs", "1, 6, 13", 1, 1, f::abs, b::unary, "`abs`", kLarge),
+    row("Add", "1, 6, 7, 13, 14", 2, 2, f::add, b::binary, kLegacyBroadcast, "`add`", kLarge),
     row("And", "1, 7", 2, 2, f::logical_and, b::logic, kLegacyBroadcast, "`minimum` of 0 and 1"),
     row("ArgMax", "1, 11, 12, 13", 1, 1, nullptr, b::arg_extremum, kArg, "`argmax`", "integers"),
     row("ArgMin", "1, 11, 12, 13", 1, 1, nullptr, b::arg_extremum, kArg,
@@ -243,7 +244,7 @@ constexpr OperatorRow kRows[] = {
     row("Cos", "7, 22", 1, 1, nullptr, b::unary, "`cos`"),
     row("Cosh", "9, 22", 1, 1, nullptr, b::hyperbolic, "`exp`, `add`, `mul`"),
     row("CumProd", "26", 2, 2, nullptr, b::cumulative, kCumSum, "`mul`, element after element",
-        "more than 64 elements; integers"),
+        "more than 64 elements; integers that may be above 2^24"),
     row("CumSum", "11, 14", 2, 2, nullptr, b::cumulative, kCumSum, "`add`, element after element",
         "more than 64 elements; integers"),
     row("DepthToSpace", "1, 11, 13, 28", 1, 1, nullptr, b::depth_to_space, kDepthToSpace,
@@ -258,7 +259,7 @@ constexpr OperatorRow kRows[] = {
         "`max`, `min`, `div`, `round`, `clamp`"),
     row("Einsum", "12, 28", 1, 8, nullptr, b::einsum, kEinsum, "`transpose`, `sum`, `matmul`", "diagonals"),
     row("Elu", "1, 6, 22", 1, 1, nullptr, b::elu, kAlpha1, "`elu`"),
-    row("Equal", "1, 7, 11, 13, 19", 2, 2, f::equal, b::compare, kLegacyBroadcast, "`equal`", kWhole),
+    row("Equal", "1, 7, 11, 13, 19", 2, 2, f::equal, b::compare, kLegacyBroadcast, "`equal`", kLarge),
     row("Erf", "9, 13", 1, 1, nullptr, b::unary, "`erf`"),
     row("Exp", "1, 6, 13", 1, 1, nullptr, b::unary, "`exp`"),
     row("Expand", "8, 13", 2, 2, f::expand, b::expand, "`broadcast_to`", "a shape that is not known"),
@@ -279,8 +280,8 @@ constexpr OperatorRow kRows[] = {
     row("Gemm", "1, 6, 7, 9, 11, 13", 2, 3, nullptr, b::gemm, kGemm, "`matmul`, `mul`, `add`", kWhole),
     row("GlobalAveragePool", "1, 22", 1, 1, nullptr, b::global_pool, "`mean`"),
     row("GlobalMaxPool", "1, 22", 1, 1, nullptr, b::global_pool, "`max`"),
-    row("Greater", "1, 7, 9, 13", 2, 2, f::greater, b::compare, kLegacyBroadcast, "`less`", kWhole),
-    row("GreaterOrEqual", "12, 16", 2, 2, f::greater_equal, b::compare, "`less_equal`", kWhole),
+    row("Greater", "1, 7, 9, 13", 2, 2, f::greater, b::compare, kLegacyBroadcast, "`less`", kLarge),
+    row("GreaterOrEqual", "12, 16", 2, 2, f::greater_equal, b::compare, "`less_equal`", kLarge),
     row("GroupNormalization", "18, 21", 3, 3, nullptr, b::group_norm, kGroupNorm, "`group_norm`",
         "stash_type other than 1"),
     row("HardSigmoid", "1, 6, 22", 1, 1, nullptr, b::hard_sigmoid, kHardSigmoid, "`hard_sigmoid`"),
@@ -300,8 +301,8 @@ constexpr OperatorRow kRows[] = {
     row("LayerNormalization", "17", 2, 3, nullptr, b::layer_norm, kLayerNorm, "`layer_norm`",
         "stash_type other than 1"),
     row("LeakyRelu", "1, 6, 16", 1, 1, nullptr, b::leaky_relu, kAlpha001, "`leaky_relu`"),
-    row("Less", "1, 7, 9, 13", 2, 2, f::less, b::compare, kLegacyBroadcast, "`less`", kWhole),
-    row("LessOrEqual", "12, 16", 2, 2, f::less_equal, b::compare, "`less_equal`", kWhole),
+    row("Less", "1, 7, 9, 13", 2, 2, f::less, b::compare, kLegacyBroadcast, "`less`", kLarge),
+    row("LessOrEqual", "12, 16", 2, 2, f::less_equal, b::compare, "`less_equal`", kLarge),
     row("Log", "1, 6, 13", 1, 1, nullptr, b::unary, "`log`"),
     row("LogSoftmax", "1, 11, 13", 1, 1, nullptr, b::softmax, kSoftmax, "`log_softmax`"),
     row("LpNormalization", "1, 22", 1, 1, nullptr, b::lp_norm, kLpNorm, "`sum`, `sqrt`, `div`"),
@@ -310,20 +311,20 @@ constexpr OperatorRow kRows[] = {
     row("MatMul", "1, 9, 13", 2, 2, nullptr, b::matmul, "`matmul`", kWhole),
     row("MatMulInteger", "10", 2, 4, nullptr, b::matmul_integer, "`sub`, `matmul`",
         "sums that may be above 2^24, but for a Cast to float"),
-    row("Max", "1, 6, 8, 12, 13", 1, kManyInputs, f::maximum, b::variadic, "`maximum`", kWhole),
+    row("Max", "1, 6, 8, 12, 13", 1, kManyInputs, f::maximum, b::variadic, "`maximum`", kLarge),
     row("MaxPool", "1, 8, 10, 11, 12, 22", 1, 1, nullptr, b::pool, kMaxPool, "`max_pool`",
         "the output of indices; more than three spatial axes"),
     row("Mean", "1, 6, 8, 13", 1, kManyInputs, nullptr, b::variadic, "`add`, `div`"),
     row("MeanVarianceNormalization", "9, 13", 1, 1, nullptr, b::mean_variance_norm, kMeanVariance,
         "`mean`, `sub`, `mul`, `sqrt`, `div`"),
-    row("Min", "1, 6, 8, 12, 13", 1, kManyInputs, f::minimum, b::variadic, "`minimum`", kWhole),
+    row("Min", "1, 6, 8, 12, 13", 1, kManyInputs, f::minimum, b::variadic, "`minimum`", kLarge),
     row("Mish", "18, 22", 1, 1, nullptr, b::unary, "`mish`"),
     row("Mod", "10, 13, 28", 2, 2, f::mod, nullptr, kMod, "", "what is not known"),
-    row("Mul", "1, 6, 7, 13, 14", 2, 2, f::mul, b::binary, kLegacyBroadcast, "`mul`", kWhole),
+    row("Mul", "1, 6, 7, 13, 14", 2, 2, f::mul, b::binary, kLegacyBroadcast, "`mul`", kLarge),
     row("NegativeLogLikelihoodLoss", "12, 13, 22", 2, 3, nullptr, b::negative_log_likelihood, kLoss,
         "`gather` of one row for each class, `where`, `sum`",
         "more than 1024 classes; an ignore_index that is no class where targets are not known"),
-    row("Neg", "1, 6, 13", 1, 1, f::neg, b::unary, "`neg`", kWhole),
+    row("Neg", "1, 6, 13", 1, 1, f::neg, b::unary, "`neg`", kLarge),
     row("NonZero", "9, 13", 1, 1, f::nonzero, nullptr, "", "what is not known"),
     row("Not", "1", 1, 1, f::logical_not, b::logical_not, "`where`"),
     row("OneHot", "9, 11, 28", 3, 3, nullptr, b::one_hot, kOneHot, "`gather`, `where`",
@@ -352,12 +353,12 @@ constexpr OperatorRow kRows[] = {
     row("ReduceLogSum", "1, 11, 13, 18, 28", 1, 2, nullptr, b::reduce, kReduce, "`sum`, `log`", kWhole),
     row("ReduceLogSumExp", "1, 11, 13, 18, 28", 1, 2, nullptr, b::reduce, kReduce,
         "`max`, `sub`, `exp`, `sum`, `log`, `add`", kWhole),
-    row("ReduceMax", "1, 11, 12, 13, 18, 20", 1, 2, f::reduce_max, b::reduce, kReduce, "`max`", kWhole),
+    row("ReduceMax", "1, 11, 12, 13, 18, 20", 1, 2, f::reduce_max, b::reduce, kReduce, "`max`", kLarge),
     row("ReduceMean", "1, 11, 13, 18", 1, 2, nullptr, b::reduce, kReduce, "`mean`", kWhole),
-    row("ReduceMin", "1, 11, 12, 13, 18, 20", 1, 2, f::reduce_min, b::reduce, kReduce, "`min`", kWhole),
+    row("ReduceMin", "1, 11, 12, 13, 18, 20", 1, 2, f::reduce_min, b::reduce, kReduce, "`min`", kLarge),
     row("ReduceProd", "1, 11, 13, 18", 1, 2, f::reduce_prod, b::reduce, kReduce,
         "`mul`, element after element", "more than 64 elements of an axis; integers that are not known"),
-    row("ReduceSum", "1, 11, 13", 1, 2, f::reduce_sum, b::reduce, kReduceSum, "`sum`", kWhole),
+    row("ReduceSum", "1, 11, 13", 1, 2, f::reduce_sum, b::reduce, kReduceSum, "`sum`", kLarge),
     row("ReduceSumSquare", "1, 11, 13, 18", 1, 2, nullptr, b::reduce, kReduce, "`mul`, `sum`", kWhole),
     row("Relu", "1, 6, 13, 14", 1, 1, nullptr, b::relu, "`relu`", kWhole),
     row("Reshape", "1, 5, 13, 14, 19, 21, 23, 24, 25", 1, 2, f::reshape, b::reshape, kReshape, "`reshape`",
@@ -380,7 +381,7 @@ constexpr OperatorRow kRows[] = {
     row("Shape", "1, 13, 15, 19, 21, 23, 24, 25", 1, 1, nullptr, b::shape, kShape, "known", ""),
     row("Shrink", "9", 1, 1, nullptr, b::shrink, kShrink, "`less`, `where`", kWhole),
     row("Sigmoid", "1, 6, 13", 1, 1, nullptr, b::unary, "`sigmoid`"),
-    row("Sign", "9, 13", 1, 1, nullptr, b::sign, "`less`, `where`", kWhole),
+    row("Sign", "9, 13", 1, 1, nullptr, b::sign, "`less`, `where`", kLarge),
     row("Sin", "7, 22", 1, 1, nullptr, b::unary, "`sin`"),
     row("Sinh", "9, 22", 1, 1, nullptr, b::hyperbolic, "`tanh` of half, `div`"),
     row("Size", "1, 13, 19, 21, 23, 24, 25", 1, 1, nullptr, b::size, "known"),
@@ -397,8 +398,8 @@ constexpr OperatorRow kRows[] = {
     row("Split", "1, 2, 11, 13, 18", 1, 2, f::split, b::split, kSplit, "`slice`"),
     row("Sqrt", "1, 6, 13", 1, 1, f::sqrt, b::unary, "`sqrt`"),
     row("Squeeze", "1, 11, 13, 21, 23, 24, 25", 1, 2, f::squeeze, b::squeeze, kAxes13, "`reshape`"),
-    row("Sub", "1, 6, 7, 13, 14", 2, 2, f::sub, b::binary, kLegacyBroadcast, "`sub`", kWhole),
-    row("Sum", "1, 6, 8, 13", 1, kManyInputs, nullptr, b::variadic, "`add`", kWhole),
+    row("Sub", "1, 6, 7, 13, 14", 2, 2, f::sub, b::binary, kLegacyBroadcast, "`sub`", kLarge),
+    row("Sum", "1, 6, 8, 13", 1, kManyInputs, nullptr, b::variadic, "`add`", kLarge),
     row("SwiGLU", "28", 2, 2, nullptr, b::swish, kAlpha1, "as Swish, then `mul`"),
     row("Swish", "24", 1, 1, nullptr, b::swish, kAlpha1, "`silu`; with alpha: `mul`, `sigmoid`"),
     row("Tan", "7, 22", 1, 1, nullptr, b::tangent, "`sin`, `cos`, `div`"),
@@ -413,7 +414,7 @@ constexpr OperatorRow kRows[] = {
     row("Trilu", "14", 1, 2, f::trilu, b::trilu, kTrilu, "`where` with a constant mask", kWhole),
     row("Unsqueeze", "1, 11, 13, 21, 23, 24, 25", 1, 2, f::unsqueeze, b::unsqueeze, kAxes13, "`reshape`"),
     row("Upsample", "7, 9", 1, 2, nullptr, b::resize, kUpsample, "as Resize", "as Resize"),
-    row("Where", "9, 16", 3, 3, f::where, b::where, "`where`", "integers that are not known"),
+    row("Where", "9, 16", 3, 3, f::where, b::where, "`where`", kLarge),
     row("Xor", "1, 7", 2, 2, f::logical_xor, b::logic, kLegacyBroadcast,
         "`abs` of the difference of 0 and 1"),
 };
@@ -476,6 +477,22 @@ bool chooses_elements(const OperatorRow& row) {
 bool takes_integers(const OperatorRow& row) {
     const std::string_view name = row.name;  // of the lowest number of a type these two would leave it
     return chooses_elements(row) && name != "Abs" && name != "Neg";
+}
+
+bool counts_integers(const OperatorRow& row) {
+    for (const char* const name : {"Abs", "Add", "CumSum", "Mul", "Neg", "ReduceSum", "Sub", "Sum"})
+        if (row.name == std::string_view(name)) return true;
+    return false;
+}
+
+bool keeps_bound(const OperatorRow& row) {
+    for (const char* const name :
+         {"Cast",      "CastLike",       "Concat",   "DepthToSpace", "Expand", "Flatten",
+          "Gather",    "GatherElements", "GatherND", "Max",          "Min",    "ReduceMax",
+          "ReduceMin", "Reshape",        "Slice",    "SpaceToDepth", "Split",  "Squeeze",
+          "Tile",      "Transpose",      "Trilu",    "Unsqueeze",    "Where"})
+        if (row.name == std::string_view(name)) return true;
+    return false;
 }
 
 const OperatorRow* operator_rows(int* count) {

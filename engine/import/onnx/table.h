@@ -45,6 +45,10 @@ const OperatorRow* operator_rows(int* count);
 bool chooses_elements(const OperatorRow& row);
 // Those of integers too: the elements stay what they are.
 bool takes_integers(const OperatorRow& row);
+// It computes with integers that are known to be small.
+bool counts_integers(const OperatorRow& row);
+// Its integers are no further from 0 than those that it is given.
+bool keeps_bound(const OperatorRow& row);
 // Which of the operator's versions an opset has.
 int version_at(const OperatorRow& row, int opset);
 const AttributeRow* find_attribute(const OperatorRow& row, int opset, std::string_view name);
