@@ -138,10 +138,18 @@ class RandomGraph {
             case Op::softmax:
             case Op::log_softmax:
                 return rows && give(apply(op, {x}));
-            case Op::layer_norm:
-                return rows && give(apply(op, {x, parameter({last}), parameter({last})}));
+            case Op::layer_norm: {
+                if (!rows) return false;
+                const ValueId y = apply(op, {x, parameter({last}), parameter({last})});
+                for (const int statistic : {1, 2})
+                    if (rank > 1 && chance()) values_.push_back(y + statistic);
+                return give(y);
+            }
             case Op::rms_norm:
-                return rows && give(apply(op, {x, parameter({last})}, {number(Attr::epsilon, 1e-3)}));
+                if (!rows) return false;
+                if (rank > 1 && chance())
+                    return give(apply(op, {x, parameter({last})}, {number(Attr::epsilon, 1e-3)}) + 1);
+                return give(apply(op, {x, parameter({last})}, {number(Attr::epsilon, 1e-3)}));
             case Op::cross_entropy: {
                 if (!rows) return false;
                 const ValueId targets = apply(Op::argmax, {apply(Op::sin, {x})});

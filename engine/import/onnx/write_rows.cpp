@@ -13,6 +13,11 @@ Ref deviation(Writer& w, Ref square) {
     return w.op("Sqrt", {w.op("Add", {mean_of_rows(w, square), w.scalar(w.number(Attr::epsilon))})});
 }
 
+// Statistics of rows have an axis of 1 in ONNX.
+void give_statistic(Writer& w, Ref statistic, int output) {
+    w.give(w.op("Squeeze", {statistic, w.wholes({-1})}), output);
+}
+
 // InstanceNormalization of `groups` groups of channels, then scale and bias of each channel.
 void by_groups(Writer& w, std::int64_t groups) {
     const Ref x = w.in(0);
@@ -32,17 +37,28 @@ void by_groups(Writer& w, std::int64_t groups) {
 
 void layer_norm(Writer& w) {
     const Ref x = w.in(0);
-    if (w.opset() >= 17)
-        return w.give(w.op("LayerNormalization", {x, w.in(1), w.in(2)},
-                           {whole("axis", -1), real("epsilon", w.number(Attr::epsilon))}));
-    const Ref distance = w.op("Sub", {x, mean_of_rows(w, x)});
-    const Ref rows = w.op("Div", {distance, deviation(w, square(w, distance))});
-    w.give(w.op("Add", {w.op("Mul", {rows, w.in(1)}), w.in(2)}));
+    const bool with_mean = w.wants(1), with_deviation = w.wants(2);
+    if (w.opset() >= 17) {
+        const Ref y = w.op("LayerNormalization", {x, w.in(1), w.in(2)},
+                           {whole("axis", -1), real("epsilon", w.number(Attr::epsilon))},
+                           with_deviation ? 3
+                           : with_mean    ? 2
+                                          : 1);
+        if (with_mean) give_statistic(w, y + 1, 1);
+        if (with_deviation) give_statistic(w, y + 2, 2);
+        return w.give(y);
+    }
+    const Ref mean = mean_of_rows(w, x), distance = w.op("Sub", {x, mean});
+    const Ref root = deviation(w, square(w, distance));
+    if (with_mean) give_statistic(w, mean, 1);
+    if (with_deviation) give_statistic(w, w.op("Reciprocal", {root}), 2);
+    w.give(w.op("Add", {w.op("Mul", {w.op("Div", {distance, root}), w.in(1)}), w.in(2)}));
 }
 
 void rms_norm(Writer& w) {
     const Ref x = w.in(0);
     const Ref factor = w.op("Reciprocal", {deviation(w, square(w, x))});
+    if (w.wants(1)) give_statistic(w, factor, 1);
     w.give(w.op("Mul", {w.op("Mul", {x, factor}), w.in(1)}));
 }
 

@@ -50,12 +50,15 @@ constexpr WriteRow kRows[] = {
     {Op::dropout, nullptr, 0, w::same, "nothing"},
     {Op::softmax, "Softmax", 13, nullptr, ""},
     {Op::log_softmax, "LogSoftmax", 13, nullptr, ""},
-    {Op::layer_norm, nullptr, 0, w::layer_norm,
-     "`ReduceMean`, `Sub`, `Pow`, `ReduceMean`, `Add`, `Sqrt`, `Div`, `Mul`, `Add`; `LayerNormalization` "
-     "from 17",
-     kFirst},
-    {Op::rms_norm, nullptr, 0, w::rms_norm, "`Pow`, `ReduceMean`, `Add`, `Sqrt`, `Reciprocal`, `Mul`, `Mul`",
-     kFirst},
+    {
+        Op::layer_norm,
+        nullptr,
+        0,
+        w::layer_norm,
+        "`ReduceMean`, `Sub`, `Pow`, `ReduceMean`, `Add`, `Sqrt`, `Div`, `Mul`, `Add`; `LayerNormalization` "
+        "from 17",
+    },
+    {Op::rms_norm, nullptr, 0, w::rms_norm, "`Pow`, `ReduceMean`, `Add`, `Sqrt`, `Reciprocal`, `Mul`, `Mul`"},
     {Op::cross_entropy, nullptr, 0, w::cross_entropy,
      "`SoftmaxCrossEntropyLoss` of rows; with label_smoothing also `LogSoftmax`, `ReduceSum`, `Where`",
      "its maximum and sum as results"},

@@ -53,6 +53,7 @@ Writer::Writer(const Graph& graph, int opset, std::size_t most_nodes, std::uint6
       refs_(heap),
       values_(graph.values.size(), -1, heap),
       needed_(graph.nodes.size(), false, heap),
+      read_(graph.values.size(), false, heap),
       lines_(heap),
       initializers_(heap),
       names_(heap),
@@ -181,6 +182,8 @@ Ref Writer::in(int input) {
 }
 
 void Writer::give(Ref ref, int output) { values_[place(node().first_output + output)] = ref; }
+
+bool Writer::wants(int output) const { return read_[place(node().first_output + output)]; }
 
 Shape Writer::integers(Attr key) const {
     Shape values;
@@ -408,12 +411,14 @@ void Writer::write_outputs() {
 
 void Writer::write() {
     find_open();
-    for (const GraphOutput& output : graph_.outputs)
-        needed_[place(graph_.value(output.value).producer)] = true;
+    const auto need = [&](ValueId id) {
+        read_[place(id)] = true;
+        needed_[place(graph_.value(id).producer)] = true;
+    };
+    for (const GraphOutput& output : graph_.outputs) need(output.value);
     for (NodeId id = static_cast<NodeId>(graph_.nodes.size()) - 1; id >= 0; --id)
         if (needed_[place(id)])
-            for (const ValueId input : graph_.node(id).inputs)
-                needed_[place(graph_.value(input).producer)] = true;
+            for (const ValueId input : graph_.node(id).inputs) need(input);
     for (const SourceInfo& source : graph_.sources)
         names_.emplace(std::pmr::string(graph_.node(source.node).name, heap_), true);
     for (const GraphOutput& output : graph_.outputs)

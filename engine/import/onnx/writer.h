@@ -82,6 +82,7 @@ class Writer {
     bool is_open(ValueId id, int axis) const;
     bool has_open(ValueId id) const;
     void give(Ref ref, int output = 0);
+    bool wants(int output) const;     // a node that is written, or the host, reads it
     void spend(std::uint64_t bytes);  // before so many are made
     [[noreturn]] void refuse(const char* format, ...) const __attribute__((format(printf, 2, 3)));
 
@@ -172,8 +173,8 @@ class Writer {
     std::optional<Graph> larger_;  // with other open extents: what differs is open
     std::pmr::vector<Symbol> symbols_;
     std::pmr::vector<Made> refs_;
-    std::pmr::vector<Ref> values_;  // by ValueId
-    std::pmr::vector<bool> needed_;
+    std::pmr::vector<Ref> values_;          // by ValueId
+    std::pmr::vector<bool> needed_, read_;  // by NodeId, by ValueId
     std::pmr::deque<Line> lines_;
     std::pmr::vector<Initializer> initializers_;
     // Names of sources (true) and of outputs: those of the writer's own are others, and differ by themselves.
