@@ -34,7 +34,7 @@ struct World {
         onnx::OnnxExport options;
         options.opset = opset;
         options.inline_bytes = inline_bytes;
-        const std::string path = folder.file("m.onnx");
+        std::string path = folder.file("m.onnx");
         onnx::export_onnx(model, path.c_str(), options, heap.structures());
         return path;
     }
