@@ -93,6 +93,10 @@ PYTHON
     "$voltac" info q8.volta | grep -q "block.0.qkv.weight *int8\[128, 64\]" || bad "q8_0: info"
     [ $(($(wc -c <q8.volta) * 10)) -lt $(($(wc -c <q8.gguf) * 15)) ] || bad "q8_0: the model file is not small"
     expect "q8_0: --weights int8" "$(cat q8.hash)" "$("$voltac" convert q8.gguf --weights int8 --out i8.volta 2>err)"
+    expect "q8_0: --weights int8 as ONNX" "$(cat q8.hash)" \
+        "$("$voltac" convert q8.gguf --weights int8 --opset 21 --out i8.onnx 2>err)"
+    expect "q8_0: and back" "$(cat q8.hash)" "$("$voltac" convert i8.onnx --out i8.volta 2>err)"
+    refused 1 "is stored as int8, which is written from opset 21 on" convert q8.gguf --weights int8 --out i8.onnx
     "$voltac" convert q8.gguf --weights int4 --out i4.volta >out 2>err && grep -q "stored as int4" err || bad "int4"
     whole=$("$voltac" convert q8.gguf --weights f32 --out f32.volta 2>err) || bad "f32"
     expect "f32 needs no line" "" "$(cat err)"
