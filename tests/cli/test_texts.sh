@@ -84,6 +84,7 @@ expect "the test part" "text               'both/wiki.test.tokens'" "$(tail -n 1
 expect "its loss" "$("$voltac" eval both.volta --text both/wiki.test.tokens)" "$(sed '$d' told)"
 "$voltac" eval both.volta --dataset text --data both --split validation --json >told || bad "eval --split"
 grep -q "\"text\":\"'both/wiki.valid.tokens'\"}$" told || bad "eval --split validation: $(cat told)"
+expect "files one by one" "$("$voltac" eval both.volta --text whole)" "$("$voltac" eval both.volta --dataset text --data loose/1.txt,loose/2.txt.gz)"
 
 refused 1 "the folder 'other' has no file train.txt, wiki.train.tokens or wiki.train.raw" train --text other $small --out x.volta
 refused 1 "the folder '.' has no file train.txt" train --text . $small --out x.volta

@@ -61,8 +61,7 @@ DepthwiseConvolution::DepthwiseConvolution(const ConvolutionStep& work, const ji
                 phase.first_weight = weight_floats_;
                 weight_floats_ += static_cast<std::int64_t>(phase.taps.size()) * kLanes;
             }
-    is_whole_ = rows.phases.size() == 1 && columns.phases.size() == 1 && phases_.size() == 1 &&
-                rows.phases[0].step == 1 && columns.phases[0].step == 1;
+    is_whole_ = rows.phases.size() == 1 && columns.phases.size() == 1 && phases_.size() == 1;
     rows_at_once_ = std::max<std::int64_t>(1, kSegment / std::max<std::int64_t>(columns_, 1));
     y_floats_ = (is_whole_ ? std::min(rows_at_once_ * columns_, plane_) : plane_) * kLanes;
     if (epilogue_ != nullptr)

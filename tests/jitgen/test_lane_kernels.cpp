@@ -1,0 +1,140 @@
+// Kernels of depthwise convolutions by themselves, with as many taps as they hold: the chains of their
+// definition, in the registers of their instruction set.
+#include <algorithm>
+
+#include "engine/base/cpu_info.h"
+#include "engine/base/error.h"
+#include "engine/numerics/fma32.h"
+#include "jitgen/lane_chains.h"
+#include "jitgen/lane_windows.h"
+#include "tests/support/tensors.h"
+
+namespace {
+using namespace volta;
+using namespace volta::jit;
+
+constexpr std::int64_t kLanes = kWindowLanes, kBytes = sizeof(float);
+constexpr std::int64_t kRows = 2, kColumns = 7, kRowPixels = 64, kPixels = 16 * kRowPixels;
+
+int vectors_of(Isa isa) { return isa == Isa::avx512 ? 32 : 16; }
+int lanes_of(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }
+
+template <class Check>
+void on_each_isa(Check check) {
+    CodeArena arena(std::pmr::new_delete_resource(), false);
+    if (!arena.available()) skip();
+    for (const Isa isa : {Isa::avx2, Isa::avx512})
+        if (host_cpu().has(isa)) check(isa, arena);
+}
+
+// Rows of five taps, and one row of all that there is room for.
+template <class Form, class Check>
+void on_each_form(Isa isa, int most, int most_rows, Check check) {
+    for (const int columns : {5, most}) {
+        Form form;
+        form.isa = isa;
+        form.tap_rows = static_cast<std::uint8_t>(std::min(most_rows, most / columns));
+        form.tap_columns = static_cast<std::uint8_t>(columns);
+        check(form);
+    }
+}
+
+void test_windows_are_their_chains(void**) {
+    on_each_isa([](Isa isa, CodeArena& arena) {
+        assert_in_range(most_window_taps(isa), 9, vectors_of(isa) - 4);  // pixels are computed by fours
+        on_each_form<LaneWindowsForm>(
+            isa, most_window_taps(isa), kMostWindowTapRows, [&](LaneWindowsForm form) {
+                for (const bool continues : {false, true}) {
+                    form.continues = continues;
+                    form.step = 2;
+                    const auto run = emit_lane_windows(form, arena, std::pmr::new_delete_resource());
+                    const std::int64_t y_step = 3, taps = form.tap_rows * form.tap_columns;
+                    const auto x = test::random_floats(kPixels * kLanes, 1),
+                               w = test::random_floats(taps * kLanes, 2);
+                    auto expected = test::random_floats(kRows * kColumns * y_step * kLanes, 3),
+                         actual = expected;
+                    for (std::int64_t row = 0; row < kRows; ++row)
+                        for (std::int64_t column = 0; column < kColumns; ++column)
+                            for (std::int64_t i = 0; i < lanes_of(isa); ++i) {
+                                float& y = expected[static_cast<std::size_t>(
+                                    (row * kColumns + column) * y_step * kLanes + i)];
+                                if (!continues) y = 0;
+                                for (std::int64_t t = 0; t < taps; ++t) {
+                                    const std::int64_t at = (row + t / form.tap_columns) * kRowPixels +
+                                                            column * form.step + t % form.tap_columns;
+                                    y = fma32(w[static_cast<std::size_t>(t * kLanes + i)],
+                                              x[static_cast<std::size_t>(at * kLanes + i)], y);
+                                }
+                            }
+                    LaneWindowsArgs args = {};
+                    args.x = x.data(), args.w = w.data(), args.y = actual.data();
+                    args.rows = kRows, args.columns = kColumns;
+                    args.tap_row = kRowPixels * kLanes * kBytes;
+                    args.y_step = y_step * kLanes * kBytes;
+                    args.x_skip = (kRowPixels - kColumns * form.step) * kLanes * kBytes;
+                    run(&args);
+                    test::assert_same_bits(isa_name(isa), expected.data(), actual.data(),
+                                           static_cast<std::int64_t>(expected.size()));
+                }
+            });
+    });
+}
+
+void test_chains_are_their_chains(void**) {
+    on_each_isa([](Isa isa, CodeArena& arena) {
+        assert_in_range(most_chain_taps(isa), 9, vectors_of(isa) - 1);
+        on_each_form<LaneChainsForm>(isa, most_chain_taps(isa), kMostChainTapRows, [&](LaneChainsForm form) {
+            const auto run = emit_lane_chains(form, arena, std::pmr::new_delete_resource());
+            const std::int64_t taps = form.tap_rows * form.tap_columns;
+            const auto a = test::random_floats(kRows * kColumns * kLanes, 1),
+                       b = test::random_floats(kPixels * kLanes, 2);
+            auto expected = test::random_floats(taps * kLanes, 3), actual = expected;
+            for (std::int64_t step = 0; step < kRows * kColumns; ++step)
+                for (std::int64_t t = 0; t < taps; ++t)
+                    for (std::int64_t i = 0; i < lanes_of(isa); ++i) {
+                        const std::int64_t at = (step / kColumns + t / form.tap_columns) * kRowPixels +
+                                                step % kColumns + t % form.tap_columns;
+                        float& chain = expected[static_cast<std::size_t>(t * kLanes + i)];
+                        chain = fma32(a[static_cast<std::size_t>(step * kLanes + i)],
+                                      b[static_cast<std::size_t>(at * kLanes + i)], chain);
+                    }
+            LaneChainsArgs args = {};
+            args.a = a.data(), args.b = b.data(), args.chains = actual.data();
+            args.rows = kRows, args.columns = kColumns;
+            args.b_step = kLanes * kBytes;
+            args.b_row = args.tap_row = kRowPixels * kLanes * kBytes;
+            run(&args);
+            test::assert_same_bits(isa_name(isa), expected.data(), actual.data(),
+                                   static_cast<std::int64_t>(expected.size()));
+        });
+    });
+}
+
+void test_too_many_taps_are_refused(void**) {
+    on_each_isa([](Isa isa, CodeArena& arena) {
+        const auto refuses = [](auto emit) {
+            try {
+                emit();
+            } catch (const Error& error) {
+                return error.status() == VOLTA_INTERNAL;
+            }
+            return false;
+        };
+        LaneWindowsForm window;
+        LaneChainsForm chains;
+        window.isa = chains.isa = isa;
+        window.tap_columns = static_cast<std::uint8_t>(most_window_taps(isa) + 1);
+        chains.tap_columns = static_cast<std::uint8_t>(most_chain_taps(isa) + 1);
+        assert_true(refuses([&] { emit_lane_windows(window, arena, std::pmr::new_delete_resource()); }));
+        assert_true(refuses([&] { emit_lane_chains(chains, arena, std::pmr::new_delete_resource()); }));
+    });
+}
+
+}  // namespace
+
+int main() {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows_are_their_chains),
+                                       cmocka_unit_test(test_chains_are_their_chains),
+                                       cmocka_unit_test(test_too_many_taps_are_refused)};
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
