@@ -14,7 +14,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEADERS = ("volta", "volta_data")
-SOURCE = "Printed by tools/print_bindings.py from api/*.json, which say what the headers say. Not edited by hand."
+SOURCE = "Printed by tools/print_bindings.py from the descriptions in api/, which say what the headers say. Not edited by hand."
 
 
 class Api:

@@ -1,5 +1,5 @@
 /* Size and offsets of every struct of the headers, one a line: NAME SIZE, NAME.FIELD OFFSET SIZE.
- * Printed by tools/print_bindings.py from api/*.json, which say what the headers say. Not edited by hand. */
+ * Printed by tools/print_bindings.py from the descriptions in api/, which say what the headers say. Not edited by hand. */
 #include <stdio.h>
 #include <volta_data.h>
 

@@ -80,6 +80,15 @@ class LifeTest(unittest.TestCase):
         with self.assertRaisesRegex(volta.InvalidArgument, "opset is 14; 13, 17, 20 and 21 are written"):
             model.export_onnx(self.path("m.onnx"), opset=14)
 
+    def test_onnx_and_back(self):
+        trainer = trained()
+        trainer.update_model()
+        trainer.model.export_onnx(self.path("m.onnx"), opset=17)
+        self.assertEqual(volta.Model.load(self.path("m.onnx")).hash, trainer.hash)
+        self.assertEqual(volta.survey(self.path("m.onnx"))["refused"], "")
+        with self.assertRaisesRegex(volta.InvalidArgument, "14"):
+            trainer.model.export_onnx(self.path("m.onnx"), opset=14)
+
     def test_writing(self):
         trainer = trained(steps=10)
         trainer.update_model()

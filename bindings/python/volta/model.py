@@ -202,6 +202,11 @@ class Model(Handle):
         options = struct(native.volta_onnx_export_options, {"opset": opset, "inline_bytes": inline_bytes})
         check(lib.volta_model_export_onnx(self, ctypes.byref(options), path_of(path)))
 
+    def export_onnx(self, path: Path, opset: int = 0, inline_bytes: int = 0) -> None:
+        """An ONNX file: opset 13, 17, 20 or 21. Model.load of it is this model, bit for bit."""
+        options = native.volta_onnx_export_options(opset=opset, inline_bytes=inline_bytes)
+        check(lib.volta_model_export_onnx(self, ctypes.byref(options), path_of(path)))
+
     def quantize(self, dtype: Union[str, int]) -> Model:
         """A model of stored weights: "bf16", "f16", "int8", "int4" or "f32_panels"."""
         return Model(made(lib.volta_model_quantize, self, constant("", dtype)), self.context)

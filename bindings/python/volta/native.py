@@ -1,4 +1,4 @@
-"""libvolta and libvolta_data as ctypes has them. Printed by tools/print_bindings.py from api/*.json, which say what the headers say. Not edited by hand."""
+"""libvolta and libvolta_data as ctypes has them. Printed by tools/print_bindings.py from the descriptions in api/, which say what the headers say. Not edited by hand."""
 
 import ctypes as c
 from typing import Any
