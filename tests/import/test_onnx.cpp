@@ -511,7 +511,51 @@ void test_memory_of_many_nodes(void**) {
     assert_true(world.heap.most_bytes <= 2 * bytes.size() + (std::size_t{64} << 20));
 }
 
-// Graphs in graphs in attributes: nobody goes down into what is not imported.
+// The branch of a condition that is known takes the place of its node, with values of the graph around it.
+void test_branches(void**) {
+    World world;
+    const auto branch = [](const std::string& name, const Messages& nodes, const Messages& tensors,
+                           const std::string& output) {
+        const std::string graph = message([&](protozero::pbf_writer& writer) {
+            for (const std::string& one : nodes) writer.add_message(1, one);
+            for (const std::string& one : tensors) writer.add_message(5, one);
+            writer.add_message(12, port(output, kFloat, {}));
+        });
+        return message([&](protozero::pbf_writer& writer) {
+            writer.add_string(1, name);
+            writer.add_message(6, graph);
+            writer.add_int32(20, 5);
+        });
+    };
+    OnnxGraph graph;
+    graph.nodes = {node("Neg", {"x"}, {"h"}), node("Shape", {"x"}, {"s"}), node("Size", {"s"}, {"rank"}),
+                   node("Equal", {"rank", "one"}, {"is_vector"}),
+                   node("If", {"is_vector"}, {"y"},
+                        {branch("then_branch", {node("Add", {"h", "w"}, {"a"})},
+                                {float_tensor("w", {2}, {10, 20})}, "a"),
+                         branch("else_branch", {node("NoSuch", {"h"}, {"b"})}, {}, "b")})};
+    graph.initializers = {int_tensor("one", {}, {1})};
+    graph.inputs = {port("x", kFloat, {"2"})};
+    graph.outputs = {port("y", kFloat, {})};
+    const auto model = world.import(graph);
+    assert_true(run(*model, world) == std::vector<float>({9, 18}));
+    assert_string_equal(model->parameters[0].name.c_str(), "w");
+    graph.inputs = {port("x", kFloat, {"1", "2"})};
+    assert_contains(world.refusal(graph), "(NoSuch, opset 17): the operator is not imported");
+    graph.inputs = {port("x", kFloat, {"2"}), port("is_vector", kBool, {})};
+    graph.nodes[3] = node("Identity", {"one"}, {"unused"});
+    assert_contains(world.refusal(graph), "(If, opset 17): its condition is not known before the model runs");
+    // What is outside is not written anew inside.
+    graph.inputs = {port("x", kFloat, {"2"})};
+    graph.nodes[3] = node("Equal", {"rank", "one"}, {"is_vector"});
+    graph.nodes[4] =
+        node("If", {"is_vector"}, {"y"}, {branch("then_branch", {node("Abs", {"x"}, {"h"})}, {}, "h")});
+    assert_contains(world.refusal(graph), "two values have the name 'h'");
+    graph.nodes[4] = node("If", {"is_vector"}, {"y"}, {branch("then_branch", {}, {}, "h")});
+    assert_true(run(*world.import(graph), world) == std::vector<float>({-1, -2}));
+}
+
+// Graphs in graphs in attributes: nobody goes down far.
 void test_depth(void**) {
     World world;
     std::string inner;
@@ -533,7 +577,7 @@ void test_depth(void**) {
         writer.add_int32(20, 5);
     });
     graph.nodes = {node("If", {"x"}, {"y"}, {attribute})};
-    assert_contains(world.refusal(graph), "(If, opset 17): the operator is not imported");
+    assert_contains(world.refusal(graph), "its graphs lie deeper than 16 in each other");
     // One that is imported takes no graph.
     graph.nodes = {node("Abs", {"x"}, {"y"}, {attribute})};
     assert_contains(world.refusal(graph), "its attribute 'then_branch' is none that version 13");
@@ -596,6 +640,7 @@ int main() {
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_hostile_files),
         cmocka_unit_test(test_memory_of_many_nodes),
+        cmocka_unit_test(test_branches),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_external_data),
     };

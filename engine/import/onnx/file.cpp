@@ -104,6 +104,11 @@ class FileReader {
         return std::move(file_);
     }
 
+    FileView read_branch(std::string_view message) {
+        read_graph(message);
+        return std::move(file_);
+    }
+
   private:
     void read_opset(std::string_view message) {
         check_room(file_.opsets, kMostOpenExtents, "sets of operators");
@@ -316,6 +321,10 @@ bool looks_like_onnx(std::string_view bytes) {
 
 FileView read_file_view(std::string_view bytes, std::pmr::memory_resource* heap) {
     return FileReader(heap).read(bytes);
+}
+
+FileView read_graph_view(std::string_view message, std::pmr::memory_resource* heap) {
+    return FileReader(heap).read_branch(message);
 }
 
 TensorView read_tensor(std::string_view message) {

@@ -126,6 +126,8 @@ bool looks_like_onnx(std::string_view bytes);
 
 // Throws CORRUPT_MODEL, or UNSUPPORTED where a limit is exceeded. The views point into `bytes`.
 FileView read_file_view(std::string_view bytes, std::pmr::memory_resource* heap);
+// A GraphProto by itself: a branch of an If. It has no opsets.
+FileView read_graph_view(std::string_view message, std::pmr::memory_resource* heap);
 // A TensorProto, as attributes have them and as files by themselves.
 TensorView read_tensor(std::string_view message);
 

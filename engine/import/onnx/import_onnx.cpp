@@ -1,6 +1,7 @@
 #include "engine/import/onnx/import_onnx.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <queue>
 
@@ -14,6 +15,7 @@
 namespace volta::onnx {
 namespace {
 
+constexpr int kMostDepth = 16;              // of graphs in graphs
 constexpr std::size_t kMostOutputs = 1024;  // of a model file
 // Extents of the second lane: no extent that anybody means, and small, so that products stay in range.
 constexpr std::int64_t kPrimes[] = {13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73};
@@ -37,18 +39,19 @@ class Importer {
           building_(files_, heap),
           producer_(heap),
           symbols_(heap),
-          readers_(heap) {}
+          readers_(heap),
+          branches_(heap) {}
 
     // The graph, and which parameters it reads. What the graph itself objects to, as two outputs of one name,
     // is the file's fault.
     void build() {
         opset_ = default_opset();
         if (file_.sparse) fail(VOLTA_UNSUPPORTED, "it has sparse initialisers, which are not imported");
-        add_initializers();
+        add_initializers(file_);
         check_bindings();
         try {
             add_inputs();
-            for (const std::size_t index : ordered()) run(index);
+            for (const std::size_t index : ordered()) run(file_.nodes[index], index, 0);
             add_outputs();
         } catch (const Error& error) {
             if (error.status() != VOLTA_INVALID_ARGUMENT) throw;
@@ -166,8 +169,9 @@ class Importer {
     void find_readers() {
         if (!readers_.empty()) return;
         for (std::size_t i = 0; i < file_.nodes.size(); ++i)
-            for (const std::string_view name : file_.nodes[i].inputs)
+            each_read(file_.nodes[i], 0, [&](std::string_view name, bool) {
                 if (!name.empty()) readers_.emplace_back(name, i);
+            });
         std::sort(readers_.begin(), readers_.end());
     }
 
@@ -176,8 +180,8 @@ class Importer {
         fail(VOLTA_CORRUPT_MODEL, "two values have the name '%.*s'", text.bytes, text.text);
     }
 
-    void add_initializers() {
-        for (const TensorView& tensor : file_.initializers) {
+    void add_initializers(const FileView& from) {
+        for (const TensorView& tensor : from.initializers) {
             Value value;
             value.type = tensor.type;
             value.tensor = &tensor;
@@ -302,14 +306,14 @@ class Importer {
         std::pmr::vector<std::size_t> waits(file_.nodes.size(), 0, heap_);
         for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
             if (!needed[i]) continue;
-            for (const std::string_view name : file_.nodes[i].inputs) {
+            each_read(file_.nodes[i], 0, [&](std::string_view name, bool) {
                 const auto given = building_.values.find(name);
                 if (given != building_.values.end()) ++given->second.uses;
                 const auto at = producer_.find(name);
-                if (name.empty() || at == producer_.end()) continue;
+                if (name.empty() || at == producer_.end()) return;
                 edges.emplace_back(at->second, i);
                 ++waits[i];
-            }
+            });
         }
         std::sort(edges.begin(), edges.end());
         std::priority_queue<std::size_t, std::pmr::vector<std::size_t>, LastFirst> ready{
@@ -360,13 +364,31 @@ class Importer {
         while (!left.empty()) {
             const NodeView& node = file_.nodes[left.back()];
             left.pop_back();
-            for (const std::string_view name : node.inputs) need(name, "a node of operator", node.op);
+            each_read(node, 0, [&](std::string_view name, bool inside) {
+                // A branch has values of its own too.
+                if (!inside || producer_.find(name) != producer_.end())
+                    need(name, "a node of operator", node.op);
+            });
         }
         return needed;
     }
 
-    void run(std::size_t index) {
-        const NodeView& node = file_.nodes[index];
+    // read(name, whether a branch reads it) for all that a node needs, and the graphs in it.
+    template <class Read>
+    void each_read(const NodeView& node, int depth, const Read& read) const {
+        for (const std::string_view name : node.inputs) read(name, depth > 0);
+        if (node.op != "If") return;
+        if (depth == kMostDepth)
+            fail(VOLTA_UNSUPPORTED, "its graphs lie deeper than %d in each other", kMostDepth);
+        for (const AttributeView& attribute : node.attributes) {
+            if (attribute.kind != AttributeKind::graph) continue;
+            const FileView branch = read_graph_view(bytes_of(attribute), heap_);
+            for (const NodeView& inner : branch.nodes) each_read(inner, depth + 1, read);
+            for (const PortView& port : branch.outputs) read(port.name, true);
+        }
+    }
+
+    void run(const NodeView& node, std::size_t index, int depth) {
         const ShownName op = shown(node.op), domain = shown(node.domain);
         const NodePlace place = place_of(node, index);
         if (!node.domain.empty())
@@ -379,7 +401,54 @@ class Importer {
         if (version_at(*row, opset_) == 0)
             fail(VOLTA_UNSUPPORTED, "%s (%.*s, opset %d): the operator is not in this opset", place.text,
                  op.bytes, op.text, opset_);
+        if (node.op == "If") return run_branch(node, place, depth);
         Call(building_, node, index, *row, opset_).run();
+    }
+
+    // The branch that its condition takes, in the place of the node.
+    void run_branch(const NodeView& node, const NodePlace& place, int depth) {
+        const auto refuse = [&](const char* why) {
+            fail(VOLTA_UNSUPPORTED, "%s (If, opset %d): %s", place.text, opset_, why);
+        };
+        const auto at =
+            node.inputs.size() == 1 ? building_.values.find(node.inputs[0]) : building_.values.end();
+        const bool is_known = at != building_.values.end() && building_.is_known(at->second);
+        const KnownPair* const condition = is_known ? building_.find_known(at->second) : nullptr;
+        if (condition == nullptr || condition->now.type != Type::flag || condition->now.count() != 1)
+            return refuse("its condition is not known before the model runs");
+        if (condition->later) return refuse("its condition depends on extents that are open");
+        const std::string_view wanted = condition->now.whole[0] != 0 ? "then_branch" : "else_branch";
+        for (const AttributeView& attribute : node.attributes) {
+            if (attribute.name != wanted || attribute.kind != AttributeKind::graph) continue;
+            branches_.push_back(read_graph_view(bytes_of(attribute), heap_));
+            const FileView& branch = branches_.back();
+            if (branch.sparse || branch.outputs.size() != node.outputs.size())
+                return refuse("its branch has sparse initialisers, or other results");
+            add_initializers(branch);
+            for (std::size_t i = 0; i < branch.nodes.size(); ++i) {
+                for (const std::string_view name : branch.nodes[i].outputs)
+                    if (!name.empty() && (building_.values.find(name) != building_.values.end() ||
+                                          producer_.find(name) != producer_.end()))
+                        fail_twice(name);
+                run(branch.nodes[i], i, depth + 1);
+            }
+            for (std::size_t i = 0; i < branch.outputs.size(); ++i)
+                give(branch.outputs[i].name, node.outputs[i]);
+            return;
+        }
+        refuse("it has no graph for its condition");
+    }
+
+    // The same value under another name.
+    void give(std::string_view from, std::string_view to) {
+        if (to.empty()) return;
+        const auto at = building_.values.find(from);
+        const ShownName name = shown(from);
+        if (at == building_.values.end())
+            fail(VOLTA_CORRUPT_MODEL, "no node writes '%.*s', which a branch gives", name.bytes, name.text);
+        if (!building_.is_known(at->second)) building_.materialise(at->second, from);
+        const Value value = at->second;
+        building_.values[to] = value;
     }
 
     void add_outputs() {
@@ -405,7 +474,8 @@ class Importer {
     Building building_;
     std::pmr::map<std::string_view, std::size_t> producer_;
     std::pmr::map<std::string_view, std::int64_t> symbols_;
-    std::pmr::vector<Reader> readers_;  // sorted; by becomes_real
+    std::pmr::vector<Reader> readers_;    // sorted; by becomes_real
+    std::pmr::deque<FileView> branches_;  // that were taken: values point to their tensors
     std::size_t next_prime_ = 0;
     int opset_ = 0;
 };

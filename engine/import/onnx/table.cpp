@@ -183,6 +183,8 @@ constexpr AttributeRow kQuantize[] = {integer("axis", 1, -8, 8, 13), integer("bl
 constexpr AttributeRow kDequantize[] = {integer("axis", 1, -8, 8, 13),
                                         integer("block_size", 0, 0, 1 << 20, 21),
                                         integer("output_dtype", 0, 0, 64, 23)};
+constexpr AttributeRow kIf[] = {of_kind(AttributeKind::graph, "else_branch"),
+                                of_kind(AttributeKind::graph, "then_branch")};
 constexpr AttributeRow kEinsum[] = {text("equation", "", nullptr)};
 
 template <std::size_t N>
@@ -289,6 +291,8 @@ constexpr OperatorRow kRows[] = {
     row("Hardmax", "1, 11, 13", 1, 1, nullptr, b::hardmax, kSoftmax, "`argmax`, `gather`",
         "more than 1024 elements"),
     row("Identity", "1, 13, 14, 16, 19, 21, 23, 24, 25", 1, 1, f::identity, b::identity, "nothing"),
+    row("If", "1, 11, 13, 16, 19, 21, 23, 24, 25", 1, 1, nullptr, nullptr, kIf, "the branch that is taken",
+        "a condition that is not known"),
     row("InstanceNormalization", "1, 6, 22", 3, 3, nullptr, b::instance_norm, kInstanceNorm,
         "`instance_norm`"),
     row("IsInf", "10, 20", 1, 1, nullptr, b::is_inf, kIsInf, "`equal`"),
