@@ -17,7 +17,7 @@ struct Conversion {
                                                                                    config_out, weights;
     std::vector<std::string> shapes;
     std::string opset;
-    bool segments = false, mask = false, fold = false;
+    bool segments = false, mask = false, fold = false, exact_graph = false;
     Machine machine;
 };
 
@@ -36,6 +36,7 @@ Model import_model(const Context& context, Conversion& c) {
     const std::vector<volta_input_shape> shapes = parse_shapes("voltac convert", c.shapes);
     options.shapes = shapes.data();
     options.shape_count = shapes.size();
+    options.exact_graph = c.exact_graph;
     options.no_tokenizer = c.tokenizer == "none";
     options.tokenizer_path = c.tokenizer.empty() || c.tokenizer == "none" ? nullptr : c.tokenizer.c_str();
     options.config_path = c.config.empty() ? nullptr : c.config.c_str();
@@ -128,6 +129,7 @@ void check_call(const Conversion& c, bool own, bool to_safetensors, bool to_onnx
         refuse("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
                " is a model file");
     if (own && !c.shapes.empty()) refuse("--shape is for ONNX files; " + c.in + " is a model file");
+    if (own && c.exact_graph) refuse("--exact-graph is for ONNX files; " + c.in + " is a model file");
     if (own && !c.model.empty())
         refuse("--model is for weights of another program; " + c.in + " is a model file");
     if (!c.model.empty() && (!c.config.empty() || !c.head.empty()))
@@ -186,6 +188,7 @@ int run_convert(const std::vector<std::string>& arguments) {
                    "ImageNet's unless "
                    "--preprocess says otherwise");
     options.texts("--shape", c.shapes, kShapeHelp);
+    options.flag("--exact-graph", c.exact_graph, kExactGraphHelp);
     options.text("--preprocess", c.preprocess, kPreprocessHelp);
     options.input("--labels", c.labels, kSideFile,
                   "of a model of pictures: a file with the name of a class per line");

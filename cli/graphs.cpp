@@ -98,6 +98,10 @@ std::string survey_text(const Context& context, const std::string& path, std::ve
         text += formatted("  %-40s %8s%s\n", one_line(name).c_str(), json_text(row["count"]).c_str(),
                           row["imported"].get<bool>() ? "" : "   not imported");
     }
+    if (!survey["recognised"].empty()) text += "recognised, of several nodes each\n";
+    for (const Json& row : survey["recognised"])
+        text += formatted("  %-40s %8s\n", row["operator"].get<std::string>().c_str(),
+                          json_text(row["count"]).c_str());
     for (const char* group : {"inputs", "outputs"}) {
         text += std::string(group) + "\n";
         for (const Json& port : survey[group])

@@ -12,6 +12,10 @@ inline constexpr const char* kShapeHelp =
     "of an ONNX file: the shape of an input, as NAME=1x3x224x224, -1 for an extent that stays as the file "
     "has "
     "it; may be given for several";
+inline constexpr const char* kExactGraphHelp =
+    "of an ONNX file: its nodes stay as they are written; else those that are a layer norm, a GELU, "
+    "attention and "
+    "so on become that operator, which may round otherwise";
 
 // "x=1x3x224x224", each as the library takes it. The names are lent: by `texts`, which are changed.
 std::vector<volta_input_shape> parse_shapes(const char* command, std::vector<std::string>& texts);

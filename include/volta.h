@@ -663,8 +663,11 @@ typedef struct volta_import_options {
                                  cannot leave to whoever runs it; may be NULL                                   */
     size_t shape_count;
     const volta_network_options *network; /* what resnet says, of any network of volta_network_name                   */
+    int32_t exact_graph;      /* of an ONNX file: 1: its nodes stay as they are written; 0: those that are a layer norm,
+                                 a GELU, attention and so on become that operator, which may round otherwise
+                                 (docs/onnx.md)                                                                 */
 } volta_import_options;
-#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, NULL}
+#define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, 0}
 /* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
  * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
 enum { VOLTA_IMPORT_KEEP = -1 };
@@ -687,8 +690,8 @@ VOLTA_API volta_status volta_model_import(volta_context *context, const char *pa
                                           const volta_import_options *options, volta_model **out_model);
 
 /* What an ONNX file holds, without making a model of it: JSON with its ir_version, producer, opsets, nodes, each
- * operator with its count and whether it is imported, its inputs and outputs with their types and what these become, and
- * "refused", the sentence with which volta_model_import would refuse the graph; "" where it would not. New keys may come.
+ * operator with its count and whether it is imported, its inputs and outputs with their types and what these become,
+ * "recognised", the operators that several nodes together become, with counts, and "refused", the sentence with which volta_model_import would refuse the graph; "" where it would not. New keys may come.
  * Units:  as in volta_explain_matmul: capacity is bytes of text with its final 0, *out_bytes the length of the whole
  *         text without it.
  * Errors: IO_ERROR; CORRUPT_MODEL  it is damaged; UNSUPPORTED  it is no ONNX file */

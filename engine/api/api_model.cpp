@@ -135,7 +135,9 @@ ImportOptions read_import_options(const volta_import_options* options) {
                           read_weights(given.weights),
                           given.no_tokenizer != 0,
                           {},
-                          {given.shapes, given.shape_count}};
+                          {given.shapes, given.shape_count, given.exact_graph != 0}};
+    require(given.exact_graph == 0 || given.exact_graph == 1, "exact_graph is %d, neither 0 nor 1",
+            given.exact_graph);
     require(given.shapes != nullptr || given.shape_count == 0, "shapes is NULL and shape_count is %zu",
             given.shape_count);
     for (size_t i = 0; i < given.shape_count; ++i) {

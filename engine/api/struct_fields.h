@@ -43,7 +43,7 @@ VOLTA_FIELDS(volta_open_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(mode), VO
 VOLTA_FIELDS(volta_import_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(format), VOLTA_FIELD(tokenizer_path),
              VOLTA_FIELD(config_path), VOLTA_FIELD(key_map_path), VOLTA_FIELD(bert), VOLTA_FIELD(weights),
              VOLTA_FIELD(no_tokenizer), VOLTA_FIELD(resnet), VOLTA_FIELD(shapes), VOLTA_FIELD(shape_count),
-             VOLTA_FIELD(network));
+             VOLTA_FIELD(network), VOLTA_FIELD(exact_graph));
 VOLTA_FIELDS(volta_network_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(name), VOLTA_FIELD(classes),
              VOLTA_FIELD(channels), VOLTA_FIELD(rows), VOLTA_FIELD(columns), VOLTA_FIELD(width),
              VOLTA_FIELD(stem));

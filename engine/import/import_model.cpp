@@ -77,6 +77,8 @@ class Importer {
             options_.format == WeightFormat::automatic ? format_of(file) : options_.format;
         require(format == WeightFormat::onnx || options_.onnx.shape_count == 0,
                 "shapes are given, but it is no ONNX file");
+        require(format == WeightFormat::onnx || !options_.onnx.exact_graph,
+                "an exact graph is asked for, but it is no ONNX file");
         if (format == WeightFormat::gguf) return from_gguf(std::move(file));
         if (format == WeightFormat::llama2c) {
             check_kind(file);

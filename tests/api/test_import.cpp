@@ -185,6 +185,11 @@ void test_wrong_calls_are_told(void**) {
     options.no_tokenizer = 2;
     assert_int_equal(volta_model_import(handles.context, "none", &options, &model), VOLTA_INVALID_ARGUMENT);
     assert_text("no_tokenizer is 2, neither 0 nor 1");
+    options.no_tokenizer = 0;
+    options.exact_graph = 2;
+    assert_int_equal(volta_model_import(handles.context, "none", &options, &model), VOLTA_INVALID_ARGUMENT);
+    assert_text("exact_graph is 2, neither 0 nor 1");
+    options.exact_graph = 0;
     options.no_tokenizer = 1;
     options.tokenizer_path = "none";
     assert_int_equal(volta_model_import(handles.context, "none", &options, &model), VOLTA_INVALID_ARGUMENT);
@@ -192,6 +197,34 @@ void test_wrong_calls_are_told(void**) {
     assert_int_equal(volta_model_export_safetensors(nullptr, "x"), VOLTA_INVALID_ARGUMENT);
     assert_int_equal(volta_model_export_safetensors(handles.model, nullptr), VOLTA_INVALID_ARGUMENT);
     assert_int_equal(volta_model_export_safetensors(handles.model, "no/such/folder/x"), VOLTA_IO_ERROR);
+}
+
+// x [2, 3]: LayerNormalization, opset 17, and the sum of its result and of the mean that it gives beside it.
+constexpr char kMeanOfNorm[] =
+    "\010\010\022\001\164\072\166\012\040\012\001\170\012\001\147\022\001\156\022\001\155\042\022\114"
+    "\141\171\145\162\116\157\162\155\141\154\151\172\141\164\151\157\156\012\016\012\001\156\012\001"
+    "\155\022\001\171\042\003\101\144\144\022\001\147\052\025\010\003\020\001\102\001\147\112\014\000"
+    "\000\200\077\000\000\000\100\000\000\100\100\132\023\012\001\170\022\016\012\014\010\001\022\010"
+    "\012\002\010\002\012\002\010\003\142\023\012\001\171\022\016\012\014\010\001\022\010\012\002\010"
+    "\002\012\002\010\003\102\004\012\000\020\021";
+
+// A graph trains where every operator has a gradient; else the trainer names the one that has none.
+void test_an_imported_graph_without_a_gradient(void**) {
+    Handles handles;
+    TemporaryFolder folder;
+    const std::string path =
+        folder.write("mean.onnx", std::string(kMeanOfNorm, kMeanOfNorm + sizeof kMeanOfNorm - 1));
+    volta_model* model = nullptr;
+    assert_int_equal(volta_model_import(handles.context, path.c_str(), nullptr, &model), VOLTA_OK);
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
+    options.loss = VOLTA_LOSS_MSE;
+    options.steps = 1;
+    options.learning_rate = 0.1;
+    volta_trainer* trainer = nullptr;
+    assert_int_equal(volta_trainer_create(model, &options, &trainer), VOLTA_UNSUPPORTED);
+    assert_text("no gradient rule for layer_norm: only its first output is differentiable");
+    assert_null(trainer);
+    volta_model_release(model);
 }
 
 }  // namespace
@@ -202,6 +235,7 @@ int main() {
         cmocka_unit_test(test_weights_of_another_type),
         cmocka_unit_test(test_a_graph_of_the_hosts_own_is_exported),
         cmocka_unit_test(test_wrong_calls_are_told),
+        cmocka_unit_test(test_an_imported_graph_without_a_gradient),
     };
     return cmocka_run_group_tests_name("import", tests, nullptr, nullptr);
 }

@@ -45,5 +45,6 @@ imports docs/import.md part
 capabilities docs/capabilities.md part
 onnx docs/onnx.md part
 written docs/onnx.md part
+patterns docs/onnx.md part
 TABLES
 [ "$failed" -eq 0 ]

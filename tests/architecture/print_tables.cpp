@@ -1,5 +1,5 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|elementwise|polynomials|operators|passes|imports|capabilities|onnx|written. check_tables.sh
+// special|elementwise|polynomials|operators|passes|imports|capabilities|onnx|written|patterns. check_tables.sh
 // compares them with the pages; `make docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
@@ -16,6 +16,7 @@
 #include "engine/graph/op.h"
 #include "engine/graph/print.h"
 #include "engine/import/key_map.h"
+#include "engine/import/onnx/patterns.h"
 #include "engine/import/onnx/table.h"
 #include "engine/import/onnx/write_table.h"
 #include "engine/import/other_tensors.h"
@@ -301,6 +302,15 @@ void print_written() {
     }
     std::printf("| %s | | always |\n", missing.c_str());
 }
+
+void print_patterns() {
+    std::printf("| becomes | of these nodes | written by | the same bits |\n|---|---|---|---|\n");
+    int count = 0;
+    const onnx::PatternRow* const rows = onnx::pattern_rows(&count);
+    for (int i = 0; i < count; ++i)
+        std::printf("| `%s` | `%s` | %s | %s |\n", op_row(rows[i].op).name, rows[i].text, rows[i].written_by,
+                    rows[i].same_bits ? "yes" : "");
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -323,10 +333,12 @@ int main(int count, char** arguments) {
         print_onnx();
     } else if (std::strcmp(what, "written") == 0) {
         print_written();
+    } else if (std::strcmp(what, "patterns") == 0) {
+        print_patterns();
     } else {
-        std::fprintf(
-            stderr,
-            "usage: print_tables special|polynomials|operators|passes|imports|capabilities|onnx|written\n");
+        std::fprintf(stderr,
+                     "usage: print_tables "
+                     "special|polynomials|operators|passes|imports|capabilities|onnx|written|patterns\n");
         return 2;
     }
     return 0;

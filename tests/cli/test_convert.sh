@@ -57,6 +57,16 @@ refused 1 "a shape is given for 'z', which is no input of the model" convert g.o
 refused 2 "--shape x=3x is not of the form NAME=1x3x224x224" convert g.onnx --shape x=3x --out g.volta
 refused 2 "--shape is for ONNX files; m.volta is a model file" convert m.volta --shape x=3 --out g.volta
 refused 1 "shapes are given, but it is no ONNX file" convert m.safetensors --shape x=3 --out g.volta
+# x [3, 2], Sigmoid and Mul, which are a silu, and a sum.
+printf '\010\010\022\001\164\072\161\012\017\012\001\170\022\001\163\042\007\123\151\147\155\157\151\144\012\016\012\001\163\012\001\170\022\001\150\042\003\115\165\154\012\016\012\001\150\012\001\167\022\001\171\042\003\101\144\144\022\001\147\052\021\010\002\020\001\102\001\167\112\010\000\000\300\077\000\000\000\100\132\023\012\001\170\022\016\012\014\010\001\022\010\012\002\010\003\012\002\010\002\142\023\012\001\171\022\016\012\014\010\001\022\010\012\002\010\003\012\002\010\002\102\004\012\000\020\021' >s.onnx
+"$voltac" info s.onnx | grep -q "^recognised" || bad "info says what is recognised"
+"$voltac" info s.onnx | grep -q "silu *1" || bad "info counts what is recognised"
+"$voltac" convert s.onnx --out s.volta >/dev/null || bad "convert a pattern"
+"$voltac" convert s.onnx --exact-graph --out exact.volta >/dev/null || bad "convert a graph as it is written"
+grep -aq silu s.volta || bad "a pattern becomes an operator"
+! grep -aq silu exact.volta || bad "--exact-graph keeps the nodes"
+refused 2 "--exact-graph is for ONNX files; m.volta is a model file" convert m.volta --exact-graph --out g.volta
+refused 1 "an exact graph is asked for, but it is no ONNX file" convert m.safetensors --exact-graph --out g.volta
 sed s/LeakyRelu/LeakyReal/ g.onnx >foreign.onnx
 refused 1 "node 0 (LeakyReal, opset 17): the operator is not imported" convert foreign.onnx --out g.volta
 "$voltac" info foreign.onnx | grep -q "LeakyReal *1 *not imported" || bad "info names what is not imported"

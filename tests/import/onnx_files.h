@@ -114,6 +114,7 @@ inline std::string port(const std::string& name, int type, const Names& extents)
 struct OnnxGraph {
     Messages nodes, initializers, inputs, outputs;
     std::int64_t opset = 17;
+    std::string producer = "a test";
 };
 
 inline std::string onnx_file(const OnnxGraph& graph) {
@@ -126,7 +127,7 @@ inline std::string onnx_file(const OnnxGraph& graph) {
     });
     return message([&](protozero::pbf_writer& writer) {
         writer.add_int64(1, 8);
-        writer.add_string(2, "a test");
+        writer.add_string(2, graph.producer);
         writer.add_message(7, body);
         writer.add_message(8,
                            message([&](protozero::pbf_writer& opset) { opset.add_int64(2, graph.opset); }));

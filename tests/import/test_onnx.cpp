@@ -203,6 +203,13 @@ void test_slices_of_open_axes(void**) {
     }
     graph.nodes = {node("Slice", {"x", "zero", "three", "zero"}, {"y"})};
     assert_contains(world.refusal(graph), "it takes a part of axis 0, whose extent is open");
+    // All of an extent of 1 and of one of 13, and not of 1000.
+    graph.initializers.push_back(int_tensor("many", {1}, {512}));
+    graph.initializers.push_back(int_tensor("late", {1}, {-512}));
+    graph.nodes = {node("Slice", {"x", "zero", "many", "zero"}, {"y"})};
+    assert_contains(world.refusal(graph), "it takes at most 512 elements of axis 0, whose extent is open");
+    graph.nodes = {node("Slice", {"x", "late", "end", "zero"}, {"y"})};
+    assert_contains(world.refusal(graph), "it takes at most 512 elements of axis 0, whose extent is open");
     graph.nodes = {node("Slice", {"x", "zero", "end", "zero", "three"}, {"y"})};
     assert_contains(world.refusal(graph), "its step is 3 on axis 0, whose extent is open");
 }

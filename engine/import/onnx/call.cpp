@@ -63,8 +63,11 @@ ValueId Building::apply(Op op, const ValueId* inputs, int count, const Attribute
     std::pmr::vector<ValueId> renamed(heap_);
     for (int i = 0; i < count; ++i) renamed.push_back(later_ids_[static_cast<std::size_t>(inputs[i])]);
     ValueId later = -1;
+    // An extent of the second lane may be more than a table has.
+    const Attribute many = number(Attr::limit, static_cast<double>(kManyPlaces));
     try {
-        later = later_.apply(op, renamed.data(), count, attributes, attribute_count, Phase::each);
+        later = later_.apply(op, renamed.data(), count, op == Op::position_ids ? &many : attributes,
+                             attribute_count, Phase::each);
     } catch (const Error& error) {
         fail(VOLTA_UNSUPPORTED, "only some of the extents that are open have a result: %s", error.what());
     }
@@ -137,16 +140,30 @@ ValueId Building::materialise(Value& value, std::string_view name) {
     }
     if (value.id >= 0) return value.id;
     if (value.tensor != nullptr) {
-        value.id = value.is_weight && value.tensor->shape.rank > 0 ? parameter(*value.tensor, name)
-                                                                   : constant_of(*value.tensor);
+        value.id = value.is_weight && value.tensor->shape.rank > 0 && !is_mask(*value.tensor)
+                       ? parameter(*value.tensor, name)
+                       : constant_of(*value.tensor);
         return value.id;
     }
     const KnownPair& pair = known(value.known);
     if (pair.later) {
+        if ((value.id = open_value(pair)) >= 0) return value.id;
         const ShownName text = shown(name);
         fail(VOLTA_UNSUPPORTED, "'%.*s' is computed from extents that are open", text.bytes, text.text);
     }
     return value.id = constant_of(pair.now, name);
+}
+
+// What exporters make of a mask that was known: one matrix, square, with -Inf or the least float in it.
+bool Building::is_mask(const TensorView& tensor) const {
+    constexpr double kLeast = -1e30;
+    const Shape& shape = tensor.shape;
+    if (shape.rank < 2 || shape[shape.rank - 2] != shape.last() || shape.last() > 1024 ||
+        shape.elements() != shape.last() * shape.last())
+        return false;
+    const Known known = read_known(tensor, files_, heap_);
+    return std::any_of(known.real.begin(), known.real.end(),
+                       [](double element) { return element <= kLeast; });
 }
 
 ValueId Building::parameter(const TensorView& tensor, std::string_view name, const Affine& affine) {
@@ -293,6 +310,8 @@ bool Call::fold() {
             }
         }
     }
+    for (KnownPair& result : results)
+        if (result.later) result.form = open_form(*this, result);
     for (std::size_t i = 0; i < results.size(); ++i)
         if (wants(static_cast<int>(i))) give(static_cast<int>(i), std::move(results[i]));
     return true;
@@ -520,7 +539,7 @@ ValueId Call::reshape(ValueId x, const Extents& to) {
             shape.integers[axis] = -1;
             one_left = false;
         } else {
-            refuse("more than one axis of its result is computed from extents that are open");
+            return reshape_around(x, to);
         }
     }
     const ValueId y = apply(Op::reshape, {x}, {shape});
@@ -528,6 +547,30 @@ ValueId Call::reshape(ValueId x, const Extents& to) {
     if (made.now != to.now || made.later != to.later)
         refuse("its result has a shape that depends on extents that are open");
     return y;
+}
+
+// Where two axes of the result are computed: an open one that stays as it is goes to the front, where it may
+// stay, while the others are reshaped.
+ValueId Call::reshape_around(ValueId x, const Extents& to) {
+    const Extents from = extents_of(x);
+    const auto front = [](const Shape& shape, int axis) {
+        std::int64_t elements = 1;
+        for (int i = 0; i < axis; ++i) elements *= shape[i];
+        return elements;
+    };
+    for (int target = 1; target < to.rank(); ++target)
+        for (int axis = 1; axis < from.rank(); ++axis) {
+            if (!to.is_open(target) || from.now[axis] != to.now[target] ||
+                from.later[axis] != to.later[target] || front(from.now, axis) != front(to.now, target) ||
+                front(from.later, axis) != front(to.later, target))
+                continue;
+            Extents moved;
+            moved.append(to, target);
+            for (int i = 0; i < to.rank(); ++i)
+                if (i != target) moved.append(to, i);
+            return move_axis(reshape(move_axis(x, axis, 0), moved), 0, target);
+        }
+    refuse("more than one axis of its result is computed from extents that are open");
 }
 
 ValueId Call::broadcast_to(ValueId x, const Extents& to) {

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "engine/graph/graph.h"
+#include "engine/import/onnx/open_forms.h"
 #include "engine/import/onnx/tensor.h"
 
 namespace volta::onnx {
 
-struct OperatorRow;  // table.h
+struct OperatorRow;                                      // table.h
+inline constexpr std::int64_t kManyPlaces = 2147483647;  // more than a model ever has
 
 struct Extents {
     Shape now, later;
@@ -38,13 +40,14 @@ struct Extents {
 struct KnownPair {
     using allocator_type = std::pmr::polymorphic_allocator<char>;
     explicit KnownPair(allocator_type heap) : now(heap) {}
-    KnownPair(KnownPair&& other, allocator_type heap) : now(std::move(other.now), heap) {
+    KnownPair(KnownPair&& other, allocator_type heap) : now(std::move(other.now), heap), form(other.form) {
         if (other.later) later.emplace(std::move(*other.later), heap);
     }
     KnownPair(KnownPair&&) = default;
     KnownPair& operator=(KnownPair&&) = default;
     Known now;
     std::optional<Known> later;  // none: the same
+    OpenForm form;               // where there is one
     const Known& at(int lane) const { return lane == 1 && later ? *later : now; }
 };
 
@@ -58,6 +61,13 @@ struct Value {
     bool is_rounded = false;             // sums of integers that may have passed what float holds
     double most = 0;                     // of integers: no element is further from 0; 0: nobody knows
     std::int32_t uses = 0;               // of an initialiser: how often nodes read it
+};
+
+// A mask whose queries and keys are open: `lower` where key - query <= offset, else `upper`.
+struct OpenMask {
+    ValueId value;
+    double lower, upper;
+    std::int64_t offset;
 };
 
 // A parameter and where its values are.
@@ -74,11 +84,13 @@ class Building {
           values(heap),
           weights(heap),
           open_text(heap),
+          open_masks(heap),
           files_(files),
           heap_(heap),
           later_(heap),
           knowns_(heap),
           later_ids_(heap),
+          open_lines_(heap),
           made_tensors_(heap) {}
     Building(const Building&) = delete;
     Building& operator=(const Building&) = delete;
@@ -102,6 +114,8 @@ class Building {
     Extents extents(const Value& value) const;
     // A value as one of Volta's graph; `name` is that of the ONNX value.
     ValueId materialise(Value& value, std::string_view name);
+    // 0, 1, 2 ... along the last axis, which is open, as i32, below `limit`; -1: no input has this extent.
+    ValueId open_places(const Extents& of, std::int64_t limit);
     const TensorView* keep_tensor(const TensorView& tensor);
     ValueId parameter(const TensorView& tensor, std::string_view name, const Affine& affine = {});
     ValueId constant_of(const TensorView& tensor, const Affine& affine = {});
@@ -110,16 +124,23 @@ class Building {
     std::pmr::map<std::string_view, Value> values;  // by name
     std::pmr::vector<Weight> weights;               // in the order of the graph's parameters
     std::pmr::string open_text;                     // the inputs with open extents: "x[N, 3, 224, 224]"
+    std::pmr::vector<OpenMask> open_masks;
 
   private:
+    ValueId one(Op op, std::initializer_list<ValueId> inputs, std::initializer_list<Attribute> attributes);
+    ValueId first_of(ValueId x, int axis);
+    ValueId open_axis(std::int64_t later);
+    ValueId open_value(const KnownPair& pair);
     ValueId constant_of(const Known& known, std::string_view name);
+    bool is_mask(const TensorView& tensor) const;
 
     ExternalFiles& files_;
     std::pmr::memory_resource* heap_;
     Graph later_;
-    std::pmr::deque<KnownPair> knowns_;         // lent out: they stay where they are
-    std::pmr::vector<ValueId> later_ids_;       // in later_, by ValueId of `graph`
-    std::pmr::deque<TensorView> made_tensors_;  // of attributes
+    std::pmr::deque<KnownPair> knowns_;                // lent out: they stay where they are
+    std::pmr::vector<ValueId> later_ids_;              // in later_, by ValueId of `graph`
+    std::pmr::map<std::int64_t, ValueId> open_lines_;  // by extent: places as f32 [n, 1]
+    std::pmr::deque<TensorView> made_tensors_;         // of attributes
     std::size_t known_elements_ = 0;
     bool has_open_ = false;
 };
@@ -227,6 +248,7 @@ class Call {
   private:
     void check_node();
     double bound_of_result(ValueId id, Type type);
+    ValueId reshape_around(ValueId x, const Extents& to);
     bool fold();
     Value& value(int input);
     Building& building_;

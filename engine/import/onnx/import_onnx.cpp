@@ -8,6 +8,7 @@
 #include "engine/base/error.h"
 #include "engine/import/json_writer.h"
 #include "engine/import/onnx/call.h"
+#include "engine/import/onnx/patterns.h"
 #include "engine/import/onnx/restore.h"
 #include "engine/import/onnx/table.h"
 #include "engine/model/text.h"
@@ -40,7 +41,8 @@ class Importer {
           producer_(heap),
           symbols_(heap),
           readers_(heap),
-          branches_(heap) {}
+          branches_(heap),
+          recognised_(heap) {}
 
     // The graph, and which parameters it reads. What the graph itself objects to, as two outputs of one name,
     // is the file's fault.
@@ -53,6 +55,7 @@ class Importer {
             add_inputs();
             for (const std::size_t index : ordered()) run(file_.nodes[index], index, 0);
             add_outputs();
+            if (!options_.exact_graph) recognised_ = recognise(building_);
         } catch (const Error& error) {
             if (error.status() != VOLTA_INVALID_ARGUMENT) throw;
             fail(VOLTA_CORRUPT_MODEL, "%s", error.what());
@@ -86,6 +89,7 @@ class Importer {
     }
 
     const FileView& file() const { return file_; }
+    const PatternCounts& recognised() const { return recognised_; }
     // Whether an input of integers is f32 in the model: it is only moved, compared, or made real.
     bool becomes_real(const PortView& port) {
         if (is_narrow(port.type)) return true;
@@ -180,12 +184,19 @@ class Importer {
         fail(VOLTA_CORRUPT_MODEL, "two values have the name '%.*s'", text.bytes, text.text);
     }
 
+    // PyTorch's newer exporter makes initialisers [1] of numbers in the code, and calls them val_7.
+    bool is_number_of_pytorch(const TensorView& tensor) const {
+        const std::string_view name = tensor.name;
+        return file_.producer == "pytorch" && tensor.shape.elements() == 1 && name.substr(0, 4) == "val_" &&
+               name.find_first_not_of("0123456789", 4) == name.npos;
+    }
+
     void add_initializers(const FileView& from) {
         for (const TensorView& tensor : from.initializers) {
             Value value;
             value.type = tensor.type;
             value.tensor = &tensor;
-            value.is_weight = is_real(tensor.type);
+            value.is_weight = is_real(tensor.type) && !is_number_of_pytorch(tensor);
             if (!building_.values.emplace(tensor.name, value).second) fail_twice(tensor.name);
         }
     }
@@ -476,6 +487,7 @@ class Importer {
     std::pmr::map<std::string_view, std::int64_t> symbols_;
     std::pmr::vector<Reader> readers_;    // sorted; by becomes_real
     std::pmr::deque<FileView> branches_;  // that were taken: values point to their tensors
+    PatternCounts recognised_;
     std::size_t next_prime_ = 0;
     int opset_ = 0;
 };
@@ -504,6 +516,32 @@ void add_ports(std::pmr::string& json, const char* what, const std::pmr::vector<
         const bool real = is_real(port.type) ||
                           (!is_own && (is_input ? importer.becomes_real(port) : importer.became_real(port)));
         add_json_text(json, port.other != nullptr ? "" : real ? "f32" : is_whole(port.type) ? "i32" : "");
+        json += '}';
+        separator = ", ";
+    }
+    json += ']';
+}
+
+// Operators that were recognised in several nodes, with counts.
+void add_recognised(std::pmr::string& json, const PatternCounts& counts) {
+    json += ", \"recognised\": [";
+    const char* separator = "";
+    int rows = 0;
+    const PatternRow* const row = pattern_rows(&rows);
+    for (int i = 0; i < static_cast<int>(counts.size()); ++i) {
+        std::size_t count = 0;  // of all ways of writing it, by the first
+        bool is_first = true;
+        for (int k = 0; k < rows; ++k) {
+            if (row[k].op != row[i].op) continue;
+            count += counts[static_cast<std::size_t>(k)];
+            is_first = is_first && k >= i;
+        }
+        if (count == 0 || !is_first) continue;
+        json += separator;
+        json += "{\"operator\": ";
+        add_json_text(json, op_row(row[i].op).name);
+        json += ", \"count\": ";
+        add_json_number(json, count);
         json += '}';
         separator = ", ";
     }
@@ -573,6 +611,7 @@ std::pmr::string survey_onnx(const MappedFile& file, const char* path, const Onn
     add_ports(json, "outputs", importer.file().outputs, importer, is_own);
     json += ", \"volta\": ";
     json += is_own ? "true" : "false";
+    add_recognised(json, importer.recognised());
     json += ", \"refused\": ";
     add_json_text(json, refused);
     json += '}';

@@ -13,6 +13,7 @@ namespace volta::onnx {
 struct OnnxOptions {
     const volta_input_shape* shapes = nullptr;
     std::size_t shape_count = 0;
+    bool exact_graph = false;  // no pattern is recognised (patterns.h)
 };
 
 // Throws CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, IO_ERROR, INVALID_ARGUMENT (a shape for no input).

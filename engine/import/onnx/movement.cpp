@@ -83,6 +83,25 @@ ValueId taken(Call& call, ValueId x, int axis, const std::pmr::vector<Whole>& id
     return call.move_axis(call.reshape(y, to), 0, axis);
 }
 
+// x with the elements of one axis that ids say, which become as many axes.
+ValueId rows_taken(Call& call, ValueId real, int axis, ValueId indices, const Extents& ids) {
+    const ValueId first = call.move_axis(real, axis, 0);
+    const Extents moved = call.extents_of(first);
+    Extents table;
+    table.append(moved, 0);
+    table.append(one_axis(call, moved, 1, moved.rank() - 1), 0);
+    const ValueId rows = call.apply(Op::gather, {call.reshape(first, table), indices});
+    // [ids..., others] with the others apart again, and the indices where the axis was.
+    Extents apart = ids;
+    for (int k = 1; k < moved.rank(); ++k) apart.append(moved, k);
+    const ValueId whole = call.reshape(rows, apart);
+    std::pmr::vector<Whole> order(call.heap());
+    for (int k = 0; k < axis; ++k) order.push_back(ids.rank() + k);
+    for (int k = 0; k < ids.rank(); ++k) order.push_back(k);
+    for (int k = axis; k < moved.rank() - 1; ++k) order.push_back(ids.rank() + k);
+    return call.transpose(whole, order);
+}
+
 void reshape_lanes(Call& call, const KnownPair& shape) {
     const ValueId x = movable(call, 0);
     const Extents from = call.extents_of(x);
@@ -377,6 +396,13 @@ void slice(Call& call) {
         if (from.is_open(axis)) {
             const SliceRange later =
                 slice_range(call, begins_later[i], ends_later[i], steps[i], from.later[axis]);
+            // All that there is for now may be more than is taken later.
+            const bool is_cut = ends[i] == ends_later[i] && ends[i] > from.later[axis] && ends[i] < INT32_MAX;
+            const bool is_late =
+                begins[i] == begins_later[i] && begins[i] < -from.later[axis] && begins[i] > -INT32_MAX;
+            if (is_cut || is_late)
+                call.refuse("it takes at most %lld elements of axis %d, whose extent is open",
+                            static_cast<long long>(is_cut ? ends[i] : -begins[i]), axis);
             if (range.count == from.now[axis] && later.count == from.later[axis] && range.step == 1) continue;
             if (range.step != 1)
                 call.refuse("its step is %lld on axis %d, whose extent is open",
@@ -387,6 +413,17 @@ void slice(Call& call) {
             x = call.apply(Op::slice, {x},
                            {axis_of(axis), number(Attr::begin, begin), number(Attr::end, end)});
             continue;
+        }
+        if (range.begin == 0 && range.step == 1 && begins_later[i] == begins[i] && ends[i] != ends_later[i]) {
+            // As many as an open extent says.
+            Extents line;
+            line.now = {ends[i]};
+            line.later = {ends_later[i]};
+            const ValueId places = call.graph().open_places(line, from.now[axis]);
+            if (places >= 0 && call.graph().graph.value(x).dtype == DType::f32) {
+                x = rows_taken(call, x, axis, places, line);
+                continue;
+            }
         }
         if (begins[i] != begins_later[i] || ends[i] != ends_later[i])
             call.refuse("it takes a part of axis %d that is computed from extents that are open", axis);
@@ -439,10 +476,13 @@ void gather(Call& call) {
     }
     const ValueId real = call.real(0);
     ValueId indices = -1;
-    if (known != nullptr) {
+    if (known != nullptr && known->later) {
+        if (known->form.kind == OpenForm::Kind::columns)
+            indices = call.graph().open_places(ids, from.now[axis]);
+        if (indices < 0) call.refuse("its indices are computed from extents that are open");
+    } else if (known != nullptr) {
         KnownPair positive(call.heap());
         positive.now = Known(known->now, call.heap());
-        if (known->later) call.refuse("its indices are computed from extents that are open");
         for (Whole& id : positive.now.whole) {
             if (id < 0) id += from.now[axis];
             if (id < 0 || id >= from.now[axis])
@@ -455,21 +495,7 @@ void gather(Call& call) {
     } else {
         indices = call.whole(1);
     }
-    const ValueId first = call.move_axis(real, axis, 0);
-    const Extents moved = call.extents_of(first);
-    Extents table;
-    table.append(moved, 0);
-    table.append(one_axis(call, moved, 1, moved.rank() - 1), 0);
-    const ValueId rows = call.apply(Op::gather, {call.reshape(first, table), indices});
-    // [ids..., others] with the others apart again, and the indices where the axis was.
-    Extents apart = ids;
-    for (int k = 1; k < moved.rank(); ++k) apart.append(moved, k);
-    const ValueId whole = call.reshape(rows, apart);
-    std::pmr::vector<Whole> order(call.heap());
-    for (int k = 0; k < axis; ++k) order.push_back(ids.rank() + k);
-    for (int k = 0; k < ids.rank(); ++k) order.push_back(k);
-    for (int k = axis; k < moved.rank() - 1; ++k) order.push_back(ids.rank() + k);
-    call.give(0, call.transpose(whole, order), call.type(0));
+    call.give(0, rows_taken(call, real, axis, indices, ids), call.type(0));
 }
 
 namespace {

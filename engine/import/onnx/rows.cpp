@@ -105,11 +105,9 @@ void softmax(Call& call) {
                                std::max(from.rank(), 1));
     if (from.rank() == 0) call.refuse("its input has no axes");
     if (call.opset() < 13) {
-        for (int k = axis; k < from.rank(); ++k) need_known_axis(call, from, k);
         const ValueId rows = call.apply(op, {call.reshape(x, flattened_from(from, axis))});
         return call.give(0, call.reshape(rows, from), call.type(0));
     }
-    need_known_axis(call, from, axis);
     const int last = from.rank() - 1;
     call.give(0, call.move_axis(call.apply(op, {call.move_axis(x, axis, last)}), last, axis), call.type(0));
 }
