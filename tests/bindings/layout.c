@@ -304,6 +304,8 @@ int main(void) {
            sizeof(((volta_import_options *)0)->shape_count));
     printf("volta_import_options.network %zu %zu\n", offsetof(volta_import_options, network),
            sizeof(((volta_import_options *)0)->network));
+    printf("volta_import_options.exact_graph %zu %zu\n", offsetof(volta_import_options, exact_graph),
+           sizeof(((volta_import_options *)0)->exact_graph));
     printf("volta_export_options %zu\n", sizeof(volta_export_options));
     printf("volta_export_options.struct_size %zu %zu\n", offsetof(volta_export_options, struct_size),
            sizeof(((volta_export_options *)0)->struct_size));

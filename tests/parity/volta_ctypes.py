@@ -90,6 +90,33 @@ class NetworkOptions(c.Structure):
     ]
 
 
+class ImportOptions(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("format", c.c_int32),
+        ("tokenizer_path", c.c_char_p),
+        ("config_path", c.c_char_p),
+        ("key_map_path", c.c_char_p),
+        ("bert", c.c_void_p),
+        ("weights", c.c_int32),
+        ("no_tokenizer", c.c_int32),
+        ("resnet", c.c_void_p),
+        ("shapes", c.c_void_p),
+        ("shape_count", c.c_size_t),
+        ("network", c.c_void_p),
+        ("exact_graph", c.c_int32),
+    ]
+
+
+class SessionOptions(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("input_shapes", c.POINTER(c.c_int64)),
+        ("input_extent_count", c.c_size_t),
+        ("flags", c.c_uint32),
+    ]
+
+
 # What volta_model_create_<architecture> takes.
 MODEL_OPTIONS = {"gpt": GptOptions, "llama": LlamaOptions, "bert": BertOptions}
 
@@ -149,7 +176,7 @@ class Library:
         self.so.volta_last_error.restype = c.c_char_p
         self.so.volta_status_name.restype = c.c_char_p
         self.so.volta_model_parameter_count.restype = c.c_size_t
-        for release in ("context", "model", "tensor", "trainer"):
+        for release in ("context", "model", "session", "tensor", "trainer"):
             function = getattr(self.so, f"volta_{release}_release")
             function.restype, function.argtypes = None, [c.c_void_p]
 

@@ -452,6 +452,7 @@ class volta_import_options(c.Structure):
         ("shapes", c.POINTER(volta_input_shape)),
         ("shape_count", c.c_size_t),
         ("network", c.POINTER(volta_network_options)),
+        ("exact_graph", c.c_int32),
     ]
 
 

@@ -88,10 +88,10 @@ class Reader {
         if (row == nullptr) wrong();
         const int index = add(Kind::operation);
         part(index).op = row->op;
-        if (skip('[')) {
+        if (skip('{')) {
             do part(index).attributes.push_back(number());
             while (skip(','));
-            if (!skip(']')) wrong();
+            if (!skip('}')) wrong();
         }
         if (!skip('(')) wrong();
         do {

@@ -1,11 +1,11 @@
 // Patterns of operators as text, and where a graph has them. Letters stand for values:
 //
-//     mul(mul(d,div(1,s)),g); s=sqrt(add(mean[-1](q),E)); q=mul(d,d)/pow[2](d); d=sub(x,mean[-1](x))
+//     mul(mul(d,div(1,s)),g); s=sqrt(add(mean{-1}(q),E)); q=mul(d,d)/pow{2}(d); d=sub(x,mean{-1}(x))
 //
 // First the node with which the pattern ends, then what is inside of it. A small letter that is not defined
 // is any value, the same wherever it stands; a capital is a constant of one element. A slash separates ways
-// of writing the same. Numbers in brackets are the node's attributes in the order of its row, without
-// keep_dims, which has to be 1 where there is one; a node without brackets may have any. Operands of
+// of writing the same. Numbers in braces are the node's attributes in the order of its row, without
+// keep_dims, which has to be 1 where there is one; a node without them may have any. Operands of
 // operators that commute are tried both ways.
 #pragma once
 
