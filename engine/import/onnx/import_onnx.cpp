@@ -79,12 +79,12 @@ class Importer {
 
     // A model that Volta wrote; NULL: another, or one whose open extents are to be given.
     HeapPtr<Model> restored(std::size_t bytes, std::pmr::memory_resource* tensors) {
-        if (options_.shape_count > 0) return nullptr;
+        if (options_.shape_count > 0 || options_.exact_graph) return nullptr;
         return restore_model(file_, files_, default_opset(), bytes, heap_, tensors);
     }
     // Of such a model, without its data.
     HeapPtr<Model> restored_graph(std::size_t bytes) {
-        if (options_.shape_count > 0) return nullptr;
+        if (options_.shape_count > 0 || options_.exact_graph) return nullptr;
         return restore_graph(file_, default_opset(), bytes, heap_, heap_);
     }
 
