@@ -108,6 +108,18 @@ void test_random_graphs_come_back(void**) {
     }
 }
 
+// The nodes of a file and not the description beside them, where they are asked for.
+void test_an_exact_graph(void**) {
+    World world;
+    const auto model = world.model_of(Op::silu);
+    const std::string path = world.written(*model);
+    ImportOptions exact;
+    exact.onnx.exact_graph = true;
+    const auto read = world.read(path, exact);
+    assert_true(read->graph.producer(read->graph.outputs[0].value).op == Op::mul);
+    assert_true(world.read(path)->graph.producer(model->graph.outputs[0].value).op == Op::silu);
+}
+
 // Without Volta's own description the nodes alone say what the model computes.
 void test_nodes_mean_the_model(void**) {
     World world;
@@ -295,6 +307,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_builders_come_back),
         cmocka_unit_test(test_random_graphs_come_back),
+        cmocka_unit_test(test_an_exact_graph),
         cmocka_unit_test(test_nodes_mean_the_model),
         cmocka_unit_test(test_changed_files_are_read_as_they_are),
         cmocka_unit_test(test_other_weights_are_taken),
