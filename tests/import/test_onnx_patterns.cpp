@@ -362,6 +362,46 @@ void test_attention_that_is_another(void**) {
     assert_int_equal(count_of(world.import(graph)->graph, Op::attention), 0);
 }
 
+// As nn.MultiheadAttention has it: x is [T, B, 36], heads are beside the batch.
+OnnxGraph attending_time_first(const std::string& masked, const std::string& perm) {
+    OnnxGraph graph = attending({});
+    graph.nodes.resize(5);  // the constants
+    graph.inputs[0] = port("x", kFloat, {"6", "2", "36"});
+    for (auto [name, shape] :
+         std::map<std::string, std::vector<std::int64_t>>{{"beside", {kTime, 2 * kHeads, kWidth}},
+                                                          {"turned", {2, kHeads, kTime, kWidth}},
+                                                          {"turned_keys", {2, kHeads, kWidth, kTime}},
+                                                          {"all_rows", {kTime * 2, kHeads * kWidth}}})
+        graph.initializers.push_back(int_tensor(name, {static_cast<std::int64_t>(shape.size())}, shape));
+    add_nodes(graph,
+              "q=Slice(x,s0,e0,ax); k=Slice(x,e0,e1,ax); v=Slice(x,e1,e2,ax); i=Reshape(q,beside); "
+              "j=Reshape(k,beside); c=Reshape(v,beside); i1=Transpose(i) perm=1,0,2; f=Reshape(i1,turned); "
+              "j1=Transpose(j) perm=1,0,2; j2=Transpose(j1) perm=0,2,1; h=Reshape(j2,turned_keys); "
+              "c1=Transpose(c) perm=1,0,2; w=Reshape(c1,turned); t=MatMul(f,h); u=Mul(t,#0.50); " +
+                  masked + "o=MatMul(p,w); o1=Transpose(o) perm=" + perm + "; y=Reshape(o1,all_rows)");
+    return graph;
+}
+
+void test_attention_time_first(void**) {
+    OnnxWorld world;
+    const struct {
+        const char *masked, *perm;
+        int count;
+        bool causal;
+    } cases[] = {{"p=Softmax(u); ", "2,0,1,3", 1, false},
+                 {"s=Add(u,bias); p=Softmax(s); ", "2,0,1,3", 1, true},
+                 {"s=Add(u,late); p=Softmax(s); ", "2,0,1,3", 0, false},
+                 {"p=Softmax(u); ", "0,2,1,3", 0, false}};
+    for (const auto& one : cases) {
+        const OnnxGraph graph = attending_time_first(one.masked, one.perm);
+        const auto made = world.import(graph), exact = world.import(graph, true);
+        assert_int_equal(count_of(made->graph, Op::attention), one.count);
+        assert_close(run(*made, world), run(*exact, world), 2e-6f);
+        for (const Node& node : made->graph.nodes)
+            if (node.op == Op::attention) assert_int_equal(node.flag(Attr::causal), one.causal);
+    }
+}
+
 // What is no weight does not become a parameter: a mask, and numbers of PyTorch's newer exporter.
 void test_what_is_no_weight(void**) {
     OnnxWorld world;
@@ -461,6 +501,7 @@ int main() {
         cmocka_unit_test(test_attention_that_is_another),
         cmocka_unit_test(test_open_extents),
         cmocka_unit_test(test_what_is_no_weight),
+        cmocka_unit_test(test_attention_time_first),
         cmocka_unit_test(test_survey),
         cmocka_unit_test(test_no_blow_up),
     };

@@ -52,9 +52,9 @@ double given_scale(const Found& found) {
 }
 
 // 0: what it is without being given.
-double scale_of(const Found& found) {
+double scale_of(const Found& found, const Extents& heads) {
     const double scale = given_scale(found);
-    const double usual = 1 / std::sqrt(static_cast<double>(found.extents('i').now[3]));
+    const double usual = 1 / std::sqrt(static_cast<double>(heads.now[3]));
     return std::fabs(scale - usual) <= 1e-6 * usual ? 0 : scale;
 }
 
@@ -73,21 +73,22 @@ Mask mask_of(std::int64_t time, Sees sees) {
     return all ? Mask::none : causal ? Mask::causal : Mask::other;
 }
 
-Mask find_mask(const Found& found) {
+// heads: [B, T, heads, d].
+Mask find_mask(const Found& found, const Extents& heads) {
     const char letter = found.value('z') >= 0 ? 'z' : found.value('m') >= 0 ? 'm' : 'o';
     if (found.value(letter) < 0) return Mask::none;
     if (letter != 'z' && !(found.number('L') <= kUnseen)) return Mask::other;
-    const Extents own = found.extents(letter), rows = found.extents('q');
-    const std::int64_t time = rows.now[1];
+    const Extents own = found.extents(letter);
+    const std::int64_t time = heads.now[1];
     for (const OpenMask& mask : found.building.open_masks) {
-        if (mask.value != found.value(letter) || own.rank() < 2 || !is_axis(own, own.rank() - 1, rows, 1))
+        if (mask.value != found.value(letter) || own.rank() < 2 || !is_axis(own, own.rank() - 1, heads, 1))
             continue;
         const bool seen = letter == 'z' ? mask.lower == 0 : mask.lower == (letter == 'm');
         const bool unseen =
             letter == 'z' ? mask.upper <= static_cast<double>(kUnseen) : mask.upper == (letter == 'o');
         return seen && unseen && mask.offset == 0 ? Mask::causal : Mask::other;
     }
-    if (own.has_open() || rows.is_open(1) || own.rank() < 2 || own.now.elements() != time * time ||
+    if (own.has_open() || heads.is_open(1) || own.rank() < 2 || own.now.elements() != time * time ||
         own.now.last() != time || own.now[own.rank() - 2] != time)
         return Mask::other;
     const auto content = found.contents.of(found.value(letter));
@@ -101,24 +102,70 @@ Mask find_mask(const Found& found) {
                    [&](std::size_t i) { return (content->integer[i] != 0) == (letter == 'm') ? 1 : 0; });
 }
 
+bool has_scale(const Found& found) {
+    const double scale = std::fabs(given_scale(found));
+    return scale > 0 && scale <= 1e30;
+}
+
+// [B, T, heads, d] of f [B, heads, T, d].
+Extents heads_of_time_first(const Found& found) {
+    const Extents own = found.extents('f');
+    Extents heads;
+    for (const int axis : {0, 2, 1, 3}) heads.append(own, axis);
+    return heads;
+}
+
+ValueId make(const Found& found, const Extents& heads, const ValueId (&operands)[3], Rewrite& rewrite) {
+    return rewrite.to.apply(Op::attention, {operands[0], operands[1], operands[2]},
+                            {number(Attr::heads, static_cast<double>(heads.now[2])),
+                             number(Attr::causal, find_mask(found, heads) == Mask::causal),
+                             number(Attr::scale, scale_of(found, heads))});
+}
+
 }  // namespace
 
 bool fits_attention(const Found& found) {
     const Extents rows = found.extents('q'), end = found.building.extents(found.end);
     const Extents heads = found.extents('i');
-    const double scale = std::fabs(given_scale(found));
     return are_heads(heads, rows) && same(found.extents('k'), rows) && same(found.extents('v'), rows) &&
            same(found.extents('j'), heads) && same(found.extents('c'), heads) &&
-           is_transposed(found, heads) && same(end, rows) && scale > 0 && scale <= 1e30 &&
-           find_mask(found) != Mask::other;
+           is_transposed(found, heads) && same(end, rows) && has_scale(found) &&
+           find_mask(found, heads) != Mask::other;
 }
 
-ValueId make_attention(const Found& found, Op op, Rewrite& rewrite) {
-    const auto now = [&](char letter) { return rewrite.now(found.value(letter)); };
-    return rewrite.to.apply(
-        op, {now('q'), now('k'), now('v')},
-        {number(Attr::heads, static_cast<double>(found.extents('i').now[2])),
-         number(Attr::causal, find_mask(found) == Mask::causal), number(Attr::scale, scale_of(found))});
+ValueId make_attention(const Found& found, Op, Rewrite& rewrite) {
+    const ValueId operands[] = {rewrite.now(found.value('q')), rewrite.now(found.value('k')),
+                                rewrite.now(found.value('v'))};
+    return make(found, found.extents('i'), operands, rewrite);
+}
+
+// q, k and v are [T, B, heads * d], i, j and c [T, B * heads, d], and the result has a row for each of T * B.
+bool fits_time_first(const Found& found) {
+    const Extents rows = found.extents('q'), flat = found.extents('i'), apart = found.extents('f'),
+                  end = found.building.extents(found.end), keys = found.extents('h');
+    if (rows.rank() != 3 || flat.rank() != 3 || apart.rank() != 4 || keys.rank() != 4 || rows.is_open(0) ||
+        rows.is_open(2) || apart.is_open(1) || apart.is_open(3))
+        return false;
+    const bool is_apart = is_axis(apart, 0, rows, 1) && is_axis(apart, 2, rows, 0) &&
+                          apart.now[1] * apart.now[3] == rows.now[2];
+    const bool is_flat = is_axis(flat, 0, rows, 0) && is_axis(flat, 2, apart, 3);
+    const bool has_keys = is_axis(keys, 0, apart, 0) && is_axis(keys, 1, apart, 1) &&
+                          is_axis(keys, 2, apart, 3) && is_axis(keys, 3, apart, 2);
+    const bool has_rows = end.rank() == 2 && end.now[1] == rows.now[2] && !end.is_open(1);
+    return is_apart && is_flat && has_keys && has_rows && same(found.extents('w'), apart) &&
+           same(found.extents('k'), rows) && same(found.extents('v'), rows) &&
+           same(found.extents('j'), flat) && same(found.extents('c'), flat) && has_scale(found) &&
+           find_mask(found, heads_of_time_first(found)) != Mask::other;
+}
+
+ValueId make_time_first(const Found& found, Op, Rewrite& rewrite) {
+    const auto turned = [&](ValueId x) {
+        return rewrite.to.apply(Op::transpose, {x}, {list(Attr::permutation, {1, 0, 2})});
+    };
+    const ValueId operands[] = {turned(rewrite.now(found.value('q'))), turned(rewrite.now(found.value('k'))),
+                                turned(rewrite.now(found.value('v')))};
+    const ValueId y = make(found, heads_of_time_first(found), operands, rewrite);
+    return rewrite.to.apply(Op::reshape, {turned(y)}, {list(Attr::shape, {-1, found.extents('q').now[2]})});
 }
 
 }  // namespace volta::onnx

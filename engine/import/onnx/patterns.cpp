@@ -65,6 +65,8 @@ ValueId make_rms_norm(const Found& found, Op op, Rewrite& rewrite) {
 // Of equal ends the first that fits is taken, so the larger pattern stands first.
 // clang-format off
 constexpr PatternRow kRows[] = {
+    {Op::attention, "reshape(transpose{2,0,1,3}(matmul{0,0,0}(n,w))); w=reshape(transpose{1,0,2}(c)); c=reshape(v); n=p/where(less(0,where(equal(p,p),0,1)),0,p); p=softmax(s); s=u/add(u,z)/where(m,u,L)/where(o,L,u); u=t/div(t,D)/mul(t,M); t=matmul{0,0,0}(a,b); a=f/mul(f,F)/div(f,G); f=reshape(transpose{1,0,2}(i)); i=reshape(q); b=h/mul(h,K); h=reshape(transpose{0,2,1}(y))/transpose{0,1,3,2}(reshape(y)); y=transpose{1,0,2}(j); j=reshape(k)",
+     false, fits_time_first, make_time_first, "PyTorch, `nn.MultiheadAttention`; without a mask or with a causal one"},
     {Op::attention, "reshape(transpose{0,2,1,3}(matmul{0,0,0}(n,w))); w=transpose{0,2,1,3}(c); c=reshape(v); n=p/where(less(0,where(equal(p,p),0,1)),0,p); p=softmax(s); s=u/add(u,z)/where(m,u,L)/where(o,L,u); u=t/div(t,D)/mul(t,M); t=matmul{0,0,0}(a,b); a=f/mul(f,F)/div(f,G); f=transpose{0,2,1,3}(i); i=reshape(q); b=h/mul(h,K); h=transpose{0,2,3,1}(j)/transpose{0,1,3,2}(y)/reshape(transpose{0,2,1}(r))/transpose{1,2,3,0}(reshape(transpose{2,0,1}(transpose{0,2,1}(transpose{1,0,2}(e))))); e=reshape(transpose{2,0,1,3}(y)); r=reshape(y); y=transpose{0,2,1,3}(j); j=reshape(k)",
      false, fits_attention, make_attention, "PyTorch, GPT-2, BERT; without a mask or with a causal one"},
     {Op::layer_norm, "add(mul(mul(d,r),g),b); r=div(1,sqrt(a))/pow{-0.5}(a); a=add(mean{-1}(q),E); q=mul(d,d)/pow{2}(d); d=sub(x,mean{-1}(x))",

@@ -40,5 +40,7 @@ PatternCounts recognise(Building& building);
 // attention_pattern.cpp: scores of heads, masks that a model has as constants.
 bool fits_attention(const Found& found);
 ValueId make_attention(const Found& found, Op op, Rewrite& rewrite);
+bool fits_time_first(const Found& found);
+ValueId make_time_first(const Found& found, Op op, Rewrite& rewrite);
 
 }  // namespace volta::onnx
