@@ -272,7 +272,7 @@ endif
 # ---- Keeping house ------------------------------------------------------------------------------------------
 
 # include/volta.h is laid out by hand: its columns are part of the manual.
-sources = find engine jitgen data cli tests fuzz examples bench -path '*/fixtures' -prune -o \
+sources = find engine jitgen data cli tests fuzz examples bench -path '*/fixtures' -prune -o -name layout.c -prune -o \
     \( -name '*.h' -o -name '*.c' -o -name '*.cpp' \) -print 2>/dev/null
 
 .PHONY: format format-check docs-check docs-tables install clean help

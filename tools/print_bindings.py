@@ -94,6 +94,86 @@ def print_python(api):
     return "\n".join(lines) + "\n"
 
 
+# ---- Rust: volta-sys -------------------------------------------------------------------------------------------
+
+RUST_NUMBERS = {"size_t": "usize", "float": "f32", "double": "f64", "char": "c_char", "void": "c_void",
+                **{f"{u}int{bits}_t": f"{'u' if u else 'i'}{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}}
+RUST_WORDS = {word: f"r#{word}" for word in ("type", "in", "use", "fn", "mod", "ref", "match", "move", "loop", "where")}
+
+
+def rust_type(api, spelling):
+    array = re.fullmatch(r"(.*)\[(\d+)\]", spelling)
+    if array:
+        return f"[{rust_type(api, array.group(1))}; {array.group(2)}]"
+    function = re.fullmatch(r"(.*)\(\*\)\((.*)\)", spelling)
+    if function:
+        takes = ", ".join(rust_type(api, part.strip()) for part in function.group(2).split(","))
+        return f'Option<unsafe extern "C" fn({takes}){rust_result(api, function.group(1).strip())}>'
+    if spelling.rstrip().endswith(("*", "* const", "*const")):
+        inner = spelling.rstrip()
+        inner = inner[:-len("const")].rstrip() if inner.endswith("const") else inner
+        inner = inner[:-1].rstrip()
+        constant = inner.startswith("const ") if "*" not in inner else inner.endswith("const")
+        return f"*{'const' if constant else 'mut'} {rust_type(api, inner)}"
+    name = re.sub(r"\bconst\b", "", spelling).strip()
+    return RUST_NUMBERS.get(name, name)
+
+
+def rust_result(api, spelling):
+    return "" if spelling == "void" else f" -> {rust_type(api, spelling)}"
+
+
+def rust_text(item, indent=""):
+    """The header's comment, as documentation."""
+    lines = item.get("text", "").splitlines()
+    for label, value in item.get("labels", {}).items():
+        lines += ["", *f"{label}: {value}".splitlines()]
+    return [f"{indent}/// {line}".rstrip().replace("[", "\\[").replace("]", "\\]") for line in lines]
+
+
+def print_rust(api):
+    lines = ["//! libvolta and libvolta_data as C has them: structs, constants, functions. The safe crate is `volta`.", "//!",
+             f"//! {SOURCE}", "#![no_std]", "#![allow(non_camel_case_types)]", "",
+             "use core::ffi::c_void;", "", "/// The processor's `char` of C.", "pub type c_char = core::primitive::i8;", ""]
+    for item in api.items["macro"]:
+        if re.fullmatch(r"[0-9]+|0x[0-9a-f]+u?", item["value"]):
+            lines += rust_text(item)
+            kind = "u32" if item["value"].endswith("u") else "usize" if item["name"] == "VOLTA_MAX_RANK" else "i32"
+            lines.append(f"pub const {item['name']}: {kind} = {item['value'].rstrip('u')};")
+    for group in api.items["constants"]:
+        lines.append("")
+        if "name" in group:
+            lines += rust_text(group) + [f"pub type {group['name']} = {RUST_NUMBERS[group['type']]};"]
+        for value in group["values"]:
+            kind = group.get("name") or ("i32" if value["value"] < 0 else "u32")
+            lines += rust_text(value) + [f"pub const {value['name']}: {kind} = {value['value']};"]
+    for item in api.items["handle"]:
+        lines += ["", *rust_text(item), "#[repr(C)]", f"pub struct {item['name']} {{", "    _private: [u8; 0],", "}"]
+    for item in api.items["struct"]:
+        lines += ["", *rust_text(item), "#[repr(C)]", "#[derive(Clone, Copy)]", f"pub struct {item['name']} {{"]
+        for field in item["fields"]:
+            lines += rust_text(field, "    ")
+            lines.append(f"    pub {RUST_WORDS.get(field['name'], field['name'])}: {rust_type(api, field['type'])},")
+        lines += ["}", f"impl Default for {item['name']} {{",
+                  "    /// Zeros, which are the defaults" + (", with the size." if item["fields"][0]["name"] == "struct_size" else "."),
+                  "    fn default() -> Self {"]
+        if item["fields"][0]["name"] == "struct_size":
+            lines += ["        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }"]
+        else:
+            lines += ["        unsafe { core::mem::zeroed() }"]
+        lines += ["    }", "}"]
+    for header in HEADERS:
+        lines += ["", f'#[link(name = "{header}")]', 'extern "C" {']
+        for item in api.items["function"]:
+            if item["library"] == header:
+                takes = ", ".join(f"{RUST_WORDS.get(p['name'], p['name'])}: {rust_type(api, p['type'])}"
+                                  for p in item["parameters"])
+                lines += rust_text(item, "    ")
+                lines.append(f"    pub fn {item['name']}({takes}){rust_result(api, item['returns'])};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
 # ---- C: what the compiler makes of it ----------------------------------------------------------------------------
 
 def print_layout(api):
@@ -110,7 +190,8 @@ def print_layout(api):
     return "\n".join(lines + ["    return 0;", "}"]) + "\n"
 
 
-PRINTERS = {"tests/bindings/layout.c": print_layout, "bindings/python/volta/native.py": print_python}
+PRINTERS = {"tests/bindings/layout.c": print_layout, "bindings/python/volta/native.py": print_python,
+            "bindings/rust/volta-sys/src/lib.rs": print_rust}
 
 
 def main():

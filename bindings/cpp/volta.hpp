@@ -328,10 +328,6 @@ class model : public handle<volta_model, volta_model_release> {
                      const volta_onnx_export_options &how = options<volta_onnx_export_options>()) const {
         check(volta_model_export_onnx(get(), &how, path));
     }
-    void export_onnx(const char *path,
-                     const volta_onnx_export_options &how = options<volta_onnx_export_options>()) const {
-        check(volta_model_export_onnx(get(), &how, path));
-    }
     std::string hash() const { return detail::hash_of(volta_model_hash, get()); }
     model quantize(volta_dtype dtype) const {
         return model(detail::made<volta_model>(volta_model_quantize, get(), dtype));

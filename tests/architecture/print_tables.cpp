@@ -1,6 +1,6 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|elementwise|polynomials|operators|passes|imports|capabilities|onnx|written|patterns. check_tables.sh
-// compares them with the pages; `make docs-tables` writes them there.
+// special|elementwise|polynomials|operators|passes|imports|capabilities|onnx|written|patterns.
+// check_tables.sh compares them with the pages; `make docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
 #include <cstring>

@@ -18,6 +18,11 @@ run() { # LANGUAGE COMMAND...
 run c "$build/examples/c/train_gpt"
 run cpp "$build/tests/bindings/train_gpt_cpp"
 run python python3 -B "$root/bindings/python/examples/train_gpt.py"
+if command -v cargo >/dev/null; then
+    export VOLTA_DIR="$build" CARGO_TARGET_DIR="$build/cargo"
+    (cd "$root/bindings/rust" && cargo build --quiet --offline --locked --example train_gpt)
+    run rust "$build/cargo/debug/examples/train_gpt"
+fi
 for file in "$folder"/*.volta; do
     cmp "$folder/c.volta" "$file" || exit 1
 done

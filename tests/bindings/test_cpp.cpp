@@ -6,9 +6,9 @@
 #include <volta.hpp>
 
 extern "C" {
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <cmocka.h>
 }
 
 namespace {
@@ -16,17 +16,17 @@ namespace {
 // The host's memory, counted.
 struct Counted {
     std::size_t live = 0;
-    static void *allocate(void *user, std::size_t size, std::size_t alignment, volta_memory_kind) {
-        ++static_cast<Counted *>(user)->live;
+    static void* allocate(void* user, std::size_t size, std::size_t alignment, volta_memory_kind) {
+        ++static_cast<Counted*>(user)->live;
         return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
     }
-    static void release(void *user, void *pointer, std::size_t, std::size_t, volta_memory_kind) {
-        --static_cast<Counted *>(user)->live;
+    static void release(void* user, void* pointer, std::size_t, std::size_t, volta_memory_kind) {
+        --static_cast<Counted*>(user)->live;
         std::free(pointer);
     }
 };
 
-volta::context counted_context(const volta_allocator &allocator) {
+volta::context counted_context(const volta_allocator& allocator) {
     auto options = volta::options<volta_context_options>();
     options.allocator = &allocator;
     options.thread_count = 1;
@@ -35,7 +35,7 @@ volta::context counted_context(const volta_allocator &allocator) {
 
 constexpr std::int64_t kX[] = {2, 3}, kY[] = {2, 4};
 
-volta::model perceptron(const volta::context &context) {
+volta::model perceptron(const volta::context& context) {
     volta::graph graph(context);
     const volta_value x = graph.input("x", kX), y = graph.linear("fc", x, 4);
     assert_true(graph.shape(y) == std::vector<std::int64_t>({2, 4}));
@@ -44,7 +44,7 @@ volta::model perceptron(const volta::context &context) {
     return volta::model(graph, 7);
 }
 
-void test_everything_is_ended(void **) {
+void test_everything_is_ended(void**) {
     Counted counted;
     const volta_allocator allocator = {Counted::allocate, Counted::release, &counted};
     {
@@ -61,7 +61,7 @@ void test_everything_is_ended(void **) {
     assert_int_equal(counted.live, 0);
 }
 
-void test_running_and_training(void **) {
+void test_running_and_training(void**) {
     const volta::context context;
     volta::model model = perceptron(context);
     float in[6] = {1, 2, 3, 4, 5, 6}, out[8], wanted[8] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -95,7 +95,7 @@ void test_running_and_training(void **) {
     assert_int_equal(trainer.gradient("fc.bias").size(), 4);
 }
 
-void test_writing(void **) {
+void test_writing(void**) {
     const volta::context context;
     const std::string text = "to be or not to be";
     const auto tokenizer = volta::tokenizer::characters(context, text);
@@ -130,19 +130,19 @@ void test_writing(void **) {
     auto first = many.make_sequence(), second = many.make_sequence();
     first.append(tokenizer.encode("to"));
     second.append(tokenizer.encode("not"));
-    volta_sequence *const both[] = {first, second};
+    volta_sequence* const both[] = {first, second};
     std::int32_t tokens[2];
     many.step({both, 2}, {tokens, 2});
     assert_int_equal(first.tokens()[2], tokens[0]);
     assert_int_equal(second.tokens()[3], tokens[1]);
 }
 
-void test_failures_carry_status_and_sentence(void **) {
+void test_failures_carry_status_and_sentence(void**) {
     const volta::context context;
     try {
         volta::model::open(context, "/nowhere/x.volta");
         fail_msg("opened a file that is not there");
-    } catch (const volta::error &error) {
+    } catch (const volta::error& error) {
         assert_int_equal(error.status(), VOLTA_IO_ERROR);
         assert_non_null(std::strstr(error.what(), "/nowhere/x.volta"));
     }
@@ -151,7 +151,7 @@ void test_failures_carry_status_and_sentence(void **) {
     try {
         graph.apply("transpose", {x}, {{"permutation", {0, 2}}});
         fail_msg("transposed by axes that are not there");
-    } catch (const volta::error &error) {
+    } catch (const volta::error& error) {
         assert_int_equal(error.status(), VOLTA_SHAPE_MISMATCH);
     }
 }

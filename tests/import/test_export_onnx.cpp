@@ -253,9 +253,9 @@ void test_refusals(void**) {
         const ValueId y = graph.apply(Op::instance_norm, {x, each, each});
         graph.output("y", graph.apply(Op::neg, {y + 1}));
         const auto model = Model::create(graph, 1, heap, world.heap.tensors());
-        assert_contains(
-            world.refusal(*model),
-            "node 3 (neg, opset 13): its input 0 is a result of node 2 (instance_norm) that has no form in ONNX");
+        assert_contains(world.refusal(*model),
+                        "node 3 (neg, opset 13): its input 0 is a result of node 2 (instance_norm) that has "
+                        "no form in ONNX");
     }
     {
         Graph graph(heap);

@@ -14,9 +14,9 @@ class TestHeap {
     std::pmr::memory_resource* structures() { return heap_.structures(); }
     std::pmr::memory_resource* tensors() { return heap_.tensors(); }
 
-    long held = 0;          // blocks
-    long calls = 0;         // allocations asked for
-    long refused_call = 0;  // refuse this one and all later ones; 0: none
+    long held = 0;                          // blocks
+    long calls = 0;                         // allocations asked for
+    long refused_call = 0;                  // refuse this one and all later ones; 0: none
     std::size_t bytes = 0, most_bytes = 0;  // held now, and at most
 
   private:

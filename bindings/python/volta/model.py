@@ -197,11 +197,6 @@ class Model(Handle):
         options = struct(native.volta_export_options, {"names": names, "config_path": config_path}, {"names": "NAMES"})
         check(lib.volta_model_export_safetensors_with(self, ctypes.byref(options), path_of(path)))
 
-    def export_onnx(self, path: Path, opset: int = 13, inline_bytes: int = 0) -> None:
-        """For other programs; load gives the same model back."""
-        options = struct(native.volta_onnx_export_options, {"opset": opset, "inline_bytes": inline_bytes})
-        check(lib.volta_model_export_onnx(self, ctypes.byref(options), path_of(path)))
-
     def export_onnx(self, path: Path, opset: int = 0, inline_bytes: int = 0) -> None:
         """An ONNX file: opset 13, 17, 20 or 21. Model.load of it is this model, bit for bit."""
         options = native.volta_onnx_export_options(opset=opset, inline_bytes=inline_bytes)

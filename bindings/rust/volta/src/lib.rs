@@ -1,0 +1,157 @@
+//! Volta from Rust: define, train, save, resume, load and run small and medium neural networks, with the same bits as
+//! from C.
+//!
+//! ```no_run
+//! # fn main() -> volta::Result<()> {
+//! let context = volta::Context::new()?;
+//! let model = volta::Model::open(&context, "model.volta")?;
+//! let mut generator = volta::Generator::new(&model, &Default::default())?;
+//! let tokenizer = model.tokenizer()?.expect("the model has a tokenizer");
+//! generator.start(&tokenizer.encode("Once")?)?;
+//! generator.write(&volta::WriteOptions::default(), |piece, _token| {
+//!     print!("{}", String::from_utf8_lossy(piece));
+//!     volta::Flow::Go
+//! })?;
+//! # Ok(()) }
+//! ```
+//!
+//! Everything that was made is ended when it is dropped; handles keep what they need alive, so that they may be dropped in
+//! any order. Memory that the library lends is a slice that borrows the object, and what would change or end it needs that
+//! object mutably. A context with everything made from it belongs to one thread: none of it is `Send`, but [`Cancel`].
+//! Options are the structs of `volta.h` from `volta_sys`, with zeros by `Default`; where they hold pointers, a struct of
+//! this crate is in their place.
+
+mod error;
+mod generation;
+mod graph;
+mod model;
+mod session;
+mod tensor;
+mod tokenizer;
+mod trainer;
+
+pub use error::{Error, Result, Status};
+pub use generation::{Cancel, Flow, Generator, Sequence, Tokens, WriteOptions};
+pub use graph::{Attribute, Graph, Init, Value};
+pub use model::{Model, TensorInfo};
+pub use session::Session;
+pub use tensor::{Element, Input, Tensor, View};
+pub use tokenizer::Tokenizer;
+pub use trainer::{Trainer, TrainerOptions};
+pub use volta_sys as sys;
+
+use error::check;
+use std::ffi::{CStr, CString};
+use std::os::raw::c_char;
+use std::path::Path;
+use std::ptr;
+
+/// Sizes and choices of models and plans, as `volta.h` has them.
+pub type BertOptions = sys::volta_bert_options;
+pub type Bill = sys::volta_bill;
+pub type ContextInfo = sys::volta_context_info;
+pub type GeneratorOptions = sys::volta_generator_options;
+pub type GptOptions = sys::volta_gpt_options;
+pub type LlamaOptions = sys::volta_llama_options;
+pub type SamplingOptions = sys::volta_sampling_options;
+pub type StepReport = sys::volta_step_report;
+pub type WriteResult = sys::volta_write_result;
+
+/// The version of the library that is loaded.
+pub fn version() -> &'static str {
+    unsafe { CStr::from_ptr(sys::volta_version()) }.to_str().unwrap_or("")
+}
+
+/// A text that C reads: an interior zero is an error, not a cut.
+fn text(value: &str) -> Result<CString> {
+    CString::new(value).map_err(|_| Error::of_argument(format!("{value:?} has a zero byte")))
+}
+
+fn path_text(path: impl AsRef<Path>) -> Result<CString> {
+    use std::os::unix::ffi::OsStrExt;
+    CString::new(path.as_ref().as_os_str().as_bytes())
+        .map_err(|_| Error::of_argument(format!("{:?} has a zero byte", path.as_ref())))
+}
+
+/// What C lends, copied.
+unsafe fn owned(pointer: *const c_char) -> String {
+    if pointer.is_null() {
+        return String::new();
+    }
+    CStr::from_ptr(pointer).to_string_lossy().into_owned()
+}
+
+/// A slice of what C lends; of no elements where the pointer is NULL.
+unsafe fn lent<'a, T>(data: *const T, count: usize) -> &'a [T] {
+    if data.is_null() || count == 0 {
+        return &[];
+    }
+    std::slice::from_raw_parts(data, count)
+}
+
+fn hash_of(ask: impl FnOnce(*mut c_char) -> sys::volta_status) -> Result<String> {
+    let mut hash = [0; 33];
+    check(ask(hash.as_mut_ptr()))?;
+    Ok(unsafe { owned(hash.as_ptr()) })
+}
+
+/// A type that owns a pointer of C and ends it.
+macro_rules! handle {
+    ($(#[$about:meta])* $name:ident, $raw:ident, $release:ident) => {
+        $(#[$about])*
+        pub struct $name {
+            pub(crate) raw: *mut crate::sys::$raw,
+        }
+        impl $name {
+            /// For functions of `volta.h` that this crate has not; it stays this object's.
+            pub fn as_ptr(&self) -> *mut crate::sys::$raw {
+                self.raw
+            }
+        }
+        impl Drop for $name {
+            fn drop(&mut self) {
+                unsafe { crate::sys::$release(self.raw) }
+            }
+        }
+    };
+}
+pub(crate) use handle;
+
+handle!(
+    /// Threads, instruction set, device and memory of everything that is made in it.
+    Context,
+    volta_context,
+    volta_context_release
+);
+
+impl Context {
+    /// As many threads as cores, the best instruction set, strict.
+    pub fn new() -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        check(unsafe { sys::volta_context_create(ptr::null(), &mut raw) })?;
+        Ok(Self { raw })
+    }
+
+    /// So many threads, and an instruction set: `sys::VOLTA_ISA_AUTO` or another.
+    pub fn with(threads: u32, isa: sys::volta_isa) -> Result<Self> {
+        let options = sys::volta_context_options { thread_count: threads, isa, ..Default::default() };
+        // Safe: every pointer in the options is NULL.
+        unsafe { Self::from_options(&options) }
+    }
+
+    /// With options as C has them.
+    ///
+    /// # Safety
+    /// Texts are zero-terminated; an allocator and a log are what `volta.h` asks of them, for as long as the context lives.
+    pub unsafe fn from_options(options: &sys::volta_context_options) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        check(sys::volta_context_create(options, &mut raw))?;
+        Ok(Self { raw })
+    }
+
+    pub fn info(&self) -> Result<ContextInfo> {
+        let mut info = ContextInfo::default();
+        check(unsafe { sys::volta_context_get_info(self.raw, &mut info) })?;
+        Ok(info)
+    }
+}

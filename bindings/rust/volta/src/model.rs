@@ -1,0 +1,168 @@
+use crate::error::check;
+use crate::{
+    handle, hash_of, lent, owned, path_text, sys, text, BertOptions, Context, Error, GptOptions, Graph, LlamaOptions, Result,
+    Tokenizer,
+};
+use std::path::Path;
+use std::ptr;
+
+handle!(
+    /// A graph and its parameters.
+    Model,
+    volta_model,
+    volta_model_release
+);
+
+/// An input, an output or a parameter. An extent of -1 is chosen per session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    pub name: String,
+    pub dtype: sys::volta_dtype,
+    pub shape: Vec<i64>,
+}
+
+type AskInfo = unsafe extern "C" fn(*const sys::volta_model, usize, *mut sys::volta_tensor_info) -> i32;
+
+impl Model {
+    fn made(make: impl FnOnce(*mut *mut sys::volta_model) -> i32) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        check(make(&mut raw))?;
+        Ok(Self { raw })
+    }
+    /// Of a graph; parameters are drawn from the seed.
+    pub fn of(graph: &Graph, seed: u64) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_create(graph.raw, seed, out) })
+    }
+    pub fn gpt(context: &Context, options: &GptOptions, seed: u64) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_create_gpt(context.raw, options, seed, out) })
+    }
+    pub fn llama(context: &Context, options: &LlamaOptions, seed: u64) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_create_llama(context.raw, options, seed, out) })
+    }
+    pub fn bert(context: &Context, options: &BertOptions, seed: u64) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_create_bert(context.raw, options, seed, out) })
+    }
+    /// A network of pictures by its name, "resnet20"; classes 0: its own.
+    pub fn network(context: &Context, name: &str, classes: i64, seed: u64) -> Result<Self> {
+        let name = text(name)?;
+        let options = sys::volta_network_options { name: name.as_ptr(), classes, ..Default::default() };
+        Self::made(|out| unsafe { sys::volta_model_create_network(context.raw, &options, seed, out) })
+    }
+    /// A model file, mapped: milliseconds. It must not change while the model lives.
+    pub fn open(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
+        let path = path_text(path)?;
+        Self::made(|out| unsafe { sys::volta_model_open(context.raw, path.as_ptr(), ptr::null(), out) })
+    }
+    /// A model file from memory, copied.
+    pub fn open_bytes(context: &Context, data: &[u8]) -> Result<Self> {
+        let options = sys::volta_open_options { mode: sys::VOLTA_LOAD_COPY, ..Default::default() };
+        Self::made(|out| unsafe {
+            sys::volta_model_open_memory(context.raw, data.as_ptr() as *const _, data.len(), &options, out)
+        })
+    }
+    /// Weights of another program (safetensors, GGUF, llama2.c), or an ONNX file.
+    pub fn import(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
+        let path = path_text(path)?;
+        Self::made(|out| unsafe { sys::volta_model_import(context.raw, path.as_ptr(), ptr::null(), out) })
+    }
+
+    fn info(&self, ask: AskInfo, index: usize) -> Result<TensorInfo> {
+        let mut info = sys::volta_tensor_info::default();
+        check(unsafe { ask(self.raw, index, &mut info) })?;
+        Ok(TensorInfo {
+            name: unsafe { owned(info.name) },
+            dtype: info.dtype,
+            shape: info.shape[..info.rank as usize].to_vec(),
+        })
+    }
+    pub fn inputs(&self) -> Result<Vec<TensorInfo>> {
+        let count = unsafe { sys::volta_model_input_count(self.raw) };
+        (0..count).map(|index| self.info(sys::volta_model_input_info, index)).collect()
+    }
+    pub fn outputs(&self) -> Result<Vec<TensorInfo>> {
+        let count = unsafe { sys::volta_model_output_count(self.raw) };
+        (0..count).map(|index| self.info(sys::volta_model_output_info, index)).collect()
+    }
+    pub fn parameters(&self) -> Result<Vec<TensorInfo>> {
+        let count = unsafe { sys::volta_model_parameter_count(self.raw) };
+        (0..count).map(|index| self.info(sys::volta_model_parameter_info, index)).collect()
+    }
+    /// A parameter's values, lent.
+    pub fn parameter(&self, name: &str) -> Result<&[f32]> {
+        let (name, mut data, mut count) = (text(name)?, ptr::null(), 0);
+        check(unsafe { sys::volta_model_parameter(self.raw, name.as_ptr(), &mut data, &mut count) })?;
+        Ok(unsafe { lent(data, count) })
+    }
+    pub fn set_parameter(&mut self, name: &str, values: &[f32]) -> Result<()> {
+        let name = text(name)?;
+        check(unsafe { sys::volta_model_set_parameter(self.raw, name.as_ptr(), values.as_ptr(), values.len()) })
+    }
+
+    /// The tokenizer that the model carries.
+    pub fn tokenizer(&self) -> Result<Option<Tokenizer>> {
+        let mut raw = ptr::null_mut();
+        check(unsafe { sys::volta_model_get_tokenizer(self.raw, &mut raw) })?;
+        Ok(if raw.is_null() { None } else { Some(Tokenizer { raw }) })
+    }
+    pub fn set_tokenizer(&mut self, tokenizer: &Tokenizer) -> Result<()> {
+        check(unsafe { sys::volta_model_set_tokenizer(self.raw, tokenizer.raw) })
+    }
+    /// Free text that the model carries.
+    pub fn metadata(&self, key: &str) -> Result<Option<String>> {
+        let (key, mut value) = (text(key)?, ptr::null());
+        check(unsafe { sys::volta_model_get_metadata(self.raw, key.as_ptr(), &mut value) })?;
+        Ok(if value.is_null() { None } else { Some(unsafe { owned(value) }) })
+    }
+    /// None removes it.
+    pub fn set_metadata(&mut self, key: &str, value: Option<&str>) -> Result<()> {
+        let key = text(key)?;
+        let value = value.map(text).transpose()?;
+        let value = value.as_ref().map_or(ptr::null(), |value| value.as_ptr());
+        check(unsafe { sys::volta_model_set_metadata(self.raw, key.as_ptr(), value) })
+    }
+    /// 128 bits of all parameters, as 32 hexadecimal digits.
+    pub fn hash(&self) -> Result<String> {
+        hash_of(|out| unsafe { sys::volta_model_hash(self.raw, out) })
+    }
+
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path_text(path)?;
+        check(unsafe { sys::volta_model_save(self.raw, path.as_ptr()) })
+    }
+    pub fn export_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path_text(path)?;
+        check(unsafe { sys::volta_model_export_safetensors(self.raw, path.as_ptr()) })
+    }
+    /// opset 13, 17, 20 or 21; 0: 13. Importing the file gives this model, bit for bit.
+    pub fn export_onnx(&self, path: impl AsRef<Path>, opset: i32) -> Result<()> {
+        let path = path_text(path)?;
+        let options = sys::volta_onnx_export_options { opset, ..Default::default() };
+        check(unsafe { sys::volta_model_export_onnx(self.raw, &options, path.as_ptr()) })
+    }
+    /// A model of weights stored as `sys::VOLTA_INT8` or another.
+    pub fn quantize(&self, dtype: sys::volta_dtype) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_quantize(self.raw, dtype, out) })
+    }
+    pub fn replace_head(&self, classes: i64, seed: u64) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_replace_head(self.raw, classes, seed, out) })
+    }
+    pub fn fold_batch_norm(&self) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_fold_batch_norm(self.raw, out, ptr::null_mut()) })
+    }
+    /// One that ends with the states of a language model's tokens.
+    pub fn hidden_states(&self) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_hidden_states(self.raw, out) })
+    }
+    /// Mean loss per token over consecutive windows.
+    pub fn evaluate_tokens(&mut self, tokens: &[i32]) -> Result<f64> {
+        let mut loss = 0.0;
+        check(unsafe { sys::volta_model_evaluate_tokens(self.raw, tokens.as_ptr(), tokens.len(), &mut loss) })?;
+        Ok(loss)
+    }
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Model({})", self.hash().unwrap_or_else(|error: Error| error.to_string()))
+    }
+}

@@ -1,0 +1,74 @@
+use crate::error::check;
+use crate::{handle, path_text, sys, Context, Result};
+use std::ffi::CStr;
+use std::path::Path;
+use std::ptr;
+
+handle!(
+    /// Text to ids and back.
+    Tokenizer,
+    volta_tokenizer,
+    volta_tokenizer_release
+);
+
+impl Tokenizer {
+    fn made(make: impl FnOnce(*mut *mut sys::volta_tokenizer) -> i32) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        check(make(&mut raw))?;
+        Ok(Self { raw })
+    }
+    /// 256 tokens, one per byte.
+    pub fn bytes(context: &Context) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_tokenizer_create_byte(context.raw, out) })
+    }
+    /// The distinct characters of a text.
+    pub fn characters(context: &Context, text: &str) -> Result<Self> {
+        Self::made(|out| unsafe {
+            sys::volta_tokenizer_create_char(context.raw, text.as_ptr() as *const _, text.len(), out)
+        })
+    }
+    /// Learns byte-level BPE of so many ids.
+    pub fn train_bpe(context: &Context, text: &[u8], vocabulary: i32) -> Result<Self> {
+        Self::made(|out| unsafe {
+            sys::volta_tokenizer_train_bpe(context.raw, text.as_ptr() as *const _, text.len(), vocabulary, out)
+        })
+    }
+    /// One of another program: GGUF, llama2.c, GPT-2's, BERT's, tokenizer.json.
+    pub fn open(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
+        let path = path_text(path)?;
+        Self::made(|out| unsafe {
+            sys::volta_tokenizer_open(context.raw, path.as_ptr(), sys::VOLTA_TOKENIZER_AUTO, out)
+        })
+    }
+    /// "byte", "char", "bpe", "spm", "wordpiece".
+    pub fn kind(&self) -> &str {
+        unsafe { CStr::from_ptr(sys::volta_tokenizer_kind(self.raw)) }.to_str().unwrap_or("")
+    }
+    /// How many ids there are.
+    pub fn size(&self) -> i32 {
+        unsafe { sys::volta_tokenizer_size(self.raw) }
+    }
+    pub fn encode(&self, text: impl AsRef<[u8]>) -> Result<Vec<i32>> {
+        let (text, mut count) = (text.as_ref(), 0);
+        let mut encode = |ids: *mut i32, capacity: usize| {
+            check(unsafe {
+                sys::volta_tokenizer_encode(self.raw, text.as_ptr() as *const _, text.len(), ids, capacity, &mut count)
+            })
+            .map(|()| count)
+        };
+        let mut ids = vec![0; encode(ptr::null_mut(), 0)?];
+        encode(ids.as_mut_ptr(), ids.len())?;
+        Ok(ids)
+    }
+    /// The bytes of a text that these ids are.
+    pub fn decode(&self, ids: &[i32]) -> Result<Vec<u8>> {
+        let (mut text, mut previous) = (Vec::new(), -1);
+        for &id in ids {
+            let (mut piece, mut bytes) = (ptr::null(), 0);
+            check(unsafe { sys::volta_tokenizer_decode_after(self.raw, previous, id, &mut piece, &mut bytes) })?;
+            text.extend_from_slice(unsafe { crate::lent(piece as *const u8, bytes) });
+            previous = id;
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,121 @@
+use crate::error::check;
+use crate::tensor::pointers;
+use crate::{hash_of, lent, path_text, sys, text, Bill, Error, Input, Model, Result, StepReport};
+use std::path::Path;
+use std::ptr;
+
+/// Forward, backward, clipping and update as one plan. Its parameters are its own.
+pub struct Trainer {
+    raw: *mut sys::volta_trainer,
+    model: *mut sys::volta_model, // which it trains, to be compared
+}
+
+/// `volta_trainer_options` without its pointers: these are the fields beside `numbers`.
+#[derive(Clone, Default)]
+pub struct TrainerOptions {
+    /// Of one micro-batch, all inputs in the model's order.
+    pub input_shapes: Vec<Vec<i64>>,
+    /// Names or patterns of parameters that keep their bits.
+    pub frozen: Vec<String>,
+    pub class_weights: Vec<f64>,
+    /// Everything else; pointers in it are ignored.
+    pub numbers: sys::volta_trainer_options,
+}
+
+impl TrainerOptions {
+    fn with_raw<R>(&self, call: impl FnOnce(&sys::volta_trainer_options) -> Result<R>) -> Result<R> {
+        let extents = self.input_shapes.concat();
+        let frozen = self.frozen.iter().map(|pattern| text(pattern)).collect::<Result<Vec<_>>>()?;
+        let patterns: Vec<_> = frozen.iter().map(|pattern| pattern.as_ptr()).collect();
+        let raw = sys::volta_trainer_options {
+            input_shapes: if extents.is_empty() { ptr::null() } else { extents.as_ptr() },
+            input_extent_count: extents.len(),
+            frozen: if patterns.is_empty() { ptr::null() } else { patterns.as_ptr() },
+            frozen_count: patterns.len(),
+            class_weights: if self.class_weights.is_empty() { ptr::null() } else { self.class_weights.as_ptr() },
+            class_weight_count: self.class_weights.len(),
+            ..self.numbers
+        };
+        call(&raw)
+    }
+}
+
+impl Trainer {
+    pub fn new(model: &Model, options: &TrainerOptions) -> Result<Self> {
+        options.with_raw(|options| {
+            let mut raw = ptr::null_mut();
+            check(unsafe { sys::volta_trainer_create(model.raw, options, &mut raw) })?;
+            Ok(Self { raw, model: model.raw })
+        })
+    }
+    /// Goes on where the checkpoint was written, bit for bit.
+    pub fn resume(checkpoint: &Model) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        check(unsafe { sys::volta_trainer_resume(checkpoint.raw, ptr::null(), &mut raw) })?;
+        Ok(Self { raw, model: checkpoint.raw })
+    }
+    /// One step: inputs and targets hold all micro-batches one after the other.
+    pub fn step(&mut self, inputs: &[&dyn Input], targets: &dyn Input) -> Result<StepReport> {
+        let (inputs, mut report) = (pointers(inputs), StepReport::default());
+        check(unsafe {
+            sys::volta_trainer_step(self.raw, inputs.as_ptr(), inputs.len(), targets.raw(), &mut report)
+        })?;
+        Ok(report)
+    }
+    /// A token stream as data, copied.
+    pub fn set_tokens(&mut self, tokens: &[i32]) -> Result<()> {
+        check(unsafe { sys::volta_trainer_set_tokens(self.raw, tokens.as_ptr(), tokens.len()) })
+    }
+    /// One step on the next batch of the token stream.
+    pub fn step_tokens(&mut self) -> Result<StepReport> {
+        let mut report = StepReport::default();
+        check(unsafe { sys::volta_trainer_step_tokens(self.raw, &mut report) })?;
+        Ok(report)
+    }
+    pub fn evaluate_tokens(&mut self, tokens: &[i32]) -> Result<f64> {
+        let mut loss = 0.0;
+        check(unsafe { sys::volta_trainer_evaluate_tokens(self.raw, tokens.as_ptr(), tokens.len(), &mut loss) })?;
+        Ok(loss)
+    }
+    pub fn current_step(&self) -> u64 {
+        unsafe { sys::volta_trainer_current_step(self.raw) }
+    }
+    /// A parameter's current values. They are lent until the next call on the trainer, whatever it is: hence `&mut`.
+    pub fn parameter(&mut self, name: &str) -> Result<&[f32]> {
+        let (name, mut data, mut count) = (text(name)?, ptr::null(), 0);
+        check(unsafe { sys::volta_trainer_parameter(self.raw, name.as_ptr(), &mut data, &mut count) })?;
+        Ok(unsafe { lent(data, count) })
+    }
+    /// Its gradient of the latest step, lent likewise.
+    pub fn gradient(&mut self, name: &str) -> Result<&[f32]> {
+        let (name, mut data, mut count) = (text(name)?, ptr::null(), 0);
+        check(unsafe { sys::volta_trainer_gradient(self.raw, name.as_ptr(), &mut data, &mut count) })?;
+        Ok(unsafe { lent(data, count) })
+    }
+    pub fn hash(&self) -> Result<String> {
+        hash_of(|out| unsafe { sys::volta_trainer_hash(self.raw, out) })
+    }
+    /// Copies the trained parameters into the model, which must be the one that it trains: nothing is lent of it then.
+    pub fn update_model(&mut self, model: &mut Model) -> Result<()> {
+        if model.raw != self.model {
+            return Err(Error::of_argument("the trainer trains another model".to_string()));
+        }
+        check(unsafe { sys::volta_trainer_update_model(self.raw) })
+    }
+    /// A checkpoint: a model file from which [`Trainer::resume`] goes on.
+    pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path_text(path)?;
+        check(unsafe { sys::volta_trainer_save(self.raw, path.as_ptr()) })
+    }
+    pub fn bill(&self) -> Result<Bill> {
+        let mut bill = Bill::default();
+        check(unsafe { sys::volta_trainer_get_bill(self.raw, &mut bill) })?;
+        Ok(bill)
+    }
+}
+
+impl Drop for Trainer {
+    fn drop(&mut self) {
+        unsafe { sys::volta_trainer_release(self.raw) }
+    }
+}

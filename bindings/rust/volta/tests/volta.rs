@@ -1,0 +1,182 @@
+//! The life cycle in Rust: ownership, lent memory, errors, callbacks.
+
+use volta::{
+    sys, Attribute, Cancel, Context, Flow, Generator, GeneratorOptions, GptOptions, Graph, Model, Session, Status, Tensor,
+    Tokenizer, Trainer, TrainerOptions, View, WriteOptions,
+};
+
+const TEXT: &str = "It was the best of times, it was the worst of times, it was the age of wisdom";
+
+fn small_gpt(context: &Context) -> (Model, Tokenizer) {
+    let tokenizer = Tokenizer::characters(context, TEXT).unwrap();
+    let sizes = GptOptions {
+        vocabulary: tokenizer.size().into(),
+        layers: 1,
+        dim: 16,
+        heads: 2,
+        context: 16,
+        ..Default::default()
+    };
+    let mut model = Model::gpt(context, &sizes, 1).unwrap();
+    model.set_tokenizer(&tokenizer).unwrap();
+    (model, tokenizer)
+}
+
+fn trained(context: &Context, steps: usize) -> (Model, Trainer) {
+    let (model, tokenizer) = small_gpt(context);
+    let options = TrainerOptions {
+        input_shapes: vec![vec![4, 16]],
+        numbers: sys::volta_trainer_options { learning_rate: 1e-2, seed: 3, ..Default::default() },
+        ..Default::default()
+    };
+    let mut trainer = Trainer::new(&model, &options).unwrap();
+    trainer.set_tokens(&tokenizer.encode(TEXT).unwrap()).unwrap();
+    for _ in 0..steps {
+        trainer.step_tokens().unwrap();
+    }
+    (model, trainer)
+}
+
+fn perceptron(context: &Context) -> Model {
+    let mut graph = Graph::new(context).unwrap();
+    let x = graph.input::<f32>("x", &[2, 3]).unwrap();
+    let y = graph.linear("fc", x, 4).unwrap();
+    let y = graph.apply("relu", &[y], &[]).unwrap();
+    assert_eq!(graph.shape(y).unwrap(), [2, 4]);
+    graph.output("y", y).unwrap();
+    Model::of(&graph, 7).unwrap()
+}
+
+#[test]
+fn one_result_on_any_thread_count_and_instruction_set() {
+    let hash = |threads, isa| trained(&Context::with(threads, isa).unwrap(), 5).1.hash().unwrap();
+    let first = hash(1, sys::VOLTA_ISA_SCALAR);
+    assert_eq!(first, hash(2, sys::VOLTA_ISA_AUTO));
+    assert_eq!(first.len(), 32);
+}
+
+#[test]
+fn resumes_exactly_and_drops_in_any_order() {
+    let folder = std::env::temp_dir().join(format!("volta-rust-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("half.volta");
+    let context = Context::new().unwrap();
+    let whole = trained(&context, 9).1.hash().unwrap();
+    let (model, mut trainer) = trained(&context, 4);
+    trainer.save(&path).unwrap();
+    drop((model, context)); // the trainer keeps what it needs
+    trainer.step_tokens().unwrap();
+
+    let context = Context::new().unwrap();
+    let checkpoint = Model::open(&context, &path).unwrap();
+    let mut resumed = Trainer::resume(&checkpoint).unwrap();
+    let tokens = checkpoint.tokenizer().unwrap().unwrap().encode(TEXT).unwrap();
+    resumed.set_tokens(&tokens).unwrap();
+    assert_eq!(resumed.current_step(), 4);
+    for _ in 0..5 {
+        resumed.step_tokens().unwrap();
+    }
+    assert_eq!(resumed.hash().unwrap(), whole);
+
+    let onnx = folder.join("half.onnx");
+    checkpoint.export_onnx(&onnx, 17).unwrap();
+    assert_eq!(Model::import(&context, &onnx).unwrap().hash().unwrap(), checkpoint.hash().unwrap());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn runs_and_trains_on_slices() {
+    let context = Context::new().unwrap();
+    let mut model = perceptron(&context);
+    let mut session = Session::new(&model, &[]).unwrap();
+    let input = [1f32, 2., 3., 4., 5., 6.];
+    let mut output = [0f32; 8];
+    {
+        let x = View::of(&context, &input, &[2, 3]).unwrap();
+        let mut y = Tensor::over(&context, &mut output, &[2, 4]).unwrap();
+        session.run_one(&x, &mut y).unwrap();
+        assert_eq!(y.shape(), session.output_shape(0).unwrap());
+    }
+    let weight = model.parameter("fc.weight").unwrap();
+    for row in 0..2 {
+        for j in 0..4 {
+            let sum: f32 = (0..3).map(|k| input[3 * row + k] * weight[4 * k + j]).sum();
+            assert!((output[4 * row + j] - sum.max(0.)).abs() < 1e-5);
+        }
+    }
+    let options = TrainerOptions {
+        numbers: sys::volta_trainer_options { loss: sys::VOLTA_LOSS_MSE, ..Default::default() },
+        ..Default::default()
+    };
+    let mut trainer = Trainer::new(&model, &options).unwrap();
+    let x = View::of(&context, &input, &[2, 3]).unwrap();
+    let mut targets = Tensor::zeros::<f32>(&context, &[2, 4]).unwrap();
+    targets.as_mut_slice::<f32>().fill(1.0);
+    let first = trainer.step(&[&x], &targets).unwrap().loss;
+    let last = (0..20).map(|_| trainer.step(&[&x], &targets).unwrap().loss).last().unwrap();
+    assert!(last < first);
+    assert_eq!(trainer.gradient("fc.bias").unwrap().len(), 4);
+    trainer.update_model(&mut model).unwrap();
+    assert_eq!(trainer.hash().unwrap(), model.hash().unwrap());
+    let mut other = perceptron(&context);
+    assert_eq!(trainer.update_model(&mut other).unwrap_err().status(), Status::InvalidArgument);
+}
+
+#[test]
+fn writes_text() {
+    let context = Context::new().unwrap();
+    let (model, tokenizer) = small_gpt(&context);
+    let mut generator = Generator::new(&model, &GeneratorOptions { sequences: 3, ..Default::default() }).unwrap();
+    generator.start(&tokenizer.encode("It").unwrap()).unwrap();
+    let mut text = Vec::new();
+    let result = generator
+        .write(&WriteOptions { max_tokens: 5, ..Default::default() }, |piece, _| {
+            text.extend_from_slice(piece);
+            Flow::Go
+        })
+        .unwrap();
+    assert_eq!((result.reason, result.token_count), (sys::VOLTA_STOP_MAX_TOKENS, 5));
+    assert_eq!(text.len() as u64, result.text_bytes);
+
+    generator.start(&tokenizer.encode("It").unwrap()).unwrap();
+    assert_eq!(generator.tokens().map(|token| token.unwrap()).count(), 14); // of 16 that the context holds
+
+    let cancel = Cancel::new();
+    cancel.request();
+    generator.start(&tokenizer.encode("It").unwrap()).unwrap();
+    let options = WriteOptions { cancel: Some(cancel), ..Default::default() };
+    assert_eq!(generator.write(&options, |_, _| Flow::Go).unwrap().reason, sys::VOLTA_STOP_CANCELLED);
+
+    let (mut one, mut two) = (generator.sequence(None).unwrap(), generator.sequence(None).unwrap());
+    one.append(&tokenizer.encode("was").unwrap()).unwrap();
+    two.append(&tokenizer.encode("the").unwrap()).unwrap();
+    let tokens = generator.step(&mut [&mut one, &mut two]).unwrap();
+    assert_eq!((one.tokens().unwrap()[3], two.tokens().unwrap()[3]), (tokens[0], tokens[1]));
+}
+
+#[test]
+#[should_panic(expected = "mine")]
+fn a_panic_goes_past_the_library() {
+    let context = Context::new().unwrap();
+    let (model, tokenizer) = small_gpt(&context);
+    let mut generator = Generator::new(&model, &Default::default()).unwrap();
+    generator.start(&tokenizer.encode("It").unwrap()).unwrap();
+    let _ = generator.write(&Default::default(), |_, _| panic!("mine"));
+}
+
+#[test]
+fn failures_carry_status_and_sentence() {
+    let context = Context::new().unwrap();
+    let error = Model::open(&context, "/nowhere/x.volta").unwrap_err();
+    assert_eq!(error.status(), Status::IoError);
+    assert!(error.to_string().contains("/nowhere/x.volta"));
+    let mut graph = Graph::new(&context).unwrap();
+    let x = graph.input::<f32>("x", &[2, 3]).unwrap();
+    let error = graph.apply("transpose", &[x], &[Attribute::Integers("permutation", &[0, 2])]).unwrap_err();
+    assert_eq!(error.status(), Status::ShapeMismatch);
+    let error = graph.linear("a\0b", x, 4).unwrap_err();
+    assert_eq!((error.status(), error.to_string().as_str()), (Status::InvalidArgument, "\"a\\0b\" has a zero byte"));
+    let error = View::of(&context, &[1f32; 5], &[2, 3]).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "5 elements are not a tensor of [2, 3]");
+    assert_eq!(volta::version(), "0.1.0");
+}
