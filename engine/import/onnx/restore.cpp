@@ -72,7 +72,7 @@ class Restoring {
   public:
     Restoring(const FileView& file, int opset, std::size_t file_bytes, std::pmr::memory_resource* structures,
               std::pmr::memory_resource* tensors)
-        : file_(file), heap_(structures) {
+        : heap_(structures) {
         if (file.description.empty() || !is_written(opset)) return;
         try {
             HeapPtr<Model> model = read_description(file.description, file.constants, structures, tensors);
@@ -106,7 +106,6 @@ class Restoring {
     }
 
   private:
-    const FileView& file_;
     std::pmr::memory_resource* heap_;
     std::pmr::vector<const TensorView*> tensors_{heap_};
     std::optional<Writer> writer_;
