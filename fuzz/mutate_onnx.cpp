@@ -328,14 +328,12 @@ class Mutation {
         Message* const attribute = any(attributes_);
         if (attribute == nullptr || attribute->fields.empty()) return;
         Field& field = attribute->fields[random_.below(attribute->fields.size())];
-        if (field.number == 3 || field.number == 20) {
+        if (field.number == 3 || field.number == 20 || (field.number == 8 && field.wire == 0)) {
             field.value = number();
         } else if (field.number == 2) {
             field.value = random_.one_in(2) ? random_.next() & 0xffffffff : 0x3f000000u;
         } else if (field.number == 4) {
             field.bytes = kTexts[random_.below(sizeof kTexts / sizeof *kTexts)];
-        } else if (field.number == 8 && field.wire == 0) {
-            field.value = number();
         } else if (field.number == 8) {  // packed
             std::string packed;
             for (size_t count = random_.below(7); count > 0; --count) add_varint(packed, number());

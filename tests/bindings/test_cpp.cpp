@@ -46,8 +46,9 @@ void test_everything_is_ended(void**) {
     {
         const auto context = counted_context(allocator);
         volta::model model = perceptron(context);
+        const volta_model* const owned = model;
         volta::model moved = std::move(model);
-        assert_null(model.get());
+        assert_ptr_equal(moved.get(), owned);
         volta::session session(moved);
         volta::tensor x(context, kX), y(context, kY);
         moved = perceptron(context);  // the session keeps the one that it runs

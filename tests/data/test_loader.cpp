@@ -512,8 +512,8 @@ void test_seeks_while_threads_load(void**) {
     volta_loader_options options = loader_options(&transform);
     options.batch = 6, options.flags = VOLTA_LOADER_NO_THREADS;
     volta_loader* loader = make_loader(set.dataset, options);
-    std::vector<Hashes> expected;
-    for (int i = 0; i < 10; ++i) expected.push_back(hashes(next(loader)));
+    std::vector<Hashes> expected(10);
+    for (Hashes& batch : expected) batch = hashes(next(loader));
     volta_loader_release(loader);
     options.flags = 0, options.thread_count = 4, options.queue = 4;
     loader = make_loader(set.dataset, options);

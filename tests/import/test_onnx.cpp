@@ -393,7 +393,8 @@ void test_sums_of_integers(void**) {
         graph.outputs = {port("y", kInt32, {})};
         return graph;
     };
-    const std::vector<float> expected = {3 * 514 * 515 / 2};
+    constexpr int kSum = 3 * 514 * 515 / 2;
+    const std::vector<float> expected = {static_cast<float>(kSum)};
     assert_true(run(*world.import(graph_of(514, "Identity", {})), world) == expected);  // 514 * 255 * 128
     assert_contains(world.refusal(graph_of(515, "Identity", {})),
                     "'s' are sums of integers, which may be more than float holds");

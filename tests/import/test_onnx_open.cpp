@@ -35,6 +35,7 @@ OnnxGraph timed(const std::string& text) {
     graph.inputs = {port("x", kFloat, {"N", "T", std::to_string(kWidth)})};
     graph.outputs = {port("y", kFloat, {})};
     std::vector<float> table;
+    table.reserve(static_cast<std::size_t>(kMost) * kWidth);
     for (int i = 0; i < kMost * kWidth; ++i) table.push_back(static_cast<float>(i) * 0.25f - 3);
     graph.initializers = {float_tensor("table", {kMost, kWidth}, table),
                           float_tensor("batched", {1, kMost, kWidth}, table),
