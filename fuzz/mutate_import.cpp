@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/random.h"
+
 extern "C" {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
@@ -39,21 +41,6 @@ void keep_input(int number) {
     signal(number, SIG_DFL);
     raise(number);
 }
-
-class Random {
-  public:
-    explicit Random(uint64_t seed) : state_(seed) {}
-    uint64_t next() {  // SplitMix64
-        uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        return z ^ z >> 31;
-    }
-    size_t below(size_t n) { return n == 0 ? 0 : next() % n; }
-
-  private:
-    uint64_t state_;
-};
 
 constexpr uint64_t kNumbers[] = {0,
                                  1,

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/random.h"
+
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
@@ -100,22 +102,6 @@ std::string write(const Message& message) {
     }
     return bytes;
 }
-
-class Random {
-  public:
-    explicit Random(uint64_t seed) : state_(seed) {}
-    uint64_t next() {  // SplitMix64
-        uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        return z ^ z >> 31;
-    }
-    size_t below(size_t n) { return n == 0 ? 0 : next() % n; }
-    bool one_in(size_t n) { return below(n) == 0; }
-
-  private:
-    uint64_t state_;
-};
 
 constexpr int64_t kNumbers[] = {-1,    0,     1,         2,         3,         4,         5,           7,
                                 8,     9,     16,        64,        65,        255,       1024,        1025,
