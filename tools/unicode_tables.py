@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes engine/model/unicode_tables.cpp: what WordPiece needs to know of Unicode, from Python's unicodedata.
+"""Writes engine/model/unicode_tables.cpp: what tokenizers need to know of Unicode, from Python's unicodedata.
 
     python3 tools/unicode_tables.py > engine/model/unicode_tables.cpp
 
@@ -77,6 +77,10 @@ def main():
     print_ranges("kMarks", [c for c in POINTS if category(c) == "Mn"])
     print("\n// Punctuation (P*), and every sign of ASCII.")
     print_ranges("kSigns", sorted(set(ascii_signs + [c for c in POINTS if category(c)[0] == "P"])))
+    print("\n// Letters (L*).")
+    print_ranges("kLetters", [c for c in POINTS if category(c)[0] == "L"])
+    print("\n// Numbers (N*).")
+    print_ranges("kNumbers", [c for c in POINTS if category(c)[0] == "N"])
     print("\n// Code points that change when they are made small and lose their accents: from, to (0: no more).")
     print("constexpr Folding kFoldings[] = {")
     rows = []
@@ -88,6 +92,8 @@ def main():
     print("const CodePointTable kControlTable = {kControls, sizeof kControls / sizeof *kControls};")
     print("const CodePointTable kMarkTable = {kMarks, sizeof kMarks / sizeof *kMarks};")
     print("const CodePointTable kSignTable = {kSigns, sizeof kSigns / sizeof *kSigns};")
+    print("const CodePointTable kLetterTable = {kLetters, sizeof kLetters / sizeof *kLetters};")
+    print("const CodePointTable kNumberTable = {kNumbers, sizeof kNumbers / sizeof *kNumbers};")
     print("const FoldingTable kFoldingTable = {kFoldings, sizeof kFoldings / sizeof *kFoldings};")
     print('const char kUnicodeVersion[] = "%s";' % unicodedata.unidata_version)
     print("\n}  // namespace volta")

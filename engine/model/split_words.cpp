@@ -1,131 +1,88 @@
 #include "engine/model/split_words.h"
 
 #include <cstdint>
-#include <new>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
-#include "engine/base/error.h"
 #include "engine/model/text.h"
+#include "engine/model/unicode_tables.h"
 
 namespace volta {
 namespace {
 
-// What GPT-2 was trained with: contractions, letters, numbers and the rest, each with the space before it,
-// then white space, of which the last one goes to the word that follows.
-constexpr const char kGpt2[] =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+enum class Kind { none, space, letter, number, sign };  // none: the text ends, or is not UTF-8
 
-// The expression needs a few steps for each character; a text is cut off from more.
-constexpr std::uint32_t kMatchLimit = 100'000'000, kDepthLimit = 1000, kHeapLimitKiB = 1024;
-
-// PCRE2 frees without saying how much, so each block knows it.
-struct alignas(16) BlockHeader {
+struct Sign {
+    Kind kind;
     std::size_t bytes;
 };
 
-void* allocate(std::size_t bytes, void* heap) {
-    try {
-        const std::size_t whole = sizeof(BlockHeader) + bytes;
-        if (whole < bytes) return nullptr;
-        void* block = static_cast<std::pmr::memory_resource*>(heap)->allocate(whole, alignof(BlockHeader));
-        return new (block) BlockHeader{whole} + 1;
-    } catch (...) {
-        return nullptr;  // no exception may pass through C; the caller sees the NULL
+// White space, and two signs that Perl and so GPT-2's expression takes for it, U+0085 and U+180E.
+constexpr CodePointRange kSpaces[] = {
+    {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680}, {0x180e, 0x180e}, {0x2000, 0x200a},
+    {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
+};
+constexpr CodePointTable kSpaceTable = {kSpaces, sizeof kSpaces / sizeof *kSpaces};
+
+Kind kind_of(std::uint32_t c) {
+    if (c < 0x80) {
+        if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') return Kind::letter;
+        if (c == ' ' || (c >= '\t' && c <= '\r')) return Kind::space;
+        return c >= '0' && c <= '9' ? Kind::number : Kind::sign;
     }
+    if (contains(kLetterTable, c)) return Kind::letter;
+    if (contains(kSpaceTable, c)) return Kind::space;
+    return contains(kNumberTable, c) ? Kind::number : Kind::sign;
 }
 
-void give_back(void* pointer, void* heap) {
-    if (pointer == nullptr) return;
-    BlockHeader* header = static_cast<BlockHeader*>(pointer) - 1;
-    static_cast<std::pmr::memory_resource*>(heap)->deallocate(header, header->bytes, alignof(BlockHeader));
+Sign sign_at(std::string_view text, std::size_t at) {
+    const Character character = at < text.size() ? read_character(text, at) : Character{};
+    if (character.bytes == 0) return {Kind::none, 0};
+    return {kind_of(character.code_point), character.bytes};
 }
 
-template <class T>
-T* allocated(T* made) {
-    if (made == nullptr) throw std::bad_alloc();
-    return made;
+// How far the text goes on with this kind; *last is where the last one of it begins.
+std::size_t end_of_run(std::string_view text, std::size_t at, Kind kind, std::size_t* last) {
+    for (Sign sign = sign_at(text, at); sign.kind == kind; sign = sign_at(text, at)) {
+        *last = at;
+        at += sign.bytes;
+    }
+    return at;
 }
 
-pcre2_code* compile(const char* expression, pcre2_general_context* memory) {
-    pcre2_compile_context* context = allocated(pcre2_compile_context_create(memory));
-    int error = 0;
-    std::size_t offset = 0;
-    pcre2_code* code =
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression), PCRE2_ZERO_TERMINATED,
-                      PCRE2_UTF | PCRE2_UCP | PCRE2_NO_START_OPTIMIZE, &error, &offset, context);
-    pcre2_compile_context_free(context);
-    if (code == nullptr && error != PCRE2_ERROR_HEAP_FAILED)
-        fail(VOLTA_INTERNAL, "the expression that splits words is wrong at %zu (%d)", offset, error);
-    return allocated(code);
+constexpr std::string_view kContractions[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
+
+// Where GPT-2's expression ends that begins at `at`, which is UTF-8:
+//     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+// Contractions, letters, numbers and the rest, each with the space before it, then white space, of which the
+// last one goes to the word that follows.
+std::size_t end_of_gpt2_word(std::string_view text, std::size_t at) {
+    if (text[at] == '\'')
+        for (const std::string_view contraction : kContractions)
+            if (text.substr(at, contraction.size()) == contraction) return at + contraction.size();
+    std::size_t last = at;
+    const std::size_t word = text[at] == ' ' ? at + 1 : at;
+    const Kind kind = sign_at(text, word).kind;
+    if (kind != Kind::none && kind != Kind::space) return end_of_run(text, word, kind, &last);
+    const std::size_t end = end_of_run(text, at, Kind::space, &last);
+    return sign_at(text, end).kind == Kind::none || last == at ? end : last;
+}
+
+std::size_t end_of_invalid(std::string_view text, std::size_t at) {
+    while (at < text.size() && read_character(text, at).bytes == 0) ++at;
+    return at;
 }
 
 }  // namespace
 
-WordSplitter::WordSplitter(WordSplit split, std::pmr::memory_resource* heap) : heap_(heap) {
-    if (split == WordSplit::none) return;
-    try {
-        memory_ = allocated(pcre2_general_context_create(allocate, give_back, heap_));
-        limits_ = allocated(pcre2_match_context_create(memory_));
-        pcre2_set_match_limit(limits_, kMatchLimit);
-        pcre2_set_depth_limit(limits_, kDepthLimit);
-        pcre2_set_heap_limit(limits_, kHeapLimitKiB);
-        code_ = compile(kGpt2, memory_);
-    } catch (...) {
-        release();
-        throw;
-    }
-}
-
-void WordSplitter::release() noexcept {
-    pcre2_code_free(code_);
-    pcre2_match_context_free(limits_);
-    pcre2_general_context_free(memory_);
-}
-
-WordSplitter::Walk::Walk(const WordSplitter& splitter, std::string_view text)
-    : splitter_(splitter), text_(text), match_(nullptr) {
-    if (splitter.code_ != nullptr) match_ = allocated(pcre2_match_data_create(1, splitter.memory_));
-}
-
-WordSplitter::Walk::~Walk() { pcre2_match_data_free(match_); }
-
-std::string_view WordSplitter::Walk::next() {
-    if (splitter_.code_ == nullptr) {
-        const std::string_view all = text_;
-        text_ = {};
-        return all;
-    }
-    if (at_ == valid_.size()) {  // the checks of UTF-8 and the matching each see every byte once
-        text_.remove_prefix(at_);
-        at_ = 0;
-        valid_ = text_.substr(0, find_invalid_utf8(text_));
-        if (valid_.empty()) return next_invalid();
-    }
-    const std::size_t start = at_;
-    at_ = match(start);
-    return valid_.substr(start, at_ - start);
-}
-
-std::string_view WordSplitter::Walk::next_invalid() {
-    std::size_t bytes = 0;
-    while (bytes < text_.size() && read_character(text_, bytes).bytes == 0) ++bytes;
-    const std::string_view word = text_.substr(0, bytes);
-    text_.remove_prefix(bytes);
-    return word;
-}
-
-// Where the word at `at` ends.
-std::size_t WordSplitter::Walk::match(std::size_t at) {
-    const int result =
-        pcre2_match(splitter_.code_, reinterpret_cast<PCRE2_SPTR>(valid_.data()), valid_.size(), at,
-                    PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match_, splitter_.limits_);
-    if (result == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
-    if (result < 0 && result != PCRE2_ERROR_NOMATCH)
-        fail(VOLTA_INVALID_ARGUMENT, "the text cannot be split into words at offset %zu (%d)", at, result);
-    const std::size_t end = result < 0 ? at : pcre2_get_ovector_pointer(match_)[1];
-    return end > at ? end : at + read_character(valid_, at).bytes;  // what no word begins with is one
+std::string_view WordWalk::next() noexcept {
+    const std::size_t begin = at_;
+    if (begin >= text_.size()) return {};
+    if (split_ == WordSplit::none)
+        at_ = text_.size();
+    else if (sign_at(text_, begin).kind == Kind::none)
+        at_ = end_of_invalid(text_, begin);
+    else
+        at_ = end_of_gpt2_word(text_, begin);
+    return text_.substr(begin, at_ - begin);
 }
 
 }  // namespace volta

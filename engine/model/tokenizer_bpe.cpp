@@ -71,17 +71,14 @@ class MergeTable final {
 
 class BpeModel final : public TokenizerModel {
   public:
-    explicit BpeModel(Vocabulary&& given)
-        : TokenizerModel(std::move(given)),
-          splitter_(vocabulary.options.split, vocabulary.heap()),
-          merges_(vocabulary.heap()) {
+    explicit BpeModel(Vocabulary&& given) : TokenizerModel(std::move(given)), merges_(vocabulary.heap()) {
         index_pieces();
         write_texts();
     }
 
     void encode(std::string_view text, std::size_t offset, IdSink& ids) const override {
         SymbolMerger merger(vocabulary.heap());
-        WordSplitter::Walk words(splitter_, text);
+        WordWalk words(vocabulary.options.split, text);
         for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
             merger.clear();
             for (std::size_t i = 0; i < word.size(); ++i)
@@ -138,7 +135,6 @@ class BpeModel final : public TokenizerModel {
         return vocabulary.options.unk;
     }
 
-    WordSplitter splitter_;
     MergeTable merges_;
     std::array<std::int32_t, 256> bytes_{};  // ids of the pieces of one byte; -1: none
 };

@@ -76,8 +76,7 @@ class Trainer final {
     }
 
     void collect_words(std::string_view text) {
-        const WordSplitter splitter(WordSplit::gpt2, heap_);
-        WordSplitter::Walk walk(splitter, text);
+        WordWalk walk(WordSplit::gpt2, text);
         std::pmr::vector<std::string_view> all(heap_);
         for (std::string_view word = walk.next(); !word.empty(); word = walk.next()) all.push_back(word);
         std::sort(all.begin(), all.end());

@@ -1,4 +1,4 @@
-// What WordPiece needs to know of Unicode: tables that tools/unicode_tables.py writes.
+// What tokenizers need to know of Unicode: tables that tools/unicode_tables.py writes.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,8 @@ struct FoldingTable {  // ascending by `from`
 extern const CodePointTable kControlTable;  // Cc, Cf, Co, without tab and line ends; not what is unassigned
 extern const CodePointTable kMarkTable;     // Mn
 extern const CodePointTable kSignTable;     // P*, and every sign of ASCII
+extern const CodePointTable kLetterTable;   // L*
+extern const CodePointTable kNumberTable;   // N*
 extern const FoldingTable
     kFoldingTable;  // what becomes of letters that are made small and lose their accents
 extern const char kUnicodeVersion[];

@@ -210,41 +210,21 @@ void test_bpe_vocabularies_are_checked(void**) {
     assert_int_equal(heap.held, 0);
 }
 
-Words split(std::string_view text, TestHeap& heap) {
-    const WordSplitter splitter(WordSplit::gpt2, heap.structures());
-    WordSplitter::Walk walk(splitter, text);
+Words split(std::string_view text) {
+    WordWalk walk(WordSplit::gpt2, text);
     Words words;
     for (std::string_view word = walk.next(); !word.empty(); word = walk.next()) words.emplace_back(word);
     return words;
 }
 
 void test_words_are_cut_as_gpt2_does(void**) {
-    TestHeap heap;
-    assert_true(split("Hello world", heap) == Words({"Hello", " world"}));
-    assert_true(split("it's  12,5\n\n x", heap) == Words({"it", "'s", " ", " 12", ",", "5", "\n\n", " x"}));
-    assert_true(split("I'LL we'll", heap) == Words({"I", "'", "LL", " we", "'ll"}));
-    assert_true(split("a  ", heap) == Words({"a", "  "}));
-    assert_true(split("\xc3\xa9t\xc3\xa9 \xc2\xbd", heap) == Words({"\xc3\xa9t\xc3\xa9", " \xc2\xbd"}));
-    assert_true(split("a\xff\xfe b\xe2\x82", heap) == Words({"a", "\xff\xfe", " b", "\xe2\x82"}));
-    assert_true(split("", heap).empty());
-    assert_int_equal(heap.held, 0);
-}
-
-void test_a_splitter_without_memory_says_so(void**) {
-    for (long call = 1;; ++call) {
-        TestHeap heap;
-        heap.refused_call = call;
-        const Failure failure = failure_of([&] {
-            const WordSplitter splitter(WordSplit::gpt2, heap.structures());
-            WordSplitter::Walk walk(splitter, "some words");
-            while (!walk.next().empty()) {
-            }
-        });
-        assert_int_equal(heap.held, 0);
-        if (failure.status == VOLTA_OK) break;
-        assert_int_equal(failure.status, VOLTA_OUT_OF_MEMORY);
-        assert_true(call < 100);
-    }
+    assert_true(split("Hello world") == Words({"Hello", " world"}));
+    assert_true(split("it's  12,5\n\n x") == Words({"it", "'s", " ", " 12", ",", "5", "\n\n", " x"}));
+    assert_true(split("I'LL we'll") == Words({"I", "'", "LL", " we", "'ll"}));
+    assert_true(split("a  ") == Words({"a", "  "}));
+    assert_true(split("\xc3\xa9t\xc3\xa9 \xc2\xbd") == Words({"\xc3\xa9t\xc3\xa9", " \xc2\xbd"}));
+    assert_true(split("a\xff\xfe b\xe2\x82") == Words({"a", "\xff\xfe", " b", "\xe2\x82"}));
+    assert_true(split("").empty());
 }
 
 // ---- wordpiece
@@ -342,9 +322,9 @@ void test_unicode_tables_know_some_characters(void**) {
 // ---- learning
 
 // What train_bpe does, counted anew before every merge.
-std::vector<Merge> learn_slowly(std::string_view text, std::int32_t pieces, TestHeap& heap) {
+std::vector<Merge> learn_slowly(std::string_view text, std::int32_t pieces) {
     std::map<Words::value_type, long> counts;
-    for (const std::string& word : split(text, heap)) ++counts[word];
+    for (const std::string& word : split(text)) ++counts[word];
     std::vector<std::pair<Ids, long>> words;
     words.reserve(counts.size());
     for (const auto& [word, count] : counts) words.push_back({Ids(), count});
@@ -392,7 +372,7 @@ void test_learning_counts_as_the_definition_does(void**) {
     TestHeap heap;
     const std::string text = some_text();
     const Tokenizer t = train_bpe(text, 300, heap.structures());
-    const std::vector<Merge> expected = learn_slowly(text, 300, heap);
+    const std::vector<Merge> expected = learn_slowly(text, 300);
     const auto& merges = t.vocabulary().merges;
     assert_int_equal(t.size(), 300);
     assert_int_equal(merges.size(), expected.size());
@@ -462,7 +442,6 @@ int main() {
         cmocka_unit_test(test_bpe_merges_the_lowest_rank_first),
         cmocka_unit_test(test_bpe_vocabularies_are_checked),
         cmocka_unit_test(test_words_are_cut_as_gpt2_does),
-        cmocka_unit_test(test_a_splitter_without_memory_says_so),
         cmocka_unit_test(test_wordpiece_takes_the_longest_piece),
         cmocka_unit_test(test_wordpiece_looks_for_signs_behind_accents),
         cmocka_unit_test(test_wordpiece_vocabularies_are_checked),
