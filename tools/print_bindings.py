@@ -12,6 +12,8 @@ import os
 import re
 import sys
 
+import print_go
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEADERS = ("volta", "volta_data")
 SOURCE = "Printed by tools/print_bindings.py from the descriptions in api/, which say what the headers say. Not edited by hand."
@@ -190,8 +192,13 @@ def print_layout(api):
     return "\n".join(lines + ["    return 0;", "}"]) + "\n"
 
 
+def go(printer):
+    return lambda api: printer(api, SOURCE)
+
+
 PRINTERS = {"tests/bindings/layout.c": print_layout, "bindings/python/volta/native.py": print_python,
-            "bindings/rust/volta-sys/src/lib.rs": print_rust}
+            "bindings/rust/volta-sys/src/lib.rs": print_rust, "bindings/go/sys/sys.go": go(print_go.print_sys),
+            "bindings/go/sys/every_test.go": go(print_go.print_every), "bindings/go/names.go": go(print_go.print_names)}
 
 
 def main():

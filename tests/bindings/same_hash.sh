@@ -23,6 +23,14 @@ if command -v cargo >/dev/null; then
     (cd "$root/bindings/rust" && cargo build --quiet --offline --locked --example train_gpt)
     run rust "$build/cargo/debug/examples/train_gpt"
 fi
+if command -v go >/dev/null && command -v pkg-config >/dev/null; then
+    # shellcheck source=tests/bindings/go_environment.sh
+    . "$(dirname "$0")/go_environment.sh"
+    (cd "$root/bindings/go" && go build -o "$build/go/" ./examples/train_gpt)
+    run go "$build/go/train_gpt"
+else
+    echo "go: not here, skipped"
+fi
 for file in "$folder"/*.volta; do
     cmp "$folder/c.volta" "$file" || exit 1
 done

@@ -1,0 +1,3 @@
+module volta
+
+go 1.19

@@ -1,0 +1,81 @@
+package sys
+
+// Functions of Go that C calls. What C calls `user` is memory of C with a cgo.Handle in it, made by Hand.
+
+/*
+#include <stddef.h>
+#include <stdint.h>
+
+void voltaGoLog(void *user, int32_t level, char *line);
+int32_t voltaGoOnText(void *user, char *text, size_t bytes, int32_t token);
+int32_t voltaGoProgress(void *user, void *report);
+*/
+import "C"
+
+import (
+	"runtime/cgo"
+	"unsafe"
+)
+
+// Pointers to the functions, as the structs of options take them.
+var (
+	OnLog      = unsafe.Pointer(C.voltaGoLog)
+	OnText     = unsafe.Pointer(C.voltaGoOnText)
+	OnProgress = unsafe.Pointer(C.voltaGoProgress)
+)
+
+// Receiver is what Hand takes: the functions that C may call of it, and whose objects it is a call of.
+type Receiver struct {
+	Owner    unsafe.Pointer // memory of C that stands for it
+	Log      func(level LogLevel, line string)
+	Text     func(piece []byte, token int32) (stop bool) // the piece is lent
+	Progress func(report *TuneReport) (stop bool)        // lent too
+}
+
+// Hand makes the user pointer of a Receiver, ended by Unhand.
+func Hand(receiver *Receiver) unsafe.Pointer {
+	user := Malloc(unsafe.Sizeof(cgo.Handle(0)))
+	*(*cgo.Handle)(user) = cgo.NewHandle(receiver)
+	return user
+}
+
+// Unhand ends what Hand made.
+func Unhand(user unsafe.Pointer) {
+	(*(*cgo.Handle)(user)).Delete()
+	Free(user)
+}
+
+func received(user unsafe.Pointer, call func(*Receiver)) {
+	receiver := (*(*cgo.Handle)(user)).Value().(*Receiver)
+	defer enter(enter(receiver.Owner))
+	call(receiver)
+}
+
+func number(stop bool) C.int32_t {
+	if stop {
+		return 1
+	}
+	return 0
+}
+
+//export voltaGoLog
+func voltaGoLog(user unsafe.Pointer, level C.int32_t, line *C.char) {
+	received(user, func(receiver *Receiver) {
+		defer func() { _ = recover() }() // as the header says of a log: what it throws has no effect
+		receiver.Log(LogLevel(level), C.GoString(line))
+	})
+}
+
+//export voltaGoOnText
+func voltaGoOnText(user unsafe.Pointer, text *C.char, bytes C.size_t, token C.int32_t) (stop C.int32_t) {
+	received(user, func(receiver *Receiver) {
+		stop = number(receiver.Text(unsafe.Slice((*byte)(unsafe.Pointer(text)), int(bytes)), int32(token)))
+	})
+	return stop
+}
+
+//export voltaGoProgress
+func voltaGoProgress(user, report unsafe.Pointer) (stop C.int32_t) {
+	received(user, func(receiver *Receiver) { stop = number(receiver.Progress((*TuneReport)(report))) })
+	return stop
+}

@@ -1,0 +1,138 @@
+package volta
+
+import (
+	"runtime"
+	"unsafe"
+
+	"volta/sys"
+)
+
+// An Element is what a tensor is made of.
+type Element interface{ float32 | int32 }
+
+func dtypeOf[E Element]() Dtype {
+	var zero E
+	if _, is := any(zero).(int32); is {
+		return I32
+	}
+	return F32
+}
+
+// A Tensor is a dense array, row-major, in memory of the library.
+type Tensor struct {
+	*handle[sys.Tensor]
+}
+
+// NewTensor makes a tensor of zeros: F32 or I32.
+func NewTensor(in *Context, dtype Dtype, shape ...int64) (*Tensor, error) {
+	extents := append([]int64{}, shape...)
+	tensor, err := made(in.handle, "tensor", sys.TensorRelease, func(context *sys.Context, out **sys.Tensor) Status {
+		return sys.TensorCreate(context, dtype, first(extents), int32(len(extents)), out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Tensor{tensor}, nil
+}
+
+// TensorOf makes a tensor with a copy of the elements.
+func TensorOf[E Element](in *Context, elements []E, shape ...int64) (*Tensor, error) {
+	tensor, err := NewTensor(in, dtypeOf[E](), shape...)
+	if err != nil {
+		return nil, err
+	}
+	if err = Set(tensor, elements); err != nil {
+		_ = tensor.Close()
+		return nil, err
+	}
+	return tensor, nil
+}
+
+// WrapTensor makes a tensor over memory of C, aligned to its elements, which must outlive it. Memory of Go would have to be kept by
+// C, which Go does not allow.
+func WrapTensor(in *Context, dtype Dtype, memory unsafe.Pointer, shape ...int64) (*Tensor, error) {
+	extents := append([]int64{}, shape...)
+	tensor, err := made(in.handle, "tensor", sys.TensorRelease, func(context *sys.Context, out **sys.Tensor) Status {
+		return sys.TensorWrap(context, dtype, first(extents), int32(len(extents)), memory, out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Tensor{tensor}, nil
+}
+
+// first is the address of the first element; nil of none.
+func first[T any](elements []T) *T {
+	if len(elements) == 0 {
+		return nil
+	}
+	return &elements[0]
+}
+
+// Dtype is F32 or I32; 0 of a closed tensor.
+func (t *Tensor) Dtype() (dtype Dtype) {
+	_ = t.look(func(tensor *sys.Tensor) Status { dtype = sys.TensorDtype(tensor); return OK })
+	return dtype
+}
+
+// Shape has no extents for a tensor of one element without axes, and for a closed one.
+func (t *Tensor) Shape() (shape []int64) {
+	_ = t.look(func(tensor *sys.Tensor) Status {
+		for axis := int32(0); axis < sys.TensorRank(tensor); axis++ {
+			shape = append(shape, sys.TensorExtent(tensor, axis))
+		}
+		return OK
+	})
+	return shape
+}
+
+// Len is the number of elements.
+func (t *Tensor) Len() (count int) {
+	_ = t.look(func(tensor *sys.Tensor) Status { count = int(sys.TensorElements(tensor)); return OK })
+	return count
+}
+
+// elements runs a function on a tensor's elements.
+func elements[E Element](t *Tensor, use func([]E) error) error {
+	var wrong error
+	err := t.look(func(tensor *sys.Tensor) Status {
+		if dtype := sys.TensorDtype(tensor); dtype != dtypeOf[E]() {
+			wrong = refused(InvalidArgument, "the tensor has elements of dtype %d, not %d", dtype, dtypeOf[E]())
+			return OK
+		}
+		wrong = use(unsafe.Slice((*E)(sys.TensorData(tensor)), int(sys.TensorElements(tensor))))
+		return OK
+	})
+	if err == nil {
+		err = wrong
+	}
+	return err
+}
+
+// Set copies elements into a tensor: all of them.
+func Set[E Element](t *Tensor, from []E) error {
+	return elements(t, func(to []E) error {
+		if len(to) != len(from) {
+			return refused(ShapeMismatch, "%d elements are not the %d of the tensor", len(from), len(to))
+		}
+		copy(to, from)
+		return nil
+	})
+}
+
+// Get copies the elements of a tensor.
+func Get[E Element](t *Tensor) (copied []E, err error) {
+	err = elements(t, func(from []E) error { copied = append([]E{}, from...); return nil })
+	return copied, err
+}
+
+// Lend gives the elements themselves, for reading and writing without copies, until Close: the collector does not end a tensor
+// that lent its elements.
+func Lend[E Element](t *Tensor) (lent []E, err error) {
+	err = elements(t, func(of []E) error {
+		runtime.SetFinalizer(t.handle, nil)
+		lent = of
+		return nil
+	})
+	return lent, err
+}

@@ -1,0 +1,191 @@
+package volta
+
+import (
+	"context"
+
+	"volta/sys"
+)
+
+// A Trainer is forward, backward, clipping and update as one plan. Its parameters are its own: the model changes when UpdateModel
+// is called.
+type Trainer struct {
+	*handle[sys.Trainer]
+	ranks []int // of the model's inputs
+}
+
+// TrainerOptions are volta_trainer_options; zeros are the defaults.
+type TrainerOptions struct {
+	InputShapes        [][]int64 // of one micro-batch, all inputs in the model's order
+	Loss               Loss
+	Optimizer          Optimizer
+	Seed               uint64
+	Steps              uint64
+	MicroBatches       uint64
+	Schedule           Schedule
+	WarmupSteps        uint64
+	LearningRate       float64
+	FinalLearningRate  float64
+	Beta1, Beta2       float64
+	Epsilon            float64
+	WeightDecay        float64
+	DecayAllParameters bool
+	Momentum           float64
+	Nesterov           bool
+	ClipNorm           float64
+	Nonfinite          NonfinitePolicy
+	OutputIndex        int32
+	LabelSmoothing     float64
+	ClassWeights       []float64
+	HuberDelta         float64
+	Frozen             []string // names, or patterns with * and ?
+}
+
+func newTrainer(of *Model, options *TrainerOptions, make func(*sys.Model, *sys.TrainerOptions, **sys.Trainer) Status) (*Trainer, error) {
+	var a arena
+	defer a.free()
+	var raw *sys.TrainerOptions
+	if options != nil {
+		raw = new(sys.TrainerOptions)
+		if err := fill(&a, raw, *options); err != nil {
+			return nil, err
+		}
+	}
+	inputs, err := of.Inputs()
+	if err != nil {
+		return nil, err
+	}
+	trainer, err := made(of.handle, "trainer", sys.TrainerRelease, func(model *sys.Model, out **sys.Trainer) Status {
+		return make(model, raw, out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{handle: trainer}
+	for _, input := range inputs {
+		t.ranks = append(t.ranks, len(input.Shape))
+	}
+	return t, nil
+}
+
+// NewTrainer makes a trainer that begins with the model's parameters.
+func NewTrainer(of *Model, options TrainerOptions) (*Trainer, error) {
+	return newTrainer(of, &options, sys.TrainerCreate)
+}
+
+// Resume goes on where the checkpoint (OpenModel) was written, bit for bit. options nil: those of the checkpoint, with which given
+// ones must agree.
+func Resume(checkpoint *Model, options *TrainerOptions) (*Trainer, error) {
+	return newTrainer(checkpoint, options, sys.TrainerResume)
+}
+
+// Step is one step: inputs and targets hold all micro-batches one after the other.
+func (t *Trainer) Step(inputs []*Tensor, targets *Tensor) (StepReport, error) {
+	report := sized(StepReport{})
+	var wrong error
+	err := t.change(func(trainer *sys.Trainer) Status {
+		given, err := pointers(t.owner, nil, append(append([]*Tensor{}, inputs...), targets))
+		if wrong = err; err != nil {
+			return OK
+		}
+		return sys.TrainerStep(trainer, first(given), uint(len(inputs)), given[len(inputs)], report)
+	})
+	if err == nil {
+		err = wrong
+	}
+	return *report, err
+}
+
+// SetTokens gives a token stream as data, copied.
+func (t *Trainer) SetTokens(tokens []int32) error {
+	return t.change(func(trainer *sys.Trainer) Status {
+		return sys.TrainerSetTokens(trainer, first(tokens), uint(len(tokens)))
+	})
+}
+
+// StepTokens is one step on the next batch of the token stream.
+func (t *Trainer) StepTokens() (StepReport, error) {
+	report := sized(StepReport{})
+	err := t.change(func(trainer *sys.Trainer) Status { return sys.TrainerStepTokens(trainer, report) })
+	return *report, err
+}
+
+// Run makes so many steps on the token stream. The end of ctx ends it between two steps, with the trainer as the last one left it,
+// and so does an error of progress, which is called after each and may be nil. The error matches ctx.Err and ErrCancelled, or is
+// that of progress.
+func (t *Trainer) Run(ctx context.Context, steps int, progress func(StepReport) error) (report StepReport, err error) {
+	for step := 0; step < steps; step++ {
+		if err = ofContext(ctx); err != nil {
+			return report, err
+		}
+		latest, err := t.StepTokens()
+		if err != nil {
+			return report, err
+		}
+		report = latest
+		if progress != nil {
+			if err = progress(report); err != nil {
+				return report, err
+			}
+		}
+	}
+	return report, nil
+}
+
+// EvaluateTokens is the mean loss per token of the current parameters.
+func (t *Trainer) EvaluateTokens(tokens []int32) (loss float64, err error) {
+	err = t.change(func(trainer *sys.Trainer) Status {
+		return sys.TrainerEvaluateTokens(trainer, first(tokens), uint(len(tokens)), &loss)
+	})
+	return loss, err
+}
+
+// CurrentStep is how many steps were made.
+func (t *Trainer) CurrentStep() (step uint64) {
+	_ = t.look(func(trainer *sys.Trainer) Status { step = sys.TrainerCurrentStep(trainer); return OK })
+	return step
+}
+
+// Parameter is a copy of a parameter's current values.
+func (t *Trainer) Parameter(name string) ([]float32, error) {
+	return floats(t.handle, name, sys.TrainerParameter)
+}
+
+// Gradient is a copy of its gradient of the latest step, before clipping.
+func (t *Trainer) Gradient(name string) ([]float32, error) {
+	return floats(t.handle, name, sys.TrainerGradient)
+}
+
+// Hash is what Model.Hash gives for the saved file.
+func (t *Trainer) Hash() (string, error) { return hash(t.handle, sys.TrainerHash) }
+
+// UpdateModel copies the trained parameters into the model.
+func (t *Trainer) UpdateModel() error { return t.change(sys.TrainerUpdateModel) }
+
+// Save writes a checkpoint: a model file from which Resume goes on.
+func (t *Trainer) Save(path string) error {
+	if err := whole(path); err != nil {
+		return err
+	}
+	var a arena
+	defer a.free()
+	return t.change(func(trainer *sys.Trainer) Status { return sys.TrainerSave(trainer, a.name(path)) })
+}
+
+// Options are those in force.
+func (t *Trainer) Options() (options TrainerOptions, err error) {
+	raw := sized(sys.TrainerOptions{})
+	err = t.look(func(trainer *sys.Trainer) Status {
+		status := sys.TrainerGetOptions(trainer, raw)
+		if status == OK { // what it lends is copied within the call
+			read(&options, *raw, t.ranks...)
+		}
+		return status
+	})
+	return options, err
+}
+
+// Bill is the tensor memory of the plan, in bytes.
+func (t *Trainer) Bill() (Bill, error) { return bill(t.handle, sys.TrainerGetBill) }
+
+// Plan is the plan as text.
+func (t *Trainer) Plan() (string, error) { return lent(t.handle, sys.TrainerPrintPlan) }
