@@ -275,7 +275,7 @@ endif
 sources = find engine jitgen data cli tests fuzz examples bench -path '*/fixtures' -prune -o -name layout.c -prune -o \
     \( -name '*.h' -o -name '*.c' -o -name '*.cpp' \) -print 2>/dev/null
 
-.PHONY: format format-check docs-check docs-tables install clean help
+.PHONY: format format-check docs-check docs-tables install uninstall dist deps-deb deb trial abi clean help
 format: ## lay out the sources with clang-format
 	@$(sources) | xargs clang-format -i
 
@@ -290,8 +290,31 @@ docs-check: ## dead links, unknown commands, missing files and private words in 
 docs-tables: build-tests ## print the documentation's generated tables into its pages
 	@sh tests/architecture/check_tables.sh $$(find build -name print_tables -type f) . --write
 
-install: all ## header, libraries, voltac and pkg-config file below PREFIX (/usr/local)
-	@sh tools/install.sh build '$(DESTDIR)' '$(PREFIX)'
+install: ## libraries, headers, pkg-config and CMake files, voltac, its manual and completions below PREFIX (/usr/local)
+	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF '-DCMAKE_INSTALL_PREFIX=$(PREFIX)' $(with_gcc))
+	@$(call build,build)
+	@DESTDIR='$(DESTDIR)' cmake --install build
+
+dist: ## build-dist/volta-VERSION.tar.gz: the source of the commit, the same bytes wherever it is made
+	@sh tools/dist.sh build-dist
+
+deps-deb: ## install what `make deb` needs
+ifneq ($(DEPS),no)
+	@sh tools/install_deps.sh build deb
+endif
+
+deb: ## build-deb/*.deb of the commit, for this distribution; judged by lintian where it is installed
+	@JOBS=$(JOBS) sh tools/deb.sh build-deb
+
+trial: ## the lines of docs/install.md in empty roots of Debian (SUITES); needs root, debootstrap and make deb
+	@mkdir -p build-trial && cp build-deb/*.deb build-trial && sh tools/dist.sh build-trial >/dev/null
+	@for suite in $(or $(SUITES),bookworm trixie); do sh tools/trial.sh $$suite build-trial build-trial || exit 1; done
+
+abi: ## what the headers say now is promised from now on (docs/abi.md): part of a release
+	@python3 -B tools/check_abi.py --write && sh tests/abi/abi_diff.sh . $(CC) --write
+
+uninstall: ## remove what the last `make install` of this folder put there
+	@sh tools/uninstall.sh build '$(DESTDIR)'
 
 clean: ## remove every build folder
 	rm -rf build build-*

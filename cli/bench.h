@@ -4,7 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands.h"
+
 namespace voltac::bench {
+
+const std::vector<Command>& benchmarks();
 
 int run_matmul(const std::vector<std::string>& arguments);
 int run_train(const std::vector<std::string>& arguments);

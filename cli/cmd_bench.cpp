@@ -9,34 +9,38 @@
 #include "cli/text.h"
 
 namespace voltac {
-namespace {
 
-constexpr Command kBenchmarks[] = {
-    {"matmul", "matmul [--shapes MxNxK[:FORM],...] [--form nn|nt|tn] [--mode plain|packed|both]",
-     "matrix products, in GFLOP/s and as a share of the peak", bench::run_matmul},
-    {"train", "train [--preset NAME | --model mlp:A-B-...|linear:A-B]",
-     "training steps on random data, beside the time the machine needs at least", bench::run_train},
-    {"infer", "infer [MODEL | --preset NAME] [--prompt-tokens N] [--tokens N] [--batch N]",
-     "a prompt and tokens after it, beside the time that reading the weights takes", bench::run_infer},
-    {"ops", "ops [--only NAME]", "operators one by one, and the overhead of a plan of one operator",
-     bench::run_ops},
-    {"conv", "conv [--network NAME | --layers SIZES,...] [--batch N] [--pass NAME]",
-     "convolutions of known networks, forward and both gradients, beside their roofline bound",
-     bench::run_conv},
-    {"memory", "memory [--preset tiny|small|gpt2|llama-tiny|all]",
-     "the bill by class beside what the allocator and the system saw", bench::run_memory},
-};
+const std::vector<Command>& bench::benchmarks() {
+    static const std::vector<Command> table = {
+        {"matmul", "matmul [--shapes MxNxK[:FORM],...] [--form nn|nt|tn] [--mode plain|packed|both]",
+         "matrix products, in GFLOP/s and as a share of the peak", bench::run_matmul},
+        {"train", "train [--preset NAME | --model mlp:A-B-...|linear:A-B]",
+         "training steps on random data, beside the time the machine needs at least", bench::run_train},
+        {"infer", "infer [MODEL | --preset NAME] [--prompt-tokens N] [--tokens N] [--batch N]",
+         "a prompt and tokens after it, beside the time that reading the weights takes", bench::run_infer},
+        {"ops", "ops [--only NAME]", "operators one by one, and the overhead of a plan of one operator",
+         bench::run_ops},
+        {"conv", "conv [--network NAME | --layers SIZES,...] [--batch N] [--pass NAME]",
+         "convolutions of known networks, forward and both gradients, beside their roofline bound",
+         bench::run_conv},
+        {"memory", "memory [--preset tiny|small|gpt2|llama-tiny|all]",
+         "the bill by class beside what the allocator and the system saw", bench::run_memory},
+    };
+    return table;
+}
+
+namespace {
 
 std::string names() {
     std::string text;
-    for (const Command& row : kBenchmarks) text += (text.empty() ? "" : "|") + std::string(row.name);
+    for (const Command& row : bench::benchmarks()) text += (text.empty() ? "" : "|") + std::string(row.name);
     return text;
 }
 
 void print_help() {
     const int columns = std::max(columns_of(1), 40);
     std::vector<Entry> entries;
-    for (const Command& row : kBenchmarks)
+    for (const Command& row : bench::benchmarks())
         entries.push_back({std::string("voltac bench ") + row.usage, row.summary});
     print(wrapped("Measures this machine and Volta on it. Warm-up is not counted; figures are medians on a "
                   "monotonic clock; spread is (90th - 10th percentile) / median of the runs.",
@@ -53,7 +57,7 @@ int run_bench(const std::vector<std::string>& arguments) {
         return 0;
     }
     std::vector<std::string> all;
-    for (const Command& row : kBenchmarks) {
+    for (const Command& row : bench::benchmarks()) {
         if (arguments[0] == row.name)
             return row.run(std::vector<std::string>(arguments.begin() + 1, arguments.end()));
         all.emplace_back(row.name);

@@ -276,14 +276,26 @@ void read_command(const std::vector<std::string>& arguments, Tuning& t) {
 
 }  // namespace
 
+const std::vector<Command>& tunings() {
+    static const std::vector<Command> table = {
+        {"matmul", "matmul [--dim N|--shapes MxNxK,...|--model FILE]",
+         "measure the fastest way through matrix products on this machine", run_tune_matmul},
+    };
+    return table;
+}
+
 int run_tune(const std::vector<std::string>& arguments) {
     const bool help = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
     if (!help && (arguments.empty() || arguments[0] != "matmul"))
         usage_error(arguments.empty()
                         ? "voltac tune: say what: voltac tune matmul"
                         : "voltac tune: '" + arguments[0] + "' cannot be tuned; voltac tune matmul can");
+    return run_tune_matmul(std::vector<std::string>(arguments.begin() + (help ? 0 : 1), arguments.end()));
+}
+
+int run_tune_matmul(const std::vector<std::string>& arguments) {
     Tuning t;
-    read_command(std::vector<std::string>(arguments.begin() + (help ? 0 : 1), arguments.end()), t);
+    read_command(arguments, t);
     std::vector<volta_tune_shape> shapes;
     if (!t.shapes.empty()) shapes = read_shapes(t.shapes);
     if (t.shapes.empty() && t.model.empty()) shapes = transformer_shapes(t.dim > 0 ? t.dim : 384);

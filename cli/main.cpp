@@ -1,4 +1,4 @@
-// voltac: the command table, and the one place where a failure becomes a line and an exit status.
+// voltac: which command a call is of, and the one place where a failure becomes a line and an exit status.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -15,41 +15,10 @@ namespace {
 using namespace voltac;
 using Words = std::vector<std::string>;
 
-constexpr Command kCommands[] = {
-    {"train", "train --text PATH | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
-     "train a model on a text or on pictures, a new one or one that is there; the file it writes is also the "
-     "checkpoint",
-     run_train},
-    {"generate", "generate MODEL --prompt TEXT [options]", "write text with a trained model", run_generate},
-    {"eval", "eval MODEL --text PATH | --dataset KIND --data PATH",
-     "loss, perplexity and bits per byte on a text; or how many pictures are right", run_eval},
-    {"classify", "classify MODEL PICTURE...", "the likeliest classes of pictures", run_classify},
-    {"run", "run MODEL --input NAME=FILE.npy ... --out FOLDER", "any model on files of NumPy", run_run},
-    {"embed", "embed MODEL --text FILE --out FILE.npy [--pool mean|first|max]",
-     "a vector for each line of a text, by a language model", run_embed},
-    {"convert",
-     "convert FILE --out FILE [--tokenizer FILE] [--weights TYPE] [--model-config FILE] [--shape NAME=AxB] "
-     "[--fold-batch-norm]",
-     "a model of another program becomes a model file, or a model file safetensors", run_convert},
-    {"quantize", "quantize MODEL --to bf16|f16|int8|int4|f32_panels --out FILE",
-     "store the weights in fewer bits, or for reading", run_quantize},
-    {"info", "info MODEL [--json] [--verify]",
-     "architecture, tensors, sizes, memory bill, determinism level; of an ONNX file its operators", run_info},
-    {"hash", "hash MODEL", "128-bit hash of all parameter bits in name order", run_hash},
-    {"bench", "bench matmul|train|infer|ops|memory [options]", "measure this machine, and Volta on it",
-     run_bench},
-    {"tune", "tune matmul [--dim N|--shapes MxNxK,...|--model FILE]",
-     "measure the fastest way through matrix products on this machine", run_tune},
-    {"doctor", "doctor", "what this machine can do, and whether its bits are those of every machine",
-     run_doctor},
-    {"version", "version", "version of the program and of the numeric contract", run_version},
-    {"help", "help [COMMAND]", "this text, or a command's options", nullptr},
-};
-
 std::string usage_line() {
     std::string line = "usage: voltac ";
-    for (const Command& command : kCommands)
-        line += (&command == kCommands ? "" : "|") + std::string(command.name);
+    for (const Command& command : commands())
+        line += (&command == &commands().front() ? "" : "|") + std::string(command.name);
     return line + " ... (voltac --help says more)";
 }
 
@@ -60,7 +29,7 @@ void print_help() {
                 columns, 0) +
         "\n\n";
     std::vector<Entry> entries;
-    for (const Command& command : kCommands)
+    for (const Command& command : commands())
         entries.push_back({std::string("voltac ") + command.usage, command.summary});
     text += listed(entries, columns) + "\n";
     print(
@@ -82,7 +51,7 @@ int dispatch(const Words& words) {
         return help(Words(words.begin() + 1, words.end()));
     const std::string name = words[0] == "--version" ? "version" : words[0];
     Words names;
-    for (const Command& command : kCommands) {
+    for (const Command& command : commands()) {
         if (name == command.name) return command.run(Words(words.begin() + 1, words.end()));
         names.emplace_back(command.name);
     }

@@ -32,39 +32,27 @@ std::string capital(std::string name) {
     return name;
 }
 
-// CLI11's own wraps nothing.
-struct HelpPage : CLI::Formatter {
-    std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
-        const int columns = std::max(columns_of(1), 40);
-        std::string usage = "Usage: " + app->get_name();
-        std::vector<Entry> places, options;
-        for (const CLI::Option* option : app->get_options()) {
-            if (option == app->get_help_ptr()) continue;
-            const bool by_place = option->get_positional(), required = option->get_required();
-            const std::string name = option->get_name(), type = option->get_type_name();
-            std::string shown = by_place ? capital(name) : name;
-            if (!by_place && !type.empty()) shown.append(" ").append(type);
-            if (required || by_place)
-                usage.append(required ? " " : " [").append(shown).append(required ? "" : "]");
-            (by_place ? places : options).push_back({shown, option->get_description()});
-        }
-        options.push_back({"-h, --help", "this text"});
-        return wrapped(app->get_description(), columns, 0) + "\n\n" +
-               wrapped(usage + " [options]", columns, 4) + "\n\n" +
-               (places.empty() ? "" : listed(places, columns) + "\n") + "Options:\n" +
-               listed(options, columns);
-    }
-};
-
 }  // namespace
 
 Options::Options(const char* command, const char* description)
     : command_(std::string("voltac ") + command), parser_(std::make_unique<Parser>(description, command_)) {
-    parser_->formatter(std::make_shared<HelpPage>());
     parser_->allow_extras();  // read() names them
 }
 
 Options::~Options() = default;
+
+HelpPage Options::help_page() const {
+    HelpPage page{parser_->get_name(), parser_->get_description(), {}, {}};
+    for (const CLI::Option* option : parser_->get_options()) {
+        if (option == parser_->get_help_ptr()) continue;
+        const bool by_place = option->get_positional();
+        (by_place ? page.places : page.options)
+            .push_back({by_place ? capital(option->get_name()) : option->get_name(), option->get_type_name(),
+                        option->get_description(), option->get_required(),
+                        option->get_items_expected_max() > 1});
+    }
+    return page;
+}
 
 // --- what options take
 
@@ -422,7 +410,7 @@ void Options::read(const std::vector<std::string>& words, bool take_values) {
     try {
         parser_->parse(reversed);
     } catch (const CLI::CallForHelp&) {
-        print(parser_->help());
+        show_help(help_page());
         throw Stop(0, "");
     } catch (const CLI::ParseError& error) {
         wrong = error.what();

@@ -12,17 +12,10 @@
 #include <vector>
 
 #include "cli/files.h"
+#include "cli/help_page.h"
 #include "cli/support.h"
 
 namespace voltac {
-
-// One command: `voltac <name> ...`.
-struct Command {
-    const char* name;
-    const char* usage;    // "train --text FILE --out model.volta [options]"
-    const char* summary;  // one line
-    int (*run)(const std::vector<std::string>& arguments);
-};
 
 // What an empty text is to an option.
 enum class Empty { kRefused, kMeaningful };
@@ -104,6 +97,7 @@ class Options {
     std::vector<std::string> arguments_of_config(const std::string& path) const;
     std::vector<std::string> with_values(const std::vector<std::string>& words) const;
     void refuse(const std::vector<std::string>& extras) const;
+    HelpPage help_page() const;
     void read(const std::vector<std::string>& words, bool take_values);
     void check_files() const;
     std::string command_, config_;

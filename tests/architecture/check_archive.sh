@@ -7,8 +7,8 @@ root=$2
 compiler=${3:-cc}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-flags=$(sed -n 's/^Libs.private: //p' "$root/tools/install.sh")
-[ -n "$flags" ] || { echo "tools/install.sh names no Libs.private"; exit 1; }
+flags=$(sed -n 's/^Libs.private: //p' "$build/packaging/volta.pc")
+[ -n "$flags" ] || { echo "packaging/volta.pc names no Libs.private"; exit 1; }
 for documented in $flags; do
     grep -qF -e "libvolta.a" "$root/README.md" && grep -qF -e "$documented" "$root/README.md" ||
         { echo "README.md does not say that libvolta.a needs $documented"; exit 1; }

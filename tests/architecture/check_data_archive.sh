@@ -8,8 +8,8 @@ root=$2
 compiler=${3:-cc}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-flags=$(sed -n 's/^Libs.private: //p' "$root/tools/install.sh" | tail -n 1)
-[ -n "$flags" ] || { echo "tools/install.sh names no Libs.private"; exit 1; }
+flags=$(sed -n 's/^Libs.private: //p' "$build/packaging/volta_data.pc")
+[ -n "$flags" ] || { echo "packaging/volta_data.pc names no Libs.private"; exit 1; }
 mkdir -p "$work/set/photos" "$work/set/drawings"
 cp "$root"/tests/data/files/*.jpg "$work/set/photos" && cp "$root"/tests/data/files/rgb*.png "$work/set/drawings"
 for beside in "" "$build/libvolta.a"; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# volta.h is what it says: pedantic C99, also C11, C++11 to C++20, under every compiler given, alone in a file. Every
+# volta.h is what it says: pedantic C99, also C11, C17, C++11 to C++20, under every compiler given, alone in a file. Every
 # struct that begins with struct_size has its VOLTA_<NAME>_INIT, which warns in none of them, names every field, and is
 # all zeros but for struct_size.
 #     check_header.sh HEADER COMPILER...      (gcc, clang, g++, clang++; one that is not installed is skipped)
@@ -36,7 +36,7 @@ for compiler in "$@"; do
     command -v "$compiler" >/dev/null 2>&1 || continue
     case $compiler in
         *++*) language=c++ standards='c++11 c++14 c++17 c++20' more= ;;
-        *) language=c standards='c99 c11' more=-Wstrict-prototypes ;;
+        *) language=c standards='c99 c11 c17' more=-Wstrict-prototypes ;;
     esac
     for standard in $standards; do
         "$compiler" -x "$language" -std="$standard" $strict $more -c -o "$work/all.o" "$work/all.c" ||

@@ -1,0 +1,45 @@
+// The command table of voltac.
+#include "cli/bench.h"
+#include "cli/commands.h"
+
+namespace voltac {
+
+const std::vector<Command>& commands() {
+    static const std::vector<Command> table = {
+        {"train", "train --text PATH | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
+         "train a model on a text or on pictures, a new one or one that is there; the file it writes is also "
+         "the "
+         "checkpoint",
+         run_train},
+        {"generate", "generate MODEL --prompt TEXT [options]", "write text with a trained model",
+         run_generate},
+        {"eval", "eval MODEL --text PATH | --dataset KIND --data PATH",
+         "loss, perplexity and bits per byte on a text; or how many pictures are right", run_eval},
+        {"classify", "classify MODEL PICTURE...", "the likeliest classes of pictures", run_classify},
+        {"run", "run MODEL --input NAME=FILE.npy ... --out FOLDER", "any model on files of NumPy", run_run},
+        {"embed", "embed MODEL --text FILE --out FILE.npy [--pool mean|first|max]",
+         "a vector for each line of a text, by a language model", run_embed},
+        {"convert",
+         "convert FILE --out FILE [--tokenizer FILE] [--weights TYPE] [--model-config FILE] [--shape "
+         "NAME=AxB] "
+         "[--fold-batch-norm]",
+         "a model of another program becomes a model file, or a model file safetensors", run_convert},
+        {"quantize", "quantize MODEL --to bf16|f16|int8|int4|f32_panels --out FILE",
+         "store the weights in fewer bits, or for reading", run_quantize},
+        {"info", "info MODEL [--json] [--verify]",
+         "architecture, tensors, sizes, memory bill, determinism level; of an ONNX file its operators",
+         run_info},
+        {"hash", "hash MODEL", "128-bit hash of all parameter bits in name order", run_hash},
+        {"bench", "bench matmul|train|infer|ops|memory [options]", "measure this machine, and Volta on it",
+         run_bench, bench::benchmarks},
+        {"tune", "tune matmul [--dim N|--shapes MxNxK,...|--model FILE]",
+         "measure the fastest way through matrix products on this machine", run_tune, tunings},
+        {"doctor", "doctor", "what this machine can do, and whether its bits are those of every machine",
+         run_doctor},
+        {"version", "version", "version of the program and of the numeric contract", run_version},
+        {"help", "help [COMMAND]", "this text, or a command's options", nullptr},
+    };
+    return table;
+}
+
+}  // namespace voltac
