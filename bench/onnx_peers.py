@@ -58,9 +58,6 @@ def volta_worker(arguments):
     import volta_models as m
     import volta_ctypes as v
 
-    class Options(c.Structure):
-        _fields_ = [*m.SessionOptions._fields_, ("flags", c.c_uint32)]
-
     bench = m.Bench(arguments.library, arguments.threads[0], "auto")
     so, model = bench.library.so, c.c_void_p()
     bench.call("volta_model_import", bench.context, arguments.model.encode(), None, c.byref(model))
@@ -77,7 +74,8 @@ def volta_worker(arguments):
     kinds = {name: kind for name, kind, _ in json.loads(arguments.ports)}
     given = arrays([(name, kinds[name], shape) for name, _, shape in infos[0]])
     extents = [extent for _, _, shape in infos[0] for extent in shape]
-    options = v.sized(Options, input_shapes=(c.c_int64 * len(extents))(*extents), input_extent_count=len(extents), flags=1)
+    options = v.sized(v.SessionOptions, input_shapes=(c.c_int64 * len(extents))(*extents), input_extent_count=len(extents),
+                      flags=v.native.VOLTA_SESSION_PACK_WEIGHTS)
     bench.call("volta_session_create", model, c.byref(options), c.byref(bench.made))
     results = [np.zeros(shape, np.int32 if dtype == v.I32 else np.float32) for _, dtype, shape in infos[1]]
     taken = [bench.tensor(given[name].astype(np.int32 if dtype == v.I32 else np.float32)) for name, dtype, _ in infos[0]]

@@ -10,35 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 import volta_ctypes as v  # noqa: E402
 
-LOSS_MSE = 1
-OPTIMIZERS = {"adamw": 0, "adam": 1, "sgd": 2, "adagrad": 3}
-
-
-class Value(c.Structure):
-    _fields_ = [("id", c.c_int32)]
-
-
-class MachineSpeed(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("isa", c.c_int32),
-        ("thread_count", c.c_uint32),
-        ("fma_gflops", c.c_double),
-        ("fma_spread", c.c_double),
-        ("read_gb_s", c.c_double),
-        ("read_spread", c.c_double),
-        ("stream_gb_s", c.c_double),
-        ("stream_spread", c.c_double),
-        ("buffer_bytes", c.c_uint64),
-    ]
-
-
-class SessionOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("input_shapes", c.POINTER(c.c_int64)),
-        ("input_extent_count", c.c_size_t),
-    ]
+OPTIMIZERS = {name: getattr(v.native, f"VOLTA_{name}".upper()) for name in ("adamw", "adam", "sgd", "adagrad")}
 
 
 class Bench:
@@ -55,7 +27,7 @@ class Bench:
         self.library.call(name, *arguments)
 
     def peaks(self):
-        speed = v.sized(MachineSpeed)
+        speed = v.sized(v.MachineSpeed)
         self.call("volta_measure_machine", self.context, c.byref(speed))
         return {"isa": {1: "scalar", 2: "avx2", 3: "avx512"}[speed.isa], "fma_gflops": speed.fma_gflops,
                 "read_gb_s": speed.read_gb_s, "stream_gb_s": speed.stream_gb_s}
@@ -70,12 +42,12 @@ class Bench:
         return made
 
     def make_gpt(self, sizes):
-        options = v.sized(v.GptOptions, **sizes)
+        options = v.sized(v.MODEL_OPTIONS["gpt"], **sizes)
         self.call("volta_model_create_gpt", self.context, c.byref(options), c.c_uint64(1), c.byref(self.model))
 
     def make_dense(self, widths, batch):
         """Linear layers with ReLU between them over an input [batch, widths[0]]."""
-        graph, x = c.c_void_p(), Value()
+        graph, x = c.c_void_p(), v.Value()
         self.call("volta_graph_create", self.context, c.byref(graph))
         shape = (c.c_int64 * 2)(batch, widths[0])
         self.call("volta_graph_input", graph, b"x", v.F32, shape, 2, c.byref(x))
@@ -89,7 +61,7 @@ class Bench:
     def trainer(self, inputs, targets, **options):
         """Returns step(): one optimizer step on these arrays, its loss."""
         shape = (c.c_int64 * inputs.ndim)(*inputs.shape)
-        loss = v.LOSS_CROSS_ENTROPY if targets.dtype == np.int32 else LOSS_MSE
+        loss = v.LOSS_CROSS_ENTROPY if targets.dtype == np.int32 else v.LOSS_MSE
         chosen = v.sized(v.TrainerOptions, input_shapes=shape, input_extent_count=inputs.ndim, loss=loss, **options)
         self.call("volta_trainer_create", self.model, c.byref(chosen), c.byref(self.made))
         report, given, target = v.sized(v.StepReport), (c.c_void_p * 1)(self.tensor(inputs)), self.tensor(targets)
@@ -106,7 +78,7 @@ class Bench:
     def session(self, inputs, output_shape):
         """Returns run(): the model's output for these inputs, written to an array of its own."""
         shape = (c.c_int64 * inputs.ndim)(*inputs.shape)
-        options = v.sized(SessionOptions, input_shapes=shape, input_extent_count=inputs.ndim)
+        options = v.sized(v.SessionOptions, input_shapes=shape, input_extent_count=inputs.ndim)
         self.call("volta_session_create", self.model, c.byref(options), c.byref(self.made))
         outputs = np.zeros(output_shape, np.float32)
         given, written = (c.c_void_p * 1)(self.tensor(inputs)), (c.c_void_p * 1)(self.tensor(outputs))

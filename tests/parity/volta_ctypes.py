@@ -1,170 +1,41 @@
-"""libvolta through ctypes: as much of volta.h as the parity tests and benchmarks call, and no more.
+"""libvolta through ctypes: as much of volta.h as the parity tests and benchmarks call, of any libvolta that they name.
 
-Structures mirror the header field by field; struct_size guards against drift, because the library refuses or
-ignores what it does not know. Arrays are NumPy arrays, lent for the duration of a call.
+Structures and constants are the Python binding's, which are printed from the header. Arrays are NumPy arrays, lent for the duration
+of a call.
 """
 
 import ctypes as c
+import importlib.util
+import os
 
 import numpy as np
 
-F32, I32 = 1, 2
-ISA = {"auto": 0, "scalar": 1, "avx2": 2, "avx512": 3}
-LOSS_CROSS_ENTROPY = 0
-ADAMW, SGD = 0, 2
-SCHEDULE_CONSTANT, SCHEDULE_COSINE = 0, 1
-MAX_RANK = 8
+_NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python", "volta", "native.py")
+_SPEC = importlib.util.spec_from_file_location("volta_native", _NATIVE)  # the package itself would load a library of its choice
+native = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(native)
 
+F32, I32, MAX_RANK = native.VOLTA_F32, native.VOLTA_I32, native.VOLTA_MAX_RANK
+ISA = {name: getattr(native, f"VOLTA_ISA_{name}".upper()) for name in ("auto", "scalar", "avx2", "avx512")}
+LOSS_CROSS_ENTROPY, LOSS_MSE = native.VOLTA_LOSS_CROSS_ENTROPY, native.VOLTA_LOSS_MSE
+ADAMW, SGD = native.VOLTA_ADAMW, native.VOLTA_SGD
+SCHEDULE_CONSTANT, SCHEDULE_COSINE = native.VOLTA_SCHEDULE_CONSTANT, native.VOLTA_SCHEDULE_COSINE
 
-class ContextOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("allocator", c.c_void_p),
-        ("log", c.c_void_p),
-        ("log_user", c.c_void_p),
-        ("thread_count", c.c_uint32),
-        ("level", c.c_int32),
-        ("isa", c.c_int32),
-        ("flags", c.c_uint32),
-    ]
-
-
-class GptOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("vocabulary", c.c_int64),
-        ("layers", c.c_int64),
-        ("dim", c.c_int64),
-        ("heads", c.c_int64),
-        ("context", c.c_int64),
-        ("dropout", c.c_double),
-    ]
-
-
-class LlamaOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("vocabulary", c.c_int64),
-        ("layers", c.c_int64),
-        ("dim", c.c_int64),
-        ("heads", c.c_int64),
-        ("kv_heads", c.c_int64),
-        ("hidden", c.c_int64),
-        ("context", c.c_int64),
-        ("rope_base", c.c_double),
-        ("epsilon", c.c_double),
-        ("untied", c.c_int32),
-        ("interleaved", c.c_int32),
-    ]
-
-
-class BertOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("vocabulary", c.c_int64),
-        ("layers", c.c_int64),
-        ("dim", c.c_int64),
-        ("heads", c.c_int64),
-        ("hidden", c.c_int64),
-        ("context", c.c_int64),
-        ("segments", c.c_int64),
-        ("classes", c.c_int64),
-        ("dropout", c.c_double),
-        ("epsilon", c.c_double),
-        ("head", c.c_int32),
-        ("segment_input", c.c_int32),
-        ("mask_input", c.c_int32),
-    ]
-
-
-class NetworkOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("name", c.c_char_p),
-        ("classes", c.c_int64),
-        ("channels", c.c_int64),
-        ("rows", c.c_int64),
-        ("columns", c.c_int64),
-        ("width", c.c_double),
-        ("stem", c.c_int32),
-    ]
-
-
-class ImportOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("format", c.c_int32),
-        ("tokenizer_path", c.c_char_p),
-        ("config_path", c.c_char_p),
-        ("key_map_path", c.c_char_p),
-        ("bert", c.c_void_p),
-        ("weights", c.c_int32),
-        ("no_tokenizer", c.c_int32),
-        ("resnet", c.c_void_p),
-        ("shapes", c.c_void_p),
-        ("shape_count", c.c_size_t),
-        ("network", c.c_void_p),
-        ("exact_graph", c.c_int32),
-    ]
-
-
-class SessionOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("input_shapes", c.POINTER(c.c_int64)),
-        ("input_extent_count", c.c_size_t),
-        ("flags", c.c_uint32),
-    ]
-
+ContextOptions, ImportOptions, NetworkOptions = (
+    native.volta_context_options, native.volta_import_options, native.volta_network_options)
+SessionOptions, TrainerOptions, StepReport = (
+    native.volta_session_options, native.volta_trainer_options, native.volta_step_report)
+TensorInfo, Value, MachineSpeed = native.volta_tensor_info, native.volta_value, native.volta_machine_speed
 
 # What volta_model_create_<architecture> takes.
-MODEL_OPTIONS = {"gpt": GptOptions, "llama": LlamaOptions, "bert": BertOptions}
-
-
-class TensorInfo(c.Structure):
-    _fields_ = [("name", c.c_char_p), ("dtype", c.c_int32), ("rank", c.c_int32), ("shape", c.c_int64 * MAX_RANK)]
-
-
-class TrainerOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("input_shapes", c.POINTER(c.c_int64)),
-        ("input_extent_count", c.c_size_t),
-        ("loss", c.c_int32),
-        ("optimizer", c.c_int32),
-        ("seed", c.c_uint64),
-        ("steps", c.c_uint64),
-        ("micro_batches", c.c_uint64),
-        ("schedule", c.c_int32),
-        ("warmup_steps", c.c_uint64),
-        ("learning_rate", c.c_double),
-        ("final_learning_rate", c.c_double),
-        ("beta1", c.c_double),
-        ("beta2", c.c_double),
-        ("epsilon", c.c_double),
-        ("weight_decay", c.c_double),
-        ("decay_all_parameters", c.c_int32),
-        ("momentum", c.c_double),
-        ("nesterov", c.c_int32),
-        ("clip_norm", c.c_double),
-        ("nonfinite", c.c_int32),
-        ("output_index", c.c_int32),
-    ]
-
-
-class StepReport(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("step", c.c_uint64),
-        ("loss", c.c_float),
-        ("gradient_norm", c.c_float),
-        ("learning_rate", c.c_double),
-    ]
+MODEL_OPTIONS = {"gpt": native.volta_gpt_options, "llama": native.volta_llama_options, "bert": native.volta_bert_options}
 
 
 def sized(structure, **fields):
-    """A structure with struct_size and the given fields set; everything else is zero, the default."""
-    return structure(struct_size=c.sizeof(structure), **fields)
+    """A structure with the given fields set; everything else is zero, the default. It keeps arrays that it points to."""
+    made = structure(**{name: c.addressof(value) if isinstance(value, c.Array) else value for name, value in fields.items()})
+    made.kept = fields
+    return made
 
 
 class Library:

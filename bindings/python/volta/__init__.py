@@ -9,6 +9,7 @@ Everything of include/volta.h is here: what has no class of its own is in volta.
 
 from . import native
 from ._library import lib
+from .data import Batch, Dataset, Loader, Picture, read_texts, text_parts
 from .context import Context, default_context, describe_device, device_count
 from .errors import (Cancelled, CorruptModel, DeviceError, Error, InternalError, InvalidArgument, InvalidState, IoError,
                      NotFinite, OutOfMemory, ShapeMismatch, Unsupported)
@@ -16,12 +17,13 @@ from .generator import Cancel, Generator, Sequence
 from .graph import Graph, Value
 from .model import Model, network_names, survey
 from .session import Session
-from .tensor import Tensor
+from .tensor import Tensor, from_dlpack
 from .tokenizer import Tokenizer
 from .trainer import Trainer
 
 __version__ = lib.volta_version().decode()
-__all__ = ["Cancel", "Cancelled", "Context", "CorruptModel", "DeviceError", "Error", "Generator", "Graph", "InternalError",
-           "InvalidArgument", "InvalidState", "IoError", "Model", "NotFinite", "OutOfMemory", "Sequence", "Session",
-           "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "default_context", "describe_device",
-           "device_count", "lib", "native", "network_names", "survey"]
+__all__ = ["Batch", "Cancel", "Cancelled", "Context", "CorruptModel", "Dataset", "DeviceError", "Error", "Generator", "Graph",
+           "InternalError", "InvalidArgument", "InvalidState", "IoError", "Loader", "Model", "NotFinite", "OutOfMemory", "Picture",
+           "Sequence", "Session", "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "default_context",
+           "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "read_texts", "survey",
+           "text_parts"]

@@ -17,7 +17,8 @@ class Context(Handle):
 
     Context(threads=2, isa="avx2", level="strict", device="cpu", precision="fp32", log=print, tuning_folder=...,
     kernel_folder=..., host_budget=bytes, device_budget=bytes, flags=native.VOLTA_CONTEXT_NO_JIT). Without arguments: a
-    thread for each core, the best instruction set, strict. `log(level, line)` is called with warnings and remarks.
+    thread for each core, the best instruction set, strict. `log(level, line)` is called with warnings and remarks. allocator:
+    a native.volta_allocator, whose functions any thread of the library may call.
     """
 
     _release: Any = lib.volta_context_release
@@ -29,8 +30,11 @@ class Context(Handle):
         if log is not None:
             self._log = kinds["log"](lambda _, level, line: log(level, ctypes.string_at(line).decode()))
             options["log"] = self._log
+        allocator = options.get("allocator")
+        if allocator is not None:
+            options["allocator"] = ctypes.pointer(allocator)
         given = struct(native.volta_context_options, options, _CONSTANTS)
-        super().__init__(made(lib.volta_context_create, ctypes.byref(given)))
+        super().__init__(made(lib.volta_context_create, ctypes.byref(given)), given)
 
     @property
     def info(self) -> Info:

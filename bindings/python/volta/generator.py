@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
 from . import native
 from ._library import Handle, check, fields_of, lib, made, struct
 from .aliases import Text, Prompt, Info, OnText
+from .interrupt import Interrupt
 from .session import bill_of
 from .tensor import array_of
 from .tokenizer import Tokenizer, bytes_of
@@ -136,7 +137,7 @@ class Generator(Handle):
         """Writes until something ends it. on_text(text, token) is called with each piece and may return True to stop; what
         it raises ends the writing and is raised here. Gives a dict: reason ("max_tokens", "text", ...), token_count, ...
 
-        Ctrl-C ends the writing between two tokens."""
+        Ctrl-C ends the writing between two tokens, which the sequence keeps, and raises KeyboardInterrupt."""
         raised, own = [], cancel or Cancel()
 
         def piece(_: Any, text: Any, count: int, token: int) -> int:
@@ -157,8 +158,9 @@ class Generator(Handle):
         if on_text is None:
             options.on_text = _ON_TEXT(lambda *_: 0)  # a place where Ctrl-C is noticed
         result = native.volta_write_result()
-        status = lib.volta_generator_write(self, sequence, tokenizer or self.tokenizer, ctypes.byref(options),
-                                           ctypes.byref(result))
+        with Interrupt(own.request):
+            status = lib.volta_generator_write(self, sequence, tokenizer or self.tokenizer, ctypes.byref(options),
+                                               ctypes.byref(result))
         if raised:
             raise raised[0]
         check(status)

@@ -10,6 +10,8 @@ from ._library import Handle, check, constant, extents, fields_of, lent_text, li
 from .aliases import Info, Shape, Shapes
 from .tensor import Memory, Tensor, array_of, numpy
 
+_SMALL = 65536  # bytes: an array of fewer is copied sooner than it is wrapped
+
 if TYPE_CHECKING:
     from .context import Context
     from .model import Model
@@ -42,10 +44,12 @@ class Wrapped:
         self._context, self._most = context, most
         self._known: Dict[Any, Tensor] = {}
 
-    def __call__(self, array: Any, name: str) -> Tensor:
+    def __call__(self, array: Any, name: str, written: bool = False) -> Tensor:
         if isinstance(array, Tensor):
             return array
         memory = Memory(array, name)
+        if written and memory.read_only:
+            raise ValueError(f"{name} is read-only")
         key = (memory.address, memory.dtype, memory.shape)
         tensor = self._known.get(key)
         if tensor is None:
@@ -75,6 +79,44 @@ class Session(Handle):
         self._wrapped = Wrapped(model.context)
         self._inputs = (ctypes.c_void_p * len(self._names))()
         self._outputs = (ctypes.c_void_p * len(self._dtypes))()
+        self._prepare(input_shapes)
+
+    def _prepare(self, input_shapes: Shapes) -> None:
+        """Tensors of its own for arrays that are small: a call then copies them, and makes nothing."""
+        self._mine: List[Any] = []  # (array, shape, dtype) of each input
+        self._written: List[Any] = []
+        if numpy is None:
+            return
+        infos = self.model.inputs
+        given: Any = [one["shape"] for one in infos] if input_shapes is None else input_shapes
+        if input_shapes is not None and not isinstance(given[0], (list, tuple)):
+            given = [given]
+        dtypes = [one["dtype"] for one in infos] + self._dtypes
+        shapes = [tuple(shape) for shape in given] + self._shapes
+        if any(4 * numpy.prod(shape, dtype="f8") > _SMALL for shape in shapes):
+            return
+        tensors = [Tensor(shape, dtype, self.model.context) for shape, dtype in zip(shapes, dtypes)]
+        arrays = [tensor.array() for tensor in tensors]
+        count = len(infos)
+        self._mine = [(array, array.shape, array.dtype) for array in arrays[:count]]
+        self._written = arrays[count:]
+        pointers = [tensor._as_parameter_.value for tensor in tensors]
+        self._mine_in = (ctypes.c_void_p * max(count, 1))(*pointers[:count])
+        self._mine_out = (ctypes.c_void_p * len(self._dtypes))(*pointers[count:])
+        self._counts = count, len(self._dtypes)
+
+    def _run_small(self, inputs: Tuple[Any, ...]) -> Any:
+        """The outputs, where the inputs are arrays of NumPy as the model has them, and small; else None."""
+        for x, (mine, shape, dtype) in zip(inputs, self._mine):
+            if type(x) is not numpy.ndarray or x.dtype is not dtype or x.shape != shape or not x.flags.c_contiguous:
+                return None
+            mine[...] = x
+        status = lib.volta_session_run(self._as_parameter_, self._mine_in, self._counts[0], self._mine_out, self._counts[1])
+        if status:
+            check(status)
+        if len(self._written) == 1:
+            return self._written[0].copy()
+        return [array.copy() for array in self._written]
 
     def _output_shape(self, index: int) -> Tuple[int, ...]:
         shape, rank = (ctypes.c_int64 * native.VOLTA_MAX_RANK)(), ctypes.c_int32()
@@ -93,6 +135,10 @@ class Session(Handle):
     def run(self, *inputs: Any, out: Any = None) -> Any:
         """Runs the graph once. inputs: arrays of float32 and int32 in the model's order, read without copies. out: arrays
         that take the outputs; else new ones. The interpreter runs other threads meanwhile."""
+        if out is None and self._mine and len(inputs) == len(self._mine):
+            results = self._run_small(inputs)
+            if results is not None:
+                return results
         if len(inputs) != len(self._names):
             raise TypeError(f"the model has {len(self._names)} inputs ({', '.join(self._names)}), not {len(inputs)}")
         tensors = [self._wrapped(x, name) for x, name in zip(inputs, self._names)]
@@ -105,7 +151,7 @@ class Session(Handle):
             if len(results) != len(self._dtypes):
                 raise TypeError(f"the model has {len(self._dtypes)} outputs, out has {len(results)}")
         targets = [x if isinstance(x, Tensor) else Tensor.wrap(x, self.model.context) if out is None
-                   else self._wrapped(x, "out") for x in results]
+                   else self._wrapped(x, "out", True) for x in results]
         for i, tensor in enumerate(targets):
             self._outputs[i] = tensor._as_parameter_.value
         check(lib.volta_session_run(self, self._inputs, len(tensors), self._outputs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
 
-from . import native
+from . import dlpack, native
 from ._library import Handle, constant, extents, lib, made
 from .aliases import Info, Shape
 from .context import default_context
@@ -28,14 +28,19 @@ except ImportError:
 class Memory:
     """What an array is: address, dtype (a number of native.VOLTA_F32 or VOLTA_I32) and shape. Keeps the array."""
 
-    __slots__ = ("address", "dtype", "shape", "kept")
+    __slots__ = ("address", "dtype", "shape", "kept", "read_only")
+    shape: Any
+    kept: Any
 
     def __init__(self, array: Any, name: str = "the array") -> None:
+        self.read_only = False
         interface = getattr(array, "__array_interface__", None)
-        if interface is None and numpy is not None and hasattr(array, "__dlpack__"):
-            array = numpy.from_dlpack(array)
-            interface = array.__array_interface__
+        if interface is None and hasattr(array, "__dlpack__"):
+            taken = dlpack.Taken(array, name)
+            self.address, self.dtype, self.shape, self.kept = taken.address, taken.dtype, taken.shape, (taken, array)
+            return
         if interface is not None:
+            self.read_only = bool(interface["data"][1])
             if interface["typestr"] not in _BY_TYPE:
                 raise TypeError(f"{name} is {interface['typestr']}, it must be float32 or int32")
             self.dtype = _BY_TYPE[interface["typestr"]]
@@ -49,7 +54,7 @@ class Memory:
             raise TypeError(f"{name} has elements of format {view.format}, they must be float or int of 4 bytes")
         if not view.c_contiguous:
             raise ValueError(f"{name} is not contiguous")
-        self.dtype, self.shape = dtype, view.shape
+        self.dtype, self.shape, self.read_only = dtype, view.shape, view.readonly
         if view.readonly:  # ctypes lends no address of it
             view = memoryview(bytearray(view.cast("B")))
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(view)) if view.nbytes else 0
@@ -69,10 +74,24 @@ def array_of(dtype: int, shape: Shape, address: int, owner: Any) -> Any:
     return view.cast("B").cast(view.format, shape) if len(shape) > 1 else view
 
 
+def bytes_at(address: int, shape: Shape, owner: Any) -> Any:
+    """Bytes at an address as a read-only array that keeps `owner`."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    elements: Any = (ctypes.c_uint8 * count).from_address(address)
+    elements._owner = owner
+    if numpy is not None:
+        array = numpy.frombuffer(elements, dtype="u1").reshape(shape)
+        array.setflags(write=False)
+        return array
+    return memoryview(elements).cast("B").cast("B", tuple(shape)).toreadonly()
+
+
 class Tensor(Handle):
     """A dense array of the library, of zeros, or over memory of another array, which it keeps.
 
-    Tensor((2, 3)), Tensor((2, 3), "i32"), Tensor.wrap(array). It has the buffer protocol's part by array(), and
+    Tensor((2, 3)), Tensor((2, 3), "i32"), Tensor.wrap(array), from_dlpack(array). It has the buffer protocol's part by array(), and
     __array_interface__ and __dlpack__ for NumPy, PyTorch and others; none of them copies.
     """
 
@@ -110,11 +129,23 @@ class Tensor(Handle):
         return {"version": 3, "shape": self.shape, "typestr": _TYPES[lib.volta_tensor_dtype(self)][0],
                 "data": (lib.volta_tensor_data(self), False)}
 
-    def __dlpack__(self, **request: Any) -> Any:
-        return self.array().__dlpack__(**request)
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Optional[Tuple[int, int]] = None,
+                   copy: Optional[bool] = None) -> Any:
+        if stream is not None or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
+            raise BufferError("the tensor is in the processor's memory")
+        of = self
+        if copy:
+            of = Tensor(self.shape, self.dtype, self._kept[0])
+            ctypes.memmove(lib.volta_tensor_data(of), lib.volta_tensor_data(self), 4 * lib.volta_tensor_elements(self))
+        return dlpack.given(lib.volta_tensor_data(of) or 0, lib.volta_tensor_dtype(of), of.shape, of)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return (1, 0)  # the processor's memory
 
     def __len__(self) -> int:
         return self.shape[0]
+
+
+def from_dlpack(array: Any, ctx: Optional[Context] = None) -> Tensor:
+    """A tensor over the memory of an array of PyTorch or another library that has __dlpack__."""
+    return Tensor.wrap(array, ctx)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from . import native
 from ._library import Handle, check, fields_of, hash_of, lent_text, lib, made, path_of, struct, texts
@@ -33,6 +33,29 @@ def _options(input_shapes: Shapes, frozen: Optional[Sequence[str]], class_weight
     given = struct(native.volta_trainer_options, options, _CONSTANTS)
     given._kept_too = kept
     return given
+
+
+class Steps:
+    """See Trainer.steps."""
+
+    def __init__(self, trainer: Trainer, count: int) -> None:
+        self._trainer, self._count = trainer, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Info]:
+        for _ in range(self._count):
+            yield self._trainer.step_tokens()
+
+
+def _told(progress: Any, report: Info) -> Any:
+    if not hasattr(progress, "update"):
+        return progress(report)
+    if hasattr(progress, "set_postfix"):
+        progress.set_postfix(loss=f"{report['loss']:.4f}", refresh=False)
+    progress.update(1)
+    return None
 
 
 class Trainer(Handle):
@@ -85,14 +108,18 @@ class Trainer(Handle):
         return fields_of(report)
 
     def run(self, steps: int, progress: Optional[Callable[[Info], Any]] = None) -> Optional[Info]:
-        """So many steps on the token stream; progress(report) after each, which may return False to stop. Ctrl-C ends it
-        between two steps, with the trainer as the last one left it. Gives the last report."""
+        """So many steps on the token stream; progress(report) after each, which may return False to stop, or a bar of tqdm, which
+        is moved and shows the loss. Ctrl-C ends it between two steps, with the trainer as the last one left it. Gives the last
+        report."""
         report = None
-        for _ in range(steps):
-            report = self.step_tokens()
-            if progress is not None and progress(report) is False:
+        for report in self.steps(steps):
+            if progress is not None and _told(progress, report) is False:
                 break
         return report
+
+    def steps(self, count: int) -> Steps:
+        """The reports of so many steps, which are made as they are asked for: for report in tqdm(trainer.steps(200)): ..."""
+        return Steps(self, count)
 
     def evaluate_tokens(self, tokens: Any) -> float:
         """Mean loss per token of the current parameters."""
