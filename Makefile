@@ -306,7 +306,10 @@ endif
 deb: ## build-deb/*.deb of the commit, for this distribution; judged by lintian where it is installed
 	@JOBS=$(JOBS) sh tools/deb.sh build-deb
 
-trial: ## the lines of docs/install.md in empty roots of Debian (SUITES); needs root, debootstrap and make deb
+trial: deb ## the lines of docs/install.md in empty roots of Debian (SUITES="bookworm trixie"), for each language; needs root
+ifneq ($(DEPS),no)
+	@sh tools/install_deps.sh trial
+endif
 	@mkdir -p build-trial && cp build-deb/*.deb build-trial && sh tools/dist.sh build-trial >/dev/null
 	@for suite in $(or $(SUITES),bookworm trixie); do sh tools/trial.sh $$suite build-trial build-trial || exit 1; done
 

@@ -23,10 +23,7 @@ if [ ! -f "$empty/etc/debian_version" ]; then
 fi
 
 root=$folder/$suite.try
-leave() {
-    umount "$root/proc" "$root/dev" 2>/dev/null || true
-    rm -rf "$root"
-}
+leave() { rm -rf --one-file-system "$root"; }
 trap leave EXIT
 
 status=0
@@ -42,11 +39,13 @@ for language in "$@"; do
     cp "$packages"/*.deb "$packages"/*.tar.gz "$root/volta"
     head -c 20000 "$top/docs/numerics.md" >"$root/volta/book.txt"
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-    mount -t proc proc "$root/proc"
-    mount --bind /dev "$root/dev"
     { echo "set -e; cd /volta; export HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C"; cat "$folder/commands"; } >"$root/volta/commands"
     begin=$(date +%s)
-    if chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh /volta/commands >"$folder/$suite.$language.log" 2>&1; then
+    # In a namespace of its own, so that nothing that is mounted or started outlives it.
+    # shellcheck disable=SC2016 # the inner shell's
+    if unshare --mount --pid --fork --kill-child sh -c 'mount -t proc proc "$1/proc" && exec chroot "$1" \
+        env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh /volta/commands' sh "$root" \
+        >"$folder/$suite.$language.log" 2>&1; then
         seconds=$(($(date +%s) - begin))
         hash=$(sed -n 's/^hash //p' "$folder/$suite.$language.log")
         count=$(wc -l <"$folder/commands" | tr -d ' ')

@@ -1,76 +1,16 @@
-// Every struct_size that a caller may give, of every struct that has one: nothing beyond it is read or
-// written, no half of a field is taken over, and what is refused is refused by a sentence that names the
-// size. Where fields lie is read from volta.h itself, so a new struct or field is tested by being there.
-#include <sys/mman.h>
+// Every struct of volta.h that has a struct_size, with every size (tests/support/struct_sizes.h).
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "tests/support/cmocka_cpp.h"
-#include "tests/support/public_header.h"
+#include "tests/support/struct_sizes.h"
 #include "volta.h"
 
 namespace {
 using namespace volta::test;
-
-constexpr size_t kBeyond = 64;  // bytes more than today's struct has
-constexpr unsigned char kPoison = 0xa5;
-
-struct Field {
-    size_t begin, end;
-    bool is_pointer;
-};
-
-// Where the compiler puts the fields: each at the next multiple of its size, which is its alignment too.
-std::vector<Field> layout_of(const HeaderStruct& one) {
-    const std::map<std::string, size_t> sizes = {{"*", 8},        {"size_t", 8},   {"int64_t", 8},
-                                                 {"uint64_t", 8}, {"double", 8},   {"float", 4},
-                                                 {"int32_t", 4},  {"uint32_t", 4}, {"char", 1}};
-    std::vector<Field> fields;
-    size_t end = 0;
-    for (const HeaderField& field : one.fields) {
-        const auto known = sizes.find(field.type);
-        const bool is_shape = field.type == "volta_tune_shape";
-        const size_t alignment = is_shape               ? 8
-                                 : known != sizes.end() ? known->second
-                                                        : 4;  // else an enumeration
-        const size_t bytes =
-            is_shape ? sizeof(volta_tune_shape) : alignment * static_cast<size_t>(field.count);
-        const size_t begin = (end + alignment - 1) / alignment * alignment;
-        end = begin + bytes;
-        fields.push_back({begin, end, field.type == "*"});
-    }
-    return fields;
-}
-
-const Field* cut_field(const std::vector<Field>& fields, size_t size) {
-    for (const Field& field : fields)
-        if (field.begin < size && size < field.end) return &field;
-    return nullptr;
-}
-
-// Memory of `bytes` that ends where nothing can be read any more.
-class Fenced {
-  public:
-    explicit Fenced(size_t bytes) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
-        map_ = static_cast<unsigned char*>(
-            mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        if (map_ == MAP_FAILED || mprotect(map_ + page_, page_, PROT_NONE) != 0) abort();
-        data_ = map_ + page_ - (bytes + 15) / 16 * 16;  // aligned: what is between is poison
-        memset(data_, kPoison, static_cast<size_t>(map_ + page_ - data_));
-    }
-    ~Fenced() { munmap(map_, 2 * page_); }
-    unsigned char* data() { return data_; }
-
-  private:
-    size_t page_;
-    unsigned char *map_, *data_;
-};
 
 // What the structs are given to.
 struct World {
@@ -87,32 +27,9 @@ struct World {
 const int64_t kShape[] = {1, 8};
 int32_t tokens[64];
 
-template <class Struct>
-const Struct* as(const void* data) {
-    return static_cast<const Struct*>(data);
-}
-template <class Struct>
-Struct* out(void* data) {
-    return static_cast<Struct*>(data);
-}
-
-// A call for every struct. `whole` fills today's fields as a caller would, pointers among them.
-struct Case {
-    const char* name;
-    bool is_report;
-    std::function<void(void* whole)> fill;
-    std::function<volta_status(void* data)> call;
-};
-
 int32_t hear(void*, const char*, size_t, int32_t) { return 0; }
 int32_t see(void*, const volta_tune_report*) { return 1; }
 void line(void*, volta_log_level, const char*) {}
-
-template <class Handle, class Release>
-volta_status ended(volta_status status, Handle* handle, Release release) {
-    release(handle);
-    return status;
-}
 
 std::vector<Case> cases() {
     const auto nothing = [](void*) {};
@@ -392,84 +309,23 @@ int end_world(void**) {
 }
 
 void test_every_struct_has_a_case(void**) {
-    std::vector<std::string> declared, tested;
-    for (const HeaderStruct& one : growing_structs()) declared.push_back(one.name);
-    for (const Case& one : cases()) tested.push_back(one.name);
-    std::sort(declared.begin(), declared.end());
-    std::sort(tested.begin(), tested.end());
-    for (const std::string& name : declared)
-        if (!std::binary_search(tested.begin(), tested.end(), name))
-            print_error("%s has no case\n", name.c_str());
-    assert_true(declared == tested && declared.size() >= 27);
-}
-
-// True: the call answered as a struct of this size asks for.
-bool answers(const Case& one, const std::vector<Field>& fields, size_t size, size_t struct_bytes) {
-    std::vector<unsigned char> whole(struct_bytes + kBeyond, 0);
-    one.fill(whole.data());
-    memcpy(whole.data(), &size, sizeof size);
-    Fenced memory(std::max(size, sizeof size));
-    memcpy(memory.data(), whole.data(), std::max(std::min(size, whole.size()), sizeof size));
-    const volta_status status = one.call(memory.data());
-    const bool names_size = strstr(volta_last_error(), std::to_string(size).c_str()) != nullptr;
-    const bool names_struct = strstr(volta_last_error(), one.name) != nullptr;
-    const bool is_whole = size >= sizeof size && cut_field(fields, size) == nullptr;
-    if (!is_whole) return status == VOLTA_INVALID_ARGUMENT && names_size && names_struct;
-    const bool refused = status == VOLTA_INVALID_ARGUMENT && names_struct && names_size;
-    if (refused) return false;
-    if (!one.is_report || status != VOLTA_OK) return true;
-    // What lies behind the last whole field is as it was, poison or zero; struct_size too.
-    if (memcmp(memory.data(), &size, sizeof size) != 0) return false;
-    for (size_t i = struct_bytes; i < size; ++i)
-        if (memory.data()[i] != whole[i]) return false;
-    for (size_t i = size; i % 16 != 0; ++i)
-        if (memory.data()[i] != kPoison) return false;
-    return true;
+    assert_every_struct_has_a_case(cases(), growing_structs());
+    assert_true(cases().size() >= 27);
 }
 
 void test_every_size(void**) {
-    const std::vector<HeaderStruct> declared = growing_structs();
     for (const Case& one : cases()) {
-        if (one.call == nullptr) continue;
-        const auto found = std::find_if(declared.begin(), declared.end(),
-                                        [&](const HeaderStruct& known) { return known.name == one.name; });
-        assert_true(found != declared.end());
-        const std::vector<Field> fields = layout_of(*found);
-        const size_t bytes = (fields.back().end + 7) / 8 * 8;
-        int cut = 0;
         if (one.name == std::string("volta_profile_options")) volta_profile_stop(world.context);
-        for (size_t size = 0; size <= bytes + kBeyond; ++size) {
-            if (strncmp(one.name, "volta_profile_", 14) == 0 && one.is_report) record_a_profile();
-            const bool fine = answers(one, fields, size, bytes);
-            if (!fine) print_error("%s, struct_size %zu: %s\n", one.name, size, volta_last_error());
-            assert_true(fine);
-            cut += cut_field(fields, size) != nullptr;
-        }
-        assert_true(cut > 0);
+        const bool reports_a_profile = strncmp(one.name, "volta_profile_", 14) == 0 && one.is_report;
+        assert_every_size(one, growing_structs(), volta_last_error, [&] {
+            if (reports_a_profile) record_a_profile();
+        });
     }
 }
 
-// Bytes of a newer caller's fields: zeros are accepted, others are not.
 void test_fields_that_are_not_known(void**) {
-    const std::vector<HeaderStruct> declared = growing_structs();
-    for (const Case& one : cases()) {
-        if (one.call == nullptr || one.is_report) continue;
-        const auto found = std::find_if(declared.begin(), declared.end(),
-                                        [&](const HeaderStruct& known) { return known.name == one.name; });
-        const size_t bytes = (layout_of(*found).back().end + 7) / 8 * 8;
-        for (size_t size = bytes + 1; size <= bytes + kBeyond; ++size) {
-            std::vector<unsigned char> whole(size, 0);
-            one.fill(whole.data());
-            memcpy(whole.data(), &size, sizeof size);
-            whole[size - 1] = 1;
-            Fenced memory(size);
-            memcpy(memory.data(), whole.data(), size);
-            assert_int_equal(one.call(memory.data()), VOLTA_INVALID_ARGUMENT);
-            const std::string expected =
-                std::string(one.name) + " has a field that this version does not know";
-            assert_string_equal(volta_last_error(), expected.c_str());
-        }
-    }
+    for (const Case& one : cases())
+        assert_unknown_fields_are_refused(one, growing_structs(), volta_last_error);
 }
 
 // A struct within a struct, and one whose call takes a second when it is accepted.

@@ -1,4 +1,5 @@
-// include/volta.h as its tests read it: what is declared there is what has to be tested.
+// The public headers, volta.h if nothing else is said, as their tests read them: what is declared there is
+// what has to be tested.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 namespace volta::test {
 
 // Its text without comments. Tests run in the folder tests.
-inline std::string public_header() {
-    std::FILE* file = std::fopen("../include/volta.h", "rb");
+inline std::string public_header(const char* path = "../include/volta.h") {
+    std::FILE* file = std::fopen(path, "rb");
     if (file == nullptr) std::abort();
     std::string text;
     char block[4096];
@@ -93,8 +94,8 @@ inline void add_fields(const std::string& declaration, std::vector<HeaderField>&
 }
 
 // The structs that start with struct_size.
-inline std::vector<HeaderStruct> growing_structs() {
-    const std::string text = public_header(), mark = "typedef struct ";
+inline std::vector<HeaderStruct> growing_structs(const char* path = "../include/volta.h") {
+    const std::string text = public_header(path), mark = "typedef struct ";
     std::vector<HeaderStruct> structs;
     for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; ++at) {
         const std::size_t open = text.find_first_of("{;", at);
