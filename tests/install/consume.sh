@@ -105,7 +105,7 @@ case $way in
         grep -q 'requested version "99"' "$work/log" || { cat "$work/log"; fail "another refusal"; }
         ;;
     subdirectory)
-        by_cmake -DSUBDIRECTORY="$root" -DCMAKE_BUILD_TYPE=Release
+        by_cmake -DSUBDIRECTORY="$root" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 -DCMAKE_CXX_FLAGS_DEBUG=-O0
         run_all
         ;;
     *) fail "is no way" ;;
