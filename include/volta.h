@@ -676,7 +676,7 @@ enum { VOLTA_IMPORT_KEEP = -1 };
  * file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
  * are integers or truth values. Parameters that
  * volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
- * stored weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
+ * packed weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
  * Keeps:  nothing: files may go when it returns.
  * Cost:   reads the whole file, one tensor at a time; memory for the parameters alone.
  * Errors: IO_ERROR          missing, a directory, not readable
@@ -753,8 +753,8 @@ VOLTA_API volta_status volta_model_get_arithmetic(const volta_model *model, volt
 /* A model with the same graph whose weights are stored for reading alone, in fewer bits or, VOLTA_F32_PANELS, in another
  * order, which gives the bits of the f32 model faster: those that products read, and the tables of tokens. Others
  * (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner extent is
- * below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A stored weight has the
- * shape [outputs, inputs] and is read where it lies, a mapped file included. The result runs, generates, saves and
+ * below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A packed weight has the
+ * shape [outputs, inputs] and is read in place, a mapped file included. The result runs, generates, saves and
  * loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
  * Units:  dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or VOLTA_F32_PANELS.
  * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`.
@@ -808,7 +808,7 @@ VOLTA_API size_t volta_model_parameter_count(const volta_model *model);
 VOLTA_API volta_status volta_model_parameter_info(const volta_model *model, size_t index,
                                                   volta_tensor_info *info);
 /* Lends: a parameter's elements, read-only, until the model is released.
- * Errors: INVALID_ARGUMENT  unknown name; UNSUPPORTED  a stored weight (volta_model_quantize) */
+ * Errors: INVALID_ARGUMENT  unknown name; UNSUPPORTED  a packed weight (volta_model_quantize) */
 VOLTA_API volta_status volta_model_parameter(const volta_model *model, const char *name,
                                              const float **out_data, size_t *out_elements);
 /* Replaces a parameter's values (for weights from elsewhere). A mapped model takes a private copy first.
@@ -862,7 +862,7 @@ typedef struct volta_session_options {
 enum {
     VOLTA_SESSION_PACK_WEIGHTS = 1 /* keep a copy of the weights of products in the order in which kernels read them:
                                       runs are faster, most of all on few rows, for as much memory again (under
-                                      `parameters` of the bill). Small weights, which are as fast where they lie,
+                                      `parameters` of the bill). Small weights, which are as fast in place,
                                       get none. Packed anew when the model's parameters change */
 };
 
@@ -955,7 +955,7 @@ typedef struct volta_trainer_options {
  * 0 and without moments. volta_trainer_resume goes on with a run instead.
  * Keeps:  `model` alive. The trainer works on its own copy of the parameters: the model does not change until
  *         volta_trainer_update_model.
- * Errors: UNSUPPORTED       an operator without a gradient rule; stored weights (volta_model_quantize); the text names it
+ * Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); the text names it
  *         INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
  *                           or one alone of a batch_norm's running mean and variance; the text names it */
 VOLTA_API volta_status volta_trainer_create(volta_model *model, const volta_trainer_options *options,
@@ -1277,7 +1277,7 @@ typedef struct volta_tune_report {
                                fields that are not the default rule; "": the default stays. Lends: until
                                the callback returns                                                      */
     int32_t packed_once;    /* 1: of a session with VOLTA_SESSION_PACK_WEIGHTS: B is packed before it is timed */
-    int32_t from_memory;    /* 1: the weights of its plan are more than half of the last cache: B is timed as
+    int32_t from_memory;    /* 1: the weights of its plan are more than half of the LLC: B is timed as
                                it comes from there, with the memory that those weights take            */
 } volta_tune_report;
 
@@ -1301,7 +1301,7 @@ typedef struct volta_tune_options {
  * from this context from now on use what was found; those that exist do not change. Results are kept in the
  * context and, where it has a tuning_folder, added to its file (docs/matmul_tuning.md). On the processor what was
  * found counts where a plan uses a product as it was timed: B packed once or not, its columns summed or not, and
- * weights that the last cache holds or not. Shapes are timed with a B that is packed by each call, if at all, and
+ * weights that the LLC holds or not. Shapes are timed with a B that is packed by each call, if at all, and
  * that the cache holds; those of a session and a trainer as these use them.
  * Keeps:  nothing of the options.
  * Cost:   about `seconds`, with all threads or the GPU busy; on a GPU kernels are compiled besides. The product's
@@ -1317,7 +1317,7 @@ VOLTA_API volta_status volta_tune(volta_context *context, const volta_tune_optio
 /* How plans use the product that volta_explain_matmul is asked about. */
 enum {
     VOLTA_EXPLAIN_PACKED_ONCE = 1, /* as a session with VOLTA_SESSION_PACK_WEIGHTS: B is packed before */
-    VOLTA_EXPLAIN_FROM_MEMORY = 2  /* the weights of the plan are more than all of the last cache      */
+    VOLTA_EXPLAIN_FROM_MEMORY = 2  /* the weights of the plan are more than all of the LLC             */
 };
 
 /* Why a product is computed as it is on the processor: the machine as the rules see it, every rule that applied, every

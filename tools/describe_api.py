@@ -92,10 +92,17 @@ class Header:
         return ""
 
     def comment_behind(self, offset):
-        """The one on the line of a field or constant, or that begins there."""
+        """The one on the line of a field or constant, or that begins there; fields of one declaration share theirs."""
         line_end = self.text.find("\n", offset)
         for begin, end in self.comments:
-            if offset <= begin < line_end and not self.text[offset:begin].strip(" ,;"):
+            if offset <= begin < line_end and re.fullmatch(r"(, \w+)*[ ,;]*", self.text[offset:begin]):
+                return " ".join(words(self.text[begin:end]).split())
+        return ""
+
+    def comment_above(self, offset):
+        """The one on lines of its own right in front of a field."""
+        for begin, end in self.comments:
+            if end <= offset and not self.text[end:offset].strip() and not self.text[self.text.rfind("\n", 0, begin):begin].strip():
                 return " ".join(words(self.text[begin:end]).split())
         return ""
 
@@ -129,7 +136,7 @@ class Header:
             if node["kind"] != "FieldDecl":
                 continue
             field = {"name": node["name"], "type": node["type"]["qualType"]}
-            comment = self.comment_behind(span(node, "end"))
+            comment = self.comment_behind(span(node, "end")) or self.comment_above(span(node, "begin"))
             if comment:
                 field["text"] = comment
             fields.append(field)

@@ -5,7 +5,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$1"
-folders='docs bench cli engine jitgen data'
+folders='include docs bench cli engine jitgen data'
 files=$(for folder in $folders; do
     if [ -d "$folder" ]; then
         find "$folder" -type f \( -name '*.md' -o -name '*.h' -o -name '*.cpp' -o -name '*.py' \) ! -name '*_prelude.cpp'

@@ -253,7 +253,7 @@ const (
 )
 
 const (
-	// keep a copy of the weights of products in the order in which kernels read them: runs are faster, most of all on few rows, for as much memory again (under `parameters` of the bill). Small weights, which are as fast where they lie, get none. Packed anew when the model's parameters change
+	// keep a copy of the weights of products in the order in which kernels read them: runs are faster, most of all on few rows, for as much memory again (under `parameters` of the bill). Small weights, which are as fast in place, get none. Packed anew when the model's parameters change
 	SessionPackWeights = 1
 )
 
@@ -341,7 +341,7 @@ const (
 const (
 	// as a session with VOLTA_SESSION_PACK_WEIGHTS: B is packed before
 	ExplainPackedOnce = 1
-	// the weights of the plan are more than all of the last cache
+	// the weights of the plan are more than all of the LLC
 	ExplainFromMemory = 2
 )
 
@@ -661,12 +661,15 @@ type EncodeOptions struct {
 type SpecialIds struct {
 	// in: sizeof(volta_special_ids)
 	StructSize uint
-	Bos        int32
+	// begins and ends a text ([CLS] and [SEP] of wordpiece)
+	Bos int32
 	// begins and ends a text ([CLS] and [SEP] of wordpiece)
 	Eos int32
+	// what the vocabulary lacks; fills rows
 	Unk int32
 	// what the vocabulary lacks; fills rows
-	Pad     int32
+	Pad int32
+	// 1: encoding with `ends` adds it
 	AddsBos int32
 	// 1: encoding with `ends` adds it
 	AddsEos int32
@@ -778,7 +781,8 @@ type ResnetOptions struct {
 	Classes int64
 	// of pictures; 0: 3
 	Channels int64
-	Rows     int64
+	// of pictures; 0: 224 with the large stem, else 32
+	Rows int64
 	// of pictures; 0: 224 with the large stem, else 32
 	Columns int64
 	// 0: VOLTA_RESNET_STEM_OF_DEPTH
@@ -802,7 +806,8 @@ type NetworkOptions struct {
 	Classes int64
 	// of pictures; 0: 3, of cnn 1
 	Channels int64
-	Rows     int64
+	// of pictures; 0: 224 with the large stem, 32 with the small one, of cnn 28, which takes no less than 8
+	Rows int64
 	// of pictures; 0: 224 with the large stem, 32 with the small one, of cnn 28, which takes no less than 8
 	Columns int64
 	// mobilenet_v2, cnn: numbers of filters times this, as multiples of 8 that are at least nine tenths of it; mobilenet_v2's last is never below 1280. 0: 1
@@ -940,7 +945,8 @@ type TrainerOptions struct {
 	LearningRate float64
 	// COSINE ends here
 	FinalLearningRate float64
-	Beta1             float64
+	// ADAM, ADAMW; 0: 0.9 and 0.999; -1: really 0
+	Beta1 float64
 	// ADAM, ADAMW; 0: 0.9 and 0.999; -1: really 0
 	Beta2 float64
 	// ADAM, ADAMW: 0: 1e-8; ADAGRAD: 0: 1e-10
@@ -959,11 +965,13 @@ type TrainerOptions struct {
 	// the model output that the loss is taken of
 	OutputIndex int32
 	// CROSS_ENTROPY: what all classes share of a target; at least 0, below 1
-	LabelSmoothing   float64
+	LabelSmoothing float64
+	// CROSS_ENTROPY: one per class; the mean is divided by the sum of the targets' weights. BINARY_CROSS_ENTROPY: of the positive, one per column; the mean stays that of all elements. NULL: none. Copied.
 	ClassWeights     *float64
 	ClassWeightCount uint
 	// HUBER: difference at which the square becomes a line; 0: 1
-	HuberDelta  float64
+	HuberDelta float64
+	// Parameters that keep their bits: names, or patterns in which * stands for any characters and ? for one. They get no gradient and no optimizer state. A batch_norm whose running mean and variance are frozen is computed by them, as in inference. NULL: none. Copied.
 	Frozen      **byte
 	FrozenCount uint
 }
@@ -1092,7 +1100,9 @@ type WriteResult struct {
 //
 // Units: leading dimensions are elements from row to row as stored; 0: dense.
 type TuneShape struct {
+	// 1 .. 2^24
 	M int64
+	// 1 .. 2^24
 	N int64
 	// 1 .. 2^24
 	K           int64
@@ -1109,7 +1119,8 @@ type TuneShape struct {
 type TuneReport struct {
 	// sizeof(volta_tune_report) of the library
 	StructSize uint
-	Index      uint
+	// which product of how many
+	Index uint
 	// which product of how many
 	Count uint
 	// of the whole work, 0 .. 1
@@ -1133,7 +1144,7 @@ type TuneReport struct {
 	Choice *byte
 	// 1: of a session with VOLTA_SESSION_PACK_WEIGHTS: B is packed before it is timed
 	PackedOnce int32
-	// 1: the weights of its plan are more than half of the last cache: B is timed as it comes from there, with the memory that those weights take
+	// 1: the weights of its plan are more than half of the LLC: B is timed as it comes from there, with the memory that those weights take
 	FromMemory int32
 }
 
@@ -1222,7 +1233,8 @@ type ProfileEvent struct {
 	// the lane: 0: the host's, 1 .. thread_count - 1: the pool's
 	Thread uint32
 	// events of its lane that it lies in
-	Depth   uint32
+	Depth uint32
+	// since start, monotonic
 	BeginNs uint64
 	// since start, monotonic
 	EndNs uint64
@@ -1854,7 +1866,7 @@ func ModelSave(model *Model, path *byte) Status {
 // file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
 // are integers or truth values. Parameters that
 // volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
-// stored weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
+// packed weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
 //
 // Keeps: nothing: files may go when it returns.
 //
@@ -1940,8 +1952,8 @@ func ModelGetArithmetic(model *Model, outLevel *Level, outPrecision *Precision) 
 // A model with the same graph whose weights are stored for reading alone, in fewer bits or, VOLTA_F32_PANELS, in another
 // order, which gives the bits of the f32 model faster: those that products read, and the tables of tokens. Others
 // (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner extent is
-// below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A stored weight has the
-// shape [outputs, inputs] and is read where it lies, a mapped file included. The result runs, generates, saves and
+// below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A packed weight has the
+// shape [outputs, inputs] and is read in place, a mapped file included. The result runs, generates, saves and
 // loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
 //
 // Units: dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or VOLTA_F32_PANELS.
@@ -2035,7 +2047,7 @@ func ModelParameterInfo(model *Model, index uint, info *TensorInfo) Status {
 //
 // Lends: a parameter's elements, read-only, until the model is released.
 //
-// Errors: INVALID_ARGUMENT  unknown name; UNSUPPORTED  a stored weight (volta_model_quantize)
+// Errors: INVALID_ARGUMENT  unknown name; UNSUPPORTED  a packed weight (volta_model_quantize)
 func ModelParameter(model *Model, name *byte, outData **float32, outElements *uint) Status {
 	return Status(C.volta_model_parameter((*C.volta_model)(unsafe.Pointer(model)), (*C.char)(unsafe.Pointer(name)), (**C.float)(unsafe.Pointer(outData)), (*C.size_t)(unsafe.Pointer(outElements))))
 }
@@ -2145,7 +2157,7 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 // Keeps: `model` alive. The trainer works on its own copy of the parameters: the model does not change until
 // volta_trainer_update_model.
 //
-// Errors: UNSUPPORTED       an operator without a gradient rule; stored weights (volta_model_quantize); the text names it
+// Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); the text names it
 // INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
 // or one alone of a batch_norm's running mean and variance; the text names it
 func TrainerCreate(model *Model, options *TrainerOptions, outTrainer **Trainer) Status {
@@ -2473,7 +2485,7 @@ func GeneratorWrite(generator *Generator, sequence *Sequence, tokenizer *Tokeniz
 // from this context from now on use what was found; those that exist do not change. Results are kept in the
 // context and, where it has a tuning_folder, added to its file (docs/matmul_tuning.md). On the processor what was
 // found counts where a plan uses a product as it was timed: B packed once or not, its columns summed or not, and
-// weights that the last cache holds or not. Shapes are timed with a B that is packed by each call, if at all, and
+// weights that the LLC holds or not. Shapes are timed with a B that is packed by each call, if at all, and
 // that the cache holds; those of a session and a trainer as these use them.
 //
 // Keeps: nothing of the options.

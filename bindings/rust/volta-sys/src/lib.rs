@@ -173,7 +173,7 @@ pub const VOLTA_NAMES_OWN: volta_weight_names = 0;
 /// those of its GPT-2, Llama and BERT (docs/import.md), products \[out, in\] where it has them so; a config.json says what the model is
 pub const VOLTA_NAMES_HUGGING_FACE: volta_weight_names = 1;
 
-/// keep a copy of the weights of products in the order in which kernels read them: runs are faster, most of all on few rows, for as much memory again (under `parameters` of the bill). Small weights, which are as fast where they lie, get none. Packed anew when the model's parameters change
+/// keep a copy of the weights of products in the order in which kernels read them: runs are faster, most of all on few rows, for as much memory again (under `parameters` of the bill). Small weights, which are as fast in place, get none. Packed anew when the model's parameters change
 pub const VOLTA_SESSION_PACK_WEIGHTS: u32 = 1;
 
 pub type volta_loss = i32;
@@ -234,7 +234,7 @@ pub const VOLTA_WRITE_PAST_END: u32 = 1;
 
 /// as a session with VOLTA_SESSION_PACK_WEIGHTS: B is packed before
 pub const VOLTA_EXPLAIN_PACKED_ONCE: u32 = 1;
-/// the weights of the plan are more than all of the last cache
+/// the weights of the plan are more than all of the LLC
 pub const VOLTA_EXPLAIN_FROM_MEMORY: u32 = 2;
 
 pub type volta_profile_kind = i32;
@@ -602,12 +602,15 @@ impl Default for volta_encode_options {
 pub struct volta_special_ids {
     /// in: sizeof(volta_special_ids)
     pub struct_size: usize,
+    /// begins and ends a text (\[CLS\] and \[SEP\] of wordpiece)
     pub bos: i32,
     /// begins and ends a text (\[CLS\] and \[SEP\] of wordpiece)
     pub eos: i32,
+    /// what the vocabulary lacks; fills rows
     pub unk: i32,
     /// what the vocabulary lacks; fills rows
     pub pad: i32,
+    /// 1: encoding with `ends` adds it
     pub adds_bos: i32,
     /// 1: encoding with `ends` adds it
     pub adds_eos: i32,
@@ -743,6 +746,7 @@ pub struct volta_resnet_options {
     pub classes: i64,
     /// of pictures; 0: 3
     pub channels: i64,
+    /// of pictures; 0: 224 with the large stem, else 32
     pub rows: i64,
     /// of pictures; 0: 224 with the large stem, else 32
     pub columns: i64,
@@ -773,6 +777,7 @@ pub struct volta_network_options {
     pub classes: i64,
     /// of pictures; 0: 3, of cnn 1
     pub channels: i64,
+    /// of pictures; 0: 224 with the large stem, 32 with the small one, of cnn 28, which takes no less than 8
     pub rows: i64,
     /// of pictures; 0: 224 with the large stem, 32 with the small one, of cnn 28, which takes no less than 8
     pub columns: i64,
@@ -970,6 +975,7 @@ pub struct volta_trainer_options {
     pub learning_rate: f64,
     /// COSINE ends here
     pub final_learning_rate: f64,
+    /// ADAM, ADAMW; 0: 0.9 and 0.999; -1: really 0
     pub beta1: f64,
     /// ADAM, ADAMW; 0: 0.9 and 0.999; -1: really 0
     pub beta2: f64,
@@ -990,10 +996,12 @@ pub struct volta_trainer_options {
     pub output_index: i32,
     /// CROSS_ENTROPY: what all classes share of a target; at least 0, below 1
     pub label_smoothing: f64,
+    /// CROSS_ENTROPY: one per class; the mean is divided by the sum of the targets' weights. BINARY_CROSS_ENTROPY: of the positive, one per column; the mean stays that of all elements. NULL: none. Copied.
     pub class_weights: *const f64,
     pub class_weight_count: usize,
     /// HUBER: difference at which the square becomes a line; 0: 1
     pub huber_delta: f64,
+    /// Parameters that keep their bits: names, or patterns in which * stands for any characters and ? for one. They get no gradient and no optimizer state. A batch_norm whose running mean and variance are frozen is computed by them, as in inference. NULL: none. Copied.
     pub frozen: *const *const c_char,
     pub frozen_count: usize,
 }
@@ -1173,7 +1181,9 @@ impl Default for volta_write_result {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct volta_tune_shape {
+    /// 1 .. 2^24
     pub m: i64,
+    /// 1 .. 2^24
     pub n: i64,
     /// 1 .. 2^24
     pub k: i64,
@@ -1196,6 +1206,7 @@ impl Default for volta_tune_shape {
 pub struct volta_tune_report {
     /// sizeof(volta_tune_report) of the library
     pub struct_size: usize,
+    /// which product of how many
     pub index: usize,
     /// which product of how many
     pub count: usize,
@@ -1220,7 +1231,7 @@ pub struct volta_tune_report {
     pub choice: *const c_char,
     /// 1: of a session with VOLTA_SESSION_PACK_WEIGHTS: B is packed before it is timed
     pub packed_once: i32,
-    /// 1: the weights of its plan are more than half of the last cache: B is timed as it comes from there, with the memory that those weights take
+    /// 1: the weights of its plan are more than half of the LLC: B is timed as it comes from there, with the memory that those weights take
     pub from_memory: i32,
 }
 impl Default for volta_tune_report {
@@ -1342,6 +1353,7 @@ pub struct volta_profile_event {
     pub thread: u32,
     /// events of its lane that it lies in
     pub depth: u32,
+    /// since start, monotonic
     pub begin_ns: u64,
     /// since start, monotonic
     pub end_ns: u64,
@@ -1777,7 +1789,7 @@ extern "C" {
     /// file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
     /// are integers or truth values. Parameters that
     /// volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
-    /// stored weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
+    /// packed weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
     ///
     /// Keeps: nothing: files may go when it returns.
     ///
@@ -1828,8 +1840,8 @@ extern "C" {
     /// A model with the same graph whose weights are stored for reading alone, in fewer bits or, VOLTA_F32_PANELS, in another
     /// order, which gives the bits of the f32 model faster: those that products read, and the tables of tokens. Others
     /// (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner extent is
-    /// below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A stored weight has the
-    /// shape \[outputs, inputs\] and is read where it lies, a mapped file included. The result runs, generates, saves and
+    /// below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A packed weight has the
+    /// shape \[outputs, inputs\] and is read in place, a mapped file included. The result runs, generates, saves and
     /// loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
     ///
     /// Units: dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or VOLTA_F32_PANELS.
@@ -1880,7 +1892,7 @@ extern "C" {
     ///
     /// Lends: a parameter's elements, read-only, until the model is released.
     ///
-    /// Errors: INVALID_ARGUMENT  unknown name; UNSUPPORTED  a stored weight (volta_model_quantize)
+    /// Errors: INVALID_ARGUMENT  unknown name; UNSUPPORTED  a packed weight (volta_model_quantize)
     pub fn volta_model_parameter(model: *const volta_model, name: *const c_char, out_data: *mut *const f32, out_elements: *mut usize) -> volta_status;
     /// Replaces a parameter's values (for weights from elsewhere). A mapped model takes a private copy first.
     ///
@@ -1934,7 +1946,7 @@ extern "C" {
     /// Keeps: `model` alive. The trainer works on its own copy of the parameters: the model does not change until
     /// volta_trainer_update_model.
     ///
-    /// Errors: UNSUPPORTED       an operator without a gradient rule; stored weights (volta_model_quantize); the text names it
+    /// Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); the text names it
     /// INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
     /// or one alone of a batch_norm's running mean and variance; the text names it
     pub fn volta_trainer_create(model: *mut volta_model, options: *const volta_trainer_options, out_trainer: *mut *mut volta_trainer) -> volta_status;
@@ -2098,7 +2110,7 @@ extern "C" {
     /// from this context from now on use what was found; those that exist do not change. Results are kept in the
     /// context and, where it has a tuning_folder, added to its file (docs/matmul_tuning.md). On the processor what was
     /// found counts where a plan uses a product as it was timed: B packed once or not, its columns summed or not, and
-    /// weights that the last cache holds or not. Shapes are timed with a B that is packed by each call, if at all, and
+    /// weights that the LLC holds or not. Shapes are timed with a B that is packed by each call, if at all, and
     /// that the cache holds; those of a session and a trainer as these use them.
     ///
     /// Keeps: nothing of the options.
