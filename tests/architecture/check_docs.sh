@@ -5,7 +5,8 @@
 #     check_docs.sh ROOT
 set -eu
 cd "$1"
-pages=$(find . -maxdepth 1 -name '*.md'; find docs schemas engine -name '*.md' 2>/dev/null || true)
+# docs/reference is printed from the headers, with links that its printer knows (make docs checks them).
+pages=$(find . -maxdepth 1 -name '*.md'; find docs schemas engine -path docs/reference -prune -o -name '*.md' -print 2>/dev/null || true)
 [ -n "$pages" ] || { echo "no pages found: wrong folder?"; exit 1; }
 
 scratch=${TMPDIR:-/tmp}/docs.$$
