@@ -151,8 +151,8 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_networks.py --library build/libvolta.so
 	@python3 tests/parity/parity_onnx.py --library build/libvolta.so
 
-bindings: ## what is printed of the public headers for bindings, written anew
-	@python3 -B tools/describe_api.py --write && python3 -B tools/print_bindings.py --write
+bindings: ## what is printed of the public headers for bindings and the manual, written anew
+	@python3 -B tools/describe_api.py --write && python3 -B tools/print_bindings.py --write && python3 -B tools/print_reference.py --write
 
 bindings-check: build-tests ## the same program in every language gives one hash; each binding's own tests
 	@$(call run_tests,build,-L '^bindings$$')
@@ -275,7 +275,7 @@ endif
 sources = find engine jitgen data cli tests fuzz examples bench -path '*/fixtures' -prune -o -name layout.c -prune -o \
     \( -name '*.h' -o -name '*.c' -o -name '*.cpp' \) -print 2>/dev/null
 
-.PHONY: format format-check docs-check docs-tables install uninstall dist deps-deb deb trial abi clean help
+.PHONY: format format-check docs docs-check docs-tables install uninstall dist deps-deb deb trial abi clean help
 format: ## lay out the sources with clang-format
 	@$(sources) | xargs clang-format -i
 
@@ -283,8 +283,15 @@ format-check: ## fail if `make format` would change anything
 	@clang-format --version
 	@$(sources) | xargs clang-format --dry-run -Werror
 
+docs: ## the manual as a site that needs no network, build/manual/site/index.html; every link is checked
+ifneq ($(DEPS),no)
+	@sh tools/install_deps.sh docs
+endif
+	@python3 -B tools/make_manual.py
+
 docs-check: ## dead links, unknown commands, missing files and private words in the documentation
 	@sh tests/architecture/check_docs.sh .
+	@python3 -B tests/docs/run_blocks.py
 	@sh tests/architecture/check_words.sh .
 
 docs-tables: build-tests ## print the documentation's generated tables into its pages

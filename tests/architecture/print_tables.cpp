@@ -143,7 +143,7 @@ void print_coefficients(const char* name, const float (&coefficients)[N]) {
 }
 
 void print_polynomials() {
-    std::printf("```\n");
+    std::printf("```text\n");
     print_coefficients("exp", polynomial::kExp);
     print_coefficients("log", polynomial::kLog);
     print_coefficients("tanh", polynomial::kTanh);

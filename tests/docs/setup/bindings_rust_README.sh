@@ -1,0 +1,1 @@
+cp book.volta model.volta

@@ -1,0 +1,2 @@
+ln -s "$VOLTA_ROOT/recipes" recipes
+cp -r pictures CIFAR-10-images

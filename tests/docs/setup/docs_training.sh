@@ -1,0 +1,1 @@
+cp book.volta gpt2.volta
