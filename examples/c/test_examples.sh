@@ -45,7 +45,7 @@ head -2 lines.txt >asked && printf 'In \xe2\x82\xac\n' >>asked
 [ "$(wc -l <out)" = 3 ] && [ "$(head -1 out | wc -w)" = 32 ] && tail -1 out | grep -q '^error: ' || bad "embed_server: $(cat out)"
 "$programs/embed_server" book.volta "$work/socket" 2>err &
 server=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do [ -S "$work/socket" ] || sleep 0.2; done
+for _ in 1 2 3 4 5 6 7 8 9 10; do [ -S "$work/socket" ] || sleep 0.2; done
 python3 - "$work/socket" <<'PY' >from_socket || bad "no answer from the socket"
 import socket, sys
 with socket.socket(socket.AF_UNIX) as client:

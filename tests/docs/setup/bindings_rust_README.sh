@@ -1,1 +1,2 @@
+# shellcheck shell=sh
 cp book.volta model.volta

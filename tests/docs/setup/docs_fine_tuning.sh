@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # A GPT-2 whose tokens are bytes, with a tokenizer.json that says so.
 python3 - <<'PY'
 import json

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 cp "$VOLTA_ROOT/fuzz/corpus/import_gguf/llama_q8_0" model.gguf
 cp "$VOLTA_ROOT/fuzz/corpus/import_llama2c/untied" stories260K.bin
 python3 - <<'PY'

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 cat >program.c <<'C'
 #include <stdio.h>
 #include <volta.h>
