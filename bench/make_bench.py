@@ -115,6 +115,7 @@ RUNNERS = {
     "conv_peers": lambda arguments: {"rows": script_rows(arguments, "conv_peers.py")},
     "network_peers": lambda arguments: {"rows": script_rows(arguments, "network_peers.py")},
     "onnx_peers": lambda arguments: {"rows": script_rows(arguments, "onnx_peers.py")},
+    "overhead_peers": lambda arguments: {"rows": script_rows(arguments, "overhead_peers.py")},
     "memory": lambda arguments: {"rows": voltac_rows(arguments, ["memory"])},
 }
 

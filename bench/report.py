@@ -157,6 +157,8 @@ NETWORK_PEERS = [("network", "network"), ("task", "task"), ("batch", "batch"), (
                  ("onnxruntime_ms", "ONNX Runtime ms"), ("ratio", "ratio"), ("peers", "peers")]
 ONNX_PEERS = [("model", "model"), ("task", "task"), ("threads", "threads"), ("volta_ms", "Volta ms"), ("peer_ms", "peer ms"),
               ("ratio", "ratio"), ("spread", "spread"), ("difference_ppm", "difference, millionths"), ("peers", "peer")]
+OVERHEAD_PEERS = [("language", "binding"), ("c_ns", "C ns"), ("own_ns", "binding ns"), ("cost_ns", "cost ns"), ("least_ns", "least"),
+                  ("limit_ns", "limit ns"), ("within", "within")]
 MEMORY = [("preset", "preset"), ("batch", "batch"), ("seq", "seq"), ("vocab", "vocab"), ("threads", "threads"),
           ("bill_mib", "bill MiB"), ("resident_mib", "resident MiB")]
 
@@ -274,6 +276,8 @@ SUITES = {
                    lambda r: rows_chart(dict(r, rows=[row for row in r["rows"] if row["task"] == "run"]),
                                         "ONNX files: speed of Volta / speed of ONNX Runtime", ["model"], "ratio",
                                         "Volta / ONNX Runtime", 1.0)),
+    "overhead_peers": (lambda r: rows_section(r, OVERHEAD_PEERS),
+                       lambda r: rows_chart(r, "What a run costs over C", ["language"], "cost_ns", "ns")),
     "memory": (lambda r: rows_section(r, MEMORY),
                lambda r: rows_chart(r, "Memory of a training step", ["preset"], "resident_mib", "resident MiB")),
 }

@@ -48,6 +48,7 @@ RESULTS = {
                                  onnxruntime_ms=25.0, ratio=1.15, peers="PyTorch 2.13.0"),
     "onnx_peers": rows_result(model="mnist-8", task="run", volta_ms=0.5, peer_ms=1.0, ratio=2.0, difference=2e-6,
                               peers="ONNX Runtime 1.32"),
+    "overhead_peers": rows_result(language="Go", c_ns=220.5, own_ns=390.0, cost_ns=169.5, least_ns=160.0, limit_ns=1000, within=True),
     "memory": rows_result(preset="tiny", resident_mib=300.5),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from . import native
 from ._library import Handle, check, constant, extents, fields_of, lent_text, lib, made
@@ -60,6 +60,48 @@ class Wrapped:
         return tensor
 
 
+def _small_run(inputs: List[Tensor], outputs: List[Tensor]) -> Callable[..., Any]:
+    """run(session, arrays, out) through these tensors. It gives the outputs; None where an array is not one of NumPy, just as the
+    model has it: whoever looks closer says what is wrong with it."""
+    given, taken = ([(array, array.shape, array.dtype) for array in (tensor.array() for tensor in tensors)]
+                    for tensors in (inputs, outputs))
+    pointers_in, pointers_out = ((ctypes.c_void_p * max(len(tensors), 1))(*(tensor._as_parameter_.value for tensor in tensors))
+                                 for tensors in (inputs, outputs))
+    # All arguments but the session are what they are: without argtypes ctypes has nothing to convert.
+    run = lib["volta_session_run"]
+    run.restype = ctypes.c_int32
+    first, second = (ctypes.c_void_p(ctypes.addressof(pointers)) for pointers in (pointers_in, pointers_out))
+    inputs_count, outputs_count = ctypes.c_size_t(len(inputs)), ctypes.c_size_t(len(outputs))
+    ndarray, count, alone = numpy.ndarray, len(inputs), len(outputs) == 1
+    kept = (pointers_in, pointers_out, inputs, outputs)
+
+    def fits(x: Any, shape: Any, dtype: Any) -> bool:
+        return type(x) is ndarray and x.dtype is dtype and x.shape == shape and bool(x.flags.c_contiguous)
+
+    def call(session: Any, arrays: Tuple[Any, ...], out: Any, _kept: Any = kept) -> Any:
+        if len(arrays) != count:
+            return None
+        for x, (mine, shape, dtype) in zip(arrays, given):
+            if type(x) is not ndarray or x.dtype is not dtype or x.shape != shape or not x.flags.c_contiguous:
+                return None
+            mine[...] = x
+        if out is not None:
+            targets = out if isinstance(out, (list, tuple)) else (out,)
+            if len(targets) != len(taken) or not all(
+                    fits(x, shape, dtype) and x.flags.writeable for x, (_, shape, dtype) in zip(targets, taken)):
+                return None
+        status = run(session, first, inputs_count, second, outputs_count)
+        if status:
+            check(status)
+        if out is None:
+            return taken[0][0].copy() if alone else [mine.copy() for mine, _, _ in taken]
+        for x, (mine, _, _) in zip(targets, taken):
+            x[...] = mine
+        return targets[0] if alone else list(targets)
+
+    return call
+
+
 class Session(Handle):
     """session = Session(model, [(1, 3, 224, 224)]); y = session.run(x). For a model of one output run gives an array,
     else a list of them."""
@@ -83,8 +125,7 @@ class Session(Handle):
 
     def _prepare(self, input_shapes: Shapes) -> None:
         """Tensors of its own for arrays that are small: a call then copies them, and makes nothing."""
-        self._mine: List[Any] = []  # (array, shape, dtype) of each input
-        self._written: List[Any] = []
+        self._small: Optional[Callable[..., Any]] = None
         if numpy is None:
             return
         infos = self.model.inputs
@@ -96,27 +137,7 @@ class Session(Handle):
         if any(4 * numpy.prod(shape, dtype="f8") > _SMALL for shape in shapes):
             return
         tensors = [Tensor(shape, dtype, self.model.context) for shape, dtype in zip(shapes, dtypes)]
-        arrays = [tensor.array() for tensor in tensors]
-        count = len(infos)
-        self._mine = [(array, array.shape, array.dtype) for array in arrays[:count]]
-        self._written = arrays[count:]
-        pointers = [tensor._as_parameter_.value for tensor in tensors]
-        self._mine_in = (ctypes.c_void_p * max(count, 1))(*pointers[:count])
-        self._mine_out = (ctypes.c_void_p * len(self._dtypes))(*pointers[count:])
-        self._counts = count, len(self._dtypes)
-
-    def _run_small(self, inputs: Tuple[Any, ...]) -> Any:
-        """The outputs, where the inputs are arrays of NumPy as the model has them, and small; else None."""
-        for x, (mine, shape, dtype) in zip(inputs, self._mine):
-            if type(x) is not numpy.ndarray or x.dtype is not dtype or x.shape != shape or not x.flags.c_contiguous:
-                return None
-            mine[...] = x
-        status = lib.volta_session_run(self._as_parameter_, self._mine_in, self._counts[0], self._mine_out, self._counts[1])
-        if status:
-            check(status)
-        if len(self._written) == 1:
-            return self._written[0].copy()
-        return [array.copy() for array in self._written]
+        self._small = _small_run(tensors[: len(infos)], tensors[len(infos):])
 
     def _output_shape(self, index: int) -> Tuple[int, ...]:
         shape, rank = (ctypes.c_int64 * native.VOLTA_MAX_RANK)(), ctypes.c_int32()
@@ -135,8 +156,8 @@ class Session(Handle):
     def run(self, *inputs: Any, out: Any = None) -> Any:
         """Runs the graph once. inputs: arrays of float32 and int32 in the model's order, read without copies. out: arrays
         that take the outputs; else new ones. The interpreter runs other threads meanwhile."""
-        if out is None and self._mine and len(inputs) == len(self._mine):
-            results = self._run_small(inputs)
+        if self._small is not None:
+            results = self._small(self._as_parameter_, inputs, out)
             if results is not None:
                 return results
         if len(inputs) != len(self._names):
