@@ -7,6 +7,7 @@ fetched from elsewhere, and every page of docs/ is in the navigation. Status 77 
 """
 
 import argparse
+import glob
 import html.parser
 import json
 import os
@@ -148,11 +149,10 @@ class Pages:
             for name in names:
                 if name.endswith((".md", ".svg")):
                     self.target(os.path.relpath(os.path.join(top, name), self.root))
-        for path in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"):
-            self.target(path)
-        for language in sorted(os.listdir(os.path.join(self.root, "bindings"))):
-            if os.path.exists(os.path.join(self.root, "bindings", language, "README.md")):
-                self.target(f"bindings/{language}/README.md")
+        for path in ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"] + [
+                os.path.relpath(path, self.root) for path in sorted(glob.glob(os.path.join(self.root, "bindings", "*", "README.md")))]:
+            if os.path.exists(os.path.join(self.root, path)):
+                self.target(path)
         while self.waiting:
             self.lay_out(*self.waiting.pop())
 
@@ -189,58 +189,19 @@ def configure(root, build, pages):
 
 # ---- The site --------------------------------------------------------------------------------------------------
 
-# mkdocs' own search asks a server for its index. This one has it in a script, which a file may load.
-SEARCH = """var query = decodeURIComponent((location.search.match(/[?&]q=([^&]*)/) || ["", ""])[1].replace(/\\+/g, " "));
-document.addEventListener("DOMContentLoaded", function () {
-    var field = document.getElementById("mkdocs-search-query"), list = document.getElementById("mkdocs-search-results");
-    if (!list) return;
-    var script = document.createElement("script");
-    script.src = base_url + "/search/index.js";
-    script.onload = function () {
-        function show() {
-            var words = field.value.toLowerCase().split(/\\s+/).filter(Boolean), found = [];
-            list.textContent = "";
-            if (!words.length) return;
-            searchIndex.forEach(function (page) {
-                var title = page.title.toLowerCase(), text = page.text.toLowerCase(), score = 0;
-                for (var i = 0; i < words.length; ++i) {
-                    var points = (title === words[i] ? 50 : title.indexOf(words[i]) >= 0 ? 10 : 0) +
-                                 (text.indexOf(words[i]) >= 0 ? 1 : 0);
-                    if (!points) return;
-                    score += points;
-                }
-                found.push({page: page, score: score});
-            });
-            found.sort(function (a, b) { return b.score - a.score; }).slice(0, 50).forEach(function (one) {
-                var item = document.createElement("article"), head = document.createElement("h3"), link = document.createElement("a");
-                var at = one.page.text.toLowerCase().indexOf(words[0]), piece = document.createElement("p");
-                link.href = base_url + "/" + one.page.location;
-                link.textContent = one.page.title;
-                piece.textContent = one.page.text.substr(Math.max(0, at - 60), 200);
-                head.appendChild(link);
-                item.appendChild(head);
-                item.appendChild(piece);
-                list.appendChild(item);
-            });
-            if (!found.length) list.textContent = "Nothing found";
-        }
-        if (query) field.value = query;
-        field.addEventListener("input", show);
-        show();
-    };
-    document.head.appendChild(script);
-});
-"""
-
-
 def search_from_disc(site):
+    """The index as a script, and tools/manual_search.js to read it."""
     with open(os.path.join(site, "search", "search_index.json"), encoding="utf-8") as file:
         entries = json.load(file)["docs"]
     entries = [entry for entry in entries if not entry["location"].startswith("source/")]
     with open(os.path.join(site, "search", "index.js"), "w", encoding="utf-8") as file:
         file.write("var searchIndex = " + json.dumps(entries, ensure_ascii=False) + ";\n")
-    with open(os.path.join(site, "search", "main.js"), "w", encoding="utf-8") as file:
-        file.write(SEARCH)
+    shutil.copyfile(os.path.join(ROOT, "tools", "manual_search.js"), os.path.join(site, "search", "main.js"))
+    with open(os.path.join(site, "index.html"), encoding="utf-8") as file:
+        page = file.read()
+    for part in ('id="mkdocs-search-query"', 'id="mkdocs-search-results"', "search/main.js", "base_url ="):
+        if part not in page:
+            raise Wrong(f"the theme's pages have no {part}: the search would find nothing")
     for name in ("search_index.json", "worker.js", "lunr.js"):
         if os.path.exists(os.path.join(site, "search", name)):
             os.remove(os.path.join(site, "search", name))
