@@ -19,9 +19,9 @@ constexpr std::size_t kMaxCodeBytes = 16 * 1024;
 constexpr int kPixelBytes = kWindowLanes * 4;
 constexpr int kPixelsAtOnce = 4;
 
-// Vectors 0 .. taps-1 are the weights, then the chains of some pixels. rdi args | rsi x | rdx rcx r8 r9 r10
-// r11 from the first row of taps to the others | rax y | rbx from pixel to pixel of y | rbp r13 pixels and
-// rows left
+// Vectors 0 .. taps-1 are the weights, or 0 is what others begin with, 1 zeros, 2 and 3 free; then the chains
+// of some pixels. rdi args | rsi x | rdx rcx r8 r9 r10 r11 from the first row of taps to the others | rax y |
+// rbx from pixel to pixel of y | rbp r13 pixels and rows left
 template <class Vmm>
 class LaneWindowsEmitter : public LaneEmitter<LaneWindowsForm> {
   public:
@@ -37,7 +37,8 @@ class LaneWindowsEmitter : public LaneEmitter<LaneWindowsForm> {
         mov(rbx, arg(offsetof(LaneWindowsArgs, y_step)));
         mov(r13, arg(offsetof(LaneWindowsArgs, rows)));
         load_tap_rows(offsetof(LaneWindowsArgs, tap_row));
-        for (int t = 0; t < taps(); ++t) vmovups(Vmm(t), ptr[r12 + t * kPixelBytes]);
+        for (int t = 0; t < weights(); ++t) vmovups(Vmm(t), ptr[r12 + t * kPixelBytes]);
+        if (!is_chain()) clear(Vmm(kZeros));
         L(row);
         mov(rbp, arg(offsetof(LaneWindowsArgs, columns)));
         sub(rbp, kPixelsAtOnce);
@@ -66,27 +67,53 @@ class LaneWindowsEmitter : public LaneEmitter<LaneWindowsForm> {
 
   private:
     static constexpr bool kZmm = std::is_same<Vmm, Zmm>::value;
+    static constexpr int kZeros = 1, kFree = 2, kOthers = 4;
+
+    bool is_chain() const { return form_.op == WindowOp::products; }
+    int weights() const { return is_chain() ? taps() : 1; }
+    Vmm result(int pixel) const { return Vmm((is_chain() ? taps() : kOthers) + pixel); }
+    void clear(const Vmm& vector) {
+        if (kZmm)
+            vpxord(vector, vector, vector);
+        else
+            vxorps(vector, vector, vector);
+    }
+    // The larger, or a NaN of either: both maxima give their second source where a source is a NaN, so that
+    // one of them is it. Of zeros the sign is lost in the end.
+    void maximum(const Vmm& largest, const Xbyak::Address& from) {
+        const Vmm value(kFree), other(kFree + 1);
+        vmovups(value, from);
+        vmaxps(other, value, largest);
+        vmaxps(largest, largest, value);
+        if (kZmm)
+            vpord(largest, largest, other);
+        else
+            vorps(largest, largest, other);
+    }
 
     void emit_pixels(int count) {
         for (int p = 0; p < count; ++p) {
-            const Vmm chain(taps() + p);
-            if (form_.continues) {
-                vmovups(chain, ptr[r12_at(p)]);
-            } else if (kZmm) {
-                vpxord(chain, chain, chain);
-            } else {
-                vxorps(chain, chain, chain);
-            }
+            if (form_.continues)
+                vmovups(result(p), ptr[r12_at(p)]);
+            else if (is_chain())
+                clear(result(p));
+            else
+                vmovaps(result(p), Vmm(0));
         }
         for (int r = 0; r < form_.tap_rows; ++r)
             for (int c = 0; c < form_.tap_columns; ++c)
                 for (int p = 0; p < count; ++p) {
                     const int at = (c * form_.tap_step + p * form_.step) * kPixelBytes;
-                    const Vmm weight(r * form_.tap_columns + c), chain(taps() + p);
-                    vfmadd231ps(chain, weight, tap(r, at));
+                    if (is_chain())
+                        vfmadd231ps(result(p), Vmm(r * form_.tap_columns + c), tap(r, at));
+                    else if (form_.op == WindowOp::sum)
+                        vaddps(result(p), result(p), tap(r, at));
+                    else
+                        maximum(result(p), tap(r, at));
                 }
         for (int p = 0; p < count; ++p) {
-            vmovups(ptr[rax], Vmm(taps() + p));
+            if (form_.op == WindowOp::maximum) vaddps(result(p), result(p), Vmm(kZeros));
+            vmovups(ptr[rax], result(p));
             add(rax, rbx);
         }
         add(rsi, count * form_.step * kPixelBytes);
@@ -112,7 +139,8 @@ LaneWindowsFunction emit_for(const LaneWindowsForm& form, CodeArena& arena, std:
 }  // namespace
 
 std::uint64_t key_of(const LaneWindowsForm& form) {
-    return form_key(form.isa, form.tap_rows, form.tap_columns, form.tap_step, form.step, form.continues);
+    return form_key(form.isa, form.tap_rows, form.tap_columns, form.tap_step, form.step, form.continues,
+                    form.op);
 }
 
 int most_window_taps(Isa isa) { return (isa == Isa::avx512 ? 32 : 16) - kPixelsAtOnce; }

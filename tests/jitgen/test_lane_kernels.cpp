@@ -1,6 +1,9 @@
 // Kernels of depthwise convolutions by themselves, with as many taps as they hold: the chains of their
 // definition, in the registers of their instruction set.
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
 
 #include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
@@ -37,6 +40,59 @@ void on_each_form(Isa isa, int most, int most_rows, Check check) {
         form.tap_columns = static_cast<std::uint8_t>(columns);
         check(form);
     }
+}
+
+// What a maximum meets: of the first lanes a NaN among the taps, in the first of them, infinities, zeros of
+// either sign.
+void spread_special_values(std::vector<float>& x) {
+    const float nan = std::numeric_limits<float>::quiet_NaN(),
+                infinity = std::numeric_limits<float>::infinity();
+    for (std::size_t i = 0; i < x.size(); i += 3 * kLanes) x[i] = nan;
+    for (std::size_t i = 1; i < x.size(); i += kLanes) x[i] = i % 2 ? -0.0f : 0.0f;
+    for (std::size_t i = 2; i < x.size(); i += 2 * kLanes) x[i] = -infinity;
+    for (std::size_t i = 3; i < x.size(); i += 5 * kLanes) x[i] = infinity;
+}
+
+void test_windows_are_their_maxima_and_sums(void**) {
+    on_each_isa([](Isa isa, CodeArena& arena) {
+        on_each_form<LaneWindowsForm>(
+            isa, most_window_taps(isa), kMostWindowTapRows, [&](LaneWindowsForm form) {
+                for (const WindowOp op : {WindowOp::maximum, WindowOp::sum})
+                    for (const bool continues : {false, true}) {
+                        form.op = op;
+                        form.continues = continues;
+                        const auto run = emit_lane_windows(form, arena, std::pmr::new_delete_resource());
+                        auto x = test::random_floats(kPixels * kLanes, 4);
+                        spread_special_values(x);
+                        const std::vector<float> first(
+                            static_cast<std::size_t>(kLanes),
+                            op == WindowOp::sum ? 0.0f : -std::numeric_limits<float>::infinity());
+                        auto expected = test::random_floats(kRows * kColumns * kLanes, 5), actual = expected;
+                        for (std::int64_t pixel = 0; pixel < kRows * kColumns; ++pixel)
+                            for (std::int64_t i = 0; i < lanes_of(isa); ++i) {
+                                float& y = expected[static_cast<std::size_t>(pixel * kLanes + i)];
+                                if (!continues) y = first[0];
+                                for (std::int64_t t = 0; t < form.tap_rows * form.tap_columns; ++t) {
+                                    const std::int64_t at =
+                                        (pixel / kColumns + t / form.tap_columns) * kRowPixels +
+                                        pixel % kColumns + t % form.tap_columns;
+                                    const float v = x[static_cast<std::size_t>(at * kLanes + i)];
+                                    y = op == WindowOp::sum ? y + v : std::isnan(v) || v > y ? v : y;
+                                }
+                                if (op == WindowOp::maximum) y += 0.0f;
+                            }
+                        LaneWindowsArgs args = {};
+                        args.x = x.data(), args.w = first.data(), args.y = actual.data();
+                        args.rows = kRows, args.columns = kColumns;
+                        args.tap_row = kRowPixels * kLanes * kBytes;
+                        args.y_step = kLanes * kBytes;
+                        args.x_skip = (kRowPixels - kColumns) * kLanes * kBytes;
+                        run(&args);
+                        test::assert_same_bits(isa_name(isa), expected.data(), actual.data(),
+                                               static_cast<std::int64_t>(expected.size()));
+                    }
+            });
+    });
 }
 
 void test_windows_are_their_chains(void**) {
@@ -134,6 +190,7 @@ void test_too_many_taps_are_refused(void**) {
 
 int main() {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows_are_their_chains),
+                                       cmocka_unit_test(test_windows_are_their_maxima_and_sums),
                                        cmocka_unit_test(test_chains_are_their_chains),
                                        cmocka_unit_test(test_too_many_taps_are_refused)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);

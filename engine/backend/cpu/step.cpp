@@ -6,6 +6,7 @@
 #include "engine/backend/cpu/actions/attention_action.h"
 #include "engine/backend/cpu/actions/column_sum_action.h"
 #include "engine/backend/cpu/actions/convolution_action.h"
+#include "engine/backend/cpu/actions/pointwise_action.h"
 #include "engine/backend/cpu/actions/copy_action.h"
 #include "engine/backend/cpu/actions/gather_action.h"
 #include "engine/backend/cpu/actions/product_action.h"
@@ -70,9 +71,16 @@ bool CpuStep::convolution(const ConvolutionStep& step) {
         add<WeightGradientAction<DepthwiseGradient>>(*this, step);
     else if (step.gives == ConvolutionStep::Gives::weight)
         add<WeightGradientAction<WeightGradient>>(*this, step);
+    else if (PointwiseConvolutionAction::fits(step, kernels()))
+        add<PointwiseConvolutionAction>(*this, step);
     else if (!add<PictureConvolutionAction>(*this, step).runs_epilogue() && step.epilogue != nullptr)
         rows(*step.epilogue->program, *step.epilogue->refs, *step.epilogue->loops, RowUse());
     return true;
+}
+bool CpuStep::window(const WindowStep& step) {
+    const bool fits = WindowAction::fits(step, kernels());
+    if (fits) add<WindowAction>(*this, step);
+    return fits;
 }
 void CpuStep::attention(const AttentionStep& step) { add<AttentionAction>(*this, step); }
 void CpuStep::cached_attention(const CachedAttentionStep& step) { add<CachedAttentionAction>(*this, step); }

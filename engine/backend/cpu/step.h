@@ -65,6 +65,7 @@ class CpuStep final : public StepLowering {
     void embedding_gradient(const EmbeddingGradientStep& step) override;
     bool product(const ProductStep& step) override;
     bool convolution(const ConvolutionStep& step) override;
+    bool window(const WindowStep& step) override;
     void attention(const AttentionStep& step) override;
     void cached_attention(const CachedAttentionStep& step) override;
 

@@ -65,6 +65,8 @@ class StepLowering {
     // Returns whether it has a kernel of its own, which has the epilogue in it; else the lowering makes it of
     // copies and products, and the epilogue of rows.
     virtual bool convolution(const ConvolutionStep&) { return false; }
+    // Returns whether it has a kernel of its own; else the lowering makes it of copies and rows.
+    virtual bool window(const WindowStep&) { return false; }
     virtual void attention(const AttentionStep& step) = 0;
     virtual void cached_attention(const CachedAttentionStep& step) = 0;
 

@@ -63,6 +63,15 @@ struct ConvolutionStep {
     const PictureEpilogue* epilogue = nullptr;  // NULL: none
 };
 
+// y of x, [planes, rows, columns] both: what is largest in a window of the padded plane, or the sum of it.
+struct WindowStep {
+    enum class Gives : std::uint8_t { maximum, sum };
+    Gives gives;
+    std::int64_t planes;
+    define::ConvolutionAxis rows, columns;
+    Ref x, y;
+};
+
 struct AttentionStep {
     AttentionShape shape;
     bool backward = false;

@@ -166,11 +166,13 @@ class Pooling {
           views_(views_of(rows_.phases[0], columns_.phases[0], s_.columns.taps, false, step.heap())) {}
 
     void add_maximum() {
+        if (step_.window(work(WindowStep::Gives::maximum))) return;
         add_windows(s_.planes, step_.input(0), -kInfinity, step_.output(), make_window_maximum);
     }
 
     void add_average() {
-        add_windows(s_.planes, step_.input(0), 0, step_.output(), make_window_sum);
+        if (!step_.window(work(WindowStep::Gives::sum)))
+            add_windows(s_.planes, step_.input(0), 0, step_.output(), make_window_sum);
         add_division(step_.output(), step_.output());
     }
 
@@ -213,6 +215,10 @@ class Pooling {
     }
 
   private:
+    WindowStep work(WindowStep::Gives gives) const {
+        return {gives, s_.planes, s_.rows, s_.columns, step_.input(0), step_.output()};
+    }
+
     // y of planes, by a program over the views of the padded picture.
     void add_windows(std::int64_t count, Ref x, double around, Ref y,
                      jit::Program (*make)(int, bool, std::pmr::memory_resource*)) {

@@ -27,7 +27,7 @@ DepthwiseConvolutionAction::DepthwiseConvolutionAction(CpuStep& step, const Conv
     : source_(work.gives == ConvolutionStep::Gives::x ? work.y : work.x),
       weight_(work.weight),
       result_(work.gives == ConvolutionStep::Gives::x ? work.x : work.y),
-      convolution_(work, kernel_of(step, work.epilogue), step.kernels()),
+      convolution_(work, jit::WindowOp::products, kernel_of(step, work.epilogue), step.kernels()),
       epilogue_(work.epilogue, step.heap()) {
     if (convolution_.workspace_bytes() > 0) workspace_ = step.temporary(convolution_.workspace_bytes());
 }
@@ -37,6 +37,38 @@ void DepthwiseConvolutionAction::run(const StepCall& call) const noexcept {
     const CallEpilogue epilogue = epilogue_.at(call, bases);
     convolution_.run(call.pool, {call.floats(source_), call.floats(weight_), call.floats(result_),
                                  call.at(workspace_), &epilogue});
+}
+
+namespace {
+
+// A plane is a group of its own.
+ConvolutionStep planes_of(const WindowStep& work) {
+    ConvolutionStep planes;
+    planes.sizes.batch = planes.sizes.channels = planes.sizes.filters = 1;
+    planes.sizes.groups = work.planes;
+    planes.sizes.rows = work.rows;
+    planes.sizes.columns = work.columns;
+    return planes;
+}
+
+jit::WindowOp op_of(const WindowStep& work) {
+    return work.gives == WindowStep::Gives::maximum ? jit::WindowOp::maximum : jit::WindowOp::sum;
+}
+
+}  // namespace
+
+bool WindowAction::fits(const WindowStep& work, const CompileContext& context) {
+    return work.planes >= jit::kWindowLanes * context.machine.threads &&
+           DepthwiseConvolution::fits(planes_of(work), context);
+}
+
+WindowAction::WindowAction(CpuStep& step, const WindowStep& work)
+    : x_(work.x), y_(work.y), windows_(planes_of(work), op_of(work), nullptr, step.kernels()) {
+    if (windows_.workspace_bytes() > 0) workspace_ = step.temporary(windows_.workspace_bytes());
+}
+
+void WindowAction::run(const StepCall& call) const noexcept {
+    windows_.run(call.pool, {call.floats(x_), nullptr, call.floats(y_), call.at(workspace_), nullptr});
 }
 
 PictureConvolutionAction::PictureConvolutionAction(CpuStep& step, const ConvolutionStep& work)

@@ -34,6 +34,19 @@ class DepthwiseConvolutionAction final : public Action {
     EpilogueRefs epilogue_;
 };
 
+class WindowAction final : public Action {
+  public:
+    // Whether there are kernels for it, and 16 planes for every thread.
+    static bool fits(const WindowStep& work, const CompileContext& context);
+    WindowAction(CpuStep& step, const WindowStep& work);
+    void run(const StepCall& call) const noexcept override;
+    const char* kernel_name() const noexcept override { return windows_.kernel_name(); }
+
+  private:
+    Ref x_, y_, workspace_{kWorkspace, 0, 0};
+    DepthwiseConvolution windows_;
+};
+
 class PictureConvolutionAction final : public Action {
   public:
     PictureConvolutionAction(CpuStep& step, const ConvolutionStep& work);

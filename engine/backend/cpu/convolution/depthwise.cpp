@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 #include "engine/backend/cpu/gemm/kernel_cache.h"
 
@@ -33,8 +34,8 @@ bool DepthwiseConvolution::fits(const ConvolutionStep& work, const CompileContex
            s.columns.dilation <= kMostStep && s.columns.stride <= kMostStep;
 }
 
-DepthwiseConvolution::DepthwiseConvolution(const ConvolutionStep& work, const jit::RowKernel* epilogue,
-                                           const CompileContext& context)
+DepthwiseConvolution::DepthwiseConvolution(const ConvolutionStep& work, jit::WindowOp op,
+                                           const jit::RowKernel* epilogue, const CompileContext& context)
     : batch_(work.sizes.batch),
       channels_(work.sizes.groups),
       plane_(is_transposed(work) ? work.sizes.plane() : work.sizes.pixels()),
@@ -42,6 +43,7 @@ DepthwiseConvolution::DepthwiseConvolution(const ConvolutionStep& work, const ji
       taps_(work.sizes.taps()),
       workers_(context.machine.threads),
       isa_(context.machine.isa),
+      op_(op),
       transposes_(context.compiler.cache->transposes(isa_, *context.compiler.arena)),
       source_(phases_of(work, work.sizes.rows, context.compiler.heap),
               phases_of(work, work.sizes.columns, context.compiler.heap), transposes_),
@@ -70,7 +72,8 @@ DepthwiseConvolution::DepthwiseConvolution(const ConvolutionStep& work, const ji
     const std::int64_t floats = source_.floats() + y_floats_ + source_.buffer_floats() + weight_floats_ +
                                 taps_ * kLanes + scratch_floats_;
     workspace_bytes_ = static_cast<std::size_t>(workers_ * floats * kFloatBytes);
-    std::snprintf(name_, sizeof name_, "conv_lanes_%s", isa_name(isa_));
+    const char* const does[] = {"conv", "maximum", "sum"};
+    std::snprintf(name_, sizeof name_, "%s_lanes_%s", does[static_cast<int>(op_)], isa_name(isa_));
 }
 
 void DepthwiseConvolution::add_phase(const AxisPhase& rows, const AxisPhase& columns,
@@ -96,6 +99,7 @@ void DepthwiseConvolution::add_phase(const AxisPhase& rows, const AxisPhase& col
         form.tap_step = static_cast<std::int8_t>(step_of(columns));
         form.step = static_cast<std::uint8_t>(columns.source_step);
         form.continues = row > 0;
+        form.op = op_;
         const std::int64_t x =
             rows.taps[static_cast<std::size_t>(row)].offset * source_.row() + columns.taps[0].offset;
         phase.passes.push_back({context.compiler.cache->lane_windows(form, *context.compiler.arena),
@@ -115,6 +119,11 @@ void DepthwiseConvolution::run(ThreadPool& pool, const Call& call) const noexcep
         buffers.scratch = buffers.weights + weight_floats_ + taps_ * kLanes;
         // What lies around pictures stays, and pixels that no tap meets.
         std::fill_n(buffers.x, floats - scratch_floats_, 0.0f);
+        if (op_ == jit::WindowOp::maximum) {
+            constexpr float kLeast = -std::numeric_limits<float>::infinity();
+            std::fill_n(buffers.x, source_.floats(), kLeast);
+            std::fill_n(buffers.weights, kLanes, kLeast);
+        }
         for (Range piece; mine.next(&piece);)
             for (std::int64_t i = piece.begin; i < piece.end; ++i) run_item(call, i, buffers);
     });
@@ -124,12 +133,7 @@ void DepthwiseConvolution::run_item(const Call& call, std::int64_t index,
                                     const Buffers& buffers) const noexcept {
     const std::int64_t blocks = ceil_div(channels_, kLanes), picture = index / blocks;
     const std::int64_t first = index % blocks * kLanes, count = std::min(kLanes, channels_ - first);
-    float* const weights = buffers.weights + weight_floats_;  // in the kernel's order
-    transpose(call.weight + first * taps_, taps_, count, taps_, transposes_.of_16, weights, kLanes);
-    for (const Phase& phase : phases_)
-        for (std::size_t t = 0; t < phase.taps.size(); ++t)
-            std::copy_n(weights + phase.taps[t] * kLanes, kLanes,
-                        buffers.weights + phase.first_weight + static_cast<std::int64_t>(t) * kLanes);
+    if (has_weight()) take_weights(call, first, count, buffers);
     const std::int64_t plane = source_.plane();
     source_.copy(call.source + (picture * channels_ + first) * plane, count, buffers.transposed, buffers.x);
     const Range channels{first, first + count};
@@ -148,6 +152,17 @@ void DepthwiseConvolution::run_item(const Call& call, std::int64_t index,
     }
 }
 
+// Of each phase, in its order.
+void DepthwiseConvolution::take_weights(const Call& call, std::int64_t first, std::int64_t count,
+                                        const Buffers& buffers) const noexcept {
+    float* const weights = buffers.weights + weight_floats_;  // in the kernel's order
+    transpose(call.weight + first * taps_, taps_, count, taps_, transposes_.of_16, weights, kLanes);
+    for (const Phase& phase : phases_)
+        for (std::size_t t = 0; t < phase.taps.size(); ++t)
+            std::copy_n(weights + phase.taps[t] * kLanes, kLanes,
+                        buffers.weights + phase.first_weight + static_cast<std::int64_t>(t) * kLanes);
+}
+
 void DepthwiseConvolution::run_rows(const Phase& phase, Range rows, float* y, std::int64_t y_row,
                                     const Buffers& buffers) const noexcept {
     jit::LaneWindowsArgs args = {};
@@ -160,7 +175,8 @@ void DepthwiseConvolution::run_rows(const Phase& phase, Range rows, float* y, st
     for (const Pass& pass : phase.passes)
         for (std::int64_t lane = 0; lane < kLanes; lane += jit::gemm_lanes(isa_)) {
             args.x = buffers.x + rows.begin * phase.source_row * kLanes + pass.x_offset + lane;
-            args.w = buffers.weights + phase.first_weight + pass.first_tap * kLanes + lane;
+            args.w =
+                buffers.weights + phase.first_weight + (has_weight() ? pass.first_tap * kLanes : 0) + lane;
             args.y = y + lane;
             args.tap_row = pass.tap_row;
             pass.run(&args);

@@ -1,5 +1,5 @@
-// A depthwise convolution, either way: 16 channels of a picture at a time, transposed so that a vector is a
-// pixel of as many channels.
+// A depthwise convolution, either way, or pooling: 16 channels of a picture at a time, transposed so that a
+// vector is a pixel of as many channels.
 #pragma once
 
 #include "engine/backend/cpu/convolution/epilogue.h"
@@ -15,7 +15,8 @@ class DepthwiseConvolution {
   public:
     // Whether it can: one channel and one filter a group, machine code, taps and strides that kernels have.
     static bool fits(const ConvolutionStep& step, const CompileContext& context);
-    DepthwiseConvolution(const ConvolutionStep& step, const jit::RowKernel* epilogue,
+    // op: what a window makes of its pixels; other than of products it reads no weight.
+    DepthwiseConvolution(const ConvolutionStep& step, jit::WindowOp op, const jit::RowKernel* epilogue,
                          const CompileContext& context);
 
     struct Call {
@@ -48,6 +49,9 @@ class DepthwiseConvolution {
     struct Buffers {
         float *x, *y, *transposed, *weights, *scratch;
     };
+    bool has_weight() const { return op_ == jit::WindowOp::products; }
+    void take_weights(const Call& call, std::int64_t first, std::int64_t count,
+                      const Buffers& buffers) const noexcept;
     void add_phase(const AxisPhase& rows, const AxisPhase& columns, const CompileContext& context);
     void run_item(const Call& call, std::int64_t index, const Buffers& buffers) const noexcept;
     // Rows [begin, end) of a phase into y.
@@ -59,6 +63,7 @@ class DepthwiseConvolution {
     const std::int64_t batch_, channels_, plane_, columns_, taps_;  // of the result; of a kernel
     const int workers_;
     const Isa isa_;
+    const jit::WindowOp op_;
     jit::TransposeFunctions transposes_;
     LanePicture source_;
     const jit::RowKernel* epilogue_;
