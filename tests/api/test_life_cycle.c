@@ -318,19 +318,32 @@ static void test_nothing_is_allocated_after_warm_up(void** state) {
 }
 
 /* x w as a model with w [k, n], or [n, k] where it is transposed, and a bias. */
-static volta_model* make_product(volta_context* context, const int64_t* x_shape, int64_t n, int transposed) {
+/* y = x w + bias, then so many times x w is added: products that read the weight in the same way, through a
+ * reshape. */
+static volta_model* make_product(volta_context* context, const int64_t* x_shape, int64_t n, int transposed,
+                                 int again) {
     volta_graph* graph;
     volta_model* model;
-    volta_value values[2], bias;
-    const int64_t k = x_shape[1], w_shape[] = {transposed ? n : k, transposed ? k : n};
+    volta_value values[2], bias, factors[2];
+    const int64_t k = x_shape[1], w_shape[] = {1, transposed ? n : k, transposed ? k : n};
     const volta_init init = {VOLTA_INIT_NORMAL, 1, 0};
     const volta_attribute attribute = {"transpose_b", transposed, NULL, 0};
+    const volta_attribute shape = {"shape", 0, w_shape + 1, 2};
     assert_ok(volta_graph_create(context, &graph));
     assert_ok(volta_graph_input(graph, "x", VOLTA_F32, x_shape, 2, &values[0]));
-    assert_ok(volta_graph_parameter(graph, "w", w_shape, 2, &init, &values[1]));
+    assert_ok(volta_graph_parameter(graph, "w", w_shape, 3, &init, &values[1]));
     assert_ok(volta_graph_parameter(graph, "bias", &n, 1, &init, &bias));
+    assert_ok(volta_graph_apply(graph, "reshape", &values[1], 1, &shape, 1, &values[1], 1));
+    factors[0] = values[0];
+    factors[1] = values[1];
     assert_ok(volta_graph_apply(graph, "matmul", values, 2, &attribute, 1, values, 1));
     assert_ok(volta_graph_binary(graph, "add", values[0], bias, values));
+    for (int i = 0; i < again; ++i) {
+        volta_value other;
+        assert_ok(volta_graph_unary(graph, "tanh", factors[0], &factors[0]));
+        assert_ok(volta_graph_apply(graph, "matmul", factors, 2, &attribute, 1, &other, 1));
+        assert_ok(volta_graph_binary(graph, "add", values[0], other, values));
+    }
     assert_ok(volta_graph_output(graph, "y", values[0]));
     assert_ok(volta_model_create(graph, 1, &model));
     volta_graph_release(graph);
@@ -346,7 +359,7 @@ static void check_packed(volta_isa isa, uint32_t threads, int64_t m, int64_t k, 
     const int64_t x_shape[] = {m, k}, y_shape[] = {m, n};
     volta_session_options options = {0};
     if (context_on(NULL, threads, isa, 0, &context) == VOLTA_UNSUPPORTED) return;
-    volta_model* const model = make_product(context, x_shape, n, transposed);
+    volta_model* const model = make_product(context, x_shape, n, transposed, 0);
     options.struct_size = sizeof options;
     assert_ok(volta_session_create(model, &options, &plain));
     options.flags = VOLTA_SESSION_PACK_WEIGHTS;
@@ -389,6 +402,33 @@ static void test_packed_weights_change_nothing(void** state) {
             for (int transposed = 0; transposed < 2; ++transposed)
                 for (uint32_t threads = 1; threads <= 3; threads += 2)
                     check_packed(isa, threads, kSizes[i][0], kSizes[i][1], kSizes[i][2], transposed);
+}
+
+/* Steps that read a weight in the same way keep one copy of it. */
+static void test_packed_weights_are_shared(void** state) {
+    (void)state;
+    const int64_t x_shape[] = {1, 300};
+    uint64_t bytes[2];
+    for (int again = 0; again < 2; ++again) {
+        volta_context* context;
+        volta_session* session;
+        volta_bill bill = VOLTA_BILL_INIT;
+        volta_session_options options = {0};
+        assert_ok(context_on(NULL, 2, 0, 0, &context));
+        volta_model* const model = make_product(context, x_shape, 512, 1, again ? 1 : 3);
+        options.struct_size = sizeof options;
+        options.flags = VOLTA_SESSION_PACK_WEIGHTS;
+        assert_ok(volta_session_create(model, &options, &session));
+        assert_ok(volta_session_get_bill(session, &bill));
+        bytes[again] = bill.parameters;
+        assert_true(bill.parameters >= 300 * 512 * sizeof(float));
+        volta_session_release(session);
+        volta_model_release(model);
+        volta_context_release(context);
+    }
+    /* The first has an epilogue, which may ask for another way. */
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_true(bytes[0] <= 3 * 300 * 512 * sizeof(float));
 }
 
 /* The logits that a token is drawn of are those of a session over the exact sequence. */
@@ -558,6 +598,7 @@ int main(void) {
         cmocka_unit_test_prestate(test_nothing_is_allocated_after_warm_up, &llama),
         cmocka_unit_test_prestate(test_generator_agrees_with_session, &gpt),
         cmocka_unit_test_prestate(test_generator_agrees_with_session, &llama),
+        cmocka_unit_test(test_packed_weights_are_shared),
         cmocka_unit_test(test_packed_weights_change_nothing),
         cmocka_unit_test(test_open_extents_are_told),
         cmocka_unit_test(test_evaluated_texts),

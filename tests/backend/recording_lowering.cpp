@@ -106,7 +106,9 @@ class RecordingLowering final : public StepLowering {
         line += at(work.a) + (shape.a_transposed ? "^T/" : "/") + text(shape.lda) + " ";
         line += at(work.b) + (shape.b_transposed ? "^T/" : "/") + text(shape.ldb);
         if (work.b_dtype != DType::f32) line += std::string(" ") + dtype_name(work.b_dtype);
-        if (plan.graph.producer(work.b_value).op == Op::parameter) line += " parameter";
+        if (work.b.region >= 0 &&
+            plan.regions[static_cast<std::size_t>(work.b.region)].kind == RegionKind::parameter)
+            line += " parameter";
         line += " -> " + at(work.c) + "/" + text(shape.ldc);
         if (work.accumulates) line += " continued";
         if (const ProductEpilogue* epilogue = work.epilogue) {

@@ -13,10 +13,11 @@ class CpuExecutable final : public Executable {
     CpuExecutable(const Plan& plan, const BackendContext& context)
         : pool_(*context.pool), actions_(context.heap), steps_(context.heap) {
         const Machine machine = machine_of(context);
+        std::pmr::vector<KeptPacking> packings(context.heap);
         steps_.reserve(plan.steps.size());
         for (const Step& step : plan.steps) {
             const Node& node = plan.graph.nodes[static_cast<std::size_t>(step.node)];
-            CpuStep lowered(plan, node, context, machine, actions_, kept_bytes_);
+            CpuStep lowered(plan, node, context, machine, actions_, kept_bytes_, packings);
             lower_step(lowered);
             kept_bytes_ = lowered.kept_bytes();
             workspace_bytes_ = std::max(workspace_bytes_, lowered.workspace_bytes());

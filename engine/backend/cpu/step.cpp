@@ -1,14 +1,15 @@
 #include "engine/backend/cpu/step.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "engine/backend/cpu/actions/attention_action.h"
 #include "engine/backend/cpu/actions/column_sum_action.h"
 #include "engine/backend/cpu/actions/convolution_action.h"
-#include "engine/backend/cpu/actions/pointwise_action.h"
 #include "engine/backend/cpu/actions/copy_action.h"
 #include "engine/backend/cpu/actions/gather_action.h"
+#include "engine/backend/cpu/actions/pointwise_action.h"
 #include "engine/backend/cpu/actions/product_action.h"
 #include "engine/backend/cpu/actions/rotary_action.h"
 #include "engine/backend/cpu/actions/row_action.h"
@@ -17,12 +18,14 @@
 namespace volta::cpu {
 
 CpuStep::CpuStep(const Plan& owner, const Node& compiled, const BackendContext& backend,
-                 const Machine& chosen_for, Actions& list, std::size_t kept_bytes)
+                 const Machine& chosen_for, Actions& list, std::size_t kept_bytes,
+                 std::pmr::vector<KeptPacking>& packings)
     : StepLowering(owner, compiled, backend.heap),
       context(backend),
       machine(chosen_for),
       actions_(list),
-      kept_bytes_(kept_bytes) {
+      kept_bytes_(kept_bytes),
+      packings_(packings) {
     if (context.forced_choice) forced_choice_ = parse_choice(context.forced_choice);
 }
 
@@ -93,6 +96,21 @@ Ref CpuStep::kept(std::size_t bytes) {
     return ref;
 }
 
+Ref CpuStep::kept_packing(const Product& product, Ref b, bool* is_filled) {
+    ScheduleText mine;
+    product.describe(mine);
+    for (const KeptPacking& other : packings_) {
+        if (other.weight.region != b.region || other.weight.offset != b.offset) continue;
+        ScheduleText theirs;
+        other.product->describe(theirs);
+        *is_filled = other.product->shape() == product.shape() && std::strcmp(mine.text, theirs.text) == 0;
+        if (*is_filled) return other.kept;
+    }
+    *is_filled = false;
+    packings_.push_back({b, &product, kept(product.prepacked_bytes())});
+    return packings_.back().kept;
+}
+
 CompileContext CpuStep::kernels() const {
     CompileContext kernels = {};
     kernels.machine = machine;
@@ -107,8 +125,8 @@ const jit::RowKernel& CpuStep::kernel(const jit::Program& program, Isa isa) cons
     return own().kernels.row(program, isa, *context.arena);
 }
 
-double CpuStep::cache_use_beside(ValueId value) const {
-    if (!is_parameter(value)) return 0;
+double CpuStep::cache_use_beside(const Ref& ref) const {
+    if (!is_parameter(ref)) return 0;
     std::uint64_t bytes = 0;
     for (const Region& region : plan.regions)
         if (region.kind == RegionKind::parameter) bytes += region.bytes;

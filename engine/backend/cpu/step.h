@@ -45,12 +45,19 @@ class Action {
 };
 using Actions = ActionList<Action>;
 
+// What sessions keep of their weights, packed: steps that read one in the same way share it.
+struct KeptPacking {
+    Ref weight;
+    const Product* product;  // that reads it; lives as long as its action
+    Ref kept;
+};
+
 // Compiles one step: turns what lowerings ask for into actions, and says where their own memory is.
 class CpuStep final : public StepLowering {
   public:
-    // kept_bytes: of the steps before this one.
+    // kept_bytes, packings: of the steps before this one; its own are added.
     CpuStep(const Plan& plan, const Node& node, const BackendContext& context, const Machine& machine,
-            Actions& actions, std::size_t kept_bytes);
+            Actions& actions, std::size_t kept_bytes, std::pmr::vector<KeptPacking>& packings);
 
     const char* backend_name() const override { return "the CPU"; }
     bool shares_one_row() const override { return thread_count() > 1; }
@@ -73,15 +80,17 @@ class CpuStep final : public StepLowering {
     // Bytes that are the step's over all runs, behind those of the steps before it.
     Ref kept(std::size_t bytes);
     std::size_t kept_bytes() const { return kept_bytes_; }
-    // May this value be packed once: does no run change it?
-    bool keeps(ValueId value) const { return context.keep_weights && is_parameter(value); }
+    // Where this product's packed B is, and whether another step fills it.
+    Ref kept_packing(const Product& product, Ref b, bool* is_filled);
+    // May this be packed once: does no run change it?
+    bool keeps(const Ref& ref) const { return context.keep_weights && is_parameter(ref); }
     // Does this lie in a parameter, which any thread may have read?
     bool is_parameter(const Ref& ref) const {
         return ref.region >= 0 &&
                plan.regions[static_cast<std::size_t>(ref.region)].kind == RegionKind::parameter;
     }
     // Of all parameters of the plan, which push each other out of caches, where this is one of them; else 0.
-    double cache_use_beside(ValueId value) const;
+    double cache_use_beside(const Ref& ref) const;
     int thread_count() const { return context.pool->thread_count(); }
     // How many threads a piece of work is worth.
     int workers_for(double operations) const;
@@ -98,11 +107,11 @@ class CpuStep final : public StepLowering {
     T& add(Args&&... args) {
         return add_action<T>(actions_, std::forward<Args>(args)...);
     }
-    bool is_parameter(ValueId value) const { return plan.graph.producer(value).op == Op::parameter; }
     CpuCache& own() const { return *static_cast<CpuCache*>(context.kernel_cache); }
 
     Actions& actions_;
     std::size_t kept_bytes_;
+    std::pmr::vector<KeptPacking>& packings_;
     std::optional<ProductChoice> forced_choice_;
 };
 

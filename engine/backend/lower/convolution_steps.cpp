@@ -273,7 +273,6 @@ ConvolutionStep work_of(const StepLowering& step) {
     work.x = step.input(0);
     work.weight = step.input(1);
     work.y = step.output(product_output(step.node));
-    work.weight_value = step.input_id(1);
     if (step.node.op == Op::conv_transpose) {
         work.gives = ConvolutionStep::Gives::x;
         std::swap(work.x, work.y);

@@ -33,7 +33,6 @@ ProductStep work_of(const StepLowering& step) {
     work.b = step.input(1);
     work.c = step.output();
     work.b_dtype = step.input_value(1).dtype;
-    work.b_value = step.input_id(1);
     work.accumulates = step.accumulates();
     return work;
 }

@@ -37,7 +37,6 @@ struct ProductStep {
     ProductShape shape;
     Ref a, b, c;
     DType b_dtype = DType::f32;  // a stored type: B [n, k] as engine/numerics/stored_weights.h says
-    ValueId b_value = -1;        // whose elements B are: those of a parameter no run changes
     bool accumulates = false;
     const ProductEpilogue* epilogue = nullptr;  // NULL: none
     const Ref* b_sums = nullptr;  // [n], where the column sums of B are wanted; they accumulate as C does
@@ -59,7 +58,6 @@ struct ConvolutionStep {
     define::ConvolutionSizes sizes;
     Ref x, weight, y;
     bool accumulates = false;                   // the weight's gradient, over micro-batches
-    ValueId weight_value = -1;                  // whose elements the weight is
     const PictureEpilogue* epilogue = nullptr;  // NULL: none
 };
 

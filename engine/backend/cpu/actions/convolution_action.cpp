@@ -75,7 +75,7 @@ PictureConvolutionAction::PictureConvolutionAction(CpuStep& step, const Convolut
     : source_(work.gives == ConvolutionStep::Gives::x ? work.y : work.x),
       weight_(work.weight),
       result_(work.gives == ConvolutionStep::Gives::x ? work.x : work.y),
-      keeps_(step.keeps(work.weight_value)),
+      keeps_(step.keeps(work.weight)),
       convolution_(work, kernel_of(step, work.epilogue), step.kernels()),
       epilogue_(runs_epilogue() ? work.epilogue : nullptr, step.heap()) {
     if (convolution_.packed_bytes() > 0)

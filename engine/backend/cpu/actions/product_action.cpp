@@ -19,13 +19,13 @@ ProductAction::ProductAction(CpuStep& step, const ProductStep& work)
         rows_per_micro_batch_ = work.epilogue->rows_per_micro_batch;
     }
     CompileContext kernels = step.kernels();
-    kernels.request.prepacked = step.keeps(work.b_value);
-    kernels.request.cache_use = step.cache_use_beside(work.b_value);
+    kernels.request.prepacked = step.keeps(work.b);
+    kernels.request.cache_use = step.cache_use_beside(work.b);
     kernels.request.sums_b = work.b_sums != nullptr;
     product_ = is_stored_ ? compile_packed_weight_product(work.shape, work.b_dtype, kernel_, kernels)
                           : compile_product(work.shape, kernel_, kernels);
     if (product_->sums_b()) sums_ = *work.b_sums;
-    if (product_->prepacked_bytes() > 0) kept_ = step.kept(product_->prepacked_bytes());
+    if (product_->prepacked_bytes() > 0) kept_ = step.kept_packing(*product_, work.b, &is_filled_);
     if (product_->workspace_bytes() > 0) workspace_ = step.temporary(product_->workspace_bytes());
 }
 
@@ -55,7 +55,8 @@ void ProductAction::run(const StepCall& call) const noexcept {
 }
 
 void ProductAction::keep(const StepCall& call) const noexcept {
-    if (product_->prepacked_bytes() > 0) product_->prepack(call.pool, call.floats(b_), call.floats(kept_));
+    if (product_->prepacked_bytes() > 0 && !is_filled_)
+        product_->prepack(call.pool, call.floats(b_), call.floats(kept_));
 }
 
 }  // namespace volta::cpu
