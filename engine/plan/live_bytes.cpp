@@ -39,12 +39,13 @@ class Lives {
         for (std::size_t v = 0; v < values(); ++v) {
             if (first_[v] < 0 || plan_.places[v].region != 0) continue;
             const Value& value = plan_.graph.values[v];
-            const std::uint64_t bytes = padded(tensor_bytes(value.dtype, value.shape));
+            const std::uint64_t bytes = padded(bytes_of(value));
             for (std::int32_t step = first_[v]; step <= last_[v]; ++step) live[at(step)] += bytes;
         }
     }
 
   private:
+    static std::uint64_t bytes_of(const Value& value) { return tensor_bytes(value.dtype, value.shape); }
     std::size_t values() const { return plan_.graph.values.size(); }
 
     template <class Visit>
@@ -66,7 +67,11 @@ class Lives {
         for (const ValueId input : node.inputs) {
             const std::size_t dying = at(identity_.bytes(input));
             const Place &from = plan_.places[dying], &to = plan_.places[born];
-            if (dying != born && last_[dying] == step && from.region == to.region && from.offset == to.offset)
+            if (dying == born || last_[dying] != step || from.region != to.region) continue;
+            if (node.op == Op::concat && from.offset >= to.offset &&
+                from.offset < to.offset + bytes_of(plan_.graph.values[born]))
+                last_[dying] = step - 1;  // it is a part already
+            else if (from.offset == to.offset)
                 first_[born] = step + 1;
         }
     }

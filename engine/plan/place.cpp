@@ -39,7 +39,9 @@ struct Group {
     std::int32_t first_step = -1, last_step = -1;  // -1: no step touches it
     std::int32_t region = kArena;
     std::int32_t merged_into = -1;
-    bool persistent = false;  // holds over micro-batches
+    std::int32_t whole = -1;   // of which this is a part, in the arena; -1: none
+    std::uint64_t offset = 0;  // in the whole
+    bool persistent = false;   // holds over micro-batches
 };
 
 // Decides in which group, and so in which region, each value lies; then asks the memory planner for the
@@ -59,6 +61,7 @@ class Placer {
         add_regions();
         share_dying_inputs();
         place_arena();
+        place_parts();
         place_rest();
     }
 
@@ -172,7 +175,8 @@ class Placer {
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             const Group& group = groups_[g];
             if (group.merged_into >= 0 || group.region != kArena || group.first_step < 0) continue;
-            if (identity_.bytes(static_cast<ValueId>(g)) != static_cast<ValueId>(g)) continue;
+            if (identity_.bytes(static_cast<ValueId>(g)) != static_cast<ValueId>(g) || group.whole >= 0)
+                continue;
             lifetimes.push_back(Lifetime{group.bytes, group.first_step, group.last_step});
             owners.push_back(static_cast<std::int32_t>(g));
         }
@@ -181,6 +185,64 @@ class Placer {
         plan_.places.assign(graph_.values.size(), Place{});
         for (std::size_t i = 0; i < owners.size(); ++i)
             plan_.places[at(owners[i])] = Place{kArena, memory.offsets[i], 0};
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            std::uint64_t offset = 0;
+            std::int32_t whole = static_cast<std::int32_t>(g);
+            for (; groups_[at(whole)].whole >= 0; whole = groups_[at(whole)].whole)
+                offset += groups_[at(whole)].offset;
+            if (at(whole) != g) plan_.places[g] = Place{kArena, plan_.places[at(whole)].offset + offset, 0};
+        }
+    }
+
+    // Parts are made where a concat, their last reader, wants them, so that nothing is copied; unless the
+    // arena grows by it: the whole is there as soon as its first part.
+    void place_parts() {
+        const std::pmr::vector<Group> apart = groups_;
+        const std::pmr::vector<Place> places = plan_.places;
+        const std::uint64_t bytes = plan_.regions[kArena].bytes;
+        bool has_parts = false;
+        for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+            const Node& node = graph_.node(plan_.steps[s].node);
+            if (plan_.micro_batches == 1 && joins_whole_parts(graph_, node))
+                has_parts = join(node, static_cast<std::int32_t>(s)) || has_parts;
+        }
+        if (!has_parts) return;
+        place_arena();
+        if (plan_.regions[kArena].bytes <= bytes) return;
+        groups_ = apart;
+        plan_.places = places;
+        plan_.regions[kArena].bytes = bytes;
+    }
+
+    bool join(const Node& node, std::int32_t step) {
+        const std::int32_t whole = group_of(node.first_output);
+        if (groups_[at(whole)].region != kArena || groups_[at(whole)].first_step != step) return false;
+        bool has_parts = false;
+        std::uint64_t offset = 0;
+        for (const ValueId input : node.inputs) {
+            const std::int32_t part = group_of(input);
+            const std::uint64_t bytes = bytes_of(graph_.value(input));
+            if (can_be_part(node, part, bytes, step) && offset % kTensorAlignment == 0) {
+                groups_[at(part)].whole = whole;
+                groups_[at(part)].offset = offset;
+                has_parts = true;
+            }
+            offset += bytes;
+        }
+        for (const ValueId input : node.inputs)
+            if (const Group& part = groups_[at(group_of(input))]; part.whole == whole)
+                groups_[at(whole)].first_step = std::min(groups_[at(whole)].first_step, part.first_step);
+        return has_parts;
+    }
+
+    bool can_be_part(const Node& node, std::int32_t part, std::uint64_t bytes, std::int32_t step) const {
+        const Group& group = groups_[at(part)];
+        if (group.region != kArena || group.whole >= 0 || group.persistent || group.first_step < 0)
+            return false;
+        if (group.last_step != step || group.bytes != bytes || bytes == 0) return false;
+        int slots = 0;
+        for (const ValueId other : node.inputs) slots += group_of(other) == part;
+        return slots == 1;
     }
 
     void place_rest() {

@@ -145,7 +145,7 @@ class ShadowRun {
         memory_[at(whole(value).region)].write(begin + slot * first, begin + slot * last, value);
     }
 
-    // An output may lie on an input of its step in two cases only, and on another output never.
+    // An output may lie on an input of its step in three cases only, and on another output never.
     void check_output(std::int64_t s, const Node& node, std::int32_t index) const {
         const Span span = whole(node.first_output + index);
         for (std::int32_t i = 0; i < index; ++i)
@@ -157,14 +157,23 @@ class ShadowRun {
                 PlanView::rule(span.equals(read), "step", s,
                                "an in-place output does not lie where its input does");
             else
-                PlanView::rule(!span.overlaps(read) || may_share(node, slot, index), "step", s,
-                               "an output lies on an input");
+                PlanView::rule(
+                    !span.overlaps(read) || may_share(node, slot, index) || is_part(node, slot, span, read),
+                    "step", s, "an output lies on an input");
         }
         const RegionKind kind = plan_.regions[at(span.region)].kind;
         const bool is_memory_of_the_run =
             kind == RegionKind::arena || kind == RegionKind::output || kind == RegionKind::gradient;
         const bool is_update = target >= 0 && (kind == RegionKind::parameter || kind == RegionKind::state);
         PlanView::rule(is_memory_of_the_run || is_update, "step", s, "writes what is not its to write");
+    }
+
+    // A part that lies where the whole has it.
+    bool is_part(const Node& node, std::size_t slot, const Span& whole, const Span& read) const {
+        if (!joins_whole_parts(graph_, node)) return false;
+        std::uint64_t begin = whole.begin;
+        for (std::size_t other = 0; other < slot; ++other) begin += view_.bytes_of(node.inputs[other]);
+        return read.region == whole.region && read.begin == begin;
     }
 
     bool may_share(const Node& node, std::size_t slot, std::int32_t index) const {

@@ -16,4 +16,14 @@ inline bool may_overwrite(const Node& node, std::size_t slot, std::int32_t outpu
     return rule.output < 0 || output == rule.output;
 }
 
+// Where each part of a joined value lies in it, one behind the other; false: its parts are interleaved.
+inline bool joins_whole_parts(const Graph& graph, const Node& node) {
+    if (node.op != Op::concat) return false;
+    const Shape& whole = graph.shape(node.first_output);
+    const int axis = axis_form(node, graph.shape(node.inputs[0]));
+    for (int i = 0; i < axis; ++i)
+        if (whole[i] != 1) return false;
+    return true;
+}
+
 }  // namespace volta

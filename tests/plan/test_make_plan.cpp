@@ -194,6 +194,47 @@ void test_pairs_of_columns_are_written_in_place(void**) {
     assert_true(is_one_place(second, gradient));
 }
 
+// Parts are made where their concat wants them, also those of a part; one that is read later has its own
+// place, as has one that would not be aligned, and all of them where the parts are interleaved.
+void test_parts_are_made_in_their_whole(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {1, 16, 6}), w = graph.parameter("w", {6, 6}, {});
+    const auto made = [&](ValueId from) { return graph.apply(Op::matmul, {from, w}); };
+    const auto joined = [&](ValueId a, ValueId b, int axis) {
+        return graph.apply(Op::concat, {a, b}, {number(Attr::axis, axis)});
+    };
+    const ValueId a = made(x), b = made(a), inner = joined(graph.apply(Op::relu, {b}), made(x), 1);
+    const ValueId c = made(x), outer = joined(inner, c, 1);
+    const ValueId kept = made(x), later = joined(kept, made(x), 1), crossed = joined(made(x), made(x), 2);
+    const ValueId narrow = graph.input("narrow", DType::f32, {1, 15, 6});
+    const ValueId odd = joined(made(narrow), made(narrow), 1);
+    int outputs = 0;
+    for (const ValueId value : {outer, later, graph.apply(Op::add, {kept, x}), crossed, odd})
+        graph.output(("y" + std::to_string(outputs++)).c_str(), graph.apply(Op::sum, {value}));
+    const HeapPtr<Plan> plan = plan_of(std::move(graph));
+    const auto place = [&](ValueId value) { return plan->places[static_cast<std::size_t>(value)]; };
+    const std::uint64_t part = 16 * 6 * sizeof(float);
+    assert_int_equal(place(inner).offset, place(outer).offset);
+    assert_int_equal(place(b).offset, place(outer).offset);
+    assert_int_equal(place(c).offset, place(outer).offset + 2 * part);
+    assert_true(place(kept).offset < place(later).offset ||
+                place(kept).offset >= place(later).offset + 2 * part);
+    for (std::size_t s = 0; s < plan->steps.size(); ++s) {
+        const Node& node = plan->graph.node(plan->steps[s].node);
+        if (node.op != Op::concat) continue;
+        int there = 0;
+        std::uint64_t begin = place(node.first_output).offset;
+        for (const ValueId input : node.inputs) {
+            there += place(input).offset == begin;
+            begin += static_cast<std::uint64_t>(plan->graph.shape(input).elements()) * sizeof(float);
+        }
+        const int expected = node.first_output == inner || node.first_output == outer ? 2
+                             : node.first_output == crossed                           ? 0
+                                                                                      : 1;
+        assert_int_equal(there, expected);
+    }
+}
+
 // Targets may be -1, ids may not; an input that is both has the narrower limit.
 void test_limits_meet(void**) {
     Graph graph(test_heap());
@@ -391,6 +432,7 @@ int main() {
         cmocka_unit_test(test_ids_have_limits),
         cmocka_unit_test(test_positions_have_limits),
         cmocka_unit_test(test_pairs_of_columns_are_written_in_place),
+        cmocka_unit_test(test_parts_are_made_in_their_whole),
         cmocka_unit_test(test_limits_meet),
         cmocka_unit_test(test_outputs_have_bytes_of_their_own),
         cmocka_unit_test(test_chains_share_memory),
