@@ -1,7 +1,8 @@
 /* The loop as a library, for languages that cannot include it. */
 #include "loop.h"
 
-VOLTA_API double volta_overhead(volta_session* session, const volta_tensor* input, volta_tensor* output, int64_t runs);
+VOLTA_API double volta_overhead(volta_session* session, const volta_tensor* input, volta_tensor* output,
+                                int64_t runs);
 
 double volta_overhead(volta_session* session, const volta_tensor* input, volta_tensor* output, int64_t runs) {
     return volta_overhead_loop(session, input, output, runs);

@@ -1,4 +1,5 @@
-/* What the bindings are held against: the same call from C, in the same process, on the same kind of session. */
+/* What the bindings are held against: the same call from C, in the same process, on the same kind of session.
+ */
 #ifndef VOLTA_OVERHEAD_LOOP_H
 #define VOLTA_OVERHEAD_LOOP_H
 
@@ -12,8 +13,8 @@ static inline double volta_overhead_now(void) {
 }
 
 /* Nanoseconds of one of `runs` runs of a session of one input and one output; -1: one failed. */
-static inline double volta_overhead_loop(volta_session* session, const volta_tensor* input, volta_tensor* output,
-                                         int64_t runs) {
+static inline double volta_overhead_loop(volta_session* session, const volta_tensor* input,
+                                         volta_tensor* output, int64_t runs) {
     const double begin = volta_overhead_now();
     int64_t i;
     for (i = 0; i < runs; ++i)

@@ -1,4 +1,5 @@
-// What volta.hpp costs over C per run of a tiny model: overhead_cpp ROUNDS RUNS. One line of JSON: nanoseconds of each round.
+// What volta.hpp costs over C per run of a tiny model: overhead_cpp ROUNDS RUNS. One line of JSON:
+// nanoseconds of each round.
 #include "loop.h"
 
 #include <volta.hpp>

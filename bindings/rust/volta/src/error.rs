@@ -66,8 +66,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 pub(crate) fn check(status: sys::volta_status) -> Result<()> {
+    check_with(status, || unsafe { sys::volta_last_error() })
+}
+
+pub(crate) fn check_with(status: sys::volta_status, sentence: impl FnOnce() -> *const sys::c_char) -> Result<()> {
     if status == sys::VOLTA_OK {
         return Ok(());
     }
-    Err(Error { status: Status::of(status), text: unsafe { owned(sys::volta_last_error()) } })
+    Err(Error { status: Status::of(status), text: unsafe { owned(sentence()) } })
 }

@@ -1,5 +1,5 @@
 use crate::error::check;
-use crate::{handle, lent, sys, text, Error, GeneratorOptions, Model, Result, SamplingOptions, Status, Tokenizer, WriteResult};
+use crate::{handle, lent, owned, sys, Bill, text, Error, GeneratorOptions, Model, Result, SamplingOptions, Status, Tokenizer, WriteResult};
 use std::any::Any;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -149,6 +149,22 @@ impl Generator {
         check(status)?;
         Ok(result)
     }
+    /// What it holds now.
+    pub fn bill(&self) -> Result<Bill> {
+        let mut bill = Bill::default();
+        check(unsafe { sys::volta_generator_get_bill(self.raw, &mut bill) })?;
+        Ok(bill)
+    }
+    /// What computing one token at a position takes at least.
+    pub fn cost(&self, position: i64) -> Result<sys::volta_token_cost> {
+        let mut cost = sys::volta_token_cost::default();
+        check(unsafe { sys::volta_generator_get_cost(self.raw, position, &mut cost) })?;
+        Ok(cost)
+    }
+    /// Why it has no cache; "": it has one.
+    pub fn no_cache_reason(&self) -> String {
+        unsafe { owned(sys::volta_generator_no_cache_reason(self.raw)) }
+    }
     /// A sequence without tokens; sampling none: the generator's.
     pub fn sequence(&mut self, sampling: Option<&SamplingOptions>) -> Result<Sequence> {
         let sampling = sampling.map_or(ptr::null(), |sampling| sampling as *const _);
@@ -193,6 +209,12 @@ impl Sequence {
         let mut raw = ptr::null_mut();
         check(unsafe { sys::volta_sequence_fork(self.raw, ptr::null(), &mut raw) })?;
         Ok(Sequence { raw, one_thread: PhantomData })
+    }
+    /// The logits of which its latest token was drawn, copied likewise.
+    pub fn logits(&self) -> Result<Vec<f32>> {
+        let (mut data, mut count) = (ptr::null(), 0);
+        check(unsafe { sys::volta_sequence_logits(self.raw, &mut data, &mut count) })?;
+        Ok(unsafe { lent(data, count) }.to_vec())
     }
     /// All its tokens. What the library lends ends with any call on the generator: they are copied.
     pub fn tokens(&self) -> Result<Vec<i32>> {

@@ -1,5 +1,5 @@
 use crate::error::check;
-use crate::{handle, sys, text, Context, Element, Input, Result};
+use crate::{handle, owned, sys, text, Context, Element, Input, Result};
 use std::ptr;
 
 handle!(
@@ -123,6 +123,25 @@ impl Graph {
                 1,
             )
         })
+    }
+
+    /// The operator of one input, no attribute and one result.
+    pub fn unary(&mut self, op: &str, x: Value) -> Result<Value> {
+        let op = text(op)?;
+        self.value(|graph, out| unsafe { sys::volta_graph_unary(graph, op.as_ptr(), x.raw(), out) })
+    }
+
+    /// The same of two inputs.
+    pub fn binary(&mut self, op: &str, a: Value, b: Value) -> Result<Value> {
+        let op = text(op)?;
+        self.value(|graph, out| unsafe { sys::volta_graph_binary(graph, op.as_ptr(), a.raw(), b.raw(), out) })
+    }
+
+    /// The graph as text, one node a line.
+    pub fn print(&mut self) -> Result<String> {
+        let mut text = ptr::null();
+        check(unsafe { sys::volta_graph_print(self.raw, &mut text) })?;
+        Ok(unsafe { owned(text) })
     }
 
     /// Declares a result, in call order.

@@ -21,6 +21,7 @@
 //! Options are the structs of `volta.h` from `volta_sys`, with zeros by `Default`; where they hold pointers, a struct of
 //! this crate is in their place.
 
+pub mod data;
 mod error;
 mod generation;
 mod graph;
@@ -29,6 +30,7 @@ mod session;
 mod tensor;
 mod tokenizer;
 mod trainer;
+pub mod tuning;
 
 pub use error::{Error, Result, Status};
 pub use generation::{Cancel, Flow, Generator, Sequence, Tokens, WriteOptions};
@@ -50,6 +52,8 @@ use std::ptr;
 pub type BertOptions = sys::volta_bert_options;
 pub type Bill = sys::volta_bill;
 pub type ContextInfo = sys::volta_context_info;
+pub type DeviceInfo = sys::volta_device_info;
+pub type MachineSpeed = sys::volta_machine_speed;
 pub type GeneratorOptions = sys::volta_generator_options;
 pub type GptOptions = sys::volta_gpt_options;
 pub type LlamaOptions = sys::volta_llama_options;
@@ -93,6 +97,40 @@ fn hash_of(ask: impl FnOnce(*mut c_char) -> sys::volta_status) -> Result<String>
     let mut hash = [0; 33];
     check(ask(hash.as_mut_ptr()))?;
     Ok(unsafe { owned(hash.as_ptr()) })
+}
+
+/// The text of a function of the kind (memory, capacity, out length).
+fn asked(ask: impl Fn(*mut c_char, usize, *mut usize) -> sys::volta_status) -> Result<String> {
+    let mut bytes = 0;
+    check(ask(ptr::null_mut(), 0, &mut bytes))?;
+    let mut text = vec![0; bytes + 1];
+    check(ask(text.as_mut_ptr(), text.len(), &mut bytes))?;
+    Ok(unsafe { owned(text.as_ptr()) })
+}
+
+/// "VOLTA_OK" and so on.
+pub fn status_name(status: sys::volta_status) -> &'static str {
+    unsafe { CStr::from_ptr(sys::volta_status_name(status)) }.to_str().unwrap_or("")
+}
+
+/// How many devices a backend, "cpu" or "cuda", has.
+pub fn device_count(backend: &str) -> Result<u32> {
+    let (backend, mut count) = (text(backend)?, 0);
+    check(unsafe { sys::volta_device_count(backend.as_ptr(), &mut count) })?;
+    Ok(count)
+}
+
+/// One of them.
+pub fn describe_device(backend: &str, index: u32) -> Result<DeviceInfo> {
+    let (backend, mut info) = (text(backend)?, DeviceInfo::default());
+    check(unsafe { sys::volta_device_describe(backend.as_ptr(), index, &mut info) })?;
+    Ok(info)
+}
+
+/// The networks of [`Model::network`].
+pub fn network_names() -> Vec<String> {
+    (0..).map(|index| unsafe { sys::volta_network_name(index) }).take_while(|name| !name.is_null())
+        .map(|name| unsafe { owned(name) }).collect()
 }
 
 /// A type that owns a pointer of C and ends it.
@@ -153,5 +191,16 @@ impl Context {
         let mut info = ContextInfo::default();
         check(unsafe { sys::volta_context_get_info(self.raw, &mut info) })?;
         Ok(info)
+    }
+    pub fn device(&self) -> Result<DeviceInfo> {
+        let mut info = DeviceInfo::default();
+        check(unsafe { sys::volta_context_get_device(self.raw, &mut info) })?;
+        Ok(info)
+    }
+    /// The most that the device does, measured now: about a second on all threads.
+    pub fn measure_machine(&mut self) -> Result<MachineSpeed> {
+        let mut speed = MachineSpeed::default();
+        check(unsafe { sys::volta_measure_machine(self.raw, &mut speed) })?;
+        Ok(speed)
     }
 }

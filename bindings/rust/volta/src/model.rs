@@ -1,6 +1,6 @@
 use crate::error::check;
 use crate::{
-    handle, hash_of, lent, owned, path_text, sys, text, BertOptions, Context, Error, GptOptions, Graph, LlamaOptions, Result,
+    asked, handle, hash_of, lent, owned, path_text, sys, text, BertOptions, Context, Error, GptOptions, Graph, LlamaOptions, Result,
     Tokenizer,
 };
 use std::path::Path;
@@ -47,6 +47,28 @@ impl Model {
         let name = text(name)?;
         let options = sys::volta_network_options { name: name.as_ptr(), classes, ..Default::default() };
         Self::made(|out| unsafe { sys::volta_model_create_network(context.raw, &options, seed, out) })
+    }
+    /// The same with its other options; their name is not looked at.
+    pub fn network_with(context: &Context, name: &str, options: &sys::volta_network_options, seed: u64) -> Result<Self> {
+        let name = text(name)?;
+        let options = sys::volta_network_options { name: name.as_ptr(), ..*options };
+        Self::made(|out| unsafe { sys::volta_model_create_network(context.raw, &options, seed, out) })
+    }
+    pub fn resnet(context: &Context, options: &sys::volta_resnet_options, seed: u64) -> Result<Self> {
+        Self::made(|out| unsafe { sys::volta_model_create_resnet(context.raw, options, seed, out) })
+    }
+    /// What an ONNX file holds, as JSON, without making a model of it.
+    pub fn survey(context: &Context, path: impl AsRef<Path>) -> Result<String> {
+        let path = path_text(path)?;
+        asked(|text, capacity, bytes| unsafe {
+            sys::volta_model_survey(context.raw, path.as_ptr(), ptr::null(), text, capacity, bytes)
+        })
+    }
+    /// The level and precision that gave the parameters their values.
+    pub fn arithmetic(&self) -> Result<(sys::volta_level, sys::volta_precision)> {
+        let (mut level, mut precision) = (0, 0);
+        check(unsafe { sys::volta_model_get_arithmetic(self.raw, &mut level, &mut precision) })?;
+        Ok((level, precision))
     }
     /// A model file, mapped: milliseconds. It must not change while the model lives.
     pub fn open(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
@@ -132,6 +154,16 @@ impl Model {
     pub fn export_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path_text(path)?;
         check(unsafe { sys::volta_model_export_safetensors(self.raw, path.as_ptr()) })
+    }
+    /// By Hugging Face's names, with a config.json where there is a path for it.
+    pub fn export_hugging_face<P: AsRef<Path>>(&self, path: impl AsRef<Path>, config: Option<P>) -> Result<()> {
+        let (path, config) = (path_text(path)?, config.map(path_text).transpose()?);
+        let options = sys::volta_export_options {
+            names: sys::VOLTA_NAMES_HUGGING_FACE,
+            config_path: config.as_ref().map_or(ptr::null(), |config| config.as_ptr()),
+            ..Default::default()
+        };
+        check(unsafe { sys::volta_model_export_safetensors_with(self.raw, &options, path.as_ptr()) })
     }
     /// opset 13, 17, 20 or 21; 0: 13. Importing the file gives this model, bit for bit.
     pub fn export_onnx(&self, path: impl AsRef<Path>, opset: i32) -> Result<()> {

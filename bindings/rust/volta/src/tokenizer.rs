@@ -60,6 +60,33 @@ impl Tokenizer {
         encode(ids.as_mut_ptr(), ids.len())?;
         Ok(ids)
     }
+    /// The same with bos and eos (`ends`), or control pieces that become their ids (`special`).
+    pub fn encode_with(&self, text: impl AsRef<[u8]>, ends: bool, special: bool) -> Result<Vec<i32>> {
+        let (text, mut count) = (text.as_ref(), 0);
+        let options = sys::volta_encode_options { ends: ends as i32, special: special as i32, ..Default::default() };
+        let mut encode = |ids: *mut i32, capacity: usize| {
+            let (bytes, length) = (text.as_ptr() as *const _, text.len());
+            check(unsafe {
+                sys::volta_tokenizer_encode_with(self.raw, &options, bytes, length, ids, capacity, &mut count)
+            })
+            .map(|()| count)
+        };
+        let mut ids = vec![0; encode(ptr::null_mut(), 0)?];
+        encode(ids.as_mut_ptr(), ids.len())?;
+        Ok(ids)
+    }
+    /// The bytes of one id by itself.
+    pub fn piece(&self, id: i32) -> Result<&[u8]> {
+        let (mut piece, mut bytes) = (ptr::null(), 0);
+        check(unsafe { sys::volta_tokenizer_decode(self.raw, id, &mut piece, &mut bytes) })?;
+        Ok(unsafe { crate::lent(piece as *const u8, bytes) })
+    }
+    /// Ids that stand for no text; -1: there is none.
+    pub fn special(&self) -> Result<sys::volta_special_ids> {
+        let mut ids = sys::volta_special_ids::default();
+        check(unsafe { sys::volta_tokenizer_special(self.raw, &mut ids) })?;
+        Ok(ids)
+    }
     /// The bytes of a text that these ids are.
     pub fn decode(&self, ids: &[i32]) -> Result<Vec<u8>> {
         let (mut text, mut previous) = (Vec::new(), -1);

@@ -1,6 +1,6 @@
 use crate::error::check;
 use crate::tensor::pointers;
-use crate::{hash_of, lent, path_text, sys, text, Bill, Error, Input, Model, Result, StepReport};
+use crate::{hash_of, lent, owned, path_text, sys, text, Bill, Error, Input, Model, Result, StepReport};
 use std::path::Path;
 use std::ptr;
 
@@ -106,6 +106,29 @@ impl Trainer {
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = path_text(path)?;
         check(unsafe { sys::volta_trainer_save(self.raw, path.as_ptr()) })
+    }
+    /// Options in force, without their pointers.
+    pub fn options(&self) -> Result<TrainerOptions> {
+        let mut raw = sys::volta_trainer_options::default();
+        check(unsafe { sys::volta_trainer_get_options(self.raw, &mut raw) })?;
+        let (class_weights, frozen) = unsafe {
+            (lent(raw.class_weights, raw.class_weight_count).to_vec(), lent(raw.frozen, raw.frozen_count))
+        };
+        let frozen = frozen.iter().map(|name| unsafe { owned(*name) }).collect();
+        let extents = unsafe { lent(raw.input_shapes, raw.input_extent_count) };
+        raw.input_shapes = ptr::null();
+        raw.class_weights = ptr::null();
+        raw.frozen = ptr::null();
+        Ok(TrainerOptions { input_shapes: vec![extents.to_vec()], frozen, class_weights, numbers: raw })
+    }
+    /// The plan as text.
+    pub fn plan(&mut self) -> Result<String> {
+        let mut text = ptr::null();
+        check(unsafe { sys::volta_trainer_print_plan(self.raw, &mut text) })?;
+        Ok(unsafe { owned(text) })
+    }
+    pub fn as_ptr(&self) -> *mut sys::volta_trainer {
+        self.raw
     }
     pub fn bill(&self) -> Result<Bill> {
         let mut bill = Bill::default();

@@ -1,0 +1,106 @@
+// volta_data.hpp - the C++17 binding of volta_data.h, in the manner of volta.hpp: data sets, pictures, texts, loaders.
+#ifndef VOLTA_DATA_HPP
+#define VOLTA_DATA_HPP
+
+#include "volta.hpp"
+
+#include <volta_data.h>
+
+namespace volta {
+
+inline void check_data(volta_status status) {
+    if (status != VOLTA_OK) fail(status, volta_data_last_error());
+}
+
+namespace detail {
+template <class T, class Function, class... Arguments>
+T *made_of_data(Function function, Arguments... arguments) {
+    T *out = nullptr;
+    check_data(function(arguments..., &out));
+    return out;
+}
+template <class Info, class Function, class Owner>
+Info info_of_data(Function function, const Owner *owner) {
+    auto info = options<Info>();
+    check_data(function(owner, &info));
+    return info;
+}
+}  // namespace detail
+
+// A picture of bytes, [channels, height, width].
+class picture : public handle<volta_picture, volta_picture_release> {
+  public:
+    explicit picture(volta_picture *owned) noexcept : handle(owned) {}
+    static picture open(const char *path, const volta_dataset_options &how = options<volta_dataset_options>()) {
+        return picture(detail::made_of_data<volta_picture>(volta_picture_open, path, &how));
+    }
+    // Its pixels are lent until it is released.
+    volta_picture_info info() const { return detail::info_of_data<volta_picture_info>(volta_picture_get_info, get()); }
+    picture resize(std::uint32_t height, std::uint32_t width, volta_filter filter = VOLTA_FILTER_BILINEAR) const {
+        return picture(detail::made_of_data<volta_picture>(volta_picture_resize, get(), height, width, filter));
+    }
+    void transform(const volta_transform_options &how, span<float> values) const {
+        check_data(volta_picture_transform(get(), &how, values.data(), values.size()));
+    }
+};
+
+class dataset : public handle<volta_dataset, volta_dataset_release> {
+  public:
+    dataset(volta_data_format format, span<const char *const> paths,
+            const volta_dataset_options &how = options<volta_dataset_options>())
+        : handle(detail::made_of_data<volta_dataset>(volta_dataset_open, format, paths.data(), paths.size(), &how)) {}
+    volta_dataset_info info() const { return detail::info_of_data<volta_dataset_info>(volta_dataset_get_info, get()); }
+    // NULL: there is no such class.
+    const char *class_name(std::uint32_t index) const noexcept { return volta_dataset_class_name(get(), index); }
+    std::string sample_name(std::uint64_t index) const {
+        char text[4096];
+        check_data(volta_dataset_sample_name(get(), index, text, sizeof text));
+        return text;
+    }
+    picture read(std::uint64_t index) const {
+        return picture(detail::made_of_data<volta_picture>(volta_dataset_read, get(), index));
+    }
+};
+
+class text : public handle<volta_text, volta_text_release> {
+  public:
+    explicit text(span<const char *const> paths, const volta_dataset_options &how = options<volta_dataset_options>())
+        : handle(detail::made_of_data<volta_text>(volta_text_open, paths.data(), paths.size(), &how)) {}
+    volta_text_info info() const { return detail::info_of_data<volta_text_info>(volta_text_get_info, get()); }
+    // Lent until it is released.
+    std::string_view bytes() const {
+        const volta_text_info found = info();
+        return {found.bytes, static_cast<std::size_t>(found.byte_count)};
+    }
+    // The sum of 1u << split over the parts that a folder has.
+    static std::uint32_t parts(const char *folder, const volta_dataset_options &how = options<volta_dataset_options>()) {
+        std::uint32_t found = 0;
+        check_data(volta_text_parts(folder, &how, &found));
+        return found;
+    }
+};
+
+class loader : public handle<volta_loader, volta_loader_release> {
+  public:
+    explicit loader(const dataset &of, const volta_loader_options &how = options<volta_loader_options>())
+        : handle(detail::made_of_data<volta_loader>(volta_loader_create, of.get(), &how)) {}
+    // What it points to is lent until the next call.
+    volta_batch next() {
+        volta_batch batch = VOLTA_BATCH_INIT;
+        check_data(volta_loader_next(get(), &batch));
+        return batch;
+    }
+    struct place {
+        std::uint64_t epoch, batch;
+    };
+    place position() const {
+        place found{};
+        check_data(volta_loader_get_position(get(), &found.epoch, &found.batch));
+        return found;
+    }
+    void seek(std::uint64_t epoch, std::uint64_t batch = 0) { check_data(volta_loader_seek(get(), epoch, batch)); }
+};
+
+}  // namespace volta
+
+#endif  // VOLTA_DATA_HPP
