@@ -101,6 +101,7 @@ class Pages:
                 out.append("")
             if kind and kind.group(1):  # a list within a list: four places
                 line = re.sub(r"^( {2,3})(?=[-*] )", "    ", line)
+            line = line.replace("<details>", '<details markdown="1">')
             before = line
             out.append(LINK.sub(lambda m: m.group(1) + self.moved(path, page, number, m.group(2)) + m.group(3), line))
         return "\n".join(out) + "\n"
@@ -210,10 +211,19 @@ def search_from_disc(site):
 class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.ids, self.links, self.loads = set(), [], []
+        self.ids, self.links, self.loads, self.raw, self.code = set(), [], [], [], 0
         self.feed(text)
 
+    def handle_data(self, data):
+        """Markdown that mkdocs took for text: a table, a fence, a list behind a line of text."""
+        if not self.code and re.search(r"^\|[ :|-]{3,}\|$|^```|\n[-*] \S", data, re.M):
+            self.raw.append((self.getpos()[0], data.strip().splitlines()[0][:60]))
+
+    def handle_endtag(self, tag):
+        self.code -= tag in ("pre", "code", "script", "style")
+
     def handle_starttag(self, tag, attributes):
+        self.code += tag in ("pre", "code", "script", "style")
         attributes = dict(attributes)
         self.ids |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
         if tag == "a" and attributes.get("href"):
@@ -240,6 +250,7 @@ def check(site):
     if not pages:
         raise Wrong("the site has no pages")
     for name, page in sorted(pages.items()):
+        wrong += [f"{name}:{line}: not laid out: {text}" for line, text in page.raw]
         for line, link in page.links + page.loads:
             if re.match(r"(https?:)?//", link):
                 if (line, link) in page.loads:
