@@ -633,7 +633,7 @@ enum {
     VOLTA_WEIGHTS_SAFETENSORS = 1, /* *.safetensors, or the *.index.json of several in one folder               */
     VOLTA_WEIGHTS_GGUF = 2,        /* GGUF, versions 2 and 3                                                    */
     VOLTA_WEIGHTS_LLAMA2C = 3,     /* the .bin files of llama2.c, version 0                                     */
-    VOLTA_WEIGHTS_ONNX = 4         /* a graph and its weights, opsets 1 to 27 (docs/onnx.md)                    */
+    VOLTA_WEIGHTS_ONNX = 4         /* a graph and its weights; docs/onnx.md says of which opsets                */
 };
 /* The shape that an input of an imported graph gets. -1: an extent stays as the file has it. */
 typedef struct volta_input_shape {

@@ -232,7 +232,7 @@ const (
 	WeightsGguf WeightFormat = 2
 	// the .bin files of llama2.c, version 0
 	WeightsLlama2c WeightFormat = 3
-	// a graph and its weights, opsets 1 to 27 (docs/onnx.md)
+	// a graph and its weights; docs/onnx.md says of which opsets
 	WeightsOnnx WeightFormat = 4
 )
 

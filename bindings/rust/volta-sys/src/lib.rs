@@ -161,7 +161,7 @@ pub const VOLTA_WEIGHTS_SAFETENSORS: volta_weight_format = 1;
 pub const VOLTA_WEIGHTS_GGUF: volta_weight_format = 2;
 /// the .bin files of llama2.c, version 0
 pub const VOLTA_WEIGHTS_LLAMA2C: volta_weight_format = 3;
-/// a graph and its weights, opsets 1 to 27 (docs/onnx.md)
+/// a graph and its weights; docs/onnx.md says of which opsets
 pub const VOLTA_WEIGHTS_ONNX: volta_weight_format = 4;
 
 pub const VOLTA_IMPORT_KEEP: i32 = -1;
