@@ -1,6 +1,5 @@
 #include "data/data_set.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "data/input_file.h"
 #include "engine/base/error.h"
+#include "engine/base/folder.h"
 
 namespace volta::data {
 namespace {
@@ -53,32 +53,22 @@ Text join(std::string_view folder, std::string_view name, std::pmr::memory_resou
 }
 
 std::pmr::vector<Entry> list_folder(const char* path, std::pmr::memory_resource* heap) {
-    struct Folder {
-        DIR* handle;
-        ~Folder() {
-            if (handle != nullptr) ::closedir(handle);
-        }
-    } const folder{::opendir(path)};
-    const auto fail_to_read = [&](int error) {
+    FolderReader folder(path);
+    std::pmr::vector<Entry> entries(heap);
+    for (;;) {
+        const FolderReader::Entry entry = folder.next();
+        if (entry.name == nullptr) break;
+        if (entry.name[0] == '.') continue;
+        bool is_folder = entry.kind == FolderReader::Kind::folder;
+        if (entry.kind == FolderReader::Kind::other)
+            is_folder = kind_of(join(path, entry.name, heap).c_str()) == PathKind::folder;
+        entries.push_back({Text(entry.name, heap), is_folder});
+    }
+    if (const int error = folder.error()) {
         char buffer[128] = "";
         const char* const reason = strerror_r(error, buffer, sizeof buffer);
         fail(VOLTA_IO_ERROR, "cannot read the folder '%s': %s", path, reason);
-    };
-    if (folder.handle == nullptr) fail_to_read(errno);
-    std::pmr::vector<Entry> entries(heap);
-    for (;;) {
-        errno = 0;
-        const dirent* const entry = ::readdir(folder.handle);
-        if (entry == nullptr) break;
-        if (entry->d_name[0] == '.') continue;
-        bool is_folder = entry->d_type == DT_DIR;
-        if (entry->d_type != DT_DIR && entry->d_type != DT_REG) {  // a link, or the file system does not say
-            const Text whole = join(path, entry->d_name, heap);
-            is_folder = kind_of(whole.c_str()) == PathKind::folder;
-        }
-        entries.push_back({Text(entry->d_name, heap), is_folder});
     }
-    if (errno != 0) fail_to_read(errno);
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
     return entries;
 }

@@ -87,7 +87,7 @@ PathKind kind_of(const char* path) noexcept {
 std::size_t read_whole(const char* path, std::uint64_t most, Bytes& bytes) {
     // The path's copy lies on the stack, but for a long one: this runs once for every picture.
     unsigned char room[512];
-    std::pmr::monotonic_buffer_resource place(room, sizeof room);
+    std::pmr::monotonic_buffer_resource place(room, sizeof room, bytes.heap());
     const InputFile file(path, &place);
     if (file.bytes() > most)
         fail(VOLTA_CORRUPT_MODEL, "'%s' has %llu bytes, at most %llu are read", path,

@@ -20,6 +20,7 @@ class Bytes final {
         }
         return data();
     }
+    std::pmr::memory_resource* heap() const noexcept { return heap_; }
     unsigned char* data() noexcept { return static_cast<unsigned char*>(buffer_.data()); }
     const unsigned char* data() const noexcept { return static_cast<const unsigned char*>(buffer_.data()); }
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "engine/base/error.h"
+#include "engine/base/new_scope.h"
 #include "jitgen/row_loops.h"
 
 namespace volta::jit {
@@ -36,6 +37,7 @@ constexpr std::size_t kFirstBufferBytes = 32 << 10, kLastBufferBytes = 16 << 20;
 // The code's bytes in `buffer`; 0 when it is too small.
 template <class Isa>
 std::size_t generate(const RowPlan& plan, Buffer& buffer, std::pmr::memory_resource* heap) {
+    const NewScope labels(heap);  // the assembler's
     try {
         RowLoops<Isa> loops(plan, buffer.data(), buffer.bytes(), heap);
         loops.generate();

@@ -1,18 +1,23 @@
 #!/bin/sh
-# Puts the objects of another archive into ours, and gives its names a prefix: a host links one archive, and may link
-# another version of the other one beside it.
-#     merge_archive.sh OURS OTHER PREFIX
+# Makes one object of an archive of ours, and of what it uses of others, in which volta_* are the only names: a host links
+# one archive, may link another version of the others beside it, and its operator new, its templates and ours do not meet.
+#     merge_archive.sh OURS [OTHER...]
 set -eu
 ours=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-other=$2
+shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-nm -g --defined-only "$other" 2>/dev/null | awk -v prefix="$3" 'NF == 3 { print $3, prefix $3 }' | sort -u >"$work/names"
-[ -s "$work/names" ] || { echo "$other has no names"; exit 1; }
-mkdir "$work/objects"
-(cd "$work/objects" && ar x "$other")
-cp "$ours" "$work/merged.a"
-ar qc "$work/merged.a" "$work/objects"/*.o
-objcopy --redefine-syms="$work/names" "$work/merged.a"
-ranlib "$work/merged.a"
+nm -g --defined-only "$ours" 2>/dev/null | awk 'NF == 3 && $2 == "T" && $3 ~ /^volta_/ { print $3 }' | sort -u >"$work/names"
+[ -s "$work/names" ] || { echo "$ours has no functions volta_*"; exit 1; }
+# What no name of ours leads to is left out; groups of equal templates become the one that is taken.
+sed 's/^/-u /' "$work/names" >"$work/roots"
+ld -r --gc-sections --force-group-allocation -o "$work/volta.o" "@$work/roots" --start-group "$ours" "$@" --end-group
+# gcc makes inline variables unique in a process, which objcopy localises only once they are weak.
+nm -g --defined-only "$work/volta.o" | awk '$2 == "u" { print $3 }' >"$work/unique"
+objcopy --weaken-symbols="$work/unique" "$work/volta.o"
+objcopy --keep-global-symbols="$work/names" "$work/volta.o"
+foreign=$(nm -g --defined-only "$work/volta.o" | awk 'NF == 3 && $3 !~ /^volta_/ { print $3 }' | head -n 3)
+[ -z "$foreign" ] || { echo "$ours would keep the names" $foreign; exit 1; }
+rm -f "$work/merged.a"
+ar rcs "$work/merged.a" "$work/volta.o"
 mv "$work/merged.a" "$ours"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -9,7 +10,9 @@
 #include <cpuid.h>
 #endif
 #if defined(__linux__)
+#include <fcntl.h>
 #include <sched.h>
+#include <unistd.h>
 #endif
 
 namespace volta {
@@ -117,12 +120,14 @@ struct CpuSet {
 int first_of_core(int cpu) {
     char path[80];
     std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    std::FILE* file = std::fopen(path, "re");
-    if (file == nullptr) return cpu;
-    int first = cpu;
-    if (std::fscanf(file, "%d", &first) != 1 || first < 0 || first >= kMostCpus) first = cpu;
-    std::fclose(file);
-    return first;
+    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return cpu;
+    char text[32] = "";  // "0-1,64-65": the first number counts
+    const ssize_t bytes = ::read(file, text, sizeof text - 1);
+    ::close(file);
+    char* end = text;
+    const long first = bytes > 0 ? std::strtol(text, &end, 10) : -1;
+    return end != text && first >= 0 && first < kMostCpus ? static_cast<int>(first) : cpu;
 }
 
 // Counts what this process may use (taskset, containers), not what the machine has.

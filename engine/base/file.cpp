@@ -1,6 +1,5 @@
 #include "engine/base/file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/folder.h"
 
 namespace volta {
 namespace {
@@ -239,16 +239,13 @@ void remove_if_left(int folder, const char* name) {
 // Removes what saves of `path` left in its folder when their process was killed. Nothing that fails here is
 // an error: the save does not depend on it.
 void remove_left_files(std::string_view path, std::pmr::memory_resource* heap) {
-    DIR* const folder = ::opendir(folder_of(path, heap).c_str());
-    if (folder == nullptr) return;
+    FolderReader folder(folder_of(path, heap).c_str());
     const long self = static_cast<long>(::getpid());
-    while (const dirent* const entry = ::readdir(folder)) {
-        const long process = maker_of(entry->d_name, name_of(path));
+    while (const char* const name = folder.next().name) {
+        const long process = maker_of(name, name_of(path));
         // This process's own number says nothing: it may be that of one that is gone.
-        if (process > 0 && (process == self || !is_alive(process)))
-            remove_if_left(::dirfd(folder), entry->d_name);
+        if (process > 0 && (process == self || !is_alive(process))) remove_if_left(folder.descriptor(), name);
     }
-    ::closedir(folder);
 }
 
 }  // namespace

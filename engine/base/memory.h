@@ -1,6 +1,6 @@
 // The host's allocator as a memory_resource, and aligned buffers on it. Everything the engine allocates
-// goes through a HostHeap (two exceptions: generated code, which needs pages of its own, jitgen/code.h; and
-// the JSON parser while it reads: backend/tuning/tuning_json.h, import/json_events.cpp).
+// goes through a HostHeap, what others' code allocates for it by operator new too (new_scope.h); the
+// exception is generated code, which needs pages of its own (jitgen/code.h).
 #pragma once
 
 #include <atomic>

@@ -44,7 +44,8 @@ std::pmr::string file_name(const Naming& naming, std::string_view name, std::pmr
     std::pmr::string whole(heap);
     const auto begins = [&](std::string_view part) { return name.substr(0, part.size()) == part; };
     if (std::none_of(std::begin(kOutsidePrefix), std::end(kOutsidePrefix), begins)) whole = naming.prefix;
-    return whole += name;
+    whole += name;
+    return whole;  // the string itself: a copy would be of the default heap
 }
 
 // Every piece of a parameter once: by the first rule for it, where old files have a second name.

@@ -129,8 +129,8 @@ bool same_value(const GgufEntry& a, const GgufEntry& b) {
 
 // Files exist that say the same thing twice; two different things under one key are a defect.
 void sort_and_check_keys(std::pmr::vector<GgufEntry>& entries) {
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const GgufEntry& a, const GgufEntry& b) { return a.key < b.key; });
+    std::sort(entries.begin(), entries.end(),
+              [](const GgufEntry& a, const GgufEntry& b) { return a.key < b.key; });
     const auto last = std::unique(entries.begin(), entries.end(), [](const GgufEntry& a, const GgufEntry& b) {
         const ShownName name = shown(a.key);
         if (a.key == b.key && !same_value(a, b))

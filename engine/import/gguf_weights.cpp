@@ -75,7 +75,9 @@ class Keys {
 
   private:
     std::pmr::string key(std::string_view name) const {
-        return std::pmr::string(prefix_, heap_).append(name);
+        std::pmr::string whole(prefix_, heap_);
+        whole += name;
+        return whole;
     }
     const GgufFile& file_;
     std::pmr::string prefix_;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "engine/base/new_scope.h"
 #include "engine/import/file_kind.h"
 
 namespace volta {
@@ -116,6 +117,7 @@ void read_json(std::string_view text, const char* what, JsonSink& sink, std::pmr
     const std::pmr::string copy = without_no_numbers(text, heap);
     if (!copy.empty()) text = copy;
     Handler handler(what, sink, heap);
+    const NewScope parser(heap);
     nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
 }
 

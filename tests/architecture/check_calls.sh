@@ -45,9 +45,9 @@ report "std::function, std::regex and run-time types have no place here" 'std::(
 report "libm: use engine/numerics" "(^|[^A-Za-z0-9_])(std)?::($libm)[ \t]*\\(" 'Reference&'
 report "intrinsics and assembler are in engine/base alone" \
     '(^|[^A-Za-z0-9_])(_mm(256|512)?_[a-z]|__builtin_ia32_|(__)?asm(__)?[ (])' \
-    '^(engine/base/(fp_environment|thread_pool|cpu_info)[.]cpp|jitgen/cuda/[^:]*):'
+    '^(engine/base/(fp_environment|thread_pool|cpu_info|operator_new)[.]cpp|jitgen/cuda/[^:]*):'
 report "a thread-local: the public headers name them all" '(^|[^A-Za-z0-9_])thread_local[^A-Za-z0-9_]' \
-    '^(engine/(base/fp_environment|api/api_context)|data/api)[.]cpp:'
+    '^(engine/(base/(fp_environment|new_scope)|api/api_context)|data/api)[.]cpp:'
 report "asks the processor: what is compiled is chosen for the Machine that it is given" \
     "^engine/backend/cpu/[^:]*:.*[^A-Za-z0-9_]host_cpu[ \t]*\\(" \
     '^engine/backend/cpu/(cpu_backend|cpu_device|tuning/tuning_file)[.]cpp:'

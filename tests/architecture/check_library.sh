@@ -35,6 +35,11 @@ bad=$(printf '%s\n' "$imported" | grep -xE 'abort|exit|_exit|quick_exit|__assert
 bad=$(printf '%s\n' "$imported" | grep -xE '(exp|exp2|expm1|log|log2|log10|log1p|pow|sin|cos|sincos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|erf|erfc|tgamma|lgamma|cbrt|hypot)[fl]?' || true)
 [ -z "$bad" ] || complain "takes mathematics from libm:" $bad
 
+# Memory: the library's own operator new (engine/base/operator_new.cpp), no text that the C++ library would allocate with
+# another, no resource that the host may have replaced.
+bad=$(printf '%s\n' "$imported" | grep -E '^(_Zn[aw]|_Zd[al]P|_ZNSt3pmr(20get_default_resource|19new_delete_resource)|_ZNKSt7__cxx1112basic_string|_ZNSt7__cxx1112basic_string)|^(calloc|realloc|opendir|fopen|strdup)$' || true)
+[ -z "$bad" ] || complain "allocates by" $bad
+
 # Stack and data: not executable, relocations read-only.
 readelf -lW "$library" | grep -q 'GNU_STACK.*RWE' && complain "has an executable stack"
 

@@ -20,7 +20,7 @@ RowAction::RowAction(CudaStep& step, const jit::Program& program, const std::pmr
 RowAction::RowAction(CudaStep& step, const jit::RowPlan& plan, const std::pmr::vector<Ref>& refs,
                      const LoopSpace& loops, const RowUse& use)
     : refs_(refs, step.heap()),
-      loops_(loops),
+      loops_(loops, step.heap()),
       use_(use),
       launch_(jit::row_launch(plan, loops.rows, loops.columns, step.multiprocessors())) {
     if (refs.size() > jit::kMaxOperands || refs.size() != loops.operands.size())

@@ -5,7 +5,8 @@
 namespace volta::cuda {
 namespace {
 
-using tuning_json::Json;
+using tuning_json::Line;
+using tuning_json::Object;
 
 TuningPlace place_of(const char* signature) { return {"gpu", "device", signature}; }
 
@@ -44,18 +45,18 @@ DeviceSignature device_signature(const DeviceFacts& facts) {
     return signature;
 }
 
-static void read_entry(const Json& object, TuningEntry& entry) {
+static void read_entry(const Object& object, TuningEntry& entry) {
     entry.key.a_fours = tuning_json::truth(object, "a_fours");
     entry.key.b_fours = tuning_json::truth(object, "b_fours");
     entry.key.has_epilogue = tuning_json::truth(object, "epilogue");
     entry.choice = parse_choice(tuning_json::text(object, "choice").c_str());
 }
 
-static void write_entry(const TuningEntry& entry, Json& object) {
-    object["a_fours"] = entry.key.a_fours;
-    object["b_fours"] = entry.key.b_fours;
-    object["epilogue"] = entry.key.has_epilogue;
-    object["choice"] = to_text(entry.choice).text;
+static void write_entry(const TuningEntry& entry, Line& line) {
+    line.truth("a_fours", entry.key.a_fours);
+    line.truth("b_fours", entry.key.b_fours);
+    line.truth("epilogue", entry.key.has_epilogue);
+    line.text("choice", to_text(entry.choice).text);
 }
 
 TuningFile parse_tuning(const char* text, std::size_t bytes, const char* signature,

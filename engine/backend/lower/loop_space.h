@@ -21,6 +21,10 @@ struct LoopOperand {
 
 struct LoopSpace {
     explicit LoopSpace(std::pmr::memory_resource* heap) : operands(heap) {}
+    LoopSpace(const LoopSpace& other, std::pmr::memory_resource* heap) : operands(heap) { *this = other; }
+    LoopSpace(const LoopSpace&) = delete;  // a copy says on which heap
+    LoopSpace(LoopSpace&&) = default;
+    LoopSpace& operator=(const LoopSpace&) = default;
     std::int64_t rows = 1, columns = 1;
     std::int64_t outer_extent[kMaxRank] = {};  // outermost first
     int outer_rank = 0;

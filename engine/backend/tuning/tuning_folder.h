@@ -1,5 +1,5 @@
 // What tuning_file.h declares. In the namespace of an entry, for what only its backend has: read_entry(json,
-// entry), which reports by INVALID_ARGUMENT, and write_entry(entry, json).
+// entry), which reports by INVALID_ARGUMENT, and write_entry(entry, line).
 #pragma once
 
 #include <cstdio>
@@ -15,7 +15,7 @@ TuningFileOf<Entry> parse_tuning_of(const char* bytes, std::size_t count, const 
                                     std::pmr::memory_resource* heap) {
     TuningFileOf<Entry> result(heap);
     try {
-        for (const tuning_json::Json& object : tuning_json::read_products(bytes, count, place)) {
+        for (const tuning_json::Object& object : tuning_json::read_products(bytes, count, place, heap)) {
             Entry entry;
             tuning_json::read(object, entry.key);
             read_entry(object, entry);
@@ -40,13 +40,13 @@ std::pmr::string print_tuning_of(const std::pmr::vector<Entry>& entries, const T
     std::pmr::string out(heap);
     tuning_json::print_head(place, out);
     for (const Entry& entry : entries) {
-        tuning_json::Json object;
-        tuning_json::write(entry.key, object);
-        write_entry(entry, object);
-        object["default_seconds"] = entry.default_seconds;
-        object["tuned_seconds"] = entry.tuned_seconds;
         out += &entry == entries.data() ? "\n  " : ",\n  ";
-        out += object.dump();
+        tuning_json::Line line(out);
+        tuning_json::write(entry.key, line);
+        write_entry(entry, line);
+        line.number("default_seconds", entry.default_seconds);
+        line.number("tuned_seconds", entry.tuned_seconds);
+        line.end();
     }
     out += "\n ]}\n";
     return out;

@@ -34,7 +34,10 @@ std::pmr::vector<const TensorView*> find_tensors(const Writer& writer, const Fil
     std::pmr::vector<const TensorView*> given(heap), found(heap);
     for (const TensorView& tensor : file.initializers) given.push_back(&tensor);
     const auto before = [](const TensorView* a, const TensorView* b) { return a->name < b->name; };
-    std::stable_sort(given.begin(), given.end(), before);
+    // The first of a name is the one that counts: they lie in one array.
+    std::sort(given.begin(), given.end(), [&](const TensorView* a, const TensorView* b) {
+        return before(a, b) || (a->name == b->name && a < b);
+    });
     for (const Initializer& wanted : writer.initializers()) {
         TensorView key;
         key.name = wanted.name;

@@ -7,6 +7,7 @@
 #include <memory_resource>
 
 #include "engine/base/error.h"
+#include "engine/base/new_scope.h"
 #include "jitgen/align_code.h"
 #include "jitgen/code.h"
 
@@ -17,10 +18,11 @@ namespace volta::jit {
 // than once where L2 is large (docs/decisions/0007-how-weights-come-from-memory.md).
 inline constexpr int kPrefetchDistances[] = {40 * 1024, 32 * 1024, 24 * 1024, 16 * 1024, 8 * 1024};
 
+// While it lives, what the emitter allocates is of the same heap.
 class EmitBuffer final {
   public:
     EmitBuffer(std::pmr::memory_resource* heap, std::size_t bytes)
-        : heap_(heap), bytes_(bytes), data_(heap->allocate(bytes, 64)) {}
+        : heap_(heap), bytes_(bytes), data_(heap->allocate(bytes, 64)), labels_(heap) {}
     ~EmitBuffer() { heap_->deallocate(data_, bytes_, 64); }
     EmitBuffer(const EmitBuffer&) = delete;
     EmitBuffer& operator=(const EmitBuffer&) = delete;
@@ -31,6 +33,7 @@ class EmitBuffer final {
     std::pmr::memory_resource* heap_;
     std::size_t bytes_;
     void* data_;
+    NewScope labels_;
 };
 
 // Emits with `emitter`, built on an EmitBuffer, and publishes the code under `name`. NULL when the arena

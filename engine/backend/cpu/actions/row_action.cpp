@@ -43,7 +43,7 @@ RowAction::RowAction(CpuStep& step, const jit::Program& program, const std::pmr:
       kernel_(step.kernel(program, isa_)),
       refs_(refs, step.heap()),
       row_strides_(step.heap()),
-      loops_(loops),
+      loops_(loops, step.heap()),
       rows_per_micro_batch_(use.counts_rows_over_step ? loops.outer_count() * loops.rows : 0),
       continues_(use.continues_columns),
       name_(name_of(kernel_, isa_)) {

@@ -5,25 +5,26 @@
 namespace volta::cpu {
 namespace {
 
-using tuning_json::Json;
+using tuning_json::Line;
+using tuning_json::Object;
 
 constexpr const char* kEpilogues[] = {"none", "blocks", "rows"};
 constexpr const char* kIsas[] = {"", "scalar", "avx2", "avx512"};
 
 TuningPlace place_of(const char* signature) { return {"cpu", "processor", signature}; }
 
-std::uint8_t stride(const Json& object, const char* name) {
+std::uint8_t stride(const Object& object, const char* name) {
     return static_cast<std::uint8_t>(tuning_json::up_to(object, name, 3));
 }
 
 // Of a member that files of old do not have: what was timed then.
-bool truth_or_no(const Json& object, const char* name) {
+bool truth_or_no(const Object& object, const char* name) {
     return object.contains(name) && tuning_json::truth(object, name);
 }
 
 }  // namespace
 
-static void read_entry(const Json& object, TuningEntry& entry) {
+static void read_entry(const Object& object, TuningEntry& entry) {
     entry.key.a_stride = stride(object, "a_stride");
     entry.key.b_stride = stride(object, "b_stride");
     entry.key.c_stride = stride(object, "c_stride");
@@ -37,17 +38,17 @@ static void read_entry(const Json& object, TuningEntry& entry) {
     entry.choice = parse_choice(tuning_json::text(object, "choice").c_str());
 }
 
-static void write_entry(const TuningEntry& entry, Json& object) {
-    object["a_stride"] = entry.key.a_stride;
-    object["b_stride"] = entry.key.b_stride;
-    object["c_stride"] = entry.key.c_stride;
-    object["epilogue"] = kEpilogues[static_cast<int>(entry.key.epilogue)];
-    object["isa"] = kIsas[static_cast<int>(entry.key.isa)];
-    object["threads"] = entry.key.threads;
-    object["keeps_b"] = entry.key.prepacked_b;
-    object["sums_b"] = entry.key.sums_b;
-    object["cache"] = entry.key.cache;
-    object["choice"] = to_text(entry.choice).text;
+static void write_entry(const TuningEntry& entry, Line& line) {
+    line.integer("a_stride", entry.key.a_stride);
+    line.integer("b_stride", entry.key.b_stride);
+    line.integer("c_stride", entry.key.c_stride);
+    line.text("epilogue", kEpilogues[static_cast<int>(entry.key.epilogue)]);
+    line.text("isa", kIsas[static_cast<int>(entry.key.isa)]);
+    line.integer("threads", entry.key.threads);
+    line.truth("keeps_b", entry.key.prepacked_b);
+    line.truth("sums_b", entry.key.sums_b);
+    line.integer("cache", entry.key.cache);
+    line.text("choice", to_text(entry.choice).text);
 }
 
 TuningFile parse_tuning(const char* text, std::size_t bytes, const char* signature,
