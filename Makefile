@@ -23,6 +23,8 @@ FUZZ_SECONDS ?= 60
 CTEST_FLAGS  ?=
 # Files of `make fuzz-import` per importer, or repeats of `make determinism-repeats`; and where changes start.
 COUNT ?=
+# Faults of each kind in `make faults`; empty: all there are.
+POINTS ?=
 SEED  ?= 1
 # Per cent of the lines that `make coverage` must see run.
 COVERAGE_MIN ?= 90
@@ -109,7 +111,7 @@ release-check: ## before a release: .ci/release. COUNT=N: another number of repe
 
 # ---- Longer proofs -----------------------------------------------------------------------------------------
 
-.PHONY: sweep determinism determinism-repeats rollback fuzz fuzz-import onnx-verify onnx-list parity bindings bindings-check wheel coverage mutants
+.PHONY: sweep determinism determinism-repeats rollback faults fuzz fuzz-import onnx-verify onnx-list parity bindings bindings-check wheel coverage mutants
 sweep: build-tests ## all 2^32 inputs of every function on every backend; prints the ulp table
 	@sh tools/sweep.sh build $(if $(UPDATE),--update)
 
@@ -121,6 +123,9 @@ determinism-repeats: build-voltac ## COUNT (100) processes train and generate: o
 
 rollback: build-tests ## files of the last release are read, and it reads ours that need nothing newer
 	@sh tools/rollback.sh build $(RELEASE)
+
+faults: build-tests ## every allocation refused, every call of the system failed, 10,000 processes killed as they save; POINTS=N: about so many each
+	@for campaign in heap allocations io kills; do build/tests/faults/faults . $$campaign $(POINTS) || exit 1; done
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang
 	$(call configure,build-fuzz,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOLTA_FUZZ=ON -DVOLTA_TESTS=OFF $(with_clang) \
