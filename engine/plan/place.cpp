@@ -197,8 +197,8 @@ class Placer {
     // Parts are made where a concat, their last reader, wants them, so that nothing is copied; unless the
     // arena grows by it: the whole is there as soon as its first part.
     void place_parts() {
-        const std::pmr::vector<Group> apart = groups_;
-        const std::pmr::vector<Place> places = plan_.places;
+        const std::pmr::vector<Group> apart(groups_, groups_.get_allocator());
+        const std::pmr::vector<Place> places(plan_.places, plan_.places.get_allocator());
         const std::uint64_t bytes = plan_.regions[kArena].bytes;
         bool has_parts = false;
         for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
