@@ -12,6 +12,8 @@ namespace {
 constexpr std::int64_t kLanes = LanePicture::kLanes;
 constexpr std::int64_t kFloatBytes = sizeof(float), kPixelBytes = kLanes * kFloatBytes;
 constexpr std::int64_t kMostStep = 127;
+// Items a thread wants, and rows of a band at least: each copies the rows of its neighbours' windows again.
+constexpr std::int64_t kItemsPerThread = 2, kLeastBand = 8;
 
 bool is_transposed(const ConvolutionStep& work) { return work.gives == ConvolutionStep::Gives::x; }
 AxisPhases phases_of(const ConvolutionStep& work, const define::ConvolutionAxis& axis,
@@ -64,6 +66,19 @@ DepthwiseConvolution::DepthwiseConvolution(const ConvolutionStep& work, jit::Win
                 weight_floats_ += static_cast<std::int64_t>(phase.taps.size()) * kLanes;
             }
     is_whole_ = rows.phases.size() == 1 && columns.phases.size() == 1 && phases_.size() == 1;
+    if (is_whole_) {
+        const std::int64_t items = batch_ * ceil_div(channels_, kLanes);
+        bands_ =
+            std::clamp<std::int64_t>(ceil_div(kItemsPerThread * workers_, std::max<std::int64_t>(items, 1)),
+                                     1, std::max<std::int64_t>(phases_[0].rows / kLeastBand, 1));
+        if (workers_ == 1) bands_ = 1;
+        tap_rows_ = {source_.pad(), source_.pad()};
+        for (const AxisPhase::Tap& tap : rows.phases[0].taps) {
+            tap_rows_.begin = std::min<std::int64_t>(tap_rows_.begin, tap.offset);
+            tap_rows_.end = std::max<std::int64_t>(tap_rows_.end, tap.offset + 1);
+        }
+        tap_rows_ = {tap_rows_.begin - source_.pad(), tap_rows_.end - source_.pad()};
+    }
     rows_at_once_ = std::max<std::int64_t>(1, kSegment / std::max<std::int64_t>(columns_, 1));
     y_floats_ = (is_whole_ ? std::min(rows_at_once_ * columns_, plane_) : plane_) * kLanes;
     if (epilogue_ != nullptr)
@@ -108,7 +123,7 @@ void DepthwiseConvolution::add_phase(const AxisPhase& rows, const AxisPhase& col
 }
 
 void DepthwiseConvolution::run(ThreadPool& pool, const Call& call) const noexcept {
-    const std::int64_t items = batch_ * ceil_div(channels_, kLanes);
+    const std::int64_t items = batch_ * ceil_div(channels_, kLanes) * bands_;
     const std::int64_t floats = static_cast<std::int64_t>(workspace_bytes_) / (workers_ * kFloatBytes);
     pool.run_stealing(workers_, items, 1, [&](int worker, ThreadPool::WorkItems& mine) noexcept {
         Buffers buffers;
@@ -131,13 +146,15 @@ void DepthwiseConvolution::run(ThreadPool& pool, const Call& call) const noexcep
 
 void DepthwiseConvolution::run_item(const Call& call, std::int64_t index,
                                     const Buffers& buffers) const noexcept {
-    const std::int64_t blocks = ceil_div(channels_, kLanes), picture = index / blocks;
-    const std::int64_t first = index % blocks * kLanes, count = std::min(kLanes, channels_ - first);
+    const std::int64_t blocks = ceil_div(channels_, kLanes), band = index % bands_;
+    const std::int64_t picture = index / bands_ / blocks;
+    const std::int64_t first = index / bands_ % blocks * kLanes, count = std::min(kLanes, channels_ - first);
     if (has_weight()) take_weights(call, first, count, buffers);
     const std::int64_t plane = source_.plane();
-    source_.copy(call.source + (picture * channels_ + first) * plane, count, buffers.transposed, buffers.x);
+    const float* const source = call.source + (picture * channels_ + first) * plane;
     const Range channels{first, first + count};
     if (!is_whole_) {
+        source_.copy(source, count, buffers.transposed, buffers.x);
         for (const Phase& phase : phases_)
             run_rows(phase, {0, phase.rows},
                      buffers.y + (phase.first_row * columns_ + phase.first_column) * kLanes,
@@ -145,8 +162,13 @@ void DepthwiseConvolution::run_item(const Call& call, std::int64_t index,
         return finish(call, picture, channels, {0, plane_}, buffers.y, buffers);
     }
     const Phase& phase = phases_[0];
-    for (std::int64_t row = 0; row < phase.rows; row += rows_at_once_) {
-        const std::int64_t end = std::min(row + rows_at_once_, phase.rows);
+    const Range rows{phase.rows * band / bands_, phase.rows * (band + 1) / bands_};
+    const std::int64_t step = phase.source_row / source_.row();
+    source_.copy_rows(source, count,
+                      {rows.begin * step + tap_rows_.begin, (rows.end - 1) * step + tap_rows_.end},
+                      buffers.transposed, buffers.x);
+    for (std::int64_t row = rows.begin; row < rows.end; row += rows_at_once_) {
+        const std::int64_t end = std::min<std::int64_t>(row + rows_at_once_, rows.end);
         run_rows(phase, {row, end}, buffers.y, columns_ * kPixelBytes, buffers);
         finish(call, picture, channels, {row * columns_, end * columns_}, buffers.y, buffers);
     }

@@ -70,6 +70,8 @@ class DepthwiseConvolution {
     std::pmr::vector<Phase> phases_;
     bool is_whole_ = false;          // one phase, in the order of the result
     std::int64_t rows_at_once_ = 1;  // of it
+    std::int64_t bands_ = 1;         // of its rows, where channels alone are too few work for the threads
+    Range tap_rows_ = {0, 0};        // from an output's first row of the source
     std::int64_t y_floats_ = 0, weight_floats_ = 0, scratch_floats_ = 0;
     std::size_t workspace_bytes_ = 0;
     char name_[64];

@@ -6,6 +6,7 @@
 
 #include "engine/backend/cpu/gemm/pack.h"
 #include "engine/backend/lower/convolution_phases.h"
+#include "engine/base/thread_pool.h"
 
 namespace volta::cpu {
 
@@ -22,10 +23,16 @@ class LanePicture {
 
     // `count` planes, at most 16, one behind the other; `buffer` is used in between. The zeros are there from
     // before.
-    void copy(const float* planes, std::int64_t count, float* buffer, float* to) const noexcept;
+    void copy(const float* planes, std::int64_t count, float* buffer, float* to) const noexcept {
+        copy_rows(planes, count, {-pad_, rows_ + pad_}, buffer, to);
+    }
+    // Of them what lies in these rows of the padded picture, 0 being the first with pixels.
+    void copy_rows(const float* planes, std::int64_t count, Range rows, float* buffer,
+                   float* to) const noexcept;
+    std::int64_t pad() const { return pad_; }  // rows in front of them
 
   private:
-    std::int64_t rows_, columns_, row_, floats_, begin_, rows_at_once_;
+    std::int64_t rows_, columns_, row_, pad_, floats_, begin_, rows_at_once_;
     bool is_padded_;
     jit::TransposeFunctions transposes_;
 };
