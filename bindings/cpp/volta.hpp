@@ -3,8 +3,10 @@
 // One header over the C interface, which stays the manual: every class has the functions of volta.h that begin with
 // its name, options are the structs of volta.h, begun by volta::options<volta_gpt_options>(), and a handle gives
 // itself where a function of volta.h is called. Nothing is copied, nothing allocated but what std::string and
-// std::vector say. A status that is not VOLTA_OK throws volta::error; with VOLTA_NO_EXCEPTIONS defined before the
-// header is included, volta::fail(status, text) is called instead, which the host defines and which does not return.
+// std::vector say. A status that is not VOLTA_OK throws volta::error. With VOLTA_NO_EXCEPTIONS defined before the header is
+// included nothing is thrown, and -fno-exceptions will do: a call that failed gives nothing (an empty handle, 0, no
+// elements), and volta::take_failure() says what the thread's first failure was. In both cases volta::attempt(body) gives
+// volta::expected: what the body returns, or its failure.
 // Threads: as in volta.h; a handle is moved, not copied.
 #ifndef VOLTA_HPP
 #define VOLTA_HPP
@@ -14,6 +16,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,8 +25,16 @@
 #include <vector>
 
 namespace volta {
+#ifdef VOLTA_NO_EXCEPTIONS
+inline namespace without_exceptions {  // names of their own: a program may have files of both kinds
+#endif
 
 // ---- Errors ----------------------------------------------------------------------------------------------
+
+struct failure {
+    volta_status status = VOLTA_OK;
+    std::string text;  // the library's sentence
+};
 
 #ifndef VOLTA_NO_EXCEPTIONS
 class error : public std::runtime_error {
@@ -36,11 +47,78 @@ class error : public std::runtime_error {
 };
 [[noreturn]] inline void fail(volta_status status, const char *text) { throw error(status, text); }
 #else
-[[noreturn]] void fail(volta_status status, const char *text);
+namespace detail {
+inline thread_local failure first_failure;
+}
+inline void fail(volta_status status, const char *text) {
+    if (detail::first_failure.status == VOLTA_OK) detail::first_failure = {status, text};
+}
+// The first failure of this thread since the last one was taken; VOLTA_OK: none.
+inline failure take_failure() { return std::exchange(detail::first_failure, failure{}); }
 #endif
 
 inline void check(volta_status status) {
     if (status != VOLTA_OK) fail(status, volta_last_error());
+}
+
+// What a body gave, or why it did not.
+template <class T>
+class expected {
+  public:
+    expected(T value) : value_(std::move(value)) {}
+    expected(failure why) : why_(std::move(why)) {}
+    explicit operator bool() const noexcept { return value_.has_value(); }
+    T &operator*() & noexcept { return *value_; }
+    T &&operator*() && noexcept { return std::move(*value_); }
+    T *operator->() noexcept { return &*value_; }
+    const failure &error() const noexcept { return why_; }
+
+  private:
+    std::optional<T> value_;
+    failure why_;
+};
+template <>
+class expected<void> {
+  public:
+    expected() = default;
+    expected(failure why) : why_(std::move(why)) {}
+    explicit operator bool() const noexcept { return why_.status == VOLTA_OK; }
+    const failure &error() const noexcept { return why_; }
+
+  private:
+    failure why_;
+};
+
+// Calls body(), and gives what it returns. Without exceptions it runs to its end; the first failure in it counts.
+template <class Body>
+expected<std::invoke_result_t<Body &>> attempt(Body &&body) {
+    using T = std::invoke_result_t<Body &>;
+#ifndef VOLTA_NO_EXCEPTIONS
+    try {
+        if constexpr (std::is_void_v<T>) {
+            body();
+            return {};
+        } else {
+            return body();
+        }
+    } catch (const error &thrown) {
+        return failure{thrown.status(), thrown.what()};
+    }
+#else
+    struct outer_failure {  // of calls before this one: it is there again behind it
+        failure kept = take_failure();
+        ~outer_failure() { detail::first_failure = std::move(kept); }
+    } outer;
+    if constexpr (std::is_void_v<T>) {
+        body();
+        return take_failure();
+    } else {
+        T value = body();
+        failure why = take_failure();
+        if (why.status != VOLTA_OK) return why;
+        return value;
+    }
+#endif
 }
 
 // ---- What everything is made of ----------------------------------------------------------------------------
@@ -119,15 +197,25 @@ T *made(Function function, Arguments... arguments) {
 }
 template <class Function, class Owner>
 std::string hash_of(Function function, const Owner *owner) {
-    char text[33];
+    char text[33] = "";
     check(function(owner, text));
+    return text;
+}
+// The text of a function of the kind (memory, capacity, out length).
+template <class Ask>
+std::string asked(Ask ask) {
+    std::size_t bytes = 0;
+    check(ask(nullptr, 0, &bytes));
+    std::string text(bytes + 1, '\0');
+    check(ask(text.data(), text.size(), &bytes));
+    text.resize(bytes);
     return text;
 }
 template <class Function, class Owner>
 const char *text_of(Function function, Owner *owner) {
     const char *text = nullptr;
     check(function(owner, &text));
-    return text;
+    return text != nullptr ? text : "";
 }
 template <class Function, class Owner>
 volta_bill bill_of(Function function, const Owner *owner) {
@@ -143,6 +231,34 @@ span<const Element> lent(Function function, const Owner *owner, Arguments... arg
     return {data, count};
 }
 }  // namespace detail
+
+// ---- Of the library ------------------------------------------------------------------------------------------
+
+inline const char *version() noexcept { return volta_version(); }
+inline const char *status_name(volta_status status) noexcept { return volta_status_name(status); }
+// How many devices a backend, "cpu" or "cuda", has; and one of them.
+inline std::uint32_t device_count(const char *backend) {
+    std::uint32_t count = 0;
+    check(volta_device_count(backend, &count));
+    return count;
+}
+inline volta_device_info describe_device(const char *backend, std::uint32_t index) {
+    volta_device_info found = VOLTA_DEVICE_INFO_INIT;
+    check(volta_device_describe(backend, index, &found));
+    return found;
+}
+// The networks of volta_network_options; NULL: there are no more.
+inline const char *network_name(std::size_t index) noexcept { return volta_network_name(index); }
+
+// A request to stop that may come from anywhere, a signal handler too.
+class cancel {
+  public:
+    void request() noexcept { volta_cancel_request(&raw_); }
+    const volta_cancel *get() const noexcept { return &raw_; }
+
+  private:
+    volta_cancel raw_ = VOLTA_CANCEL_INIT;
+};
 
 // ---- Context, tensors ----------------------------------------------------------------------------------------
 
@@ -160,6 +276,47 @@ class context : public handle<volta_context, volta_context_release> {
         check(volta_context_get_device(get(), &found));
         return found;
     }
+    // About a second on all threads.
+    volta_machine_speed measure_machine() const {
+        volta_machine_speed found = VOLTA_MACHINE_SPEED_INIT;
+        check(volta_measure_machine(get(), &found));
+        return found;
+    }
+    void tune(const volta_tune_options &how) const { check(volta_tune(get(), &how)); }
+    std::string explain_matmul(const volta_tune_shape &shape, std::uint32_t use = 0) const {
+        return detail::asked([&](char *text, std::size_t capacity, std::size_t *bytes) {
+            return volta_explain_matmul(get(), &shape, use, text, capacity, bytes);
+        });
+    }
+    // What an ONNX file holds, as JSON.
+    std::string survey(const char *path, const volta_import_options &how = options<volta_import_options>()) const {
+        return detail::asked([&](char *text, std::size_t capacity, std::size_t *bytes) {
+            return volta_model_survey(get(), path, &how, text, capacity, bytes);
+        });
+    }
+    // capacity 0: 65536 events.
+    void start_profile(std::uint64_t capacity = 0) const {
+        auto how = options<volta_profile_options>();
+        how.capacity = capacity;
+        check(volta_profile_start(get(), &how));
+    }
+    void stop_profile() const { check(volta_profile_stop(get())); }
+    volta_profile_info profile() const {
+        volta_profile_info found = VOLTA_PROFILE_INFO_INIT;
+        check(volta_profile_get_info(get(), &found));
+        return found;
+    }
+    volta_profile_operator profile_operator(std::size_t index) const {
+        volta_profile_operator row = VOLTA_PROFILE_OPERATOR_INIT;
+        check(volta_profile_get_operator(get(), index, &row));
+        return row;
+    }
+    volta_profile_event profile_event(std::size_t index) const {
+        volta_profile_event event = VOLTA_PROFILE_EVENT_INIT;
+        check(volta_profile_get_event(get(), index, &event));
+        return event;
+    }
+    void write_trace(const char *path) const { check(volta_profile_write_trace(get(), path)); }
 };
 
 template <class Element>
@@ -273,6 +430,13 @@ class tokenizer : public handle<volta_tokenizer, volta_tokenizer_release> {
         check(volta_tokenizer_encode_with(get(), &how, text.data(), text.size(), ids.data(), ids.size(), &count));
         return ids;
     }
+    // The bytes of one id by itself, lent.
+    std::string_view piece(std::int32_t id) const {
+        const char *text = nullptr;
+        std::size_t bytes = 0;
+        check(volta_tokenizer_decode(get(), id, &text, &bytes));
+        return {text != nullptr ? text : "", bytes};
+    }
     std::string decode(token_view ids) const {
         std::string text;
         std::int32_t previous = -1;
@@ -329,6 +493,12 @@ class model : public handle<volta_model, volta_model_release> {
         check(volta_model_export_onnx(get(), &how, path));
     }
     std::string hash() const { return detail::hash_of(volta_model_hash, get()); }
+    // The level and precision that gave the parameters their values.
+    std::pair<volta_level, volta_precision> arithmetic() const {
+        std::pair<volta_level, volta_precision> found{};
+        check(volta_model_get_arithmetic(get(), &found.first, &found.second));
+        return found;
+    }
     model quantize(volta_dtype dtype) const {
         return model(detail::made<volta_model>(volta_model_quantize, get(), dtype));
     }
@@ -447,6 +617,12 @@ class trainer : public handle<volta_trainer, volta_trainer_release> {
         return detail::lent<float>(volta_trainer_gradient, get(), name);
     }
     std::string hash() const { return detail::hash_of(volta_trainer_hash, get()); }
+    // Those in force; what they point to is lent until release.
+    volta_trainer_options options_in_force() const {
+        volta_trainer_options found = VOLTA_TRAINER_OPTIONS_INIT;
+        check(volta_trainer_get_options(get(), &found));
+        return found;
+    }
     void update_model() { check(volta_trainer_update_model(get())); }
     void save(const char *path) { check(volta_trainer_save(get(), path)); }
     volta_bill bill() const { return detail::bill_of(volta_trainer_get_bill, get()); }
@@ -515,6 +691,9 @@ class generator : public handle<volta_generator, volta_generator_release> {
     volta_bill bill() const { return detail::bill_of(volta_generator_get_bill, get()); }
 };
 
+#ifdef VOLTA_NO_EXCEPTIONS
+}  // namespace without_exceptions
+#endif
 }  // namespace volta
 
 #endif  // VOLTA_HPP

@@ -7,6 +7,11 @@
 #include <volta_data.h>
 
 namespace volta {
+#ifdef VOLTA_NO_EXCEPTIONS
+inline namespace without_exceptions {
+#endif
+
+inline const char *data_version() noexcept { return volta_data_version(); }
 
 inline void check_data(volta_status status) {
     if (status != VOLTA_OK) fail(status, volta_data_last_error());
@@ -53,7 +58,7 @@ class dataset : public handle<volta_dataset, volta_dataset_release> {
     // NULL: there is no such class.
     const char *class_name(std::uint32_t index) const noexcept { return volta_dataset_class_name(get(), index); }
     std::string sample_name(std::uint64_t index) const {
-        char text[4096];
+        char text[4096] = "";
         check_data(volta_dataset_sample_name(get(), index, text, sizeof text));
         return text;
     }
@@ -70,7 +75,7 @@ class text : public handle<volta_text, volta_text_release> {
     // Lent until it is released.
     std::string_view bytes() const {
         const volta_text_info found = info();
-        return {found.bytes, static_cast<std::size_t>(found.byte_count)};
+        return {found.bytes != nullptr ? found.bytes : "", static_cast<std::size_t>(found.byte_count)};
     }
     // The sum of 1u << split over the parts that a folder has.
     static std::uint32_t parts(const char *folder, const volta_dataset_options &how = options<volta_dataset_options>()) {
@@ -101,6 +106,9 @@ class loader : public handle<volta_loader, volta_loader_release> {
     void seek(std::uint64_t epoch, std::uint64_t batch = 0) { check_data(volta_loader_seek(get(), epoch, batch)); }
 };
 
+#ifdef VOLTA_NO_EXCEPTIONS
+}  // namespace without_exceptions
+#endif
 }  // namespace volta
 
 #endif  // VOLTA_DATA_HPP

@@ -40,6 +40,39 @@ volta::model perceptron(const volta::context& context) {
     return volta::model(graph, 7);
 }
 
+// What throws becomes a value.
+void test_attempts(void**) {
+    const volta::context context;
+    const auto missing = volta::attempt([&] { return volta::model::open(context, "/nowhere/x.volta"); });
+    assert_false(static_cast<bool>(missing));
+    assert_int_equal(missing.error().status, VOLTA_IO_ERROR);
+    assert_true(missing.error().text.find("/nowhere/x.volta") != std::string::npos);
+    auto made = volta::attempt([&] { return perceptron(context); });
+    assert_true(static_cast<bool>(made));
+    const volta::model model = *std::move(made);
+    assert_int_equal(model.hash().size(), 32);
+    assert_true(static_cast<bool>(volta::attempt([&] { return model.save("/dev/null/x"); })) == false);
+}
+
+void test_tuning_and_profile(void**) {
+    const volta::context context;
+    const volta::model model = perceptron(context);
+    volta::session session(model);
+    const volta::tensor x(context, kX), y(context, kY);
+    context.start_profile();
+    session.run(x, y);
+    context.stop_profile();
+    assert_true(context.profile().operator_count > 0);
+    assert_true(std::strlen(context.profile_operator(0).name) > 0);
+    assert_true(context.profile_event(0).end_ns >= context.profile_event(0).begin_ns);
+    volta_tune_shape shape{};
+    shape.m = 8, shape.n = 8, shape.k = 8;
+    assert_true(!context.explain_matmul(shape).empty());
+    auto options = volta::options<volta_tune_options>();
+    options.session = session, options.seconds = 0.05;
+    context.tune(options);
+}
+
 void test_everything_is_ended(void**) {
     Counted counted;
     const volta_allocator allocator = {Counted::allocate, Counted::release, &counted};
@@ -161,6 +194,8 @@ void test_failures_carry_status_and_sentence(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_is_ended),
+        cmocka_unit_test(test_attempts),
+        cmocka_unit_test(test_tuning_and_profile),
         cmocka_unit_test(test_running_and_training),
         cmocka_unit_test(test_writing),
         cmocka_unit_test(test_failures_carry_status_and_sentence),

@@ -243,6 +243,34 @@ class SessionTest(unittest.TestCase):
             numpy.testing.assert_array_equal(small.run(x[row:row + 8]), whole[row:row + 8])
 
 
+class TuningTest(unittest.TestCase):
+    def test_tuning_and_profile(self):
+        context = volta.Context(threads=1)
+        graph = volta.Graph(context)
+        graph.output("y", graph.linear("fc", graph.input("x", (8, 64)), 64))
+        session, reports = volta.Session(volta.Model.of(graph)), []
+        context.tune(session=session, products=[(8, 32, 64)], seconds=0.05, runs=1, progress=reports.append)
+        self.assertEqual({(report["shape"]["n"], report["done"]) for report in reports if report["done"]}, {(64, 1), (32, 1)})
+        with self.assertRaises(ZeroDivisionError):
+            context.tune(session=session, progress=lambda report: 1 // 0)
+        with self.assertRaises(volta.Cancelled):
+            context.tune(session=session, progress=lambda report: False)
+        self.assertIn("schedule", context.explain_matmul((8, 64, 64)))
+        x = memoryview(bytearray(8 * 64 * 4)).cast("f", (8, 64))
+        with context.profile() as profile:
+            session.run(x)
+        self.assertIn("matmul", [row["name"] for row in profile.operators])
+        self.assertEqual(len(profile.events), profile.info["event_count"])
+        with tempfile.TemporaryDirectory() as folder:
+            profile.write_trace(os.path.join(folder, "trace.json"))
+            self.assertTrue(os.path.getsize(os.path.join(folder, "trace.json")))
+
+    def test_names(self):
+        self.assertEqual(volta.status_name(native.VOLTA_CANCELLED), "VOLTA_CANCELLED")
+        self.assertEqual(volta.data_version(), volta.__version__)
+        self.assertEqual(volta.Tokenizer.bytes().piece(97), b"a")
+
+
 class AllocatorTest(unittest.TestCase):
     def test_every_byte_is_asked_for(self):
         libc = ctypes.CDLL(None)

@@ -8,6 +8,7 @@ Everything of include/volta.h is here: what has no class of its own is in volta.
 """
 
 from . import native
+from ._library import data as _data
 from ._library import lib
 from .data import Batch, Dataset, Loader, Picture, read_texts, text_parts
 from .context import Context, default_context, describe_device, device_count
@@ -22,8 +23,20 @@ from .tokenizer import Tokenizer
 from .trainer import Trainer
 
 __version__ = lib.volta_version().decode()
+
+
+def data_version() -> str:
+    """Of libvolta_data, which this loads."""
+    return str(_data().volta_data_version().decode())
+
+
+def status_name(status: int) -> str:
+    """"VOLTA_OK" and so on."""
+    return str(lib.volta_status_name(status).decode())
+
+
 __all__ = ["Batch", "Cancel", "Cancelled", "Context", "CorruptModel", "Dataset", "DeviceError", "Error", "Generator", "Graph",
            "InternalError", "InvalidArgument", "InvalidState", "IoError", "Loader", "Model", "NotFinite", "OutOfMemory", "Picture",
-           "Sequence", "Session", "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "default_context",
-           "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "read_texts", "survey",
-           "text_parts"]
+           "Sequence", "Session", "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "data_version",
+           "default_context", "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "read_texts",
+           "status_name", "survey", "text_parts"]

@@ -8,11 +8,12 @@ from typing import Any, Callable, Dict, Optional
 from . import native
 from ._library import Handle, check, fields_of, lib, made, struct
 from .aliases import Info
+from .tuning import Tuning
 
 _CONSTANTS = {"level": "", "isa": "ISA", "precision": "PRECISION"}
 
 
-class Context(Handle):
+class Context(Tuning, Handle):
     """Everything is made in a context, and used by one thread at a time with all that was made from it.
 
     Context(threads=2, isa="avx2", level="strict", device="cpu", precision="fp32", log=print, tuning_folder=...,

@@ -75,6 +75,12 @@ class Tokenizer(Handle):
         encode(ids, count.value)
         return ids
 
+    def piece(self, token: int) -> Any:
+        """The bytes of one id by itself."""
+        text, length = ctypes.c_char_p(), ctypes.c_size_t()
+        check(lib.volta_tokenizer_decode(self, token, ctypes.byref(text), ctypes.byref(length)))
+        return ctypes.string_at(text, length.value) if length.value else b""
+
     def decode(self, ids: Any, errors: str = "replace") -> str:
         """The text of ids."""
         piece, length, pieces, previous = ctypes.c_char_p(), ctypes.c_size_t(), [], -1
