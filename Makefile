@@ -288,7 +288,7 @@ format-check: ## fail if `make format` would change anything
 	@clang-format --version
 	@$(sources) | xargs clang-format --dry-run -Werror
 
-docs: ## the manual as a site that needs no network, build/manual/site/index.html; every link is checked
+docs: ## the manual as a site that needs no network, build/docs/site/index.html; every link is checked
 ifneq ($(DEPS),no)
 	@sh tools/install_deps.sh docs
 endif
@@ -299,7 +299,8 @@ docs-check: ## dead links, unknown commands, missing files and private words in 
 	@python3 -B tests/docs/run_blocks.py
 	@sh tests/architecture/check_words.sh .
 
-docs-tables: build-tests ## print the documentation's generated tables into its pages
+docs-tables: build-tests ## print the documentation's generated tables and pages
+	@cp build/manual/commands.md docs/commands.md
 	@sh tests/architecture/check_tables.sh $$(find build -name print_tables -type f) . --write
 
 install: ## libraries, headers, pkg-config and CMake files, voltac, its manual and completions below PREFIX (/usr/local)

@@ -23,7 +23,7 @@ const std::vector<Command>& commands() {
          "convert FILE --out FILE [--tokenizer FILE] [--weights TYPE] [--model-config FILE] [--shape "
          "NAME=AxB] "
          "[--fold-batch-norm]",
-         "a model of another program becomes a model file, or a model file safetensors", run_convert},
+         "a model of another program becomes a model file, or a model file safetensors or ONNX", run_convert},
         {"quantize", "quantize MODEL --to bf16|f16|int8|int4|f32_panels --out FILE",
          "store the weights in fewer bits, or for reading", run_quantize},
         {"info", "info MODEL [--json] [--verify]",

@@ -273,7 +273,7 @@ def check(site):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", default=ROOT, metavar="FOLDER", help="the tree (default: this one)")
-    parser.add_argument("--build", default="build/manual", metavar="FOLDER", help="where the site goes (default: build/manual)")
+    parser.add_argument("--build", default="build/docs", metavar="FOLDER", help="where the site goes (default: build/docs)")
     arguments = parser.parse_args()
     if not shutil.which("mkdocs"):
         print("mkdocs is missing: the manual is not made (the distribution's package mkdocs)", file=sys.stderr)

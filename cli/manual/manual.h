@@ -1,5 +1,6 @@
-// Manual pages and shell completions of voltac, printed from the tables that its commands read their options
-// by: what a shell offers and a page says cannot differ from what a command takes.
+// Manual pages, a page of the manual and shell completions of voltac, printed from the tables that its
+// commands read their options by: what a shell offers and a page says cannot differ from what a command
+// takes.
 #pragma once
 
 #include <string>
@@ -34,6 +35,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 std::string man_of_program(const std::vector<Subject>& all, const std::string& version);
 std::string man_of_command(const Subject& one, const std::vector<Subject>& all, const std::string& version);
+std::string markdown(const std::vector<Subject>& all);
 std::string bash(const std::vector<Subject>& all);
 std::string zsh(const std::vector<Subject>& all);
 std::string fish(const std::vector<Subject>& all);

@@ -83,6 +83,7 @@ void run(const std::string& folder, const std::string& version) {
     write(folder + "/voltac.1", man_of_program(all, version));
     for (const Subject& one : all)
         write(folder + "/voltac-" + one.joined("-") + ".1", man_of_command(one, all, version));
+    write(folder + "/commands.md", markdown(all));
     write(folder + "/voltac.bash", bash(all));
     write(folder + "/_voltac", zsh(all));
     write(folder + "/voltac.fish", fish(all));
