@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "engine/base/error.h"
+
 namespace volta::jit {
 
 struct CodeArena::Block {
@@ -35,7 +37,15 @@ void* map_code(const void* code, std::size_t bytes, std::size_t page_bytes) {
 
 }  // namespace
 
-CodeArena::CodeArena(std::pmr::memory_resource* heap, bool refuse) : heap_(heap), available_(!refuse) {}
+CodeArena::CodeArena(std::pmr::memory_resource* heap, bool refuse) : heap_(heap), available_(false) {
+    if (refuse) return;
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const char code = static_cast<char>(0xC3);
+    void* const pages = map_code(&code, 1, page);
+    if (pages == nullptr) return;
+    munmap(pages, page);
+    available_ = true;
+}
 
 CodeArena::~CodeArena() {
     while (blocks_) {
@@ -54,8 +64,7 @@ const void* CodeArena::publish(const void* code, std::size_t bytes, const char* 
     void* const pages = map_code(code, bytes, page_bytes);
     if (!pages) {
         heap_->deallocate(place, sizeof(Block), alignof(Block));
-        available_ = false;
-        return nullptr;
+        fail(VOLTA_OUT_OF_MEMORY, "the system refused %zu bytes of executable memory", page_bytes);
     }
     Block* const block = new (place) Block{blocks_, pages, page_bytes, bytes, {}};
     std::strncpy(block->name, name ? name : "", sizeof block->name - 1);

@@ -9,15 +9,15 @@ namespace volta::jit {
 // Collects code and publishes it in read-and-execute pages. Thread: one at a time.
 class CodeArena final {
   public:
-    // refuse: behave as if the system forbade executable memory (VOLTA_CONTEXT_NO_JIT).
+    // refuse: as if the system forbade executable memory (VOLTA_CONTEXT_NO_JIT), which is tried here.
     CodeArena(std::pmr::memory_resource* heap, bool refuse);
     ~CodeArena();
     CodeArena(const CodeArena&) = delete;
     CodeArena& operator=(const CodeArena&) = delete;
 
     // Copies `bytes` of position-independent code into fresh pages: mapped RW, written, then switched to RX.
-    // NULL when executable memory is refused (then and ever after: available() is false). `name` is kept for
-    // profilers and dumps. 64-byte aligned.
+    // NULL where available() is false, which does not change: who asked before relies on it. OUT_OF_MEMORY
+    // where the system has no more. `name` is kept for profilers and dumps. 64-byte aligned.
     const void* publish(const void* code, std::size_t bytes, const char* name);
     bool available() const noexcept { return available_; }
 

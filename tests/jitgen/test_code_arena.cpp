@@ -1,5 +1,7 @@
 // Pages of generated code are writable or executable, never both; refusal gives the interpreter, with the
 // same bits.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <cstring>
 #include <memory_resource>
@@ -8,6 +10,7 @@
 #include "jitgen/row_kernel.h"
 #include "tests/jitgen/compare.h"
 #include "tests/jitgen/corpus.h"
+#include "tests/support/errors.h"
 
 namespace {
 using namespace volta;
@@ -110,6 +113,35 @@ void test_refusal_gives_the_interpreter_with_the_same_bits(void**) {
     assert_int_equal(refusing.bytes(), 0);
 }
 
+// Kernels are chosen by available(): it stays what it was, and who finds no room for one more is told.
+void test_a_later_refusal_is_out_of_memory(void**) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    skip();  // these map memory of their own
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip();
+#endif
+    jit::CodeArena arena(heap(), false);
+    assert_true(arena.available());
+    const unsigned char code[] = {0xc3};
+    assert_non_null(arena.publish(code, sizeof code, "first"));
+    rlimit before;
+    getrlimit(RLIMIT_AS, &before);
+    const rlimit none = {1, before.rlim_max};  // nothing more is mapped
+    setrlimit(RLIMIT_AS, &none);
+    const Failure failure = failure_of([&] { arena.publish(code, sizeof code, "second"); });
+    const bool is_available = arena.available();
+    jit::CodeArena forbidden(heap(), false);  // made where the system forbids it
+    setrlimit(RLIMIT_AS, &before);
+    assert_failure(failure, VOLTA_OUT_OF_MEMORY, "bytes of executable memory");
+    assert_true(is_available);
+    assert_false(forbidden.available());
+    assert_null(forbidden.publish(code, sizeof code, "none"));
+    assert_non_null(arena.publish(code, sizeof code, "third"));
+}
+
 }  // namespace
 
 int main() {
@@ -119,6 +151,7 @@ int main() {
         cmocka_unit_test(test_names_are_kept_for_profilers),
         cmocka_unit_test(test_pages_are_given_back),
         cmocka_unit_test(test_refusal_gives_the_interpreter_with_the_same_bits),
+        cmocka_unit_test(test_a_later_refusal_is_out_of_memory),
     };
     return cmocka_run_group_tests_name("code arena", tests, nullptr, nullptr);
 }
