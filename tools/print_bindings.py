@@ -135,7 +135,7 @@ def rust_text(item, indent=""):
 
 def print_rust(api):
     lines = ["//! libvolta and libvolta_data as C has them: structs, constants, functions. The safe crate is `volta`.", "//!",
-             f"//! {SOURCE}", "#![no_std]", "#![allow(non_camel_case_types)]", "",
+             f"//! {SOURCE}", "#![no_std]", "#![allow(non_camel_case_types, rustdoc::invalid_html_tags)]", "",
              "use core::ffi::c_void;", "", "/// The processor's `char` of C.", "pub type c_char = core::primitive::i8;", ""]
     for item in api.items["macro"]:
         if re.fullmatch(r"[0-9]+|0x[0-9a-f]+u?", item["value"]):

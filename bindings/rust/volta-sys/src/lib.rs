@@ -2,7 +2,7 @@
 //!
 //! Printed by tools/print_bindings.py from the descriptions in api/, which say what the headers say. Not edited by hand.
 #![no_std]
-#![allow(non_camel_case_types)]
+#![allow(non_camel_case_types, rustdoc::invalid_html_tags)]
 
 use core::ffi::c_void;
 

@@ -77,7 +77,7 @@ impl Graph {
         self.value(|graph, out| unsafe { sys::volta_graph_constant(graph, values.raw(), out) })
     }
 
-    /// x W + b with new parameters "<name>.weight" and "<name>.bias".
+    /// x W + b with new parameters "NAME.weight" and "NAME.bias".
     pub fn linear(&mut self, name: &str, x: Value, features: i64) -> Result<Value> {
         let name = text(name)?;
         self.value(|graph, out| unsafe { sys::volta_graph_linear(graph, name.as_ptr(), x.raw(), features, out) })

@@ -18,6 +18,61 @@
 //! Everything that was made is ended when it is dropped; handles keep what they need alive, so that they may be dropped in
 //! any order. Memory that the library lends is a slice that borrows the object, and what would change or end it needs that
 //! object mutably. A context with everything made from it belongs to one thread: none of it is `Send`, but [`Cancel`].
+//!
+//! What would be wrong is not compiled. A context does not go to another thread:
+//!
+//! ```compile_fail,E0277
+//! let context = volta::Context::new().unwrap();
+//! std::thread::spawn(move || context.info());
+//! ```
+//!
+//! what a trainer lends ends with its next call:
+//!
+//! ```compile_fail,E0499
+//! fn wrong(trainer: &mut volta::Trainer) {
+//!     let weight = trainer.parameter("fc.weight").unwrap();
+//!     trainer.step_tokens().unwrap();
+//!     println!("{}", weight[0]);
+//! }
+//! ```
+//!
+//! a tensor over an array keeps others from changing it:
+//!
+//! ```compile_fail,E0506
+//! fn wrong(context: &volta::Context) {
+//!     let mut data = [0.0f32; 4];
+//!     let tensor = volta::Tensor::over(context, &mut data, &[4]).unwrap();
+//!     data[0] = 1.0;
+//!     println!("{}", tensor.as_slice::<f32>()[0]);
+//! }
+//! ```
+//!
+//! and an array that a view borrows does not go before it:
+//!
+//! ```compile_fail,E0597
+//! fn wrong(context: &volta::Context) -> volta::Result<()> {
+//!     let view = {
+//!         let data = vec![0.0f32; 4];
+//!         volta::View::of(context, &data, &[4])?
+//!     };
+//!     let mut graph = volta::Graph::new(context)?;
+//!     graph.constant(&view)?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! What may go to another thread does:
+//!
+//! ```
+//! fn goes<T: Send>() {}
+//! fn is_shared<T: Sync>() {}
+//! goes::<volta::Cancel>();
+//! goes::<volta::Error>();
+//! goes::<volta::data::Loader>();
+//! goes::<volta::data::Picture>();
+//! is_shared::<volta::data::Dataset>();
+//! ```
+//!
 //! Options are the structs of `volta.h` from `volta_sys`, with zeros by `Default`; where they hold pointers, a struct of
 //! this crate is in their place.
 
