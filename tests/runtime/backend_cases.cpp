@@ -1138,6 +1138,9 @@ const std::vector<ConvolutionCase> kConvolutions = {
     {{1, 2, 4, 4}, {3, 2, 9, 9}, {}, {}, {4, 4, 4, 4}, 1},  // a kernel larger than the picture
     {{1, 3, 2, 2}, {3, 3, 1, 1}, {}, {}, {3, 2, 1, 2}, 1},  // padding that no tap reaches over
     {{1, 2, 3, 70}, {3, 2, 1, 5}, {}, {}, {0, 2, 0, 2}, 1},
+    // dW of one picture, from copies of some segments of pixels at a time.
+    {{1, 3, 40, 31}, {600, 3, 2, 2}, {}, {}, {1, 0, 1, 2}, 1},
+    {{1, 2, 64, 60}, {520, 2, 1, 1}, {2, 3}, {}, {}, 1},
     {{40, 3, 4, 4}, {5, 3, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},  // 640 pixels: two segments of dW
     // Weights that no L2 holds.
     {{1, 520, 3, 3}, {70, 520, 3, 3}, {}, {}, {1, 1, 1, 1}, 1},

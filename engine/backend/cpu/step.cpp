@@ -72,6 +72,8 @@ bool CpuStep::convolution(const ConvolutionStep& step) {
     }
     if (step.gives == ConvolutionStep::Gives::weight && DepthwiseGradient::fits(step, kernels()))
         add<WeightGradientAction<DepthwiseGradient>>(*this, step);
+    else if (step.gives == ConvolutionStep::Gives::weight && GradientProducts::fits(step))
+        add<WeightGradientAction<GradientProducts>>(*this, step);
     else if (step.gives == ConvolutionStep::Gives::weight)
         add<WeightGradientAction<WeightGradient>>(*this, step);
     else if (PointwiseConvolutionAction::fits(step, kernels()))

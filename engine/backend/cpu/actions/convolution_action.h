@@ -3,6 +3,7 @@
 
 #include "engine/backend/cpu/convolution/depthwise.h"
 #include "engine/backend/cpu/convolution/depthwise_gradient.h"
+#include "engine/backend/cpu/convolution/gradient_products.h"
 #include "engine/backend/cpu/convolution/picture.h"
 #include "engine/backend/cpu/convolution/weight_gradient.h"
 #include "engine/backend/cpu/step.h"
@@ -62,7 +63,7 @@ class PictureConvolutionAction final : public Action {
     EpilogueRefs epilogue_;
 };
 
-// Gradient: WeightGradient or DepthwiseGradient.
+// Gradient: WeightGradient, GradientProducts or DepthwiseGradient.
 template <class Gradient>
 class WeightGradientAction final : public Action {
   public:
