@@ -21,14 +21,16 @@
  *   Labels: Shape, Units, Owns, Keeps, Lends, Thread, Cost, Errors. One with nothing to say is left out.
  *   Thread: unless a label says otherwise an object is used by one thread at a time, and a context with
  *   everything made from it counts as one object: give each host thread its own context to run in parallel.
- *   Functions of the host (allocate, release, log, on_text, progress) may throw C++ exceptions; none passes through
- *   the library. One of allocate refuses the memory; one of on_text or progress ends its call, VOLTA_CANCELLED, and
- *   is in its text; one of log or release has no effect.
+ *   Functions of the host (allocate, release, log, on_text, progress, parallel_for, should_stop) may throw C++
+ *   exceptions; none passes through the library. One of allocate refuses the memory; one of the others ends its call, VOLTA_CANCELLED,
+ *   and is in its text; but one of log or release has no effect.
  *   Floating point: rounding mode, FTZ, DAZ and traps of the host change no result and no file. Every call sets its
  *   own, functions of the host run in the host's, which is there again when the call returns.
+ *   Surroundings: the calling thread needs 64 KiB of stack; signals may come at any time, with SA_RESTART or without;
+ *   texts and files are the same in every locale; the library may be let go and loaded again when all is released.
  *   fork: the child, which has the thread that forked alone, may use and release what it inherited. A context's
- *   threads stay behind: in the child the caller computes all, with the same bits. What another thread was computing
- *   with at the fork can be released there and nothing else; a context on CUDA likewise, since no driver of CUDA
+ *   threads, or its host's, stay behind: in the child the caller computes all, with the same bits. What another thread
+ *   was computing with at the fork can be released there and nothing else: to compute reports INVALID_STATE; a context on CUDA likewise, since no driver of CUDA
  *   works in a child: calls that need it report DEVICE_ERROR.
  *   Any call may report VOLTA_INVALID_ARGUMENT for a NULL handle, VOLTA_OUT_OF_MEMORY and VOLTA_INTERNAL.
  */
@@ -75,7 +77,7 @@ enum {
     VOLTA_DEVICE_ERROR = 8,     /* the accelerator failed; the context stays usable          */
     VOLTA_INTERNAL = 9,         /* a bug in Volta                                            */
     VOLTA_NOT_FINITE = 10,      /* a loss, gradient or logit is NaN or infinite; nothing was written */
-    VOLTA_CANCELLED = 11        /* the host's callback asked to stop, or threw an exception  */
+    VOLTA_CANCELLED = 11        /* the host asked to stop, or a callback of it threw an exception */
 };
 
 /* "VOLTA_OK", ...; "VOLTA_UNKNOWN" for a value that is no status. Never NULL. Thread: any. */
@@ -136,12 +138,16 @@ enum {
     VOLTA_CONTEXT_NO_JIT = 1 /* behave as if the system refused executable memory: kernels are interpreted */
 };
 
+/* One part of some work; index is below the work's count. Of the library. */
+typedef void (*volta_part)(void *part_user, uint32_t index);
+
 typedef struct volta_context_options {
     size_t struct_size;               /* bytes: sizeof(volta_context_options)                         */
     const volta_allocator *allocator; /* copied; its functions are used until release. NULL: the C heap */
     void (*log)(void *user, volta_log_level level, const char *line); /* NULL: no log                 */
     void *log_user;                   /* passed to log                                                */
-    uint32_t thread_count;            /* threads that compute; 0: one per physical core; at most 256  */
+    uint32_t thread_count;            /* threads that compute, or parts of a parallel_for; 0: one per physical core; at
+                                         most 256                                                      */
     volta_level level;                /* 0: VOLTA_STRICT. The log says when it is another             */
     volta_isa isa;                    /* 0: the best this processor has                               */
     uint32_t flags;                   /* VOLTA_CONTEXT_* bits                                         */
@@ -156,12 +162,23 @@ typedef struct volta_context_options {
                                          needs more is refused, OUT_OF_MEMORY. 0: what there is        */
     uint64_t device_budget;           /* the same of a device's own memory, parameters too             */
     volta_precision precision;        /* 0: VOLTA_PRECISION_FP32, the only one of VOLTA_STRICT         */
+    /* Computes on threads of the host; the context then has none of its own. Work comes as up to thread_count parts:
+     * calls part(part_user, i) once for each i of 0 .. count - 1, and returns when all have ended. Parts may run in any
+     * order, on any threads, also one after another on one: none waits for another. They may run in any floating-point
+     * environment, which is theirs again when they return, need 64 KiB of stack, and call no function of the host.
+     * It is called on the thread that calls the library, by contexts that run at once from several threads at once, and
+     * never in a forked child. What it leaves out the caller computes, and the call reports what went wrong:
+     * INVALID_STATE  it left a part out, returned before all had ended, or ran one twice; CANCELLED  it threw an
+     * exception. Results are whole all the same; whether a step was made says volta_trainer_current_step.
+     * NULL: threads of the context's own */
+    void (*parallel_for)(void *user, uint32_t count, volta_part part, void *part_user);
+    void *parallel_user;              /* passed to parallel_for                                       */
 } volta_context_options;
 #define VOLTA_CONTEXT_OPTIONS_INIT \
-    {sizeof(volta_context_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0}
+    {sizeof(volta_context_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL}
 
 /* Owns:   *out_context, ended by volta_context_release.
- * Cost:   starts thread_count - 1 threads, which sleep but for 60 microseconds after a call.
+ * Cost:   starts thread_count - 1 threads, which sleep but for 60 microseconds after a call; none with a parallel_for.
  * Keeps:  nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
  *         or contract) is ignored with one line of the log that says why; it is never an error.
  *         While that file is read or written its JSON is on the C++ heap, not the host's allocator.
@@ -194,6 +211,45 @@ typedef struct volta_context_info {
 
 /* Fills what fits in info->struct_size. */
 VOLTA_API volta_status volta_context_get_info(const volta_context *context, volta_context_info *info);
+
+/* A request to stop that may come from anywhere. Zero it where you define it: VOLTA_CANCEL_INIT. It needs no release. */
+typedef struct volta_cancel {
+    int32_t requested; /* set by volta_cancel_request alone; zero it again while no call reads it */
+} volta_cancel;
+#define VOLTA_CANCEL_INIT {0}
+
+/* Asks every call that was given `cancel` to end. NULL: no effect. It is one store to a lock-free integer and leaves
+ * volta_last_error alone.
+ * Thread: any, at any time; also inside a signal handler. */
+VOLTA_API void volta_cancel_request(volta_cancel *cancel);
+
+/* What may end a long call before it is through. */
+typedef struct volta_stop_options {
+    size_t struct_size;
+    const volta_cancel *cancel;           /* kept until the next volta_context_set_stop. NULL: none          */
+    int32_t (*should_stop)(void *user);   /* not 0: stop. Runs on the caller's thread, and calls nothing of this
+                                             context. NULL: none                                             */
+    void *user;                           /* passed to should_stop                                           */
+    double max_seconds;                   /* from volta_context_set_stop on, by a clock that is never set; 0: no end */
+} volta_stop_options;
+#define VOLTA_STOP_OPTIONS_INIT {sizeof(volta_stop_options), NULL, NULL, NULL, 0}
+
+/* From now on, what the long calls of this context and of all that is made from it ask between pieces of their work,
+ * whether they shall end. One that ends so reports CANCELLED, its text says before which piece, and nothing is lost:
+ *   volta_trainer_step, volta_trainer_step_tokens       before each micro-batch and before the update: parameters,
+ *       moments, step and place in the tokens are as before. On a device of its own memory before the step alone
+ *   volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
+ *   volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
+ *   volta_model_open, volta_model_open_memory           before each checksum that is verified
+ *   volta_model_save, volta_trainer_save, volta_model_export_*   before each checksum and each megabyte, and before the
+ *       new file takes the old one's place: the old one stays
+ *   volta_tokenizer_train_bpe   before each piece;      volta_tune   after each race: what was tuned by then is kept
+ *   volta_generator_next, volta_generator_step          between pieces (prefill_chunk) of a prompt
+ *   volta_generator_write   before each token and piece; it ends VOLTA_OK, VOLTA_STOP_CANCELLED or VOLTA_STOP_DEADLINE
+ * The same call made again does the same work, with the same result. options NULL: nothing ends them.
+ * Cost:   one store; a question costs one branch where nothing is set.
+ * Errors: INVALID_ARGUMENT  max_seconds is negative or not finite */
+VOLTA_API volta_status volta_context_set_stop(volta_context *context, const volta_stop_options *options);
 
 /* A device that plans run on, and what a context moved to and from it. */
 typedef struct volta_device_info {
@@ -1162,17 +1218,6 @@ VOLTA_API volta_status volta_sequence_logits(const volta_sequence *sequence, con
                                              size_t *out_count);
 
 /* ---- Writing: text from a sequence, in one call ------------------------------------------------------------ */
-
-/* A request to stop that may come from anywhere. Zero it where you define it: VOLTA_CANCEL_INIT. It needs no release. */
-typedef struct volta_cancel {
-    int32_t requested; /* set by volta_cancel_request alone; zero it again while no call reads it */
-} volta_cancel;
-#define VOLTA_CANCEL_INIT {0}
-
-/* Asks every call that was given `cancel` to end. NULL: no effect. It is one store to a lock-free integer and leaves
- * volta_last_error alone.
- * Thread: any, at any time; also inside a signal handler. */
-VOLTA_API void volta_cancel_request(volta_cancel *cancel);
 
 /* Why writing ended: the first of this list that is true. */
 typedef int32_t volta_stop_reason;

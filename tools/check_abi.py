@@ -48,7 +48,7 @@ def lines(root, name):
         elif kind == "handle":
             yield f"type {item['name']} handle"
         elif kind == "callback":
-            yield f"type {item['name']} {prototype(item)}"
+            yield f"type {item['name']} {item['type']}"
 
 
 def parts(line):

@@ -106,6 +106,15 @@ class Header:
                 return " ".join(words(self.text[begin:end]).split())
         return ""
 
+    def comment_above(self, offset):
+        """The one on lines of its own that ends right in front of a field."""
+        for begin, end in self.comments:
+            between = self.text[end:offset]
+            line = self.text[self.text.rfind("\n", 0, begin) + 1:begin]
+            if end <= offset and not between.strip() and between.count("\n") == 1 and not line.strip():
+                return " ".join(words(self.text[begin:end]).split())
+        return ""
+
     def about(self, offset):
         text, labels = labelled(self.comment_before(offset))
         item = {}

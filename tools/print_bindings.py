@@ -34,6 +34,8 @@ class Api:
         self.scalars = {item["name"]: item["type"] for kind in ("constants", "alias") for item in self.items[kind]
                         if "name" in item}
 
+        self.callbacks = {item["name"]: item["type"] for item in self.items["callback"]}
+
     def base(self, name):
         """A name of the header for a number, as C's own."""
         return self.scalars.get(name, name)
@@ -54,6 +56,8 @@ def python_type(api, spelling, in_callback=False):
     if function:
         parts = [function.group(1).strip(), *(p.strip() for p in function.group(2).split(","))]
         return "c.CFUNCTYPE(" + ", ".join(python_type(api, p, True) for p in parts) + ")"
+    if spelling in api.callbacks:
+        return python_type(api, api.callbacks[spelling])
     words = spelling.replace("const", " ").split()
     stars, name = spelling.count("*"), api.base(words[0])
     if stars == 0:
@@ -151,6 +155,8 @@ def print_rust(api):
             lines += rust_text(value) + [f"pub const {value['name']}: {kind} = {value['value']};"]
     for item in api.items["handle"]:
         lines += ["", *rust_text(item), "#[repr(C)]", f"pub struct {item['name']} {{", "    _private: [u8; 0],", "}"]
+    for item in api.items["callback"]:
+        lines += ["", *rust_text(item), f"pub type {item['name']} = {rust_type(api, item['type'])};"]
     for item in api.items["struct"]:
         lines += ["", *rust_text(item), "#[repr(C)]", "#[derive(Clone, Copy)]", f"pub struct {item['name']} {{"]
         for field in item["fields"]:

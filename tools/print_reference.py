@@ -184,6 +184,10 @@ class Reference:
         return self.paragraphs(item.get("text", ""), page) + self.labels(item, page) + [
             "A handle. Functions that take it first: " + ", ".join(self.link(name, page) for name in users) + ".", ""]
 
+    def callback(self, item, page):
+        return ["```text", f"typedef {item['type'].replace('(*)', '(*' + item['name'] + ')')};", "```", ""] + \
+            self.paragraphs(item.get("text", ""), page)
+
     def macro(self, item, page):
         return [f"`{item['value']}`. {self.prose(item.get('text', ''), page)}".rstrip(), ""]
 

@@ -1,4 +1,5 @@
 // volta.h: version, status, context, tensor.
+#include <cmath>
 #include <cstdio>
 
 #include "engine/api/guard.h"
@@ -83,6 +84,7 @@ volta_status volta_context_create(const volta_context_options* options, volta_co
         inner.log.write = given.log;
         inner.log.user = given.log_user;
         inner.thread_count = static_cast<int>(given.thread_count);
+        inner.parallel_for = {given.parallel_for, given.parallel_user};
         inner.isa_auto = given.isa == VOLTA_ISA_AUTO;
         if (!inner.isa_auto) inner.isa = static_cast<Isa>(given.isa);
         inner.refuse_jit = (given.flags & VOLTA_CONTEXT_NO_JIT) != 0;
@@ -99,6 +101,16 @@ volta_status volta_context_create(const volta_context_options* options, volta_co
 
 void volta_context_release(volta_context* context) {
     if (context != nullptr) unfailing([&] { unwrap(context)->release(); });
+}
+
+volta_status volta_context_set_stop(volta_context* context, const volta_stop_options* options) {
+    return guarded([&] {
+        require(context != nullptr, "context is NULL");
+        const auto given = read_options(options);
+        require(std::isfinite(given.max_seconds) && given.max_seconds >= 0,
+                "max_seconds is %g, it must be a finite number of at least 0", given.max_seconds);
+        unwrap(context)->set_stop({given.cancel, given.should_stop, given.user, given.max_seconds});
+    });
 }
 
 volta_status volta_context_get_info(const volta_context* context, volta_context_info* info) {

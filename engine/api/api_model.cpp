@@ -54,12 +54,13 @@ Number or_default(Number value, Number fallback) {
     return value == 0 ? fallback : value;
 }
 
-ReadOptions read_open_options(const volta_open_options* options) {
+ReadOptions read_open_options(const volta_open_options* options, const Stop& stop) {
     const auto given = read_options(options);
     require(given.mode == VOLTA_LOAD_MAP || given.mode == VOLTA_LOAD_COPY, "mode is %d, it must be 0 or 1",
             given.mode);
     require(given.verify == 0 || given.verify == 1, "verify is %d, it must be 0 or 1", given.verify);
     ReadOptions read;
+    read.stop = &stop;
     read.mode = given.mode == VOLTA_LOAD_MAP ? LoadMode::map : LoadMode::copy;
     read.verify_checksums = given.verify == 1;
     return read;
@@ -300,8 +301,8 @@ volta_status volta_model_open(volta_context* context, const char* path, const vo
         require(context != nullptr, "context is NULL");
         require(path != nullptr && *path != '\0', "path is NULL or empty");
         const ContextRef owner(unwrap(context));
-        give_model(owner, read_model(path, read_open_options(options), owner->structures(), owner->tensors()),
-                   out_model);
+        const ReadOptions read = read_open_options(options, owner->stop());
+        give_model(owner, read_model(path, read, owner->structures(), owner->tensors()), out_model);
     });
 }
 
@@ -313,9 +314,8 @@ volta_status volta_model_open_memory(volta_context* context, const void* data, s
         require(context != nullptr, "context is NULL");
         require(data != nullptr, "data is NULL");
         const ContextRef owner(unwrap(context));
-        give_model(owner,
-                   read_model(data, bytes, read_open_options(options), owner->structures(), owner->tensors()),
-                   out_model);
+        const ReadOptions read = read_open_options(options, owner->stop());
+        give_model(owner, read_model(data, bytes, read, owner->structures(), owner->tensors()), out_model);
     });
 }
 
@@ -329,6 +329,7 @@ volta_status volta_model_save(const volta_model* model, const char* path) {
         require(path != nullptr && *path != '\0', "path is NULL or empty");
         SaveSource source;
         source.model = model->model.get();
+        source.stop = &model->context->stop();
         write_model(source, path, model->context->structures());
     });
 }
@@ -341,9 +342,9 @@ volta_status volta_model_import(volta_context* context, const char* path, const 
         require(context != nullptr, "context is NULL");
         require(path != nullptr && *path != '\0', "path is NULL or empty");
         const ContextRef owner(unwrap(context));
-        give_new_model(
-            owner, import_model(path, read_import_options(options), owner->structures(), owner->tensors()),
-            out_model);
+        ImportOptions read = read_import_options(options);
+        read.stop = read.onnx.stop = &owner->stop();
+        give_new_model(owner, import_model(path, read, owner->structures(), owner->tensors()), out_model);
     });
 }
 
@@ -370,7 +371,7 @@ volta_status volta_model_export_safetensors(const volta_model* model, const char
     return guarded([&] {
         require(model != nullptr, "model is NULL");
         require(path != nullptr && *path != '\0', "path is NULL or empty");
-        export_safetensors(*model->model, path, model->context->structures());
+        export_safetensors(*model->model, path, model->context->structures(), model->context->stop());
     });
 }
 
@@ -386,8 +387,9 @@ volta_status volta_model_export_safetensors_with(const volta_model* model,
         require(given.config_path == nullptr || given.names != VOLTA_NAMES_OWN,
                 "config_path is given, but an export with Volta's names has no config");
         std::pmr::memory_resource* const heap = model->context->structures();
-        if (given.names == VOLTA_NAMES_OWN) return export_safetensors(*model->model, path, heap);
-        export_hugging_face(*model->model, path, given.config_path, heap);
+        const Stop& stop = model->context->stop();
+        if (given.names == VOLTA_NAMES_OWN) return export_safetensors(*model->model, path, heap, stop);
+        export_hugging_face(*model->model, path, given.config_path, heap, stop);
     });
 }
 
@@ -401,6 +403,7 @@ volta_status volta_model_export_onnx(const volta_model* model, const volta_onnx_
         if (given.opset != 0) wanted.opset = given.opset;
         require(onnx::is_written(wanted.opset), "opset is %d; 13, 17, 20 and 21 are written", given.opset);
         wanted.inline_bytes = given.inline_bytes;
+        wanted.stop = &model->context->stop();
         onnx::export_onnx(*model->model, path, wanted, model->context->structures());
     });
 }
@@ -437,10 +440,10 @@ volta_status volta_model_quantize(const volta_model* model, volta_dtype dtype, v
                 "VOLTA_F32_PANELS",
                 dtype);
         const ContextRef& context = model->context;
-        give_model(
-            context,
-            quantize(*model->model, static_cast<DType>(dtype), context->structures(), context->tensors()),
-            out_model);
+        give_model(context,
+                   quantize(*model->model, static_cast<DType>(dtype), context->structures(),
+                            context->tensors(), context->stop()),
+                   out_model);
     });
 }
 

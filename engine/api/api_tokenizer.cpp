@@ -68,7 +68,8 @@ volta_status volta_tokenizer_train_bpe(volta_context* context, const char* text,
         require(text != nullptr, "text is NULL");
         const ContextRef owner(unwrap(context));
         *out_tokenizer = make_handle<volta_tokenizer>(
-            owner, train_bpe(std::string_view(text, text_bytes), vocabulary, owner->structures()));
+            owner,
+            train_bpe(std::string_view(text, text_bytes), vocabulary, owner->structures(), owner->stop()));
     });
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "engine/api/guard.h"
@@ -31,16 +32,24 @@ std::pmr::vector<TuneShape> read_shapes(const volta_tune_options& given, std::pm
     return shapes;
 }
 
-// The host's callback, and what it threw.
+// The host's callback, and why nothing more is to be tuned, where that is not what it said.
 struct Progress {
     const volta_tune_options& options;
+    const Stop& stop;
     HostException thrown;
+    std::optional<Error> stopped;
 };
 
 // False: the host would like no more, or threw.
 bool forward_report(void* user, const TuneReport& report) {
     auto& progress = *static_cast<Progress*>(user);
     const volta_tune_options& options = progress.options;
+    try {
+        progress.stop.ask("the next race of the tuner");
+    } catch (const Error& stopped) {
+        progress.stopped.emplace(stopped);
+        return false;
+    }
     if (options.progress == nullptr) return true;
     volta_tune_report out = {};
     out.struct_size = sizeof out;
@@ -97,13 +106,14 @@ volta_status volta_tune(volta_context* context, const volta_tune_options* option
         request.warmup = static_cast<int>(given.warmup);
         request.seconds = given.seconds;
         request.report = forward_report;
-        Progress progress = {given, {}};
+        Progress progress = {given, owner->stop(), {}, {}};
         request.user = &progress;
         const Program* const programs[] = {given.session ? &given.session->session.program() : nullptr,
                                            given.trainer ? &given.trainer->trainer->program() : nullptr};
         try {
             owner->plans().tune(request, programs, 2);
         } catch (const Error&) {
+            if (progress.stopped) throw Error(*progress.stopped);
             if (progress.thrown) fail_thrown(HostFunction::progress, progress.thrown);
             throw;
         }

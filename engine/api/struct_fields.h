@@ -10,7 +10,10 @@ namespace volta {
 VOLTA_FIELDS(volta_context_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(allocator), VOLTA_FIELD(log),
              VOLTA_FIELD(log_user), VOLTA_FIELD(thread_count), VOLTA_FIELD(level), VOLTA_FIELD(isa),
              VOLTA_FIELD(flags), VOLTA_FIELD(tuning_folder), VOLTA_FIELD(device), VOLTA_FIELD(kernel_folder),
-             VOLTA_FIELD(host_budget), VOLTA_FIELD(device_budget), VOLTA_FIELD(precision));
+             VOLTA_FIELD(host_budget), VOLTA_FIELD(device_budget), VOLTA_FIELD(precision),
+             VOLTA_FIELD(parallel_for), VOLTA_FIELD(parallel_user));
+VOLTA_FIELDS(volta_stop_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(cancel), VOLTA_FIELD(should_stop),
+             VOLTA_FIELD(user), VOLTA_FIELD(max_seconds));
 VOLTA_FIELDS(volta_context_info, VOLTA_FIELD(struct_size), VOLTA_FIELD(isa), VOLTA_FIELD(thread_count),
              VOLTA_FIELD(physical_cores), VOLTA_FIELD(jit_active), VOLTA_FIELD(plan_cache_hits),
              VOLTA_FIELD(plan_cache_misses), VOLTA_FIELD(allocation_count), VOLTA_FIELD(tensor_bytes),

@@ -56,14 +56,22 @@ struct RunState {
 
 // A training step as its host asks for it.
 struct TrainingRun {
-    std::uint32_t micro_batches;
+    std::uint32_t micro_batches = 1;
     // What the host sees of the step before the next one: bytes of the device's memory, and their place in
     // Device::staging(). 0: memory is the host's.
-    void* seen;
-    const void* written;
-    std::size_t seen_bytes;
+    void* seen = nullptr;
+    const void* written = nullptr;
+    std::size_t seen_bytes = 0;
     // The update has begun: after a failure nobody knows which parameters have changed.
     bool is_updating = false;
+    // Asked before each micro-batch but the first, and before the update, which has the number micro_batches.
+    // False: the step ends, CANCELLED. NULL, and where a device makes the phases one: nobody is asked.
+    bool (*goes_on)(void* user, std::uint32_t micro_batch) noexcept = nullptr;
+    void* user = nullptr;
+
+    bool may_go_on(std::uint32_t micro_batch) const noexcept {
+        return goes_on == nullptr || goes_on(user, micro_batch);
+    }
 };
 
 // The phases of a training step, one by one until one fails: run_phase(phase, state), and see() before the
@@ -73,11 +81,14 @@ volta_status run_training_phases(const RunState& state, TrainingRun& training, c
                                  const See& see) noexcept {
     RunState each = state;
     volta_status status = VOLTA_OK;
-    for (; each.micro_index < training.micro_batches && status == VOLTA_OK; ++each.micro_index)
+    for (; each.micro_index < training.micro_batches && status == VOLTA_OK; ++each.micro_index) {
+        if (each.micro_index > 0 && !training.may_go_on(each.micro_index)) return VOLTA_CANCELLED;
         status = run_phase(Phase::each, each);
+    }
     if (status == VOLTA_OK) status = run_phase(Phase::reduce, state);
     if (status == VOLTA_OK) status = see();
     if (status != VOLTA_OK) return status;
+    if (!training.may_go_on(training.micro_batches)) return VOLTA_CANCELLED;
     training.is_updating = true;
     return run_phase(Phase::update, state);
 }

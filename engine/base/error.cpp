@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "engine/base/format.h"
+
 namespace volta {
 namespace {
 
@@ -64,7 +66,7 @@ void drop_signs_of_nans(char* text) {
 
 [[noreturn]] void fail_with(volta_status status, const char* format, va_list arguments) {
     char text[1024];  // longer than Error keeps, so that Error sees that it has to cut
-    std::vsnprintf(text, sizeof text, format, arguments);
+    vformat(text, sizeof text, format, arguments);
     drop_signs_of_nans(text);
     throw Error(status, text);
 }

@@ -360,7 +360,8 @@ FileLock::FileLock(const char* path, void (*waits)(void* user), void* user)
 
 FileLock::~FileLock() { ::close(descriptor_); }
 
-AtomicFile::AtomicFile(const char* path, std::pmr::memory_resource* heap) : path_(heap), temporary_(heap) {
+AtomicFile::AtomicFile(const char* path, std::pmr::memory_resource* heap, const Stop& stop)
+    : path_(heap), temporary_(heap), stop_(stop) {
     require(path != nullptr && *path != '\0', "the path of the file to write is empty");
     path_ = resolved(path, heap);
     const int mode = mode_to_keep(path_.c_str());
@@ -408,12 +409,16 @@ void AtomicFile::discard() noexcept {
 AtomicFile::~AtomicFile() { discard(); }
 
 void AtomicFile::write(const void* data, std::size_t bytes) {
-    constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+    constexpr std::size_t kMostAtOnce = std::size_t{1} << 30, kBetweenQuestions = std::size_t{1} << 20;
     if (descriptor_ < 0) fail(VOLTA_INVALID_STATE, "'%s' was committed already", path_.c_str());
     const auto* at = static_cast<const unsigned char*>(data);
+    const std::size_t most = stop_.is_set() ? kBetweenQuestions : kMostAtOnce;
     while (bytes > 0) {
-        const ssize_t n =
-            uninterrupted([&] { return ::write(descriptor_, at, std::min(bytes, kMostAtOnce)); });
+        if (written_ >= asked_) {
+            stop_.ask("the rest of the file");
+            asked_ = written_ + kBetweenQuestions;
+        }
+        const ssize_t n = uninterrupted([&] { return ::write(descriptor_, at, std::min(bytes, most)); });
         if (n <= 0) fail_io("write", path_, n < 0 ? errno : ENOSPC);
         at += n;
         bytes -= static_cast<std::size_t>(n);
@@ -423,6 +428,7 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 
 void AtomicFile::commit() {
     if (descriptor_ < 0) fail(VOLTA_INVALID_STATE, "'%s' was committed already", path_.c_str());
+    stop_.ask("the end of the file");
     if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) fail_io("write", path_, errno);
     const Descriptor folder = open_folder_of(path_, path_.get_allocator().resource());
     // Some file systems report a late write error at close, and closing gives up the lock: so the rename

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/base/memory.h"
+#include "engine/base/stop.h"
 
 namespace volta {
 
@@ -63,10 +64,11 @@ class FileLock final {
 // link stays and the file it leads to is replaced; permission bits stay; a file that is write-protected, a
 // folder or a device is refused. Errors of every member: IO_ERROR with path and reason (disk full, ...);
 // until the rename the old file is untouched. After it only the last step can fail, the sync of the folder:
-// the text then says that the new file is in its place.
+// the text then says that the new file is in its place. `stop` is asked before every megabyte and before
+// commit(); it outlives the file.
 class AtomicFile final {
   public:
-    AtomicFile(const char* path, std::pmr::memory_resource* heap);
+    AtomicFile(const char* path, std::pmr::memory_resource* heap, const Stop& stop = kNeverStops);
     ~AtomicFile();
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
@@ -79,7 +81,8 @@ class AtomicFile final {
     void discard() noexcept;
     std::pmr::string path_, temporary_;  // temporary_ is empty when there is none
     int descriptor_ = -1;
-    std::uint64_t written_ = 0;
+    std::uint64_t written_ = 0, asked_ = 0;  // asked_: written when the next question is due
+    const Stop& stop_;
 };
 
 }  // namespace volta

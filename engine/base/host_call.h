@@ -10,7 +10,7 @@
 
 namespace volta {
 
-enum class HostFunction { allocate, release, log, on_text, progress, count };
+enum class HostFunction { allocate, release, log, on_text, progress, parallel_for, should_stop, count };
 
 struct HostFunctionRow {
     const char* name;  // as in volta.h
@@ -23,9 +23,15 @@ inline constexpr HostFunctionRow kHostFunctions[] = {
     {"log", VOLTA_OK},                              // the line is lost; nothing depends on it
     {"on_text", VOLTA_CANCELLED},                   // it did not say that it wants more
     {"progress", VOLTA_CANCELLED},
+    {"parallel_for", VOLTA_CANCELLED},  // the caller computes what it left out
+    {"should_stop", VOLTA_CANCELLED},
 };
 static_assert(sizeof kHostFunctions / sizeof kHostFunctions[0] == static_cast<int>(HostFunction::count),
               "a row for each function");
+
+inline volta_status thrown_status(HostFunction function) {
+    return kHostFunctions[static_cast<int>(function)].thrown;
+}
 
 // What a function of the host threw.
 class HostException final {

@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "engine/base/format.h"
 #include "engine/base/host_call.h"
 
 namespace volta {
@@ -12,7 +13,7 @@ void Log::operator()(int32_t level, const char* format, ...) const noexcept {
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    std::vsnprintf(line, sizeof line, format, arguments);
+    vformat(line, sizeof line, format, arguments);
     va_end(arguments);
     call_host([&] { write(user, level, line); });
 }

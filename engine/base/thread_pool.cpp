@@ -23,6 +23,7 @@
 #include "engine/base/error.h"
 #include "engine/base/fork_mark.h"
 #include "engine/base/fp_environment.h"
+#include "engine/base/memory.h"
 
 namespace volta {
 namespace {
@@ -203,8 +204,9 @@ struct ThreadPool::State {
     PieceCount pieces;  // the caller's
     Crowding crowding;
     double core_to_core_ns = 0, assumed_core_to_core_ns = 0;
-    Clock::time_point asked;  // for it, the last time
-    ForkMark mark;            // in a forked child there are no workers
+    Clock::time_point asked;         // for it, the last time
+    ForkMark mark;                   // in a forked child there are no workers
+    HeapPtr<HostExecutor> executor;  // NULL: the threads are the pool's own
 
     PieceCount& pieces_of(int worker) noexcept { return worker == 0 ? pieces : workers[worker - 1].pieces; }
 
@@ -267,6 +269,24 @@ struct ThreadPool::State {
         task(data, worker, task_workers);
     }
 
+    void run_observed(int worker) noexcept {
+        const std::uint64_t begin = observer != nullptr ? monotonic_ns() : 0;
+        run_part(worker);
+        if (observer != nullptr) observer->worked(worker, begin, monotonic_ns());
+    }
+
+    void run_on_host(int count, Task new_task, void* new_data, Observer* new_observer) noexcept {
+        task = new_task;
+        data = new_data;
+        task_workers = count;
+        observer = new_observer;
+        const auto part = [](void* state, int worker) noexcept {
+            State& self = *static_cast<State*>(state);
+            worker == 0 ? self.run_part(worker) : self.run_observed(worker);
+        };
+        executor->run(count, part, this);
+    }
+
     void count_out() noexcept {
         const std::uint32_t before = busy.bits.fetch_sub(2, std::memory_order_acq_rel);
         if (before == (2 | Word::kAsleep)) busy.wake();
@@ -278,10 +298,7 @@ struct ThreadPool::State {
             state.wait(self.offer, [](std::uint32_t bits) { return (bits & Worker::kOffered) != 0; });
             if (!self.take()) continue;  // the caller was faster
             if (state.task == nullptr) return;
-            Observer* const observer = state.observer;
-            const std::uint64_t begin = observer != nullptr ? monotonic_ns() : 0;
-            state.run_part(self.index);
-            if (observer != nullptr) observer->worked(self.index, begin, monotonic_ns());
+            state.run_observed(self.index);
             state.count_out();
         }
     }
@@ -320,12 +337,14 @@ void ThreadPool::State::stop() noexcept {
     for (int i = 0; i < started; ++i) pthread_join(workers[i].thread, nullptr);
 }
 
-ThreadPool::ThreadPool(int thread_count, std::pmr::memory_resource* heap)
+ThreadPool::ThreadPool(int thread_count, std::pmr::memory_resource* heap, const ParallelFor& host)
     : state_(nullptr), heap_(heap), thread_count_(thread_count) {
     require(thread_count >= 1, "a thread pool needs at least 1 thread, not %d", thread_count);
     state_ = new (heap->allocate(sizeof(State), alignof(State))) State;
     state_->may_spin = thread_count <= host_cpu().logical_cores;
     try {
+        if (host.function != nullptr)
+            state_->executor = make_on<HostExecutor>(heap, host, thread_count, heap);
         create_workers();
     } catch (...) {
         release();
@@ -347,6 +366,7 @@ void ThreadPool::create_workers() {
     for (int i = 0; i < count; ++i) {
         state.workers[i].state = state_;
         state.workers[i].index = i + 1;
+        if (state.executor) continue;  // it has pieces, and no thread
         if (const int error = state.start_thread(state.workers[i]))
             fail(VOLTA_OUT_OF_MEMORY, "the system refused thread %d of %d (error %d)", i + 2, thread_count_,
                  error);
@@ -358,6 +378,7 @@ void ThreadPool::create_workers() {
 // not have may hold or await them, for ever.
 void ThreadPool::release() noexcept {
     State& state = *state_;
+    state.executor.reset();
     const bool has_workers = !state.mark.in_child();
     if (has_workers) state.stop();
     for (int i = 0; has_workers && i < state.capacity; ++i) state.workers[i].~Worker();
@@ -380,17 +401,27 @@ void ThreadPool::run(int workers, Task task, void* data) noexcept {
         }
         return;
     }
+    if (state_->executor) return state_->run_on_host(count, task, data, observer_);
     const Clock::time_point begin = state_->crowding.begin();
     state_->start_workers(count - 1, task, data, observer_);
     state_->run_part(0);
     state_->crowding.end(begin, state_->finish(count - 1));
 }
 
+bool ThreadPool::host_has_failed() const noexcept {
+    return state_->executor && state_->executor->has_failed();
+}
+
+void ThreadPool::check_host() {
+    if (state_->executor) state_->executor->check();
+}
+
+// A host's threads are not measured: parts on them may run one after the other.
 double ThreadPool::core_to_core_ns() noexcept {
     constexpr std::chrono::milliseconds kAge{20};
     if (state_->assumed_core_to_core_ns > 0) return state_->assumed_core_to_core_ns;
     const Clock::time_point now = Clock::now();
-    if (thread_count_ == 1 || state_->mark.in_child() || now - state_->asked < kAge)
+    if (thread_count_ == 1 || state_->executor || state_->mark.in_child() || now - state_->asked < kAge)
         return state_->core_to_core_ns;
     state_->asked = now;
     Relay relay(thread_count_);
@@ -447,6 +478,10 @@ bool ThreadPool::WorkItems::next(Range* piece) noexcept {
 void ThreadPool::begin_hot() noexcept { state_->hot.fetch_add(1, std::memory_order_relaxed); }
 
 void ThreadPool::end_hot() noexcept { state_->hot.fetch_sub(1, std::memory_order_relaxed); }
+
+bool ThreadPool::was_left_amid() const noexcept {
+    return state_->mark.in_child() && state_->hot.load(std::memory_order_relaxed) > 0;
+}
 
 Range part_of(long long count, long long grain, int worker, int worker_count) noexcept {
     const long long grains = count / grain + (count % grain != 0);

@@ -4,12 +4,15 @@
 // where the system keeps stopping workers in the middle of short parts, the caller works alone for a while.
 // Long parts are shared in pieces, of which the faster worker computes more. Behind a run
 // between begin_hot() and end_hot() workers spin for a bounded time, in which the next may come, and then
-// sleep; where there are more of them than cores they sleep at once.
+// sleep; where there are more of them than cores they sleep at once. A host that has threads of its own gives
+// a function that runs parts on them: then the pool has no threads.
 #pragma once
 
 #include <cstdint>
 #include <memory_resource>
 #include <type_traits>
+
+#include "engine/base/host_executor.h"
 
 namespace volta {
 
@@ -24,13 +27,17 @@ Range part_of(long long count, long long grain, int worker, int worker_count) no
 class ThreadPool final {
   public:
     // Creates thread_count - 1 threads; the caller of run() is worker 0. Throws Error{OUT_OF_MEMORY} when the
-    // system refuses a thread. thread_count 1 creates none.
-    ThreadPool(int thread_count, std::pmr::memory_resource* heap);
+    // system refuses a thread. thread_count 1 creates none, and with a parallel_for none are: it is called
+    // for tasks of two parts or more.
+    ThreadPool(int thread_count, std::pmr::memory_resource* heap, const ParallelFor& host = {});
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;
 
-    int thread_count() const noexcept { return thread_count_; }
+    int thread_count() const noexcept { return thread_count_; }  // the most parts of a task
+    // What the host's parallel_for did wrong, in spite of which every run() was complete: HostExecutor.
+    bool host_has_failed() const noexcept;
+    void check_host();
     class WorkItems;
 
     using Task = void (*)(void* data, int worker, int worker_count) noexcept;
@@ -58,7 +65,7 @@ class ThreadPool final {
     void run_stealing(int workers, long long count, long long grain, Body&& body) noexcept;
 
     // Is told how long a thread of the pool had its part of a run(), on that thread; of what the caller
-    // computes, nothing.
+    // computes, nothing. Of parts that the host runs: of all but the first.
     class Observer {
       public:
         virtual void worked(int worker, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = 0;
@@ -85,6 +92,9 @@ class ThreadPool final {
     // sleeping at once. Nestable.
     void begin_hot() noexcept;
     void end_hot() noexcept;
+    // In a forked child: whether another thread was between the two at the fork. What it was computing nobody
+    // will.
+    bool was_left_amid() const noexcept;
 
   private:
     struct State;

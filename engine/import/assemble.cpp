@@ -217,7 +217,8 @@ Assignments take_slot(const std::pmr::vector<Assignment>& all, std::size_t slot,
 }
 
 void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
-                    const std::pmr::vector<Assignment>& assignments, std::optional<DType> wanted) {
+                    const std::pmr::vector<Assignment>& assignments, std::optional<DType> wanted,
+                    const Stop& stop) {
     std::pmr::vector<DType> dtypes(model.structures());
     std::size_t next = 0;
     for (std::size_t i = 0; i < slots.size(); ++i)
@@ -235,9 +236,11 @@ void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
             {std::pmr::string(slots[i].name, model.structures()), dtypes[i], shape, nullptr, Buffer()});
     }
     model.allocate_parameters(stores);  // the last panel may have rows that are none
-    for (std::size_t i = 0; i < slots.size(); ++i)
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        stop.ask("parameter", i, slots.size());
         fill_parameter(slots[i], take_slot(assignments, i, next), dtypes[i], model.place_of(i),
                        model.structures(), model.tensors());
+    }
     if (stores)
         model.graph = stored_graph(model.graph, weight_layouts(model.graph, model.structures()), dtypes,
                                    model.structures());
@@ -247,12 +250,12 @@ void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
 
 HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
                         Graph&& graph, std::optional<DType> weights, std::pmr::memory_resource* structures,
-                        std::pmr::memory_resource* tensors) {
+                        std::pmr::memory_resource* tensors, const Stop& stop) {
     HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
     model->graph = std::move(graph);
     const std::pmr::vector<Slot> slots = slots_of(model->graph, structures);
     const auto assignments = Assigner(source, keys, architecture, slots, structures).assign();
-    add_parameters(*model, slots, assignments, weights);
+    add_parameters(*model, slots, assignments, weights, stop);
     describe(architecture, *model);
     return model;
 }

@@ -4,6 +4,7 @@
 
 #include <memory_resource>
 
+#include "engine/base/stop.h"
 #include "engine/import/architecture.h"
 
 namespace volta {
@@ -11,9 +12,9 @@ namespace volta {
 // `graph` is the architecture's (build_graph). `weights`: what the weights of products and look-ups become
 // (make_parameter.h). Throws, naming the tensor: CORRUPT_MODEL for one that is missing or given twice,
 // SHAPE_MISMATCH, UNSUPPORTED for one that is not known, or would change results, and for a type that is not
-// read.
+// read. `stop` is asked before each parameter.
 HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
                         Graph&& graph, std::optional<DType> weights, std::pmr::memory_resource* structures,
-                        std::pmr::memory_resource* tensors);
+                        std::pmr::memory_resource* tensors, const Stop& stop = kNeverStops);
 
 }  // namespace volta

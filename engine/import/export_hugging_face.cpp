@@ -94,7 +94,7 @@ void write_piece(AtomicFile& file, const Piece& piece, std::pmr::vector<float>& 
 }  // namespace
 
 void export_hugging_face(const Model& model, const char* path, const char* config_path,
-                         std::pmr::memory_resource* heap) {
+                         std::pmr::memory_resource* heap, const Stop& stop) {
     require_f32(model);
     const Architecture architecture = architecture_of(model);
     const Naming& naming = find_naming("huggingface", model.find_metadata("volta.architecture")->c_str());
@@ -104,7 +104,7 @@ void export_hugging_face(const Model& model, const char* path, const char* confi
     SafetensorsHeader header(heap);
     header.add_text("format", "pt");
     for (const Piece& piece : pieces) header.add_tensor(piece.name, piece.shape());
-    AtomicFile file(path, heap);
+    AtomicFile file(path, heap, stop);
     write_header(file, header.finish());
     std::pmr::vector<float> lines(heap);
     for (const Piece& piece : pieces) write_piece(file, piece, lines);

@@ -23,9 +23,10 @@ void require_f32(const Model& model) {
                  parameter.name.c_str(), dtype_name(parameter.dtype));
 }
 
-void export_safetensors(const Model& model, const char* path, std::pmr::memory_resource* heap) {
+void export_safetensors(const Model& model, const char* path, std::pmr::memory_resource* heap,
+                        const Stop& stop) {
     require_f32(model);
-    AtomicFile file(path, heap);
+    AtomicFile file(path, heap, stop);
     write_header(file, header_of(model, heap));
     for (const NamedTensor& parameter : model.parameters)
         if (parameter.bytes() > 0) file.write(parameter.data, parameter.bytes());

@@ -202,8 +202,8 @@ class Importer {
         const Architecture architecture =
             about(path, [&] { return architecture_from_config(config, source, keys, choice, structures_); });
         Graph graph = about(path, [&] { return build_graph(architecture, structures_); });
-        return assemble(source, keys, architecture, std::move(graph), options_.weights, structures_,
-                        tensors_);
+        return assemble(source, keys, architecture, std::move(graph), options_.weights, structures_, tensors_,
+                        *options_.stop);
     }
 
     HeapPtr<Model> from_network(WeightSource&& source) {
@@ -244,7 +244,7 @@ class Importer {
     HeapPtr<Model> assembled(const WeightSource& source, const KeyMap& keys,
                              const Architecture& architecture) {
         return assemble(source, keys, architecture, build_graph(architecture, structures_), options_.weights,
-                        structures_, tensors_);
+                        structures_, tensors_, *options_.stop);
     }
 
     // A model may have rows that no id reaches, as padding; an id without a row would be no input of it.

@@ -28,6 +28,7 @@ struct ImportOptions {
     bool no_tokenizer = false;             // whatever the file has
     std::optional<NetworkConfig> network;  // what the file holds, which needs no config then
     onnx::OnnxOptions onnx;
+    const Stop* stop = &kNeverStops;  // asked before each parameter; of an ONNX file, onnx.stop is
 };
 
 // Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the

@@ -3,6 +3,7 @@
 
 #include <memory_resource>
 
+#include "engine/base/stop.h"
 #include "engine/model/model.h"
 
 namespace volta {
@@ -10,7 +11,8 @@ namespace volta {
 enum class LoadMode { map, copy };
 struct ReadOptions {
     LoadMode mode = LoadMode::map;
-    bool verify_checksums = false;  // always done by the copying load
+    bool verify_checksums = false;    // always done by the copying load
+    const Stop* stop = &kNeverStops;  // asked before each tensor whose checksum is compared
 };
 
 // Throws IO_ERROR (missing, a directory), CORRUPT_MODEL (with the reason), UNSUPPORTED (another format
@@ -28,6 +30,7 @@ struct SaveSource {
     const float* const* parameters = nullptr;  // one per model parameter; NULL: the model's own
     const TrainingState* training = nullptr;   // NULL: the model's own; tensors may borrow
     bool drop_training = false;                // write no training state at all
+    const Stop* stop = &kNeverStops;           // asked before each tensor; the old file stays then too
 };
 // Crash-safe and deterministic: the same content gives the same bytes. Throws IO_ERROR; the old file stays.
 void write_model(const SaveSource& source, const char* path, std::pmr::memory_resource* heap);

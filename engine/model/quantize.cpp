@@ -100,7 +100,7 @@ bool store_matrix(const float* w, WeightLayout layout, DType dtype, const Shape&
 }
 
 HeapPtr<Model> quantize(const Model& model, DType dtype, std::pmr::memory_resource* structures,
-                        std::pmr::memory_resource* tensors) {
+                        std::pmr::memory_resource* tensors, const Stop& stop) {
     for (const NamedTensor& parameter : model.parameters)
         require(!is_stored(parameter.dtype),
                 "parameter '%s' is stored as %s already: begin with the f32 model", parameter.name.c_str(),
@@ -119,6 +119,7 @@ HeapPtr<Model> quantize(const Model& model, DType dtype, std::pmr::memory_resour
     std::size_t stored = 0;
     for (std::size_t i = 0; i < model.parameters.size(); ++i) {
         const NamedTensor& parameter = model.parameters[i];
+        stop.ask("parameter", i, model.parameters.size());
         const WeightLayout layout = layouts[at(model.graph.find_source(parameter.name.c_str()))];
         if (may_be_stored(layout)) {
             require(store_matrix(static_cast<const float*>(parameter.data), layout, dtype,

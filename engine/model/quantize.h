@@ -3,6 +3,7 @@
 
 #include <memory_resource>
 
+#include "engine/base/stop.h"
 #include "engine/model/model.h"
 
 namespace volta {
@@ -24,8 +25,9 @@ bool store_matrix(const float* w, WeightLayout layout, DType dtype, const Shape&
                   std::pmr::memory_resource* heap, unsigned char* out);
 
 // `dtype` is a stored type. Weights that only products and look-ups of tokens read are stored, as [outputs,
-// inputs]; the rest is copied. Throws INVALID_ARGUMENT: see volta_model_quantize.
+// inputs]; the rest is copied. Throws INVALID_ARGUMENT: see volta_model_quantize. `stop` is asked before each
+// parameter.
 HeapPtr<Model> quantize(const Model& model, DType dtype, std::pmr::memory_resource* structures,
-                        std::pmr::memory_resource* tensors);
+                        std::pmr::memory_resource* tensors, const Stop& stop = kNeverStops);
 
 }  // namespace volta

@@ -69,9 +69,11 @@ TensorBytes locate_tensors(const fb::Model& file, const Frame& frame, std::pmr::
 }
 
 // Constants are read at once, so they are always compared; the rest when the caller asks.
-void compare_checksums(const fb::Model& file, const Frame& frame, bool all) {
+void compare_checksums(const fb::Model& file, const Frame& frame, bool all, const Stop& stop) {
     std::uint64_t end = 0;
+    std::size_t index = 0;
     for (const fb::Tensor* tensor : *file.tensors()) {
+        if (all) stop.ask("the checksum of tensor", index++, file.tensors()->size());
         const unsigned char* data = frame.data_section + tensor->offset();
         const ShownName name = shown(view(tensor->name()));
         if (all && !all_zero(frame.data_section + end, data))
@@ -83,13 +85,13 @@ void compare_checksums(const fb::Model& file, const Frame& frame, bool all) {
     }
 }
 
-HeapPtr<Model> read_frame_and_model(const void* data, std::size_t bytes, bool verify_checksums,
+HeapPtr<Model> read_frame_and_model(const void* data, std::size_t bytes, bool verify, const Stop& stop,
                                     std::pmr::memory_resource* structures,
                                     std::pmr::memory_resource* tensors) {
     const Frame frame = read_frame(static_cast<const unsigned char*>(data), bytes);
     const fb::Model& file = verified_metadata(frame.metadata, frame.metadata_bytes);
     check_tensors(file, frame.data_bytes, structures);
-    compare_checksums(file, frame, verify_checksums);
+    compare_checksums(file, frame, verify, stop);
     return decode_model(file, locate_tensors(file, frame, structures), structures, tensors);
 }
 
@@ -117,7 +119,7 @@ HeapPtr<Model> read_model(const void* data, std::size_t bytes, const ReadOptions
     if (copied && bytes > 0) std::memcpy(copy.data(), data, bytes);
     HeapPtr<Model> model = opening(nullptr, [&] {
         return read_frame_and_model(copied ? copy.data() : data, bytes, copied || options.verify_checksums,
-                                    structures, tensors);
+                                    *options.stop, structures, tensors);
     });
     model->block = std::move(copy);
     return model;
@@ -131,7 +133,7 @@ HeapPtr<Model> read_model(const char* path, const ReadOptions& options, std::pmr
     HeapPtr<Model> model = opening(path, [&] {
         return read_frame_and_model(copied ? copy.data() : mapping.data(),
                                     copied ? copy.bytes() : mapping.bytes(),
-                                    copied || options.verify_checksums, structures, tensors);
+                                    copied || options.verify_checksums, *options.stop, structures, tensors);
     });
     model->mapping = std::move(mapping);
     model->block = std::move(copy);

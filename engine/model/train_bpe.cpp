@@ -52,8 +52,9 @@ class Trainer final {
         for (std::size_t i = 0; i < words_.size(); ++i) count_pairs(static_cast<std::uint32_t>(i));
     }
 
-    Vocabulary train(std::int32_t pieces) {
+    Vocabulary train(std::int32_t pieces, const Stop& stop) {
         while (vocabulary_.size() < pieces && !queue_.empty()) {
+            stop.ask("piece", static_cast<std::size_t>(vocabulary_.size()), static_cast<std::size_t>(pieces));
             const Candidate best = queue_.top();
             queue_.pop();
             PairState& state = pairs_.at(best.pair);
@@ -158,11 +159,12 @@ class Trainer final {
 
 }  // namespace
 
-Tokenizer train_bpe(std::string_view text, std::int32_t pieces, std::pmr::memory_resource* heap) {
+Tokenizer train_bpe(std::string_view text, std::int32_t pieces, std::pmr::memory_resource* heap,
+                    const Stop& stop) {
     require(!text.empty(), "the text to learn a vocabulary from is empty");
     require(pieces >= 256 && pieces <= kMostTrainedPieces,
             "the vocabulary to learn has %d pieces; it may have 256 to %d", pieces, kMostTrainedPieces);
-    return Tokenizer::from_vocabulary(Trainer(text, heap).train(pieces));
+    return Tokenizer::from_vocabulary(Trainer(text, heap).train(pieces, stop));
 }
 
 }  // namespace volta

@@ -96,8 +96,10 @@ void each_block(const StoredTensor& tensor, Consume consume) {
     }
 }
 
-void compute_checksums(StoredTensors& tensors) {
+void compute_checksums(StoredTensors& tensors, const Stop& stop) {
     for (StoredTensor& tensor : tensors) {
+        stop.ask("the checksum of tensor", static_cast<std::size_t>(&tensor - tensors.data()),
+                 tensors.size());
         Hasher hasher;
         each_block(tensor, [&](const void* data, std::size_t bytes) { hasher.add(data, bytes); });
         tensor.checksum = hasher.result();
@@ -157,14 +159,14 @@ void write_model(const SaveSource& source, const char* path, std::pmr::memory_re
     const TrainingState* training = training_of(source);
     StoredTensors tensors(heap);
     const std::uint64_t data_bytes = collect_tensors(source, training, tensors);
-    compute_checksums(tensors);
+    compute_checksums(tensors, *source.stop);
 
     BuilderHeap builder_heap(heap);
     flatbuffers::FlatBufferBuilder builder(4096, &builder_heap);
     encode_model(builder, *source.model, training, tensors, data_bytes);
     check_loadable(builder, tensors, data_bytes, heap);
 
-    AtomicFile file(path, heap);
+    AtomicFile file(path, heap, *source.stop);
     stream(file, builder, tensors);
     file.commit();
 }

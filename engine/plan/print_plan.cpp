@@ -2,6 +2,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "engine/base/format.h"
 #include "engine/graph/print.h"
 #include "engine/plan/plan.h"
 
@@ -23,7 +24,7 @@ class Text {
         char piece[160];  // numbers and fixed words only; names are added by add_name
         va_list arguments;
         va_start(arguments, format);
-        std::vsnprintf(piece, sizeof piece, format, arguments);
+        vformat(piece, sizeof piece, format, arguments);
         va_end(arguments);
         text_ += piece;
     }

@@ -225,8 +225,7 @@ class CachedDecoder final : public Decoder {
     }
 
     void run_prompt(SequenceState& sequence) {
-        while (run_piece_of(sequence)) {
-        }
+        while (run_piece_of(sequence)) context_->stop().ask("the next piece of the prompt");
         const std::int64_t rest = sequence.used - sequence.cached;
         run_piece(programs_->piece(rest), sequence, rest);
         finish(sequence, 0);

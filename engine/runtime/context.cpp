@@ -35,7 +35,7 @@ Context::Context(const ContextOptions& options)
       isa_(choose_isa(options)),
       arithmetic_(options.arithmetic) {
     std::pmr::memory_resource* heap = heap_.structures();
-    pool_ = make_on<ThreadPool>(heap, choose_threads(options.thread_count), heap);
+    pool_ = make_on<ThreadPool>(heap, choose_threads(options.thread_count), heap, options.parallel_for);
     code_ = make_on<jit::CodeArena>(heap, heap, options.refuse_jit);
     plans_ = make_on<PlanCache>(heap, *this, options);
     if (arithmetic_ != Arithmetic())

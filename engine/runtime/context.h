@@ -9,6 +9,7 @@
 #include "engine/base/cpu_info.h"
 #include "engine/base/log.h"
 #include "engine/base/memory.h"
+#include "engine/base/stop.h"
 #include "engine/base/thread_pool.h"
 #include "jitgen/code.h"
 
@@ -21,7 +22,8 @@ class Profile;    // runtime/profile.h
 struct ContextOptions {
     const volta_allocator* allocator = nullptr;
     Log log;
-    int thread_count = 0;  // 0: physical cores
+    int thread_count = 0;      // 0: physical cores
+    ParallelFor parallel_for;  // of the host; its threads run the parts
     Isa isa = Isa::scalar;
     bool isa_auto = true;
     bool refuse_jit = false;
@@ -50,6 +52,9 @@ class Context final {
     Isa isa() const noexcept { return isa_; }
     Arithmetic arithmetic() const noexcept { return arithmetic_; }
     const Log& log() const noexcept { return log_; }
+    // Whether the host wants the call that runs to end.
+    const Stop& stop() const noexcept { return stop_; }
+    void set_stop(const Stop::Wish& wish) noexcept { stop_.set(wish); }
 
     // What is being recorded; NULL: nothing.
     Profile* recording() const noexcept { return recording_; }
@@ -68,6 +73,7 @@ class Context final {
     std::atomic<int> references_{1};
     HostHeap heap_;
     Log log_;
+    Stop stop_;
     Isa isa_;
     Arithmetic arithmetic_;
     HeapPtr<ThreadPool> pool_;

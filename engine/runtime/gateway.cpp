@@ -77,6 +77,14 @@ void Program::require_ran(volta_status status) const {
     if (status != VOLTA_OK) fail(status, "%s", context_->plans().device().failure());
 }
 
+void Program::require_at_rest() const {
+    if (context_->pool().was_left_amid())
+        fail(
+            VOLTA_INVALID_STATE,
+            "another thread was computing with this context when the process forked: here it can be released "
+            "alone");
+}
+
 void Program::describe() {
     if (!facts_.empty()) return;
     std::pmr::vector<StepFacts> facts(facts_.get_allocator());
@@ -209,6 +217,7 @@ void PlanCache::tune(TuneRequest request, const Program* const* programs, std::s
     request.executable_count = executables.size();
     request.tensors = context_.tensors();
     device_->tune(request, backend_context());
+    context_.pool().check_host();
 }
 
 std::pmr::string PlanCache::explain(const ExplainRequest& request) {

@@ -36,6 +36,10 @@ class Program final {
     Memory& staging() const noexcept { return context_->staging(); }
     // Throws what a run or copy reported, with the device's own sentence.
     void require_ran(volta_status status) const;
+    // Throws INVALID_STATE in a forked child whose parent computed with the context at the fork.
+    void require_at_rest() const;
+    // Throws what the host's parallel_for did wrong, in spite of which what ran is whole.
+    void check_host() const { context_->pool().check_host(); }
     // For profiles: works out the facts about all steps, once.
     void describe();
     const StepFacts& facts(std::size_t step) const noexcept { return facts_[step]; }

@@ -52,6 +52,7 @@ class Generator final {
     }
     std::int32_t vocabulary() const { return vocabulary_; }
     const Model& model() const { return *model_; }
+    const Stop& stop() const { return context_->stop(); }
     // Of which the sequence's latest token was drawn. Throws INVALID_STATE before the first.
     const float* logits(std::int32_t sequence, std::size_t* count) const;
     // What it holds now: a cache that grows has more later.

@@ -279,23 +279,24 @@ void ProgramMemory::run_split(bool sends, Phases fetched, const Run& run) const 
 }
 
 void ProgramMemory::run(Phase phase, std::uint32_t micro_index) const {
+    program_->require_at_rest();
     const auto phase_run = [&] { return program_->run(phase, state(micro_index)); };
-    if (program_->memory().is_host()) return program_->require_ran(phase_run());
+    if (program_->memory().is_host()) {
+        program_->require_ran(phase_run());
+        return program_->check_host();
+    }
     const bool is_first = phase == Phase::each && micro_index == 0;
     const bool is_last = phase != Phase::each || micro_index + 1 == program_->plan().micro_batches;
     run_split(is_first, is_last ? Phases{phase, phase} : kNone, phase_run);
 }
 
-void ProgramMemory::run_training(const std::array<int, 2>& finite, bool& is_updating) const {
+void ProgramMemory::run_training(const std::array<int, 2>& finite, TrainingRun& training) const {
+    program_->require_at_rest();
     const Plan& plan = program_->plan();
     RunState run_state = state(0);
     run_state.update_needs_finite = finite;
-    TrainingRun training = {plan.micro_batches, nullptr, nullptr, 0};
-    const auto run = [&] {
-        const volta_status status = program_->run_training(run_state, training);
-        is_updating = training.is_updating;
-        return status;
-    };
+    training.micro_batches = plan.micro_batches;
+    const auto run = [&] { return program_->run_training(run_state, training); };
     if (program_->memory().is_host()) return program_->require_ran(run());
     Exchange::Span outputs;
     for (std::size_t i = 0; i < plan.regions.size(); ++i) {

@@ -62,9 +62,9 @@ class ProgramMemory final {
     // Throws what the device reports.
     void run(Phase phase, std::uint32_t micro_index) const;
     // All phases of a training step. The update changes nothing unless the first float of each region of
-    // `finite` is that (-1: none); `is_updating` says after a failure that it had begun. Outputs are here
-    // when this returns; the update may go on.
-    void run_training(const std::array<int, 2>& finite, bool& is_updating) const;
+    // `finite` is that (-1: none). Of `training` the caller says who is asked whether it goes on, and learns
+    // after a failure whether the update had begun. Outputs are here when this returns; the update may go on.
+    void run_training(const std::array<int, 2>& finite, TrainingRun& training) const;
     // Packs the parameters that the program has prepacked, from where they are now.
     void keep() noexcept { program_->keep(state(0)); }
     const Program& program() const { return *program_; }

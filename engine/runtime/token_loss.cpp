@@ -121,10 +121,14 @@ double mean_token_loss(const TokenLossJob& job) {
     double sum = 0;
     if (windows > 0) {
         LossRunner runner(job, std::min(job.rows, windows), job.time);
-        for (std::int64_t first = 0; first < windows; first += job.rows)
+        for (std::int64_t first = 0; first < windows; first += job.rows) {
+            job.context->stop().ask("window", static_cast<std::size_t>(first),
+                                    static_cast<std::size_t>(windows));
             sum = runner.add(static_cast<std::size_t>(first * job.time), std::min(job.rows, windows - first),
                              sum);
+        }
     }
+    if (rest > 0) job.context->stop().ask("the last window");
     if (rest > 0) sum = LossRunner(job, 1, rest).add(static_cast<std::size_t>(windows * job.time), 1, sum);
     return sum / static_cast<double>(predictions);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/base/format.h"
 #include "engine/base/fp_environment.h"
 #include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
@@ -299,7 +300,7 @@ void Trainer::check_finite(const StepReport& report) {
         if (std::isnan(loss))  // printf would tell its sign, which says nothing
             std::snprintf(text, sizeof text, "step %llu: the loss is nan (not a number)", step);
         else
-            std::snprintf(text, sizeof text, "step %llu: the loss is %g", step, loss);
+            format_text(text, sizeof text, "step %llu: the loss is %g", step, loss);
     } else if (!std::isfinite(report.gradient_norm)) {
         const float* sums = memory_.at<float>(region(RegionKind::output, "square_sums"));
         std::size_t tensor = 0;
@@ -332,16 +333,54 @@ void Trainer::require_whole() const {
     if (torn_) throw Error(*torn_);
 }
 
+namespace {
+
+// Whether a step goes on between its phases, where nothing of the trainer has changed: unless the host wants
+// an end, or its threads have failed.
+class StepQuestions {
+  public:
+    StepQuestions(Context& context, std::uint32_t micro_batches)
+        : context_(context), micro_batches_(micro_batches) {}
+    void ask(std::uint32_t micro_batch) {
+        const bool is_update = micro_batch == micro_batches_;
+        context_.stop().ask(is_update ? "the update" : "micro-batch", micro_batch,
+                            is_update ? 0 : micro_batches_);
+        context_.pool().check_host();
+    }
+    static bool goes_on(void* self, std::uint32_t micro_batch) noexcept {
+        StepQuestions& questions = *static_cast<StepQuestions*>(self);
+        try {
+            questions.ask(micro_batch);
+        } catch (const Error& error) {
+            questions.answer_.emplace(error);
+        }
+        return !questions.answer_;
+    }
+    const std::optional<Error>& answer() const { return answer_; }
+
+  private:
+    Context& context_;
+    const std::uint32_t micro_batches_;
+    std::optional<Error> answer_;
+};
+
+}  // namespace
+
 // Where a step may be tried again after a failure, nothing of the trainer has changed.
 void Trainer::run_phases() {
     std::array<int, 2> finite = {-1, -1};
     if (options_.nonfinite == VOLTA_NONFINITE_STOP)
         finite = {region(RegionKind::output, "loss"), region(RegionKind::output, "gradient_norm")};
-    bool is_updating = false;
+    StepQuestions questions(*context_, options_.spec.micro_batches);
+    questions.ask(0);
+    TrainingRun training;
+    training.goes_on = StepQuestions::goes_on;
+    training.user = &questions;
     try {
-        memory_.run_training(finite, is_updating);
+        memory_.run_training(finite, training);
     } catch (const Error& error) {
-        if (!is_updating) throw;
+        if (questions.answer()) throw Error(*questions.answer());
+        if (!training.is_updating) throw;
         char text[640];
         std::snprintf(text, sizeof text,
                       "step %llu failed while it changed the parameters, go on from a checkpoint: %s",
@@ -375,6 +414,7 @@ StepReport Trainer::run_step() {
     step_ += 1;
     beta1_product_ = beta1_product;
     beta2_product_ = beta2_product;
+    context_->pool().check_host();  // the step is made, whatever happened in its update
     return report;
 }
 
@@ -423,14 +463,14 @@ void Trainer::set_tokens(const std::int32_t* tokens, std::size_t count) {
 
 StepReport Trainer::step_tokens() {
     if (!stream_) fail(VOLTA_INVALID_STATE, "the trainer has no tokens: call volta_trainer_set_tokens first");
-    const std::uint64_t epoch = stream_->epoch(), cursor = stream_->cursor();
+    const std::uint64_t epoch = stream_->epoch(), cursor = stream_->cursor(), made = step_;
     const std::int64_t rows = options_.input_shapes[0][0] * options_.spec.micro_batches;
     try {
         stream_->next(rows, memory_.at<std::int32_t>(input_regions_[0]),
                       memory_.at<std::int32_t>(targets_region_));
         return run_step();
     } catch (...) {
-        stream_->set(epoch, cursor);  // a step that failed has read nothing
+        if (step_ == made) stream_->set(epoch, cursor);  // a step that failed has read nothing
         throw;
     }
 }
@@ -499,6 +539,7 @@ void Trainer::save(const char* path) {
     SaveSource source;
     source.model = &described();
     source.training = &state;
+    source.stop = &context_->stop();
     write_model(source, path, heap);
 }
 

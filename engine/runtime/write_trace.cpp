@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/base/file.h"
+#include "engine/base/format.h"
 #include "engine/model/text.h"
 #include "engine/runtime/gateway.h"
 #include "engine/runtime/profile.h"
@@ -23,7 +24,7 @@ class Writer {
         char piece[256];  // numbers and the engine's own words; what hosts named is added by add_string
         va_list arguments;
         va_start(arguments, format);
-        std::vsnprintf(piece, sizeof piece, format, arguments);
+        vformat(piece, sizeof piece, format, arguments);
         va_end(arguments);
         text_ += piece;
         if (text_.size() >= kBlock) flush();

@@ -51,6 +51,9 @@ class Writer {
         if (generator_.is_full(request_.sequence)) return VOLTA_STOP_CONTEXT_FULL;
         if (options_.cancel != nullptr && __atomic_load_n(&options_.cancel->requested, __ATOMIC_ACQUIRE) != 0)
             return VOLTA_STOP_CANCELLED;
+        const Stop::Reason wish = generator_.stop().reason();
+        if (wish != Stop::Reason::none)
+            return wish == Stop::Reason::deadline ? VOLTA_STOP_DEADLINE : VOLTA_STOP_CANCELLED;
         const std::chrono::duration<double> passed = Clock::now() - start_;
         const bool is_late = options_.max_seconds > 0 && passed.count() >= options_.max_seconds;
         return is_late ? VOLTA_STOP_DEADLINE : VOLTA_STOP_NONE;

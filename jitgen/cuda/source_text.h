@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/base/error.h"
+#include "engine/base/format.h"
 
 namespace volta::jit {
 
@@ -18,7 +19,7 @@ __attribute__((format(printf, 1, 2))) inline SourceTerm term(const char* format,
     SourceTerm result;
     va_list arguments;
     va_start(arguments, format);
-    const int length = std::vsnprintf(result.text, sizeof result.text, format, arguments);
+    const int length = vformat(result.text, sizeof result.text, format, arguments);
     va_end(arguments);
     if (length >= static_cast<int>(sizeof result.text))
         fail(VOLTA_INTERNAL, "a piece of kernel text has %d characters: is a name too long?", length);
@@ -53,7 +54,7 @@ class SourceText {
   private:
     void append(const char* format, va_list arguments) {
         char line[512];
-        const int length = std::vsnprintf(line, sizeof line, format, arguments);
+        const int length = vformat(line, sizeof line, format, arguments);
         if (length >= static_cast<int>(sizeof line))
             fail(VOLTA_INTERNAL, "a line of kernel text has %d characters: is a name too long?", length);
         if (line[0] != '\0') text_.append(static_cast<std::size_t>(4 * depth_), ' ') += line;

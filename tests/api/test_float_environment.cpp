@@ -82,6 +82,7 @@ void give_back(void*, void* pointer, size_t, size_t, volta_memory_kind) {
 void line(void*, volta_log_level, const char*) { host.look(); }
 int32_t on_text(void*, const char*, size_t, int32_t) { return host.look(), 0; }
 int32_t on_progress(void*, const volta_tune_report*) { return host.look(), 0; }
+int32_t never(void*) { return host.look(), 0; }
 
 // One walk through the header in one environment, and all that it said.
 class Walk {
@@ -184,6 +185,10 @@ void walk_context(Walk& walk, Made& made, const std::string& folder) {
     CALL(volta_device_count, "cpu", &count);
     CALL(volta_device_describe, "cpu", 0, &device);
     CALL(volta_context_get_device, made.context, &device);
+    volta_stop_options stop = {};
+    stop.struct_size = sizeof stop;
+    stop.should_stop = never;
+    CALL(volta_context_set_stop, made.context, &stop);
     volta_machine_speed speed = {};  // refused: measuring takes a second, and says another thing each time
     CALL(volta_measure_machine, made.context, &speed);
     walk.say_text("version", CALL(volta_version) != nullptr ? "" : "none");

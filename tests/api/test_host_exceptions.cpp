@@ -302,9 +302,108 @@ void test_progress(void**) {
         }
 }
 
+// A part of the parts, then it throws: what it left out is computed, the call ends, and the next one works.
+struct Executor {
+    std::function<void()> raise;
+    uint32_t parts = 0;  // that it runs before
+};
+
+void parallel_for(void* user, uint32_t count, volta_part part, void* part_user) {
+    const auto& executor = *static_cast<const Executor*>(user);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (i == executor.parts) executor.raise();
+        part(part_user, i);
+    }
+}
+
+void test_parallel_for(void**) {
+    for (const auto& thrown : kThrown)
+        for (uint32_t parts = 0; parts < 3; ++parts) {
+            bool raises = false;
+            Executor executor = {[&] {
+                                     if (raises) thrown.raise();
+                                 },
+                                 parts};
+            volta_context_options options = {};
+            options.struct_size = sizeof options;
+            options.thread_count = 3;
+            options.parallel_for = parallel_for;
+            options.parallel_user = &executor;
+            volta_context* context = nullptr;
+            volta_graph* graph = nullptr;
+            volta_tensor *a = nullptr, *c = nullptr;
+            volta_model* model = nullptr;
+            volta_session* session = nullptr;
+            const int64_t shape[] = {256, 256};
+            assert_int_equal(volta_context_create(&options, &context), VOLTA_OK);
+            assert_int_equal(volta_graph_create(context, &graph), VOLTA_OK);
+            volta_value x = {-1}, y = {-1};
+            assert_int_equal(volta_graph_input(graph, "x", VOLTA_F32, shape, 2, &x), VOLTA_OK);
+            const volta_value operands[] = {x, x};
+            assert_int_equal(volta_graph_apply(graph, "matmul", operands, 2, nullptr, 0, &y, 1), VOLTA_OK);
+            assert_int_equal(volta_graph_output(graph, "y", y), VOLTA_OK);
+            assert_int_equal(volta_model_create(graph, 1, &model), VOLTA_OK);
+            assert_int_equal(volta_session_create(model, nullptr, &session), VOLTA_OK);
+            assert_int_equal(volta_tensor_create(context, VOLTA_F32, shape, 2, &a), VOLTA_OK);
+            assert_int_equal(volta_tensor_create(context, VOLTA_F32, shape, 2, &c), VOLTA_OK);
+            auto* const in = static_cast<float*>(volta_tensor_data(a));
+            for (int i = 0; i < 256 * 256; ++i) in[i] = static_cast<float>(i % 13) / 13;
+            assert_int_equal(volta_session_run(session, &a, 1, &c, 1), VOLTA_OK);
+            std::vector<float> expected(256 * 256);
+            memcpy(expected.data(), volta_tensor_data(c), expected.size() * sizeof(float));
+            memset(volta_tensor_data(c), 0, expected.size() * sizeof(float));
+            raises = true;
+            assert_int_equal(volta_session_run(session, &a, 1, &c, 1), VOLTA_CANCELLED);
+            const std::string text =
+                std::string("the host's parallel_for threw an exception: ") + thrown.text;
+            assert_string_equal(volta_last_error(), text.c_str());
+            assert_memory_equal(volta_tensor_data(c), expected.data(), expected.size() * sizeof(float));
+            raises = false;
+            assert_int_equal(volta_session_run(session, &a, 1, &c, 1), VOLTA_OK);
+            volta_tensor_release(c);
+            volta_tensor_release(a);
+            volta_session_release(session);
+            volta_model_release(model);
+            volta_graph_release(graph);
+            volta_context_release(context);
+        }
+}
+
+int32_t should_stop(void* user) { return on_text(user, nullptr, 0, 0); }
+
+void test_should_stop(void**) {
+    for (const auto& thrown : kThrown)
+        for (int at = 1; at <= 3; ++at) {
+            Host host;
+            volta_context* context = nullptr;
+            volta_model *model = nullptr, *small = nullptr;
+            assert_int_equal(context_on(host, 2, &context), VOLTA_OK);
+            assert_int_equal(small_gpt(context, &model), VOLTA_OK);
+            int calls = 0;
+            std::function<void()> raise = [&] {
+                if (++calls == at) thrown.raise();
+            };
+            volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
+            stop.should_stop = should_stop;
+            stop.user = &raise;
+            assert_int_equal(volta_context_set_stop(context, &stop), VOLTA_OK);
+            assert_int_equal(volta_model_quantize(model, VOLTA_INT8, &small), VOLTA_CANCELLED);
+            const std::string text = std::string("the host's should_stop threw an exception: ") + thrown.text;
+            assert_string_equal(volta_last_error(), text.c_str());
+            assert_null(small);
+            assert_int_equal(calls, at);
+            assert_int_equal(volta_model_quantize(model, VOLTA_INT8, &small), VOLTA_OK);
+            volta_model_release(small);
+            volta_model_release(model);
+            volta_context_release(context);
+            assert_int_equal(host.held, 0);
+        }
+}
+
 // A test for each: whoever adds a function of the host adds one here, and a row to engine/base/host_call.h.
 void test_every_function_is_tested(void**) {
-    const std::vector<std::string> tested = {"allocate", "release", "log", "on_text", "progress"};
+    const std::vector<std::string> tested = {"allocate",    "release", "log",     "parallel_for",
+                                             "should_stop", "on_text", "progress"};
     assert_true(volta::test::host_functions() == tested);
 }
 
@@ -318,6 +417,8 @@ int main() {
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_on_text),
         cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_parallel_for),
+        cmocka_unit_test(test_should_stop),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -28,6 +28,10 @@ const int64_t kShape[] = {1, 8};
 int32_t tokens[64];
 
 int32_t hear(void*, const char*, size_t, int32_t) { return 0; }
+int32_t never(void*) { return 0; }
+void in_turn(void*, uint32_t count, volta_part part, void* part_user) {
+    for (uint32_t i = 0; i < count; ++i) part(part_user, i);
+}
 int32_t see(void*, const volta_tune_report*) { return 1; }
 void line(void*, volta_log_level, const char*) {}
 
@@ -41,12 +45,20 @@ std::vector<Case> cases() {
              options.thread_count = 1;
              options.tuning_folder = options.kernel_folder = "/nonexistent";
              options.device = "cpu";
+             options.parallel_for = in_turn;
          },
          [](void* data) {
              volta_context* made = nullptr;
              const volta_status status = volta_context_create(as<volta_context_options>(data), &made);
              return ended(status, made, volta_context_release);
          }},
+        {"volta_stop_options", false,
+         [](void* data) {
+             auto& options = *out<volta_stop_options>(data);
+             options.should_stop = never;
+             options.max_seconds = 3600;
+         },
+         [](void* data) { return volta_context_set_stop(world.context, as<volta_stop_options>(data)); }},
         {"volta_context_info", true, nothing,
          [](void* data) { return volta_context_get_info(world.context, out<volta_context_info>(data)); }},
         {"volta_device_info", true, nothing,

@@ -40,6 +40,10 @@ int main(void) {
            sizeof(((volta_context_options *)0)->device_budget));
     printf("volta_context_options.precision %zu %zu\n", offsetof(volta_context_options, precision),
            sizeof(((volta_context_options *)0)->precision));
+    printf("volta_context_options.parallel_for %zu %zu\n", offsetof(volta_context_options, parallel_for),
+           sizeof(((volta_context_options *)0)->parallel_for));
+    printf("volta_context_options.parallel_user %zu %zu\n", offsetof(volta_context_options, parallel_user),
+           sizeof(((volta_context_options *)0)->parallel_user));
     printf("volta_context_info %zu\n", sizeof(volta_context_info));
     printf("volta_context_info.struct_size %zu %zu\n", offsetof(volta_context_info, struct_size),
            sizeof(((volta_context_info *)0)->struct_size));
@@ -69,6 +73,20 @@ int main(void) {
            sizeof(((volta_context_info *)0)->level));
     printf("volta_context_info.precision %zu %zu\n", offsetof(volta_context_info, precision),
            sizeof(((volta_context_info *)0)->precision));
+    printf("volta_cancel %zu\n", sizeof(volta_cancel));
+    printf("volta_cancel.requested %zu %zu\n", offsetof(volta_cancel, requested),
+           sizeof(((volta_cancel *)0)->requested));
+    printf("volta_stop_options %zu\n", sizeof(volta_stop_options));
+    printf("volta_stop_options.struct_size %zu %zu\n", offsetof(volta_stop_options, struct_size),
+           sizeof(((volta_stop_options *)0)->struct_size));
+    printf("volta_stop_options.cancel %zu %zu\n", offsetof(volta_stop_options, cancel),
+           sizeof(((volta_stop_options *)0)->cancel));
+    printf("volta_stop_options.should_stop %zu %zu\n", offsetof(volta_stop_options, should_stop),
+           sizeof(((volta_stop_options *)0)->should_stop));
+    printf("volta_stop_options.user %zu %zu\n", offsetof(volta_stop_options, user),
+           sizeof(((volta_stop_options *)0)->user));
+    printf("volta_stop_options.max_seconds %zu %zu\n", offsetof(volta_stop_options, max_seconds),
+           sizeof(((volta_stop_options *)0)->max_seconds));
     printf("volta_device_info %zu\n", sizeof(volta_device_info));
     printf("volta_device_info.struct_size %zu %zu\n", offsetof(volta_device_info, struct_size),
            sizeof(((volta_device_info *)0)->struct_size));
@@ -474,9 +492,6 @@ int main(void) {
            sizeof(((volta_sampling_options *)0)->repetition_penalty));
     printf("volta_sampling_options.seed %zu %zu\n", offsetof(volta_sampling_options, seed),
            sizeof(((volta_sampling_options *)0)->seed));
-    printf("volta_cancel %zu\n", sizeof(volta_cancel));
-    printf("volta_cancel.requested %zu %zu\n", offsetof(volta_cancel, requested),
-           sizeof(((volta_cancel *)0)->requested));
     printf("volta_write_options %zu\n", sizeof(volta_write_options));
     printf("volta_write_options.struct_size %zu %zu\n", offsetof(volta_write_options, struct_size),
            sizeof(((volta_write_options *)0)->struct_size));

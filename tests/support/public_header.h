@@ -51,12 +51,14 @@ inline std::vector<std::string> public_functions() {
     return names;
 }
 
-// Names of the functions of the host that its structs hold: "(*name)(".
+// Names of the functions of the host that its structs hold: "(*name)(". Types of functions have names of
+// volta_.
 inline std::vector<std::string> host_functions() {
     const std::string text = public_header();
     std::vector<std::string> names;
     for (std::size_t at = 0; (at = text.find("(*", at)) != std::string::npos; ++at)
-        names.push_back(text.substr(at + 2, text.find(')', at) - at - 2));
+        if (text.compare(at + 2, 6, "volta_") != 0)  // a type
+            names.push_back(text.substr(at + 2, text.find(')', at) - at - 2));
     return names;
 }
 

@@ -49,7 +49,7 @@ const (
 	Internal Status = 9
 	// a loss, gradient or logit is NaN or infinite; nothing was written
 	NotFinite Status = 10
-	// the host's callback asked to stop, or threw an exception
+	// the host asked to stop, or a callback of it threw an exception
 	Cancelled Status = 11
 )
 
@@ -501,7 +501,7 @@ type ContextOptions struct {
 	Log unsafe.Pointer
 	// passed to log
 	LogUser unsafe.Pointer
-	// threads that compute; 0: one per physical core; at most 256
+	// threads that compute, or parts of a parallel_for; 0: one per physical core; at most 256
 	ThreadCount uint32
 	// 0: VOLTA_STRICT. The log says when it is another
 	Level Level
@@ -521,6 +521,10 @@ type ContextOptions struct {
 	DeviceBudget uint64
 	// 0: VOLTA_PRECISION_FP32, the only one of VOLTA_STRICT
 	Precision Precision
+	// Computes on threads of the host; the context then has none of its own. Work comes as up to thread_count parts: calls part(part_user, i) once for each i of 0 .. count - 1, and returns when all have ended. Parts may run in any order, on any threads, also one after another on one: none waits for another. They may run in any floating-point environment, which is theirs again when they return, need 64 KiB of stack, and call no function of the host. It is called on the thread that calls the library, by contexts that run at once from several threads at once, and never in a forked child. What it leaves out the caller computes, and the call reports what went wrong: INVALID_STATE it left a part out, returned before all had ended, or ran one twice; CANCELLED it threw an exception. Results are whole all the same; whether a step was made says volta_trainer_current_step. NULL: threads of the context's own
+	ParallelFor unsafe.Pointer
+	// passed to parallel_for
+	ParallelUser unsafe.Pointer
 }
 
 // ContextInfo is volta_context_info.
@@ -552,6 +556,29 @@ type ContextInfo struct {
 	// of everything that it computes
 	Level     Level
 	Precision Precision
+}
+
+// Cancel is volta_cancel.
+//
+// A request to stop that may come from anywhere. Zero it where you define it: VOLTA_CANCEL_INIT. It needs no release.
+type Cancel struct {
+	// set by volta_cancel_request alone; zero it again while no call reads it
+	Requested int32
+}
+
+// StopOptions is volta_stop_options.
+//
+// What may end a long call before it is through.
+type StopOptions struct {
+	StructSize uint
+	// kept until the next volta_context_set_stop. NULL: none
+	Cancel *Cancel
+	// not 0: stop. Runs on the caller's thread, and calls nothing of this context. NULL: none
+	ShouldStop unsafe.Pointer
+	// passed to should_stop
+	User unsafe.Pointer
+	// from volta_context_set_stop on, by a clock that is never set; 0: no end
+	MaxSeconds float64
 }
 
 // DeviceInfo is volta_device_info.
@@ -1042,14 +1069,6 @@ type SamplingOptions struct {
 	Seed              uint64
 }
 
-// Cancel is volta_cancel.
-//
-// A request to stop that may come from anywhere. Zero it where you define it: VOLTA_CANCEL_INIT. It needs no release.
-type Cancel struct {
-	// set by volta_cancel_request alone; zero it again while no call reads it
-	Requested int32
-}
-
 // WriteOptions is volta_write_options.
 //
 // Everything is borrowed until the call returns.
@@ -1456,7 +1475,7 @@ func LastError() *byte {
 //
 // Owns: *out_context, ended by volta_context_release.
 //
-// Cost: starts thread_count - 1 threads, which sleep but for 60 microseconds after a call.
+// Cost: starts thread_count - 1 threads, which sleep but for 60 microseconds after a call; none with a parallel_for.
 //
 // Keeps: nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
 // or contract) is ignored with one line of the log that says why; it is never an error.
@@ -1482,6 +1501,39 @@ func ContextRelease(context *Context) {
 // Fills what fits in info->struct_size.
 func ContextGetInfo(context *Context, info *ContextInfo) Status {
 	return Status(C.volta_context_get_info((*C.volta_context)(unsafe.Pointer(context)), (*C.volta_context_info)(unsafe.Pointer(info))))
+}
+
+// CancelRequest is volta_cancel_request.
+//
+// Asks every call that was given `cancel` to end. NULL: no effect. It is one store to a lock-free integer and leaves
+// volta_last_error alone.
+//
+// Thread: any, at any time; also inside a signal handler.
+func CancelRequest(cancel *Cancel) {
+	C.volta_cancel_request((*C.volta_cancel)(unsafe.Pointer(cancel)))
+}
+
+// ContextSetStop is volta_context_set_stop.
+//
+// From now on, what the long calls of this context and of all that is made from it ask between pieces of their work,
+// whether they shall end. One that ends so reports CANCELLED, its text says before which piece, and nothing is lost:
+// volta_trainer_step, volta_trainer_step_tokens       before each micro-batch and before the update: parameters,
+// moments, step and place in the tokens are as before. On a device of its own memory before the step alone
+// volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
+// volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
+// volta_model_open, volta_model_open_memory           before each checksum that is verified
+// volta_model_save, volta_trainer_save, volta_model_export_*   before each checksum and each megabyte, and before the
+// new file takes the old one's place: the old one stays
+// volta_tokenizer_train_bpe   before each piece;      volta_tune   after each race: what was tuned by then is kept
+// volta_generator_next, volta_generator_step          between pieces (prefill_chunk) of a prompt
+// volta_generator_write   before each token and piece; it ends VOLTA_OK, VOLTA_STOP_CANCELLED or VOLTA_STOP_DEADLINE
+// The same call made again does the same work, with the same result. options NULL: nothing ends them.
+//
+// Cost: one store; a question costs one branch where nothing is set.
+//
+// Errors: INVALID_ARGUMENT  max_seconds is negative or not finite
+func ContextSetStop(context *Context, options *StopOptions) Status {
+	return Status(C.volta_context_set_stop((*C.volta_context)(unsafe.Pointer(context)), (*C.volta_stop_options)(unsafe.Pointer(options))))
 }
 
 // DeviceCount is volta_device_count.
@@ -2436,16 +2488,6 @@ func SequenceTokens(sequence *Sequence, outTokens **int32, outCount *uint) Statu
 // Errors: INVALID_STATE  none was drawn yet
 func SequenceLogits(sequence *Sequence, outLogits **float32, outCount *uint) Status {
 	return Status(C.volta_sequence_logits((*C.volta_sequence)(unsafe.Pointer(sequence)), (**C.float)(unsafe.Pointer(outLogits)), (*C.size_t)(unsafe.Pointer(outCount))))
-}
-
-// CancelRequest is volta_cancel_request.
-//
-// Asks every call that was given `cancel` to end. NULL: no effect. It is one store to a lock-free integer and leaves
-// volta_last_error alone.
-//
-// Thread: any, at any time; also inside a signal handler.
-func CancelRequest(cancel *Cancel) {
-	C.volta_cancel_request((*C.volta_cancel)(unsafe.Pointer(cancel)))
 }
 
 // GeneratorWrite is volta_generator_write.

@@ -212,6 +212,8 @@ class volta_context_options(c.Structure):
         ("host_budget", c.c_uint64),
         ("device_budget", c.c_uint64),
         ("precision", c.c_int32),
+        ("parallel_for", c.CFUNCTYPE(None, c.c_void_p, c.c_uint32, c.CFUNCTYPE(None, c.c_void_p, c.c_uint32), c.c_void_p)),
+        ("parallel_user", c.c_void_p),
     ]
 
 
@@ -234,6 +236,25 @@ class volta_context_info(c.Structure):
         ("cpu", c.c_char * 64),
         ("level", c.c_int32),
         ("precision", c.c_int32),
+    ]
+
+
+class volta_cancel(c.Structure):
+    _fields_ = [
+        ("requested", c.c_int32),
+    ]
+
+
+class volta_stop_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_stop_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("cancel", c.POINTER(volta_cancel)),
+        ("should_stop", c.CFUNCTYPE(c.c_int32, c.c_void_p)),
+        ("user", c.c_void_p),
+        ("max_seconds", c.c_double),
     ]
 
 
@@ -612,12 +633,6 @@ class volta_sampling_options(c.Structure):
     ]
 
 
-class volta_cancel(c.Structure):
-    _fields_ = [
-        ("requested", c.c_int32),
-    ]
-
-
 class volta_write_options(c.Structure):
     def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_write_options), **fields)
@@ -908,6 +923,8 @@ VOLTA_FUNCTIONS = {
     "volta_context_create": (c.c_int32, (c.POINTER(volta_context_options), c.POINTER(c.c_void_p),)),
     "volta_context_release": (None, (c.c_void_p,)),
     "volta_context_get_info": (c.c_int32, (c.c_void_p, c.POINTER(volta_context_info),)),
+    "volta_cancel_request": (None, (c.POINTER(volta_cancel),)),
+    "volta_context_set_stop": (c.c_int32, (c.c_void_p, c.POINTER(volta_stop_options),)),
     "volta_device_count": (c.c_int32, (c.c_char_p, c.c_void_p,)),
     "volta_device_describe": (c.c_int32, (c.c_char_p, c.c_uint32, c.POINTER(volta_device_info),)),
     "volta_context_get_device": (c.c_int32, (c.c_void_p, c.POINTER(volta_device_info),)),
@@ -1017,7 +1034,6 @@ VOLTA_FUNCTIONS = {
     "volta_generator_step": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.c_void_p,)),
     "volta_sequence_tokens": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_void_p,)),
     "volta_sequence_logits": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_void_p,)),
-    "volta_cancel_request": (None, (c.POINTER(volta_cancel),)),
     "volta_generator_write": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_void_p, c.POINTER(volta_write_options), c.POINTER(volta_write_result),)),
     "volta_tune": (c.c_int32, (c.c_void_p, c.POINTER(volta_tune_options),)),
     "volta_explain_matmul": (c.c_int32, (c.c_void_p, c.POINTER(volta_tune_shape), c.c_uint32, c.c_void_p, c.c_size_t, c.c_void_p,)),

@@ -95,6 +95,7 @@ class CudaExecutable final : public Executable {
             const auto run_phase = [this](Phase phase, const RunState& part) noexcept {
                 return run_steps(phase, part);
             };
+            training.goes_on = nullptr;  // a recording is played as a whole
             Recording& recording = recordings_[kTraining];
             const bool is_graph = recording.is_same(state, training.seen);
             status = run_recorded(recording, state, training.seen, [&]() noexcept {

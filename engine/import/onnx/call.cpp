@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "engine/base/error.h"
+#include "engine/base/format.h"
 #include "engine/graph/step_input.h"
 #include "engine/import/onnx/table.h"
 #include "engine/model/text.h"
@@ -227,7 +228,7 @@ void Call::refuse(const char* format, ...) const {
     char text[400];
     va_list arguments;
     va_start(arguments, format);
-    std::vsnprintf(text, sizeof text, format, arguments);
+    vformat(text, sizeof text, format, arguments);
     va_end(arguments);
     fail(VOLTA_UNSUPPORTED, "%s", text);
 }

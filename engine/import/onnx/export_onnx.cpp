@@ -59,7 +59,8 @@ class Exporter {
         fields.bytes(3, VOLTA_VERSION_TEXT);
         fields.head(7, graph_bytes);
         if (is_external_) write_external();
-        AtomicFile file(path_, heap_);
+        AtomicFile file(path_, heap_,
+                        is_external_ ? kNeverStops : *options_.stop);  // the file beside is in place
         write(file, front);
         write(file, writer_.nodes());
         write(file, name);
@@ -140,7 +141,7 @@ class Exporter {
 
     void write_external() {
         static constexpr char kZeros[kExternalAlignment] = {};
-        AtomicFile file((std::pmr::string(path_, heap_) += kExternalEnding).c_str(), heap_);
+        AtomicFile file((std::pmr::string(path_, heap_) += kExternalEnding).c_str(), heap_, *options_.stop);
         for (const Initializer& tensor : writer_.initializers()) {
             const std::uint64_t over = file.written() % kExternalAlignment;
             if (over > 0) file.write(kZeros, static_cast<std::size_t>(kExternalAlignment - over));

@@ -3,6 +3,7 @@
 
 #include <memory_resource>
 
+#include "engine/base/stop.h"
 #include "engine/model/model.h"
 
 namespace volta::onnx {
@@ -13,6 +14,7 @@ struct OnnxExport {
     int opset = 13;  // one that is written
     std::uint64_t inline_bytes =
         0;  // parameters of more than this lie beside the file; 0: as many as it holds
+    const Stop* stop = &kNeverStops;
 };
 
 // Crash-safe; the same model gives the same bytes; import_onnx gives the same model. Throws UNSUPPORTED,

@@ -53,7 +53,11 @@ class Importer {
         check_bindings();
         try {
             add_inputs();
-            for (const std::size_t index : ordered()) run(file_.nodes[index], index, 0);
+            std::size_t ran = 0;
+            for (const std::size_t index : ordered()) {
+                options_.stop->ask("node", ran++, file_.nodes.size());
+                run(file_.nodes[index], index, 0);
+            }
             add_outputs();
             if (!options_.exact_graph) recognised_ = recognise(building_);
         } catch (const Error& error) {
@@ -71,16 +75,18 @@ class Importer {
                 {std::pmr::string(source.name, heap_), DType::f32, weight.tensor->shape, nullptr, Buffer()});
         }
         model->allocate_parameters(false);
-        for (std::size_t i = 0; i < building_.weights.size(); ++i)
+        for (std::size_t i = 0; i < building_.weights.size(); ++i) {
+            options_.stop->ask("parameter", i, building_.weights.size());
             fill_affine(*building_.weights[i].tensor, files_, building_.weights[i].affine,
                         static_cast<float*>(model->place_of(i)));
+        }
         return model;
     }
 
     // A model that Volta wrote; NULL: another, or one whose open extents are to be given.
     HeapPtr<Model> restored(std::size_t bytes, std::pmr::memory_resource* tensors) {
         if (options_.shape_count > 0 || options_.exact_graph) return nullptr;
-        return restore_model(file_, files_, default_opset(), bytes, heap_, tensors);
+        return restore_model(file_, files_, default_opset(), bytes, heap_, tensors, *options_.stop);
     }
     // Of such a model, without its data.
     HeapPtr<Model> restored_graph(std::size_t bytes) {

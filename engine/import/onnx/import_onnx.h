@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/stop.h"
 #include "engine/model/model.h"
 
 namespace volta::onnx {
@@ -13,7 +14,8 @@ namespace volta::onnx {
 struct OnnxOptions {
     const volta_input_shape* shapes = nullptr;
     std::size_t shape_count = 0;
-    bool exact_graph = false;  // no pattern is recognised (patterns.h)
+    bool exact_graph = false;         // no pattern is recognised (patterns.h)
+    const Stop* stop = &kNeverStops;  // asked before each node and each parameter
 };
 
 // Throws CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, IO_ERROR, INVALID_ARGUMENT (a shape for no input).

@@ -92,11 +92,12 @@ class Restoring {
 
     HeapPtr<Model> graph() { return std::move(model_); }
 
-    HeapPtr<Model> filled(ExternalFiles& files) {
+    HeapPtr<Model> filled(ExternalFiles& files, const Stop& stop) {
         if (model_ == nullptr) return nullptr;
         for (const TensorView* tensor : tensors_) check_elements(*tensor, files);
         model_->allocate_parameters(writer_->initializers().size() > model_->parameters.size());
         for (std::size_t i = 0; i < tensors_.size(); ++i) {
+            stop.ask("tensor", i, tensors_.size());
             const Initializer& part = writer_->initializers()[i];
             void* const to = model_->place_of(part.parameter);
             if (part.part == Part::elements)
@@ -123,8 +124,9 @@ HeapPtr<Model> restore_graph(const FileView& file, int opset, std::size_t file_b
 }
 
 HeapPtr<Model> restore_model(const FileView& file, ExternalFiles& files, int opset, std::size_t file_bytes,
-                             std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors) {
-    return Restoring(file, opset, file_bytes, structures, tensors).filled(files);
+                             std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors,
+                             const Stop& stop) {
+    return Restoring(file, opset, file_bytes, structures, tensors).filled(files, stop);
 }
 
 }  // namespace volta::onnx

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "engine/base/error.h"
+#include "engine/base/format.h"
 #include "engine/graph/step_input.h"
 #include "engine/import/onnx/wire_writer.h"
 #include "engine/import/onnx/write_table.h"
@@ -66,7 +67,7 @@ void Writer::refuse(const char* format, ...) const {
     char why[300];
     va_list arguments;
     va_start(arguments, format);
-    std::vsnprintf(why, sizeof why, format, arguments);
+    vformat(why, sizeof why, format, arguments);
     va_end(arguments);
     fail(VOLTA_UNSUPPORTED, "node %d (%s, opset %d): %s", static_cast<int>(node_), op_row(node().op).name,
          opset_, why);

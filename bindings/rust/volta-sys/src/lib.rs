@@ -41,7 +41,7 @@ pub const VOLTA_DEVICE_ERROR: volta_status = 8;
 pub const VOLTA_INTERNAL: volta_status = 9;
 /// a loss, gradient or logit is NaN or infinite; nothing was written
 pub const VOLTA_NOT_FINITE: volta_status = 10;
-/// the host's callback asked to stop, or threw an exception
+/// the host asked to stop, or a callback of it threw an exception
 pub const VOLTA_CANCELLED: volta_status = 11;
 
 /// The determinism level of everything a context computes; recorded in every plan and model file, docs/determinism.md.
@@ -364,6 +364,9 @@ pub struct volta_loader {
     _private: [u8; 0],
 }
 
+/// One part of some work; index is below the work's count. Of the library.
+pub type volta_part = Option<unsafe extern "C" fn(*mut c_void, u32)>;
+
 /// The host's memory. `alignment` is a power of two of at most 64. allocate returns NULL to refuse: the call
 /// that needed the memory then reports VOLTA_OUT_OF_MEMORY, names the bytes and leaks nothing. release gets the
 /// same size, alignment and kind as allocate. Generated machine code needs executable pages, mapped separately.
@@ -392,7 +395,7 @@ pub struct volta_context_options {
     pub log: Option<unsafe extern "C" fn(*mut c_void, volta_log_level, *const c_char)>,
     /// passed to log
     pub log_user: *mut c_void,
-    /// threads that compute; 0: one per physical core; at most 256
+    /// threads that compute, or parts of a parallel_for; 0: one per physical core; at most 256
     pub thread_count: u32,
     /// 0: VOLTA_STRICT. The log says when it is another
     pub level: volta_level,
@@ -412,6 +415,10 @@ pub struct volta_context_options {
     pub device_budget: u64,
     /// 0: VOLTA_PRECISION_FP32, the only one of VOLTA_STRICT
     pub precision: volta_precision,
+    /// Computes on threads of the host; the context then has none of its own. Work comes as up to thread_count parts: calls part(part_user, i) once for each i of 0 .. count - 1, and returns when all have ended. Parts may run in any order, on any threads, also one after another on one: none waits for another. They may run in any floating-point environment, which is theirs again when they return, need 64 KiB of stack, and call no function of the host. It is called on the thread that calls the library, by contexts that run at once from several threads at once, and never in a forked child. What it leaves out the caller computes, and the call reports what went wrong: INVALID_STATE it left a part out, returned before all had ended, or ran one twice; CANCELLED it threw an exception. Results are whole all the same; whether a step was made says volta_trainer_current_step. NULL: threads of the context's own
+    pub parallel_for: Option<unsafe extern "C" fn(*mut c_void, u32, volta_part, *mut c_void)>,
+    /// passed to parallel_for
+    pub parallel_user: *mut c_void,
 }
 impl Default for volta_context_options {
     /// Zeros, which are the defaults, with the size.
@@ -452,6 +459,41 @@ pub struct volta_context_info {
     pub precision: volta_precision,
 }
 impl Default for volta_context_info {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+/// A request to stop that may come from anywhere. Zero it where you define it: VOLTA_CANCEL_INIT. It needs no release.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_cancel {
+    /// set by volta_cancel_request alone; zero it again while no call reads it
+    pub requested: i32,
+}
+impl Default for volta_cancel {
+    /// Zeros, which are the defaults.
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// What may end a long call before it is through.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_stop_options {
+    pub struct_size: usize,
+    /// kept until the next volta_context_set_stop. NULL: none
+    pub cancel: *const volta_cancel,
+    /// not 0: stop. Runs on the caller's thread, and calls nothing of this context. NULL: none
+    pub should_stop: Option<unsafe extern "C" fn(*mut c_void) -> i32>,
+    /// passed to should_stop
+    pub user: *mut c_void,
+    /// from volta_context_set_stop on, by a clock that is never set; 0: no end
+    pub max_seconds: f64,
+}
+impl Default for volta_stop_options {
     /// Zeros, which are the defaults, with the size.
     fn default() -> Self {
         Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
@@ -1104,20 +1146,6 @@ impl Default for volta_sampling_options {
     }
 }
 
-/// A request to stop that may come from anywhere. Zero it where you define it: VOLTA_CANCEL_INIT. It needs no release.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct volta_cancel {
-    /// set by volta_cancel_request alone; zero it again while no call reads it
-    pub requested: i32,
-}
-impl Default for volta_cancel {
-    /// Zeros, which are the defaults.
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 /// Everything is borrowed until the call returns.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -1614,7 +1642,7 @@ extern "C" {
     ///
     /// Owns: *out_context, ended by volta_context_release.
     ///
-    /// Cost: starts thread_count - 1 threads, which sleep but for 60 microseconds after a call.
+    /// Cost: starts thread_count - 1 threads, which sleep but for 60 microseconds after a call; none with a parallel_for.
     ///
     /// Keeps: nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
     /// or contract) is ignored with one line of the log that says why; it is never an error.
@@ -1630,6 +1658,29 @@ extern "C" {
     pub fn volta_context_release(context: *mut volta_context);
     /// Fills what fits in info->struct_size.
     pub fn volta_context_get_info(context: *const volta_context, info: *mut volta_context_info) -> volta_status;
+    /// Asks every call that was given `cancel` to end. NULL: no effect. It is one store to a lock-free integer and leaves
+    /// volta_last_error alone.
+    ///
+    /// Thread: any, at any time; also inside a signal handler.
+    pub fn volta_cancel_request(cancel: *mut volta_cancel);
+    /// From now on, what the long calls of this context and of all that is made from it ask between pieces of their work,
+    /// whether they shall end. One that ends so reports CANCELLED, its text says before which piece, and nothing is lost:
+    ///   volta_trainer_step, volta_trainer_step_tokens       before each micro-batch and before the update: parameters,
+    ///       moments, step and place in the tokens are as before. On a device of its own memory before the step alone
+    ///   volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
+    ///   volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
+    ///   volta_model_open, volta_model_open_memory           before each checksum that is verified
+    ///   volta_model_save, volta_trainer_save, volta_model_export_*   before each checksum and each megabyte, and before the
+    ///       new file takes the old one's place: the old one stays
+    ///   volta_tokenizer_train_bpe   before each piece;      volta_tune   after each race: what was tuned by then is kept
+    ///   volta_generator_next, volta_generator_step          between pieces (prefill_chunk) of a prompt
+    ///   volta_generator_write   before each token and piece; it ends VOLTA_OK, VOLTA_STOP_CANCELLED or VOLTA_STOP_DEADLINE
+    /// The same call made again does the same work, with the same result. options NULL: nothing ends them.
+    ///
+    /// Cost: one store; a question costs one branch where nothing is set.
+    ///
+    /// Errors: INVALID_ARGUMENT  max_seconds is negative or not finite
+    pub fn volta_context_set_stop(context: *mut volta_context, options: *const volta_stop_options) -> volta_status;
     /// How many devices a backend, "cpu" or "cuda", has on this machine, and what they are. Fills what fits in
     /// info->struct_size; zeros on failure. Thread: any.
     ///
@@ -2072,11 +2123,6 @@ extern "C" {
     ///
     /// Errors: INVALID_STATE  none was drawn yet
     pub fn volta_sequence_logits(sequence: *const volta_sequence, out_logits: *mut *const f32, out_count: *mut usize) -> volta_status;
-    /// Asks every call that was given `cancel` to end. NULL: no effect. It is one store to a lock-free integer and leaves
-    /// volta_last_error alone.
-    ///
-    /// Thread: any, at any time; also inside a signal handler.
-    pub fn volta_cancel_request(cancel: *mut volta_cancel);
     /// Draws tokens as volta_generator_step does, bit for bit, and tells their text until something ends it.
     ///
     /// on_text is called once for each token, in order, with the piece of text that this token decided; it may be empty.

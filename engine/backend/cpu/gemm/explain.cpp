@@ -3,6 +3,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "engine/base/format.h"
+
 namespace volta::cpu {
 namespace {
 
@@ -10,7 +12,7 @@ namespace {
     char line[1280];
     std::va_list values;
     va_start(values, format);
-    std::vsnprintf(line, sizeof line, format, values);
+    vformat(line, sizeof line, format, values);
     va_end(values);
     text += line;
 }

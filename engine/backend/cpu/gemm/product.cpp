@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "engine/base/error.h"
+#include "engine/base/format.h"
 
 namespace volta::cpu {
 namespace {
@@ -76,7 +77,7 @@ void Product::describe(ScheduleText& text) const noexcept { cpu::describe(proble
 void Product::set_name(const char* format, ...) noexcept {
     std::va_list values;
     va_start(values, format);
-    std::vsnprintf(name_, sizeof name_, format, values);
+    vformat(name_, sizeof name_, format, values);
     va_end(values);
 }
 

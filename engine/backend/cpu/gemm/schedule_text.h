@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "engine/base/format.h"
+
 namespace volta::cpu {
 
 struct ScheduleText {
@@ -16,7 +18,7 @@ struct ScheduleText {
     [[gnu::format(printf, 2, 3)]] void add(const char* format, ...) noexcept {
         std::va_list values;
         va_start(values, format);
-        const int wanted = std::vsnprintf(text + length, sizeof text - length, format, values);
+        const int wanted = vformat(text + length, sizeof text - length, format, values);
         va_end(values);
         if (wanted > 0) length += static_cast<std::size_t>(wanted);
         if (length >= sizeof text) length = sizeof text - 1;
