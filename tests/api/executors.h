@@ -16,7 +16,7 @@ struct executor {
     uint32_t random; /* state */
 };
 
-static void count_call(struct executor* e, uint32_t count) {
+static inline void count_call(struct executor* e, uint32_t count) {
     __atomic_fetch_add(&e->calls, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&e->parts, count, __ATOMIC_RELAXED);
     if (count > e->most) e->most = count;
@@ -57,7 +57,7 @@ struct one_part {
     uint32_t index;
 };
 
-static void* run_one_part(void* data) {
+static inline void* run_one_part(void* data) {
     struct one_part* one = data;
     one->part(one->part_user, one->index);
     return NULL;
@@ -94,7 +94,7 @@ struct pool {
 };
 
 /* With the mutex held, which is given up for the part's length. */
-static void pool_run_part(struct pool* p, struct job* job) {
+static inline void pool_run_part(struct pool* p, struct job* job) {
     const uint32_t index = job->begun++;
     if (job->begun == job->count) {
         struct job** at = &p->jobs;
@@ -107,7 +107,7 @@ static void pool_run_part(struct pool* p, struct job* job) {
     if (++job->ended == job->count) pthread_cond_broadcast(&p->done);
 }
 
-static void* pool_thread(void* data) {
+static inline void* pool_thread(void* data) {
     struct pool* p = data;
     pthread_mutex_lock(&p->mutex);
     while (!p->stops)
