@@ -276,6 +276,10 @@ class context : public handle<volta_context, volta_context_release> {
         check(volta_context_get_device(get(), &found));
         return found;
     }
+    // From now on, what long calls ask between pieces of their work; what it points to is kept until the next set_stop. Without an
+    // argument nothing ends them.
+    void set_stop(const volta_stop_options &how) const { check(volta_context_set_stop(get(), &how)); }
+    void set_stop() const { check(volta_context_set_stop(get(), nullptr)); }
     // About a second on all threads.
     volta_machine_speed measure_machine() const {
         volta_machine_speed found = VOLTA_MACHINE_SPEED_INIT;

@@ -1,6 +1,11 @@
 package volta
 
 import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
 	"volta/sys"
 )
 
@@ -31,6 +36,9 @@ type ContextOptions struct {
 	DeviceBudget uint64
 	Precision    Precision
 	Allocator    *sys.Allocator `volta:"-"` // functions of C; nil: its heap
+	// Runs the parts of some work on threads of the program, and returns when all have ended; the context then has none of its own.
+	// Goroutines does. nil: threads of the context's own.
+	ParallelFor func(count uint32, part func(index uint32)) `volta:"-"`
 }
 
 // NewContext starts the threads of a context. options nil: the defaults.
@@ -48,24 +56,88 @@ func NewContext(options *ContextOptions) (*Context, error) {
 	if options.Allocator != nil {
 		raw.Allocator = list(&a, []sys.Allocator{*options.Allocator})
 	}
-	if options.Log != nil {
-		user := sys.Hand(&sys.Receiver{Owner: o.mark, Log: options.Log})
-		raw.Log, raw.LogUser = sys.OnLog, user
+	if options.Log != nil || options.ParallelFor != nil {
+		user := sys.Hand(&sys.Receiver{Owner: o.mark, Log: options.Log, Parallel: options.ParallelFor})
+		if options.Log != nil {
+			raw.Log, raw.LogUser = sys.OnLog, user
+		}
+		if options.ParallelFor != nil {
+			raw.ParallelFor, raw.ParallelUser = sys.OnParallel, user
+		}
 		o.ends = append(o.ends, func() { sys.Unhand(user) }) // what was made from a context keeps it alive
 	}
-	var context *handle[sys.Context]
+	var made *handle[sys.Context]
 	err := o.call(false, func() Status {
 		var out *sys.Context
 		status := sys.ContextCreate(&raw, &out)
 		if out != nil {
-			context = hold(o, "context", out, sys.ContextRelease)
+			o.context = out
+			made = hold(o, "context", out, func(c *sys.Context) { // what was made from it may still ask it to end
+				o.ends = append([]func(){func() { sys.ContextRelease(c) }}, o.ends...)
+			})
 		}
 		return status
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Context{context}, nil
+	return &Context{made}, nil
+}
+
+// Goroutines is a ParallelFor that runs each part on a goroutine.
+func Goroutines(count uint32, part func(index uint32)) {
+	var group sync.WaitGroup
+	for i := uint32(1); i < count; i++ {
+		group.Add(1)
+		go func(i uint32) {
+			defer group.Done()
+			part(i)
+		}(i)
+	}
+	if count > 0 {
+		part(0)
+	}
+	group.Wait()
+}
+
+// until runs a body whose calls on the owner's objects end when ctx does.
+func (o *owner) until(ctx context.Context, body func() error) error {
+	if err := ofContext(ctx); err != nil {
+		return err
+	}
+	return watched(ctx, func(cancel *sys.Cancel) error {
+		if cancel == nil {
+			return body()
+		}
+		var before *sys.Cancel
+		set := func(one *sys.Cancel) error {
+			return o.call(false, func() Status {
+				before, o.cancel = o.cancel, one
+				if one == nil {
+					return sys.ContextSetStop(o.context, nil)
+				}
+				return sys.ContextSetStop(o.context, sized(sys.StopOptions{Cancel: one}))
+			})
+		}
+		if err := set(cancel); err != nil {
+			return err
+		}
+		outer := before
+		defer func() { _ = set(outer) }()
+		err := body()
+		if ended := ofContext(ctx); ended != nil && errors.Is(err, ErrCancelled) {
+			return ended
+		}
+		return err
+	})
+}
+
+// Until runs a body. The end of ctx ends, between two pieces of its work, whatever long call on this context is made meanwhile: a step of
+// training, an evaluation, an import, a save. Nothing is lost; the same call made again does the same work. The error then matches ctx.Err
+// and ErrCancelled.
+func (c *Context) Until(ctx context.Context, body func() error) error {
+	defer runtime.KeepAlive(c)
+	return c.owner.until(ctx, body)
 }
 
 // ContextInfo is volta_context_info.

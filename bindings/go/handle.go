@@ -15,6 +15,8 @@ import (
 type owner struct {
 	mutex   sync.Mutex
 	library func() *byte   // where the library keeps its sentence
+	context *sys.Context   // whose long calls are asked to end; it ends when no object is left
+	cancel  *sys.Cancel    // what asks them now; under mutex
 	mark    unsafe.Pointer // memory of C that stands for it in callbacks
 	live    int            // of its objects; under mutex
 	ends    []func()       // called when none is left; under mutex

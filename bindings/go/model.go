@@ -165,11 +165,9 @@ func (o *ImportOptions) raw(a *arena) (*sys.ImportOptions, error) {
 	return raw, nil
 }
 
-// ImportModel makes a model from weights of another program, or from an ONNX file. The end of ctx is looked at before it begins.
+// ImportModel makes a model from weights of another program, or from an ONNX file. The end of ctx ends it, between two
+// parameters.
 func ImportModel(ctx context.Context, in *Context, path string, options *ImportOptions) (*Model, error) {
-	if err := ofContext(ctx); err != nil {
-		return nil, err
-	}
 	if err := whole(path); err != nil {
 		return nil, err
 	}
@@ -179,9 +177,14 @@ func ImportModel(ctx context.Context, in *Context, path string, options *ImportO
 	if err != nil {
 		return nil, err
 	}
-	return newModel(in.handle, func(context *sys.Context, out **sys.Model) Status {
-		return sys.ModelImport(context, a.name(path), raw, out)
+	var model *Model
+	err = in.Until(ctx, func() (err error) {
+		model, err = newModel(in.handle, func(context *sys.Context, out **sys.Model) Status {
+			return sys.ModelImport(context, a.name(path), raw, out)
+		})
+		return err
 	})
+	return model, err
 }
 
 // Survey is what an ONNX file holds, as JSON, without making a model of it.

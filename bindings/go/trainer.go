@@ -109,26 +109,29 @@ func (t *Trainer) StepTokens() (StepReport, error) {
 	return *report, err
 }
 
-// Run makes so many steps on the token stream. The end of ctx ends it between two steps, with the trainer as the last one left it,
-// and so does an error of progress, which is called after each and may be nil. The error matches ctx.Err and ErrCancelled, or is
+// Run makes so many steps on the token stream. The end of ctx ends it between two steps, or in one, which then
+// has not been made, and so does an error of progress, which is called after each and may be nil. The error matches ctx.Err and ErrCancelled, or is
 // that of progress.
 func (t *Trainer) Run(ctx context.Context, steps int, progress func(StepReport) error) (report StepReport, err error) {
-	for step := 0; step < steps; step++ {
-		if err = ofContext(ctx); err != nil {
-			return report, err
-		}
-		latest, err := t.StepTokens()
-		if err != nil {
-			return report, err
-		}
-		report = latest
-		if progress != nil {
-			if err = progress(report); err != nil {
-				return report, err
+	err = t.owner.until(ctx, func() error {
+		for step := 0; step < steps; step++ {
+			if err := ofContext(ctx); err != nil {
+				return err
+			}
+			latest, err := t.StepTokens()
+			if err != nil {
+				return err
+			}
+			report = latest
+			if progress != nil {
+				if err = progress(report); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	return report, nil
+		return nil
+	})
+	return report, err
 }
 
 // EvaluateTokens is the mean loss per token of the current parameters.

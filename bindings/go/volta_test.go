@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -206,6 +207,58 @@ func TestWhatEndsWriting(t *testing.T) {
 		g.Write(context.Background(), nil, WriteOptions{OnText: func([]byte, int32) error { panic("from the callback") }})
 	}()
 	must(g.Next()) // the generator goes on
+}
+
+func TestWhatEndsLongCalls(t *testing.T) {
+	c := newContext(t, nil)
+	model, tokenizer := smallGpt(c)
+	tokens := must(tokenizer.Encode(strings.Repeat(text, 2000)))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	err := c.Until(ctx, func() error { _, err := model.EvaluateTokens(tokens); return err })
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrCancelled) {
+		t.Errorf("an evaluation that is late: %v after %v", err, time.Since(begin))
+	}
+	must(model.EvaluateTokens(tokens[:100])) // nothing asks it any more
+	done(c.Close())
+	trainer := trained(newContext(t, nil), 1)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err = trainer.Run(over, 1, nil); !errors.Is(err, context.Canceled) || trainer.CurrentStep() != 1 {
+		t.Errorf("%v at step %d", err, trainer.CurrentStep())
+	}
+}
+
+func TestThreadsOfTheProgram(t *testing.T) {
+	want := must(trained(newContext(t, nil), 4).Hash())
+	calls := int32(0)
+	for _, run := range []func(uint32, func(uint32)){Goroutines, func(count uint32, part func(uint32)) {
+		atomic.AddInt32(&calls, 1)
+		for i := count; i > 0; i-- { // on one thread, the last first
+			part(i - 1)
+		}
+	}} {
+		if hash := must(trained(newContext(t, &ContextOptions{ThreadCount: 3, ParallelFor: run}), 4).Hash()); hash != want {
+			t.Errorf("%s is not %s", hash, want)
+		}
+	}
+	if calls == 0 {
+		t.Error("no part was run by the program")
+	}
+	lazy := newContext(t, &ContextOptions{ThreadCount: 3, ParallelFor: func(uint32, func(uint32)) {}})
+	if _, err := must(smallTrainer(lazy)).StepTokens(); !errors.Is(err, ErrInvalidState) {
+		t.Errorf("parts that nobody runs: %v", err)
+	}
+}
+
+func smallTrainer(c *Context) (*Trainer, error) {
+	model, tokenizer := smallGpt(c)
+	trainer, err := NewTrainer(model, TrainerOptions{InputShapes: [][]int64{{16, 64}}, LearningRate: 1e-2, Seed: 3})
+	if err == nil {
+		err = trainer.SetTokens(must(tokenizer.Encode(strings.Repeat(text, 20))))
+	}
+	return trainer, err
 }
 
 func TestWhatEndsTraining(t *testing.T) {

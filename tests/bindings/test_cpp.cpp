@@ -54,6 +54,21 @@ void test_attempts(void**) {
     assert_true(static_cast<bool>(volta::attempt([&] { return model.save("/dev/null/x"); })) == false);
 }
 
+// A request ends what is long, until nothing asks any more.
+void test_stopping(void**) {
+    const volta::context context;
+    const volta::model model = perceptron(context);
+    volta::cancel cancel;
+    auto how = volta::options<volta_stop_options>();
+    how.cancel = cancel.get();
+    context.set_stop(how);
+    cancel.request();
+    const auto saved = volta::attempt([&] { model.save("/tmp/never.volta"); });
+    assert_int_equal(saved.error().status, VOLTA_CANCELLED);
+    context.set_stop();
+    assert_int_equal(model.hash().size(), 32);
+}
+
 void test_tuning_and_profile(void**) {
     const volta::context context;
     const volta::model model = perceptron(context);
@@ -195,6 +210,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_is_ended),
         cmocka_unit_test(test_attempts),
+        cmocka_unit_test(test_stopping),
         cmocka_unit_test(test_tuning_and_profile),
         cmocka_unit_test(test_running_and_training),
         cmocka_unit_test(test_writing),

@@ -9,6 +9,7 @@ package sys
 void voltaGoLog(void *user, int32_t level, char *line);
 int32_t voltaGoOnText(void *user, char *text, size_t bytes, int32_t token);
 int32_t voltaGoProgress(void *user, void *report);
+void voltaGoParallel(void *user, uint32_t count, void *part, void *part_user);
 */
 import "C"
 
@@ -22,6 +23,7 @@ var (
 	OnLog      = unsafe.Pointer(C.voltaGoLog)
 	OnText     = unsafe.Pointer(C.voltaGoOnText)
 	OnProgress = unsafe.Pointer(C.voltaGoProgress)
+	OnParallel = unsafe.Pointer(C.voltaGoParallel)
 )
 
 // Receiver is what Hand takes: the functions that C may call of it, and whose objects it is a call of.
@@ -30,6 +32,7 @@ type Receiver struct {
 	Log      func(level LogLevel, line string)
 	Text     func(piece []byte, token int32) (stop bool) // the piece is lent
 	Progress func(report *TuneReport) (stop bool)        // lent too
+	Parallel func(count uint32, part func(index uint32))
 }
 
 // Hand makes the user pointer of a Receiver, ended by Unhand.
@@ -78,4 +81,12 @@ func voltaGoOnText(user unsafe.Pointer, text *C.char, bytes C.size_t, token C.in
 func voltaGoProgress(user, report unsafe.Pointer) (stop C.int32_t) {
 	received(user, func(receiver *Receiver) { stop = number(receiver.Progress((*TuneReport)(report))) })
 	return stop
+}
+
+//export voltaGoParallel
+func voltaGoParallel(user unsafe.Pointer, count C.uint32_t, part, partUser unsafe.Pointer) {
+	received(user, func(receiver *Receiver) {
+		defer func() { _ = recover() }() // the call then reports the part that was left out
+		receiver.Parallel(uint32(count), func(index uint32) { runPart(part, partUser, index) })
+	})
 }

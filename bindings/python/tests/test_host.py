@@ -76,6 +76,40 @@ class InterruptTest(unittest.TestCase):
         self.assertEqual((came, result["reason"]), ([1], "cancelled"))
 
 
+class StoppingTest(unittest.TestCase):
+    def test_long_calls_end(self):
+        context = volta.Context()
+        model, tokenizer = small_gpt(context)
+        ids = tokenizer.encode(TEXT * 300)
+        with self.assertRaises(volta.Cancelled):
+            with context.stopping(max_seconds=0.02):
+                model.evaluate_tokens(ids)
+        cancel = volta.Cancel()
+        cancel.request()
+        with self.assertRaises(volta.Cancelled):
+            with context.stopping(cancel):
+                model.evaluate_tokens(ids)
+        timer = interrupt_after(0.05)
+        with self.assertRaises(KeyboardInterrupt):
+            with context.stopping():
+                while True:
+                    model.evaluate_tokens(ids)
+        timer.join()
+        self.assertGreater(model.evaluate_tokens(memoryview(ids)[:100]), 0)  # nothing asks it any more
+
+    def test_threads_of_the_program(self):
+        calls = []
+
+        def backwards(count, part):
+            calls.append(count)
+            for index in reversed(range(count)):
+                part(index)
+
+        context = volta.Context(threads=3, parallel_for=backwards)
+        self.assertEqual(trained(3, context).hash, trained(3).hash)
+        self.assertGreater(max(calls), 1)
+
+
 class ThreadsTest(unittest.TestCase):
     def test_long_calls_let_others_run(self):
         model, tokenizer = small_gpt(volta.Context(threads=1))

@@ -14,8 +14,9 @@ from .data import Batch, Dataset, Loader, Picture, read_texts, text_parts
 from .context import Context, default_context, describe_device, device_count
 from .errors import (Cancelled, CorruptModel, DeviceError, Error, InternalError, InvalidArgument, InvalidState, IoError,
                      NotFinite, OutOfMemory, ShapeMismatch, Unsupported)
-from .generator import Cancel, Generator, Sequence
+from .generator import Generator, Sequence
 from .graph import Graph, Value
+from .interrupt import Cancel
 from .model import Model, network_names, survey
 from .session import Session
 from .tensor import Tensor, from_dlpack

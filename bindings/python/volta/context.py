@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
 from . import native
 from ._library import Handle, check, fields_of, lib, made, struct
 from .aliases import Info
+from .interrupt import Cancel, Interrupt
 from .tuning import Tuning
 
 _CONSTANTS = {"level": "", "isa": "ISA", "precision": "PRECISION"}
@@ -19,7 +21,8 @@ class Context(Tuning, Handle):
     Context(threads=2, isa="avx2", level="strict", device="cpu", precision="fp32", log=print, tuning_folder=...,
     kernel_folder=..., host_budget=bytes, device_budget=bytes, flags=native.VOLTA_CONTEXT_NO_JIT). Without arguments: a
     thread for each core, the best instruction set, strict. `log(level, line)` is called with warnings and remarks. allocator:
-    a native.volta_allocator, whose functions any thread of the library may call.
+    a native.volta_allocator, whose functions any thread of the library may call. parallel_for(count, part): runs part(i) once for each i
+    below count, on threads of the program, and returns when all have ended; the context then has no threads of its own.
     """
 
     _release: Any = lib.volta_context_release
@@ -31,11 +34,33 @@ class Context(Tuning, Handle):
         if log is not None:
             self._log = kinds["log"](lambda _, level, line: log(level, ctypes.string_at(line).decode()))
             options["log"] = self._log
+        parallel_for = options.get("parallel_for")
+        if callable(parallel_for) and not isinstance(parallel_for, kinds["parallel_for"]):
+            def run(_: Any, count: int, part: Any, user: Any) -> None:
+                parallel_for(count, lambda index: part(user, index))
+
+            options["parallel_for"] = kinds["parallel_for"](run)
         allocator = options.get("allocator")
         if allocator is not None:
             options["allocator"] = ctypes.pointer(allocator)
         given = struct(native.volta_context_options, options, _CONSTANTS)
         super().__init__(made(lib.volta_context_create, ctypes.byref(given)), given)
+
+    @contextlib.contextmanager
+    def stopping(self, cancel: Optional[Cancel] = None, max_seconds: float = 0.0) -> Iterator[None]:
+        """with context.stopping(max_seconds=10): model.evaluate_tokens(tokens). Within, a long call on this context (a step, an
+        evaluation, an import, a save) ends with Cancelled between two pieces of its work when it is late, when cancel.request() was
+        called, or at Ctrl-C, which then raises KeyboardInterrupt. Nothing is lost; the same call made again does the same work."""
+        own = cancel or Cancel()
+        ask: Any = {field[0]: field[1] for field in native.volta_stop_options._fields_}["should_stop"]
+        options = native.volta_stop_options(cancel=ctypes.pointer(own._cancel), max_seconds=max_seconds)
+        options.should_stop = ask(lambda _: 0)  # a place where Ctrl-C is noticed
+        check(lib.volta_context_set_stop(self, ctypes.byref(options)))
+        try:
+            with Interrupt(own.request):
+                yield
+        finally:
+            check(lib.volta_context_set_stop(self, None))
 
     @property
     def info(self) -> Info:

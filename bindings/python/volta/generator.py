@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
 from . import native
 from ._library import Handle, check, fields_of, lib, made, struct
 from .aliases import Text, Prompt, Info, OnText
-from .interrupt import Interrupt
+from .interrupt import Cancel, Interrupt
 from .session import bill_of
 from .tensor import array_of
 from .tokenizer import Tokenizer, bytes_of
@@ -30,16 +30,6 @@ def _lent_floats(function: Any, owner: Any) -> Any:
     data, count = ctypes.c_void_p(), ctypes.c_size_t()
     check(function(owner, ctypes.byref(data), ctypes.byref(count)))
     return array_of(native.VOLTA_F32, (count.value,), data.value or 0, owner)
-
-
-class Cancel:
-    """Asks a writing to end, from any thread: cancel.request()."""
-
-    def __init__(self) -> None:
-        self._cancel = native.volta_cancel()
-
-    def request(self) -> None:
-        lib.volta_cancel_request(ctypes.byref(self._cancel))
 
 
 class Sequence(Handle):

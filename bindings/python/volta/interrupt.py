@@ -1,10 +1,24 @@
-"""Ctrl-C within a call of the library: it asks the call to end, and is raised when the call has returned."""
+"""Requests to end. Ctrl-C within a call of the library: it asks the call to end, and is raised when the call has returned."""
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import threading
 from typing import Any, Callable
+
+from . import native
+from ._library import lib
+
+
+class Cancel:
+    """Asks a writing, or a long call within Context.stopping, to end, from any thread: cancel.request()."""
+
+    def __init__(self) -> None:
+        self._cancel = native.volta_cancel()
+
+    def request(self) -> None:
+        lib.volta_cancel_request(ctypes.byref(self._cancel))
 
 
 class Interrupt:

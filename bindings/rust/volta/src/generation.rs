@@ -45,6 +45,9 @@ impl Cancel {
     pub fn new() -> Self {
         Self::default()
     }
+    pub(crate) fn as_ptr(&self) -> *const sys::volta_cancel {
+        self.0 .0.get()
+    }
     pub fn request(&self) {
         unsafe { sys::volta_cancel_request(self.0 .0.get()) }
     }

@@ -247,6 +247,21 @@ impl Context {
         check(unsafe { sys::volta_context_get_info(self.raw, &mut info) })?;
         Ok(info)
     }
+    /// Runs `body`: a long call on this context within it (a step, an evaluation, an import, a save) ends with
+    /// [`Status::Cancelled`] between two pieces of its work when `cancel` is requested, or `max_seconds` (0: no end) are over. Nothing is
+    /// lost; the same call made again does the same work.
+    pub fn until<R>(&self, cancel: &Cancel, max_seconds: f64, body: impl FnOnce() -> R) -> Result<R> {
+        struct Unset(*mut sys::volta_context);
+        impl Drop for Unset {
+            fn drop(&mut self) {
+                unsafe { sys::volta_context_set_stop(self.0, ptr::null()) };
+            }
+        }
+        let options = sys::volta_stop_options { cancel: cancel.as_ptr(), max_seconds, ..Default::default() };
+        check(unsafe { sys::volta_context_set_stop(self.raw, &options) })?;
+        let _unset = Unset(self.raw); // also where the body panics: `cancel` is borrowed no longer
+        Ok(body())
+    }
     pub fn device(&self) -> Result<DeviceInfo> {
         let mut info = DeviceInfo::default();
         check(unsafe { sys::volta_context_get_device(self.raw, &mut info) })?;

@@ -56,6 +56,20 @@ fn one_result_on_any_thread_count_and_instruction_set() {
 }
 
 #[test]
+fn long_calls_end_when_they_are_asked_to() {
+    let context = Context::new().unwrap();
+    let (mut model, tokenizer) = small_gpt(&context);
+    let tokens = tokenizer.encode(TEXT.repeat(300)).unwrap();
+    let cancel = Cancel::new();
+    cancel.request();
+    let ended = context.until(&cancel, 0.0, || model.evaluate_tokens(&tokens)).unwrap();
+    assert_eq!(ended.unwrap_err().status(), Status::Cancelled);
+    let late = context.until(&Cancel::new(), 0.001, || model.evaluate_tokens(&tokens)).unwrap();
+    assert_eq!(late.unwrap_err().status(), Status::Cancelled);
+    assert!(model.evaluate_tokens(&tokens[..100]).unwrap() > 0.0); // nothing asks it any more
+}
+
+#[test]
 fn resumes_exactly_and_drops_in_any_order() {
     let folder = std::env::temp_dir().join(format!("volta-rust-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
