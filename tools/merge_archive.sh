@@ -17,7 +17,7 @@ nm -g --defined-only "$work/volta.o" | awk '$2 == "u" { print $3 }' >"$work/uniq
 objcopy --weaken-symbols="$work/unique" "$work/volta.o"
 objcopy --keep-global-symbols="$work/names" "$work/volta.o"
 foreign=$(nm -g --defined-only "$work/volta.o" | awk 'NF == 3 && $3 !~ /^volta_/ { print $3 }' | head -n 3)
-[ -z "$foreign" ] || { echo "$ours would keep the names" $foreign; exit 1; }
+[ -z "$foreign" ] || { printf "%s would keep names:\n%s\n" "$ours" "$foreign"; exit 1; }
 rm -f "$work/merged.a"
 ar rcs "$work/merged.a" "$work/volta.o"
 mv "$work/merged.a" "$ours"
