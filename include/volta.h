@@ -86,8 +86,8 @@ VOLTA_API const char *volta_status_name(volta_status status);
 /* One English line about the calling thread's latest Volta call: what was wrong, and with which value.
  * "" after a call that succeeded; never NULL.
  * Lends:  valid until this thread calls Volta again.
- * Thread: each thread has its own text. It is thread-local, as is the floating-point environment that a function
- *         of the host is given back; nothing else is. */
+ * Thread: each thread has its own text. It is thread-local, as are the floating-point environment that a function
+ *         of the host is given back and the allocator that code of others works with; nothing else is. */
 VOLTA_API const char *volta_last_error(void);
 
 /* ---- Context: everything Volta borrows from its host ------------------------------------------------- */
@@ -126,7 +126,9 @@ enum { VOLTA_MEMORY_STRUCTURE = 0, VOLTA_MEMORY_TENSOR = 1 };
 
 /* The host's memory. `alignment` is a power of two of at most 64. allocate returns NULL to refuse: the call
  * that needed the memory then reports VOLTA_OUT_OF_MEMORY, names the bytes and leaks nothing. release gets the
- * same size, alignment and kind as allocate. Generated machine code needs executable pages, mapped separately. */
+ * same size, alignment and kind as allocate. Generated machine code needs executable pages, mapped separately. Of the
+ * C heap are, beside it, what the C library takes for each thread it starts and module it opens, and an exception while
+ * a call fails (docs/decisions/0022-operator-new.md): nothing that grows with a model. */
 typedef struct volta_allocator {
     void *(*allocate)(void *user, size_t size, size_t alignment, volta_memory_kind kind);
     void (*release)(void *user, void *pointer, size_t size, size_t alignment, volta_memory_kind kind);
@@ -181,7 +183,6 @@ typedef struct volta_context_options {
  * Cost:   starts thread_count - 1 threads, which sleep but for 60 microseconds after a call; none with a parallel_for.
  * Keeps:  nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
  *         or contract) is ignored with one line of the log that says why; it is never an error.
- *         While that file is read or written its JSON is on the C++ heap, not the host's allocator.
  * Errors: INVALID_ARGUMENT  an unknown level, precision, isa, flag or device, VOLTA_STRICT with a precision other
  *                           than FP32, too many threads, an empty folder
  *         UNSUPPORTED       an isa that this processor does not have; a precision that the device does not have; a

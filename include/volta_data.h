@@ -35,7 +35,7 @@ VOLTA_API const char *volta_data_version(void);
  * which value. "" after one that succeeded; never NULL.
  * Lends:  valid until this thread calls the library again.
  * Thread: each thread has its own text; nothing else of this library is thread-local but the floating-point
- *         environment that a function of the host is given back. */
+ *         environment that a function of the host is given back, and the allocator that code of others works with. */
 VOLTA_API const char *volta_data_last_error(void);
 
 /* ---- Data sets -------------------------------------------------------------------------------------- */

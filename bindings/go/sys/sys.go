@@ -484,7 +484,9 @@ type Loader struct{ _ [0]byte }
 //
 // The host's memory. `alignment` is a power of two of at most 64. allocate returns NULL to refuse: the call
 // that needed the memory then reports VOLTA_OUT_OF_MEMORY, names the bytes and leaks nothing. release gets the
-// same size, alignment and kind as allocate. Generated machine code needs executable pages, mapped separately.
+// same size, alignment and kind as allocate. Generated machine code needs executable pages, mapped separately. Of the
+// C heap are, beside it, what the C library takes for each thread it starts and module it opens, and an exception while
+// a call fails (docs/decisions/0022-operator-new.md): nothing that grows with a model.
 type Allocator struct {
 	Allocate unsafe.Pointer
 	Release  unsafe.Pointer
@@ -1465,8 +1467,8 @@ func StatusName(status Status) *byte {
 //
 // Lends: valid until this thread calls Volta again.
 //
-// Thread: each thread has its own text. It is thread-local, as is the floating-point environment that a function
-// of the host is given back; nothing else is.
+// Thread: each thread has its own text. It is thread-local, as are the floating-point environment that a function
+// of the host is given back and the allocator that code of others works with; nothing else is.
 func LastError() *byte {
 	return (*byte)(unsafe.Pointer(C.volta_last_error()))
 }
@@ -1479,7 +1481,6 @@ func LastError() *byte {
 //
 // Keeps: nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
 // or contract) is ignored with one line of the log that says why; it is never an error.
-// While that file is read or written its JSON is on the C++ heap, not the host's allocator.
 //
 // Errors: INVALID_ARGUMENT  an unknown level, precision, isa, flag or device, VOLTA_STRICT with a precision other
 // than FP32, too many threads, an empty folder
@@ -2645,7 +2646,7 @@ func DataVersion() *byte {
 // Lends: valid until this thread calls the library again.
 //
 // Thread: each thread has its own text; nothing else of this library is thread-local but the floating-point
-// environment that a function of the host is given back.
+// environment that a function of the host is given back, and the allocator that code of others works with.
 func DataLastError() *byte {
 	return (*byte)(unsafe.Pointer(C.volta_data_last_error()))
 }
