@@ -2,9 +2,9 @@
  *
  *     host_executor [SECONDS]
  *
- * Its allocator counts and keeps a budget, its own pool of threads runs the parts of the work, Ctrl-C or SECONDS end the
- * training between two micro-batches, with nothing lost. At the end it trains the same on Volta's own threads: the
- * parameters have the same bits.
+ * Its allocator counts and keeps a budget, its own pool of threads runs the parts of the work, Ctrl-C or
+ * SECONDS end the training between two micro-batches, with nothing lost. At the end it trains the same on
+ * Volta's own threads: the parameters have the same bits.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -23,20 +23,21 @@ struct memory {
     size_t held, peak, budget;
 };
 
-static void *allocate(void *user, size_t size, size_t alignment, volta_memory_kind kind) {
-    struct memory *m = user;
-    void *pointer = NULL;
+static void* allocate(void* user, size_t size, size_t alignment, volta_memory_kind kind) {
+    struct memory* m = user;
+    void* pointer = NULL;
     (void)kind;
     if (size > m->budget - m->held) return NULL; /* the call reports VOLTA_OUT_OF_MEMORY and leaks nothing */
-    if (posix_memalign(&pointer, alignment < sizeof(void *) ? sizeof(void *) : alignment, size > 0 ? size : 1) != 0)
+    if (posix_memalign(&pointer, alignment < sizeof(void*) ? sizeof(void*) : alignment,
+                       size > 0 ? size : 1) != 0)
         return NULL;
     m->held += size;
     if (m->held > m->peak) m->peak = m->held;
     return pointer;
 }
 
-static void release(void *user, void *pointer, size_t size, size_t alignment, volta_memory_kind kind) {
-    struct memory *m = user;
+static void release(void* user, void* pointer, size_t size, size_t alignment, volta_memory_kind kind) {
+    struct memory* m = user;
     (void)alignment, (void)kind;
     m->held -= size;
     free(pointer);
@@ -49,15 +50,15 @@ struct pool {
     pthread_cond_t work, done;
     pthread_t threads[kThreads];
     volta_part part; /* of the job; NULL: there is none */
-    void *part_user;
+    void* part_user;
     uint32_t count, begun, ended;
     int stops;
 };
 
 /* Runs the next part. The mutex is held, but not while the part runs. */
-static void run_part(struct pool *p) {
+static void run_part(struct pool* p) {
     const volta_part part = p->part;
-    void *const part_user = p->part_user;
+    void* const part_user = p->part_user;
     const uint32_t index = p->begun++;
     pthread_mutex_unlock(&p->mutex);
     part(part_user, index);
@@ -65,8 +66,8 @@ static void run_part(struct pool *p) {
     if (++p->ended == p->count) pthread_cond_signal(&p->done);
 }
 
-static void *work(void *user) {
-    struct pool *p = user;
+static void* work(void* user) {
+    struct pool* p = user;
     pthread_mutex_lock(&p->mutex);
     while (!p->stops)
         if (p->begun < p->count)
@@ -78,8 +79,8 @@ static void *work(void *user) {
 }
 
 /* What Volta calls: returns when all parts have ended. */
-static void parallel_for(void *user, uint32_t count, volta_part part, void *part_user) {
-    struct pool *p = user;
+static void parallel_for(void* user, uint32_t count, volta_part part, void* part_user) {
+    struct pool* p = user;
     pthread_mutex_lock(&p->mutex);
     p->part = part;
     p->part_user = part_user;
@@ -92,7 +93,7 @@ static void parallel_for(void *user, uint32_t count, volta_part part, void *part
     pthread_mutex_unlock(&p->mutex);
 }
 
-static int start_pool(struct pool *p) {
+static int start_pool(struct pool* p) {
     int i;
     memset(p, 0, sizeof *p);
     pthread_mutex_init(&p->mutex, NULL);
@@ -103,7 +104,7 @@ static int start_pool(struct pool *p) {
     return 1;
 }
 
-static void stop_pool(struct pool *p) {
+static void stop_pool(struct pool* p) {
     int i;
     pthread_mutex_lock(&p->mutex);
     p->stops = 1;
@@ -123,12 +124,12 @@ static void on_interrupt(int number) {
 
 /* ---- What is computed: a small GPT that learns a sequence. */
 
-static volta_status train(const volta_context_options *options, double seconds, char *hash, uint64_t *steps) {
+static volta_status train(const volta_context_options* options, double seconds, char* hash, uint64_t* steps) {
     const int64_t shape[] = {4, 32};
     int32_t tokens[kTokens];
-    volta_context *context = NULL;
-    volta_model *model = NULL;
-    volta_trainer *trainer = NULL;
+    volta_context* context = NULL;
+    volta_model* model = NULL;
+    volta_trainer* trainer = NULL;
     volta_gpt_options gpt = VOLTA_GPT_OPTIONS_INIT;
     volta_trainer_options training = VOLTA_TRAINER_OPTIONS_INIT;
     volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
@@ -152,7 +153,8 @@ static volta_status train(const volta_context_options *options, double seconds, 
     if (status == VOLTA_OK) status = volta_context_set_stop(context, &stop);
     for (i = 0; i < kSteps && status == VOLTA_OK; ++i) status = volta_trainer_step_tokens(trainer, NULL);
     *steps = trainer != NULL ? volta_trainer_current_step(trainer) : 0;
-    if (status == VOLTA_CANCELLED) { /* the trainer is as after its last whole step: save it, or go on later */
+    if (status ==
+        VOLTA_CANCELLED) { /* the trainer is as after its last whole step: save it, or go on later */
         printf("%s\n", volta_last_error());
         status = VOLTA_OK;
     }
@@ -164,7 +166,7 @@ static volta_status train(const volta_context_options *options, double seconds, 
     return status;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     const double seconds = argc > 1 ? atof(argv[1]) : 0; /* 0: no end */
     struct memory memory = {0, 0, (size_t)256 << 20};
     const volta_allocator allocator = {allocate, release, &memory};
@@ -184,8 +186,8 @@ int main(int argc, char **argv) {
     options.thread_count = kThreads + 1; /* parts, of which the calling thread takes some */
     if (train(&options, seconds, lent, &steps) != VOLTA_OK) return 1;
     stop_pool(&pool);
-    printf("%llu steps on the host's threads, at most %zu bytes of its memory, %zu left\n", (unsigned long long)steps,
-           memory.peak, memory.held);
+    printf("%llu steps on the host's threads, at most %zu bytes of its memory, %zu left\n",
+           (unsigned long long)steps, memory.peak, memory.held);
     printf("hash %s\n", lent);
     if (steps < kSteps) return 0;
     if (train(&plain, 0, own, &own_steps) != VOLTA_OK) return 1;

@@ -2,16 +2,16 @@
 #include <stdio.h>
 #include <volta.h>
 
-static int check(volta_status status, const char *what) {
+static int check(volta_status status, const char* what) {
     if (status == VOLTA_OK) return 0;
     fprintf(stderr, "%s: %s\n", what, volta_last_error());
     return 1;
 }
 
 int main(void) {
-    volta_context *context = NULL;
-    volta_model *model = NULL;
-    volta_trainer *trainer = NULL;
+    volta_context* context = NULL;
+    volta_model* model = NULL;
+    volta_trainer* trainer = NULL;
     volta_gpt_options gpt = VOLTA_GPT_OPTIONS_INIT;
     volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     const int64_t shape[] = {2, 8};
