@@ -1,6 +1,6 @@
 // What volta.hpp costs over C per run of a tiny model: overhead_cpp ROUNDS RUNS. One line of JSON:
 // nanoseconds of each round.
-#include "loop.h"
+#include "bench/overhead/loop.h"
 
 #include <volta.hpp>
 
