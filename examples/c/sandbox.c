@@ -41,7 +41,7 @@ static int enter_sandbox(void) {
         ALLOW(SYS_exit_group),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
-    const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    const struct sock_fprog program = {.len = sizeof rules / sizeof *rules, .filter = rules};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0;
 }
