@@ -81,7 +81,8 @@ std::string bash(const std::vector<Subject>& all) {
     names += "            *) mapfile -t COMPREPLY < <(compgen -W '" + list(commands) +
              " --help --version' -- \"$word\") ;;\n";
     for (const auto& [offered, pattern] : patterns)
-        if (!offered.empty()) values += "        " + pattern + ") values='" + offered + "' ;;\n";
+        if (!offered.empty())
+            values.append("        ").append(pattern).append(") values='").append(offered).append("' ;;\n");
     std::string text = replaced(kBegin, "@PARENTS@", list(parents));
     text = replaced(text, "@NAMES@", names);
     text = replaced(text, "@OPTIONS@", options);

@@ -112,7 +112,7 @@ class Trainer final {
         if (left.size() + right.size() > kMostMergedBytes) return;
         std::pmr::string piece(left, heap_);
         piece += right;
-        const std::int32_t id = add_piece(std::move(piece));
+        const std::int32_t id = add_piece(piece);
         // A pair may come back when another merge gives one of its sides once more; it has its rank already.
         if (merged_.insert(pair).second) vocabulary_.merges.push_back({pair.first, pair.second});
         std::pmr::vector<std::uint32_t> words(std::move(state.words), heap_);

@@ -22,7 +22,8 @@ enum { kPoints = 256, kSteps = 400 };
 /* Two spirals as in train_mlp.c, turned by half a radian. */
 static void make_spirals(float* points, int32_t* classes) {
     for (int i = 0; i < kPoints; ++i) {
-        const double t = (double)(i / 2) / (kPoints / 2), angle = 9.42 * t + 3.14159265 * (i % 2) + 0.5;
+        const int along = i / 2, all = kPoints / 2;
+        const double t = (double)along / all, angle = 9.42 * t + 3.14159265 * (i % 2) + 0.5;
         points[2 * i] = (float)(t * cos(angle));
         points[2 * i + 1] = (float)(t * sin(angle));
         classes[i] = i % 2;
