@@ -18,7 +18,7 @@ empty=$folder/$suite
 if [ ! -f "$empty/etc/debian_version" ]; then
     command -v debootstrap >/dev/null || { echo "debootstrap is missing" >&2; exit 1; }
     rm -rf "$empty"
-    debootstrap --variant=minbase "$suite" "$empty" "${MIRROR:-http://deb.debian.org/debian}" >"$folder/$suite.log" 2>&1 ||
+    debootstrap --variant=minbase "$suite" "$empty" ${MIRROR:+"$MIRROR"} >"$folder/$suite.log" 2>&1 ||
         { tail -n 5 "$folder/$suite.log"; exit 1; }
 fi
 

@@ -33,4 +33,11 @@ struct AxisPhases {
 AxisPhases forward_phases(const define::ConvolutionAxis& axis, std::pmr::memory_resource* heap);     // x -> y
 AxisPhases transposed_phases(const define::ConvolutionAxis& axis, std::pmr::memory_resource* heap);  // y -> x
 
+// One tap, which each output meets at its own place: a picture [channels, pixels] is a matrix of the product.
+inline bool is_pointwise(const define::ConvolutionSizes& sizes) {
+    for (const define::ConvolutionAxis* axis : {&sizes.rows, &sizes.columns})
+        if (axis->taps != 1 || axis->stride != 1 || axis->pad != 0 || axis->in != axis->out) return false;
+    return true;
+}
+
 }  // namespace volta

@@ -5,10 +5,6 @@ namespace {
 
 bool gives_x(const ConvolutionStep& work) { return work.gives == ConvolutionStep::Gives::x; }
 
-bool is_in_place(const define::ConvolutionAxis& axis) {
-    return axis.taps == 1 && axis.stride == 1 && axis.pad == 0 && axis.in == axis.out;
-}
-
 // Steps of k that take as long as it takes to transpose a tile's results into planes. Measured (AVX-512, a
 // picture of 14 x 14 and of 7 x 7): between 512 and 1,024 steps where 6 % of the lanes are idle, below 160 of
 // 31 %.
@@ -39,9 +35,7 @@ ProductShape shape_of(const ConvolutionStep& work) {
 
 bool PointwiseConvolutionAction::fits(const ConvolutionStep& work, const CompileContext& context) {
     const define::ConvolutionSizes& s = work.sizes;
-    if (work.gives == ConvolutionStep::Gives::weight || s.groups != 1 || !is_in_place(s.rows) ||
-        !is_in_place(s.columns))
-        return false;
+    if (work.gives == ConvolutionStep::Gives::weight || s.groups != 1 || !is_pointwise(s)) return false;
     const ProductShape shape = shape_of(work);
     const std::int64_t idle = round_up(shape.n, jit::gemm_lanes(context.machine.isa)) - shape.n;
     return idle * shape.k <= kTransposition * shape.n;

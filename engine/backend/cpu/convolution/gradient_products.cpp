@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/backend/lower/convolution_phases.h"
 #include "engine/base/multiples.h"
 
 namespace volta::cpu {
@@ -11,13 +12,8 @@ constexpr std::int64_t kLineFloats = 16;
 constexpr std::int64_t kFewChannels = 4;
 constexpr std::int64_t kCopiedFloats = 1 << 19;  // of copies at once, at least a segment of steps
 
-bool is_in_place(const define::ConvolutionAxis& axis) {
-    return axis.taps == 1 && axis.stride == 1 && axis.pad == 0 && axis.in == axis.out;
-}
-bool is_in_place(const define::ConvolutionSizes& s) { return is_in_place(s.rows) && is_in_place(s.columns); }
-
 std::int64_t chunk_of(const define::ConvolutionSizes& s) {
-    if (is_in_place(s)) return s.pixels();
+    if (is_pointwise(s)) return s.pixels();
     const std::int64_t rows = s.filters + s.channels * s.taps();
     return std::max<std::int64_t>(kCopiedFloats / rows / kSegment, 1) * kSegment;
 }
@@ -33,7 +29,7 @@ bool GradientProducts::fits(const ConvolutionStep& work) {
 GradientProducts::GradientProducts(const ConvolutionStep& work, const CompileContext& context)
     : s_(work.sizes),
       workers_(context.machine.threads),
-      in_place_(is_in_place(work.sizes)),
+      in_place_(is_pointwise(work.sizes)),
       chunk_(chunk_of(work.sizes)),
       stride_(in_place_ ? chunk_
                         : chunk_ + kLineFloats) {  // rows of copies do not meet in one set of a cache
