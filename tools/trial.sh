@@ -1,11 +1,12 @@
 #!/bin/sh
-# The lines of docs/install.md, tried as a new user would: in an empty root of a distribution, one for each language, from
+# The lines of docs/install.md in empty roots of a distribution, one for each language, from
 # nothing to a model that is trained, saved, read again and writes text. Prints seconds, commands and the hash of each, and
 # fails if one fails, if the hashes differ, or if one takes more than 5 commands or 5 minutes.
 #     trial.sh SUITE FOLDER PACKAGES [LANGUAGE...]
 # SUITE: bookworm, trixie. FOLDER: for the roots; the empty one is made by debootstrap when it is not there. PACKAGES: the
 # folder of make deb, with the tarball of make dist. Needs root. MIRROR=URL: of the distribution.
 set -eu
+[ $# -ge 3 ] || { echo "usage: tools/trial.sh SUITE FOLDER PACKAGES [LANGUAGE...]" >&2; exit 2; }
 suite=$1
 folder=$2
 packages=$3

@@ -46,8 +46,13 @@ int main(int count, char** words) {
         return 2;
     }
     std::setvbuf(stdout, nullptr, _IOLBF, 1 << 12);
+    char* end = nullptr;
+    const std::uint64_t points = count > 3 ? std::strtoull(words[3], &end, 10) : 0;
+    if (count > 3 && (end == words[3] || *end != '\0')) {
+        std::fprintf(stderr, "faults: the number of points is '%s', it must be a number\n", words[3]);
+        return 2;
+    }
     const std::string folder = make_folder();
-    const std::uint64_t points = count > 3 ? std::strtoull(words[3], nullptr, 10) : 0;
     const bool good = !folder.empty() && run(words[2], points, words[1], folder);
     if (std::system(("rm -rf '" + folder + "'").c_str()) != 0) return 1;
     return good ? 0 : 1;
