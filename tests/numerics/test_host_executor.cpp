@@ -50,7 +50,9 @@ void beyond_the_end(Host& host, std::uint32_t count, void (*part)(void*, std::ui
     part(part_user, 4000000000u);
 }
 
+// Where threads are quick all parts may have run when it returns: of the first task it leaves the last one out.
 void returning_early(Host& host, std::uint32_t count, void (*part)(void*, std::uint32_t), void* part_user) {
+    if (host.calls == 1) --count;
     for (std::uint32_t i = 0; i < count; ++i) host.left.emplace_back(part, part_user, i);
 }
 
@@ -109,7 +111,7 @@ void test_what_a_host_does_wrong_is_told(void**) {
         {twice_on_threads, VOLTA_INVALID_STATE, ", which had been run or is none"},
         {beyond_the_end, VOLTA_INVALID_STATE,
          "asked for part 4000000000 of 6, which had been run or is none"},
-        {returning_early, VOLTA_INVALID_STATE, "the host's parallel_for "},
+        {returning_early, VOLTA_INVALID_STATE, "the host's parallel_for returned without "},
         {throwing_in_the_middle, VOLTA_CANCELLED,
          "the host's parallel_for threw an exception: no more threads"},
     };

@@ -3,6 +3,7 @@ package sys
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 // A call with nothing gives a status and, with each failure, a sentence; it never ends the program.
 func checkNothing(t *testing.T, name string, call func() Status) {
+	runtime.LockOSThread() // the sentence is the thread's
+	defer runtime.UnlockOSThread()
 	status := call()
 	if status <= OK {
 		return

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
 	"unsafe"
@@ -34,6 +35,8 @@ func model(engine *volta.Context) *volta.Model {
 
 // A session of C's own, of the model's file: package volta gives no pointers away.
 func ofC(path string) (session *sys.Session, x, y *sys.Tensor) {
+	runtime.LockOSThread() // a sentence is the thread's
+	defer runtime.UnlockOSThread()
 	check := func(status sys.Status) {
 		if status != sys.OK {
 			must(0, fmt.Errorf("%s", sys.GoText(sys.LastError())))
