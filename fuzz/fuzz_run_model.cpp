@@ -247,6 +247,8 @@ const Operator kOperators[] = {
     {"mish", 1, {}},
     {"prelu", 2, {}},
     {"prelu_grad", 3, {"operand"}},
+    {"rotary_table", 1, {"limit", "width", "scale"}},
+    {"rotary", 3, {"heads", "interleaved", "width"}},
 };
 
 // ---- A graph that the bytes describe

@@ -22,7 +22,11 @@ void gated_grad(const NodeRun<T>& run) {
 template <class T>
 void rotary_table(const NodeRun<T>& run) {
     const Shape& y = run.out_shape();
-    define::rotary_table(y[0], y[1], run.node.number(Attr::base), run.out());
+    RotaryAngles<T> angles;
+    angles.base = run.node.number(Attr::base);
+    angles.scale = run.node.number(Attr::scale);
+    if (!run.node.inputs.empty()) angles.frequencies = run.in(0);
+    define::rotary_table(y[0], y[1], angles, run.out());
 }
 
 template <class T>

@@ -201,13 +201,13 @@ void group_norm(const GradientBuilder& r) {
 // ---- Pairs of columns ----
 
 void swiglu(const GradientBuilder& r) { r.give(0, r.apply(Op::swiglu_grad, {r.in(0), r.dy()})); }
-// The same rotation backwards; what it copies forward it copies back.
+// The same rotation backwards, by the same table, scaled or not; what it copies forward it copies back.
 void rotary(const GradientBuilder& r) {
     if (r.needs(2)) fail(VOLTA_UNSUPPORTED, "no gradient rule for rotary: its table cannot be trained");
     const double inverse = r.node.flag(Attr::inverse) ? 0 : 1;
     r.give(0, r.apply(Op::rotary, {r.dy(), r.in(1), r.in(2)},
                       {r.attribute(Attr::heads), r.attribute(Attr::interleaved),
-                       number(Attr::inverse, inverse)}));
+                       number(Attr::inverse, inverse), r.attribute(Attr::width)}));
 }
 
 // ---- Reductions ----

@@ -104,6 +104,14 @@ const SourceInfo& Graph::source(NodeId id) const {
     return *at;
 }
 
+bool Graph::read_constant(ValueId id, std::pmr::vector<float>& content) const {
+    if (producer(id).op != Op::constant || value(id).dtype != DType::f32) return false;
+    const auto& bits = constants[static_cast<std::size_t>(producer(id).data)];
+    content.resize(bits.size());
+    if (!bits.empty()) std::memcpy(content.data(), bits.data(), bits.size() * sizeof bits[0]);
+    return true;
+}
+
 ValueId Graph::add_source(Op op, const char* name, DType dtype, const SourceInfo& info) {
     const char* const kind = op_row(op).name;
     require(name != nullptr && *name != '\0', "the name of %s %s is empty", op == Op::input ? "an" : "a",

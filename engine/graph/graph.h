@@ -159,6 +159,8 @@ class Graph {
     const Shape& shape(ValueId id) const { return value(id).shape; }
     ValueId find_source(const char* name) const;  // -1: none
     const SourceInfo& source(NodeId node) const;
+    // The elements of an f32 constant, into `content`. False: the value is none.
+    bool read_constant(ValueId id, std::pmr::vector<float>& content) const;
 
     std::pmr::vector<Node> nodes;
     std::pmr::vector<Value> values;

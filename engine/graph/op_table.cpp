@@ -150,14 +150,17 @@ constexpr AttrRow kResize[] = {integers(Attr::shape, true, "spatial extents of y
 constexpr AttrRow kResizeGrad[] = {integers(Attr::shape, true, "spatial extents of x"), kResizeModeRow};
 // Pair 0 turns by one radian per position, and angles are reduced exactly up to 2^20.
 constexpr AttrRow kRotaryTable[] = {
+    real(Attr::scale, false, 1, -kLargest, kLargest, "factor of every cosine and sine"),
     integer(Attr::limit, true, 0, 1, 1048576, "positions, 0 .. limit-1"),
-    real(Attr::base, false, 10000, 1, kLargest, "pair i turns by base^(-2i/width) radians per position"),
+    real(Attr::base, false, 10000, 1, kLargest,
+         "pair i turns by base^(-2i/width) radians per position; unused with frequencies"),
     integer(Attr::width, true, 0, 2, 65536, "d, elements of a head; even")};
 constexpr AttrRow kRotary[] = {
     integer(Attr::heads, true, 0, 1, 65536,
             "heads that are turned, from the row's start; the rest is copied"),
     yes_no(Attr::interleaved, 0, "pairs are (2i, 2i+1); 0: (i, i+d/2)"),
     yes_no(Attr::inverse, 0, "by the negative angles: the gradient"),
+    integer(Attr::width, false, 0, 0, 65536, "elements of a head, whose first d are turned; 0: d"),
 };
 constexpr AttrRow kCachedAttention[] = {
     integer(Attr::heads, true, 0, 1, 65536, "query heads"),
@@ -577,13 +580,13 @@ constexpr OpRow kRows[] = {
     row(Op::swiglu_grad, "swiglu_grad", 2, 1, Lowering::pairs, s::swiglu_grad, e::swiglu_grad, kSecond,
         "x [..., 2n], dy [..., n]", "dx [..., 2n]", "da = silu_grad(a, dy*b); db = dy * silu(a)")
         .overwriting(kFirst),
-    row(Op::rotary_table, "rotary_table", 0, 1, Lowering::pairs, s::rotary_table, e::rotary_table,
-        "it has no inputs", "", "table [limit, d]",
-        "row p: cos(p*f_i) of the d/2 pairs, then sin(p*f_i); in double, rounded once")
+    row(Op::rotary_table, "rotary_table", {0, 1}, 1, Lowering::pairs, s::rotary_table, e::rotary_table,
+        "its frequencies cannot be trained", "[frequencies [d/2]: radians per position]", "table [limit, d]",
+        "row p: cos(p*f_i) * scale of the d/2 pairs, then sin(p*f_i) * scale; in double, rounded once")
         .with(kRotaryTable)
         .always_folded(),
     row(Op::rotary, "rotary", 3, 1, Lowering::pairs, s::rotary, e::rotary, g::rotary,
-        "x [..., n], positions i32 [...], table [limit, d], n >= heads*d", "y [..., n]",
+        "x [..., n], positions i32 [...], table [limit, d], n >= heads*width, width >= d", "y [..., n]",
         "c, s of the row's position; x0*c - x1*s, x0*s + x1*c")
         .with(kRotary)
         .overwriting(kFirst)

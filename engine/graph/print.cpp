@@ -66,12 +66,12 @@ void write_attribute(Writer& out, const Attribute& attribute) {
     out << "]";
 }
 
-// Zeros, empty lists and "to the end" go without saying where they are the default.
+// Zeros, empty lists, "to the end" and the scale of 1 go without saying where they are the default.
 bool is_silent(const AttrRow& row, const Attribute& attribute) {
     if (row.required) return false;
     if (row.is_list) return attribute.integer_count == 0;
     return attribute == number(row.key, row.default_number) &&
-           (row.default_number == 0 || row.default_number == kToTheEnd);
+           (row.default_number == 0 || row.default_number == kToTheEnd || row.key == Attr::scale);
 }
 
 // " {axis=1, epsilon=1e-05}"

@@ -26,6 +26,8 @@ RotaryForm rotary_form(const Node& node, const Shape& table) {
     form.width = table[1];
     form.interleaved = node.flag(Attr::interleaved);
     form.inverse = node.flag(Attr::inverse);
+    const auto stride = static_cast<std::int64_t>(node.number(Attr::width));
+    form.stride = stride == 0 ? form.width : stride;
     return form;
 }
 
@@ -40,11 +42,12 @@ void swiglu_grad(const Node& node, const TypedShape* inputs, int, TypedShapes& o
     add_output(outputs, DType::f32, inputs[0].shape);
 }
 
-void rotary_table(const Node& node, const TypedShape*, int, TypedShapes& outputs) {
+void rotary_table(const Node& node, const TypedShape* inputs, int count, TypedShapes& outputs) {
     const auto limit = static_cast<std::int64_t>(node.number(Attr::limit));
     const auto width = static_cast<std::int64_t>(node.number(Attr::width));
     require(width % 2 == 0, "rotary_table: a head of %lld elements is not made of pairs",
             static_cast<long long>(width));
+    if (count > 0) expect_shape(node, "frequencies", real_shape(node, inputs[0], "frequencies"), {width / 2});
     add_output(outputs, DType::f32, {limit, width});
 }
 
@@ -60,9 +63,12 @@ void rotary(const Node& node, const TypedShape* inputs, int, TypedShapes& output
         fail(VOLTA_SHAPE_MISMATCH, "%s: a head of %lld elements is not made of pairs", name_of(node),
              static_cast<long long>(table[1]));
     const RotaryForm form = rotary_form(node, table);
-    if (product_of(node, form.heads, form.width) > x.last())
+    if (form.width > form.stride)
+        fail(VOLTA_SHAPE_MISMATCH, "%s: a table of %lld columns turns more than a head of %lld elements",
+             name_of(node), static_cast<long long>(form.width), static_cast<long long>(form.stride));
+    if (product_of(node, form.heads, form.stride) > x.last())
         fail(VOLTA_SHAPE_MISMATCH, "%s: %lld heads of %lld are more than a row of %lld", name_of(node),
-             static_cast<long long>(form.heads), static_cast<long long>(form.width),
+             static_cast<long long>(form.heads), static_cast<long long>(form.stride),
              static_cast<long long>(x.last()));
     add_output(outputs, DType::f32, x);
 }

@@ -10,39 +10,51 @@
 
 namespace volta {
 
-// How a row holds what rotary rotates: `heads` heads of `width` elements side by side from its start on.
+// How a row holds what rotary rotates: `heads` heads of `stride` elements side by side from its start on, of
+// which each turns its first `width`.
 struct RotaryForm {
     std::int64_t heads = 0, width = 0;
     bool interleaved = false;  // pairs are (2i, 2i + 1), else (i, i + width/2)
     bool inverse = false;      // by the negative angle: the gradient
+    std::int64_t stride = 0;   // at least width
+    std::int64_t columns() const { return heads * stride; }
+};
+
+// What a rotary table is made of, beside its extents.
+template <class T>
+struct RotaryAngles {
+    double base = 1;                 // radians per position by the formula,
+    const T* frequencies = nullptr;  // or these, of the width/2 pairs
+    double scale = 1;                // of cosines and sines
 };
 
 namespace define {
 
 // table [limit, width]: row p holds the cosines of the width/2 pairs at position p, then their sines.
 template <class T>
-void rotary_table(std::int64_t limit, std::int64_t width, double base, T* table) {
+void rotary_table(std::int64_t limit, std::int64_t width, const RotaryAngles<T>& angles, T* table) {
     const std::int64_t half = width / 2;
     for (std::int64_t i = 0; i < half; ++i) {
-        const double frequency = rotary_frequency(i, width, base);
+        const double frequency = angles.frequencies != nullptr ? static_cast<double>(angles.frequencies[i])
+                                                               : rotary_frequency(i, width, angles.base);
         for (std::int64_t p = 0; p < limit; ++p) {
-            const RotaryEntry entry = rotary_entry(p, frequency);
+            const RotaryEntry entry = rotary_entry(p, frequency, angles.scale);
             table[p * width + i] = entry.cosine;
             table[p * width + half + i] = entry.sine;
         }
     }
 }
 
-// x, y [rows, columns], positions [rows], every one of them a row of the table. Columns behind the heads are
-// copied. y may be x.
+// x, y [rows, columns], positions [rows], every one of them a row of the table. What no head turns is copied.
+// y may be x.
 template <class T>
 void rotary(std::int64_t rows, std::int64_t columns, const RotaryForm& form, const std::int32_t* positions,
             const T* table, const T* x, T* y) {
     ScalarMachine<T> m;
-    const std::int64_t half = form.width / 2, turned = form.heads * form.width;
+    const std::int64_t half = form.width / 2;
     for (std::int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
         const T *cosine = table + positions[r] * form.width, *sine = cosine + half;
-        for (std::int64_t head = 0; head < turned; head += form.width)
+        for (std::int64_t head = 0; head < form.columns(); head += form.stride) {
             for (std::int64_t i = 0; i < half; ++i) {
                 const std::int64_t first = head + (form.interleaved ? 2 * i : i);
                 const std::int64_t second = first + (form.interleaved ? 1 : half);
@@ -51,7 +63,9 @@ void rotary(std::int64_t rows, std::int64_t columns, const RotaryForm& form, con
                 y[first] = pair.first;
                 y[second] = pair.second;
             }
-        if (y != x) std::copy(x + turned, x + columns, y + turned);
+            if (y != x) std::copy(x + head + form.width, x + head + form.stride, y + head + form.width);
+        }
+        if (y != x) std::copy(x + form.columns(), x + columns, y + form.columns());
     }
 }
 

@@ -119,9 +119,9 @@ double rotary_frequency(long long i, long long head_dim, double base) {
     return exp2d(-share * log2d(base));
 }
 
-RotaryEntry rotary_entry(long long position, double frequency) {
+RotaryEntry rotary_entry(long long position, double frequency, double scale) {
     const double angle = static_cast<double>(position) * frequency;
-    return {static_cast<float>(cosd(angle)), static_cast<float>(sind(angle))};
+    return {static_cast<float>(cosd(angle) * scale), static_cast<float>(sind(angle) * scale)};
 }
 
 }  // namespace volta

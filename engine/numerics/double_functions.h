@@ -13,12 +13,12 @@ double cosd(double x);   // |x| <= 2^20, NaN beyond it
 double exp2d(double x);  // 2^x; +Inf from 1024 on, +0 from -1075 down
 double log2d(double x);  // -Inf for +-0, NaN below
 
-// The rotary table's entry for pair i of a head of `head_dim` elements at a position, rounded once. Positions
-// up to 2^20: pair 0 turns by one radian per position.
+// The rotary table's entry for pair i of a head of `head_dim` elements at a position, times `scale`, rounded
+// once. Positions up to 2^20: pair 0 turns by one radian per position.
 struct RotaryEntry {
     float cosine, sine;
 };
 double rotary_frequency(long long i, long long head_dim, double base);  // radians per position
-RotaryEntry rotary_entry(long long position, double frequency);
+RotaryEntry rotary_entry(long long position, double frequency, double scale = 1);
 
 }  // namespace volta

@@ -35,12 +35,12 @@ class Folder {
         if (is_source(node) || row.random || carries_random(node) || writes_in_place(node) ||
             holds_over_micro_batches(node) || uses_ids(node))
             return false;
-        if (row.always_folds) return rewrite_.from.shape(node.first_output).elements() <= kMostAngles;
         std::int64_t read = 0, written = 0;
         for (const ValueId input : node.inputs) {
             if (rewrite_.to.producer(rewrite_.now(input)).op != Op::constant) return false;
             read += rewrite_.from.shape(input).elements();
         }
+        if (row.always_folds) return rewrite_.from.shape(node.first_output).elements() <= kMostAngles;
         for (std::int32_t i = 0; i < node.output_count; ++i)
             written += rewrite_.from.shape(node.first_output + i).elements();
         return read <= kMostElements && written <= kMostElements;

@@ -21,7 +21,7 @@ struct VoltaRotaryArgs {
     float* y;
     const int* positions;
     const float* table;
-    long long tokens, columns, heads, width;
+    long long tokens, columns, heads, width, stride;
     unsigned interleaved, inverse;
 };
 static_assert(sizeof(VoltaRotaryArgs) == %zu, "the host's struct CudaRotaryArgs");
@@ -31,17 +31,20 @@ static_assert(sizeof(VoltaRotaryArgs) == %zu, "the host's struct CudaRotaryArgs"
 constexpr char kKernel[] = R"(
 extern "C" __global__ void __launch_bounds__(256) rotary_rows(const VoltaRotaryArgs args) {
     const unsigned half = (unsigned)(args.width / 2), pairs = (unsigned)args.heads * half;
-    const unsigned turned = 2 * pairs, work = pairs + (unsigned)args.columns - turned;
+    const unsigned work = (unsigned)args.columns - pairs;
+    const unsigned stride = (unsigned)args.stride, rest = stride - 2 * half;  // of a head, that stays
     for (long long token = blockIdx.y; token < args.tokens; token += gridDim.y) {
         const float* const x = args.x + token * args.columns;
         float* const y = args.y + token * args.columns;
         const float* const angles = args.table + args.positions[token] * args.width;
         for (unsigned k = blockIdx.x * blockDim.x + threadIdx.x; k < work; k += gridDim.x * blockDim.x) {
             if (k >= pairs) {
-                y[pairs + k] = x[pairs + k];
+                const unsigned j = k - pairs, heads = (unsigned)args.heads;
+                const unsigned column = j < heads * rest ? j / rest * stride + 2 * half + j % rest : pairs + k;
+                y[column] = x[column];
                 continue;
             }
-            const unsigned i = k % half, head = k / half * 2 * half;
+            const unsigned i = k % half, head = k / half * stride;
             const unsigned first = head + (args.interleaved != 0 ? 2 * i : i);
             const unsigned second = first + (args.interleaved != 0 ? 1 : half);
             const float cosine = angles[i], sine = angles[half + i];

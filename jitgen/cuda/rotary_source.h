@@ -10,14 +10,14 @@
 
 namespace volta::jit {
 
-// y [tokens, columns]: `heads` heads of `width` elements are rotated, and the columns behind them copied. y
-// may be x.
+// y [tokens, columns]: of `heads` heads of `stride` elements the first `width` are rotated, and all other
+// columns copied. y may be x.
 struct CudaRotaryArgs {
     const float* x;
     float* y;
     const std::int32_t* positions;  // [tokens], rows of the table
     const float* table;             // [.., width]: the cosines of the width/2 pairs, then their sines
-    std::int64_t tokens, columns, heads, width;
+    std::int64_t tokens, columns, heads, width, stride;
     std::uint32_t interleaved;  // 1: pairs are (2i, 2i + 1), 0: (i, i + width/2)
     std::uint32_t inverse;      // 1: by the negative angle
 };

@@ -82,12 +82,16 @@ class RecordingLowering final : public StepLowering {
     void rotary(const RotaryStep& work) override {
         std::string line = "rotary " + sizes({work.tokens, work.columns});
         line += " heads " + sizes({work.form.heads, work.form.width});
+        if (work.form.stride != work.form.width) line += " of " + text(work.form.stride);
         if (work.form.interleaved) line += " interleaved";
         if (work.form.inverse) line += " inverse";
         write(line + " " + list({work.x, work.positions, work.table}) + " -> " + at(work.y));
     }
     void rotary_table(const RotaryTableStep& work) override {
-        write("rotary_table " + sizes({work.limit, work.width}) + " -> " + at(work.table));
+        std::string line = "rotary_table " + sizes({work.limit, work.width});
+        if (work.has_frequencies) line += " " + at(work.frequencies);
+        if (work.scale != 1) line += " scaled";
+        write(line + " -> " + at(work.table));
     }
     void gather(const GatherStep& work) override {
         std::string line = "gather " + text(work.count) + " of " + sizes({work.rows, work.width});

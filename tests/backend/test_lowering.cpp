@@ -164,6 +164,18 @@ Graph table_graph() {
     return graph;
 }
 
+Graph given_angles_graph() {
+    Graph graph(test_heap());
+    const ValueId frequencies = input(graph, "frequencies", {2}),
+                  table =
+                      graph.apply(Op::rotary_table, {frequencies},
+                                  {number(Attr::limit, 9), number(Attr::width, 4), number(Attr::scale, 0.5)});
+    const ValueId x = input(graph, "x", {5, 24}), at = input(graph, "positions", {5}, DType::i32);
+    graph.output("turned",
+                 graph.apply(Op::rotary, {x, at, table}, {number(Attr::heads, 2), number(Attr::width, 10)}));
+    return graph;
+}
+
 Graph pairs_graph() {
     Graph graph(test_heap());
     const ValueId x = input(graph, "x", {5, 24}), at = input(graph, "positions", {5}, DType::i32);
@@ -255,6 +267,10 @@ swiglu_grad: rows 1x5x12{ ... } x.full/24 x+48.full/24 dy.full/12 -> gate.full/2
 )"},
     {"a rotary table that no pass has folded", table_graph, 1, 0, {}, R"(
 rotary_table: rotary_table 9x8 -> table
+)"},
+    {"rotary positions of given angles, of a part of each head", given_angles_graph, 1, kAllPasses, {}, R"(
+rotary_table: rotary_table 9x4 frequencies scaled -> @0
+rotary: rotary 5x24 heads 2x4 of 10 x positions @0 -> turned
 )"},
     {"weight gradients, sums by the lowering", weights_graph, 1, kAllPasses, {}, R"(
 matmul: product 1x6x8x4 x/4 w1/8 parameter -> @0/8 then{ less select } @0.full/8 -> @0.full/8 -> @192.full/8

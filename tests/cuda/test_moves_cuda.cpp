@@ -315,14 +315,17 @@ void test_rotary(void**) {
     failure.clear();
     constexpr std::int64_t kTokens = 11, kLimit = 40;
     std::uint64_t seed = 1;
-    for (const std::int64_t width : {2, 6, 64})
+    RotaryAngles<float> angles;
+    angles.base = 10000;
+    for (const auto& [width, stride] :
+         {std::pair<std::int64_t, std::int64_t>{2, 2}, {6, 6}, {64, 64}, {2, 3}, {20, 80}})
         for (const std::int64_t behind : {0, 1, 70})
             for (int form = 0; form < 8; ++form, ++seed) {
-                const RotaryForm rotary = {3, width, form % 2 == 1, form / 2 % 2 == 1};
+                const RotaryForm rotary = {3, width, form % 2 == 1, form / 2 % 2 == 1, stride};
                 const bool in_place = form >= 4;
-                const std::int64_t columns = rotary.heads * width + behind;
+                const std::int64_t columns = rotary.columns() + behind;
                 std::vector<float> table(static_cast<std::size_t>(kLimit * width));
-                define::rotary_table(kLimit, width, 10000.0, table.data());
+                define::rotary_table(kLimit, width, angles, table.data());
                 const auto positions = random_ids(kTokens, kLimit, seed);
                 const auto x = random_floats(kTokens * columns, seed, Data::binades);
                 std::vector<float> expected = x, actual = x;
@@ -333,6 +336,7 @@ void test_rotary(void**) {
                 args.x = in_place ? actual.data() : x.data(), args.y = actual.data();
                 args.positions = positions.data(), args.table = table.data();
                 args.tokens = kTokens, args.columns = columns, args.heads = rotary.heads, args.width = width;
+                args.stride = stride;
                 args.interleaved = rotary.interleaved, args.inverse = rotary.inverse;
                 const jit::GridSize grid = jit::rotary_grid(args);
                 launch("rotary_rows", grid.x, grid.y, jit::kRotaryThreads, seed, &args);

@@ -33,6 +33,18 @@ ValueId turned(Graph& g, double heads, double interleaved, double inverse) {
         Op::rotary, {x, g.constant(DType::i32, {2, 2}, ids), table},
         {number(Attr::heads, heads), number(Attr::interleaved, interleaved), number(Attr::inverse, inverse)});
 }
+// Of heads of 6 the first 4, by frequencies and a scale that are given.
+ValueId turned_in_part(Graph& g, double heads, double interleaved) {
+    const ValueId x = weights(g, {2, 2, 13});
+    const std::int32_t ids[] = {3, 0, 8, 1};
+    const float frequencies[] = {0.9f, 0.3f};
+    const ValueId table =
+        g.apply(Op::rotary_table, {g.constant(DType::f32, {2}, frequencies)},
+                {number(Attr::limit, 9), number(Attr::width, 4), number(Attr::scale, 1.25)});
+    return g.apply(
+        Op::rotary, {x, g.constant(DType::i32, {2, 2}, ids), table},
+        {number(Attr::heads, heads), number(Attr::interleaved, interleaved), number(Attr::width, 6)});
+}
 // A loss over 5 classes of 4 rows, one of them ignored.
 ValueId class_loss(Graph& g, double smoothing, bool weighted) {
     const std::int32_t targets[] = {2, -1, 0, 4};
@@ -254,6 +266,8 @@ const Case kCases[] = {
     {"rotary", [](Graph& g) { return turned(g, 2, 0, 0); }},
     {"rotary, interleaved, and columns that stay", [](Graph& g) { return turned(g, 1, 1, 0); }},
     {"rotary backwards", [](Graph& g) { return turned(g, 2, 0, 1); }},
+    {"rotary of a part of each head, scaled", [](Graph& g) { return turned_in_part(g, 2, 0); }},
+    {"rotary of a part of each head, interleaved", [](Graph& g) { return turned_in_part(g, 2, 1); }},
     {"cross_entropy",
      [](Graph& g) {
          const std::int32_t targets[] = {2, -1, 0, 4};

@@ -269,6 +269,16 @@ const Right kRight[] = {
      [](Graph& g) {
          return g.apply(Op::rotary_table, {}, {number(Attr::limit, 100), number(Attr::width, 6)});
      }},
+    {"f32[100, 6]",
+     [](Graph& g) {
+         return g.apply(Op::rotary_table, {reals(g, {3})},
+                        {number(Attr::limit, 100), number(Attr::width, 6)});
+     }},
+    {"f32[2, 5, 13]",
+     [](Graph& g) {
+         return g.apply(Op::rotary, {reals(g, {2, 5, 13}), integers(g, {2, 5}), reals(g, {100, 4})},
+                        {number(Attr::heads, 1), number(Attr::width, 13)});
+     }},
     {"f32[2, 5, 13]",
      [](Graph& g) {
          return g.apply(Op::rotary, {reals(g, {2, 5, 13}), integers(g, {2, 5}), reals(g, {100, 6})},
@@ -819,6 +829,20 @@ const Wrong kWrong[] = {
      [](Graph& g) {
          g.apply(Op::rotary, {reals(g, {2, 8}), integers(g, {2}), reals(g, {9, 4})},
                  {number(Attr::heads, 3)});
+     }},
+    {"rotary: 2 heads of 5 are more than a row of 8",
+     [](Graph& g) {
+         g.apply(Op::rotary, {reals(g, {2, 8}), integers(g, {2}), reals(g, {9, 4})},
+                 {number(Attr::heads, 2), number(Attr::width, 5)});
+     }},
+    {"rotary: a table of 4 columns turns more than a head of 3 elements",
+     [](Graph& g) {
+         g.apply(Op::rotary, {reals(g, {2, 8}), integers(g, {2}), reals(g, {9, 4})},
+                 {number(Attr::heads, 2), number(Attr::width, 3)});
+     }},
+    {"rotary_table: frequencies is [4], not [3]",
+     [](Graph& g) {
+         g.apply(Op::rotary_table, {reals(g, {4})}, {number(Attr::limit, 100), number(Attr::width, 6)});
      }},
     {"gather: the table has rank 3, not 2: [2, 3, 4]",
      [](Graph& g) {

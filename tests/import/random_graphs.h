@@ -184,15 +184,22 @@ class RandomGraph {
             case Op::rotary_table:
             case Op::rotary: {
                 if (tokens_ < 0 || rank != 3 || last % 4 != 0 || !has_tokens(x)) return false;
-                const std::int64_t width = last / 2, heads = chance() ? 2 : 1;
-                if (width % 2 != 0) return false;
-                const ValueId table = apply(Op::rotary_table, {},
-                                            {number(Attr::limit, 32), number(Attr::base, 100),
-                                             number(Attr::width, static_cast<double>(width))});
+                const std::int64_t stride = last / 2, heads = chance() ? 2 : 1;
+                if (stride % 2 != 0) return false;
+                const std::int64_t width = stride > 2 && chance() ? stride - 2 : stride;
+                const Attribute limit = number(Attr::limit, 32),
+                                of_table = number(Attr::width, static_cast<double>(width));
+                const std::vector<float> radians(static_cast<std::size_t>(width / 2), 0.3f);
+                const ValueId table =
+                    chance()
+                        ? apply(Op::rotary_table, {}, {limit, number(Attr::base, 100), of_table})
+                        : apply(Op::rotary_table, {graph_.constant(DType::f32, {width / 2}, radians.data())},
+                                {limit, of_table, number(Attr::scale, 1.25)});
                 const ValueId ids = apply(Op::position_ids, {tokens_}, {number(Attr::limit, 32)});
-                return give(apply(Op::rotary, {x, ids, table},
-                                  {number(Attr::heads, static_cast<double>(heads)),
-                                   number(Attr::interleaved, chance()), number(Attr::inverse, chance())}));
+                return give(apply(
+                    Op::rotary, {x, ids, table},
+                    {number(Attr::heads, static_cast<double>(heads)), number(Attr::interleaved, chance()),
+                     number(Attr::inverse, chance()), number(Attr::width, static_cast<double>(stride))}));
             }
             case Op::position_ids: {
                 if (tokens_ < 0 || rank != 3 || !has_tokens(x)) return false;

@@ -484,7 +484,9 @@ void test_gradient_of_values_is_cut_at_absolute_queries(void**) {
 // Which elements are a pair, in which direction they turn, and that the rest of the row stays.
 void test_rotary_turns_the_pairs_of_each_head(void**) {
     float table[3 * 4];
-    define::rotary_table(3, 4, 100.0, table);
+    RotaryAngles<float> angles;
+    angles.base = 100;
+    define::rotary_table(3, 4, angles, table);
     const double frequencies[] = {1, rotary_frequency(1, 4, 100.0)};
     assert_true(std::fabs(frequencies[1] - 0.1) < 1e-15);
     for (int p = 0; p < 3; ++p)
@@ -504,13 +506,41 @@ void test_rotary_turns_the_pairs_of_each_head(void**) {
     const float back[] = {
         1 * c0 + 3 * s0, 2 * c1 + 4 * s1, 3 * c0 - 1 * s0, 4 * c1 - 2 * s1, 5, 6, 7, 8, -0.0f};
     float y[9];
-    define::rotary(1, 9, {2, 4, false, false}, position, table, x, y);
+    define::rotary(1, 9, {2, 4, false, false, 4}, position, table, x, y);
     assert_same_bits("halves", halves, y, 9);
-    define::rotary(1, 9, {1, 4, true, false}, position, table, x, y);
+    define::rotary(1, 9, {1, 4, true, false, 4}, position, table, x, y);
     assert_same_bits("neighbours", neighbours, y, 9);
     std::copy_n(x, 9, y);
-    define::rotary(1, 9, {1, 4, false, true}, position, table, y, y);
+    define::rotary(1, 9, {1, 4, false, true, 4}, position, table, y, y);
     assert_same_bits("backwards, in place", back, y, 9);
+}
+
+// Heads of 4 of which 2 are turned, by a frequency and a scale that are given.
+void test_rotary_turns_the_front_of_each_head(void**) {
+    const float frequency[] = {0.3f};
+    RotaryAngles<float> angles;
+    angles.frequencies = frequency;
+    angles.scale = 1.25;
+    float table[3 * 2];
+    define::rotary_table(3, 2, angles, table);
+    for (int p = 0; p < 3; ++p) {
+        const double angle = p * static_cast<double>(0.3f);
+        const float entry[] = {static_cast<float>(cosd(angle) * 1.25),
+                               static_cast<float>(sind(angle) * 1.25)};
+        assert_same_bits("scaled", entry, table + 2 * p, 2);
+    }
+    const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, -0.0f};
+    const std::int32_t position[] = {2};
+    const float c = table[4], s = table[5];
+    const float expected[] = {1 * c - 2 * s, 1 * s + 2 * c, 3, 4, 5 * c - 6 * s, 5 * s + 6 * c, 7, 8, -0.0f};
+    float y[9];
+    for (const bool interleaved : {false, true}) {
+        define::rotary(1, 9, {2, 2, interleaved, false, 4}, position, table, x, y);
+        assert_same_bits("apart", expected, y, 9);
+        std::copy_n(x, 9, y);
+        define::rotary(1, 9, {2, 2, interleaved, false, 4}, position, table, y, y);
+        assert_same_bits("in place", expected, y, 9);
+    }
 }
 
 void test_swiglu_is_its_formula(void**) {
@@ -631,6 +661,7 @@ int main() {
         cmocka_unit_test(test_cached_rows_equal_the_full_forward_and_see_no_future),
         cmocka_unit_test(test_gradient_of_values_is_cut_at_absolute_queries),
         cmocka_unit_test(test_rotary_turns_the_pairs_of_each_head),
+        cmocka_unit_test(test_rotary_turns_the_front_of_each_head),
         cmocka_unit_test(test_swiglu_is_its_formula),
         cmocka_unit_test(test_embedding_gradient_adds_in_the_order_of_positions),
         cmocka_unit_test(test_dropout_rows_count_over_the_step),

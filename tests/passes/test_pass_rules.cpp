@@ -415,6 +415,20 @@ void test_tables_of_angles_become_one_constant(void**) {
     assert_int_equal(count(result, Op::rotary), 1);
 }
 
+// So is one of frequencies that are given, where they are constant.
+void test_tables_of_given_frequencies_are_folded(void**) {
+    for (const bool constant : {true, false}) {
+        Graph graph(test_heap());
+        const float radians[] = {1, 0.1f, 0.01f, 0.001f};
+        const ValueId frequencies =
+            constant ? graph.constant(DType::f32, {4}, radians) : graph.input("f", DType::f32, {4});
+        graph.output("table", graph.apply(Op::rotary_table, {frequencies},
+                                          {number(Attr::limit, 9000), number(Attr::width, 8)}));
+        const Graph result = run_passes(graph, kAllPasses, test_heap());
+        assert_int_equal(count(result, Op::rotary_table), constant ? 0 : 1);
+    }
+}
+
 // y = swiglu(x), wanted again for a weight gradient while x waits for swiglu's own, is computed again then.
 void test_gated_activations_are_computed_again(void**) {
     Graph graph(test_heap());
@@ -722,6 +736,7 @@ int main() {
         cmocka_unit_test(test_folded_constants_are_small_and_canonical),
         cmocka_unit_test(test_ids_are_not_followed),
         cmocka_unit_test(test_tables_of_angles_become_one_constant),
+        cmocka_unit_test(test_tables_of_given_frequencies_are_folded),
         cmocka_unit_test(test_gated_activations_are_computed_again),
         cmocka_unit_test(test_nothing_is_kept_to_compute_again),
         cmocka_unit_test(test_products_that_stay_bare),

@@ -624,18 +624,32 @@ void add_pairs(Cases& cases) {
                      Op::rotary_table, {},
                      {number(Attr::limit, limit), number(Attr::width, width), number(Attr::base, 500000)});
              }});
+    for (const auto& [limit, width] : {std::pair{1, 2}, {300, 64}})
+        cases.push_back({Op::rotary_table, shapes_text({{limit, width}}) + " of frequencies, scaled",
+                         [limit = limit, width = width](CaseBuilder& b) {
+                             std::vector<float> frequencies;
+                             for (int i = 0; i < width / 2; ++i)
+                                 frequencies.push_back(1.5f / static_cast<float>(i * i + 1));
+                             const ValueId given =
+                                 b.graph().constant(DType::f32, {width / 2}, frequencies.data());
+                             b.apply(Op::rotary_table, {given},
+                                     {number(Attr::limit, limit), number(Attr::width, width),
+                                      number(Attr::scale, 1.190238)});
+                         }});
     struct Row {
         Shape x;
-        int heads, width;
+        int heads, width, stride = 0;
     };
-    const std::vector<Row> rows = {{{2}, 1, 2},         {{3, 7}, 1, 6},        {{2, 5, 24}, 6, 4},
-                                   {{2, 9, 80}, 2, 34}, {{1, 40, 192}, 2, 64}, {{0, 8}, 2, 4},
-                                   {{70, 128}, 1, 128}, {{2, 3, 2, 10}, 2, 4}};
+    const std::vector<Row> rows = {
+        {{2}, 1, 2},           {{3, 7}, 1, 6},        {{2, 5, 24}, 6, 4},        {{2, 9, 80}, 2, 34},
+        {{1, 40, 192}, 2, 64}, {{0, 8}, 2, 4},        {{70, 128}, 1, 128},       {{2, 3, 2, 10}, 2, 4},
+        {{3, 7}, 1, 4, 7},     {{2, 5, 33}, 6, 4, 5}, {{1, 40, 192}, 2, 20, 80}, {{70, 130}, 2, 64, 64}};
     for (const Row& row : rows)
         for (const int form : {0, 1, 2, 3, 4, 5}) {
             const bool interleaved = form & 1, inverse = form & 2, in_place = form & 4;
-            const std::string name = shapes_text({row.x}) + (interleaved ? " interleaved" : "") +
-                                     (inverse ? " backwards" : "") + (in_place ? " in place" : "");
+            const std::string name = shapes_text({row.x}) + (row.stride > row.width ? " in part" : "") +
+                                     (interleaved ? " interleaved" : "") + (inverse ? " backwards" : "") +
+                                     (in_place ? " in place" : "");
             cases.push_back({Op::rotary, name, [=](CaseBuilder& b) {
                                  Shape ids = row.x;
                                  ids[--ids.rank] = 0;
@@ -646,7 +660,7 @@ void add_pairs(Cases& cases) {
                                  b.apply(
                                      Op::rotary, {x, at, table},
                                      {number(Attr::heads, row.heads), number(Attr::interleaved, interleaved),
-                                      number(Attr::inverse, inverse)});
+                                      number(Attr::inverse, inverse), number(Attr::width, row.stride)});
                              }});
         }
 }

@@ -111,6 +111,7 @@ volta_status RotaryAction::run(const StepCall& call) const noexcept {
     args.columns = work_.columns;
     args.heads = work_.form.heads;
     args.width = work_.form.width;
+    args.stride = work_.form.stride;
     args.interleaved = work_.form.interleaved ? 1 : 0;
     args.inverse = work_.form.inverse ? 1 : 0;
     const jit::GridSize grid = jit::rotary_grid(args);
@@ -120,7 +121,14 @@ volta_status RotaryAction::run(const StepCall& call) const noexcept {
 RotaryTableAction::RotaryTableAction(CudaStep& step, const RotaryTableStep& work) : to_(work.table) {
     const std::size_t bytes = static_cast<std::size_t>(work.limit * work.width) * sizeof(float);
     Buffer host(step.heap(), bytes);
-    define::rotary_table(work.limit, work.width, work.base, static_cast<float*>(host.data()));
+    std::pmr::vector<float> frequencies(step.heap());
+    if (work.has_frequencies && !step.plan.graph.read_constant(step.input_id(0), frequencies))
+        step.unsupported(Limit::rotary_frequencies);
+    RotaryAngles<float> angles;
+    angles.base = work.base;
+    angles.scale = work.scale;
+    if (work.has_frequencies) angles.frequencies = frequencies.data();
+    define::rotary_table(work.limit, work.width, angles, static_cast<float*>(host.data()));
     table_ = step.gpu().allocate(bytes, "a rotary table");
     step.gpu().require(step.gpu().upload(table_.address(), host.data(), bytes));
 }

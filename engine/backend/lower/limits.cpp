@@ -7,6 +7,8 @@ constexpr LimitRow kRows[] = {
     {Limit::row_operands, Op::fused, Op::fused, nullptr, "it has more operands than a kernel can take"},
     {Limit::epilogue_operands, Op::matmul, Op::matmul, nullptr,
      "its epilogue has more operands than a kernel can take"},
+    {Limit::rotary_frequencies, Op::rotary_table, Op::rotary_table, "CUDA",
+     "its frequencies are not a constant"},
     {Limit::attention_head, Op::attention, Op::attention_grad, "CUDA", "heads have more than 256 elements"},
 };
 

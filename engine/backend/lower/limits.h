@@ -5,7 +5,13 @@
 
 namespace volta {
 
-enum class Limit : std::uint8_t { row_operands, epilogue_operands, attention_head, count_ };
+enum class Limit : std::uint8_t {
+    row_operands,
+    epilogue_operands,
+    rotary_frequencies,
+    attention_head,
+    count_
+};
 inline constexpr int kLimitCount = static_cast<int>(Limit::count_);
 
 struct LimitRow {

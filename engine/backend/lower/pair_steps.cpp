@@ -62,6 +62,9 @@ void add_rotary_table(StepLowering& step) {
     work.limit = step.output_shape()[0];
     work.width = step.output_shape()[1];
     work.base = step.node.number(Attr::base);
+    work.scale = step.node.number(Attr::scale);
+    work.has_frequencies = step.input_count() > 0;
+    if (work.has_frequencies) work.frequencies = step.input(0);
     step.rotary_table(work);
 }
 

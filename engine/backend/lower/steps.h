@@ -88,7 +88,7 @@ struct CachedAttentionStep {
     Ref keys, values;      // the cache, changed in place
 };
 
-// x [tokens, columns] -> y; the first form.heads * form.width columns are rotated, the others copied.
+// x [tokens, columns] -> y; the first form.width columns of each head are rotated, the others copied.
 struct RotaryStep {
     RotaryForm form;
     Ref x, y;       // may be one place
@@ -100,7 +100,9 @@ struct RotaryStep {
 struct RotaryTableStep {  // define::rotary_table, where no pass has made it a constant
     Ref table;            // [limit, width]
     std::int64_t limit, width;
-    double base;
+    double base, scale;
+    bool has_frequencies = false;
+    Ref frequencies;  // [width/2], in place of the base's
 };
 
 // Row ids[i] of the table for every i. Ids are inside their tables: a verified plan traces where they come

@@ -2,6 +2,7 @@
 #include "engine/graph/evaluate.h"
 #include "engine/graph/forms.h"
 #include "engine/import/onnx/write_table.h"
+#include "engine/numerics/define_pairs.h"
 
 namespace volta::onnx::write {
 namespace {
@@ -72,32 +73,47 @@ void rotary_table(Writer& w) {
     w.spend(static_cast<std::uint64_t>(shape.elements()) * sizeof(float));
     EvalTensor<float> table(w.graph().heap());
     EvalTensor<float>* const outputs[] = {&table};
-    evaluate_node<float>(w.graph(), w.node(), nullptr, outputs);
+    EvalTensor<float> frequencies(w.graph().heap());
+    const EvalTensor<float>* const inputs[] = {&frequencies};
+    if (w.inputs() > 0 && !w.graph().read_constant(w.value(0), frequencies.real))
+        w.refuse("its frequencies are not a constant");
+    evaluate_node<float>(w.graph(), w.node(), inputs, outputs);
     w.give(w.tensor(Type::f32, shape, table.real.data()));
 }
 
-// [..., heads * d, and more] with pairs turned by the angles of their positions; the rest behind.
+// [..., heads * width, and more] with the pairs of each head's first d turned by the angles of their
+// positions; the rest of the head behind them, and what no head has behind those.
 void rotary(Writer& w) {
     const int rank = w.shape(0).rank, last = rank - 1;
-    const std::int64_t heads = w.count(Attr::heads), width = w.shape(2).last(), half = width / 2,
-                       rest = w.shape(0).last() - heads * width;
-    const bool interleaved = w.number(Attr::interleaved) != 0;
+    const RotaryForm form = rotary_form(w.node(), w.shape(2));
+    const std::int64_t heads = form.heads, half = form.width / 2, stays = form.stride - form.width,
+                       rest = w.shape(0).last() - form.columns();
+    const bool interleaved = form.interleaved;
     if (rank + 1 + interleaved > kMaxRank) w.refuse("its input has %d axes", rank);
     const Ref angles =
         w.split(w.op("Gather", {w.in(2), w.whole(w.in(1))}, {whole("axis", 0)}), last, {half, half});
     const Ref cosine = w.unsqueeze(w.typed(angles, Type::f32), last);
     Ref sine = w.unsqueeze(w.typed(angles + 1, Type::f32), last);
-    if (w.number(Attr::inverse) != 0) sine = w.op("Neg", {sine});
+    if (form.inverse) sine = w.op("Neg", {sine});
 
-    const Ref front = rest == 0 ? w.in(0) : w.split(w.in(0), last, {heads * width, rest});
-    Shape apart, joined;  // zeros: the extents that there are
-    apart.rank = joined.rank = last;
-    joined[joined.rank++] = heads * width;
+    const Ref front = rest == 0 ? w.in(0) : w.split(w.in(0), last, {form.columns(), rest});
+    Shape joined, apart, pairs;  // zeros: the extents that there are
+    joined.rank = apart.rank = last;
+    joined[joined.rank++] = form.columns();
     apart[apart.rank++] = heads;
-    apart[apart.rank++] = interleaved ? half : width;
-    if (interleaved) apart[apart.rank++] = 2;
-    const int pair = apart.rank - 1;
-    const Ref halves = w.split(w.reshape(front, apart), pair, interleaved ? Shape{1, 1} : Shape{half, half});
+    pairs = apart;
+    apart[apart.rank++] = form.width;
+    if (interleaved) pairs[pairs.rank++] = half;
+    pairs[pairs.rank++] = interleaved ? 2 : form.width;
+    const int pair = pairs.rank - 1;
+    Ref head = -1;  // [..., heads, stride], only where a part of it stays
+    if (stays > 0) {
+        Shape whole = apart;
+        whole[last + 1] = form.stride;
+        head = w.split(w.reshape(front, whole), last + 1, {form.width, stays});
+    }
+    const Ref halves = w.split(stays > 0 && !interleaved ? head : w.reshape(stays > 0 ? head : front, pairs),
+                               pair, interleaved ? Shape{1, 1} : Shape{half, half});
     const auto single = [&](Ref x) { return interleaved ? w.op("Squeeze", {x, w.wholes({pair})}) : x; };
     const Ref first = single(halves), second = single(halves + 1);
     Ref turned_first = w.op("Sub", {w.op("Mul", {first, cosine}), w.op("Mul", {second, sine})});
@@ -106,7 +122,10 @@ void rotary(Writer& w) {
         turned_first = w.unsqueeze(turned_first, pair);
         turned_second = w.unsqueeze(turned_second, pair);
     }
-    const Ref y = w.reshape(w.op("Concat", {turned_first, turned_second}, {whole("axis", pair)}), joined);
+    Ref y = w.op("Concat", {turned_first, turned_second}, {whole("axis", pair)});
+    if (stays > 0 && interleaved) y = w.reshape(y, apart);
+    if (stays > 0) y = w.op("Concat", {y, head + 1}, {whole("axis", last + 1)});
+    y = w.reshape(y, joined);
     w.give(rest == 0 ? y : w.op("Concat", {y, front + 1}, {whole("axis", last)}));
 }
 

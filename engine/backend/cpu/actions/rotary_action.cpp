@@ -1,7 +1,6 @@
 #include "engine/backend/cpu/actions/rotary_action.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine/backend/lower/row_programs.h"
 #include "engine/numerics/define_pairs.h"
@@ -42,9 +41,8 @@ void RotaryAction::transpose_by_definition(const StepCall& call, Range tokens) c
 }
 
 void RotaryAction::turn(const StepCall& call, Range tokens, int worker) const noexcept {
-    const std::int64_t half = work_.form.width / 2, turned = work_.form.heads * work_.form.width;
-    const std::int64_t strides[] = {work_.form.width, work_.form.width, 0, 0,
-                                    work_.form.width, work_.form.width};
+    const std::int64_t half = work_.form.width / 2, stride = work_.form.stride;
+    const std::int64_t strides[] = {stride, stride, 0, 0, stride, stride};
     const std::int32_t* const positions = call.integers(work_.positions);
     void* operands[6];
     jit::RowArgs args = {};
@@ -62,14 +60,24 @@ void RotaryAction::turn(const StepCall& call, Range tokens, int worker) const no
         float* const places[] = {x, x + half, angles, angles + half, y, y + half};
         std::copy(places, places + 6, operands);
         kernel_->run(args);
-        if (y != x)
-            std::memcpy(y + turned, x + turned,
-                        static_cast<std::size_t>(work_.columns - turned) * sizeof(float));
+        if (y != x) copy_the_rest(x, y);
     }
 }
 
+void RotaryAction::copy_the_rest(const float* x, float* y) const noexcept {
+    const RotaryForm& form = work_.form;
+    if (form.width < form.stride)
+        for (std::int64_t head = 0; head < form.columns(); head += form.stride)
+            std::copy(x + head + form.width, x + head + form.stride, y + head + form.width);
+    std::copy(x + form.columns(), x + work_.columns, y + form.columns());
+}
+
 void RotaryTableAction::run(const StepCall& call) const noexcept {
-    define::rotary_table(work_.limit, work_.width, work_.base, call.floats(work_.table));
+    RotaryAngles<float> angles;
+    angles.base = work_.base;
+    angles.scale = work_.scale;
+    if (work_.has_frequencies) angles.frequencies = call.floats(work_.frequencies);
+    define::rotary_table(work_.limit, work_.width, angles, call.floats(work_.table));
 }
 
 }  // namespace volta::cpu

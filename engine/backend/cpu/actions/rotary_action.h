@@ -7,7 +7,7 @@ namespace volta::cpu {
 
 // One call of the row kernel per token: its rows are the token's heads, so that cosines and sines are per
 // column whatever the position is. Interleaved pairs, which only foreign weights have, are turned by the
-// definition. Columns behind the heads are copied, where x and y are two places.
+// definition. Columns that no head turns are copied, where x and y are two places.
 class RotaryAction final : public Action {
   public:
     RotaryAction(CpuStep& step, const RotaryStep& work);
@@ -17,6 +17,7 @@ class RotaryAction final : public Action {
   private:
     void transpose_by_definition(const StepCall& call, Range tokens) const noexcept;
     void turn(const StepCall& call, Range tokens, int worker) const noexcept;
+    void copy_the_rest(const float* x, float* y) const noexcept;
 
     const RotaryStep work_;
     const int workers_;
