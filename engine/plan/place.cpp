@@ -20,10 +20,7 @@ bool starts_with(const std::pmr::string& text, const char* prefix) {
 }
 
 std::uint64_t bytes_of(const Value& value) {
-    std::uint64_t bytes = 0;
-    if (tensor_bytes_overflow(value.dtype, value.shape, &bytes))
-        fail(VOLTA_UNSUPPORTED, "a value of shape %s is too large to be placed", to_text(value.shape).text);
-    return bytes;
+    return tensor_bytes(value.dtype, value.shape);  // below 2^63: graphs have no larger values
 }
 
 std::uint64_t product(std::uint64_t a, std::uint64_t b) {
@@ -250,8 +247,7 @@ class Placer {
             if (node.op != Op::constant) continue;
             Region& region = plan_.regions[kConstants];
             plan_.places[at(node.first_output)] = Place{kConstants, region.bytes, 0};
-            if (add_overflows(region.bytes, padded(groups_[at(node.first_output)].bytes), &region.bytes))
-                fail(VOLTA_UNSUPPORTED, "the constants are larger than 2^64 bytes");
+            region.bytes += padded(groups_[at(node.first_output)].bytes);  // all of it is in memory
         }
         for (std::size_t v = 0; v < graph_.values.size(); ++v) {
             const std::int32_t group = group_of(static_cast<ValueId>(v));

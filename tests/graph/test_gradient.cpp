@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/graph/gradient.h"
+#include "engine/graph/gradient_builder.h"
 #include "tests/graph/graphs.h"
 #include "tests/support/elementwise_rows.h"
 
@@ -1289,6 +1290,25 @@ void test_what_has_no_rule_is_named(void**) {
     assert_failure("seed", seed, VOLTA_INVALID_ARGUMENT, "a seed's gradient has shape [3], its value [2]");
 }
 
+// A rule that is wrong is found where it gives the gradient, not steps later.
+void test_a_gradient_of_another_shape_is_refused(void**) {
+    Graph graph(heap());
+    const ValueId x = weights(graph, {4, 2});
+    graph.apply(Op::neg, {x});
+    const Node node(graph.nodes.back(), heap());
+    const ValueId wrong = graph.input("wrong", DType::f32, {2, 4});
+    const std::pmr::vector<char> needed(graph.values.size(), 1, heap());
+    const std::pmr::vector<ValueId> gradients(graph.values.size(), -1, heap());
+    std::pmr::vector<GradientUse> uses(heap());
+    const GradientBuilder rule(graph, node, needed, gradients, uses);
+    const Failure failure = failure_of([&] { rule.give(0, wrong); });
+    assert_failure("give", failure, VOLTA_INTERNAL,
+                   "neg: the gradient of input 0 has shape [2, 4], not [4, 2]");
+    assert_int_equal(uses.size(), 0);
+    rule.give(0, x);
+    assert_int_equal(uses.size(), 1);
+}
+
 }  // namespace
 
 int main() {
@@ -1305,6 +1325,7 @@ int main() {
         cmocka_unit_test(test_relu_keeps_its_result),
         cmocka_unit_test(test_a_parameter_off_the_path_has_no_contribution),
         cmocka_unit_test(test_what_has_no_rule_is_named),
+        cmocka_unit_test(test_a_gradient_of_another_shape_is_refused),
     };
     const std::vector<Case> cases = all_cases();
     int failed = cmocka_run_group_tests_name("gradient", tests, nullptr, nullptr);

@@ -5,6 +5,11 @@ namespace {
 using namespace volta;
 using namespace volta::test;
 
+// A weight in a packed format, [outputs, inputs].
+ValueId stored(Graph& graph, DType dtype, const Shape& shape) {
+    return graph.parameter(SourceName(graph).text, shape, {}, dtype);
+}
+
 // ---- Right calls: the types of the outputs ----
 
 struct Right {
@@ -464,6 +469,37 @@ const Wrong kWrong[] = {
      [](Graph& g) {
          g.apply(Op::conv_grad_weight, {reals(g, {2, 4, 9}), reals(g, {2, 6, 6})},
                  {number(Attr::groups, 2), list(Attr::shape, {6, 2, 3})});
+     }},
+    {"conv_grad_weight: shape has an entry of -1",
+     [](Graph& g) {
+         g.apply(Op::conv_grad_weight, {reals(g, {2, 4, 9}), reals(g, {2, 6, 7})}, {list(Attr::shape, {6, -1, 3})});
+     }},
+    {"average_pool_grad: kernel has 1 entries, not 2",
+     [](Graph& g) {
+         g.apply(Op::average_pool_grad, {reals(g, {2, 4, 3, 3})},
+                 {list(Attr::kernel, {2}), list(Attr::shape, {6, 6})});
+     }},
+    {"average_pool_grad: shape has 3 entries, not 2",
+     [](Graph& g) {
+         g.apply(Op::average_pool_grad, {reals(g, {2, 4, 3, 3})},
+                 {list(Attr::kernel, {2, 2}), list(Attr::shape, {6, 6, 6})});
+     }},
+    {"average_pool_grad: shape has an entry of -6",
+     [](Graph& g) {
+         g.apply(Op::average_pool_grad, {reals(g, {2, 4, 3, 3})},
+                 {list(Attr::kernel, {2, 2}), list(Attr::shape, {6, -6})});
+     }},
+    {"add: input 1 is a weight stored as int8, which is read by matmul (b, with transpose_b) and gather alone",
+     [](Graph& g) {
+         g.apply(Op::add, {reals(g, {64, 64}), stored(g, DType::int8, {64, 64})});
+     }},
+    {"matmul: input 0 is a weight stored as bf16, which is read by matmul (b, with transpose_b) and gather alone",
+     [](Graph& g) {
+         g.apply(Op::matmul, {stored(g, DType::bf16, {64, 64}), reals(g, {64, 64})}, {number(Attr::transpose_b, 1)});
+     }},
+    {"matmul: b is stored as f16, which is read with transpose_b and without transpose_a",
+     [](Graph& g) {
+         g.apply(Op::matmul, {reals(g, {64, 64}), stored(g, DType::f16, {64, 64})});
      }},
     {"matmul: inner extents differ: [64, 384] x [256, 384]",
      [](Graph& g) {

@@ -66,6 +66,11 @@ const Defect kDefects[] = {
      }},
     {"graph: node 4 (matmul): there is no such operator in its body",
      [](Graph& g) { g.nodes[4].body.ops.emplace_back(); }},
+    {"graph: node 8 (sgd): it has a wrong number of outputs",
+     [](Graph& g) {
+         g.nodes[8].output_count = 1;
+         g.values.pop_back();
+     }},
     // Phases.
     {"graph: node 6 (square_sum): it reads a value that does not outlive its micro-batch",
      [](Graph& g) { g.nodes[6].inputs[0] = 4; }},
@@ -138,6 +143,30 @@ void test_earlier_phases_may_read_what_is_overwritten(void**) {
     assert_failure("reader", failure, VOLTA_OK, "");
 }
 
+// One token of one sequence; the caches are states, which the node overwrites.
+Graph build_generation() {
+    Graph g(heap());
+    const Shape cache = {1, 1, 1, 16, 16};
+    const ValueId keys = g.state("keys", DType::f32, cache), values = g.state("values", DType::f32, cache);
+    const ValueId slots = g.input("slots", DType::i32, {1, 1}),
+                  positions = g.input("positions", DType::i32, {1, 1});
+    const ValueId qkv = g.input("qkv", DType::f32, {1, 1, 48});
+    g.apply(Op::cached_attention, {keys, values, slots, positions, qkv},
+            {number(Attr::heads, 1), number(Attr::packed, 1)});
+    return g;
+}
+
+// What writes in place without being an update belongs to every run.
+void test_caches_are_overwritten_in_every_run(void**) {
+    Graph graph = build_generation();
+    const Failure right = failure_of([&] { verify(graph); });
+    assert_failure("each", right, VOLTA_OK, "");
+    graph.nodes.back().phase = Phase::update;
+    const Failure late = failure_of([&] { verify(graph); });
+    assert_failure("update", late, VOLTA_INTERNAL,
+                   "graph: node 5 (cached_attention): it overwrites outside of phase each");
+}
+
 }  // namespace
 
 int main() {
@@ -145,6 +174,7 @@ int main() {
         cmocka_unit_test(test_what_is_built_is_accepted),
         cmocka_unit_test(test_every_defect_is_refused),
         cmocka_unit_test(test_earlier_phases_may_read_what_is_overwritten),
+        cmocka_unit_test(test_caches_are_overwritten_in_every_run),
     };
     return cmocka_run_group_tests_name("verify", tests, nullptr, nullptr);
 }

@@ -6,6 +6,7 @@
 #include "engine/passes/pass.h"
 #include "engine/plan/live_bytes.h"
 #include "engine/plan/memory_planner.h"
+#include "engine/plan/order.h"
 #include "engine/plan/sharing.h"
 #include "tests/passes/sample_graphs.h"
 #include "tests/support/errors.h"
@@ -80,6 +81,21 @@ void test_live_bytes(void**) {
         if (!live_bytes_hold(*plan_of(run_passes(graph, kAllPasses, test_heap())))) wrong = index;
     }
     assert_int_equal(wrong, -1);
+}
+
+// What grows over micro-batches is alive from the first step to the end of the phase, wherever it is written.
+void test_sums_over_micro_batches_live_through_the_phase(void**) {
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {64});
+    const ValueId e = graph.apply(Op::sum, {x}),
+                  f = graph.apply(Op::accumulate, {graph.apply(Op::mul, {x, e})});
+    graph.output("y", graph.apply(Op::sum, {f}, {}, Phase::reduce));
+    const auto bytes_at_start = [&](std::uint32_t micro_batches) {
+        const HeapPtr<Plan> plan = plan_of(Graph(graph, test_heap()), micro_batches);
+        return live_bytes(*plan, test_heap()).front();
+    };
+    assert_int_equal(bytes_at_start(1), 64);
+    assert_int_equal(bytes_at_start(3), 64 + 64 * sizeof(float));
 }
 
 // ---- Ids -----------------------------------------------------------------------------------------------
@@ -235,6 +251,27 @@ void test_parts_are_made_in_their_whole(void**) {
     }
 }
 
+// A part in its whole keeps all of the whole alive: where the arena would grow by that, parts are copied.
+void test_parts_stay_apart_where_the_arena_would_grow(void**) {
+    for (const std::int64_t between : {1, 64}) {
+        Graph graph(test_heap());
+        const ValueId x = graph.input("x", DType::f32, {1, 16}),
+                      wide = graph.input("wide", DType::f32, {between, 16});
+        const ValueId early = graph.apply(Op::exp, {x});
+        // Between the two parts: much of which little is left.
+        const ValueId much = graph.apply(Op::exp, {wide}), little = graph.apply(Op::sum, {much});
+        const ValueId late = graph.apply(Op::mul, {graph.input("y", DType::f32, {16, 16}), little});
+        const ValueId whole = graph.apply(Op::concat, {early, late}, {number(Attr::axis, 0)});
+        graph.output("z", graph.apply(Op::sum, {whole}));
+        const HeapPtr<Plan> plan = plan_of(std::move(graph));
+        const auto place = [&](ValueId value) { return plan->places[static_cast<std::size_t>(value)]; };
+        const bool are_parts = place(early).offset == place(whole).offset &&
+                               place(late).offset == place(whole).offset + 16 * sizeof(float);
+        assert_int_equal(are_parts, between == 1);
+        assert_int_equal(plan->regions[0].bytes, between == 1 ? 1216 : 4224);
+    }
+}
+
 // Targets may be -1, ids may not; an input that is both has the narrower limit.
 void test_limits_meet(void**) {
     Graph graph(test_heap());
@@ -361,6 +398,40 @@ void test_squares_follow_their_gradient(void**) {
     }
 }
 
+// Two updates that read each other's parameter, in a graph that the verifier has not seen.
+void test_what_has_no_order_is_named(void**) {
+    Graph graph(test_heap());
+    const ValueId v = graph.state("v", DType::f32, {4}),
+                  factors = graph.input("step/factors", DType::f32, {3});
+    const ValueId a = graph.parameter("a", {4}, {}), b = graph.parameter("b", {4}, {}), one = graph.scalar(1);
+    graph.apply(Op::sgd, {a, b, v, factors, one}, {}, Phase::update);
+    graph.apply(Op::sgd, {b, a, v, factors, one}, {}, Phase::update);
+    const Failure crossed = failure_of([&] { order_steps(graph, Identity(graph), 1); });
+    assert_failure(
+        crossed, VOLTA_INTERNAL,
+        "plan: node 5 (sgd) has no place in the order: a value is overwritten in place before it is read");
+
+    Graph back(test_heap());
+    const ValueId late = back.apply(Op::exp, {back.input("x", DType::f32, {4})}, {}, Phase::reduce);
+    back.apply(Op::neg, {late});
+    const Failure over = failure_of([&] { order_steps(back, Identity(back), 1); });
+    assert_failure(over, VOLTA_INTERNAL, "plan: node 2 (neg) has to run in a phase that is over");
+}
+
+// Sizes that no memory has are refused before anything is placed.
+void test_what_is_beyond_64_bits_is_refused(void**) {
+    const auto plan_with = [](const Shape& shape, std::uint32_t micro_batches) {
+        return failure_of([&] {
+            Graph graph(test_heap());
+            graph.output("y", graph.apply(Op::accumulate, {graph.input("x", DType::f32, shape)}));
+            plan_of(std::move(graph), micro_batches);
+        });
+    };
+    const std::int64_t many = std::int64_t{1} << 31;
+    assert_failure(plan_with({many, many / 4}, 9), VOLTA_UNSUPPORTED,
+                   "a region would be larger than 2^64 bytes");
+}
+
 // ---- Micro-batches ----------------------------------------------------------------------------------------
 
 struct StepCase {
@@ -429,16 +500,20 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs_have_plans),
         cmocka_unit_test(test_live_bytes),
+        cmocka_unit_test(test_sums_over_micro_batches_live_through_the_phase),
         cmocka_unit_test(test_ids_have_limits),
         cmocka_unit_test(test_positions_have_limits),
         cmocka_unit_test(test_pairs_of_columns_are_written_in_place),
         cmocka_unit_test(test_parts_are_made_in_their_whole),
+        cmocka_unit_test(test_parts_stay_apart_where_the_arena_would_grow),
         cmocka_unit_test(test_limits_meet),
         cmocka_unit_test(test_outputs_have_bytes_of_their_own),
         cmocka_unit_test(test_chains_share_memory),
         cmocka_unit_test(test_a_gradient_lies_on_its_logits),
         cmocka_unit_test(test_readers_of_aliases_come_before_updates),
         cmocka_unit_test(test_squares_follow_their_gradient),
+        cmocka_unit_test(test_what_has_no_order_is_named),
+        cmocka_unit_test(test_what_is_beyond_64_bits_is_refused),
         cmocka_unit_test(test_half_steps_are_refused),
         cmocka_unit_test(test_inputs_of_the_whole_step),
     };
