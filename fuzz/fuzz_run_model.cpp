@@ -249,6 +249,9 @@ const Operator kOperators[] = {
     {"prelu_grad", 3, {"operand"}},
     {"rotary_table", 1, {"limit", "width", "scale"}},
     {"rotary", 3, {"heads", "interleaved", "width"}},
+    {"attention", 1, {"heads", "kv_heads", "packed", "window", "cap"}},
+    {"attention", 3, {"heads", "causal", "scale", "window", "cap"}},
+    {"cached_attention", 5, {"heads", "kv_heads", "packed", "window", "cap"}},
 };
 
 // ---- A graph that the bytes describe

@@ -60,6 +60,8 @@ define::AttentionSizes sizes_of(const AttentionForm& form) {
     sizes.kv_heads = form.kv_heads;
     sizes.head_dim = form.head_dim;
     sizes.causal = form.causal;
+    sizes.window = form.window;
+    sizes.cap = form.cap;
     const std::int64_t all = (form.heads + 2 * form.kv_heads) * form.head_dim;
     sizes.o_stride = form.heads * form.head_dim;
     sizes.q_stride = sizes.dq_stride = form.packed ? all : sizes.o_stride;
@@ -99,6 +101,8 @@ void cached_attention(const NodeRun<T>& run) {
     sizes.rows = form.rows;
     sizes.heads = form.heads;
     sizes.cache = {form.slots, form.kv_heads, form.capacity, form.head_dim};
+    sizes.window = form.window;
+    sizes.cap = form.cap;
     const std::int64_t query = form.heads * form.head_dim, key = form.kv_heads * form.head_dim;
     sizes.o_stride = query;
     sizes.q_stride = form.packed ? query + 2 * key : query;

@@ -95,6 +95,8 @@ struct AttentionForm {
     float scale = 0;         // the factor itself: float(1 / sqrt((double)head_dim)) unless given
     double probability = 0;  // above 0: `random` is the last input
     std::uint32_t stream = 0;
+    std::int64_t window = 0;  // keys that a query gives weight; 0: all that it sees
+    float cap = 0;            // 0: none
 };
 AttentionForm attention_form(const Node& node, const Shape& first, const Shape& second);
 
@@ -104,7 +106,9 @@ inline constexpr int kCachePanelExtent = 16;  // the last extent of keys and val
 struct CachedAttentionForm {
     std::int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, slots = 0, capacity = 0;
     bool packed = false;
-    float scale = 0;  // the factor itself
+    float scale = 0;          // the factor itself
+    std::int64_t window = 0;  // as in AttentionForm
+    float cap = 0;
 };
 CachedAttentionForm cached_attention_form(const Node& node, const Shape& keys, const Shape& first);
 // Shapes of keys and values for `slots` sequences of up to `capacity` tokens, a multiple of 16.

@@ -75,6 +75,7 @@ enum class Attr : std::uint8_t {
     momentum, elements, frozen,
     kernel, ceil_mode, count_include_pad,
     mode, value,
+    window, cap,  // attention
     count_
 };
 // clang-format on

@@ -98,6 +98,10 @@ constexpr AttrRow kEmbedding[] = {integer(Attr::rows, true, 0, 1, kManyIds, "V, 
 constexpr AttrRow kMatmul[] = {yes_no(Attr::transpose_a, 0, "a is stored transposed, [..., m]"),
                                yes_no(Attr::transpose_b, 0, "b is stored transposed, [n, k]"),
                                kAccumulateRow};
+constexpr AttrRow kWindowRow = integer(Attr::window, false, 0, 0, kManyIds,
+                                       "keys up to its own that a query weighs, causal; 0: all"),
+                  kCapRow = real(Attr::cap, false, 0, 0, kLargest,
+                                 "scores s become cap * tanh(s / cap); 0: they stay");
 constexpr AttrRow kAttention[] = {
     integer(Attr::heads, true, 0, 1, 65536, "query heads"),
     integer(Attr::kv_heads, false, 0, 0, 65536, "key and value heads, a divisor of heads; 0: heads"),
@@ -106,6 +110,8 @@ constexpr AttrRow kAttention[] = {
     kProbabilityRow,
     kStreamRow,
     yes_no(Attr::packed, 0, "one input holds q, k and v side by side"),
+    kWindowRow,
+    kCapRow,
 };
 constexpr AttrRow kStridesRow = integers(Attr::strides, false, "per spatial axis; none: 1"),
                   kDilationsRow = integers(Attr::dilations, false, "between taps, per spatial axis; none: 1"),
@@ -167,6 +173,8 @@ constexpr AttrRow kCachedAttention[] = {
     integer(Attr::kv_heads, false, 0, 0, 65536, "key and value heads, a divisor of heads; 0: heads"),
     real(Attr::scale, false, 0, -kLargest, kLargest, "factor of the scores; 0: 1/sqrt(d)"),
     yes_no(Attr::packed, 0, "one input holds q, k and v side by side"),
+    kWindowRow,
+    kCapRow,
 };
 constexpr AttrRow kStack[] = {integer(Attr::micro_batches, true, 0, 1, 4294967295.0, "M")};
 constexpr AttrRow kSgd[] = {yes_no(Attr::nesterov, 0, "Nesterov momentum")};
@@ -676,7 +684,7 @@ constexpr OpRow kRows[] = {
         "q [B, T, heads*d], k and v [B, T, kv_heads*d], or packed qkv [B, T, (heads+2*kv_heads)*d]; random "
         "i32 [3] when probability > 0",
         "o [B, T, heads*d], m [B, heads, T], l [B, heads, T]",
-        "p = softmax(q k' * scale) over the allowed keys; o = dropout(p) v")
+        "p = softmax(cap(q k' * scale)) over the allowed keys; o = dropout(p) v")
         .with(kAttention)
         .drawing()
         .costing(c::attention),
@@ -692,7 +700,7 @@ constexpr OpRow kRows[] = {
         "token), positions i32 [...], then q [..., heads*d], k and v [..., kv_heads*d], or packed qkv [..., "
         "(heads+2*kv_heads)*d]",
         "o [..., heads*d], keys, values",
-        "every row's k and v enter its slot at its position; then o = softmax(q k' * scale) v over the "
+        "every row's k and v enter its slot at its position; then o = softmax(cap(q k' * scale)) v over the "
         "slot's positions 0 .. its own")
         .with(kCachedAttention)
         .updates(-1, 0, 1)

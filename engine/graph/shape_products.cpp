@@ -126,8 +126,8 @@ MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b) {
 
 namespace {
 
-// What attention and cached_attention have in common: heads, their width, the scale. `width` is that of q, or
-// of the packed qkv.
+// What attention and cached_attention have in common: heads, their width, what happens to scores. `width` is
+// that of q, or of the packed qkv.
 template <class Form>
 void read_heads(const Node& node, std::int64_t width, Form& form) {
     form.packed = node.flag(Attr::packed);
@@ -144,6 +144,11 @@ void read_heads(const Node& node, std::int64_t width, Form& form) {
     form.head_dim = width / parts;
     const double scale = node.number(Attr::scale);
     form.scale = static_cast<float>(scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(form.head_dim)));
+    require(form.scale != 0, "%s: a scale of %g is 0 as f32", name_of(node), scale);
+    form.window = static_cast<std::int64_t>(node.number(Attr::window));
+    const double cap = node.number(Attr::cap);
+    form.cap = static_cast<float>(cap);
+    require(cap == 0 || form.cap != 0, "%s: a cap of %g is 0 as f32", name_of(node), cap);
 }
 
 }  // namespace
@@ -154,6 +159,8 @@ AttentionForm attention_form(const Node& node, const Shape& first, const Shape& 
     read_heads(node, first.last(), form);
     form.operands = form.packed ? 1 : 3;
     form.causal = node.flag(Attr::causal);
+    require(form.causal || form.window == 0, "%s: a window of %lld keys needs causal", name_of(node),
+            static_cast<long long>(form.window));
     form.probability = node.number(Attr::probability);
     form.stream = static_cast<std::uint32_t>(node.number(Attr::stream));
     form.batch = first[0];

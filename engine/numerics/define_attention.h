@@ -1,6 +1,8 @@
 // Attention (docs/numerics.md, 4) for one query row, key and head at a time: the formula with plain loops.
 #pragma once
 
+#include <limits>
+
 #include "engine/numerics/canonical.h"
 #include "engine/numerics/functions.h"
 #include "engine/numerics/random.h"
@@ -12,10 +14,16 @@ namespace volta::define {
 // each other at tokens * stride.
 struct AttentionSizes {
     std::int64_t batch = 0, queries = 0, keys = 0, heads = 0, kv_heads = 0, head_dim = 0;
-    std::int64_t first = 0;  // position of the first query
-    bool causal = true;      // a query sees the keys up to its own position
+    std::int64_t first = 0;   // position of the first query
+    bool causal = true;       // a query sees the keys up to its own position
+    std::int64_t window = 0;  // and gives weight to so many of them, the last ones; 0: to all
+    float cap = 0;            // of scores; 0: none
     std::int64_t q_stride = 0, k_stride = 0, v_stride = 0, o_stride = 0;  // forward, and d_o
     std::int64_t dq_stride = 0, dk_stride = 0, dv_stride = 0;             // backward
+    // Does the key lie below the window? Its score is -Inf, and it stays in the chains.
+    bool has_no_weight(std::int64_t row, std::int64_t key) const {
+        return window > 0 && key <= first + row - window;
+    }
     std::int64_t visible_keys(std::int64_t row) const {
         return causal ? std::min(keys, first + row + 1) : keys;
     }
@@ -41,11 +49,24 @@ struct AttentionHead {
     std::int64_t sequence, head;
     const T *q, *k, *v;  // of this head: element c of row i is q[i * q_stride + c]
 
-    T score(std::int64_t i, std::int64_t j) const {
+    T scaled(std::int64_t i, std::int64_t j) const {
+        if (size.has_no_weight(i, j)) return -std::numeric_limits<T>::infinity();
         const T x = product_chain<T>(
             0, size.head_dim, nullptr, [&](std::int64_t c) { return q[i * size.q_stride + c]; },
             [&](std::int64_t c) { return k[j * size.k_stride + c]; });
         return x * scale;
+    }
+    T tangent(T z) const {
+        ScalarMachine<T> m;
+        return score_tangent(m, z, static_cast<T>(size.cap));
+    }
+    T score(T z) const {
+        ScalarMachine<T> m;
+        return size.cap == 0 ? z : capped_score(m, z, tangent(z), static_cast<T>(size.cap));
+    }
+    T scaled_grad(T z, T ds) const {
+        ScalarMachine<T> m;
+        return size.cap == 0 ? ds : capped_score_grad(m, tangent(z), ds);
     }
     // Forward on a probability, backward on its gradient.
     T dropped(std::int64_t i, std::int64_t j, T p) const {
@@ -78,7 +99,7 @@ void attention(const AttentionSizes& size, T scale, const AttentionDropout* rand
             for (std::int64_t i = 0; i < size.queries; ++i) {
                 const std::int64_t n = size.visible_keys(i), row = (b * size.heads + h) * size.queries + i;
                 T* const p = workspace;
-                for (std::int64_t j = 0; j < n; ++j) p[j] = head.score(i, j);
+                for (std::int64_t j = 0; j < n; ++j) p[j] = head.score(head.scaled(i, j));
                 const T maximum = n > 0 ? row_max<T>(n, [&](std::int64_t j) { return p[j]; }) : T(0);
                 for (std::int64_t j = 0; j < n; ++j) p[j] = exp(m, p[j] - maximum);
                 const T total = row_sum<T>(n, [&](std::int64_t j) { return p[j]; });
@@ -104,12 +125,13 @@ void attention_scores_grad(const AttentionHead<T>& head, const T* o, const T* d_
         const T *const oi = o + i * size.o_stride, *const doi = d_o + i * size.o_stride;
         const T delta = row_sum<T>(size.head_dim, [&](std::int64_t c) { return doi[c] * oi[c]; });
         for (std::int64_t j = 0; j < size.visible_keys(i); ++j) {
-            const T p = exp(m, head.score(i, j) - row_maximum[i]) / row_total[i];
+            const T z = head.scaled(i, j), p = exp(m, head.score(z) - row_maximum[i]) / row_total[i];
             const T d_kept = product_chain<T>(
                 0, size.head_dim, nullptr, [&](std::int64_t c) { return doi[c]; },
                 [&](std::int64_t c) { return head.v[j * size.v_stride + c]; });
             kept[i * size.keys + j] = head.dropped(i, j, p);
-            dx[i * size.keys + j] = (p * (head.dropped(i, j, d_kept) - delta)) * head.scale;
+            const T ds = p * (head.dropped(i, j, d_kept) - delta);
+            dx[i * size.keys + j] = head.scaled_grad(z, ds) * head.scale;
         }
     }
 }

@@ -1,6 +1,8 @@
 // Attention of new tokens over a cache of keys and values (docs/numerics.md, 4), with plain loops.
 #pragma once
 
+#include <limits>
+
 #include "engine/numerics/canonical.h"
 #include "engine/numerics/functions.h"
 
@@ -36,6 +38,8 @@ struct CachedAttentionSizes {
     std::int64_t rows = 0, heads = 0;
     CacheLayout cache;
     std::int64_t q_stride = 0, k_stride = 0, v_stride = 0, o_stride = 0;  // elements from row to row
+    std::int64_t window = 0;                                              // as in AttentionSizes
+    float cap = 0;
 };
 
 // Row r is the token at positions[r] of the sequence in slots[r]; a row whose slot is -1 is no token: it
@@ -67,11 +71,15 @@ void cached_attention(const CachedAttentionSizes& size, T scale, const std::int3
             const T* const query = q + r * size.q_stride + h * d;
             const T* const key = keys + cache.key_head(slots[r], kv);
             const T* const value = values + cache.value_head(slots[r], kv);
-            for (std::int64_t j = 0; j < n; ++j)
-                p[j] = product_chain<T>(
-                           0, d, nullptr, [&](std::int64_t c) { return query[c]; },
-                           [&](std::int64_t c) { return key[cache.key(j, c)]; }) *
-                       scale;
+            for (std::int64_t j = 0; j < n; ++j) {
+                const T x = product_chain<T>(
+                    0, d, nullptr, [&](std::int64_t c) { return query[c]; },
+                    [&](std::int64_t c) { return key[cache.key(j, c)]; });
+                const bool has_weight = size.window == 0 || j > positions[r] - size.window;
+                const T z = has_weight ? x * scale : -std::numeric_limits<T>::infinity(),
+                        cap = static_cast<T>(size.cap);
+                p[j] = cap == 0 ? z : capped_score(m, z, score_tangent(m, z, cap), cap);
+            }
             const T maximum = row_max<T>(n, [&](std::int64_t j) { return p[j]; });
             for (std::int64_t j = 0; j < n; ++j) p[j] = exp(m, p[j] - maximum);
             const T total = row_sum<T>(n, [&](std::int64_t j) { return p[j]; });

@@ -536,6 +536,26 @@ typename M::Real cos(M& m, typename M::Real x) {
     return in_quadrant(m, m.select(q.even, q.cosine, q.sine), n, a);
 }
 
+// ---- Scores of attention that are bounded by a cap. z = x * scale, -Inf of a key that has no weight: that
+// stays.
+
+template <class M>
+typename M::Real score_tangent(M& m, typename M::Real z, typename M::Real cap) {
+    return tanh(m, z / cap);
+}
+
+template <class M>
+typename M::Real capped_score(M& m, typename M::Real z, typename M::Real tangent, typename M::Real cap) {
+    const auto nothing = m.real(-std::numeric_limits<double>::infinity()), bounded = tangent * cap;
+    return m.select(m.equal(z, nothing), nothing, bounded);
+}
+
+template <class M>  // the gradient of z, of that of the score
+typename M::Real capped_score_grad(M& m, typename M::Real tangent, typename M::Real ds) {
+    const auto one = m.real(1), slope = one - tangent * tangent;
+    return ds * slope;
+}
+
 // ---- Rotary position: the pair (x0, x1) turned by the angle with this cosine and sine
 // -------------------------
 

@@ -177,7 +177,8 @@ class DecodeBuilder {
             state("values", cache_values_shape(shape_.slots, form.kv_heads, shape_.capacity, form.head_dim)),
             slot_, position_};
         for (const ValueId input : attention.inputs) node.inputs.push_back(renamed_[at(input)]);
-        for (const Attr key : {Attr::heads, Attr::kv_heads, Attr::scale, Attr::packed})
+        for (const Attr key :
+             {Attr::heads, Attr::kv_heads, Attr::scale, Attr::packed, Attr::window, Attr::cap})
             node.attributes.push_back(number(key, attention.number(key)));
         ++layer_;
         return to_.apply(std::move(node));

@@ -37,18 +37,19 @@ __device__ __forceinline__ QueryTerms query_terms(const VoltaAttentionArgs& args
 }
 
 // Of one element: x from score chain to probability as it met its value, dp from gradient chain to that of the
-// score chain.
-template <bool dropout>
+// score chain. `place` of the key, seen from the query.
+template <bool dropout, class Scores>
 __device__ __forceinline__ void score_gradient(const VoltaAttentionArgs& args, const QueryTerms& query,
-                                               bool kept, float& x, float& dp) {
-    const float p = __fdiv_rn(exp_of(__fsub_rn(__fmul_rn(x, args.scale), query.max)), query.sum);
+                                               long long place, bool kept, float& x, float& dp) {
+    const Scores score = Scores::of(args, x, place);
+    const float p = __fdiv_rn(exp_of(__fsub_rn(score.value, query.max)), query.sum);
     x = dropout ? dropped(args, kept, p) : p;
     const float of_p = dropout ? dropped(args, kept, dp) : dp;
-    dp = __fmul_rn(__fmul_rn(p, __fsub_rn(of_p, query.term)), args.scale);
+    dp = __fmul_rn(score.scaled_gradient(__fmul_rn(p, __fsub_rn(of_p, query.term))), args.scale);
 }
 
 // dq of 64 queries: their chains run over the keys.
-template <int dim, bool causal, bool dropout>
+template <int dim, bool causal, bool dropout, class Scores>
 __device__ __forceinline__ void attention_queries(const VoltaAttentionArgs& args) {
     alignas(16) __shared__ AttentionTiles<dim> tiles;
     const long long heads = args.batch * args.heads, blocks = (args.time + 63) / 64;
@@ -76,7 +77,8 @@ __device__ __forceinline__ void attention_queries(const VoltaAttentionArgs& args
                                               : 0;
 #pragma unroll
                 for (int j = 0; j < 4; ++j)
-                    score_gradient<dropout>(args, queries[i], (kept >> j & 1) != 0, x[i][j], dp[i][j]);
+                    score_gradient<dropout, Scores>(args, queries[i], place_of(first, key, i, j),
+                                                    (kept >> j & 1) != 0, x[i][j], dp[i][j]);
             }
             leave_weights<dim>(tiles, dp);
             const long long end = least(end_key, key + 64);
@@ -109,7 +111,7 @@ __device__ __forceinline__ KeyGradients key_gradients(const VoltaAttentionArgs& 
 }
 
 // dk and dv of 64 keys for one query head: their chains run over the queries.
-template <int dim, bool causal, bool dropout>
+template <int dim, bool causal, bool dropout, class Scores>
 __device__ __forceinline__ void attention_keys(const VoltaAttentionArgs& args) {
     alignas(16) __shared__ AttentionTiles<dim> tiles;
     const long long heads = args.batch * args.heads, blocks = (args.time + 63) / 64;
@@ -135,7 +137,8 @@ __device__ __forceinline__ void attention_keys(const VoltaAttentionArgs& args) {
                     dropout ? kept_bits<dim>(tiles, place, (int)(first % 128) + 4 * (threadIdx.x / 16)) : 0;
 #pragma unroll
                 for (int i = 0; i < 4; ++i)
-                    score_gradient<dropout>(args, terms, (kept >> i & 1) != 0, x[i][j], dp[i][j]);
+                    score_gradient<dropout, Scores>(args, terms, -place_of(first, query, i, j),
+                                                    (kept >> i & 1) != 0, x[i][j], dp[i][j]);
             }
             const long long end = least(args.time, query + 64);
             const bool diagonal = causal && query == first;

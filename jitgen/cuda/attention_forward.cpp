@@ -59,7 +59,12 @@ __device__ __forceinline__ bool sees(const VoltaAttentionArgs& args, long long f
     return column < args.time && (!causal || column <= first + tile_place(threadIdx.x / 16, i));
 }
 
-template <int dim, bool causal>
+// Where key tile_place(x, j) of a tile from `key` on lies, seen from query tile_place(y, i) of one from `first` on.
+__device__ __forceinline__ long long place_of(long long first, long long key, int i, int j) {
+    return key + tile_place(threadIdx.x % 16, j) - (first + tile_place(threadIdx.x / 16, i));
+}
+
+template <int dim, bool causal, class Scores>
 __device__ __forceinline__ void row_maxima(const VoltaAttentionArgs& args, const AttentionHead& head,
                                            AttentionTiles<dim>& tiles, long long first, long long end_key,
                                            int& turn, float (&maxima)[4]) {
@@ -73,7 +78,8 @@ __device__ __forceinline__ void row_maxima(const VoltaAttentionArgs& args, const
 #pragma unroll
             for (int j = 0; j < 4; ++j)
                 if (sees<causal>(args, first, key, i, j))
-                    maxima[i] = larger(maxima[i], __fmul_rn(scores[i][j], args.scale));
+                    maxima[i] = larger(maxima[i],
+                                       Scores::of(args, scores[i][j], place_of(first, key, i, j)).value);
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -84,7 +90,7 @@ __device__ __forceinline__ void row_maxima(const VoltaAttentionArgs& args, const
     }
 }
 
-template <int dim, bool causal>
+template <int dim, bool causal, class Scores>
 __device__ __forceinline__ void row_sums(const VoltaAttentionArgs& args, const AttentionHead& head,
                                          AttentionTiles<dim>& tiles, long long first, long long end_key,
                                          int& turn, const float (&maxima)[4], float (&totals)[4]) {
@@ -96,7 +102,8 @@ __device__ __forceinline__ void row_sums(const VoltaAttentionArgs& args, const A
         for (int i = 0; i < 4; ++i)
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                const float e = exp_of(__fsub_rn(__fmul_rn(scores[i][j], args.scale), maxima[i]));
+                const float score = Scores::of(args, scores[i][j], place_of(first, key, i, j)).value;
+                const float e = exp_of(__fsub_rn(score, maxima[i]));
                 sums.add(i, j, sees<causal>(args, first, key, i, j) ? e : 0.0f);
             }
         if (key + 64 >= end_key || (key + 64) % 4096 == 0) sums.close_chunk(key / 4096);
@@ -105,7 +112,7 @@ __device__ __forceinline__ void row_sums(const VoltaAttentionArgs& args, const A
     for (int i = 0; i < 4; ++i) totals[i] = folded_row(sums.chunks[i]);
 }
 
-template <int dim, bool causal, bool dropout>
+template <int dim, bool causal, bool dropout, class Scores>
 __device__ __forceinline__ void attention_forward(const VoltaAttentionArgs& args) {
     alignas(16) __shared__ AttentionTiles<dim> tiles;
     const long long heads = args.batch * args.heads, blocks = (args.time + 63) / 64;
@@ -116,8 +123,8 @@ __device__ __forceinline__ void attention_forward(const VoltaAttentionArgs& args
         const AttentionHead head = attention_head<dim>(args, unit % heads);
         const long long first = 64 * (blocks - 1 - unit / heads);  // the longest first
         const long long end_key = causal ? least(args.time, first + 64) : args.time;
-        row_maxima<dim, causal>(args, head, tiles, first, end_key, turn, maxima);
-        row_sums<dim, causal>(args, head, tiles, first, end_key, turn, maxima, totals);
+        row_maxima<dim, causal, Scores>(args, head, tiles, first, end_key, turn, maxima);
+        row_sums<dim, causal, Scores>(args, head, tiles, first, end_key, turn, maxima, totals);
         for (long long key = 0; key < end_key; key += 64) {
             if (dropout && key % 128 == 0) draw_kept<dim>(args, head, tiles, first, key);
             tile_of_chains<dim>(tiles, head.q, first, head.k, key, args.time, turn, scores);
@@ -128,7 +135,8 @@ __device__ __forceinline__ void attention_forward(const VoltaAttentionArgs& args
                                               : 0;
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
-                    const float e = exp_of(__fsub_rn(__fmul_rn(scores[i][j], args.scale), maxima[i]));
+                    const float score = Scores::of(args, scores[i][j], place_of(first, key, i, j)).value;
+                    const float e = exp_of(__fsub_rn(score, maxima[i]));
                     const float p = __fdiv_rn(e, totals[i]);
                     scores[i][j] = dropout ? dropped(args, (kept >> j & 1) != 0, p) : p;
                 }

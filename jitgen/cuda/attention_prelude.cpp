@@ -21,9 +21,10 @@ struct VoltaAttentionArgs {
     float *dq, *dk, *dv, *scratch;
     const unsigned* random;
     long long q_stride, k_stride, v_stride, o_stride, dq_stride, dk_stride, dv_stride;
-    long long batch, time, heads, kv_heads;
+    long long batch, time, heads, kv_heads, window;
     float scale, kept_scale;
-    unsigned threshold, last_word, first_sequence, unused;
+    unsigned threshold, last_word, first_sequence;
+    float cap;
 };
 static_assert(sizeof(VoltaAttentionArgs) == %zu, "the host's struct CudaAttentionArgs");
 #ifndef __CUDACC_RTC__
@@ -223,10 +224,63 @@ __device__ __forceinline__ float dropped(const VoltaAttentionArgs& args, bool ke
 }
 )";
 
+constexpr char kScores[] = R"(
+__device__ __forceinline__ float exp_of(float x) {
+    float y;
+    exp_nonpositive(x, y);
+    return y;
+}
+
+// From chain to score, and back: with a window, keys that lie below it have the score -Inf; with a cap, scores are
+// bounded. Args of either attention.
+template <bool window, bool cap>
+struct AttentionScores {
+    static constexpr bool has_window = window, has_cap = cap;
+    float value, tangent;
+
+    // `place` of the key, seen from the query: 0 its own position, -1 the one before.
+    template <class Args>
+    static __device__ __forceinline__ bool has_weight(const Args& args, long long place) {
+        return !window || place > -args.window;
+    }
+    template <class Args>
+    static __device__ __forceinline__ AttentionScores of(const Args& args, float chain, long long place) {
+        AttentionScores score;
+        score.value = __fmul_rn(chain, args.scale);
+        if (!has_weight(args, place)) score.value = __uint_as_float(0xff800000u);
+        score.tangent = score.value;
+        if (cap) capped(score.value, args.cap, score.value, score.tangent);
+        return score;
+    }
+    // The gradient of chain * scale, from that of the score.
+    __device__ __forceinline__ float scaled_gradient(float ds) const {
+        if (cap) capped_gradient(tangent, ds, ds);
+        return ds;
+    }
+};
+)";
+
 Program exponential(std::pmr::memory_resource* heap) {
     Builder b(heap);
     const Real x = b.load(b.input(Access::full));
     b.store(b.output(Access::full), exp_nonpositive(b, x));
+    return b.finish();
+}
+
+// z, cap -> the score and the tangent that its gradient needs.
+Program capped(std::pmr::memory_resource* heap) {
+    Builder b(heap);
+    const Real z = b.load(b.input(Access::full)), cap = b.load(b.input(Access::full));
+    const Real tangent = score_tangent(b, z, cap);
+    b.store(b.output(Access::full), capped_score(b, z, tangent, cap));
+    b.store(b.output(Access::full), tangent);
+    return b.finish();
+}
+
+Program capped_gradient(std::pmr::memory_resource* heap) {
+    Builder b(heap);
+    const Real tangent = b.load(b.input(Access::full)), ds = b.load(b.input(Access::full));
+    b.store(b.output(Access::full), capped_score_grad(b, tangent, ds));
     return b.finish();
 }
 
@@ -242,15 +296,18 @@ Program random_words(std::pmr::memory_resource* heap) {
 
 }  // namespace
 
-void append_attention_functions(std::pmr::string& text) {
-    append_row_function(exponential(text.get_allocator().resource()), "exp_nonpositive", text);
-    text += R"(
-__device__ __forceinline__ float exp_of(float x) {
-    float y;
-    exp_nonpositive(x, y);
-    return y;
+std::pmr::string attention_scores_type(bool window, bool cap, std::pmr::memory_resource* heap) {
+    std::pmr::string text("AttentionScores<", heap);
+    text += window ? "true, " : "false, ";
+    return text += cap ? "true>" : "false>";
 }
-)";
+
+void append_attention_functions(std::pmr::string& text) {
+    std::pmr::memory_resource* const heap = text.get_allocator().resource();
+    append_row_function(exponential(heap), "exp_nonpositive", text);
+    append_row_function(capped(heap), "capped", text);
+    append_row_function(capped_gradient(heap), "capped_gradient", text);
+    text += kScores;
 }
 
 void append_attention_prelude(std::pmr::string& text) {

@@ -35,8 +35,10 @@ void append_attention_kernels(const CudaAttentionForm& form, const char* name, s
         lines.line("    attention_%s<%s>(args);", entry, body.text);
         lines.line("}");
     };
+    const std::pmr::string scores =
+        attention_scores_type(form.window, form.cap, text.get_allocator().resource());
     const SourceTerm dim = term("%d", form.head_dim),
-                     all = term("%d, %s, %s", form.head_dim, causal, dropout);
+                     all = term("%d, %s, %s, %s", form.head_dim, causal, dropout, scores.c_str());
     kernel("forward", all);
     kernel("terms", dim);
     kernel("queries", all);

@@ -22,21 +22,27 @@ struct CudaAttentionArgs {
     const std::uint32_t* random;  // with dropout: seed (low, high) and step, read on the device
     std::int64_t q_stride, k_stride, v_stride, o_stride, dq_stride, dk_stride, dv_stride;
     std::int64_t batch, time, heads, kv_heads;  // heads is a multiple of kv_heads
+    std::int64_t window;                        // with a window: keys that a query gives weight, the last
     float scale;                                // of scores
     float kept_scale;                           // DropoutRule: what kept probabilities are multiplied with
     std::uint32_t threshold;                    // DropoutRule: an element is kept if its bits are not below
     std::uint32_t last_word;                    // purpose_and_stream of the dropout
     std::uint32_t first_sequence;               // sequences of earlier micro-batches of this step
-    std::uint32_t unused;
+    float cap;                                  // with a cap: of scores
 };
 
 struct CudaAttentionForm {
     int head_dim = 64;  // 1 to 256
     bool causal = true;
     bool dropout = false;
+    bool window = false;  // with causal
+    bool cap = false;
 };
 
 inline constexpr unsigned kAttentionThreads = 256;  // of a block of every attention kernel
+
+// "AttentionScores<false, true>": what becomes of the chains of a kernel's queries and keys.
+std::pmr::string attention_scores_type(bool window, bool cap, std::pmr::memory_resource* heap);
 
 // What attention needs of the contract's functions, once per translation unit behind the prelude of row
 // kernels.

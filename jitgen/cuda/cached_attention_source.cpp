@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "engine/base/error.h"
 #include "engine/numerics/define_cached_attention.h"
+#include "jitgen/cuda/attention_source.h"
 #include "jitgen/cuda/source_text.h"
 
 namespace volta::jit {
@@ -24,9 +26,8 @@ struct VoltaCachedAttentionArgs {
     const float *q, *k, *v;
     float *keys, *values, *o, *scratch;
     long long q_stride, k_stride, v_stride, o_stride;
-    long long rows, heads, kv_heads, capacity;
-    float scale;
-    unsigned unused;
+    long long rows, heads, kv_heads, capacity, window;
+    float scale, cap;
 };
 static_assert(sizeof(VoltaCachedAttentionArgs) == %zu, "the host's struct CudaCachedAttentionArgs");
 )";
@@ -52,7 +53,7 @@ __device__ __forceinline__ void cached_store(const VoltaCachedAttentionArgs& arg
 }
 
 // One thread per key: neighbours read the positions of one panel.
-template <int dim>
+template <int dim, class Scores>
 __device__ __forceinline__ void cached_scores(const VoltaCachedAttentionArgs& args) {
     __shared__ float query[dim];
     const long long group = args.heads / args.kv_heads;
@@ -73,7 +74,7 @@ __device__ __forceinline__ void cached_scores(const VoltaCachedAttentionArgs& ar
             float sum = 0.0f;
 #pragma unroll 32
             for (int c = 0; c < dim; ++c) sum = __fmaf_rn(query[c], key[c * 16], sum);
-            args.scratch[unit * args.capacity + j] = __fmul_rn(sum, args.scale);
+            args.scratch[unit * args.capacity + j] = Scores::of(args, sum, j + 1 - count).value;
         }
     }
 }
@@ -211,7 +212,7 @@ struct NewTokens {
 };
 
 // All that NAME_store, NAME_scores and NAME_values do, by a block per row, head and panel of 16 columns.
-template <int dim>
+template <int dim, class Scores>
 __device__ __forceinline__ void cached_decode(const VoltaCachedAttentionArgs& args) {
     alignas(16) __shared__ CachedTiles tiles;
     __shared__ NewTokens tokens;
@@ -248,7 +249,7 @@ __device__ __forceinline__ void cached_decode(const VoltaCachedAttentionArgs& ar
             float sum = 0.0f;
 #pragma unroll 32
             for (int c = 0; c < dim; ++c) sum = __fmaf_rn(query[c], key[c * step], sum);
-            tiles.weights[j] = __fmul_rn(sum, args.scale);
+            tiles.weights[j] = Scores::of(args, sum, j + 1 - count).value;
         }
         // Each thread meets its own scores again, in the same places.
         const RowStatistics statistics = row_statistics(tiles, tiles.weights, count);
@@ -288,8 +289,12 @@ void append_cached_attention_prelude(std::pmr::string& text) {
     text += kKernels;
 }
 
-void append_cached_attention_kernels(int head_dim, const char* name, std::pmr::string& text) {
+void append_cached_attention_kernels(const CudaCachedAttentionForm& form, const char* name,
+                                     std::pmr::string& text) {
+    const int head_dim = form.head_dim;
     if (head_dim < 1) fail(VOLTA_INTERNAL, "attention kernel %s: heads of %d elements", name, head_dim);
+    const std::pmr::string scores =
+        attention_scores_type(form.window, form.cap, text.get_allocator().resource());
     SourceText lines(text.get_allocator().resource());
     lines.line("%s", "");
     lines.line("// %s: attention over a cache with heads of %d.", name, head_dim);
@@ -298,7 +303,11 @@ void append_cached_attention_kernels(int head_dim, const char* name, std::pmr::s
         lines.line(
             "extern \"C\" __global__ void __launch_bounds__(%u) %s_%s(const VoltaCachedAttentionArgs args) {",
             threads, name, entry);
-        lines.line("    cached_%s<%d>(args);", entry, head_dim);
+        const bool scores_keys = std::strcmp(entry, "scores") == 0 || std::strcmp(entry, "decode") == 0;
+        if (scores_keys)
+            lines.line("    cached_%s<%d, %s>(args);", entry, head_dim, scores.c_str());
+        else
+            lines.line("    cached_%s<%d>(args);", entry, head_dim);
         lines.line("}");
     }
     text += lines.take();

@@ -21,8 +21,14 @@ struct CudaCachedAttentionArgs {
     float* scratch;  // [rows, heads, capacity]: as many bytes as the launch says
     std::int64_t q_stride, k_stride, v_stride, o_stride;
     std::int64_t rows, heads, kv_heads, capacity;  // heads is a multiple of kv_heads, capacity one of 16
+    std::int64_t window;                           // with a window: keys that a query gives weight, the last
     float scale;
-    std::uint32_t unused;
+    float cap;  // with a cap: of scores
+};
+
+struct CudaCachedAttentionForm {
+    int head_dim = 64;  // 1 or more
+    bool window = false, cap = false;
 };
 
 inline constexpr unsigned kCachedScoreThreads = 64;  // of a block of NAME_scores
@@ -32,8 +38,9 @@ inline constexpr unsigned kCachedThreads = 256;      // of a block of NAME_store
 void append_cached_attention_prelude(std::pmr::string& text);
 
 // Entry points, which run in this order: NAME_store, NAME_scores, NAME_values. Or NAME_decode alone, for few
-// rows over a cache that is not too long: the same results. head_dim: 1 or more.
-void append_cached_attention_kernels(int head_dim, const char* name, std::pmr::string& text);
+// rows over a cache that is not too long: the same results.
+void append_cached_attention_kernels(const CudaCachedAttentionForm& form, const char* name,
+                                     std::pmr::string& text);
 
 // The same for every step of a generator: what positions say is read on the device.
 struct CachedAttentionLaunch {

@@ -18,13 +18,16 @@ __device__ __forceinline__ TensorTerms tensor_terms(const VoltaAttentionArgs& ar
 
 // Of one element: x from score chain to probability as it met its value, dp from gradient chain to that of the score;
 // both +0 where the query does not see the key. What both gradients share, the scale, is multiplied at their end.
-template <bool dropout>
+template <bool dropout, class Scores>
 __device__ __forceinline__ void tensor_gradient(const VoltaAttentionArgs& args, const TensorTerms& query,
                                                 float factor, bool seen, bool kept, float& x, float& dp) {
-    const float p = seen ? __fmul_rn(exp2_fast(__fmaf_rn(x, factor, negated(query.shift))), query.part) : 0.0f;
+    const Scores score = Scores::of(args, x, 0);  // what has no weight is not seen
+    const float power = Scores::has_cap ? __fmaf_rn(score.value, log2_e(), negated(query.shift))
+                                        : __fmaf_rn(x, factor, negated(query.shift));
+    const float p = seen ? __fmul_rn(exp2_fast(power), query.part) : 0.0f;
     x = dropout ? dropped(args, kept, p) : p;
     const float of_p = dropout ? dropped(args, kept, dp) : dp;
-    dp = seen ? __fmul_rn(p, __fsub_rn(of_p, query.term)) : 0.0f;
+    dp = seen ? score.scaled_gradient(__fmul_rn(p, __fsub_rn(of_p, query.term))) : 0.0f;
 }
 
 // Are so many operands left in registers beside the sums? A lane has 255.
@@ -34,7 +37,7 @@ template <class T, int dim>
 constexpr bool holds_keys = dim / T::elements + dim <= 160;
 
 // dq of 64 queries, over blocks of 32 keys.
-template <class T, int dim, bool causal, bool dropout>
+template <class T, int dim, bool causal, bool dropout, class Scores>
 __device__ __forceinline__ void tensor_queries(const VoltaAttentionArgs& args) {
     using Tile = TensorTile<T, dim, 32>;
     constexpr bool apart = T::elements == 2;  // columns lie beside rows
@@ -73,10 +76,13 @@ __device__ __forceinline__ void tensor_queries(const VoltaAttentionArgs& args) {
                 for (int e = 0; e < 4; ++e) {
                     const int place = 8 * n + 2 * lane.place + e % 2;
                     const long long column = key + place;
-                    const bool seen = column < args.time && (!causal || column <= row + e / 2 * 8);
+                    const long long distance = column - (row + e / 2 * 8);
+                    const bool seen = column < args.time && (!causal || distance <= 0) &&
+                                      Scores::has_weight(args, distance);
                     const unsigned* const bits = kept[dropout ? 16 * lane.warp + lane.group + e / 2 * 8 : 0];
                     const bool is_kept = dropout && (bits[(int)(key % 128) / 32] >> place & 1) != 0;
-                    tensor_gradient<dropout>(args, queries[e / 2], factor, seen, is_kept, x[n][e], dp[n][e]);
+                    tensor_gradient<dropout, Scores>(args, queries[e / 2], factor, seen, is_kept, x[n][e],
+                                                     dp[n][e]);
                 }
             add_weighted<T, dim, 32>(dp, apart ? key_columns : key_rows, sums);
         }
@@ -87,7 +93,7 @@ __device__ __forceinline__ void tensor_queries(const VoltaAttentionArgs& args) {
 }
 
 // dk and dv of 64 keys for one query head, over blocks of 32 queries.
-template <class T, int dim, bool causal, bool dropout>
+template <class T, int dim, bool causal, bool dropout, class Scores>
 __device__ __forceinline__ void tensor_keys(const VoltaAttentionArgs& args) {
     using Tile = TensorTile<T, dim, 32>;
     constexpr bool apart = T::elements == 2;
@@ -127,10 +133,11 @@ __device__ __forceinline__ void tensor_keys(const VoltaAttentionArgs& args) {
                 for (int e = 0; e < 4; ++e) {
                     const int place = 8 * n + 2 * lane.place + e % 2;
                     const long long key = row + e / 2 * 8;
-                    const bool seen = query + place < args.time && (!causal || query + place >= key);
+                    const bool seen = query + place < args.time && (!causal || query + place >= key) &&
+                                      Scores::has_weight(args, key - (query + place));
                     const unsigned word = dropout ? kept[dropout ? place : 0][(int)(key % 128) / 32] : 0;
-                    tensor_gradient<dropout>(args, queries[place], factor, seen, (word >> key % 32 & 1) != 0, x[n][e],
-                                             dp[n][e]);
+                    tensor_gradient<dropout, Scores>(args, queries[place], factor, seen,
+                                                     (word >> key % 32 & 1) != 0, x[n][e], dp[n][e]);
                 }
             add_weighted<T, dim, 32>(x, apart ? gradient_columns : gradient_rows, dv);
             add_weighted<T, dim, 32>(dp, apart ? query_columns : query_rows, dk);

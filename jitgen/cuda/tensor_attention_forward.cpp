@@ -20,7 +20,8 @@ struct SoftmaxRows {
     }
     // Scores, -inf where nothing is seen, become exponentials below the new maxima. Returns what the old sums and
     // values are multiplied with.
-    template <int tiles>
+    // `may_miss`: the first keys of a row may all be without weight.
+    template <bool may_miss, int tiles>
     __device__ __forceinline__ void meet(float (&scores)[tiles][4], float (&factors)[2]) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -30,7 +31,8 @@ struct SoftmaxRows {
                 larger = fmaxf(larger, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
             larger = fmaxf(larger, __shfl_xor_sync(0xffffffffu, larger, 1));
             larger = fmaxf(larger, __shfl_xor_sync(0xffffffffu, larger, 2));
-            const float shift = negated(__fmul_rn(larger, log2_e()));
+            const bool misses = may_miss && larger == __uint_as_float(0xff800000u);  // -inf - -inf is NaN
+            const float shift = misses ? 0.0f : negated(__fmul_rn(larger, log2_e()));
             factors[half] = exp2_fast(__fmaf_rn(max[half], log2_e(), shift));
             max[half] = larger;
             sum[half] = __fmul_rn(sum[half], factors[half]);
@@ -54,14 +56,17 @@ struct SoftmaxRows {
 };
 
 // Chains of queries (rows `row` and row + 8) and the keys from `key` on become scores.
-template <int keys, bool causal>
+template <int keys, bool causal, class Scores>
 __device__ __forceinline__ void scale_scores(const VoltaAttentionArgs& args, long long row, long long key,
                                              float (&scores)[keys / 8][4]) {
     const bool whole = key + keys <= args.time && (!causal || key + keys <= row - tensor_lane().group + 1);
 #pragma unroll
     for (int n = 0; n < keys / 8; ++n)
 #pragma unroll
-        for (int e = 0; e < 4; ++e) scores[n][e] = __fmul_rn(scores[n][e], args.scale);
+        for (int e = 0; e < 4; ++e) {
+            const long long column = key + 8 * n + 2 * tensor_lane().place + e % 2;
+            scores[n][e] = Scores::of(args, scores[n][e], column - (row + e / 2 * 8)).value;
+        }
     if (whole) return;
 #pragma unroll
     for (int n = 0; n < keys / 8; ++n)
@@ -73,7 +78,7 @@ __device__ __forceinline__ void scale_scores(const VoltaAttentionArgs& args, lon
         }
 }
 
-template <class T, int dim, bool causal, bool dropout>
+template <class T, int dim, bool causal, bool dropout, class Scores>
 __device__ __forceinline__ void tensor_forward(const VoltaAttentionArgs& args) {
     constexpr int keys = T::forward_keys;
     using Tile = TensorTile<T, dim, keys>;
@@ -102,8 +107,8 @@ __device__ __forceinline__ void tensor_forward(const VoltaAttentionArgs& args) {
             if (causal && key > first + 16 * lane.warp + 15) continue;  // seen by none of the warp's queries
             float scores[keys / 8][4], factors[2];
             multiply_rows<T, dim, keys>(q, key_rows, scores);
-            scale_scores<keys, causal>(args, row, key, scores);
-            rows.meet(scores, factors);
+            scale_scores<keys, causal, Scores>(args, row, key, scores);
+            rows.template meet<Scores::has_window>(scores, factors);
             if constexpr (dropout) {
 #pragma unroll
                 for (int n = 0; n < keys / 8; ++n)

@@ -18,6 +18,8 @@ void append_tensor_attention_kernels(const CudaAttentionForm& form, Precision pr
     SourceText lines(text.get_allocator().resource());
     const char *causal = form.causal ? "true" : "false", *dropout = form.dropout ? "true" : "false";
     const char* const words = precision == Precision::bf16 ? "TensorBf16" : "TensorTf32";
+    const std::pmr::string scores =
+        attention_scores_type(form.window, form.cap, text.get_allocator().resource());
     lines.line("%s", "");
     lines.line("// %s: attention with heads of %d in %s.", name, form.head_dim, precision_name(precision));
     const auto kernel = [&](const char* entry, const SourceTerm& bounds, const SourceTerm& body) {
@@ -31,7 +33,8 @@ void append_tensor_attention_kernels(const CudaAttentionForm& form, Precision pr
     const int registers = form.head_dim / (precision == Precision::bf16 ? 2 : 1) + form.head_dim;
     const auto tensor = [&](const char* entry, int most) {
         kernel(entry, term("%u, %d", kTensorAttentionThreads, registers <= most ? 3 : 2),
-               term("tensor_%s<%s, %d, %s, %s>", entry, words, form.head_dim, causal, dropout));
+               term("tensor_%s<%s, %d, %s, %s, %s>", entry, words, form.head_dim, causal, dropout,
+                    scores.c_str()));
     };
     const auto plain = [&](const char* entry) {
         kernel(entry, term("%u", kAttentionThreads), term("attention_%s<%d>", entry, form.head_dim));

@@ -100,14 +100,14 @@ static void retell(volta_model* model, const struct story* stories, int count, i
 
 /* Queries of four heads share the keys of two, by separate weights; biases, no position but that of the
  * causal order. */
-static volta_model* grouped_model(volta_context* context) {
+static volta_model* attending_model(volta_context* context, const volta_attribute* attributes,
+                                    size_t attribute_count) {
     volta_graph* graph;
     volta_model* model;
     volta_value tokens, table, x, qkv[3], ids, positions;
     const int64_t open[] = {-1, -1}, table_shape[] = {23, 40}, position_shape[] = {600, 40};
     const volta_init wide = {VOLTA_INIT_NORMAL, 0.8, 0};
     const volta_attribute limit = {"limit", 600, NULL, 0};
-    const volta_attribute attributes[] = {{"heads", 4, NULL, 0}, {"kv_heads", 2, NULL, 0}};
     assert_ok(volta_graph_create(context, &graph));
     assert_ok(volta_graph_input(graph, "tokens", VOLTA_I32, open, 2, &tokens));
     assert_ok(volta_graph_parameter(graph, "table", table_shape, 2, &wide, &table));
@@ -119,13 +119,28 @@ static volta_model* grouped_model(volta_context* context) {
     assert_ok(volta_graph_linear(graph, "q", x, 40, &qkv[0]));
     assert_ok(volta_graph_linear(graph, "k", x, 20, &qkv[1]));
     assert_ok(volta_graph_linear(graph, "v", x, 20, &qkv[2]));
-    assert_ok(volta_graph_apply(graph, "attention", qkv, 3, attributes, 2, &x, 1));
+    assert_ok(volta_graph_apply(graph, "attention", qkv, 3, attributes, attribute_count, &x, 1));
     assert_ok(volta_graph_linear(graph, "head", x, 23, &x));
     assert_ok(volta_graph_unary(graph, "tanh", x, &x)); /* the head is not the last */
     assert_ok(volta_graph_output(graph, "logits", x));
     assert_ok(volta_model_create(graph, 3, &model));
     volta_graph_release(graph);
     return model;
+}
+
+static volta_model* grouped_model(volta_context* context) {
+    const volta_attribute attributes[] = {{"heads", 4, NULL, 0}, {"kv_heads", 2, NULL, 0}};
+    return attending_model(context, attributes, 2);
+}
+
+/* Seven keys of weight, scores below 2, by a negative scale. */
+static volta_model* windowed_model(volta_context* context) {
+    const volta_attribute attributes[] = {{"heads", 4, NULL, 0},
+                                          {"kv_heads", 2, NULL, 0},
+                                          {"window", 7, NULL, 0},
+                                          {"cap", 2, NULL, 0},
+                                          {"scale", -0.4, NULL, 0}};
+    return attending_model(context, attributes, 5);
 }
 
 /* Initial weights give flat logits: with large embeddings the tokens differ. */
@@ -265,6 +280,12 @@ static void test_grouped_batches(void** state) {
     (void)state;
     const int sizes[][2] = {{1, 6}, {509, 8}, {30, 3}, {530, 2}};
     check_model(grouped_model, sizes, 4, 23, 1);
+}
+
+static void test_windowed_batches(void** state) {
+    (void)state;
+    const int sizes[][2] = {{1, 6}, {509, 8}, {5, 9}, {530, 2}};
+    check_model(windowed_model, sizes, 4, 23, 1);
 }
 
 /* A fork goes on as its origin would, and with another seed as a sequence of these tokens would; going back
@@ -559,11 +580,17 @@ static void test_what_is_refused(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpt_batches),       cmocka_unit_test(test_llama_batches),
-        cmocka_unit_test(test_quantized_batches), cmocka_unit_test(test_quantized_is_no_f32),
-        cmocka_unit_test(test_grouped_batches),   cmocka_unit_test(test_fork_and_rewind),
-        cmocka_unit_test(test_start_again),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_tokens_that_meet),  cmocka_unit_test(test_attention_and_cost_of_a_graph),
+        cmocka_unit_test(test_gpt_batches),
+        cmocka_unit_test(test_llama_batches),
+        cmocka_unit_test(test_quantized_batches),
+        cmocka_unit_test(test_quantized_is_no_f32),
+        cmocka_unit_test(test_grouped_batches),
+        cmocka_unit_test(test_windowed_batches),
+        cmocka_unit_test(test_fork_and_rewind),
+        cmocka_unit_test(test_start_again),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_tokens_that_meet),
+        cmocka_unit_test(test_attention_and_cost_of_a_graph),
         cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

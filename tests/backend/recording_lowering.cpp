@@ -134,6 +134,8 @@ class RecordingLowering final : public StepLowering {
         std::string line = work.backward ? "attention backward " : "attention ";
         line += sizes({shape.batch, shape.time, shape.heads, shape.kv_heads, shape.head_dim});
         line += shape.causal ? " causal" : " all";
+        if (shape.window > 0) line += " window " + text(shape.window);
+        if (shape.cap != 0) line += " capped";
         line += " q " + at(work.q) + "/" + text(shape.q_stride) + " k " + at(work.k) + "/" +
                 text(shape.k_stride) + " v " + at(work.v) + "/" + text(shape.v_stride);
         if (shape.dropout > 0) line += " random " + at(work.random);
@@ -148,6 +150,8 @@ class RecordingLowering final : public StepLowering {
         const CachedAttentionShape& shape = work.shape;
         std::string line = "cached_attention " + sizes({shape.rows, shape.heads}) + " cache ";
         line += sizes({shape.cache.slots, shape.cache.kv_heads, shape.cache.capacity, shape.cache.head_dim});
+        if (shape.window > 0) line += " window " + text(shape.window);
+        if (shape.cap != 0) line += " capped";
         line += " " + list({work.slots, work.positions, work.q, work.k, work.v});
         write(line + " -> " + list({work.o, work.keys, work.values}));
     }

@@ -131,6 +131,23 @@ Graph attention_backward_graph() {
     return graph;
 }
 
+// A window that no sequence exceeds is none; over a cache of 32 it is one.
+Graph windows_graph() {
+    Graph graph(test_heap());
+    const Attribute heads = number(Attr::heads, 2), packed = number(Attr::packed, 1);
+    const ValueId qkv = input(graph, "qkv", {2, 4, 24});
+    graph.output("near", graph.apply(Op::attention, {qkv}, {heads, packed, number(Attr::window, 3)}));
+    graph.output("all", graph.apply(Op::attention, {qkv},
+                                    {heads, packed, number(Attr::window, 4), number(Attr::cap, 30)}));
+    const ValueId keys = graph.state("keys", DType::f32, cache_keys_shape(3, 2, 32, 4)),
+                  values = graph.state("values", DType::f32, cache_values_shape(3, 2, 32, 4));
+    const ValueId slots = input(graph, "slots", {2, 4}, DType::i32),
+                  positions = input(graph, "positions", {2, 4}, DType::i32);
+    graph.output("o", graph.apply(Op::cached_attention, {keys, values, slots, positions, qkv},
+                                  {heads, packed, number(Attr::window, 4), number(Attr::cap, 30)}));
+    return graph;
+}
+
 Graph cache_graph() {
     Graph graph(test_heap());
     const ValueId keys = graph.state("keys", DType::f32, cache_keys_shape(3, 1, 32, 8)),
@@ -252,6 +269,11 @@ matmul: product 1x8x8x32 @0/32 fc_proj.weight/8 parameter -> y/8 then{ row_index
     {"attention backward", attention_backward_graph, 1, kAllPasses, {}, R"(
 attention: attention 2x4x2x2x4 causal q qkv/24 k qkv+32/24 v qkv+64/24 random step/random -> @0/8 @256 @320
 attention_grad: attention backward 2x4x2x2x4 causal q qkv/24 k qkv+32/24 v qkv+64/24 random step/random @0/8 @256 @320 d_o do -> dqkv/24 dqkv+32/24 dqkv+64/24
+)"},
+    {"attention by windows and below caps", windows_graph, 1, kAllPasses, {}, R"(
+attention: attention 2x4x2x2x4 causal window 3 q qkv/24 k qkv+32/24 v qkv+64/24 -> near/8 @0 @64
+attention: attention 2x4x2x2x4 causal capped q qkv/24 k qkv+32/24 v qkv+64/24 -> all/8 @0 @64
+cached_attention: cached_attention 8x2 cache 3x2x32x4 window 4 capped slots positions qkv qkv+32 qkv+64 -> o keys values
 )"},
     {"attention over a cache", cache_graph, 1, kAllPasses, {}, R"(
 cached_attention: cached_attention 5x2 cache 3x1x32x8 slots positions qkv qkv+64 qkv+96 -> o keys values

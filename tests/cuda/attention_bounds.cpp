@@ -71,6 +71,7 @@ class HeadBounds {
         double score_error = 0, factor = 0, sum = 0;  // factor: relative error of probabilities
         double term = 0, term_error = 0;              // D
         std::vector<double> p, kept, dp, dp_error, ds;
+        std::vector<double> slope, slope_error;  // of a score below its cap
     };
     std::int64_t token(std::int64_t i) const { return b_ * size_.queries + i; }
     double q(std::int64_t i, std::int64_t c) const {
@@ -105,7 +106,8 @@ class HeadBounds {
                 gradient.add(g(i, c) * v(j, c));
             }
             error = std::max(error, chain.absolute);
-            row.p.push_back(chain.plain * scale_);
+            row.p.push_back(size_.has_no_weight(i, j) ? -INFINITY : chain.plain * scale_);
+            bound_score(row, scale_ * (2 * operand_ + kFloat) * chain.absolute);
             largest = std::max(largest, row.p.back());
             const bool stays =
                 !dropout || element_bits(p_.dropout.place, static_cast<std::uint32_t>(random_row),
@@ -114,14 +116,22 @@ class HeadBounds {
             row.dp.push_back(gradient.plain);
             row.dp_error.push_back((2 * operand_ + kFloat) * gradient.absolute);
         }
-        row.score_error = scale_ * (2 * operand_ + kFloat) * error;
+        row.score_error = scale_ * (2 * operand_ + kFloat) * error + static_cast<double>(size_.cap) * kFloat;
         row.factor = std::expm1(2 * row.score_error);
         for (double& x : row.p) row.sum += x = std::exp(x - largest);
         for (double& x : row.p) x /= row.sum;
         add_term(i, row);
         for (std::size_t j = 0; j < row.p.size(); ++j)
-            row.ds.push_back(row.p[j] * (row.kept[j] * row.dp[j] - row.term));
+            row.ds.push_back(row.p[j] * (row.kept[j] * row.dp[j] - row.term) * row.slope[j]);
         rows_.push_back(std::move(row));
+    }
+    // What a cap makes of the latest score, which errs by so much.
+    void bound_score(Row& row, double score_error) const {
+        const auto cap = static_cast<double>(size_.cap);
+        const double u = cap == 0 ? 0 : std::tanh(row.p.back() / cap), slope = 1 - u * u;
+        row.slope.push_back(slope);
+        row.slope_error.push_back(cap == 0 ? 0 : 2 * std::fabs(u) * slope / cap * score_error + kFloat);
+        if (cap != 0 && row.p.back() != -INFINITY) row.p.back() = cap * u;
     }
     void add_term(std::int64_t i, Row& row) const {
         Sum rounded;
@@ -145,8 +155,9 @@ class HeadBounds {
     // Of the gradient of one score, without what D and its own rounding bring.
     double gradient_error(const Row& row, std::size_t j) const {
         const double of_p = row.kept[j] * row.dp[j];
-        return row.p[j] *
+        return row.p[j] * row.slope[j] *
                    (row.factor * (std::fabs(of_p) + std::fabs(row.term)) + row.kept[j] * row.dp_error[j]) +
+               row.p[j] * row.slope_error[j] * std::fabs(of_p - row.term) +
                std::fabs(row.ds[j]) * (operand_ + kFloat);
     }
     double query_bound(std::int64_t i, std::int64_t c) const {
@@ -157,7 +168,7 @@ class HeadBounds {
             const double key = k(static_cast<std::int64_t>(j), c);
             bound += gradient_error(row, j) * std::fabs(key);
             rounded.add(row.ds[j] * key);
-            of_term.add(row.p[j] * key);
+            of_term.add(row.p[j] * row.slope[j] * key);
         }
         return bound + rounding(rounded) +
                row.term_error * (exact_ ? std::fabs(of_term.plain) : of_term.absolute);
@@ -169,7 +180,7 @@ class HeadBounds {
             const Row& row = rows_[index(i)];
             const double query = q(i, c), weight = row.p[index(j)] * row.kept[index(j)];
             dk += gradient_error(row, index(j)) * std::fabs(query);
-            of_term.add(row.p[index(j)] * row.term_error * query);
+            of_term.add(row.p[index(j)] * row.slope[index(j)] * row.term_error * query);
             of_ds.add(row.ds[index(j)] * query);
             of_p.add(weight * g(i, c));
             dv += weight * (row.factor + operand_ + kFloat) * std::fabs(g(i, c));

@@ -20,6 +20,7 @@ AttentionResults attention_in_double(const jit::CudaAttentionForm& form, const A
 // have 8 and 11 bits). What is bounded, to first order and a tenth more:
 //   q, k, v, d_o    are rounded once: not at all where they are `exact`;
 //   scores          err by the sum over the head of |q| |k| times that, exponentials by a factor e^(2 x the largest)
+//                   (a cap only shortens the error; the slope below it errs by what its score does)
 //   probabilities and their gradients as operands: rounded once
 //   the rest        fp32: 2^-18 of the sums of absolute values
 // Of exact operands only the last two remain. Then the roundings of an element's terms are independent, and

@@ -19,6 +19,8 @@ AttentionProblem make_attention_problem(const jit::CudaAttentionForm& form, cons
     size.batch = test.batch, size.queries = size.keys = test.time;
     size.heads = test.heads, size.kv_heads = test.kv_heads, size.head_dim = form.head_dim;
     size.causal = form.causal;
+    if (form.window) size.window = 1 + 13 * static_cast<std::int64_t>(seed % 5);
+    if (form.cap) size.cap = 0.5f;
     const std::int64_t query = size.heads * size.head_dim, key = size.kv_heads * size.head_dim;
     size.q_stride = query + 2 * gap, size.k_stride = key + gap, size.v_stride = key + 3 * gap;
     size.o_stride = query + gap;
@@ -50,7 +52,9 @@ jit::CudaAttentionArgs attention_args(const jit::CudaAttentionForm& form, Attent
     args.dk_stride = p.size.dk_stride, args.dv_stride = p.size.dv_stride;
     args.batch = p.size.batch, args.time = p.size.queries;
     args.heads = p.size.heads, args.kv_heads = p.size.kv_heads;
+    args.window = p.size.window;
     args.scale = attention_scale(form.head_dim);
+    args.cap = p.size.cap;
     args.kept_scale = p.dropout.rule.scale, args.threshold = p.dropout.rule.threshold;
     args.last_word = purpose_and_stream(p.dropout.place.purpose, p.dropout.place.stream);
     args.first_sequence = p.dropout.first_sequence;

@@ -5,9 +5,14 @@ namespace volta::test {
 
 const std::vector<NamedAttention>& attentions() {
     static const std::vector<NamedAttention> list = {
-        {"attention_5", {5, true, false}},          {"attention_40_all_dropout", {40, false, true}},
-        {"attention_64_dropout", {64, true, true}}, {"attention_100_all", {100, false, false}},
+        {"attention_5", {5, true, false}},
+        {"attention_40_all_dropout", {40, false, true}},
+        {"attention_64_dropout", {64, true, true}},
+        {"attention_100_all", {100, false, false}},
         {"attention_256", {256, true, false}},
+        {"attention_5_window", {5, true, false, true, false}},
+        {"attention_40_all_cap", {40, false, false, false, true}},
+        {"attention_64_window_cap_dropout", {64, true, true, true, true}},
     };
     return list;
 }
@@ -27,12 +32,23 @@ const std::vector<NamedTensorAttention>& tensor_attentions() {
         {"tensor_tf32_80_all", {80, false, false}, Precision::tf32},
         {"tensor_tf32_96", {96, true, false}, Precision::tf32},
         {"tensor_tf32_128_all_dropout", {128, false, true}, Precision::tf32},
+        {"tensor_bf16_64_window_cap", {64, true, false, true, true}, Precision::bf16},
+        {"tensor_bf16_80_window", {80, true, false, true, false}, Precision::bf16},
+        {"tensor_tf32_32_window_cap_dropout", {32, true, true, true, true}, Precision::tf32},
+        {"tensor_tf32_16_all_cap", {16, false, false, false, true}, Precision::tf32},
     };
     return list;
 }
 
-const std::vector<int>& cached_head_dims() {
-    static const std::vector<int> list = {5, 64, 80};
+const std::vector<NamedCachedAttention>& cached_attentions() {
+    static const std::vector<NamedCachedAttention> list = {
+        {"cached_5", {5, false, false}},
+        {"cached_64", {64, false, false}},
+        {"cached_80", {80, false, false}},
+        {"cached_5_window", {5, true, false}},
+        {"cached_64_window_cap", {64, true, true}},
+        {"cached_80_cap", {80, false, true}},
+    };
     return list;
 }
 

@@ -2,7 +2,6 @@
 
 #include <memory_resource>
 
-#include "jitgen/cuda/cached_attention_source.h"
 #include "jitgen/cuda/embedding_source.h"
 #include "jitgen/cuda/move_source.h"
 #include "jitgen/cuda/peak_source.h"
@@ -54,11 +53,10 @@ EntryFile attention() {
             file.entries.emplace_back(named.name + std::string(entry), "VoltaAttentionArgs");
     }
     jit::append_cached_attention_prelude(text);
-    for (const int head_dim : cached_head_dims()) {
-        const std::string name = "cached_" + std::to_string(head_dim);
-        jit::append_cached_attention_kernels(head_dim, name.c_str(), text);
+    for (const NamedCachedAttention& named : cached_attentions()) {
+        jit::append_cached_attention_kernels(named.form, named.name, text);
         for (const char* entry : {"_store", "_scores", "_values", "_decode"})
-            file.entries.emplace_back(name + entry, "VoltaCachedAttentionArgs");
+            file.entries.emplace_back(named.name + std::string(entry), "VoltaCachedAttentionArgs");
     }
     file.text = text;
     return file;

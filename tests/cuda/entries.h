@@ -7,6 +7,7 @@
 
 #include "engine/base/arithmetic.h"
 #include "jitgen/cuda/attention_source.h"
+#include "jitgen/cuda/cached_attention_source.h"
 #include "tests/support/simt_emulation.h"
 
 namespace volta::test {
@@ -34,8 +35,11 @@ struct NamedTensorAttention {
 };
 const std::vector<NamedTensorAttention>& tensor_attentions();
 
-// Of the kernels over a cache, cached_DIM.
-const std::vector<int>& cached_head_dims();
+struct NamedCachedAttention {
+    const char* name;
+    jit::CudaCachedAttentionForm form;
+};
+const std::vector<NamedCachedAttention>& cached_attentions();
 
 struct EmulatedEntry {
     const char* name;

@@ -43,8 +43,11 @@ float scale_of(std::int64_t head_dim) {
     return static_cast<float>(1 / std::sqrt(static_cast<double>(head_dim)));
 }
 
-Problem make_problem(const Case& test, std::int64_t head_dim, std::uint64_t seed) {
+Problem make_problem(const Case& test, const jit::CudaCachedAttentionForm& form, std::uint64_t seed) {
     Problem p{};
+    const std::int64_t head_dim = form.head_dim;
+    if (form.window) p.size.window = 1 + 700 * static_cast<std::int64_t>(seed % 3);
+    if (form.cap) p.size.cap = 0.5f;
     const auto rows = static_cast<std::int64_t>(test.rows.size()), gap = static_cast<std::int64_t>(seed % 3);
     p.size.rows = rows, p.size.heads = test.heads;
     p.size.cache = {3, test.kv_heads, test.capacity, head_dim};
@@ -74,8 +77,9 @@ void expect(Problem& p) {
 constexpr float kGuard = -7777.0f;
 
 // By one launch or by three.
-std::string run(Problem& p, bool decode, simt::Order order, unsigned most) {
-    const auto head_dim = static_cast<int>(p.size.cache.head_dim);
+std::string run(const NamedCachedAttention& named, Problem& p, bool decode, simt::Order order,
+                unsigned most) {
+    const int head_dim = named.form.head_dim;
     jit::CudaCachedAttentionArgs args{};
     args.slots = p.slots.data(), args.positions = p.positions.data();
     args.q = p.q.data(), args.k = p.k.data(), args.v = p.v.data();
@@ -84,7 +88,9 @@ std::string run(Problem& p, bool decode, simt::Order order, unsigned most) {
     args.v_stride = p.size.v_stride, args.o_stride = p.size.o_stride;
     args.rows = p.size.rows, args.heads = p.size.heads;
     args.kv_heads = p.size.cache.kv_heads, args.capacity = p.size.cache.capacity;
+    args.window = p.size.window;
     args.scale = scale_of(head_dim);
+    args.cap = p.size.cap;
     const jit::CachedAttentionLaunch how = jit::cached_attention_launch(head_dim, args, 1);
     std::vector<float> scratch(how.scratch_bytes / sizeof(float) + 16, kGuard);
     args.scratch = scratch.data();
@@ -94,8 +100,7 @@ std::string run(Problem& p, bool decode, simt::Order order, unsigned most) {
         grid.grid = {std::min(x, most), std::min(y, most), 1};
         grid.block.x = threads;
         grid.order = order;
-        const std::string name = "cached_" + std::to_string(head_dim) + entry;
-        if (x > 0 && error.empty()) error = run_entry(name, grid, &args);
+        if (x > 0 && error.empty()) error = run_entry(named.name + std::string(entry), grid, &args);
     };
     if (decode) {
         const unsigned blocks = jit::cached_decode_blocks(head_dim, args);
@@ -123,37 +128,33 @@ std::string difference(const char* name, const std::vector<float>& x, const std:
 std::string failure;  // no object with a destructor is alive where an assertion leaves
 
 void test_cached(void** state) {
-    const int head_dim = *static_cast<const int*>(*state);
+    const NamedCachedAttention& named = *static_cast<const NamedCachedAttention*>(*state);
     failure.clear();
     std::uint64_t seed = 1;
     for (const Case& test : kCases)
         for (int turn = 0; turn < 4 && failure.empty(); ++turn, ++seed) {
-            if (!test.wide && (turn % 2 > 0 || head_dim != cached_head_dims()[0])) continue;
-            Problem expected = make_problem(test, head_dim, seed), actual = expected;
+            if (!test.wide && (turn % 2 > 0 || named.form.head_dim > 5)) continue;
+            Problem expected = make_problem(test, named.form, seed), actual = expected;
             const bool decode = turn >= 2;
             if (decode && test.capacity > jit::kMostDecodeCapacity) continue;
             expect(expected);
-            failure =
-                run(actual, decode, static_cast<simt::Order>(seed % 3), static_cast<unsigned>(1 + seed % 4));
+            failure = run(named, actual, decode, static_cast<simt::Order>(seed % 3),
+                          static_cast<unsigned>(1 + seed % 4));
             if (failure.empty()) failure = difference("o", expected.o, actual.o);
             if (failure.empty()) failure = difference("keys", expected.keys, actual.keys);
             if (failure.empty()) failure = difference("values", expected.values, actual.values);
             if (!failure.empty())
-                failure.insert(0, std::string(decode ? "decode, " : "") + "capacity " +
-                                      std::to_string(test.capacity) + ", heads of " +
-                                      std::to_string(head_dim) + ", seed " + std::to_string(seed) + ": ");
+                failure.insert(0, std::string(named.name) + (decode ? ", decode" : "") + ", capacity " +
+                                      std::to_string(test.capacity) + ", seed " + std::to_string(seed) +
+                                      ": ");
         }
     if (!failure.empty()) print_error("%s\n", failure.c_str());
     assert_true(failure.empty());
 }
 
-const char* name_of(const int& head_dim) {
-    static std::string names[3];
-    const auto at = static_cast<std::size_t>(&head_dim - cached_head_dims().data());
-    names[at] = "heads of " + std::to_string(head_dim);
-    return names[at].c_str();
-}
-
 }  // namespace
 
-int main() { return run_rows("cached attention", cached_head_dims(), test_cached, name_of); }
+int main() {
+    return run_rows("cached attention", cached_attentions(), test_cached,
+                    [](const NamedCachedAttention& row) { return row.name; });
+}

@@ -17,6 +17,8 @@ struct Subject {
     std::int64_t batch, time, heads, kv_heads, head_dim;
     bool packed, causal;
     double dropout;
+    int window = 0;
+    double cap = 0;
 };
 
 // Attention and its gradient over two micro-batches. Results of the forward pass are outputs too.
@@ -38,11 +40,13 @@ void build(const Subject& s, CaseBuilder& b) {
                                     number(Attr::causal, s.causal),
                                     number(Attr::probability, s.dropout),
                                     number(Attr::stream, 3),
-                                    number(Attr::packed, s.packed)};
+                                    number(Attr::packed, s.packed),
+                                    number(Attr::window, s.window),
+                                    number(Attr::cap, s.cap)};
     const auto apply = [&](Op op, std::vector<ValueId> operands) {
         if (random >= 0) operands.push_back(random);
         const ValueId first = b.graph().apply(op, operands.data(), static_cast<int>(operands.size()),
-                                              attributes, 6, Phase::each);
+                                              attributes, 8, Phase::each);
         b.filled.content.resize(b.graph().values.size());
         return first;
     };
@@ -136,7 +140,9 @@ void check_all(const Row& row, std::initializer_list<Subject> subjects) {
 void test_levels(void** state) {
     check_all(*static_cast<const Row*>(*state), {{1, 70, 2, 2, 32, true, true, 0},
                                                  {2, 33, 4, 2, 16, false, true, 0.25},
-                                                 {1, 40, 2, 1, 64, true, false, 0}});
+                                                 {1, 40, 2, 1, 64, true, false, 0},
+                                                 {1, 150, 2, 1, 32, true, true, 0, 40, 0.5},
+                                                 {2, 33, 2, 2, 16, false, true, 0.25, 5}});
 }
 
 // Heads that have no kernel on tensor cores keep the strict ones, and their bits.
@@ -144,7 +150,7 @@ void test_other_heads(void**) {
     Row row = kRows[0];
     row.name = "a head of 40";
     row.arithmetic = {Level::repeatable, Precision::bf16};
-    check_all(row, {{1, 20, 2, 2, 40, true, true, 0}, {1, 20, 1, 1, 144, true, true, 0}});
+    check_all(row, {{1, 20, 2, 2, 40, true, true, 0, 7, 0.5}, {1, 20, 1, 1, 144, true, true, 0}});
 }
 
 // So do devices whose tensor cores have neither bf16 nor tf32.

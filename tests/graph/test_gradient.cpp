@@ -480,6 +480,18 @@ const Case kCases[] = {
                         {number(Attr::heads, 4), number(Attr::kv_heads, 2), number(Attr::packed, 1),
                          number(Attr::probability, 0.4), number(Attr::stream, 3)});
      }},
+    {"attention, a window and a cap, grouped",
+     [](Graph& g) {
+         return g.apply(Op::attention, {weights(g, {2, 5, 12}), weights(g, {2, 5, 6}), weights(g, {2, 5, 6})},
+                        {number(Attr::heads, 4), number(Attr::kv_heads, 2), number(Attr::window, 2),
+                         number(Attr::cap, 0.5)});
+     }},
+    {"attention, a cap below a negative scale, all keys, dropout",
+     [](Graph& g) {
+         return g.apply(Op::attention, {weights(g, {2, 5, 12}), random_state(g)},
+                        {number(Attr::heads, 2), number(Attr::packed, 1), number(Attr::causal, 0),
+                         number(Attr::scale, -0.75), number(Attr::cap, 1.5), number(Attr::probability, 0.3)});
+     }},
     {"a tied table",
      [](Graph& g) {
          const ValueId table = weights(g, {4, 3});
@@ -721,16 +733,19 @@ ValueId split_heads(Graph& g, ValueId x, std::int64_t heads, std::int64_t group)
     return g.apply(Op::transpose, {y}, {list(Attr::permutation, {0, 2, 1, 3})});
 }
 ValueId composed_attention(Graph& g, ValueId q, ValueId k, ValueId v, std::int64_t heads,
-                           std::int64_t kv_heads, bool causal, float scale) {
+                           std::int64_t kv_heads, bool causal, float scale, std::int64_t window = 0,
+                           float cap = 0) {
     const Shape shape = g.shape(q);
     const std::int64_t time = shape[1], group = heads / kv_heads;
     const ValueId scores =
         g.apply(Op::matmul, {split_heads(g, q, heads, 1), split_heads(g, k, kv_heads, group)},
                 {number(Attr::transpose_b, 1)});
     ValueId s = mul(g, scores, g.scalar(scale));
+    if (cap != 0) s = mul(g, g.apply(Op::tanh, {g.apply(Op::div, {s, g.scalar(cap)})}), g.scalar(cap));
     std::vector<std::int32_t> allowed;
     for (std::int64_t i = 0; i < time; ++i)
-        for (std::int64_t j = 0; j < time; ++j) allowed.push_back(!causal || j <= i);
+        for (std::int64_t j = 0; j < time; ++j)
+            allowed.push_back(!causal || (j <= i && (window == 0 || j > i - window)));
     const ValueId mask = g.constant(DType::i32, {time, time}, allowed.data());
     s = g.apply(Op::where, {mask, s, g.scalar(-1e30f)});
     const ValueId o = g.apply(Op::matmul, {composed_softmax(g, s), split_heads(g, v, kv_heads, group)});
@@ -1015,6 +1030,16 @@ const Pair kPairs[] = {
      [](Graph& g) {
          const ValueId q = weights(g, {2, 5, 12}), k = weights(g, {2, 5, 6}), v = weights(g, {2, 5, 6});
          return composed_attention(g, q, k, v, 4, 2, true, static_cast<float>(1 / std::sqrt(3.0)));
+     }},
+    {"attention, a window and a cap",
+     [](Graph& g) {
+         return g.apply(Op::attention, {weights(g, {2, 5, 12}), weights(g, {2, 5, 6}), weights(g, {2, 5, 6})},
+                        {number(Attr::heads, 4), number(Attr::kv_heads, 2), number(Attr::window, 3),
+                         number(Attr::cap, 0.25)});
+     },
+     [](Graph& g) {
+         const ValueId q = weights(g, {2, 5, 12}), k = weights(g, {2, 5, 6}), v = weights(g, {2, 5, 6});
+         return composed_attention(g, q, k, v, 4, 2, true, static_cast<float>(1 / std::sqrt(3.0)), 3, 0.25f);
      }},
     {"attention, packed, not causal",
      [](Graph& g) {

@@ -921,6 +921,25 @@ const Wrong kWrong[] = {
          g.apply(Op::attention, {reals(g, {2, 5, 12}), reals(g, {2, 4, 12}), reals(g, {2, 4, 12})},
                  {number(Attr::heads, 6)});
      }},
+    {"attention: a window of 4 keys needs causal",
+     [](Graph& g) {
+         g.apply(Op::attention, {reals(g, {2, 5, 12})},
+                 {number(Attr::heads, 2), number(Attr::packed, 1), number(Attr::causal, 0),
+                  number(Attr::window, 4)});
+     },
+     VOLTA_INVALID_ARGUMENT},
+    {"attention: a scale of 1e-60 is 0 as f32",
+     [](Graph& g) {
+         g.apply(Op::attention, {reals(g, {2, 5, 12})},
+                 {number(Attr::heads, 2), number(Attr::packed, 1), number(Attr::scale, 1e-60)});
+     },
+     VOLTA_INVALID_ARGUMENT},
+    {"attention: a cap of 1e-60 is 0 as f32",
+     [](Graph& g) {
+         g.apply(Op::attention, {reals(g, {2, 5, 12})},
+                 {number(Attr::heads, 2), number(Attr::packed, 1), number(Attr::cap, 1e-60)});
+     },
+     VOLTA_INVALID_ARGUMENT},
     {"attention: takes 4 inputs when not packed and with dropout, not 3",
      [](Graph& g) {
          g.apply(Op::attention, {reals(g, {2, 5, 12}), reals(g, {2, 5, 12}), reals(g, {2, 5, 12})},

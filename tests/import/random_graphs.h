@@ -282,13 +282,17 @@ class RandomGraph {
             }
             case Op::attention: {
                 if (rank != 3 || last % 4 != 0) return false;
-                const Attribute causal = number(Attr::causal, chance());
+                const bool is_causal = chance();
+                const Attribute causal = number(Attr::causal, is_causal),
+                                window = number(Attr::window, is_causal && chance() ? 2 : 0),
+                                cap = number(Attr::cap, chance() ? 0.5 : 0);
                 if (chance())
-                    return give(apply(op, {x, x, apply(Op::tanh, {x})}, {number(Attr::heads, 2), causal}));
+                    return give(apply(op, {x, x, apply(Op::tanh, {x})},
+                                      {number(Attr::heads, 2), causal, window, cap}));
                 const ValueId qkv = apply(Op::matmul, {x, parameter({last, 4 * (4 + 2 * 2)})});
-                return give(apply(
-                    op, {qkv},
-                    {number(Attr::heads, 4), number(Attr::kv_heads, 2), causal, number(Attr::packed, 1)}));
+                return give(apply(op, {qkv},
+                                  {number(Attr::heads, 4), number(Attr::kv_heads, 2), causal,
+                                   number(Attr::packed, 1), window, cap}));
             }
             case Op::conv:
             case Op::conv_transpose:

@@ -40,6 +40,9 @@ struct Sizes {
     std::int64_t batch, time, heads, kv_heads, head_dim;
     bool causal;
     double dropout;
+    std::int64_t window = 0;
+    float cap = 0;
+    bool negative = false;  // the scale
 };
 
 constexpr RandomState kRandom = {0x12345678u, 0x9abcdef0u, 7};
@@ -64,7 +67,9 @@ struct Example {
           o(size_of(o_stride), 9.0f),
           row_max(static_cast<std::size_t>(tokens() * wanted.heads)),
           row_sum(row_max.size()),
-          d_qkv(size_of(stride), 9.0f) {}
+          d_qkv(size_of(stride), 9.0f) {
+        if (wanted.negative) scale = -scale;
+    }
 
     std::int64_t tokens() const { return sizes.batch * sizes.time; }
     std::size_t size_of(std::int64_t token_stride) const {
@@ -81,6 +86,8 @@ struct Example {
         size.kv_heads = sizes.kv_heads;
         size.head_dim = sizes.head_dim;
         size.causal = sizes.causal;
+        size.window = sizes.window;
+        size.cap = sizes.cap;
         size.q_stride = size.k_stride = size.v_stride = stride;
         size.dq_stride = size.dk_stride = size.dv_stride = stride;
         size.o_stride = o_stride;
@@ -106,6 +113,8 @@ struct Example {
         shape.kv_heads = sizes.kv_heads;
         shape.head_dim = sizes.head_dim;
         shape.causal = sizes.causal;
+        shape.window = sizes.window;
+        shape.cap = sizes.cap;
         shape.scale = scale;
         shape.dropout = sizes.dropout;
         shape.stream = kStream;
@@ -158,12 +167,14 @@ void check(const Example& problem, Isa isa, int threads, const char* tile) {
     char name[160];
     const auto compare = [&](const char* what, const std::vector<float>& expected,
                              const std::vector<float>& got) {
-        snprintf(name, sizeof name,
-                 "%s of [%lld, %lld, %lld/%lld, %lld]%s, dropout %g, %s, %d threads, tile %s", what,
-                 static_cast<long long>(s.batch), static_cast<long long>(s.time),
-                 static_cast<long long>(s.heads), static_cast<long long>(s.kv_heads),
-                 static_cast<long long>(s.head_dim), s.causal ? " causal" : "", s.dropout, isa_name(isa),
-                 threads, tile ? tile : "chosen");
+        snprintf(
+            name, sizeof name,
+            "%s of [%lld, %lld, %lld/%lld, %lld]%s, window %lld, cap %g, dropout %g, %s, %d threads, tile "
+            "%s",
+            what, static_cast<long long>(s.batch), static_cast<long long>(s.time),
+            static_cast<long long>(s.heads), static_cast<long long>(s.kv_heads),
+            static_cast<long long>(s.head_dim), s.causal ? " causal" : "", static_cast<long long>(s.window),
+            static_cast<double>(s.cap), s.dropout, isa_name(isa), threads, tile ? tile : "chosen");
         assert_same_bits(name, expected.data(), got.data(), static_cast<std::int64_t>(expected.size()));
     };
     compare("row_max", problem.row_max, actual.row_max);
@@ -234,6 +245,44 @@ void test_every_tile_and_thread_count(void**) {
     }
 }
 
+void test_negative_scales(void**) {
+    check_all({2, 45, 2, 2, 16, true, 0, 0, 0, true}, Data::plain, 510);
+    check_all({2, 45, 2, 2, 16, true, 0.3, 0, 0.5f, true}, Data::binades, 511);
+    check_all({1, 45, 2, 2, 16, false, 0, 0, 0, true}, Data::special, 512);
+}
+
+void test_windows_and_caps(void**) {
+    std::uint64_t seed = 520;
+    for (const std::int64_t window : {0, 1, 5, 16, 44, 45, 46})
+        for (const float cap : {0.0f, 0.5f, 30.0f}) {
+            check_all({2, 45, 4, 2, 16, true, 0.2, window, cap}, Data::plain, ++seed);
+            check_all({1, 45, 2, 2, 9, true, 0, window, cap, true}, Data::binades, ++seed);
+            check_all({1, 20, 2, 1, 9, true, 0, window / 2, cap}, Data::special, ++seed);
+        }
+    check_all({2, 45, 4, 2, 16, false, 0.2, 0, 0.5f}, Data::plain, ++seed);
+    check_all({1, 1040, 1, 1, 2, true, 0, 520, 0.5f}, Data::plain, ++seed);
+}
+
+// More keys than a chunk of a row sum has, most of them without weight.
+void test_a_window_of_a_long_sequence(void**) {
+    Example problem({1, 4200, 1, 1, 1, true, 0, 70, 0.75f}, Data::plain, 580);
+    problem.define();
+    check(problem, host_cpu().has(Isa::avx512) ? Isa::avx512 : Isa::avx2, 1, nullptr);
+}
+
+// A window that reaches back to the first key is none, and a cap far above all scores changes them by
+// roundings alone.
+void test_wide_windows_and_high_caps(void**) {
+    Example plain({1, 60, 2, 2, 8, true, 0}, Data::plain, 590),
+        wide({1, 60, 2, 2, 8, true, 0, 60}, Data::plain, 590),
+        high({1, 60, 2, 2, 8, true, 0, 0, 1e4f}, Data::plain, 590);
+    for (Example* problem : {&plain, &wide, &high}) problem->define();
+    assert_same_bits("a wide window", plain.d_qkv.data(), wide.d_qkv.data(),
+                     static_cast<std::int64_t>(plain.d_qkv.size()));
+    for (std::size_t i = 0; i < plain.d_qkv.size(); ++i)
+        assert_true(std::fabs(plain.d_qkv[i] - high.d_qkv[i]) < 1e-5f);
+}
+
 // The shape of training: 256 queries, heads of 64.
 void test_a_real_head(void**) {
     Example problem({1, 256, 2, 2, 64, true, 0.1}, Data::plain, 600);
@@ -287,6 +336,10 @@ int main() {
         cmocka_unit_test(test_dropout),
         cmocka_unit_test(test_many_binades),
         cmocka_unit_test(test_every_tile_and_thread_count),
+        cmocka_unit_test(test_negative_scales),
+        cmocka_unit_test(test_windows_and_caps),
+        cmocka_unit_test(test_a_window_of_a_long_sequence),
+        cmocka_unit_test(test_wide_windows_and_high_caps),
         cmocka_unit_test(test_a_real_head),
         cmocka_unit_test(test_a_later_key_is_not_seen),
         cmocka_unit_test(test_a_sequence_alone),

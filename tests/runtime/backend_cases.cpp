@@ -869,18 +869,33 @@ void add_attention(Cases& cases) {
         std::int64_t batch, time, heads, kv_heads, head_dim;
         bool packed, causal;
         double dropout;
+        int window = 0;
+        double cap = 0, scale = 0;
     };
-    const std::vector<Row> rows = {{1, 1, 1, 0, 1, false, true, 0},     {2, 7, 2, 0, 8, false, true, 0},
-                                   {2, 7, 2, 0, 8, true, true, 0},      {1, 33, 4, 2, 16, false, true, 0},
-                                   {1, 33, 4, 1, 16, true, false, 0},   {2, 9, 2, 0, 5, true, true, 0.2},
-                                   {1, 19, 4, 2, 8, false, false, 0.5}, {1, 70, 1, 0, 64, true, true, 0},
-                                   {0, 4, 2, 0, 8, true, true, 0}};
+    const std::vector<Row> rows = {{1, 1, 1, 0, 1, false, true, 0},
+                                   {2, 7, 2, 0, 8, false, true, 0},
+                                   {2, 7, 2, 0, 8, true, true, 0},
+                                   {1, 33, 4, 2, 16, false, true, 0},
+                                   {1, 33, 4, 1, 16, true, false, 0},
+                                   {2, 9, 2, 0, 5, true, true, 0.2},
+                                   {1, 19, 4, 2, 8, false, false, 0.5},
+                                   {1, 70, 1, 0, 64, true, true, 0},
+                                   {0, 4, 2, 0, 8, true, true, 0},
+                                   {2, 19, 4, 2, 8, false, true, 0.2, 5},
+                                   {1, 33, 2, 0, 16, true, true, 0, 16, 0.5},
+                                   {1, 33, 2, 1, 16, true, true, 0, 1, 1.5, -0.75},
+                                   {2, 9, 2, 0, 5, false, true, 0, 9, 20},
+                                   {2, 9, 2, 0, 5, true, true, 0, 100},
+                                   {1, 19, 4, 2, 8, false, false, 0.5, 0, 0.5},
+                                   {2, 20, 2, 0, 8, true, true, 0, 0, 0, -0.5},
+                                   {1, 600, 1, 0, 4, true, true, 0, 70, 2}};
     for (const Row& row : rows)
         for (const bool backward : {false, true}) {
             const Op op = backward ? Op::attention_grad : Op::attention;
             const std::string name =
                 shapes_text({{row.batch, row.time, row.heads, row.kv_heads, row.head_dim}}) +
-                (row.packed ? " packed" : "") + (row.causal ? " causal" : "");
+                (row.packed ? " packed" : "") + (row.causal ? " causal" : "") +
+                (row.window > 0 ? " window" : "") + (row.cap > 0 ? " cap" : "");
             cases.push_back(
                 {op, name, [=](CaseBuilder& b) {
                      const std::int64_t query = row.heads * row.head_dim;
@@ -899,13 +914,16 @@ void add_attention(Cases& cases) {
                          number(Attr::causal, row.causal),
                          number(Attr::probability, row.dropout),
                          number(Attr::stream, 3),
-                         number(Attr::packed, row.packed)};
+                         number(Attr::packed, row.packed),
+                         number(Attr::scale, row.scale),
+                         number(Attr::window, row.window),
+                         number(Attr::cap, row.cap)};
                      std::vector<ValueId> forward = in;
                      const ValueId random = row.dropout > 0 ? b.random_state() : -1;
                      if (random >= 0) forward.push_back(random);
                      const ValueId o =
                          b.graph().apply(Op::attention, forward.data(), static_cast<int>(forward.size()),
-                                         attributes, 6, Phase::each);
+                                         attributes, 9, Phase::each);
                      b.filled.content.resize(b.graph().values.size());
                      if (!backward) return b.declare_outputs(o);
                      std::vector<ValueId> all = in;
@@ -913,7 +931,7 @@ void add_attention(Cases& cases) {
                      if (random >= 0) all.push_back(random);
                      const ValueId first =
                          b.graph().apply(Op::attention_grad, all.data(), static_cast<int>(all.size()),
-                                         attributes, 6, Phase::each);
+                                         attributes, 9, Phase::each);
                      b.filled.content.resize(b.graph().values.size());
                      b.declare_outputs(first);
                  }});
@@ -930,6 +948,8 @@ void add_cached_attention(Cases& cases) {
         std::int64_t slots, capacity, heads, kv_heads, head_dim;
         bool packed;
         std::vector<Run> runs;
+        int window = 0;
+        double cap = 0, scale = 0;
     };
     const std::vector<Row> rows = {
         {"one token", 1, 16, 1, 0, 1, false, {{0, 0, 1}}},
@@ -946,7 +966,21 @@ void add_cached_attention(Cases& cases) {
         {"a sequence comes again", 3, 64, 2, 0, 8, true, {{1, 20, 1}, {2, 5, 2}, {1, 18, 2}, {0, 0, 1}}},
         {"a sequence goes on with a gap", 1, 64, 2, 0, 16, true, {{0, 9, 2}, {0, 30, 1}}},
         {"a slot far on", 70, 16, 2, 0, 8, true, {{69, 5, 1}, {3, 2, 1}, {69, 4, 1}}},
-        {"no rows", 2, 16, 2, 0, 8, true, {}}};
+        {"no rows", 2, 16, 2, 0, 8, true, {}},
+        {"a prompt by a window", 1, 64, 4, 2, 16, true, {{0, 5, 37}}, 7},
+        {"steps by a window and a cap",
+         3,
+         1040,
+         4,
+         1,
+         20,
+         true,
+         {{2, 3, 1}, {-1, 0, 2}, {0, 900, 12}, {1, 0, 1}},
+         600,
+         0.5},
+        {"a cap and a negative scale", 1, 64, 2, 0, 16, false, {{0, 9, 20}, {0, 30, 1}}, 0, 1.5, -0.75},
+        {"a window of one key", 1, 64, 8, 2, 8, true, {{0, 9, 3}, {0, 30, 1}}, 1},
+        {"a window beyond the cache", 1, 48, 2, 0, 8, true, {{0, 20, 6}}, 48}};
     for (const Row& row : rows)
         cases.push_back(
             {Op::cached_attention, row.name, [=](CaseBuilder& b) {
@@ -972,9 +1006,12 @@ void add_cached_attention(Cases& cases) {
                  }
                  const Attribute attributes[] = {number(Attr::heads, static_cast<double>(row.heads)),
                                                  number(Attr::kv_heads, static_cast<double>(row.kv_heads)),
-                                                 number(Attr::packed, row.packed)};
+                                                 number(Attr::packed, row.packed),
+                                                 number(Attr::scale, row.scale),
+                                                 number(Attr::window, row.window),
+                                                 number(Attr::cap, row.cap)};
                  const ValueId o = b.graph().apply(Op::cached_attention, in.data(),
-                                                   static_cast<int>(in.size()), attributes, 3, Phase::each);
+                                                   static_cast<int>(in.size()), attributes, 6, Phase::each);
                  b.filled.content.resize(b.graph().values.size());
                  b.declare_outputs(o);
              }});

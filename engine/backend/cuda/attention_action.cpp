@@ -26,7 +26,11 @@ AttentionAction::AttentionAction(CudaStep& step, const AttentionStep& work)
     args_.batch = shape.batch, args_.time = shape.time;
     args_.heads = shape.heads, args_.kv_heads = shape.kv_heads;
     args_.scale = shape.scale;
+    args_.window = shape.window;
+    args_.cap = shape.cap;
     jit::CudaAttentionForm form;
+    form.window = shape.window > 0;
+    form.cap = shape.cap != 0;
     form.head_dim = static_cast<int>(shape.head_dim);
     form.causal = shape.causal;
     form.dropout = shape.dropout > 0;
@@ -107,10 +111,13 @@ CachedAttentionAction::CachedAttentionAction(CudaStep& step, const CachedAttenti
     args_.rows = shape.rows, args_.heads = shape.heads, args_.kv_heads = shape.cache.kv_heads;
     args_.capacity = shape.cache.capacity;
     args_.scale = shape.scale;
+    args_.window = shape.window;
+    args_.cap = shape.cap;
     const auto head_dim = static_cast<int>(shape.cache.head_dim);
+    const jit::CudaCachedAttentionForm form = {head_dim, shape.window > 0, shape.cap != 0};
     const std::pmr::string name =
         step.kernels().add(kCachedAttention, [&](const char* unit, std::pmr::string& text) {
-            jit::append_cached_attention_kernels(head_dim, unit, text);
+            jit::append_cached_attention_kernels(form, unit, text);
         });
     const auto entry = [&](const char* which) { return step.kernels().entry(name.c_str(), which); };
     decode_x_ = jit::cached_decode_blocks(head_dim, args_);

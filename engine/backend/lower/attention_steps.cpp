@@ -25,6 +25,9 @@ AttentionForm form_of(const StepLowering& step) {
                           step.input_shape(step.node.flag(Attr::packed) ? 0 : 1));
 }
 
+// A window that nobody's keys exceed is none.
+std::int64_t window_of(std::int64_t window, std::int64_t keys) { return window >= keys ? 0 : window; }
+
 AttentionShape shape_of(const AttentionForm& form, const Operands& in) {
     AttentionShape shape;
     shape.batch = form.batch;
@@ -36,6 +39,8 @@ AttentionShape shape_of(const AttentionForm& form, const Operands& in) {
     shape.scale = form.scale;
     shape.dropout = form.probability;
     shape.stream = form.stream;
+    shape.window = window_of(form.window, form.time);
+    shape.cap = form.cap;
     shape.q_stride = shape.dq_stride = in.stride[0];
     shape.k_stride = shape.dk_stride = in.stride[1];
     shape.v_stride = shape.dv_stride = in.stride[2];
@@ -82,6 +87,8 @@ void lower_cached_attention(StepLowering& step) {
     work.shape.heads = form.heads;
     work.shape.cache = {form.slots, form.kv_heads, form.capacity, form.head_dim};
     work.shape.scale = form.scale;
+    work.shape.window = window_of(form.window, form.capacity);
+    work.shape.cap = form.cap;
     work.shape.q_stride = in.stride[0];
     work.shape.k_stride = in.stride[1];
     work.shape.v_stride = in.stride[2];

@@ -38,6 +38,8 @@ struct AttentionShape {
     float scale = 0;     // the factor itself, never 0 here
     double dropout = 0;  // probability; its stream and counters as in docs/numerics.md, 8
     std::uint32_t stream = 0;
+    std::int64_t window = 0;  // keys that a query gives weight, the last that it sees; 0: all
+    float cap = 0;            // of scores; 0: none
     // Elements between consecutive tokens of one sequence. Head h of q starts h * head_dim after the token's
     // first element; the same for k, v (kv_heads of them) and o. Sequences follow each other at time *
     // stride.
@@ -49,6 +51,8 @@ struct CachedAttentionShape {
     std::int64_t rows = 0, heads = 0;  // new tokens, of any sequences; query heads
     define::CacheLayout cache;
     float scale = 0;
+    std::int64_t window = 0;  // as in AttentionShape
+    float cap = 0;
     std::int64_t q_stride = 0, k_stride = 0, v_stride = 0, o_stride = 0;  // elements from row to row
 };
 

@@ -105,7 +105,8 @@ void attention(Call& call) {
                     static_cast<long long>(kv_heads));
     const bool causal = call.integer("is_causal") != 0;
     const double softcap = call.real_attribute("softcap");
-    const bool plain = !call.has(3) && !call.has(4) && !call.has(5) && !call.has(6) && softcap == 0 &&
+    const bool can_cap = softcap == 0 || static_cast<float>(softcap) > 0;
+    const bool plain = !call.has(3) && !call.has(4) && !call.has(5) && !call.has(6) && can_cap &&
                        !call.wants(1) && !call.wants(2) && !call.wants(3);
     const bool same_time = flat && of_q.now[1] == of_k.now[1] && of_q.later[1] == of_k.later[1] &&
                            of_k.now == of_v.now && of_q.now[2] / heads == of_k.now[2] / kv_heads;
@@ -115,7 +116,7 @@ void attention(Call& call) {
             call.apply(Op::attention, {call.real(0), call.real(1), call.real(2)},
                        {number(Attr::heads, static_cast<double>(heads)),
                         number(Attr::kv_heads, static_cast<double>(kv_heads)), number(Attr::causal, causal),
-                        number(Attr::scale, call.real_attribute("scale"))}),
+                        number(Attr::scale, call.real_attribute("scale")), number(Attr::cap, softcap)}),
             call.type(0));
     a.q = flat ? heads_apart(call, call.real(0), heads) : call.real(0);
     a.k = flat ? heads_apart(call, call.real(1), kv_heads) : call.real(1);

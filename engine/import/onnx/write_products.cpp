@@ -26,6 +26,17 @@ Ref heads_repeated(Writer& w, Ref x, std::int64_t heads, std::int64_t times, std
     return w.reshape(wide, {0, heads, -1, width});
 }
 
+// Which keys a query of causal attention weighs, [time, time]: those up to its own, of a window the last
+// ones.
+Ref seen_keys(Writer& w, std::int64_t window) {
+    const Ref causal = w.causal(w.value(0), 1);
+    if (window == 0) return causal;
+    const Ref all = w.places(w.value(0), 1);
+    const Ref distance = w.op("Sub", {w.unsqueeze(all, 1), w.unsqueeze(all, 0)});
+    const Ref near = w.typed(w.op("Less", {distance, w.index(window)}), Type::flag);
+    return w.typed(w.op("And", {causal, near}), Type::flag);
+}
+
 }  // namespace
 
 void matmul(Writer& w) {
@@ -56,8 +67,12 @@ void attention(Writer& w) {
     v = heads_repeated(w, v, form.heads, times, width);
     const Ref products = w.op("MatMul", {q, turned(w, k, 4)});
     Ref scores = w.op("Mul", {products, w.scalar(static_cast<double>(form.scale))});
+    if (form.cap != 0) {
+        const Ref cap = w.scalar(static_cast<double>(form.cap));
+        scores = w.op("Mul", {w.op("Tanh", {w.op("Div", {scores, cap})}), cap});
+    }
     if (form.causal)
-        scores = w.typed(w.op("Where", {w.causal(w.value(0), 1), scores, w.scalar(-HUGE_VAL)}), Type::f32);
+        scores = w.typed(w.op("Where", {seen_keys(w, form.window), scores, w.scalar(-HUGE_VAL)}), Type::f32);
     const Ref mixed = w.op("MatMul", {w.op("Softmax", {scores}, {whole("axis", -1)}), v});
     w.give(w.reshape(w.transpose(mixed, {0, 2, 1, 3}), {0, 0, form.heads * width}));
 }

@@ -90,7 +90,8 @@ constexpr WriteRow kRows[] = {
     {Op::gather, nullptr, 0, w::gather, "`Gather`"},
     {Op::matmul, nullptr, 0, w::matmul, "`MatMul`, after `Transpose`; transposed matrices `Gemm`"},
     {Op::attention, nullptr, 0, w::attention,
-     "`Split`, `Reshape`, `Transpose`, `MatMul`, `Mul`, `Where`, `Softmax`, `MatMul`; shared keys `Expand`",
+     "`Split`, `Reshape`, `Transpose`, `MatMul`, `Mul`, `Where`, `Softmax`, `MatMul`; shared keys `Expand`, "
+     "a window `Sub`, `Less`, `And`, a cap `Div`, `Tanh`, `Mul`",
      kFirst},
     {Op::conv, nullptr, 0, w::conv, "`Conv`"},
     {Op::conv_transpose, nullptr, 0, w::conv_transpose, "`ConvTranspose`", "a shape for open extents"},

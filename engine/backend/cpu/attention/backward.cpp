@@ -215,6 +215,7 @@ class AttentionBackward final : public Attention {
         attention_scores(sizes_, scores_, head.q, shape.q_stride, row, rows, head.workspace + at_.keys_t, p);
         attention_scores(sizes_, scores_, head.d_o, shape.o_stride, row, rows, head.workspace + at_.values_t,
                          dx);
+        hide_below_windows(sizes_, row, 1, rows, p);
         gradients(head, row, rows, p, dx);
 
         jit::GemmArgs args = {};

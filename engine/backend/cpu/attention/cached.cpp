@@ -1,7 +1,6 @@
 #include "engine/backend/cpu/attention/cached.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/backend/cpu/gemm/kernel_cache.h"
 #include "engine/base/multiples.h"
@@ -17,6 +16,8 @@ AttentionShape whole_sequence(const CachedAttentionShape& shape) {
     whole.kv_heads = shape.cache.kv_heads;
     whole.head_dim = shape.cache.head_dim;
     whole.scale = shape.scale;
+    whole.window = shape.window;
+    whole.cap = shape.cap;
     return whole;
 }
 
@@ -258,9 +259,12 @@ void CachedAttention::run_tile(const Tile& tile, float* workspace) const noexcep
 // A key that is hidden from an earlier row scores -Inf there, as in attention without a cache.
 void CachedAttention::softmax(const Tile& tile, float* workspace) const noexcept {
     float *const scores = workspace + rows_at_, *const statistics = workspace + statistics_at_;
-    for (std::int64_t i = 0; tile.full_keys < tile.keys && i < tile.rows; ++i)
+    const bool of_tokens = tile.full_keys < tile.keys;
+    for (std::int64_t i = 0; of_tokens && i < tile.rows; ++i)
         std::fill(scores + i * sizes_.row_floats + tile.full_keys + i + 1,
-                  scores + i * sizes_.row_floats + tile.keys, -std::numeric_limits<float>::infinity());
+                  scores + i * sizes_.row_floats + tile.keys, chain_without_weight(shape_.scale));
+    hide_below_windows(sizes_, of_tokens ? tile.full_keys : tile.keys - 1, of_tokens ? 1 : 0, tile.rows,
+                       scores);
     void* const operands[] = {scores, scores, statistics, statistics + sizes_.mr, nullptr};
     const std::int64_t strides[] = {sizes_.row_floats, sizes_.row_floats, 1, 1, 0};
     jit::RowArgs args = {};

@@ -3,7 +3,6 @@
 #include "engine/backend/cpu/attention/attention.h"
 
 #include <algorithm>
-#include <limits>
 #include <new>
 
 #include "engine/backend/cpu/attention/parts.h"
@@ -108,7 +107,8 @@ class AttentionForward final : public Attention {
         const std::int64_t keys = sizes_.keys(row + rows);
         for (std::int64_t i = 0; shape.causal && i < rows; ++i)
             std::fill(scores + i * sizes_.row_floats + row + i + 1, scores + i * sizes_.row_floats + keys,
-                      -std::numeric_limits<float>::infinity());
+                      chain_without_weight(shape.scale));
+        hide_below_windows(sizes_, row, 1, rows, scores);
         const std::int64_t sequence = unit / shape.heads, head = unit % shape.heads;
         const std::int64_t statistics = unit * shape.time + row;
         void* const operands[] = {scores, scores, call.row_max + statistics, call.row_sum + statistics,

@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/attention/parts.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/backend/cpu/gemm/cost.h"
 #include "engine/base/error.h"
@@ -25,6 +26,17 @@ Int random_bits(Builder& b, int state, std::uint32_t stream) {
 }
 
 Real scaled(Builder& b, Real x, float scale) { return x * b.real(static_cast<double>(scale)); }
+
+// A score, and what its gradient needs of it.
+struct Score {
+    Real value, tangent;  // without a cap the tangent is nothing
+};
+Score score(Builder& b, Real x, const AttentionShape& shape) {
+    const Real z = scaled(b, x, shape.scale);
+    if (shape.cap == 0) return {z, z};
+    const Real cap = b.real(static_cast<double>(shape.cap)), tangent = score_tangent(b, z, cap);
+    return {capped_score(b, z, tangent, cap), tangent};
+}
 
 bool has_dropout(const AttentionShape& shape) { return shape.dropout > 0; }
 
@@ -98,11 +110,24 @@ void attention_scores(const AttentionSizes& sizes, const TwoMacroKernels& strips
     strips.of(rows).run(args, round_up(sizes.keys(row + rows), jit::gemm_lanes(sizes.isa)));
 }
 
+float chain_without_weight(float scale) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return scale < 0 ? kInfinity : -kInfinity;
+}
+
+void hide_below_windows(const AttentionSizes& sizes, std::int64_t first, std::int64_t step, std::int64_t rows,
+                        float* chains) noexcept {
+    const std::int64_t window = sizes.shape.window;
+    for (std::int64_t i = 0; window > 0 && i < rows; ++i)
+        std::fill_n(chains + i * sizes.row_floats, std::max<std::int64_t>(0, first + i * step + 1 - window),
+                    chain_without_weight(sizes.shape.scale));
+}
+
 jit::Program attention_softmax_program(const AttentionShape& shape, std::pmr::memory_resource* heap) {
     Builder b(heap);
     const int x = b.input(Access::full), p = b.output(Access::full);
     const int maximum = b.output(Access::per_row), sum = b.output(Access::per_row);
-    const Real s = scaled(b, b.load(x), shape.scale);
+    const Real s = score(b, b.load(x), shape).value;
     const Real m = b.row_max(s);
     const Real e = exp_nonpositive(b, s - m);
     const Real l = b.row_sum(e);
@@ -123,8 +148,8 @@ jit::Program attention_gradient_program(const AttentionShape& shape, std::pmr::m
     const int maximum = b.input(Access::per_row), sum = b.input(Access::per_row),
               term = b.input(Access::per_row);
     const int p_out = b.output(Access::full), dx_out = b.output(Access::full);
-    const Real s = scaled(b, b.load(x), shape.scale);
-    const Real p = exp_nonpositive(b, s - b.load(maximum)) / b.load(sum);
+    const Score s = score(b, b.load(x), shape);
+    const Real p = exp_nonpositive(b, s.value - b.load(maximum)) / b.load(sum);
     Real dropped = p, dp = b.load(dp_in);
     if (has_dropout(shape)) {
         const int state = b.input(Access::single, jit::Type::integer);
@@ -133,7 +158,8 @@ jit::Program attention_gradient_program(const AttentionShape& shape, std::pmr::m
         dropped = dropout(b, p, bits, rule);
         dp = dropout(b, dp, bits, rule);
     }
-    const Real ds = p * (dp - b.load(term));
+    Real ds = p * (dp - b.load(term));
+    if (shape.cap != 0) ds = capped_score_grad(b, s.tangent, ds);
     b.store(dx_out, scaled(b, ds, shape.scale));
     b.store(p_out, dropped);
     return b.finish();

@@ -55,6 +55,14 @@ void attention_scores(const AttentionSizes& sizes, const TwoMacroKernels& strips
                       std::int64_t q_stride, std::int64_t row, std::int64_t rows, const float* keys,
                       float* scores) noexcept;
 
+// What stands in place of the chain x of a key that a query gives no weight: its score is -Inf.
+float chain_without_weight(float scale);
+
+// Queries at `positions` first, first + 1 .. (step 1) or all at first (step 0), `rows` of them: the keys
+// below their windows have no weight.
+void hide_below_windows(const AttentionSizes& sizes, std::int64_t first, std::int64_t step, std::int64_t rows,
+                        float* chains) noexcept;
+
 // Operands: 0 x in, 1 p out (in place), 2 row maximum out, 3 row sum out, 4 RandomState (with dropout).
 jit::Program attention_softmax_program(const AttentionShape& shape, std::pmr::memory_resource* heap);
 
