@@ -56,6 +56,10 @@ build = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(1) -j $(JOBS) $(
 # $(call run_tests,folder,options): ctest, with failures in full.
 run_tests = cd $(1) && ctest --output-on-failure -j $(JOBS) $(2) $(CTEST_FLAGS)
 
+# Of the folder build, which has the tests too, once they were asked for: that option is not taken back, so that whoever makes
+# the libraries takes no tests from a ctest that runs there. What an installation holds is a target of its own.
+without_tests = $(shell grep -qs '^VOLTA_TESTS:' build/CMakeCache.txt || echo -DVOLTA_TESTS=OFF)
+
 with_gcc   = -DCMAKE_C_COMPILER=$(CC) -DCMAKE_CXX_COMPILER=$(CXX)
 with_clang = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
 
@@ -63,8 +67,8 @@ with_clang = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
 
 .PHONY: all deps deps-ci
 all: ## build/voltac, libvolta and libvolta_data in both forms, optimised
-	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF $(with_gcc))
-	@$(call build,build)
+	$(call configure,build,-DCMAKE_BUILD_TYPE=Release $(without_tests) $(with_gcc))
+	@$(call build,build,--target installation)
 
 deps: ## install what packages.txt lists for building and testing; DEPS=no: do nothing
 ifneq ($(DEPS),no)
@@ -80,7 +84,7 @@ endif
 
 .PHONY: demo build-voltac test build-tests
 build-voltac:
-	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF $(with_gcc))
+	$(call configure,build,-DCMAKE_BUILD_TYPE=Release $(without_tests) $(with_gcc))
 	@$(call build,build,--target voltac)
 
 demo: deps ## train a model on the King James Bible (or TEXT=FILE), save, reload, generate
@@ -306,8 +310,8 @@ docs-tables: build-tests ## print the documentation's generated tables and pages
 	@sh tests/architecture/check_tables.sh $$(find build -name print_tables -type f) . --write
 
 install: ## libraries, headers, pkg-config and CMake files, voltac, its manual and completions below PREFIX (/usr/local)
-	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF '-DCMAKE_INSTALL_PREFIX=$(PREFIX)' $(with_gcc))
-	@$(call build,build)
+	$(call configure,build,-DCMAKE_BUILD_TYPE=Release $(without_tests) '-DCMAKE_INSTALL_PREFIX=$(PREFIX)' $(with_gcc))
+	@$(call build,build,--target installation)
 	@DESTDIR='$(DESTDIR)' cmake --install build
 
 dist: ## build-dist/volta-VERSION.tar.gz: the source of the commit, the same bytes wherever it is made
