@@ -322,8 +322,8 @@ ifneq ($(DEPS),no)
 	@sh tools/install_deps.sh build deb
 endif
 
-deb: ## build-deb/*.deb of the commit, for this distribution; judged by lintian where it is installed
-	@JOBS=$(JOBS) sh tools/deb.sh build-deb
+deb: ## build-deb/*.deb of the commit, for this distribution; judged by lintian where it is installed; TWICE=1: reproducible?
+	@JOBS=$(JOBS) TWICE=$(TWICE) sh tools/deb.sh build-deb
 
 trial: deb ## the lines of docs/install.md in empty roots of Debian (SUITES="bookworm trixie"), for each language; needs root
 ifneq ($(DEPS),no)
