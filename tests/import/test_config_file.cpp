@@ -110,13 +110,33 @@ void test_objects_with_one_member(void**) {
     assert_failure(check(R"({"o": "linear"})"), VOLTA_UNSUPPORTED, "the config has 'o', which");
 }
 
+void test_what_is_asked_for_is_there(void**) {
+    TestHeap heap;
+    const ConfigFile config = of(R"({"a": 3, "b": "x", "c": 9007199254740993})", heap.structures());
+    assert_failure(failure_of([&] { config.integer("d"); }), VOLTA_CORRUPT_MODEL, "the config has no 'd'");
+    assert_failure(failure_of([&] { config.integer("b"); }), VOLTA_CORRUPT_MODEL,
+                   "'b' of the config is no whole number");
+    assert_failure(failure_of([&] { of("[1]", heap.structures()); }), VOLTA_CORRUPT_MODEL,
+                   "the config is no object");
+}
+
+void test_members_have_a_limit(void**) {
+    TestHeap heap;
+    std::string json = "{\"a\": 3";
+    for (int i = 1; i < 65536; ++i) json += ",\"m" + std::to_string(i) + "\":1";
+    assert_int_equal(of(json + "}", heap.structures()).integer("a"), 3);
+    assert_failure(failure_of([&] { of(json + ",\"b\":1}", heap.structures()); }), VOLTA_CORRUPT_MODEL,
+                   "the config has more than 65536 members");
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_members_are_found_by_name), cmocka_unit_test(test_one_name_twice),
         cmocka_unit_test(test_one_thing_under_two_names), cmocka_unit_test(test_numbers_that_are_none),
-        cmocka_unit_test(test_objects_with_one_member),
+        cmocka_unit_test(test_objects_with_one_member),   cmocka_unit_test(test_what_is_asked_for_is_there),
+        cmocka_unit_test(test_members_have_a_limit),
     };
     return cmocka_run_group_tests_name("config_file", tests, nullptr, nullptr);
 }

@@ -191,6 +191,9 @@ void test_keys_of_another_type_are_refused(void**) {
     const auto text = [&](auto body) { return failure_of([&] { body(); }); };
     assert_true(text([&] { file.integer("none"); }).mentions("it has no key 'none'"));
     assert_true(text([&] { file.integer("s"); }).mentions("'s' is of type string, not an integer"));
+    assert_true(text([&] {
+                    file.integer("list.i");
+                }).mentions("'list.i' is a list, where a model of Volta has one value"));
     assert_true(text([&] { file.number("i.u8"); }).mentions("'i.u8' is of type u8, not a float"));
     assert_true(text([&] { file.string("b"); }).mentions("'b' is of type bool, not string"));
     assert_true(text([&] { file.boolean("s", true); }).mentions("not bool"));

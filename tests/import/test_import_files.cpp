@@ -1,5 +1,6 @@
 // Files that are no model: what a checkout, a server or another program leaves under its name is said.
 #include "engine/import/file_kind.h"
+#include "engine/import/import_error.h"
 #include "engine/import/import_model.h"
 #include "engine/import/tokenizer_files.h"
 #include "tests/import/gpt_files.h"
@@ -122,6 +123,31 @@ void test_a_pointer_anywhere_is_named(void**) {
     }
 }
 
+// A path is said once: in the sentence itself, in quotes, or behind it.
+void test_a_path_is_said_once(void**) {
+    const auto about = [](const char* text) {
+        return failure_of([&] { fail_about(Error(VOLTA_IO_ERROR, text), "cannot open", "a.b"); });
+    };
+    assert_string_equal(about("cannot read 'a.b'").text, "cannot open: cannot read 'a.b'");
+    assert_string_equal(about("a.b or 'a.b' is wrong").text, "cannot open: a.b or 'a.b' is wrong");
+    assert_string_equal(about("'a.bc' is wrong").text, "cannot open: 'a.bc' is wrong ('a.b')");
+    assert_string_equal(about("it is empty").text, "cannot open: it is empty ('a.b')");
+    assert_int_equal(about("it is empty").status, VOLTA_IO_ERROR);
+}
+
+void test_a_survey_is_of_onnx(void**) {
+    TestHeap heap;
+    TemporaryFolder folder;
+    const auto survey = [&](const std::string& bytes) {
+        const std::string path = folder.write("m.onnx", bytes);
+        return failure_of([&] { survey_model(path.c_str(), {}, heap.structures()); });
+    };
+    assert_failure(survey("<!DOCTYPE html>\n<html>" + kFill), VOLTA_UNSUPPORTED,
+                   "cannot survey the model: it is a page of HTML, as a server sends");
+    assert_failure(survey(kFill), VOLTA_UNSUPPORTED, "cannot survey the model: it is no ONNX file ('");
+    assert_int_equal(heap.held, 0);
+}
+
 // A download that stopped: how long the file is, and how long it would be.
 void test_a_download_that_stopped(void**) {
     TestHeap heap;
@@ -155,6 +181,8 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_a_file_that_is_none_of_weights),
         cmocka_unit_test(test_a_pointer_anywhere_is_named),
+        cmocka_unit_test(test_a_path_is_said_once),
+        cmocka_unit_test(test_a_survey_is_of_onnx),
         cmocka_unit_test(test_a_download_that_stopped),
         cmocka_unit_test(test_files_that_are_read_are_no_other_kind),
     };

@@ -189,6 +189,13 @@ void test_gpt2_is_the_model(void**) {
                    "tensor 'output.weight' differs from 'token_embd.weight'");
 }
 
+void test_what_a_gpt_has_otherwise_is_refused(void**) {
+    Gpt gpt;
+    const GgufBytes other = keys_of("gpt2", small_gpt(), 4 * small_gpt().dim, 1e-6f);
+    assert_failure(failure_of([&] { gpt.import(gguf_bytes(gpt.tensors, other)); }), VOLTA_UNSUPPORTED,
+                   "its layer norms add 1e-06 to the variance, Volta's GPT adds 1e-05");
+}
+
 void test_bert_is_the_model(void**) {
     for (const BertHead head : {BertHead::hidden, BertHead::pooled, BertHead::classes}) {
         Bert bert(head);
@@ -313,6 +320,7 @@ void test_refusal(void** state) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_gpt2_is_the_model),
+        cmocka_unit_test(test_what_a_gpt_has_otherwise_is_refused),
         cmocka_unit_test(test_bert_is_the_model),
         cmocka_unit_test(test_bert_of_one_qkv),
         cmocka_unit_test(test_models_without_a_tokenizer),

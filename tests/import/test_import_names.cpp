@@ -1,10 +1,14 @@
 // Names under which files hold the same model, values that their configs say twice, heads that no model of
 // Volta has, and tensors that would change what a model computes.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
 
+#include "engine/import/architecture.h"
+#include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
 #include "tests/import/bert_files.h"
 #include "tests/import/gpt_files.h"
@@ -499,6 +503,81 @@ void test_buffers_are_what_their_names_say(void**) {
     }
 }
 
+// ---- what the texts of a model say, and what is asked of its names
+
+void test_texts_of_a_model_are_numbers(void**) {
+    Fixture f = Fixture::gpt();
+    const auto read = [&] { return failure_of([&] { architecture_from_texts(f.model->metadata); }); };
+    assert_failure(read(), VOLTA_OK, "");
+    for (const char* wrong : {"2x", "", "99999999999999999999"}) {
+        f.model->set_metadata("volta.gpt.layers", wrong);
+        const std::string text = "its 'volta.gpt.layers' is '" + std::string(wrong) + "', which is no number";
+        assert_failure(read(), VOLTA_CORRUPT_MODEL, text.c_str());
+    }
+}
+
+// A file of Volta's own layout, with a key that no host could have set.
+void test_keys_of_texts_are_names(void**) {
+    Fixture f = Fixture::gpt();
+    auto& metadata = f.model->metadata;
+    metadata.insert(metadata.begin(), {std::pmr::string("\x01", f.heap->structures()),
+                                       std::pmr::string("x", f.heap->structures())});
+    const std::string path = f.folder->file("own.safetensors");
+    export_safetensors(*f.model, path.c_str(), f.heap->structures());
+    assert_failure(
+        failure_of([&] { import_model(path.c_str(), {}, f.heap->structures(), f.heap->tensors()); }),
+        VOLTA_CORRUPT_MODEL, "in its metadata: the metadata key contains a control character");
+}
+
+void test_heads_are_parts_of_a_bert(void**) {
+    const Architecture gpt = small_gpt(), hidden = small_bert(BertHead::hidden),
+                       masked = small_bert(BertHead::masked);
+    for (const char* name :
+         {"pooler.weight", "classifier.bias", "transform.weight", "norm_transform.weight"}) {
+        assert_true(of_another_head(hidden, name) && of_another_head(masked, name));
+        assert_false(of_another_head(gpt, name));
+    }
+    assert_true(of_another_head(hidden, "head.bias"));
+    assert_false(of_another_head(masked, "head.bias"));
+    assert_false(of_another_head(hidden, "block.0.qkv.weight"));
+}
+
+void test_a_naming_is_of_its_architecture(void**) {
+    const Naming& naming = *all_namings().begin();
+    assert_ptr_equal(&find_naming(naming.name, naming.architecture), &naming);
+    assert_failure(failure_of([&] { find_naming(naming.name, "none"); }), VOLTA_INTERNAL,
+                   ("there is no naming '" + std::string(naming.name) + "'").c_str());
+}
+
+void test_a_parameter_without_a_name_is_not_left_out(void**) {
+    Fixture f = Fixture::gpt();
+    f.model->parameters[0].name = "extra";
+    const std::string path = f.folder->file("out.safetensors");
+    assert_failure(
+        failure_of([&] { export_hugging_face(*f.model, path.c_str(), nullptr, f.heap->structures()); }),
+        VOLTA_INTERNAL, "parameter 'extra' has no name for column 0");
+    assert_int_equal(access(path.c_str(), F_OK), -1);
+}
+
+void test_shapes_have_the_extents_that_are_asked_for(void**) {
+    Fixture f = Fixture::gpt();
+    PlainTensor& table = f.tensor("transformer.wte.weight");
+    table.shape = {};
+    table.values.resize(1);
+    assert_failure(f.refusal(), VOLTA_SHAPE_MISMATCH,
+                   "tensor 'transformer.wte.weight' has the shape [], where 1 extents are needed");
+}
+
+// A matrix that lies transposed in the file, and has a value that the stored type has not.
+void test_values_of_transposed_matrices_fit_their_type(void**) {
+    Fixture f = Fixture::gpt();
+    f.options.weights = DType::f16;
+    assert_failure(f.refusal(), VOLTA_OK, "");
+    f.tensor("transformer.h.1.mlp.c_fc.weight").values[7] = std::numeric_limits<float>::infinity();
+    assert_failure(f.refusal(), VOLTA_UNSUPPORTED,
+                   "tensor 'transformer.h.1.mlp.c_fc.weight' cannot be stored as f16");
+}
+
 }  // namespace
 
 int main() {
@@ -519,6 +598,13 @@ int main() {
         cmocka_unit_test(test_what_changes_results_is_refused),
         cmocka_unit_test(test_what_nobody_knows_is_not_dropped_by_a_hint),
         cmocka_unit_test(test_buffers_are_what_their_names_say),
+        cmocka_unit_test(test_texts_of_a_model_are_numbers),
+        cmocka_unit_test(test_keys_of_texts_are_names),
+        cmocka_unit_test(test_heads_are_parts_of_a_bert),
+        cmocka_unit_test(test_a_naming_is_of_its_architecture),
+        cmocka_unit_test(test_a_parameter_without_a_name_is_not_left_out),
+        cmocka_unit_test(test_shapes_have_the_extents_that_are_asked_for),
+        cmocka_unit_test(test_values_of_transposed_matrices_fit_their_type),
     };
     return cmocka_run_group_tests_name("import_names", tests, nullptr, nullptr);
 }

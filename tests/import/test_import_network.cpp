@@ -1,5 +1,6 @@
 // Networks of pictures as PyTorch writes them become the models that create_network would have made of the
 // same numbers, and go out by the same names.
+#include "engine/import/export_config.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
 #include "tests/import/gpt_files.h"
@@ -109,6 +110,28 @@ void test_what_is_missing_is_named(void**) {
     }
 }
 
+void test_pictures_have_no_tokens(void**) {
+    Fixture fixture(find_network("cnn"));
+    const std::string vocabulary =
+        fixture.folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+    fixture.options.tokenizer_path = vocabulary.c_str();
+    assert_failure(failure_of([&] { fixture.import(fixture.write()); }), VOLTA_INVALID_ARGUMENT,
+                   "a tokenizer is given, but the model reads no tokens");
+}
+
+// Hugging Face has no names for them, nor a config.
+void test_networks_are_exported_by_their_own_names(void**) {
+    Fixture fixture(find_network("cnn"));
+    const std::string path = fixture.folder.file("m.safetensors");
+    assert_failure(failure_of([&] {
+                       export_hugging_face(*fixture.model, path.c_str(), nullptr, fixture.heap.structures());
+                   }),
+                   VOLTA_UNSUPPORTED,
+                   "a cnn has no names of Hugging Face, but PyTorch's as its own: export it with them");
+    assert_failure(failure_of([&] { config_json(fixture.config, fixture.heap.structures()); }),
+                   VOLTA_UNSUPPORTED, "a network of pictures has no config of Hugging Face");
+}
+
 }  // namespace
 
 int main() {
@@ -117,6 +140,8 @@ int main() {
         cmocka_unit_test(test_a_bottleneck_is_known),
         cmocka_unit_test(test_what_goes_out_comes_in),
         cmocka_unit_test(test_what_is_missing_is_named),
+        cmocka_unit_test(test_pictures_have_no_tokens),
+        cmocka_unit_test(test_networks_are_exported_by_their_own_names),
     };
     return cmocka_run_group_tests_name("import_network", tests, nullptr, nullptr);
 }

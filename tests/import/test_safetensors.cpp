@@ -190,6 +190,43 @@ void test_an_index_is_as_hostile_as_its_files(void**) {
     }
 }
 
+// "prefix0":value,"prefix1":value,...
+std::string members(const char* prefix, int count, const std::string& value) {
+    std::string json;
+    for (int i = 0; i < count; ++i)
+        json += (i > 0 ? ",\"" : "\"") + (prefix + std::to_string(i)) + "\":" + value;
+    return json;
+}
+
+// Lists end before they cost more than a model of that size could.
+void test_lists_have_a_limit(void**) {
+    TemporaryFolder folder;
+    TestHeap heap;
+    const auto read = [&](const std::string& header) {
+        const std::string path = folder.write("m.safetensors", safetensors(header, ""));
+        return failure_of([&] { read_safetensors(path.c_str(), heap.structures()); });
+    };
+    const std::string empty = R"({"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+    const auto texts = [&](int count) { return "{\"__metadata__\":{" + members("t", count, "\"x\"") + "}}"; };
+    assert_failure(read(texts(4096)), VOLTA_OK, "");
+    assert_failure(read(texts(4097)), VOLTA_CORRUPT_MODEL, "'__metadata__' has more than 4096 members");
+    assert_failure(read("{" + members("t", 16384, empty) + "}"), VOLTA_OK, "");
+    assert_failure(read("{" + members("t", 16385, empty) + "}"), VOLTA_CORRUPT_MODEL,
+                   "it has more than 16384 tensors");
+
+    const auto join = [&](const std::string& places) {
+        const std::string path = folder.write("m.index.json", "{\"weight_map\":{" + places + "}}");
+        return failure_of([&] { read_safetensors_index(path.c_str(), heap.structures()); });
+    };
+    assert_failure(join(members("t", 16385, "\"m\"")), VOLTA_CORRUPT_MODEL, "it has more than 16384 tensors");
+    std::string places;
+    for (int i = 0; i < 1025; ++i)
+        places += (i > 0 ? ",\"t" : "\"t") + std::to_string(i) + "\":\"f" + std::to_string(i) + "\"";
+    assert_failure(join(places), VOLTA_CORRUPT_MODEL,
+                   "its weight_map names 1025 files, at most 1024 are read");
+    assert_int_equal(heap.held, 0);
+}
+
 }  // namespace
 
 int main() {
@@ -198,6 +235,7 @@ int main() {
         cmocka_unit_test(test_real_files),
         cmocka_unit_test(test_an_index_joins_its_files),
         cmocka_unit_test(test_an_index_is_as_hostile_as_its_files),
+        cmocka_unit_test(test_lists_have_a_limit),
     };
     const int failed = cmocka_run_group_tests_name("safetensors", tests, nullptr, nullptr);
     return failed + run_rows("safetensors_refusals", kRefusals, test_refusal,

@@ -328,6 +328,10 @@ const Ends kEnds[] = {
      "its post_processor puts '<two>', which is 2 ids, around a text"},
     {template_of(item("<far>") + "," + kText), {}, "puts '<far>' around a text, the id 5 of 5"},
     {template_of(item("<none>") + "," + kText), {}, "puts '<none>' around a text, and does not say its id"},
+    {R"({"type": "TemplateProcessing", "single": [)" + item("<s>") + "," + kText +
+         R"(], "special_tokens": {)" + special("<s>", "3") + "," + special("<s>", "4") + "}}",
+     {},
+     "its post_processor has '<s>' twice"},
     {template_of(item("<s>")), {}, "its post_processor leaves the text itself out"},
     {template_of(""), {}, "its post_processor leaves the text itself out"},
     {template_of(kText + "," + kText), {}, "puts the sequence 'A' twice"},
