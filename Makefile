@@ -29,7 +29,7 @@ SEED  ?= 1
 # Per cent of the lines that `make coverage` must see run.
 COVERAGE_MIN ?= 90
 # And of the lines of folders: PATTERN=PERCENT, as many as there are.
-COVERAGE_FOLDERS ?= engine/api=97
+COVERAGE_FOLDERS ?= engine/api=97 engine/graph=97 engine/plan=97
 # Further arguments of bench/make_bench.py and bench/perf_check.py.
 BENCH_FLAGS  ?=
 # A text of your own for `make demo`.

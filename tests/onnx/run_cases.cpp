@@ -355,6 +355,13 @@ class Runner {
 // ---- All of them
 // -------------------------------------------------------------------------------------------
 
+// A case's process ends with what it holds; where lines are counted it ends in order, or what it ran is not.
+#ifdef VOLTA_COVERAGE
+constexpr auto end_process = &std::exit;
+#else
+constexpr auto end_process = &_exit;
+#endif
+
 struct Child {
     pid_t process = 0;
     int pipe = -1;
@@ -376,7 +383,7 @@ Child start(const Case& one, std::size_t index) {
         }
         std::replace(line.begin(), line.end(), '\n', ' ');
         const bool told = write(ends[1], line.data(), line.size()) == static_cast<ssize_t>(line.size());
-        _exit(told ? 0 : 3);
+        end_process(told ? 0 : 3);
     }
     close(ends[1]);
     return {process, ends[0], index};
