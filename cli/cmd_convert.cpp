@@ -211,6 +211,7 @@ int run_convert(const std::vector<std::string>& arguments) {
                to_onnx = has_ending(c.out, ".onnx");
     check_call(c, own, to_safetensors, to_onnx);
     if (c.weights.empty()) c.weights = to_safetensors || to_onnx ? "f32" : "keep";
+    c.machine.tells = true;  // what was rounded
     const Context context = make_context(c.machine);
     Model model = own ? open_model(context, c.in) : import_model(context, c);
     describe_pictures(model, c);

@@ -50,8 +50,12 @@ std::string home_folder(const char* name) {
     return home != nullptr && *home != '\0' ? std::string(home) + "/.volta/" + name : "";
 }
 
-void log_line(void*, volta_log_level level, const char* line) {
-    if (level >= VOLTA_LOG_WARNING) warn(std::string("warning: ") + line);
+// `tells`: not NULL, lines of information too.
+void log_line(void* tells, volta_log_level level, const char* line) {
+    if (level >= VOLTA_LOG_WARNING)
+        warn(std::string("warning: ") + line);
+    else if (tells != nullptr)
+        warn(line);
 }
 
 }  // namespace
@@ -87,6 +91,8 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
     options.allocator = allocator;
     options.log = log_line;
+    static char tells;
+    options.log_user = machine.tells ? &tells : nullptr;
     options.thread_count =
         static_cast<std::uint32_t>(machine.threads > 0 ? machine.threads : default_threads(machine));
     options.isa = isa_of(machine.isa);

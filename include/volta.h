@@ -725,15 +725,17 @@ typedef struct volta_import_options {
                                  (docs/onnx.md)                                                                 */
 } volta_import_options;
 #define VOLTA_IMPORT_OPTIONS_INIT {sizeof(volta_import_options), 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, 0}
-/* Weights stay as small as they are, exactly: f16, bf16, q8_0 as VOLTA_INT8, q4_0 as VOLTA_INT4. A parameter that is
- * made of tensors of several types, or takes no less memory so, becomes f32 (of q8_0 and q4_0: VOLTA_INT8). */
+/* Weights stay as small as they are, exactly: f16 (also of f8), bf16, q8_0, q5_0 and iq4_nl as VOLTA_INT8, q4_0 as VOLTA_INT4.
+ * What no stored type has exactly becomes f32 (q2_k to q6_k, q4_1, q5_1, mxfp4); so does a parameter that takes no less
+ * memory stored, or is made of tensors of several types (of those with integers: VOLTA_INT8). */
 enum { VOLTA_IMPORT_KEEP = -1 };
 
-/* A model from weights of another program (docs/import.md says which): f32, f16, bf16, q8_0 and q4_0; or from an ONNX
+/* A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4); or from an ONNX
  * file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
  * are integers or truth values. Parameters that
  * volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
- * packed weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
+ * packed weights cannot be trained or exported. The log says what was rounded: f64 to f32, and by how much weights of the
+ * type that is wanted differ from the file's. The files are treated as hostile: everything in them is checked.
  * Keeps:  nothing: files may go when it returns.
  * Cost:   reads the whole file, one tensor at a time; memory for the parameters alone.
  * Errors: IO_ERROR          missing, a directory, not readable

@@ -344,6 +344,7 @@ volta_status volta_model_import(volta_context* context, const char* path, const 
         const ContextRef owner(unwrap(context));
         ImportOptions read = read_import_options(options);
         read.stop = read.onnx.stop = &owner->stop();
+        read.log = owner->log();
         give_new_model(owner, import_model(path, read, owner->structures(), owner->tensors()), out_model);
     });
 }

@@ -216,9 +216,50 @@ Assignments take_slot(const std::pmr::vector<Assignment>& all, std::size_t slot,
     return {all.data() + first, all.data() + next};
 }
 
+// One line about tensors whose type has values that f32 has not.
+void tell_rounded(const std::pmr::vector<Assignment>& assignments, const Log& log) {
+    const WeightTensor* first = nullptr;
+    std::size_t count = 0;
+    for (const Assignment& assignment : assignments) {
+        if (!assignment.tensor->type->rounds) continue;
+        if (first == nullptr) first = assignment.tensor;
+        ++count;
+    }
+    if (first == nullptr) return;
+    const ShownName name = shown(first->name);
+    log(VOLTA_LOG_WARNING, "%zu %s of %s and %s rounded to f32, '%.*s' the first", count,
+        count == 1 ? "tensor is" : "tensors are", first->type->name, count == 1 ? "was" : "were", name.bytes,
+        name.text);
+}
+
+// One line about all that were stored, and the one that lost most.
+class RoundingReport {
+  public:
+    void add(const Slot& slot, const Rounding& rounding) {
+        if (rounding.of_values == 0) return;  // exact
+        all_.add(rounding);
+        if (worst_ == nullptr || rounding.share() > worst_share_) {
+            worst_ = &slot;
+            worst_share_ = rounding.share();
+        }
+    }
+    void tell(DType dtype, const Log& log) const {
+        if (worst_ == nullptr) return;
+        const ShownName name = shown(worst_->name);
+        log(VOLTA_LOG_INFO,
+            "weights as %s differ from the file's by %.3g of their root mean square, most in '%.*s', by %.3g",
+            dtype_name(dtype), all_.share(), name.bytes, name.text, worst_share_);
+    }
+
+  private:
+    Rounding all_;
+    const Slot* worst_ = nullptr;
+    double worst_share_ = 0;
+};
+
 void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
                     const std::pmr::vector<Assignment>& assignments, std::optional<DType> wanted,
-                    const Stop& stop) {
+                    const Stop& stop, const Log& log) {
     std::pmr::vector<DType> dtypes(model.structures());
     std::size_t next = 0;
     for (std::size_t i = 0; i < slots.size(); ++i)
@@ -236,11 +277,15 @@ void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
             {std::pmr::string(slots[i].name, model.structures()), dtypes[i], shape, nullptr, Buffer()});
     }
     model.allocate_parameters(stores);  // the last panel may have rows that are none
+    RoundingReport report;
     for (std::size_t i = 0; i < slots.size(); ++i) {
         stop.ask("parameter", i, slots.size());
-        fill_parameter(slots[i], take_slot(assignments, i, next), dtypes[i], model.place_of(i),
-                       model.structures(), model.tensors());
+        const Rounding rounding = fill_parameter(slots[i], take_slot(assignments, i, next), dtypes[i],
+                                                 model.place_of(i), model.structures(), model.tensors());
+        if (is_stored(dtypes[i])) report.add(slots[i], rounding);
     }
+    tell_rounded(assignments, log);
+    if (wanted) report.tell(*wanted, log);
     if (stores)
         model.graph = stored_graph(model.graph, weight_layouts(model.graph, model.structures()), dtypes,
                                    model.structures());
@@ -250,12 +295,12 @@ void add_parameters(Model& model, const std::pmr::vector<Slot>& slots,
 
 HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
                         Graph&& graph, std::optional<DType> weights, std::pmr::memory_resource* structures,
-                        std::pmr::memory_resource* tensors, const Stop& stop) {
+                        std::pmr::memory_resource* tensors, const Stop& stop, const Log& log) {
     HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
     model->graph = std::move(graph);
     const std::pmr::vector<Slot> slots = slots_of(model->graph, structures);
     const auto assignments = Assigner(source, keys, architecture, slots, structures).assign();
-    add_parameters(*model, slots, assignments, weights, stop);
+    add_parameters(*model, slots, assignments, weights, stop, log);
     describe(architecture, *model);
     return model;
 }

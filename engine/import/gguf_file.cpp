@@ -30,7 +30,10 @@ constexpr std::size_t kTypeCount = sizeof kTypes / sizeof *kTypes;
 
 // id, name, elements and bytes of a block
 constexpr GgufTensorType kTensorTypes[] = {
-    {0, "F32", 1, 4}, {1, "F16", 1, 2}, {2, "Q4_0", 32, 18}, {8, "Q8_0", 32, 34}, {30, "BF16", 1, 2},
+    {0, "F32", 1, 4},       {1, "F16", 1, 2},       {2, "Q4_0", 32, 18},    {3, "Q4_1", 32, 20},
+    {6, "Q5_0", 32, 22},    {7, "Q5_1", 32, 24},    {8, "Q8_0", 32, 34},    {10, "Q2_K", 256, 84},
+    {11, "Q3_K", 256, 110}, {12, "Q4_K", 256, 144}, {13, "Q5_K", 256, 176}, {14, "Q6_K", 256, 210},
+    {20, "IQ4_NL", 32, 18}, {28, "F64", 1, 8},      {30, "BF16", 1, 2},     {39, "MXFP4", 32, 17},
 };
 
 template <class T>

@@ -2,6 +2,7 @@
 #include "engine/import/gguf_weights.h"
 
 #include <charconv>
+#include <cstdio>
 #include <string>
 
 #include "engine/base/error.h"
@@ -140,13 +141,101 @@ BertConfig bert_from_keys(const Keys& keys, const WeightShapes& shapes, const Be
     return completed(bert);
 }
 
+void add_part(WeightSource& source, const GgufFile& file, MappedFile&& mapping,
+              std::pmr::memory_resource* heap) {
+    for (const GgufTensor& tensor : file.tensors()) add_tensor(source, weight_tensor(file, tensor, heap));
+    source.files.push_back(std::move(mapping));
+}
+
+// --- files that were split
+
+constexpr std::int64_t kMostParts = 1024;
+
+// What every part says; a file that is whole is the first part of one.
+struct Split {
+    std::int64_t number, count, tensors;  // number counts from 0; tensors of all parts, -1: not said
+};
+
+Split split_of(const GgufFile& file) {
+    return {file.integer("split.no", 0), file.integer("split.count", 1),
+            file.integer("split.tensors.count", -1)};
+}
+
+// How the name of part `number` ends: "-00001-of-00003.gguf".
+struct PartEnding {
+    char text[64];
+    PartEnding(std::int64_t number, std::int64_t count) {
+        std::snprintf(text, sizeof text, "-%05lld-of-%05lld.gguf", static_cast<long long>(number + 1),
+                      static_cast<long long>(count));
+    }
+};
+
+void check_first(const Split& split) {
+    if (split.count <= 1) return;
+    const auto number = static_cast<long long>(split.number), count = static_cast<long long>(split.count);
+    if (split.count > kMostParts)
+        fail(VOLTA_UNSUPPORTED, "it is one of %lld parts, at most %lld are read", count,
+             static_cast<long long>(kMostParts));
+    if (split.number < 0 || split.number >= split.count)
+        fail(VOLTA_CORRUPT_MODEL, "its 'split.no' is %lld, and its 'split.count' %lld", number, count);
+    if (split.number > 0)
+        fail(VOLTA_UNSUPPORTED, "it is part %lld of %lld: give the first, whose name ends in '%s'",
+             number + 1, count, PartEnding(0, split.count).text);
+}
+
+// The path of another part, in the place of the first one's.
+std::pmr::string part_path(std::string_view first, const Split& split, std::int64_t number,
+                           std::pmr::memory_resource* heap) {
+    const PartEnding own(0, split.count);
+    const std::string_view ending = own.text;
+    if (first.size() < ending.size() || first.substr(first.size() - ending.size()) != ending)
+        fail(
+            VOLTA_UNSUPPORTED,
+            "it is the first of %lld parts, and its name does not end in '%s', by which the others are found",
+            static_cast<long long>(split.count), own.text);
+    std::pmr::string path(first.substr(0, first.size() - ending.size()), heap);
+    path += PartEnding(number, split.count).text;
+    return path;
+}
+
+void add_other_part(WeightSource& source, const Split& split, std::int64_t number, const char* path,
+                    std::pmr::memory_resource* heap) {
+    MappedFile mapping(path);
+    try {
+        const GgufFile file(mapping.data(), mapping.bytes(), heap);
+        const Split own = split_of(file);
+        if (own.number != number || own.count != split.count)
+            fail(VOLTA_CORRUPT_MODEL, "it says that it is part %lld of %lld",
+                 static_cast<long long>(own.number) + 1, static_cast<long long>(own.count));
+        add_part(source, file, std::move(mapping), heap);
+    } catch (const Error& error) {
+        fail(error.status(), "in its part %lld of %lld: %s", static_cast<long long>(number) + 1,
+             static_cast<long long>(split.count), error.what());
+    }
+}
+
+void add_other_parts(WeightSource& source, const Split& split, const char* path,
+                     std::pmr::memory_resource* heap) {
+    for (std::int64_t number = 1; number < split.count; ++number)
+        add_other_part(source, split, number, part_path(path, split, number, heap).c_str(), heap);
+    const auto found = static_cast<std::int64_t>(source.tensors.size());
+    if (split.tensors >= 0 && split.tensors != found)
+        fail(VOLTA_CORRUPT_MODEL, "its %lld parts have %lld tensors, it says %lld",
+             static_cast<long long>(split.count), static_cast<long long>(found),
+             static_cast<long long>(split.tensors));
+}
+
 }  // namespace
 
-WeightSource weights_of(const GgufFile& file, MappedFile&& mapping, std::pmr::memory_resource* heap) {
+void require_first_part(const GgufFile& file) { check_first(split_of(file)); }
+
+WeightSource read_gguf_weights(const GgufFile& file, MappedFile&& mapping, const char* path,
+                               std::pmr::memory_resource* heap) {
+    const Split split = split_of(file);
     WeightSource source(heap);
-    for (const GgufTensor& tensor : file.tensors()) add_tensor(source, weight_tensor(file, tensor, heap));
+    add_part(source, file, std::move(mapping), heap);
+    if (split.count > 1) add_other_parts(source, split, path, heap);
     finish_tensors(source);
-    source.files.push_back(std::move(mapping));
     return source;
 }
 

@@ -8,8 +8,13 @@
 
 namespace volta {
 
-// `file` reads the bytes of `mapping`, which the source keeps. Throws UNSUPPORTED naming a tensor of a type
-// that is not read.
-WeightSource weights_of(const GgufFile& file, MappedFile&& mapping, std::pmr::memory_resource* heap);
+// Only the first part of a file that was split has the keys of the model. Throws UNSUPPORTED for another one.
+void require_first_part(const GgufFile& file);
+
+// `file` reads the bytes of `mapping`, which the source keeps, at `path`; of a file that was split it is the
+// first part, and the others are found beside it by its name. Throws UNSUPPORTED naming a tensor of a type
+// that is not read; CORRUPT_MODEL for a part that is not what its name says.
+WeightSource read_gguf_weights(const GgufFile& file, MappedFile&& mapping, const char* path,
+                               std::pmr::memory_resource* heap);
 
 }  // namespace volta

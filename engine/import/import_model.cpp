@@ -127,11 +127,11 @@ class Importer {
 
     HeapPtr<Model> from_gguf(MappedFile&& mapping) {
         const GgufFile file(mapping.data(), mapping.bytes(), structures_);
-        check_whole(file);
+        require_first_part(file);
         const KeyMap keys = key_map(naming_of(file));
         takes_choice_ = file.string("general.architecture") == "bert";
         const BertChoice choice = options_.bert.value_or(BertChoice());
-        const WeightSource source = weights_of(file, std::move(mapping), structures_);
+        const WeightSource source = read_gguf_weights(file, std::move(mapping), path_, structures_);
         HeapPtr<Model> model =
             assembled(source, keys, architecture_from_gguf(file, source, keys, choice, structures_));
         if (options_.tokenizer_path == nullptr && !options_.no_tokenizer && has_gguf_tokenizer(file))
@@ -147,15 +147,6 @@ class Importer {
             fail(VOLTA_UNSUPPORTED, "%s; the model can be had without one (--tokenizer none, no_tokenizer)",
                  error.what());
         }
-    }
-
-    // Every part of a file that was split has these keys; the first one has those of the model as well.
-    static void check_whole(const GgufFile& file) {
-        const std::int64_t count = file.integer("split.count", 0);
-        if (count > 1)
-            fail(VOLTA_UNSUPPORTED,
-                 "it is part %lld of %lld; split files are not read: merge the parts first",
-                 static_cast<long long>(file.integer("split.no", 0)) + 1, static_cast<long long>(count));
     }
 
     HeapPtr<Model> from_onnx(MappedFile&& mapping) {
@@ -203,7 +194,7 @@ class Importer {
             about(path, [&] { return architecture_from_config(config, source, keys, choice, structures_); });
         Graph graph = about(path, [&] { return build_graph(architecture, structures_); });
         return assemble(source, keys, architecture, std::move(graph), options_.weights, structures_, tensors_,
-                        *options_.stop);
+                        *options_.stop, options_.log);
     }
 
     HeapPtr<Model> from_network(WeightSource&& source) {
@@ -244,7 +235,7 @@ class Importer {
     HeapPtr<Model> assembled(const WeightSource& source, const KeyMap& keys,
                              const Architecture& architecture) {
         return assemble(source, keys, architecture, build_graph(architecture, structures_), options_.weights,
-                        structures_, tensors_, *options_.stop);
+                        structures_, tensors_, *options_.stop, options_.log);
     }
 
     // A model may have rows that no id reaches, as padding; an id without a row would be no input of it.

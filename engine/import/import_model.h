@@ -3,6 +3,7 @@
 
 #include <memory_resource>
 
+#include "engine/base/log.h"
 #include "engine/import/architecture.h"
 #include "engine/import/onnx/import_onnx.h"
 #include "engine/model/model.h"
@@ -29,6 +30,7 @@ struct ImportOptions {
     std::optional<NetworkConfig> network;  // what the file holds, which needs no config then
     onnx::OnnxOptions onnx;
     const Stop* stop = &kNeverStops;  // asked before each parameter; of an ONNX file, onnx.stop is
+    Log log = Log();                  // told what was rounded
 };
 
 // Throws IO_ERROR, CORRUPT_MODEL, UNSUPPORTED, SHAPE_MISMATCH, INVALID_ARGUMENT: what was wrong, with the

@@ -1,6 +1,7 @@
 // One parameter from the tensors of a file that it is made of: what type it gets, and its bytes.
 #pragma once
 
+#include <cmath>
 #include <memory_resource>
 #include <optional>
 #include <string_view>
@@ -41,11 +42,25 @@ struct Assignments {
 // the file, where that takes less memory than f32.
 DType choose_dtype(const Slot& slot, Assignments parts, std::optional<DType> wanted);
 
-// Writes its bytes to `to`, which holds zeros. A part that the type has exactly keeps its scales and
-// integers; others are rounded as engine/numerics/stored_weights.h does. Needs memory for one row or, where
-// the file has the inputs first, one matrix of f32. Throws UNSUPPORTED naming a tensor that the type has no
-// numbers for.
-void fill_parameter(const Slot& slot, Assignments parts, DType dtype, void* to,
-                    std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+// What storing has changed: sums of squares, over the elements of one or more parameters.
+struct Rounding {
+    double of_differences = 0, of_values = 0;
+    double share() const { return of_values > 0 ? std::sqrt(of_differences / of_values) : 0; }
+    void add(double value, double stored) {
+        of_differences += (stored - value) * (stored - value);
+        of_values += value * value;
+    }
+    void add(const Rounding& other) {
+        of_differences += other.of_differences;
+        of_values += other.of_values;
+    }
+};
+
+// Writes its bytes to `to`, which holds zeros, and gives what that has rounded: nothing for f32. A part that
+// the type has exactly keeps its scales and integers; others are rounded as engine/numerics/stored_weights.h
+// does. Needs memory for one row or, where the file has the inputs first, one matrix of f32. Throws
+// UNSUPPORTED naming a tensor that the type has no numbers for.
+Rounding fill_parameter(const Slot& slot, Assignments parts, DType dtype, void* to,
+                        std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 
 }  // namespace volta

@@ -68,7 +68,7 @@ bool is_neutral(const WeightTensor& tensor, Neutral neutral) {
     const std::int64_t values = tensor.shape.elements();
     if (neutral == Neutral::none || type.widen == nullptr || values > kMostNeutral) return false;
     const float wanted = neutral == Neutral::ones ? 1.0f : 0.0f;
-    float block[32];  // the largest block of any type
+    float block[kMostBlockValues];
     for (std::int64_t at = 0; at < values; at += type.block_values) {
         type.widen(tensor.data + at / type.block_values * type.block_bytes, 1, block);
         if (!std::all_of(block, block + type.block_values, [&](float value) { return value == wanted; }))

@@ -21,9 +21,41 @@ void widen_16(const unsigned char* from, std::int64_t count, float* to) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = one(load_u16(from + 2 * i));
 }
 
-template <void (*one)(const unsigned char*, float*), int block_bytes>
+template <float (*one)(unsigned char)>
+void widen_8(const unsigned char* from, std::int64_t count, float* to) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = one(from[i]);
+}
+
+// To nearest, ties to even; what is too large becomes infinite.
+void widen_f64(const unsigned char* from, std::int64_t count, float* to) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        double value;
+        std::memcpy(&value, from + 8 * i, sizeof value);
+        to[i] = quiet(static_cast<float>(value));
+    }
+}
+
+template <void (*one)(const unsigned char*, float*), int block_bytes, int block_values = kBlockValues>
 void widen_blocks(const unsigned char* from, std::int64_t blocks, float* to) {
-    for (std::int64_t i = 0; i < blocks; ++i) one(from + i * block_bytes, to + i * kBlockValues);
+    for (std::int64_t i = 0; i < blocks; ++i) one(from + i * block_bytes, to + i * block_values);
+}
+
+constexpr StoredType block_row(const char* name, int bytes,
+                               void (*widen)(const unsigned char*, std::int64_t, float*),
+                               int values = kBlockValues) {
+    return {name, static_cast<std::uint32_t>(values), static_cast<std::uint32_t>(bytes), widen};
+}
+// Blocks of 32 integers behind an f16 scale.
+template <void (*integers)(const unsigned char*, int*), int bytes>
+constexpr StoredType scaled_row(const char* name, DType kept_as) {
+    StoredType row = block_row(name, bytes, widen_blocks<f32_from_scaled<integers>, bytes>);
+    row.kept_as = kept_as;
+    row.scaled = {bytes, integers};
+    return row;
+}
+template <void (*one)(const unsigned char*, float*), int bytes>
+constexpr StoredType super_row(const char* name) {
+    return block_row(name, bytes, widen_blocks<one, bytes, kSuperBlockValues>, kSuperBlockValues);
 }
 
 // The types without `widen` are known by size, so that a file may hold them where nothing reads them
@@ -32,9 +64,21 @@ constexpr StoredType kStoredTypes[] = {
     {"F32", 1, 4, widen_f32},
     {"F16", 1, 2, widen_16<f32_from_f16>, DType::f16},
     {"BF16", 1, 2, widen_16<f32_from_bf16>, DType::bf16},
-    {"Q8_0", kBlockValues, kQ80BlockBytes, widen_blocks<f32_from_q8_0, kQ80BlockBytes>, DType::int8},
-    {"Q4_0", kBlockValues, kQ40BlockBytes, widen_blocks<f32_from_q4_0, kQ40BlockBytes>, DType::int4},
-    {"F64", 1, 8, nullptr},
+    scaled_row<q8_0_integers, kQ80BlockBytes>("Q8_0", DType::int8),
+    scaled_row<q4_0_integers, kQ40BlockBytes>("Q4_0", DType::int4),
+    scaled_row<q5_0_integers, kQ50BlockBytes>("Q5_0", DType::int8),
+    scaled_row<iq4_nl_integers, kIq4NlBlockBytes>("IQ4_NL", DType::int8),
+    block_row("Q4_1", kQ41BlockBytes, widen_blocks<f32_from_q4_1, kQ41BlockBytes>),
+    block_row("Q5_1", kQ51BlockBytes, widen_blocks<f32_from_q5_1, kQ51BlockBytes>),
+    block_row("MXFP4", kMxfp4BlockBytes, widen_blocks<f32_from_mxfp4, kMxfp4BlockBytes>),
+    super_row<f32_from_q2_k, kQ2KBlockBytes>("Q2_K"),
+    super_row<f32_from_q3_k, kQ3KBlockBytes>("Q3_K"),
+    super_row<f32_from_q4_k, kQ4KBlockBytes>("Q4_K"),
+    super_row<f32_from_q5_k, kQ5KBlockBytes>("Q5_K"),
+    super_row<f32_from_q6_k, kQ6KBlockBytes>("Q6_K"),
+    {"F8_E4M3", 1, 1, widen_8<f32_from_f8_e4m3>, DType::f16},
+    {"F8_E5M2", 1, 1, widen_8<f32_from_f8_e5m2>, DType::f16},
+    {"F64", 1, 8, widen_f64, DType::f32, {0, nullptr}, true},
     {"I64", 1, 8, nullptr},
     {"U64", 1, 8, nullptr},
     {"I32", 1, 4, nullptr},
@@ -44,9 +88,13 @@ constexpr StoredType kStoredTypes[] = {
     {"I8", 1, 1, nullptr},
     {"U8", 1, 1, nullptr},
     {"BOOL", 1, 1, nullptr},
-    {"F8_E4M3", 1, 1, nullptr},
-    {"F8_E5M2", 1, 1, nullptr},
 };
+constexpr bool blocks_fit() {
+    for (const StoredType& type : kStoredTypes)
+        if (type.block_values > kMostBlockValues) return false;
+    return true;
+}
+static_assert(blocks_fit(), "kMostBlockValues");
 
 bool by_name(const WeightTensor& a, const WeightTensor& b) { return a.name < b.name; }
 
@@ -57,9 +105,10 @@ void read_values(const WeightTensor& tensor, std::int64_t first, std::int64_t co
                        to);
 }
 
-// A tile of source rows: large enough that each touched line of the matrix takes several values at once,
-// small enough for the stack and the L1 cache. Its columns are whole blocks of every type.
-constexpr std::int64_t kTileRows = 32, kTileColumns = 128;
+// A tile of source rows: each touched line of the matrix takes a cache line of values at once, and the tile
+// is small enough for the stack and the L1 cache. Its columns are whole blocks of every type.
+constexpr std::int64_t kTileRows = 16, kTileColumns = 256;
+static_assert(kTileColumns % kMostBlockValues == 0, "a tile is whole blocks");
 
 void copy_transposed(const WeightTensor& tensor, const ColumnRange& to) {
     float tile[kTileRows][kTileColumns];

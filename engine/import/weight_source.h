@@ -12,6 +12,7 @@
 #include "engine/base/file.h"
 #include "engine/base/shape.h"
 #include "engine/model/model.h"
+#include "engine/numerics/block_types.h"
 
 namespace volta {
 
@@ -21,8 +22,11 @@ struct StoredType {
     std::uint32_t block_values, block_bytes;
     // Makes f32 of `blocks` blocks at any address (docs/numerics.md, 5). NULL: Volta reads no such values.
     void (*widen)(const unsigned char* from, std::int64_t blocks, float* to);
-    DType kept_as = DType::f32;  // the smallest of Volta's types that has all of its values
+    DType kept_as = DType::f32;          // the smallest of Volta's types that has all of its values
+    ScaledBlocks scaled = {0, nullptr};  // where int8 has the integers of its blocks; else NULL
+    bool rounds = false;                 // f32 has not all of its values
 };
+inline constexpr std::uint32_t kMostBlockValues = 256;      // of any type
 const StoredType* find_stored_type(std::string_view name);  // NULL: unknown
 
 struct WeightTensor {

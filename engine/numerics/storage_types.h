@@ -1,5 +1,5 @@
-// Types that weights are stored in and nothing computes with: how each becomes f32 (docs/numerics.md, 5,
-// "Packed weights"). Integer arithmetic and one product that is exact, so every machine gives the same bits.
+// Types of 16 bits that weights are stored in and nothing computes with: how each becomes f32 and back
+// (docs/numerics.md, 5, "Packed weights"). Integer arithmetic, so every machine gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -66,26 +66,6 @@ inline std::uint16_t load_u16(const unsigned char* bytes) {  // little-endian, a
 
 inline float load_f32(const unsigned char* bytes) {  // little-endian, at any address
     return float_of_bits(load_u16(bytes) | static_cast<std::uint32_t>(load_u16(bytes + 2)) << 16);
-}
-
-// Blocks of 32 values that share an f16 scale d. An 11-bit significand times an integer of at most 8 bits is
-// exact in f32.
-inline constexpr int kBlockValues = 32;
-inline constexpr int kQ80BlockBytes = 2 + 32;  // d, then 32 x int8:   y[i] = d * q[i]
-inline constexpr int kQ40BlockBytes = 2 + 16;  // d, then 16 x 2 nibbles: y[i] = d * (low[i] - 8),
-                                               // y[16 + i] = d * (high[i] - 8)
-
-inline void f32_from_q8_0(const unsigned char* block, float* y) {
-    const float d = f32_from_f16(load_u16(block));
-    for (int i = 0; i < 32; ++i) y[i] = d * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
-}
-
-inline void f32_from_q4_0(const unsigned char* block, float* y) {
-    const float d = f32_from_f16(load_u16(block));
-    for (int i = 0; i < 16; ++i) {
-        y[i] = d * static_cast<float>((block[2 + i] & 15) - 8);
-        y[16 + i] = d * static_cast<float>((block[2 + i] >> 4) - 8);
-    }
 }
 
 }  // namespace volta

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "engine/base/shape.h"
+#include "engine/numerics/block_types.h"
 #include "engine/numerics/canonical.h"
 #include "engine/numerics/machine.h"
 #include "engine/numerics/storage_types.h"
@@ -234,21 +235,19 @@ inline bool store_row(DType dtype, const float* w, std::int64_t j, std::int64_t 
     return true;
 }
 
-// Row j of w [n, k] from blocks of q8_0 or q4_0, k a multiple of 32: the same scales and integers, so every
-// element is the block's own to the bit. int4 has the integers of q4_0 alone, int8 those of both. False when
-// a scale is not finite.
-inline bool store_blocks(DType dtype, const unsigned char* blocks, bool four_bits, std::int64_t j,
+// Row j of w [n, k] from blocks of an f16 scale and 32 integers, k a multiple of 32: the same scales and
+// integers, so every element is the block's own to the bit. int4 has the integers of q4_0 alone, int8 those
+// of all. False when a scale is not finite.
+inline bool store_blocks(DType dtype, const unsigned char* blocks, const ScaledBlocks& type, std::int64_t j,
                          std::int64_t k, unsigned char* out) {
     static_assert(kStoredGroup == kBlockValues, "a block is a group");
     for (std::int64_t begin = 0; begin < k; begin += kStoredGroup) {
         const std::uint16_t scale = load_u16(blocks);
         if (!is_finite_f16(scale)) return false;
         int q[kStoredGroup];
-        for (int i = 0; i < kBlockValues; ++i)
-            q[i] = four_bits ? (blocks[2 + i % 16] >> i / 16 * 4 & 15) - 8
-                             : static_cast<std::int8_t>(blocks[2 + i]);
+        type.integers(blocks, q);
         store_group(dtype, j, k, begin, scale, q, kStoredGroup, out);
-        blocks += four_bits ? kQ40BlockBytes : kQ80BlockBytes;
+        blocks += type.bytes;
     }
     return true;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/import/weight_source.h"
 #include "engine/model/llama.h"
 #include "engine/numerics/storage_types.h"
 #include "tests/import/gguf_bytes.h"
@@ -152,7 +153,10 @@ enum GgufTensorNumber : std::uint32_t {
     kGgufF32 = 0,
     kGgufF16 = 1,
     kGgufQ40 = 2,
+    kGgufQ50 = 6,
     kGgufQ80 = 8,
+    kGgufIq4Nl = 20,
+    kGgufF64 = 28,
     kGgufBf16 = 30
 };
 
@@ -186,12 +190,29 @@ inline std::string halved(std::vector<float>& values, bool brain) {
     return bytes;
 }
 
+// Whole blocks of any bytes but for the scale that they begin with, which is finite; `values` become what
+// they hold.
+inline std::string any_blocks(std::vector<float>& values, const char* name) {
+    const StoredType& type = *find_stored_type(name);
+    const std::size_t blocks = values.size() / type.block_values;
+    std::string bytes(blocks * type.block_bytes, '\0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 89 + i / 255 * 7);
+    for (std::size_t i = 0; i < blocks; ++i)
+        bytes[i * type.block_bytes + 1] = static_cast<char>(0x20 + i % 5);
+    type.widen(reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<std::int64_t>(blocks),
+               values.data());
+    return bytes;
+}
+
 // Adds a tensor as that type; its values become what the file holds.
 inline void add_gguf_as(GgufBytes& file, PlainTensor& tensor, GgufTensorNumber type) {
-    const std::string bytes = type == kGgufF32 ? bytes_of(tensor.values)
-                              : type == kGgufQ40 || type == kGgufQ80
-                                  ? quantised(tensor.values, type == kGgufQ40)
-                                  : halved(tensor.values, type == kGgufBf16);
+    const std::string bytes =
+        type == kGgufF32     ? bytes_of(tensor.values)
+        : type == kGgufQ50   ? any_blocks(tensor.values, "Q5_0")
+        : type == kGgufIq4Nl ? any_blocks(tensor.values, "IQ4_NL")
+        : type == kGgufF64   ? bytes_of(std::vector<double>(tensor.values.begin(), tensor.values.end()))
+        : type == kGgufQ40 || type == kGgufQ80 ? quantised(tensor.values, type == kGgufQ40)
+                                               : halved(tensor.values, type == kGgufBf16);
     add_gguf_tensor(file, tensor, type, bytes);
 }
 

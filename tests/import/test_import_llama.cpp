@@ -240,7 +240,20 @@ const GgufChange kGgufChanges[] = {
      VOLTA_UNSUPPORTED, "'llama.attention.causal' says that a token sees those behind it"},
     {"the first part",
      [](auto&, auto&, auto& extra) { extra.entry("split.count", 2, raw<std::uint16_t>(2)); },
-     VOLTA_UNSUPPORTED, "it is part 1 of 2; split files are not read"},
+     VOLTA_UNSUPPORTED, "it is the first of 2 parts, and its name does not end in '-00001-of-00002.gguf'"},
+    {"another part",
+     [](auto&, auto&, auto& extra) {
+         extra.entry("split.count", 2, raw<std::uint16_t>(3)).entry("split.no", 2, raw<std::uint16_t>(1));
+     },
+     VOLTA_UNSUPPORTED, "it is part 2 of 3: give the first, whose name ends in '-00001-of-00003.gguf'"},
+    {"a part too many",
+     [](auto&, auto&, auto& extra) {
+         extra.entry("split.count", 2, raw<std::uint16_t>(3)).entry("split.no", 2, raw<std::uint16_t>(3));
+     },
+     VOLTA_CORRUPT_MODEL, "its 'split.no' is 3, and its 'split.count' 3"},
+    {"many parts",
+     [](auto&, auto&, auto& extra) { extra.entry("split.count", 2, raw<std::uint16_t>(1025)); },
+     VOLTA_UNSUPPORTED, "it is one of 1025 parts, at most 1024 are read"},
     {"long contexts", [](auto&, auto& c, auto&) { c.context = 1048577; }, VOLTA_UNSUPPORTED,
      "it has 1048577 positions, the most that a model of Volta has are 1048576"},
     {"many layers", [](auto&, auto& c, auto&) { c.layers = 513; }, VOLTA_UNSUPPORTED,
@@ -265,6 +278,54 @@ void test_gguf_change(void** state) {
     const long held = fixture.heap.held;
     assert_failure(failure_of([&] { fixture.import(path); }), change.status, change.text);
     assert_int_equal(fixture.heap.held, held);
+}
+
+// The tensors in three files, as llama.cpp splits them; `change` makes the keys of a part wrong.
+struct Parts {
+    explicit Parts(Fixture& fixture) : fixture_(fixture) {}
+    std::string write(std::uint16_t count = 3, std::int32_t tensors_in_all = -1, int twice = -1) {
+        const auto tensors = llama_tensors(*fixture_.model, fixture_.config, kGgufNames);
+        for (std::uint16_t number = 0; number < 3; ++number) {
+            GgufBytes file = number == 0 ? gguf_keys(fixture_.config) : GgufBytes();
+            file.entry("split.no", 2, raw(number)).entry("split.count", 2, raw(number == 1 ? count : std::uint16_t{3}));
+            file.entry("split.tensors.count", 5,
+                       raw(tensors_in_all < 0 ? static_cast<std::int32_t>(tensors.size()) : tensors_in_all));
+            std::vector<PlainTensor> own;
+            for (std::size_t i = 0; i < tensors.size(); ++i)
+                if (i % 3 == number || static_cast<int>(i) == twice) own.push_back(tensors[i]);
+            fixture_.folder.write(name(number), gguf_bytes(own, file));
+        }
+        return fixture_.folder.file(name(0));
+    }
+    static std::string name(int number) { return "m-0000" + std::to_string(number + 1) + "-of-00003.gguf"; }
+
+  private:
+    Fixture& fixture_;
+};
+
+void test_parts_of_a_file_are_found(void**) {
+    Fixture fixture(true, true);
+    Parts parts(fixture);
+    const std::string path = parts.write();
+    const auto model = fixture.import(path);
+    assert_true(fixture.same(*model));
+    const long held = fixture.heap.held;
+    const auto refused = [&](volta_status status, const char* text) {
+        assert_failure(failure_of([&] { fixture.import(path); }), status, text);
+        assert_int_equal(fixture.heap.held, held);
+    };
+    parts.write(4);
+    refused(VOLTA_CORRUPT_MODEL, "in its part 2 of 3: it says that it is part 2 of 4");
+    parts.write(3, 5);
+    refused(VOLTA_CORRUPT_MODEL, "its 3 parts have 20 tensors, it says 5");
+    parts.write(3, 21, 0);
+    refused(VOLTA_CORRUPT_MODEL, "its 3 parts have 22 tensors, it says 21");
+    parts.write(3, 22, 0);
+    refused(VOLTA_CORRUPT_MODEL, "is there twice");
+    fixture.folder.write(Parts::name(2), "GGUF");
+    refused(VOLTA_CORRUPT_MODEL, "in its part 3 of 3: it is no GGUF file");
+    std::remove(fixture.folder.file(Parts::name(1)).c_str());
+    refused(VOLTA_IO_ERROR, "m-00002-of-00003.gguf");
 }
 
 void test_gguf_files_without_a_model_are_refused(void**) {
@@ -313,6 +374,7 @@ int main() {
         cmocka_unit_test(test_a_llama2c_file_of_another_length_is_refused),
         cmocka_unit_test(test_a_cut_file_is_told_as_one),
         cmocka_unit_test(test_other_files_are_not_taken_for_a_cut_one),
+        cmocka_unit_test(test_parts_of_a_file_are_found),
         cmocka_unit_test(test_gguf_files_without_a_model_are_refused),
         cmocka_unit_test(test_stories260k),
     };

@@ -5,6 +5,7 @@
 #include "engine/graph/verify.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
+#include "engine/import/make_parameter.h"
 #include "engine/model/quantize.h"
 #include "engine/numerics/stored_weights.h"
 #include "tests/import/gpt_files.h"
@@ -99,10 +100,8 @@ void test_every_type_is_kept_exactly(void**) {
     const struct {
         GgufTensorNumber type;
         DType dtype;
-    } rows[] = {{kGgufF32, DType::f32},
-                {kGgufF16, DType::f16},
-                {kGgufBf16, DType::bf16},
-                {kGgufQ80, DType::int8},
+    } rows[] = {{kGgufF32, DType::f32},  {kGgufF16, DType::f16},  {kGgufBf16, DType::bf16},
+                {kGgufQ80, DType::int8}, {kGgufQ50, DType::int8}, {kGgufIq4Nl, DType::int8},
                 {kGgufQ40, DType::int4}};
     for (const bool tied : {true, false})
         for (const auto& row : rows) {
@@ -116,7 +115,9 @@ void test_every_type_is_kept_exactly(void**) {
             check_same_values(*kept, *whole);
             std::size_t total = 0;
             for (const NamedTensor& parameter : kept->parameters) total += parameter.bytes();
-            assert_true(total < fixture.bytes.size() * 5 / 4);  // 50 rows in panels of 16 are 64
+            const bool grows = row.type == kGgufQ50 || row.type == kGgufIq4Nl;  // whose integers take a byte
+            assert_true(total <
+                        fixture.bytes.size() * (grows ? 9 : 5) / 4);  // 50 rows in panels of 16 are 64
         }
 }
 
@@ -153,6 +154,84 @@ void test_a_type_is_asked_for(void**) {
     const std::string path = fixture.write(kGgufQ40);
     check_same_values(*fixture.import(path, DType::int8), *fixture.import(path, DType::f32));
     check_same_values(*fixture.import(path, DType::int4), *fixture.import(path, DType::f32));
+}
+
+struct Lines {
+    std::vector<std::pair<int, std::string>> lines;
+    static void write(void* self, std::int32_t level, const char* line) {
+        static_cast<Lines*>(self)->lines.emplace_back(level, line);
+    }
+};
+
+std::vector<std::pair<int, std::string>> told(Fixture& fixture, const std::string& path,
+                                              std::optional<DType> weights) {
+    Lines lines;
+    ImportOptions options;
+    options.weights = weights;
+    options.log = {Lines::write, &lines};
+    import_model(path.c_str(), options, fixture.heap.structures(), fixture.heap.tensors());
+    return lines.lines;
+}
+
+// By how much what is stored differs from the file, in one line; nothing where it does not.
+void test_the_log_says_what_was_rounded(void**) {
+    Fixture fixture;
+    std::string path = fixture.write(kGgufF32);
+    assert_true(told(fixture, path, DType::f32).empty());
+    assert_true(told(fixture, path, DType::f32_panels).empty());
+    for (const DType dtype : {DType::bf16, DType::int8, DType::int4}) {
+        const auto whole = fixture.import(path, DType::f32), made = fixture.import(path, dtype);
+        Rounding all;
+        for (const NamedTensor& parameter : made->parameters) {
+            if (!is_stored(parameter.dtype)) continue;
+            const auto* const w =
+                static_cast<const float*>(whole->find_parameter(parameter.name.c_str())->data);
+            const StoredWeights stored = {dtype, static_cast<const unsigned char*>(parameter.data),
+                                          parameter.shape[0], parameter.shape[1]};
+            const bool table = parameter.name == "token_embedding";
+            for (std::int64_t j = 0; j < stored.n; ++j)
+                for (std::int64_t p = 0; p < stored.k; ++p)
+                    all.add(static_cast<double>(table ? w[j * stored.k + p] : w[p * stored.n + j]),
+                            static_cast<double>(stored.element(j, p)));
+        }
+        char text[100];
+        snprintf(text, sizeof text, "weights as %s differ from the file's by %.3g of their root mean square",
+                 dtype_name(dtype), all.share());
+        const auto lines = told(fixture, path, dtype);
+        assert_int_equal(lines.size(), 1);
+        assert_int_equal(lines[0].first, VOLTA_LOG_INFO);
+        assert_true(lines[0].second.rfind(text, 0) == 0 && all.share() > 1e-4 && all.share() < 0.1);
+    }
+    path = fixture.write(kGgufQ80);
+    for (const std::optional<DType> exact : {std::optional<DType>(), std::optional<DType>(DType::int8)})
+        assert_true(told(fixture, path, exact).empty());
+    assert_int_equal(told(fixture, path, DType::int4).size(), 1);
+
+    path = fixture.write(kGgufF64);
+    const auto lines = told(fixture, path, DType::f32);
+    assert_int_equal(lines.size(), 1);
+    assert_int_equal(lines[0].first, VOLTA_LOG_WARNING);
+    assert_string_equal(lines[0].second.c_str(),
+                        "15 tensors are of F64 and were rounded to f32, 'token_embd.weight' the first");
+}
+
+// As the inputs lie first, the whole matrix is measured.
+void test_the_log_measures_matrices_too(void**) {
+    TestHeap heap;
+    TemporaryFolder folder;
+    const auto model = create_gpt(small_gpt(), 7, heap.structures(), heap.tensors());
+    const std::string path = folder.file("m.safetensors");
+    export_safetensors(*model, path.c_str(), heap.structures());
+    Lines lines;
+    ImportOptions options;
+    options.weights = DType::int8;
+    options.log = {Lines::write, &lines};
+    import_model(path.c_str(), options, heap.structures(), heap.tensors());
+    assert_int_equal(lines.lines.size(), 1);
+    double share = 0;
+    const char* const line = lines.lines[0].second.c_str();
+    assert_int_equal(sscanf(line, "weights as int8 differ from the file's by %lf", &share), 1);
+    assert_true(share > 1e-3 && share < 0.02);  // a wrong layout would give more than 1
 }
 
 // GPT-2's own files have the inputs first.
@@ -298,6 +377,8 @@ int main() {
         cmocka_unit_test(test_every_type_is_kept_exactly),
         cmocka_unit_test(test_parts_of_several_types),
         cmocka_unit_test(test_a_type_is_asked_for),
+        cmocka_unit_test(test_the_log_says_what_was_rounded),
+        cmocka_unit_test(test_the_log_measures_matrices_too),
         cmocka_unit_test(test_weights_with_the_inputs_first),
         cmocka_unit_test(test_what_stays_f32),
         cmocka_unit_test(test_a_model_of_few_inputs_is_refused),

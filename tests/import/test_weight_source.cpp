@@ -94,6 +94,34 @@ void test_tensors_go_into_their_columns(void**) {
     }
 }
 
+// Types of large blocks, as their own widen has them, through tiles and in columns.
+void test_blocks_go_into_their_columns(void**) {
+    for (const char* name :
+         {"Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL", "MXFP4"}) {
+        const StoredType& type = *find_stored_type(name);
+        const std::int64_t rows = 21, width = 512, columns = rows + 3;
+        WeightTensor tensor;
+        tensor.type = &type;
+        tensor.shape = {rows, width};
+        tensor.bytes = stored_bytes("x", type, tensor.shape);
+        std::vector<unsigned char> bytes(static_cast<std::size_t>(tensor.bytes));
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            bytes[i] = static_cast<unsigned char>(i * 73 + i / 251);
+        tensor.data = bytes.data();
+        std::vector<float> values(static_cast<std::size_t>(rows * width));
+        type.widen(bytes.data(), rows * width / type.block_values, values.data());
+        std::vector<float> matrix(static_cast<std::size_t>(width * columns), 99.0f);
+        copy_weights(tensor, {matrix.data(), width, columns, 2, rows}, true);
+        for (std::int64_t r = 0; r < width; ++r)
+            for (std::int64_t c = 0; c < columns; ++c) {
+                const bool inside = c >= 2 && c < 2 + rows;
+                const float expected = inside ? values[static_cast<std::size_t>((c - 2) * width + r)] : 99.0f;
+                assert_memory_equal(&matrix[static_cast<std::size_t>(r * columns + c)], &expected,
+                                    sizeof(float));
+            }
+    }
+}
+
 void test_sizes_that_cannot_be_are_refused(void**) {
     const auto f32 = find_stored_type("F32"), q8 = find_stored_type("Q8_0");
     const std::int64_t huge = std::int64_t{1} << 40;
@@ -121,6 +149,7 @@ void test_sizes_that_cannot_be_are_refused(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_tensors_go_into_their_columns),
+        cmocka_unit_test(test_blocks_go_into_their_columns),
         cmocka_unit_test(test_sizes_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests_name("weight_source", tests, nullptr, nullptr);

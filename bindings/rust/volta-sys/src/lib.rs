@@ -1837,11 +1837,12 @@ extern "C" {
     /// folder could not be synced at the end is the new file in its place: the text says so, and that it
     /// may not survive a power cut
     pub fn volta_model_save(model: *const volta_model, path: *const c_char) -> volta_status;
-    /// A model from weights of another program (docs/import.md says which): f32, f16, bf16, q8_0 and q4_0; or from an ONNX
+    /// A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4); or from an ONNX
     /// file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
     /// are integers or truth values. Parameters that
     /// volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
-    /// packed weights cannot be trained or exported. The files are treated as hostile: everything in them is checked.
+    /// packed weights cannot be trained or exported. The log says what was rounded: f64 to f32, and by how much weights of the
+    /// type that is wanted differ from the file's. The files are treated as hostile: everything in them is checked.
     ///
     /// Keeps: nothing: files may go when it returns.
     ///
