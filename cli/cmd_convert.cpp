@@ -1,4 +1,4 @@
-// voltac convert: models of other programs become Volta's, and Volta's become safetensors or ONNX.
+// voltac convert: models of other programs become Volta's, and Volta's become safetensors, ONNX or GGUF.
 #include <cstdio>
 #include <utility>
 
@@ -20,6 +20,14 @@ struct Conversion {
     bool segments = false, mask = false, fold = false, exact_graph = false;
     Machine machine;
 };
+
+// How a GGUF file calls the types that its weights can be written as; 0: none.
+volta_dtype gguf_dtype(const std::string& name) {
+    return name == "q8_0"   ? VOLTA_INT8
+           : name == "q4_0" ? VOLTA_INT4
+           : name == "f32"  ? VOLTA_F32
+                            : stored_dtype(name);
+}
 
 // What the file begins with decides, not its name.
 bool is_volta_model(const std::string& path) {
@@ -50,7 +58,8 @@ Model import_model(const Context& context, Conversion& c) {
     volta_network_options network = VOLTA_NETWORK_OPTIONS_INIT;
     network.name = c.model.c_str();
     if (!c.model.empty()) options.network = &network;
-    options.weights = c.weights == "keep" ? VOLTA_IMPORT_KEEP : stored_dtype(c.weights);  // 0: f32
+    const bool keeps = c.weights == "keep" || has_ending(c.out, ".gguf");   // which rounds as it is written
+    options.weights = keeps ? VOLTA_IMPORT_KEEP : stored_dtype(c.weights);  // 0: f32
     volta_model* model = nullptr;
     check(volta_model_import(context.get(), c.in.c_str(), &options, &model));
     Model imported(model);
@@ -94,6 +103,13 @@ void export_onnx(const Model& model, const Conversion& c) {
     check(volta_model_export_onnx(model.get(), &options, c.out.c_str()));
 }
 
+void export_gguf(const Model& model, const Conversion& c) {
+    volta_gguf_export_options options = VOLTA_GGUF_EXPORT_OPTIONS_INIT;
+    options.weights = c.weights == "keep" ? 0 : gguf_dtype(c.weights);
+    options.no_tokenizer = c.tokenizer == "none";
+    check(volta_model_export_gguf(model.get(), &options, c.out.c_str()));
+}
+
 // What the model is told of its pictures; those of --model are ImageNet's unless the call says otherwise.
 void describe_pictures(const Model& model, const Conversion& c) {
     if (c.preprocess.empty() && c.labels.empty() && c.model.empty()) return;
@@ -120,12 +136,25 @@ void describe_pictures(const Model& model, const Conversion& c) {
 
 [[noreturn]] void refuse(const std::string& line) { usage_error("voltac convert: " + line); }
 
+// A GGUF file has names of its own for types, and not all of them.
+void check_weights(const Conversion& c, bool own) {
+    const bool to_gguf = has_ending(c.out, ".gguf"), theirs = c.weights == "q8_0" || c.weights == "q4_0";
+    if (to_gguf && (c.weights == "int8" || c.weights == "int4" || c.weights == "f32_panels"))
+        refuse("--weights " + c.weights + " is for a model file: GGUF has f32, f16, bf16, q8_0 and q4_0");
+    if (!to_gguf && theirs) refuse("--weights " + c.weights + " needs an --out that ends in .gguf");
+    if (own && !to_gguf && !c.weights.empty())
+        refuse("--weights is for models of other programs; " + c.in +
+               " is a model file, which voltac quantize stores in fewer bits");
+}
+
 // Options that do not go together, or not with what the file is.
 void check_call(const Conversion& c, bool own, bool to_safetensors, bool to_onnx) {
+    check_weights(c, own);
+    const bool writes_none = c.tokenizer == "none" && has_ending(c.out, ".gguf");
     if (!c.opset.empty() && !to_onnx) refuse("--opset needs an --out that ends in .onnx");
     if (c.names == "volta" && !c.config_out.empty()) refuse("--config-out needs --names huggingface");
     if (c.head.empty() && (c.segments || c.mask)) refuse("--segments and --mask need --head");
-    if (own && (!c.tokenizer.empty() || !c.config.empty() || !c.keys.empty()))
+    if (own && ((!c.tokenizer.empty() && !writes_none) || !c.config.empty() || !c.keys.empty()))
         refuse("--tokenizer, --model-config and --keys are for models of other programs; " + c.in +
                " is a model file");
     if (own && !c.shapes.empty()) refuse("--shape is for ONNX files; " + c.in + " is a model file");
@@ -134,9 +163,6 @@ void check_call(const Conversion& c, bool own, bool to_safetensors, bool to_onnx
         refuse("--model is for weights of another program; " + c.in + " is a model file");
     if (!c.model.empty() && (!c.config.empty() || !c.head.empty()))
         refuse("--model goes with neither --model-config nor --head: it says what the file holds");
-    if (own && !c.weights.empty())
-        refuse("--weights is for models of other programs; " + c.in +
-               " is a model file, which voltac quantize stores in fewer bits");
     if (to_safetensors && !c.weights.empty() && c.weights != "f32")
         refuse("--weights " + c.weights + " is for a model file: safetensors are written in f32");
     if (own && !c.head.empty())
@@ -162,27 +188,28 @@ Model folded(const Model& model) {
 
 int run_convert(const std::vector<std::string>& arguments) {
     Conversion c;
-    Options options("convert",
-                    "A model of another program as a model file, or a model file as safetensors or ONNX.");
+    Options options(
+        "convert",
+        "A model of another program as a model file, or a model file as safetensors, ONNX or GGUF.");
     options.positional(
         "in", c.in, "safetensors (one file, or the index of several), GGUF, ONNX, llama2.c, or a model file");
     options.output("--out", c.out, kConvertOutput,
                    "the file to write: a name that ends with .safetensors gets safetensors, one with .onnx "
-                   "the graph too, one "
+                   "the graph too, one with .gguf what llama.cpp reads, one "
                    "with .volta or no known ending a model file; other formats are not written");
     options.require("--out");
     options.input(
         "--tokenizer", c.tokenizer, kTokenizer,
         "a tokenizer.json, tokenizer.bin, vocab.txt, encoder.json or GGUF file, or none (default: the "
-        "one in the file)");
+        "one in the file; of a model file to GGUF, none leaves it out)");
     options.input("--model-config", c.config, kSideFile,
                   "the config.json of a safetensors model (default: the one beside it)");
     options.input("--keys", c.keys, kSideFile,
                   "lines 'their.%d.name = our.%d.name [transpose]' for names not built in");
     options.choice(
-        "--weights", c.weights, with_stored_names({"keep", "f32"}),
-        "what the weights of products become: keep, as small as they are in the file, exactly; or a type "
-        "(default: keep for a model file, f32 for others)");
+        "--weights", c.weights, with_stored_names({"keep", "f32", "q8_0", "q4_0"}),
+        "what the weights of products become: keep, as small as they are in the file, exactly; or a type, of "
+        "GGUF f32, f16, bf16, q8_0 or q4_0 (default: keep for a model file and GGUF, f32 for others)");
     options.choice("--model", c.model, network_names(),
                    "what a safetensors file without a config holds, by torchvision's names; its pictures are "
                    "ImageNet's unless "
@@ -208,7 +235,7 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.tuning(c.machine);
     options.parse(arguments);
     const bool own = is_volta_model(c.in), to_safetensors = has_ending(c.out, ".safetensors"),
-               to_onnx = has_ending(c.out, ".onnx");
+               to_onnx = has_ending(c.out, ".onnx"), to_gguf = has_ending(c.out, ".gguf");
     check_call(c, own, to_safetensors, to_onnx);
     if (c.weights.empty()) c.weights = to_safetensors || to_onnx ? "f32" : "keep";
     c.machine.tells = true;  // what was rounded
@@ -220,9 +247,11 @@ int run_convert(const std::vector<std::string>& arguments) {
         export_model(model, c);
     else if (to_onnx)
         export_onnx(model, c);
+    else if (to_gguf)
+        export_gguf(model, c);
     else
         check(volta_model_save(model.get(), c.out.c_str()));
-    if (!own) tell_stored(model);
+    if (!own && !to_gguf) tell_stored(model);
     char hash[33];
     check(volta_model_hash(model.get(), hash));
     print(std::string(hash) + "\n");

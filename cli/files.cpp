@@ -46,7 +46,9 @@ std::string read_text(const std::string& path) {
 
 const Output kModelOutput = {"a model file", {{".volta", "a model file"}}, true};
 const Output kConvertOutput = {
-    "a model", {{".volta", "a model file"}, {".safetensors", "safetensors"}, {".onnx", "ONNX"}}, true};
+    "a model",
+    {{".volta", "a model file"}, {".safetensors", "safetensors"}, {".onnx", "ONNX"}, {".gguf", "GGUF"}},
+    true};
 const Output kConfigOutput = {"a config.json", {{".json", "a config.json"}}, false};
 const Output kArrayOutput = {"an array of NumPy", {{".npy", "an array of NumPy"}}, false};
 const Output kReportOutput = {"a page", {{".html", "a page"}}, false};

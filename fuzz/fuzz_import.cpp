@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -16,9 +17,9 @@
 namespace {
 using fuzz::expect;
 
-// A folder with the configs that safetensors files need, and the two files of a run.
+// A folder with the configs that safetensors files need, and the files of a run.
 struct Place {
-    std::string gpt, llama, bert, file, exported, config;
+    std::string gpt, llama, bert, file, second, exported, config;  // second: the other part of a GGUF file
 };
 
 Place make_place() {
@@ -27,8 +28,13 @@ Place make_place() {
                               R"("tie_word_embeddings": true})";
     const std::string& folder = fuzz::folder();
     constexpr char kBert[] = R"({"model_type": "bert", "num_attention_heads": 2})";
-    Place place = {folder + "/gpt.json", folder + "/llama.json", folder + "/bert.json",
-                   folder + "/file",     folder + "/exported",   folder + "/config.json"};
+    Place place = {folder + "/gpt.json",
+                   folder + "/llama.json",
+                   folder + "/bert.json",
+                   folder + "/file-00001-of-00002.gguf",
+                   folder + "/file-00002-of-00002.gguf",
+                   folder + "/exported",
+                   folder + "/config.json"};
     fuzz::write_file(place.gpt, kGpt, strlen(kGpt));
     fuzz::write_file(place.llama, kLlama, strlen(kLlama));
     fuzz::write_file(place.bert, kBert, strlen(kBert));
@@ -93,11 +99,27 @@ void import_and_check(const Place& place, const char* config, int32_t weights, s
     volta_model_release(model);
 }
 
+// Bytes in which a second GGUF file begins are two parts of one.
+size_t first_part(const uint8_t* data, size_t size) {
+    if (FUZZ_FORMAT != VOLTA_WEIGHTS_GGUF || size < 8) return size;
+    const void* const second = memmem(data + 4, size - 4, "GGUF", 4);
+    return second == nullptr ? size : static_cast<size_t>(static_cast<const uint8_t*>(second) - data);
+}
+
+void write_parts(const Place& place, const uint8_t* data, size_t size) {
+    const size_t first = first_part(data, size);
+    fuzz::write_file(place.file, data, first);
+    if (first < size)
+        fuzz::write_file(place.second, data + first, size - first);
+    else
+        unlink(place.second.c_str());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     static const Place place = make_place();
-    fuzz::write_file(place.file, data, size);
+    write_parts(place, data, size);
     const std::string& config = contains(data, size, "embed_tokens")      ? place.llama
                                 : contains(data, size, "word_embeddings") ? place.bert
                                                                           : place.gpt;

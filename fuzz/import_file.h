@@ -28,10 +28,29 @@ inline volta_model* import_file(const std::string& path, const volta_import_opti
     return model;
 }
 
+// As GGUF, where it has such a form, and back.
+inline void check_gguf(const volta_model* model, const std::string& exported) {
+    char hash[33], again[33];
+    const volta_gguf_export_options options = {sizeof options, VOLTA_F32, 1};
+    const volta_status status = volta_model_export_gguf(model, &options, exported.c_str());
+    expect(status == VOLTA_OK || status == VOLTA_UNSUPPORTED, "export to GGUF");
+    if (status != VOLTA_OK) return;
+    volta_model* imported = import_file(exported, import_options(nullptr));
+    expect(imported != nullptr, "the GGUF file that was exported is not imported");
+    const char* pairs = nullptr;
+    volta_model_get_metadata(model, "volta.llama.interleaved", &pairs);
+    const bool turned = pairs != nullptr && strcmp(pairs, "0") == 0;  // rows of q and k change places
+    expect(volta_model_hash(model, hash) == VOLTA_OK && volta_model_hash(imported, again) == VOLTA_OK &&
+               (turned || strcmp(hash, again) == 0),
+           "another hash by GGUF");
+    volta_model_release(imported);
+}
+
 // Under Volta's names, and under Hugging Face's where it has such a model. The two paths are written.
 inline void check_round_trip(const volta_model* model, const std::string& exported,
                              const std::string& config) {
     char hash[33], again[33];
+    check_gguf(model, exported);
     expect(volta_model_hash(model, hash) == VOLTA_OK, "hash");
     for (const volta_weight_names names : {VOLTA_NAMES_OWN, VOLTA_NAMES_HUGGING_FACE}) {
         const char* const beside = names == VOLTA_NAMES_OWN ? nullptr : config.c_str();

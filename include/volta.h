@@ -801,6 +801,23 @@ typedef struct volta_onnx_export_options {
 VOLTA_API volta_status volta_model_export_onnx(const volta_model *model, const volta_onnx_export_options *options,
                                                const char *path);
 
+typedef struct volta_gguf_export_options {
+    size_t struct_size;
+    volta_dtype weights;  /* what weights of products and the table of tokens are written as: VOLTA_F32, VOLTA_F16,
+                             VOLTA_BF16, VOLTA_INT8: Q8_0, VOLTA_INT4: Q4_0; 0: as the model has them, to the bit */
+    int32_t no_tokenizer; /* 1: the file has no tokenizer, whatever the model carries                             */
+} volta_gguf_export_options;
+#define VOLTA_GGUF_EXPORT_OPTIONS_INIT {sizeof(volta_gguf_export_options), 0, 0}
+/* Writes a GPT, a Llama or a BERT as a GGUF file, with its tokenizer (docs/import.md), for programs like llama.cpp.
+ * options NULL: all zeros. f32 is rounded as llama.cpp's reference rounds; rows that are no whole blocks of 32 are f32.
+ * volta_model_import gives the same parameters back, but that rotary pairs of a Llama become neighbours. Crash-safe; the
+ * same model gives the same bytes.
+ * Errors: UNSUPPORTED  a graph of the host's own, a network of pictures, a BERT's masked head, a tokenizer of
+ *                      characters or that cuts words in another way, a value that the type has not: the text names it
+ *         IO_ERROR     as volta_model_save */
+VOLTA_API volta_status volta_model_export_gguf(const volta_model *model, const volta_gguf_export_options *options,
+                                               const char *path);
+
 /* 128-bit hash of all parameter bits in name order. Shape: text has room for 33 bytes (32 hex digits, zero). */
 VOLTA_API volta_status volta_model_hash(const volta_model *model, char *text);
 

@@ -496,6 +496,10 @@ class model : public handle<volta_model, volta_model_release> {
                      const volta_onnx_export_options &how = options<volta_onnx_export_options>()) const {
         check(volta_model_export_onnx(get(), &how, path));
     }
+    void export_gguf(const char *path,
+                     const volta_gguf_export_options &how = options<volta_gguf_export_options>()) const {
+        check(volta_model_export_gguf(get(), &how, path));
+    }
     std::string hash() const { return detail::hash_of(volta_model_hash, get()); }
     // The level and precision that gave the parameters their values.
     std::pair<volta_level, volta_precision> arithmetic() const {

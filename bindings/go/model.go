@@ -245,6 +245,11 @@ func (m *Model) ExportOnnx(path string, options OnnxExportOptions) error {
 	return m.to(path, func(model *sys.Model, path *byte) Status { return sys.ModelExportOnnx(model, sized(options), path) })
 }
 
+// ExportGguf writes a GPT, a Llama or a BERT as a GGUF file, for programs like llama.cpp.
+func (m *Model) ExportGguf(path string, options GgufExportOptions) error {
+	return m.to(path, func(model *sys.Model, path *byte) Status { return sys.ModelExportGguf(model, sized(options), path) })
+}
+
 // hash is what a function of the kind (object, 33 bytes) gives.
 func hash[T any](h *handle[T], ask func(*T, *byte) Status) (string, error) {
 	var text [33]byte

@@ -48,6 +48,7 @@ type (
 	ResnetOptions     = sys.ResnetOptions
 	OpenOptions       = sys.OpenOptions
 	OnnxExportOptions = sys.OnnxExportOptions
+	GgufExportOptions = sys.GgufExportOptions
 	Bill              = sys.Bill
 	StepReport        = sys.StepReport
 	GeneratorOptions  = sys.GeneratorOptions

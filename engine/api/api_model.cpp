@@ -8,6 +8,7 @@
 #include "engine/api/handles.h"
 #include "engine/api/options.h"
 #include "engine/graph/step_input.h"
+#include "engine/import/export_gguf.h"
 #include "engine/import/export_safetensors.h"
 #include "engine/import/import_model.h"
 #include "engine/import/onnx/export_onnx.h"
@@ -406,6 +407,25 @@ volta_status volta_model_export_onnx(const volta_model* model, const volta_onnx_
         wanted.inline_bytes = given.inline_bytes;
         wanted.stop = &model->context->stop();
         onnx::export_onnx(*model->model, path, wanted, model->context->structures());
+    });
+}
+
+volta_status volta_model_export_gguf(const volta_model* model, const volta_gguf_export_options* options,
+                                     const char* path) {
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(path != nullptr && *path != '\0', "path is NULL or empty");
+        const auto given = read_options(options);
+        GgufExport wanted;
+        require(given.weights == 0 || given.weights == VOLTA_F32 || given.weights == VOLTA_F16 ||
+                    given.weights == VOLTA_BF16 || given.weights == VOLTA_INT8 || given.weights == VOLTA_INT4,
+                "weights is %d, which is no type that a GGUF file is written in", given.weights);
+        require(given.no_tokenizer == 0 || given.no_tokenizer == 1, "no_tokenizer is %d, neither 0 nor 1",
+                given.no_tokenizer);
+        if (given.weights != 0) wanted.weights = static_cast<DType>(given.weights);
+        wanted.no_tokenizer = given.no_tokenizer != 0;
+        wanted.stop = &model->context->stop();
+        export_gguf(*model->model, path, wanted, model->context->structures());
     });
 }
 

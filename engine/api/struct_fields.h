@@ -55,6 +55,8 @@ VOLTA_FIELDS(volta_resnet_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(depth),
 VOLTA_FIELDS(volta_export_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(names), VOLTA_FIELD(config_path));
 VOLTA_FIELDS(volta_onnx_export_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(opset),
              VOLTA_FIELD(inline_bytes));
+VOLTA_FIELDS(volta_gguf_export_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(weights),
+             VOLTA_FIELD(no_tokenizer));
 VOLTA_FIELDS(volta_bill, VOLTA_FIELD(struct_size), VOLTA_FIELD(parameters), VOLTA_FIELD(gradients),
              VOLTA_FIELD(optimizer_state), VOLTA_FIELD(activations), VOLTA_FIELD(workspace),
              VOLTA_FIELD(staging), VOLTA_FIELD(total), VOLTA_FIELD(cache));

@@ -13,6 +13,9 @@ namespace volta {
 // byte.
 void make_pieces_raw(Vocabulary& vocabulary);
 
+// Bytes as such files write them: the inverse.
+std::pmr::string as_letters(std::string_view raw, std::pmr::memory_resource* heap);
+
 // Adds the merge of one line, "left right", both written as letters; `pieces` has the raw ones. Throws
 // CORRUPT_MODEL for a line of another form or of pieces that do not exist.
 void add_merge(std::string_view line, const PieceIndex& pieces, Vocabulary& vocabulary);

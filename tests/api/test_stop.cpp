@@ -248,6 +248,14 @@ const Case kCases[] = {
      },
      [](const World& w) { return contents(w.path("graph.onnx")); }, 2,
      "stopped before the rest of the file: should_stop said so"},
+    {"export gguf",
+     [](World& w, std::string& result) {
+         const volta_gguf_export_options options = {sizeof options, 0, 1};
+         return write_to(w, "model.gguf", result,
+                         [&](const char* path) { return volta_model_export_gguf(w.model, &options, path); });
+     },
+     [](const World& w) { return contents(w.path("model.gguf")); }, 2,
+     "stopped before the rest of the file: should_stop said so"},
     {"export onnx with data beside it",
      [](World& w, std::string& result) {
          volta_onnx_export_options options = VOLTA_ONNX_EXPORT_OPTIONS_INIT;

@@ -167,6 +167,15 @@ std::vector<Case> cases() {
              return volta_model_export_onnx(world.model, as<volta_onnx_export_options>(data),
                                             (world.folder + "/e.onnx").c_str());
          }},
+        {"volta_gguf_export_options", false,
+         [](void* data) {
+             auto& options = *out<volta_gguf_export_options>(data);
+             options.weights = VOLTA_INT8, options.no_tokenizer = 1;
+         },
+         [](void* data) {
+             return volta_model_export_gguf(world.model, as<volta_gguf_export_options>(data),
+                                            (world.folder + "/e.gguf").c_str());
+         }},
         {"volta_bill", true, nothing,
          [](void* data) { return volta_session_get_bill(world.session, out<volta_bill>(data)); }},
         {"volta_session_options", false,

@@ -338,6 +338,13 @@ int main(void) {
            sizeof(((volta_onnx_export_options *)0)->opset));
     printf("volta_onnx_export_options.inline_bytes %zu %zu\n", offsetof(volta_onnx_export_options, inline_bytes),
            sizeof(((volta_onnx_export_options *)0)->inline_bytes));
+    printf("volta_gguf_export_options %zu\n", sizeof(volta_gguf_export_options));
+    printf("volta_gguf_export_options.struct_size %zu %zu\n", offsetof(volta_gguf_export_options, struct_size),
+           sizeof(((volta_gguf_export_options *)0)->struct_size));
+    printf("volta_gguf_export_options.weights %zu %zu\n", offsetof(volta_gguf_export_options, weights),
+           sizeof(((volta_gguf_export_options *)0)->weights));
+    printf("volta_gguf_export_options.no_tokenizer %zu %zu\n", offsetof(volta_gguf_export_options, no_tokenizer),
+           sizeof(((volta_gguf_export_options *)0)->no_tokenizer));
     printf("volta_tensor_info %zu\n", sizeof(volta_tensor_info));
     printf("volta_tensor_info.name %zu %zu\n", offsetof(volta_tensor_info, name),
            sizeof(((volta_tensor_info *)0)->name));

@@ -112,7 +112,25 @@ PYTHON
     expect "f32 needs no line" "" "$(cat err)"
     "$voltac" info f32.volta | grep -q "block.0.qkv.weight *f32\[64, 128\]" || bad "f32: info"
     expect "safetensors are f32" "$whole" "$("$voltac" convert q8.gguf --out q8.safetensors)"
+    "$voltac" convert q8.gguf --weights int4 --out i4.volta 2>&1 >/dev/null |
+        grep -q "^voltac: weights as int4 differ from the file's by 0\.[0-9]* of their root mean square, most in " ||
+        bad "int4: the error is not printed"
     refused 1 "is stored as int8" convert q8.volta --out x.safetensors
+    # What was read is written: blocks that were kept come back, f32 is quantised, and both are read again.
+    expect "q8_0: to GGUF" "$(cat q8.hash)" "$("$voltac" convert q8.volta --out back.gguf --tokenizer none)"
+    expect "q8_0: and back" "$(cat q8.hash)" "$("$voltac" convert back.gguf --out back.volta 2>err)"
+    expect "q8_0: straight to GGUF" "$(cat q8.hash)" "$("$voltac" convert q8.gguf --out straight.gguf 2>err)"
+    expect "no line" "" "$(cat err)"
+    cmp -s back.gguf straight.gguf || bad "q8_0: two ways to GGUF differ"
+    expect "f32 to GGUF" "$whole" "$("$voltac" convert f32.volta --out f32.gguf --tokenizer none)"
+    expect "f32 from GGUF" "$whole" "$("$voltac" convert f32.gguf --out again.volta)"
+    for type in f16 bf16 q8_0 q4_0; do
+        "$voltac" convert f32.volta --weights $type --out $type.gguf >/dev/null || bad "$type: GGUF"
+        "$voltac" convert $type.gguf --out $type.volta >/dev/null 2>&1 || bad "$type: and back"
+    done
+    [ "$(wc -c <q4_0.gguf)" -lt "$(wc -c <q8_0.gguf)" ] || bad "q4_0 is not smaller than q8_0"
+    refused 2 "--weights int8 is for a model file: GGUF has f32, f16, bf16, q8_0 and q4_0" convert f32.volta --weights int8 --out x.gguf
+    refused 2 "--weights q8_0 needs an --out that ends in .gguf" convert q8.gguf --weights q8_0 --out x.volta
     refused 2 "--weights int8 is for a model file" convert q8.gguf --weights int8 --out x.safetensors
 else
     echo "no python3: quantised files are not tried"

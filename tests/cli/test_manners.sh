@@ -112,11 +112,13 @@ exec 9<&-
 rm -r r.html.tmp-*
 
 # --- names of other formats
-for name in m.gguf m.GGUF m.bin m.pt m.pth m.ckpt m.json m.npz m.h5 m.tflite m.pkl m.txt m.tar.gz; do
-    refused 2 "what can be written is a model file (.volta) or safetensors (.safetensors) or ONNX (.onnx)" convert m.volta --out $name
+for name in m.bin m.pt m.pth m.ckpt m.json m.npz m.h5 m.tflite m.pkl m.txt m.tar.gz; do
+    refused 2 "what can be written is a model file (.volta) or safetensors (.safetensors) or ONNX (.onnx) or GGUF (.gguf)" convert m.volta --out $name
     refused 2 "what can be written is a model file (.volta)" quantize m.volta --to int8 --out $name
     refused 2 "'$name', a name of" train --text text.txt --out $name $small
 done
+refused 2 "a name of GGUF, which is not written" quantize m.volta --to int8 --out m.gguf
+refused 2 "a name of GGUF, which is not written" train --text text.txt --out m.GGUF $small
 refused 2 "a name of ONNX, which is not written" quantize m.volta --to int8 --out m.onnx
 refused 2 "a name of ONNX, which is not written" train --text text.txt --out m.onnx $small
 refused 2 "a name of safetensors, which is not written" quantize m.volta --to int8 --out m.safetensors

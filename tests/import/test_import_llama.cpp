@@ -251,8 +251,7 @@ const GgufChange kGgufChanges[] = {
          extra.entry("split.count", 2, raw<std::uint16_t>(3)).entry("split.no", 2, raw<std::uint16_t>(3));
      },
      VOLTA_CORRUPT_MODEL, "its 'split.no' is 3, and its 'split.count' 3"},
-    {"many parts",
-     [](auto&, auto&, auto& extra) { extra.entry("split.count", 2, raw<std::uint16_t>(1025)); },
+    {"many parts", [](auto&, auto&, auto& extra) { extra.entry("split.count", 2, raw<std::uint16_t>(1025)); },
      VOLTA_UNSUPPORTED, "it is one of 1025 parts, at most 1024 are read"},
     {"long contexts", [](auto&, auto& c, auto&) { c.context = 1048577; }, VOLTA_UNSUPPORTED,
      "it has 1048577 positions, the most that a model of Volta has are 1048576"},
@@ -287,7 +286,8 @@ struct Parts {
         const auto tensors = llama_tensors(*fixture_.model, fixture_.config, kGgufNames);
         for (std::uint16_t number = 0; number < 3; ++number) {
             GgufBytes file = number == 0 ? gguf_keys(fixture_.config) : GgufBytes();
-            file.entry("split.no", 2, raw(number)).entry("split.count", 2, raw(number == 1 ? count : std::uint16_t{3}));
+            file.entry("split.no", 2, raw(number))
+                .entry("split.count", 2, raw(number == 1 ? count : std::uint16_t{3}));
             file.entry("split.tensors.count", 5,
                        raw(tensors_in_all < 0 ? static_cast<std::int32_t>(tensors.size()) : tensors_in_all));
             std::vector<PlainTensor> own;

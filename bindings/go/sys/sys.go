@@ -906,6 +906,15 @@ type OnnxExportOptions struct {
 	InlineBytes uint64
 }
 
+// GgufExportOptions is volta_gguf_export_options.
+type GgufExportOptions struct {
+	StructSize uint
+	// what weights of products and the table of tokens are written as: VOLTA_F32, VOLTA_F16, VOLTA_BF16, VOLTA_INT8: Q8_0, VOLTA_INT4: Q4_0; 0: as the model has them, to the bit
+	Weights Dtype
+	// 1: the file has no tokenizer, whatever the model carries
+	NoTokenizer int32
+}
+
 // TensorInfo is volta_tensor_info.
 //
 // Inputs, outputs and parameters, in declaration order. Lends: names until release. Shape: shape has room for
@@ -1984,6 +1993,20 @@ func ModelExportSafetensorsWith(model *Model, options *ExportOptions, path *byte
 // IO_ERROR     as volta_model_save
 func ModelExportOnnx(model *Model, options *OnnxExportOptions, path *byte) Status {
 	return Status(C.volta_model_export_onnx((*C.volta_model)(unsafe.Pointer(model)), (*C.volta_onnx_export_options)(unsafe.Pointer(options)), (*C.char)(unsafe.Pointer(path))))
+}
+
+// ModelExportGguf is volta_model_export_gguf.
+//
+// Writes a GPT, a Llama or a BERT as a GGUF file, with its tokenizer (docs/import.md), for programs like llama.cpp.
+// options NULL: all zeros. f32 is rounded as llama.cpp's reference rounds; rows that are no whole blocks of 32 are f32.
+// volta_model_import gives the same parameters back, but that rotary pairs of a Llama become neighbours. Crash-safe; the
+// same model gives the same bytes.
+//
+// Errors: UNSUPPORTED  a graph of the host's own, a network of pictures, a BERT's masked head, a tokenizer of
+// characters or that cuts words in another way, a value that the type has not: the text names it
+// IO_ERROR     as volta_model_save
+func ModelExportGguf(model *Model, options *GgufExportOptions, path *byte) Status {
+	return Status(C.volta_model_export_gguf((*C.volta_model)(unsafe.Pointer(model)), (*C.volta_gguf_export_options)(unsafe.Pointer(options)), (*C.char)(unsafe.Pointer(path))))
 }
 
 // ModelHash is volta_model_hash.

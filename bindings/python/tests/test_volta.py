@@ -80,6 +80,13 @@ class LifeTest(unittest.TestCase):
         with self.assertRaisesRegex(volta.InvalidArgument, "opset is 14; 13, 17, 20 and 21 are written"):
             model.export_onnx(self.path("m.onnx"), opset=14)
 
+    def test_gguf_out_and_in(self):
+        model = trained().model
+        model.export_gguf(self.path("m.gguf"), no_tokenizer=True)
+        self.assertEqual(volta.Model.load(self.path("m.gguf")).hash, model.hash)
+        with self.assertRaisesRegex(volta.InvalidArgument, "weights is 2"):
+            model.export_gguf(self.path("m.gguf"), weights=2)
+
     def test_onnx_and_back(self):
         trainer = trained()
         trainer.update_model()

@@ -202,6 +202,12 @@ class Model(Handle):
         options = native.volta_onnx_export_options(opset=opset, inline_bytes=inline_bytes)
         check(lib.volta_model_export_onnx(self, ctypes.byref(options), path_of(path)))
 
+    def export_gguf(self, path: Path, weights: Union[str, int] = 0, no_tokenizer: bool = False) -> None:
+        """A GGUF file, for programs like llama.cpp: weights as they are, or "f32", "f16", "bf16", "int8" (Q8_0), "int4" (Q4_0)."""
+        wanted = constant("", weights) if weights else 0
+        options = native.volta_gguf_export_options(weights=wanted, no_tokenizer=no_tokenizer)
+        check(lib.volta_model_export_gguf(self, ctypes.byref(options), path_of(path)))
+
     def quantize(self, dtype: Union[str, int]) -> Model:
         """A model of stored weights: "bf16", "f16", "int8", "int4" or "f32_panels"."""
         return Model(made(lib.volta_model_quantize, self, constant("", dtype)), self.context)

@@ -499,6 +499,17 @@ class volta_onnx_export_options(c.Structure):
     ]
 
 
+class volta_gguf_export_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_gguf_export_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("weights", c.c_int32),
+        ("no_tokenizer", c.c_int32),
+    ]
+
+
 class volta_tensor_info(c.Structure):
     _fields_ = [
         ("name", c.c_char_p),
@@ -977,6 +988,7 @@ VOLTA_FUNCTIONS = {
     "volta_model_export_safetensors": (c.c_int32, (c.c_void_p, c.c_char_p,)),
     "volta_model_export_safetensors_with": (c.c_int32, (c.c_void_p, c.POINTER(volta_export_options), c.c_char_p,)),
     "volta_model_export_onnx": (c.c_int32, (c.c_void_p, c.POINTER(volta_onnx_export_options), c.c_char_p,)),
+    "volta_model_export_gguf": (c.c_int32, (c.c_void_p, c.POINTER(volta_gguf_export_options), c.c_char_p,)),
     "volta_model_hash": (c.c_int32, (c.c_void_p, c.c_void_p,)),
     "volta_model_get_arithmetic": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_void_p,)),
     "volta_model_quantize": (c.c_int32, (c.c_void_p, c.c_int32, c.POINTER(c.c_void_p),)),

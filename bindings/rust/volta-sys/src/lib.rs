@@ -932,6 +932,22 @@ impl Default for volta_onnx_export_options {
     }
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_gguf_export_options {
+    pub struct_size: usize,
+    /// what weights of products and the table of tokens are written as: VOLTA_F32, VOLTA_F16, VOLTA_BF16, VOLTA_INT8: Q8_0, VOLTA_INT4: Q4_0; 0: as the model has them, to the bit
+    pub weights: volta_dtype,
+    /// 1: the file has no tokenizer, whatever the model carries
+    pub no_tokenizer: i32,
+}
+impl Default for volta_gguf_export_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
 /// Inputs, outputs and parameters, in declaration order. Lends: names until release. Shape: shape has room for
 /// VOLTA_MAX_RANK extents; -1 stands for an extent that the host chooses per session (batch, time).
 #[repr(C)]
@@ -1885,6 +1901,15 @@ extern "C" {
     /// fewer bits, other than VOLTA_INT8 from opset 21 on: the text names node, operator and opset
     /// IO_ERROR     as volta_model_save
     pub fn volta_model_export_onnx(model: *const volta_model, options: *const volta_onnx_export_options, path: *const c_char) -> volta_status;
+    /// Writes a GPT, a Llama or a BERT as a GGUF file, with its tokenizer (docs/import.md), for programs like llama.cpp.
+    /// options NULL: all zeros. f32 is rounded as llama.cpp's reference rounds; rows that are no whole blocks of 32 are f32.
+    /// volta_model_import gives the same parameters back, but that rotary pairs of a Llama become neighbours. Crash-safe; the
+    /// same model gives the same bytes.
+    ///
+    /// Errors: UNSUPPORTED  a graph of the host's own, a network of pictures, a BERT's masked head, a tokenizer of
+    /// characters or that cuts words in another way, a value that the type has not: the text names it
+    /// IO_ERROR     as volta_model_save
+    pub fn volta_model_export_gguf(model: *const volta_model, options: *const volta_gguf_export_options, path: *const c_char) -> volta_status;
     /// 128-bit hash of all parameter bits in name order. Shape: text has room for 33 bytes (32 hex digits, zero).
     pub fn volta_model_hash(model: *const volta_model, text: *mut c_char) -> volta_status;
     /// The level and precision of the context that gave the parameters their values: the one that the model was made in,

@@ -171,6 +171,12 @@ impl Model {
         let options = sys::volta_onnx_export_options { opset, ..Default::default() };
         check(unsafe { sys::volta_model_export_onnx(self.raw, &options, path.as_ptr()) })
     }
+    /// A GGUF file, for programs like llama.cpp: weights as they are (0) or as `sys::VOLTA_INT8` (Q8_0) or another.
+    pub fn export_gguf(&self, path: impl AsRef<Path>, weights: sys::volta_dtype) -> Result<()> {
+        let path = path_text(path)?;
+        let options = sys::volta_gguf_export_options { weights, ..Default::default() };
+        check(unsafe { sys::volta_model_export_gguf(self.raw, &options, path.as_ptr()) })
+    }
     /// A model of weights stored as `sys::VOLTA_INT8` or another.
     pub fn quantize(&self, dtype: sys::volta_dtype) -> Result<Self> {
         Self::made(|out| unsafe { sys::volta_model_quantize(self.raw, dtype, out) })

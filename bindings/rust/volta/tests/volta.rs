@@ -95,6 +95,8 @@ fn resumes_exactly_and_drops_in_any_order() {
     let onnx = folder.join("half.onnx");
     checkpoint.export_onnx(&onnx, 17).unwrap();
     assert_eq!(Model::import(&context, &onnx).unwrap().hash().unwrap(), checkpoint.hash().unwrap());
+    let gguf = folder.join("half.gguf");
+    assert!(checkpoint.export_gguf(&gguf, sys::VOLTA_I32).unwrap_err().to_string().contains("weights is"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
