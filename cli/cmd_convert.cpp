@@ -10,7 +10,8 @@
 namespace voltac {
 namespace {
 
-const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden"};  // volta_bert_head
+const std::vector<std::string> kHeads = {"masked", "classes", "pooled", "hidden",
+                                         "tokens"};  // volta_bert_head
 
 struct Conversion {
     std::string in, out, tokenizer, config, keys, head, model, preprocess, labels, names = "volta",

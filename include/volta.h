@@ -545,7 +545,9 @@ enum {
     VOLTA_BERT_MASKED = 0,  /* "logits" f32 [batch, time, vocabulary]: which token stands, or stood, at each place */
     VOLTA_BERT_CLASSES = 1, /* "logits" f32 [batch, classes], of the sequence                                     */
     VOLTA_BERT_POOLED = 2,  /* "pooled" f32 [batch, dim]: tanh of a product of the first token's state            */
-    VOLTA_BERT_HIDDEN = 3   /* "hidden" f32 [batch, time, dim]: the state of every token                          */
+    VOLTA_BERT_HIDDEN = 3,  /* "hidden" f32 [batch, time, dim]: the state of every token                          */
+    VOLTA_BERT_TOKENS = 4   /* "logits" f32 [batch, time, classes], of each token; an answer's beginning and end
+                               are two classes                                                                  */
 };
 
 /* A BERT: an encoder in which every token sees all others, post-norm, learned positions and segments, GELU by erf.
@@ -565,7 +567,7 @@ typedef struct volta_bert_options {
     int64_t hidden;        /* width between the two products of a block; 0: 4 dim                        */
     int64_t context;       /* longest sequence; 0: 512                                                   */
     int64_t segments;      /* kinds of tokens (first and second sentence); 0: 2                          */
-    int64_t classes;       /* VOLTA_BERT_CLASSES: required; else 0                                       */
+    int64_t classes;       /* VOLTA_BERT_CLASSES, VOLTA_BERT_TOKENS: required; else 0                    */
     double dropout;        /* probability after embedding, attention, branches, pooling; 0: none         */
     double epsilon;        /* of the norms; 0: 1e-12                                                     */
     volta_bert_head head;  /* 0: VOLTA_BERT_MASKED                                                       */
@@ -582,7 +584,7 @@ typedef struct volta_bert_options {
  *        bits that they have without the padding and without the mask. Without it, less memory is needed.
  *        Outputs: see volta_bert_head.
  * Errors: INVALID_ARGUMENT  dim not a multiple of heads, a size below 1 or so large that its product overflows, an
- *                           unknown head, classes for another head than VOLTA_BERT_CLASSES or none for it */
+ *                           unknown head, classes for a head that has none, or none for one that has     */
 VOLTA_API volta_status volta_model_create_bert(volta_context *context, const volta_bert_options *options,
                                                uint64_t seed, volta_model **out_model);
 

@@ -117,6 +117,7 @@ const (
 	BertClasses            = sys.BertClasses
 	BertPooled             = sys.BertPooled
 	BertHidden             = sys.BertHidden
+	BertTokens             = sys.BertTokens
 	ResnetStemOfDepth      = sys.ResnetStemOfDepth
 	ResnetStemLarge        = sys.ResnetStemLarge
 	ResnetStemSmall        = sys.ResnetStemSmall

@@ -69,7 +69,7 @@ ReadOptions read_open_options(const volta_open_options* options, const Stop& sto
 
 BertChoice read_bert_choice(const volta_bert_options* options) {
     const auto given = read_options(options);
-    require(given.head >= VOLTA_BERT_MASKED && given.head <= VOLTA_BERT_HIDDEN,
+    require(given.head >= VOLTA_BERT_MASKED && given.head <= VOLTA_BERT_TOKENS,
             "head is %d, which is no volta_bert_head", given.head);
     for (const int64_t size : {given.vocabulary, given.layers, given.dim, given.heads, given.hidden,
                                given.context, given.segments, given.classes})

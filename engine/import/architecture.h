@@ -11,17 +11,21 @@
 #include "engine/import/key_map.h"
 #include "engine/import/weight_source.h"
 #include "engine/model/bert.h"
+#include "engine/model/decoder.h"
 #include "engine/model/gpt.h"
 #include "engine/model/llama.h"
 #include "engine/model/network.h"
 
 namespace volta {
 
-using Architecture = std::variant<GptConfig, LlamaConfig, BertConfig, NetworkConfig>;
+using Architecture = std::variant<GptConfig, LlamaConfig, BertConfig, NetworkConfig, DecoderConfig>;
 
 // The naming of a safetensors file: Volta's own where its texts say "volta.architecture", else that of the
 // config's "model_type". `config` may be NULL. Throws UNSUPPORTED naming what is not known.
 const Naming& naming_of(const WeightSource& source, const ConfigFile* config);
+
+// The architecture of the names of an encoder's tensors, by its "model_type"; NULL: it is none.
+const char* encoder_naming(std::string_view type);
 
 // From the texts of a file that Volta wrote. Throws CORRUPT_MODEL.
 Architecture architecture_from_texts(const std::pmr::vector<Metadata>& texts);
@@ -57,6 +61,8 @@ LlamaConfig completed(const LlamaConfig& config);
 BertConfig completed(const BertConfig& config);
 // `depth`: of a ResNet, by which its row is found.
 NetworkConfig completed(const NetworkConfig& config, std::int64_t depth);
+// As the GPT or the Llama that it is, else as itself.
+Architecture completed(const DecoderConfig& config);
 
 // Throws CORRUPT_MODEL for sizes that cannot be.
 Graph build_graph(const Architecture& architecture, std::pmr::memory_resource* heap);
@@ -65,10 +71,19 @@ void describe(const Architecture& architecture, Model& model);
 // Whether a file may hold this parameter although the model has none of it: another head's of a BERT.
 bool of_another_head(const Architecture& architecture, std::string_view parameter);
 
+// Pair `pair` of rotary positions turns by this angle per position; 0 where there is no such pair.
+double turning_of(const Architecture& architecture, std::int64_t pair);
+// Pairs that are turned; 0: none.
+std::int64_t turning_pairs(const Architecture& architecture);
+
 // The columns of `part` in a parameter that has `columns` of them.
 struct ColumnSpan {
     std::int64_t first, width;
 };
 ColumnSpan columns_of(const Architecture& architecture, Part part, std::int64_t columns);
+// Of a tensor that holds q, k and v of each head side by side (Part::by_head): where its piece `piece` of
+// equal width goes, one head of q, k or v.
+ColumnSpan columns_of_head(const Architecture& architecture, std::int64_t piece, std::int64_t columns);
+std::int64_t pieces_by_head(const Architecture& architecture);
 
 }  // namespace volta

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 
 #include "engine/base/error.h"
 #include "engine/import/make_parameter.h"
@@ -33,11 +34,13 @@ std::pmr::vector<Slot> slots_of(const Graph& graph, std::pmr::memory_resource* h
 class Assigner {
   public:
     Assigner(const WeightSource& source, const KeyMap& keys, const Architecture& architecture,
-             const std::pmr::vector<Slot>& slots, std::pmr::memory_resource* heap)
+             const std::pmr::vector<Slot>& slots, std::pmr::deque<WeightTensor>& pieces,
+             std::pmr::memory_resource* heap)
         : source_(source),
           keys_(keys),
           architecture_(architecture),
           slots_(slots),
+          pieces_(pieces),
           by_name_(heap),
           heap_(heap) {
         for (std::size_t i = 0; i < slots.size(); ++i) by_name_.push_back(i);
@@ -65,6 +68,15 @@ class Assigner {
         return *at;
     }
 
+    // The model has parameters of the block that this one is of: "block.3.".
+    bool has_block(std::string_view name) const {
+        constexpr std::string_view kBlock = "block.";
+        if (name.substr(0, kBlock.size()) != kBlock) return false;
+        const std::string_view block = name.substr(0, name.find('.', kBlock.size()) + 1);
+        return std::any_of(slots_.begin(), slots_.end(),
+                           [&](const Slot& slot) { return slot.name.substr(0, block.size()) == block; });
+    }
+
     void assign(const WeightTensor& tensor, std::pmr::vector<Assignment>& all) const {
         const ShownName name = shown(tensor.name);
         const auto match = keys_.match(tensor.name, heap_);
@@ -75,6 +87,8 @@ class Assigner {
             if (!slot) return;
         }
         if (!slot && of_another_head(architecture_, match->parameter)) return;
+        if (!slot && has_block(match->parameter) && find_other_tensor(tensor) != nullptr)
+            return leave_out(tensor, std::nullopt);  // the config says that the block has none of it
         const ShownName ours = shown(match->parameter);
         if (!slot)
             fail(VOLTA_CORRUPT_MODEL, "tensor '%.*s' would be '%.*s', which a model of these sizes has not",
@@ -82,9 +96,48 @@ class Assigner {
         if (match->parameter == "head.bias")  // of a BERT: some programs write it under two names
             for (const Assignment& other : all)
                 if (other.slot == *slot) return check_same(tensor, *other.tensor, "both are the head's bias");
+        if (match->part == Part::by_head) return assign_by_head(tensor, *slot, match->transposed, all);
+        if (match->part == Part::last_rows) return assign_last_rows(tensor, *slot, all);
         const ColumnSpan span = columns_of(architecture_, match->part, slots_[*slot].columns());
         check_fits(tensor, slots_[*slot], span, match->transposed);
         all.push_back({*slot, span, match->transposed, &tensor});
+    }
+
+    // Pieces of the tensor's rows, each a tensor of its own.
+    void assign_by_head(const WeightTensor& tensor, std::size_t slot, bool transposed,
+                        std::pmr::vector<Assignment>& all) const {
+        const std::int64_t columns = slots_[slot].columns(), pieces = pieces_by_head(architecture_);
+        check_fits(tensor, slots_[slot], {0, columns}, transposed);
+        const ShownName name = shown(tensor.name);
+        if (tensor.shape.rank == 2 ? !transposed : tensor.type->block_values > 1)
+            fail(VOLTA_UNSUPPORTED,
+                 "tensor '%.*s' has q, k and v of each head side by side, which are not whole rows of it",
+                 name.bytes, name.text);
+        for (std::int64_t piece = 0; piece < pieces; ++piece) {
+            const ColumnSpan span = columns_of_head(architecture_, piece, columns);
+            WeightTensor part = tensor;
+            part.shape[0] = span.width;
+            part.bytes = tensor.bytes / static_cast<std::uint64_t>(pieces);
+            part.data = tensor.data + part.bytes * static_cast<std::uint64_t>(piece);
+            pieces_.push_back(std::move(part));
+            all.push_back({slot, span, transposed, &pieces_.back()});
+        }
+    }
+
+    void assign_last_rows(const WeightTensor& tensor, std::size_t slot,
+                          std::pmr::vector<Assignment>& all) const {
+        WeightTensor part = tensor;
+        const std::int64_t rows = slots_[slot].rows();
+        if (part.shape.rank == 2 && part.shape[0] > rows) {
+            const std::uint64_t row = tensor.bytes / static_cast<std::uint64_t>(part.shape[0]);
+            part.shape[0] = rows;
+            part.bytes = row * static_cast<std::uint64_t>(rows);
+            part.data = tensor.data + (tensor.bytes - part.bytes);
+        }
+        const ColumnSpan span = {0, slots_[slot].columns()};
+        check_fits(part, slots_[slot], span, false);
+        pieces_.push_back(std::move(part));
+        all.push_back({slot, span, false, &pieces_.back()});
     }
 
     // A tensor that the tables, or the host, say is not needed, or that nobody knows: it must be one whose
@@ -124,18 +177,17 @@ class Assigner {
 
     // Others than the base gives are those of scaled positions. Wide enough for values of 16 bits.
     bool are_frequencies(const WeightTensor& tensor) const {
-        const auto* llama = std::get_if<LlamaConfig>(&architecture_);
         const StoredType& type = *tensor.type;
-        if (llama == nullptr || type.widen == nullptr || type.block_values != 1) return false;
-        const std::int64_t width = llama->dim / llama->heads, count = tensor.shape.elements();
+        const std::int64_t pairs = turning_pairs(architecture_), count = tensor.shape.elements();
+        if (pairs == 0 || count != pairs || type.widen == nullptr || type.block_values != 1) return false;
         for (std::int64_t i = 0; i < count; ++i) {
             float value = 0;
             type.widen(tensor.data + i * type.block_bytes, 1, &value);
-            const double expected = rotary_frequency(i, width, llama->rope_base);
+            const double expected = turning_of(architecture_, i);
             const double distance = std::abs(static_cast<double>(value) - expected);
             if (!(distance <= expected / 200 + 1e-7)) return false;
         }
-        return count == width / 2;
+        return true;
     }
 
     // Where the embedding of a model whose head is its embedding is assigned to when the file has it under
@@ -205,6 +257,7 @@ class Assigner {
     const KeyMap& keys_;
     const Architecture& architecture_;
     const std::pmr::vector<Slot>& slots_;
+    std::pmr::deque<WeightTensor>& pieces_;  // of tensors that lie in several places of a parameter
     std::pmr::vector<std::size_t> by_name_;
     std::pmr::memory_resource* heap_;
 };
@@ -299,7 +352,8 @@ HeapPtr<Model> assemble(const WeightSource& source, const KeyMap& keys, const Ar
     HeapPtr<Model> model = make_on<Model>(structures, structures, tensors);
     model->graph = std::move(graph);
     const std::pmr::vector<Slot> slots = slots_of(model->graph, structures);
-    const auto assignments = Assigner(source, keys, architecture, slots, structures).assign();
+    std::pmr::deque<WeightTensor> pieces(structures);
+    const auto assignments = Assigner(source, keys, architecture, slots, pieces, structures).assign();
     add_parameters(*model, slots, assignments, weights, stop, log);
     describe(architecture, *model);
     return model;

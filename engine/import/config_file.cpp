@@ -33,17 +33,18 @@ class ConfigFile::Sink final : public JsonSink {
     void take(const JsonEvent& event) override {
         if (event.depth() == 0 && event.kind != JsonKind::begin_object && event.kind != JsonKind::end_object)
             fail(VOLTA_CORRUPT_MODEL, "the config is no object");
-        const bool in_list = event.depth() == 2 && event.path[1].empty() && event.kind == JsonKind::text;
-        const bool member = event.depth() == 1 || (event.depth() == 2 && !event.path[1].empty());
+        const bool is_value = event.kind == JsonKind::text || event.kind == JsonKind::truth ||
+                              event.kind == JsonKind::integer || event.kind == JsonKind::number;
+        const bool in_list =
+            event.depth() >= 2 && event.depth() <= 4 && event.path.back().empty() && is_value;
+        const bool member = event.depth() >= 1 && event.depth() <= 3 && !event.path.back().empty();
         if ((!member && !in_list) || event.kind == JsonKind::end_object || event.kind == JsonKind::end_array)
             return;
         if (members_.size() == kMostMembers)
             fail(VOLTA_CORRUPT_MODEL, "the config has more than %zu members", kMostMembers);
         std::pmr::string name(event.path[0], heap_);
-        if (in_list)
-            name += "[]";
-        else if (event.depth() == 2)
-            (name += '.') += event.path[1];
+        for (std::size_t i = 1; i < event.depth(); ++i)
+            event.path[i].empty() ? name += "[]" : (name += '.') += event.path[i];
         members_.push_back({std::move(name), std::pmr::string(event.text, heap_), event.kind, event.truth,
                             event.integer, event.number});
     }
@@ -102,6 +103,7 @@ const ConfigFile::Member* ConfigFile::find(std::string_view name) const {
             fail(VOLTA_UNSUPPORTED, "the config has '%.*s' twice", static_cast<int>(object.size()),
                  object.data());
         if (member.name != name) continue;
+        member.read = true;
         if (found != nullptr && !same(*found, member))
             fail(VOLTA_UNSUPPORTED, "the config has '%.*s' twice, %s and %s", static_cast<int>(name.size()),
                  name.data(), ValueText(*found).text, ValueText(member).text);
@@ -136,12 +138,36 @@ std::pmr::vector<std::string_view> ConfigFile::list(std::string_view name,
                                                     std::pmr::memory_resource* heap) const {
     std::pmr::vector<std::string_view> texts(heap);
     for (const Member& member : members_) {
-        const bool in_list = member.name.size() == name.size() + 2 &&
-                             member.name.compare(0, name.size(), name) == 0 &&
-                             member.name.compare(name.size(), 2, "[]") == 0;
-        if (in_list || (member.name == name && member.kind == JsonKind::text)) texts.push_back(member.text);
+        if (member.name == name) member.read = true;
+        const bool is_text = member.kind == JsonKind::text;
+        if (is_text && (is_element(member, name) || member.name == name)) texts.push_back(member.text);
     }
     return texts;
+}
+
+std::pmr::vector<double> ConfigFile::numbers(std::string_view name, std::pmr::memory_resource* heap) const {
+    std::pmr::vector<double> numbers(heap);
+    for (const Member& member : members_) {
+        if (member.name == name) member.read = true;
+        if (!is_element(member, name)) continue;
+        if (member.kind == JsonKind::text)
+            fail(VOLTA_CORRUPT_MODEL, "'%.*s' of the config has a text, where numbers are needed",
+                 static_cast<int>(name.size()), name.data());
+        numbers.push_back(member.kind == JsonKind::truth ? static_cast<double>(member.truth) : member.number);
+    }
+    return numbers;
+}
+
+bool ConfigFile::is_element(const Member& member, std::string_view list) {
+    const std::string_view name = member.name;
+    return name.size() == list.size() + 2 && name.substr(0, list.size()) == list &&
+           name.substr(list.size()) == "[]";
+}
+
+bool ConfigFile::is_null(std::string_view name) const {
+    return std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
+        return member.name == name && member.kind == JsonKind::null;
+    });
 }
 
 const ConfigFile::Member* ConfigFile::find(std::string_view name, JsonKind kind,
@@ -210,6 +236,34 @@ void ConfigFile::expect_only(std::string_view object, std::string_view name) con
                             whole[object.size()] == '.';
         if (inside && whole.substr(object.size() + 1) != name && member.kind != JsonKind::null)
             expect_absent(whole);
+    }
+}
+
+void ConfigFile::set_read(std::string_view object) const {
+    for (const Member& member : members_) {
+        const std::string_view name = member.name;
+        const bool inside = name.size() > object.size() && name[object.size()] == '.';
+        if (name.substr(0, object.size()) == object && (name == object || inside)) member.read = true;
+    }
+}
+
+void ConfigFile::expect_all_read(bool (*has_no_effect)(std::string_view name)) const {
+    const auto top_of = [](const Member& member) {
+        return std::string_view(member.name).substr(0, member.name.find_first_of(".["));
+    };
+    const auto any_read = [&](std::string_view top) {
+        return std::any_of(members_.begin(), members_.end(),
+                           [&](const Member& other) { return other.read && top_of(other) == top; });
+    };
+    for (const Member& member : members_) {
+        const std::string_view name = member.name, top = top_of(member);
+        const bool is_group = member.kind == JsonKind::begin_object || name.back() == ']';
+        if (member.read || member.kind == JsonKind::null || has_no_effect(top) || has_no_effect(name))
+            continue;
+        if (is_group && (name.back() == ']' || any_read(top))) continue;  // lists are read whole
+        const ShownName part = shown(name);
+        fail(VOLTA_UNSUPPORTED, "the config has '%.*s' %s; what it does to the model is not known",
+             part.bytes, part.text, ValueText(member).text);
     }
 }
 

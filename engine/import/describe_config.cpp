@@ -7,52 +7,64 @@
 
 #include "engine/base/error.h"
 #include "engine/import/architecture.h"
+#include "engine/import/config_sizes.h"
+#include "engine/import/decoder_families.h"
 #include "engine/import/weight_shapes.h"
 #include "engine/model/text.h"
 
 namespace volta {
 namespace {
 
-// A model of transformers, by the name in the config's "architectures": the classes whose outputs one of
-// Volta's models gives. Any other name is another head, or another model, under a known model_type.
+// A BERT of transformers, by the name in the config's "architectures": the classes whose outputs one of
+// Volta's models gives. Any other name is another head.
 struct Program {
     const char *type, *name;
-    std::optional<BertHead> head;  // none: no BERT, or pooled where the file has a pooler, else hidden
+    std::optional<BertHead> head;  // none: pooled where the file has a pooler, else hidden
 };
 constexpr Program kPrograms[] = {
-    {"gpt2", "GPT2LMHeadModel", {}},
-    {"gpt2", "GPT2Model", {}},  // with the head that is its embedding
-    {"llama", "LlamaForCausalLM", {}},
-    {"llama", "LLaMAForCausalLM", {}},  // of the first converters
-    {"llama", "LlamaModel", {}},
     {"bert", "BertForMaskedLM", BertHead::masked},
     {"bert", "BertForPreTraining", BertHead::masked},  // whether a sentence follows another is left out
     {"bert", "BertLMHeadModel", BertHead::masked},
     {"bert", "BertForSequenceClassification", BertHead::classes},
+    {"bert", "BertForTokenClassification", BertHead::tokens},
+    {"bert", "BertForQuestionAnswering", BertHead::tokens},
     {"bert", "BertModel", {}},
+    {"roberta", "RobertaForMaskedLM", BertHead::masked},
+    {"roberta", "RobertaForSequenceClassification", BertHead::classes},
+    {"roberta", "RobertaForTokenClassification", BertHead::tokens},
+    {"roberta", "RobertaForQuestionAnswering", BertHead::tokens},
+    {"roberta", "RobertaModel", {}},
+    {"xlm-roberta", "XLMRobertaForMaskedLM", BertHead::masked},
+    {"xlm-roberta", "XLMRobertaForSequenceClassification", BertHead::classes},
+    {"xlm-roberta", "XLMRobertaForTokenClassification", BertHead::tokens},
+    {"xlm-roberta", "XLMRobertaForQuestionAnswering", BertHead::tokens},
+    {"xlm-roberta", "XLMRobertaModel", {}},
+    {"distilbert", "DistilBertForMaskedLM", BertHead::masked},
+    {"distilbert", "DistilBertForSequenceClassification", BertHead::classes},
+    {"distilbert", "DistilBertForTokenClassification", BertHead::tokens},
+    {"distilbert", "DistilBertForQuestionAnswering", BertHead::tokens},
+    {"distilbert", "DistilBertModel", {}},
 };
-// Other heads on the same BERT, which a host may ask for without them.
-constexpr const char* kOtherBertHeads[] = {"BertForTokenClassification", "BertForQuestionAnswering",
-                                           "BertForNextSentencePrediction", "BertForMultipleChoice"};
+// Other heads on the same encoders, which a host may ask for without them.
+constexpr std::string_view kOtherHeads[] = {"ForNextSentencePrediction", "ForMultipleChoice"};
 
-bool is_other_bert_head(std::string_view name) {
-    return std::find(std::begin(kOtherBertHeads), std::end(kOtherBertHeads), name) !=
-           std::end(kOtherBertHeads);
+bool is_other_head(std::string_view name) {
+    return std::any_of(std::begin(kOtherHeads), std::end(kOtherHeads), [&](std::string_view end) {
+        return name.size() > end.size() && name.substr(name.size() - end.size()) == end;
+    });
 }
 
-[[noreturn]] void fail_program(std::string_view type, std::string_view name) {
+[[noreturn]] void fail_program(std::string_view type, std::string_view name, std::string_view known) {
     const ShownName part = shown(name);
-    char known[256];
-    std::size_t at = 0;
-    for (const Program& program : kPrograms)
-        if (type == program.type)
-            at += static_cast<std::size_t>(
-                std::snprintf(known + at, sizeof known - at, at > 0 ? ", %s" : "%s", program.name));
     fail(VOLTA_UNSUPPORTED,
          "the config names the architecture '%.*s', whose outputs no model of Volta gives; of %.*s it "
-         "imports %s",
-         part.bytes, part.text, static_cast<int>(type.size()), type.data(), known);
+         "imports %.*s",
+         part.bytes, part.text, static_cast<int>(type.size()), type.data(), static_cast<int>(known.size()),
+         known.data());
 }
+
+// A head that every file of an encoder may have the weights of.
+bool is_trunk(BertHead head) { return head != BertHead::classes && head != BertHead::tokens; }
 
 // The row of the first name in "architectures"; NULL: the config has none, or the host has chosen a head that
 // its model has as well.
@@ -68,130 +80,170 @@ const Program* find_program(const ConfigFile& config, const BertChoice& choice,
             if (first == nullptr) first = found;
             continue;
         }
-        const bool trunk = choice.head && *choice.head != BertHead::classes && is_other_bert_head(name);
-        if (!trunk) fail_program(type, name);
+        if (choice.head && is_trunk(*choice.head) && is_other_head(name)) continue;
+        std::pmr::string known(heap);
+        for (const Program& program : kPrograms)
+            if (type == program.type) (known += known.empty() ? "" : ", ") += program.name;
+        fail_program(type, name, known);
     }
     return first;
 }
 
-// What a config says, and for what it leaves out the shapes of the weights.
-class Sizes {
-  public:
-    Sizes(const ConfigFile& config, const WeightShapes& shapes) : config_(config), shapes_(shapes) {}
-
-    using Names = std::initializer_list<std::string_view>;  // of one thing, by different programs
-    std::int64_t size(Names names, std::string_view parameter, int axis, Part part = Part::whole) const {
-        const std::string_view name = config_.first_of(names);
-        if (config_.has(name)) return config_.integer(name);
-        return shapes_.extent(parameter, axis, part, Lacks(name).text);
-    }
-    std::int64_t layers(Names names) const {
-        const std::string_view name = config_.first_of(names);
-        return config_.has(name) ? config_.integer(name) : shapes_.layers(Lacks(name).text);
-    }
-    std::int64_t heads(Names names) const {
-        const std::string_view name = config_.first_of(names);
-        if (!config_.has(name))
-            fail(VOLTA_CORRUPT_MODEL,
-                 "the config has no '%.*s': the number of heads cannot be seen in the weights",
-                 static_cast<int>(name.size()), name.data());
-        return config_.integer(name);
-    }
-
-  private:
-    struct Lacks {
-        explicit Lacks(std::string_view name) {
-            std::snprintf(text, sizeof text, "the config has no '%.*s'", static_cast<int>(name.size()),
-                          name.data());
+// Every name in "architectures" must be one of the family's programs.
+void check_programs(const DecoderFamily& family, const ConfigFile& config, std::pmr::memory_resource* heap) {
+    for (const std::string_view name : config.list("architectures", heap)) {
+        std::pmr::string known(heap);
+        bool found = false;
+        for (std::string_view rest = family.programs; !rest.empty();) {
+            const std::string_view program = rest.substr(0, rest.find(' '));
+            rest.remove_prefix(std::min(rest.size(), program.size() + 1));
+            found = found || program == name;
+            (known += known.empty() ? "" : ", ") += program;
         }
-        char text[64];
-    };
-    const ConfigFile& config_;
-    const WeightShapes& shapes_;
-};
-
-GptConfig gpt_from_config(const ConfigFile& config, const WeightShapes& shapes) {
-    GptConfig gpt;
-    const Sizes sizes(config, shapes);
-    gpt.vocabulary = sizes.size({"vocab_size"}, "token_embedding", 0);
-    gpt.layers = sizes.layers({"n_layer", "num_hidden_layers"});
-    gpt.dim = sizes.size({"n_embd", "hidden_size"}, "token_embedding", 1);
-    gpt.heads = sizes.heads({"n_head", "num_attention_heads"});
-    gpt.context = sizes.size({"n_positions", "max_position_embeddings"}, "position_embedding", 0);
-    const std::string_view activation =
-        config.first_of({"activation_function", "hidden_act", "hidden_activation"});
-    if (config.text(activation, "") != "gelu_pytorch_tanh")  // another name of the same function
-        config.expect(activation, std::string_view("gelu_new"));
-    config.expect(config.first_of({"n_inner", "intermediate_size"}), 4.0 * static_cast<double>(gpt.dim));
-    config.expect(config.first_of({"layer_norm_epsilon", "layer_norm_eps"}), 1e-5);
-    config.expect("tie_word_embeddings", true);
-    config.expect("scale_attn_weights", true);
-    config.expect("scale_attn_by_inverse_layer_idx", false);
-    config.expect("add_cross_attention", false);
-    return gpt;
+        if (!found) fail_program(family.type, name, known);
+    }
 }
 
-// Positions as the base alone gives them. A type of "default" scales nothing; without a type, what else
-// stands there may mean anything.
-double rope_base_of(const ConfigFile& config) {
-    const auto expect_unscaled = [&](std::string_view object, std::string_view rope_type,
-                                     std::string_view older_type) {
-        const std::string_view type = config.first_of({rope_type, older_type});
-        if (config.has(type))
-            config.expect(type, std::string_view("default"));
-        else
-            config.expect_only(object, "rope_theta");
-    };
-    expect_unscaled("rope_parameters", "rope_parameters.rope_type", "rope_parameters.type");
-    expect_unscaled("rope_scaling", "rope_scaling.rope_type", "rope_scaling.type");
-    for (const char* name : {"partial_rotary_factor", "rope_parameters.partial_rotary_factor",
-                             "rope_scaling.partial_rotary_factor"})
-        config.expect(name, 1.0);
-    return config.number(
-        config.first_of({"rope_theta", "rope_parameters.rope_theta", "rope_scaling.rope_theta"}), 10000);
-}
+// Settings that change no output of a model that is loaded: how it was trained, what its program keeps or
+// returns, which ids begin and end a text, names of classes.
+constexpr std::string_view kWithoutEffect[] = {"model_type",
+                                               "architectures",
+                                               "auto_map",
+                                               "torch_dtype",
+                                               "dtype",
+                                               "transformers_version",
+                                               "_name_or_path",
+                                               "name_or_path",
+                                               "_commit_hash",
+                                               "return_dict",
+                                               "return_dict_in_generate",
+                                               "use_return_dict",
+                                               "output_hidden_states",
+                                               "output_attentions",
+                                               "output_scores",
+                                               "torchscript",
+                                               "use_bfloat16",
+                                               "chunk_size_feed_forward",
+                                               "use_cache",
+                                               "cache_implementation",
+                                               "initializer_range",
+                                               "initializer_factor",
+                                               "init_std",
+                                               "gradient_checkpointing",
+                                               "pretraining_tp",
+                                               "finetuning_task",
+                                               "task_specific_params",
+                                               "problem_type",
+                                               "tokenizer_class",
+                                               "prefix",
+                                               "bos_token_id",
+                                               "eos_token_id",
+                                               "pad_token_id",
+                                               "sep_token_id",
+                                               "cls_token_id",
+                                               "mask_token_id",
+                                               "unk_token_id",
+                                               "decoder_start_token_id",
+                                               "forced_bos_token_id",
+                                               "forced_eos_token_id",
+                                               "suppress_tokens",
+                                               "begin_suppress_tokens",
+                                               "bad_words_ids",
+                                               "id2label",
+                                               "label2id",
+                                               "num_labels",
+                                               "_num_labels",
+                                               "_attn_implementation",
+                                               "_attn_implementation_autoset",
+                                               "attn_implementation",
+                                               "_flash_attn_2_enabled",
+                                               "use_flash_attn",
+                                               "attention_dropout",
+                                               "hidden_dropout",
+                                               "embd_pdrop",
+                                               "attn_pdrop",
+                                               "resid_pdrop",
+                                               "embedding_dropout",
+                                               "resid_dropout",
+                                               "dropout",
+                                               "classifier_dropout",
+                                               "hidden_dropout_prob",
+                                               "attention_probs_dropout_prob",
+                                               "summary_type",
+                                               "summary_use_proj",
+                                               "summary_activation",
+                                               "summary_proj_to_labels",
+                                               "summary_first_dropout",
+                                               "reorder_and_upcast_attn",
+                                               "n_ctx",
+                                               "max_length",
+                                               "min_length",
+                                               "do_sample",
+                                               "early_stopping",
+                                               "num_beams",
+                                               "num_beam_groups",
+                                               "diversity_penalty",
+                                               "temperature",
+                                               "top_k",
+                                               "top_p",
+                                               "typical_p",
+                                               "repetition_penalty",
+                                               "length_penalty",
+                                               "no_repeat_ngram_size",
+                                               "encoder_no_repeat_ngram_size",
+                                               "num_return_sequences",
+                                               "remove_invalid_values",
+                                               "exponential_decay_length_penalty",
+                                               "transformers.js_config",
+                                               "unsloth_version",
+                                               "unsloth_fixed",
+                                               "tf_legacy_loss",
+                                               "directionality",
+                                               "pooler_fc_size",
+                                               "pooler_num_attention_heads",
+                                               "pooler_num_fc_layers",
+                                               "pooler_size_per_head",
+                                               "qa_dropout",
+                                               "seq_classif_dropout",
+                                               "sinusoidal_pos_embds",
+                                               "tie_weights_",
+                                               "pooler_type",
+                                               "original_config_format",
+                                               "_sliding_window_pattern"};
 
-LlamaConfig llama_from_config(const ConfigFile& config, const WeightShapes& shapes) {
-    LlamaConfig llama;
-    const Sizes sizes(config, shapes);
-    llama.vocabulary = sizes.size({"vocab_size"}, "token_embedding", 0);
-    llama.layers = sizes.layers({"num_hidden_layers"});
-    llama.dim = sizes.size({"hidden_size"}, "token_embedding", 1);
-    llama.heads = sizes.heads({"num_attention_heads"});
-    llama.kv_heads = config.integer("num_key_value_heads", llama.heads);
-    llama.hidden = sizes.size({"intermediate_size"}, "block.0.gate_up.weight", 0, Part::gate);
-    llama.context = config.integer(config.first_of({"max_position_embeddings", "n_positions"}), 2048);
-    llama.rope_base = rope_base_of(config);
-    llama.epsilon = config.number("rms_norm_eps", 1e-6);
-    llama.tied = config.truth("tie_word_embeddings", false);
-    llama.interleaved = false;
-    config.expect(config.first_of({"hidden_act", "hidden_activation", "activation_function"}),
-                  std::string_view("silu"));
-    config.expect("attention_bias", false);
-    config.expect("mlp_bias", false);
-    if (llama.heads > 0)
-        config.expect("head_dim", static_cast<double>(llama.dim) / static_cast<double>(llama.heads));
-    return completed(llama);
+bool has_no_effect(std::string_view name) {
+    return std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), name) != std::end(kWithoutEffect);
 }
 
 BertConfig bert_from_config(const ConfigFile& config, const WeightShapes& shapes, BertChoice choice,
                             const Program* program) {
+    const std::string_view type = config.text("model_type", "");
+    const bool is_distilbert = type == "distilbert";
     BertConfig bert;
-    const Sizes sizes(config, shapes);
+    const ConfigSizes sizes(config, shapes);
     bert.vocabulary = sizes.size({"vocab_size"}, "token_embedding", 0);
-    bert.layers = sizes.layers({"num_hidden_layers"});
-    bert.dim = sizes.size({"hidden_size"}, "token_embedding", 1);
-    bert.heads = sizes.heads({"num_attention_heads"});
-    bert.hidden = sizes.size({"intermediate_size"}, "block.0.fc.weight", 0);
+    bert.layers = is_distilbert ? sizes.layers({"n_layers"}) : sizes.layers({"num_hidden_layers"});
+    bert.dim = is_distilbert ? sizes.size({"dim"}, "token_embedding", 1)
+                             : sizes.size({"hidden_size"}, "token_embedding", 1);
+    bert.heads = is_distilbert ? sizes.heads({"n_heads"}) : sizes.heads({"num_attention_heads"});
+    bert.hidden = is_distilbert ? sizes.size({"hidden_dim"}, "block.0.fc.weight", 0)
+                                : sizes.size({"intermediate_size"}, "block.0.fc.weight", 0);
     bert.context = sizes.size({"max_position_embeddings", "n_positions"}, "position_embedding", 0);
-    bert.segments = sizes.size({"type_vocab_size"}, "segment_embedding", 0);
-    bert.epsilon = config.number(config.first_of({"layer_norm_eps", "layer_norm_epsilon"}), bert.epsilon);
+    bert.segments = is_distilbert ? 0 : sizes.size({"type_vocab_size"}, "segment_embedding", 0);
+    if (!is_distilbert)
+        bert.epsilon = config.number(config.first_of({"layer_norm_eps", "layer_norm_epsilon"}), bert.epsilon);
+    bert.pools_by_relu = is_distilbert;
+    if (type == "roberta" || type == "xlm-roberta")  // positions begin behind that of padding
+        bert.context -= config.integer("pad_token_id", 1) + 1;
+    if (choice.head && !is_trunk(*choice.head) && program != nullptr && program->head != choice.head)
+        fail(VOLTA_UNSUPPORTED, "the config names the architecture '%s', which has no head of the kind asked for",
+             program->name);
     if (!choice.head && program != nullptr)
         choice.head = program->head                             ? *program->head
                       : shapes.find("pooler.weight") != nullptr ? BertHead::pooled
                                                                 : BertHead::hidden;
     choose_head(choice, shapes, bert);
-    config.expect(config.first_of({"hidden_act", "hidden_activation", "activation_function"}),
+    config.expect(config.first_of({"hidden_act", "hidden_activation", "activation_function", "activation"}),
                   std::string_view("gelu"));
     config.expect("position_embedding_type", std::string_view("absolute"));
     config.expect("is_decoder", false);
@@ -205,11 +257,7 @@ BertHead head_of(const WeightShapes& shapes) {
     if (shapes.find("transform.weight") != nullptr) return BertHead::masked;
     const bool pooler = shapes.find("pooler.weight") != nullptr;
     if (shapes.find("classifier.weight") == nullptr) return pooler ? BertHead::pooled : BertHead::hidden;
-    if (!pooler)
-        fail(VOLTA_UNSUPPORTED,
-             "it has a classifier but no pooler: its labels are of tokens or of something else that no BERT "
-             "of "
-             "Volta gives");
+    if (!pooler) return BertHead::tokens;
     return BertHead::classes;
 }
 
@@ -221,26 +269,68 @@ class Texts {
 
     template <class Number>
     void read(const char* name, Number& value) const {
-        char key[64];
-        std::snprintf(key, sizeof key, "volta.%s.%s", architecture_, name);
-        const std::pmr::string* text = find_text(texts_, key);
-        if (text == nullptr) fail(VOLTA_CORRUPT_MODEL, "it has no '%s'", key);
-        const char* const end = text->data() + text->size();
-        const auto result = std::from_chars(text->data(), end, value);
-        const ShownName part = shown(*text);
-        if (result.ec != std::errc() || result.ptr != end)
-            fail(VOLTA_CORRUPT_MODEL, "its '%s' is '%.*s', which is no number", key, part.bytes, part.text);
+        const std::string_view text = find(name);
+        const char* const end = text.data() + text.size();
+        const auto result = std::from_chars(text.data(), end, value);
+        if (result.ec != std::errc() || result.ptr != end) fail_number(name, text);
     }
     void read(const char* name, bool& value) const {
         std::int64_t number = 0;
         read(name, number);
         value = number != 0;
     }
+    void read(const char* name, DecoderNorm& value) const { read_kind(name, value); }
+    void read(const char* name, DecoderOrder& value) const { read_kind(name, value); }
+    void read(const char* name, DecoderActivation& value) const { read_kind(name, value); }
+    void read(const char* name, HeadNorm& value) const { read_kind(name, value); }
+    void read(const char* name, Frequencies& frequencies) const {
+        const std::string_view text = find(name);
+        for (const char *at = text.data(), *const end = at + text.size(); at != end;) {
+            float value = 0;
+            const auto result = std::from_chars(at, end, value);
+            if (result.ec != std::errc() || (result.ptr != end && *result.ptr != ' '))
+                fail_number(name, text);
+            if (frequencies.count == kMostFrequencies) fail_number(name, text);
+            frequencies.values[frequencies.count++] = value;
+            at = result.ptr == end ? end : result.ptr + 1;
+        }
+    }
 
   private:
+    struct Key {
+        Key(const char* architecture, const char* name) {
+            std::snprintf(text, sizeof text, "volta.%s.%s", architecture, name);
+        }
+        char text[64];
+    };
+    std::string_view find(const char* name) const {
+        const Key key(architecture_, name);
+        const std::pmr::string* text = find_text(texts_, key.text);
+        if (text == nullptr) fail(VOLTA_CORRUPT_MODEL, "it has no '%s'", key.text);
+        return *text;
+    }
+    [[noreturn]] void fail_number(const char* name, std::string_view text) const {
+        const ShownName part = shown(text);
+        fail(VOLTA_CORRUPT_MODEL, "its '%s' is '%.*s', which is no number", Key(architecture_, name).text,
+             part.bytes, part.text);
+    }
+    template <class Kind>  // what it may be is checked with the whole
+    void read_kind(const char* name, Kind& value) const {
+        std::int32_t number = 0;
+        read(name, number);
+        value = static_cast<Kind>(number);
+    }
+
     const std::pmr::vector<Metadata>& texts_;
     const char* architecture_;
 };
+
+DecoderConfig decoder_from_texts(const std::pmr::vector<Metadata>& all) {
+    DecoderConfig decoder;
+    const Texts texts(all, "decoder");
+    each_member(decoder, [&](const char* name, auto& member) { texts.read(name, member); });
+    return decoder;
+}
 
 // `row`: one of the file's architecture; a depth says which of them.
 NetworkConfig network_from_texts(const Network& row, const std::pmr::vector<Metadata>& all) {
@@ -262,10 +352,16 @@ NetworkConfig network_from_texts(const Network& row, const std::pmr::vector<Meta
 
 }  // namespace
 
+const char* encoder_naming(std::string_view type) {
+    for (const char* name : {"bert", "distilbert", "roberta"})
+        if (type == name) return name;
+    return type == "xlm-roberta" ? "roberta" : nullptr;
+}
+
 void choose_head(const BertChoice& choice, const WeightShapes& shapes, BertConfig& bert) {
     bert.head = choice.head ? *choice.head : head_of(shapes);
     const WeightTensor* const classifier = shapes.find("classifier.weight");  // its absence is told by itself
-    if (bert.head == BertHead::classes)
+    if (!is_trunk(bert.head))
         bert.classes = classifier != nullptr && classifier->shape.rank > 0 ? classifier->shape[0] : 1;
     bert.segment_input = choice.segment_input;
     bert.mask_input = choice.mask_input;
@@ -311,9 +407,12 @@ Architecture architecture_from_texts(const std::pmr::vector<Metadata>& all) {
         texts.read("mask_input", bert.mask_input);
         texts.read("dropout", bert.dropout);
         texts.read("epsilon", bert.epsilon);
+        if (find_text(all, "volta.bert.pools_by_relu") != nullptr)
+            texts.read("pools_by_relu", bert.pools_by_relu);
         return completed(bert);
     }
     if (const Network* row = network_of_architecture(architecture)) return network_from_texts(*row, all);
+    if (architecture == "decoder") return decoder_from_texts(all);
     LlamaConfig llama;
     const Texts texts(all, "llama");
     texts.read("vocabulary", llama.vocabulary);
@@ -334,11 +433,15 @@ Architecture architecture_from_config(const ConfigFile& config, const WeightSour
                                       const KeyMap& keys, const BertChoice& choice,
                                       std::pmr::memory_resource* heap) {
     const WeightShapes shapes(source, keys, heap);
-    const std::string_view type = config.text("model_type", "");
-    const Program* const program = find_program(config, choice, heap);
-    if (type == "gpt2") return gpt_from_config(config, shapes);
-    if (type == "bert") return bert_from_config(config, shapes, choice, program);
-    return llama_from_config(config, shapes);
+    if (const DecoderFamily* family = decoder_family_of(config)) {
+        check_programs(*family, config, heap);
+        const DecoderConfig decoder = read_decoder(*family, config, shapes);
+        config.expect_all_read(has_no_effect);
+        return completed(decoder);
+    }
+    const BertConfig bert = bert_from_config(config, shapes, choice, find_program(config, choice, heap));
+    config.expect_all_read(has_no_effect);
+    return bert;
 }
 
 }  // namespace volta

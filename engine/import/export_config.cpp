@@ -65,9 +65,12 @@ std::pmr::string config_of(const LlamaConfig& llama, std::pmr::memory_resource* 
 }
 
 std::pmr::string config_of(const BertConfig& bert, std::pmr::memory_resource* heap) {
-    const bool classifies = bert.head == BertHead::classes;
+    if (bert.segments == 0 || bert.pools_by_relu)
+        fail(VOLTA_UNSUPPORTED, "an encoder without segments is no BERT of Hugging Face");
+    const bool classifies = bert.head == BertHead::classes || bert.head == BertHead::tokens;
     ConfigWriter config("bert",
-                        classifies                      ? "BertForSequenceClassification"
+                        bert.head == BertHead::tokens   ? "BertForTokenClassification"
+                        : classifies                    ? "BertForSequenceClassification"
                         : bert.head == BertHead::masked ? "BertForMaskedLM"
                                                         : "BertModel",
                         heap);
@@ -90,6 +93,10 @@ std::pmr::string config_of(const BertConfig& bert, std::pmr::memory_resource* he
 // Its names are its own, by which no such file is known (export_hugging_face.cpp refuses it before).
 std::pmr::string config_of(const NetworkConfig&, std::pmr::memory_resource*) {
     fail(VOLTA_UNSUPPORTED, "a network of pictures has no config of Hugging Face");
+}
+
+std::pmr::string config_of(const DecoderConfig&, std::pmr::memory_resource*) {  // likewise
+    fail(VOLTA_UNSUPPORTED, "a decoder that is neither GPT-2 nor Llama has no config of Hugging Face");
 }
 
 }  // namespace

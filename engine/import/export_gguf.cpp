@@ -96,6 +96,10 @@ constexpr std::uint32_t kRankPooling = 4;  // the head of classes is computed
 void write_keys(const BertConfig& bert, GgufHeader& header, std::pmr::memory_resource* heap) {
     if (bert.head == BertHead::masked)
         fail(VOLTA_UNSUPPORTED, "the masked head of a BERT has no form in a GGUF file");
+    if (bert.head == BertHead::tokens)
+        fail(VOLTA_UNSUPPORTED, "a BERT's labels of tokens have no form in a GGUF file");
+    if (bert.segments == 0 || bert.pools_by_relu)
+        fail(VOLTA_UNSUPPORTED, "an encoder without segments has no form in a GGUF file");
     ModelKeys keys("bert", header, heap);
     keys.sizes(bert.vocabulary, bert.layers, bert.dim, bert.hidden, bert.heads, bert.context);
     keys.real("attention.layer_norm_epsilon", bert.epsilon);
@@ -106,6 +110,10 @@ void write_keys(const BertConfig& bert, GgufHeader& header, std::pmr::memory_res
 
 void write_keys(const NetworkConfig& network, GgufHeader&, std::pmr::memory_resource*) {
     fail(VOLTA_UNSUPPORTED, "a %s has no form in a GGUF file", network.network->name);
+}
+
+void write_keys(const DecoderConfig&, GgufHeader&, std::pmr::memory_resource*) {
+    fail(VOLTA_UNSUPPORTED, "of decoders, GPT-2 and Llama are written as GGUF files; this one is neither");
 }
 
 std::int64_t vocabulary_of(const Architecture& architecture) {

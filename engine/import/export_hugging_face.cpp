@@ -19,6 +19,11 @@ Architecture architecture_of(const Model& model) {
         fail(VOLTA_UNSUPPORTED,
              "a %s has no names of Hugging Face, but PyTorch's as its own: export it with them",
              network->network->name);
+    if (std::holds_alternative<DecoderConfig>(architecture))
+        fail(VOLTA_UNSUPPORTED,
+             "of decoders, GPT-2 and Llama as transformers has them are written with the names of Hugging "
+             "Face; "
+             "this one is neither");
     const auto* llama = std::get_if<LlamaConfig>(&architecture);
     if (llama != nullptr && llama->interleaved)
         fail(VOLTA_UNSUPPORTED,

@@ -26,15 +26,16 @@ std::int64_t columns_of(const NamedTensor& parameter, bool transposed) {
 void add_pieces(const Naming& naming, const Architecture& architecture, const NamedTensor& parameter,
                 std::pmr::vector<Piece>& pieces, std::pmr::memory_resource* heap) {
     std::int64_t columns = 0, wanted = parameter.shape.last();
-    for (const KeyRule* rule = naming.rules; rule != naming.rules + naming.rule_count; ++rule) {
-        const auto layer = match_pattern(rule->parameter, parameter.name);
-        if (rule->parameter.empty() || !layer) continue;
-        const bool transposed = rule->transposed && parameter.shape.rank == 2;
+    for (std::size_t i = 0; i < naming.count(); ++i) {
+        const KeyRule& rule = naming.rule(i);
+        const auto layer = match_pattern(rule.parameter, parameter.name);
+        if (rule.parameter.empty() || !layer) continue;
+        const bool transposed = rule.transposed && parameter.shape.rank == 2;
         wanted = columns_of(parameter, transposed);
-        const ColumnSpan span = volta::columns_of(architecture, rule->part, wanted);
+        const ColumnSpan span = volta::columns_of(architecture, rule.part, wanted);
         if (span.first != columns) continue;
         columns += span.width;
-        pieces.push_back({file_name(naming, fill_pattern(rule->pattern, *layer, heap), heap), &parameter,
+        pieces.push_back({file_name(naming, fill_pattern(rule.pattern, *layer, heap), heap), &parameter,
                           span, transposed});
     }
     const ShownName name = shown(parameter.name);

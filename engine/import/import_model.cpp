@@ -92,7 +92,10 @@ class Importer {
                                                : read_safetensors(path_, structures_));
     }
 
-    static bool is_index(const MappedFile& file) { return begins(file, "{"); }
+    // The length that a safetensors file begins with may be a brace, too.
+    static bool is_index(const MappedFile& file) {
+        return begins(file, "{") && !looks_like_safetensors(file.data(), file.bytes());
+    }
 
     static WeightFormat format_of(const MappedFile& file) {
         if (begins(file, "GGUF")) return WeightFormat::gguf;
@@ -188,7 +191,7 @@ class Importer {
         KeyMap keys = key_map(naming);
         keys.set_wrapper(common_wrapper(source));
         add_shared(source, keys);
-        takes_choice_ = std::string_view(naming.architecture) == "bert";
+        takes_choice_ = encoder_naming(config.text("model_type", "")) != nullptr;
         const BertChoice choice = options_.bert.value_or(BertChoice());
         const Architecture architecture =
             about(path, [&] { return architecture_from_config(config, source, keys, choice, structures_); });

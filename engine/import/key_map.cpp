@@ -74,8 +74,66 @@ constexpr KeyRule kLlamaHuggingFace[] = {
     {"layers.%d.mlp.down_proj.weight", "block.%d.down.weight", Part::whole, kTransposed},
     {"norm.weight", "norm_final.weight"},
     {"lm_head.weight", "head.weight"},
+    // What its kin have beside it: biases, norms of q and k, products that are fused already.
+    {"layers.%d.input_layernorm.bias", "block.%d.norm1.bias"},
+    {"layers.%d.self_attn.q_proj.bias", "block.%d.qkv.bias", Part::q},
+    {"layers.%d.self_attn.k_proj.bias", "block.%d.qkv.bias", Part::k},
+    {"layers.%d.self_attn.v_proj.bias", "block.%d.qkv.bias", Part::v},
+    {"layers.%d.self_attn.qkv_proj.weight", "block.%d.qkv.weight", Part::whole, kTransposed},
+    {"layers.%d.self_attn.o_proj.bias", "block.%d.proj.bias"},
+    {"layers.%d.self_attn.q_norm.weight", "block.%d.norm_q.weight"},
+    {"layers.%d.self_attn.k_norm.weight", "block.%d.norm_k.weight"},
+    {"layers.%d.post_attention_layernorm.bias", "block.%d.norm2.bias"},
+    {"layers.%d.mlp.gate_up_proj.weight", "block.%d.gate_up.weight", Part::whole, kTransposed},
+    {"layers.%d.mlp.gate_proj.bias", "block.%d.gate_up.bias", Part::gate},
+    {"layers.%d.mlp.up_proj.bias", "block.%d.gate_up.bias", Part::up},
+    {"layers.%d.mlp.down_proj.bias", "block.%d.down.bias"},
+    {"norm.bias", "norm_final.bias"},
     unneeded("layers.%d.self_attn.rotary_emb.inv_freq", Unneeded::frequencies),
     unneeded("rotary_emb.inv_freq", Unneeded::frequencies),
+};
+
+// Norms before and behind each branch, and behind it alone. The other names are Llama's.
+constexpr KeyRule kGemmaHuggingFace[] = {
+    {"layers.%d.post_attention_layernorm.weight", "block.%d.norm1_after.weight"},
+    {"layers.%d.pre_feedforward_layernorm.weight", "block.%d.norm2.weight"},
+    {"layers.%d.post_feedforward_layernorm.weight", "block.%d.norm2_after.weight"},
+};
+constexpr KeyRule kOlmoHuggingFace[] = {
+    {"layers.%d.post_attention_layernorm.weight", "block.%d.norm1_after.weight"},
+    {"layers.%d.post_feedforward_layernorm.weight", "block.%d.norm2_after.weight"},
+};
+
+constexpr KeyRule kNeoxHuggingFace[] = {
+    {"embed_in.weight", "token_embedding"},
+    {"layers.%d.input_layernorm.weight", "block.%d.norm1.weight"},
+    {"layers.%d.input_layernorm.bias", "block.%d.norm1.bias"},
+    {"layers.%d.attention.query_key_value.weight", "block.%d.qkv.weight", Part::by_head, kTransposed},
+    {"layers.%d.attention.query_key_value.bias", "block.%d.qkv.bias", Part::by_head},
+    {"layers.%d.attention.dense.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"layers.%d.attention.dense.bias", "block.%d.proj.bias"},
+    {"layers.%d.post_attention_layernorm.weight", "block.%d.norm2.weight"},
+    {"layers.%d.post_attention_layernorm.bias", "block.%d.norm2.bias"},
+    {"layers.%d.mlp.dense_h_to_4h.weight", "block.%d.fc.weight", Part::whole, kTransposed},
+    {"layers.%d.mlp.dense_h_to_4h.bias", "block.%d.fc.bias"},
+    {"layers.%d.mlp.dense_4h_to_h.weight", "block.%d.fc_proj.weight", Part::whole, kTransposed},
+    {"layers.%d.mlp.dense_4h_to_h.bias", "block.%d.fc_proj.bias"},
+    {"final_layer_norm.weight", "norm_final.weight"},
+    {"final_layer_norm.bias", "norm_final.bias"},
+    {"embed_out.weight", "head.weight"},
+    {"lm_head.weight", "head.weight"},
+    unneeded("layers.%d.attention.bias", Unneeded::mask),
+    unneeded("layers.%d.attention.masked_bias", Unneeded::mask),
+    unneeded("layers.%d.attention.rotary_emb.inv_freq", Unneeded::frequencies),
+    unneeded("rotary_emb.inv_freq", Unneeded::frequencies),
+};
+
+// GPT-2's names, but its weights are [out, in].
+constexpr KeyRule kNanoGpt[] = {
+    {"h.%d.attn.c_attn.weight", "block.%d.qkv.weight", Part::whole, kTransposed},
+    {"h.%d.attn.c_proj.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"h.%d.mlp.c_fc.weight", "block.%d.fc.weight", Part::whole, kTransposed},
+    {"h.%d.mlp.c_proj.weight", "block.%d.fc_proj.weight", Part::whole, kTransposed},
 };
 
 constexpr KeyRule kLlamaGguf[] = {
@@ -143,6 +201,8 @@ constexpr KeyRule kBertHuggingFace[] = {
     {"pooler.dense.bias", "pooler.bias"},
     {"classifier.weight", "classifier.weight", Part::whole, kTransposed},
     {"classifier.bias", "classifier.bias"},
+    {"qa_outputs.weight", "classifier.weight", Part::whole, kTransposed},
+    {"qa_outputs.bias", "classifier.bias"},
     {"cls.predictions.transform.dense.weight", "transform.weight", Part::whole, kTransposed},
     {"cls.predictions.transform.dense.bias", "transform.bias"},
     {"cls.predictions.transform.LayerNorm.weight", "norm_transform.weight"},
@@ -155,6 +215,49 @@ constexpr KeyRule kBertHuggingFace[] = {
     unneeded("cls.seq_relationship.weight", Unneeded::head),
     unneeded("cls.seq_relationship.bias", Unneeded::head),
     unneeded("embeddings.position_ids", Unneeded::positions),
+};
+
+// BERT's names, but for heads; the first rows of the positions are for padding.
+constexpr KeyRule kRobertaHuggingFace[] = {
+    {"embeddings.position_embeddings.weight", "position_embedding", Part::last_rows},
+    {"classifier.dense.weight", "pooler.weight", Part::whole, kTransposed},
+    {"classifier.dense.bias", "pooler.bias"},
+    {"classifier.out_proj.weight", "classifier.weight", Part::whole, kTransposed},
+    {"classifier.out_proj.bias", "classifier.bias"},
+    {"lm_head.dense.weight", "transform.weight", Part::whole, kTransposed},
+    {"lm_head.dense.bias", "transform.bias"},
+    {"lm_head.layer_norm.weight", "norm_transform.weight"},
+    {"lm_head.layer_norm.bias", "norm_transform.bias"},
+    {"lm_head.bias", "head.bias"},
+    {"lm_head.decoder.weight", "head.weight"},
+    {"lm_head.decoder.bias", "head.bias"},
+};
+
+constexpr KeyRule kDistilbertHuggingFace[] = {
+    {"transformer.layer.%d.attention.q_lin.weight", "block.%d.qkv.weight", Part::q, kTransposed},
+    {"transformer.layer.%d.attention.q_lin.bias", "block.%d.qkv.bias", Part::q},
+    {"transformer.layer.%d.attention.k_lin.weight", "block.%d.qkv.weight", Part::k, kTransposed},
+    {"transformer.layer.%d.attention.k_lin.bias", "block.%d.qkv.bias", Part::k},
+    {"transformer.layer.%d.attention.v_lin.weight", "block.%d.qkv.weight", Part::v, kTransposed},
+    {"transformer.layer.%d.attention.v_lin.bias", "block.%d.qkv.bias", Part::v},
+    {"transformer.layer.%d.attention.out_lin.weight", "block.%d.proj.weight", Part::whole, kTransposed},
+    {"transformer.layer.%d.attention.out_lin.bias", "block.%d.proj.bias"},
+    {"transformer.layer.%d.sa_layer_norm.weight", "block.%d.norm1.weight"},
+    {"transformer.layer.%d.sa_layer_norm.bias", "block.%d.norm1.bias"},
+    {"transformer.layer.%d.ffn.lin1.weight", "block.%d.fc.weight", Part::whole, kTransposed},
+    {"transformer.layer.%d.ffn.lin1.bias", "block.%d.fc.bias"},
+    {"transformer.layer.%d.ffn.lin2.weight", "block.%d.fc_proj.weight", Part::whole, kTransposed},
+    {"transformer.layer.%d.ffn.lin2.bias", "block.%d.fc_proj.bias"},
+    {"transformer.layer.%d.output_layer_norm.weight", "block.%d.norm2.weight"},
+    {"transformer.layer.%d.output_layer_norm.bias", "block.%d.norm2.bias"},
+    {"pre_classifier.weight", "pooler.weight", Part::whole, kTransposed},
+    {"pre_classifier.bias", "pooler.bias"},
+    {"vocab_transform.weight", "transform.weight", Part::whole, kTransposed},
+    {"vocab_transform.bias", "transform.bias"},
+    {"vocab_layer_norm.weight", "norm_transform.weight"},
+    {"vocab_layer_norm.bias", "norm_transform.bias"},
+    {"vocab_projector.weight", "head.weight"},
+    {"vocab_projector.bias", "head.bias"},
 };
 
 constexpr KeyRule kBertGguf[] = {
@@ -193,6 +296,13 @@ constexpr Naming naming(const char* name, const char* architecture, std::string_
     return {name, architecture, prefix, rules, N};
 }
 
+// Its own rules first, then another naming's.
+template <std::size_t N, std::size_t M>
+constexpr Naming naming(const char* name, const char* architecture, std::string_view prefix,
+                        const KeyRule (&rules)[N], const KeyRule (&shared)[M]) {
+    return {name, architecture, prefix, rules, N, false, shared, M};
+}
+
 // Networks of pictures have torchvision's names.
 constexpr KeyRule kNetworkPyTorch[] = {
     unneeded("*.num_batches_tracked", Unneeded::count),
@@ -214,12 +324,19 @@ constexpr Naming kNamings[] = {
     naming("huggingface", "gpt", "transformer.", kGptHuggingFace),
     naming("gguf", "gpt", "", kGptGguf),
     naming("huggingface", "llama", "model.", kLlamaHuggingFace),
+    naming("huggingface", "gemma2", "model.", kGemmaHuggingFace, kLlamaHuggingFace),
+    naming("huggingface", "olmo2", "model.", kOlmoHuggingFace, kLlamaHuggingFace),
+    naming("huggingface", "gpt_neox", "gpt_neox.", kNeoxHuggingFace),
+    naming("huggingface", "nanogpt", "transformer.", kNanoGpt, kGptHuggingFace),
     naming("gguf", "llama", "", kLlamaGguf),
     naming("llama2.c", "llama", "", kLlamaMeta),
     {"volta", "gpt", "", nullptr, 0},
     naming("huggingface", "bert", "bert.", kBertHuggingFace),
+    naming("huggingface", "roberta", "roberta.", kRobertaHuggingFace, kBertHuggingFace),
+    naming("huggingface", "distilbert", "distilbert.", kDistilbertHuggingFace, kBertHuggingFace),
     naming("gguf", "bert", "", kBertGguf),
     {"volta", "llama", "", nullptr, 0},
+    {"volta", "decoder", "", nullptr, 0},
     {"volta", "bert", "", nullptr, 0},
     own_otherwise("pytorch", "resnet", kResnetPyTorch),
     {"volta", "resnet", "", nullptr, 0},
@@ -235,7 +352,7 @@ constexpr const char* kUnneededNames[] = {"",
                                           "not needed: positions",
                                           "not needed: another head",
                                           "not needed: a count of batches"};
-constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up"};
+constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up", "by head", "the last rows"};
 constexpr std::string_view kLayer = "%d";
 constexpr char kAny = '*';  // at the beginning of a pattern
 
@@ -258,7 +375,7 @@ Part take_part(std::string_view& name, int line) {
     if (colon == name.npos) return Part::whole;
     const std::string_view text = name.substr(colon + 1);
     name = name.substr(0, colon);
-    for (std::size_t i = 1; i < std::size(kPartNames); ++i)
+    for (std::size_t i = 1; i <= static_cast<std::size_t>(Part::up); ++i)
         if (text == kPartNames[i]) return static_cast<Part>(i);
     const ShownName part = shown(text);
     fail(VOLTA_INVALID_ARGUMENT,
@@ -370,8 +487,8 @@ std::optional<KeyMatch> matched(const KeyRule& rule, bool given, std::string_vie
 std::optional<KeyMatch> KeyMap::match_table(std::string_view name, std::pmr::memory_resource* heap) const {
     const std::string_view prefix = naming_.prefix;
     const bool prefixed = !prefix.empty() && name.substr(0, prefix.size()) == prefix;
-    for (std::size_t i = 0; i < naming_.rule_count; ++i)
-        if (auto found = matched(naming_.rules[i], false, prefixed ? name.substr(prefix.size()) : name, heap))
+    for (std::size_t i = 0; i < naming_.count(); ++i)
+        if (auto found = matched(naming_.rule(i), false, prefixed ? name.substr(prefix.size()) : name, heap))
             return found;
     if (!naming_.own_otherwise) return std::nullopt;
     return KeyMatch{std::pmr::string(name, heap), Part::whole, false, Unneeded::no, false};
@@ -401,8 +518,8 @@ std::pmr::string KeyMap::name_of(std::string_view parameter, Part part,
     };
     for (const KeyRule& rule : extra_)
         if (auto name = named(rule)) return *std::move(name);
-    for (std::size_t i = 0; i < naming_.rule_count; ++i)
-        if (auto name = named(naming_.rules[i])) return *std::move(name);
+    for (std::size_t i = 0; i < naming_.count(); ++i)
+        if (auto name = named(naming_.rule(i))) return *std::move(name);
     return std::pmr::string(parameter, heap);
 }
 

@@ -13,8 +13,10 @@
 namespace volta {
 
 // Which columns of a parameter a tensor holds: parameters that are computed as one product are one here.
-enum class Part : std::uint8_t { whole, q, k, v, gate, up };
-const char* part_name(Part part);  // "", "q", "k", "v", "gate", "up"
+// by_head: all of q, k and v, but those of each head side by side; last_rows: those of the tensor, as many as
+// the parameter has.
+enum class Part : std::uint8_t { whole, q, k, v, gate, up, by_head, last_rows };
+const char* part_name(Part part);  // "", "q", "k", "v", "gate", "up", "by head", "the last rows"
 
 // What a tensor holds that no model of Volta needs: it is left out only where it is what its name says, so
 // that nothing that changes results is lost without a word (assemble.cpp).
@@ -45,7 +47,12 @@ struct Naming {
     std::string_view prefix;   // every name may begin with it or not; written ones do but for kOutsidePrefix
     const KeyRule* rules;      // NULL: Volta's own names, each is its parameter
     std::size_t rule_count;
-    bool own_otherwise = false;  // names without a rule are Volta's own
+    bool own_otherwise = false;       // names without a rule are Volta's own
+    const KeyRule* shared = nullptr;  // behind `rules`: those of another naming, which they precede
+    std::size_t shared_count = 0;
+
+    std::size_t count() const { return rule_count + shared_count; }
+    const KeyRule& rule(std::size_t i) const { return i < rule_count ? rules[i] : shared[i - rule_count]; }
 };
 struct Namings {
     const Naming* first;

@@ -14,6 +14,7 @@ class WeightShapes final {
     WeightShapes(const WeightSource& source, const KeyMap& keys, std::pmr::memory_resource* heap)
         : source_(source), keys_(keys), heap_(heap) {}
 
+    std::pmr::memory_resource* heap() const { return heap_; }
     // The tensor that is this parameter, or this part of it; NULL: none.
     const WeightTensor* find(std::string_view parameter, Part part = Part::whole) const;
     // One of its extents as it stands in the file; of a token embedding that is not there, of the head that

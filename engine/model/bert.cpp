@@ -17,9 +17,9 @@ constexpr float kUnseen = -1e30f;
 void check(const BertConfig& config) {
     require_transformer_sizes(config.vocabulary, config.layers, config.dim, config.heads, config.context);
     require_size({"hidden", config.hidden}, 0, kMostModelSize);
-    require_size({"segments", config.segments}, 1, kMostModelSize);
-    require_size({"head", static_cast<std::int64_t>(config.head)}, VOLTA_BERT_MASKED, VOLTA_BERT_HIDDEN);
-    const bool classifies = config.head == BertHead::classes;
+    require_size({"segments", config.segments}, config.segment_input ? 1 : 0, kMostModelSize);
+    require_size({"head", static_cast<std::int64_t>(config.head)}, VOLTA_BERT_MASKED, VOLTA_BERT_TOKENS);
+    const bool classifies = config.head == BertHead::classes || config.head == BertHead::tokens;
     require_size({"classes", config.classes}, classifies ? 1 : 0, classifies ? kMostModelSize : 0);
     require(config.dropout >= 0 && config.dropout < 1, "dropout is %g; it must be at least 0 and below 1",
             config.dropout);
@@ -50,16 +50,20 @@ class BertBuilder final : TransformerBuilder {
 
     ValueId embedded(ValueId tokens, ValueId segments) {
         table_ = graph_.parameter("token_embedding", {config_.vocabulary, config_.dim}, normal(kDeviation));
-        const ValueId kinds =
-            graph_.parameter("segment_embedding", {config_.segments, config_.dim}, normal(kDeviation));
+        ValueId kinds = -1;
+        if (config_.segments > 0)
+            kinds =
+                graph_.parameter("segment_embedding", {config_.segments, config_.dim}, normal(kDeviation));
         const ValueId places =
             graph_.parameter("position_embedding", {config_.context, config_.dim}, normal(kDeviation));
         const ValueId of_tokens = graph_.apply(Op::gather, {table_, tokens});
-        const ValueId of_segments =
-            segments >= 0 ? graph_.apply(Op::gather, {kinds, segments}) : first(kinds, 0);
-        const ValueId sum = add(of_tokens, of_segments);
+        const ValueId sum = kinds < 0 ? of_tokens : add(of_tokens, of_segments(kinds, segments));
         const ValueId ids = positions(tokens, config_.context);
         return dropped(norm("norm_embedding", add(sum, graph_.apply(Op::gather, {places, ids}))));
+    }
+
+    ValueId of_segments(ValueId kinds, ValueId segments) {
+        return segments >= 0 ? graph_.apply(Op::gather, {kinds, segments}) : first(kinds, 0);
     }
 
     // Index 0 of an axis, which stays with extent 1.
@@ -114,8 +118,11 @@ class BertBuilder final : TransformerBuilder {
     void finish(ValueId x) {
         if (config_.head == BertHead::hidden) return graph_.output("hidden", x);
         if (config_.head == BertHead::masked) return graph_.output("logits", predicted(x));
+        if (config_.head == BertHead::tokens)
+            return graph_.output("logits", linear("classifier", dropped(x), config_.classes, kDeviation));
         const ValueId start = reshaped(first(x, 1), {-2, -1});  // [batch, dim]
-        const ValueId pooled = graph_.apply(Op::tanh, {linear("pooler", start, config_.dim, kDeviation)});
+        const ValueId pooled = graph_.apply(config_.pools_by_relu ? Op::relu : Op::tanh,
+                                            {linear("pooler", start, config_.dim, kDeviation)});
         if (config_.head == BertHead::pooled) return graph_.output("pooled", pooled);
         graph_.output("logits", linear("classifier", dropped(pooled), config_.classes, kDeviation));
     }
@@ -160,6 +167,7 @@ void describe_bert(const BertConfig& config, Model& model) {
                            {"classes", whole.classes},
                            {"segment_input", whole.segment_input},
                            {"mask_input", whole.mask_input}});
+    if (whole.pools_by_relu) describe_architecture(model, "bert", {{"pools_by_relu", 1}});
     describe_number(model, "bert", "dropout", whole.dropout);
     describe_number(model, "bert", "epsilon", whole.epsilon);
 }

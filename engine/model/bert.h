@@ -13,7 +13,8 @@ enum class BertHead : std::int32_t {
     masked = VOLTA_BERT_MASKED,    // logits = matmul(norm(gelu_erf(transform(x))), token_embedding') + bias
     classes = VOLTA_BERT_CLASSES,  // logits = classifier(pooled)
     pooled = VOLTA_BERT_POOLED,    // pooled = tanh(pooler(x of token 0))
-    hidden = VOLTA_BERT_HIDDEN     // x itself
+    hidden = VOLTA_BERT_HIDDEN,    // x itself
+    tokens = VOLTA_BERT_TOKENS     // logits = classifier(x)
 };
 
 // Post-norm blocks, as in the original:
@@ -26,16 +27,17 @@ enum class BertHead : std::int32_t {
 // norm_embedding.weight and .bias [d], block.<i>.qkv.weight [d, 3d] and .bias, block.<i>.proj.weight [d, d]
 // and .bias, block.<i>.norm1.*, block.<i>.fc.weight [d, hidden] and .bias, block.<i>.fc_proj.weight [hidden,
 // d] and .bias, block.<i>.norm2.*; masked: transform.weight [d, d] and .bias, norm_transform.*, head.bias
-// [V]; classes and pooled: pooler.weight [d, d] and .bias; classes: classifier.weight [d, classes] and .bias.
-// Initial N(0, 0.02), norm weights 1, biases 0.
+// [V]; classes and pooled: pooler.weight [d, d] and .bias; classes and tokens: classifier.weight [d, classes]
+// and .bias. Initial N(0, 0.02), norm weights 1, biases 0.
 struct BertConfig {
     std::int64_t vocabulary = 0, layers = 4, dim = 512, heads = 8;
-    std::int64_t hidden = 0;  // 0: 4 dim
-    std::int64_t context = 512, segments = 2;
+    std::int64_t hidden = 0;                   // 0: 4 dim
+    std::int64_t context = 512, segments = 2;  // no segments: tokens have none, and there is no such table
     BertHead head = BertHead::masked;
-    std::int64_t classes = 0;    // of BertHead::classes, else 0
+    std::int64_t classes = 0;    // of BertHead::classes and tokens, else 0
     bool segment_input = false;  // input "segments"; without it every token is of segment 0
     bool mask_input = false;     // input "mask"
+    bool pools_by_relu = false;  // pooled = relu(pooler(..)) instead of tanh
     double dropout = 0, epsilon = 1e-12;
 };
 

@@ -4,6 +4,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/multiples.h"
+#include "engine/model/decoder.h"
 #include "engine/model/transformer.h"
 
 namespace volta {
@@ -30,63 +31,6 @@ void check(const LlamaConfig& config) {
             config.epsilon, kMostNumber);
 }
 
-class LlamaBuilder final : TransformerBuilder {
-  public:
-    LlamaBuilder(const LlamaConfig& config, std::pmr::memory_resource* heap)
-        : TransformerBuilder(config.layers, heap), config_(config) {}
-
-    Graph build() {
-        const ValueId tokens = graph_.input("tokens", DType::i32, {-1, -1});
-        const Shape vocabulary{config_.vocabulary, config_.dim};
-        const ValueId embedding = graph_.parameter("token_embedding", vocabulary, normal(kDeviation));
-        positions_ = positions(tokens, config_.context);
-        const std::int64_t width = config_.dim / config_.heads;
-        angles_ = graph_.apply(
-            Op::rotary_table, {},
-            {number(Attr::limit, static_cast<double>(config_.context)), number(Attr::base, config_.rope_base),
-             number(Attr::width, static_cast<double>(width))});
-        ValueId x = graph_.apply(Op::gather, {embedding, tokens});  // [batch, time, dim]
-        for (layer_ = 0; layer_ < config_.layers; ++layer_) x = block(x);
-        layer_ = -1;
-        x = norm("norm_final", x);
-        const ValueId table =
-            config_.tied ? embedding : parameter("head", "weight", vocabulary, normal(kDeviation));
-        graph_.output("logits", head(x, table));
-        return std::move(graph_);
-    }
-
-  private:
-    ValueId norm(const char* part, ValueId x) {
-        return graph_.apply(Op::rms_norm, {x, parameter(part, "weight", {config_.dim}, constant(1))},
-                            {number(Attr::epsilon, config_.epsilon)});
-    }
-
-    // q, k, v side by side; the first two turned.
-    ValueId attention(ValueId qkv) {
-        const auto heads = static_cast<double>(config_.heads);
-        const auto kv_heads = static_cast<double>(config_.kv_heads);
-        const ValueId turned = graph_.apply(
-            Op::rotary, {qkv, positions_, angles_},
-            {number(Attr::heads, heads + kv_heads), number(Attr::interleaved, config_.interleaved)});
-        return graph_.apply(Op::attention, {turned},
-                            {number(Attr::heads, heads), number(Attr::kv_heads, kv_heads),
-                             number(Attr::causal, 1), number(Attr::packed, 1)});
-    }
-
-    ValueId block(ValueId x) {
-        const std::int64_t dim = config_.dim, width = dim / config_.heads;
-        const std::int64_t packed = (config_.heads + 2 * config_.kv_heads) * width;
-        const ValueId qkv = product("qkv", norm("norm1", x), packed, kDeviation);
-        x = add(x, product("proj", attention(qkv), dim, residual_deviation()));
-        const ValueId factors = product("gate_up", norm("norm2", x), 2 * config_.hidden, kDeviation);
-        const ValueId hidden = graph_.apply(Op::swiglu, {factors});
-        return add(x, product("down", hidden, dim, residual_deviation()));
-    }
-
-    const LlamaConfig& config_;
-    ValueId positions_ = -1, angles_ = -1;
-};
-
 }  // namespace
 
 LlamaConfig complete(const LlamaConfig& config) {
@@ -98,8 +42,7 @@ LlamaConfig complete(const LlamaConfig& config) {
 }
 
 Graph build_llama(const LlamaConfig& config, std::pmr::memory_resource* heap) {
-    const LlamaConfig whole = complete(config);
-    return build_architecture("Llama", [&] { return LlamaBuilder(whole, heap).build(); });
+    return build_decoder(decoder_of(complete(config)), "Llama", heap);
 }
 
 void describe_llama(const LlamaConfig& config, Model& model) {

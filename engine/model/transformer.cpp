@@ -94,12 +94,22 @@ ValueId TransformerBuilder::dropped(ValueId x) {
     return graph_.apply(Op::dropout, {x, random_}, {number(Attr::probability, dropout_), next_stream()});
 }
 
+void TransformerBuilder::add_dropout(std::pmr::vector<ValueId>& operands,
+                                     std::pmr::vector<Attribute>& attributes) {
+    if (random_ < 0) return;
+    operands.push_back(random_);
+    attributes.push_back(number(Attr::probability, dropout_));
+    attributes.push_back(next_stream());
+}
+
 ValueId TransformerBuilder::packed_attention(ValueId qkv, std::int64_t heads, bool causal) {
-    const Attribute count = number(Attr::heads, static_cast<double>(heads));
-    const Attribute mask = number(Attr::causal, causal), packed = number(Attr::packed, 1);
-    if (random_ < 0) return graph_.apply(Op::attention, {qkv}, {count, mask, packed});
-    return graph_.apply(Op::attention, {qkv, random_},
-                        {count, mask, packed, number(Attr::probability, dropout_), next_stream()});
+    std::pmr::vector<ValueId> operands({qkv}, graph_.heap());
+    std::pmr::vector<Attribute> attributes({number(Attr::heads, static_cast<double>(heads)),
+                                            number(Attr::causal, causal), number(Attr::packed, 1)},
+                                           graph_.heap());
+    add_dropout(operands, attributes);
+    return graph_.apply(Op::attention, operands.data(), static_cast<int>(operands.size()), attributes.data(),
+                        static_cast<int>(attributes.size()), Phase::each);
 }
 
 ValueId TransformerBuilder::positions(ValueId tokens, std::int64_t context) {

@@ -55,6 +55,8 @@ class TransformerBuilder {
     // With a probability > 0 the graph gets the trainer's input "step/random", and dropped() drops.
     void use_dropout(double probability);
     ValueId dropped(ValueId x);
+    // Gives an operator what it drops by: the last operand, and a stream of its own.
+    void add_dropout(std::pmr::vector<ValueId>& operands, std::pmr::vector<Attribute>& attributes);
     // q, k and v side by side in one value, as many heads of each.
     ValueId packed_attention(ValueId qkv, std::int64_t heads, bool causal);
     // 0 .. time-1 for each sequence of tokens, at most `context` of them.

@@ -320,7 +320,7 @@ static void test_wrong_options_are_named(void** state) {
     bert.vocabulary = 8;
     bert.head = 9;
     assert_fails(volta_model_create_bert(context, &bert, 1, &model), VOLTA_INVALID_ARGUMENT,
-                 "head is 9; it must be from 0 to 3");
+                 "head is 9; it must be from 0 to 4");
     bert.head = VOLTA_BERT_POOLED;
     bert.classes = 2;
     assert_fails(volta_model_create_bert(context, &bert, 1, &model), VOLTA_INVALID_ARGUMENT,

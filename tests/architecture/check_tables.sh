@@ -41,6 +41,7 @@ elementwise docs/numerics.md part
 polynomials docs/numerics.md part
 operators docs/operators.md whole
 passes docs/architecture.md part
+families docs/import.md part
 imports docs/import.md part
 capabilities docs/capabilities.md part
 onnx docs/onnx.md part

@@ -1,5 +1,5 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|elementwise|polynomials|operators|passes|imports|capabilities|onnx|written|patterns.
+// special|elementwise|polynomials|operators|passes|families|imports|capabilities|onnx|written|patterns.
 // check_tables.sh compares them with the pages; `make docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
@@ -15,6 +15,7 @@
 #include "engine/graph/evaluate.h"
 #include "engine/graph/op.h"
 #include "engine/graph/print.h"
+#include "engine/import/decoder_families.h"
 #include "engine/import/key_map.h"
 #include "engine/import/onnx/patterns.h"
 #include "engine/import/onnx/table.h"
@@ -165,8 +166,8 @@ void print_naming(const Naming& naming) {
                 naming.architecture, naming.prefix.empty() ? "" : ", behind `",
                 static_cast<int>(naming.prefix.size()), naming.prefix.data(),
                 naming.prefix.empty() ? "" : "` or not");
-    for (std::size_t i = 0; i < naming.rule_count; ++i) {
-        const KeyRule& rule = naming.rules[i];
+    for (std::size_t i = 0; i < naming.count(); ++i) {
+        const KeyRule& rule = naming.rule(i);
         const char* const mark = rule.parameter.empty() ? "" : "`";
         std::printf("| `%.*s` | %s%.*s%s%s%s | %s |\n", static_cast<int>(rule.pattern.size()),
                     rule.pattern.data(), mark, static_cast<int>(rule.parameter.size()), rule.parameter.data(),
@@ -174,6 +175,19 @@ void print_naming(const Naming& naming) {
                     rule.parameter.empty() ? unneeded_name(rule.unneeded)
                     : rule.transposed      ? "transposed"
                                            : "");
+    }
+}
+
+void print_families() {
+    std::printf("| `model_type` | models | `architectures` |\n|---|---|---|\n");
+    for (const DecoderFamily& family : decoder_families()) {
+        std::printf("| `%s` | %s |", family.type, family.models);
+        for (std::string_view rest = family.programs; !rest.empty();) {
+            const std::string_view program = rest.substr(0, rest.find(' '));
+            rest.remove_prefix(std::min(rest.size(), program.size() + 1));
+            std::printf(" `%.*s`", static_cast<int>(program.size()), program.data());
+        }
+        std::printf(" |\n");
     }
 }
 
@@ -325,6 +339,8 @@ int main(int count, char** arguments) {
         std::fputs(print_operator_table(std::pmr::new_delete_resource()).c_str(), stdout);
     } else if (std::strcmp(what, "passes") == 0) {
         print_passes();
+    } else if (std::strcmp(what, "families") == 0) {
+        print_families();
     } else if (std::strcmp(what, "imports") == 0) {
         print_imports();
     } else if (std::strcmp(what, "capabilities") == 0) {
@@ -336,9 +352,10 @@ int main(int count, char** arguments) {
     } else if (std::strcmp(what, "patterns") == 0) {
         print_patterns();
     } else {
-        std::fprintf(stderr,
-                     "usage: print_tables "
-                     "special|polynomials|operators|passes|imports|capabilities|onnx|written|patterns\n");
+        std::fprintf(
+            stderr,
+            "usage: print_tables "
+            "special|polynomials|operators|passes|families|imports|capabilities|onnx|written|patterns\n");
         return 2;
     }
     return 0;

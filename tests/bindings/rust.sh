@@ -1,9 +1,8 @@
 #!/bin/sh
-# What cargo says of the Rust crates beside their tests: rust.sh ROOT BUILD doc|oldest|valgrind
+# What cargo says of the Rust crates beside their tests: rust.sh ROOT BUILD doc|valgrind
 #   doc       cargo doc has no warning
-#   oldest    the tests, by the least version that the crates ask for (Debian 12's), where the distribution's compiler is that one
 #   valgrind  the tests, and the example train_gpt, under valgrind's memcheck: no error, nothing lost for good
-# 77: there is no cargo, no such compiler, or no valgrind.
+# 77: there is no cargo, or no valgrind.
 set -eu
 root=$1 build=$2
 export VOLTA_DIR="$build" CARGO_TARGET_DIR="$build/cargo"
@@ -11,17 +10,6 @@ command -v cargo >/dev/null || { echo "cargo is missing"; exit 77; }
 cd "$root/bindings/rust"
 if [ "$3" = doc ]; then
     RUSTDOCFLAGS="-D warnings" exec cargo doc --quiet --offline --locked --no-deps
-fi
-if [ "$3" = oldest ]; then
-    least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' volta/Cargo.toml)
-    found=$(/usr/bin/rustc --version 2>/dev/null || echo none)
-    case $found in
-        "rustc $least."*) ;;
-        *) echo "the distribution's compiler is not rustc $least: $found"; exit 77 ;;
-    esac
-    /usr/bin/cargo --version
-    export CARGO_TARGET_DIR="$build/cargo-oldest" RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc
-    exec /usr/bin/cargo test --offline --locked
 fi
 command -v valgrind >/dev/null || { echo "valgrind is missing"; exit 77; }
 cargo test --quiet --offline --locked --no-run

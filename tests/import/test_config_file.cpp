@@ -13,12 +13,15 @@ ConfigFile of(std::string_view json, std::pmr::memory_resource* heap) { return C
 
 void test_members_are_found_by_name(void**) {
     TestHeap heap;
-    const ConfigFile config =
-        of(R"({"a": 3, "b": {"c": "x", "d": {"e": 1}}, "n": null, "l": ["p", 4, "q", ["r"]], "t": true})",
-           heap.structures());
+    const ConfigFile config = of(
+        R"({"a": 3, "b": {"c": "x", "d": {"e": 1, "f": {"g": 2}}}, "n": null, "l": ["p", 4, "q", ["r"], true],
+           "m": [1, false, 2.5], "t": true})",
+        heap.structures());
     assert_int_equal(config.integer("a"), 3);
     assert_string_equal(std::string(config.text("b.c", "")).c_str(), "x");
-    assert_true(config.has("b") && config.has("b.d") && !config.has("b.d.e") && !config.has("n"));
+    assert_true(config.has("b") && config.has("b.d") && !config.has("b.d.f.g") && !config.has("n"));
+    assert_int_equal(config.integer("b.d.e"), 1);
+    assert_true(config.is_null("n") && !config.is_null("a") && !config.is_null("absent"));
     assert_int_equal(config.integer("n", 7), 7);
     const auto list = config.list("l", heap.structures());
     assert_int_equal(list.size(), 2);
@@ -26,6 +29,42 @@ void test_members_are_found_by_name(void**) {
     assert_true(config.list("a", heap.structures()).empty());
     assert_true(config.list("b.c", heap.structures())[0] == "x");
     assert_true(config.truth("t", false));
+    const auto numbers = config.numbers("m", heap.structures());
+    assert_int_equal(numbers.size(), 3);
+    assert_true(numbers[0] == 1 && numbers[1] == 0 && numbers[2] == 2.5);
+    assert_true(config.numbers("absent", heap.structures()).empty());
+    assert_failure(failure_of([&] { config.numbers("l", heap.structures()); }), VOLTA_CORRUPT_MODEL,
+                   "'l' of the config has a text, where numbers are needed");
+}
+
+// What nobody has asked for is told, with its value, but for what has no effect.
+void test_all_must_be_read(void**) {
+    TestHeap heap;
+    const struct {
+        const char *json, *text;  // text NULL: nothing is told
+    } rows[] = {
+        {R"({"a": 3})", nullptr},
+        {R"({"a": 3, "idle": {"x": [1, {"y": 2}]}, "also_null": null})", nullptr},
+        {R"({"a": 3, "o": {"p": 1, "q": null}})", nullptr},
+        {R"({"a": 3, "extra": 1.5})", "the config has 'extra' 1.5; what it does to the model is not known"},
+        {R"({"a": 3, "extra": [1]})", "the config has 'extra' a list"},
+        {R"({"a": 3, "o": {"p": 1, "q": "x"}})", "the config has 'o.q' 'x'"},
+        {R"({"a": 3, "extra": {"p": 1}})", "the config has 'extra' an object"},
+        {R"({"a": 3, "r": {"s": 1, "t": 2}})", nullptr},
+    };
+    for (const auto& row : rows) {
+        const ConfigFile config = of(row.json, heap.structures());
+        config.integer("a");
+        config.integer("o.p", 0);
+        config.set_read("r");
+        const auto check = [&] {
+            config.expect_all_read([](std::string_view name) { return name == "idle"; });
+        };
+        if (row.text == nullptr)
+            check();
+        else
+            assert_failure(failure_of(check), VOLTA_UNSUPPORTED, row.text);
+    }
 }
 
 struct Twice {
@@ -133,9 +172,13 @@ void test_members_have_a_limit(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_members_are_found_by_name), cmocka_unit_test(test_one_name_twice),
-        cmocka_unit_test(test_one_thing_under_two_names), cmocka_unit_test(test_numbers_that_are_none),
-        cmocka_unit_test(test_objects_with_one_member),   cmocka_unit_test(test_what_is_asked_for_is_there),
+        cmocka_unit_test(test_members_are_found_by_name),
+        cmocka_unit_test(test_all_must_be_read),
+        cmocka_unit_test(test_one_name_twice),
+        cmocka_unit_test(test_one_thing_under_two_names),
+        cmocka_unit_test(test_numbers_that_are_none),
+        cmocka_unit_test(test_objects_with_one_member),
+        cmocka_unit_test(test_what_is_asked_for_is_there),
         cmocka_unit_test(test_members_have_a_limit),
     };
     return cmocka_run_group_tests_name("config_file", tests, nullptr, nullptr);

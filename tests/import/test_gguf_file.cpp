@@ -64,7 +64,7 @@ void test_tensors_are_found_and_measured(void**) {
     g.alignment = 64;
     g.u32("general.alignment", 64);
     g.tensor("b.f32", {2, 3}, 0, 0).tensor("a.q8_0", {64, 2}, 8, 64).tensor("c.q4_0", {32}, 2, 256);
-    g.tensor("scalar.bf16", {}, 30, 320).tensor("f16", {5}, 1, 384).tensor("later", {256}, 12, 0);
+    g.tensor("scalar.bf16", {}, 30, 320).tensor("f16", {5}, 1, 384).tensor("later", {256}, 16, 0);
     g.data.assign(512, 'x');
     const std::string bytes = g.finish();
     const GgufFile file(bytes.data(), bytes.size(), heap.structures());
@@ -88,7 +88,7 @@ void test_tensors_are_found_and_measured(void**) {
     assert_null(file.find_tensor("nothing"));
     const Failure failure = failure_of([&] { file.data(*file.find_tensor("later")); });
     assert_int_equal(failure.status, VOLTA_UNSUPPORTED);
-    assert_string_equal(failure.text, "tensor 'later' is of type 12, which this library does not read");
+    assert_string_equal(failure.text, "tensor 'later' is of type 16, which this library does not read");
 }
 
 struct Case {

@@ -65,6 +65,21 @@ void test_a_file_that_is_none_of_weights(void**) {
     assert_int_equal(heap.held, 0);
 }
 
+// Its first byte is the least of the header's length: a brace, of 123 bytes and of every 256 more.
+void test_a_length_that_is_a_brace(void**) {
+    TestHeap heap;
+    TemporaryFolder folder;
+    folder.write("config.json", R"({"model_type": "gpt2", "n_head": 4})");
+    const auto model = create_gpt(small_gpt(), 7, heap.structures(), heap.tensors());
+    const std::string bytes = safetensors_of(gpt2_tensors(*model, 2, ""));
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    std::string header = bytes.substr(8, length);
+    while (header.size() % 256 != '{') header += ' ';
+    const std::string path = folder.write("m.safetensors", safetensors(header, bytes.substr(8 + length)));
+    import_model(path.c_str(), {}, heap.structures(), heap.tensors());
+}
+
 // The same beside the weights: a part of several, the config, the index, the tokenizer's files.
 void test_a_pointer_anywhere_is_named(void**) {
     TestHeap heap;
@@ -180,6 +195,7 @@ void test_files_that_are_read_are_no_other_kind(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_a_file_that_is_none_of_weights),
+        cmocka_unit_test(test_a_length_that_is_a_brace),
         cmocka_unit_test(test_a_pointer_anywhere_is_named),
         cmocka_unit_test(test_a_path_is_said_once),
         cmocka_unit_test(test_a_survey_is_of_onnx),

@@ -196,7 +196,7 @@ void test_wrong_sizes_are_named(void**) {
     assert_true(failure([](BertConfig& c) { c.heads = 3; }).mentions("dim 16 is not a multiple of heads 3"));
     assert_true(failure([](BertConfig& c) { c.hidden = -1; }).mentions("hidden is -1"));
     assert_true(failure([](BertConfig& c) { c.segments = -1; }).mentions("segments is -1"));
-    assert_true(failure([](BertConfig& c) { c.head = static_cast<BertHead>(4); }).mentions("head is 4"));
+    assert_true(failure([](BertConfig& c) { c.head = static_cast<BertHead>(5); }).mentions("head is 5"));
     assert_true(
         failure([](BertConfig& c) { c.classes = 2; }).mentions("classes is 2; it must be from 0 to 0"));
     assert_true(failure([](BertConfig& c) { c.head = BertHead::classes; }).mentions("classes is 0"));

@@ -50,7 +50,8 @@ void beyond_the_end(Host& host, std::uint32_t count, void (*part)(void*, std::ui
     part(part_user, 4000000000u);
 }
 
-// Where threads are quick all parts may have run when it returns: of the first task it leaves the last one out.
+// Where threads are quick all parts may have run when it returns: of the first task it leaves the last one
+// out.
 void returning_early(Host& host, std::uint32_t count, void (*part)(void*, std::uint32_t), void* part_user) {
     if (host.calls == 1) --count;
     for (std::uint32_t i = 0; i < count; ++i) host.left.emplace_back(part, part_user, i);

@@ -178,6 +178,8 @@ const (
 	BertPooled BertHead = 2
 	// "hidden" f32 [batch, time, dim]: the state of every token
 	BertHidden BertHead = 3
+	// "logits" f32 [batch, time, classes], of each token; an answer's beginning and end are two classes
+	BertTokens BertHead = 4
 )
 
 // ResnetStem is volta_resnet_stem.
@@ -782,7 +784,7 @@ type BertOptions struct {
 	Context int64
 	// kinds of tokens (first and second sentence); 0: 2
 	Segments int64
-	// VOLTA_BERT_CLASSES: required; else 0
+	// VOLTA_BERT_CLASSES, VOLTA_BERT_TOKENS: required; else 0
 	Classes int64
 	// probability after embedding, attention, branches, pooling; 0: none
 	Dropout float64
@@ -1852,7 +1854,7 @@ func ModelCreateLlama(context *Context, options *LlamaOptions, seed uint64, outM
 // Outputs: see volta_bert_head.
 //
 // Errors: INVALID_ARGUMENT  dim not a multiple of heads, a size below 1 or so large that its product overflows, an
-// unknown head, classes for another head than VOLTA_BERT_CLASSES or none for it
+// unknown head, classes for a head that has none, or none for one that has
 func ModelCreateBert(context *Context, options *BertOptions, seed uint64, outModel **Model) Status {
 	return Status(C.volta_model_create_bert((*C.volta_context)(unsafe.Pointer(context)), (*C.volta_bert_options)(unsafe.Pointer(options)), C.uint64_t(seed), (**C.volta_model)(unsafe.Pointer(outModel))))
 }

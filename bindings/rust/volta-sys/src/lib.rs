@@ -126,6 +126,8 @@ pub const VOLTA_BERT_CLASSES: volta_bert_head = 1;
 pub const VOLTA_BERT_POOLED: volta_bert_head = 2;
 /// "hidden" f32 \[batch, time, dim\]: the state of every token
 pub const VOLTA_BERT_HIDDEN: volta_bert_head = 3;
+/// "logits" f32 \[batch, time, classes\], of each token; an answer's beginning and end are two classes
+pub const VOLTA_BERT_TOKENS: volta_bert_head = 4;
 
 /// How a ResNet begins.
 pub type volta_resnet_stem = i32;
@@ -756,7 +758,7 @@ pub struct volta_bert_options {
     pub context: i64,
     /// kinds of tokens (first and second sentence); 0: 2
     pub segments: i64,
-    /// VOLTA_BERT_CLASSES: required; else 0
+    /// VOLTA_BERT_CLASSES, VOLTA_BERT_TOKENS: required; else 0
     pub classes: i64,
     /// probability after embedding, attention, branches, pooling; 0: none
     pub dropout: f64,
@@ -1820,7 +1822,7 @@ extern "C" {
     /// Outputs: see volta_bert_head.
     ///
     /// Errors: INVALID_ARGUMENT  dim not a multiple of heads, a size below 1 or so large that its product overflows, an
-    /// unknown head, classes for another head than VOLTA_BERT_CLASSES or none for it
+    /// unknown head, classes for a head that has none, or none for one that has
     pub fn volta_model_create_bert(context: *mut volta_context, options: *const volta_bert_options, seed: u64, out_model: *mut *mut volta_model) -> volta_status;
     /// Training: VOLTA_LOSS_CROSS_ENTROPY, targets i32 \[batch\]. Statistics of its norms are those of each micro-batch.
     ///
