@@ -27,8 +27,8 @@ bool ConfigFile::same(const Member& a, const Member& b) {
 
 class ConfigFile::Sink final : public JsonSink {
   public:
-    Sink(std::pmr::vector<Member>& members, std::pmr::memory_resource* heap)
-        : members_(members), heap_(heap) {}
+    Sink(std::pmr::vector<Member>& members, std::size_t depth, std::pmr::memory_resource* heap)
+        : members_(members), depth_(depth), heap_(heap) {}
 
     void take(const JsonEvent& event) override {
         if (event.depth() == 0 && event.kind != JsonKind::begin_object && event.kind != JsonKind::end_object)
@@ -36,8 +36,8 @@ class ConfigFile::Sink final : public JsonSink {
         const bool is_value = event.kind == JsonKind::text || event.kind == JsonKind::truth ||
                               event.kind == JsonKind::integer || event.kind == JsonKind::number;
         const bool in_list =
-            event.depth() >= 2 && event.depth() <= 4 && event.path.back().empty() && is_value;
-        const bool member = event.depth() >= 1 && event.depth() <= 3 && !event.path.back().empty();
+            event.depth() >= 2 && event.depth() <= depth_ && event.path.back().empty() && is_value;
+        const bool member = event.depth() >= 1 && event.depth() <= depth_ && !event.path.back().empty();
         if ((!member && !in_list) || event.kind == JsonKind::end_object || event.kind == JsonKind::end_array)
             return;
         if (members_.size() == kMostMembers)
@@ -51,18 +51,20 @@ class ConfigFile::Sink final : public JsonSink {
 
   private:
     std::pmr::vector<Member>& members_;
+    const std::size_t depth_;
     std::pmr::memory_resource* heap_;
 };
 
 ConfigFile::ConfigFile(const char* path, std::pmr::memory_resource* heap) : members_(heap) {
     const Buffer text = read_file(path, heap, kMostConfigBytes);
-    read({static_cast<const char*>(text.data()), text.bytes()}, heap);
+    read({static_cast<const char*>(text.data()), text.bytes()}, kMostDepth, heap);
 }
-ConfigFile::ConfigFile(std::string_view json, std::pmr::memory_resource* heap) : members_(heap) {
-    read(json, heap);
+ConfigFile::ConfigFile(std::string_view json, std::pmr::memory_resource* heap, std::size_t depth)
+    : members_(heap) {
+    read(json, depth, heap);
 }
-void ConfigFile::read(std::string_view json, std::pmr::memory_resource* heap) {
-    Sink sink(members_, heap);
+void ConfigFile::read(std::string_view json, std::size_t depth, std::pmr::memory_resource* heap) {
+    Sink sink(members_, depth, heap);
     read_json(json, "the config", sink, heap);
 }
 

@@ -16,9 +16,10 @@ namespace volta {
 
 class ConfigFile final {
   public:
-    // Throws IO_ERROR, CORRUPT_MODEL.
+    static constexpr std::size_t kMostDepth = 3;
+    // Throws IO_ERROR, CORRUPT_MODEL. `depth`: what lies deeper is left out.
     ConfigFile(const char* path, std::pmr::memory_resource* heap);
-    ConfigFile(std::string_view json, std::pmr::memory_resource* heap);
+    ConfigFile(std::string_view json, std::pmr::memory_resource* heap, std::size_t depth = kMostDepth);
 
     bool has(std::string_view name) const;  // and is not null
     bool is_list(std::string_view name) const;
@@ -63,7 +64,7 @@ class ConfigFile final {
     struct ValueText;
     static bool same(const Member& a, const Member& b);
     static bool is_element(const Member& member, std::string_view list);
-    void read(std::string_view json, std::pmr::memory_resource* heap);
+    void read(std::string_view json, std::size_t depth, std::pmr::memory_resource* heap);
     const Member* find(std::string_view name) const;
     const Member* find(std::string_view name, JsonKind kind, const char* kind_name) const;
     std::pmr::vector<Member> members_;

@@ -36,6 +36,8 @@ struct Processor {
     std::pmr::vector<Special> specials;  // of "special_tokens"; "cls" and "sep"
 };
 
+constexpr std::size_t kSettingsDepth = 2;  // below it are pieces and merges, by the hundred thousand
+
 // What ConfigFile leaves out: the lists.
 class ListSink final : public JsonSink {
   public:
@@ -127,7 +129,12 @@ class ListSink final : public JsonSink {
 class Reader {
   public:
     Reader(std::string_view json, std::pmr::memory_resource* heap)
-        : settings_(json, heap), lists_(heap), before_(heap), after_(heap), vocabulary_(heap), json_(json) {}
+        : settings_(json, heap, kSettingsDepth),
+          lists_(heap),
+          before_(heap),
+          after_(heap),
+          vocabulary_(heap),
+          json_(json) {}
 
     Tokenizer read() {
         const std::string_view type = model_type();

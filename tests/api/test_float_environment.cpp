@@ -337,6 +337,9 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     CALL(volta_model_export_safetensors_with, made.llama, &exporting, weights.c_str());
     walk.say_file(weights);
     walk.say_file(config);
+    const std::string gguf = folder + "/llama.gguf";
+    CALL(volta_model_export_gguf, made.llama, nullptr, gguf.c_str());
+    walk.say_file(gguf);
     volta_import_options importing = {};
     importing.struct_size = sizeof importing;
     importing.config_path = config.c_str();
