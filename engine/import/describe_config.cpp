@@ -236,7 +236,8 @@ BertConfig bert_from_config(const ConfigFile& config, const WeightShapes& shapes
     if (type == "roberta" || type == "xlm-roberta")  // positions begin behind that of padding
         bert.context -= config.integer("pad_token_id", 1) + 1;
     if (choice.head && !is_trunk(*choice.head) && program != nullptr && program->head != choice.head)
-        fail(VOLTA_UNSUPPORTED, "the config names the architecture '%s', which has no head of the kind asked for",
+        fail(VOLTA_UNSUPPORTED,
+             "the config names the architecture '%s', which has no head of the kind asked for",
              program->name);
     if (!choice.head && program != nullptr)
         choice.head = program->head                             ? *program->head

@@ -35,8 +35,8 @@ void add_pieces(const Naming& naming, const Architecture& architecture, const Na
         const ColumnSpan span = volta::columns_of(architecture, rule.part, wanted);
         if (span.first != columns) continue;
         columns += span.width;
-        pieces.push_back({file_name(naming, fill_pattern(rule.pattern, *layer, heap), heap), &parameter,
-                          span, transposed});
+        pieces.push_back({file_name(naming, fill_pattern(rule.pattern, *layer, heap), heap), &parameter, span,
+                          transposed});
     }
     const ShownName name = shown(parameter.name);
     if (columns != wanted)

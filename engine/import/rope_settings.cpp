@@ -142,8 +142,8 @@ void scale_long(const RopeSettings& rope, const ConfigFile& config, DecoderConfi
     for (std::int64_t i = 0; i < decoder.turned / 2; ++i)
         add(decoder, static_cast<float>(frequency_of(decoder, i) / factors[static_cast<std::size_t>(i)]));
     const double factor = rope.number("factor", static_cast<double>(decoder.context) / original);
-    decoder.rope_scale = rope.number("attention_factor",
-                                     factor <= 1 ? 1 : std::sqrt(1 + natural_log(factor) / natural_log(original)));
+    decoder.rope_scale = rope.number(
+        "attention_factor", factor <= 1 ? 1 : std::sqrt(1 + natural_log(factor) / natural_log(original)));
     decoder.context = std::min(decoder.context, static_cast<std::int64_t>(original));
     rope.numbers("long_factor", heap);  // of longer texts
 }
