@@ -90,9 +90,10 @@ Architecture completed(const DecoderConfig& config) {
     check_limit("positions", config.context, kMostPositions);
     check_limit("layers", config.layers, kMostLayers);
     return of_the_file([&]() -> Architecture {
-        if (const auto gpt = as_gpt(config)) return *gpt;
-        if (const auto llama = as_llama(config)) return *llama;
-        return complete(config);
+        const DecoderConfig whole = complete(config);  // checked, before anything is computed of it
+        if (const auto gpt = as_gpt(whole)) return *gpt;
+        if (const auto llama = as_llama(whole)) return *llama;
+        return whole;
     });
 }
 

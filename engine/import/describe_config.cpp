@@ -413,7 +413,7 @@ Architecture architecture_from_texts(const std::pmr::vector<Metadata>& all) {
         return completed(bert);
     }
     if (const Network* row = network_of_architecture(architecture)) return network_from_texts(*row, all);
-    if (architecture == "decoder") return decoder_from_texts(all);
+    if (architecture == "decoder") return completed(decoder_from_texts(all));
     LlamaConfig llama;
     const Texts texts(all, "llama");
     texts.read("vocabulary", llama.vocabulary);

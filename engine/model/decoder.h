@@ -121,7 +121,8 @@ DecoderConfig complete(const DecoderConfig& config);
 
 DecoderConfig decoder_of(const GptConfig& config);
 DecoderConfig decoder_of(const LlamaConfig& config);  // completed
-// The same model as one of these, whose files older readers know; nothing where it is neither.
+// The same model as one of these, whose files older readers know; nothing where it is neither. `config` is
+// complete.
 std::optional<GptConfig> as_gpt(const DecoderConfig& config);
 std::optional<LlamaConfig> as_llama(const DecoderConfig& config);
 
