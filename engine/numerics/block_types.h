@@ -27,7 +27,7 @@ inline constexpr int kQ5KBlockBytes = 176;  // the same with fifth bits before n
 inline constexpr int kQ6KBlockBytes = 210;  // nibbles, upper 2 bits, 16 x int8, d:       y = d s * (q - 32)
 
 // A normal distribution's sixteenths, as int8 has them.
-inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+inline constexpr int kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                                1,    13,   25,  38,  53,  69,  89,  113};
 // Twice the values of fp4 (e2m1).
 inline constexpr std::int8_t kFp4Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
@@ -47,8 +47,11 @@ struct ScaledBlocks {
     void (*integers)(const unsigned char* block, int* q);
 };
 
+// Two's complement of eight bits.
+inline int signed_byte(unsigned char byte) { return byte < 128 ? byte : byte - 256; }
+
 inline void q8_0_integers(const unsigned char* block, int* q) {
-    for (int i = 0; i < 32; ++i) q[i] = static_cast<std::int8_t>(block[2 + i]);
+    for (int i = 0; i < 32; ++i) q[i] = signed_byte(block[2 + i]);
 }
 inline void q4_0_integers(const unsigned char* block, int* q) {
     for (int i = 0; i < 32; ++i) q[i] = nibble_of(block + 2, i) - 8;

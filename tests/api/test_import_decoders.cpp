@@ -36,7 +36,7 @@ std::vector<float> decoded(volta_model* model, const std::vector<std::int32_t>& 
     const float* logits = nullptr;
     std::size_t count = 0;
     check(volta_sequence_logits(sequence, &logits, &count));
-    const std::vector<float> copy(logits, logits + count);
+    std::vector<float> copy(logits, logits + count);
     volta_sequence_release(sequence);
     volta_generator_release(generator);
     return copy;

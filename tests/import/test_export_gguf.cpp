@@ -45,7 +45,7 @@ struct Fixture {
         return model;
     }
     std::string write(const Model& model, std::optional<DType> weights = kKeep, bool no_tokenizer = false) {
-        const std::string path = folder.file("m.gguf");
+        std::string path = folder.file("m.gguf");
         GgufExport wanted;
         wanted.weights = weights;
         wanted.no_tokenizer = no_tokenizer;

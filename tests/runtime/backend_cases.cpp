@@ -625,17 +625,17 @@ void add_pairs(Cases& cases) {
                      {number(Attr::limit, limit), number(Attr::width, width), number(Attr::base, 500000)});
              }});
     for (const auto& [limit, width] : {std::pair{1, 2}, {300, 64}})
-        cases.push_back({Op::rotary_table, shapes_text({{limit, width}}) + " of frequencies, scaled",
-                         [limit = limit, width = width](CaseBuilder& b) {
-                             std::vector<float> frequencies;
-                             for (int i = 0; i < width / 2; ++i)
-                                 frequencies.push_back(1.5f / static_cast<float>(i * i + 1));
-                             const ValueId given =
-                                 b.graph().constant(DType::f32, {width / 2}, frequencies.data());
-                             b.apply(Op::rotary_table, {given},
-                                     {number(Attr::limit, limit), number(Attr::width, width),
-                                      number(Attr::scale, 1.190238)});
-                         }});
+        cases.push_back(
+            {Op::rotary_table, shapes_text({{limit, width}}) + " of frequencies, scaled",
+             [limit = limit, width = width](CaseBuilder& b) {
+                 std::vector<float> frequencies(static_cast<std::size_t>(width / 2));
+                 for (int i = 0; i < width / 2; ++i)
+                     frequencies[static_cast<std::size_t>(i)] = 1.5f / static_cast<float>(i * i + 1);
+                 const ValueId given = b.graph().constant(DType::f32, {width / 2}, frequencies.data());
+                 b.apply(
+                     Op::rotary_table, {given},
+                     {number(Attr::limit, limit), number(Attr::width, width), number(Attr::scale, 1.190238)});
+             }});
     struct Row {
         Shape x;
         int heads, width, stride = 0;
