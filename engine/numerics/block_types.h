@@ -28,7 +28,7 @@ inline constexpr int kQ6KBlockBytes = 210;  // nibbles, upper 2 bits, 16 x int8,
 
 // A normal distribution's sixteenths, as int8 has them.
 inline constexpr int kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                               1,    13,   25,  38,  53,  69,  89,  113};
+                                       1,    13,   25,  38,  53,  69,  89,  113};
 // Twice the values of fp4 (e2m1).
 inline constexpr std::int8_t kFp4Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
