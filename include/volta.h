@@ -433,7 +433,7 @@ enum {
                                     the first file, or the folder of both                                     */
     VOLTA_TOKENIZER_BERT = 4,    /* vocab.txt, a piece a line (one: "[UNK]"); letters are made small unless a
                                     tokenizer_config.json beside it has "do_lower_case": false                */
-    VOLTA_TOKENIZER_JSON = 5     /* Hugging Face's tokenizer.json: byte-level BPE of GPT-2, WordPiece of BERT  */
+    VOLTA_TOKENIZER_JSON = 5     /* Hugging Face's tokenizer.json (docs/tokenizers.md)                         */
 };
 /* A tokenizer from a file of another program (docs/tokenizers.md). The file is treated as hostile.
  * Errors: IO_ERROR      missing, not readable

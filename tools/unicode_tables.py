@@ -1,49 +1,37 @@
 #!/usr/bin/env python3
-"""Writes engine/model/unicode_tables.cpp: what tokenizers need to know of Unicode, from Python's unicodedata.
+"""Writes engine/model/unicode_tables.cpp: what tokenizers need to know of Unicode 16.
 
+    pip install unicodedata2==16.0.0
     python3 tools/unicode_tables.py > engine/model/unicode_tables.cpp
 
-Run by hand when the tables are to follow a later version of Unicode; the build uses the committed file.
+Run by hand when the tables are to follow a later version of Unicode; the build uses the committed file. unicodedata2 is Python's
+unicodedata of a version of one's choice; it has no small letters, which are Python's own and those that came since.
 """
 import sys
-import unicodedata
+
+import unicodedata2 as unicodedata
 
 HANGUL = range(0xAC00, 0xD7A4)  # decomposed by arithmetic
-SURROGATES = range(0xD800, 0xE000)
-POINTS = [c for c in range(0x110000) if c not in SURROGATES]
+POINTS = range(0x110000)
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn".split()
+# Capital letters of Unicode 15 and 16, which an older Python lacks.
+LATER_SMALL = {0x1C89: 0x1C8A, 0xA7CB: 0x264, 0xA7CC: 0xA7CD, 0xA7DA: 0xA7DB, 0xA7DC: 0x19B}
+LATER_SMALL.update({c: c + 0x20 for c in range(0x10D50, 0x10D66)})
 
 
 def category(c):
     return unicodedata.category(chr(c))
 
 
-def ranges(points):
-    """Consecutive code points as [first, last]."""
-    out = []
-    for c in points:
-        if out and out[-1][1] == c - 1:
-            out[-1][1] = c
-        else:
-            out.append([c, c])
-    return out
+def small(c):
+    """The small letter of a capital one; U+0130, which becomes two, is left to the code."""
+    if c in LATER_SMALL:
+        return LATER_SMALL[c]
+    text = chr(c).lower()
+    return ord(text) if len(text) == 1 and category(c) != "Cn" and category(c) != "Cs" else c
 
 
-def base(text):
-    """Canonically decomposed, without marks."""
-    return "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
-
-
-def folded(c):
-    """Small and without accents. Until nothing changes: a small letter may decompose once more."""
-    text = chr(c)
-    while True:
-        after = base("".join(x.lower() for x in base(text)))
-        if after == text:
-            return text
-        text = after
-
-
-def print_rows(rows, width):
+def print_rows(rows, width=110):
     line = "   "
     for row in rows:
         if len(line) + 1 + len(row) > width:
@@ -53,48 +41,108 @@ def print_rows(rows, width):
     print(line)
 
 
-def print_ranges(name, points):
-    rows = ranges(points)
-    print("constexpr CodePointRange %s[] = {" % name)
-    print_rows(["{0x%x, 0x%x}," % (a, b) for a, b in rows], 110)
-    print("};")
+def print_list(declaration, rows):
+    print("%s = {" % declaration)
+    print_rows(["%s," % row for row in rows])
+    print("};\n")
+
+
+def category_rows():
+    rows = []
+    for c in POINTS:
+        value = CATEGORIES.index(category(c))
+        if not rows or rows[-1][1] != value:
+            rows.append((c, value))
+    return rows
+
+
+def case_rows():
+    """first, last, step, delta: every step-th code point has a small letter that lies delta behind it."""
+    rows = []
+    for c in POINTS:
+        if small(c) == c:
+            continue
+        delta = small(c) - c
+        if rows and rows[-1][3] == delta and rows[-1][1] < c <= rows[-1][1] + 2:
+            first, last, step, _ = rows[-1]
+            if first == last or c - last == step:
+                rows[-1] = (first, c, c - last, delta)
+                continue
+        rows.append((c, c, 1, delta))
+    return rows
+
+
+def decompositions():
+    """code point, whether only for compatibility, text: one step, as UnicodeData has it."""
+    rows = []
+    for c in POINTS:
+        field = unicodedata.decomposition(chr(c))
+        if not field or c in HANGUL:
+            continue
+        words = field.split()
+        loose = words[0].startswith("<")
+        rows.append((c, loose, "".join(chr(int(x, 16)) for x in words[loose:])))
+    return rows
+
+
+def class_rows():
+    rows = []
+    for c in POINTS:
+        value = unicodedata.combining(chr(c))
+        if value == 0:
+            continue
+        if rows and rows[-1][1] == c - 1 and rows[-1][2] == value:
+            rows[-1][1] = c
+        else:
+            rows.append([c, c, value])
+    return rows
 
 
 def main():
-    letters = [c for c in POINTS if category(c)[0] != "C" and category(c) != "Mn" and c not in HANGUL]
-    changed = {c: folded(c) for c in letters if folded(c) != chr(c)}
-    assert all(1 <= len(t) <= 3 for t in changed.values()), "more than three code points"
-    ascii_signs = [c for c in range(0x21, 0x7F) if not chr(c).isalnum()]
-
     print("// Written by tools/unicode_tables.py from Unicode %s: never edited." % unicodedata.unidata_version)
     print("// clang-format off")
     print('#include "engine/model/unicode_tables.h"\n')
-    print("namespace volta {")
-    print("namespace {\n")
-    print("// Control, format and private code points (C*), without tab, line ends and what is not assigned yet.")
-    print_ranges("kControls", [c for c in POINTS if category(c) in ("Cc", "Cf", "Co") and chr(c) not in "\t\n\r"])
-    print("\n// Nonspacing marks (Mn): accents.")
-    print_ranges("kMarks", [c for c in POINTS if category(c) == "Mn"])
-    print("\n// Punctuation (P*), and every sign of ASCII.")
-    print_ranges("kSigns", sorted(set(ascii_signs + [c for c in POINTS if category(c)[0] == "P"])))
-    print("\n// Letters (L*).")
-    print_ranges("kLetters", [c for c in POINTS if category(c)[0] == "L"])
-    print("\n// Numbers (N*).")
-    print_ranges("kNumbers", [c for c in POINTS if category(c)[0] == "N"])
-    print("\n// Code points that change when they are made small and lose their accents: from, to (0: no more).")
-    print("constexpr Folding kFoldings[] = {")
-    rows = []
-    for c, text in sorted(changed.items()):
-        rows.append("{0x%x, {%s}}," % (c, ", ".join("0x%x" % ord(x) for x in text)))
-    print_rows(rows, 110)
-    print("};\n")
-    print("}  // namespace\n")
-    print("const CodePointTable kControlTable = {kControls, sizeof kControls / sizeof *kControls};")
-    print("const CodePointTable kMarkTable = {kMarks, sizeof kMarks / sizeof *kMarks};")
-    print("const CodePointTable kSignTable = {kSigns, sizeof kSigns / sizeof *kSigns};")
-    print("const CodePointTable kLetterTable = {kLetters, sizeof kLetters / sizeof *kLetters};")
-    print("const CodePointTable kNumberTable = {kNumbers, sizeof kNumbers / sizeof *kNumbers};")
-    print("const FoldingTable kFoldingTable = {kFoldings, sizeof kFoldings / sizeof *kFoldings};")
+    print("namespace volta {\n")
+    rows = category_rows()
+    print("// Where a category begins: code point * 32 + category; and, of each 256 code points, the row of the first.")
+    print_list("const std::uint32_t kCategoryRows[]", ["0x%x" % (c * 32 + value) for c, value in rows])
+    pages, at = [], 0
+    for page in range(0x1100):
+        while at + 1 < len(rows) and rows[at + 1][0] <= page * 256:
+            at += 1
+        pages.append(at)
+    pages.append(len(rows) - 1)
+    print_list("const std::uint16_t kCategoryPages[]", pages)
+    print("// Small letters: every step-th code point from first to last has one, delta behind it.")
+    rows = case_rows()
+    print_list("const CaseRow kCaseRows[]", ["{0x%x, 0x%x, %d, %d}" % row for row in rows])
+    print("const std::size_t kCaseRowCount = %d;\n" % len(rows))
+    pool, places = b"", {}
+    rows = decompositions()
+    for _, _, text in sorted(rows, key=lambda row: -len(row[2].encode())):
+        encoded = text.encode()
+        place = pool.find(encoded)
+        if place < 0:
+            place = len(pool)
+            pool += encoded
+        places[encoded] = place
+    assert len(pool) < 65536
+    print("// Decompositions: code point, whether only for compatibility, bytes and place of the text.")
+    print_list("const DecompositionRow kDecompositionRows[]",
+               ["{0x%x, %d, %d, %d}" % (c, loose, len(text.encode()), places[text.encode()]) for c, loose, text in rows])
+    print("const std::size_t kDecompositionRowCount = %d;\n" % len(rows))
+    print_list("const unsigned char kDecompositionTexts[]", [str(b) for b in pool])
+    pairs = []
+    for i, (c, loose, text) in enumerate(rows):
+        if not loose and len(text) == 2 and unicodedata.normalize("NFC", chr(c)) == chr(c):
+            pairs.append((ord(text[0]), ord(text[1]), i))
+    print("// Rows above that compose again, by their first and second code points.")
+    print_list("const std::uint16_t kCompositionRows[]", [str(i) for _, _, i in sorted(pairs)])
+    print("const std::size_t kCompositionRowCount = %d;\n" % len(pairs))
+    print("// Canonical combining classes: first, last, class.")
+    rows = class_rows()
+    print_list("const ClassRow kClassRows[]", ["{0x%x, 0x%x, %d}" % tuple(row) for row in rows])
+    print("const std::size_t kClassRowCount = %d;\n" % len(rows))
     print('const char kUnicodeVersion[] = "%s";' % unicodedata.unidata_version)
     print("\n}  // namespace volta")
 

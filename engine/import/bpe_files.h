@@ -16,11 +16,12 @@ void make_pieces_raw(Vocabulary& vocabulary);
 // Bytes as such files write them: the inverse.
 std::pmr::string as_letters(std::string_view raw, std::pmr::memory_resource* heap);
 
-// Adds the merge of one line, "left right", both written as letters; `pieces` has the raw ones. Throws
-// CORRUPT_MODEL for a line of another form or of pieces that do not exist.
-void add_merge(std::string_view line, const PieceIndex& pieces, Vocabulary& vocabulary);
+// Adds the merge of one line, "left right", or with a zero byte between them. `raw`: both are written as
+// letters, and `pieces` has the raw ones. Throws CORRUPT_MODEL for a line of another form or of pieces that
+// do not exist.
+void add_merge(std::string_view line, const PieceIndex& pieces, bool raw, Vocabulary& vocabulary);
 
-// The normal pieces. The vocabulary must keep them where they are.
+// The pieces that words are made of. The vocabulary must keep them where they are.
 PieceIndex index_pieces(const Vocabulary& vocabulary);
 
 }  // namespace volta

@@ -1,6 +1,7 @@
 #include "engine/import/tokenizer_files.h"
 
 #include <cstring>
+#include <optional>
 
 #include "engine/base/error.h"
 #include "engine/base/file.h"
@@ -127,16 +128,27 @@ bool names_unknown(std::string_view lines) {
     return false;
 }
 
-// What tokenizer_config.json beside a vocab.txt says; the pieces do not.
-bool is_lower_case(std::string_view path, std::pmr::memory_resource* heap) {
+// The tokenizer_config.json beside a file.
+std::optional<ConfigFile> config_beside(std::string_view path, std::pmr::memory_resource* heap) {
     std::pmr::string beside(path.substr(0, path.rfind('/') + 1), heap);
     beside += "tokenizer_config.json";
-    if (!file_exists(beside.c_str())) return true;
+    if (!file_exists(beside.c_str())) return std::nullopt;
+    return ConfigFile(beside.c_str(), heap);
+}
+
+// What it says of a vocab.txt, whose pieces do not.
+bool is_lower_case(std::string_view path, std::pmr::memory_resource* heap) {
     try {
-        return ConfigFile(beside.c_str(), heap).truth("do_lower_case", true);
+        const std::optional<ConfigFile> beside = config_beside(path, heap);
+        return !beside || beside->truth("do_lower_case", true);
     } catch (const Error& error) {
         fail(error.status(), "in tokenizer_config.json beside it: %s", error.what());
     }
+}
+
+Tokenizer open_json(const char* path, std::string_view json, std::pmr::memory_resource* heap) {
+    const std::optional<ConfigFile> beside = config_beside(path, heap);
+    return read_json_tokenizer(json, heap, beside ? &*beside : nullptr);
 }
 
 Tokenizer open_any(const char* path, TokenizerFormat format, std::pmr::memory_resource* heap) {
@@ -151,7 +163,7 @@ Tokenizer open_any(const char* path, TokenizerFormat format, std::pmr::memory_re
         return read_gguf_tokenizer(GgufFile(file.data(), file.bytes(), heap), heap);
     const std::size_t first = view(file).find_first_not_of(" \t\r\n");
     const bool object = first != std::string_view::npos && view(file)[first] == '{';
-    if (format == TokenizerFormat::json || (open && object)) return read_json_tokenizer(view(file), heap);
+    if (format == TokenizerFormat::json || (open && object)) return open_json(path, view(file), heap);
     if (format == TokenizerFormat::bert || (open && names_unknown(view(file))))
         return read_bert_tokenizer(view(file), is_lower_case(path, heap), heap);
     return read_llama2c_tokenizer(view(file), heap);

@@ -11,6 +11,8 @@
 
 namespace volta {
 
+class ConfigFile;
+
 enum class TokenizerFormat : std::int32_t {
     automatic = 0,
     gguf = 1,
@@ -39,9 +41,11 @@ Tokenizer read_gpt2_tokenizer(std::string_view pieces, std::string_view merges,
 // BERT's vocab.txt, as text. Throws CORRUPT_MODEL.
 Tokenizer read_bert_tokenizer(std::string_view lines, bool lower_case, std::pmr::memory_resource* heap);
 
-// Hugging Face's tokenizer.json, as text: the models BPE of bytes, as GPT-2 has it, and WordPiece, as BERT
-// has it. Throws CORRUPT_MODEL; UNSUPPORTED naming the setting that is another.
-Tokenizer read_json_tokenizer(std::string_view json, std::pmr::memory_resource* heap);
+// Hugging Face's tokenizer.json, as text; `beside`, which may be NULL, is the tokenizer_config.json that
+// names the pieces that begin and end texts. Throws CORRUPT_MODEL; UNSUPPORTED naming the setting that is not
+// known.
+Tokenizer read_json_tokenizer(std::string_view json, std::pmr::memory_resource* heap,
+                              const ConfigFile* beside = nullptr);
 
 // Makes a wordpiece vocabulary of pieces, finding its special ones by their names.
 void name_bert_pieces(Vocabulary& vocabulary, std::string_view unknown, bool lower_case);

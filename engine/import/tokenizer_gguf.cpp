@@ -110,7 +110,7 @@ Tokenizer read_bpe(const GgufFile& file, Vocabulary&& vocabulary) {
     make_pieces_raw(vocabulary);
     const PieceIndex pieces = index_pieces(vocabulary);
     for (const std::string_view line : file.strings("tokenizer.ggml.merges", vocabulary.heap()))
-        add_merge(line, pieces, vocabulary);
+        add_merge(line, pieces, true, vocabulary);
     return Tokenizer::from_vocabulary(std::move(vocabulary));
 }
 

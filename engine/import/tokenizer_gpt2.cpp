@@ -70,7 +70,7 @@ void read_merges(std::string_view lines, Vocabulary& vocabulary) {
         lines.remove_prefix(std::min(end + 1, lines.size()));
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
         const bool comment = first && line.substr(0, 9) == "#version:";
-        if (!comment && !line.empty()) add_merge(line, pieces, vocabulary);
+        if (!comment && !line.empty()) add_merge(line, pieces, true, vocabulary);
     }
 }
 

@@ -66,6 +66,14 @@ void add_training(ReadingCost& cost, const fb::Training& training) {
     each(training.integers(), [&](const fb::TrainingInteger& integer) { cost.add(integer.name()); });
 }
 
+void add_steps(ReadingCost& cost, const flatbuffers::Vector<flatbuffers::Offset<fb::TextStep>>* steps) {
+    cost.add(steps);
+    each(steps, [&](const fb::TextStep& step) {
+        cost.add(step.first());
+        cost.add(step.second());
+    });
+}
+
 std::uint64_t reading_cost(const fb::Model& file) {
     ReadingCost cost;
     cost.add(file.producer());
@@ -81,6 +89,12 @@ std::uint64_t reading_cost(const fb::Model& file) {
         cost.add(file.tokenizer()->piece_types());
         cost.add(file.tokenizer()->scores());
         cost.add(file.tokenizer()->merges());
+        cost.add(file.tokenizer()->added());
+        cost.add(file.tokenizer()->wide_scores());
+        cost.add(file.tokenizer()->continuation());
+        add_steps(cost, file.tokenizer()->normalisers());
+        add_steps(cost, file.tokenizer()->cutters());
+        add_steps(cost, file.tokenizer()->decoders());
     }
     cost.add(file.metadata());
     each(file.metadata(), [&](const fb::KeyValue& entry) {

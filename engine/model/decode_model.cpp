@@ -94,8 +94,31 @@ class Decoder {
         if (tokenizer.scores() != nullptr)
             vocabulary.scores.assign(tokenizer.scores()->begin(), tokenizer.scores()->end());
         decode_merges(tokenizer, vocabulary);
+        for (std::size_t i = 0; i < count_of(tokenizer.added()); ++i)
+            vocabulary.added.push_back(static_cast<std::uint8_t>(
+                known("way to find a piece", tokenizer.added()->Get(static_cast<flatbuffers::uoffset_t>(i)),
+                      0, kKnownAddedFlags)));
+        if (tokenizer.wide_scores() != nullptr)
+            vocabulary.wide_scores.assign(tokenizer.wide_scores()->begin(), tokenizer.wide_scores()->end());
+        decode_steps("kind of normaliser", tokenizer.normalisers(), kLastNormaliser, vocabulary.normalisers);
+        decode_steps("kind of cutter", tokenizer.cutters(), kLastCutter, vocabulary.cutters);
+        decode_steps("kind of decoder", tokenizer.decoders(), kLastDecoder, vocabulary.decoders);
+        vocabulary.continuation = bytes_of(tokenizer.continuation());
         decode_options(tokenizer, vocabulary.options);
         model_.tokenizer.emplace(Tokenizer::from_vocabulary(std::move(vocabulary)));
+    }
+
+    static std::string_view bytes_of(const flatbuffers::Vector<std::uint8_t>* bytes) {
+        if (bytes == nullptr) return {};
+        return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+    }
+    void decode_steps(const char* what, const flatbuffers::Vector<flatbuffers::Offset<fb::TextStep>>* list,
+                      unsigned last, TextSteps& steps) const {
+        for (std::size_t i = 0; i < count_of(list); ++i) {
+            const fb::TextStep& step = *list->Get(static_cast<flatbuffers::uoffset_t>(i));
+            steps.emplace_back(static_cast<std::uint8_t>(known(what, step.kind(), 1, last)), step.number(),
+                               bytes_of(step.first()), bytes_of(step.second()));
+        }
     }
 
     // `value`, which must be one of [first, last] for this library to know it.

@@ -136,6 +136,19 @@ class Encoder {
         return fb::CreateGraph(out_, node_list, list(outputs, true));
     }
 
+    Offset<flatbuffers::Vector<std::uint8_t>> raw_bytes(std::string_view bytes) {
+        if (bytes.empty()) return 0;
+        return out_.CreateVector(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    }
+    Offset<flatbuffers::Vector<Offset<fb::TextStep>>> steps(const TextSteps& steps) {
+        Offsets<fb::TextStep> entries(heap_);
+        for (const TextStep& step : steps) {
+            const auto first = raw_bytes(step.first), second = raw_bytes(step.second);
+            entries.push_back(fb::CreateTextStep(out_, step.kind, step.number, first, second));
+        }
+        return list(entries);
+    }
+
     Offset<fb::Tokenizer> tokenizer(const Tokenizer& tokenizer) {
         std::pmr::vector<std::uint8_t> bytes(heap_);
         std::pmr::vector<std::uint32_t> ends(heap_);
@@ -150,10 +163,17 @@ class Encoder {
             numbers<std::uint8_t>(v.types, [](PieceType t) { return static_cast<std::uint8_t>(t); });
         const auto scores = numbers<float>(v.scores, [](float score) { return score; });
         const auto merges = merge_list(v.merges);
+        const auto added = numbers<std::uint8_t>(v.added, [](std::uint8_t flags) { return flags; });
+        const auto wide_scores = numbers<double>(v.wide_scores, [](double score) { return score; });
+        const auto normalisers = steps(v.normalisers);
+        const auto cutters = steps(v.cutters);
+        const auto decoders = steps(v.decoders);
+        const auto continuation = raw_bytes(v.continuation);
         const TokenizerOptions& o = v.options;
         return fb::CreateTokenizer(out_, static_cast<fb::TokenizerKind>(v.kind), byte_list, end_list, types,
                                    scores, merges, o.bos, o.eos, o.unk, o.pad, o.flags,
-                                   static_cast<std::uint8_t>(o.split), o.most_word_characters);
+                                   static_cast<std::uint8_t>(o.split), o.most_word_characters, added,
+                                   wide_scores, normalisers, cutters, decoders, continuation);
     }
 
     // A list of numbers, left out when it is empty.
@@ -209,6 +229,7 @@ class Encoder {
 std::uint32_t needed_minor(const Model& model) {
     std::uint32_t needed = model.tokenizer && model.tokenizer->kind() > TokenizerKind::character ? 1 : 0;
     if (model.arithmetic != Arithmetic()) needed = 3;
+    if (model.tokenizer && model.tokenizer->kind() > TokenizerKind::wordpiece) needed = 5;
     for (const NamedTensor& parameter : model.parameters)
         if (is_stored(parameter.dtype)) needed = std::max(needed, storage_format(parameter.dtype).version);
     return needed;

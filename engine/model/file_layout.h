@@ -24,7 +24,7 @@ namespace volta {
 inline constexpr char kMagic[8] = {'V', 'O', 'L', 'T', 'A', '\0', '\r', '\n'};
 inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::uint32_t kFormatMinor =
-    4;  // what this library knows; a file says the least that it needs
+    5;  // what this library knows; a file says the least that it needs
 
 struct Preamble {
     char magic[8];

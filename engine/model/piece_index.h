@@ -2,6 +2,7 @@
 // piece, and finds the longest piece at the start of a text as easily as a whole one.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -26,6 +27,8 @@ class PieceIndex final {
         std::size_t bytes;  // of the piece
     };
     Match longest_prefix(std::string_view text) const;  // the longest piece that `text` begins with
+    template <class Visit>  // Visit: void(Match), of every piece that `text` begins with, the shortest first
+    void each_prefix(std::string_view text, const Visit& visit) const;
 
   private:
     struct Entry {
@@ -41,5 +44,23 @@ class PieceIndex final {
     }
     std::pmr::vector<Entry> entries_;  // ascending by text, then by id
 };
+
+// [low, high) are the entries that begin with the bytes seen so far; the shortest of them comes first.
+template <class Visit>
+void PieceIndex::each_prefix(std::string_view text, const Visit& visit) const {
+    auto low = entries_.begin(), high = entries_.end();
+    for (std::size_t at = 0; at < text.size() && low != high; ++at) {
+        const auto wanted = static_cast<unsigned char>(text[at]);
+        // Entries that end here stand before all others: as if their next byte were below 0.
+        const auto byte = [at](const Entry& entry) {
+            if (entry.text.size() <= at) return -1;
+            if (at < sizeof entry.start) return static_cast<int>(entry.start >> (56 - 8 * at) & 0xff);
+            return static_cast<int>(static_cast<unsigned char>(entry.text[at]));
+        };
+        low = std::partition_point(low, high, [&](const Entry& entry) { return byte(entry) < wanted; });
+        high = std::partition_point(low, high, [&](const Entry& entry) { return byte(entry) == wanted; });
+        if (low != high && low->text.size() == at + 1) visit(Match{low->id, at + 1});
+    }
+}
 
 }  // namespace volta

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "engine/model/text.h"
-#include "engine/model/unicode_tables.h"
+#include "engine/model/unicode.h"
 
 namespace volta {
 namespace {
@@ -15,22 +15,16 @@ struct Sign {
     std::size_t bytes;
 };
 
-// White space, and two signs that Perl and so GPT-2's expression takes for it, U+0085 and U+180E.
-constexpr CodePointRange kSpaces[] = {
-    {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680}, {0x180e, 0x180e}, {0x2000, 0x200a},
-    {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
-};
-constexpr CodePointTable kSpaceTable = {kSpaces, sizeof kSpaces / sizeof *kSpaces};
-
 Kind kind_of(std::uint32_t c) {
     if (c < 0x80) {
         if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') return Kind::letter;
         if (c == ' ' || (c >= '\t' && c <= '\r')) return Kind::space;
         return c >= '0' && c <= '9' ? Kind::number : Kind::sign;
     }
-    if (contains(kLetterTable, c)) return Kind::letter;
-    if (contains(kSpaceTable, c)) return Kind::space;
-    return contains(kNumberTable, c) ? Kind::number : Kind::sign;
+    const Category category = category_of(c);
+    if (category <= Category::Lo) return Kind::letter;
+    if (is_white_space(c)) return Kind::space;
+    return category >= Category::Nd && category <= Category::No ? Kind::number : Kind::sign;
 }
 
 Sign sign_at(std::string_view text, std::size_t at) {

@@ -13,14 +13,27 @@ constexpr int kByteCount = 256;
 constexpr std::size_t kMostWholeBytes = 256;
 
 // What a vocabulary may have beside its pieces.
-enum Part : unsigned { kTypes = 1, kScores = 2, kMerges = 4, kIds = 8, kSplit = 16, kWordLength = 32 };
+enum Part : unsigned {
+    kTypes = 1,
+    kScores = 2,
+    kMerges = 4,
+    kIds = 8,
+    kSplit = 16,
+    kWordLength = 32,
+    kWideScores = 64,
+    kContinuation = 128,
+    kSteps = 256  // and what is known of pieces that they look for
+};
 
 unsigned parts_of(const Vocabulary& v) {
     const TokenizerOptions& o = v.options;
     const bool ids = o.bos != -1 || o.eos != -1 || o.unk != -1 || o.pad != -1;
     return (v.types.empty() ? 0u : kTypes) | (v.scores.empty() ? 0u : kScores) |
            (v.merges.empty() ? 0u : kMerges) | (ids ? kIds : 0u) |
-           (o.split != WordSplit::none ? kSplit : 0u) | (o.most_word_characters != 0 ? kWordLength : 0u);
+           (o.split != WordSplit::none ? kSplit : 0u) | (o.most_word_characters != 0 ? kWordLength : 0u) |
+           (v.wide_scores.empty() ? 0u : kWideScores) | (v.continuation.empty() ? 0u : kContinuation) |
+           (v.added.empty() && v.normalisers.empty() && v.cutters.empty() && v.decoders.empty() ? 0u
+                                                                                                : kSteps);
 }
 
 // Add a kind: add its row, its file and its number in vocabulary.h. Nothing else lists kinds.
@@ -38,6 +51,13 @@ constexpr KindRow kKinds[] = {
     {TokenizerKind::spm, "spm", make_spm_model, kTypes | kScores | kIds, kAddBos | kAddEos | kSpacePrefix},
     {TokenizerKind::wordpiece, "wordpiece", make_wordpiece_model, kTypes | kIds | kWordLength,
      kAddBos | kAddEos | kLowerCase | kWordPrefix},
+    {TokenizerKind::stepped_bpe, "bpe", make_stepped_model, kTypes | kMerges | kIds | kSteps,
+     kAddBos | kAddEos | kByteFallback | kWholeWords | kFuseUnknown | kBytePieces},
+    {TokenizerKind::unigram, "unigram", make_stepped_model, kTypes | kWideScores | kIds | kSteps,
+     kAddBos | kAddEos | kByteFallback | kFuseUnknown},
+    {TokenizerKind::stepped_wordpiece, "wordpiece", make_stepped_model,
+     kTypes | kIds | kWordLength | kContinuation | kSteps, kAddBos | kAddEos},
+    {TokenizerKind::wordlevel, "wordlevel", make_stepped_model, kTypes | kIds | kSteps, kAddBos | kAddEos},
 };
 
 const KindRow* find_row(TokenizerKind kind) {
@@ -78,6 +98,17 @@ void check_types(const Vocabulary& vocabulary) {
     }
 }
 
+void check_added(const Vocabulary& vocabulary) {
+    if (vocabulary.added.empty()) return;
+    if (vocabulary.added.size() != vocabulary.pieces.size())
+        fail(VOLTA_CORRUPT_MODEL, "its tokenizer has %zu pieces, and says how %zu are found",
+             vocabulary.pieces.size(), vocabulary.added.size());
+    for (std::size_t i = 0; i < vocabulary.added.size(); ++i)
+        if ((vocabulary.added[i] & ~static_cast<unsigned>(kKnownAddedFlags)) != 0)
+            fail(VOLTA_CORRUPT_MODEL, "piece %zu of its tokenizer is found in the unknown way %d", i,
+                 vocabulary.added[i]);
+}
+
 // What holds for all kinds; the rest is the kind's own.
 const KindRow& checked_row(const Vocabulary& vocabulary) {
     const KindRow* row = find_row(vocabulary.kind);
@@ -89,6 +120,7 @@ const KindRow& checked_row(const Vocabulary& vocabulary) {
     if ((parts_of(vocabulary) & ~row->parts) != 0 || (vocabulary.options.flags & ~row->flags) != 0)
         fail(VOLTA_CORRUPT_MODEL, "its %s tokenizer has parts of another kind", row->name);
     check_types(vocabulary);
+    check_added(vocabulary);
     check_ids(vocabulary);
     return *row;
 }
@@ -133,6 +165,20 @@ PieceIndex::Match TokenizerModel::find_whole(std::string_view text, bool special
     const PieceIndex::Match user = user_.longest_prefix(text);
     const PieceIndex::Match control = special ? special_.longest_prefix(text) : PieceIndex::Match{-1, 0};
     return user.bytes >= control.bytes ? user : control;
+}
+
+void TokenizerModel::encode_all(std::string_view text, bool special, IdSink& ids) const {
+    std::size_t start = 0;  // of the stretch of plain text before `at`
+    for (std::size_t at = 0; at < text.size() && has_whole(special);) {
+        const PieceIndex::Match match = find_whole(text.substr(at), special);
+        if (match.id >= 0) {
+            encode(text.substr(start, at - start), start, ids);
+            ids.push(match.id);
+            start = at + match.bytes;
+        }
+        at += match.id >= 0 ? match.bytes : 1;
+    }
+    encode(text.substr(start), start, ids);
 }
 
 const char* tokenizer_kind_name(TokenizerKind kind) {
@@ -181,11 +227,11 @@ std::string_view Tokenizer::piece(std::int32_t id) const {
 }
 
 std::string_view Tokenizer::piece_after(std::int32_t previous, std::int32_t id) const {
-    const std::string_view text = piece(id);
-    if (!model_->space_prefix() || text.empty() || text[0] != ' ') return text;
     require(previous >= -1 && previous < size(), "token id %d is outside the vocabulary [0, %d)",
             static_cast<int>(previous), static_cast<int>(size()));
-    return model_->begins_text(previous) ? text.substr(1) : text;
+    require(id >= 0 && id < size(), "token id %d is outside the vocabulary [0, %d)", static_cast<int>(id),
+            static_cast<int>(size()));
+    return model_->text_after(previous, id);
 }
 
 std::size_t Tokenizer::encode(std::string_view text, std::int32_t* ids, std::size_t capacity,
@@ -193,17 +239,7 @@ std::size_t Tokenizer::encode(std::string_view text, std::int32_t* ids, std::siz
     IdSink sink(ids, capacity);
     const TokenizerOptions& ends = vocabulary().options;
     if (options.ends && ends.has(kAddBos)) sink.push(ends.bos);
-    std::size_t start = 0;  // of the stretch of plain text before `at`
-    for (std::size_t at = 0; at < text.size() && model_->has_whole(options.special);) {
-        const PieceIndex::Match match = model_->find_whole(text.substr(at), options.special);
-        if (match.id >= 0) {
-            model_->encode(text.substr(start, at - start), start, sink);
-            sink.push(match.id);
-            start = at + match.bytes;
-        }
-        at += match.id >= 0 ? match.bytes : 1;
-    }
-    model_->encode(text.substr(start), start, sink);
+    model_->encode_all(text, options.special, sink);
     if (options.ends && ends.has(kAddEos)) sink.push(ends.eos);
     return sink.count();
 }

@@ -35,31 +35,41 @@ class TokenizerModel {
     TokenizerModel& operator=(const TokenizerModel&) = delete;
     virtual ~TokenizerModel() = default;
 
+    // The ids of a whole text, without those that begin and end it; with `special`, control pieces are found
+    // in it.
+    virtual void encode_all(std::string_view text, bool special, IdSink& ids) const;
+
     // The ids of `text`, a stretch of the text that begins at byte `offset`: messages count from there.
     virtual void encode(std::string_view text, std::size_t offset, IdSink& ids) const = 0;
+
+    // The text of an id that follows `previous`, -1 at the start.
+    virtual std::string_view text_after(std::int32_t previous, std::int32_t id) const {
+        const std::string_view whole = text(id);
+        return space_prefix_ && !whole.empty() && whole[0] == ' ' && begins_text(previous) ? whole.substr(1)
+                                                                                           : whole;
+    }
 
     // The text of an id; it is inside the vocabulary.
     std::string_view text(std::int32_t id) const {
         const auto at = static_cast<std::size_t>(id);
         return texts_.empty() ? std::string_view(vocabulary.pieces[at]) : std::string_view(texts_[at]);
     }
-    // Whether the first space of a text is the tokenizer's own; and whether a text begins after this id.
-    bool space_prefix() const { return space_prefix_; }
+    // Whether a text begins after this id.
     bool begins_text(std::int32_t previous) const {
         return previous < 0 || vocabulary.type(previous) == PieceType::control ||
                vocabulary.type(previous) == PieceType::user;
     }
 
+    const Vocabulary vocabulary;
+
+  protected:
     // Pieces that are found whole, before plain text is encoded: those of type user, and with `special` those
     // of type control.
     bool has_whole(bool special) const { return !user_.empty() || (special && !special_.empty()); }
     PieceIndex::Match find_whole(std::string_view text, bool special) const;
 
-    const Vocabulary vocabulary;
-
-  protected:
     std::pmr::vector<std::pmr::string> texts_;  // by id; empty: the pieces are their texts
-    bool space_prefix_ = false;
+    bool space_prefix_ = false;                 // the first space of a text is the tokenizer's own
 
   private:
     PieceIndex user_, special_;
@@ -73,6 +83,7 @@ TokenizerRef make_character_model(Vocabulary&& vocabulary);
 TokenizerRef make_bpe_model(Vocabulary&& vocabulary);
 TokenizerRef make_spm_model(Vocabulary&& vocabulary);
 TokenizerRef make_wordpiece_model(Vocabulary&& vocabulary);
+TokenizerRef make_stepped_model(Vocabulary&& vocabulary);  // of all kinds with steps
 
 template <class Kind>
 TokenizerRef share_tokenizer(Vocabulary&& vocabulary) {

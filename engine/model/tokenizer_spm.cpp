@@ -3,41 +3,24 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 
 #include "engine/base/error.h"
 #include "engine/model/merge_symbols.h"
+#include "engine/model/normaliser.h"
+#include "engine/model/piece_texts.h"
 #include "engine/model/text.h"
 #include "engine/model/tokenizer_model.h"
 
 namespace volta {
 namespace {
 
-// The byte of a piece like "<0x0A>"; -1: it is none.
-int byte_of(std::string_view piece) {
-    if (piece.size() != 6 || piece.substr(0, 3) != "<0x" || piece[5] != '>') return -1;
-    int value = 0;
-    for (const char c : piece.substr(3, 2)) {
-        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-        if (digit < 0) return -1;
-        value = value * 16 + digit;
-    }
-    return value;
-}
-
 // `text` with every `from` replaced by `to`.
 std::pmr::string replaced(std::string_view text, std::string_view from, std::string_view to,
                           std::pmr::memory_resource* heap) {
     std::pmr::string out(heap);
     out.reserve(text.size());
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t found = text.find(from, at);
-        out.append(text.substr(at, found - at));
-        if (found == text.npos) break;
-        out.append(to);
-        at = found + from.size();
-    }
+    append_replaced(text, from, to, &out);
     return out;
 }
 
@@ -107,7 +90,7 @@ class SpmModel final : public TokenizerModel {
                 words_apart_ = words_apart_ && word_bytes(piece) == piece.size();
             }
             if (vocabulary.type(id) != PieceType::byte) continue;
-            const int byte = byte_of(piece);
+            const int byte = byte_of_piece(piece);
             if (byte < 0) fail(VOLTA_CORRUPT_MODEL, "piece %d of its tokenizer is no byte like <0x0A>", id);
             if (bytes_[static_cast<std::size_t>(byte)] < 0) bytes_[static_cast<std::size_t>(byte)] = id;
         }
@@ -123,7 +106,7 @@ class SpmModel final : public TokenizerModel {
                     texts_.emplace_back();
                     break;
                 case PieceType::byte:
-                    texts_.emplace_back(1, static_cast<char>(byte_of(piece)));
+                    texts_.emplace_back(1, static_cast<char>(byte_of_piece(piece)));
                     break;
                 default:
                     texts_.push_back(replaced(piece, kWordMark, " ", vocabulary.heap()));

@@ -5,26 +5,16 @@
 #include <memory>
 
 #include "engine/base/error.h"
+#include "engine/model/normaliser.h"
 #include "engine/model/text.h"
 #include "engine/model/tokenizer_model.h"
-#include "engine/model/unicode_tables.h"
+#include "engine/model/unicode.h"
 
 namespace volta {
 namespace {
 
 constexpr std::string_view kContinuation = "##";
 constexpr std::uint32_t kMostWordCharacters = 1000;  // bounds what one word costs, whatever the vocabulary
-
-struct Range {
-    std::uint32_t first, last;
-};
-// The blocks of CJK Unified and Compatibility Ideographs: each character is a word.
-constexpr Range kChinese[] = {{0x4e00, 0x9fff},   {0x3400, 0x4dbf},   {0x20000, 0x2a6df}, {0x2a700, 0x2b73f},
-                              {0x2b740, 0x2b81f}, {0x2b820, 0x2ceaf}, {0xf900, 0xfaff},   {0x2f800, 0x2fa1f}};
-bool is_chinese(std::uint32_t c) {
-    return std::any_of(std::begin(kChinese), std::end(kChinese),
-                       [c](const Range& range) { return c >= range.first && c <= range.last; });
-}
 
 // White space that is no control character, and tab and line ends.
 bool is_space(std::uint32_t c) {
@@ -33,31 +23,12 @@ bool is_space(std::uint32_t c) {
            c == 0x3000;
 }
 
-void append(std::uint32_t code_point, std::pmr::string& out) {
-    char bytes[4];
-    out.append(bytes, write_character(code_point, bytes));
-}
-
-// Hangul syllables decompose by arithmetic (Unicode 15, 3.12).
-template <class Visit>
-bool visit_hangul(std::uint32_t c, const Visit& visit) {
-    constexpr std::uint32_t kFirst = 0xac00, kLast = 0xd7a3, kVowels = 21, kTails = 28;
-    if (c < kFirst || c > kLast) return false;
-    const std::uint32_t index = c - kFirst, tail = index % kTails;
-    visit(0x1100 + index / (kVowels * kTails));
-    visit(0x1161 + index / kTails % kVowels);
-    if (tail > 0) visit(0x11a7 + tail);
-    return true;
-}
-
-// The character small and without accents: none to three. Visit: void(std::uint32_t code_point)
+// The character small and without accents. Visit: void(std::uint32_t code_point)
 template <class Visit>
 void visit_folded(std::uint32_t c, const Visit& visit) {
-    if (contains(kMarkTable, c) || visit_hangul(c, visit)) return;
-    const Folding* folding = find_folding(c);
-    if (folding == nullptr) return visit(c);
-    for (const std::uint32_t to : folding->to)
-        if (to != 0) visit(to);
+    std::uint32_t folded[kMostFolded];
+    const int count = fold(c, folded);
+    for (int i = 0; i < count; ++i) visit(folded[i]);
 }
 
 class WordPieceModel final : public TokenizerModel {
@@ -83,7 +54,7 @@ class WordPieceModel final : public TokenizerModel {
             const Character character = read_character(text, at);
             at += std::max<std::size_t>(1, character.bytes);
             const std::uint32_t c = character.code_point;
-            if (character.bytes == 0 || c == 0xfffd || contains(kControlTable, c)) continue;
+            if (character.bytes == 0 || c == 0xfffd || is_dropped_control(c)) continue;
             if (is_space(c)) {
                 finish(word, ids);
             } else if (is_chinese(c)) {
@@ -107,7 +78,7 @@ class WordPieceModel final : public TokenizerModel {
     // Signs are looked for behind the folding, as BERT does: what is left of U+2260 is the sign "=".
     void take(Word& word, std::uint32_t c, IdSink& ids) const {
         const auto take_one = [&](std::uint32_t one) {
-            const bool sign = contains(kSignTable, one);
+            const bool sign = is_sign(one);
             if (sign) finish(word, ids);
             add(word, one);
             if (sign) finish(word, ids);
@@ -120,7 +91,7 @@ class WordPieceModel final : public TokenizerModel {
 
     void add(Word& word, std::uint32_t c) const {
         if (word.characters > vocabulary.options.most_word_characters) return;
-        append(c, word.text);
+        append_character(c, &word.text);
         ++word.characters;
     }
 
@@ -189,20 +160,6 @@ class WordPieceModel final : public TokenizerModel {
 };
 
 }  // namespace
-
-bool contains(const CodePointTable& table, std::uint32_t code_point) {
-    const CodePointRange* end = table.ranges + table.count;
-    const CodePointRange* at = std::lower_bound(
-        table.ranges, end, code_point, [](const CodePointRange& a, std::uint32_t b) { return a.last < b; });
-    return at != end && at->first <= code_point;
-}
-
-const Folding* find_folding(std::uint32_t code_point) {
-    const Folding* end = kFoldingTable.rows + kFoldingTable.count;
-    const Folding* at = std::lower_bound(kFoldingTable.rows, end, code_point,
-                                         [](const Folding& a, std::uint32_t b) { return a.from < b; });
-    return at != end && at->from == code_point ? at : nullptr;
-}
 
 TokenizerRef make_wordpiece_model(Vocabulary&& vocabulary) {
     return share_tokenizer<WordPieceModel>(std::move(vocabulary));

@@ -1,4 +1,4 @@
-// What tokenizers need to know of Unicode: tables that tools/unicode_tables.py writes.
+// What tokenizers need to know of Unicode: tables that tools/unicode_tables.py writes. unicode.h reads them.
 #pragma once
 
 #include <cstddef>
@@ -6,31 +6,29 @@
 
 namespace volta {
 
-struct CodePointRange {
+struct CaseRow {
     std::uint32_t first, last;
+    std::int32_t step, delta;
 };
-struct CodePointTable {  // ascending, apart from each other
-    const CodePointRange* ranges;
-    std::size_t count;
+struct DecompositionRow {
+    std::uint32_t code_point : 21, compatible : 1, bytes : 6;
+    std::uint16_t place;  // of its text
 };
-struct Folding {
-    std::uint32_t from, to[3];  // as many as are not 0
-};
-struct FoldingTable {  // ascending by `from`
-    const Folding* rows;
-    std::size_t count;
+struct ClassRow {
+    std::uint32_t first, last, combining_class;
 };
 
-extern const CodePointTable kControlTable;  // Cc, Cf, Co, without tab and line ends; not what is unassigned
-extern const CodePointTable kMarkTable;     // Mn
-extern const CodePointTable kSignTable;     // P*, and every sign of ASCII
-extern const CodePointTable kLetterTable;   // L*
-extern const CodePointTable kNumberTable;   // N*
-extern const FoldingTable
-    kFoldingTable;  // what becomes of letters that are made small and lose their accents
+extern const std::uint32_t kCategoryRows[];   // ascending: code point * 32 + category, up to the next one
+extern const std::uint16_t kCategoryPages[];  // by code point / 256; one more at the end
+extern const CaseRow kCaseRows[];
+extern const std::size_t kCaseRowCount;
+extern const DecompositionRow kDecompositionRows[];  // ascending
+extern const std::size_t kDecompositionRowCount;
+extern const unsigned char kDecompositionTexts[];
+extern const std::uint16_t kCompositionRows[];  // of kDecompositionRows, ascending by what they decompose to
+extern const std::size_t kCompositionRowCount;
+extern const ClassRow kClassRows[];  // ascending
+extern const std::size_t kClassRowCount;
 extern const char kUnicodeVersion[];
-
-bool contains(const CodePointTable& table, std::uint32_t code_point);
-const Folding* find_folding(std::uint32_t code_point);  // NULL: the code point stays
 
 }  // namespace volta

@@ -5,13 +5,26 @@
 #include <cstdint>
 #include <memory_resource>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace volta {
 
 // All numbers of this file are written to model files: never renumbered.
-enum class TokenizerKind : std::uint8_t { byte = 1, character = 2, bpe = 3, spm = 4, wordpiece = 5 };
-inline constexpr std::uint8_t kLastTokenizerKind = 5;
+// Those from stepped_bpe on are a model of words between steps: normalisers, cutters, decoders.
+enum class TokenizerKind : std::uint8_t {
+    byte = 1,
+    character = 2,
+    bpe = 3,
+    spm = 4,
+    wordpiece = 5,
+    stepped_bpe = 6,
+    unigram = 7,
+    stepped_wordpiece = 8,
+    wordlevel = 9
+};
+inline constexpr std::uint8_t kLastTokenizerKind = 9;
 
 // What a piece is for. Only normal ones are found in plain text.
 enum class PieceType : std::uint8_t {
@@ -33,7 +46,11 @@ enum TokenizerFlag : std::uint32_t {
     kSpacePrefix = 4,  // spm: a text begins with a space that it does not contain
     kLowerCase = 8,    // wordpiece: letters are made small and lose their accents
     kWordPrefix = 16,  // wordpiece: U+2581 marks pieces that begin a word; without it, "##" those that do not
-    kKnownFlags = 31
+    kByteFallback = 32,  // stepped_bpe, unigram: a character that no piece has becomes its bytes
+    kWholeWords = 64,    // stepped_bpe: a word that is a piece is not merged
+    kFuseUnknown = 128,  // stepped_bpe, unigram: unknown characters beside each other are one unknown piece
+    kBytePieces = 256,   // stepped_bpe: pieces are raw bytes
+    kKnownFlags = 511
 };
 
 struct TokenizerOptions {
@@ -47,6 +64,91 @@ struct TokenizerOptions {
 // Of a merge. Far above what words have; keeps the cost of checking a hostile list of merges within reason.
 inline constexpr std::size_t kMostMergedBytes = 1024;
 
+// What else is known of a piece of type control or user that steps look for, or 0.
+enum AddedFlag : std::uint8_t {
+    kSingleWord = 1,  // found only where no letter or digit stands beside it
+    kTakesLeft = 2,   // takes the white space before it, and behind it
+    kTakesRight = 4,
+    kNormalised = 8,  // its text is normalised, and found in the normalised text
+    kInModel = 16,    // is also a piece that words are made of
+    kKnownAddedFlags = 31
+};
+
+// What a text goes through before its words are pieces, and pieces before they are a text. Written to model
+// files: never renumbered.
+enum class NormaliserKind : std::uint8_t {
+    nfc = 1,
+    nfd = 2,
+    nfkc = 3,
+    nfkd = 4,
+    small_letters = 5,
+    drop_marks = 6,          // M*
+    drop_accents = 7,        // Mn
+    replace = 8,             // each `first` by `second`
+    replace_expression = 9,  // each match of `first` by `second`
+    prepend = 10,            // `first`, unless the text is empty
+    strip = 11,              // white space; number: 1 left, 2 right, 3 both
+    clean = 12,              // as BERT: control characters out, white space to spaces
+    space_chinese = 13,      // spaces around Chinese characters
+    byte_letters = 14        // each byte as the letter that byte-level vocabularies write it as
+};
+inline constexpr std::uint8_t kLastNormaliser = 14;
+
+enum class CutterKind : std::uint8_t {
+    split = 1,         // at the matches of the expression `first`; number: SplitBehaviour, and kSplitInverted
+    gpt2_words = 2,    // as GPT-2's expression cuts
+    space_before = 3,  // a space before each part, unless it has one
+    metaspace = 4,     // spaces become `first`, and one stands before; number: PrependScheme
+    byte_letters = 5
+};
+inline constexpr std::uint8_t kLastCutter = 5;
+enum class SplitBehaviour : std::uint32_t {
+    removed = 0,
+    isolated = 1,
+    merged_with_previous = 2,
+    merged_with_next = 3,
+    contiguous = 4
+};
+inline constexpr std::uint32_t kSplitInverted = 8, kLastSplitBehaviour = 4;
+enum class PrependScheme : std::uint32_t { never = 0, always = 1, first = 2 };
+
+enum class DecoderKind : std::uint8_t {
+    bytes = 1,        // pieces of raw bytes
+    replace = 2,      // each `first` by `second`
+    byte_pieces = 3,  // "<0x0A>" is a byte
+    fuse = 4,         // all pieces are one, for what follows
+    strip = 5,        // `first`, a character: number / 65536 of them behind, the rest of number before
+    metaspace =
+        6,  // `first` is a space, but nothing in the first piece unless number is PrependScheme::never
+    wordpiece = 7,  // `first` continues a word, others have a space before them; number 1: none before signs
+    spaces = 8      // a space between pieces
+};
+inline constexpr std::uint8_t kLastDecoder = 8;
+
+struct TextStep {
+    using allocator_type = std::pmr::polymorphic_allocator<char>;
+    explicit TextStep(const allocator_type& heap) : first(heap), second(heap) {}
+    TextStep(std::uint8_t step_kind, std::uint32_t step_number, std::string_view step_first,
+             std::string_view step_second, const allocator_type& heap)
+        : kind(step_kind), number(step_number), first(step_first, heap), second(step_second, heap) {}
+    TextStep(const TextStep& other, const allocator_type& heap)
+        : kind(other.kind), number(other.number), first(other.first, heap), second(other.second, heap) {}
+    TextStep(TextStep&& other, const allocator_type& heap)
+        : kind(other.kind),
+          number(other.number),
+          first(std::move(other.first), heap),
+          second(std::move(other.second), heap) {}
+    TextStep(TextStep&&) = default;
+    TextStep& operator=(TextStep&&) = default;
+    TextStep(const TextStep&) = delete;  // a copy says on which heap
+
+    std::uint8_t kind = 0;  // of the list that it stands in
+    std::uint32_t number = 0;
+    std::pmr::string first, second;
+};
+using TextSteps = std::pmr::vector<TextStep>;
+inline constexpr std::size_t kMostSteps = 64;  // of one list
+
 // Two pieces that become one. The order of merges is their rank.
 struct Merge {
     std::int32_t left, right;  // ids
@@ -54,14 +156,29 @@ struct Merge {
 
 struct Vocabulary {
     explicit Vocabulary(std::pmr::memory_resource* heap)
-        : pieces(heap), types(heap), scores(heap), merges(heap) {}
+        : pieces(heap),
+          types(heap),
+          scores(heap),
+          merges(heap),
+          added(heap),
+          wide_scores(heap),
+          normalisers(heap),
+          cutters(heap),
+          decoders(heap),
+          continuation(heap) {}
     Vocabulary(const Vocabulary& other, std::pmr::memory_resource* heap)
         : kind(other.kind),
           options(other.options),
           pieces(other.pieces, heap),
           types(other.types, heap),
           scores(other.scores, heap),
-          merges(other.merges, heap) {}
+          merges(other.merges, heap),
+          added(other.added, heap),
+          wide_scores(other.wide_scores, heap),
+          normalisers(other.normalisers, heap),
+          cutters(other.cutters, heap),
+          decoders(other.decoders, heap),
+          continuation(other.continuation, heap) {}
     Vocabulary(Vocabulary&&) = default;
     Vocabulary(const Vocabulary&) = delete;  // a copy says on which heap
 
@@ -70,6 +187,11 @@ struct Vocabulary {
     PieceType type(std::int32_t id) const {
         return types.empty() ? PieceType::normal : types[static_cast<std::size_t>(id)];
     }
+    bool has(std::int32_t id, AddedFlag flag) const {
+        return !added.empty() && (added[static_cast<std::size_t>(id)] & flag) != 0;
+    }
+    // Whether words are made of it.
+    bool in_model(std::int32_t id) const { return type(id) == PieceType::normal || has(id, kInModel); }
 
     TokenizerKind kind = TokenizerKind::byte;
     TokenizerOptions options;
@@ -77,6 +199,11 @@ struct Vocabulary {
     std::pmr::vector<PieceType> types;          // by id; empty: all normal
     std::pmr::vector<float> scores;             // spm: by id, finite; the highest merges first
     std::pmr::vector<Merge> merges;             // bpe: by rank
+    // Of the kinds with steps:
+    std::pmr::vector<std::uint8_t> added;  // by id, of AddedFlag; empty: all 0
+    std::pmr::vector<double> wide_scores;  // unigram: by id, finite
+    TextSteps normalisers, cutters, decoders;
+    std::pmr::string continuation;  // wordpiece: what pieces that continue a word begin with
 };
 
 }  // namespace volta

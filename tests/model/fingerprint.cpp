@@ -38,6 +38,13 @@ std::string fingerprint(const Model& model) {
         for (const float score : v.scores) out += "score " + hex(static_cast<double>(score)) + "\n";
         for (const Merge& merge : v.merges)
             out += "merge " + std::to_string(merge.left) + " " + std::to_string(merge.right) + "\n";
+        for (const std::uint8_t flags : v.added) out += "added " + std::to_string(flags) + "\n";
+        for (const double score : v.wide_scores) out += "wide score " + hex(score) + "\n";
+        for (const TextSteps* steps : {&v.normalisers, &v.cutters, &v.decoders})
+            for (const TextStep& step : *steps)
+                out += "step " + std::to_string(step.kind) + " " + std::to_string(step.number) + " '" +
+                       std::string(step.first) + "' '" + std::string(step.second) + "'\n";
+        if (!v.continuation.empty()) out += "continuation '" + std::string(v.continuation) + "'\n";
         const TokenizerOptions& o = v.options;
         for (const std::int64_t number :
              {std::int64_t{o.bos}, std::int64_t{o.eos}, std::int64_t{o.unk}, std::int64_t{o.pad},

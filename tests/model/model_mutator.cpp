@@ -241,12 +241,40 @@ void mutate_tensor(Dice& dice, object::ModelT& model) {
     }
 }
 
+constexpr const char* kStepTexts[] = {
+    "", " ", "a", "\\s+", "(?:a|b)*?c{2,3}", "[^\\p{L}&&[a-z]]", "\xe2\x96\x81", "\xff", "(?=", "##"};
+
+void mutate_steps(Dice& dice, std::vector<std::unique_ptr<object::TextStepT>>& steps) {
+    const auto text = [&](std::vector<std::uint8_t>& bytes) {
+        const std::string_view chosen = kStepTexts[dice.below(sizeof kStepTexts / sizeof *kStepTexts)];
+        bytes.assign(chosen.begin(), chosen.end());
+    };
+    if (steps.empty() || dice.below(2) == 0) steps.push_back(std::make_unique<object::TextStepT>());
+    object::TextStepT& step = *steps[dice.below(steps.size())];
+    step.kind = static_cast<std::uint8_t>(dice.below(16));
+    step.number = static_cast<std::uint32_t>(dice.below(14));
+    text(step.first);
+    text(step.second);
+}
+
 void mutate_tokenizer(Dice& dice, object::ModelT& model) {
     if (model.tokenizer == nullptr) model.tokenizer = std::make_unique<object::TokenizerT>();
     object::TokenizerT& tokenizer = *model.tokenizer;
-    switch (dice.below(9)) {
+    switch (dice.below(13)) {
+        case 9:
+        case 10:
+            mutate_steps(dice, dice.below(2) == 0   ? tokenizer.normalisers
+                               : dice.below(2) == 0 ? tokenizer.cutters
+                                                    : tokenizer.decoders);
+            break;
+        case 11:
+            tokenizer.wide_scores.assign(tokenizer.piece_ends.size(), -static_cast<double>(dice.below(4)));
+            break;
+        case 12:
+            tokenizer.added.assign(tokenizer.piece_ends.size(), static_cast<std::uint8_t>(dice.below(33)));
+            break;
         case 0:
-            tokenizer.kind = static_cast<object::TokenizerKind>(dice.below(7));
+            tokenizer.kind = static_cast<object::TokenizerKind>(dice.below(11));
             break;
         case 4:
             tokenizer.piece_types.assign(tokenizer.piece_ends.size(),
@@ -264,7 +292,7 @@ void mutate_tokenizer(Dice& dice, object::ModelT& model) {
             tokenizer.unk = static_cast<std::int32_t>(dice.below(8)) - 1;
             break;
         case 8:
-            tokenizer.flags = static_cast<std::uint32_t>(dice.below(64));
+            tokenizer.flags = static_cast<std::uint32_t>(dice.below(1024));
             tokenizer.split = static_cast<std::uint8_t>(dice.below(3));
             tokenizer.most_word_characters = static_cast<std::uint32_t>(dice.below(3)) * 50;
             break;

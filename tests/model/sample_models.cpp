@@ -146,6 +146,68 @@ HeapPtr<Model> make_golden_spm(std::pmr::memory_resource* structures, std::pmr::
     return make_with_tokenizer(std::move(v), structures, tensors);
 }
 
+// Every kind of step once, in an order in which each does something.
+HeapPtr<Model> make_golden_stepped_bpe(std::pmr::memory_resource* structures,
+                                       std::pmr::memory_resource* tensors) {
+    Vocabulary v(structures);
+    v.kind = TokenizerKind::stepped_bpe;
+    add_piece(v, "<unk>", PieceType::unknown);
+    add_piece(v, "<s>", PieceType::control);
+    add_piece(v, "TOOL", PieceType::user);
+    for (const char* piece : {"a", "b", "ab", " ", " a"}) add_piece(v, piece);
+    v.merges.push_back({3, 4});
+    v.merges.push_back({6, 3});
+    v.added.assign(v.pieces.size(), 0);
+    v.added[1] = kTakesLeft;
+    v.added[2] = kSingleWord | kTakesRight | kNormalised;
+    v.options.unk = 0;
+    v.options.bos = 1;
+    v.options.flags = kAddBos | kWholeWords | kFuseUnknown | kBytePieces;
+    const auto normalise = [&](NormaliserKind kind, std::uint32_t number = 0, const char* first = "",
+                               const char* second = "") {
+        v.normalisers.emplace_back(static_cast<std::uint8_t>(kind), number, first, second);
+    };
+    for (const NormaliserKind kind :
+         {NormaliserKind::nfc, NormaliserKind::nfd, NormaliserKind::nfkc, NormaliserKind::nfkd,
+          NormaliserKind::small_letters, NormaliserKind::drop_marks, NormaliserKind::drop_accents,
+          NormaliserKind::clean, NormaliserKind::space_chinese})
+        normalise(kind);
+    normalise(NormaliserKind::replace, 0, "x", "a");
+    normalise(NormaliserKind::replace_expression, 0, "[yz]+", "b");
+    normalise(NormaliserKind::strip, 3);
+    normalise(NormaliserKind::prepend, 0, "a");
+    const auto cut = [&](CutterKind kind, std::uint32_t number = 0, const char* first = "") {
+        v.cutters.emplace_back(static_cast<std::uint8_t>(kind), number, first, "");
+    };
+    cut(CutterKind::split, static_cast<std::uint32_t>(SplitBehaviour::merged_with_next), "\\s");
+    cut(CutterKind::split, static_cast<std::uint32_t>(SplitBehaviour::removed) | kSplitInverted,
+        "[^\\p{Han}]+");
+    cut(CutterKind::gpt2_words);
+    cut(CutterKind::metaspace, static_cast<std::uint32_t>(PrependScheme::first), "\xe2\x96\x81");
+    cut(CutterKind::space_before);
+    cut(CutterKind::byte_letters);
+    v.decoders.emplace_back(static_cast<std::uint8_t>(DecoderKind::bytes), 0u, "", "");
+    v.decoders.emplace_back(static_cast<std::uint8_t>(DecoderKind::fuse), 0u, "", "");
+    v.decoders.emplace_back(static_cast<std::uint8_t>(DecoderKind::strip), 1u, " ", "");
+    return make_with_tokenizer(std::move(v), structures, tensors);
+}
+
+HeapPtr<Model> make_golden_unigram(std::pmr::memory_resource* structures,
+                                   std::pmr::memory_resource* tensors) {
+    Vocabulary v(structures);
+    v.kind = TokenizerKind::unigram;
+    add_piece(v, "<unk>", PieceType::unknown);
+    add_piece(v, "<0x0A>", PieceType::byte);
+    for (const char* piece : {"\xe2\x96\x81", "a", "aa"}) add_piece(v, piece);
+    v.wide_scores.assign({0, 0, -1.0 / 3, -2.5, -4.75});
+    v.options.unk = 0;
+    v.options.flags = kByteFallback | kFuseUnknown;
+    v.cutters.emplace_back(static_cast<std::uint8_t>(CutterKind::metaspace), 1u, "\xe2\x96\x81", "");
+    v.decoders.emplace_back(static_cast<std::uint8_t>(DecoderKind::byte_pieces), 0u, "", "");
+    v.decoders.emplace_back(static_cast<std::uint8_t>(DecoderKind::metaspace), 1u, "\xe2\x96\x81", "");
+    return make_with_tokenizer(std::move(v), structures, tensors);
+}
+
 HeapPtr<Model> make_golden_wordpiece(std::pmr::memory_resource* structures,
                                      std::pmr::memory_resource* tensors) {
     Vocabulary v(structures);

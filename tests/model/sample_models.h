@@ -11,6 +11,9 @@ HeapPtr<Model> make_golden_graph(std::pmr::memory_resource* structures, std::pmr
 
 // Since 1.1: a tokenizer of each kind that came with it.
 HeapPtr<Model> make_golden_bpe(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_stepped_bpe(std::pmr::memory_resource* structures,
+                                       std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_unigram(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 HeapPtr<Model> make_golden_spm(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 HeapPtr<Model> make_golden_wordpiece(std::pmr::memory_resource* structures,
                                      std::pmr::memory_resource* tensors);

@@ -3,13 +3,11 @@
 #include "engine/model/split_words.h"
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/model/text.h"
-#include "engine/model/unicode_tables.h"
 #include "tests/support/cmocka_cpp.h"
 
 using namespace volta;
@@ -25,10 +23,10 @@ constexpr const char kExpression[] =
 
 class Expression final {
   public:
-    Expression() {
+    explicit Expression(const char* expression) {
         int error = 0;
         std::size_t offset = 0;
-        code_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kExpression), PCRE2_ZERO_TERMINATED,
+        code_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression), PCRE2_ZERO_TERMINATED,
                               PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
         match_ = pcre2_match_data_create(1, nullptr);
     }
@@ -80,35 +78,35 @@ bool same_words(const Expression& expression, std::string_view text) {
     return false;
 }
 
-bool tables_agree() {
-    char version[32] = "";
-    pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version);
-    if (std::strcmp(version, kUnicodeVersion) == 0) return true;
-    print_message("skipped: PCRE2 has tables of Unicode %s, the library of %s\n", version, kUnicodeVersion);
-    return false;
+// Characters that this PCRE2 knows: its tables may be of an older Unicode than the library's. It takes U+180E
+// for a space, as Perl does; Unicode and the programs whose tokenizers these are do not.
+bool is_compared(const Expression& unassigned, const std::string& sign) {
+    return unassigned.ends(sign).empty() && sign != "\xe1\xa0\x8e";
 }
 
 void test_every_character_is_of_its_kind(void**) {
-    if (!tables_agree()) return;
-    const Expression expression;
-    int different = 0;
+    const Expression expression(kExpression), unassigned(R"(\p{Cn})");
+    int different = 0, compared = 0;
     for (std::uint32_t c = 1; c < 0x110000 && different < 10; ++c) {
         char bytes[4];
         const std::string sign(bytes, write_character(c, bytes));
         if (read_character(sign, 0).bytes == 0) continue;  // a surrogate
+        if (!is_compared(unassigned, sign)) continue;
+        ++compared;
         std::string text = "a";
         for (const char* part : {"1", "a ", "- ", ""}) text.append(sign).append(part);
         different += !same_words(expression, text);
     }
     assert_int_equal(different, 0);
+    assert_true(compared > 280000);  // Unicode 14 has 282,000 and more
 }
 
 void test_words_of_drawn_texts(void**) {
     static const char* const kParts[] = {
-        " ",        " ",    "\n",       "\t",           "\xc2\xa0",     "a", "Zz",       "'", "s",
-        "re",       "ll",   "t",        "\xc3\xa9",     "\xe4\xb8\xad", "7", "\xc2\xbd", "-", "\xe2\x80\xa6",
-        "\xcc\x81", "\xff", "\xe2\x82", "\xe1\xa0\x8e", "\xe3\x80\x80"};
-    const Expression expression;
+        " ",        " ",    "\n",       "\t",          "\xc2\xa0",     "a", "Zz",       "'", "s",
+        "re",       "ll",   "t",        "\xc3\xa9",    "\xe4\xb8\xad", "7", "\xc2\xbd", "-", "\xe2\x80\xa6",
+        "\xcc\x81", "\xff", "\xe2\x82", "\xe3\x80\x80"};
+    const Expression expression(kExpression);
     std::uint32_t seed = 1;
     int different = 0;
     for (int i = 0; i < 100000 && different < 10; ++i) {

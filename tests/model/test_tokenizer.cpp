@@ -187,7 +187,7 @@ void test_pieces_of_a_file_are_checked(void**) {
     assert_int_equal(status(kind, pieces_of({""})), VOLTA_CORRUPT_MODEL);
     assert_int_equal(status(kind, pieces_of({"\xff"})), VOLTA_CORRUPT_MODEL);
     assert_int_equal(status(TokenizerKind::byte, pieces_of({"a"})), VOLTA_CORRUPT_MODEL);
-    assert_int_equal(status(static_cast<TokenizerKind>(9), pieces_of({"a"})), VOLTA_CORRUPT_MODEL);
+    assert_int_equal(status(static_cast<TokenizerKind>(99), pieces_of({"a"})), VOLTA_CORRUPT_MODEL);
     const Tokenizer bytes = Tokenizer::make_byte(heap.structures());
     assert_int_equal(status(TokenizerKind::byte, bytes.pieces()), VOLTA_OK);
 }

@@ -1,5 +1,7 @@
 // The kinds that merge or cover pieces, on vocabularies small enough to follow by hand; and learning one.
+#include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <utility>
@@ -8,7 +10,7 @@
 #include "engine/model/split_words.h"
 #include "engine/model/tokenizer.h"
 #include "engine/model/train_bpe.h"
-#include "engine/model/unicode_tables.h"
+#include "engine/model/unicode.h"
 #include "tests/model/expect_error.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/cmocka_cpp.h"
@@ -306,17 +308,62 @@ void test_wordpiece_vocabularies_are_checked(void**) {
 }
 
 void test_unicode_tables_know_some_characters(void**) {
-    assert_true(contains(kControlTable, 0) && contains(kControlTable, 0x200d) &&
-                !contains(kControlTable, '\n'));
-    assert_true(contains(kControlTable, 0xe000) && contains(kControlTable, 0xfeff));
-    for (const std::uint32_t unassigned : {0x378u, 0xffffu, 0x1fae8u, 0x10ffffu})  // as of Unicode 14
-        assert_false(contains(kControlTable, unassigned));
-    assert_true(contains(kMarkTable, 0x301) && !contains(kMarkTable, 'a') && contains(kSignTable, '~'));
-    assert_true(contains(kSignTable, 0x3002) && !contains(kSignTable, '0'));
-    assert_int_equal(find_folding(0x00c9)->to[0], 'e');
-    assert_int_equal(find_folding(0x1ec6)->to[0], 'e');
-    assert_int_equal(find_folding(0x0130)->to[0], 'i');
-    assert_null(find_folding('e'));
+    assert_true(contains(kControls, 0) && contains(kControls, 0x200d) && contains(kControls, '\n'));
+    assert_true(contains(kControls, 0xe000) && contains(kControls, 0xfeff));
+    for (const std::uint32_t unassigned : {0x378u, 0xffffu, 0x1faeau, 0x10ffffu, 0x110000u})  // of Unicode 16
+        assert_false(contains(kControls, unassigned));
+    assert_true(contains(kAccents, 0x301) && !contains(kAccents, 'a') && is_sign('~'));
+    assert_true(is_sign(0x3002) && !is_sign('0') && contains(kNumbers, 0xbd) && contains(kLetters, 0x4e00));
+    const struct {
+        std::uint32_t from;
+        std::initializer_list<std::uint32_t> to;
+    } folded[] = {{0xc9, {'e'}},
+                  {0x1ec6, {'e'}},
+                  {0x130, {'i'}},
+                  {'e', {'e'}},
+                  {0x301, {}},
+                  {0x2260, {'='}},
+                  {0xac01, {0x1100, 0x1161, 0x11a8}},
+                  {0x1d15e, {0x1d157, 0x1d165}},
+                  {0x10400, {0x10428}}};
+    for (const auto& row : folded) {
+        std::uint32_t out[kMostFolded];
+        assert_int_equal(fold(row.from, out), static_cast<int>(row.to.size()));
+        assert_true(std::equal(row.to.begin(), row.to.end(), out));
+    }
+}
+
+// What Unicode's NormalizationTest.txt tests, by hand: composing, Hangul, marks out of order, a mark that is
+// blocked, exclusions, compatibility.
+void test_normal_forms(void**) {
+    const struct {
+        const char *text, *nfc, *nfd, *nfkc, *nfkd;
+    } kRows[] = {
+        {"e\xcc\x81", "\xc3\xa9", "e\xcc\x81", "\xc3\xa9", "e\xcc\x81"},
+        {"\xea\xb0\x81", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8", "\xea\xb0\x81",
+         "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"},
+        {"q\xcc\x87\xcc\xa3", "q\xcc\xa3\xcc\x87", "q\xcc\xa3\xcc\x87", "q\xcc\xa3\xcc\x87",
+         "q\xcc\xa3\xcc\x87"},
+        {"e\xcc\x88\xcc\x81x", "\xc3\xab\xcc\x81x", "e\xcc\x88\xcc\x81x", "\xc3\xab\xcc\x81x",
+         "e\xcc\x88\xcc\x81x"},
+        {"\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc", "\xe0\xa4\x95\xe0\xa4\xbc", "\xe0\xa4\x95\xe0\xa4\xbc",
+         "\xe0\xa4\x95\xe0\xa4\xbc"},
+        {"\xef\xac\x81\xc2\xbd", "\xef\xac\x81\xc2\xbd", "\xef\xac\x81\xc2\xbd",
+         "fi1\xe2\x81\x84"
+         "2",
+         "fi1\xe2\x81\x84"
+         "2"},
+        {"\xe2\x84\xab", "\xc3\x85", "A\xcc\x8a", "\xc3\x85", "A\xcc\x8a"},
+    };
+    TestHeap heap;
+    for (const auto& row : kRows) {
+        const char* const expected[] = {row.nfc, row.nfd, row.nfkc, row.nfkd};
+        for (int form = 0; form < 4; ++form) {
+            std::pmr::string out(heap.structures());
+            append_normal(row.text, static_cast<NormalForm>(form), &out);
+            assert_string_equal(out.c_str(), expected[form]);
+        }
+    }
 }
 
 // ---- learning
@@ -446,6 +493,7 @@ int main() {
         cmocka_unit_test(test_wordpiece_looks_for_signs_behind_accents),
         cmocka_unit_test(test_wordpiece_vocabularies_are_checked),
         cmocka_unit_test(test_unicode_tables_know_some_characters),
+        cmocka_unit_test(test_normal_forms),
         cmocka_unit_test(test_learning_counts_as_the_definition_does),
         cmocka_unit_test(test_learning_ends_where_nothing_is_there_twice),
         cmocka_unit_test(test_learning_from_a_long_word_grows_with_it),

@@ -37,6 +37,9 @@ int main(int count, char** arguments) {
               *make_golden_repeatable_bf16(heap.structures(), heap.tensors()));
         write(folder + "/fast_tf32_v1.3.volta", *make_golden_fast_tf32(heap.structures(), heap.tensors()));
         write(folder + "/f32_panels_v1.4.volta", *make_golden_f32_panels(heap.structures(), heap.tensors()));
+        write(folder + "/stepped_bpe_v1.5.volta",
+              *make_golden_stepped_bpe(heap.structures(), heap.tensors()));
+        write(folder + "/unigram_v1.5.volta", *make_golden_unigram(heap.structures(), heap.tensors()));
         write(seeds + "/graph", *make_golden_graph(heap.structures(), heap.tensors()));
         // Mutations of small files are fast.
         GptConfig config;

@@ -160,7 +160,7 @@ const (
 	TokenizerGpt2 TokenizerFormat = 3
 	// vocab.txt, a piece a line (one: "[UNK]"); letters are made small unless a tokenizer_config.json beside it has "do_lower_case": false
 	TokenizerBert TokenizerFormat = 4
-	// Hugging Face's tokenizer.json: byte-level BPE of GPT-2, WordPiece of BERT
+	// Hugging Face's tokenizer.json (docs/tokenizers.md)
 	TokenizerJson TokenizerFormat = 5
 )
 

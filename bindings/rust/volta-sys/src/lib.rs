@@ -113,7 +113,7 @@ pub const VOLTA_TOKENIZER_LLAMA2C: volta_tokenizer_format = 2;
 pub const VOLTA_TOKENIZER_GPT2: volta_tokenizer_format = 3;
 /// vocab.txt, a piece a line (one: "\[UNK\]"); letters are made small unless a tokenizer_config.json beside it has "do_lower_case": false
 pub const VOLTA_TOKENIZER_BERT: volta_tokenizer_format = 4;
-/// Hugging Face's tokenizer.json: byte-level BPE of GPT-2, WordPiece of BERT
+/// Hugging Face's tokenizer.json (docs/tokenizers.md)
 pub const VOLTA_TOKENIZER_JSON: volta_tokenizer_format = 5;
 
 /// What a BERT gives.
