@@ -62,7 +62,8 @@ void append_clean(std::string_view text, std::pmr::string* out) {
 
 void append_spaced_chinese(std::string_view text, std::pmr::string* out) {
     each_character(text, [&](std::uint32_t c, std::string_view bytes) {
-        const bool chinese = is_chinese(c);
+        // Hugging Face's block of extension E begins 256 later than BERT's.
+        const bool chinese = is_chinese(c) && !(c >= 0x2b820 && c < 0x2b920);
         if (chinese) *out += ' ';
         out->append(bytes);
         if (chinese) *out += ' ';

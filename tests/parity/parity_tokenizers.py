@@ -294,7 +294,7 @@ def young_points():
     Unicode 8; or that Python does not know to say so."""
     accents = normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
     clean = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False)
-    young = set()
+    young = {"\U0001171e"}  # an accent up to Unicode 14
     for point in POINTS:
         if ord(point) < 0x80:
             continue
