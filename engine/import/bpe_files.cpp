@@ -23,15 +23,8 @@ void make_pieces_raw(Vocabulary& vocabulary) {
 }
 
 std::pmr::string as_letters(std::string_view raw, std::pmr::memory_resource* heap) {
-    std::array<std::uint16_t, 256> letters{};
-    for (std::size_t letter = 0; letter < kLetters.bytes.size(); ++letter)
-        if (kLetters.bytes[letter] >= 0)
-            letters[static_cast<std::size_t>(kLetters.bytes[letter])] = static_cast<std::uint16_t>(letter);
     std::pmr::string text(heap);
-    for (const char byte : raw) {
-        char letter[4];
-        text.append(letter, write_character(letters[static_cast<unsigned char>(byte)], letter));
-    }
+    append_byte_letters(raw, &text);
     return text;
 }
 

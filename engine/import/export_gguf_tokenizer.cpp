@@ -5,6 +5,8 @@
 
 #include "engine/base/error.h"
 #include "engine/import/bpe_files.h"
+#include "engine/import/tokenizer_json_steps.h"
+#include "engine/model/text.h"
 #include "engine/model/tokenizer.h"
 #include "engine/model/tokenizer_model.h"
 
@@ -41,14 +43,43 @@ std::pmr::string marked(std::string_view piece, bool is_normal, std::pmr::memory
     return text;
 }
 
+bool same(const TextSteps& a, const TextSteps& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const TextStep& x, const TextStep& y) {
+        return x.kind == y.kind && x.number == y.number && x.first == y.first && x.second == y.second;
+    });
+}
+
+// Whether texts go through BERT's steps before they are words, and how a tokenizer.json says so.
+bool has_bert_steps(const Vocabulary& vocabulary, bool lowercase) {
+    TextSteps normalisers(vocabulary.heap()), cutters(vocabulary.heap());
+    add_bert_steps(lowercase, &normalisers, &cutters);
+    return same(vocabulary.normalisers, normalisers) && same(vocabulary.cutters, cutters) &&
+           vocabulary.continuation == "##";
+}
+
 std::pmr::string written_piece(const Vocabulary& vocabulary, std::int32_t id) {
     const std::pmr::string& piece = vocabulary.pieces[static_cast<std::size_t>(id)];
     const bool is_normal = vocabulary.type(id) == PieceType::normal;
     const bool is_raw = vocabulary.kind == TokenizerKind::bpe || vocabulary.kind == TokenizerKind::byte;
     if (is_raw && is_normal) return as_letters(piece, vocabulary.heap());
-    if (vocabulary.kind == TokenizerKind::wordpiece && !vocabulary.options.has(kWordPrefix))
-        return marked(piece, is_normal, vocabulary.heap());
+    const bool is_cover =
+        vocabulary.kind == TokenizerKind::wordpiece || vocabulary.kind == TokenizerKind::stepped_wordpiece;
+    if (is_cover && !vocabulary.options.has(kWordPrefix)) return marked(piece, is_normal, vocabulary.heap());
     return std::pmr::string(piece, vocabulary.heap());
+}
+
+// Control pieces are found only where a host asks for it, and then by their text.
+void check_found_plainly(const Vocabulary& vocabulary) {
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+        const bool own_way = vocabulary.has(id, kSingleWord) || vocabulary.has(id, kTakesLeft) ||
+                             vocabulary.has(id, kTakesRight);
+        const ShownName name = shown(vocabulary.pieces[static_cast<std::size_t>(id)]);
+        if (own_way && vocabulary.type(id) == PieceType::user)
+            fail(VOLTA_UNSUPPORTED,
+                 "piece %d of its tokenizer, '%.*s', takes what stands beside it into account, which no GGUF "
+                 "file can say",
+                 id, name.bytes, name.text);
+    }
 }
 
 class Writer {
@@ -83,7 +114,12 @@ class Writer {
     }
 
     void wordpiece() {
-        if (!vocabulary_.options.has(kLowerCase))
+        const bool steps = vocabulary_.kind == TokenizerKind::stepped_wordpiece;
+        const bool small = steps ? has_bert_steps(vocabulary_, true) : vocabulary_.options.has(kLowerCase);
+        if (steps && !small && !has_bert_steps(vocabulary_, false))
+            fail(VOLTA_UNSUPPORTED,
+                 "its tokenizer makes words of a text otherwise than BERT does, the one way that is written");
+        if (!small)
             fail(VOLTA_UNSUPPORTED, "its tokenizer tells capital letters apart, which no GGUF file can say");
         model("bert", "default");
         ends("bos", "eos");
@@ -137,6 +173,7 @@ class Writer {
 }  // namespace
 
 void write_gguf_tokenizer(const Vocabulary& vocabulary, std::int64_t rows, GgufHeader& header) {
+    check_found_plainly(vocabulary);
     Writer writer(vocabulary, rows, header);
     switch (vocabulary.kind) {
         case TokenizerKind::byte:
@@ -145,12 +182,16 @@ void write_gguf_tokenizer(const Vocabulary& vocabulary, std::int64_t rows, GgufH
         case TokenizerKind::spm:
             return writer.spm();
         case TokenizerKind::wordpiece:
+        case TokenizerKind::stepped_wordpiece:
             return writer.wordpiece();
+        case TokenizerKind::stepped_bpe:
+            fail(VOLTA_UNSUPPORTED,
+                 "its bpe tokenizer has steps of its own, where the one way to cut words that is written is "
+                 "GPT-2's; the model can be written without one (--tokenizer none, no_tokenizer)");
         default:
             fail(VOLTA_UNSUPPORTED,
-                 "its tokenizer is of the kind '%s', which a GGUF file has no form for; the model can be "
-                 "written "
-                 "without one (--tokenizer none, no_tokenizer)",
+                 "its tokenizer is of the kind '%s', which is written to no GGUF file; the model can be "
+                 "written without one (--tokenizer none, no_tokenizer)",
                  tokenizer_kind_name(vocabulary.kind));
     }
 }

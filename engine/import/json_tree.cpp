@@ -1,14 +1,16 @@
 #include "engine/import/json_tree.h"
 
+#include <algorithm>
+
 #include "engine/base/error.h"
+#include "engine/model/text.h"
 
 namespace volta {
 
 const JsonValue* JsonValue::find(std::string_view name) const {
-    const JsonValue* found = nullptr;
     for (const JsonValue& member : members)
-        if (member.key == name) found = &member;
-    return found != nullptr && found->kind != JsonKind::null ? found : nullptr;
+        if (member.key == name) return member.kind != JsonKind::null ? &member : nullptr;
+    return nullptr;
 }
 
 JsonValue& JsonTree::place(const JsonEvent& event) {
@@ -23,9 +25,23 @@ JsonValue& JsonTree::place(const JsonEvent& event) {
     return open_.back()->members.back();
 }
 
+// Which of two members of one name counts, programs do not agree on.
+void JsonTree::close(std::string_view name) {
+    const JsonValue& value = *open_.back();
+    open_.pop_back();
+    if (!value.is_object()) return;
+    std::pmr::vector<std::string_view> keys(root_.key.get_allocator().resource());
+    for (const JsonValue& member : value.members) keys.push_back(member.key);
+    std::sort(keys.begin(), keys.end());
+    const auto twice = std::adjacent_find(keys.begin(), keys.end());
+    if (twice == keys.end()) return;
+    const ShownName whole = shown(name), part = shown(*twice);
+    fail(VOLTA_UNSUPPORTED, "its %.*s has '%.*s' twice", whole.bytes, whole.text, part.bytes, part.text);
+}
+
 void JsonTree::take(const JsonEvent& event) {
     if (event.kind == JsonKind::end_object || event.kind == JsonKind::end_array) {
-        if (!open_.empty()) open_.pop_back();
+        if (!open_.empty()) close(event.path[0]);
         return;
     }
     JsonValue& value = place(event);

@@ -1,6 +1,7 @@
 // A part of a JSON text as a tree: for parts that are small and nest, such as the steps of a tokenizer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <string>
@@ -20,7 +21,7 @@ struct JsonValue {
     std::uint64_t integer = 0;
     std::pmr::vector<JsonValue> members;
 
-    const JsonValue* find(std::string_view name) const;  // NULL: not there, or null; of several the last
+    const JsonValue* find(std::string_view name) const;  // NULL: not there, or null
     bool is_text() const { return kind == JsonKind::text; }
     bool is_list() const { return kind == JsonKind::begin_array; }
     bool is_object() const { return kind == JsonKind::begin_object; }
@@ -30,12 +31,14 @@ struct JsonValue {
 class JsonTree final {
   public:
     JsonTree(std::size_t depth, std::pmr::memory_resource* heap) : depth_(depth), root_(heap), open_(heap) {}
-    // An event at this depth or deeper. Throws UNSUPPORTED for a tree of more than 16384 values.
+    // An event at this depth or deeper. Throws UNSUPPORTED for a tree of more than 16384 values, and for an
+    // object with two members of one name.
     void take(const JsonEvent& event);
     const JsonValue& root() const { return root_; }
 
   private:
     JsonValue& place(const JsonEvent& event);
+    void close(std::string_view name);
     static constexpr std::size_t kMostValues = 1 << 14;
     std::size_t depth_, count_ = 0;
     JsonValue root_;

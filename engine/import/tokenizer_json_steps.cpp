@@ -103,16 +103,26 @@ constexpr NormalForm kPlainNormalisers[] = {{"NFC", NormaliserKind::nfc},
                                             {"StripAccents", NormaliserKind::drop_marks},
                                             {"ByteLevel", NormaliserKind::byte_letters}};
 
-void read_bert_normaliser(const JsonStep& step, TextSteps* steps) {
-    step.only({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
-    const bool small = step.truth("lowercase", true);
-    if (step.truth("clean_text", true)) add(steps, NormaliserKind::clean);
-    if (step.truth("handle_chinese_chars", true)) add(steps, NormaliserKind::space_chinese);
-    if (step.truth("strip_accents", small)) {
+void add_bert_normaliser(bool clean, bool chinese, bool accents, bool small, TextSteps* steps) {
+    if (clean) add(steps, NormaliserKind::clean);
+    if (chinese) add(steps, NormaliserKind::space_chinese);
+    if (accents) {
         add(steps, NormaliserKind::nfd);
         add(steps, NormaliserKind::drop_accents);
     }
     if (small) add(steps, NormaliserKind::small_letters);
+}
+
+void read_bert_normaliser(const JsonStep& step, TextSteps* steps) {
+    step.only({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+    const bool small = step.truth("lowercase", true);
+    add_bert_normaliser(step.truth("clean_text", true), step.truth("handle_chinese_chars", true),
+                        step.truth("strip_accents", small), small, steps);
+}
+
+void add_bert_cutter(TextSteps* steps) {
+    add_split(steps, kSpace, SplitBehaviour::removed);
+    add_split(steps, kSigns, SplitBehaviour::isolated);
 }
 
 void read_byte_level(const JsonStep& step, TextSteps* steps) {
@@ -218,6 +228,11 @@ void read_normaliser(const JsonValue& tree, TextSteps* steps) {
     step.refuse("type", type);
 }
 
+void add_bert_steps(bool lowercase, TextSteps* normalisers, TextSteps* cutters) {
+    add_bert_normaliser(true, true, lowercase, lowercase, normalisers);
+    add_bert_cutter(cutters);
+}
+
 void read_cutter(const JsonValue& tree, TextSteps* steps) {
     if (tree.kind == JsonKind::null) return;
     const JsonStep step(tree, "pre_tokenizer");
@@ -252,9 +267,8 @@ void read_cutter(const JsonValue& tree, TextSteps* steps) {
     if (type == "Whitespace" || type == "WhitespaceSplit" || type == "BertPreTokenizer") {
         step.only({});
         if (type == "Whitespace") return add_split(steps, kWordOrSigns, SplitBehaviour::removed, true);
-        add_split(steps, kSpace, SplitBehaviour::removed);
-        if (type == "BertPreTokenizer") add_split(steps, kSigns, SplitBehaviour::isolated);
-        return;
+        if (type == "BertPreTokenizer") return add_bert_cutter(steps);
+        return add_split(steps, kSpace, SplitBehaviour::removed);
     }
     step.refuse("type", type);
 }

@@ -12,6 +12,9 @@ void read_normaliser(const JsonValue& tree, TextSteps* steps);
 void read_cutter(const JsonValue& tree, TextSteps* steps);
 void read_decoder(const JsonValue& tree, TextSteps* steps);
 
+// The steps of BERT, as read_normaliser and read_cutter make them of its usual objects.
+void add_bert_steps(bool lowercase, TextSteps* normalisers, TextSteps* cutters);
+
 // Its members, all of which must be known.
 class JsonStep final {
   public:

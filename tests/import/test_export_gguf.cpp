@@ -301,6 +301,61 @@ void test_wordpieces_are_marked(void**) {
     assert_memory_equal(a, b, count * sizeof *a);
 }
 
+// Of a tokenizer.json: a model between steps.
+Tokenizer stepped(Fixture& fixture, const std::string& model, const std::string& steps,
+                  const std::string& added = "") {
+    return read_json_tokenizer(R"({"added_tokens": [)" + added + "], " + steps + R"("model": )" + model + "}",
+                               fixture.heap.structures());
+}
+constexpr const char kBertModel[] = R"({"type": "WordPiece", "unk_token": "[UNK]",
+    "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "the": 4, "ca": 5, "##t": 6, "!": 7}})";
+constexpr const char kBertCutter[] = R"("pre_tokenizer": {"type": "BertPreTokenizer"}, )";
+std::string bert_steps(bool lowercase) {
+    return std::string(R"("normalizer": {"type": "BertNormalizer", "lowercase": )") +
+           (lowercase ? "true" : "false") + "}, " + kBertCutter;
+}
+
+void test_the_steps_of_bert_are_written_as_bert(void**) {
+    Fixture fixture;
+    const Tokenizer tokenizer = stepped(fixture, kBertModel, bert_steps(true));
+    const auto model = fixture.bert(BertHead::hidden);
+    model->tokenizer.emplace(tokenizer, fixture.heap.structures());
+    const auto imported = fixture.import(fixture.write(*model));
+    assert_int_equal(imported->tokenizer->kind(), TokenizerKind::wordpiece);
+    std::int32_t a[16], b[16];
+    const char* const text = "The cat! dog";
+    const std::size_t count = tokenizer.encode(text, a, 16);
+    assert_int_equal(count, 5);
+    assert_int_equal(imported->tokenizer->encode(text, b, 16), count);
+    assert_memory_equal(a, b, count * sizeof *a);
+}
+
+void test_steps_without_a_form_are_refused(void**) {
+    Fixture fixture;
+    constexpr const char kBpe[] = R"({"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []})";
+    const struct {
+        std::string model, steps, added;
+        const char* text;
+    } rows[] = {
+        {kBertModel, bert_steps(false), "", "tells capital letters apart"},
+        {kBertModel, kBertCutter, "", "makes words of a text otherwise than BERT does"},
+        {kBertModel, R"("normalizer": {"type": "BertNormalizer"}, )", "", "otherwise than BERT does"},
+        {kBertModel, bert_steps(true), R"({"id": 8, "content": "whole", "single_word": true})",
+         "piece 8 of its tokenizer, 'whole', takes what stands beside it into account"},
+        {kBpe, R"("pre_tokenizer": {"type": "Whitespace"}, )", "", "its bpe tokenizer has steps of its own"},
+        {R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -1.5]]})", "", "",
+         "its tokenizer is of the kind 'unigram', which is written to no GGUF file"},
+        {R"({"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0}})", "", "", "the kind 'wordlevel'"},
+    };
+    const auto model = fixture.bert(BertHead::hidden);
+    for (const auto& row : rows) {
+        model->tokenizer.reset();
+        model->tokenizer.emplace(stepped(fixture, row.model, row.steps, row.added));
+        assert_failure(fixture.refusal(*model), VOLTA_UNSUPPORTED, row.text);
+        fixture.write(*model, kKeep, true);
+    }
+}
+
 // Vocabularies of llama.cpp's own tests, and its texts.
 void test_real_tokenizers_come_back(void**) {
     Fixture fixture;
@@ -390,6 +445,8 @@ int main() {
         cmocka_unit_test(test_values_are_rounded_as_the_package_does),
         cmocka_unit_test(test_tokenizers_come_back),
         cmocka_unit_test(test_wordpieces_are_marked),
+        cmocka_unit_test(test_the_steps_of_bert_are_written_as_bert),
+        cmocka_unit_test(test_steps_without_a_form_are_refused),
         cmocka_unit_test(test_real_tokenizers_come_back),
         cmocka_unit_test(test_what_has_no_form_is_refused),
         cmocka_unit_test(test_every_allocation_may_fail),
