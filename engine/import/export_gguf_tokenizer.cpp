@@ -6,6 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/import/bpe_files.h"
 #include "engine/import/tokenizer_json_steps.h"
+#include "engine/import/word_splits.h"
 #include "engine/model/text.h"
 #include "engine/model/tokenizer.h"
 #include "engine/model/tokenizer_model.h"
@@ -43,24 +44,19 @@ std::pmr::string marked(std::string_view piece, bool is_normal, std::pmr::memory
     return text;
 }
 
-bool same(const TextSteps& a, const TextSteps& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const TextStep& x, const TextStep& y) {
-        return x.kind == y.kind && x.number == y.number && x.first == y.first && x.second == y.second;
-    });
-}
-
 // Whether texts go through BERT's steps before they are words, and how a tokenizer.json says so.
 bool has_bert_steps(const Vocabulary& vocabulary, bool lowercase) {
     TextSteps normalisers(vocabulary.heap()), cutters(vocabulary.heap());
     add_bert_steps(lowercase, &normalisers, &cutters);
-    return same(vocabulary.normalisers, normalisers) && same(vocabulary.cutters, cutters) &&
+    return same_steps(vocabulary.normalisers, normalisers) && same_steps(vocabulary.cutters, cutters) &&
            vocabulary.continuation == "##";
 }
 
 std::pmr::string written_piece(const Vocabulary& vocabulary, std::int32_t id) {
     const std::pmr::string& piece = vocabulary.pieces[static_cast<std::size_t>(id)];
     const bool is_normal = vocabulary.type(id) == PieceType::normal;
-    const bool is_raw = vocabulary.kind == TokenizerKind::bpe || vocabulary.kind == TokenizerKind::byte;
+    const bool is_raw = vocabulary.kind == TokenizerKind::bpe || vocabulary.kind == TokenizerKind::byte ||
+                        vocabulary.options.has(kBytePieces);
     if (is_raw && is_normal) return as_letters(piece, vocabulary.heap());
     const bool is_cover =
         vocabulary.kind == TokenizerKind::wordpiece || vocabulary.kind == TokenizerKind::stepped_wordpiece;
@@ -89,10 +85,14 @@ class Writer {
 
     // A byte is a piece that nothing merges: words do not matter then.
     void bpe() {
-        if (vocabulary_.kind == TokenizerKind::bpe && vocabulary_.options.split != WordSplit::gpt2)
+        const bool cuts = vocabulary_.kind != TokenizerKind::byte;
+        const char* const split = cuts ? word_split_name(vocabulary_) : "gpt-2";
+        if (split == nullptr)
             fail(VOLTA_UNSUPPORTED,
-                 "its tokenizer does not cut words as GPT-2 does, the one way that is written");
-        model("gpt2", "gpt-2");
+                 "its tokenizer makes words of a text in a way that has no name in GGUF files; the model can "
+                 "be "
+                 "written without one (--tokenizer none, no_tokenizer)");
+        model("gpt2", split);
         header_.array("tokenizer.ggml.merges", GgufType::string, vocabulary_.merges.size());
         std::pmr::string line(vocabulary_.heap());
         for (const Merge& merge : vocabulary_.merges) {
@@ -178,16 +178,13 @@ void write_gguf_tokenizer(const Vocabulary& vocabulary, std::int64_t rows, GgufH
     switch (vocabulary.kind) {
         case TokenizerKind::byte:
         case TokenizerKind::bpe:
+        case TokenizerKind::stepped_bpe:
             return writer.bpe();
         case TokenizerKind::spm:
             return writer.spm();
         case TokenizerKind::wordpiece:
         case TokenizerKind::stepped_wordpiece:
             return writer.wordpiece();
-        case TokenizerKind::stepped_bpe:
-            fail(VOLTA_UNSUPPORTED,
-                 "its bpe tokenizer has steps of its own, where the one way to cut words that is written is "
-                 "GPT-2's; the model can be written without one (--tokenizer none, no_tokenizer)");
         default:
             fail(VOLTA_UNSUPPORTED,
                  "its tokenizer is of the kind '%s', which is written to no GGUF file; the model can be "

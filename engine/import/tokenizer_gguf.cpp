@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/import/bpe_files.h"
 #include "engine/import/tokenizer_files.h"
+#include "engine/import/word_splits.h"
 #include "engine/model/text.h"
 #include "engine/model/tokenizer_model.h"
 
@@ -101,12 +102,13 @@ Tokenizer read_spm(const GgufFile& file, Vocabulary&& vocabulary) {
 Tokenizer read_bpe(const GgufFile& file, Vocabulary&& vocabulary) {
     vocabulary.kind = TokenizerKind::bpe;
     const std::string_view split = file.string("tokenizer.ggml.pre", "gpt-2");
+    const WordSplitRow* row = find_word_split(split);
     const ShownName name = shown(split);
-    if (split != "gpt-2")
+    if (row == nullptr)
         fail(VOLTA_UNSUPPORTED, "its tokenizer splits words as '%.*s' does, which this library does not know",
              name.bytes, name.text);
-    vocabulary.options.split = WordSplit::gpt2;
-    read_ends(file, vocabulary, kBos, kEos, false, false);
+    set_word_split(*row, vocabulary);
+    read_ends(file, vocabulary, kBos, kEos, begins_with_bos(*row), false);
     make_pieces_raw(vocabulary);
     const PieceIndex pieces = index_pieces(vocabulary);
     for (const std::string_view line : file.strings("tokenizer.ggml.merges", vocabulary.heap()))

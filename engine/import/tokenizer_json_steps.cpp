@@ -8,7 +8,7 @@
 namespace volta {
 namespace {
 
-constexpr char kSigns[] = "[\\p{P}!-/:-@\\[-`{-~]", kSpace[] = "\\s";
+constexpr char kSpace[] = "\\s";
 // As Rust's expressions have \w and \s.
 constexpr char kWordOrSigns[] =
     "[[\\w&&[^\\p{No}]]\\x{24b6}-\\x{24e9}\\x{200c}\\x{200d}]+|[^[\\w&&[^\\p{No}]]\\x{24b6}-\\x{24e9}\\x{"
@@ -122,7 +122,7 @@ void read_bert_normaliser(const JsonStep& step, TextSteps* steps) {
 
 void add_bert_cutter(TextSteps* steps) {
     add_split(steps, kSpace, SplitBehaviour::removed);
-    add_split(steps, kSigns, SplitBehaviour::isolated);
+    add_split(steps, kSignExpression, SplitBehaviour::isolated);
 }
 
 void read_byte_level(const JsonStep& step, TextSteps* steps) {
@@ -257,7 +257,7 @@ void read_cutter(const JsonValue& tree, TextSteps* steps) {
     }
     if (type == "Punctuation") {
         step.only({"behavior"});
-        return add_split(steps, kSigns, behaviour_of(step));
+        return add_split(steps, kSignExpression, behaviour_of(step));
     }
     if (type == "CharDelimiterSplit") {
         step.only({"delimiter"});

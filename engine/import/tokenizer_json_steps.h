@@ -6,6 +6,9 @@
 
 namespace volta {
 
+// A sign, as Punctuation cuts them.
+inline constexpr char kSignExpression[] = "[\\p{P}!-/:-@\\[-`{-~]";
+
 // Each takes an object with a "type", or null. Throw UNSUPPORTED naming what is not known, with its value;
 // CORRUPT_MODEL where something is of another type than it should be.
 void read_normaliser(const JsonValue& tree, TextSteps* steps);

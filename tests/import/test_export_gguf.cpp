@@ -3,12 +3,15 @@
 
 #include <cmath>
 
+#include "engine/import/bpe_files.h"
 #include "engine/import/gguf_encode.h"
 #include "engine/import/import_model.h"
 #include "engine/import/tokenizer_files.h"
+#include "engine/import/word_splits.h"
 #include "engine/model/network.h"
 #include "engine/model/quantize.h"
 #include "tests/import/bert_files.h"
+#include "tests/import/gguf_bytes.h"
 #include "tests/import/gpt_files.h"
 #include "tests/import/llama_files.h"
 #include "tests/import/run_model.h"
@@ -315,6 +318,11 @@ std::string bert_steps(bool lowercase) {
            (lowercase ? "true" : "false") + "}, " + kBertCutter;
 }
 
+Tokenizer read_gguf_tokenizer_of(const std::string& bytes, Fixture& fixture) {
+    return read_gguf_tokenizer(GgufFile(bytes.data(), bytes.size(), fixture.heap.structures()),
+                               fixture.heap.structures());
+}
+
 void test_the_steps_of_bert_are_written_as_bert(void**) {
     Fixture fixture;
     const Tokenizer tokenizer = stepped(fixture, kBertModel, bert_steps(true));
@@ -342,7 +350,7 @@ void test_steps_without_a_form_are_refused(void**) {
         {kBertModel, R"("normalizer": {"type": "BertNormalizer"}, )", "", "otherwise than BERT does"},
         {kBertModel, bert_steps(true), R"({"id": 8, "content": "whole", "single_word": true})",
          "piece 8 of its tokenizer, 'whole', takes what stands beside it into account"},
-        {kBpe, R"("pre_tokenizer": {"type": "Whitespace"}, )", "", "its bpe tokenizer has steps of its own"},
+        {kBpe, R"("pre_tokenizer": {"type": "Whitespace"}, )", "", "in a way that has no name in GGUF files"},
         {R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -1.5]]})", "", "",
          "its tokenizer is of the kind 'unigram', which is written to no GGUF file"},
         {R"({"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0}})", "", "", "the kind 'wordlevel'"},
@@ -354,6 +362,151 @@ void test_steps_without_a_form_are_refused(void**) {
         assert_failure(fixture.refusal(*model), VOLTA_UNSUPPORTED, row.text);
         fixture.write(*model, kKeep, true);
     }
+}
+
+// ---- ways to cut words that have a name, as published files have them
+
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define REST "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+constexpr char kNoBytes[] = R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": false})";
+constexpr char kBytes[] = R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": true})";
+constexpr char kDigits[] = R"({"type": "Digits", "individual_digits": true})";
+
+std::string json_text(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+    }
+    return out;
+}
+std::string split(const char* expression) {
+    return R"({"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": ")" +
+           json_text(expression) + "\"}}";
+}
+struct NamedCut {
+    std::vector<const char*> names;  // the first is written
+    std::vector<std::string> cutters;
+    bool composed, whole;
+};
+std::vector<NamedCut> named_cuts() {
+    return {
+        {{"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "lfm2"},
+         {split(CONTRACTIONS
+                "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" REST),
+          kNoBytes},
+         false,
+         true},
+        {{"qwen2", "deepseek-r1-qwen"},
+         {split(CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" REST),
+          kNoBytes},
+         true,
+         false},
+        {{"gpt-4o", "llama4"},
+         {split("[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" CONTRACTIONS "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER
+                "+" LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" REST),
+          kNoBytes},
+         false,
+         false},
+        {{"tekken"},
+         {split("[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER
+                "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" REST),
+          kNoBytes},
+         false,
+         true},
+        {{"smollm", "starcoder", "refact", "command-r"}, {kDigits, kBytes}, false, false},
+        {{"deepseek-coder"},
+         {split("[\\r\\n]"), split("\\s?\\p{L}+"), split("\\s?\\p{P}+"),
+          split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"), kDigits, kNoBytes},
+         false,
+         false},
+        {{"deepseek-v3", "hunyuan-dense"},
+         {split("\\p{N}{1,3}"), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"),
+          split("[!\"#$%&'()*+,\\-./"
+                ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
+                "?[\\p{P}\\p{S}]+[\\r\\n]*" REST),
+          kNoBytes},
+         false,
+         false},
+        {{"falcon"},
+         {R"({"type": "Punctuation", "behavior": "Contiguous"})", kBytes,
+          R"({"type": "Digits", "individual_digits": false})", split("[0-9][0-9][0-9]")},
+         false,
+         false},
+        {{"bloom", "poro-chat"},
+         {split(" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"), kNoBytes},
+         false,
+         false},
+    };
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string out;
+    for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
+    return out;
+}
+
+Tokenizer tokenizer_of(Fixture& fixture, const NamedCut& cut) {
+    std::string vocab;
+    for (int byte = 0; byte < 256; ++byte) {
+        const char raw = static_cast<char>(byte);
+        const auto letter = as_letters(std::string_view(&raw, 1), std::pmr::get_default_resource());
+        vocab += "\"" + json_text(letter) + "\": " + std::to_string(byte) + ", ";
+    }
+    const std::string model = std::string(R"({"type": "BPE", "ignore_merges": )") +
+                              (cut.whole ? "true" : "false") + R"(, "vocab": {)" + vocab +
+                              R"("th": 256, "the": 257}, "merges": ["t h", "th e"]})";
+    const std::string steps = std::string(R"("normalizer": )") +
+                              (cut.composed ? R"({"type": "NFC"})" : "null") +
+                              R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" +
+                              joined(cut.cutters) + R"(]}, "decoder": {"type": "ByteLevel"}, )";
+    return stepped(fixture, model, steps, R"({"id": 258, "content": "<|end|>", "special": true})");
+}
+
+void test_ways_to_cut_words_have_names(void**) {
+    Fixture fixture;
+    for (const NamedCut& cut : named_cuts()) {
+        const Tokenizer tokenizer = tokenizer_of(fixture, cut);
+        const auto model = fixture.gpt_of(tokenizer.size());
+        model->tokenizer.emplace(tokenizer, fixture.heap.structures());
+        std::string bytes = fixture.bytes(fixture.write(*model));
+        const std::string name = raw_string(cut.names[0]);
+        const std::string key = raw_string("tokenizer.ggml.pre") + raw<std::uint32_t>(8);
+        assert_int_equal(bytes.compare(bytes.find(key) + key.size(), name.size(), name), 0);
+        for (const char* other : cut.names) {
+            std::string changed = bytes + std::string(64, '\0');  // tensors move by less
+            changed.replace(bytes.find(key) + key.size(), name.size(), raw_string(other));
+            const auto read = read_gguf_tokenizer_of(changed, fixture);
+            const Vocabulary &a = tokenizer.vocabulary(), &b = read.vocabulary();
+            check_same_vocabulary(a, b);
+            assert_true(same_steps(a.normalisers, b.normalisers) && same_steps(a.cutters, b.cutters) &&
+                        same_steps(a.decoders, b.decoders));
+        }
+    }
+}
+
+void test_a_way_without_a_name_is_refused(void**) {
+    Fixture fixture;
+    NamedCut cut = named_cuts()[0];
+    const auto model = fixture.gpt_of(259);
+    const auto refusal = [&] {
+        model->tokenizer.reset();
+        model->tokenizer.emplace(tokenizer_of(fixture, cut));
+        return fixture.refusal(*model);
+    };
+    assert_int_equal(refusal().status, VOLTA_OK);
+    cut.composed = true;
+    assert_failure(refusal(), VOLTA_UNSUPPORTED, "in a way that has no name in GGUF files");
+    cut.composed = false;
+    cut.cutters[0] = split("[a-z]+");
+    assert_failure(refusal(), VOLTA_UNSUPPORTED, "in a way that has no name in GGUF files");
+    GgufBytes g;
+    g.string("tokenizer.ggml.model", "gpt2").strings("tokenizer.ggml.tokens", {"a"});
+    g.string("tokenizer.ggml.pre", "sideways");
+    assert_failure(failure_of([&] { read_gguf_tokenizer_of(g.finish(), fixture); }), VOLTA_UNSUPPORTED,
+                   "its tokenizer splits words as 'sideways' does, which this library does not know");
 }
 
 // Vocabularies of llama.cpp's own tests, and its texts.
@@ -404,7 +557,8 @@ void test_what_has_no_form_is_refused(void**) {
         Vocabulary whole = bpe(heap);
         whole.options.split = WordSplit::none;
         letters->tokenizer.emplace(Tokenizer::from_vocabulary(std::move(whole)));
-        assert_failure(fixture.refusal(*letters), VOLTA_UNSUPPORTED, "does not cut words as GPT-2 does");
+        assert_failure(fixture.refusal(*letters), VOLTA_UNSUPPORTED,
+                       "in a way that has no name in GGUF files");
         letters->tokenizer.emplace(read_bert_tokenizer("[UNK]\na\n", false, heap));
         assert_failure(fixture.refusal(*letters), VOLTA_UNSUPPORTED, "tells capital letters apart");
     }
@@ -447,6 +601,8 @@ int main() {
         cmocka_unit_test(test_wordpieces_are_marked),
         cmocka_unit_test(test_the_steps_of_bert_are_written_as_bert),
         cmocka_unit_test(test_steps_without_a_form_are_refused),
+        cmocka_unit_test(test_ways_to_cut_words_have_names),
+        cmocka_unit_test(test_a_way_without_a_name_is_refused),
         cmocka_unit_test(test_real_tokenizers_come_back),
         cmocka_unit_test(test_what_has_no_form_is_refused),
         cmocka_unit_test(test_every_allocation_may_fail),
