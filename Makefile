@@ -128,6 +128,8 @@ rollback: build-tests ## files of the last release are read, and it reads ours t
 
 faults: build-tests ## every allocation refused, every call of the system failed, 10,000 processes killed as they save; POINTS=N: about so many each
 	@for campaign in heap allocations io kills; do build/tests/faults/faults . $$campaign $(POINTS) || exit 1; done
+	@sh tests/bindings/same_hash.sh $(CURDIR) $(CURDIR)/build
+	@python3 -B tests/bindings/refuse.py $(CURDIR) $(CURDIR)/build $(CURDIR)/build/tests/bindings/refuse.so $(POINTS)
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang
 	$(call configure,build-fuzz,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOLTA_FUZZ=ON -DVOLTA_TESTS=OFF $(with_clang) \
@@ -240,7 +242,7 @@ address_sanitizer = '-DVOLTA_SANITIZE=address$(comma)undefined;-fno-sanitize=fun
 address_options = export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
     UBSAN_OPTIONS=print_stacktrace=1
 
-.PHONY: clang build-asan asan asan-gcc replay tidy tsan
+.PHONY: clang build-asan asan asan-gcc replay tidy tsan memcheck
 clang: ## the tests of `make test` by clang, optimised; ALL=1: all tests
 	$(call configure,build-clang,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=ON $(with_clang))
 	@$(call build,build-clang)
@@ -265,6 +267,9 @@ asan-gcc: ## the same sanitizers by gcc, with the slow tests of `make test` too
 	$(call configure,build-asan-gcc,$(sanitized) -DVOLTA_WERROR=OFF $(with_gcc) -DVOLTA_SANITIZE=address$(comma)undefined)
 	@$(call build,build-asan-gcc)
 	@$(address_options); $(call run_tests,build-asan-gcc,-LE '^(nightly|binary|architecture|bench)$$')
+
+memcheck: build-tests ## tests of the interface and of files under valgrind: reads of what nobody wrote, leaks; an hour
+	@$(call run_tests,build,-L '^memcheck$$' --no-tests=error)
 
 tsan: ## the threaded tests (label tsan) under ThreadSanitizer
 	$(call configure,build-tsan,$(sanitized) -DVOLTA_WERROR=OFF $(with_gcc) -DVOLTA_SANITIZE=thread)
