@@ -28,6 +28,9 @@ struct BackendContext {
     // tensors are shared too; no bit depends on it.
     double operations_per_worker = 262144;
     const char* forced_choice = nullptr;
+    // As if the last-level cache were no larger; 0: as the processor says. Tests set it, so that what happens
+    // beyond it needs no hundreds of megabytes; no bit depends on it.
+    std::size_t most_llc_bytes = 0;
     // Products may keep a packed copy of a parameter, which no run changes, in Executable::kept_bytes.
     bool keep_weights = false;
 };

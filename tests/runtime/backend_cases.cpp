@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "engine/base/cpu_info.h"
 #include "engine/graph/forms.h"
 #include "engine/numerics/stored_weights.h"
+#include "tests/runtime/plan_runner.h"
 #include "tests/support/elementwise_rows.h"
 
 namespace volta::test {
@@ -462,10 +462,9 @@ Attribute axes_of(const std::vector<std::int64_t>& axes) {
     return attribute;
 }
 
-// Rows of so many columns that they fill so much of the last cache.
+// Rows of so many columns that they fill so much of the last-level cache.
 Shape rows_from_memory(double caches, std::int64_t columns) {
-    const std::size_t known = host_cpu().l3_bytes, cache = known > 0 ? known : std::size_t{32} << 20;
-    return {static_cast<std::int64_t>(caches * static_cast<double>(cache) / 4) / columns, columns};
+    return {static_cast<std::int64_t>(caches * static_cast<double>(kMostLlcBytes) / 4) / columns, columns};
 }
 // More than half of it: the CPU sums their columns as a product.
 Shape columns_from_memory(std::int64_t columns) { return rows_from_memory(0.55, columns); }
@@ -1282,8 +1281,8 @@ void add_convolution_epilogues(Cases& cases) {
 }
 
 void add_convolutions(Cases& cases) {
-    // Pictures that the last cache does not hold: the CPU writes whole lines past it, and the columns that
-    // are left as ever.
+    // Pictures that the last-level cache does not hold: the CPU writes whole lines past it, and the columns
+    // that are left as ever.
     cases.push_back(
         {Op::conv, "pictures from memory", [](CaseBuilder& b) {
              constexpr std::int64_t kSide = 56, kFilters = 19;

@@ -140,6 +140,7 @@ BackendContext Machine::context() {
     context.heap = heap();
     context.forced_choice = row.forced_choice;
     context.operations_per_worker = 1;  // so that tiny tensors are shared too
+    context.most_llc_bytes = kMostLlcBytes;
     return context;
 }
 

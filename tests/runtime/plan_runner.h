@@ -2,6 +2,7 @@
 // reference evaluator. What comes back is bits, to be compared.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,6 +30,8 @@ struct MachineRow {
     const char* forced_choice = nullptr;  // of all products; NULL: the default rules
     double core_to_core_ns = 0;           // between the threads' cores; 0: what is measured
 };
+// The last-level cache, as far as backends are told: what lies beyond it is soon made (backend_cases.cpp).
+constexpr std::size_t kMostLlcBytes = std::size_t{8} << 20;
 // All that this processor can run; with a device, that alone.
 std::vector<MachineRow> machine_rows(const char* device = nullptr);
 

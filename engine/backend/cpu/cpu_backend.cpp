@@ -95,7 +95,10 @@ class CpuExecutable final : public Executable {
 }  // namespace
 
 Machine machine_of(const BackendContext& context) noexcept {
-    return machine_of(host_cpu(), context.isa, context.pool->thread_count());
+    Machine machine = machine_of(host_cpu(), context.isa, context.pool->thread_count());
+    if (context.most_llc_bytes > 0)
+        machine.l3_bytes = std::min(machine.likely_llc_bytes(), context.most_llc_bytes);
+    return machine;
 }
 
 ExecutablePtr compile_plan(const Plan& plan, const BackendContext& context) {
