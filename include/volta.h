@@ -919,7 +919,7 @@ typedef struct volta_bill {
     uint64_t workspace;       /* packed panels and per-thread scratch                                 */
     uint64_t staging;         /* inputs, targets and results the object keeps for the host            */
     uint64_t total;
-    uint64_t cache; /* keys and values of a generator's sequences; part of the total                  */
+    uint64_t cache; /* keys, values and angles of a generator's sequences; part of the total          */
 } volta_bill;
 #define VOLTA_BILL_INIT {sizeof(volta_bill), 0, 0, 0, 0, 0, 0, 0, 0}
 

@@ -30,19 +30,25 @@ struct RotaryAngles {
 
 namespace define {
 
-// table [limit, width]: row p holds the cosines of the width/2 pairs at position p, then their sines.
+// Rows `first` to `last` - 1 of table [limit, width]: row p holds the cosines of the width/2 pairs at
+// position p, then their sines.
 template <class T>
-void rotary_table(std::int64_t limit, std::int64_t width, const RotaryAngles<T>& angles, T* table) {
+void rotary_rows(std::int64_t first, std::int64_t last, std::int64_t width, const RotaryAngles<T>& angles,
+                 T* table) {
     const std::int64_t half = width / 2;
     for (std::int64_t i = 0; i < half; ++i) {
         const double frequency = angles.frequencies != nullptr ? static_cast<double>(angles.frequencies[i])
                                                                : rotary_frequency(i, width, angles.base);
-        for (std::int64_t p = 0; p < limit; ++p) {
+        for (std::int64_t p = first; p < last; ++p) {
             const RotaryEntry entry = rotary_entry(p, frequency, angles.scale);
             table[p * width + i] = entry.cosine;
             table[p * width + half + i] = entry.sine;
         }
     }
+}
+template <class T>  // all of them
+void rotary_table(std::int64_t limit, std::int64_t width, const RotaryAngles<T>& angles, T* table) {
+    rotary_rows(0, limit, width, angles, table);
 }
 
 // x, y [rows, columns], positions [rows], every one of them a row of the table. What no head turns is copied.

@@ -1,7 +1,10 @@
 // Nodes whose inputs are all constants become constants, computed by the reference evaluator (never by the
 // C++ compiler or libm). Small ones only: a plan must not grow by what a step computes in microseconds.
+// Tables of angles are folded whatever their size, and have no rows that nothing reads.
+#include <algorithm>
 #include <cstring>
 
+#include "engine/graph/angles.h"
 #include "engine/graph/evaluate.h"
 #include "engine/passes/passes.h"
 #include "engine/passes/rewrite.h"
@@ -112,7 +115,22 @@ class Folder {
 }  // namespace
 
 Graph fold_constants(const Graph& graph, std::pmr::memory_resource* heap) {
-    return Folder(graph, heap).run();
+    const auto is_longer = [&](const Node& node) {
+        if (node.op != Op::rotary_table) return false;
+        const std::int64_t rows = turned_positions(graph, node.first_output);
+        return rows >= 0 && rows < graph.shape(node.first_output)[0];
+    };
+    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_longer)) return Folder(graph, heap).run();
+    Rewrite rewrite(graph, heap);
+    for (NodeId id = 0; id < node_count(graph); ++id) {
+        const Node& node = graph.node(id);
+        if (is_longer(node))
+            copy_first_angles(graph, id, turned_positions(graph, node.first_output), rewrite.to,
+                              rewrite.renamed);
+        else
+            rewrite.copy(id);
+    }
+    return Folder(rewrite.finish(), heap).run();
 }
 
 }  // namespace volta

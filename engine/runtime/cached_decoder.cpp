@@ -8,6 +8,7 @@
 #include "engine/base/multiples.h"
 #include "engine/graph/forms.h"
 #include "engine/graph/step_input.h"
+#include "engine/runtime/decode_angles.h"
 #include "engine/runtime/decode_cache.h"
 #include "engine/runtime/decode_graph.h"
 #include "engine/runtime/decoder.h"
@@ -42,6 +43,7 @@ class RowPrograms final {
         prepare(pieces_, model, sizes, sizes.chunk, 1);
         prepare(silent_, model, sizes, sizes.chunk, 0);
         cache_ = make_on<DecodeCache>(context.structures(), first(), context.structures());
+        angles_ = make_on<DecodeAngles>(context.structures(), context, model.graph, capacity);
         allocate(sizes.vocabulary);
         for (auto* programs : {&steps_, &pieces_, &silent_})
             for (DecodeProgram& program : *programs) {
@@ -55,6 +57,8 @@ class RowPrograms final {
 
     std::int64_t capacity() const { return capacity_; }
     DecodeCache& cache() { return *cache_; }
+    // Before a run of rows at positions below `positions`.
+    void cover(std::int64_t positions) { angles_->cover(first(), positions); }
     const Program& first() const { return steps_.front().memory().program(); }
     // The smallest with so many rows: one token each of `rows` sequences; rows of one prompt, with the last
     // one's logits; a whole chunk of a prompt that goes on.
@@ -73,12 +77,14 @@ class RowPrograms final {
     void add_to(volta_bill& bill) const {
         for (const auto* programs : {&steps_, &pieces_, &silent_})
             for (const DecodeProgram& program : *programs) program.memory().add_to(bill);
-        const std::uint64_t staging = rows_.held_bytes() + logits_.held_bytes() + batch_.bytes();
+        const std::uint64_t staging =
+            rows_.held_bytes() + logits_.held_bytes() + batch_.bytes() + angles_->staging_bytes();
+        const std::uint64_t kept = cache_->bytes() + angles_->device_bytes();
         bill.activations += arena_.bytes();
         bill.workspace += workspace_.bytes();
         bill.staging += staging;
-        bill.cache += cache_->bytes();
-        bill.total += arena_.bytes() + workspace_.bytes() + staging + cache_->bytes();
+        bill.cache += kept;
+        bill.total += arena_.bytes() + workspace_.bytes() + staging + kept;
     }
 
   private:
@@ -119,6 +125,7 @@ class RowPrograms final {
             program.place(RegionKind::input, inputs[i], rows_, input_offset(i));
         program.place(RegionKind::output, "logits", logits_, 0);
         cache_->lend_to(program);
+        angles_->lend_to(program);
     }
 
     static DecodeProgram& smallest(std::pmr::vector<DecodeProgram>& programs, std::int64_t rows) {
@@ -137,6 +144,7 @@ class RowPrograms final {
     const std::int64_t capacity_;  // tokens of a sequence, whole panels
     std::pmr::vector<DecodeProgram> steps_, pieces_, silent_;
     HeapPtr<DecodeCache> cache_;
+    HeapPtr<DecodeAngles> angles_;
     std::uint64_t arena_bytes_ = 0, workspace_bytes_ = 0;
     std::int64_t most_rows_ = 0, most_logits_ = 0;
     Block arena_, workspace_, batch_;  // the last: the host's
@@ -204,6 +212,7 @@ class CachedDecoder final : public Decoder {
         programs_->tokens()[row] = sequence.tokens[position];
         programs_->positions()[row] = static_cast<std::int32_t>(position);
         programs_->slots()[row] = sequence.slot;
+        programs_->cover(position + 1);
     }
     // Rows that no token needs.
     void pad(std::int64_t row, std::int64_t rows) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "engine/base/error.h"
+#include "engine/graph/angles.h"
 #include "engine/graph/forms.h"
 #include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
@@ -147,6 +148,8 @@ class DecodeBuilder {
                 renamed_[at(node.first_output)] = position_;
             else if (node.op == Op::attention)
                 renamed_[at(node.first_output)] = cached(node);
+            else if (has_lent_angles(from_, id))
+                renamed_[at(node.first_output)] = angles(node);
             else
                 copy_node(from_, id, to_, renamed_);
         }
@@ -163,6 +166,13 @@ class DecodeBuilder {
         char name[48];
         std::snprintf(name, sizeof name, "cache/%d/%s", layer_, what);
         return to_.state(name, DType::f32, shape);
+    }
+
+    ValueId angles(const Node& table) {
+        const Shape& whole = from_.shape(table.first_output);
+        char name[kAngleNameBytes];
+        write_angle_name(tables_++, name);
+        return to_.state(name, DType::f32, {std::min(whole[0], shape_.capacity), whole[1]});
     }
 
     ValueId cached(const Node& attention) {
@@ -189,7 +199,7 @@ class DecodeBuilder {
     Graph to_;
     std::pmr::vector<ValueId> renamed_;
     ValueId position_ = -1, slot_ = -1;
-    int layer_ = 0;
+    int layer_ = 0, tables_ = 0;
 };
 
 }  // namespace
@@ -216,11 +226,22 @@ std::pmr::string decode_obstacle(const Graph& model, std::pmr::memory_resource* 
     return why;
 }
 
-Graph decode_graph(const Graph& model, const DecodeShape& shape, std::pmr::memory_resource* heap) {
+void write_angle_name(int table, char* name) { std::snprintf(name, kAngleNameBytes, "angles/%d", table); }
+
+bool has_lent_angles(const Graph& graph, NodeId node) {
+    const Node& table = graph.node(node);
+    return table.op == Op::rotary_table && turned_positions(graph, table.first_output) >= 0 &&
+           (table.inputs.empty() || graph.producer(table.inputs[0]).op == Op::constant);
+}
+
+Graph graph_of_rows(const Graph& model, std::int64_t rows, std::pmr::memory_resource* heap) {
     const Graph inference = without_dropout(model, heap);
-    const Shape tokens{shape.rows, 1};
-    const Graph concrete = specialize(inference, &tokens, 1, heap);
-    return DecodeBuilder(concrete, shape).build();
+    const Shape tokens{rows, 1};
+    return specialize(inference, &tokens, 1, heap);
+}
+
+Graph decode_graph(const Graph& model, const DecodeShape& shape, std::pmr::memory_resource* heap) {
+    return DecodeBuilder(graph_of_rows(model, shape.rows, heap), shape).build();
 }
 
 void keep_logit_rows(Graph& graph, std::int64_t tokens, ValueId rows) {

@@ -25,6 +25,16 @@ struct DecodeShape {
 // tokens in it is causal attention.
 std::pmr::string decode_obstacle(const Graph& model, std::pmr::memory_resource* heap);
 
+// The model's graph over `rows` sequences of one token each.
+Graph graph_of_rows(const Graph& model, std::int64_t rows, std::pmr::memory_resource* heap);
+
+// Whether the node of such a graph is a table of angles that a generator has once for all its programs,
+// filled as far as its sequences have come (decode_angles.h). Its state in the decode graph is "angles/<i>",
+// of min(limit, capacity) rows, where i counts these nodes.
+bool has_lent_angles(const Graph& graph, NodeId node);
+constexpr int kAngleNameBytes = 24;
+void write_angle_name(int table, char* name);
+
 // Output "logits" f32 [logit_rows, vocabulary], if any; the states "cache/<i>/keys" and "cache/<i>/values"
 // are those of the i-th attention (cached_attention in docs/operators.md). Only where decode_obstacle() is
 // empty.

@@ -22,6 +22,10 @@ class Exchange final {
         return at(memory_->is_host() ? host_ : device_, offset);
     }
     std::uint64_t held_bytes() const noexcept { return host_.bytes() + device_.bytes(); }
+    // Of these, the ones that programs read and write.
+    std::uint64_t device_bytes() const noexcept {
+        return memory_ == nullptr || memory_->is_host() ? host_.bytes() : device_.bytes();
+    }
 
     // A range of bytes, grown by what is to move.
     struct Span {

@@ -5,6 +5,7 @@ set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/token_stream.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_loss.cpp
     ${CMAKE_CURRENT_LIST_DIR}/sampler.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/decode_angles.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decode_cache.cpp
     ${CMAKE_CURRENT_LIST_DIR}/text_stream.cpp)
 set(VOLTA_RUNTIME_SMALL

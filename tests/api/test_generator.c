@@ -98,27 +98,37 @@ static void retell(volta_model* model, const struct story* stories, int count, i
     volta_generator_release(generator);
 }
 
-/* Queries of four heads share the keys of two, by separate weights; biases, no position but that of the
- * causal order. */
+/* Queries of four heads share the keys of two, by separate weights; biases, learned positions, and where it
+ * turns rotary ones, which a generator computes as its sequences come to them. */
 static volta_model* attending_model(volta_context* context, const volta_attribute* attributes,
-                                    size_t attribute_count) {
+                                    size_t attribute_count, int turns) {
     volta_graph* graph;
     volta_model* model;
-    volta_value tokens, table, x, qkv[3], ids, positions;
+    volta_value tokens, table, x, qkv[3], ids, places, positions, turned[3];
     const int64_t open[] = {-1, -1}, table_shape[] = {23, 40}, position_shape[] = {600, 40};
     const volta_init wide = {VOLTA_INIT_NORMAL, 0.8, 0};
     const volta_attribute limit = {"limit", 600, NULL, 0};
+    const volta_attribute angles[] = {{"limit", 600, NULL, 0}, {"width", 10, NULL, 0}};
     assert_ok(volta_graph_create(context, &graph));
     assert_ok(volta_graph_input(graph, "tokens", VOLTA_I32, open, 2, &tokens));
     assert_ok(volta_graph_parameter(graph, "table", table_shape, 2, &wide, &table));
     assert_ok(volta_graph_parameter(graph, "position", position_shape, 2, &wide, &positions));
     assert_ok(volta_graph_apply(graph, "position_ids", &tokens, 1, &limit, 1, &ids, 1));
     assert_ok(volta_graph_binary(graph, "gather", table, tokens, &x));
-    assert_ok(volta_graph_binary(graph, "gather", positions, ids, &ids));
-    assert_ok(volta_graph_binary(graph, "add", x, ids, &x));
+    assert_ok(volta_graph_binary(graph, "gather", positions, ids, &places));
+    assert_ok(volta_graph_binary(graph, "add", x, places, &x));
     assert_ok(volta_graph_linear(graph, "q", x, 40, &qkv[0]));
     assert_ok(volta_graph_linear(graph, "k", x, 20, &qkv[1]));
     assert_ok(volta_graph_linear(graph, "v", x, 20, &qkv[2]));
+    if (turns) {
+        turned[1] = ids;
+        assert_ok(volta_graph_apply(graph, "rotary_table", NULL, 0, angles, 2, &turned[2], 1));
+        for (int i = 0; i < 2; ++i) {
+            const volta_attribute heads = {"heads", i == 0 ? 4 : 2, NULL, 0};
+            turned[0] = qkv[i];
+            assert_ok(volta_graph_apply(graph, "rotary", turned, 3, &heads, 1, &qkv[i], 1));
+        }
+    }
     assert_ok(volta_graph_apply(graph, "attention", qkv, 3, attributes, attribute_count, &x, 1));
     assert_ok(volta_graph_linear(graph, "head", x, 23, &x));
     assert_ok(volta_graph_unary(graph, "tanh", x, &x)); /* the head is not the last */
@@ -130,17 +140,17 @@ static volta_model* attending_model(volta_context* context, const volta_attribut
 
 static volta_model* grouped_model(volta_context* context) {
     const volta_attribute attributes[] = {{"heads", 4, NULL, 0}, {"kv_heads", 2, NULL, 0}};
-    return attending_model(context, attributes, 2);
+    return attending_model(context, attributes, 2, 0);
 }
 
-/* Seven keys of weight, scores below 2, by a negative scale. */
+/* Seven keys of weight, scores below 2, by a negative scale, rotary positions. */
 static volta_model* windowed_model(volta_context* context) {
     const volta_attribute attributes[] = {{"heads", 4, NULL, 0},
                                           {"kv_heads", 2, NULL, 0},
                                           {"window", 7, NULL, 0},
                                           {"cap", 2, NULL, 0},
                                           {"scale", -0.4, NULL, 0}};
-    return attending_model(context, attributes, 5);
+    return attending_model(context, attributes, 5, 1);
 }
 
 /* Initial weights give flat logits: with large embeddings the tokens differ. */

@@ -429,6 +429,35 @@ void test_tables_of_given_frequencies_are_folded(void**) {
     }
 }
 
+// Of a model's whole context a table keeps the rows of the sequences that there are, with the same bits; all
+// where something else reads it, or positions are the host's.
+void test_tables_have_the_rows_that_are_read(void**) {
+    struct {
+        bool is_output, host_positions;
+        std::int64_t rows;
+    } const cases[] = {{false, false, 5}, {true, false, 9000}, {false, true, 9000}};
+    for (const auto& row : cases) {
+        Graph graph(test_heap());
+        const ValueId x = graph.input("x", DType::f32, {2, 5, 8}),
+                      ids = graph.input("ids", DType::i32, {2, 5});
+        const ValueId positions =
+            row.host_positions ? ids : graph.apply(Op::position_ids, {ids}, {number(Attr::limit, 9000)});
+        const ValueId table =
+            graph.apply(Op::rotary_table, {}, {number(Attr::limit, 9000), number(Attr::width, 8)});
+        if (row.is_output) graph.output("table", table);
+        graph.output("y", graph.apply(Op::rotary, {x, positions, table}, {number(Attr::heads, 1)}));
+        const Graph result = run_passes(graph, kAllPasses, test_heap());
+        const Node* turn = nullptr;
+        for (const Node& node : result.nodes)
+            if (node.op == Op::rotary) turn = &node;
+        const std::int64_t rows = turn == nullptr ? 0 : result.shape(turn->inputs[2])[0];
+        const bool is_constant = turn != nullptr && result.producer(turn->inputs[2]).op == Op::constant;
+        const bool same = evaluated_bits(graph, 3, Data::plain) == evaluated_bits(result, 3, Data::plain);
+        assert_int_equal(rows, row.rows);
+        assert_true(is_constant && same);
+    }
+}
+
 // y = swiglu(x), wanted again for a weight gradient while x waits for swiglu's own, is computed again then.
 void test_gated_activations_are_computed_again(void**) {
     Graph graph(test_heap());
@@ -737,6 +766,7 @@ int main() {
         cmocka_unit_test(test_ids_are_not_followed),
         cmocka_unit_test(test_tables_of_angles_become_one_constant),
         cmocka_unit_test(test_tables_of_given_frequencies_are_folded),
+        cmocka_unit_test(test_tables_have_the_rows_that_are_read),
         cmocka_unit_test(test_gated_activations_are_computed_again),
         cmocka_unit_test(test_nothing_is_kept_to_compute_again),
         cmocka_unit_test(test_products_that_stay_bare),

@@ -947,7 +947,7 @@ type Bill struct {
 	// inputs, targets and results the object keeps for the host
 	Staging uint64
 	Total   uint64
-	// keys and values of a generator's sequences; part of the total
+	// keys, values and angles of a generator's sequences; part of the total
 	Cache uint64
 }
 

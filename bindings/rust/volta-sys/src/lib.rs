@@ -986,7 +986,7 @@ pub struct volta_bill {
     /// inputs, targets and results the object keeps for the host
     pub staging: u64,
     pub total: u64,
-    /// keys and values of a generator's sequences; part of the total
+    /// keys, values and angles of a generator's sequences; part of the total
     pub cache: u64,
 }
 impl Default for volta_bill {
