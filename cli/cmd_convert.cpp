@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/chat_format.h"
 #include "cli/commands.h"
+#include "cli/foreign_model.h"
 #include "cli/graphs.h"
 #include "cli/options.h"
 #include "cli/pictures.h"
@@ -17,7 +19,7 @@ struct Conversion {
     std::string in, out, tokenizer, config, keys, head, model, preprocess, labels, names = "volta",
                                                                                    config_out, weights;
     std::vector<std::string> shapes;
-    std::string opset;
+    std::string opset, chat_format;
     bool segments = false, mask = false, fold = false, exact_graph = false;
     Machine machine;
 };
@@ -28,16 +30,6 @@ volta_dtype gguf_dtype(const std::string& name) {
            : name == "q4_0" ? VOLTA_INT4
            : name == "f32"  ? VOLTA_F32
                             : stored_dtype(name);
-}
-
-// What the file begins with decides, not its name.
-bool is_volta_model(const std::string& path) {
-    char magic[5] = {};
-    std::FILE* file = std::fopen(path.c_str(), "rb");
-    if (file == nullptr) return false;  // the library says why
-    const bool read = std::fread(magic, 1, sizeof magic, file) == sizeof magic;
-    std::fclose(file);
-    return read && std::string(magic, sizeof magic) == "VOLTA";
 }
 
 Model import_model(const Context& context, Conversion& c) {
@@ -135,6 +127,14 @@ void describe_pictures(const Model& model, const Conversion& c) {
     set_classes(model.get(), names);
 }
 
+// The format of conversations, and a line for standard error where the template that came is not known.
+void describe_chat(const Model& model, const Conversion& c) {
+    if (!c.chat_format.empty())
+        check(volta_model_set_chat_format(model.get(), c.chat_format.c_str(), nullptr));
+    const std::string refused = metadata(model, "volta.chat.refused");
+    if (!refused.empty()) warn("the chat template is not known, so voltac chat needs --format: " + refused);
+}
+
 [[noreturn]] void refuse(const std::string& line) { usage_error("voltac convert: " + line); }
 
 // A GGUF file has names of its own for types, and not all of them.
@@ -192,17 +192,19 @@ int run_convert(const std::vector<std::string>& arguments) {
     Options options(
         "convert",
         "A model of another program as a model file, or a model file as safetensors, ONNX or GGUF.");
-    options.positional(
-        "in", c.in, "safetensors (one file, or the index of several), GGUF, ONNX, llama2.c, or a model file");
-    options.output("--out", c.out, kConvertOutput,
-                   "the file to write: a name that ends with .safetensors gets safetensors, one with .onnx "
-                   "the graph too, one with .gguf what llama.cpp reads, one "
-                   "with .volta or no known ending a model file; other formats are not written");
+    options.positional("in", c.in,
+                       "a folder of Hugging Face (config.json, safetensors, tokenizer), safetensors (one "
+                       "file, or the index of "
+                       "several), GGUF, ONNX, llama2.c, or a model file");
+    options.output(
+        "--out", c.out, kConvertOutput,
+        "the file to write, and by its ending what: .volta or none a model file, .safetensors the weights, "
+        ".onnx the graph too, .gguf what llama.cpp reads");
     options.require("--out");
     options.input(
         "--tokenizer", c.tokenizer, kTokenizer,
         "a tokenizer.json, tokenizer.bin, vocab.txt, encoder.json or GGUF file, or none (default: the "
-        "one in the file; of a model file to GGUF, none leaves it out)");
+        "one in the file or the folder; of a model file to GGUF, none leaves it out)");
     options.input("--model-config", c.config, kSideFile,
                   "the config.json of a safetensors model (default: the one beside it)");
     options.input("--keys", c.keys, kSideFile,
@@ -216,6 +218,8 @@ int run_convert(const std::vector<std::string>& arguments) {
                    "ImageNet's unless "
                    "--preprocess says otherwise");
     options.texts("--shape", c.shapes, kShapeHelp);
+    options.choice("--chat-format", c.chat_format, chat_format_names(),
+                   "how conversations become tokens (default: as the template beside the tokenizer says)");
     options.flag("--exact-graph", c.exact_graph, kExactGraphHelp);
     options.text("--preprocess", c.preprocess, kPreprocessHelp);
     options.input("--labels", c.labels, kSideFile,
@@ -243,6 +247,7 @@ int run_convert(const std::vector<std::string>& arguments) {
     const Context context = make_context(c.machine);
     Model model = own ? open_model(context, c.in) : import_model(context, c);
     describe_pictures(model, c);
+    describe_chat(model, c);
     if (c.fold) model = folded(model);
     if (to_safetensors)
         export_model(model, c);

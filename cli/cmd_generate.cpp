@@ -142,12 +142,14 @@ void check_stop_tokens(const Sampling& s, std::int64_t vocabulary) {
 
 int run_generate(const std::vector<std::string>& arguments) {
     Sampling s;
+    std::string prompt_file;
     Options options("generate",
                     "Writes the prompt and its continuation to standard output, up to the end of the text if "
                     "the model gives one, and a newline. Ctrl-C ends the text (exit status 130).");
     options.positional("model", s.model, "a model file");
     options.text("--prompt", s.prompt, "the text to go on from; empty: the start of a text, or a newline",
                  Empty::kMeaningful);
+    options.input("--prompt-file", prompt_file, kText, "the prompt is in this file; - is standard input");
     options.integer("--tokens", s.tokens, 0, INT32_MAX,
                     "how many tokens to add (default: 200, or what the context leaves)");
     s.draws.temperature = 1;
@@ -167,6 +169,9 @@ int run_generate(const std::vector<std::string>& arguments) {
     options.machine(s.machine);
     options.config();
     options.parse(arguments);
+    if (!prompt_file.empty() && options.given("--prompt"))
+        usage_error("voltac generate: --prompt and --prompt-file both say what to go on from");
+    if (!prompt_file.empty()) s.prompt = read_text(prompt_file);
 
     const Context context = make_context(s.machine);
     const Model model = open_model(context, s.model, s.load);

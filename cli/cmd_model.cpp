@@ -5,6 +5,7 @@
 
 #include "cli/architectures.h"
 #include "cli/commands.h"
+#include "cli/foreign_model.h"
 #include "cli/graphs.h"
 #include "cli/npy.h"
 #include "cli/options.h"
@@ -97,7 +98,7 @@ std::string bill_text(const char* title, const Json& bill) {
 std::string as_text(const Json& info) {
     std::string text;
     for (const char* key : {"file", "bytes", "architecture", "level", "precision", "contract", "tokenizer",
-                            "vocabulary", "parameters", "hash"})
+                            "vocabulary", "chat_format", "parameters", "hash"})
         if (info.contains(key))
             text += formatted(
                 "%-18s %s\n", key,
@@ -148,7 +149,8 @@ int run_info(const std::vector<std::string>& arguments) {
     volta_open_options open = VOLTA_OPEN_OPTIONS_INIT;
     open.verify = verify;
     volta_model* opened = nullptr;
-    check(volta_model_open(context.get(), path.c_str(), &open, &opened));
+    if (volta_model_open(context.get(), path.c_str(), &open, &opened) != VOLTA_OK)
+        failure(volta_last_error() + conversion_hint(path));
     const Model model(opened);
 
     struct stat file = {};
@@ -170,6 +172,8 @@ int run_info(const std::vector<std::string>& arguments) {
         info["tokenizer"] = volta_tokenizer_kind(tokenizer);
         info["vocabulary"] = volta_tokenizer_size(tokenizer);
     }
+    const std::string chat_format = metadata(model, "volta.chat.format");
+    if (!chat_format.empty()) info["chat_format"] = chat_format;
     const Json parameters = tensors(model, volta_model_parameter_count(opened), volta_model_parameter_info);
     info["parameters"] = parameter_elements(parameters);
     char hash[33];

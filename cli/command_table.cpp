@@ -6,13 +6,17 @@ namespace voltac {
 
 const std::vector<Command>& commands() {
     static const std::vector<Command> table = {
-        {"train", "train --text PATH | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
+        {"train",
+         "train --text PATH | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
          "train a model on a text or on pictures, a new one or one that is there; the file it writes is also "
          "the "
          "checkpoint",
          run_train},
-        {"generate", "generate MODEL --prompt TEXT [options]", "write text with a trained model",
-         run_generate},
+        {"generate", "generate MODEL --prompt TEXT | --prompt-file FILE [options]",
+         "write text with a trained model", run_generate},
+        {"chat", "chat MODEL [options]", "a conversation with a model: a line in, an answer out", run_chat},
+        {"tokenize", "tokenize MODEL TEXT | --file FILE [--decode]", "a text as tokens, and back",
+         run_tokenize},
         {"eval", "eval MODEL --text PATH | --dataset KIND --data PATH",
          "loss, perplexity and bits per byte on a text; or how many pictures are right", run_eval},
         {"classify", "classify MODEL PICTURE...", "the likeliest classes of pictures", run_classify},

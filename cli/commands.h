@@ -20,6 +20,8 @@ const std::vector<Command>& tunings();  // of `voltac tune`
 
 int run_train(const std::vector<std::string>& arguments);
 int run_generate(const std::vector<std::string>& arguments);
+int run_chat(const std::vector<std::string>& arguments);
+int run_tokenize(const std::vector<std::string>& arguments);
 int run_eval(const std::vector<std::string>& arguments);
 int run_classify(const std::vector<std::string>& arguments);
 int run_run(const std::vector<std::string>& arguments);

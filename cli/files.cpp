@@ -48,6 +48,7 @@ const Output kModelOutput = {"a model file", {{".volta", "a model file"}}, true}
 const Output kConvertOutput = {
     "a model",
     {{".volta", "a model file"}, {".safetensors", "safetensors"}, {".onnx", "ONNX"}, {".gguf", "GGUF"}},
+    false,
     true};
 const Output kConfigOutput = {"a config.json", {{".json", "a config.json"}}, false};
 const Output kArrayOutput = {"an array of NumPy", {{".npy", "an array of NumPy"}}, false};
@@ -138,6 +139,8 @@ void check_name(const std::string& label, const std::string& path, const Output&
                     " is not written to standard output; a file of that name is ./-");
     for (const Ending& own : output.endings)
         if (has_ending(path, own.ending)) return;
+    const std::string name = base_name(path);
+    if (output.bare_names && name.find('.', name.find_first_not_of('.')) == std::string::npos) return;
     if (!output.other_names) {
         std::string endings;
         for (const Ending& own : output.endings)

@@ -38,6 +38,7 @@ struct Output {
     const char* what;             // "a model file"
     std::vector<Ending> endings;  // that it knows
     bool other_names;  // a name with another ending is fine too, unless a format of another program has it
+    bool bare_names = false;  // without other_names: so is a name without any ending
 };
 extern const Output kModelOutput, kConvertOutput, kConfigOutput, kArrayOutput, kReportOutput, kProfileOutput;
 

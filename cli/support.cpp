@@ -109,14 +109,6 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     return Context(context);
 }
 
-Model open_model(const Context& context, const std::string& path, const std::string& load) {
-    volta_open_options options = VOLTA_OPEN_OPTIONS_INIT;
-    options.mode = value_of(kLoadNames, load);
-    volta_model* model = nullptr;
-    check(volta_model_open(context.get(), path.c_str(), &options, &model));
-    return Model(model);
-}
-
 namespace {
 
 struct DtypeRow {
@@ -151,9 +143,11 @@ volta_dtype stored_dtype(const std::string& name) {
     return 0;
 }
 
-std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends) {
+std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends,
+                                 bool special) {
     volta_encode_options options = VOLTA_ENCODE_OPTIONS_INIT;
     options.ends = ends;
+    options.special = special;
     // Enough but for odd vocabularies, which encode twice.
     std::vector<std::int32_t> ids(text.size() + 5);
     for (;;) {

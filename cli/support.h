@@ -66,7 +66,8 @@ std::vector<std::string> with_stored_names(std::vector<std::string> before);
 volta_dtype stored_dtype(const std::string& name);  // of a quantized model's weights; 0: no such type
 
 // With `ends`: those that the tokenizer adds, as a prompt needs them.
-std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends = false);
+std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends = false,
+                                 bool special = false);     // special pieces in the text are their ids
 Tokenizer tokenizer_of(const Model& model);                 // failure when the model has none
 std::string metadata(const Model& model, const char* key);  // "" when there is none
 

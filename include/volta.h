@@ -703,7 +703,8 @@ typedef struct volta_input_shape {
 typedef struct volta_import_options {
     size_t struct_size;
     volta_weight_format format;
-    const char *tokenizer_path; /* as volta_tokenizer_open takes it; NULL: the one in the file, where it has one  */
+    const char *tokenizer_path; /* as volta_tokenizer_open takes it; NULL: the one in the file or the folder, where
+                                 there is one                                                                   */
     const char *config_path;  /* config.json of a safetensors model: what it is, with how many heads; NULL: the one
                                  beside the file. Files that say it themselves need none                        */
     const char *key_map_path; /* a text of lines "their.%d.name = our.%d.name [transpose]" for names that are not
@@ -732,7 +733,8 @@ typedef struct volta_import_options {
  * memory stored, or is made of tensors of several types (of those with integers: VOLTA_INT8). */
 enum { VOLTA_IMPORT_KEEP = -1 };
 
-/* A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4); or from an ONNX
+/* A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4), or from a folder
+ * with safetensors, config.json and a tokenizer, as Hugging Face's libraries write it; or from an ONNX
  * file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
  * are integers or truth values. Parameters that
  * volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
@@ -740,7 +742,7 @@ enum { VOLTA_IMPORT_KEEP = -1 };
  * type that is wanted differ from the file's. The files are treated as hostile: everything in them is checked.
  * Keeps:  nothing: files may go when it returns.
  * Cost:   reads the whole file, one tensor at a time; memory for the parameters alone.
- * Errors: IO_ERROR          missing, a directory, not readable
+ * Errors: IO_ERROR          missing, not readable
  *         CORRUPT_MODEL     the file or its config is damaged; a tensor is missing or there twice
  *         SHAPE_MISMATCH    a tensor that does not fit the sizes of the model
  *         UNSUPPORTED       an architecture, a head, a type, a setting or a tokenizer that no model of Volta has; a tensor
@@ -906,6 +908,44 @@ VOLTA_API volta_status volta_model_get_tokenizer(const volta_model *model, volta
 VOLTA_API volta_status volta_model_set_metadata(volta_model *model, const char *key, const char *value);
 VOLTA_API volta_status volta_model_get_metadata(const volta_model *model, const char *key,
                                                 const char **out_value);
+
+/* ---- Chat: a conversation as tokens ---------------------------------------------------------------------- */
+
+/* A message of a conversation. UTF-8, zero-terminated. */
+typedef struct volta_chat_message {
+    const char *role;    /* "system", "user" or "assistant" */
+    const char *content;
+} volta_chat_message;
+
+/* The formats, by which conversations become text: "chatml", "llama3", ... NULL past the last. */
+VOLTA_API const char *volta_chat_format_name(size_t index);
+
+/* The format of the model's conversations, which its file carries. volta_model_import sets it from the chat template
+ * that lies beside the tokenizer or stands in a GGUF file, where it knows it; "volta.chat.format" of the metadata is its
+ * name, and "volta.chat.refused" says why an imported model has none. system: what the system says in a conversation
+ * that does not say it; NULL: what the format says. name NULL: none.
+ * Errors: INVALID_ARGUMENT  no format of that name
+ *         UNSUPPORTED       the tokenizer lacks a piece that the format needs; the text names it
+ *         INVALID_STATE     the model has no tokenizer */
+VOLTA_API volta_status volta_model_set_chat_format(volta_model *model, const char *name, const char *system);
+/* The id that ends an answer: a stop token of volta_generator_write. Errors: as volta_model_encode_chat. */
+VOLTA_API volta_status volta_model_get_chat_end(const volta_model *model, int32_t *out_id);
+
+/* Bits of `flags` of volta_model_encode_chat. */
+enum {
+    VOLTA_CHAT_WHOLE = 1 /* the conversation ends with its last message; without it, with the beginning of an answer */
+};
+/* The tokens of a conversation by the model's format: those of Hugging Face's apply_chat_template. Pieces of the format
+ * become their ids; a content cannot forge them: there they are plain text, or refused where the tokenizer finds them
+ * in any text. Writes at most `capacity` ids, and sets *out_count to how many there are in all.
+ * answers: of each id, 1 where it belongs to an answer of the assistant, the piece that ends it included, else 0: what
+ *          fine-tuning learns; may be NULL
+ * Errors: INVALID_ARGUMENT  a role that is not known, an order of roles that the format does not have
+ *         UNSUPPORTED       no format, or none that is known; a piece that the tokenizer lacks
+ *         INVALID_STATE     the model has no tokenizer */
+VOLTA_API volta_status volta_model_encode_chat(const volta_model *model, const volta_chat_message *messages,
+                                               size_t count, uint32_t flags, int32_t *ids, uint8_t *answers,
+                                               size_t capacity, size_t *out_count);
 
 /* ---- Bill: what a plan will need, known before anything is allocated ------------------------------------ */
 

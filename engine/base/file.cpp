@@ -316,6 +316,11 @@ bool file_exists(const char* path) noexcept {
     return ::stat(path, &status) == 0;
 }
 
+bool is_folder(const char* path) noexcept {
+    struct stat status;
+    return ::stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 void make_folders(const char* path, std::pmr::memory_resource* heap) {
     require(path != nullptr && *path != '\0', "the path of the folder is empty");
     std::pmr::string part(heap);

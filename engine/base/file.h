@@ -40,6 +40,7 @@ struct CodePath {
 bool path_of_code(const void* address, CodePath* path) noexcept;
 
 bool file_exists(const char* path) noexcept;  // anything of this name, as far as this process may see
+bool is_folder(const char* path) noexcept;    // or a link to one
 
 // Makes the folder `path` and those above it, where they are missing.
 void make_folders(const char* path, std::pmr::memory_resource* heap);

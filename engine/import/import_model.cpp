@@ -6,10 +6,12 @@
 
 #include "engine/base/error.h"
 #include "engine/import/assemble.h"
+#include "engine/import/chat_template.h"
 #include "engine/import/file_kind.h"
 #include "engine/import/gguf_weights.h"
 #include "engine/import/import_error.h"
 #include "engine/import/llama2c.h"
+#include "engine/import/model_folder.h"
 #include "engine/import/onnx/file.h"
 #include "engine/import/safetensors.h"
 #include "engine/import/tokenizer_files.h"
@@ -25,7 +27,9 @@ class Importer {
              std::pmr::memory_resource* tensors)
         : path_(path),
           blamed_(path),
+          weights_(structures),
           config_path_(structures),
+          tokenizer_path_(structures),
           options_(options),
           structures_(structures),
           tensors_(tensors) {}
@@ -51,6 +55,7 @@ class Importer {
     }
 
     HeapPtr<Model> import_all() {
+        find_files();
         HeapPtr<Model> model = import_weights();
         const std::pmr::string* const architecture = model->find_metadata("volta.architecture");
         if (options_.bert && !takes_choice_)
@@ -60,15 +65,29 @@ class Importer {
         if (options_.network && !takes_network_)
             fail(VOLTA_INVALID_ARGUMENT, "a %s is asked for, but the file says itself what it is",
                  options_.network->network->name);
-        if (options_.tokenizer_path != nullptr)
-            about(options_.tokenizer_path, [&] {
-                model->tokenizer.emplace(
-                    open_tokenizer(options_.tokenizer_path, TokenizerFormat::automatic, structures_));
+        if (!tokenizer_path_.empty())
+            about(tokenizer_path_.c_str(), [&] {
+                model->tokenizer.emplace(named_tokenizer());
                 check_tokenizer(*model);
+                describe_chat(find_chat_template(tokenizer_path_, structures_), *model);
             });
         else if (model->tokenizer && !is_graph_)
             check_tokenizer(*model);
         return model;
+    }
+
+    // Of a folder, its weights and the tokenizer beside them, which an option may name otherwise.
+    void find_files() {
+        require(options_.tokenizer_path == nullptr || *options_.tokenizer_path != '\0',
+                "the path of the tokenizer is empty");
+        if (options_.tokenizer_path != nullptr) tokenizer_path_ = options_.tokenizer_path;
+        const bool takes_folder =
+            options_.format == WeightFormat::automatic || options_.format == WeightFormat::safetensors;
+        if (!takes_folder || !is_folder(path_)) return;
+        weights_ = find_weights(path_, structures_);
+        if (tokenizer_path_.empty() && !options_.no_tokenizer)
+            tokenizer_path_ = find_tokenizer(path_, structures_);
+        path_ = blamed_ = weights_.c_str();
     }
 
     HeapPtr<Model> import_weights() {
@@ -137,14 +156,28 @@ class Importer {
         const WeightSource source = read_gguf_weights(file, std::move(mapping), path_, structures_);
         HeapPtr<Model> model =
             assembled(source, keys, architecture_from_gguf(file, source, keys, choice, structures_));
-        if (options_.tokenizer_path == nullptr && !options_.no_tokenizer && has_gguf_tokenizer(file))
+        if (tokenizer_path_.empty() && !options_.no_tokenizer && has_gguf_tokenizer(file))
             model->tokenizer.emplace(own_tokenizer(file));
+        if (model->tokenizer) describe_chat(file.string("tokenizer.chat_template", ""), *model);
         return model;
     }
 
     Tokenizer own_tokenizer(const GgufFile& file) const {
+        return if_known([&] { return read_gguf_tokenizer(file, structures_); });
+    }
+
+    Tokenizer named_tokenizer() const {
+        const auto open = [&] {
+            return open_tokenizer(tokenizer_path_.c_str(), TokenizerFormat::automatic, structures_);
+        };
+        return options_.tokenizer_path != nullptr ? open() : if_known(open);
+    }
+
+    // A tokenizer that nobody has named.
+    template <class Read>
+    static Tokenizer if_known(Read read) {
         try {
-            return read_gguf_tokenizer(file, structures_);
+            return read();
         } catch (const Error& error) {
             if (error.status() != VOLTA_UNSUPPORTED) throw;
             fail(VOLTA_UNSUPPORTED, "%s; the model can be had without one (--tokenizer none, no_tokenizer)",
@@ -283,8 +316,9 @@ class Importer {
     }
 
     const char* path_;
-    const char* blamed_;  // the file that a failure is about
-    std::pmr::string config_path_;
+    const char* blamed_;        // the file that a failure is about
+    std::pmr::string weights_;  // of a folder; else empty
+    std::pmr::string config_path_, tokenizer_path_;
     const ImportOptions& options_;
     bool takes_choice_ = false;   // the file is one that options_.bert is for
     bool takes_network_ = false;  // likewise options_.network

@@ -31,6 +31,27 @@ expect "and back from ONNX" "$hash" "$("$voltac" convert m.onnx --out again.volt
 expect "with its tokenizer" "$("$voltac" generate m.volta --prompt line --tokens 8 --temperature 0 2>&1)" \
     "$("$voltac" generate again.volta --prompt line --tokens 8 --temperature 0 2>&1)"
 expect "from safetensors to ONNX" "$hash" "$("$voltac" convert m.safetensors --out other.onnx --opset 17)"
+# Endings say what is written; there is no other way to say it.
+for name in x.foo x.volta.bak .x.foo; do
+    refused 2 "--out is '$name', it must end with .volta (a model file) or .safetensors (safetensors) or .onnx (ONNX) or .gguf (GGUF)" \
+        convert m.volta --out $name
+done
+# A folder is a model, and one that is not a model file is told how it becomes one.
+mkdir folder "a folder"
+cp m.safetensors folder/model.safetensors
+expect "a folder" "$hash" "$("$voltac" convert folder --out of_folder.volta)"
+refused 1 "it is a folder without weights" convert "a folder" --out x.volta
+echo '{}' | tee folder/config.json >"a folder/config.json"
+for command in "generate" "info" "eval --text text.txt" "hash"; do
+    refused 1 "; voltac convert m.safetensors --out m.volta makes a model file of it" $command m.safetensors
+    refused 1 "; voltac convert folder --out folder.volta makes a model file of it" $command folder/
+    refused 1 "; voltac convert folder --out folder.volta makes a model file of it" $command folder/model.safetensors
+    refused 1 "; voltac convert 'a folder' --out 'a folder.volta' makes a model file of it" $command "a folder"
+    printf 'GGUF\003' >f.gguf
+    refused 1 "; voltac convert f.gguf --out f.volta makes a model file of it" $command f.gguf
+    refused 1 "it is no Volta model" $command text.txt
+    grep -q "voltac convert" err && bad "voltac $command: a text would be converted"
+done
 refused 2 "--opset needs an --out that ends in .onnx" convert m.volta --out x.volta --opset 17
 refused 2 "--opset" convert m.volta --out x.onnx --opset 14
 refused 2 "--out is required" convert m.volta

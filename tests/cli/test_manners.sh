@@ -113,7 +113,7 @@ rm -r r.html.tmp-*
 
 # --- names of other formats
 for name in m.bin m.pt m.pth m.ckpt m.json m.npz m.h5 m.tflite m.pkl m.txt m.tar.gz; do
-    refused 2 "what can be written is a model file (.volta) or safetensors (.safetensors) or ONNX (.onnx) or GGUF (.gguf)" convert m.volta --out $name
+    refused 2 "--out is '$name', it must end with .volta (a model file) or .safetensors (safetensors) or .onnx (ONNX) or .gguf (GGUF)" convert m.volta --out $name
     refused 2 "what can be written is a model file (.volta)" quantize m.volta --to int8 --out $name
     refused 2 "'$name', a name of" train --text text.txt --out $name $small
 done
@@ -126,8 +126,10 @@ refused 2 "a name of safetensors, which is not written" train --text text.txt --
 refused 2 "--config-out is 'c.volta', it must end with .json" convert m.volta --out x.safetensors --names huggingface --config-out c.volta
 "$voltac" convert m.volta --out m.SAFETENSORS >/dev/null 2>err || bad "capital letters: $(cat err)"
 expect "what capital letters gave" "$hash" "$("$voltac" convert m.SAFETENSORS --out back)"
-for name in plain m.v2 m.volta.bak; do
-    expect "a name of no format" "$hash" "$("$voltac" convert m.volta --out $name)"
+expect "a name without an ending" "$hash" "$("$voltac" convert m.volta --out plain)"
+for name in m.v2 m.volta.bak; do
+    refused 2 "--out is '$name', it must end with .volta" convert m.volta --out $name
+    "$voltac" quantize m.volta --to bf16 --out $name >/dev/null || bad "a name of no format"
 done
 
 # --- "-"
