@@ -6,11 +6,15 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/architectures.h"
+#include "cli/chat_format.h"
 #include "cli/commands.h"
+#include "cli/document_lesson.h"
+#include "cli/early_stop.h"
 #include "cli/fine_tuning.h"
 #include "cli/interrupts.h"
 #include "cli/lesson.h"
@@ -43,7 +47,8 @@ struct Settings {
     bool json = false;
     FineTuning tuning;
     TrainingReport report;
-    std::int64_t eval_every = 0;
+    std::int64_t eval_every = 0, patience = 0, extend = 0;
+    std::string jsonl, chat_format;
     Machine machine;
     ProfileFile profile{"voltac train"};
 };
@@ -55,6 +60,14 @@ void declare(Options& options, Settings& s) {
         "--text", s.text, kText,
         "the text to learn: the first 90 % trains, the last 10 % validates; - is standard input; or a "
         "folder, as --dataset text --data takes it: WikiText's files, or *.txt");
+    options.input("--jsonl", s.jsonl, kText,
+                  "with --from: lines of JSON to learn from, {\"prompt\", \"completion\"}, {\"messages\"}, "
+                  "{\"text\"}, or "
+                  "{\"text\"[, \"text_pair\"], \"label\"} for a model that classifies; completions and "
+                  "answers are learnt, "
+                  "the last tenth validates");
+    options.choice("--chat-format", s.chat_format, chat_format_names(),
+                   "with --jsonl: how messages become tokens (default: the model's)");
     options.output("--out", s.out, kModelOutput, "the model file to write; with --resume it may be left out");
     options.choice("--preset", s.preset, preset_names(),
                    "architecture and sizes that the options below override (default: tiny)");
@@ -100,13 +113,20 @@ void declare(Options& options, Settings& s) {
     options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
     options.integer("--eval-every", s.eval_every, 1, 4294967295,
                     "also validate every N steps, as at the end; no bit of the run depends on it");
+    options.integer(
+        "--patience", s.patience, 1, 1000000,
+        "with --eval-every: end when so many validations in a row were not the best; the best is kept beside "
+        "--out as NAME.best.volta");
+    options.integer(
+        "--extend", s.extend, 1, 4294967295,
+        "with --resume: plan so many steps more; learning rates follow the longer plan from then on");
     options.integer("--stop-at", s.stop_at, 1, 4294967295, "write --out after step N and end");
     s.pictures.split = "train";
     s.pictures.declare(options);
     options.choice("--model", s.network, network_names(),
                    "pictures: the network (default: resnet20); with 32x32 pixels it begins as CIFAR's do");
     options.integer("--epochs", s.epochs, 1, 1000000,
-                    "pictures: how often all samples are seen (default: 10)");
+                    "pictures, --jsonl: how often all samples are seen (default: 10; of --jsonl 3)");
     options.text("--preprocess", s.preprocess, kPreprocessHelp);
     options.choice("--augment", s.augment, {kAugmentNames[0], kAugmentNames[1], kAugmentNames[2]},
                    "pictures: what is done to them at random (default: crop-flip)");
@@ -263,7 +283,8 @@ class Run {
           trainer_(std::move(trainer)),
           lesson_(lesson),
           steps_(steps),
-          tokens_per_step_(tokens_per_step) {}
+          tokens_per_step_(tokens_per_step),
+          early_(settings.patience) {}
 
     void loop() {
         const std::uint64_t start = volta_trainer_current_step(trainer_.get());
@@ -274,15 +295,13 @@ class Run {
                               static_cast<unsigned long long>(start), static_cast<unsigned long long>(end)));
         Progress progress(start, end, tokens_per_step_, s_.json, lesson_.unit());
         watch_interrupts();  // the first Ctrl-C asks for a checkpoint and an orderly end
-        for (std::uint64_t step = start; step < end && !is_stopped(); ++step) {
+        for (std::uint64_t step = start; step < end && !is_stopped() && !early_.is_over(); ++step) {
             const auto begin = std::chrono::steady_clock::now();
             const volta_status status = lesson_.step(trainer_.get(), &last_);
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
             if (status != VOLTA_OK) {
                 progress.finish();
-                failure(volta_last_error() + std::string(status == VOLTA_NOT_FINITE
-                                                             ? "; a smaller --lr or --clip may keep it finite"
-                                                             : ""));
+                fail_step(status, volta_last_error());
             }
             progress.step(last_.step, static_cast<double>(last_.loss));
             s_.report.step(last_, taken.count());
@@ -322,6 +341,7 @@ class Run {
             }
             if (validates) add_validated(line);
             if (lesson_.skipped() > 0) line["skipped"] = lesson_.skipped();
+            if (early_.is_wanted()) line["best_validation_loss"] = early_.best();
             line["hash"] = hash;
             line["out"] = s_.out;
             line["seconds"] = seconds_;
@@ -347,6 +367,9 @@ class Run {
         if (lesson_.skipped() > 0)
             text +=
                 formatted("skipped            %llu\n", static_cast<unsigned long long>(lesson_.skipped()));
+        if (early_.is_wanted())
+            text += formatted("best validation    %.6f, in ", unsigned_nan(early_.best())) +
+                    one_line(best_name(s_.out)) + "\n";
         if (!is_strict(s_.machine))
             text += "level              " + s_.machine.level + ", " + s_.machine.precision + "\n";
         print(text + formatted("hash               %s\n", hash));
@@ -356,6 +379,14 @@ class Run {
   private:
     bool is_stopped() const { return is_unread_ || status_ != 0 || interrupted_by() != 0; }
     int status() const { return is_unread_ ? kExitPipe : status_; }
+
+    // A step that is not finite has changed nothing: what was learnt before it is kept.
+    [[noreturn]] void fail_step(volta_status status, const std::string& why) {
+        if (status != VOLTA_NOT_FINITE) failure(why);
+        save();
+        failure(why + "; a smaller --lr or --clip may keep it finite; what was learnt before is in " +
+                s_.out);
+    }
 
     // A reader that has gone asks for the end as Ctrl-C does: what was learnt is kept.
     void tell(const Json& line) {
@@ -383,6 +414,8 @@ class Run {
     void validate() {
         const double loss = lesson_.validation_loss(trainer_.get());
         s_.report.validated(last_.step, loss, lesson_.validation_correct(), lesson_.validation_count());
+        if (early_.improves(loss) && early_.is_wanted())
+            check(volta_trainer_save(trainer_.get(), best_name(s_.out).c_str()));
         if (!s_.json) return;
         Json line = {{"event", "validation"}, {"step", last_.step}, {"validation_loss", loss}};
         add_validated(line);
@@ -400,7 +433,8 @@ class Run {
     void write_report(const char* hash, bool interrupted) {
         if (!s_.report.is_wanted()) return;
         const auto text = [](std::uint64_t number) { return std::to_string(number); };
-        s_.report.fact("data", s_.text.empty() ? s_.pictures.data : shown_name(s_.text));
+        const std::string& learnt = s_.jsonl.empty() ? s_.text : s_.jsonl;
+        s_.report.fact("data", learnt.empty() ? s_.pictures.data : shown_name(learnt));
         if (!lesson_.validated.empty()) s_.report.fact("validation of", lesson_.validated);
         if (s_.tuning.is_given()) s_.report.fact("begins with", s_.tuning.from);
         s_.report.fact("model file", s_.out);
@@ -428,6 +462,7 @@ class Run {
     Trainer trainer_;
     Lesson& lesson_;
     std::uint64_t steps_, tokens_per_step_;
+    EarlyStop early_;
     volta_step_report last_ = VOLTA_STEP_REPORT_INIT;
     int status_ = 0;
     bool is_unread_ = false;
@@ -535,8 +570,17 @@ std::unique_ptr<Lesson> make_lesson(const Context& context, Training& training, 
 void check_lesson(const Options& options, const Settings& s) {
     const bool of_pictures = s.pictures.is_given();
     s.pictures.check("voltac train", options);
-    if (options.given("--text") == options.given("--dataset"))
-        usage_error("voltac train: it needs --text, or --dataset with --data (see voltac train --help)");
+    const bool of_documents = options.given("--jsonl");
+    if (options.given("--text") + options.given("--dataset") + of_documents != 1)
+        usage_error(
+            "voltac train: it needs --text, --jsonl, or --dataset with --data (see voltac train --help)");
+    if (of_documents && !s.tuning.is_given() && s.resume.empty())
+        usage_error("voltac train: --jsonl needs --from, a model that is there, or --resume");
+    if (!of_documents && options.given("--chat-format"))
+        usage_error("voltac train: --chat-format is of the messages of --jsonl");
+    if (options.given("--patience") && s.eval_every == 0)
+        usage_error("voltac train: --patience counts the validations of --eval-every, which is not given");
+    if (options.given("--extend") && s.resume.empty()) usage_error("voltac train: --extend needs --resume");
     if (!of_pictures && options.given("--split"))
         usage_error("voltac train: --split is of pictures; of a folder of texts the train part is learnt");
     for (const std::string& path : cut(s.pictures.data, ','))
@@ -551,11 +595,11 @@ void check_lesson(const Options& options, const Settings& s) {
         if (of_pictures && options.given(name))
             usage_error(std::string("voltac train: ") + name + " is of a text, --dataset of pictures");
     for (const char* name : of_networks)
-        if (!of_pictures && options.given(name))
+        if (!of_pictures && options.given(name) && !(of_documents && std::strcmp(name, "--epochs") == 0))
             usage_error(std::string("voltac train: ") + name +
                         (s.pictures.is_of_text() ? " is of pictures, --dataset text of a text"
                                                  : " is of pictures and needs --dataset"));
-    if (of_pictures && options.given("--epochs") && options.given("--steps"))
+    if (options.given("--epochs") && options.given("--steps"))
         usage_error("voltac train: --epochs and --steps both say how long it runs");
     s.tuning.check(options, of_pictures);
     if (s.out.empty()) usage_error("voltac train: --out is required (see voltac train --help)");
@@ -652,6 +696,14 @@ Dataset validation_set(const Settings& s) {
     return s.evaluated.empty() ? other.open_if_there() : other.open();
 }
 
+// A longer plan than the checkpoint's.
+void extend(const Settings& s, volta_trainer* trainer) {
+    if (s.extend == 0) return;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
+    check(volta_trainer_get_options(trainer, &options));
+    check(volta_trainer_extend(trainer, options.steps + static_cast<std::uint64_t>(s.extend)));
+}
+
 int train_pictures(Settings& s, const Options& options) {
     apply_picture_defaults(s, options);
     apply_tuning_defaults(s, options);
@@ -659,6 +711,7 @@ int train_pictures(Settings& s, const Options& options) {
     Dataset dataset = s.pictures.open();
     Training training = s.resume.empty() ? new_picture_training(context, s, options, dataset)
                                          : resumed_picture_training(context, s);
+    extend(s, training.trainer.get());
     volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
     check(volta_trainer_get_options(training.trainer.get(), &used));
     const std::unique_ptr<Lesson> lesson =
@@ -666,6 +719,85 @@ int train_pictures(Settings& s, const Options& options) {
                        s.pictures, validation_set(s));
     const auto pictures_per_step = static_cast<std::uint64_t>(used.input_shapes[0]) * used.micro_batches;
     Run run(s, std::move(training.trainer), *lesson, used.steps, pictures_per_step);
+    s.profile.start(context);
+    run.loop();
+    const int status = run.finish();
+    s.profile.finish(context);
+    return status;
+}
+
+// ---- Lines of JSON ---------------------------------------------------------------------------------------
+
+constexpr std::int64_t kDocumentEpochs = 3;
+
+// So many steps that all documents are seen --epochs times.
+void plan_epochs(Settings& s, const Options& options, std::size_t documents) {
+    if (options.given("--steps")) return;
+    const std::int64_t epochs = options.given("--epochs") ? s.epochs : kDocumentEpochs,
+                       rows = s.batch * s.accumulate;
+    s.steps = std::max<std::int64_t>(1, (epochs * static_cast<std::int64_t>(documents) + rows - 1) / rows);
+    if (!options.given("--warmup")) s.warmup = std::min(s.warmup, s.steps / 10);
+}
+
+Trainer document_trainer(const Settings& s, const Model& model, const DocumentModel& kind,
+                         std::int64_t window) {
+    std::vector<std::int64_t> shapes;
+    for (std::size_t i = 0; i < kind.inputs(); ++i) shapes.insert(shapes.end(), {s.batch, window});
+    volta_trainer_options training = trainer_options(s, shapes.data());
+    training.input_extent_count = shapes.size();
+    return s.tuning.train(model.get(), training);
+}
+
+Trainer resumed_documents(const Settings& s, const Options& options, const Model& model,
+                          const Tokenizer& tokenizer, const std::string& mark) {
+    volta_trainer* trainer = nullptr;
+    if (volta_trainer_resume(model.get(), nullptr, &trainer) != VOLTA_OK)
+        failure("--resume " + s.resume + ": " + volta_last_error());
+    Trainer owned(trainer);
+    volta_trainer_options checkpoint = VOLTA_TRAINER_OPTIONS_INIT;
+    check(volta_trainer_get_options(trainer, &checkpoint));
+    refuse_contradictions(options, s, model, checkpoint, tokenizer);
+    if (metadata(model, kDocumentsKey) != mark)
+        failure(shown_name(s.jsonl) + ": the documents are not those that the checkpoint was trained on");
+    extend(s, trainer);
+    return owned;
+}
+
+int train_documents(Settings& s, const Options& options) {
+    apply_preset(s);  // the batch
+    apply_tuning_defaults(s, options);
+    const bool resumes = !s.resume.empty();
+    const Context context = make_context(s.machine);
+    Model model =
+        resumes ? open_model(context, s.resume) : s.tuning.open(context, static_cast<std::uint64_t>(s.seed));
+    if (!s.chat_format.empty())
+        check(volta_model_set_chat_format(model.get(), s.chat_format.c_str(), nullptr));
+    const Tokenizer tokenizer = tokenizer_of(model);
+    std::vector<Document> documents = read_documents(s.jsonl, model, tokenizer);
+    const std::string mark = documents_mark(documents), name = shown_name(s.jsonl);
+    const DocumentModel kind = document_model(model, documents, name);
+    Trainer trainer;
+    DocumentLists lists;
+    if (resumes) {
+        trainer = resumed_documents(s, options, model, tokenizer, mark);
+        volta_trainer_options checkpoint = VOLTA_TRAINER_OPTIONS_INIT;
+        check(volta_trainer_get_options(trainer.get(), &checkpoint));
+        lists = cut_documents(std::move(documents), kind, checkpoint.input_shapes[1], name);
+    } else {
+        const std::int64_t window = document_window(
+            documents, kind, window_of(model, options.given("--context") ? s.sizes.context : 0));
+        lists = cut_documents(std::move(documents), kind, window, name);
+        plan_epochs(s, options, lists.train.size());
+        check(volta_model_set_metadata(model.get(), kDocumentsKey, mark.c_str()));
+        trainer = document_trainer(s, model, kind, window);
+    }
+    volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
+    check(volta_trainer_get_options(trainer.get(), &used));
+    const std::unique_ptr<Lesson> lesson =
+        document_lesson(context, std::move(model), trainer.get(), kind, std::move(lists));
+    const auto tokens_per_step =
+        static_cast<std::uint64_t>(used.input_shapes[0] * used.input_shapes[1]) * used.micro_batches;
+    Run run(s, std::move(trainer), *lesson, used.steps, tokens_per_step);
     s.profile.start(context);
     run.loop();
     const int status = run.finish();
@@ -687,6 +819,7 @@ int run_train(const std::vector<std::string>& arguments) {
     check_lesson(options, s);
     if (!options.given("--out")) options.check_output("--out", s.out);
     if (s.pictures.is_given()) return train_pictures(s, options);
+    if (!s.jsonl.empty()) return train_documents(s, options);
     if (s.resume.empty()) {
         apply_preset(s);
         apply_tuning_defaults(s, options);
@@ -701,6 +834,7 @@ int run_train(const std::vector<std::string>& arguments) {
     Training training = !s.resume.empty()     ? resumed_training(context, s, options)
                         : s.tuning.is_given() ? tuned_training(context, s, options, text.train)
                                               : new_training(context, s, text.train);
+    extend(s, training.trainer.get());
     const std::unique_ptr<Lesson> lesson = make_lesson(context, training, source.name(), text);
     lesson->validated = text.validated;
     training.model.reset();  // the trainer has its own copy

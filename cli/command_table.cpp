@@ -7,7 +7,7 @@ namespace voltac {
 const std::vector<Command>& commands() {
     static const std::vector<Command> table = {
         {"train",
-         "train --text PATH | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
+         "train --text PATH | --jsonl FILE | --dataset KIND --data PATH [--from MODEL] --out FILE [options]",
          "train a model on a text or on pictures, a new one or one that is there; the file it writes is also "
          "the "
          "checkpoint",

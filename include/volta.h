@@ -1135,6 +1135,12 @@ VOLTA_API volta_status volta_trainer_update_model(volta_trainer *trainer);
  * beta products, data cursor and every option. Crash-safe, see volta_model_save. */
 VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *path);
 
+/* Plans a longer run: `steps` in all, from which a schedule's learning rates follow from now on. The steps that were made
+ * stay as they are, so that the result is not that of a run planned so from the beginning; it is the same for every run
+ * that was extended at the same step.
+ * Errors: INVALID_ARGUMENT  fewer steps than are planned, or 2^32; a run without a planned end */
+VOLTA_API volta_status volta_trainer_extend(volta_trainer *trainer, uint64_t steps);
+
 /* A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
  * those of the checkpoint; given options must agree with them (`steps` included). In a context of another level or
  * precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.

@@ -134,6 +134,7 @@ const (
 	ImportKeep             = sys.ImportKeep
 	NamesOwn               = sys.NamesOwn
 	NamesHuggingFace       = sys.NamesHuggingFace
+	ChatWhole              = sys.ChatWhole
 	SessionPackWeights     = sys.SessionPackWeights
 	LossCrossEntropy       = sys.LossCrossEntropy
 	LossMse                = sys.LossMse

@@ -227,6 +227,10 @@ volta_status volta_trainer_hash(const volta_trainer* trainer, char* text) {
     });
 }
 
+volta_status volta_trainer_extend(volta_trainer* trainer, uint64_t steps) {
+    return guarded([&] { inner(trainer).extend(steps); });
+}
+
 volta_status volta_trainer_update_model(volta_trainer* trainer) {
     return guarded([&] { inner(trainer).update_model(); });
 }

@@ -390,6 +390,15 @@ void Trainer::run_phases() {
     }
 }
 
+void Trainer::extend(std::uint64_t steps) {
+    std::uint64_t& planned = options_.schedule.steps;
+    require(planned != 0, "the run has no planned end to be extended");
+    require(steps >= planned && steps < (std::uint64_t{1} << 32),
+            "steps is %llu, it must be at least the %llu that are planned and below 2^32",
+            static_cast<unsigned long long>(steps), static_cast<unsigned long long>(planned));
+    planned = steps;
+}
+
 // The step on what stands in the input and target regions.
 StepReport Trainer::run_step() {
     require_whole();

@@ -48,6 +48,7 @@ class Trainer final {
                                    const volta_trainer_options* given);
 
     StepReport step(const TensorView* const* inputs, std::size_t input_count, const TensorView& targets);
+    void extend(std::uint64_t steps);  // plans so many in all, from which the schedule follows from now on
     void set_tokens(const std::int32_t* tokens, std::size_t count);
     StepReport step_tokens();
     double evaluate_tokens(const std::int32_t* tokens, std::size_t count);

@@ -354,6 +354,11 @@ int main(void) {
            sizeof(((volta_tensor_info *)0)->rank));
     printf("volta_tensor_info.shape %zu %zu\n", offsetof(volta_tensor_info, shape),
            sizeof(((volta_tensor_info *)0)->shape));
+    printf("volta_chat_message %zu\n", sizeof(volta_chat_message));
+    printf("volta_chat_message.role %zu %zu\n", offsetof(volta_chat_message, role),
+           sizeof(((volta_chat_message *)0)->role));
+    printf("volta_chat_message.content %zu %zu\n", offsetof(volta_chat_message, content),
+           sizeof(((volta_chat_message *)0)->content));
     printf("volta_bill %zu\n", sizeof(volta_bill));
     printf("volta_bill.struct_size %zu %zu\n", offsetof(volta_bill, struct_size),
            sizeof(((volta_bill *)0)->struct_size));

@@ -201,7 +201,7 @@ refused 2 "--top-p is 1.1, it must be in 0 .. 1" generate m.volta --top-p 1.1
 rm -f x.volta
 "$voltac" train --text text.txt --out nan.volta $small --steps 60 --lr 1e6 --clip 0 --warmup 0 >out 2>err
 expect "status of a training that diverges" 1 $?
-grep -qE 'a smaller --lr or --clip may keep it finite$' err || bad "a training that diverges: $(cat err)"
+grep -qE 'a smaller --lr or --clip may keep it finite; what was learnt before is in nan.volta$' err || bad "a training that diverges: $(cat err)"
 grep -qwE -- '-nan' out err && bad "a NaN has a sign"
 
 # --- help

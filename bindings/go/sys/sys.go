@@ -255,6 +255,11 @@ const (
 )
 
 const (
+	// the conversation ends with its last message; without it, with the beginning of an answer
+	ChatWhole = 1
+)
+
+const (
 	// keep a copy of the weights of products in the order in which kernels read them: runs are faster, most of all on few rows, for as much memory again (under `parameters` of the bill). Small weights, which are as fast in place, get none. Packed anew when the model's parameters change
 	SessionPackWeights = 1
 )
@@ -868,7 +873,7 @@ type InputShape struct {
 type ImportOptions struct {
 	StructSize uint
 	Format     WeightFormat
-	// as volta_tokenizer_open takes it; NULL: the one in the file, where it has one
+	// as volta_tokenizer_open takes it; NULL: the one in the file or the folder, where there is one
 	TokenizerPath *byte
 	// config.json of a safetensors model: what it is, with how many heads; NULL: the one beside the file. Files that say it themselves need none
 	ConfigPath *byte
@@ -926,6 +931,15 @@ type TensorInfo struct {
 	Dtype Dtype
 	Rank  int32
 	Shape [8]int64
+}
+
+// ChatMessage is volta_chat_message.
+//
+// A message of a conversation. UTF-8, zero-terminated.
+type ChatMessage struct {
+	// "system", "user" or "assistant"
+	Role    *byte
+	Content *byte
 }
 
 // Bill is volta_bill.
@@ -1926,7 +1940,8 @@ func ModelSave(model *Model, path *byte) Status {
 
 // ModelImport is volta_model_import.
 //
-// A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4); or from an ONNX
+// A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4), or from a folder
+// with safetensors, config.json and a tokenizer, as Hugging Face's libraries write it; or from an ONNX
 // file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
 // are integers or truth values. Parameters that
 // volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
@@ -1937,7 +1952,7 @@ func ModelSave(model *Model, path *byte) Status {
 //
 // Cost: reads the whole file, one tensor at a time; memory for the parameters alone.
 //
-// Errors: IO_ERROR          missing, a directory, not readable
+// Errors: IO_ERROR          missing, not readable
 // CORRUPT_MODEL     the file or its config is damaged; a tensor is missing or there twice
 // SHAPE_MISMATCH    a tensor that does not fit the sizes of the model
 // UNSUPPORTED       an architecture, a head, a type, a setting or a tokenizer that no model of Volta has; a tensor
@@ -2168,6 +2183,49 @@ func ModelGetMetadata(model *Model, key *byte, outValue **byte) Status {
 	return Status(C.volta_model_get_metadata((*C.volta_model)(unsafe.Pointer(model)), (*C.char)(unsafe.Pointer(key)), (**C.char)(unsafe.Pointer(outValue))))
 }
 
+// ChatFormatName is volta_chat_format_name.
+//
+// The formats, by which conversations become text: "chatml", "llama3", ... NULL past the last.
+func ChatFormatName(index uint) *byte {
+	return (*byte)(unsafe.Pointer(C.volta_chat_format_name(C.size_t(index))))
+}
+
+// ModelSetChatFormat is volta_model_set_chat_format.
+//
+// The format of the model's conversations, which its file carries. volta_model_import sets it from the chat template
+// that lies beside the tokenizer or stands in a GGUF file, where it knows it; "volta.chat.format" of the metadata is its
+// name, and "volta.chat.refused" says why an imported model has none. system: what the system says in a conversation
+// that does not say it; NULL: what the format says. name NULL: none.
+//
+// Errors: INVALID_ARGUMENT  no format of that name
+// UNSUPPORTED       the tokenizer lacks a piece that the format needs; the text names it
+// INVALID_STATE     the model has no tokenizer
+func ModelSetChatFormat(model *Model, name *byte, system *byte) Status {
+	return Status(C.volta_model_set_chat_format((*C.volta_model)(unsafe.Pointer(model)), (*C.char)(unsafe.Pointer(name)), (*C.char)(unsafe.Pointer(system))))
+}
+
+// ModelGetChatEnd is volta_model_get_chat_end.
+//
+// The id that ends an answer: a stop token of volta_generator_write. Errors: as volta_model_encode_chat.
+func ModelGetChatEnd(model *Model, outId *int32) Status {
+	return Status(C.volta_model_get_chat_end((*C.volta_model)(unsafe.Pointer(model)), (*C.int32_t)(unsafe.Pointer(outId))))
+}
+
+// ModelEncodeChat is volta_model_encode_chat.
+//
+// The tokens of a conversation by the model's format: those of Hugging Face's apply_chat_template. Pieces of the format
+// become their ids; a content cannot forge them: there they are plain text, or refused where the tokenizer finds them
+// in any text. Writes at most `capacity` ids, and sets *out_count to how many there are in all.
+// answers: of each id, 1 where it belongs to an answer of the assistant, the piece that ends it included, else 0: what
+// fine-tuning learns; may be NULL
+//
+// Errors: INVALID_ARGUMENT  a role that is not known, an order of roles that the format does not have
+// UNSUPPORTED       no format, or none that is known; a piece that the tokenizer lacks
+// INVALID_STATE     the model has no tokenizer
+func ModelEncodeChat(model *Model, messages *ChatMessage, count uint, flags uint32, ids *int32, answers *uint8, capacity uint, outCount *uint) Status {
+	return Status(C.volta_model_encode_chat((*C.volta_model)(unsafe.Pointer(model)), (*C.volta_chat_message)(unsafe.Pointer(messages)), C.size_t(count), C.uint32_t(flags), (*C.int32_t)(unsafe.Pointer(ids)), (*C.uint8_t)(unsafe.Pointer(answers)), C.size_t(capacity), (*C.size_t)(unsafe.Pointer(outCount))))
+}
+
 // SessionCreate is volta_session_create.
 //
 // Compiles `model` for these input shapes and plans every byte it will use.
@@ -2331,6 +2389,17 @@ func TrainerUpdateModel(trainer *Trainer) Status {
 // beta products, data cursor and every option. Crash-safe, see volta_model_save.
 func TrainerSave(trainer *Trainer, path *byte) Status {
 	return Status(C.volta_trainer_save((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.char)(unsafe.Pointer(path))))
+}
+
+// TrainerExtend is volta_trainer_extend.
+//
+// Plans a longer run: `steps` in all, from which a schedule's learning rates follow from now on. The steps that were made
+// stay as they are, so that the result is not that of a run planned so from the beginning; it is the same for every run
+// that was extended at the same step.
+//
+// Errors: INVALID_ARGUMENT  fewer steps than are planned, or 2^32; a run without a planned end
+func TrainerExtend(trainer *Trainer, steps uint64) Status {
+	return Status(C.volta_trainer_extend((*C.volta_trainer)(unsafe.Pointer(trainer)), C.uint64_t(steps)))
 }
 
 // TrainerResume is volta_trainer_resume.

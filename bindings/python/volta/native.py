@@ -106,6 +106,8 @@ VOLTA_IMPORT_KEEP = -1
 VOLTA_NAMES_OWN = 0
 VOLTA_NAMES_HUGGING_FACE = 1
 
+VOLTA_CHAT_WHOLE = 1
+
 VOLTA_SESSION_PACK_WEIGHTS = 1
 
 # volta_loss
@@ -517,6 +519,13 @@ class volta_tensor_info(c.Structure):
         ("dtype", c.c_int32),
         ("rank", c.c_int32),
         ("shape", c.c_int64 * 8),
+    ]
+
+
+class volta_chat_message(c.Structure):
+    _fields_ = [
+        ("role", c.c_char_p),
+        ("content", c.c_char_p),
     ]
 
 
@@ -1008,6 +1017,10 @@ VOLTA_FUNCTIONS = {
     "volta_model_get_tokenizer": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p),)),
     "volta_model_set_metadata": (c.c_int32, (c.c_void_p, c.c_char_p, c.c_char_p,)),
     "volta_model_get_metadata": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(c.c_char_p),)),
+    "volta_chat_format_name": (c.c_char_p, (c.c_size_t,)),
+    "volta_model_set_chat_format": (c.c_int32, (c.c_void_p, c.c_char_p, c.c_char_p,)),
+    "volta_model_get_chat_end": (c.c_int32, (c.c_void_p, c.c_void_p,)),
+    "volta_model_encode_chat": (c.c_int32, (c.c_void_p, c.POINTER(volta_chat_message), c.c_size_t, c.c_uint32, c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p,)),
     "volta_session_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_session_options), c.POINTER(c.c_void_p),)),
     "volta_session_release": (None, (c.c_void_p,)),
     "volta_session_run": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(c.c_void_p), c.c_size_t,)),
@@ -1026,6 +1039,7 @@ VOLTA_FUNCTIONS = {
     "volta_trainer_hash": (c.c_int32, (c.c_void_p, c.c_void_p,)),
     "volta_trainer_update_model": (c.c_int32, (c.c_void_p,)),
     "volta_trainer_save": (c.c_int32, (c.c_void_p, c.c_char_p,)),
+    "volta_trainer_extend": (c.c_int32, (c.c_void_p, c.c_uint64,)),
     "volta_trainer_resume": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.POINTER(c.c_void_p),)),
     "volta_trainer_get_options": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options),)),
     "volta_trainer_get_bill": (c.c_int32, (c.c_void_p, c.POINTER(volta_bill),)),

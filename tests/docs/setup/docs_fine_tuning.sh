@@ -10,3 +10,6 @@ json.dump({"model": {"type": "BPE", "vocab": vocabulary, "merges": []}, "pre_tok
 PY
 voltac train --text book.txt --tokenizer tokenizer.json --out bytes.volta --steps 20 --layers 1 --dim 32 --heads 2 --context 32 --batch 2 --warmup 1
 voltac convert bytes.volta --out gpt2.safetensors --names huggingface --config-out config.json
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    echo "{\"prompt\": \"$i + $i =\", \"completion\": \" $((i + i))\"}"
+done >pairs.jsonl

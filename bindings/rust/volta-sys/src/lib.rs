@@ -175,6 +175,9 @@ pub const VOLTA_NAMES_OWN: volta_weight_names = 0;
 /// those of its GPT-2, Llama and BERT (docs/import.md), products \[out, in\] where it has them so; a config.json says what the model is
 pub const VOLTA_NAMES_HUGGING_FACE: volta_weight_names = 1;
 
+/// the conversation ends with its last message; without it, with the beginning of an answer
+pub const VOLTA_CHAT_WHOLE: u32 = 1;
+
 /// keep a copy of the weights of products in the order in which kernels read them: runs are faster, most of all on few rows, for as much memory again (under `parameters` of the bill). Small weights, which are as fast in place, get none. Packed anew when the model's parameters change
 pub const VOLTA_SESSION_PACK_WEIGHTS: u32 = 1;
 
@@ -874,7 +877,7 @@ impl Default for volta_input_shape {
 pub struct volta_import_options {
     pub struct_size: usize,
     pub format: volta_weight_format,
-    /// as volta_tokenizer_open takes it; NULL: the one in the file, where it has one
+    /// as volta_tokenizer_open takes it; NULL: the one in the file or the folder, where there is one
     pub tokenizer_path: *const c_char,
     /// config.json of a safetensors model: what it is, with how many heads; NULL: the one beside the file. Files that say it themselves need none
     pub config_path: *const c_char,
@@ -961,6 +964,21 @@ pub struct volta_tensor_info {
     pub shape: [i64; 8],
 }
 impl Default for volta_tensor_info {
+    /// Zeros, which are the defaults.
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// A message of a conversation. UTF-8, zero-terminated.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_chat_message {
+    /// "system", "user" or "assistant"
+    pub role: *const c_char,
+    pub content: *const c_char,
+}
+impl Default for volta_chat_message {
     /// Zeros, which are the defaults.
     fn default() -> Self {
         unsafe { core::mem::zeroed() }
@@ -1855,7 +1873,8 @@ extern "C" {
     /// folder could not be synced at the end is the new file in its place: the text says so, and that it
     /// may not survive a power cut
     pub fn volta_model_save(model: *const volta_model, path: *const c_char) -> volta_status;
-    /// A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4); or from an ONNX
+    /// A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4), or from a folder
+    /// with safetensors, config.json and a tokenizer, as Hugging Face's libraries write it; or from an ONNX
     /// file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
     /// are integers or truth values. Parameters that
     /// volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
@@ -1866,7 +1885,7 @@ extern "C" {
     ///
     /// Cost: reads the whole file, one tensor at a time; memory for the parameters alone.
     ///
-    /// Errors: IO_ERROR          missing, a directory, not readable
+    /// Errors: IO_ERROR          missing, not readable
     /// CORRUPT_MODEL     the file or its config is damaged; a tensor is missing or there twice
     /// SHAPE_MISMATCH    a tensor that does not fit the sizes of the model
     /// UNSUPPORTED       an architecture, a head, a type, a setting or a tokenizer that no model of Volta has; a tensor
@@ -1988,6 +2007,29 @@ extern "C" {
     /// set: value NULL removes. get: *out_value is NULL when there is none. Lends: until the key changes.
     pub fn volta_model_set_metadata(model: *mut volta_model, key: *const c_char, value: *const c_char) -> volta_status;
     pub fn volta_model_get_metadata(model: *const volta_model, key: *const c_char, out_value: *mut *const c_char) -> volta_status;
+    /// The formats, by which conversations become text: "chatml", "llama3", ... NULL past the last.
+    pub fn volta_chat_format_name(index: usize) -> *const c_char;
+    /// The format of the model's conversations, which its file carries. volta_model_import sets it from the chat template
+    /// that lies beside the tokenizer or stands in a GGUF file, where it knows it; "volta.chat.format" of the metadata is its
+    /// name, and "volta.chat.refused" says why an imported model has none. system: what the system says in a conversation
+    /// that does not say it; NULL: what the format says. name NULL: none.
+    ///
+    /// Errors: INVALID_ARGUMENT  no format of that name
+    /// UNSUPPORTED       the tokenizer lacks a piece that the format needs; the text names it
+    /// INVALID_STATE     the model has no tokenizer
+    pub fn volta_model_set_chat_format(model: *mut volta_model, name: *const c_char, system: *const c_char) -> volta_status;
+    /// The id that ends an answer: a stop token of volta_generator_write. Errors: as volta_model_encode_chat.
+    pub fn volta_model_get_chat_end(model: *const volta_model, out_id: *mut i32) -> volta_status;
+    /// The tokens of a conversation by the model's format: those of Hugging Face's apply_chat_template. Pieces of the format
+    /// become their ids; a content cannot forge them: there they are plain text, or refused where the tokenizer finds them
+    /// in any text. Writes at most `capacity` ids, and sets *out_count to how many there are in all.
+    /// answers: of each id, 1 where it belongs to an answer of the assistant, the piece that ends it included, else 0: what
+    ///          fine-tuning learns; may be NULL
+    ///
+    /// Errors: INVALID_ARGUMENT  a role that is not known, an order of roles that the format does not have
+    /// UNSUPPORTED       no format, or none that is known; a piece that the tokenizer lacks
+    /// INVALID_STATE     the model has no tokenizer
+    pub fn volta_model_encode_chat(model: *const volta_model, messages: *const volta_chat_message, count: usize, flags: u32, ids: *mut i32, answers: *mut u8, capacity: usize, out_count: *mut usize) -> volta_status;
     /// Compiles `model` for these input shapes and plans every byte it will use.
     ///
     /// Owns: *out_session, ended by volta_session_release.
@@ -2069,6 +2111,12 @@ extern "C" {
     /// Writes a checkpoint: a model file with the current parameters that also holds moments, seed, step, running
     /// beta products, data cursor and every option. Crash-safe, see volta_model_save.
     pub fn volta_trainer_save(trainer: *mut volta_trainer, path: *const c_char) -> volta_status;
+    /// Plans a longer run: `steps` in all, from which a schedule's learning rates follow from now on. The steps that were made
+    /// stay as they are, so that the result is not that of a run planned so from the beginning; it is the same for every run
+    /// that was extended at the same step.
+    ///
+    /// Errors: INVALID_ARGUMENT  fewer steps than are planned, or 2^32; a run without a planned end
+    pub fn volta_trainer_extend(trainer: *mut volta_trainer, steps: u64) -> volta_status;
     /// A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
     /// those of the checkpoint; given options must agree with them (`steps` included). In a context of another level or
     /// precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.

@@ -1,0 +1,48 @@
+// The lesson of lines of JSON: a document in each row of a batch, and what it asks for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/documents.h"
+#include "cli/lesson.h"
+
+namespace voltac {
+
+// A checkpoint's metadata: the documents of its run, which a resumed run must have again.
+inline constexpr const char* kDocumentsKey = "voltac.documents";
+
+// What a model takes of a document, found by its inputs.
+struct DocumentModel {
+    bool classifies = false;  // a label of each document, not the next token of each place
+    bool takes_segments = false, takes_mask = false;
+    std::int64_t outputs = 0;  // classes, or the vocabulary
+
+    std::size_t inputs() const { return 1 + (takes_segments ? 1u : 0u) + (takes_mask ? 1u : 0u); }
+};
+// Failure unless `model` can learn from these documents.
+DocumentModel document_model(const Model& model, const std::vector<Document>& documents,
+                             const std::string& path);
+
+struct DocumentLists {
+    std::vector<Document> train, validation;
+};
+// The first nine of ten train and the others validate; of fewer than ten, the last; of a single one, none.
+// What does not fit into `window` tokens is cut, and documents of which nothing is left to ask for are left
+// out: a line on standard error says how many.
+DocumentLists cut_documents(std::vector<Document> documents, const DocumentModel& model, std::int64_t window,
+                            const std::string& path);
+
+// The shortest window that holds the longest document, of at most `most` tokens, a multiple of 8.
+std::int64_t document_window(const std::vector<Document>& documents, const DocumentModel& model,
+                             std::int64_t most);
+
+// Every step takes the next documents of an order that each epoch shuffles: all follows from seed and step,
+// so that a resumed run goes on as if it had never ended. Keeps `model`, which the trainer updates for
+// validation.
+std::unique_ptr<Lesson> document_lesson(const Context& context, Model model, volta_trainer* trainer,
+                                        const DocumentModel& kind, DocumentLists documents);
+
+}  // namespace voltac
