@@ -773,8 +773,10 @@ int train_documents(Settings& s, const Options& options) {
     if (!s.chat_format.empty())
         check(volta_model_set_chat_format(model.get(), s.chat_format.c_str(), nullptr));
     const Tokenizer tokenizer = tokenizer_of(model);
-    std::vector<Document> documents = read_documents(s.jsonl, model, tokenizer);
-    const std::string mark = documents_mark(documents), name = shown_name(s.jsonl);
+    const std::string name = shown_name(s.jsonl);
+    std::vector<Document> documents =
+        parse_documents(name, read_text(s.jsonl), model, tokenizer, classes_of(model));
+    const std::string mark = documents_mark(documents);
     const DocumentModel kind = document_model(model, documents, name);
     Trainer trainer;
     DocumentLists lists;

@@ -18,11 +18,12 @@ struct Document {
     std::size_t line = 0;                // in the file, from 1
 };
 
-// {"prompt", "completion"}: the completion is asked for, and the id that ends a text; {"messages": [{"role",
-// "content"}, ...]}: the answers, by the model's chat format; {"text"}: all of it; {"text"[, "text_pair"],
-// "label"}, for a model that classifies: the label, a number or one of the model's classes. Failure
-// "FILE:LINE: ..." for anything else.
-std::vector<Document> read_documents(const std::string& path, const Model& model, const Tokenizer& tokenizer);
+// The documents of a file, by its name and its text. {"prompt", "completion"}: the completion is asked for,
+// and the id that ends a text; {"messages": [{"role", "content"}, ...]}: the answers, by the model's chat
+// format; {"text"}: all of it; {"text"[, "text_pair"], "label"}, for a model that classifies: the label, a
+// number or one of `classes`. Failure "FILE:LINE: ..." for anything else.
+std::vector<Document> parse_documents(const std::string& name, const std::string& text, const Model& model,
+                                      const Tokenizer& tokenizer, const std::vector<std::string>& classes);
 
 // What a file's documents are, for a checkpoint to know them again.
 std::string documents_mark(const std::vector<Document>& documents);

@@ -6,6 +6,7 @@
 
 #include "data/data_set.h"
 #include "data/decode.h"
+#include "data/documents.h"
 #include "data/guard.h"
 #include "data/input_file.h"
 #include "data/loader.h"
@@ -35,6 +36,9 @@ VOLTA_FIELDS(volta_loader_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(transfo
              VOLTA_FIELD(reserved));
 VOLTA_FIELDS(volta_text_info, VOLTA_FIELD(struct_size), VOLTA_FIELD(bytes), VOLTA_FIELD(byte_count),
              VOLTA_FIELD(path), VOLTA_FIELD(file_count));
+VOLTA_FIELDS(volta_document, VOLTA_FIELD(struct_size), VOLTA_FIELD(prompt), VOLTA_FIELD(completion),
+             VOLTA_FIELD(messages), VOLTA_FIELD(message_count), VOLTA_FIELD(text), VOLTA_FIELD(text_pair),
+             VOLTA_FIELD(label_name), VOLTA_FIELD(label), VOLTA_FIELD(line));
 VOLTA_FIELDS(volta_batch, VOLTA_FIELD(struct_size), VOLTA_FIELD(pixels), VOLTA_FIELD(labels),
              VOLTA_FIELD(weights), VOLTA_FIELD(samples), VOLTA_FIELD(epoch), VOLTA_FIELD(batch),
              VOLTA_FIELD(batches_of_epoch), VOLTA_FIELD(skipped), VOLTA_FIELD(count), VOLTA_FIELD(channels),
@@ -55,6 +59,11 @@ struct volta_picture {
 struct volta_text {
     volta::data::HomeRef home;
     volta::data::TextFiles files;
+};
+
+struct volta_documents {
+    volta::data::HomeRef home;
+    volta::data::Documents documents;
 };
 
 struct volta_loader {
@@ -298,6 +307,50 @@ volta_status volta_text_parts(const char* folder, const volta_dataset_options* o
         check_paths(&folder, 1);
         const HomeRef home = make_home(read_options(options), VOLTA_SPLIT_VALIDATION);
         *out_parts = text_parts(folder, home->structures());
+    });
+}
+
+volta_status volta_documents_parse(const char* name, const char* text, size_t text_bytes,
+                                   const volta_dataset_options* options, volta_documents** out_documents) {
+    return guarded([&] {
+        begin_out(out_documents, "out_documents");
+        require(name != nullptr && *name != '\0', "name is NULL or empty");
+        require(text != nullptr || text_bytes == 0, "text is NULL");
+        const HomeRef home = make_home(read_options(options), VOLTA_SPLIT_VALIDATION);
+        *out_documents = make_handle<volta_documents>(
+            home, parse_documents(name, std::string_view(text, text_bytes), home->structures()));
+    });
+}
+
+void volta_documents_release(volta_documents* documents) { end_handle(documents); }
+
+uint64_t volta_documents_count(const volta_documents* documents) {
+    return documents != nullptr ? documents->documents.size() : 0;
+}
+
+volta_status volta_documents_get(const volta_documents* documents, uint64_t index, volta_document* document) {
+    return guarded([&] {
+        require(documents != nullptr, "documents is NULL");
+        require(index < documents->documents.size(), "document is %llu, and there are %zu",
+                static_cast<unsigned long long>(index), documents->documents.size());
+        const Document& from = documents->documents[index];
+        volta_document whole = VOLTA_DOCUMENT_INIT;
+        whole.label = from.label;
+        whole.line = from.line;
+        const bool prompt = from.kind == Document::Kind::prompt,
+                   messages = from.kind == Document::Kind::messages;
+        if (prompt) {
+            whole.prompt = from.prompt.c_str();
+            whole.completion = from.completion.c_str();
+        }
+        if (messages) {
+            whole.messages = from.views.data();
+            whole.message_count = from.views.size();
+        }
+        if (!prompt && !messages) whole.text = from.text.c_str();
+        if (from.has_pair) whole.text_pair = from.pair.c_str();
+        if (from.has_label_name) whole.label_name = from.label_name.c_str();
+        write_report(whole, document);
     });
 }
 

@@ -1,8 +1,8 @@
 # The fuzz targets, one row each: name | source | definition | further seeds. A target's corpus is fuzz/corpus/<name>.
 # `make fuzz` runs all of them under libFuzzer, replay_<name> (tests/fuzz) replays their corpora in every build.
 # Imports are compiled once per container, and once per file that stands beside the weights: the format or member of
-# volta_import_options is the definition. Readers of libvolta_data are numbered in fuzz_data.cpp. The one
-# of voltac lies beside what it tries.
+# volta_import_options is the definition. Readers of libvolta_data are numbered in fuzz_data.cpp. Those
+# of voltac lie beside what they try.
 set(VOLTA_FUZZ_TARGETS
     "read_model|fuzz_read_model.cpp||tests/golden/models"
     "run_model|fuzz_run_model.cpp||"
@@ -20,6 +20,8 @@ set(VOLTA_FUZZ_TARGETS
     "data_idx|fuzz_data.cpp|FUZZ_DATA=3|"
     "data_names|fuzz_data.cpp|FUZZ_DATA=4|"
     "data_text|fuzz_data.cpp|FUZZ_DATA=5|"
+    "chat_template|fuzz_chat.cpp||"
+    "read_documents|../cli/fuzz_documents.cpp||"
     "read_npy|../cli/fuzz_npy.cpp||")
 
 # volta_fuzz_programs(<prefix> <further sources> [WITHOUT <names>]): <prefix>_read_gguf, ... Sets VOLTA_FUZZ_NAMES to the
@@ -46,9 +48,13 @@ function(volta_fuzz_programs prefix)
         add_executable(${prefix}_${name} ${PROJECT_SOURCE_DIR}/fuzz/${source} ${arg_UNPARSED_ARGUMENTS})
         target_compile_definitions(${prefix}_${name} PRIVATE ${definition})
         target_link_libraries(${prefix}_${name} PRIVATE volta_flags volta_data_static volta_static)
-        if(name STREQUAL read_npy)
-            target_sources(${prefix}_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/npy.cpp ${PROJECT_SOURCE_DIR}/cli/support.cpp
-                ${PROJECT_SOURCE_DIR}/cli/text.cpp)
+        if(name STREQUAL read_npy OR name STREQUAL read_documents)
+            target_sources(${prefix}_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/support.cpp ${PROJECT_SOURCE_DIR}/cli/text.cpp)
+            if(name STREQUAL read_npy)
+                target_sources(${prefix}_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/npy.cpp)
+            else()
+                target_sources(${prefix}_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/documents.cpp ${PROJECT_SOURCE_DIR}/cli/chat_format.cpp)
+            endif()
             find_path(JSON_INCLUDE_DIR nlohmann/json.hpp REQUIRED)
             target_include_directories(${prefix}_${name} SYSTEM PRIVATE ${JSON_INCLUDE_DIR})
         endif()

@@ -233,6 +233,37 @@ VOLTA_API volta_status volta_text_get_info(const volta_text *text, volta_text_in
  *         IO_ERROR          there is no folder of that name, or it cannot be read */
 VOLTA_API volta_status volta_text_parts(const char *folder, const volta_dataset_options *options, uint32_t *out_parts);
 
+/* ---- Documents ---------------------------------------------------------------------------------------- */
+
+typedef struct volta_documents volta_documents;
+
+/* A line of JSON that a model is fine-tuned on: a prompt with its completion, or messages, or a text, perhaps with a pair
+ * and a label. What it does not have is NULL, 0 or -1. Lends: until the documents' release. UTF-8, zero-terminated. */
+typedef struct volta_document {
+    size_t struct_size;       /* in: sizeof(volta_document)                                         */
+    const char *prompt, *completion;
+    const volta_chat_message *messages; /* as volta_model_encode_chat takes them                    */
+    size_t message_count;
+    const char *text, *text_pair;
+    const char *label_name;   /* of a label that is a name                                          */
+    int32_t label;            /* of one that is a number, from 0                                    */
+    uint64_t line;            /* where it stands, from 1                                            */
+} volta_document;
+#define VOLTA_DOCUMENT_INIT {sizeof(volta_document), NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0}
+
+/* The documents of a text of lines of JSON, as volta_text_open gives it: each {"prompt", "completion"}, {"messages": [{"role",
+ * "content"}, ...]}, {"text"} or {"text"[, "text_pair"], "label"}. Empty lines are none. The text is treated as hostile.
+ * name:   of the file, for sentences: "<name>:<line>: ..."
+ * Owns:   *out_documents, ended by volta_documents_release.
+ * Keeps:  nothing of the text.
+ * Errors: CORRUPT_MODEL  a line that is none of these; no document at all */
+VOLTA_API volta_status volta_documents_parse(const char *name, const char *text, size_t text_bytes,
+                                             const volta_dataset_options *options, volta_documents **out_documents);
+VOLTA_API void volta_documents_release(volta_documents *documents);
+VOLTA_API uint64_t volta_documents_count(const volta_documents *documents); /* 0 for NULL */
+/* Fills what fits in document->struct_size. Errors: INVALID_ARGUMENT  there are fewer */
+VOLTA_API volta_status volta_documents_get(const volta_documents *documents, uint64_t index, volta_document *document);
+
 /* ---- Loaders ------------------------------------------------------------------------------------------ */
 
 typedef struct volta_loader volta_loader;

@@ -315,7 +315,7 @@ bool fits(const TemplateRow& row, const Reader& reader, ChatTemplate& out) {
     }
     out.format = &format;
     out.has_system = has_system;
-    out.system = system;
+    out.said = system;
     return true;
 }
 
@@ -366,7 +366,7 @@ void describe_chat(std::string_view jinja, Model& model) {
         return;
     }
     model.set_metadata(kChatFormatKey, found.format->name);
-    if (found.has_system) model.set_metadata(kChatSystemKey, found.system.c_str());
+    if (found.has_system) model.set_metadata(kChatSystemKey, found.said.c_str());
 }
 
 }  // namespace volta

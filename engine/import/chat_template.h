@@ -14,10 +14,10 @@ namespace volta {
 inline constexpr std::size_t kMostTemplateBytes = std::size_t{1} << 20;
 
 struct ChatTemplate {
-    explicit ChatTemplate(std::pmr::memory_resource* heap) : system(heap), refused(heap) {}
+    explicit ChatTemplate(std::pmr::memory_resource* heap) : said(heap), refused(heap) {}
     const ChatFormat* format = nullptr;  // NULL: none is recognised
     bool has_system = false;             // the template says itself what the system says
-    std::pmr::string system, refused;    // refused: why, where there is no format
+    std::pmr::string said, refused;      // said: that; refused: why, where there is no format
 };
 
 // Never throws for what the text says.

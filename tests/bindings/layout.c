@@ -782,6 +782,27 @@ int main(void) {
            sizeof(((volta_text_info *)0)->path));
     printf("volta_text_info.file_count %zu %zu\n", offsetof(volta_text_info, file_count),
            sizeof(((volta_text_info *)0)->file_count));
+    printf("volta_document %zu\n", sizeof(volta_document));
+    printf("volta_document.struct_size %zu %zu\n", offsetof(volta_document, struct_size),
+           sizeof(((volta_document *)0)->struct_size));
+    printf("volta_document.prompt %zu %zu\n", offsetof(volta_document, prompt),
+           sizeof(((volta_document *)0)->prompt));
+    printf("volta_document.completion %zu %zu\n", offsetof(volta_document, completion),
+           sizeof(((volta_document *)0)->completion));
+    printf("volta_document.messages %zu %zu\n", offsetof(volta_document, messages),
+           sizeof(((volta_document *)0)->messages));
+    printf("volta_document.message_count %zu %zu\n", offsetof(volta_document, message_count),
+           sizeof(((volta_document *)0)->message_count));
+    printf("volta_document.text %zu %zu\n", offsetof(volta_document, text),
+           sizeof(((volta_document *)0)->text));
+    printf("volta_document.text_pair %zu %zu\n", offsetof(volta_document, text_pair),
+           sizeof(((volta_document *)0)->text_pair));
+    printf("volta_document.label_name %zu %zu\n", offsetof(volta_document, label_name),
+           sizeof(((volta_document *)0)->label_name));
+    printf("volta_document.label %zu %zu\n", offsetof(volta_document, label),
+           sizeof(((volta_document *)0)->label));
+    printf("volta_document.line %zu %zu\n", offsetof(volta_document, line),
+           sizeof(((volta_document *)0)->line));
     printf("volta_loader_options %zu\n", sizeof(volta_loader_options));
     printf("volta_loader_options.struct_size %zu %zu\n", offsetof(volta_loader_options, struct_size),
            sizeof(((volta_loader_options *)0)->struct_size));

@@ -96,6 +96,8 @@ bad_line '{"messages": []}' 'bad.jsonl:3: "messages" is no list of messages'
 bad_line '{"messages": [{"role": "user"}]}' 'bad.jsonl:3: message 1: there is no "content"'
 bad_line '{"messages": [{"role": "user", "content": "a"}]}' 'bad.jsonl:3: the model has no chat format'
 bad_line '{"prompt": "a\u0000", "completion": "b"}' 'bad.jsonl:3: "prompt" has a zero byte'
+bad_line '{"text": "a", "label": -1}' 'bad.jsonl:3: "label" is no number of a class'
+bad_line '{"text": "a", "label": 99999999999999999999}' 'bad.jsonl:3: "label" is neither a whole number nor a name'
 bad_line '{"text": "a", "label": 0}' '1 of 3 documents have a label'
 bad_line '{"text": "a", "label": "cat"}' "bad.jsonl:3: the model has no class 'cat'"
 printf '\n\n' >empty.jsonl
@@ -108,6 +110,59 @@ refused 2 "--chat-format is of the messages of --jsonl" train --text text.txt --
 refused 2 "--epochs and --steps both say how long it runs" train $run --epochs 2 --steps 3 --out x.volta
 refused 1 "the chat format chatml needs <|im_start|>" train $run --chat-format chatml --out x.volta
 [ ! -e x.volta ] || bad "a refused run left a file"
+
+# --- labels: a BERT with a head of two classes, which no text makes
+if command -v python3 >/dev/null; then
+    "$voltac" train --text text.txt --out bert.volta --architecture bert --tokenizer bpe:280 --layers 1 --dim 32 --heads 2 \
+        --context 32 --batch 2 --steps 2 >/dev/null 2>&1 || bad "a bert"
+    mkdir bert
+    "$voltac" convert bert.volta --out bert/model.safetensors --names huggingface --config-out config.json >/dev/null || bad "its weights"
+    sed -i 's/BertForMaskedLM/BertForSequenceClassification/' config.json
+    python3 - <<'PYTHON'
+import json, struct
+data = open("bert/model.safetensors", "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+parts = {name: (entry["shape"], data[8 + size:][slice(*entry["data_offsets"])]) for name, entry in json.loads(data[8:8 + size]).items()
+         if name.startswith("bert.")}
+header, body = {}, b""
+for name, (shape, values) in parts.items():
+    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + len(values)]}
+    body += values
+for name, shape in (("bert.pooler.dense.weight", (32, 32)), ("bert.pooler.dense.bias", (32,)), ("classifier.weight", (2, 32)),
+                    ("classifier.bias", (2,))):
+    count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+    values = struct.pack(f"<{count}f", *((i * 37 % 101 - 50) / 500 for i in range(count)))
+    header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [len(body), len(body) + len(values)]}
+    body += values
+text = json.dumps(header).encode()
+text += b" " * (-len(text) % 8)
+open("classifier.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + body)
+PYTHON
+    printf '%s\n' '[UNK]' '[CLS]' '[SEP]' '[PAD]' the fox lazy dog good bad >vocab.txt
+    import="convert classifier.safetensors --tokenizer vocab.txt --head classes"
+    "$voltac" $import --mask --segments --out c.volta >/dev/null || bad "a classifier"
+    i=0
+    while [ $i -lt 40 ]; do
+        word=good
+        [ $((i % 2)) -eq 0 ] || word=bad
+        echo "{\"text\": \"the $word fox\", \"text_pair\": \"lazy dog\", \"label\": $((i % 2))}"
+        i=$((i + 1))
+    done >labels.jsonl
+    for threads in 1 3; do
+        "$voltac" train --jsonl labels.jsonl --from c.volta --out l.volta --epochs 10 --lr 1e-3 --threads $threads >told$threads 2>err ||
+            bad "labels: $(cat err)"
+    done
+    cmp -s told1 told3 || bad "threads change what a classifier learns"
+    expect "what it has right" "4 of 4" "$(sed -n 's/^correct *//p' told1)"
+    "$voltac" $import --mask --out m1.volta >/dev/null && "$voltac" $import --out m0.volta >/dev/null || bad "fewer inputs"
+    refused 1 'labels.jsonl:1: there is a "text_pair", but the model has no input of segments' train --jsonl labels.jsonl --from m1.volta --out x.volta
+    refused 1 "the model has no input that says which tokens are there" train --jsonl labels.jsonl --from m0.volta --out x.volta
+    echo '{"text": "the fox", "label": 2}' >two.jsonl
+    refused 1 "two.jsonl:1: the label 2 is none of the model's 2 classes" train --jsonl two.jsonl --from c.volta --out x.volta
+    refused 1 "the documents ask for tokens, and the model does not say which token comes next" train --jsonl pairs.jsonl --from bert.volta --out x.volta
+else
+    echo "no python3: labels are not tried"
+fi
 
 # --- cut where a row ends, and told
 { printf '{"prompt": "a", "completion": "' && printf '%0200d' 7 && printf '"}\n{"prompt": "%0200d", "completion": "b"}\n' 7; cat pairs.jsonl; } >long.jsonl

@@ -11,6 +11,7 @@ using namespace volta::test;
 
 constexpr const char* kPicture = "data/files/rgb.png";
 constexpr const char* kText = "../README.md";
+constexpr char kDocument[] = "{\"text\": \"a\"}";
 
 // What the structs are given to: a folder of pictures that is made here would be no better.
 struct World {
@@ -18,6 +19,7 @@ struct World {
     volta_dataset* dataset = nullptr;
     volta_picture* picture = nullptr;
     volta_text* text = nullptr;
+    volta_documents* documents = nullptr;
     volta_loader* loader = nullptr;
 } world;
 
@@ -52,6 +54,8 @@ std::vector<Case> cases() {
          }},
         {"volta_text_info", true, nothing,
          [](void* data) { return volta_text_get_info(world.text, out<volta_text_info>(data)); }},
+        {"volta_document", true, nothing,
+         [](void* data) { return volta_documents_get(world.documents, 0, out<volta_document>(data)); }},
         {"volta_loader_options", false,
          [](void* data) {
              static const volta_transform_options transform = [] {
@@ -85,16 +89,19 @@ int make_world(void**) {
     transform.channels = 3, transform.height = transform.width = 8, transform.resize = VOLTA_RESIZE_EXACT;
     volta_loader_options loader = VOLTA_LOADER_OPTIONS_INIT;
     loader.transform = &transform, loader.batch = 1, loader.flags = VOLTA_LOADER_NO_THREADS;
-    const bool made = volta_dataset_open(VOLTA_DATA_FOLDER, paths, 1, nullptr, &world.dataset) == VOLTA_OK &&
-                      volta_picture_open(kPicture, nullptr, &world.picture) == VOLTA_OK &&
-                      volta_text_open(texts, 1, nullptr, &world.text) == VOLTA_OK &&
-                      volta_loader_create(world.dataset, &loader, &world.loader) == VOLTA_OK;
+    const bool made =
+        volta_dataset_open(VOLTA_DATA_FOLDER, paths, 1, nullptr, &world.dataset) == VOLTA_OK &&
+        volta_picture_open(kPicture, nullptr, &world.picture) == VOLTA_OK &&
+        volta_text_open(texts, 1, nullptr, &world.text) == VOLTA_OK &&
+        volta_documents_parse("a", kDocument, sizeof kDocument - 1, nullptr, &world.documents) == VOLTA_OK &&
+        volta_loader_create(world.dataset, &loader, &world.loader) == VOLTA_OK;
     if (!made) print_error("%s\n", volta_data_last_error());
     return made ? 0 : 1;
 }
 
 int end_world(void**) {
     volta_loader_release(world.loader);
+    volta_documents_release(world.documents);
     volta_text_release(world.text);
     volta_picture_release(world.picture);
     volta_dataset_release(world.dataset);

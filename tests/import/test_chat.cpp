@@ -78,7 +78,7 @@ void test_conversations_are_those_of_transformers(void**) {
         const Tokenizer tokenizer =
             byte_tokenizer(row["pieces"].get<std::vector<std::string>>(), text_or_nothing(row["bos"]),
                            text_or_nothing(row["eos"]), PieceType::control, heap.structures());
-        const Chat chat(*found.format, tokenizer, found.has_system ? found.system.c_str() : nullptr,
+        const Chat chat(*found.format, tokenizer, found.has_system ? found.said.c_str() : nullptr,
                         heap.structures());
         std::size_t at = 0;
         for (const Json& conversation : all["conversations"]) {

@@ -484,6 +484,9 @@ type Picture struct{ _ [0]byte }
 // Text is volta_text, which C alone makes and ends.
 type Text struct{ _ [0]byte }
 
+// Documents is volta_documents, which C alone makes and ends.
+type Documents struct{ _ [0]byte }
+
 // Loader is volta_loader, which C alone makes and ends.
 type Loader struct{ _ [0]byte }
 
@@ -1417,6 +1420,28 @@ type TextInfo struct {
 	Path *byte
 	// how many were
 	FileCount uint64
+}
+
+// Document is volta_document.
+//
+// A line of JSON that a model is fine-tuned on: a prompt with its completion, or messages, or a text, perhaps with a pair
+// and a label. What it does not have is NULL, 0 or -1. Lends: until the documents' release. UTF-8, zero-terminated.
+type Document struct {
+	// in: sizeof(volta_document)
+	StructSize uint
+	Prompt     *byte
+	Completion *byte
+	// as volta_model_encode_chat takes them
+	Messages     *ChatMessage
+	MessageCount uint
+	Text         *byte
+	TextPair     *byte
+	// of a label that is a name
+	LabelName *byte
+	// of one that is a number, from 0
+	Label int32
+	// where it stands, from 1
+	Line uint64
 }
 
 // LoaderOptions is volta_loader_options.
@@ -2891,6 +2916,38 @@ func TextGetInfo(text *Text, info *TextInfo) Status {
 // IO_ERROR          there is no folder of that name, or it cannot be read
 func TextParts(folder *byte, options *DatasetOptions, outParts *uint32) Status {
 	return Status(C.volta_text_parts((*C.char)(unsafe.Pointer(folder)), (*C.volta_dataset_options)(unsafe.Pointer(options)), (*C.uint32_t)(unsafe.Pointer(outParts))))
+}
+
+// DocumentsParse is volta_documents_parse.
+//
+// The documents of a text of lines of JSON, as volta_text_open gives it: each {"prompt", "completion"}, {"messages": [{"role",
+// "content"}, ...]}, {"text"} or {"text"[, "text_pair"], "label"}. Empty lines are none. The text is treated as hostile.
+// name:   of the file, for sentences: "<name>:<line>: ..."
+//
+// Owns: *out_documents, ended by volta_documents_release.
+//
+// Keeps: nothing of the text.
+//
+// Errors: CORRUPT_MODEL  a line that is none of these; no document at all
+func DocumentsParse(name *byte, text *byte, textBytes uint, options *DatasetOptions, outDocuments **Documents) Status {
+	return Status(C.volta_documents_parse((*C.char)(unsafe.Pointer(name)), (*C.char)(unsafe.Pointer(text)), C.size_t(textBytes), (*C.volta_dataset_options)(unsafe.Pointer(options)), (**C.volta_documents)(unsafe.Pointer(outDocuments))))
+}
+
+// DocumentsRelease is volta_documents_release.
+func DocumentsRelease(documents *Documents) {
+	C.volta_documents_release((*C.volta_documents)(unsafe.Pointer(documents)))
+}
+
+// DocumentsCount is volta_documents_count.
+func DocumentsCount(documents *Documents) uint64 {
+	return uint64(C.volta_documents_count((*C.volta_documents)(unsafe.Pointer(documents))))
+}
+
+// DocumentsGet is volta_documents_get.
+//
+// Fills what fits in document->struct_size. Errors: INVALID_ARGUMENT  there are fewer
+func DocumentsGet(documents *Documents, index uint64, document *Document) Status {
+	return Status(C.volta_documents_get((*C.volta_documents)(unsafe.Pointer(documents)), C.uint64_t(index), (*C.volta_document)(unsafe.Pointer(document))))
 }
 
 // LoaderCreate is volta_loader_create.

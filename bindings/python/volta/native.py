@@ -895,6 +895,24 @@ class volta_text_info(c.Structure):
     ]
 
 
+class volta_document(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_document), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("prompt", c.c_char_p),
+        ("completion", c.c_char_p),
+        ("messages", c.POINTER(volta_chat_message)),
+        ("message_count", c.c_size_t),
+        ("text", c.c_char_p),
+        ("text_pair", c.c_char_p),
+        ("label_name", c.c_char_p),
+        ("label", c.c_int32),
+        ("line", c.c_uint64),
+    ]
+
+
 class volta_loader_options(c.Structure):
     def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_loader_options), **fields)
@@ -1091,6 +1109,10 @@ VOLTA_DATA_FUNCTIONS = {
     "volta_text_release": (None, (c.c_void_p,)),
     "volta_text_get_info": (c.c_int32, (c.c_void_p, c.POINTER(volta_text_info),)),
     "volta_text_parts": (c.c_int32, (c.c_char_p, c.POINTER(volta_dataset_options), c.c_void_p,)),
+    "volta_documents_parse": (c.c_int32, (c.c_char_p, c.c_char_p, c.c_size_t, c.POINTER(volta_dataset_options), c.POINTER(c.c_void_p),)),
+    "volta_documents_release": (None, (c.c_void_p,)),
+    "volta_documents_count": (c.c_uint64, (c.c_void_p,)),
+    "volta_documents_get": (c.c_int32, (c.c_void_p, c.c_uint64, c.POINTER(volta_document),)),
     "volta_loader_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_loader_options), c.POINTER(c.c_void_p),)),
     "volta_loader_release": (None, (c.c_void_p,)),
     "volta_loader_next": (c.c_int32, (c.c_void_p, c.POINTER(volta_batch),)),

@@ -365,6 +365,11 @@ pub struct volta_text {
 }
 
 #[repr(C)]
+pub struct volta_documents {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct volta_loader {
     _private: [u8; 0],
 }
@@ -1597,6 +1602,34 @@ impl Default for volta_text_info {
     }
 }
 
+/// A line of JSON that a model is fine-tuned on: a prompt with its completion, or messages, or a text, perhaps with a pair
+/// and a label. What it does not have is NULL, 0 or -1. Lends: until the documents' release. UTF-8, zero-terminated.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_document {
+    /// in: sizeof(volta_document)
+    pub struct_size: usize,
+    pub prompt: *const c_char,
+    pub completion: *const c_char,
+    /// as volta_model_encode_chat takes them
+    pub messages: *const volta_chat_message,
+    pub message_count: usize,
+    pub text: *const c_char,
+    pub text_pair: *const c_char,
+    /// of a label that is a name
+    pub label_name: *const c_char,
+    /// of one that is a number, from 0
+    pub label: i32,
+    /// where it stands, from 1
+    pub line: u64,
+}
+impl Default for volta_document {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct volta_loader_options {
@@ -2387,6 +2420,20 @@ extern "C" {
     /// Errors: INVALID_ARGUMENT  an empty name
     /// IO_ERROR          there is no folder of that name, or it cannot be read
     pub fn volta_text_parts(folder: *const c_char, options: *const volta_dataset_options, out_parts: *mut u32) -> volta_status;
+    /// The documents of a text of lines of JSON, as volta_text_open gives it: each {"prompt", "completion"}, {"messages": \[{"role",
+    /// "content"}, ...\]}, {"text"} or {"text"\[, "text_pair"\], "label"}. Empty lines are none. The text is treated as hostile.
+    /// name:   of the file, for sentences: "<name>:<line>: ..."
+    ///
+    /// Owns: *out_documents, ended by volta_documents_release.
+    ///
+    /// Keeps: nothing of the text.
+    ///
+    /// Errors: CORRUPT_MODEL  a line that is none of these; no document at all
+    pub fn volta_documents_parse(name: *const c_char, text: *const c_char, text_bytes: usize, options: *const volta_dataset_options, out_documents: *mut *mut volta_documents) -> volta_status;
+    pub fn volta_documents_release(documents: *mut volta_documents);
+    pub fn volta_documents_count(documents: *const volta_documents) -> u64;
+    /// Fills what fits in document->struct_size. Errors: INVALID_ARGUMENT  there are fewer
+    pub fn volta_documents_get(documents: *const volta_documents, index: u64, document: *mut volta_document) -> volta_status;
     /// Starts loading at epoch 0, batch 0.
     ///
     /// Owns: *out_loader, ended by volta_loader_release, which waits for what its threads are doing.
