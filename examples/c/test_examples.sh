@@ -39,6 +39,18 @@ hash=$(sed -n 's/^hash //p' out)
 mkdir again && cp tuned.safetensors again/model.safetensors && cp tuned.json again/config.json
 [ "$("$voltac" convert again/model.safetensors --out again.volta)" = "$hash" ] || bad "what fine_tune exports is another model"
 
+i=0
+while [ $i -lt 12 ]; do
+    echo "{\"prompt\": \"$i is\", \"completion\": \" the light\"}"
+    i=$((i + 1))
+done >pairs.jsonl
+prints '12 documents, 40 steps: from [0-9.]+ to [0-9.]+' fine_tune_documents book.volta pairs.jsonl pairs.volta 40
+awk '{ exit !($6 + 0 > $8 + 0) }' out || bad "fine_tune_documents has not learnt: $(cat out)"
+"$voltac" generate pairs.volta --prompt "3 is" --tokens 4 >/dev/null || bad "fine_tune_documents wrote no model"
+echo '{"prompt": "a"}' >>pairs.jsonl
+"$programs/fine_tune_documents" book.volta pairs.jsonl x.volta >out 2>err && bad "a line that is no document is taken"
+grep -q 'pairs.jsonl:13: there is no "completion"' err || bad "fine_tune_documents: $(cat err)"
+
 # A line for a line, and of what is no text of the model's a sentence; the same from a socket.
 head -2 lines.txt >asked && printf 'In \xe2\x82\xac\n' >>asked
 "$programs/embed_server" book.volta <asked >out 2>err || bad "embed_server: $(cat err)"

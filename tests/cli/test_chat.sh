@@ -97,7 +97,7 @@ expect "with a format it talks" "$(cat told)" "$("$voltac" chat unknown.volta --
 expect "told nothing" "" "$(cat err)"
 expect "with its format" "$(cat told)" "$("$voltac" chat named.volta --tokens 4 --temperature 0 <said.txt)"
 printf '{"chat_template": ' >folder/tokenizer_config.json
-refused 1 "in tokenizer_config.json" convert folder --out x.volta
+refused 1 "is no valid JSON" convert folder --out x.volta
 
 [ "$failed" -eq 0 ] || exit 1
 echo "conversations are what their formats say"

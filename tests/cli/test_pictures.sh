@@ -63,7 +63,7 @@ refused 2 "mobilenet_v3" train $lesson --model mobilenet_v3 --out x.volta
 refused 2 "--epochs is of pictures and needs --dataset" train --text told --epochs 3 --out x.volta
 refused 2 "--layers is of a text, --dataset of pictures" train $lesson --layers 3 --out x.volta
 refused 2 "--epochs and --steps both say how long it runs" train $lesson --steps 3 --out x.volta
-refused 2 "it needs --text, or --dataset with --data" train --out x.volta
+refused 2 "it needs --text, --jsonl, or --dataset with --data" train --out x.volta
 refused 1 "fewer than a batch of 128" train --dataset cifar10 --data "$data/cifar-10/test_jpeg_2000.bin" --limit 100 --out x.volta
 refused 2 "--dataset and --data go together" eval r.volta --data x
 refused 2 "--limit needs --dataset" eval r.volta --text r.volta --limit 3

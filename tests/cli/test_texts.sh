@@ -94,7 +94,7 @@ refused 1 "'both/wiki.valid.tokens': " train --text both $small --out x.volta
 printf 'l' >both/wiki.valid.tokens
 refused 1 "'both/wiki.valid.tokens': 1 tokens are too few to validate with" train --text both $small --out x.volta
 refused 2 "voltac train: --data 'loose,valid' has a folder among several paths: a folder of texts is one path" train --dataset text --data loose,valid $small --out x.volta
-refused 2 "it needs --text, or --dataset with --data" train --text whole --dataset text --data valid --out x.volta
+refused 2 "it needs --text, --jsonl, or --dataset with --data" train --text whole --dataset text --data valid --out x.volta
 refused 2 "--split is of pictures; of a folder of texts the train part is learnt" train --dataset text --data valid --split test --out x.volta
 refused 2 "--limit is of pictures, --dataset text has none" train --dataset text --data valid --limit 3 --out x.volta
 refused 2 "--epochs is of pictures, --dataset text of a text" train --dataset text --data valid --epochs 3 --out x.volta

@@ -52,7 +52,7 @@ small="--layers 1 --dim 16 --heads 2 --context 16 --batch 2"
 echo "== wrong calls"
 refused 2 "usage: voltac"
 refused 2 "there is no command 'trian'" trian
-refused 2 "it needs --text, or --dataset with --data" train
+refused 2 "it needs --text, --jsonl, or --dataset with --data" train
 refused 2 "--out is required" train --text text.txt
 refused 2 "--bogus" train --bogus 3
 refused 2 "'huge'" train --text text.txt --out m.volta --preset huge
