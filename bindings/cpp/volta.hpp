@@ -462,6 +462,9 @@ class tokenizer : public handle<volta_tokenizer, volta_tokenizer_release> {
 
 // ---- Models --------------------------------------------------------------------------------------------------------
 
+// The formats of conversations; NULL past the last.
+inline const char *chat_format_name(std::size_t index) noexcept { return volta_chat_format_name(index); }
+
 class model : public handle<volta_model, volta_model_release> {
   public:
     model() noexcept = default;
@@ -534,6 +537,28 @@ class model : public handle<volta_model, volta_model_release> {
     // None where the model has none.
     volta::tokenizer get_tokenizer() const {
         return volta::tokenizer(detail::made<volta_tokenizer>(volta_model_get_tokenizer, get()));
+    }
+    // The format of conversations; NULL: none. system: what the system says where no message does.
+    void set_chat_format(const char *name, const char *system = nullptr) {
+        check(volta_model_set_chat_format(get(), name, system));
+    }
+    // The id that ends an answer.
+    std::int32_t chat_end() const {
+        std::int32_t id = -1;
+        check(volta_model_get_chat_end(get(), &id));
+        return id;
+    }
+    // The tokens of a conversation; answers, which may be NULL, gets 1 for each that belongs to an answer.
+    std::vector<std::int32_t> encode_chat(span<const volta_chat_message> messages, std::uint32_t flags = 0,
+                                          std::vector<std::uint8_t> *answers = nullptr) const {
+        std::size_t count = 0;
+        check(volta_model_encode_chat(get(), messages.data(), messages.size(), flags, nullptr, nullptr, 0, &count));
+        std::vector<std::int32_t> ids(count);
+        std::vector<std::uint8_t> marks(count);
+        check(volta_model_encode_chat(get(), messages.data(), messages.size(), flags, ids.data(), marks.data(), count,
+                                      &count));
+        if (answers != nullptr) *answers = std::move(marks);
+        return ids;
     }
     void set_metadata(const char *key, const char *value) { check(volta_model_set_metadata(get(), key, value)); }
     // NULL where there is none; lent.
@@ -632,6 +657,8 @@ class trainer : public handle<volta_trainer, volta_trainer_release> {
         return found;
     }
     void update_model() { check(volta_trainer_update_model(get())); }
+    // Plans so many steps in all, from which the schedule follows from now on.
+    void extend(std::uint64_t steps) { check(volta_trainer_extend(get(), steps)); }
     void save(const char *path) { check(volta_trainer_save(get(), path)); }
     volta_bill bill() const { return detail::bill_of(volta_trainer_get_bill, get()); }
     std::string_view plan() const { return detail::text_of(volta_trainer_print_plan, get()); }

@@ -85,6 +85,20 @@ class text : public handle<volta_text, volta_text_release> {
     }
 };
 
+// Lines of JSON to fine-tune on.
+class documents : public handle<volta_documents, volta_documents_release> {
+  public:
+    documents(const char *name, std::string_view text, const volta_dataset_options &how = options<volta_dataset_options>())
+        : handle(detail::made_of_data<volta_documents>(volta_documents_parse, name, text.data(), text.size(), &how)) {}
+    std::uint64_t size() const noexcept { return volta_documents_count(get()); }
+    // What it points to is lent until the documents are released.
+    volta_document operator[](std::uint64_t index) const {
+        auto document = options<volta_document>();
+        check_data(volta_documents_get(get(), index, &document));
+        return document;
+    }
+};
+
 class loader : public handle<volta_loader, volta_loader_release> {
   public:
     explicit loader(const dataset &of, const volta_loader_options &how = options<volta_loader_options>())

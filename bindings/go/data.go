@@ -191,6 +191,49 @@ func ReadTexts(paths []string, options *DatasetOptions) (string, error) {
 	return copied, err
 }
 
+// A Document is a line of JSON to fine-tune on; what it does not have is "", nil or -1.
+type Document struct {
+	Prompt, Completion string
+	Messages           []ChatMessage
+	Text, TextPair     string
+	LabelName          string
+	Label              int32
+	Line               uint64
+}
+
+// ParseDocuments reads a text of lines of JSON; name is the file that sentences name.
+func ParseDocuments(name, text string, options *DatasetOptions) (documents []Document, err error) {
+	if err = whole(name); err != nil {
+		return nil, err
+	}
+	var a arena
+	defer a.free()
+	bytes, length := bytesOf(text)
+	parsed, err := dataObject(options, "documents", sys.DocumentsRelease, func(raw *sys.DatasetOptions, out **sys.Documents) Status {
+		return sys.DocumentsParse(a.name(name), bytes, length, raw, out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer parsed.Close()
+	err = parsed.look(func(of *sys.Documents) Status {
+		for index := uint64(0); index < sys.DocumentsCount(of); index++ {
+			raw := sized(sys.Document{})
+			if status := sys.DocumentsGet(of, index, raw); status != OK {
+				return status
+			}
+			document := Document{Prompt: sys.GoText(raw.Prompt), Completion: sys.GoText(raw.Completion), Text: sys.GoText(raw.Text),
+				TextPair: sys.GoText(raw.TextPair), LabelName: sys.GoText(raw.LabelName), Label: raw.Label, Line: raw.Line}
+			for _, message := range unsafe.Slice(raw.Messages, int(raw.MessageCount)) {
+				document.Messages = append(document.Messages, ChatMessage{sys.GoText(message.Role), sys.GoText(message.Content)})
+			}
+			documents = append(documents, document)
+		}
+		return OK
+	})
+	return documents, err
+}
+
 // TextParts says which parts a folder of texts has: the sum of 1 << split.
 func TextParts(folder string) (parts uint32, err error) {
 	if err = whole(folder); err != nil {

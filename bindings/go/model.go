@@ -384,6 +384,65 @@ func (m *Model) SetTokenizer(of *Tokenizer) error {
 	return err
 }
 
+// ChatFormatNames are the formats of conversations.
+func ChatFormatNames() (names []string) {
+	for {
+		name := sys.ChatFormatName(uint(len(names)))
+		if name == nil {
+			return names
+		}
+		names = append(names, sys.GoText(name))
+	}
+}
+
+// SetChatFormat says how conversations become tokens, "": not at all. system is what the system says where no message does; "": what
+// the format says.
+func (m *Model) SetChatFormat(name, system string) error {
+	if err := whole(name, system); err != nil {
+		return err
+	}
+	var a arena
+	defer a.free()
+	return m.change(func(model *sys.Model) Status { return sys.ModelSetChatFormat(model, a.text(name), a.text(system)) })
+}
+
+// ChatEnd is the id that ends an answer.
+func (m *Model) ChatEnd() (id int32, err error) {
+	err = m.look(func(model *sys.Model) Status { return sys.ModelGetChatEnd(model, &id) })
+	return id, err
+}
+
+// A ChatMessage is one of a conversation; roles are system, user and assistant.
+type ChatMessage struct{ Role, Content string }
+
+// EncodeChat gives the tokens of a conversation, and of each whether it belongs to an answer. wholly: without the beginning of the next
+// answer.
+func (m *Model) EncodeChat(messages []ChatMessage, wholly bool) (ids []int32, answers []uint8, err error) {
+	var a arena
+	defer a.free()
+	raw := make([]sys.ChatMessage, len(messages))
+	for i, message := range messages {
+		if err = whole(message.Role, message.Content); err != nil {
+			return nil, nil, err
+		}
+		raw[i] = sys.ChatMessage{Role: a.name(message.Role), Content: a.name(message.Content)}
+	}
+	given, flags := list(&a, raw), uint32(0)
+	if wholly {
+		flags = ChatWhole
+	}
+	err = m.look(func(model *sys.Model) Status {
+		var count uint
+		status := sys.ModelEncodeChat(model, given, uint(len(raw)), flags, nil, nil, 0, &count)
+		if status != OK {
+			return status
+		}
+		ids, answers = make([]int32, count), make([]uint8, count)
+		return sys.ModelEncodeChat(model, given, uint(len(raw)), flags, first(ids), first(answers), count, &count)
+	})
+	return ids, answers, err
+}
+
 // Metadata is free text that the model carries; "" where there is none.
 func (m *Model) Metadata(key string) (value string, err error) {
 	err = m.to(key, func(model *sys.Model, key *byte) Status {

@@ -161,6 +161,11 @@ func (t *Trainer) Gradient(name string) ([]float32, error) {
 // Hash is what Model.Hash gives for the saved file.
 func (t *Trainer) Hash() (string, error) { return hash(t.handle, sys.TrainerHash) }
 
+// Extend plans so many steps in all, from which the schedule follows from now on.
+func (t *Trainer) Extend(steps uint64) error {
+	return t.change(func(trainer *sys.Trainer) Status { return sys.TrainerExtend(trainer, steps) })
+}
+
 // UpdateModel copies the trained parameters into the model.
 func (t *Trainer) UpdateModel() error { return t.change(sys.TrainerUpdateModel) }
 

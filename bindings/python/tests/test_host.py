@@ -372,6 +372,22 @@ class DataTest(unittest.TestCase):
 
 
 class PackageTest(unittest.TestCase):
+    def test_documents_and_conversations(self):
+        lines = '{"prompt": "a", "completion": "é"}\n{"messages": [{"role": "user", "content": "b"}]}\n{"text": "t", "label": "cat"}'
+        documents = volta.parse_documents("a.jsonl", lines)
+        self.assertEqual(documents[0], {"prompt": "a", "completion": "é", "line": 1})
+        self.assertEqual(documents[1], {"messages": [{"role": "user", "content": "b"}], "line": 2})
+        self.assertEqual(documents[2], {"text": "t", "label": "cat", "line": 3})
+        with self.assertRaisesRegex(volta.CorruptModel, 'a.jsonl:1: there is no "completion"'):
+            volta.parse_documents("a.jsonl", '{"prompt": "a"}')
+        self.assertIn("chatml", volta.chat_format_names())
+        model = volta.Model.gpt(vocabulary=256, layers=1, dim=8, heads=2, context=8)
+        model.tokenizer = volta.Tokenizer.bytes()
+        with self.assertRaisesRegex(volta.Unsupported, "the model has no chat format"):
+            model.encode_chat(documents[1]["messages"])
+        with self.assertRaisesRegex(volta.Unsupported, "needs <|im_start|>, which the tokenizer does not have".replace("|", "[|]")):
+            model.set_chat_format("chatml")
+
     def test_python_3_9_reads_it(self):
         for path in glob.glob(os.path.join(PACKAGE, "*.py")):
             with open(path, encoding="utf-8") as file:

@@ -10,14 +10,14 @@ Everything of include/volta.h is here: what has no class of its own is in volta.
 from . import native
 from ._library import data as _data
 from ._library import lib
-from .data import Batch, Dataset, Loader, Picture, read_texts, text_parts
+from .data import Batch, Dataset, Loader, Picture, parse_documents, read_texts, text_parts
 from .context import Context, default_context, describe_device, device_count
 from .errors import (Cancelled, CorruptModel, DeviceError, Error, InternalError, InvalidArgument, InvalidState, IoError,
                      NotFinite, OutOfMemory, ShapeMismatch, Unsupported)
 from .generator import Generator, Sequence
 from .graph import Graph, Value
 from .interrupt import Cancel
-from .model import Model, network_names, survey
+from .model import Model, chat_format_names, network_names, survey
 from .session import Session
 from .tensor import Tensor, from_dlpack
 from .tokenizer import Tokenizer
@@ -38,6 +38,6 @@ def status_name(status: int) -> str:
 
 __all__ = ["Batch", "Cancel", "Cancelled", "Context", "CorruptModel", "Dataset", "DeviceError", "Error", "Generator", "Graph",
            "InternalError", "InvalidArgument", "InvalidState", "IoError", "Loader", "Model", "NotFinite", "OutOfMemory", "Picture",
-           "Sequence", "Session", "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "data_version",
-           "default_context", "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "read_texts",
+           "Sequence", "Session", "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "chat_format_names", "data_version",
+           "default_context", "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "parse_documents", "read_texts",
            "status_name", "survey", "text_parts"]

@@ -212,3 +212,28 @@ def text_parts(folder: Path) -> List[str]:
     parts = ctypes.c_uint32()
     check_data(data().volta_text_parts(path_of(folder), None, ctypes.byref(parts)))
     return [name for name in ("train", "test", "validation") if parts.value >> constant("SPLIT", name) & 1]
+
+
+def parse_documents(name: str, text: Union[str, bytes], **options: Any) -> List[Dict[str, Any]]:
+    """Lines of JSON to fine-tune on, of the file that sentences call name: what each has of "prompt", "completion", "messages", "text",
+    "text_pair", "label" (a number or a name), and its "line"."""
+    given, raw = _options(options), text.encode() if isinstance(text, str) else text
+    documents = _made(data().volta_documents_parse, name.encode(), raw, len(raw), ctypes.byref(given))
+    try:
+        return [_document(documents, index) for index in range(data().volta_documents_count(documents))]
+    finally:
+        data().volta_documents_release(documents)
+
+
+def _document(documents: Any, index: int) -> Dict[str, Any]:
+    raw = native.volta_document()
+    check_data(data().volta_documents_get(documents, index, ctypes.byref(raw)))
+    named = {key: getattr(raw, key) for key in ("prompt", "completion", "text", "text_pair")}
+    document: Dict[str, Any] = {key: value.decode() for key, value in named.items() if value is not None}
+    if raw.message_count:
+        document["messages"] = [{"role": message.role.decode(), "content": message.content.decode()}
+                                for message in raw.messages[:raw.message_count]]
+    if raw.label_name is not None or raw.label >= 0:
+        document["label"] = raw.label_name.decode() if raw.label_name is not None else raw.label
+    document["line"] = raw.line
+    return document

@@ -187,6 +187,32 @@ class Model(Handle):
     def tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         check(lib.volta_model_set_tokenizer(self, tokenizer))
 
+    # ---- Conversations
+
+    def set_chat_format(self, name: Optional[str], system: Optional[str] = None) -> None:
+        """How conversations become tokens, of chat_format_names(); system: what the system says where no message does."""
+        check(lib.volta_model_set_chat_format(self, None if name is None else name.encode(),
+                                              None if system is None else system.encode()))
+
+    @property
+    def chat_end(self) -> int:
+        """The id that ends an answer."""
+        token = ctypes.c_int32()
+        check(lib.volta_model_get_chat_end(self, ctypes.byref(token)))
+        return token.value
+
+    def encode_chat(self, messages: Sequence[Dict[str, str]], whole: bool = False) -> Tuple[Any, Any]:
+        """(ids, answers) of messages {"role": ..., "content": ...}: arrays; answers is 1 where an id belongs to an answer. whole:
+        without the beginning of the next one."""
+        array = (native.volta_chat_message * len(messages))()
+        for place, message in zip(array, messages):
+            place.role, place.content = message["role"].encode(), message["content"].encode()
+        count, flags = ctypes.c_size_t(), native.VOLTA_CHAT_WHOLE if whole else 0
+        check(lib.volta_model_encode_chat(self, array, len(messages), flags, None, None, 0, ctypes.byref(count)))
+        ids, answers = (ctypes.c_int32 * count.value)(), (ctypes.c_uint8 * count.value)()
+        check(lib.volta_model_encode_chat(self, array, len(messages), flags, ids, answers, count.value, ctypes.byref(count)))
+        return ids, answers
+
     # ---- What becomes of it
 
     def save(self, path: Path) -> None:
@@ -241,6 +267,16 @@ def read_only(owner: Any, function: Any, name: str, parameters: Sequence[Info]) 
         array.setflags(write=False)
         return array
     return array.toreadonly()
+
+
+def chat_format_names() -> List[str]:
+    """What Model.set_chat_format takes."""
+    names: List[str] = []
+    while True:
+        name = lib.volta_chat_format_name(len(names))
+        if name is None:
+            return names
+        names.append(name.decode())
 
 
 def network_names() -> List[str]:

@@ -147,6 +147,10 @@ class Trainer(Handle):
         """Copies the trained parameters into the model."""
         check(lib.volta_trainer_update_model(self))
 
+    def extend(self, steps: int) -> None:
+        """Plans so many steps in all, from which the schedule follows from now on."""
+        check(lib.volta_trainer_extend(self, steps))
+
     def save(self, path: Path) -> None:
         """A checkpoint: a model file from which Trainer.resume goes on."""
         check(lib.volta_trainer_save(self, path_of(path)))

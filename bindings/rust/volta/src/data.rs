@@ -172,6 +172,56 @@ pub fn text_parts(folder: impl AsRef<Path>) -> Result<u32> {
     Ok(parts)
 }
 
+/// A line of JSON to fine-tune on: what it has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    pub prompt: Option<String>,
+    pub completion: Option<String>,
+    /// Roles and contents.
+    pub messages: Vec<(String, String)>,
+    pub text: Option<String>,
+    pub text_pair: Option<String>,
+    pub label_name: Option<String>,
+    /// -1: none that is a number.
+    pub label: i32,
+    pub line: u64,
+}
+
+/// The documents of a text of lines of JSON; `name` is the file that sentences name.
+pub fn parse_documents(name: &str, text: impl AsRef<[u8]>, options: &DatasetOptions) -> Result<Vec<Document>> {
+    struct Documents(*mut sys::volta_documents);
+    impl Drop for Documents {
+        fn drop(&mut self) {
+            unsafe { sys::volta_documents_release(self.0) }
+        }
+    }
+    let some = |text: *const std::os::raw::c_char| if text.is_null() { None } else { Some(unsafe { owned(text) }) };
+    let (name, text, options, mut documents) =
+        (crate::text(name)?, text.as_ref(), options.raw(), Documents(ptr::null_mut()));
+    check(unsafe {
+        let bytes = text.as_ptr() as *const _;
+        sys::volta_documents_parse(name.as_ptr(), bytes, text.len(), &options, &mut documents.0)
+    })?;
+    let count = unsafe { sys::volta_documents_count(documents.0) };
+    (0..count)
+        .map(|index| {
+            let mut raw = sys::volta_document::default();
+            check(unsafe { sys::volta_documents_get(documents.0, index, &mut raw) })?;
+            let messages = unsafe { lent(raw.messages, raw.message_count) };
+            Ok(Document {
+                prompt: some(raw.prompt),
+                completion: some(raw.completion),
+                messages: messages.iter().map(|one| unsafe { (owned(one.role), owned(one.content)) }).collect(),
+                text: some(raw.text),
+                text_pair: some(raw.text_pair),
+                label_name: some(raw.label_name),
+                label: raw.label,
+                line: raw.line,
+            })
+        })
+        .collect()
+}
+
 /// `volta_loader_options`, with the transform by value.
 #[derive(Clone, Copy, Default)]
 pub struct LoaderOptions {

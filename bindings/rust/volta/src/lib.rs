@@ -183,6 +183,14 @@ pub fn describe_device(backend: &str, index: u32) -> Result<DeviceInfo> {
 }
 
 /// The networks of [`Model::network`].
+pub fn chat_format_names() -> Vec<String> {
+    (0..)
+        .map(|index| unsafe { sys::volta_chat_format_name(index) })
+        .take_while(|name| !name.is_null())
+        .map(|name| unsafe { owned(name) })
+        .collect()
+}
+
 pub fn network_names() -> Vec<String> {
     (0..).map(|index| unsafe { sys::volta_network_name(index) }).take_while(|name| !name.is_null())
         .map(|name| unsafe { owned(name) }).collect()

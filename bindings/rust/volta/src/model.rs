@@ -129,6 +129,40 @@ impl Model {
     pub fn set_tokenizer(&mut self, tokenizer: &Tokenizer) -> Result<()> {
         check(unsafe { sys::volta_model_set_tokenizer(self.raw, tokenizer.raw) })
     }
+    /// The format of conversations, None: none; `system` is what the system says where no message does.
+    pub fn set_chat_format(&mut self, name: Option<&str>, system: Option<&str>) -> Result<()> {
+        let (name, system) = (name.map(text).transpose()?, system.map(text).transpose()?);
+        let name = name.as_ref().map_or(ptr::null(), |name| name.as_ptr());
+        let system = system.as_ref().map_or(ptr::null(), |system| system.as_ptr());
+        check(unsafe { sys::volta_model_set_chat_format(self.raw, name, system) })
+    }
+    /// The id that ends an answer.
+    pub fn chat_end(&self) -> Result<i32> {
+        let mut id = -1;
+        check(unsafe { sys::volta_model_get_chat_end(self.raw, &mut id) })?;
+        Ok(id)
+    }
+    /// The tokens of a conversation of (role, content), and of each whether it belongs to an answer. `whole`: without the
+    /// beginning of the next answer.
+    pub fn encode_chat(&self, messages: &[(&str, &str)], whole: bool) -> Result<(Vec<i32>, Vec<u8>)> {
+        let texts = messages.iter().map(|(role, content)| Ok((text(role)?, text(content)?))).collect::<Result<Vec<_>>>()?;
+        let raw: Vec<sys::volta_chat_message> = texts
+            .iter()
+            .map(|(role, content)| sys::volta_chat_message { role: role.as_ptr(), content: content.as_ptr() })
+            .collect();
+        let flags = if whole { sys::VOLTA_CHAT_WHOLE as u32 } else { 0 };
+        let mut count = 0;
+        let mut encode = |ids: *mut i32, answers: *mut u8, capacity: usize| {
+            check(unsafe {
+                sys::volta_model_encode_chat(self.raw, raw.as_ptr(), raw.len(), flags, ids, answers, capacity, &mut count)
+            })
+            .map(|()| count)
+        };
+        let length = encode(ptr::null_mut(), ptr::null_mut(), 0)?;
+        let (mut ids, mut answers) = (vec![0; length], vec![0; length]);
+        encode(ids.as_mut_ptr(), answers.as_mut_ptr(), length)?;
+        Ok((ids, answers))
+    }
     /// Free text that the model carries.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
         let (key, mut value) = (text(key)?, ptr::null());

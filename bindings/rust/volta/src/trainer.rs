@@ -102,6 +102,10 @@ impl Trainer {
         }
         check(unsafe { sys::volta_trainer_update_model(self.raw) })
     }
+    /// Plans so many steps in all, from which the schedule follows from now on.
+    pub fn extend(&mut self, steps: u64) -> Result<()> {
+        check(unsafe { sys::volta_trainer_extend(self.raw, steps) })
+    }
     /// A checkpoint: a model file from which [`Trainer::resume`] goes on.
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = path_text(path)?;
