@@ -2,6 +2,7 @@
 // machine needs at least, of its own peaks measured in the same run.
 #include <nlohmann/json.hpp>
 
+#include "cli/adapters.h"
 #include "cli/bench.h"
 #include "cli/bench_case.h"
 #include "cli/bench_device.h"
@@ -15,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Settings {
-    std::string preset = "tiny", model, optimizer;
+    std::string preset = "tiny", model, optimizer, weights = "f32";
+    LoraChoice lora{"voltac bench train"};
     std::int64_t vocabulary = 0, batch = 0, seq = 0;
     double momentum = 0, clip = -1;
     Repeats repeats;
@@ -62,6 +64,9 @@ void declare_all(Options& options, Settings& s) {
     options.number("--momentum", s.momentum, 0, 1, "of sgd (default: 0)");
     options.number("--clip", s.clip, 0, 1e6,
                    "largest gradient norm; 0: none (default: 1 for a preset, 0 for --model)");
+    s.lora.declare(options, "train adapters alone, beside frozen weights");
+    options.choice("--weights", s.weights, with_stored_names({"f32"}),
+                   "with --lora: how the frozen weights are stored (default: f32)");
     s.profile.declare(options);
     declare(options, s.repeats);
 }
@@ -74,6 +79,9 @@ void complete(Settings& s, const Options& options) {
     for (const char* name : {"--preset", "--vocab", "--seq"})
         if (dense && options.given(name))
             usage_error(std::string("voltac bench train: --model and ") + name + " exclude each other");
+    s.lora.check();
+    if (s.weights != "f32" && !s.lora.is_given())
+        usage_error("voltac bench train: stored --weights are not trained: they need --lora");
     if (s.optimizer.empty()) s.optimizer = dense || of_pictures ? "sgd" : "adamw";
     if (s.momentum != 0 && s.optimizer != "sgd")
         usage_error("voltac bench train: --momentum is sgd's, the optimizer is " + s.optimizer);
@@ -95,7 +103,14 @@ void complete(Settings& s, const Options& options) {
                               static_cast<long long>(s.seq), static_cast<long long>(preset.context)));
 }
 
-// The trainer has its own copy of the parameters: the model goes, so that resident memory is the trainer's.
+Model stored(const Model& model, const std::string& weights) {
+    volta_model* made = nullptr;
+    check(volta_model_quantize(model.get(), stored_dtype(weights), &made));
+    return Model(made);
+}
+
+// The trainer has its own copy of the parameters, or keeps the base that adapters are on: the model goes, so
+// that resident memory is the trainer's.
 Trainer new_trainer(Subject& subject, const Settings& s) {
     const Optimizer& optimizer = optimizer_of(s.optimizer);
     volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
@@ -108,6 +123,8 @@ Trainer new_trainer(Subject& subject, const Settings& s) {
     options.weight_decay = optimizer.id == VOLTA_ADAMW ? 0.1 : 0;
     options.momentum = s.momentum;
     options.clip_norm = s.clip;
+    if (s.weights != "f32") subject.model = stored(subject.model, s.weights);
+    subject.model = s.lora.on(std::move(subject.model), 1);
     volta_trainer* trainer = nullptr;
     check(volta_trainer_create(subject.model.get(), &options, &trainer));
     subject.model.reset();
@@ -218,6 +235,11 @@ void print_json(const Subject& subject, const Settings& s, const Result& r) {
                  {"stream_gb_s", r.speed.stream_gb_s},
                  {"bill_mib", static_cast<double>(r.bill.total) / kMiB},
                  {"resident_mib", static_cast<double>(r.resident) / kMiB}};
+    if (s.lora.is_given()) {
+        line["lora"] = s.lora.text;
+        line["weights"] = s.weights;
+        line["working_mib"] = static_cast<double>(r.bill.activations + r.bill.workspace) / kMiB;
+    }
     add_moved(line, r.moved);
     add_arithmetic(line, s.repeats.machine);
     print(json_text(line) + "\n");
@@ -233,6 +255,9 @@ void print_text(const Context& context, const Subject& subject, const Settings& 
                                static_cast<long long>(subject.batch), static_cast<long long>(subject.seq),
                                static_cast<long long>(subject.vocabulary))
                    : formatted("batch              %lld samples\n", static_cast<long long>(subject.batch));
+    if (s.lora.is_given())
+        text += formatted("adapters           %s, on weights of %s, which the bill is without\n",
+                          s.lora.text.c_str(), s.weights.c_str());
     text += formatted("optimizer          %s%s\n", s.optimizer.c_str(),
                       s.clip > 0 ? formatted(", gradient norm clipped to %g", s.clip).c_str() : "");
     text += formatted("step               %.3f ms, spread %.1f %% of %lld runs (%s)\n", ms,

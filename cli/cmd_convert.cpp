@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/adapters.h"
 #include "cli/chat_format.h"
 #include "cli/commands.h"
 #include "cli/foreign_model.h"
@@ -19,7 +20,7 @@ struct Conversion {
     std::string in, out, tokenizer, config, keys, head, model, preprocess, labels, names = "volta",
                                                                                    config_out, weights;
     std::vector<std::string> shapes;
-    std::string opset, chat_format;
+    std::string opset, chat_format, base;
     bool segments = false, mask = false, fold = false, exact_graph = false;
     Machine machine;
 };
@@ -185,6 +186,15 @@ Model folded(const Model& model) {
     return Model(made);
 }
 
+int convert_adapter(const Conversion& c) {
+    const Context context = make_context(c.machine);
+    if (c.base.empty())
+        export_adapter(open_model(context, c.in), c.out);
+    else
+        import_adapter(open_model(context, c.base), c.in, c.out);
+    return 0;
+}
+
 }  // namespace
 
 int run_convert(const std::vector<std::string>& arguments) {
@@ -235,12 +245,17 @@ int run_convert(const std::vector<std::string>& arguments) {
                    "tensors in --out *.safetensors are called so");
     options.choice("--opset", c.opset, {"13", "17", "20", "21"},
                    "of ONNX's operators, with --out *.onnx (default: 13, which everything reads)");
+    options.input(
+        "--base", c.base, kSideFile,
+        "of a folder with PEFT's adapter_config.json and adapter_model.safetensors: the model file that its "
+        "adapters are on; the other way, adapters become such a folder where --out ends with /");
     options.output("--config-out", c.config_out, kConfigOutput,
                    "with --names huggingface: the config.json to write");
     options.tuning(c.machine);
     options.parse(arguments);
     const bool own = is_volta_model(c.in), to_safetensors = has_ending(c.out, ".safetensors"),
                to_onnx = has_ending(c.out, ".onnx"), to_gguf = has_ending(c.out, ".gguf");
+    if (!c.base.empty() || c.out.back() == '/') return convert_adapter(c);
     check_call(c, own, to_safetensors, to_onnx);
     if (c.weights.empty()) c.weights = to_safetensors || to_onnx ? "f32" : "keep";
     c.machine.tells = true;  // what was rounded

@@ -4,6 +4,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "cli/adapters.h"
 #include "cli/architectures.h"
 #include "cli/commands.h"
 #include "cli/interrupts.h"
@@ -25,6 +26,7 @@ struct Sampling {
     double max_seconds = 0;
     std::vector<std::string> stop_texts;
     std::vector<std::int32_t> stop_tokens;
+    AdapterFile adapter;
     Machine machine;
     ProfileFile profile{"voltac generate"};
 };
@@ -165,6 +167,7 @@ int run_generate(const std::vector<std::string>& arguments) {
         "room of the cache at first, prompt included; it doubles when the text outgrows it, with the same "
         "text (default: for all of them)");
     options.load(s.load);
+    s.adapter.declare(options);
     s.profile.declare(options);
     options.machine(s.machine);
     options.config();
@@ -174,7 +177,7 @@ int run_generate(const std::vector<std::string>& arguments) {
     if (!prompt_file.empty()) s.prompt = read_text(prompt_file);
 
     const Context context = make_context(s.machine);
-    const Model model = open_model(context, s.model, s.load);
+    const Model model = s.adapter.on(open_model(context, s.model, s.load));
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::vector<std::int32_t> prompt = prompt_ids(tokenizer, s.prompt);
     fit_tokens(model, static_cast<std::int64_t>(prompt.size()), s);
@@ -201,6 +204,7 @@ int run_generate(const std::vector<std::string>& arguments) {
 int run_eval(const std::vector<std::string>& arguments) {
     std::string path, text_path, load = "map";
     bool json = false;
+    AdapterFile adapter;
     Machine machine;
     DatasetChoice pictures;
     Options options(
@@ -212,6 +216,7 @@ int run_eval(const std::vector<std::string>& arguments) {
                   "the text; - is standard input; of a folder of texts, as WikiText's, its test part");
     pictures.declare(options);
     options.load(load);
+    adapter.declare(options);
     options.flag("--json", json, "one JSON object");
     options.machine(machine);
     options.config();
@@ -224,7 +229,7 @@ int run_eval(const std::vector<std::string>& arguments) {
     std::string said;
     const std::string text = pictures.is_given() ? "" : read_evaluated_text(source, pictures.split, said);
     const Context context = make_context(machine);
-    const Model model = open_model(context, path, load);
+    const Model model = adapter.on(open_model(context, path, load));
     if (pictures.is_given()) return evaluate_pictures(context, model, pictures, json);
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::vector<std::int32_t> ids = encode(tokenizer, text);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/adapters.h"
 #include "cli/architectures.h"
 #include "cli/commands.h"
 #include "cli/foreign_model.h"
@@ -106,6 +107,11 @@ std::string as_text(const Json& info) {
                     .c_str());
     if (info.contains("verified")) text += formatted("%-18s verified\n", "checksums");
     const auto architecture = info["architecture"].get<std::string>();
+    if (info.contains("adapter")) {
+        text += "adapters\n";
+        for (const auto& [key, value] : info["adapter"].items())
+            text += formatted("  %-16s %s\n", key.c_str(), one_line(value.get<std::string>()).c_str());
+    }
     if (info.contains(architecture))
         for (const auto& [key, value] : info[architecture].items())
             text += formatted("  %-16s %s\n", key.c_str(), one_line(value.get<std::string>()).c_str());
@@ -130,10 +136,12 @@ int run_info(const std::vector<std::string>& arguments) {
     std::string path;
     bool json = false, verify = false;
     std::vector<std::string> shapes;
+    AdapterFile adapter;
     Machine machine;
     Options options("info", "What a model file holds and what it will need, or what an ONNX file holds.");
     options.positional("model", path, "a model file, or an ONNX file");
     options.texts("--shape", shapes, kShapeHelp);
+    adapter.declare(options);
     options.flag("--json", json, "one JSON object");
     options.flag("--verify", verify, "verify the checksum of every tensor, and say so");
     options.tuning(machine);
@@ -151,7 +159,8 @@ int run_info(const std::vector<std::string>& arguments) {
     volta_model* opened = nullptr;
     if (volta_model_open(context.get(), path.c_str(), &open, &opened) != VOLTA_OK)
         failure(volta_last_error() + conversion_hint(path));
-    const Model model(opened);
+    const Model model = adapter.on(Model(opened));
+    opened = model.get();
 
     struct stat file = {};
     stat(path.c_str(), &file);
@@ -182,6 +191,10 @@ int run_info(const std::vector<std::string>& arguments) {
     for (const Architecture& row : architectures())
         for (const char* size : row.sizes)
             if (architecture == row.name) info[architecture][size] = model_size(model, size);
+    for (const char* key : {"rank", "alpha", "targets", "base"}) {
+        const std::string value = metadata(model, (std::string("volta.adapter.") + key).c_str());
+        if (!value.empty()) info["adapter"][key] = value;
+    }
     info["training"] = training(model);
     info["inputs"] = tensors(model, volta_model_input_count(opened), volta_model_input_info);
     info["outputs"] = tensors(model, volta_model_output_count(opened), volta_model_output_info);

@@ -108,7 +108,9 @@ void declare(Options& options, Settings& s) {
         "char (default), byte, bpe:N (N ids learnt from the text), or a file: tokenizer.json, GGUF, "
         "llama2.c, GPT-2");
     options.integer("--seed", s.seed, 0, INT64_MAX, "of weights, batch order and dropout (default: 1)");
-    options.input("--resume", s.resume, kModel, "a checkpoint to go on from, to its --steps");
+    options.input(
+        "--resume", s.resume, kModel,
+        "a checkpoint to go on from, to its --steps; of adapters, with the --from that they are on");
     s.tuning.declare(options);
     options.integer("--save-every", s.save_every, 1, 4294967295, "also write --out every N steps");
     options.integer("--eval-every", s.eval_every, 1, 4294967295,
@@ -510,7 +512,7 @@ Training tuned_training(const Context& context, const Settings& s, const Options
 }
 
 Training resumed_training(const Context& context, const Settings& s, const Options& options) {
-    Model model = open_model(context, s.resume);
+    Model model = s.tuning.resumed(context, s.resume);
     volta_trainer* trainer = nullptr;
     const volta_status status = volta_trainer_resume(model.get(), nullptr, &trainer);
     if (status != VOLTA_OK) failure("--resume " + s.resume + ": " + volta_last_error());
@@ -683,7 +685,7 @@ Training new_picture_training(const Context& context, Settings& s, const Options
 }
 
 Training resumed_picture_training(const Context& context, const Settings& s) {
-    Model model = open_model(context, s.resume);
+    Model model = s.tuning.resumed(context, s.resume);
     volta_trainer* trainer = nullptr;
     if (volta_trainer_resume(model.get(), nullptr, &trainer) != VOLTA_OK)
         failure("--resume " + s.resume + ": " + volta_last_error());
@@ -768,8 +770,8 @@ int train_documents(Settings& s, const Options& options) {
     apply_tuning_defaults(s, options);
     const bool resumes = !s.resume.empty();
     const Context context = make_context(s.machine);
-    Model model =
-        resumes ? open_model(context, s.resume) : s.tuning.open(context, static_cast<std::uint64_t>(s.seed));
+    Model model = resumes ? s.tuning.resumed(context, s.resume)
+                          : s.tuning.open(context, static_cast<std::uint64_t>(s.seed));
     if (!s.chat_format.empty())
         check(volta_model_set_chat_format(model.get(), s.chat_format.c_str(), nullptr));
     const Tokenizer tokenizer = tokenizer_of(model);
@@ -820,6 +822,9 @@ int run_train(const std::vector<std::string>& arguments) {
     if (s.out.empty()) s.out = s.resume;
     check_lesson(options, s);
     if (!options.given("--out")) options.check_output("--out", s.out);
+    if (s.tuning.is_given() && same_file(s.out, s.tuning.from) &&
+        (s.tuning.lora.is_given() || !s.resume.empty()))
+        usage_error("voltac train: --out and --from are the same file, and adapters need their base");
     if (s.pictures.is_given()) return train_pictures(s, options);
     if (!s.jsonl.empty()) return train_documents(s, options);
     if (s.resume.empty()) {

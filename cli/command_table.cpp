@@ -30,6 +30,8 @@ const std::vector<Command>& commands() {
          "a model of another program becomes a model file, or a model file safetensors or ONNX", run_convert},
         {"quantize", "quantize MODEL --to bf16|f16|int8|int4|f32_panels --out FILE",
          "store the weights in fewer bits, or for reading", run_quantize},
+        {"merge", "merge BASE ADAPTER --out FILE", "add LoRA adapters to the weights of their base",
+         run_merge},
         {"info", "info MODEL [--json] [--verify]",
          "architecture, tensors, sizes, memory bill, determinism level; of an ONNX file its operators",
          run_info},

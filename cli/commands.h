@@ -28,6 +28,7 @@ int run_run(const std::vector<std::string>& arguments);
 int run_embed(const std::vector<std::string>& arguments);
 int run_convert(const std::vector<std::string>& arguments);
 int run_quantize(const std::vector<std::string>& arguments);
+int run_merge(const std::vector<std::string>& arguments);
 int run_info(const std::vector<std::string>& arguments);
 int run_hash(const std::vector<std::string>& arguments);
 int run_bench(const std::vector<std::string>& arguments);

@@ -49,6 +49,7 @@ const Output kConvertOutput = {
     "a model",
     {{".volta", "a model file"}, {".safetensors", "safetensors"}, {".onnx", "ONNX"}, {".gguf", "GGUF"}},
     false,
+    true,
     true};
 const Output kConfigOutput = {"a config.json", {{".json", "a config.json"}}, false};
 const Output kArrayOutput = {"an array of NumPy", {{".npy", "an array of NumPy"}}, false};

@@ -39,6 +39,7 @@ struct Output {
     std::vector<Ending> endings;  // that it knows
     bool other_names;  // a name with another ending is fine too, unless a format of another program has it
     bool bare_names = false;  // without other_names: so is a name without any ending
+    bool folders = false;     // "name/" is a folder, which the command makes
 };
 extern const Output kModelOutput, kConvertOutput, kConfigOutput, kArrayOutput, kReportOutput, kProfileOutput;
 

@@ -33,17 +33,23 @@ void FineTuning::declare(Options& options) {
         "with --from: parameters that keep their bits, by name or pattern, as 'layer1.*' or "
         "'*.bias,token_embedding'; as often as wanted. A batch norm whose statistics are frozen uses "
         "them");
+    lora.declare(options, "with --from: train small matrices beside frozen weights, and write them alone");
     options.integer("--classes", classes, 1, 1 << 20,
                     "pictures, with --from: a new last layer of so many classes, drawn from --seed");
 }
 
 void FineTuning::check(const Options& options, bool of_pictures) const {
-    for (const char* name : {"--freeze", "--classes"})
+    for (const char* name : {"--freeze", "--classes", "--lora"})
         if (options.given(name) && !is_given())
             usage_error(std::string("voltac train: ") + name + " needs --from");
     if (!is_given()) return;
-    if (options.given("--resume"))
-        usage_error("voltac train: --from begins a run and --resume goes on with one: give one of them");
+    lora.check();
+    for (const char* name : {"--freeze", "--classes", "--lora"})
+        if (options.given("--resume") && options.given(name))
+            usage_error(std::string("voltac train: ") + name + " begins a run and --resume goes on with one");
+    if (options.given("--classes") && lora.is_given())
+        usage_error(
+            "voltac train: --classes makes another base of --from, which --lora would not find again");
     for (const char* name : {"--preset", "--architecture", "--layers", "--dim", "--heads", "--kv-heads",
                              "--hidden", "--dropout", "--tokenizer", "--model"})
         if (options.given(name))
@@ -55,11 +61,16 @@ void FineTuning::check(const Options& options, bool of_pictures) const {
 
 Model FineTuning::open(const Context& context, std::uint64_t seed) const {
     Model model = open_model(context, from);
+    if (lora.is_given()) return lora.on(std::move(model), seed);
     if (classes == 0) return model;
     volta_model* made = nullptr;
     if (volta_model_replace_head(model.get(), classes, seed, &made) != VOLTA_OK)
         failure("--from " + from + ": " + volta_last_error());
     return Model(made);
+}
+
+Model FineTuning::resumed(const Context& context, const std::string& checkpoint) const {
+    return is_given() ? open_adapter(open_model(context, from), checkpoint) : open_model(context, checkpoint);
 }
 
 Trainer FineTuning::train(volta_model* model, volta_trainer_options options) const {

@@ -216,7 +216,8 @@ void Options::check_files() const {
                             "'");
         }
     for (const File& file : files_)
-        if (file.output != nullptr && given(file.name)) check_writable(file.name, *file.path);
+        if (file.output != nullptr && given(file.name) && !(file.output->folders && file.path->back() == '/'))
+            check_writable(file.name, *file.path);
 }
 
 // --- groups of options

@@ -6,6 +6,9 @@
 set(VOLTA_FUZZ_TARGETS
     "read_model|fuzz_read_model.cpp||tests/golden/models"
     "run_model|fuzz_run_model.cpp||"
+    "read_adapter|fuzz_adapter.cpp|FUZZ_ADAPTER=1|"
+    "import_peft|fuzz_adapter.cpp|FUZZ_ADAPTER=2|"
+    "import_peft_config|fuzz_adapter.cpp|FUZZ_ADAPTER=3|"
     "read_gguf|fuzz_read_gguf.cpp||"
     "read_tokenizer|fuzz_read_tokenizer.cpp||"
     "read_tuning|fuzz_read_tuning.cpp||"

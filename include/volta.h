@@ -738,7 +738,7 @@ enum { VOLTA_IMPORT_KEEP = -1 };
  * file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
  * are integers or truth values. Parameters that
  * volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
- * packed weights cannot be trained or exported. The log says what was rounded: f64 to f32, and by how much weights of the
+ * packed weights cannot be exported, nor these be trained. The log says what was rounded: f64 to f32, and by how much weights of the
  * type that is wanted differ from the file's. The files are treated as hostile: everything in them is checked.
  * Keeps:  nothing: files may go when it returns.
  * Cost:   reads the whole file, one tensor at a time; memory for the parameters alone.
@@ -835,13 +835,69 @@ VOLTA_API volta_status volta_model_get_arithmetic(const volta_model *model, volt
  * (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner extent is
  * below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A packed weight has the
  * shape [outputs, inputs] and is read in place, a mapped file included. The result runs, generates, saves and
- * loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
+ * loads like any model, with the same bits everywhere. What is stored is not trained itself: parameters beside it are,
+ * where it is frozen, as adapters are (volta_model_add_lora). Training state is left out.
  * Units:  dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or VOLTA_F32_PANELS.
  * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`.
  * Errors: INVALID_ARGUMENT  another dtype; a weight that is not finite or beyond the type's range, which no weight is
  *                           for VOLTA_F32_PANELS; no weight to store; a model that is stored already. The text
  *                           names it */
 VOLTA_API volta_status volta_model_quantize(const volta_model *model, volta_dtype dtype, volta_model **out_model);
+
+/* LoRA: what volta_model_add_lora puts beside the weights of a base. */
+typedef struct volta_lora_options {
+    size_t struct_size;
+    int64_t rank;        /* of the two matrices of an adapter; 0: 8; 1 .. 4096                                       */
+    double alpha;        /* the change is alpha / rank times their product; 0: twice the rank; at most 1e6           */
+    const char *targets; /* parts q, k, v, o, gate, up, down, fc, fc_proj or names of weights, joined by +; NULL:
+                            "q+v"                                                                                    */
+    uint64_t seed;       /* of the values that adapters begin with                                                   */
+} volta_lora_options;
+#define VOLTA_LORA_OPTIONS_INIT {sizeof(volta_lora_options), 0, 0, 0, 0}
+
+/* A model that computes what `base` does and learns by adapters alone: beside each product x W of a target stand A
+ * [inputs, rank], uniform in +-1/sqrt(inputs), and B [rank, outputs], zeros, and y = x W + ((alpha / rank) (x A)) B. A
+ * part of a weight that holds several side by side (q, k and v of "qkv"; gate and up) has an adapter of its own; their
+ * names are "block.0.qkv.lora.q.a", "block.0.proj.lora.b". Parameters of the base keep their values in training, have
+ * neither gradients nor state, and may be stored (volta_model_quantize). volta_model_save, and a trainer's, write the
+ * adapters alone, for volta_model_open_adapter. docs/fine_tuning.md has an example.
+ * Owns:   *out_model, ended by volta_model_release.
+ * Keeps:  base, which may be released before: its parameters are lent, not copied, and cannot be set as long as a model
+ *         or trainer with adapters on them lives.
+ * Cost:   reads all of the base once, for its hash.
+ * Errors: INVALID_ARGUMENT  a rank, an alpha; a target that the base does not have, or that means what another one
+ *                           means; a base with adapters */
+VOLTA_API volta_status volta_model_add_lora(const volta_model *base, const volta_lora_options *options,
+                                            volta_model **out_model);
+
+/* The same with the adapters of a file that volta_model_save or a trainer wrote; of a checkpoint,
+ * volta_trainer_resume goes on. `options` are of the file, whose values are copied.
+ * Errors: IO_ERROR; CORRUPT_MODEL  damaged, no adapters, or such as do not fit the base
+ *         INVALID_ARGUMENT         they are of another base: the text tells both hashes */
+VOLTA_API volta_status volta_model_open_adapter(const volta_model *base, const char *path,
+                                                const volta_open_options *options, volta_model **out_model);
+
+/* A model of the base's graph with the adapters added to its weights, W + (alpha / rank) A B, summed in f64 and rounded
+ * once; a weight that is stored is stored again, in its type. It computes the same within rounding, and nothing more is
+ * promised.
+ * Owns:   *out_model, ended by volta_model_release; it keeps nothing of `model`. *out_difference, which may be NULL, is
+ *         the largest distance of a merged weight from the sum in f64.
+ * Errors: INVALID_ARGUMENT  no adapters; a merged weight that its type does not have */
+VOLTA_API volta_status volta_model_merge_adapter(const volta_model *model, double *out_difference,
+                                                 volta_model **out_model);
+
+/* Writes the adapters of a model, or of one that their file was opened as, as PEFT reads them: adapter_config.json and
+ * adapter_model.safetensors in a folder that is there. A module that is several parts here, as GPT-2's c_attn, gets the
+ * sum of their ranks, and zeros where a part has none of another's.
+ * Errors: UNSUPPORTED  an architecture that has no names of Hugging Face; CORRUPT_MODEL  no adapters; IO_ERROR */
+VOLTA_API volta_status volta_model_export_peft(const volta_model *model, const char *folder);
+
+/* A model on `base`, as volta_model_add_lora makes it, with the adapters of such a folder. A module that is several parts
+ * here gives each of them its A. The files are treated as hostile: everything in them is checked.
+ * Owns:   *out_model, ended by volta_model_release. Keeps: base, as volta_model_add_lora does.
+ * Errors: IO_ERROR; CORRUPT_MODEL  damaged, or of other sizes than the base
+ *         UNSUPPORTED  a setting, a tensor or a module that adapters of Volta do not have: the text names it */
+VOLTA_API volta_status volta_model_import_peft(const volta_model *base, const char *folder, volta_model **out_model);
 
 /* A model with the same graph but for its last layer, which gets `classes` columns: the product with a weight, and where
  * there is one the bias, that make the first output. Both are drawn from `seed` as in a new model; all other parameters

@@ -513,6 +513,22 @@ class model : public handle<volta_model, volta_model_release> {
     model quantize(volta_dtype dtype) const {
         return model(detail::made<volta_model>(volta_model_quantize, get(), dtype));
     }
+    // With adapters beside the weights of this model, their base.
+    model add_lora(const volta_lora_options &how = options<volta_lora_options>()) const {
+        return model(detail::made<volta_model>(volta_model_add_lora, get(), &how));
+    }
+    model open_adapter(const char *path, const volta_open_options &how = options<volta_open_options>()) const {
+        return model(detail::made<volta_model>(volta_model_open_adapter, get(), path, &how));
+    }
+    model merge_adapter(double *difference = nullptr) const {
+        volta_model *out = nullptr;
+        check(volta_model_merge_adapter(get(), difference, &out));
+        return model(out);
+    }
+    void export_peft(const char *folder) const { check(volta_model_export_peft(get(), folder)); }
+    model import_peft(const char *folder) const {
+        return model(detail::made<volta_model>(volta_model_import_peft, get(), folder));
+    }
     model replace_head(std::int64_t classes, std::uint64_t seed) const {
         return model(detail::made<volta_model>(volta_model_replace_head, get(), classes, seed));
     }

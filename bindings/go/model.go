@@ -273,6 +273,57 @@ func (m *Model) Quantize(dtype Dtype) (*Model, error) {
 	return newModel(m.handle, func(model *sys.Model, out **sys.Model) Status { return sys.ModelQuantize(model, dtype, out) })
 }
 
+// LoraOptions is what AddLora puts beside the weights of a base; zeros are the defaults.
+type LoraOptions struct {
+	Rank    int64
+	Alpha   float64
+	Targets string // parts or names of weights, joined by +; "": q+v
+	Seed    uint64
+}
+
+// AddLora gives a model with adapters beside the weights of this one, its base: they alone are trained, and saved.
+func (m *Model) AddLora(options LoraOptions) (*Model, error) {
+	var a arena
+	defer a.free()
+	var raw sys.LoraOptions
+	if err := fill(&a, &raw, options); err != nil {
+		return nil, err
+	}
+	return newModel(m.handle, func(model *sys.Model, out **sys.Model) Status { return sys.ModelAddLora(model, &raw, out) })
+}
+
+// at is what a function of the kind (model, path, out) gives.
+func (m *Model) at(path string, open func(*sys.Model, *byte, **sys.Model) Status) (*Model, error) {
+	if err := whole(path); err != nil {
+		return nil, err
+	}
+	var a arena
+	defer a.free()
+	return newModel(m.handle, func(model *sys.Model, out **sys.Model) Status { return open(model, a.name(path), out) })
+}
+
+// OpenAdapter gives the adapters of a file on this model, their base.
+func (m *Model) OpenAdapter(path string) (*Model, error) {
+	return m.at(path, func(model *sys.Model, path *byte, out **sys.Model) Status {
+		return sys.ModelOpenAdapter(model, path, nil, out)
+	})
+}
+
+// MergeAdapter gives the base with the adapters added to its weights, and by how much one of these was rounded.
+func (m *Model) MergeAdapter() (*Model, float64, error) {
+	var difference float64
+	model, err := newModel(m.handle, func(model *sys.Model, out **sys.Model) Status {
+		return sys.ModelMergeAdapter(model, &difference, out)
+	})
+	return model, difference, err
+}
+
+// ExportPeft writes the adapters as PEFT reads them, two files in a folder that is there.
+func (m *Model) ExportPeft(folder string) error { return m.to(folder, sys.ModelExportPeft) }
+
+// ImportPeft gives the adapters of such a folder on this model, their base.
+func (m *Model) ImportPeft(folder string) (*Model, error) { return m.at(folder, sys.ModelImportPeft) }
+
 // ReplaceHead gives a model whose last layer has so many columns, drawn from the seed.
 func (m *Model) ReplaceHead(classes int64, seed uint64) (*Model, error) {
 	return newModel(m.handle, func(model *sys.Model, out **sys.Model) Status {

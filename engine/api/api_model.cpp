@@ -6,6 +6,7 @@
 
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
+#include "engine/api/new_models.h"
 #include "engine/api/options.h"
 #include "engine/graph/step_input.h"
 #include "engine/import/export_gguf.h"
@@ -36,13 +37,21 @@ ModelRef volta::api::share(const ContextRef& context, HeapPtr<Model>&& made) {
     return ModelRef(model, Delete{context}, std::pmr::polymorphic_allocator<Model>(heap));
 }
 
+ReadOptions volta::api::read_open_options(const volta_open_options* options, const Stop& stop) {
+    const auto given = read_options(options);
+    require(given.mode == VOLTA_LOAD_MAP || given.mode == VOLTA_LOAD_COPY, "mode is %d, it must be 0 or 1",
+            given.mode);
+    require(given.verify == 0 || given.verify == 1, "verify is %d, it must be 0 or 1", given.verify);
+    ReadOptions read;
+    read.stop = &stop;
+    read.mode = given.mode == VOLTA_LOAD_MAP ? LoadMode::map : LoadMode::copy;
+    read.verify_checksums = given.verify == 1;
+    return read;
+}
+
 // ---- Model ----
 
 namespace {
-
-void give_model(const ContextRef& context, HeapPtr<Model>&& made, volta_model** out_model) {
-    *out_model = make_handle<volta_model>(context, share(context, std::move(made)));
-}
 
 // A model whose parameters have their values from this context; others bring their arithmetic along.
 void give_new_model(const ContextRef& context, HeapPtr<Model>&& made, volta_model** out_model) {
@@ -53,18 +62,6 @@ void give_new_model(const ContextRef& context, HeapPtr<Model>&& made, volta_mode
 template <class Number>
 Number or_default(Number value, Number fallback) {
     return value == 0 ? fallback : value;
-}
-
-ReadOptions read_open_options(const volta_open_options* options, const Stop& stop) {
-    const auto given = read_options(options);
-    require(given.mode == VOLTA_LOAD_MAP || given.mode == VOLTA_LOAD_COPY, "mode is %d, it must be 0 or 1",
-            given.mode);
-    require(given.verify == 0 || given.verify == 1, "verify is %d, it must be 0 or 1", given.verify);
-    ReadOptions read;
-    read.stop = &stop;
-    read.mode = given.mode == VOLTA_LOAD_MAP ? LoadMode::map : LoadMode::copy;
-    read.verify_checksums = given.verify == 1;
-    return read;
 }
 
 BertChoice read_bert_choice(const volta_bert_options* options) {
@@ -167,8 +164,6 @@ void fill_info(const char* name, DType dtype, const Shape& shape, volta_tensor_i
     info->rank = shape.rank;
     std::memcpy(info->shape, shape.extent, static_cast<std::size_t>(shape.rank) * sizeof(int64_t));
 }
-
-InitMachine init_machine(Context& context) { return {context.isa(), &context.code(), &context.pool()}; }
 
 }  // namespace
 
@@ -373,7 +368,8 @@ volta_status volta_model_export_safetensors(const volta_model* model, const char
     return guarded([&] {
         require(model != nullptr, "model is NULL");
         require(path != nullptr && *path != '\0', "path is NULL or empty");
-        export_safetensors(*model->model, path, model->context->structures(), model->context->stop());
+        export_safetensors(without_adapters(model), path, model->context->structures(),
+                           model->context->stop());
     });
 }
 
@@ -390,8 +386,9 @@ volta_status volta_model_export_safetensors_with(const volta_model* model,
                 "config_path is given, but an export with Volta's names has no config");
         std::pmr::memory_resource* const heap = model->context->structures();
         const Stop& stop = model->context->stop();
-        if (given.names == VOLTA_NAMES_OWN) return export_safetensors(*model->model, path, heap, stop);
-        export_hugging_face(*model->model, path, given.config_path, heap, stop);
+        if (given.names == VOLTA_NAMES_OWN)
+            return export_safetensors(without_adapters(model), path, heap, stop);
+        export_hugging_face(without_adapters(model), path, given.config_path, heap, stop);
     });
 }
 
@@ -406,7 +403,7 @@ volta_status volta_model_export_onnx(const volta_model* model, const volta_onnx_
         require(onnx::is_written(wanted.opset), "opset is %d; 13, 17, 20 and 21 are written", given.opset);
         wanted.inline_bytes = given.inline_bytes;
         wanted.stop = &model->context->stop();
-        onnx::export_onnx(*model->model, path, wanted, model->context->structures());
+        onnx::export_onnx(without_adapters(model), path, wanted, model->context->structures());
     });
 }
 
@@ -425,7 +422,7 @@ volta_status volta_model_export_gguf(const volta_model* model, const volta_gguf_
         if (given.weights != 0) wanted.weights = static_cast<DType>(given.weights);
         wanted.no_tokenizer = given.no_tokenizer != 0;
         wanted.stop = &model->context->stop();
-        export_gguf(*model->model, path, wanted, model->context->structures());
+        export_gguf(without_adapters(model), path, wanted, model->context->structures());
     });
 }
 
@@ -462,7 +459,7 @@ volta_status volta_model_quantize(const volta_model* model, volta_dtype dtype, v
                 dtype);
         const ContextRef& context = model->context;
         give_model(context,
-                   quantize(*model->model, static_cast<DType>(dtype), context->structures(),
+                   quantize(without_adapters(model), static_cast<DType>(dtype), context->structures(),
                             context->tensors(), context->stop()),
                    out_model);
     });
@@ -476,8 +473,8 @@ volta_status volta_model_replace_head(const volta_model* model, int64_t classes,
                 model == nullptr ? "model" : "out_model");
         const ContextRef& context = model->context;
         give_model(context,
-                   replace_head(*model->model, classes, seed, context->structures(), context->tensors(),
-                                init_machine(*context)),
+                   replace_head(without_adapters(model), classes, seed, context->structures(),
+                                context->tensors(), init_machine(*context)),
                    out_model);
     });
 }
@@ -491,9 +488,10 @@ volta_status volta_model_fold_batch_norm(const volta_model* model, volta_model**
                 model == nullptr ? "model" : "out_model");
         const ContextRef& context = model->context;
         std::size_t folded = 0;
-        give_model(context,
-                   fold_batch_norm(*model->model, &folded, context->structures(), context->tensors()),
-                   out_model);
+        give_model(
+            context,
+            fold_batch_norm(without_adapters(model), &folded, context->structures(), context->tensors()),
+            out_model);
         if (out_folded != nullptr) *out_folded = folded;
     });
 }
@@ -504,7 +502,7 @@ volta_status volta_model_hidden_states(const volta_model* model, volta_model** o
         require(model != nullptr && out_model != nullptr, "%s is NULL",
                 model == nullptr ? "model" : "out_model");
         const ContextRef& context = model->context;
-        give_model(context, hidden_states(*model->model, context->structures(), context->tensors()),
+        give_model(context, hidden_states(without_adapters(model), context->structures(), context->tensors()),
                    out_model);
     });
 }

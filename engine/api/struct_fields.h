@@ -43,6 +43,8 @@ VOLTA_FIELDS(volta_bert_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(vocabular
              VOLTA_FIELD(segments), VOLTA_FIELD(classes), VOLTA_FIELD(dropout), VOLTA_FIELD(epsilon),
              VOLTA_FIELD(head), VOLTA_FIELD(segment_input), VOLTA_FIELD(mask_input));
 VOLTA_FIELDS(volta_open_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(mode), VOLTA_FIELD(verify));
+VOLTA_FIELDS(volta_lora_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(rank), VOLTA_FIELD(alpha),
+             VOLTA_FIELD(targets), VOLTA_FIELD(seed));
 VOLTA_FIELDS(volta_import_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(format), VOLTA_FIELD(tokenizer_path),
              VOLTA_FIELD(config_path), VOLTA_FIELD(key_map_path), VOLTA_FIELD(bert), VOLTA_FIELD(weights),
              VOLTA_FIELD(no_tokenizer), VOLTA_FIELD(resnet), VOLTA_FIELD(shapes), VOLTA_FIELD(shape_count),

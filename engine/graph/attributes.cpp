@@ -80,8 +80,7 @@ void check_inputs(const Graph& graph, const Node& node) {
         const DType dtype = graph.value(id).dtype;
         if (is_stored(dtype) && i != row.stored_input)  // the shape rules say which forms take one
             fail(VOLTA_SHAPE_MISMATCH,
-                 "%s: input %d is a weight stored as %s, which is read by matmul (b, with transpose_b) and "
-                 "gather alone",
+                 "%s: input %d is a weight stored as %s, which is read by matmul (b) and gather alone",
                  row.name, i, dtype_name(dtype));
     }
 }

@@ -13,7 +13,9 @@ namespace {
 template <class T>
 void matmul_into(const NodeRun<T>& run, T* c) {
     const MatmulForm form = matmul_form(run.node, run.in_shape(0), run.in_shape(1));
-    if (run.is_stored(1)) return define::stored_product(form.m, run.in(0), run.in_stored(1), c);
+    if (run.is_stored(1) && form.b_transposed)
+        return define::stored_product(form.m, run.in(0), run.in_stored(1), c);
+    if (run.is_stored(1)) return define::dequantised_product(form.m, run.in(0), run.in_stored(1), c);
     for (std::int64_t b = 0; b < form.batch; ++b) {
         const define::Matrix<T> left = {run.in(0) + b * form.m * form.k, form.a_transposed ? form.m : form.k,
                                         form.a_transposed};

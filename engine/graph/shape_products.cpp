@@ -351,9 +351,8 @@ void matmul(const Node& node, const TypedShape* inputs, int input_count, TypedSh
     const Shape& a = real_shape(node, inputs[0], "a");
     const Shape& b = weight_shape(node, inputs[1], "b");
     const TypedShape product = {DType::f32, matmul_form(node, a, b).result};
-    if (is_stored(inputs[1].dtype) && (!node.flag(Attr::transpose_b) || node.flag(Attr::transpose_a)))
-        fail(VOLTA_SHAPE_MISMATCH,
-             "matmul: b is stored as %s, which is read with transpose_b and without transpose_a",
+    if (is_stored(inputs[1].dtype) && node.flag(Attr::transpose_a))
+        fail(VOLTA_SHAPE_MISMATCH, "matmul: b is stored as %s, which is read without transpose_a",
              dtype_name(inputs[1].dtype));
     if (node.body.ops.empty()) {
         require(input_count == 2, "matmul: takes 2 inputs, not %d", input_count);

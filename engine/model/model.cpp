@@ -52,12 +52,15 @@ void Model::allocate_parameters(bool zeroed) {
         return (parameter.bytes() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     };
     std::uint64_t bytes = 0;
-    for (const NamedTensor& parameter : parameters)
+    for (const NamedTensor& parameter : parameters) {
+        if (parameter.is_lent) continue;
         if (padded(parameter) < parameter.bytes() || add_overflows(bytes, padded(parameter), &bytes))
             throw std::bad_alloc();
+    }
     block = Buffer(tensors_, static_cast<std::size_t>(bytes), zeroed);
     auto* place = static_cast<unsigned char*>(block.data());
     for (NamedTensor& parameter : parameters) {
+        if (parameter.is_lent) continue;
         parameter.data = place;
         place += padded(parameter);
     }
@@ -78,6 +81,13 @@ const NamedTensor* Model::find_parameter(const char* name) const {
 
 float* Model::mutable_parameter(std::size_t index) {
     NamedTensor& parameter = parameters.at(index);
+    if (parameter.is_lent)
+        fail(VOLTA_INVALID_STATE,
+             "parameter %s is of the base that the adapters are on, which keeps its values",
+             parameter.name.c_str());
+    if (holders_ > 0)
+        fail(VOLTA_INVALID_STATE, "parameter %s cannot be set: there are adapters on the model",
+             parameter.name.c_str());
     ++version_;
     if (!owns(parameter) && parameter.bytes() > 0) {
         parameter.owned = Buffer(tensors_, parameter.bytes());
@@ -111,6 +121,17 @@ void Model::set_metadata(const char* key, const char* value) {
     else
         metadata.insert(at,
                         Metadata{std::pmr::string(key, structures_), std::pmr::string(value, structures_)});
+}
+
+std::shared_ptr<const Model> held(const std::shared_ptr<const Model>& model,
+                                  std::pmr::memory_resource* heap) {
+    struct Hold {
+        explicit Hold(const std::shared_ptr<const Model>& held) : model(held) { ++model->holders_; }
+        ~Hold() { --model->holders_; }
+        std::shared_ptr<const Model> model;
+    };
+    const auto hold = std::allocate_shared<Hold>(std::pmr::polymorphic_allocator<Hold>(heap), model);
+    return std::shared_ptr<const Model>(hold, hold->model.get());
 }
 
 Hash128 hash_parameters(const Model& model, std::pmr::memory_resource* heap) {

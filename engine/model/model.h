@@ -1,6 +1,7 @@
 // A model: graph, parameters, tokenizer, metadata and, in a checkpoint, the state of training.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
@@ -25,6 +26,7 @@ struct NamedTensor {
     Shape shape;
     const void* data = nullptr;  // 64-byte aligned
     Buffer owned;                // empty where the bytes are another's
+    bool is_lent = false;        // it is a parameter of the model's base
     std::size_t bytes() const { return static_cast<std::size_t>(tensor_bytes(dtype, shape)); }
 };
 
@@ -68,17 +70,20 @@ class Model final {
     std::optional<TrainingState> training;  // a checkpoint's
     Arithmetic arithmetic;                  // of the context that gave the parameters their values
     MappedFile mapping;                     // keeps mapped parameters alive
+    // Of a model with adapters (engine/model/adapters.h): the one whose parameters are lent to it.
+    std::shared_ptr<const Model> base;
     // The model's own memory, in which parameters lie one behind the other: those that were made, or a whole
     // file that was copied. Together they are large enough for large pages, which most are not by themselves.
     Buffer block;
 
     const NamedTensor* find_parameter(const char* name) const;  // NULL: none
-    // Gives all parameters, which have types and shapes by then, their places in the block. Throws
-    // std::bad_alloc.
+    // Gives all parameters but those that are lent, which have types and shapes by then, their places in the
+    // block. Throws std::bad_alloc.
     void allocate_parameters(bool zeroed);
     // For who has just done that, and fills them.
     void* place_of(std::size_t index) { return const_cast<void*>(parameters[index].data); }
     // The parameter's bytes for writing: a mapped or borrowed one is copied to memory of its own first.
+    // Throws INVALID_STATE: it is lent, or the model lends its own.
     float* mutable_parameter(std::size_t index);
     // Grows with every call of mutable_parameter: what was made from the parameters is older then.
     std::uint64_t version() const { return version_; }
@@ -88,11 +93,17 @@ class Model final {
     std::pmr::memory_resource* tensors() const { return tensors_; }
 
   private:
+    friend std::shared_ptr<const Model> held(const std::shared_ptr<const Model>& model,
+                                             std::pmr::memory_resource* heap);
     bool owns(const NamedTensor& parameter) const;
     std::uint64_t version_ = 0;
+    mutable std::atomic<int> holders_{0};
     std::pmr::memory_resource* structures_;
     std::pmr::memory_resource* tensors_;
 };
+
+// A reference whose copies keep the model's parameters where they are and as they are.
+std::shared_ptr<const Model> held(const std::shared_ptr<const Model>& model, std::pmr::memory_resource* heap);
 
 // 128-bit hash of all parameter bits in name order (name, shape, floats with canonical NaNs; of a stored
 // weight its type and its bytes).

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/model/adapters.h"
 #include "engine/model/decode_model.h"
 #include "engine/model/encode_model.h"
 #include "engine/model/file_layout.h"
@@ -156,6 +157,13 @@ const TrainingState* training_of(const SaveSource& source) {
 }  // namespace
 
 void write_model(const SaveSource& source, const char* path, std::pmr::memory_resource* heap) {
+    if (source.model->base != nullptr) {  // adapters are saved alone
+        const HeapPtr<Model> adapters = adapters_alone(*source.model, heap);
+        SaveSource alone = source;
+        alone.model = adapters.get();
+        if (alone.training == nullptr) alone.training = training_of(source);
+        return write_model(alone, path, heap);
+    }
     const TrainingState* training = training_of(source);
     StoredTensors tensors(heap);
     const std::uint64_t data_bytes = collect_tensors(source, training, tensors);

@@ -165,6 +165,16 @@ void stored_product(std::int64_t m, const T* a, const StoredWeights& w, T* c) {
         for (std::int64_t j = 0; j < w.n; ++j) c[i * w.n + j] = stored_chain(a + i * w.k, w, j);
 }
 
+// c [m, k] = a [m, n] x w [n, k]: product() with the elements' f32.
+template <class T>
+void dequantised_product(std::int64_t m, const T* a, const StoredWeights& w, T* c) {
+    for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t p = 0; p < w.k; ++p)
+            c[i * w.k + p] = product_chain<T>(
+                0, w.n, nullptr, [&](std::int64_t j) { return a[i * w.n + j]; },
+                [&](std::int64_t j) { return static_cast<T>(w.element(j, p)); });
+}
+
 template <class T>
 void stored_embedding(std::int64_t count, const std::int32_t* ids, const StoredWeights& w, T* out) {
     for (std::int64_t i = 0; i < count; ++i)

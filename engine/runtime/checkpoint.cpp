@@ -176,10 +176,20 @@ void describe_options(const TrainerOptions& options, TrainingState& state) {
 
 namespace {
 
+// A base's parameters are lent for reading.
+void require_frozen_base(const Model& model, const std::pmr::vector<std::int32_t>& frozen) {
+    for (std::size_t i = 0; i < model.parameters.size(); ++i)
+        if (model.parameters[i].is_lent &&
+            !std::binary_search(frozen.begin(), frozen.end(), static_cast<std::int32_t>(i)))
+            fail(VOLTA_CORRUPT_MODEL,
+                 "the checkpoint trains %s, which is of the base that its adapters are on",
+                 model.parameters[i].name.c_str());
+}
+
 // They stand together, as class weights do.
 void read_frozen(const TrainingState& state, const Model& model, std::pmr::vector<std::int32_t>& frozen) {
     const NamedInteger* const claimed = find_named(state.integers, "frozen_parameters");
-    if (claimed == nullptr) return;
+    if (claimed == nullptr) return require_frozen_base(model, frozen);
     const std::size_t most = model.parameters.size();
     if (claimed->value > most)
         fail(VOLTA_CORRUPT_MODEL, "the checkpoint claims %llu frozen parameters, the model has %zu",
@@ -199,6 +209,7 @@ void read_frozen(const TrainingState& state, const Model& model, std::pmr::vecto
                  name, static_cast<unsigned long long>(place), most);
         frozen.push_back(static_cast<std::int32_t>(place));
     }
+    require_frozen_base(model, frozen);
 }
 
 }  // namespace

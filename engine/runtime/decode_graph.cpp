@@ -80,6 +80,8 @@ class RowAnalysis {
                 return leads(out(node));
             case Lowering::movement:
                 return keeps_moved(node);
+            case Lowering::axis_map:
+                return node.op == Op::pad && rows(node, 0) && leads(in(node, 0)) && pads_behind(node);
             case Lowering::gather:
                 return !rows(node, 0) && leads(out(node));
             case Lowering::product:
@@ -103,6 +105,11 @@ class RowAnalysis {
             return false;
         const ReductionForm form = reduction_form(node, in(node, 0));
         return !form.is_reduced[0] && !form.is_reduced[1] && leads(out(node));
+    }
+
+    bool pads_behind(const Node& node) const {
+        const AxisMapForm form = axis_map_form(node, in(node, 0));
+        return !form.axes[0].is_changed() && !form.axes[1].is_changed();
     }
 
     bool keeps_moved(const Node& node) const {

@@ -48,7 +48,7 @@ std::pmr::vector<std::int32_t> frozen_parameters(const Model& model, const char*
     }
     std::pmr::vector<std::int32_t> places(heap);
     for (std::size_t p = 0; p < frozen.size(); ++p)
-        if (frozen[p] != 0) places.push_back(static_cast<std::int32_t>(p));
+        if (frozen[p] != 0 || model.parameters[p].is_lent) places.push_back(static_cast<std::int32_t>(p));
     return places;
 }
 

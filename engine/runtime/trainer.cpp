@@ -150,10 +150,15 @@ std::pmr::vector<Shape> all_input_shapes(const Graph& graph, const std::pmr::vec
 }
 
 const Program& prepare(Context& context, const Model& model, const TrainerOptions& options) {
-    for (const NamedTensor& parameter : model.parameters)
-        if (is_stored(parameter.dtype))
+    auto frozen = options.spec.frozen.begin();
+    for (std::size_t i = 0; i < model.parameters.size(); ++i) {
+        const bool is_frozen = frozen != options.spec.frozen.end() && static_cast<std::size_t>(*frozen) == i;
+        if (is_frozen) ++frozen;
+        const NamedTensor& parameter = model.parameters[i];
+        if (is_stored(parameter.dtype) && !is_frozen)
             fail(VOLTA_UNSUPPORTED, "parameter '%s' is stored as %s: training needs f32",
                  parameter.name.c_str(), dtype_name(parameter.dtype));
+    }
     std::pmr::memory_resource* heap = context.structures();
     const auto shapes = all_input_shapes(model.graph, options.input_shapes, heap);
     const Graph concrete = specialize(model.graph, shapes.data(), static_cast<int>(shapes.size()), heap);
@@ -169,8 +174,10 @@ void copy_description(const Model& from, Model& to, std::pmr::memory_resource* h
     for (const NamedTensor& parameter : from.parameters) {
         NamedTensor copy{std::pmr::string(parameter.name, heap), parameter.dtype, parameter.shape, nullptr,
                          Buffer()};
+        copy.is_lent = parameter.is_lent;
         to.parameters.push_back(std::move(copy));
     }
+    to.base = from.base;
     if (from.tokenizer) to.tokenizer.emplace(*from.tokenizer, heap);
     for (const Metadata& entry : from.metadata) to.set_metadata(entry.key.c_str(), entry.value.c_str());
     to.arithmetic = from.arithmetic;
@@ -206,6 +213,7 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
     }
     for (const std::int32_t place : options_.spec.frozen)
         frozen_.push_back(description_.parameters[static_cast<std::size_t>(place)].name.c_str());
+    lend_base(*model);
     memory_.allocate();
     for (ValueId input : host_inputs(model->graph, heap))
         input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
@@ -214,12 +222,24 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
         const NamedTensor& parameter = model->parameters[i];
         const int own = region(RegionKind::parameter, parameter.name.c_str());
         parameter_regions_.push_back(own);
-        memory_.store(static_cast<std::size_t>(own), parameter.data);
+        if (!is_in_place(parameter)) memory_.store(static_cast<std::size_t>(own), parameter.data);
         std::pmr::string gradient_name("gradient/", heap);
         gradient_name += parameter.name;
         if (memory_.find(RegionKind::gradient, gradient_name.c_str()) >= 0)
             trained_.emplace_back(parameter.name);
     }
+}
+
+// What a base lends is read where it is, which is mapped as a rule; a device has a copy.
+bool Trainer::is_in_place(const NamedTensor& parameter) const {
+    return parameter.is_lent && memory_.program().memory().is_host();
+}
+
+void Trainer::lend_base(const Model& model) {
+    for (const NamedTensor& parameter : model.parameters)
+        if (is_in_place(parameter))
+            memory_.lend(static_cast<std::size_t>(region(RegionKind::parameter, parameter.name.c_str())),
+                         const_cast<void*>(parameter.data));
 }
 
 int Trainer::region(RegionKind kind, const char* name) const {
@@ -515,7 +535,8 @@ void Trainer::update_model() {
     if (!model) fail(VOLTA_INVALID_STATE, "the model has been released");
     require_whole();
     for (std::size_t i = 0; i < parameter_regions_.size(); ++i)
-        memory_.load(static_cast<std::size_t>(parameter_regions_[i]), model->mutable_parameter(i));
+        if (!model->parameters[i].is_lent)
+            memory_.load(static_cast<std::size_t>(parameter_regions_[i]), model->mutable_parameter(i));
     model->arithmetic = description_.arithmetic;
 }
 
@@ -579,6 +600,9 @@ void Trainer::restore(const TrainingState& state) {
 HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& model,
                                  const volta_trainer_options* given) {
     if (!model->training) fail(VOLTA_INVALID_STATE, "the model is no checkpoint: it has no training state");
+    if (model->base == nullptr && model->find_metadata("volta.adapter.base") != nullptr)
+        fail(VOLTA_INVALID_STATE,
+             "the checkpoint is of adapters, which go on beside their base: volta_model_open_adapter first");
     std::pmr::memory_resource* heap = context->structures();
     TrainerOptions options = options_of_checkpoint(*model->training, *model, heap);
     if (given != nullptr)

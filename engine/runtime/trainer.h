@@ -39,7 +39,8 @@ struct StepReport {
 class Trainer final {
   public:
     // Copies graph, tokenizer, metadata and parameters; `model` itself is only remembered for update_model,
-    // so a host that releases it right away pays for the parameters once.
+    // so a host that releases it right away pays for the parameters once. Of a model with adapters the base
+    // is kept, and its parameters stay where they are.
     Trainer(const ContextRef& context, const ModelRef& model, TrainerOptions options);
     // Goes on from the model's training state. `given` may be NULL; if not, it must agree with the
     // checkpoint. Throws INVALID_STATE: the model is no checkpoint; INVALID_ARGUMENT naming the option and
@@ -71,6 +72,8 @@ class Trainer final {
 
   private:
     StepReport run_step();
+    bool is_in_place(const NamedTensor& parameter) const;
+    void lend_base(const Model& model);
     void run_phases();
     void require_whole() const;  // throws what has left the parameters half updated
     void write_step_inputs(double learning_rate, double beta1_product, double beta2_product);

@@ -390,6 +390,23 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     CALL(volta_model_hidden_states, bert, &states);
     say_model(walk, states, folder + "/states.volta");
     for (volta_model* const model : {headed, folded, states}) CALL_VOID(volta_model_release, model);
+    // Scales, settings as text, sums in double.
+    volta_lora_options lora = VOLTA_LORA_OPTIONS_INIT;
+    lora.rank = 3, lora.alpha = 1.1, lora.targets = "q+v+gate";
+    volta_model *adapted = nullptr, *reopened = nullptr, *merged = nullptr, *imported_adapter = nullptr;
+    double difference = 0;
+    CALL(volta_model_add_lora, made.llama, &lora, &adapted);
+    say_model(walk, adapted, folder + "/adapter.volta");
+    CALL(volta_model_open_adapter, made.llama, (folder + "/adapter.volta").c_str(), nullptr, &reopened);
+    CALL(volta_model_merge_adapter, adapted, &difference, &merged);
+    say_model(walk, merged, folder + "/merged.volta");
+    CALL(volta_model_export_peft, adapted, folder.c_str());
+    walk.say_file(folder + "/adapter_config.json");
+    walk.say_file(folder + "/adapter_model.safetensors");
+    CALL(volta_model_import_peft, made.llama, folder.c_str(), &imported_adapter);
+    say_model(walk, imported_adapter, folder + "/imported.volta");
+    for (volta_model* const model : {adapted, reopened, merged, imported_adapter})
+        CALL_VOID(volta_model_release, model);
     volta_level level;
     volta_precision precision;
     CALL(volta_model_get_arithmetic, made.gpt, &level, &precision);

@@ -137,6 +137,20 @@ std::vector<Case> cases() {
                                                           as<volta_open_options>(data), &made);
              return ended(status, made, volta_model_release);
          }},
+        {"volta_lora_options", false,
+         [](void* data) {
+             auto& options = *out<volta_lora_options>(data);
+             options.rank = 2, options.targets = "q+v", options.seed = 3;
+         },
+         [](void* data) {
+             volta_model *base = nullptr, *made = nullptr;
+             volta_llama_options llama = VOLTA_LLAMA_OPTIONS_INIT;
+             llama.vocabulary = 8, llama.layers = 1, llama.dim = 8, llama.heads = 2, llama.context = 8;
+             volta_status status = volta_model_create_llama(world.context, &llama, 1, &base);
+             if (status == VOLTA_OK) status = volta_model_add_lora(base, as<volta_lora_options>(data), &made);
+             volta_model_release(base);
+             return ended(status, made, volta_model_release);
+         }},
         {"volta_import_options", false,
          [](void* data) {
              auto& options = *out<volta_import_options>(data);

@@ -345,6 +345,17 @@ int main(void) {
            sizeof(((volta_gguf_export_options *)0)->weights));
     printf("volta_gguf_export_options.no_tokenizer %zu %zu\n", offsetof(volta_gguf_export_options, no_tokenizer),
            sizeof(((volta_gguf_export_options *)0)->no_tokenizer));
+    printf("volta_lora_options %zu\n", sizeof(volta_lora_options));
+    printf("volta_lora_options.struct_size %zu %zu\n", offsetof(volta_lora_options, struct_size),
+           sizeof(((volta_lora_options *)0)->struct_size));
+    printf("volta_lora_options.rank %zu %zu\n", offsetof(volta_lora_options, rank),
+           sizeof(((volta_lora_options *)0)->rank));
+    printf("volta_lora_options.alpha %zu %zu\n", offsetof(volta_lora_options, alpha),
+           sizeof(((volta_lora_options *)0)->alpha));
+    printf("volta_lora_options.targets %zu %zu\n", offsetof(volta_lora_options, targets),
+           sizeof(((volta_lora_options *)0)->targets));
+    printf("volta_lora_options.seed %zu %zu\n", offsetof(volta_lora_options, seed),
+           sizeof(((volta_lora_options *)0)->seed));
     printf("volta_tensor_info %zu\n", sizeof(volta_tensor_info));
     printf("volta_tensor_info.name %zu %zu\n", offsetof(volta_tensor_info, name),
            sizeof(((volta_tensor_info *)0)->name));

@@ -41,7 +41,8 @@ refused 2 "--classes needs --from" train --text text --classes 3 --out x.volta
 refused 2 "--classes is of pictures and needs --dataset" train --text text --from gpt.volta --classes 3 --out x.volta
 refused 2 "--layers is what --from says itself: leave it out" train --text text --from gpt.volta --layers 3 --out x.volta
 refused 2 "--tokenizer is what --from says itself: leave it out" train --text text --from gpt.volta --tokenizer byte --out x.volta
-refused 2 "--from begins a run and --resume goes on with one" train --text text --from gpt.volta --resume gpt.volta --out x.volta
+refused 1 "gpt.volta: the file holds no adapters" train --text text --from gpt.volta --resume gpt.volta --out x.volta
+refused 2 "--freeze begins a run and --resume goes on with one" train --text text --from gpt.volta --resume gpt.volta --freeze a --out x.volta
 refused 2 "--context 65 is more than the 64 tokens that the model takes" train --text text --from gpt.volta --context 65 --out x.volta
 "$voltac" quantize gpt.volta --to int8 --out small.volta >/dev/null
 refused 1 "is stored as int8: training needs f32" train --text text --from small.volta --out x.volta

@@ -23,15 +23,20 @@ struct Size {
     std::int64_t vocabulary, layers, dim, heads, context, batch;
     double dropout;
     int steps;
-    std::int64_t kv_heads = 0;  // above 0: a Llama
-    bool perceptron = false;    // `batch` rows of `dim` numbers through `layers` layers with relu
-    bool pictures = false;      // `batch` of them through convolutions of all kinds
+    std::int64_t kv_heads = 0;     // above 0: a Llama
+    bool perceptron = false;       // `batch` rows of `dim` numbers through `layers` layers with relu
+    bool pictures = false;         // `batch` of them through convolutions of all kinds
+    const char* lora = nullptr;    // adapters of these targets are trained
+    volta_dtype base = VOLTA_F32;  // on a base whose weights are stored so
+    std::uint64_t micro_batches = 1;
     bool has_tokens() const { return !perceptron && !pictures; }
 };
 constexpr Size kSmall = {29, 2, 64, 4, 32, 4, 0.1, 4};
 constexpr Size kLlama = {29, 2, 64, 4, 32, 4, 0, 4, 2};
 constexpr Size kPerceptron = {0, 3, 256, 0, 0, 64, 0, 4, 0, true};
 constexpr Size kPictures = {5, 0, 0, 0, 0, 6, 0, 4, 0, false, true};
+constexpr const char* kAllParts = "q+v+o+gate+down";
+constexpr Size kAdapted = {29, 2, 64, 4, 32, 4, 0, 4, 2, false, false, kAllParts};
 constexpr Size kTiny = {65, 6, 384, 6, 256, 4, 0, 3};
 
 struct Way {
@@ -198,6 +203,21 @@ volta_status make_model(volta_context* context, const Size& size, volta_model** 
     return volta_model_create_gpt(context, &gpt, 1, model);
 }
 
+// Adapters beside the model's weights, which may be stored first.
+volta_status make_adapted(volta_context* context, const Size& size, volta_model** model) {
+    volta_model *whole = nullptr, *stored = nullptr;
+    volta_lora_options lora = VOLTA_LORA_OPTIONS_INIT;
+    lora.targets = size.lora;
+    lora.seed = 9;
+    volta_status status = make_model(context, size, &whole);
+    if (status == VOLTA_OK && size.base != VOLTA_F32)
+        status = volta_model_quantize(whole, size.base, &stored);
+    if (status == VOLTA_OK) status = volta_model_add_lora(stored != nullptr ? stored : whole, &lora, model);
+    volta_model_release(stored);
+    volta_model_release(whole);
+    return status;
+}
+
 volta_status start(volta_context* context, const Size& size, volta_trainer** trainer) {
     const std::int64_t shape[] = {size.batch,
                                   size.pictures     ? kChannels
@@ -214,7 +234,9 @@ volta_status start(volta_context* context, const Size& size, volta_trainer** tra
     options.clip_norm = 1;
     if (size.perceptron) options.loss = VOLTA_LOSS_MSE;
     volta_model* model = nullptr;
-    volta_status status = make_model(context, size, &model);
+    options.micro_batches = size.micro_batches;
+    volta_status status =
+        size.lora != nullptr ? make_adapted(context, size, &model) : make_model(context, size, &model);
     if (status == VOLTA_OK) status = volta_trainer_create(model, &options, trainer);
     volta_model_release(model);
     return status;
@@ -262,6 +284,20 @@ volta_status step_pictures(volta_context* context, const Size& size, volta_train
     return status;
 }
 
+// Of adapters the file has these alone: the base is made again.
+volta_status open_checkpoint(volta_context* context, const Size& size, volta_model** model) {
+    if (size.lora == nullptr) return volta_model_open(context, kPath, nullptr, model);
+    volta_model *whole = nullptr, *stored = nullptr;
+    volta_status status = make_model(context, size, &whole);
+    if (status == VOLTA_OK && size.base != VOLTA_F32)
+        status = volta_model_quantize(whole, size.base, &stored);
+    if (status == VOLTA_OK)
+        status = volta_model_open_adapter(stored != nullptr ? stored : whole, kPath, nullptr, model);
+    volta_model_release(stored);
+    volta_model_release(whole);
+    return status;
+}
+
 // Trains and returns the hash, or the error's text.
 std::string train(const Size& size, const Way& way) {
     const std::vector<int32_t> tokens = size.has_tokens() ? tokens_for(size) : std::vector<int32_t>();
@@ -283,7 +319,7 @@ std::string train(const Size& size, const Way& way) {
             context = nullptr;
             volta_model* model = nullptr;
             if (status == VOLTA_OK) status = make_context(way, &context);
-            if (status == VOLTA_OK) status = volta_model_open(context, kPath, nullptr, &model);
+            if (status == VOLTA_OK) status = open_checkpoint(context, size, &model);
             if (status == VOLTA_OK) status = volta_trainer_resume(model, nullptr, &trainer);
             if (status == VOLTA_OK) status = read(trainer);
             volta_model_release(model);
@@ -348,6 +384,48 @@ void test_small_llama(void**) {
     print_message("%d runs of the small Llama, %d differing, hash %s\n", tally.runs, tally.differing,
                   tally.expected.c_str());
     assert_int_equal(tally.differing, 0);
+}
+
+// Micro-batches of whole segments of tokens continue the gradients of A and B: cutting such a batch changes
+// no bit.
+void test_cut_batches_of_adapters(void**) {
+    for (const volta_dtype base : {VOLTA_F32, VOLTA_INT8}) {
+        Tally tally;
+        Size size = kAdapted;
+        size.base = base;
+        size.batch = 32;  // 1024 tokens
+        Size cut = size;
+        cut.batch = 16;
+        cut.micro_batches = 2;
+        const Isa isa = host_cpu().best_isa;
+        tally.add(size, {isa, 2, nullptr, false, 0});
+        tally.add(cut, {isa, 1, nullptr, false, 0});
+        tally.add(cut, {isa, 3, nullptr, false, 2});
+        print_message("%d runs of cut batches on a base of type %d, %d differing, hash %s\n", tally.runs,
+                      base, tally.differing, tally.expected.c_str());
+        assert_int_equal(tally.differing, 0);
+    }
+}
+
+// Every type of base.
+void test_adapters(void**) {
+    for (const volta_dtype base :
+         {VOLTA_F32, VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4, VOLTA_F32_PANELS}) {
+        Tally tally;
+        Size size = kAdapted;
+        size.base = base;
+        for (Isa isa : kIsas) {
+            if (!host_cpu().has(isa)) continue;
+            for (unsigned threads : {1u, 2u, 3u, 8u})
+                tally.add(size, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
+            for (const cpu::GemmTile& tile : cpu::gemm_tiles())
+                if (tile.isa == isa) tally.add(size, {isa, 2, tile.name, false, 0});
+            if (isa != Isa::scalar) tally.add(size, {isa, 2, nullptr, true, 0});
+        }
+        print_message("%d runs of adapters on a base of type %d, %d differing, hash %s\n", tally.runs, base,
+                      tally.differing, tally.expected.c_str());
+        assert_int_equal(tally.differing, 0);
+    }
 }
 
 void test_perceptron(void**) {
@@ -463,6 +541,8 @@ int main(int argc, char** argv) {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_small_model_full_cross_product),
         cmocka_unit_test(test_small_llama),
+        cmocka_unit_test(test_adapters),
+        cmocka_unit_test(test_cut_batches_of_adapters),
         cmocka_unit_test(test_perceptron),
         cmocka_unit_test(test_network_of_pictures),
         cmocka_unit_test(test_small_model_over_the_grid),

@@ -489,17 +489,17 @@ const Wrong kWrong[] = {
          g.apply(Op::average_pool_grad, {reals(g, {2, 4, 3, 3})},
                  {list(Attr::kernel, {2, 2}), list(Attr::shape, {6, -6})});
      }},
-    {"add: input 1 is a weight stored as int8, which is read by matmul (b, with transpose_b) and gather alone",
+    {"add: input 1 is a weight stored as int8, which is read by matmul (b) and gather alone",
      [](Graph& g) {
          g.apply(Op::add, {reals(g, {64, 64}), stored(g, DType::int8, {64, 64})});
      }},
-    {"matmul: input 0 is a weight stored as bf16, which is read by matmul (b, with transpose_b) and gather alone",
+    {"matmul: input 0 is a weight stored as bf16, which is read by matmul (b) and gather alone",
      [](Graph& g) {
          g.apply(Op::matmul, {stored(g, DType::bf16, {64, 64}), reals(g, {64, 64})}, {number(Attr::transpose_b, 1)});
      }},
-    {"matmul: b is stored as f16, which is read with transpose_b and without transpose_a",
+    {"matmul: b is stored as f16, which is read without transpose_a",
      [](Graph& g) {
-         g.apply(Op::matmul, {reals(g, {64, 64}), stored(g, DType::f16, {64, 64})});
+         g.apply(Op::matmul, {reals(g, {64, 64}), stored(g, DType::f16, {64, 64})}, {number(Attr::transpose_a, 1)});
      }},
     {"matmul: inner extents differ: [64, 384] x [256, 384]",
      [](Graph& g) {

@@ -155,7 +155,7 @@ void test_what_is_refused(void**) {
     stored.apply(Op::gather, {s, ids});
     expect_error([&] { stored.apply(Op::matmul, {a, s}); }, VOLTA_SHAPE_MISMATCH, "");
     expect_error([&] { stored.apply(Op::neg, {s}); }, VOLTA_SHAPE_MISMATCH,
-                 "neg: input 0 is a weight stored as int4, which is read by matmul (b, with transpose_b) and "
+                 "neg: input 0 is a weight stored as int4, which is read by matmul (b) and "
                  "gather alone");
     expect_error(
         [&] {

@@ -739,6 +739,17 @@ void add_stored(Cases& cases) {
                      node.body.results.assign({1});
                      b.apply(std::move(node));
                  }});
+        // As B itself: how gradients go back through them.
+        for (const Shape& a : {Shape{1, 37}, Shape{2, 3, 1100}, Shape{0, 40}, Shape{70, 33}})
+            cases.push_back({Op::matmul, std::string(dtype_name(dtype)) + " turned " + shapes_text({a}),
+                             [=](CaseBuilder& b) {
+                                 const ValueId dy = b.real(a), w = b.stored(dtype, {a.last(), 83});
+                                 b.apply(Op::matmul, {dy, w});
+                                 Node node = product_node({dy, w, b.real({83})});
+                                 node.body.ops.push_back(body_op(Op::add, {~0, ~1}));
+                                 node.body.results.assign({0});
+                                 b.apply(std::move(node));
+                             }});
         cases.push_back({Op::gather, dtype_name(dtype), [=](CaseBuilder& b) {
                              const ValueId table = b.stored(dtype, {21, 70}), ids = b.integers({2, 5}, 0, 20);
                              b.apply(Op::gather, {table, ids});

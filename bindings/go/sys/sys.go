@@ -925,6 +925,21 @@ type GgufExportOptions struct {
 	NoTokenizer int32
 }
 
+// LoraOptions is volta_lora_options.
+//
+// LoRA: what volta_model_add_lora puts beside the weights of a base.
+type LoraOptions struct {
+	StructSize uint
+	// of the two matrices of an adapter; 0: 8; 1 .. 4096
+	Rank int64
+	// the change is alpha / rank times their product; 0: twice the rank; at most 1e6
+	Alpha float64
+	// parts q, k, v, o, gate, up, down, fc, fc_proj or names of weights, joined by +; NULL: "q+v"
+	Targets *byte
+	// of the values that adapters begin with
+	Seed uint64
+}
+
 // TensorInfo is volta_tensor_info.
 //
 // Inputs, outputs and parameters, in declaration order. Lends: names until release. Shape: shape has room for
@@ -1970,7 +1985,7 @@ func ModelSave(model *Model, path *byte) Status {
 // file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
 // are integers or truth values. Parameters that
 // volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
-// packed weights cannot be trained or exported. The log says what was rounded: f64 to f32, and by how much weights of the
+// packed weights cannot be exported, nor these be trained. The log says what was rounded: f64 to f32, and by how much weights of the
 // type that is wanted differ from the file's. The files are treated as hostile: everything in them is checked.
 //
 // Keeps: nothing: files may go when it returns.
@@ -2073,7 +2088,8 @@ func ModelGetArithmetic(model *Model, outLevel *Level, outPrecision *Precision) 
 // (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner extent is
 // below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A packed weight has the
 // shape [outputs, inputs] and is read in place, a mapped file included. The result runs, generates, saves and
-// loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
+// loads like any model, with the same bits everywhere. What is stored is not trained itself: parameters beside it are,
+// where it is frozen, as adapters are (volta_model_add_lora). Training state is left out.
 //
 // Units: dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or VOLTA_F32_PANELS.
 //
@@ -2084,6 +2100,77 @@ func ModelGetArithmetic(model *Model, outLevel *Level, outPrecision *Precision) 
 // names it
 func ModelQuantize(model *Model, dtype Dtype, outModel **Model) Status {
 	return Status(C.volta_model_quantize((*C.volta_model)(unsafe.Pointer(model)), C.volta_dtype(dtype), (**C.volta_model)(unsafe.Pointer(outModel))))
+}
+
+// ModelAddLora is volta_model_add_lora.
+//
+// A model that computes what `base` does and learns by adapters alone: beside each product x W of a target stand A
+// [inputs, rank], uniform in +-1/sqrt(inputs), and B [rank, outputs], zeros, and y = x W + ((alpha / rank) (x A)) B. A
+// part of a weight that holds several side by side (q, k and v of "qkv"; gate and up) has an adapter of its own; their
+// names are "block.0.qkv.lora.q.a", "block.0.proj.lora.b". Parameters of the base keep their values in training, have
+// neither gradients nor state, and may be stored (volta_model_quantize). volta_model_save, and a trainer's, write the
+// adapters alone, for volta_model_open_adapter. docs/fine_tuning.md has an example.
+//
+// Owns: *out_model, ended by volta_model_release.
+//
+// Keeps: base, which may be released before: its parameters are lent, not copied, and cannot be set as long as a model
+// or trainer with adapters on them lives.
+//
+// Cost: reads all of the base once, for its hash.
+//
+// Errors: INVALID_ARGUMENT  a rank, an alpha; a target that the base does not have, or that means what another one
+// means; a base with adapters
+func ModelAddLora(base *Model, options *LoraOptions, outModel **Model) Status {
+	return Status(C.volta_model_add_lora((*C.volta_model)(unsafe.Pointer(base)), (*C.volta_lora_options)(unsafe.Pointer(options)), (**C.volta_model)(unsafe.Pointer(outModel))))
+}
+
+// ModelOpenAdapter is volta_model_open_adapter.
+//
+// The same with the adapters of a file that volta_model_save or a trainer wrote; of a checkpoint,
+// volta_trainer_resume goes on. `options` are of the file, whose values are copied.
+//
+// Errors: IO_ERROR; CORRUPT_MODEL  damaged, no adapters, or such as do not fit the base
+// INVALID_ARGUMENT         they are of another base: the text tells both hashes
+func ModelOpenAdapter(base *Model, path *byte, options *OpenOptions, outModel **Model) Status {
+	return Status(C.volta_model_open_adapter((*C.volta_model)(unsafe.Pointer(base)), (*C.char)(unsafe.Pointer(path)), (*C.volta_open_options)(unsafe.Pointer(options)), (**C.volta_model)(unsafe.Pointer(outModel))))
+}
+
+// ModelMergeAdapter is volta_model_merge_adapter.
+//
+// A model of the base's graph with the adapters added to its weights, W + (alpha / rank) A B, summed in f64 and rounded
+// once; a weight that is stored is stored again, in its type. It computes the same within rounding, and nothing more is
+// promised.
+//
+// Owns: *out_model, ended by volta_model_release; it keeps nothing of `model`. *out_difference, which may be NULL, is
+// the largest distance of a merged weight from the sum in f64.
+//
+// Errors: INVALID_ARGUMENT  no adapters; a merged weight that its type does not have
+func ModelMergeAdapter(model *Model, outDifference *float64, outModel **Model) Status {
+	return Status(C.volta_model_merge_adapter((*C.volta_model)(unsafe.Pointer(model)), (*C.double)(unsafe.Pointer(outDifference)), (**C.volta_model)(unsafe.Pointer(outModel))))
+}
+
+// ModelExportPeft is volta_model_export_peft.
+//
+// Writes the adapters of a model, or of one that their file was opened as, as PEFT reads them: adapter_config.json and
+// adapter_model.safetensors in a folder that is there. A module that is several parts here, as GPT-2's c_attn, gets the
+// sum of their ranks, and zeros where a part has none of another's.
+//
+// Errors: UNSUPPORTED  an architecture that has no names of Hugging Face; CORRUPT_MODEL  no adapters; IO_ERROR
+func ModelExportPeft(model *Model, folder *byte) Status {
+	return Status(C.volta_model_export_peft((*C.volta_model)(unsafe.Pointer(model)), (*C.char)(unsafe.Pointer(folder))))
+}
+
+// ModelImportPeft is volta_model_import_peft.
+//
+// A model on `base`, as volta_model_add_lora makes it, with the adapters of such a folder. A module that is several parts
+// here gives each of them its A. The files are treated as hostile: everything in them is checked.
+//
+// Owns: *out_model, ended by volta_model_release. Keeps: base, as volta_model_add_lora does.
+//
+// Errors: IO_ERROR; CORRUPT_MODEL  damaged, or of other sizes than the base
+// UNSUPPORTED  a setting, a tensor or a module that adapters of Volta do not have: the text names it
+func ModelImportPeft(base *Model, folder *byte, outModel **Model) Status {
+	return Status(C.volta_model_import_peft((*C.volta_model)(unsafe.Pointer(base)), (*C.char)(unsafe.Pointer(folder)), (**C.volta_model)(unsafe.Pointer(outModel))))
 }
 
 // ModelReplaceHead is volta_model_replace_head.

@@ -238,6 +238,30 @@ class Model(Handle):
         """A model of stored weights: "bf16", "f16", "int8", "int4" or "f32_panels"."""
         return Model(made(lib.volta_model_quantize, self, constant("", dtype)), self.context)
 
+    def add_lora(self, rank: int = 0, alpha: float = 0, targets: Optional[str] = None, seed: int = 0) -> Model:
+        """A model with adapters beside the weights of this one, its base, which it keeps: volta_lora_options. They alone are
+        trained, and saved."""
+        given = struct(native.volta_lora_options, {"rank": rank, "alpha": alpha, "targets": targets, "seed": seed})
+        return Model(made(lib.volta_model_add_lora, self, ctypes.byref(given)), self.context)
+
+    def open_adapter(self, path: Path) -> Model:
+        """The adapters of a file on this model, its base."""
+        return Model(made(lib.volta_model_open_adapter, self, path_of(path), None), self.context)
+
+    def merge_adapter(self) -> Tuple[Model, float]:
+        """A model of the base's graph with the adapters added to its weights, and by how much one of these was rounded."""
+        difference, pointer = ctypes.c_double(), ctypes.c_void_p()
+        check(lib.volta_model_merge_adapter(self, ctypes.byref(difference), ctypes.byref(pointer)))
+        return Model(pointer, self.context), difference.value
+
+    def export_peft(self, folder: Path) -> None:
+        """adapter_config.json and adapter_model.safetensors in a folder that is there."""
+        check(lib.volta_model_export_peft(self, path_of(folder)))
+
+    def import_peft(self, folder: Path) -> Model:
+        """The adapters of such a folder on this model, their base."""
+        return Model(made(lib.volta_model_import_peft, self, path_of(folder)), self.context)
+
     def replace_head(self, classes: int, seed: int = 0) -> Model:
         return Model(made(lib.volta_model_replace_head, self, classes, seed), self.context)
 

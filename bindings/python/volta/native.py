@@ -513,6 +513,19 @@ class volta_gguf_export_options(c.Structure):
     ]
 
 
+class volta_lora_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_lora_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("rank", c.c_int64),
+        ("alpha", c.c_double),
+        ("targets", c.c_char_p),
+        ("seed", c.c_uint64),
+    ]
+
+
 class volta_tensor_info(c.Structure):
     _fields_ = [
         ("name", c.c_char_p),
@@ -1020,6 +1033,11 @@ VOLTA_FUNCTIONS = {
     "volta_model_hash": (c.c_int32, (c.c_void_p, c.c_void_p,)),
     "volta_model_get_arithmetic": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_void_p,)),
     "volta_model_quantize": (c.c_int32, (c.c_void_p, c.c_int32, c.POINTER(c.c_void_p),)),
+    "volta_model_add_lora": (c.c_int32, (c.c_void_p, c.POINTER(volta_lora_options), c.POINTER(c.c_void_p),)),
+    "volta_model_open_adapter": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(volta_open_options), c.POINTER(c.c_void_p),)),
+    "volta_model_merge_adapter": (c.c_int32, (c.c_void_p, c.c_void_p, c.POINTER(c.c_void_p),)),
+    "volta_model_export_peft": (c.c_int32, (c.c_void_p, c.c_char_p,)),
+    "volta_model_import_peft": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p),)),
     "volta_model_replace_head": (c.c_int32, (c.c_void_p, c.c_int64, c.c_uint64, c.POINTER(c.c_void_p),)),
     "volta_model_fold_batch_norm": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_void_p,)),
     "volta_model_hidden_states": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p),)),

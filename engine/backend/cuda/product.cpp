@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/error.h"
+
 namespace volta::cuda {
 namespace {
 
@@ -37,6 +39,9 @@ ProductChoice resolve(const ProductChoice& choice, const ProductShape& shape, DT
 Product::Product(KernelBatch& kernels, int multiprocessors, const ProductShape& shape, DType b,
                  const jit::RowPlan* epilogue, const ProductChoice& choice)
     : shape_(shape), b_(b), has_epilogue_(epilogue != nullptr) {
+    if (is_stored(b) && !shape.b_transposed)
+        fail(VOLTA_UNSUPPORTED, "no CUDA kernel goes back through a weight stored as %s: train on the CPU",
+             dtype_name(b));
     const ProductChoice way = resolve(choice, shape, b, multiprocessors);
     if (way.form == ProductForm::rows)
         use_rows(kernels, epilogue);

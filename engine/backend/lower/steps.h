@@ -36,7 +36,8 @@ struct ProductEpilogue {
 struct ProductStep {
     ProductShape shape;
     Ref a, b, c;
-    DType b_dtype = DType::f32;  // a stored type: B [n, k] as engine/numerics/stored_weights.h says
+    DType b_dtype =
+        DType::f32;  // a stored type: B, or its transpose, as engine/numerics/stored_weights.h says
     bool accumulates = false;
     const ProductEpilogue* epilogue = nullptr;  // NULL: none
     const Ref* b_sums = nullptr;  // [n], where the column sums of B are wanted; they accumulate as C does

@@ -958,6 +958,27 @@ impl Default for volta_gguf_export_options {
     }
 }
 
+/// LoRA: what volta_model_add_lora puts beside the weights of a base.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_lora_options {
+    pub struct_size: usize,
+    /// of the two matrices of an adapter; 0: 8; 1 .. 4096
+    pub rank: i64,
+    /// the change is alpha / rank times their product; 0: twice the rank; at most 1e6
+    pub alpha: f64,
+    /// parts q, k, v, o, gate, up, down, fc, fc_proj or names of weights, joined by +; NULL: "q+v"
+    pub targets: *const c_char,
+    /// of the values that adapters begin with
+    pub seed: u64,
+}
+impl Default for volta_lora_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
 /// Inputs, outputs and parameters, in declaration order. Lends: names until release. Shape: shape has room for
 /// VOLTA_MAX_RANK extents; -1 stands for an extent that the host chooses per session (batch, time).
 #[repr(C)]
@@ -1911,7 +1932,7 @@ extern "C" {
     /// file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
     /// are integers or truth values. Parameters that
     /// volta_model_quantize would leave alone become f32, exactly; the others become what `weights` says, and a model with
-    /// packed weights cannot be trained or exported. The log says what was rounded: f64 to f32, and by how much weights of the
+    /// packed weights cannot be exported, nor these be trained. The log says what was rounded: f64 to f32, and by how much weights of the
     /// type that is wanted differ from the file's. The files are treated as hostile: everything in them is checked.
     ///
     /// Keeps: nothing: files may go when it returns.
@@ -1974,7 +1995,8 @@ extern "C" {
     /// (norms, biases, positions) stay f32; so does a weight that something else reads as well, or whose inner extent is
     /// below 32. All arithmetic stays f32: docs/quantization.md has the formats and the formulas. A packed weight has the
     /// shape \[outputs, inputs\] and is read in place, a mapped file included. The result runs, generates, saves and
-    /// loads like any model, with the same bits everywhere; it cannot be trained. Training state is left out.
+    /// loads like any model, with the same bits everywhere. What is stored is not trained itself: parameters beside it are,
+    /// where it is frozen, as adapters are (volta_model_add_lora). Training state is left out.
     ///
     /// Units: dtype VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4 or VOLTA_F32_PANELS.
     ///
@@ -1984,6 +2006,52 @@ extern "C" {
     /// for VOLTA_F32_PANELS; no weight to store; a model that is stored already. The text
     /// names it
     pub fn volta_model_quantize(model: *const volta_model, dtype: volta_dtype, out_model: *mut *mut volta_model) -> volta_status;
+    /// A model that computes what `base` does and learns by adapters alone: beside each product x W of a target stand A
+    /// \[inputs, rank\], uniform in +-1/sqrt(inputs), and B \[rank, outputs\], zeros, and y = x W + ((alpha / rank) (x A)) B. A
+    /// part of a weight that holds several side by side (q, k and v of "qkv"; gate and up) has an adapter of its own; their
+    /// names are "block.0.qkv.lora.q.a", "block.0.proj.lora.b". Parameters of the base keep their values in training, have
+    /// neither gradients nor state, and may be stored (volta_model_quantize). volta_model_save, and a trainer's, write the
+    /// adapters alone, for volta_model_open_adapter. docs/fine_tuning.md has an example.
+    ///
+    /// Owns: *out_model, ended by volta_model_release.
+    ///
+    /// Keeps: base, which may be released before: its parameters are lent, not copied, and cannot be set as long as a model
+    /// or trainer with adapters on them lives.
+    ///
+    /// Cost: reads all of the base once, for its hash.
+    ///
+    /// Errors: INVALID_ARGUMENT  a rank, an alpha; a target that the base does not have, or that means what another one
+    /// means; a base with adapters
+    pub fn volta_model_add_lora(base: *const volta_model, options: *const volta_lora_options, out_model: *mut *mut volta_model) -> volta_status;
+    /// The same with the adapters of a file that volta_model_save or a trainer wrote; of a checkpoint,
+    /// volta_trainer_resume goes on. `options` are of the file, whose values are copied.
+    ///
+    /// Errors: IO_ERROR; CORRUPT_MODEL  damaged, no adapters, or such as do not fit the base
+    /// INVALID_ARGUMENT         they are of another base: the text tells both hashes
+    pub fn volta_model_open_adapter(base: *const volta_model, path: *const c_char, options: *const volta_open_options, out_model: *mut *mut volta_model) -> volta_status;
+    /// A model of the base's graph with the adapters added to its weights, W + (alpha / rank) A B, summed in f64 and rounded
+    /// once; a weight that is stored is stored again, in its type. It computes the same within rounding, and nothing more is
+    /// promised.
+    ///
+    /// Owns: *out_model, ended by volta_model_release; it keeps nothing of `model`. *out_difference, which may be NULL, is
+    /// the largest distance of a merged weight from the sum in f64.
+    ///
+    /// Errors: INVALID_ARGUMENT  no adapters; a merged weight that its type does not have
+    pub fn volta_model_merge_adapter(model: *const volta_model, out_difference: *mut f64, out_model: *mut *mut volta_model) -> volta_status;
+    /// Writes the adapters of a model, or of one that their file was opened as, as PEFT reads them: adapter_config.json and
+    /// adapter_model.safetensors in a folder that is there. A module that is several parts here, as GPT-2's c_attn, gets the
+    /// sum of their ranks, and zeros where a part has none of another's.
+    ///
+    /// Errors: UNSUPPORTED  an architecture that has no names of Hugging Face; CORRUPT_MODEL  no adapters; IO_ERROR
+    pub fn volta_model_export_peft(model: *const volta_model, folder: *const c_char) -> volta_status;
+    /// A model on `base`, as volta_model_add_lora makes it, with the adapters of such a folder. A module that is several parts
+    /// here gives each of them its A. The files are treated as hostile: everything in them is checked.
+    ///
+    /// Owns: *out_model, ended by volta_model_release. Keeps: base, as volta_model_add_lora does.
+    ///
+    /// Errors: IO_ERROR; CORRUPT_MODEL  damaged, or of other sizes than the base
+    /// UNSUPPORTED  a setting, a tensor or a module that adapters of Volta do not have: the text names it
+    pub fn volta_model_import_peft(base: *const volta_model, folder: *const c_char, out_model: *mut *mut volta_model) -> volta_status;
     /// A model with the same graph but for its last layer, which gets `classes` columns: the product with a weight, and where
     /// there is one the bias, that make the first output. Both are drawn from `seed` as in a new model; all other parameters
     /// keep their bits. For training on other classes than the model's own. Training state is left out.

@@ -215,6 +215,38 @@ impl Model {
     pub fn quantize(&self, dtype: sys::volta_dtype) -> Result<Self> {
         Self::made(|out| unsafe { sys::volta_model_quantize(self.raw, dtype, out) })
     }
+    /// One with adapters beside the weights of this one, its base. Nothing given: rank 8, alpha twice that, "q+v".
+    pub fn add_lora(&self, rank: i64, alpha: f64, targets: Option<&str>, seed: u64) -> Result<Self> {
+        let targets = targets.map(text).transpose()?;
+        let options = sys::volta_lora_options {
+            rank,
+            alpha,
+            targets: targets.as_ref().map_or(ptr::null(), |targets| targets.as_ptr()),
+            seed,
+            ..Default::default()
+        };
+        Self::made(|out| unsafe { sys::volta_model_add_lora(self.raw, &options, out) })
+    }
+    /// The adapters of a file on this model, its base.
+    pub fn open_adapter(&self, path: impl AsRef<Path>) -> Result<Self> {
+        let path = path_text(path)?;
+        Self::made(|out| unsafe { sys::volta_model_open_adapter(self.raw, path.as_ptr(), ptr::null(), out) })
+    }
+    /// The base with the adapters added to its weights, and by how much one of these was rounded.
+    pub fn merge_adapter(&self) -> Result<(Self, f64)> {
+        let mut difference = 0.0;
+        let made = Self::made(|out| unsafe { sys::volta_model_merge_adapter(self.raw, &mut difference, out) })?;
+        Ok((made, difference))
+    }
+    /// As PEFT reads adapters: two files in a folder that is there.
+    pub fn export_peft(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let folder = path_text(folder)?;
+        check(unsafe { sys::volta_model_export_peft(self.raw, folder.as_ptr()) })
+    }
+    pub fn import_peft(&self, folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = path_text(folder)?;
+        Self::made(|out| unsafe { sys::volta_model_import_peft(self.raw, folder.as_ptr(), out) })
+    }
     pub fn replace_head(&self, classes: i64, seed: u64) -> Result<Self> {
         Self::made(|out| unsafe { sys::volta_model_replace_head(self.raw, classes, seed, out) })
     }

@@ -22,8 +22,10 @@ ProductAction::ProductAction(CpuStep& step, const ProductStep& work)
     kernels.request.prepacked = step.keeps(work.b);
     kernels.request.cache_use = step.cache_use_beside(work.b);
     kernels.request.sums_b = work.b_sums != nullptr;
-    product_ = is_stored_ ? compile_packed_weight_product(work.shape, work.b_dtype, kernel_, kernels)
-                          : compile_product(work.shape, kernel_, kernels);
+    product_ = !is_stored_ ? compile_product(work.shape, kernel_, kernels)
+               : work.shape.b_transposed
+                   ? compile_packed_weight_product(work.shape, work.b_dtype, kernel_, kernels)
+                   : compile_dequantised_product(work.shape, work.b_dtype, kernel_, kernels);
     if (product_->sums_b()) sums_ = *work.b_sums;
     if (product_->prepacked_bytes() > 0) kept_ = step.kept_packing(*product_, work.b, &is_filled_);
     if (product_->workspace_bytes() > 0) workspace_ = step.temporary(product_->workspace_bytes());

@@ -26,6 +26,7 @@ class BlockedProduct final : public Product {
         : Product(order.given, order.problem, order.machine, order.schedule, order.epilogue),
           tiles_(order.problem.shape, order.schedule),
           row_epilogue_(order.problem.whole_rows()),
+          dequantised_(order.dequantised),
           kernels_(order.problem, order.schedule, order.context.compiler) {
         sums_b_ = problem_.sums_b();
         name(order.choice);
@@ -78,6 +79,7 @@ class BlockedProduct final : public Product {
   private:
     const ThreadTiles tiles_;
     const bool row_epilogue_;  // it reduces over rows of C, so it needs all columns
+    const DType dequantised_;  // f32: B is no packed weight
     jit::TransposeFunctions transposes_;
     const MacroKernels kernels_;
     std::size_t a_floats_ = 0, b_floats_ = 0, accumulator_floats_ = 0, c_tile_floats_ = 0,
@@ -268,6 +270,12 @@ class BlockedProduct final : public Product {
                     } else if (column + columns < part.columns) {
                         block.next = part.b + column + columns;
                     }
+                } else if (!is_packed && is_stored(dequantised_)) {
+                    const StoredWeights weight{dequantised_,
+                                               static_cast<const unsigned char*>(call.packed_weight), shape.k,
+                                               shape.n};
+                    pack_stored(weight, part.first_column + column, columns, step, depth, transposes_,
+                                widths(), packed_b);
                 } else if (!is_packed) {
                     pack_b(b, shape.ldb, shape.b_transposed, columns, depth, transposes_, widths(), packed_b);
                 }

@@ -86,6 +86,67 @@ void pack_transposed(const float* b, std::int64_t ldb, std::int64_t count, std::
             to[k * stride + i] = i < count ? b[i * ldb + k] : 0.0f;
 }
 
+// The 16 lanes of one step along k of a panel, as f32. The group's scales are found once for its steps.
+class PanelReader {
+  public:
+    PanelReader(const StoredWeights& weights, std::int64_t panel)
+        : weights_(weights), panel_(weights.panel(panel * kStoredPanel)) {}
+
+    void read(std::int64_t p, float* lanes) {
+        switch (weights_.dtype) {
+            case DType::bf16:
+                return read_by<codecs::Bf16::load>(panel_, p, lanes);
+            case DType::f16:
+                return read_by<codecs::F16::load>(panel_, p, lanes);
+            case DType::int8:
+                return read_scaled<codecs::load_int8>(p, lanes);
+            case DType::int4:
+                return read_scaled<codecs::load_int4>(p, lanes);
+            default:
+                return read_by<codecs::load_float>(panel_, p, lanes);
+        }
+    }
+
+  private:
+    using Load = float (*)(const unsigned char* panel, std::int64_t step, std::int64_t lane);
+    template <Load load>
+    static void read_by(const unsigned char* from, std::int64_t step, float* lanes) {
+        for (std::int64_t i = 0; i < kStoredPanel; ++i) lanes[i] = load(from, step, i);
+    }
+    template <Load load>
+    void read_scaled(std::int64_t p, float* lanes) {
+        const std::int64_t group = p / kStoredGroup;
+        const unsigned char* const from = panel_ + group * stored_group_bytes(weights_.dtype);
+        if (group != group_)
+            for (std::int64_t i = 0; i < kStoredPanel; ++i) scales_[i] = f32_from_f16(load_u16(from + i * 2));
+        group_ = group;
+        read_by<load>(from + kStoredPanel * 2, p % kStoredGroup, lanes);
+        for (std::int64_t i = 0; i < kStoredPanel; ++i) lanes[i] *= scales_[i];
+    }
+
+    const StoredWeights& weights_;
+    const unsigned char* panel_;
+    std::int64_t group_ = -1;
+    float scales_[kStoredPanel];
+};
+
+// Lanes [first, end) of a panel are steps of B: `count` columns of them from `column` on, filled up.
+void pack_lanes(PanelReader& panel, std::int64_t column, std::int64_t count, std::int64_t filled,
+                std::int64_t first, std::int64_t end, const jit::TransposeFunctions& transposes, float* to,
+                std::int64_t stride) {
+    float tile[kPanel * kStoredPanel];
+    for (std::int64_t i = 0; i < count; ++i) panel.read(column + i, tile + i * kStoredPanel);
+    std::fill(tile + count * kStoredPanel, tile + filled * kStoredPanel, 0.0f);
+    const bool is_whole = first == 0 && end == kStoredPanel;
+    if (is_whole && filled == 16 && transposes.of_16)
+        return transposes.of_16(tile, kStoredPanel, to, kStoredPanel / 8, stride);
+    if (is_whole && filled == 8 && transposes.of_8)
+        return transposes.of_8(tile, kStoredPanel, to, kStoredPanel / 8, stride);
+    for (std::int64_t lane = first; lane < end; ++lane)
+        for (std::int64_t i = 0; i < filled; ++i)
+            to[(lane - first) * stride + i] = tile[i * kStoredPanel + lane];
+}
+
 template <int Rows>  // `tiles` tiles of Rows rows
 void copy_tiles(const float* a, std::int64_t lda, std::int64_t tiles, std::int64_t depth, float* packed) {
     for (std::int64_t step = 0; step < depth; step += kStepsAtOnce) {
@@ -118,6 +179,23 @@ void pack_b(const float* b, std::int64_t ldb, bool transposed, std::int64_t colu
                    pack_transposed(b + j * ldb, ldb, count, round_up(count, lanes), depth, transposes, first,
                                    stride);
                });
+}
+
+void pack_stored(const StoredWeights& b, std::int64_t column, std::int64_t columns, std::int64_t step,
+                 std::int64_t depth, const jit::TransposeFunctions& transposes, const PackedWidths& widths,
+                 float* packed) noexcept {
+    const std::int64_t lanes = jit::gemm_lanes(widths.isa), last = step + depth;
+    for (std::int64_t at = step; at < last;) {
+        const std::int64_t panel = at / kStoredPanel, begin = panel * kStoredPanel;
+        const std::int64_t end = std::min(begin + kStoredPanel, last);
+        PanelReader reader(b, panel);
+        for_chunks(columns, depth, widths, packed,
+                   [&](std::int64_t j, std::int64_t count, float* first, std::int64_t stride) {
+                       pack_lanes(reader, column + j, count, round_up(count, lanes), at - begin, end - begin,
+                                  transposes, first + (at - step) * stride, stride);
+                   });
+        at = end;
+    }
 }
 
 void pack_a(const float* a, std::int64_t lda, const EvenCut& tiles, std::int64_t first, std::int64_t end,

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/backend/cpu/gemm/partition.h"
+#include "engine/numerics/stored_weights.h"
 #include "jitgen/gemm_transpose.h"
 
 namespace volta::cpu {
@@ -26,6 +27,12 @@ inline constexpr PackedWidths kPanelWidths = {Isa::avx512, jit::kPanel};
 // functions that are NULL are done without.
 void pack_b(const float* b, std::int64_t ldb, bool transposed, std::int64_t columns, std::int64_t depth,
             const jit::TransposeFunctions& transposes, const PackedWidths& widths, float* packed) noexcept;
+
+// The same of a packed weight [n, k] that is B itself (engine/numerics/stored_weights.h): steps are its n
+// outputs, columns its k inputs, beginning at `step` and `column`; elements are dequantised.
+void pack_stored(const StoredWeights& b, std::int64_t column, std::int64_t columns, std::int64_t step,
+                 std::int64_t depth, const jit::TransposeFunctions& transposes, const PackedWidths& widths,
+                 float* packed) noexcept;
 
 // Row tiles [first, end) of a transposed A [k, m], whose tile `first` starts at `a`: tile after tile in the
 // k-major order of the kernels, packed[k * rows + i] with the tile's own number of rows.

@@ -116,4 +116,19 @@ ProductPtr compile_packed_weight_product(const ProductShape& shape, DType format
     return compile(shape, format, epilogue, context);
 }
 
+// The rules see a B that each call packs and no kernel reads in place, which one stored transposed is.
+ProductPtr compile_dequantised_product(const ProductShape& shape, DType format,
+                                       const jit::RowKernel* epilogue, const CompileContext& context) {
+    ProductShape turned = shape;
+    turned.b_transposed = true;
+    turned.ldb = turned.k;
+    Request request;
+    request.cache_use = context.request.cache_use;
+    const Problem problem = problem_of(turned, epilogue_kind(epilogue), request);
+    Machine machine = context.machine;
+    machine.code = machine.code && context.compiler.arena->available();
+    const Schedule schedule = blocked_schedule(problem, context, {});
+    return compile_blocked({turned, problem, machine, schedule, epilogue, context, {}, format});
+}
+
 }  // namespace volta::cpu

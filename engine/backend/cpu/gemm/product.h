@@ -163,6 +163,11 @@ ProductPtr compile_product(const ProductShape& shape, const jit::RowKernel* epil
 ProductPtr compile_packed_weight_product(const ProductShape& shape, DType format,
                                          const jit::RowKernel* epilogue, const CompileContext& context);
 
+// The product with such a weight as B [k, n] itself, [n, k] of the format turned round: how gradients go back
+// through it. Each call dequantises the panels that it packs.
+ProductPtr compile_dequantised_product(const ProductShape& shape, DType format,
+                                       const jit::RowKernel* epilogue, const CompileContext& context);
+
 // The algorithms, each by its schedule. NULL where executable memory is refused that it needs.
 struct Order {
     const ProductShape& given;
@@ -170,8 +175,9 @@ struct Order {
     const Machine& machine;
     const Schedule& schedule;
     const jit::RowKernel* epilogue;
-    const CompileContext& context;  // of products inside this one
-    ProductChoice choice = {};      // for the name
+    const CompileContext& context;   // of products inside this one
+    ProductChoice choice = {};       // for the name
+    DType dequantised = DType::f32;  // blocked: B is packed from a weight of this format
 };
 ProductPtr compile_blocked(const Order& order);      // blocked.cpp
 ProductPtr compile_skinny_axpy(const Order& order);  // skinny.cpp
