@@ -164,6 +164,7 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@for kind in decoders encoders lora; do \
 	    python3 tests/parity/parity_$$kind.py; code=$$?; [ $$code -eq 0 ] || [ $$code -eq 77 ] || exit 1; done
 	@python3 tests/parity/parity_tokenizers.py --library build/libvolta.so || [ $$? = 2 ]
+	@python3 tests/parity/parity_sentencepiece.py --library build/libvolta.so || [ $$? = 2 ]
 
 bindings: ## what is printed of the public headers for bindings and the manual, written anew
 	@python3 -B tools/describe_api.py --write && python3 -B tools/print_bindings.py --write && python3 -B tools/print_reference.py --write

@@ -1,6 +1,6 @@
 // Any bytes as the other files of tokenizers. The first byte chooses: 'l', a tokenizer of llama2.c; 'j', a
-// tokenizer.json; 'v', a vocab.txt of BERT; anything else, GPT-2's pair of files, encoder.json up to the
-// first zero byte and vocab.bpe behind it.
+// tokenizer.json; 'v', a vocab.txt of BERT; 's', a tokenizer.model; anything else, GPT-2's pair of files,
+// encoder.json up to the first zero byte and vocab.bpe behind it.
 #include "fuzz/open_tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         volta_tokenizer_format format;
     } single[] = {{'l', "/tokenizer.bin", VOLTA_TOKENIZER_LLAMA2C},
                   {'j', "/tokenizer.json", VOLTA_TOKENIZER_JSON},
-                  {'v', "/vocab.txt", VOLTA_TOKENIZER_BERT}};
+                  {'v', "/vocab.txt", VOLTA_TOKENIZER_BERT},
+                  {'s', "/tokenizer.model", VOLTA_TOKENIZER_SENTENCEPIECE}};
     for (const auto& row : single) {
         if (row.kind != kind) continue;
         fuzz::write_file(folder + row.name, data, size);

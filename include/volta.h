@@ -433,7 +433,8 @@ enum {
                                     the first file, or the folder of both                                     */
     VOLTA_TOKENIZER_BERT = 4,    /* vocab.txt, a piece a line (one: "[UNK]"); letters are made small unless a
                                     tokenizer_config.json beside it has "do_lower_case": false                */
-    VOLTA_TOKENIZER_JSON = 5     /* Hugging Face's tokenizer.json (docs/tokenizers.md)                         */
+    VOLTA_TOKENIZER_JSON = 5,    /* Hugging Face's tokenizer.json (docs/tokenizers.md)                         */
+    VOLTA_TOKENIZER_SENTENCEPIECE = 6 /* its tokenizer.model, of pairs (bpe) or unigrams                      */
 };
 /* A tokenizer from a file of another program (docs/tokenizers.md). The file is treated as hostile.
  * Errors: IO_ERROR      missing, not readable
@@ -447,7 +448,7 @@ VOLTA_API volta_status volta_tokenizer_open(volta_context *context, const char *
 VOLTA_API volta_status volta_tokenizer_train_bpe(volta_context *context, const char *text, size_t text_bytes,
                                                  int32_t vocabulary, volta_tokenizer **out_tokenizer);
 VOLTA_API void volta_tokenizer_release(volta_tokenizer *tokenizer);
-/* "byte", "char", "bpe", "spm", "wordpiece" */
+/* "byte", "char", "bpe", "spm", "wordpiece", "unigram", "wordlevel" */
 VOLTA_API const char *volta_tokenizer_kind(const volta_tokenizer *tokenizer);
 VOLTA_API int32_t volta_tokenizer_size(const volta_tokenizer *tokenizer);     /* number of ids  */
 

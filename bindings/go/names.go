@@ -113,6 +113,7 @@ const (
 	TokenizerGpt2          = sys.TokenizerGpt2
 	TokenizerBert          = sys.TokenizerBert
 	TokenizerJson          = sys.TokenizerJson
+	TokenizerSentencepiece = sys.TokenizerSentencepiece
 	BertMasked             = sys.BertMasked
 	BertClasses            = sys.BertClasses
 	BertPooled             = sys.BertPooled

@@ -51,7 +51,7 @@ volta_status volta_tokenizer_open(volta_context* context, const char* path, volt
         require(out_tokenizer != nullptr, "out_tokenizer is NULL");
         require(context != nullptr, "context is NULL");
         require(path != nullptr, "path is NULL");
-        require(format >= VOLTA_TOKENIZER_AUTO && format <= VOLTA_TOKENIZER_JSON,
+        require(format >= VOLTA_TOKENIZER_AUTO && format <= VOLTA_TOKENIZER_SENTENCEPIECE,
                 "format is %d, which is no format of tokenizers", format);
         const ContextRef owner(unwrap(context));
         *out_tokenizer = make_handle<volta_tokenizer>(

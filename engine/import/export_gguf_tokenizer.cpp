@@ -5,6 +5,7 @@
 
 #include "engine/base/error.h"
 #include "engine/import/bpe_files.h"
+#include "engine/import/merge_scores.h"
 #include "engine/import/tokenizer_json_steps.h"
 #include "engine/import/word_splits.h"
 #include "engine/model/text.h"
@@ -104,13 +105,13 @@ class Writer {
         ends("bos", "eos");
     }
 
-    void spm() {
+    void spm(const std::pmr::vector<float>& scores, bool space_before) {
         model("llama", "default");
         header_.array("tokenizer.ggml.scores", GgufType::f32, rows());
-        for (const float score : vocabulary_.scores) header_.element(score);
-        for (std::size_t id = vocabulary_.scores.size(); id < rows(); ++id) header_.element(kUnusedScore);
+        for (const float score : scores) header_.element(score);
+        for (std::size_t id = scores.size(); id < rows(); ++id) header_.element(kUnusedScore);
         ends("bos", "eos");
-        header_.boolean("tokenizer.ggml.add_space_prefix", vocabulary_.options.has(kSpacePrefix));
+        header_.boolean("tokenizer.ggml.add_space_prefix", space_before);
     }
 
     void wordpiece() {
@@ -178,10 +179,12 @@ void write_gguf_tokenizer(const Vocabulary& vocabulary, std::int64_t rows, GgufH
     switch (vocabulary.kind) {
         case TokenizerKind::byte:
         case TokenizerKind::bpe:
-        case TokenizerKind::stepped_bpe:
             return writer.bpe();
+        case TokenizerKind::stepped_bpe:
+            if (vocabulary.options.has(kBytePieces)) return writer.bpe();
+            return writer.spm(merge_scores(vocabulary), puts_space_before(vocabulary));
         case TokenizerKind::spm:
-            return writer.spm();
+            return writer.spm(vocabulary.scores, vocabulary.options.has(kSpacePrefix));
         case TokenizerKind::wordpiece:
         case TokenizerKind::stepped_wordpiece:
             return writer.wordpiece();

@@ -161,6 +161,10 @@ Tokenizer open_any(const char* path, TokenizerFormat format, std::pmr::memory_re
         fail(VOLTA_CORRUPT_MODEL, "it is empty");
     if (format == TokenizerFormat::gguf || (open && view(file).substr(0, 4) == "GGUF"))
         return read_gguf_tokenizer(GgufFile(file.data(), file.bytes(), heap), heap);
+    if (format == TokenizerFormat::sentencepiece || (open && looks_like_sentencepiece(view(file)))) {
+        const std::optional<ConfigFile> beside = config_beside(path, heap);
+        return read_sentencepiece_tokenizer(view(file), heap, beside ? &*beside : nullptr);
+    }
     const std::size_t first = view(file).find_first_not_of(" \t\r\n");
     const bool object = first != std::string_view::npos && view(file)[first] == '{';
     if (format == TokenizerFormat::json || (open && object)) return open_json(path, view(file), heap);

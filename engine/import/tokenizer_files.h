@@ -19,7 +19,8 @@ enum class TokenizerFormat : std::int32_t {
     llama2c = 2,
     gpt2 = 3,
     bert = 4,
-    json = 5
+    json = 5,
+    sentencepiece = 6
 };  // as in volta.h
 
 // Whether a GGUF file has a vocabulary, or says that its model comes without.
@@ -46,6 +47,11 @@ Tokenizer read_bert_tokenizer(std::string_view lines, bool lower_case, std::pmr:
 // known.
 Tokenizer read_json_tokenizer(std::string_view json, std::pmr::memory_resource* heap,
                               const ConfigFile* beside = nullptr);
+
+// SentencePiece's tokenizer.model; `beside` as above. Throws likewise.
+Tokenizer read_sentencepiece_tokenizer(std::string_view bytes, std::pmr::memory_resource* heap,
+                                       const ConfigFile* beside = nullptr);
+bool looks_like_sentencepiece(std::string_view bytes);
 
 // Makes a wordpiece vocabulary of pieces, finding its special ones by their names.
 void name_bert_pieces(Vocabulary& vocabulary, std::string_view unknown, bool lower_case);

@@ -101,7 +101,8 @@ constexpr NormalForm kPlainNormalisers[] = {{"NFC", NormaliserKind::nfc},
                                             {"NFKD", NormaliserKind::nfkd},
                                             {"Lowercase", NormaliserKind::small_letters},
                                             {"StripAccents", NormaliserKind::drop_marks},
-                                            {"ByteLevel", NormaliserKind::byte_letters}};
+                                            {"ByteLevel", NormaliserKind::byte_letters},
+                                            {"Nmt", NormaliserKind::nmt}};
 
 void add_bert_normaliser(bool clean, bool chinese, bool accents, bool small, TextSteps* steps) {
     if (clean) add(steps, NormaliserKind::clean);
@@ -138,6 +139,33 @@ void read_metaspace(const JsonStep& step, TextSteps* steps) {
     add(steps, CutterKind::metaspace, scheme_of(step), mark);
     if (step.truth("split", true))
         add_split(steps, escaped(mark, steps->get_allocator().resource()), SplitBehaviour::merged_with_next);
+}
+
+// Four letters are three bytes; "=" fills the last four up.
+std::pmr::string from_base64(std::string_view text, std::pmr::memory_resource* heap) {
+    constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::pmr::string out(heap);
+    const std::size_t end = std::min(text.find('='), text.size());
+    const bool filled = text.size() - end <= 2 && text.find_first_not_of('=', end) == text.npos;
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < end; ++i) {
+        const std::size_t value = kLetters.find(text[i]);
+        if (value == kLetters.npos || !filled || text.size() % 4 != 0)
+            fail(VOLTA_CORRUPT_MODEL,
+                 "the precompiled_charsmap of its normalizer 'Precompiled' is no base64");
+        bits = bits << 6 | static_cast<std::uint32_t>(value);
+        if (i % 4 == 3) {
+            out += static_cast<char>(bits >> 16 & 0xff);
+            out += static_cast<char>(bits >> 8 & 0xff);
+            out += static_cast<char>(bits & 0xff);
+        }
+    }
+    if (end % 4 == 2) out += static_cast<char>(bits >> 4 & 0xff);
+    if (end % 4 == 3) {
+        out += static_cast<char>(bits >> 10 & 0xff);
+        out += static_cast<char>(bits >> 2 & 0xff);
+    }
+    return out;
 }
 
 std::uint32_t count_of(const JsonStep& step, const char* name) {
@@ -213,6 +241,13 @@ void read_normaliser(const JsonValue& tree, TextSteps* steps) {
         const Pattern pattern = pattern_of(step);
         const auto kind = pattern.expression ? NormaliserKind::replace_expression : NormaliserKind::replace;
         return add(steps, kind, 0, pattern.text, step.text("content", ""));
+    }
+    if (type == "Precompiled") {
+        step.only({"precompiled_charsmap"});
+        const std::pmr::string map =
+            from_base64(step.text("precompiled_charsmap", ""), steps->get_allocator().resource());
+        if (!map.empty()) add(steps, NormaliserKind::precompiled, 0, map);
+        return;
     }
     if (type == "Prepend") {
         step.only({"prepend"});

@@ -60,6 +60,21 @@ void append_clean(std::string_view text, std::pmr::string* out) {
     });
 }
 
+void append_nmt(std::string_view text, std::pmr::string* out) {
+    each_character(text, [&](std::uint32_t c, std::string_view bytes) {
+        const bool dropped = (c >= 0x01 && c <= 0x08) || c == 0x0b || (c >= 0x0e && c <= 0x1f) || c == 0x7f ||
+                             c == 0x8f || c == 0x9f;
+        const bool space = c == 0x09 || c == 0x0a || c == 0x0c || c == 0x0d || c == 0x1680 ||
+                           (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                           c == 0xfeff || c == 0xfffd;
+        if (dropped) return;
+        if (space)
+            *out += ' ';
+        else
+            out->append(bytes);
+    });
+}
+
 void append_spaced_chinese(std::string_view text, std::pmr::string* out) {
     each_character(text, [&](std::uint32_t c, std::string_view bytes) {
         // Hugging Face's block of extension E begins 256 later than BERT's.
@@ -100,6 +115,8 @@ void check(const TextStep& step) {
     if (step.kind == 0 || step.kind > kLastNormaliser)
         fail(VOLTA_CORRUPT_MODEL, "its tokenizer has a normaliser of the unknown kind %d", step.kind);
     const auto kind = static_cast<NormaliserKind>(step.kind);
+    if (kind == NormaliserKind::sentencepiece)
+        fail(VOLTA_CORRUPT_MODEL, "a normaliser of its tokenizer is that of another kind of tokenizer");
     if (kind == NormaliserKind::replace && step.first.empty())
         fail(VOLTA_CORRUPT_MODEL, "a normaliser of its tokenizer replaces an empty text");
     if (kind == NormaliserKind::strip ? step.number < 1 || step.number > 3 : step.number != 0)
@@ -108,7 +125,8 @@ void check(const TextStep& step) {
         (kind == NormaliserKind::prepend && step.first.size() > kMostPartBytes))
         fail(VOLTA_CORRUPT_MODEL, "a normaliser of its tokenizer puts more than %zu bytes into a text",
              kMostPartBytes);
-    if (find_invalid_utf8(step.first) != step.first.size() ||
+    const bool text = kind != NormaliserKind::precompiled;
+    if ((text && find_invalid_utf8(step.first) != step.first.size()) ||
         find_invalid_utf8(step.second) != step.second.size())
         fail(VOLTA_CORRUPT_MODEL, "a normaliser of its tokenizer has a text that is not UTF-8");
 }
@@ -121,14 +139,17 @@ Normaliser::Normaliser(const TextSteps& steps) : steps_(steps.get_allocator().re
              kMostSteps);
     for (const TextStep& step : steps) {
         check(step);
-        steps_.push_back({&step, std::nullopt});
+        steps_.push_back({&step, std::nullopt, {}});
         letters_ = letters_ || static_cast<NormaliserKind>(step.kind) == NormaliserKind::byte_letters;
         if (static_cast<NormaliserKind>(step.kind) == NormaliserKind::replace_expression)
             steps_.back().expression.emplace(step.first, steps.get_allocator().resource());
+        if (static_cast<NormaliserKind>(step.kind) == NormaliserKind::precompiled)
+            steps_.back().map = CharacterMap(step.first);
     }
 }
 
-void Normaliser::apply(const Step& step, std::string_view text, SearchBudget& budget, std::pmr::string* out) {
+void Normaliser::apply(const Step& step, std::string_view text, SearchBudget& budget, std::size_t most,
+                       std::pmr::string* out) {
     switch (static_cast<NormaliserKind>(step.data->kind)) {
         case NormaliserKind::nfc:
             return append_normal(text, NormalForm::nfc, out);
@@ -161,15 +182,25 @@ void Normaliser::apply(const Step& step, std::string_view text, SearchBudget& bu
             return append_spaced_chinese(text, out);
         case NormaliserKind::byte_letters:
             return append_byte_letters(text, out);
+        case NormaliserKind::nmt:
+            return append_nmt(text, out);
+        case NormaliserKind::precompiled:
+            return append_precompiled(step.map, text, most, out);
+        case NormaliserKind::sentencepiece:
+            return;  // is no step of these
     }
 }
 
+std::size_t most_normalised_bytes(std::size_t bytes) {
+    return kLeastRoom + std::min(bytes, SIZE_MAX / 2 / kMostGrowth) * kMostGrowth;
+}
+
 void Normaliser::run(std::pmr::string* text, SearchBudget& budget) const {
-    const std::size_t most = kLeastRoom + std::min(text->size(), SIZE_MAX / 2 / kMostGrowth) * kMostGrowth;
+    const std::size_t most = most_normalised_bytes(text->size());
     for (const Step& step : steps_) {
         std::pmr::string out(text->get_allocator());
         out.reserve(text->size());
-        apply(step, *text, budget, &out);
+        apply(step, *text, budget, most, &out);
         if (out.size() > most)
             fail(VOLTA_INVALID_ARGUMENT, "the text has %zu bytes when it is normalised; %zu are possible",
                  out.size(), most);

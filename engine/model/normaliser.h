@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/model/character_map.h"
 #include "engine/model/expression.h"
 #include "engine/model/vocabulary.h"
 
@@ -24,8 +25,10 @@ class Normaliser final {
     struct Step {
         const TextStep* data;
         std::optional<Expression> expression;
+        CharacterMap map;
     };
-    static void apply(const Step& step, std::string_view text, SearchBudget& budget, std::pmr::string* out);
+    static void apply(const Step& step, std::string_view text, SearchBudget& budget, std::size_t most,
+                      std::pmr::string* out);
     std::pmr::vector<Step> steps_;
     bool letters_ = false;
 };
@@ -34,6 +37,9 @@ class Normaliser final {
 // has one that is no byte.
 void append_byte_letters(std::string_view bytes, std::pmr::string* out);
 bool append_raw_bytes(std::string_view letters, std::pmr::string* out);
+
+// The most bytes that a text of so many may have once it is normalised.
+std::size_t most_normalised_bytes(std::size_t bytes);
 
 // `text` with every `from`, which is not empty, replaced by `to`.
 void append_replaced(std::string_view text, std::string_view from, std::string_view to,

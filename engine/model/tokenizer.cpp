@@ -58,6 +58,10 @@ constexpr KindRow kKinds[] = {
     {TokenizerKind::stepped_wordpiece, "wordpiece", make_stepped_model,
      kTypes | kIds | kWordLength | kContinuation | kSteps, kAddBos | kAddEos},
     {TokenizerKind::wordlevel, "wordlevel", make_stepped_model, kTypes | kIds | kSteps, kAddBos | kAddEos},
+    {TokenizerKind::sentencepiece_pairs, "spm", make_sentencepiece_model, kTypes | kScores | kIds | kSteps,
+     kAddBos | kAddEos | kByteFallback},
+    {TokenizerKind::sentencepiece_unigram, "unigram", make_sentencepiece_model,
+     kTypes | kScores | kIds | kSteps, kAddBos | kAddEos | kByteFallback},
 };
 
 const KindRow* find_row(TokenizerKind kind) {

@@ -83,7 +83,8 @@ TokenizerRef make_character_model(Vocabulary&& vocabulary);
 TokenizerRef make_bpe_model(Vocabulary&& vocabulary);
 TokenizerRef make_spm_model(Vocabulary&& vocabulary);
 TokenizerRef make_wordpiece_model(Vocabulary&& vocabulary);
-TokenizerRef make_stepped_model(Vocabulary&& vocabulary);  // of all kinds with steps
+TokenizerRef make_stepped_model(Vocabulary&& vocabulary);        // of all kinds with steps
+TokenizerRef make_sentencepiece_model(Vocabulary&& vocabulary);  // of both kinds
 
 template <class Kind>
 TokenizerRef share_tokenizer(Vocabulary&& vocabulary) {

@@ -22,9 +22,12 @@ enum class TokenizerKind : std::uint8_t {
     stepped_bpe = 6,
     unigram = 7,
     stepped_wordpiece = 8,
-    wordlevel = 9
+    wordlevel = 9,
+    // SentencePiece's own, whose one normaliser is the kind of that name.
+    sentencepiece_pairs = 10,
+    sentencepiece_unigram = 11
 };
-inline constexpr std::uint8_t kLastTokenizerKind = 9;
+inline constexpr std::uint8_t kLastTokenizerKind = 11;
 
 // What a piece is for. Only normal ones are found in plain text.
 enum class PieceType : std::uint8_t {
@@ -46,8 +49,9 @@ enum TokenizerFlag : std::uint32_t {
     kSpacePrefix = 4,  // spm: a text begins with a space that it does not contain
     kLowerCase = 8,    // wordpiece: letters are made small and lose their accents
     kWordPrefix = 16,  // wordpiece: U+2581 marks pieces that begin a word; without it, "##" those that do not
-    kByteFallback = 32,  // stepped_bpe, unigram: a character that no piece has becomes its bytes
-    kWholeWords = 64,    // stepped_bpe: a word that is a piece is not merged
+    kByteFallback =
+        32,            // stepped_bpe, unigram, sentencepiece: a character that no piece has becomes its bytes
+    kWholeWords = 64,  // stepped_bpe: a word that is a piece is not merged
     kFuseUnknown = 128,  // stepped_bpe, unigram: unknown characters beside each other are one unknown piece
     kBytePieces = 256,   // stepped_bpe: pieces are raw bytes
     kKnownFlags = 511
@@ -63,6 +67,8 @@ struct TokenizerOptions {
 
 // Of a merge. Far above what words have; keeps the cost of checking a hostile list of merges within reason.
 inline constexpr std::size_t kMostMergedBytes = 1024;
+// Of a piece that is sought at every character of a text.
+inline constexpr std::size_t kMostSoughtBytes = 1024;
 
 // What else is known of a piece of type control or user that steps look for, or 0.
 enum AddedFlag : std::uint8_t {
@@ -90,9 +96,19 @@ enum class NormaliserKind : std::uint8_t {
     strip = 11,              // white space; number: 1 left, 2 right, 3 both
     clean = 12,              // as BERT: control characters out, white space to spaces
     space_chinese = 13,      // spaces around Chinese characters
-    byte_letters = 14        // each byte as the letter that byte-level vocabularies write it as
+    byte_letters = 14,       // each byte as the letter that byte-level vocabularies write it as
+    nmt = 15,                // some control characters out, others and marks of direction to spaces
+    precompiled = 16,        // `first`: the bytes of a CharacterMap, as Hugging Face applies it
+    sentencepiece = 17  // the same as SentencePiece does; number: of SentencePieceFlag; `second`: unknown
 };
-inline constexpr std::uint8_t kLastNormaliser = 14;
+inline constexpr std::uint8_t kLastNormaliser = 17;
+enum SentencePieceFlag : std::uint32_t {
+    kDummyPrefix = 1,    // a space stands before a text
+    kDummySuffix = 2,    // or behind it
+    kFewSpaces = 4,      // several are one, and none begins or ends a text
+    kEscapedSpaces = 8,  // are U+2581
+    kKnownSentencePieceFlags = 15
+};
 
 enum class CutterKind : std::uint8_t {
     split = 1,         // at the matches of the expression `first`; number: SplitBehaviour, and kSplitInverted
@@ -197,7 +213,7 @@ struct Vocabulary {
     TokenizerOptions options;
     std::pmr::vector<std::pmr::string> pieces;  // by id; of bpe: raw bytes
     std::pmr::vector<PieceType> types;          // by id; empty: all normal
-    std::pmr::vector<float> scores;             // spm: by id, finite; the highest merges first
+    std::pmr::vector<float> scores;             // spm, sentencepiece: by id, finite; the highest merges first
     std::pmr::vector<Merge> merges;             // bpe: by rank
     // Of the kinds with steps:
     std::pmr::vector<std::uint8_t> added;  // by id, of AddedFlag; empty: all 0

@@ -157,6 +157,10 @@ class UnigramModel final : public PieceModel {
             if (!(std::fabs(scores[i]) <= kMostScore))
                 fail(VOLTA_CORRUPT_MODEL, "the score of piece %zu of its tokenizer is beyond %g", i,
                      kMostScore);
+        for (std::int32_t id = 0; id < given.size(); ++id)
+            if (given.pieces[static_cast<std::size_t>(id)].size() > kMostSoughtBytes)
+                fail(VOLTA_CORRUPT_MODEL, "piece %d of its tokenizer has more than %zu bytes", id,
+                     kMostSoughtBytes);
         constexpr double kUnknownPenalty = 10;
         unknown_score_ =
             (scores.empty() ? 0 : *std::min_element(scores.begin(), scores.end())) - kUnknownPenalty;

@@ -487,6 +487,79 @@ void test_ways_to_cut_words_have_names(void**) {
     }
 }
 
+// As Llama's files have it: characters, bytes for those that no piece has, spaces written as U+2581.
+std::string llama_model(const std::string& merges, const std::string& more = "") {
+    std::string vocab = R"("<unk>": 0, "<s>": 1, "</s>": 2)";
+    char name[32];
+    for (int byte = 0; byte < 256; ++byte) {
+        std::snprintf(name, sizeof name, ", \"<0x%02X>\": %d", byte, byte + 3);
+        vocab += name;
+    }
+    return R"({"type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true, )" + more +
+           R"("vocab": {)" + vocab +
+           ", \"\u2581\": 259, \"a\": 260, \"b\": 261, \"ab\": 262, \"\u2581a\": 263, \"bab\": 264, "
+           "\"\u2581ab\": 265}, "
+           "\"merges\": [" +
+           merges + "]}";
+}
+constexpr char kLlamaMerges[] = "\"a b\", \"\u2581 a\", \"b ab\", \"\u2581 ab\", \"\u2581a b\"";
+constexpr char kEndPieces[] = R"({"id": 0, "content": "<unk>", "special": true},
+    {"id": 1, "content": "<s>", "special": true}, {"id": 2, "content": "</s>", "special": true})";
+constexpr char kPrepends[] =
+    "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Prepend\", \"prepend\": "
+    "\"\u2581\"}, "
+    "{\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"\u2581\"}]}, ";
+constexpr char kMetaspace[] =
+    R"("pre_tokenizer": {"type": "Metaspace", "prepend_scheme": "never", "split": false}, )";
+constexpr char kReplaces[] =
+    "\"normalizer\": {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"\u2581\"}, "
+    R"("pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious"}, )";
+
+void test_pairs_of_characters_are_written_as_scores(void**) {
+    Fixture fixture;
+    for (const char* steps : {kPrepends, kMetaspace, kReplaces}) {
+        const Tokenizer tokenizer = stepped(fixture, llama_model(kLlamaMerges), steps, kEndPieces);
+        const auto model = fixture.gpt_of(tokenizer.size());
+        model->tokenizer.emplace(tokenizer, fixture.heap.structures());
+        const auto imported = fixture.import(fixture.write(*model));
+        assert_int_equal(imported->tokenizer->kind(), TokenizerKind::spm);
+        std::uint32_t dice = 1;
+        for (int n = 0; n < 500; ++n) {
+            const char* const letters[] = {"a", "a", "b", "b", " ", " ", "ab", "\xc3\xa9"};
+            std::string text;
+            for (std::uint32_t i = dice >> 16; i % 13 > 0; --i) {
+                dice = dice * 1664525u + 1013904223u;
+                text += letters[dice >> 24 & 7];
+            }
+            dice = dice * 1664525u + 1013904223u;
+            std::int32_t a[64], b[64];
+            const std::size_t count = tokenizer.encode(text, a, 64);
+            assert_int_equal(imported->tokenizer->encode(text, b, 64), count);
+            assert_memory_equal(a, b, count * sizeof *a);
+        }
+    }
+}
+
+void test_merges_that_are_no_scores_are_refused(void**) {
+    Fixture fixture;
+    const auto model = fixture.gpt_of(266);
+    const auto refusal = [&](const std::string& json, const char* steps) {
+        model->tokenizer.reset();
+        model->tokenizer.emplace(stepped(fixture, json, steps, kEndPieces));
+        return fixture.refusal(*model);
+    };
+    assert_int_equal(refusal(llama_model(kLlamaMerges), kPrepends).status, VOLTA_OK);
+    assert_failure(refusal(llama_model("\"a b\", \"\u2581 a\", \"b ab\", \"\u2581 ab\""), kPrepends),
+                   VOLTA_UNSUPPORTED, "'\u2581ab' has two parts that no merge joins");
+    assert_failure(
+        refusal(llama_model("\"a b\", \"\u2581 a\", \"\u2581 ab\", \"b ab\", \"\u2581a b\""), kPrepends),
+        VOLTA_UNSUPPORTED, "'\u2581ab' is merged before and behind another piece");
+    assert_failure(refusal(llama_model(kLlamaMerges), R"("normalizer": {"type": "NFC"}, )"),
+                   VOLTA_UNSUPPORTED, "in a way that has no name in GGUF files");
+    assert_failure(refusal(llama_model(kLlamaMerges, R"("ignore_merges": true, )"), kPrepends),
+                   VOLTA_UNSUPPORTED, "has words that are not merged");
+}
+
 void test_a_way_without_a_name_is_refused(void**) {
     Fixture fixture;
     NamedCut cut = named_cuts()[0];
@@ -603,6 +676,8 @@ int main() {
         cmocka_unit_test(test_steps_without_a_form_are_refused),
         cmocka_unit_test(test_ways_to_cut_words_have_names),
         cmocka_unit_test(test_a_way_without_a_name_is_refused),
+        cmocka_unit_test(test_pairs_of_characters_are_written_as_scores),
+        cmocka_unit_test(test_merges_that_are_no_scores_are_refused),
         cmocka_unit_test(test_real_tokenizers_come_back),
         cmocka_unit_test(test_what_has_no_form_is_refused),
         cmocka_unit_test(test_every_allocation_may_fail),

@@ -258,7 +258,7 @@ const Defect kDefects[] = {
     {"too many outputs", "its graph has 1025 outputs, the most are 1024", Base::graph, [](Editor& e) { while (e.model.graph->outputs.size() < 1025) { e.model.graph->outputs.push_back(copy_of(*e.model.graph->outputs[0])); e.model.graph->outputs.back()->name = "o" + std::to_string(e.model.graph->outputs.size()); } }, nullptr},
     // ---- tokenizer
     {"tokenizer without kind", "the tokenizer kind '0' is unknown", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = object::TokenizerKind::none; }, nullptr},
-    {"tokenizer kind of a later minor", "the tokenizer kind '10' belongs to format version 1.99", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(10); e.model.minor_version = 99; }, nullptr, kUnsupported},
+    {"tokenizer kind of a later minor", "the tokenizer kind '12' belongs to format version 1.99", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(12); e.model.minor_version = 99; }, nullptr, kUnsupported},
     {"pieces out of order", "does not come after the one before", Base::gpt, swap_pieces, nullptr, VOLTA_CORRUPT_MODEL, false, true},
     {"piece not UTF-8", "is not one UTF-8 character", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_bytes[0] = 0xff; }, nullptr},
     {"piece ends descend", "piece 2 of its tokenizer ends at 0", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_ends[2] = 0; }, nullptr},
@@ -266,7 +266,7 @@ const Defect kDefects[] = {
     {"piece bytes left over", "the pieces of its tokenizer end at", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_bytes.push_back('z'); }, nullptr},
     {"no pieces", "has no pieces", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_bytes.clear(); e.model.tokenizer->piece_ends.clear(); }, nullptr},
     {"byte tokenizer of characters", "are not the 256 bytes in order", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = object::TokenizerKind::bytes; }, nullptr},
-    {"tokenizer kind unknown", "the tokenizer kind '10' is unknown", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(10); }, nullptr},
+    {"tokenizer kind unknown", "the tokenizer kind '12' is unknown", Base::gpt, [](Editor& e) { e.model.tokenizer->kind = static_cast<object::TokenizerKind>(12); }, nullptr},
     {"characters with types", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->piece_types.resize(e.model.tokenizer->piece_ends.size()); }, nullptr},
     {"characters with scores", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->scores = {1}; }, nullptr},
     {"characters with merges", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->merges = {0, 1}; }, nullptr},

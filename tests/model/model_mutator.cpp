@@ -274,7 +274,7 @@ void mutate_tokenizer(Dice& dice, object::ModelT& model) {
             tokenizer.added.assign(tokenizer.piece_ends.size(), static_cast<std::uint8_t>(dice.below(33)));
             break;
         case 0:
-            tokenizer.kind = static_cast<object::TokenizerKind>(dice.below(11));
+            tokenizer.kind = static_cast<object::TokenizerKind>(dice.below(13));
             break;
         case 4:
             tokenizer.piece_types.assign(tokenizer.piece_ends.size(),

@@ -208,6 +208,30 @@ HeapPtr<Model> make_golden_unigram(std::pmr::memory_resource* structures,
     return make_with_tokenizer(std::move(v), structures, tensors);
 }
 
+HeapPtr<Model> make_golden_sentencepiece(std::pmr::memory_resource* structures,
+                                         std::pmr::memory_resource* tensors) {
+    Vocabulary v(structures);
+    v.kind = TokenizerKind::sentencepiece_unigram;
+    add_piece(v, "<unk>", PieceType::unknown);
+    add_piece(v, "</s>", PieceType::control);
+    add_piece(v, "<sep>", PieceType::user);
+    for (const char* piece : {"\xe2\x96\x81", "a", "aa"}) add_piece(v, piece);
+    v.scores.assign({0, 0, 0, -1.0f / 3, -2.5f, -4.75f});
+    v.options.unk = 0;
+    v.options.eos = 1;
+    v.options.flags = kAddEos;
+    // "A" becomes "a": a root whose children begin at unit 256, the child, and its text.
+    std::string map("\x04\x08\0\0", 4);
+    std::uint32_t units[513] = {256u << 10};
+    units[256 ^ 'A'] = (256u ^ 'A' ^ 512u) << 10 | 0x100 | 'A';
+    units[512] = 0x80000000u;
+    map.append(reinterpret_cast<const char*>(units), sizeof units);
+    map.append("a", 2);
+    v.normalisers.emplace_back(static_cast<std::uint8_t>(NormaliserKind::sentencepiece),
+                               kDummyPrefix | kFewSpaces | kEscapedSpaces, map, " ? ");
+    return make_with_tokenizer(std::move(v), structures, tensors);
+}
+
 HeapPtr<Model> make_golden_wordpiece(std::pmr::memory_resource* structures,
                                      std::pmr::memory_resource* tensors) {
     Vocabulary v(structures);

@@ -14,6 +14,8 @@ HeapPtr<Model> make_golden_bpe(std::pmr::memory_resource* structures, std::pmr::
 HeapPtr<Model> make_golden_stepped_bpe(std::pmr::memory_resource* structures,
                                        std::pmr::memory_resource* tensors);
 HeapPtr<Model> make_golden_unigram(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
+HeapPtr<Model> make_golden_sentencepiece(std::pmr::memory_resource* structures,
+                                         std::pmr::memory_resource* tensors);
 HeapPtr<Model> make_golden_spm(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors);
 HeapPtr<Model> make_golden_wordpiece(std::pmr::memory_resource* structures,
                                      std::pmr::memory_resource* tensors);

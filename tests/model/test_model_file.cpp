@@ -42,6 +42,7 @@ const struct {
                 {"golden/models/fast_tf32_v1.3.volta", make_golden_fast_tf32},
                 {"golden/models/stepped_bpe_v1.5.volta", make_golden_stepped_bpe},
                 {"golden/models/unigram_v1.5.volta", make_golden_unigram},
+                {"golden/models/sentencepiece_v1.5.volta", make_golden_sentencepiece},
                 {"golden/models/f32_panels_v1.4.volta", make_golden_f32_panels}};
 
 // A folder of this process's own, removed at the end.

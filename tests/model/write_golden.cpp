@@ -40,6 +40,8 @@ int main(int count, char** arguments) {
         write(folder + "/stepped_bpe_v1.5.volta",
               *make_golden_stepped_bpe(heap.structures(), heap.tensors()));
         write(folder + "/unigram_v1.5.volta", *make_golden_unigram(heap.structures(), heap.tensors()));
+        write(folder + "/sentencepiece_v1.5.volta",
+              *make_golden_sentencepiece(heap.structures(), heap.tensors()));
         write(seeds + "/graph", *make_golden_graph(heap.structures(), heap.tensors()));
         // Mutations of small files are fast.
         GptConfig config;

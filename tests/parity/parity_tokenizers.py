@@ -12,6 +12,7 @@ Exit status: 0 equal, 1 different, 2 a package is missing.
 
 import argparse
 import ctypes as c
+import io
 import json
 import os
 import random
@@ -154,6 +155,44 @@ def normalized(normalizer):
     return lambda: wordlevel(split(r"[\s\S]"), normalizer)
 
 
+def precompiled(rules="nmt_nfkc"):
+    """The normalizer of a file of SentencePiece's, as programs convert it."""
+    import sentencepiece
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(line.strip() for line in corpus() if line.strip()), model_writer=model,
+                                             vocab_size=400, minloglevel=2, hard_vocab_limit=False, normalization_rule_name=rules)
+    return normalizers.Precompiled(map_of(map_of(model.getvalue(), 3), 2))
+
+
+def map_of(message, wanted):
+    """A field of bytes in a message of protocol buffers; the last of several."""
+    at, found = 0, b""
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(message):
+        tag = number()
+        if tag & 7 == 2:
+            size = number()
+            if tag >> 3 == wanted:
+                found = message[at:at + size]
+            at += size
+        elif tag & 7 == 0:
+            number()
+        else:
+            at += {1: 8, 5: 4}[tag & 7]
+    return found
+
+
 CASES = {
     "gpt2": lambda: bytes_bpe(byte_level()),
     "roberta": lambda: with_pieces(bytes_bpe(byte_level(prefix=True))),
@@ -194,6 +233,10 @@ CASES = {
     "wordlevel_spaces": lambda: wordlevel(pre_tokenizers.WhitespaceSplit(), normalizers.Lowercase()),
     "wordlevel_signs": lambda: wordlevel(words(pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation("isolated"),
                                                pre_tokenizers.CharDelimiterSplit("e"))),
+    "nmt": normalized(normalizers.Nmt()),
+    "precompiled": lambda: normalized(precompiled())(),
+    "precompiled_small": lambda: normalized(precompiled("nfkc_cf"))(),
+    "xlm_precompiled": lambda: with_pieces(unigram(normalizer=normalizers.Sequence([precompiled(), normalizers.Replace(Regex(" {2,}"), " ")]))),
     "nfd": normalized(normalizers.NFD()),
     "nfkd": normalized(normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents()])),
     "nfkc": normalized(normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])),

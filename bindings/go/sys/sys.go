@@ -162,6 +162,8 @@ const (
 	TokenizerBert TokenizerFormat = 4
 	// Hugging Face's tokenizer.json (docs/tokenizers.md)
 	TokenizerJson TokenizerFormat = 5
+	// its tokenizer.model, of pairs (bpe) or unigrams
+	TokenizerSentencepiece TokenizerFormat = 6
 )
 
 // BertHead is volta_bert_head.
@@ -1822,7 +1824,7 @@ func TokenizerRelease(tokenizer *Tokenizer) {
 
 // TokenizerKind is volta_tokenizer_kind.
 //
-// "byte", "char", "bpe", "spm", "wordpiece"
+// "byte", "char", "bpe", "spm", "wordpiece", "unigram", "wordlevel"
 func TokenizerKind(tokenizer *Tokenizer) *byte {
 	return (*byte)(unsafe.Pointer(C.volta_tokenizer_kind((*C.volta_tokenizer)(unsafe.Pointer(tokenizer)))))
 }

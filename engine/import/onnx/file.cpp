@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/import/onnx/export_onnx.h"
-#include "engine/import/onnx/wire.h"
+#include "engine/import/protobuf.h"
 #include "engine/model/text.h"
 
 namespace volta::onnx {

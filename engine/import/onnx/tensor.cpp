@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
-#include "engine/import/onnx/wire.h"
+#include "engine/import/protobuf.h"
 #include "engine/import/weight_source.h"
 #include "engine/model/text.h"
 

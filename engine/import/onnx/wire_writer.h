@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/import/onnx/wire.h"
+#include "engine/import/protobuf.h"
 
 namespace volta::onnx {
 

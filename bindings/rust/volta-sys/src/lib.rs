@@ -115,6 +115,8 @@ pub const VOLTA_TOKENIZER_GPT2: volta_tokenizer_format = 3;
 pub const VOLTA_TOKENIZER_BERT: volta_tokenizer_format = 4;
 /// Hugging Face's tokenizer.json (docs/tokenizers.md)
 pub const VOLTA_TOKENIZER_JSON: volta_tokenizer_format = 5;
+/// its tokenizer.model, of pairs (bpe) or unigrams
+pub const VOLTA_TOKENIZER_SENTENCEPIECE: volta_tokenizer_format = 6;
 
 /// What a BERT gives.
 pub type volta_bert_head = i32;
@@ -1853,7 +1855,7 @@ extern "C" {
     /// Errors: INVALID_ARGUMENT  an empty text; vocabulary outside 256 to 1048576
     pub fn volta_tokenizer_train_bpe(context: *mut volta_context, text: *const c_char, text_bytes: usize, vocabulary: i32, out_tokenizer: *mut *mut volta_tokenizer) -> volta_status;
     pub fn volta_tokenizer_release(tokenizer: *mut volta_tokenizer);
-    /// "byte", "char", "bpe", "spm", "wordpiece"
+    /// "byte", "char", "bpe", "spm", "wordpiece", "unigram", "wordlevel"
     pub fn volta_tokenizer_kind(tokenizer: *const volta_tokenizer) -> *const c_char;
     pub fn volta_tokenizer_size(tokenizer: *const volta_tokenizer) -> i32;
     /// Ids of a text. Writes at most `capacity` of them and sets *out_count to how many there are in all, so that a

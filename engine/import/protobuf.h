@@ -12,7 +12,7 @@
 
 #include "engine/base/error.h"
 
-namespace volta::onnx {
+namespace volta {
 
 class Fields {
     template <class Body>
@@ -109,4 +109,4 @@ class Fields {
     bool pending_ = false;  // the field has not been read
 };
 
-}  // namespace volta::onnx
+}  // namespace volta
