@@ -739,7 +739,16 @@ void add_stored(Cases& cases) {
                      node.body.results.assign({1});
                      b.apply(std::move(node));
                  }});
-        // As B itself: how gradients go back through them.
+        cases.push_back({Op::gather, dtype_name(dtype), [=](CaseBuilder& b) {
+                             const ValueId table = b.stored(dtype, {21, 70}), ids = b.integers({2, 5}, 0, 20);
+                             b.apply(Op::gather, {table, ids});
+                         }});
+    }
+}
+
+// Stored weights as B itself: how gradients go back through them.
+void add_turned(Cases& cases) {
+    for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4, DType::f32_panels})
         for (const Shape& a : {Shape{1, 37}, Shape{2, 3, 1100}, Shape{0, 40}, Shape{70, 33}})
             cases.push_back({Op::matmul, std::string(dtype_name(dtype)) + " turned " + shapes_text({a}),
                              [=](CaseBuilder& b) {
@@ -750,11 +759,6 @@ void add_stored(Cases& cases) {
                                  node.body.results.assign({0});
                                  b.apply(std::move(node));
                              }});
-        cases.push_back({Op::gather, dtype_name(dtype), [=](CaseBuilder& b) {
-                             const ValueId table = b.stored(dtype, {21, 70}), ids = b.integers({2, 5}, 0, 20);
-                             b.apply(Op::gather, {table, ids});
-                         }});
-    }
 }
 
 // Body input ~0 is the product, ~i is input i + 1.
@@ -1543,6 +1547,15 @@ Cases make_cases() {
 }
 
 }  // namespace
+
+const std::vector<BackendCase>& processor_cases() {
+    static const Cases all = [] {
+        Cases cases;
+        add_turned(cases);
+        return cases;
+    }();
+    return all;
+}
 
 const std::vector<BackendCase>& backend_cases() {
     static const Cases cases = make_cases();

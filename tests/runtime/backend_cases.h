@@ -60,5 +60,7 @@ struct BackendCase {
     std::function<void(CaseBuilder&)> build;
 };
 const std::vector<BackendCase>& backend_cases();
+// What the processor alone computes: a device refuses it by name.
+const std::vector<BackendCase>& processor_cases();
 
 }  // namespace volta::test

@@ -64,7 +64,12 @@ int failures_of(const OpRow& row, int* cases) {
     const bool by_turns = kinds != nullptr && std::strcmp(kinds, "turns") == 0;
     int failures = 0;
     std::uint64_t seed = 1;
-    for (const BackendCase& test : backend_cases()) {
+    std::vector<const BackendCase*> all;
+    for (const BackendCase& test : backend_cases()) all.push_back(&test);
+    if (device == nullptr)
+        for (const BackendCase& test : processor_cases()) all.push_back(&test);
+    for (const BackendCase* const each : all) {
+        const BackendCase& test = *each;
         if (test.op != row.op) continue;
         const int turn = (*cases)++ % 3;
         for (const auto& kind : kKinds) {
