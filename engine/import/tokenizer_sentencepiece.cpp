@@ -252,17 +252,23 @@ class Reader {
 
 }  // namespace
 
-// The first field, a piece, whose own first field is its text.
+// The first field, a piece, whose own fields are its text and then its score or type. Read by hand: a reader
+// of fields throws, and a file of another format is no error.
 bool looks_like_sentencepiece(std::string_view bytes) {
-    try {
-        Fields fields(bytes.substr(0, std::min<std::size_t>(bytes.size(), 1 << 10)));
-        if (!fields.next() || fields.number() != 1 || !fields.is_bytes()) return false;
-        Fields piece(fields.bytes());
-        return piece.next() && piece.number() == 1 && piece.is_bytes() && !piece.bytes().empty() &&
-               piece.next() && piece.number() <= 3;
-    } catch (const Error&) {
-        return false;
-    }
+    constexpr char kFirstBytes = 1 << 3 | 2, kScore = 2 << 3 | 5, kType = 3 << 3;
+    std::size_t at = 0;
+    // The length of a field of bytes numbered 1 that begins here; 0: none of up to 16383 bytes.
+    const auto length = [&]() -> std::size_t {
+        if (at + 2 > bytes.size() || bytes[at] != kFirstBytes) return 0;
+        const auto low = static_cast<unsigned char>(bytes[at + 1]);
+        at += 2;
+        if (low < 0x80) return low;
+        if (at == bytes.size() || (bytes[at] & 0x80) != 0) return 0;
+        return (low & 0x7fu) | static_cast<std::size_t>(bytes[at++]) << 7;
+    };
+    const std::size_t piece = length(), begin = at, text = piece == 0 ? 0 : length();
+    return text > 0 && at + text < begin + piece && at + text < bytes.size() &&
+           (bytes[at + text] == kScore || bytes[at + text] == kType);
 }
 
 Tokenizer read_sentencepiece_tokenizer(std::string_view bytes, std::pmr::memory_resource* heap,

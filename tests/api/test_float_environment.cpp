@@ -317,6 +317,14 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
     CALL(volta_model_set_metadata, made.gpt, "title", "0.1");
     const char* value = nullptr;
     CALL(volta_model_get_metadata, made.gpt, "title", &value);
+    CALL(volta_chat_format_name, 0);
+    CALL(volta_model_set_chat_format, made.gpt, "zephyr", nullptr);
+    const volta_chat_message message = {"user", "0.1"};
+    int32_t ids[64] = {}, end = 0;
+    size_t id_count = 0;
+    CALL(volta_model_encode_chat, made.gpt, &message, 1, 0, ids, nullptr, 64, &id_count);
+    walk.say("conversation", ids, sizeof ids);
+    CALL(volta_model_get_chat_end, made.gpt, &end);
     volta_tokenizer* tokenizer = nullptr;
     CALL(volta_model_get_tokenizer, made.gpt, &tokenizer);
     CALL_VOID(volta_tokenizer_release, tokenizer);
@@ -466,6 +474,7 @@ void walk_training(Walk& walk, Made& made, const std::string& folder) {
     CALL(volta_trainer_hash, trainer, hash);
     walk.say_text("hash", hash);
     CALL(volta_trainer_update_model, trainer);
+    CALL(volta_trainer_extend, trainer, 1000);
     const std::string path = folder + "/checkpoint.volta";
     CALL(volta_trainer_save, trainer, path.c_str());
     walk.say_file(path);

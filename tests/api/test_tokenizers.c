@@ -133,8 +133,8 @@ static void test_wrong_calls_are_told(void** state) {
     const char* text;
     size_t bytes;
     assert_ok(volta_context_create(NULL, &context));
-    assert_fails(volta_tokenizer_open(context, "none.bin", 6, &tokenizer), VOLTA_INVALID_ARGUMENT,
-                 "format is 6, which is no format of tokenizers");
+    assert_fails(volta_tokenizer_open(context, "none.bin", 7, &tokenizer), VOLTA_INVALID_ARGUMENT,
+                 "format is 7, which is no format of tokenizers");
     assert_null(tokenizer);
     assert_fails(volta_tokenizer_open(context, NULL, 0, &tokenizer), VOLTA_INVALID_ARGUMENT, "path is NULL");
     assert_fails(volta_tokenizer_open(context, "x", 0, NULL), VOLTA_INVALID_ARGUMENT,
