@@ -229,8 +229,13 @@ class Importer {
         const Architecture architecture =
             about(path, [&] { return architecture_from_config(config, source, keys, choice, structures_); });
         Graph graph = about(path, [&] { return build_graph(architecture, structures_); });
-        return assemble(source, keys, architecture, std::move(graph), options_.weights, structures_, tensors_,
-                        *options_.stop, options_.log);
+        HeapPtr<Model> model = assemble(source, keys, architecture, std::move(graph), options_.weights,
+                                        structures_, tensors_, *options_.stop, options_.log);
+        // One of those that naming_of() knows: models of several families are one architecture here.
+        if (config.has("model_type"))
+            model->set_metadata("volta.model_type",
+                                std::pmr::string(config.text("model_type", ""), structures_).c_str());
+        return model;
     }
 
     HeapPtr<Model> from_network(WeightSource&& source) {

@@ -104,6 +104,27 @@ inline std::string write_case(TemporaryFolder& folder, const Case& one, const st
     return folder.write("model.safetensors", safetensors_of(one.tensors));
 }
 
+// Adapters go to PEFT by the names of the model's modules, which some families have otherwise than the
+// architecture that computes them: these are refused by their name.
+inline void check_peft(TemporaryFolder& folder, const Case& one, volta_model* model) {
+    constexpr char kKey[] = "\"model_type\": \"";
+    const std::size_t at = one.config.find(kKey);
+    assert_true(at != std::string::npos);
+    const std::size_t begin = at + sizeof kKey - 1;
+    const std::string type = one.config.substr(begin, one.config.find('"', begin) - begin);
+    bool others = false;
+    for (const char* name : {"phi3", "gpt_neox", "roberta", "xlm-roberta", "distilbert"})
+        others = others || type == name;
+    volta_model* adapters = nullptr;
+    check(volta_model_add_lora(model, nullptr, &adapters));
+    const volta_status status = volta_model_export_peft(adapters, folder.file("").c_str());
+    const std::string said = volta_last_error(),
+                      expected = "of the architecture '" + type + "' have no names";
+    if (others ? status != VOLTA_UNSUPPORTED || said.find(expected) == said.npos : status != VOLTA_OK)
+        failed("%s: adapters for PEFT: %s, %s", one.name.c_str(), volta_status_name(status), said.c_str());
+    volta_model_release(adapters);
+}
+
 // Output 0 of a run over one sequence of tokens.
 inline std::vector<float> run_tokens(Host& host, volta_model* model, std::vector<std::int32_t> tokens,
                                      const std::vector<std::int64_t>& shape) {

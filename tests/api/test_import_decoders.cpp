@@ -70,6 +70,7 @@ void check_case(Host& host, const Golden& golden, const Case& one) {
     check(volta_model_import(host.context, exported.c_str(), nullptr, &again));
     if (!same_bits(logits_of(host, again, golden.tokens), logits.data()))
         failed("%s: what Volta exported gives other bits", one.name.c_str());
+    check_peft(folder, one, model);
     for (volta_model* each : {model, opened, again}) volta_model_release(each);
 }
 
