@@ -30,7 +30,7 @@ volta_model* make_base() {
 }
 
 std::string make_folder(const char* name) {
-    const std::string path = fuzz::folder() + "/" + name;
+    std::string path = fuzz::folder() + "/" + name;
     expect(mkdir(path.c_str(), 0777) == 0, "mkdir");
     return path;
 }

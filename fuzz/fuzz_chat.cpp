@@ -19,7 +19,7 @@ constexpr size_t kMostMessages = 6;
 
 // A model in a folder, with pieces that several formats need.
 std::string make_folder() {
-    const std::string folder = fuzz::folder();
+    const std::string& folder = fuzz::folder();
     volta_gpt_options gpt = {};
     gpt.struct_size = sizeof gpt;
     gpt.vocabulary = 300;

@@ -180,9 +180,11 @@ void write_gguf_tokenizer(const Vocabulary& vocabulary, std::int64_t rows, GgufH
         case TokenizerKind::byte:
         case TokenizerKind::bpe:
             return writer.bpe();
-        case TokenizerKind::stepped_bpe:
+        case TokenizerKind::stepped_bpe: {
             if (vocabulary.options.has(kBytePieces)) return writer.bpe();
-            return writer.spm(merge_scores(vocabulary), puts_space_before(vocabulary));
+            const bool space_before = puts_space_before(vocabulary);  // first: its sentence says more
+            return writer.spm(merge_scores(vocabulary), space_before);
+        }
         case TokenizerKind::spm:
             return writer.spm(vocabulary.scores, vocabulary.options.has(kSpacePrefix));
         case TokenizerKind::wordpiece:

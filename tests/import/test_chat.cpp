@@ -61,6 +61,7 @@ std::vector<std::pair<std::string, std::string>> messages_of(const Json& json, b
 
 std::vector<ChatMessage> views(const std::vector<std::pair<std::string, std::string>>& messages) {
     std::vector<ChatMessage> out;
+    out.reserve(messages.size());
     for (const auto& [role, content] : messages) out.push_back({role, content});
     return out;
 }

@@ -84,6 +84,7 @@ class ReferenceRun {
             std::vector<const Tensor*> inputs;
             std::vector<Tensor*> outputs;
             inputs.reserve(node.inputs.size());
+            outputs.reserve(static_cast<std::size_t>(node.output_count));
             for (const ValueId input : node.inputs) inputs.push_back(&at(input));
             for (int k = 0; k < node.output_count; ++k)
                 outputs.push_back(&tensors_[static_cast<std::size_t>(node.first_output + k)]);
