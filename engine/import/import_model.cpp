@@ -15,6 +15,7 @@
 #include "engine/import/onnx/file.h"
 #include "engine/import/safetensors.h"
 #include "engine/import/tokenizer_files.h"
+#include "engine/model/adapters.h"
 
 namespace volta {
 namespace {
@@ -231,10 +232,8 @@ class Importer {
         Graph graph = about(path, [&] { return build_graph(architecture, structures_); });
         HeapPtr<Model> model = assemble(source, keys, architecture, std::move(graph), options_.weights,
                                         structures_, tensors_, *options_.stop, options_.log);
-        // One of those that naming_of() knows: models of several families are one architecture here.
-        if (config.has("model_type"))
-            model->set_metadata("volta.model_type",
-                                std::pmr::string(config.text("model_type", ""), structures_).c_str());
+        const std::pmr::string type(config.text("model_type", ""), structures_);
+        if (has_other_modules(type)) model->set_metadata("volta.model_type", type.c_str());
         return model;
     }
 

@@ -431,11 +431,15 @@ bool is_of_adapters(const Metadata& entry) { return entry.key.compare(0, 14, "vo
 
 }  // namespace
 
+bool has_other_modules(std::string_view model_type) {
+    for (const char* others : {"phi3", "gpt_neox", "roberta", "xlm-roberta", "distilbert"})
+        if (model_type == others) return true;
+    return false;
+}
+
 // A decoder's names are those of its next of kin; some families have others for the same graph.
 const char* adapter_architecture(const Model& base) {
-    const std::pmr::string* const type = base.find_metadata("volta.model_type");
-    for (const char* others : {"phi3", "gpt_neox", "roberta", "xlm-roberta", "distilbert"})
-        if (type != nullptr && *type == others) return others;
+    if (const std::pmr::string* const type = base.find_metadata("volta.model_type")) return type->c_str();
     const std::pmr::string* const own = base.find_metadata("volta.architecture");
     if (own == nullptr || *own != "decoder") return own == nullptr ? "graph" : own->c_str();
     if (base.find_parameter("block.0.gate_up.weight") != nullptr) return "llama";

@@ -56,6 +56,9 @@ HeapPtr<Model> empty_adapters(const std::shared_ptr<const Model>& base, const Ad
 // By whose names other programs call the weights of adapters on this base: "gpt", "llama", "bert", or another
 // architecture that has none.
 const char* adapter_architecture(const Model& base);
+// Whether models of this model_type of Hugging Face have other modules than their architecture here: an
+// imported one keeps it as "volta.model_type".
+bool has_other_modules(std::string_view model_type);
 
 // The same with the adapters of a file, which `file` is: their values and, of a checkpoint, the state of
 // training. Throws INVALID_ARGUMENT: of another base; CORRUPT_MODEL: no adapters, or such as do not fit.
