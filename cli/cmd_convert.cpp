@@ -186,7 +186,11 @@ Model folded(const Model& model) {
     return Model(made);
 }
 
+// Adapters go to a folder, or from one to a file.
 int convert_adapter(const Conversion& c) {
+    for (const char* other : {".safetensors", ".onnx", ".gguf"})
+        if (!c.base.empty() && has_ending(c.out, other))
+            refuse("--base makes a file of adapters, whose name ends with .adapter or .volta, not " + c.out);
     const Context context = make_context(c.machine);
     if (c.base.empty())
         export_adapter(open_model(context, c.in), c.out);
@@ -209,7 +213,7 @@ int run_convert(const std::vector<std::string>& arguments) {
     options.output(
         "--out", c.out, kConvertOutput,
         "the file to write, and by its ending what: .volta or none a model file, .safetensors the weights, "
-        ".onnx the graph too, .gguf what llama.cpp reads");
+        ".onnx the graph too, .gguf what llama.cpp reads, .adapter adapters");
     options.require("--out");
     options.input(
         "--tokenizer", c.tokenizer, kTokenizer,
@@ -256,6 +260,8 @@ int run_convert(const std::vector<std::string>& arguments) {
     const bool own = is_volta_model(c.in), to_safetensors = has_ending(c.out, ".safetensors"),
                to_onnx = has_ending(c.out, ".onnx"), to_gguf = has_ending(c.out, ".gguf");
     if (!c.base.empty() || c.out.back() == '/') return convert_adapter(c);
+    if (has_ending(c.out, ".adapter"))
+        refuse("--out " + c.out + " is a file of adapters, which needs --base and a folder of PEFT");
     check_call(c, own, to_safetensors, to_onnx);
     if (c.weights.empty()) c.weights = to_safetensors || to_onnx ? "f32" : "keep";
     c.machine.tells = true;  // what was rounded

@@ -1,7 +1,6 @@
 #include "cli/document_lesson.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "cli/architectures.h"
@@ -132,7 +131,7 @@ class DocumentLesson final : public Lesson {
             for (std::size_t i = 0; i < row.target_count(); ++i) {
                 if (row.target(i) < 0) continue;
                 const float* const values = logits.data() + i * static_cast<std::size_t>(kind_.outputs);
-                sum += loss_of(values, row.target(i));
+                sum += cross_entropy(values, kind_.outputs, row.target(i));
                 correct_ +=
                     std::max_element(values, values + kind_.outputs) - values == row.target(i) ? 1u : 0u;
                 ++asked;
@@ -170,14 +169,6 @@ class DocumentLesson final : public Lesson {
         volta_session* session = nullptr;
         check(volta_session_create(model_.get(), &options, &session));
         return Session(session);
-    }
-
-    double loss_of(const float* logits, std::int32_t target) const {
-        const double most = static_cast<double>(*std::max_element(logits, logits + kind_.outputs));
-        double sum = 0;
-        for (std::int64_t i = 0; i < kind_.outputs; ++i)
-            sum += std::exp(static_cast<double>(logits[i]) - most);
-        return std::log(sum) + most - static_cast<double>(logits[target]);
     }
 
     const Context& context_;

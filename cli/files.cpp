@@ -45,12 +45,15 @@ std::string read_text(const std::string& path) {
 // --- names
 
 const Output kModelOutput = {"a model file", {{".volta", "a model file"}}, true};
-const Output kConvertOutput = {
-    "a model",
-    {{".volta", "a model file"}, {".safetensors", "safetensors"}, {".onnx", "ONNX"}, {".gguf", "GGUF"}},
-    false,
-    true,
-    true};
+const Output kConvertOutput = {"a model",
+                               {{".volta", "a model file"},
+                                {".safetensors", "safetensors"},
+                                {".onnx", "ONNX"},
+                                {".gguf", "GGUF"},
+                                {".adapter", "LoRA adapters"}},
+                               false,
+                               true,
+                               true};
 const Output kConfigOutput = {"a config.json", {{".json", "a config.json"}}, false};
 const Output kArrayOutput = {"an array of NumPy", {{".npy", "an array of NumPy"}}, false};
 const Output kReportOutput = {"a page", {{".html", "a page"}}, false};
@@ -145,7 +148,10 @@ void check_name(const std::string& label, const std::string& path, const Output&
     if (!output.other_names) {
         std::string endings;
         for (const Ending& own : output.endings)
-            endings += (endings.empty() ? "" : " or ") + std::string(own.ending) + " (" + own.what + ")";
+            endings += (endings.empty()                  ? ""
+                        : &own == &output.endings.back() ? " or "
+                                                         : ", ") +
+                       std::string(own.ending) + " (" + own.what + ")";
         usage_error(label + " is '" + path + "', it must end with " + endings);
     }
     for (const Ending& foreign : kForeign)

@@ -28,6 +28,9 @@ class Lesson {
     virtual const char* unit() const { return "tokens"; }
 };
 
+// Of one row of logits, in f64.
+double cross_entropy(const float* logits, std::int64_t count, std::int32_t target);
+
 // Each token from those before it: windows of the text in the library's own order, as gpt and llama learn.
 std::unique_ptr<Lesson> next_tokens(volta_trainer* trainer, const std::string& text_path,
                                     const std::vector<std::int32_t>& train,

@@ -103,8 +103,8 @@ class MaskedTokens final : public Lesson {
             check(volta_session_run(session.get(), inputs, 1, &made, 1));
             for (std::size_t i = 0; i < time; ++i) {
                 if (window.targets[i] < 0) continue;
-                sum += loss_of(logits.data() + i * static_cast<std::size_t>(mask_.vocabulary),
-                               window.targets[i]);
+                sum += cross_entropy(logits.data() + i * static_cast<std::size_t>(mask_.vocabulary),
+                                     mask_.vocabulary, window.targets[i]);
                 ++count;
             }
         }
@@ -125,14 +125,6 @@ class MaskedTokens final : public Lesson {
             tokens[i] = !hidden || kind == 9 ? window[i] : kind == 8 ? other : mask_.id;
             targets[i] = hidden ? window[i] : -1;
         }
-    }
-
-    double loss_of(const float* logits, std::int32_t target) const {
-        const double most = static_cast<double>(*std::max_element(logits, logits + mask_.vocabulary));
-        double sum = 0;
-        for (std::int64_t i = 0; i < mask_.vocabulary; ++i)
-            sum += std::exp(static_cast<double>(logits[i]) - most);
-        return std::log(sum) + most - static_cast<double>(logits[target]);
     }
 
     const Context& context_;
@@ -167,6 +159,13 @@ std::unique_ptr<Lesson> next_tokens(volta_trainer* trainer, const std::string& t
     const volta_status status = volta_trainer_set_tokens(trainer, train.data(), train.size());
     if (status != VOLTA_OK) failure(text_path + ": " + volta_last_error());
     return std::make_unique<NextTokens>(std::move(validation));
+}
+
+double cross_entropy(const float* logits, std::int64_t count, std::int32_t target) {
+    const double most = static_cast<double>(*std::max_element(logits, logits + count));
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) sum += std::exp(static_cast<double>(logits[i]) - most);
+    return std::log(sum) + most - static_cast<double>(logits[target]);
 }
 
 MaskToken mask_token(const Tokenizer& tokenizer) {

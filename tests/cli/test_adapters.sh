@@ -77,5 +77,7 @@ refused 1 "the model has no part 'gate': none of its weights is a 'gate_up.weigh
 refused 2 "--out and --from are the same file" train --text text --from gpt.volta --lora r=4 --out gpt.volta
 refused 2 "--out is one of the files that are merged" merge llama.volta b.volta --out llama.volta
 refused 2 "is a folder, as adapters are written for PEFT; the model has none" convert gpt.volta --out folder/
+refused 2 "--base makes a file of adapters, whose name ends with .adapter or .volta, not b.gguf" convert folder --base gpt.volta --out b.gguf
+refused 2 "--out b.adapter is a file of adapters, which needs --base and a folder of PEFT" convert gpt.volta --out b.adapter
 [ "$failed" -eq 0 ] && echo "adapters are trained, used, merged and handed over"
 exit "$failed"

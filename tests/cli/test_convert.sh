@@ -33,7 +33,7 @@ expect "with its tokenizer" "$("$voltac" generate m.volta --prompt line --tokens
 expect "from safetensors to ONNX" "$hash" "$("$voltac" convert m.safetensors --out other.onnx --opset 17)"
 # Endings say what is written; there is no other way to say it.
 for name in x.foo x.volta.bak .x.foo; do
-    refused 2 "--out is '$name', it must end with .volta (a model file) or .safetensors (safetensors) or .onnx (ONNX) or .gguf (GGUF)" \
+    refused 2 "--out is '$name', it must end with .volta (a model file), .safetensors (safetensors), .onnx (ONNX), .gguf (GGUF) or .adapter (LoRA adapters)" \
         convert m.volta --out $name
 done
 # A folder is a model, and one that is not a model file is told how it becomes one.

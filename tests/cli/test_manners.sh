@@ -114,7 +114,7 @@ rm -r r.html.tmp-*
 
 # --- names of other formats
 for name in m.bin m.pt m.pth m.ckpt m.json m.npz m.h5 m.tflite m.pkl m.txt m.tar.gz; do
-    refused 2 "--out is '$name', it must end with .volta (a model file) or .safetensors (safetensors) or .onnx (ONNX) or .gguf (GGUF)" convert m.volta --out $name
+    refused 2 "--out is '$name', it must end with .volta (a model file), .safetensors (safetensors), .onnx (ONNX), .gguf (GGUF) or .adapter (LoRA adapters)" convert m.volta --out $name
     refused 2 "what can be written is a model file (.volta)" quantize m.volta --to int8 --out $name
     refused 2 "'$name', a name of" train --text text.txt --out $name $small
 done
