@@ -252,6 +252,9 @@ const Operator kOperators[] = {
     {"attention", 1, {"heads", "kv_heads", "packed", "window", "cap"}},
     {"attention", 3, {"heads", "causal", "scale", "window", "cap"}},
     {"cached_attention", 5, {"heads", "kv_heads", "packed", "window", "cap"}},
+    {"attention", 2, {"heads", "packed", "documents"}},
+    {"attention", 4, {"heads", "documents", "window"}},
+    {"position_ids", 2, {"limit"}},
 };
 
 // ---- A graph that the bytes describe

@@ -130,8 +130,12 @@ void embedding_gradient(const NodeRun<T>& run) {
 template <class T>
 void position_ids(const NodeRun<T>& run) {
     const std::int64_t time = run.out_shape().last();
-    for (std::int64_t i = 0; i < run.out_shape().elements(); ++i)
-        run.out_ids()[i] = static_cast<std::int32_t>(i % time);
+    const bool documents = run.node.inputs.size() > 1;
+    if (documents) check_ids(run, 1, time);
+    for (std::int64_t i = 0; i < run.out_shape().elements(); ++i) {
+        const auto t = static_cast<std::int32_t>(i % time);
+        run.out_ids()[i] = documents ? t - std::min(run.in_ids(1)[i], t) : t;
+    }
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ Operands<Pointer> operands_of(const Form& form, At at) {
     return {q, k, offset(k, form.kv_heads * form.head_dim)};
 }
 
-define::AttentionSizes sizes_of(const AttentionForm& form) {
+define::AttentionSizes sizes_of(const AttentionForm& form, const std::int32_t* starts) {
     define::AttentionSizes sizes;
     sizes.batch = form.batch;
     sizes.queries = sizes.keys = form.time;
@@ -63,6 +63,7 @@ define::AttentionSizes sizes_of(const AttentionForm& form) {
     sizes.head_dim = form.head_dim;
     sizes.causal = form.causal;
     sizes.window = form.window;
+    sizes.starts = starts;
     sizes.cap = form.cap;
     const std::int64_t all = (form.heads + 2 * form.kv_heads) * form.head_dim;
     sizes.o_stride = form.heads * form.head_dim;
@@ -85,14 +86,24 @@ define::AttentionDropout dropout_of(const NodeRun<T>& run, const AttentionForm& 
             run.micro_index * static_cast<std::uint32_t>(form.batch), form.time};
 }
 
+// Where the document of each token begins; NULL: there are none.
+template <class T>
+const std::int32_t* starts_of(const NodeRun<T>& run, const AttentionForm& form) {
+    if (!form.documents) return nullptr;
+    const int input = id_input(run.node, op_row(run.node.op).ids[0]);
+    check_ids(run, input, form.time);
+    return run.in_ids(input);
+}
+
 template <class T>
 void attention(const NodeRun<T>& run) {
     const AttentionForm form = form_of(run);
     const auto in = operands_of<const T*>(form, [&](int i) { return run.in(i); });
     const define::AttentionDropout dropout = dropout_of(run, form);
     auto workspace = run.scratch(form.time);
-    define::attention(sizes_of(form), static_cast<T>(form.scale), form.probability > 0 ? &dropout : nullptr,
-                      in.q, in.k, in.v, run.out(0), run.out(1), run.out(2), workspace.data());
+    define::attention(sizes_of(form, starts_of(run, form)), static_cast<T>(form.scale),
+                      form.probability > 0 ? &dropout : nullptr, in.q, in.k, in.v, run.out(0), run.out(1),
+                      run.out(2), workspace.data());
 }
 
 template <class T>
@@ -124,7 +135,7 @@ void attention_grad(const NodeRun<T>& run) {
     const int saved = form.operands;  // o, m, l, do
     const define::AttentionDropout dropout = dropout_of(run, form);
     auto workspace = run.scratch(2 * form.time * form.time);
-    define::attention_grad(sizes_of(form), static_cast<T>(form.scale),
+    define::attention_grad(sizes_of(form, starts_of(run, form)), static_cast<T>(form.scale),
                            form.probability > 0 ? &dropout : nullptr, in.q, in.k, in.v, run.in(saved),
                            run.in(saved + 1), run.in(saved + 2), run.in(saved + 3), out.q, out.k, out.v,
                            workspace.data());

@@ -29,6 +29,8 @@ struct ReductionForm {
 };
 ReductionForm reduction_form(const Node& node, const Shape& x);
 
+// Which of the node's inputs holds these ids; -1: none of them.
+int id_input(const Node& node, const IdInput& ids);
 // One past the largest id that this input of the node may hold.
 std::int64_t id_bound(const Graph& graph, const Node& node, const IdInput& ids);
 
@@ -96,6 +98,7 @@ struct AttentionForm {
     double probability = 0;  // above 0: `random` is the last input
     std::uint32_t stream = 0;
     std::int64_t window = 0;  // keys that a query gives weight; 0: all that it sees
+    bool documents = false;   // `starts` is an input behind the others, but for `random`
     float cap = 0;            // 0: none
 };
 AttentionForm attention_form(const Node& node, const Shape& first, const Shape& second);

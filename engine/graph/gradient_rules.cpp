@@ -397,11 +397,12 @@ void conv_transpose(const GradientBuilder& r) {
 void attention(const GradientBuilder& r) {
     const bool packed = r.node.flag(Attr::packed);
     const int operands = packed ? 1 : 3;
-    ValueId inputs[8];
+    ValueId inputs[9];
     int count = 0;
     for (int i = 0; i < operands; ++i) inputs[count++] = r.in(i);
     for (const ValueId saved : {r.out(0), r.out(1), r.out(2), r.dy()}) inputs[count++] = saved;
-    if (r.node.number(Attr::probability) > 0) inputs[count++] = r.node.inputs.back();
+    for (std::size_t i = static_cast<std::size_t>(operands); i < r.node.inputs.size(); ++i)
+        inputs[count++] = r.node.inputs[i];  // starts, random
     const ValueId first = r.graph.apply(Op::attention_grad, inputs, count, r.node.attributes.data(),
                                         static_cast<int>(r.node.attributes.size()), Phase::each);
     for (int i = 0; i < operands; ++i) r.give(i, first + i);

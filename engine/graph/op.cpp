@@ -16,6 +16,7 @@ constexpr const char* kAttrNames[] = {
     "packed", "base", "interleaved", "inverse", "width", "alpha", "beta", "gamma", "label_smoothing",
     "delta", "strides", "dilations", "pads", "groups", "output_padding", "momentum", "elements", "frozen",
     "kernel", "ceil_mode", "count_include_pad", "mode", "value", "window", "cap",
+    "documents",
 };
 // clang-format on
 static_assert(sizeof kAttrNames / sizeof *kAttrNames == static_cast<std::size_t>(Attr::count_),

@@ -76,6 +76,7 @@ enum class Attr : std::uint8_t {
     kernel, ceil_mode, count_include_pad,
     mode, value,
     window, cap,  // attention
+    documents,    // attention: an input says where each token's document begins
     count_
 };
 // clang-format on
@@ -157,6 +158,8 @@ struct IdInput {
     std::int8_t axis = 0;    // of the table; -1: the last
     std::int8_t unit = 1;
     Attr bound = Attr::count_;
+    // Of attention: where the node has documents, behind all inputs but the state of dropout.
+    bool of_documents = false;
 };
 inline constexpr int kMostIdInputs = 2;
 

@@ -101,7 +101,10 @@ constexpr AttrRow kMatmul[] = {yes_no(Attr::transpose_a, 0, "a is stored transpo
 constexpr AttrRow kWindowRow = integer(Attr::window, false, 0, 0, kManyIds,
                                        "keys up to its own that a query weighs, causal; 0: all"),
                   kCapRow = real(Attr::cap, false, 0, 0, kLargest,
-                                 "scores s become cap * tanh(s / cap); 0: they stay");
+                                 "scores s become cap * tanh(s / cap); 0: they stay"),
+                  kDocumentsRow = yes_no(Attr::documents, 0,
+                                         "starts says where the document of each token begins, causal: "
+                                         "keys before it get no weight");
 constexpr AttrRow kAttention[] = {
     integer(Attr::heads, true, 0, 1, 65536, "query heads"),
     integer(Attr::kv_heads, false, 0, 0, 65536, "key and value heads, a divisor of heads; 0: heads"),
@@ -112,6 +115,7 @@ constexpr AttrRow kAttention[] = {
     yes_no(Attr::packed, 0, "one input holds q, k and v side by side"),
     kWindowRow,
     kCapRow,
+    kDocumentsRow,
 };
 constexpr AttrRow kStridesRow = integers(Attr::strides, false, "per spatial axis; none: 1"),
                   kDilationsRow = integers(Attr::dilations, false, "between taps, per spatial axis; none: 1"),
@@ -368,6 +372,9 @@ namespace c = cost_rules;
 
 // Targets of a loss over the classes along x's last axis; -1: an ignored row.
 constexpr IdInput kTargets = {1, -1, 0, -1};
+// Starts of documents, places of the row whose extent is that of the first input's axis.
+constexpr IdInput kStartsOfPositions = {1, 0, 0, -1},
+                  kStartsOfAttention = {1, 0, 0, 1, 1, Attr::count_, true};
 
 // clang-format off
 constexpr OpRow kRows[] = {
@@ -650,10 +657,12 @@ constexpr OpRow kRows[] = {
         g::broadcast_to, "x (f32 or i32)", "y", "axes of extent 1, or missing ones, repeated")
         .with(kBroadcastTo)
         .of(Whole::of_inputs),
-    row(Op::position_ids, "position_ids", 1, 1, Lowering::movement, s::position_ids, e::position_ids, kWhole,
-        "ids i32 [..., T]", "y i32 [..., T]", "0 .. T-1 along the last axis")
+    row(Op::position_ids, "position_ids", {1, 2}, 1, Lowering::movement, s::position_ids, e::position_ids,
+        kWhole, "ids i32 [..., T] [, starts i32 [..., T], of documents]", "y i32 [..., T]",
+        "t = 0 .. T-1 along the last axis, less min(starts, t)")
         .with(kPositions)
-        .of(Whole::index),
+        .of(Whole::index)
+        .with_ids(kStartsOfPositions),
     row(Op::gather, "gather", 2, 1, Lowering::gather, s::gather, e::gather, g::gather,
         "table [V, d], ids i32 [...]", "y [..., d]", "row ids of the table")
         .costing(c::part)
@@ -680,20 +689,23 @@ constexpr OpRow kRows[] = {
         "matmul(x, dy) with transpose_a; colsum(dy)")
         .with(kAccumulate)
         .costing(c::product),
-    row(Op::attention, "attention", {1, 4}, 3, Lowering::attention, s::attention, e::attention, g::attention,
-        "q [B, T, heads*d], k and v [B, T, kv_heads*d], or packed qkv [B, T, (heads+2*kv_heads)*d]; random "
-        "i32 [3] when probability > 0",
+    row(Op::attention, "attention", {1, 5}, 3, Lowering::attention, s::attention, e::attention, g::attention,
+        "q [B, T, heads*d], k and v [B, T, kv_heads*d], or packed qkv [B, T, (heads+2*kv_heads)*d]; starts "
+        "i32 [B, T] with documents; random i32 [3] when probability > 0",
         "o [B, T, heads*d], m [B, heads, T], l [B, heads, T]",
         "p = softmax(cap(q k' * scale)) over the allowed keys; o = dropout(p) v")
         .with(kAttention)
         .drawing()
-        .costing(c::attention),
-    row(Op::attention_grad, "attention_grad", {5, 8}, -1, Lowering::attention_grad, s::attention_grad,
-        e::attention_grad, kSecond, "q, k, v, or packed qkv; o, m, l, do; random when probability > 0",
+        .costing(c::attention)
+        .with_ids(kStartsOfAttention),
+    row(Op::attention_grad, "attention_grad", {5, 9}, -1, Lowering::attention_grad, s::attention_grad,
+        e::attention_grad, kSecond,
+        "q, k, v, or packed qkv; o, m, l, do; starts with documents; random when probability > 0",
         "dq, dk, dv, or packed dqkv", "docs/numerics.md, 4")
         .with(kAttention)
         .drawing()
-        .costing(c::attention_grad),
+        .costing(c::attention_grad)
+        .with_ids(kStartsOfAttention),
     row(Op::cached_attention, "cached_attention", {5, 7}, 3, Lowering::cached_attention, s::cached_attention,
         e::cached_attention, kDecoding,
         "keys [S, kv_heads, C/16, d, 16], values [S, kv_heads, ceil(d/16), C, 16], slots i32 [...] (-1: no "

@@ -24,6 +24,13 @@ void expect_other_axes(const Node& node, const Shape& first, const Shape& other,
 
 }  // namespace
 
+int id_input(const Node& node, const IdInput& ids) {
+    const int count = static_cast<int>(node.inputs.size());
+    if (!ids.of_documents) return ids.input < count ? ids.input : -1;
+    if (!node.flag(Attr::documents)) return -1;
+    return count - (node.number(Attr::probability) > 0 ? 2 : 1);
+}
+
 std::int64_t id_bound(const Graph& graph, const Node& node, const IdInput& ids) {
     if (ids.table < 0) return static_cast<std::int64_t>(node.number(ids.bound));
     const Shape& table = graph.shape(node.inputs[static_cast<std::size_t>(ids.table)]);
@@ -148,13 +155,14 @@ void broadcast_to(const Node& node, const TypedShape* inputs, int, TypedShapes& 
     add_output(outputs, inputs[0].dtype, y);
 }
 
-void position_ids(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+void position_ids(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     const Shape& ids = integer_shape(node, inputs[0], "ids");
     expect_least_rank(node, "ids", ids, 1);
     const std::int64_t limit = static_cast<std::int64_t>(node.number(Attr::limit));
     if (ids.last() > limit)
         fail(VOLTA_SHAPE_MISMATCH, "%s: a sequence of %lld tokens is longer than the context %lld",
              name_of(node), static_cast<long long>(ids.last()), static_cast<long long>(limit));
+    if (input_count > 1) expect_shape(node, "starts", integer_shape(node, inputs[1], "starts"), ids);
     add_output(outputs, DType::i32, ids);
 }
 

@@ -161,6 +161,8 @@ AttentionForm attention_form(const Node& node, const Shape& first, const Shape& 
     form.causal = node.flag(Attr::causal);
     require(form.causal || form.window == 0, "%s: a window of %lld keys needs causal", name_of(node),
             static_cast<long long>(form.window));
+    form.documents = node.flag(Attr::documents);
+    require(form.causal || !form.documents, "%s: documents need causal", name_of(node));
     form.probability = node.number(Attr::probability);
     form.stream = static_cast<std::uint32_t>(node.number(Attr::stream));
     form.batch = first[0];
@@ -192,16 +194,24 @@ Shape cache_values_shape(std::int64_t slots, std::int64_t kv_heads, std::int64_t
 
 namespace {
 
-// The form, after a check of the inputs: q, k, v or qkv, then `extra` more, then random with dropout.
+// The form, after a check of the inputs: q, k, v or qkv, then `extra` more, then starts with documents and
+// random with dropout.
 AttentionForm checked_attention(const Node& node, const TypedShape* inputs, int input_count, int extra) {
-    const bool packed = node.flag(Attr::packed), random = node.number(Attr::probability) > 0;
-    const int expected = (packed ? 1 : 3) + extra + (random ? 1 : 0);
-    require(input_count == expected, "%s: takes %d inputs %s%s, not %d", name_of(node), expected,
-            packed ? "when packed" : "when not packed", random ? " and with dropout" : "", input_count);
+    const bool packed = node.flag(Attr::packed), documents = node.flag(Attr::documents),
+               random = node.number(Attr::probability) > 0;
+    const int expected = (packed ? 1 : 3) + extra + (documents ? 1 : 0) + (random ? 1 : 0);
+    require(input_count == expected, "%s: takes %d inputs %s%s%s, not %d", name_of(node), expected,
+            packed ? "when packed" : "when not packed", documents ? " and of documents" : "",
+            random ? " and with dropout" : "", input_count);
     const Shape& first = real_shape(node, inputs[0], packed ? "qkv" : "q");
     const Shape& second = packed ? first : real_shape(node, inputs[1], "k");
     const AttentionForm form = attention_form(node, first, second);
     if (!packed) expect_shape(node, "v", real_shape(node, inputs[2], "v"), second);
+    if (documents) {
+        const TypedShape& starts = inputs[expected - (random ? 2 : 1)];
+        expect_shape(node, "starts", integer_shape(node, starts, "starts"), {form.batch, form.time});
+        expect_below(node, "the number of tokens of a sequence", form.time, kIdLimit);
+    }
     if (random) {
         expect_shape(node, "random", integer_shape(node, inputs[expected - 1], "random"), {3});
         const std::int64_t sequences = product_of(node, form.batch, form.heads);

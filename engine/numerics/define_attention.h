@@ -18,11 +18,17 @@ struct AttentionSizes {
     bool causal = true;       // a query sees the keys up to its own position
     std::int64_t window = 0;  // and gives weight to so many of them, the last ones; 0: to all
     float cap = 0;            // of scores; 0: none
+    // [batch, queries]: where the document of each query begins, whose keys alone get weight; NULL: at 0. A
+    // query's own key is always of its document.
+    const std::int32_t* starts = nullptr;
     std::int64_t q_stride = 0, k_stride = 0, v_stride = 0, o_stride = 0;  // forward, and d_o
     std::int64_t dq_stride = 0, dk_stride = 0, dv_stride = 0;             // backward
-    // Does the key lie below the window? Its score is -Inf, and it stays in the chains.
-    bool has_no_weight(std::int64_t row, std::int64_t key) const {
-        return window > 0 && key <= first + row - window;
+    // Does the key lie below the window, or before the document? Its score is -Inf, and it stays in the
+    // chains.
+    bool has_no_weight(std::int64_t sequence, std::int64_t row, std::int64_t key) const {
+        const bool is_before =
+            starts != nullptr && key < std::min<std::int64_t>(starts[sequence * queries + row], first + row);
+        return is_before || (window > 0 && key <= first + row - window);
     }
     std::int64_t visible_keys(std::int64_t row) const {
         return causal ? std::min(keys, first + row + 1) : keys;
@@ -50,7 +56,7 @@ struct AttentionHead {
     const T *q, *k, *v;  // of this head: element c of row i is q[i * q_stride + c]
 
     T scaled(std::int64_t i, std::int64_t j) const {
-        if (size.has_no_weight(i, j)) return -std::numeric_limits<T>::infinity();
+        if (size.has_no_weight(sequence, i, j)) return -std::numeric_limits<T>::infinity();
         const T x = product_chain<T>(
             0, size.head_dim, nullptr, [&](std::int64_t c) { return q[i * size.q_stride + c]; },
             [&](std::int64_t c) { return k[j * size.k_stride + c]; });

@@ -6,6 +6,7 @@
 
 #include "engine/graph/angles.h"
 #include "engine/graph/evaluate.h"
+#include "engine/graph/forms.h"
 #include "engine/passes/passes.h"
 #include "engine/passes/rewrite.h"
 
@@ -50,7 +51,7 @@ class Folder {
     }
 
     // Ids outside of their table are refused when the plan is made; until then nobody may follow them.
-    static bool uses_ids(const Node& node) { return op_row(node.op).ids[0].input >= 0; }
+    static bool uses_ids(const Node& node) { return id_input(node, op_row(node.op).ids[0]) >= 0; }
 
     static bool carries_random(const Node& node) {
         for (const BodyOp& op : node.body.ops)

@@ -81,8 +81,8 @@ class IdTracer {
         for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
             const Node& node = graph_.nodes[n];
             for (const IdInput& ids : op_row(node.op).ids)
-                if (ids.input >= 0)
-                    trace(node, node.inputs[at(ids.input)], {ids.lowest, id_bound(graph_, node, ids) - 1});
+                if (const int input = id_input(node, ids); input >= 0)
+                    trace(node, node.inputs[at(input)], {ids.lowest, id_bound(graph_, node, ids) - 1});
         }
     }
 

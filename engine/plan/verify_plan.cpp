@@ -219,8 +219,9 @@ class Verifier {
             if (graph_.value(node.first_output).dtype == DType::i32)
                 ranges[at(node.first_output)] = range_of(node, ranges);
             for (const IdInput& used : op_row(node.op).ids) {
-                if (used.input < 0) continue;
-                const ValueId ids = node.inputs[at(used.input)];
+                const int input = id_input(node, used);
+                if (input < 0) continue;
+                const ValueId ids = node.inputs[at(input)];
                 const Range& range = ranges[at(ids)];
                 rule(graph_.shape(ids).elements() == 0 ||
                          (range.low >= used.lowest && range.high < id_bound(graph_, node, used)),

@@ -88,7 +88,7 @@ class RowAnalysis {
                 return node.op == Op::matmul && rows(node, 0) && !rows(node, 1) && in(node, 1).rank == 2 &&
                        !node.flag(Attr::transpose_a) && in(node, 0).rank >= 3;
             case Lowering::attention:
-                return node.flag(Attr::causal) && all_rows(node);
+                return node.flag(Attr::causal) && !node.flag(Attr::documents) && all_rows(node);
             default:
                 return false;
         }
@@ -115,7 +115,8 @@ class RowAnalysis {
     bool keeps_moved(const Node& node) const {
         if (!all_rows(node) || !leads(out(node))) return false;
         switch (node.op) {
-            case Op::position_ids:
+            case Op::position_ids:  // of documents: they are the training graph's
+                return node.inputs.size() == 1 && out(node).rank == in(node, 0).rank;
             case Op::broadcast_to:
                 return out(node).rank == in(node, 0).rank;
             case Op::transpose:

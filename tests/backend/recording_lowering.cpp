@@ -76,8 +76,10 @@ class RecordingLowering final : public StepLowering {
         write(line + text(when));
     }
     void zero(Ref to, std::int64_t elements) override { write("zero " + at(to) + " of " + text(elements)); }
-    void positions(Ref to, std::int64_t rows, std::int64_t columns) override {
-        write("positions " + sizes({rows, columns}) + " -> " + at(to));
+    void positions(const PositionStep& work) override {
+        std::string line = "positions " + sizes({work.rows, work.columns});
+        if (work.documents) line += " starts " + at(work.starts);
+        write(line + " -> " + at(work.y));
     }
     void rotary(const RotaryStep& work) override {
         std::string line = "rotary " + sizes({work.tokens, work.columns});
@@ -138,6 +140,7 @@ class RecordingLowering final : public StepLowering {
         if (shape.cap != 0) line += " capped";
         line += " q " + at(work.q) + "/" + text(shape.q_stride) + " k " + at(work.k) + "/" +
                 text(shape.k_stride) + " v " + at(work.v) + "/" + text(shape.v_stride);
+        if (shape.documents) line += " starts " + at(work.starts);
         if (shape.dropout > 0) line += " random " + at(work.random);
         const std::string saved =
             at(work.o) + "/" + text(shape.o_stride) + " " + list({work.row_max, work.row_sum});

@@ -139,6 +139,10 @@ Graph windows_graph() {
     graph.output("near", graph.apply(Op::attention, {qkv}, {heads, packed, number(Attr::window, 3)}));
     graph.output("all", graph.apply(Op::attention, {qkv},
                                     {heads, packed, number(Attr::window, 4), number(Attr::cap, 30)}));
+    const ValueId starts = input(graph, "starts", {2, 4}, DType::i32);
+    graph.output("documents",
+                 graph.apply(Op::attention, {qkv, starts}, {heads, packed, number(Attr::documents, 1)}));
+    graph.output("places", graph.apply(Op::position_ids, {starts, starts}, {number(Attr::limit, 4)}));
     const ValueId keys = graph.state("keys", DType::f32, cache_keys_shape(3, 2, 32, 4)),
                   values = graph.state("values", DType::f32, cache_values_shape(3, 2, 32, 4));
     const ValueId slots = input(graph, "slots", {2, 4}, DType::i32),
@@ -273,6 +277,8 @@ attention_grad: attention backward 2x4x2x2x4 causal q qkv/24 k qkv+32/24 v qkv+6
     {"attention by windows and below caps", windows_graph, 1, kAllPasses, {}, R"(
 attention: attention 2x4x2x2x4 causal window 3 q qkv/24 k qkv+32/24 v qkv+64/24 -> near/8 @0 @64
 attention: attention 2x4x2x2x4 causal capped q qkv/24 k qkv+32/24 v qkv+64/24 -> all/8 @0 @64
+attention: attention 2x4x2x2x4 causal q qkv/24 k qkv+32/24 v qkv+64/24 starts starts -> documents/8 @0 @64
+position_ids: positions 2x4 starts starts -> places
 cached_attention: cached_attention 8x2 cache 3x2x32x4 window 4 capped slots positions qkv qkv+32 qkv+64 -> o keys values
 )"},
     {"attention over a cache", cache_graph, 1, kAllPasses, {}, R"(

@@ -106,7 +106,7 @@ class HeadBounds {
                 gradient.add(g(i, c) * v(j, c));
             }
             error = std::max(error, chain.absolute);
-            row.p.push_back(size_.has_no_weight(i, j) ? -INFINITY : chain.plain * scale_);
+            row.p.push_back(size_.has_no_weight(b_, i, j) ? -INFINITY : chain.plain * scale_);
             bound_score(row, scale_ * (2 * operand_ + kFloat) * chain.absolute);
             largest = std::max(largest, row.p.back());
             const bool stays =

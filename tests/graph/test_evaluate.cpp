@@ -686,6 +686,24 @@ void test_movement_moves_integers_too(void**) {
     }
 }
 
+// Each document begins at 0, and at its own place at the latest.
+void test_positions_of_documents(void**) {
+    Graph graph(heap());
+    const ValueId ids = integers(graph, {2, 4});
+    graph.apply(Op::position_ids, {ids, integers(graph, {2, 4})}, {number(Attr::limit, 4)});
+    const EvalTensor<float> tokens = tensor_of_ids({9, 9, 9, 9, 9, 9, 9, 9}),
+                            starts = tensor_of_ids({0, 0, 2, 2, 3, 1, 1, 3});
+    EvalTensor<float> y = empty();
+    run_last(graph, {&tokens, &starts}, {&y});
+    const std::int32_t expected[] = {0, 1, 0, 1, 0, 0, 1, 0};
+    assert_true(std::equal(y.integer.begin(), y.integer.end(), expected, expected + 8));
+    const EvalTensor<float> outside = tensor_of_ids({0, 0, 2, 4, 3, 1, 1, 3});
+    assert_failure("positions", failure_of([&] {
+                       run_last(graph, {&tokens, &outside}, {&y});
+                   }),
+                   VOLTA_INVALID_ARGUMENT, "position_ids: the id 4 is outside of [0, 4)");
+}
+
 // A base keeps its bits on rows without tokens, -0 too; with tokens it gets the complete sum.
 void test_embedding_gradients_spare_rows_without_tokens(void**) {
     Graph graph(heap());
@@ -840,6 +858,7 @@ int main() {
         cmocka_unit_test(test_random_rows_count_over_the_step),
         cmocka_unit_test(test_dropout_draws_at_its_place),
         cmocka_unit_test(test_movement_moves_integers_too),
+        cmocka_unit_test(test_positions_of_documents),
         cmocka_unit_test(test_embedding_gradients_spare_rows_without_tokens),
         cmocka_unit_test(test_updates_bind_their_inputs),
         cmocka_unit_test(test_norm_and_clip_factor),

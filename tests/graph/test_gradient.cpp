@@ -486,6 +486,14 @@ const Case kCases[] = {
                         {number(Attr::heads, 4), number(Attr::kv_heads, 2), number(Attr::window, 2),
                          number(Attr::cap, 0.5)});
      }},
+    {"attention of documents, below a cap, dropout",
+     [](Graph& g) {
+         const std::int32_t starts[] = {0, 0, 2, 2, 2, 0, 1, 1, 1, 4};
+         return g.apply(Op::attention,
+                        {weights(g, {2, 5, 16}), g.constant(DType::i32, {2, 5}, starts), random_state(g)},
+                        {number(Attr::heads, 4), number(Attr::kv_heads, 2), number(Attr::packed, 1),
+                         number(Attr::cap, 0.5), number(Attr::probability, 0.4), number(Attr::documents, 1)});
+     }},
     {"attention, a cap below a negative scale, all keys, dropout",
      [](Graph& g) {
          return g.apply(Op::attention, {weights(g, {2, 5, 12}), random_state(g)},
@@ -732,9 +740,12 @@ ValueId split_heads(Graph& g, ValueId x, std::int64_t heads, std::int64_t group)
     y = g.apply(Op::reshape, {y}, {list(Attr::shape, {shape[0], shape[1], heads * group, d})});
     return g.apply(Op::transpose, {y}, {list(Attr::permutation, {0, 2, 1, 3})});
 }
+// Of two rows of five tokens.
+const std::vector<std::int32_t> kStarts = {0, 0, 2, 2, 2, 0, 1, 1, 3, 3};
+
 ValueId composed_attention(Graph& g, ValueId q, ValueId k, ValueId v, std::int64_t heads,
                            std::int64_t kv_heads, bool causal, float scale, std::int64_t window = 0,
-                           float cap = 0) {
+                           float cap = 0, const std::vector<std::int32_t>& starts = {}) {
     const Shape shape = g.shape(q);
     const std::int64_t time = shape[1], group = heads / kv_heads;
     const ValueId scores =
@@ -743,10 +754,14 @@ ValueId composed_attention(Graph& g, ValueId q, ValueId k, ValueId v, std::int64
     ValueId s = mul(g, scores, g.scalar(scale));
     if (cap != 0) s = mul(g, g.apply(Op::tanh, {g.apply(Op::div, {s, g.scalar(cap)})}), g.scalar(cap));
     std::vector<std::int32_t> allowed;
-    for (std::int64_t i = 0; i < time; ++i)
-        for (std::int64_t j = 0; j < time; ++j)
-            allowed.push_back(!causal || (j <= i && (window == 0 || j > i - window)));
-    const ValueId mask = g.constant(DType::i32, {time, time}, allowed.data());
+    const std::int64_t masks = starts.empty() ? 1 : shape[0];
+    for (std::int64_t b = 0; b < masks; ++b)
+        for (std::int64_t i = 0; i < time; ++i)
+            for (std::int64_t j = 0; j < time; ++j)
+                allowed.push_back(!causal ||
+                                  (j <= i && (window == 0 || j > i - window) &&
+                                   (starts.empty() || j >= starts[static_cast<std::size_t>(b * time + i)])));
+    const ValueId mask = g.constant(DType::i32, {masks, 1, time, time}, allowed.data());
     s = g.apply(Op::where, {mask, s, g.scalar(-1e30f)});
     const ValueId o = g.apply(Op::matmul, {composed_softmax(g, s), split_heads(g, v, kv_heads, group)});
     const ValueId joined = g.apply(Op::transpose, {o}, {list(Attr::permutation, {0, 2, 1, 3})});
@@ -1040,6 +1055,18 @@ const Pair kPairs[] = {
      [](Graph& g) {
          const ValueId q = weights(g, {2, 5, 12}), k = weights(g, {2, 5, 6}), v = weights(g, {2, 5, 6});
          return composed_attention(g, q, k, v, 4, 2, true, static_cast<float>(1 / std::sqrt(3.0)), 3, 0.25f);
+     }},
+    {"attention of documents, by a window",
+     [](Graph& g) {
+         const ValueId q = weights(g, {2, 5, 12}), k = weights(g, {2, 5, 6}), v = weights(g, {2, 5, 6});
+         return g.apply(Op::attention, {q, k, v, g.constant(DType::i32, {2, 5}, kStarts.data())},
+                        {number(Attr::heads, 4), number(Attr::kv_heads, 2), number(Attr::window, 3),
+                         number(Attr::documents, 1)});
+     },
+     [](Graph& g) {
+         const ValueId q = weights(g, {2, 5, 12}), k = weights(g, {2, 5, 6}), v = weights(g, {2, 5, 6});
+         return composed_attention(g, q, k, v, 4, 2, true, static_cast<float>(1 / std::sqrt(3.0)), 3, 0,
+                                   kStarts);
      }},
     {"attention, packed, not causal",
      [](Graph& g) {

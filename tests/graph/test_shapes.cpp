@@ -928,6 +928,28 @@ const Wrong kWrong[] = {
                   number(Attr::window, 4)});
      },
      VOLTA_INVALID_ARGUMENT},
+    {"attention: documents need causal",
+     [](Graph& g) {
+         g.apply(Op::attention, {reals(g, {2, 5, 12}), integers(g, {2, 5})},
+                 {number(Attr::heads, 2), number(Attr::packed, 1), number(Attr::causal, 0),
+                  number(Attr::documents, 1)});
+     },
+     VOLTA_INVALID_ARGUMENT},
+    {"attention: takes 2 inputs when packed and of documents, not 1",
+     [](Graph& g) {
+         g.apply(Op::attention, {reals(g, {2, 5, 12})},
+                 {number(Attr::heads, 2), number(Attr::packed, 1), number(Attr::documents, 1)});
+     },
+     VOLTA_INVALID_ARGUMENT},
+    {"attention: starts is [2, 4], not [2, 5]",
+     [](Graph& g) {
+         g.apply(Op::attention, {reals(g, {2, 5, 12}), integers(g, {2, 4})},
+                 {number(Attr::heads, 2), number(Attr::packed, 1), number(Attr::documents, 1)});
+     }},
+    {"position_ids: starts is [5], not [2, 5]",
+     [](Graph& g) {
+         g.apply(Op::position_ids, {integers(g, {2, 5}), integers(g, {5})}, {number(Attr::limit, 9)});
+     }},
     {"attention: a scale of 1e-60 is 0 as f32",
      [](Graph& g) {
          g.apply(Op::attention, {reals(g, {2, 5, 12})},

@@ -42,8 +42,27 @@ struct Sizes {
     double dropout;
     std::int64_t window = 0;
     float cap = 0;
-    bool negative = false;  // the scale
+    bool negative = false;      // the scale
+    std::int64_t document = 0;  // tokens of the longest document of a row; 0: there are none
 };
+
+// Documents of 1 to `longest` tokens, one behind the other; here and there what is above a token's own place.
+std::vector<std::int32_t> random_starts(std::int64_t batch, std::int64_t time, std::int64_t longest,
+                                        std::uint64_t seed) {
+    std::vector<std::int32_t> starts;
+    std::uint64_t state = seed;
+    for (std::int64_t row = 0; row < batch && longest > 0; ++row)
+        for (std::int64_t t = 0, start = 0, end = 0; t < time; ++t) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            if (t == end) {
+                start = t;
+                end = t + 1 + static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(longest));
+            }
+            const bool is_above = t > start && (state >> 40) % 16 == 0;
+            starts.push_back(static_cast<std::int32_t>(is_above ? time - 1 : start));
+        }
+    return starts;
+}
 
 constexpr RandomState kRandom = {0x12345678u, 0x9abcdef0u, 7};
 constexpr std::uint32_t kStream = 3, kFirstSequence = 5;
@@ -54,7 +73,8 @@ struct Example {
     Sizes sizes;
     std::int64_t stride, o_stride;
     float scale;
-    std::vector<float> qkv, d_o;  // [batch * time, stride], [batch * time, o_stride]
+    std::vector<float> qkv, d_o;       // [batch * time, stride], [batch * time, o_stride]
+    std::vector<std::int32_t> starts;  // [batch * time], or none
     std::vector<float> o, row_max, row_sum, d_qkv;
 
     Example(const Sizes& wanted, Data data, std::uint64_t seed)
@@ -64,6 +84,7 @@ struct Example {
           scale(static_cast<float>(1 / std::sqrt(static_cast<double>(wanted.head_dim)))),
           qkv(random_floats(tokens() * stride, seed, data)),
           d_o(random_floats(tokens() * o_stride, seed + 1, data)),
+          starts(random_starts(wanted.batch, wanted.time, wanted.document, seed)),
           o(size_of(o_stride), 9.0f),
           row_max(static_cast<std::size_t>(tokens() * wanted.heads)),
           row_sum(row_max.size()),
@@ -87,6 +108,7 @@ struct Example {
         size.head_dim = sizes.head_dim;
         size.causal = sizes.causal;
         size.window = sizes.window;
+        size.starts = starts.empty() ? nullptr : starts.data();
         size.cap = sizes.cap;
         size.q_stride = size.k_stride = size.v_stride = stride;
         size.dq_stride = size.dk_stride = size.dv_stride = stride;
@@ -114,6 +136,7 @@ struct Example {
         shape.head_dim = sizes.head_dim;
         shape.causal = sizes.causal;
         shape.window = sizes.window;
+        shape.documents = !starts.empty();
         shape.cap = sizes.cap;
         shape.scale = scale;
         shape.dropout = sizes.dropout;
@@ -149,6 +172,7 @@ Result compute(const Example& problem, Isa isa, int threads, const char* tile) {
     call.q = qkv.data();
     call.k = qkv.data() + problem.k_at();
     call.v = qkv.data() + problem.v_at();
+    call.starts = problem.starts.empty() ? nullptr : problem.starts.data();
     call.o = result.o.data();
     call.row_max = result.row_max.data();
     call.row_sum = result.row_sum.data();
@@ -169,12 +193,13 @@ void check(const Example& problem, Isa isa, int threads, const char* tile) {
                              const std::vector<float>& got) {
         snprintf(
             name, sizeof name,
-            "%s of [%lld, %lld, %lld/%lld, %lld]%s, window %lld, cap %g, dropout %g, %s, %d threads, tile "
-            "%s",
+            "%s of [%lld, %lld, %lld/%lld, %lld]%s, window %lld, documents %lld, cap %g, dropout %g, %s, %d "
+            "threads, tile %s",
             what, static_cast<long long>(s.batch), static_cast<long long>(s.time),
             static_cast<long long>(s.heads), static_cast<long long>(s.kv_heads),
             static_cast<long long>(s.head_dim), s.causal ? " causal" : "", static_cast<long long>(s.window),
-            static_cast<double>(s.cap), s.dropout, isa_name(isa), threads, tile ? tile : "chosen");
+            static_cast<long long>(s.document), static_cast<double>(s.cap), s.dropout, isa_name(isa), threads,
+            tile ? tile : "chosen");
         assert_same_bits(name, expected.data(), got.data(), static_cast<std::int64_t>(expected.size()));
     };
     compare("row_max", problem.row_max, actual.row_max);
@@ -283,6 +308,81 @@ void test_wide_windows_and_high_caps(void**) {
         assert_true(std::fabs(plain.d_qkv[i] - high.d_qkv[i]) < 1e-5f);
 }
 
+Sizes documents_of(std::int64_t time, std::int64_t longest) {
+    Sizes sizes = {1, time, 2, 1, 5, true, 0};
+    sizes.document = longest;
+    return sizes;
+}
+
+void test_documents(void**) {
+    std::uint64_t seed = 540;
+    for (std::int64_t time = 1; time <= 70; time += time < 34 ? 1 : 5)
+        for (const std::int64_t longest : {1, 7, 40})
+            check_all(documents_of(time, longest), Data::plain, ++seed);
+    for (const std::int64_t time : {511, 512, 513, 1030})
+        for (const std::int64_t longest : {30, 700})
+            check_all(documents_of(time, longest), Data::plain, ++seed);
+    for (const std::int64_t window : {0, 5, 16})
+        for (const float cap : {0.0f, 0.5f}) {
+            Sizes sizes = {2, 45, 4, 2, 16, true, 0.2, window, cap};
+            sizes.document = 15;
+            check_all(sizes, Data::plain, ++seed);
+            sizes = {1, 45, 2, 2, 9, true, 0, window, cap, true, 15};
+            check_all(sizes, Data::binades, ++seed);
+            sizes = {1, 20, 2, 1, 9, true, 0, window, cap, false, 6};
+            check_all(sizes, Data::special, ++seed);
+        }
+}
+
+void test_documents_on_every_tile_and_thread_count(void**) {
+    Sizes sizes = {1, 75, 3, 3, 40, true, 0};
+    sizes.document = 20;
+    Example problem(sizes, Data::plain, 570);
+    problem.define();
+    for (const GemmTile& tile : gemm_tiles())
+        for (const int threads : {1, 2, 3})
+            if (host_cpu().has(tile.isa)) check(problem, tile.isa, threads, tile.name);
+}
+
+// One document that begins at 0 is a row without documents.
+void test_one_document(void**) {
+    Example plain({2, 60, 2, 2, 8, true, 0.1}, Data::plain, 575), one(plain);
+    one.starts.assign(static_cast<std::size_t>(one.tokens()), 0);
+    plain.define();
+    one.define();
+    assert_same_bits("one document", plain.d_qkv.data(), one.d_qkv.data(),
+                     static_cast<std::int64_t>(plain.d_qkv.size()));
+    for_each_isa([&](Isa isa) { check(one, isa, 2, nullptr); });
+}
+
+// A document has the bits that it has alone: where it begins at a multiple of 32 and no cut of 512 falls into
+// it. What its neighbours hold, as long as it is finite, changes nothing.
+void test_a_document_alone(void**) {
+    constexpr std::int64_t kAt = 544, kTokens = 43, kTime = 600;
+    Example row({1, kTime, 2, 1, 12, true, 0}, Data::plain, 590);
+    for (std::int64_t t = 0; t < kTime; ++t)
+        row.starts.push_back(t < 7 ? 0 : t < kAt ? 7 : t < kAt + kTokens ? kAt : kAt + kTokens);
+    Example others(row), alone({1, kTokens, 2, 1, 12, true, 0}, Data::plain, 590);
+    const auto place = [](std::int64_t stride) { return static_cast<std::ptrdiff_t>(kAt * stride); };
+    const auto length = [](std::int64_t stride) { return static_cast<std::ptrdiff_t>(kTokens * stride); };
+    const auto copy = [&](const std::vector<float>& from, std::vector<float>& to, std::int64_t stride) {
+        std::copy_n(from.begin() + place(stride), length(stride), to.begin());
+    };
+    copy(row.qkv, alone.qkv, row.stride);
+    copy(row.d_o, alone.d_o, row.o_stride);
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(others.qkv.size()); ++i)
+        if (i < place(row.stride) || i >= place(row.stride) + length(row.stride))
+            others.qkv[static_cast<std::size_t>(i)] *= -3;
+    for (Example* each : {&row, &others, &alone}) each->define();
+    for (const Example* each : {&row, &others}) {
+        assert_same_bits("the result of a document alone", alone.o.data(),
+                         each->o.data() + place(row.o_stride), length(row.o_stride));
+        assert_same_bits("the gradients of a document alone", alone.d_qkv.data(),
+                         each->d_qkv.data() + place(row.stride), length(row.stride));
+        for_each_isa([&](Isa isa) { check(*each, isa, 1, nullptr); });
+    }
+}
+
 // The shape of training: 256 queries, heads of 64.
 void test_a_real_head(void**) {
     Example problem({1, 256, 2, 2, 64, true, 0.1}, Data::plain, 600);
@@ -340,6 +440,10 @@ int main() {
         cmocka_unit_test(test_windows_and_caps),
         cmocka_unit_test(test_a_window_of_a_long_sequence),
         cmocka_unit_test(test_wide_windows_and_high_caps),
+        cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_documents_on_every_tile_and_thread_count),
+        cmocka_unit_test(test_one_document),
+        cmocka_unit_test(test_a_document_alone),
         cmocka_unit_test(test_a_real_head),
         cmocka_unit_test(test_a_later_key_is_not_seen),
         cmocka_unit_test(test_a_sequence_alone),

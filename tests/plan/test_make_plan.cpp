@@ -107,6 +107,16 @@ ValueId constant_ids(Graph& graph, std::int32_t last) {
     return graph.constant(DType::i32, {3}, ids);
 }
 
+// Over one row of three tokens, of documents that begin at 0, `second` and 1.
+ValueId attention_of(Graph& graph, std::int32_t second) {
+    const std::int32_t starts[] = {0, second, 1};
+    const ValueId qkv = graph.input("qkv", DType::f32, {1, 3, 6});
+    const ValueId o =
+        graph.apply(Op::attention, {qkv, graph.constant(DType::i32, {1, 3}, starts)},
+                    {number(Attr::heads, 1), number(Attr::packed, 1), number(Attr::documents, 1)});
+    return graph.apply(Op::argmax, {o});
+}
+
 struct IdCase {
     const char* name;
     BuildIds build;
@@ -145,6 +155,18 @@ const IdCase kIds[] = {
          return g.apply(Op::position_ids, {g.input("ids", DType::i32, {11})}, {number(Attr::limit, 11)});
      },
      "", "ids run from 0 to 10"},
+    {"positions of documents",
+     [](Graph& g) {
+         const ValueId starts = ids_input(g);
+         return g.apply(Op::position_ids, {starts, starts}, {number(Attr::limit, 3)});
+     },
+     "0..2", nullptr},
+    {"documents that begin outside of their row", [](Graph& g) { return attention_of(g, 3); }, "",
+     "attention: ids run from 3 to 3, the table takes 0 to 2"},
+    {"documents that begin before their row", [](Graph& g) { return attention_of(g, -1); }, "",
+     "attention: ids run from -1 to -1, the table takes 0 to 2"},
+    {"documents of which one begins behind a token", [](Graph& g) { return attention_of(g, 2); }, "",
+     nullptr},
     {"a mask",
      [](Graph& g) {
          return g.apply(Op::less, {g.input("x", DType::f32, {4}), g.scalar(0)});

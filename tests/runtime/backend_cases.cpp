@@ -878,38 +878,24 @@ void add_random_body(Cases& cases, std::uint64_t seed) {
          }});
 }
 
-void add_attention(Cases& cases) {
-    struct Row {
-        std::int64_t batch, time, heads, kv_heads, head_dim;
-        bool packed, causal;
-        double dropout;
-        int window = 0;
-        double cap = 0, scale = 0;
-    };
-    const std::vector<Row> rows = {{1, 1, 1, 0, 1, false, true, 0},
-                                   {2, 7, 2, 0, 8, false, true, 0},
-                                   {2, 7, 2, 0, 8, true, true, 0},
-                                   {1, 33, 4, 2, 16, false, true, 0},
-                                   {1, 33, 4, 1, 16, true, false, 0},
-                                   {2, 9, 2, 0, 5, true, true, 0.2},
-                                   {1, 19, 4, 2, 8, false, false, 0.5},
-                                   {1, 70, 1, 0, 64, true, true, 0},
-                                   {0, 4, 2, 0, 8, true, true, 0},
-                                   {2, 19, 4, 2, 8, false, true, 0.2, 5},
-                                   {1, 33, 2, 0, 16, true, true, 0, 16, 0.5},
-                                   {1, 33, 2, 1, 16, true, true, 0, 1, 1.5, -0.75},
-                                   {2, 9, 2, 0, 5, false, true, 0, 9, 20},
-                                   {2, 9, 2, 0, 5, true, true, 0, 100},
-                                   {1, 19, 4, 2, 8, false, false, 0.5, 0, 0.5},
-                                   {2, 20, 2, 0, 8, true, true, 0, 0, 0, -0.5},
-                                   {1, 600, 1, 0, 4, true, true, 0, 70, 2}};
-    for (const Row& row : rows)
+struct AttentionRow {
+    std::int64_t batch, time, heads, kv_heads, head_dim;
+    bool packed, causal;
+    double dropout;
+    int window = 0;
+    double cap = 0, scale = 0;
+    bool documents = false;
+};
+
+void add_attention(Cases& cases, const std::vector<AttentionRow>& rows) {
+    for (const AttentionRow& row : rows)
         for (const bool backward : {false, true}) {
             const Op op = backward ? Op::attention_grad : Op::attention;
             const std::string name =
                 shapes_text({{row.batch, row.time, row.heads, row.kv_heads, row.head_dim}}) +
                 (row.packed ? " packed" : "") + (row.causal ? " causal" : "") +
-                (row.window > 0 ? " window" : "") + (row.cap > 0 ? " cap" : "");
+                (row.window > 0 ? " window" : "") + (row.cap > 0 ? " cap" : "") +
+                (row.documents ? " documents" : "");
             cases.push_back(
                 {op, name, [=](CaseBuilder& b) {
                      const std::int64_t query = row.heads * row.head_dim;
@@ -931,25 +917,64 @@ void add_attention(Cases& cases) {
                          number(Attr::packed, row.packed),
                          number(Attr::scale, row.scale),
                          number(Attr::window, row.window),
-                         number(Attr::cap, row.cap)};
+                         number(Attr::cap, row.cap),
+                         number(Attr::documents, row.documents)};
                      std::vector<ValueId> forward = in;
-                     const ValueId random = row.dropout > 0 ? b.random_state() : -1;
+                     const int last = static_cast<int>(row.time) - 1;
+                     const ValueId starts = row.documents ? b.integers({row.batch, row.time}, 0, last) : -1,
+                                   random = row.dropout > 0 ? b.random_state() : -1;
+                     if (starts >= 0) forward.push_back(starts);
                      if (random >= 0) forward.push_back(random);
                      const ValueId o =
                          b.graph().apply(Op::attention, forward.data(), static_cast<int>(forward.size()),
-                                         attributes, 9, Phase::each);
+                                         attributes, 10, Phase::each);
                      b.filled.content.resize(b.graph().values.size());
                      if (!backward) return b.declare_outputs(o);
                      std::vector<ValueId> all = in;
                      all.insert(all.end(), {o, o + 1, o + 2, b.real({row.batch, row.time, query})});
+                     if (starts >= 0) all.push_back(starts);
                      if (random >= 0) all.push_back(random);
                      const ValueId first =
                          b.graph().apply(Op::attention_grad, all.data(), static_cast<int>(all.size()),
-                                         attributes, 9, Phase::each);
+                                         attributes, 10, Phase::each);
                      b.filled.content.resize(b.graph().values.size());
                      b.declare_outputs(first);
                  }});
         }
+}
+
+void add_attention(Cases& cases) {
+    add_attention(cases, {{1, 1, 1, 0, 1, false, true, 0},
+                          {2, 7, 2, 0, 8, false, true, 0},
+                          {2, 7, 2, 0, 8, true, true, 0},
+                          {1, 33, 4, 2, 16, false, true, 0},
+                          {1, 33, 4, 1, 16, true, false, 0},
+                          {2, 9, 2, 0, 5, true, true, 0.2},
+                          {1, 19, 4, 2, 8, false, false, 0.5},
+                          {1, 70, 1, 0, 64, true, true, 0},
+                          {0, 4, 2, 0, 8, true, true, 0},
+                          {2, 19, 4, 2, 8, false, true, 0.2, 5},
+                          {1, 33, 2, 0, 16, true, true, 0, 16, 0.5},
+                          {1, 33, 2, 1, 16, true, true, 0, 1, 1.5, -0.75},
+                          {2, 9, 2, 0, 5, false, true, 0, 9, 20},
+                          {2, 9, 2, 0, 5, true, true, 0, 100},
+                          {1, 19, 4, 2, 8, false, false, 0.5, 0, 0.5},
+                          {2, 20, 2, 0, 8, true, true, 0, 0, 0, -0.5},
+                          {1, 600, 1, 0, 4, true, true, 0, 70, 2}});
+}
+
+// What CUDA has no kernel for.
+void add_documents(Cases& cases) {
+    add_attention(cases, {{1, 1, 1, 0, 1, false, true, 0, 0, 0, 0, true},
+                          {2, 33, 4, 2, 16, false, true, 0, 0, 0, 0, true},
+                          {2, 19, 2, 0, 8, true, true, 0.2, 5, 0.5, 0, true},
+                          {0, 4, 2, 0, 8, true, true, 0, 0, 0, 0, true},
+                          {1, 600, 1, 0, 4, true, true, 0, 0, 0, -0.75, true}});
+    cases.push_back({Op::position_ids, "documents", [](CaseBuilder& b) {
+                         const Shape ids = {3, 7};
+                         b.apply(Op::position_ids, {b.integers(ids, 0, 3), b.integers(ids, 0, 6)},
+                                 {number(Attr::limit, 9)});
+                     }});
 }
 
 // Runs of tokens: a slot (-1: no token), the position of the first, how many.
@@ -1552,6 +1577,7 @@ const std::vector<BackendCase>& processor_cases() {
     static const Cases all = [] {
         Cases cases;
         add_turned(cases);
+        add_documents(cases);
         return cases;
     }();
     return all;

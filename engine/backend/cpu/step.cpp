@@ -45,9 +45,7 @@ void CpuStep::copy(const CopyLoops& loops, Ref from, Ref to, When when) {
 
 void CpuStep::zero(Ref to, std::int64_t elements) { add<ZeroAction>(*this, to, elements); }
 
-void CpuStep::positions(Ref to, std::int64_t rows, std::int64_t columns) {
-    add<PositionAction>(to, rows, columns);
-}
+void CpuStep::positions(const PositionStep& step) { add<PositionAction>(step); }
 
 void CpuStep::rotary(const RotaryStep& step) { add<RotaryAction>(*this, step); }
 void CpuStep::rotary_table(const RotaryTableStep& step) { add<RotaryTableAction>(step); }

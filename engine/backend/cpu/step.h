@@ -65,7 +65,7 @@ class CpuStep final : public StepLowering {
               const RowUse& use) override;
     void copy(const CopyLoops& loops, Ref from, Ref to, When when) override;
     void zero(Ref to, std::int64_t elements) override;
-    void positions(Ref to, std::int64_t rows, std::int64_t columns) override;
+    void positions(const PositionStep& step) override;
     void rotary(const RotaryStep& step) override;
     void rotary_table(const RotaryTableStep& step) override;
     void gather(const GatherStep& step) override;

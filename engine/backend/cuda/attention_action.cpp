@@ -20,6 +20,7 @@ AttentionAction::AttentionAction(CudaStep& step, const AttentionStep& work)
     : work_(work), precision_(precision_of(step, work.shape)) {
     const AttentionShape& shape = work.shape;
     if (shape.head_dim < 1 || shape.head_dim > 256) step.unsupported(Limit::attention_head);
+    if (shape.documents) step.unsupported(Limit::documents);
     args_.q_stride = shape.q_stride, args_.k_stride = shape.k_stride, args_.v_stride = shape.v_stride;
     args_.o_stride = shape.o_stride;
     args_.dq_stride = shape.dq_stride, args_.dk_stride = shape.dk_stride, args_.dv_stride = shape.dv_stride;

@@ -19,8 +19,9 @@ void CudaStep::copy(const CopyLoops& loops, Ref from, Ref to, When when) {
 
 void CudaStep::zero(Ref to, std::int64_t elements) { add<ZeroAction>(to, elements); }
 
-void CudaStep::positions(Ref to, std::int64_t rows, std::int64_t columns) {
-    add<PositionAction>(*this, to, rows, columns);
+void CudaStep::positions(const PositionStep& step) {
+    if (step.documents) unsupported(Limit::positions_of_documents);
+    add<PositionAction>(*this, step.y, step.rows, step.columns);
 }
 
 void CudaStep::rotary(const RotaryStep& step) { add<RotaryAction>(*this, step); }

@@ -40,6 +40,7 @@ AttentionShape shape_of(const AttentionForm& form, const Operands& in) {
     shape.dropout = form.probability;
     shape.stream = form.stream;
     shape.window = window_of(form.window, form.time);
+    shape.documents = form.documents;
     shape.cap = form.cap;
     shape.q_stride = shape.dq_stride = in.stride[0];
     shape.k_stride = shape.dk_stride = in.stride[1];
@@ -69,6 +70,7 @@ void add_attention(StepLowering& step, bool backward) {
         work.dk = gradient.part[1];
         work.dv = gradient.part[2];
     }
+    if (form.documents) work.starts = step.input(id_input(step.node, op_row(step.node.op).ids[0]));
     if (form.probability > 0) work.random = step.input(step.input_count() - 1);
     step.attention(work);
 }

@@ -10,6 +10,8 @@ enum class Limit : std::uint8_t {
     epilogue_operands,
     rotary_frequencies,
     attention_head,
+    documents,
+    positions_of_documents,
     count_
 };
 inline constexpr int kLimitCount = static_cast<int>(Limit::count_);

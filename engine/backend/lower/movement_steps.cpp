@@ -63,6 +63,16 @@ void add_slice_gradient(StepLowering& step) {
               plus_elements(step.output(), begin * Strides(whole).at[axis]), When::always);
 }
 
+void add_positions(StepLowering& step) {
+    PositionStep work;
+    work.y = step.output();
+    work.documents = step.input_count() > 1;
+    if (work.documents) work.starts = step.input(1);
+    work.rows = step.output_shape().rows();
+    work.columns = step.output_shape().last();
+    step.positions(work);
+}
+
 }  // namespace
 
 void lower_movement(StepLowering& step) {
@@ -78,7 +88,7 @@ void lower_movement(StepLowering& step) {
         case Op::broadcast_to:
             return add_broadcast(step);
         case Op::position_ids:
-            return step.positions(step.output(), step.output_shape().rows(), step.output_shape().last());
+            return add_positions(step);
         case Op::stack:  // the place of the output moves with the micro-batch
             return step.copy(dense_copy(step.input_shape(0).elements()), step.input(0), step.output(),
                              When::always);

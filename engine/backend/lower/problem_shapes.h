@@ -39,6 +39,7 @@ struct AttentionShape {
     double dropout = 0;  // probability; its stream and counters as in docs/numerics.md, 8
     std::uint32_t stream = 0;
     std::int64_t window = 0;  // keys that a query gives weight, the last that it sees; 0: all
+    bool documents = false;   // and none before the start of its document
     float cap = 0;            // of scores; 0: none
     // Elements between consecutive tokens of one sequence. Head h of q starts h * head_dim after the token's
     // first element; the same for k, v (kv_heads of them) and o. Sequences follow each other at time *

@@ -53,8 +53,7 @@ class StepLowering {
                       const RowUse& use) = 0;
     virtual void copy(const CopyLoops& loops, Ref from, Ref to, When when) = 0;
     virtual void zero(Ref to, std::int64_t elements) = 0;  // +0, or the integer 0
-    // i32 [rows, columns]: 0 .. columns - 1 in every row.
-    virtual void positions(Ref to, std::int64_t rows, std::int64_t columns) = 0;
+    virtual void positions(const PositionStep& step) = 0;
     virtual void rotary(const RotaryStep& step) = 0;
     virtual void rotary_table(const RotaryTableStep& step) = 0;
     virtual void gather(const GatherStep& step) = 0;

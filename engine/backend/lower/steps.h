@@ -77,6 +77,7 @@ struct AttentionStep {
     Ref q, k, v;
     Ref o, row_max, row_sum;  // [..., heads * head_dim], twice [batch, heads, time]; backward: read
     Ref d_o, dq, dk, dv;      // backward only; d_o has the strides of o
+    Ref starts;               // i32 [batch, time]: where documents begin; only with documents
     Ref random;               // i32 [3]: seed low, seed high, step; only with dropout
     // Sequences of dropout count over the whole step: micro-batch i starts at i * shape.batch.
 };
@@ -87,6 +88,14 @@ struct CachedAttentionStep {
     Ref q, k, v, o;
     Ref slots, positions;  // i32 [rows]; slot -1: no token
     Ref keys, values;      // the cache, changed in place
+};
+
+// y [rows, columns], i32: 0 .. columns - 1 in every row; with starts, column t less min(starts, t).
+struct PositionStep {
+    Ref y;
+    bool documents = false;
+    Ref starts;  // i32 [rows, columns]; only with documents
+    std::int64_t rows, columns;
 };
 
 // x [tokens, columns] -> y; the first form.width columns of each head are rotated, the others copied.

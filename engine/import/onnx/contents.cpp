@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "engine/graph/forms.h"
+
 namespace volta::onnx {
 namespace {
 
@@ -38,7 +40,8 @@ std::optional<EvalTensor<float>> Contents::of(ValueId value, int most_nodes_deep
     }
     const bool is_made = row.lowering == Lowering::elementwise || row.lowering == Lowering::movement ||
                          row.lowering == Lowering::alias;
-    if (!is_made || row.random || row.ids[0].input >= 0 || most_nodes_deep == 0 || node.output_count != 1)
+    if (!is_made || row.random || id_input(node, row.ids[0]) >= 0 || most_nodes_deep == 0 ||
+        node.output_count != 1)
         return std::nullopt;
     std::pmr::vector<EvalTensor<float>> inputs(heap_);
     std::pmr::vector<const EvalTensor<float>*> pointers(heap_);

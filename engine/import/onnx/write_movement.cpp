@@ -75,6 +75,7 @@ void broadcast_to(Writer& w) {
 }
 
 void position_ids(Writer& w) {
+    if (w.inputs() > 1) w.refuse("it has documents");
     const ValueId ids = w.value(0);
     const Ref places = w.places(ids, w.shape(0).rank - 1);
     w.give(w.op("Expand", {places, w.extents(ids)}));

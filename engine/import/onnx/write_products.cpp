@@ -53,6 +53,7 @@ void matmul(Writer& w) {
 }
 
 void attention(Writer& w) {
+    if (w.number(Attr::documents) != 0) w.refuse("it has documents");
     const bool is_packed = w.number(Attr::packed) != 0;
     const AttentionForm form = attention_form(w.node(), w.shape(0), is_packed ? w.shape(0) : w.shape(1));
     const std::int64_t width = form.head_dim, times = form.heads / form.kv_heads;

@@ -4,7 +4,7 @@ namespace volta::onnx {
 namespace {
 
 namespace w = write;
-constexpr const char* kFirst = "its statistics as results";
+constexpr const char *kFirst = "its statistics as results", *kDocuments = "documents";
 
 constexpr WriteRow kRows[] = {
     {Op::neg, "Neg", 13, nullptr, ""},
@@ -86,13 +86,14 @@ constexpr WriteRow kRows[] = {
     {Op::slice_grad, nullptr, 0, w::slice_grad, "`Pad`", "along an open extent"},
     {Op::pad, nullptr, 0, w::pad, "`Pad`"},
     {Op::broadcast_to, nullptr, 0, w::broadcast_to, "`Expand`"},
-    {Op::position_ids, nullptr, 0, w::position_ids, "`Expand` of a constant, or of `Range` of `Shape`"},
+    {Op::position_ids, nullptr, 0, w::position_ids, "`Expand` of a constant, or of `Range` of `Shape`",
+     kDocuments},
     {Op::gather, nullptr, 0, w::gather, "`Gather`"},
     {Op::matmul, nullptr, 0, w::matmul, "`MatMul`, after `Transpose`; transposed matrices `Gemm`"},
     {Op::attention, nullptr, 0, w::attention,
      "`Split`, `Reshape`, `Transpose`, `MatMul`, `Mul`, `Where`, `Softmax`, `MatMul`; shared keys `Expand`, "
      "a window `Sub`, `Less`, `And`, a cap `Div`, `Tanh`, `Mul`",
-     kFirst},
+     "its statistics as results, documents"},
     {Op::conv, nullptr, 0, w::conv, "`Conv`"},
     {Op::conv_transpose, nullptr, 0, w::conv_transpose, "`ConvTranspose`", "a shape for open extents"},
     {Op::max_pool, nullptr, 0, w::pool, "`MaxPool`"},

@@ -23,6 +23,7 @@ void AttentionAction::run(const StepCall& call) const noexcept {
         attention.dk = call.floats(work_.dk);
         attention.dv = call.floats(work_.dv);
     }
+    if (work_.shape.documents) attention.starts = call.integers(work_.starts);
     if (work_.shape.dropout > 0) {
         const std::int32_t* words = call.integers(work_.random);
         random = {static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[1]),

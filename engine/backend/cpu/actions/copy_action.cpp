@@ -131,14 +131,15 @@ void ZeroAction::run(const StepCall& call) const noexcept {
     });
 }
 
-PositionAction::PositionAction(Ref to, std::int64_t rows, std::int64_t columns)
-    : to_(to), rows_(rows), columns_(columns) {}
-
 void PositionAction::run(const StepCall& call) const noexcept {
-    std::int32_t* out = call.integers(to_);
-    for (std::int64_t row = 0; row < rows_; ++row)
-        for (std::int64_t column = 0; column < columns_; ++column)
-            out[row * columns_ + column] = static_cast<std::int32_t>(column);
+    std::int32_t* const y = call.integers(work_.y);
+    const std::int32_t* const starts = work_.documents ? call.integers(work_.starts) : nullptr;
+    for (std::int64_t row = 0; row < work_.rows; ++row)
+        for (std::int64_t column = 0; column < work_.columns; ++column) {
+            const std::int64_t i = row * work_.columns + column;
+            const auto t = static_cast<std::int32_t>(column);
+            y[i] = starts == nullptr ? t : t - std::min(starts[i], t);
+        }
 }
 
 }  // namespace volta::cpu

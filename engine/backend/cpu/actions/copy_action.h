@@ -37,16 +37,15 @@ class ZeroAction final : public Action {
     int workers_;
 };
 
-// 0 .. columns - 1 in every row.
+// Places of a row, or of each document in it.
 class PositionAction final : public Action {
   public:
-    PositionAction(Ref to, std::int64_t rows, std::int64_t columns);
+    explicit PositionAction(const PositionStep& work) : work_(work) {}
     void run(const StepCall& call) const noexcept override;
     const char* kernel_name() const noexcept override { return "positions"; }
 
   private:
-    Ref to_;
-    std::int64_t rows_, columns_;
+    const PositionStep work_;
 };
 
 }  // namespace volta::cpu

@@ -19,6 +19,7 @@ struct AttentionCall {
     float* row_sum;                // [batch, heads, time]; forward: written; backward: read
     const float* d_o;              // backward, stride o_stride
     float *dq, *dk, *dv;           // backward
+    const std::int32_t* starts;    // [batch, time]: where the documents of tokens begin; NULL without
     const RandomState* random;     // NULL without dropout
     std::uint32_t first_sequence;  // sequences of earlier micro-batches of this step
     void* workspace;

@@ -77,6 +77,7 @@ class AttentionBackward final : public Attention {
         float* dq;
         float *dk, *dv;
         std::int64_t dk_stride, dv_stride;
+        const std::int32_t* starts;  // of documents; NULL: none
         const RandomState* random;
         const float *row_max, *row_sum;
         float* workspace;
@@ -159,6 +160,7 @@ class AttentionBackward final : public Attention {
         head.o = call.o + sizes_.offset(sequence, index, shape.o_stride);
         head.d_o = call.d_o + sizes_.offset(sequence, index, shape.o_stride);
         head.dq = call.dq + sizes_.offset(sequence, index, shape.dq_stride);
+        head.starts = sizes_.starts(call, sequence);
         head.random = call.random;
         head.row_max = call.row_max + head.unit * shape.time;
         head.row_sum = call.row_sum + head.unit * shape.time;
@@ -216,6 +218,7 @@ class AttentionBackward final : public Attention {
         attention_scores(sizes_, scores_, head.d_o, shape.o_stride, row, rows, head.workspace + at_.values_t,
                          dx);
         hide_below_windows(sizes_, row, 1, rows, p);
+        hide_before_documents(sizes_, head.starts, row, rows, p);
         gradients(head, row, rows, p, dx);
 
         jit::GemmArgs args = {};

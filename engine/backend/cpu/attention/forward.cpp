@@ -108,8 +108,9 @@ class AttentionForward final : public Attention {
         for (std::int64_t i = 0; shape.causal && i < rows; ++i)
             std::fill(scores + i * sizes_.row_floats + row + i + 1, scores + i * sizes_.row_floats + keys,
                       chain_without_weight(shape.scale));
-        hide_below_windows(sizes_, row, 1, rows, scores);
         const std::int64_t sequence = unit / shape.heads, head = unit % shape.heads;
+        hide_below_windows(sizes_, row, 1, rows, scores);
+        hide_before_documents(sizes_, sizes_.starts(call, sequence), row, rows, scores);
         const std::int64_t statistics = unit * shape.time + row;
         void* const operands[] = {scores, scores, call.row_max + statistics, call.row_sum + statistics,
                                   const_cast<RandomState*>(call.random)};

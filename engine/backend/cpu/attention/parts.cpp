@@ -123,6 +123,13 @@ void hide_below_windows(const AttentionSizes& sizes, std::int64_t first, std::in
                     chain_without_weight(sizes.shape.scale));
 }
 
+void hide_before_documents(const AttentionSizes& sizes, const std::int32_t* starts, std::int64_t row,
+                           std::int64_t rows, float* chains) noexcept {
+    for (std::int64_t i = 0; starts != nullptr && i < rows; ++i)
+        std::fill_n(chains + i * sizes.row_floats, std::min<std::int64_t>(starts[row + i], row + i),
+                    chain_without_weight(sizes.shape.scale));
+}
+
 jit::Program attention_softmax_program(const AttentionShape& shape, std::pmr::memory_resource* heap) {
     Builder b(heap);
     const int x = b.input(Access::full), p = b.output(Access::full);

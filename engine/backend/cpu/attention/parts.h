@@ -27,6 +27,10 @@ struct AttentionSizes {
     std::int64_t offset(std::int64_t sequence, std::int64_t head, std::int64_t stride) const {
         return sequence * shape.time * stride + head * shape.head_dim;
     }
+    // Where the documents of the sequence's tokens begin; NULL: there are none.
+    const std::int32_t* starts(const AttentionCall& call, std::int64_t sequence) const {
+        return shape.documents ? call.starts + sequence * shape.time : nullptr;
+    }
     // The row that random numbers count, of query 0.
     std::uint32_t random_row(std::uint32_t first_sequence, std::int64_t sequence, std::int64_t head) const {
         return static_cast<std::uint32_t>(((first_sequence + sequence) * shape.heads + head) * shape.time);
@@ -62,6 +66,11 @@ float chain_without_weight(float scale);
 // below their windows have no weight.
 void hide_below_windows(const AttentionSizes& sizes, std::int64_t first, std::int64_t step, std::int64_t rows,
                         float* chains) noexcept;
+
+// Rows `row` .. of the queries of a sequence whose documents begin at starts[row] .., at most at the query's
+// own key: the keys before that have no weight. NULL: there are no documents.
+void hide_before_documents(const AttentionSizes& sizes, const std::int32_t* starts, std::int64_t row,
+                           std::int64_t rows, float* chains) noexcept;
 
 // Operands: 0 x in, 1 p out (in place), 2 row maximum out, 3 row sum out, 4 RandomState (with dropout).
 jit::Program attention_softmax_program(const AttentionShape& shape, std::pmr::memory_resource* heap);
