@@ -10,6 +10,7 @@
 #include "data/guard.h"
 #include "data/input_file.h"
 #include "data/loader.h"
+#include "data/pack_documents.h"
 #include "data/resize.h"
 #include "data/text_files.h"
 #include "data/transform.h"
@@ -351,6 +352,19 @@ volta_status volta_documents_get(const volta_documents* documents, uint64_t inde
         if (from.has_pair) whole.text_pair = from.pair.c_str();
         if (from.has_label_name) whole.label_name = from.label_name.c_str();
         write_report(whole, document);
+    });
+}
+
+volta_status volta_documents_pack(const uint64_t* lengths, uint64_t count, uint64_t row_tokens,
+                                  const volta_dataset_options* options, uint64_t* rows, uint64_t* places,
+                                  uint64_t* out_row_count) {
+    return guarded([&] {
+        require(out_row_count != nullptr, "out_row_count is NULL");
+        *out_row_count = 0;
+        require(count == 0 || (lengths != nullptr && rows != nullptr && places != nullptr),
+                "lengths, rows or places is NULL");
+        const HomeRef home = make_home(read_options(options), VOLTA_SPLIT_VALIDATION);
+        *out_row_count = pack_documents(lengths, count, row_tokens, rows, places, home->structures());
     });
 }
 

@@ -1120,9 +1120,14 @@ typedef struct volta_trainer_options {
      * as in inference. NULL: none. Copied. */
     const char *const *frozen;
     size_t frozen_count;
+    /* 1: a row holds documents side by side: none sees another, and each begins at position 0. For models with one i32
+     * input [batch, time] and the CROSS_ENTROPY loss. A step takes one input more behind the tokens, i32 of their shape:
+     * the place in its row where the document of each token begins. The model that is saved stays as it is. */
+    int32_t packed_documents;
 } volta_trainer_options;
 #define VOLTA_TRAINER_OPTIONS_INIT \
-    {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, 0}
+    {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, \
+     0}
 
 /* A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
  * are parameters without a gradient, of one batch_norm each. Inference takes what they hold.
@@ -1130,7 +1135,8 @@ typedef struct volta_trainer_options {
  * 0 and without moments. volta_trainer_resume goes on with a run instead.
  * Keeps:  `model` alive. The trainer works on its own copy of the parameters: the model does not change until
  *         volta_trainer_update_model.
- * Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); the text names it
+ * Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); packed_documents
+ *                           of a model whose tokens meet elsewhere than in causal attention; the text names it
  *         INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
  *                           or one alone of a batch_norm's running mean and variance; the text names it */
 VOLTA_API volta_status volta_trainer_create(volta_model *model, const volta_trainer_options *options,

@@ -264,6 +264,17 @@ VOLTA_API uint64_t volta_documents_count(const volta_documents *documents); /* 0
 /* Fills what fits in document->struct_size. Errors: INVALID_ARGUMENT  there are fewer */
 VOLTA_API volta_status volta_documents_get(const volta_documents *documents, uint64_t index, volta_document *document);
 
+/* Documents side by side in rows, for training with packed_documents of volta_trainer_options: each, in order, goes into
+ * the first row that has room for it. The same lengths give the same rows.
+ * lengths: of each document, in tokens that a row takes: of a language model one less than it has, as the last is only
+ *          asked for
+ * rows, places: of each document, which row it is in, and where it begins there
+ * Cost:   count * log(count).
+ * Errors: INVALID_ARGUMENT  a length of 0, or of more than row_tokens; the text names the document */
+VOLTA_API volta_status volta_documents_pack(const uint64_t *lengths, uint64_t count, uint64_t row_tokens,
+                                            const volta_dataset_options *options, uint64_t *rows, uint64_t *places,
+                                            uint64_t *out_row_count);
+
 /* ---- Loaders ------------------------------------------------------------------------------------------ */
 
 typedef struct volta_loader volta_loader;

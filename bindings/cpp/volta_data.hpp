@@ -99,6 +99,21 @@ class documents : public handle<volta_documents, volta_documents_release> {
     }
 };
 
+// Which row takes which document, and where it begins there.
+struct packed_documents {
+    std::vector<std::uint64_t> rows, places;
+    std::uint64_t row_count = 0;
+};
+// Documents of so many tokens side by side, each in the first row that has room for it.
+inline packed_documents pack_documents(const std::vector<std::uint64_t> &lengths, std::uint64_t row_tokens) {
+    packed_documents packed;
+    packed.rows.resize(lengths.size());
+    packed.places.resize(lengths.size());
+    check_data(volta_documents_pack(lengths.data(), lengths.size(), row_tokens, nullptr, packed.rows.data(), packed.places.data(),
+                                    &packed.row_count));
+    return packed;
+}
+
 class loader : public handle<volta_loader, volta_loader_release> {
   public:
     explicit loader(const dataset &of, const volta_loader_options &how = options<volta_loader_options>())

@@ -234,6 +234,19 @@ func ParseDocuments(name, text string, options *DatasetOptions) (documents []Doc
 	return documents, err
 }
 
+// PackDocuments puts documents of so many tokens side by side, each into the first row that has room for it: which row takes
+// which, and where it begins there.
+func PackDocuments(lengths []uint64, rowTokens uint64) (rows, places []uint64, count uint64, err error) {
+	rows, places = make([]uint64, len(lengths)), make([]uint64, len(lengths))
+	if len(lengths) == 0 {
+		return rows, places, 0, nil
+	}
+	err = (&owner{library: sys.DataLastError, live: 1}).call(false, func() Status {
+		return sys.DocumentsPack(&lengths[0], uint64(len(lengths)), rowTokens, nil, &rows[0], &places[0], &count)
+	})
+	return rows, places, count, err
+}
+
 // TextParts says which parts a folder of texts has: the sum of 1 << split.
 func TextParts(folder string) (parts uint32, err error) {
 	if err = whole(folder); err != nil {

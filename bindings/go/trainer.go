@@ -38,6 +38,7 @@ type TrainerOptions struct {
 	ClassWeights       []float64
 	HuberDelta         float64
 	Frozen             []string // names, or patterns with * and ?
+	PackedDocuments    bool     // rows hold documents side by side
 }
 
 func newTrainer(of *Model, options *TrainerOptions, make func(*sys.Model, *sys.TrainerOptions, **sys.Trainer) Status) (*Trainer, error) {

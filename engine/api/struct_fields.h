@@ -72,7 +72,8 @@ VOLTA_FIELDS(volta_trainer_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(input_
              VOLTA_FIELD(decay_all_parameters), VOLTA_FIELD(momentum), VOLTA_FIELD(nesterov),
              VOLTA_FIELD(clip_norm), VOLTA_FIELD(nonfinite), VOLTA_FIELD(output_index),
              VOLTA_FIELD(label_smoothing), VOLTA_FIELD(class_weights), VOLTA_FIELD(class_weight_count),
-             VOLTA_FIELD(huber_delta), VOLTA_FIELD(frozen), VOLTA_FIELD(frozen_count));
+             VOLTA_FIELD(huber_delta), VOLTA_FIELD(frozen), VOLTA_FIELD(frozen_count),
+             VOLTA_FIELD(packed_documents));
 VOLTA_FIELDS(volta_step_report, VOLTA_FIELD(struct_size), VOLTA_FIELD(step), VOLTA_FIELD(loss),
              VOLTA_FIELD(gradient_norm), VOLTA_FIELD(learning_rate));
 VOLTA_FIELDS(volta_generator_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(temperature), VOLTA_FIELD(top_k),

@@ -43,6 +43,7 @@ constexpr CountField kCounts[] = {
 struct ChoiceField {
     const char* name;
     std::int32_t volta_trainer_options::*field;
+    bool is_newer = false;
 };
 constexpr ChoiceField kChoices[] = {
     {"decay_all_parameters", &volta_trainer_options::decay_all_parameters},
@@ -51,6 +52,7 @@ constexpr ChoiceField kChoices[] = {
     {"nonfinite", &volta_trainer_options::nonfinite},
     {"optimizer", &volta_trainer_options::optimizer},
     {"output_index", &volta_trainer_options::output_index},
+    {"packed_documents", &volta_trainer_options::packed_documents, true},
     {"schedule", &volta_trainer_options::schedule},
 };
 
@@ -131,6 +133,7 @@ volta_trainer_options explicit_options(const TrainerOptions& options) {
     c.class_weight_count = options.spec.class_weights.size();
     if (c.class_weight_count != 0) c.class_weights = options.spec.class_weights.data();
     c.huber_delta = options.spec.huber_delta;
+    c.packed_documents = options.packed;
     return c;
 }
 
@@ -151,7 +154,9 @@ void describe_options(const TrainerOptions& options, TrainingState& state) {
         if (!row.is_newer || c.*row.field != 0) add_number(state, row.name, c.*row.field);
     for (const CountField& row : kCounts) add_integer(state, row.name, c.*row.field);
     for (const ChoiceField& row : kChoices)
-        add_integer(state, row.name, static_cast<std::uint64_t>(static_cast<std::uint32_t>(c.*row.field)));
+        if (!row.is_newer || c.*row.field != 0)
+            add_integer(state, row.name,
+                        static_cast<std::uint64_t>(static_cast<std::uint32_t>(c.*row.field)));
     std::size_t index = 0;
     char name[kIndexedNameBytes];
     for (const Shape& shape : options.input_shapes)
@@ -223,7 +228,8 @@ TrainerOptions options_of_checkpoint(const TrainingState& state, const Model& mo
             c.*row.field = number_of(state, row.name);
     for (const CountField& row : kCounts) c.*row.field = integer_of(state, row.name);
     for (const ChoiceField& row : kChoices)
-        c.*row.field = static_cast<std::int32_t>(static_cast<std::uint32_t>(integer_of(state, row.name)));
+        if (!row.is_newer || find_named(state.integers, row.name) != nullptr)
+            c.*row.field = static_cast<std::int32_t>(static_cast<std::uint32_t>(integer_of(state, row.name)));
     const std::uint64_t count = integer_of(state, "input_extents");
     if (count > state.integers.size())
         fail(VOLTA_CORRUPT_MODEL, "the checkpoint claims %llu input extents",
@@ -302,6 +308,7 @@ void require_same_options(const TrainerOptions& given, const TrainerOptions& che
     const volta_trainer_options a = explicit_options(given), b = explicit_options(checkpoint);
     char name[kIndexedNameBytes];
     for (const NumberField& row : kNumbers) require_same_number(row.name, a.*row.field, b.*row.field);
+    require_same_integer("packed_documents", given.packed, checkpoint.packed);
     require_same_integer("class_weight_count", a.class_weight_count, b.class_weight_count);
     for (std::size_t i = 0; i < a.class_weight_count; ++i) {
         indexed_name(kClassWeight, i, name);

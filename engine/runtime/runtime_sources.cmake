@@ -19,6 +19,7 @@ set(VOLTA_RUNTIME_SMALL
     ${CMAKE_CURRENT_LIST_DIR}/trainer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decode_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/logit_rows.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/packed_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decoder.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_cost.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cached_decoder.cpp

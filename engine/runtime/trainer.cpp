@@ -15,6 +15,7 @@
 #include "engine/runtime/checkpoint.h"
 #include "engine/runtime/frozen.h"
 #include "engine/runtime/loss.h"
+#include "engine/runtime/packed_graph.h"
 #include "engine/runtime/profile.h"
 #include "engine/runtime/token_loss.h"
 
@@ -90,6 +91,7 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
     require_choice("nonfinite", c.nonfinite, VOLTA_NONFINITE_LOG);
     require_choice("decay_all_parameters", c.decay_all_parameters, 1);
     require_choice("nesterov", c.nesterov, 1);
+    require_choice("packed_documents", c.packed_documents, 1);
     const OptimizerRow& optimizer = optimizer_row(c.optimizer, c.momentum != 0);
 
     TrainerOptions options(heap);
@@ -123,6 +125,7 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
     options.weight_decay = c.weight_decay;
     options.momentum = c.momentum;
     options.nonfinite = c.nonfinite;
+    options.packed = c.packed_documents != 0;
     require_range("learning_rate", options.schedule.learning_rate, 0, kLargest);
     require_range("final_learning_rate", c.final_learning_rate, 0, kLargest);
     require_range("epsilon", options.epsilon, 0, kLargest);
@@ -131,6 +134,10 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
     require_range("clip_norm", c.clip_norm, 0, kLargest);
     options.spec.frozen = frozen_parameters(model, c.frozen, c.frozen_count, heap);
     options.input_shapes = read_input_shapes(model.graph, c.input_shapes, c.input_extent_count, heap);
+    if (options.packed)
+        require(c.loss == VOLTA_LOSS_CROSS_ENTROPY && c.output_index == 0,
+                "packed_documents needs the cross-entropy loss of output 0, it is the %s loss of output %d",
+                loss.name, c.output_index);
     return options;
 }
 
@@ -161,8 +168,12 @@ const Program& prepare(Context& context, const Model& model, const TrainerOption
     }
     std::pmr::memory_resource* heap = context.structures();
     const auto shapes = all_input_shapes(model.graph, options.input_shapes, heap);
-    const Graph concrete = specialize(model.graph, shapes.data(), static_cast<int>(shapes.size()), heap);
-    const Graph graph = build_training_graph(concrete, options.spec, heap);
+    Graph forward = specialize(model.graph, shapes.data(), static_cast<int>(shapes.size()), heap);
+    if (options.packed) {
+        check_packable(model.graph, heap);
+        forward = packed_graph(forward, heap);
+    }
+    const Graph graph = build_training_graph(forward, options.spec, heap);
     PrepareOptions prepare_options;
     prepare_options.micro_batches = options.spec.micro_batches;
     return context.plans().prepare(graph, prepare_options);
@@ -217,6 +228,7 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
     memory_.allocate();
     for (ValueId input : host_inputs(model->graph, heap))
         input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
+    if (options_.packed) input_regions_.push_back(region(RegionKind::input, kStartsInput));
     targets_region_ = region(RegionKind::input, "targets");
     for (std::size_t i = 0; i < model->parameters.size(); ++i) {
         const NamedTensor& parameter = model->parameters[i];
@@ -449,7 +461,8 @@ StepReport Trainer::run_step() {
 
 StepReport Trainer::step(const TensorView* const* inputs, std::size_t input_count,
                          const TensorView& targets) {
-    require(input_count == input_regions_.size(), "%zu inputs are given, the model has %zu", input_count,
+    require(input_count == input_regions_.size(), "%zu inputs are given, %s %zu", input_count,
+            options_.packed ? "tokens and where their documents begin are" : "the model has",
             input_regions_.size());
     const Plan& plan = memory_.program().plan();
     const auto take = [&](const char* what, std::size_t index, int to, const TensorView& tensor) {
@@ -460,11 +473,16 @@ StepReport Trainer::step(const TensorView* const* inputs, std::size_t input_coun
     };
     for (std::size_t i = 0; i < input_count; ++i) take("input", i, input_regions_[i], *inputs[i]);
     take("targets", 0, targets_region_, targets);
+    if (options_.packed) {
+        const Shape& rows = inputs[1]->shape;
+        check_starts(memory_.at<std::int32_t>(input_regions_[1]), rows[0], rows[1]);
+    }
     return run_step();
 }
 
 void Trainer::set_tokens(const std::int32_t* tokens, std::size_t count) {
     require(options_.spec.loss == VOLTA_LOSS_CROSS_ENTROPY, "a token stream needs the cross-entropy loss");
+    require(!options_.packed, "a token stream has no documents, and the trainer packs them");
     const LanguageModel shape = language_model(description_.graph);
     const std::int64_t rows = options_.input_shapes[0][0], time = options_.input_shapes[0][1];
     require(rows > 0 && time > 0, "a batch of %lld sequences of %lld tokens has nothing to learn from",

@@ -21,6 +21,7 @@ struct TrainerOptions {
     explicit TrainerOptions(std::pmr::memory_resource* heap) : spec(heap), input_shapes(heap) {}
     TrainingSpec spec;
     std::pmr::vector<Shape> input_shapes;  // of one micro-batch
+    bool packed = false;                   // rows of documents: packed_graph.h
     std::uint64_t seed = 0;
     Schedule schedule;
     double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0, momentum = 0;

@@ -455,6 +455,8 @@ int main(void) {
            sizeof(((volta_trainer_options *)0)->frozen));
     printf("volta_trainer_options.frozen_count %zu %zu\n", offsetof(volta_trainer_options, frozen_count),
            sizeof(((volta_trainer_options *)0)->frozen_count));
+    printf("volta_trainer_options.packed_documents %zu %zu\n", offsetof(volta_trainer_options, packed_documents),
+           sizeof(((volta_trainer_options *)0)->packed_documents));
     printf("volta_step_report %zu\n", sizeof(volta_step_report));
     printf("volta_step_report.struct_size %zu %zu\n", offsetof(volta_step_report, struct_size),
            sizeof(((volta_step_report *)0)->struct_size));

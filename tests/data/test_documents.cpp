@@ -111,6 +111,62 @@ void test_calls_are_checked(void**) {
     volta_documents_release(nullptr);
 }
 
+struct Packed {
+    std::vector<uint64_t> rows, places;
+    uint64_t count = 0;
+};
+Packed packed(const std::vector<uint64_t>& lengths, uint64_t row_tokens) {
+    Packed packed = {std::vector<uint64_t>(lengths.size()), std::vector<uint64_t>(lengths.size()), 0};
+    assert_ok(volta_documents_pack(lengths.data(), lengths.size(), row_tokens, nullptr, packed.rows.data(),
+                                   packed.places.data(), &packed.count));
+    return packed;
+}
+
+void test_packing_is_first_fit(void**) {
+    const Packed few = packed({5, 4, 3, 6, 1, 10, 2}, 10);
+    assert_true(few.rows == std::vector<uint64_t>({0, 0, 1, 1, 0, 2, 3}));
+    assert_true(few.places == std::vector<uint64_t>({0, 5, 0, 3, 9, 0, 0}));
+    assert_int_equal(few.count, 4);
+    assert_int_equal(packed({}, 10).count, 0);
+    // Against every row in turn.
+    std::vector<uint64_t> lengths;
+    std::uint32_t state = 7;
+    for (int i = 0; i < 2000; ++i)
+        lengths.push_back(1 + ((state = state * 1664525u + 1013904223u) >> 8) % 64);
+    const Packed many = packed(lengths, 64);
+    std::vector<uint64_t> used;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+        size_t row = 0;
+        while (row < used.size() && used[row] + lengths[i] > 64) ++row;
+        if (row == used.size()) used.push_back(0);
+        assert_int_equal(many.rows[i], row);
+        assert_int_equal(many.places[i], used[row]);
+        used[row] += lengths[i];
+    }
+    assert_int_equal(many.count, used.size());
+}
+
+void test_documents_that_no_row_takes(void**) {
+    const uint64_t lengths[] = {3, 0}, long_ones[] = {3, 11};
+    uint64_t rows[2], places[2], count = 7;
+    const auto pack = [&](const uint64_t* given, uint64_t documents, uint64_t row_tokens) {
+        return volta_documents_pack(given, documents, row_tokens, nullptr, rows, places, &count);
+    };
+    assert_fails(pack(lengths, 2, 10), VOLTA_INVALID_ARGUMENT,
+                 "document 1 has 0 tokens, a row takes 1 to 10");
+    assert_int_equal(count, 0);
+    assert_fails(pack(long_ones, 2, 10), VOLTA_INVALID_ARGUMENT,
+                 "document 1 has 11 tokens, a row takes 1 to 10");
+    assert_fails(pack(lengths, 1, 0), VOLTA_INVALID_ARGUMENT, "row_tokens is 0, it must be 1 to 2147483647");
+    assert_fails(pack(lengths, 1, uint64_t{1} << 31), VOLTA_INVALID_ARGUMENT,
+                 "row_tokens is 2147483648, it must be 1 to 2147483647");
+    assert_fails(pack(lengths, (uint64_t{1} << 32) + 1, 10), VOLTA_INVALID_ARGUMENT,
+                 "there are 4294967297 documents, the most are 4294967296");
+    assert_fails(pack(nullptr, 1, 10), VOLTA_INVALID_ARGUMENT, "lengths, rows or places is NULL");
+    assert_fails(volta_documents_pack(lengths, 1, 10, nullptr, rows, places, nullptr), VOLTA_INVALID_ARGUMENT,
+                 "out_row_count is NULL");
+}
+
 }  // namespace
 
 int main() {
@@ -118,6 +174,8 @@ int main() {
         cmocka_unit_test(test_every_kind_of_line),
         cmocka_unit_test(test_lines_that_are_no_documents),
         cmocka_unit_test(test_calls_are_checked),
+        cmocka_unit_test(test_packing_is_first_fit),
+        cmocka_unit_test(test_documents_that_no_row_takes),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

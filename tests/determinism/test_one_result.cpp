@@ -29,7 +29,8 @@ struct Size {
     const char* lora = nullptr;    // adapters of these targets are trained
     volta_dtype base = VOLTA_F32;  // on a base whose weights are stored so
     std::uint64_t micro_batches = 1;
-    bool has_tokens() const { return !perceptron && !pictures; }
+    bool packed = false;  // rows of documents, of a language model
+    bool has_tokens() const { return !perceptron && !pictures && !packed; }
 };
 constexpr Size kSmall = {29, 2, 64, 4, 32, 4, 0.1, 4};
 constexpr Size kLlama = {29, 2, 64, 4, 32, 4, 0, 4, 2};
@@ -235,6 +236,7 @@ volta_status start(volta_context* context, const Size& size, volta_trainer** tra
     if (size.perceptron) options.loss = VOLTA_LOSS_MSE;
     volta_model* model = nullptr;
     options.micro_batches = size.micro_batches;
+    options.packed_documents = size.packed;
     volta_status status =
         size.lora != nullptr ? make_adapted(context, size, &model) : make_model(context, size, &model);
     if (status == VOLTA_OK) status = volta_trainer_create(model, &options, trainer);
@@ -284,6 +286,37 @@ volta_status step_pictures(volta_context* context, const Size& size, volta_train
     return status;
 }
 
+// Documents of 1 to 20 tokens, side by side. Where one ends, nothing comes next.
+volta_status step_packed(volta_context* context, const Size& size, volta_trainer* trainer, int step) {
+    const std::int64_t rows = size.batch * static_cast<std::int64_t>(size.micro_batches);
+    const std::vector<std::int32_t> stream = tokens_for(size);
+    std::vector<std::int32_t> tokens, starts, targets;
+    std::uint32_t state = static_cast<std::uint32_t>(step + 1);
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t t = 0, start = 0, end = 0; t < size.context; ++t) {
+            state = state * 1664525u + 1013904223u;
+            if (t == end) {
+                start = t;
+                end = t + 1 + state / 1000 % 20;
+            }
+            const std::size_t at = static_cast<std::size_t>(step * 1000 + row * size.context + t);
+            tokens.push_back(stream[at]);
+            starts.push_back(static_cast<std::int32_t>(start));
+            targets.push_back(t + 1 < end ? stream[at + 1] : -1);
+        }
+    const std::int64_t shape[] = {rows, size.context};
+    volta_tensor *inputs[2] = {}, *target = nullptr;
+    volta_status status = volta_tensor_wrap(context, VOLTA_I32, shape, 2, tokens.data(), &inputs[0]);
+    if (status == VOLTA_OK)
+        status = volta_tensor_wrap(context, VOLTA_I32, shape, 2, starts.data(), &inputs[1]);
+    if (status == VOLTA_OK) status = volta_tensor_wrap(context, VOLTA_I32, shape, 2, targets.data(), &target);
+    if (status == VOLTA_OK) status = volta_trainer_step(trainer, inputs, 2, target, nullptr);
+    volta_tensor_release(inputs[0]);
+    volta_tensor_release(inputs[1]);
+    volta_tensor_release(target);
+    return status;
+}
+
 // Of adapters the file has these alone: the base is made again.
 volta_status open_checkpoint(volta_context* context, const Size& size, volta_model** model) {
     if (size.lora == nullptr) return volta_model_open(context, kPath, nullptr, model);
@@ -326,6 +359,7 @@ std::string train(const Size& size, const Way& way) {
         }
         if (status == VOLTA_OK)
             status = size.pictures     ? step_pictures(context, size, trainer, step)
+                     : size.packed     ? step_packed(context, size, trainer, step)
                      : size.perceptron ? step_perceptron(context, size, trainer, step)
                                        : volta_trainer_step_tokens(trainer, nullptr);
     }
@@ -386,6 +420,26 @@ void test_small_llama(void**) {
     assert_int_equal(tally.differing, 0);
 }
 
+// Learned positions and dropout, rotary positions, adapters.
+void test_packed_documents(void**) {
+    for (const Size* model : {&kSmall, &kLlama, &kAdapted}) {
+        Tally tally;
+        Size size = *model;
+        size.packed = true;
+        for (Isa isa : kIsas) {
+            if (!host_cpu().has(isa)) continue;
+            for (unsigned threads : {1u, 2u, 3u, 8u})
+                tally.add(size, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
+            for (const cpu::GemmTile& tile : cpu::gemm_tiles())
+                if (tile.isa == isa) tally.add(size, {isa, 2, tile.name, false, 0});
+            if (isa != Isa::scalar) tally.add(size, {isa, 2, nullptr, true, 0});
+        }
+        print_message("%d runs of packed documents, %d differing, hash %s\n", tally.runs, tally.differing,
+                      tally.expected.c_str());
+        assert_int_equal(tally.differing, 0);
+    }
+}
+
 // Micro-batches of whole segments of tokens continue the gradients of A and B: cutting such a batch changes
 // no bit.
 void test_cut_batches_of_adapters(void**) {
@@ -403,6 +457,26 @@ void test_cut_batches_of_adapters(void**) {
         tally.add(cut, {isa, 3, nullptr, false, 2});
         print_message("%d runs of cut batches on a base of type %d, %d differing, hash %s\n", tally.runs,
                       base, tally.differing, tally.expected.c_str());
+        assert_int_equal(tally.differing, 0);
+    }
+}
+
+// And of packed rows, dropout included.
+void test_cut_batches_of_packed_documents(void**) {
+    for (const Size* model : {&kSmall, &kLlama, &kAdapted}) {
+        Tally tally;
+        Size size = *model;
+        size.packed = true;
+        size.batch = 32;  // 1024 tokens
+        Size cut = size;
+        cut.batch = 16;
+        cut.micro_batches = 2;
+        const Isa isa = host_cpu().best_isa;
+        tally.add(size, {isa, 2, nullptr, false, 0});
+        tally.add(cut, {isa, 1, nullptr, false, 0});
+        tally.add(cut, {isa, 3, nullptr, false, 2});
+        print_message("%d runs of cut batches of packed documents, %d differing, hash %s\n", tally.runs,
+                      tally.differing, tally.expected.c_str());
         assert_int_equal(tally.differing, 0);
     }
 }
@@ -542,6 +616,8 @@ int main(int argc, char** argv) {
         cmocka_unit_test(test_small_model_full_cross_product),
         cmocka_unit_test(test_small_llama),
         cmocka_unit_test(test_adapters),
+        cmocka_unit_test(test_packed_documents),
+        cmocka_unit_test(test_cut_batches_of_packed_documents),
         cmocka_unit_test(test_cut_batches_of_adapters),
         cmocka_unit_test(test_perceptron),
         cmocka_unit_test(test_network_of_pictures),

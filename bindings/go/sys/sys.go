@@ -1048,6 +1048,8 @@ type TrainerOptions struct {
 	// Parameters that keep their bits: names, or patterns in which * stands for any characters and ? for one. They get no gradient and no optimizer state. A batch_norm whose running mean and variance are frozen is computed by them, as in inference. NULL: none. Copied.
 	Frozen      **byte
 	FrozenCount uint
+	// 1: a row holds documents side by side: none sees another, and each begins at position 0. For models with one i32 input [batch, time] and the CROSS_ENTROPY loss. A step takes one input more behind the tokens, i32 of their shape: the place in its row where the document of each token begins. The model that is saved stays as it is.
+	PackedDocuments int32
 }
 
 // StepReport is volta_step_report.
@@ -2408,7 +2410,8 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 // Keeps: `model` alive. The trainer works on its own copy of the parameters: the model does not change until
 // volta_trainer_update_model.
 //
-// Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); the text names it
+// Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); packed_documents
+// of a model whose tokens meet elsewhere than in causal attention; the text names it
 // INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
 // or one alone of a batch_norm's running mean and variance; the text names it
 func TrainerCreate(model *Model, options *TrainerOptions, outTrainer **Trainer) Status {
@@ -3037,6 +3040,21 @@ func DocumentsCount(documents *Documents) uint64 {
 // Fills what fits in document->struct_size. Errors: INVALID_ARGUMENT  there are fewer
 func DocumentsGet(documents *Documents, index uint64, document *Document) Status {
 	return Status(C.volta_documents_get((*C.volta_documents)(unsafe.Pointer(documents)), C.uint64_t(index), (*C.volta_document)(unsafe.Pointer(document))))
+}
+
+// DocumentsPack is volta_documents_pack.
+//
+// Documents side by side in rows, for training with packed_documents of volta_trainer_options: each, in order, goes into
+// the first row that has room for it. The same lengths give the same rows.
+// lengths: of each document, in tokens that a row takes: of a language model one less than it has, as the last is only
+// asked for
+// rows, places: of each document, which row it is in, and where it begins there
+//
+// Cost: count * log(count).
+//
+// Errors: INVALID_ARGUMENT  a length of 0, or of more than row_tokens; the text names the document
+func DocumentsPack(lengths *uint64, count uint64, rowTokens uint64, options *DatasetOptions, rows *uint64, places *uint64, outRowCount *uint64) Status {
+	return Status(C.volta_documents_pack((*C.uint64_t)(unsafe.Pointer(lengths)), C.uint64_t(count), C.uint64_t(rowTokens), (*C.volta_dataset_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(rows)), (*C.uint64_t)(unsafe.Pointer(places)), (*C.uint64_t)(unsafe.Pointer(outRowCount))))
 }
 
 // LoaderCreate is volta_loader_create.

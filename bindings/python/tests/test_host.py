@@ -380,6 +380,10 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(documents[2], {"text": "t", "label": "cat", "line": 3})
         with self.assertRaisesRegex(volta.CorruptModel, 'a.jsonl:1: there is no "completion"'):
             volta.parse_documents("a.jsonl", '{"prompt": "a"}')
+        self.assertEqual(volta.pack_documents([5, 4, 3, 6, 1], 10), [[(0, 0), (1, 5), (4, 9)], [(2, 0), (3, 3)]])
+        self.assertEqual(volta.pack_documents([], 10), [])
+        with self.assertRaisesRegex(volta.InvalidArgument, "document 0 has 11 tokens, a row takes 1 to 10"):
+            volta.pack_documents([11], 10)
         self.assertIn("chatml", volta.chat_format_names())
         model = volta.Model.gpt(vocabulary=256, layers=1, dim=8, heads=2, context=8)
         model.tokenizer = volta.Tokenizer.bytes()

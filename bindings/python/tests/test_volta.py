@@ -170,6 +170,19 @@ class ArraysTest(unittest.TestCase):
         self.assertFalse(trainer.gradient("fc.bias").flags.writeable)
 
     @needs_numpy
+    def test_packed_documents_on_numpy(self):
+        model = volta.Model.gpt(vocabulary=16, layers=1, dim=8, heads=2, context=6, seed=3)
+        trainer = volta.Trainer(model, [[1, 6]], packed_documents=1, learning_rate=0.01)
+        tokens, targets = numpy.arange(6, dtype=numpy.int32)[None], numpy.array([[1, 2, -1, 4, 5, -1]], numpy.int32)
+        starts = numpy.array([[0, 0, 0, 3, 3, 3]], numpy.int32)
+        losses = [trainer.step(tokens, starts, targets)["loss"] for _ in range(20)]
+        self.assertLess(losses[-1], losses[0])
+        with self.assertRaisesRegex(TypeError, "step takes 2 inputs and the targets, not 2 arrays"):
+            trainer.step(tokens, targets)
+        with self.assertRaisesRegex(volta.InvalidArgument, "document starts: row 0 has 5 at place 0"):
+            trainer.step(tokens, starts + 5, targets)
+
+    @needs_numpy
     def test_nothing_is_copied(self):
         x = numpy.zeros((2, 2), numpy.float32)
         tensor = volta.Tensor.wrap(x)

@@ -10,7 +10,7 @@ Everything of include/volta.h is here: what has no class of its own is in volta.
 from . import native
 from ._library import data as _data
 from ._library import lib
-from .data import Batch, Dataset, Loader, Picture, parse_documents, read_texts, text_parts
+from .data import Batch, Dataset, Loader, Picture, pack_documents, parse_documents, read_texts, text_parts
 from .context import Context, default_context, describe_device, device_count
 from .errors import (Cancelled, CorruptModel, DeviceError, Error, InternalError, InvalidArgument, InvalidState, IoError,
                      NotFinite, OutOfMemory, ShapeMismatch, Unsupported)
@@ -39,5 +39,5 @@ def status_name(status: int) -> str:
 __all__ = ["Batch", "Cancel", "Cancelled", "Context", "CorruptModel", "Dataset", "DeviceError", "Error", "Generator", "Graph",
            "InternalError", "InvalidArgument", "InvalidState", "IoError", "Loader", "Model", "NotFinite", "OutOfMemory", "Picture",
            "Sequence", "Session", "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "chat_format_names", "data_version",
-           "default_context", "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "parse_documents", "read_texts",
-           "status_name", "survey", "text_parts"]
+           "default_context", "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "pack_documents", "parse_documents",
+           "read_texts", "status_name", "survey", "text_parts"]

@@ -225,6 +225,18 @@ def parse_documents(name: str, text: Union[str, bytes], **options: Any) -> List[
         data().volta_documents_release(documents)
 
 
+def pack_documents(lengths: Sequence[int], row_tokens: int) -> List[List[Tuple[int, int]]]:
+    """Documents side by side in rows, each in the first row that has room for it: of each row, which documents and where they begin."""
+    count = len(lengths)
+    numbers = ctypes.c_uint64 * count
+    rows, places, row_count = numbers(), numbers(), ctypes.c_uint64()
+    check_data(data().volta_documents_pack(numbers(*lengths), count, row_tokens, None, rows, places, ctypes.byref(row_count)))
+    packed: List[List[Tuple[int, int]]] = [[] for _ in range(row_count.value)]
+    for document in range(count):
+        packed[rows[document]].append((document, places[document]))
+    return packed
+
+
 def _document(documents: Any, index: int) -> Dict[str, Any]:
     raw = native.volta_document()
     check_data(data().volta_documents_get(documents, index, ctypes.byref(raw)))

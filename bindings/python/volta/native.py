@@ -605,6 +605,7 @@ class volta_trainer_options(c.Structure):
         ("huber_delta", c.c_double),
         ("frozen", c.POINTER(c.c_char_p)),
         ("frozen_count", c.c_size_t),
+        ("packed_documents", c.c_int32),
     ]
 
 
@@ -1132,6 +1133,7 @@ VOLTA_DATA_FUNCTIONS = {
     "volta_documents_release": (None, (c.c_void_p,)),
     "volta_documents_count": (c.c_uint64, (c.c_void_p,)),
     "volta_documents_get": (c.c_int32, (c.c_void_p, c.c_uint64, c.POINTER(volta_document),)),
+    "volta_documents_pack": (c.c_int32, (c.c_void_p, c.c_uint64, c.c_uint64, c.POINTER(volta_dataset_options), c.c_void_p, c.c_void_p, c.c_void_p,)),
     "volta_loader_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_loader_options), c.POINTER(c.c_void_p),)),
     "volta_loader_release": (None, (c.c_void_p,)),
     "volta_loader_next": (c.c_int32, (c.c_void_p, c.POINTER(volta_batch),)),

@@ -75,7 +75,7 @@ class Trainer(Handle):
         super().__init__(made(function, model, given), model)
         self.model = model
         self._wrapped = Wrapped(model.context)
-        self._inputs = (ctypes.c_void_p * len(model.inputs))()
+        self._inputs = (ctypes.c_void_p * (len(model.inputs) + self.options["packed_documents"]))()
 
     @classmethod
     def resume(cls, model: Model, input_shapes: Shapes = None, **options: Any) -> Trainer:
@@ -83,8 +83,8 @@ class Trainer(Handle):
         return cls(model, input_shapes, _resume=True, **options)
 
     def step(self, *arrays: Any) -> Info:
-        """One step: the inputs, then the targets, all micro-batches one after the other. Gives step, loss,
-        gradient_norm and learning_rate, a dict."""
+        """One step: the inputs (with packed_documents, then where the document of each token begins), then the targets,
+        all micro-batches one after the other. Gives step, loss, gradient_norm and learning_rate, a dict."""
         if len(arrays) != len(self._inputs) + 1:
             raise TypeError(f"step takes {len(self._inputs)} inputs and the targets, not {len(arrays)} arrays")
         tensors = [self._wrapped(x, f"array {i}") for i, x in enumerate(arrays)]

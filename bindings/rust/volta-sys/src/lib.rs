@@ -1112,6 +1112,8 @@ pub struct volta_trainer_options {
     /// Parameters that keep their bits: names, or patterns in which * stands for any characters and ? for one. They get no gradient and no optimizer state. A batch_norm whose running mean and variance are frozen is computed by them, as in inference. NULL: none. Copied.
     pub frozen: *const *const c_char,
     pub frozen_count: usize,
+    /// 1: a row holds documents side by side: none sees another, and each begins at position 0. For models with one i32 input \[batch, time\] and the CROSS_ENTROPY loss. A step takes one input more behind the tokens, i32 of their shape: the place in its row where the document of each token begins. The model that is saved stays as it is.
+    pub packed_documents: i32,
 }
 impl Default for volta_trainer_options {
     /// Zeros, which are the defaults, with the size.
@@ -2171,7 +2173,8 @@ extern "C" {
     /// Keeps: `model` alive. The trainer works on its own copy of the parameters: the model does not change until
     /// volta_trainer_update_model.
     ///
-    /// Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); the text names it
+    /// Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); packed_documents
+    /// of a model whose tokens meet elsewhere than in causal attention; the text names it
     /// INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
     /// or one alone of a batch_norm's running mean and variance; the text names it
     pub fn volta_trainer_create(model: *mut volta_model, options: *const volta_trainer_options, out_trainer: *mut *mut volta_trainer) -> volta_status;
@@ -2504,6 +2507,16 @@ extern "C" {
     pub fn volta_documents_count(documents: *const volta_documents) -> u64;
     /// Fills what fits in document->struct_size. Errors: INVALID_ARGUMENT  there are fewer
     pub fn volta_documents_get(documents: *const volta_documents, index: u64, document: *mut volta_document) -> volta_status;
+    /// Documents side by side in rows, for training with packed_documents of volta_trainer_options: each, in order, goes into
+    /// the first row that has room for it. The same lengths give the same rows.
+    /// lengths: of each document, in tokens that a row takes: of a language model one less than it has, as the last is only
+    ///          asked for
+    /// rows, places: of each document, which row it is in, and where it begins there
+    ///
+    /// Cost: count * log(count).
+    ///
+    /// Errors: INVALID_ARGUMENT  a length of 0, or of more than row_tokens; the text names the document
+    pub fn volta_documents_pack(lengths: *const u64, count: u64, row_tokens: u64, options: *const volta_dataset_options, rows: *mut u64, places: *mut u64, out_row_count: *mut u64) -> volta_status;
     /// Starts loading at epoch 0, batch 0.
     ///
     /// Owns: *out_loader, ended by volta_loader_release, which waits for what its threads are doing.

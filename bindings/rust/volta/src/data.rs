@@ -222,6 +222,21 @@ pub fn parse_documents(name: &str, text: impl AsRef<[u8]>, options: &DatasetOpti
         .collect()
 }
 
+/// Documents of so many tokens side by side in rows, each in the first that has room for it: of each row, which documents and
+/// where they begin.
+pub fn pack_documents(lengths: &[u64], row_tokens: u64) -> Result<Vec<Vec<(usize, u64)>>> {
+    let (mut rows, mut places, mut count) = (vec![0u64; lengths.len()], vec![0u64; lengths.len()], 0u64);
+    check(unsafe {
+        let (to_rows, to_places) = (rows.as_mut_ptr(), places.as_mut_ptr());
+        sys::volta_documents_pack(lengths.as_ptr(), lengths.len() as u64, row_tokens, ptr::null(), to_rows, to_places, &mut count)
+    })?;
+    let mut packed: Vec<Vec<(usize, u64)>> = vec![Vec::new(); count as usize];
+    for (document, (row, place)) in rows.into_iter().zip(places).enumerate() {
+        packed[row as usize].push((document, place));
+    }
+    Ok(packed)
+}
+
 /// `volta_loader_options`, with the transform by value.
 #[derive(Clone, Copy, Default)]
 pub struct LoaderOptions {
