@@ -44,7 +44,7 @@ struct Settings {
     std::int64_t steps = 1000, warmup = 100, seed = 1, accumulate = 1, save_every = 0, stop_at = 0;
     double learning_rate = 1e-3, final_learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1,
            clip = 1.0;
-    bool json = false;
+    bool json = false, packs = false;
     FineTuning tuning;
     TrainingReport report;
     std::int64_t eval_every = 0, patience = 0, extend = 0;
@@ -68,6 +68,10 @@ void declare(Options& options, Settings& s) {
                   "the last tenth validates");
     options.choice("--chat-format", s.chat_format, chat_format_names(),
                    "with --jsonl: how messages become tokens (default: the model's)");
+    options.flag(
+        "--pack", s.packs,
+        "with --jsonl: documents side by side in rows of --context tokens, none of which sees another "
+        "(default: a row for each)");
     options.output("--out", s.out, kModelOutput, "the model file to write; with --resume it may be left out");
     options.choice("--preset", s.preset, preset_names(),
                    "architecture and sizes that the options below override (default: tiny)");
@@ -580,6 +584,7 @@ void check_lesson(const Options& options, const Settings& s) {
         usage_error("voltac train: --jsonl needs --from, a model that is there, or --resume");
     if (!of_documents && options.given("--chat-format"))
         usage_error("voltac train: --chat-format is of the messages of --jsonl");
+    if (!of_documents && s.packs) usage_error("voltac train: --pack is of the documents of --jsonl");
     if (options.given("--patience") && s.eval_every == 0)
         usage_error("voltac train: --patience counts the validations of --eval-every, which is not given");
     if (options.given("--extend") && s.resume.empty()) usage_error("voltac train: --extend needs --resume");
@@ -732,12 +737,12 @@ int train_pictures(Settings& s, const Options& options) {
 
 constexpr std::int64_t kDocumentEpochs = 3;
 
-// So many steps that all documents are seen --epochs times.
-void plan_epochs(Settings& s, const Options& options, std::size_t documents) {
+// So many steps that all rows of documents are seen --epochs times.
+void plan_epochs(Settings& s, const Options& options, std::size_t rows) {
     if (options.given("--steps")) return;
     const std::int64_t epochs = options.given("--epochs") ? s.epochs : kDocumentEpochs,
-                       rows = s.batch * s.accumulate;
-    s.steps = std::max<std::int64_t>(1, (epochs * static_cast<std::int64_t>(documents) + rows - 1) / rows);
+                       of_step = s.batch * s.accumulate;
+    s.steps = std::max<std::int64_t>(1, (epochs * static_cast<std::int64_t>(rows) + of_step - 1) / of_step);
     if (!options.given("--warmup")) s.warmup = std::min(s.warmup, s.steps / 10);
 }
 
@@ -747,6 +752,7 @@ Trainer document_trainer(const Settings& s, const Model& model, const DocumentMo
     for (std::size_t i = 0; i < kind.inputs(); ++i) shapes.insert(shapes.end(), {s.batch, window});
     volta_trainer_options training = trainer_options(s, shapes.data());
     training.input_extent_count = shapes.size();
+    training.packed_documents = s.packs;
     return s.tuning.train(model.get(), training);
 }
 
@@ -761,6 +767,8 @@ Trainer resumed_documents(const Settings& s, const Options& options, const Model
     refuse_contradictions(options, s, model, checkpoint, tokenizer);
     if (metadata(model, kDocumentsKey) != mark)
         failure(shown_name(s.jsonl) + ": the documents are not those that the checkpoint was trained on");
+    if (s.packs && checkpoint.packed_documents == 0)
+        usage_error("voltac train: --pack is given, the checkpoint's documents have a row each");
     extend(s, trainer);
     return owned;
 }
@@ -787,11 +795,16 @@ int train_documents(Settings& s, const Options& options) {
         volta_trainer_options checkpoint = VOLTA_TRAINER_OPTIONS_INIT;
         check(volta_trainer_get_options(trainer.get(), &checkpoint));
         lists = cut_documents(std::move(documents), kind, checkpoint.input_shapes[1], name);
+        lay_out_rows(lists, kind, checkpoint.input_shapes[1], checkpoint.packed_documents != 0);
     } else {
-        const std::int64_t window = document_window(
-            documents, kind, window_of(model, options.given("--context") ? s.sizes.context : 0));
+        if (s.packs && kind.classifies)
+            failure(name + ": the documents have labels, and each of them needs a row: --pack is of others");
+        const std::int64_t most = window_of(model, options.given("--context") ? s.sizes.context : 0),
+                           window = s.packs ? most : document_window(documents, kind, most);
         lists = cut_documents(std::move(documents), kind, window, name);
-        plan_epochs(s, options, lists.train.size());
+        lay_out_rows(lists, kind, window, s.packs);
+        if (s.packs) tell_packing(name, lists, kind, window);
+        plan_epochs(s, options, lists.rows.size());
         check(volta_model_set_metadata(model.get(), kDocumentsKey, mark.c_str()));
         trainer = document_trainer(s, model, kind, window);
     }

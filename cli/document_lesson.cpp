@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cli/architectures.h"
+#include "include/volta_data.h"
 
 namespace voltac {
 namespace {
@@ -38,39 +39,69 @@ std::size_t places_of(const Document& document, const DocumentModel& model) {
 // Rows of documents, as a model takes them.
 class Rows {
   public:
-    Rows(const Context& context, const DocumentModel& model, std::int64_t rows, std::int64_t time)
-        : context_(context), model_(model), rows_(rows), time_(time) {
+    // `packed`: one input more says where the document of each token begins.
+    Rows(const Context& context, const DocumentModel& model, std::int64_t rows, std::int64_t time,
+         bool packed)
+        : context_(context), model_(model), rows_(rows), time_(time), packed_(packed) {
         const auto places = static_cast<std::size_t>(rows * time);
-        for (std::size_t i = 0; i < model.inputs(); ++i) values_.emplace_back(places);
+        for (std::size_t i = 0; i < model.inputs() + (packed ? 1 : 0); ++i) values_.emplace_back(places);
         targets_.resize(model.classifies ? static_cast<std::size_t>(rows) : places);
         for (std::vector<std::int32_t>& input : values_) tensors_.push_back(wrapped(input, false));
         target_tensor_ = wrapped(targets_, model.classifies);
         for (const Tensor& tensor : tensors_) inputs_.push_back(tensor.get());
     }
 
-    void fill(std::int64_t row, const Document& document) {
-        const auto time = static_cast<std::size_t>(time_), first = static_cast<std::size_t>(row) * time;
-        const std::size_t places = std::min(places_of(document, model_), time);
-        for (std::vector<std::int32_t>& input : values_)
-            std::fill_n(input.begin() + static_cast<std::ptrdiff_t>(first), time, 0);
-        std::copy_n(document.tokens.begin(), places, values_[0].begin() + static_cast<std::ptrdiff_t>(first));
-        for (std::size_t i = 0; i < places && model_.takes_segments; ++i)
-            values_[1][first + i] = document.segments[i];
-        for (std::size_t i = 0; i < places && model_.takes_mask; ++i) values_.back()[first + i] = 1;
-        if (model_.classifies) {
-            targets_[static_cast<std::size_t>(row)] = document.label;
-            return;
+    // What stands behind the last document is one of its own, of which nothing is asked.
+    void fill(std::int64_t row, const RowOfDocuments& placed, const std::vector<Document>& documents) {
+        clear(row);
+        std::size_t end = 0;
+        for (const Placed& each : placed) {
+            put(row, each.place, documents[each.document]);
+            end = each.place + places_of(documents[each.document], model_);
         }
-        for (std::size_t i = 0; i < time; ++i)
-            targets_[first + i] = i < places && document.asked[i + 1] == 1 ? document.tokens[i + 1] : -1;
+        if (packed_) begin_document(row, end, static_cast<std::size_t>(time_));
+    }
+    void fill(std::int64_t row, const Document& document) {
+        clear(row);
+        put(row, 0, document);
     }
 
     const volta_tensor* const* inputs() const { return inputs_.data(); }
+    std::size_t input_count() const { return inputs_.size(); }
     const volta_tensor* targets() const { return target_tensor_.get(); }
     std::int32_t target(std::size_t i) const { return targets_[i]; }
     std::size_t target_count() const { return targets_.size(); }
 
   private:
+    std::size_t first_of(std::int64_t row) const { return static_cast<std::size_t>(row * time_); }
+
+    void clear(std::int64_t row) {
+        const auto first = static_cast<std::ptrdiff_t>(first_of(row));
+        for (std::vector<std::int32_t>& input : values_) std::fill_n(input.begin() + first, time_, 0);
+        if (!model_.classifies) std::fill_n(targets_.begin() + first, time_, -1);
+    }
+
+    void put(std::int64_t row, std::size_t place, const Document& document) {
+        const std::size_t first = first_of(row) + place, places = places_of(document, model_);
+        std::copy_n(document.tokens.begin(), places, values_[0].begin() + static_cast<std::ptrdiff_t>(first));
+        for (std::size_t i = 0; i < places && model_.takes_segments; ++i)
+            values_[1][first + i] = document.segments[i];
+        for (std::size_t i = 0; i < places && model_.takes_mask; ++i) values_.back()[first + i] = 1;
+        if (packed_) begin_document(row, place, place + places);
+        if (model_.classifies) {
+            targets_[static_cast<std::size_t>(row)] = document.label;
+            return;
+        }
+        for (std::size_t i = 0; i < places; ++i)
+            if (document.asked[i + 1] == 1) targets_[first + i] = document.tokens[i + 1];
+    }
+
+    void begin_document(std::int64_t row, std::size_t place, std::size_t end) {
+        const auto first = values_.back().begin() + static_cast<std::ptrdiff_t>(first_of(row));
+        std::fill(first + static_cast<std::ptrdiff_t>(place), first + static_cast<std::ptrdiff_t>(end),
+                  static_cast<std::int32_t>(place));
+    }
+
     Tensor wrapped(std::vector<std::int32_t>& values, bool labels) const {
         const std::int64_t shape[] = {rows_, time_};
         volta_tensor* tensor = nullptr;
@@ -81,7 +112,8 @@ class Rows {
     const Context& context_;
     const DocumentModel model_;
     std::int64_t rows_, time_;
-    std::vector<std::vector<std::int32_t>> values_;  // tokens, segments, mask: those that the model takes
+    bool packed_;
+    std::vector<std::vector<std::int32_t>> values_;  // tokens, segments, mask, starts: those that are taken
     std::vector<std::int32_t> targets_;
     std::vector<Tensor> tensors_;
     std::vector<const volta_tensor*> inputs_;
@@ -98,14 +130,17 @@ class DocumentLesson final : public Lesson {
           documents_(std::move(documents)),
           seed_(options.seed),
           time_(options.input_shapes[1]),
+          validation_time_(options.packed_documents != 0 ? document_window(documents_.validation, kind, time_)
+                                                         : time_),
           count_(options.input_shapes[0] * static_cast<std::int64_t>(options.micro_batches)),
-          rows_(context, kind, count_, time_) {}
+          rows_(context, kind, count_, time_, options.packed_documents != 0) {}
 
     volta_status step(volta_trainer* trainer, volta_step_report* report) override {
         const std::uint64_t first = volta_trainer_current_step(trainer) * static_cast<std::uint64_t>(count_);
         for (std::int64_t row = 0; row < count_; ++row)
-            rows_.fill(row, documents_.train[place(first + static_cast<std::uint64_t>(row))]);
-        return volta_trainer_step(trainer, rows_.inputs(), kind_.inputs(), rows_.targets(), report);
+            rows_.fill(row, documents_.rows[place(first + static_cast<std::uint64_t>(row))],
+                       documents_.train);
+        return volta_trainer_step(trainer, rows_.inputs(), rows_.input_count(), rows_.targets(), report);
     }
 
     bool validates() const override { return !documents_.validation.empty(); }
@@ -113,9 +148,10 @@ class DocumentLesson final : public Lesson {
     // The mean over all that the documents ask for.
     double validation_loss(volta_trainer* trainer) override {
         check(volta_trainer_update_model(trainer));
-        Rows row(context_, kind_, 1, time_);
+        Rows row(context_, kind_, 1, validation_time_, false);
         std::vector<float> logits(row.target_count() * static_cast<std::size_t>(kind_.outputs));
-        const std::int64_t of_tokens[] = {1, time_, kind_.outputs}, of_labels[] = {1, kind_.outputs};
+        const std::int64_t of_tokens[] = {1, validation_time_, kind_.outputs},
+                           of_labels[] = {1, kind_.outputs};
         volta_tensor* made = nullptr;
         check(volta_tensor_wrap(context_.get(), VOLTA_F32, kind_.classifies ? of_labels : of_tokens,
                                 kind_.classifies ? 2 : 3, logits.data(), &made));
@@ -145,16 +181,16 @@ class DocumentLesson final : public Lesson {
     }
 
   private:
-    // The document at a place of the whole run.
+    // The row of documents at a place of the whole run.
     std::size_t place(std::uint64_t at) {
-        const std::uint64_t count = documents_.train.size(), epoch = at / count;
+        const std::uint64_t count = documents_.rows.size(), epoch = at / count;
         if (order_.empty() || epoch != epoch_) shuffle(epoch);
         return order_[at % count];
     }
 
     void shuffle(std::uint64_t epoch) {
         Draws draws(seed_, epoch);
-        order_.resize(documents_.train.size());
+        order_.resize(documents_.rows.size());
         for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
         for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[draws.next() % i]);
         epoch_ = epoch;
@@ -162,7 +198,7 @@ class DocumentLesson final : public Lesson {
 
     Session session_of() const {
         std::vector<std::int64_t> shapes;
-        for (std::size_t i = 0; i < kind_.inputs(); ++i) shapes.insert(shapes.end(), {1, time_});
+        for (std::size_t i = 0; i < kind_.inputs(); ++i) shapes.insert(shapes.end(), {1, validation_time_});
         volta_session_options options = VOLTA_SESSION_OPTIONS_INIT;
         options.input_shapes = shapes.data();
         options.input_extent_count = shapes.size();
@@ -176,7 +212,8 @@ class DocumentLesson final : public Lesson {
     DocumentModel kind_;
     DocumentLists documents_;
     std::uint64_t seed_, epoch_ = 0, correct_ = 0;
-    std::int64_t time_, count_;
+    std::int64_t time_, validation_time_;  // of a row; of one that validates, which has a document alone
+    std::int64_t count_;
     Rows rows_;
     std::vector<std::size_t> order_;  // of epoch_
 };
@@ -270,6 +307,33 @@ DocumentLists cut_documents(std::vector<Document> documents, const DocumentModel
     documents.erase(first, documents.end());
     lists.train = std::move(documents);
     return lists;
+}
+
+void lay_out_rows(DocumentLists& lists, const DocumentModel& model, std::int64_t window, bool packed) {
+    const std::size_t count = lists.train.size();
+    lists.rows.resize(count);
+    if (!packed) {
+        for (std::size_t i = 0; i < count; ++i) lists.rows[i] = {{i, 0}};
+        return;
+    }
+    std::vector<std::uint64_t> lengths, rows(count), places(count);
+    for (const Document& document : lists.train) lengths.push_back(places_of(document, model));
+    std::uint64_t used = 0;
+    if (volta_documents_pack(lengths.data(), count, static_cast<std::uint64_t>(window), nullptr, rows.data(),
+                             places.data(), &used) != VOLTA_OK)
+        failure(volta_data_last_error());
+    for (std::size_t i = 0; i < count; ++i) lists.rows[rows[i]].push_back({i, places[i]});
+    lists.rows.resize(used);
+}
+
+void tell_packing(const std::string& path, const DocumentLists& lists, const DocumentModel& model,
+                  std::int64_t window) {
+    double tokens = 0;
+    for (const Document& document : lists.train) tokens += static_cast<double>(places_of(document, model));
+    warn(formatted("%s: %zu documents in %zu rows of %lld tokens, of which they fill %.0f %%",
+                   one_line(path).c_str(), lists.train.size(), lists.rows.size(),
+                   static_cast<long long>(window),
+                   100 * tokens / (static_cast<double>(lists.rows.size()) * static_cast<double>(window))));
 }
 
 std::unique_ptr<Lesson> document_lesson(const Context& context, Model model, volta_trainer* trainer,

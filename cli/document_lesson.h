@@ -26,8 +26,15 @@ struct DocumentModel {
 DocumentModel document_model(const Model& model, const std::vector<Document>& documents,
                              const std::string& path);
 
+// A document of a list, and where it begins in its row.
+struct Placed {
+    std::size_t document, place;
+};
+using RowOfDocuments = std::vector<Placed>;
+
 struct DocumentLists {
     std::vector<Document> train, validation;
+    std::vector<RowOfDocuments> rows;  // of those that train
 };
 // The first nine of ten train and the others validate; of fewer than ten, the last; of a single one, none.
 // What does not fit into `window` tokens is cut, and documents of which nothing is left to ask for are left
@@ -35,12 +42,19 @@ struct DocumentLists {
 DocumentLists cut_documents(std::vector<Document> documents, const DocumentModel& model, std::int64_t window,
                             const std::string& path);
 
+// Gives each document that trains a row of `window` tokens, or with `packed` the first that has room for it.
+void lay_out_rows(DocumentLists& lists, const DocumentModel& model, std::int64_t window, bool packed);
+
+// A line on standard error: how full the rows are.
+void tell_packing(const std::string& path, const DocumentLists& lists, const DocumentModel& model,
+                  std::int64_t window);
+
 // The shortest window that holds the longest document, of at most `most` tokens, a multiple of 8.
 std::int64_t document_window(const std::vector<Document>& documents, const DocumentModel& model,
                              std::int64_t most);
 
-// Every step takes the next documents of an order that each epoch shuffles: all follows from seed and step,
-// so that a resumed run goes on as if it had never ended. Keeps `model`, which the trainer updates for
+// Every step takes the next rows of an order that each epoch shuffles: all follows from seed and step, so
+// that a resumed run goes on as if it had never ended. Keeps `model`, which the trainer updates for
 // validation.
 std::unique_ptr<Lesson> document_lesson(const Context& context, Model model, volta_trainer* trainer,
                                         const DocumentModel& kind, DocumentLists documents);

@@ -48,6 +48,33 @@ expect "steps more" "10 120" "$(grep -c '"event":"step"' told) $(sed -n 's/.*"ev
 expect "steps more of a text" 5 "$(grep -c '"event":"step"' told)"
 refused 2 "--extend needs --resume" train $run --extend 5 --out x.volta
 
+# --- packed: side by side in rows, of which a step learns what it learns of documents apart
+"$voltac" train $run --pack --epochs 80 --lr 3e-3 --out p.volta --json >told 2>err || bad "--pack: $(cat err)"
+rows=$(sed -n 's/.*pairs.jsonl: 22 documents in \([0-9]*\) rows of 64 tokens, of which they fill [0-9]* %$/\1/p' err)
+[ "${rows:-0}" -ge 3 ] && [ "$rows" -le 11 ] || bad "how full the rows are is not told: $(cat err)"
+expect "steps of packed rows" $(((80 * rows + 3) / 4)) "$(grep -c '"event":"step"' told)"
+sed -n 's/.*"event":"step".*"loss":\([0-9.e-]*\).*/\1/p' told >losses
+[ "$(awk 'NR == 1 { a = $1 } END { print ($1 < a / 4) }' losses)" = 1 ] || bad "packed, it has not learnt: $(sed -n '1p;$p' losses)"
+packed=$("$voltac" hash p.volta)
+for machine in "--threads 1" "--threads 3" "--isa scalar"; do
+    "$voltac" train $run --pack --epochs 80 --lr 3e-3 --out other.volta $machine >/dev/null 2>&1 || bad "--pack $machine"
+    expect "--pack $machine" "$packed" "$("$voltac" hash other.volta)"
+done
+"$voltac" train $run --pack --epochs 80 --lr 3e-3 --out p-half.volta --stop-at 7 >/dev/null 2>&1 || bad "--pack --stop-at"
+"$voltac" train --jsonl pairs.jsonl --resume p-half.volta --out p-whole.volta >/dev/null 2>&1 || bad "--resume of packed rows"
+expect "a resumed run of packed rows" "$packed" "$("$voltac" hash p-whole.volta)"
+first_loss() {
+    "$voltac" train --jsonl pairs.jsonl --from base.volta --steps 1 --out first.volta --json "$@" 2>/dev/null | sed -n 's/.*"event":"step".*"loss":\([0-9.]*\).*/\1/p'
+}
+side=$(first_loss --pack --batch "$rows") apart=$(first_loss --batch 22)
+[ "$(echo "$side $apart" | awk '{ d = $1 - $2; print ($1 > 0 && d * d < 1e-10 * $1 * $1) }')" = 1 ] || bad "packed, the loss is $side, apart $apart"
+"$voltac" train $run --pack --lora r=4 --epochs 4 --out a.adapter.volta >/dev/null 2>err || bad "--pack --lora: $(cat err)"
+"$voltac" train $run --pack --lora r=4 --epochs 4 --stop-at 2 --out b.adapter.volta >/dev/null 2>&1 || bad "--pack --lora --stop-at"
+"$voltac" train --jsonl pairs.jsonl --from base.volta --resume b.adapter.volta --out b.adapter.volta >/dev/null 2>err || bad "--resume of packed adapters: $(cat err)"
+cmp -s a.adapter.volta b.adapter.volta || bad "a resumed run of packed adapters differs"
+refused 2 "--pack is of the documents of --jsonl" train --text text.txt --pack --out x.volta
+refused 2 "--pack is given, the checkpoint's documents have a row each" train --jsonl pairs.jsonl --resume half.volta --pack --out x.volta
+
 # --- only completions count: what is asked for in the prompt may be anything
 sed 's/"say/"tell me/' pairs.jsonl >told.jsonl
 "$voltac" train $run --steps 1 --lr 1e-3 --out a.volta --json 2>/dev/null | grep -q '"event":"step"' || bad "one step"
@@ -155,6 +182,7 @@ PYTHON
     cmp -s told1 told3 || bad "threads change what a classifier learns"
     expect "what it has right" "4 of 4" "$(sed -n 's/^correct *//p' told1)"
     "$voltac" $import --mask --out m1.volta >/dev/null && "$voltac" $import --out m0.volta >/dev/null || bad "fewer inputs"
+    refused 1 "labels.jsonl: the documents have labels, and each of them needs a row: --pack is of others" train --jsonl labels.jsonl --from c.volta --pack --out x.volta
     refused 1 'labels.jsonl:1: there is a "text_pair", but the model has no input of segments' train --jsonl labels.jsonl --from m1.volta --out x.volta
     refused 1 "the model has no input that says which tokens are there" train --jsonl labels.jsonl --from m0.volta --out x.volta
     echo '{"text": "the fox", "label": 2}' >two.jsonl
