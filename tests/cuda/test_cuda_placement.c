@@ -172,7 +172,7 @@ static void test_budget(void** state) {
     trainers_within(held + held / 2, VOLTA_OUT_OF_MEMORY);
 }
 
-static char why[256]; /* the sentence of the latest wide_attention */
+static char why[256]; /* the sentence of the latest call below */
 
 /* One head of 257 elements, which the processor computes. */
 static volta_status wide_attention(volta_context* context) {
@@ -198,9 +198,55 @@ static volta_status wide_attention(volta_context* context) {
     return status;
 }
 
+/* Of a GPT, whose positions come before its attention. */
+static volta_status packed_trainer(volta_context* context) {
+    const int64_t shape[] = {2, 16};
+    volta_trainer_options options = small_trainer_options(shape);
+    volta_model* model = NULL;
+    volta_trainer* trainer = NULL;
+    volta_status status;
+    options.packed_documents = 1;
+    assert_ok(small_gpt(context, 0, &model));
+    status = volta_trainer_create(model, &options, &trainer);
+    snprintf(why, sizeof why, "%s", volta_last_error());
+    volta_trainer_release(trainer);
+    volta_model_release(model);
+    return status;
+}
+
+/* One row of four tokens, of two documents. */
+static volta_status attention_of_documents(volta_context* context) {
+    const int64_t shape[] = {1, 4, 24}, places[] = {1, 4};
+    const volta_attribute attributes[] = {
+        {"heads", 2, NULL, 0}, {"packed", 1, NULL, 0}, {"documents", 1, NULL, 0}};
+    volta_value inputs[2], outputs[3];
+    volta_graph* graph = NULL;
+    volta_model* model = NULL;
+    volta_session* session = NULL;
+    volta_status status;
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "qkv", VOLTA_F32, shape, 3, &inputs[0]));
+    assert_ok(volta_graph_input(graph, "starts", VOLTA_I32, places, 2, &inputs[1]));
+    assert_ok(volta_graph_apply(graph, "attention", inputs, 2, attributes, 3, outputs, 3));
+    assert_ok(volta_graph_output(graph, "o", outputs[0]));
+    assert_ok(volta_model_create(graph, 1, &model));
+    volta_graph_release(graph);
+    status = volta_session_create(model, NULL, &session);
+    snprintf(why, sizeof why, "%s", volta_last_error());
+    volta_session_release(session);
+    volta_model_release(model);
+    return status;
+}
+
 static void test_what_the_device_lacks_is_named(void** state) {
     volta_context *cpu = context_of("cpu"), *cuda = context_of("cuda");
     (void)state;
+    assert_ok(packed_trainer(cpu));
+    assert_int_equal(packed_trainer(cuda), VOLTA_UNSUPPORTED);
+    assert_string_equal(why, "position_ids: its rows hold packed documents on CUDA at level strict");
+    assert_ok(attention_of_documents(cpu));
+    assert_int_equal(attention_of_documents(cuda), VOLTA_UNSUPPORTED);
+    assert_string_equal(why, "attention: its rows hold packed documents on CUDA at level strict");
     assert_ok(wide_attention(cpu));
     assert_int_equal(wide_attention(cuda), VOLTA_UNSUPPORTED);
     assert_string_equal(why, "attention: heads have more than 256 elements on CUDA at level strict");

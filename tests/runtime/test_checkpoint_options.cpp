@@ -81,10 +81,11 @@ void test_options_that_came_later_are_not_written_without_need(void**) {
     for (const volta_loss loss : {VOLTA_LOSS_CROSS_ENTROPY, VOLTA_LOSS_MSE}) {
         const TrainingState state = subject.described(subject.options(loss));
         assert_false(has(state.numbers, "label_smoothing") || has(state.numbers, "huber_delta") ||
-                     has(state.integers, "class_weights"));
+                     has(state.integers, "class_weights") || has(state.integers, "packed_documents"));
         const TrainerOptions back = options_of_checkpoint(state, subject.model, heap());
         assert_true(back.spec.label_smoothing == 0 && back.spec.huber_delta == 0);
         assert_true(back.spec.class_weights.empty());
+        assert_false(back.packed);
     }
 }
 
@@ -131,8 +132,10 @@ void test_damaged_options_are_refused(void**) {
     const Subject subject;
     volta_trainer_options c = subject.options(VOLTA_LOSS_CROSS_ENTROPY);
     c.label_smoothing = 0.1;
+    c.packed_documents = 1;
     c.class_weights = subject.weights.data();
     c.class_weight_count = subject.weights.size();
+    assert_true(options_of_checkpoint(subject.described(c), subject.model, heap()).packed);
     const struct {
         void (*damage)(TrainingState& state);
         const char* sentence;
@@ -163,6 +166,11 @@ void test_damaged_options_are_refused(void**) {
                  if (integer.name == "loss") integer.value = 77;
          },
          "the checkpoint's options are not valid: loss is 77, it must be in 0 .. 4"},
+        {[](TrainingState& s) {
+             for (NamedInteger& integer : s.integers)
+                 if (integer.name == "packed_documents") integer.value = 2;
+         },
+         "the checkpoint's options are not valid: packed_documents is 2, it must be in 0 .. 1"},
         {[](TrainingState& s) { remove(s.numbers, "beta1"); }, "the checkpoint lacks the number beta1"},
     };
     for (const auto& row : rows) {

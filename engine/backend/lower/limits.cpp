@@ -10,8 +10,9 @@ constexpr LimitRow kRows[] = {
     {Limit::rotary_frequencies, Op::rotary_table, Op::rotary_table, "CUDA",
      "its frequencies are not a constant"},
     {Limit::attention_head, Op::attention, Op::attention_grad, "CUDA", "heads have more than 256 elements"},
-    {Limit::documents, Op::attention, Op::attention_grad, "CUDA", "it has documents"},
-    {Limit::positions_of_documents, Op::position_ids, Op::position_ids, "CUDA", "it has documents"},
+    {Limit::documents, Op::attention, Op::attention_grad, "CUDA", "its rows hold packed documents"},
+    {Limit::positions_of_documents, Op::position_ids, Op::position_ids, "CUDA",
+     "its rows hold packed documents"},
 };
 
 constexpr bool rows_stand_in_order() {
