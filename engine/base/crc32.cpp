@@ -28,7 +28,7 @@ constexpr Tables make_tables() {
 }
 constexpr Tables kTables = make_tables();
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are loaded as they lie");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are loaded, not put together");
 
 }  // namespace
 

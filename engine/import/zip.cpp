@@ -26,7 +26,7 @@ constexpr std::uint16_t kFirstDay = 0x21;  // 1 January 1980, the earliest there
 
 template <class T>
 T load(const unsigned char* at) {
-    static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are loaded as they lie");
+    static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are loaded, not put together");
     T value;
     std::memcpy(&value, at, sizeof value);
     return value;
