@@ -7,6 +7,7 @@
 #include "engine/api/handles.h"
 #include "engine/api/new_models.h"
 #include "engine/api/options.h"
+#include "engine/base/format.h"
 #include "engine/import/tensor_file.h"
 #include "engine/runtime/compare_tensors.h"
 #include "engine/runtime/fill_tensor.h"
@@ -22,6 +23,12 @@ struct volta_tensors {
 };
 
 namespace {
+
+// What a tensor holds, for every function here that reads or writes it.
+const TensorView& view_of(const volta_tensor* tensor, const char* name) {
+    require(tensor != nullptr, "%s is NULL", name);
+    return tensor->view;
+}
 
 constexpr std::uint32_t kStreams = std::uint32_t{1} << 24;  // engine/numerics/random.h
 
@@ -45,9 +52,10 @@ std::pmr::vector<NamedArray> read_named(const char* const* names, const volta_te
                                         std::size_t count, std::pmr::memory_resource* heap) {
     std::pmr::vector<NamedArray> arrays(heap);
     for (std::size_t i = 0; i < count; ++i) {
-        require(tensors[i] != nullptr, "tensor %zu is NULL", i);
+        char place[32];
+        format_text(place, sizeof place, "tensor %zu", i);
+        const TensorView& view = view_of(tensors[i], place);
         require(names == nullptr || names[i] != nullptr, "the name of tensor %zu is NULL", i);
-        const TensorView& view = tensors[i]->view;
         arrays.push_back({names != nullptr ? names[i] : "", view.dtype, view.shape, view.data});
     }
     return arrays;
@@ -56,39 +64,33 @@ std::pmr::vector<NamedArray> read_named(const char* const* names, const volta_te
 }  // namespace
 
 volta_status volta_tensor_fill(volta_tensor* tensor, double value) {
-    return guarded([&] {
-        require(tensor != nullptr, "tensor is NULL");
-        fill_tensor(tensor->view, value);
-    });
+    return guarded([&] { fill_tensor(view_of(tensor, "tensor"), value); });
 }
 
 volta_status volta_tensor_arange(volta_tensor* tensor, double start, double step) {
-    return guarded([&] {
-        require(tensor != nullptr, "tensor is NULL");
-        fill_arange(tensor->view, start, step);
-    });
+    return guarded([&] { fill_arange(view_of(tensor, "tensor"), start, step); });
 }
 
 volta_status volta_tensor_random(volta_tensor* tensor, const volta_init* init, uint64_t seed,
                                  uint32_t stream) {
     return guarded([&] {
-        require(tensor != nullptr, "tensor is NULL");
-        require(tensor->view.dtype == DType::f32, "the tensor is of i32: f32 alone is drawn");
+        const TensorView& view = view_of(tensor, "tensor");
+        require(view.dtype == DType::f32, "the tensor is of i32: f32 alone is drawn");
         const Init start = read_init(init);
         require(stream < kStreams, "stream is %u, it must be below 2^24", stream);
         Context& context = *tensor->context;
         Initialiser(init_machine(context), seed, context.structures())
-            .fill(static_cast<float*>(tensor->view.data), tensor->view.shape, start, stream);
+            .fill(static_cast<float*>(view.data), view.shape, start, stream);
     });
 }
 
 volta_status volta_tensor_print(volta_tensor* tensor, const char** out_text) {
     if (out_text != nullptr) *out_text = "";
     return guarded([&] {
-        require(tensor != nullptr && out_text != nullptr, "%s is NULL",
-                tensor == nullptr ? "tensor" : "out_text");
+        const TensorView& view = view_of(tensor, "tensor");
+        require(out_text != nullptr, "out_text is NULL");
         std::pmr::memory_resource* const heap = tensor->context->structures();
-        const std::pmr::string text = print_tensor(tensor->view, heap);
+        const std::pmr::string text = print_tensor(view, heap);
         tensor->text = Buffer(heap, text.size() + 1);
         std::memcpy(tensor->text.data(), text.c_str(), text.size() + 1);
         *out_text = static_cast<const char*>(tensor->text.data());
@@ -99,10 +101,10 @@ volta_status volta_tensor_compare(const volta_tensor* a, const volta_tensor* b, 
                                   volta_comparison* report) {
     return guarded([&] {
         write_report(volta_comparison{}, report);
-        require(a != nullptr && b != nullptr, "%s is NULL", a == nullptr ? "a" : "b");
+        const TensorView &given = view_of(a, "a"), &expected = view_of(b, "b");
         check_tolerance("rtol", rtol);
         check_tolerance("atol", atol);
-        write_report(compare_tensors(a->view, b->view, {rtol, atol}), report);
+        write_report(compare_tensors(given, expected, {rtol, atol}), report);
     });
 }
 

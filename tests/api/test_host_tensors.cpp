@@ -264,6 +264,7 @@ const Printed kReals[] = {
     {"[1.0000e+06 1.2345e+10]", {2}, {1e6f, 1.2345e10f}},
     {"[9.9999997e-06 1.2345678e-05]", {2}, {1e-5f, 1.2345678e-5f}},
     {"[1.e-45 1.e+00]", {2}, {1e-45f, 1}},
+    {"[1.2379401e+27 1.0000000e+00]", {2}, {0x1p90f, 1}},  // ...400e+27 is nearer, and another f32
     {"[[1. 2.]\n [3. 4.]]", {2, 2}, {1, 2, 3, 4}},
     {"[[[1.]\n  [2.]]\n\n [[3.]\n  [4.]]]", {2, 2, 1}, {1, 2, 3, 4}},
 };
@@ -289,6 +290,11 @@ void test_print_integers(void**) {
     assert_string_equal(text_of(many),
                         "[ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23\n"
                         " 24 25 26 27 28 29]");
+    std::vector<int32_t> digits(40);
+    for (int i = 0; i < 40; ++i) digits[static_cast<size_t>(i)] = i % 10;
+    assert_string_equal(text_of(world.integers({40}, digits)),  // a line that the bracket would still fit
+                        "[0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6\n"
+                        " 7 8 9]");
 }
 
 // More than a thousand elements: the ends alone, and what is between them has no say in the format.
