@@ -228,7 +228,7 @@ class Printer final {
         : shape_(tensor.shape),
           data_(static_cast<const T*>(tensor.data)),
           is_cut_(tensor.shape.elements() > kMostWhole),
-          words_([this](auto visit) { for_each(0, 0, visit); }),
+          words_([this](auto visit) { this->for_each(0, 0, visit); }),
           out_(heap) {}
 
     std::pmr::string print() {
