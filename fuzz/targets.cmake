@@ -24,6 +24,9 @@ set(VOLTA_FUZZ_TARGETS
     "data_names|fuzz_data.cpp|FUZZ_DATA=4|"
     "data_text|fuzz_data.cpp|FUZZ_DATA=5|"
     "chat_template|fuzz_chat.cpp||"
+    "read_tensors_safetensors|fuzz_read_tensors.cpp|FUZZ_ENDING=\".safetensors\"|"
+    "read_tensors_npy|fuzz_read_tensors.cpp|FUZZ_ENDING=\".npy\"|fuzz/corpus/read_npy"
+    "read_tensors_npz|fuzz_read_tensors.cpp|FUZZ_ENDING=\".npz\"|"
     "read_documents|../cli/fuzz_documents.cpp||"
     "read_npy|../cli/fuzz_npy.cpp||")
 

@@ -242,8 +242,9 @@ typedef struct volta_stop_options {
  *   volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
  *   volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
  *   volta_model_open, volta_model_open_memory           before each checksum that is verified
- *   volta_model_save, volta_trainer_save, volta_model_export_*   before each checksum and each megabyte, and before the
- *       new file takes the old one's place: the old one stays
+ *   volta_model_save, volta_trainer_save, volta_model_export_*, volta_tensors_save   before each checksum and each
+ *       megabyte, and before the new file takes the old one's place: the old one stays;   volta_tensors_open   before
+ *       each tensor
  *   volta_tokenizer_train_bpe   before each piece;      volta_tune   after each race: what was tuned by then is kept
  *   volta_generator_next, volta_generator_step          between pieces (prefill_chunk) of a prompt
  *   volta_generator_write   before each token and piece; it ends VOLTA_OK, VOLTA_STOP_CANCELLED or VOLTA_STOP_DEADLINE
@@ -343,6 +344,89 @@ VOLTA_API int64_t volta_tensor_elements(const volta_tensor *tensor);  /* product
 /* Lends: the elements, for reading and writing, until release. */
 VOLTA_API void *volta_tensor_data(volta_tensor *tensor);
 
+/* Sets every element to `value`, rounded once to f32: zeros, ones and any other number.
+ * Errors: INVALID_ARGUMENT  an i32 tensor, and a value that is no whole number of 32 bits */
+VOLTA_API volta_status volta_tensor_fill(volta_tensor *tensor, double value);
+
+/* Sets element i, in row-major order, to start + i * step, computed in double and rounded once to f32.
+ * Errors: INVALID_ARGUMENT  start or step is not finite; an i32 tensor, and a start or step that is no whole number or
+ *                           a last element that 32 bits do not hold. Nothing was set */
+VOLTA_API volta_status volta_tensor_arange(volta_tensor *tensor, double start, double step);
+
+/* How a tensor or a parameter starts: drawn by position from a seed and a stream (Philox). */
+typedef int32_t volta_init_kind;
+enum { VOLTA_INIT_CONSTANT = 0, VOLTA_INIT_NORMAL = 1, VOLTA_INIT_UNIFORM = 2 };
+typedef struct volta_init {
+    volta_init_kind kind;
+    double a; /* constant: the value | normal: standard deviation, mean 0 | uniform: low  */
+    double b; /* constant, normal: unused                                 | uniform: high */
+} volta_init;
+
+/* Sets an f32 tensor to the very bits that a parameter of its shape and init has in a model made from this seed, where
+ * `stream` is the parameter's number in its graph, from 0 on in the order in which they were declared. init NULL:
+ * zeros. The same on every number of threads and instruction set.
+ * Errors: INVALID_ARGUMENT  an i32 tensor, an unknown kind, numbers that are not finite, a stream of 2^24 or more */
+VOLTA_API volta_status volta_tensor_random(volta_tensor *tensor, const volta_init *init, uint64_t seed,
+                                           uint32_t stream);
+
+/* The text that NumPy (2.3 and newer) gives for str() of this array with its default options: rows in brackets, at most
+ * 75 columns and 8 digits, three elements at both ends of each axis of a tensor of more than 1000. Lends: until the
+ * tensor's next print or its release. */
+VOLTA_API volta_status volta_tensor_print(volta_tensor *tensor, const char **out_text);
+
+/* How far two tensors are apart, over all of their elements. */
+typedef struct volta_comparison {
+    size_t struct_size;      /* in: sizeof(volta_comparison)                                               */
+    int64_t differing;       /* elements that differ                                                       */
+    int64_t first;           /* the first of these, counted in row-major order; -1: none                   */
+    double largest_absolute; /* of |a - b|; infinite where one is NaN or infinite and the other is another */
+    double largest_relative; /* of |a - b| / |b|; infinite there too, and where b alone is 0               */
+    uint64_t largest_ulps;   /* f32: steps from one to the next number between a and b, 0 from -0 to +0; i32:
+                                |a - b|; where NaN is beside a number UINT64_MAX                           */
+    int32_t is_equal;        /* 1: no element differs                                                      */
+} volta_comparison;
+#define VOLTA_COMPARISON_INIT {sizeof(volta_comparison), 0, 0, 0, 0, 0, 0}
+
+/* Compares a with what is expected, b. Elements are the same where |a - b| <= atol + rtol * |b|, in double; an infinity
+ * is the same as itself alone, NaN as any NaN. rtol and atol both 0: only where their bits are the same, so -0 and +0
+ * differ; and NaN as any NaN. Fills what fits in report->struct_size; that they differ is no error.
+ * Errors: INVALID_ARGUMENT  other dtypes; a tolerance that is negative or not finite
+ *         SHAPE_MISMATCH    other shapes, of which the text gives both */
+VOLTA_API volta_status volta_tensor_compare(const volta_tensor *a, const volta_tensor *b, double rtol,
+                                            double atol, volta_comparison *report);
+
+/* Writes named tensors to one file, whose format its name ends with:
+ *   .safetensors  at most 16384 tensors;   .npz  the same, NumPy's archive of .npy files, stored as they are;
+ *   .npy          NumPy's file of one tensor; names may be NULL
+ * A name is UTF-8 of 1 to 255 bytes without control characters, and there once. The same tensors give the same bytes.
+ * The file is either the old one or the whole new one at every instant.
+ * Errors: INVALID_ARGUMENT  another ending, a bad or repeated name, a .npy of more or fewer than one tensor
+ *         IO_ERROR          not writable, disk full; the old file is as it was */
+VOLTA_API volta_status volta_tensors_save(volta_context *context, const char *path, const char *const *names,
+                                          const volta_tensor *const *tensors, size_t count);
+
+/* Named tensors that were read from a file, ascending by name. */
+typedef struct volta_tensors volta_tensors;
+
+/* Reads all tensors of a file that ends with .safetensors, .npy or .npz, of this library or another program
+ * (docs/formats.md). f32 and i32 come as they are; floats of 16, 8 and 64 bits become f32, integers and truth values i32,
+ * where every element is exactly that. Fortran's order and big-endian numbers are turned. The tensor of a .npy is named
+ * "arr_0", as NumPy names arrays without one. The file is treated as hostile.
+ * Owns:   *out_tensors, ended by volta_tensors_release.
+ * Cost:   the bytes of all tensors.
+ * Errors: INVALID_ARGUMENT  another ending
+ *         IO_ERROR          missing, not readable
+ *         CORRUPT_MODEL     damaged; the reason is in the text
+ *         UNSUPPORTED       a compressed archive, other types; an element that f32 or i32 does not hold */
+VOLTA_API volta_status volta_tensors_open(volta_context *context, const char *path, volta_tensors **out_tensors);
+VOLTA_API void volta_tensors_release(volta_tensors *tensors);
+
+VOLTA_API size_t volta_tensors_count(const volta_tensors *tensors); /* 0 for NULL */
+/* Lends: until release. NULL: no tensor of this index. */
+VOLTA_API const char *volta_tensors_name(const volta_tensors *tensors, size_t index);
+/* Lends: until release; volta_tensor_release is not for it. NULL: no tensor of this index. */
+VOLTA_API volta_tensor *volta_tensors_tensor(volta_tensors *tensors, size_t index);
+
 /* ---- Graph: what to compute --------------------------------------------------------------------------- */
 
 typedef struct volta_graph volta_graph;
@@ -366,15 +450,6 @@ VOLTA_API void volta_graph_release(volta_graph *graph);
 /* An input that every run is given. Names are unique within the graph's inputs and parameters. */
 VOLTA_API volta_status volta_graph_input(volta_graph *graph, const char *name, volta_dtype dtype,
                                          const int64_t *shape, int32_t rank, volta_value *out_value);
-
-/* How a parameter starts when a model is made from the graph; drawn from the model's seed (Philox). */
-typedef int32_t volta_init_kind;
-enum { VOLTA_INIT_CONSTANT = 0, VOLTA_INIT_NORMAL = 1, VOLTA_INIT_UNIFORM = 2 };
-typedef struct volta_init {
-    volta_init_kind kind;
-    double a; /* constant: the value | normal: standard deviation, mean 0 | uniform: low  */
-    double b; /* constant, normal: unused                                 | uniform: high */
-} volta_init;
 
 /* A trainable f32 tensor. init NULL: zeros. */
 VOLTA_API volta_status volta_graph_parameter(volta_graph *graph, const char *name, const int64_t *shape,

@@ -357,6 +357,37 @@ class tensor : public handle<volta_tensor, volta_tensor_release> {
         if (dtype() != dtype_of<Element>()) return {};
         return {static_cast<Element *>(volta_tensor_data(get())), static_cast<std::size_t>(volta_tensor_elements(get()))};
     }
+    void fill(double value) { check(volta_tensor_fill(get(), value)); }
+    void arange(double start, double step) { check(volta_tensor_arange(get(), start, step)); }
+    // What a parameter of this shape starts with in a model made from the seed; stream: its number in the graph.
+    void random(const volta_init &init, std::uint64_t seed, std::uint32_t stream = 0) {
+        check(volta_tensor_random(get(), &init, seed, stream));
+    }
+    // As NumPy prints it.
+    std::string text() const { return detail::text_of(volta_tensor_print, get()); }
+    // How far it is from what is expected; tolerances of 0: by bits.
+    volta_comparison compare(const tensor &expected, double rtol = 0, double atol = 0) const {
+        volta_comparison found = VOLTA_COMPARISON_INIT;
+        check(volta_tensor_compare(get(), expected.get(), rtol, atol, &found));
+        return found;
+    }
+};
+
+// Named tensors to a file that ends with .safetensors, .npz or .npy.
+inline void save_tensors(const context &in, const char *path, span<const char *const> names,
+                         span<const volta_tensor *const> tensors) {
+    if (names.size() != tensors.size()) fail(VOLTA_INVALID_ARGUMENT, "there are not as many names as tensors");
+    check(volta_tensors_save(in.get(), path, names.data(), tensors.data(), tensors.size()));
+}
+
+// Named tensors that were read from such a file, ascending by name. It lends them until it ends.
+class tensors : public handle<volta_tensors, volta_tensors_release> {
+  public:
+    tensors(const context &in, const char *path)
+        : handle(detail::made<volta_tensors>(volta_tensors_open, in.get(), path)) {}
+    std::size_t size() const noexcept { return volta_tensors_count(get()); }
+    const char *name(std::size_t index) const noexcept { return volta_tensors_name(get(), index); }  // NULL: none
+    volta_tensor *operator[](std::size_t index) const noexcept { return volta_tensors_tensor(get(), index); }
 };
 
 // ---- Graphs ----------------------------------------------------------------------------------------------------

@@ -243,3 +243,34 @@ func TestPictures(t *testing.T) {
 		t.Error("a folder of texts")
 	}
 }
+
+func TestHostTensors(t *testing.T) {
+	c := newContext(t, nil)
+	x, y := must(NewTensor(c, F32, 2, 3)), must(NewTensor(c, F32, 2, 3))
+	done(x.Arange(1, 0.5))
+	done(y.Fill(2))
+	if text := must(x.Text()); text != "[[1.  1.5 2. ]\n [2.5 3.  3.5]]" {
+		t.Error(text)
+	}
+	if report := must(x.Compare(y, 0, 0)); report.IsEqual != 0 || report.Differing != 5 || report.LargestAbsolute != 1.5 {
+		t.Errorf("%+v", report)
+	}
+	done(y.Random(&Init{Kind: InitUniform, A: 0, B: 1}, 7, 0))
+	path := filepath.Join(t.TempDir(), "t.npz")
+	done(SaveTensors(c, path, NamedTensor{"y", y}, NamedTensor{"x", x}))
+	read := must(OpenTensors(c, path))
+	if len(read) != 2 || read[0].Name != "x" || read[1].Name != "y" {
+		t.Fatalf("%+v", read)
+	}
+	for i, expected := range []*Tensor{x, y} {
+		if must(read[i].Tensor.Compare(expected, 0, 0)).IsEqual != 1 {
+			t.Errorf("%s is another", read[i].Name)
+		}
+	}
+	if _, err := OpenTensors(c, path+".npy"); !errors.Is(err, ErrIo) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := SaveTensors(c, path, NamedTensor{"x", must(NewTensor(newContext(t, nil), F32, 1))}); !errors.Is(err, ErrInvalidArgument) {
+		t.Errorf("a tensor of another context: %v", err)
+	}
+}

@@ -38,8 +38,9 @@ type (
 // Structs of the headers that hold numbers alone; their StructSize is filled in by whoever takes them.
 type (
 	MachineSpeed      = sys.MachineSpeed
-	Value             = sys.Value
 	Init              = sys.Init
+	Comparison        = sys.Comparison
+	Value             = sys.Value
 	EncodeOptions     = sys.EncodeOptions
 	SpecialIds        = sys.SpecialIds
 	GptOptions        = sys.GptOptions

@@ -136,3 +136,125 @@ func Lend[E Element](t *Tensor) (lent []E, err error) {
 	})
 	return lent, err
 }
+
+// Fill sets every element.
+func (t *Tensor) Fill(value float64) error {
+	return t.change(func(tensor *sys.Tensor) Status { return sys.TensorFill(tensor, value) })
+}
+
+// Arange sets element i to start + i * step.
+func (t *Tensor) Arange(start, step float64) error {
+	return t.change(func(tensor *sys.Tensor) Status { return sys.TensorArange(tensor, start, step) })
+}
+
+// Random draws what a parameter of this shape starts with in a model made from the seed; stream is its number in the graph. Init
+// nil: zeros.
+func (t *Tensor) Random(init *Init, seed uint64, stream uint32) error {
+	return t.change(func(tensor *sys.Tensor) Status { return sys.TensorRandom(tensor, init, seed, stream) })
+}
+
+// Text is the tensor as NumPy prints an array.
+func (t *Tensor) Text() (text string, err error) {
+	err = t.change(func(tensor *sys.Tensor) Status {
+		var lent *byte
+		status := sys.TensorPrint(tensor, &lent)
+		text = sys.GoText(lent)
+		return status
+	})
+	return text, err
+}
+
+// Compare says how far the tensor is from what is expected, of the same context. Tolerances of 0: by bits.
+func (t *Tensor) Compare(expected *Tensor, rtol, atol float64) (Comparison, error) {
+	report := sized(Comparison{})
+	var wrong error
+	err := t.look(func(tensor *sys.Tensor) Status {
+		other, err := expected.in(t.owner)
+		if wrong = err; err != nil {
+			return OK
+		}
+		return sys.TensorCompare(tensor, other, rtol, atol, report)
+	})
+	runtime.KeepAlive(expected)
+	if err == nil {
+		err = wrong
+	}
+	return *report, err
+}
+
+// A NamedTensor is one of a file.
+type NamedTensor struct {
+	Name   string
+	Tensor *Tensor
+}
+
+// SaveTensors writes tensors of the context to a file that ends with .safetensors, .npz or, a single one, .npy.
+func SaveTensors(in *Context, path string, tensors ...NamedTensor) error {
+	names, handles := make([]string, len(tensors)), make([]*Tensor, len(tensors))
+	for i, tensor := range tensors {
+		names[i], handles[i] = tensor.Name, tensor.Tensor
+	}
+	if err := whole(append(names, path)...); err != nil {
+		return err
+	}
+	var a arena
+	defer a.free()
+	var wrong error
+	err := in.change(func(context *sys.Context) Status {
+		raw, err := pointers(in.owner, nil, handles)
+		if wrong = err; err != nil {
+			return OK
+		}
+		return sys.TensorsSave(context, a.name(path), a.texts(names), list(&a, raw), uint(len(raw)))
+	})
+	runtime.KeepAlive(tensors)
+	if err == nil {
+		err = wrong
+	}
+	return err
+}
+
+// OpenTensors reads all tensors of such a file, of this library or another program, ascending by name.
+func OpenTensors(in *Context, path string) ([]NamedTensor, error) {
+	if err := whole(path); err != nil {
+		return nil, err
+	}
+	var a arena
+	defer a.free()
+	var read []NamedTensor
+	err := in.change(func(context *sys.Context) Status {
+		var opened *sys.Tensors
+		status := sys.TensorsOpen(context, a.name(path), &opened)
+		defer sys.TensorsRelease(opened)
+		for i := uint(0); i < sys.TensorsCount(opened) && status == OK; i++ {
+			var copied *sys.Tensor
+			if status = copyOf(context, sys.TensorsTensor(opened, i), &copied); status == OK {
+				tensor := &Tensor{hold(in.owner, "tensor", copied, sys.TensorRelease)}
+				read = append(read, NamedTensor{sys.GoText(sys.TensorsName(opened, i)), tensor})
+			}
+		}
+		return status
+	})
+	if err != nil {
+		for _, tensor := range read {
+			_ = tensor.Tensor.Close()
+		}
+		return nil, err
+	}
+	return read, nil
+}
+
+// copyOf makes a tensor of its own of one that a file lends.
+func copyOf(context *sys.Context, of *sys.Tensor, out **sys.Tensor) Status {
+	var extents []int64
+	for axis := int32(0); axis < sys.TensorRank(of); axis++ {
+		extents = append(extents, sys.TensorExtent(of, axis))
+	}
+	status := sys.TensorCreate(context, sys.TensorDtype(of), first(extents), int32(len(extents)), out)
+	if status == OK {
+		const elementBytes = 4
+		bytes := elementBytes * int(sys.TensorElements(of))
+		copy(unsafe.Slice((*byte)(sys.TensorData(*out)), bytes), unsafe.Slice((*byte)(sys.TensorData(of)), bytes))
+	}
+	return status
+}

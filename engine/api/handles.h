@@ -13,7 +13,8 @@
 struct volta_tensor {
     volta::ContextRef context;
     volta::TensorView view;
-    volta::Buffer owned;  // empty when the host's memory is wrapped
+    volta::Buffer owned;      // empty when the host's memory is wrapped
+    volta::Buffer text = {};  // lent by volta_tensor_print
 };
 
 struct volta_graph {

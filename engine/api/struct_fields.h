@@ -19,6 +19,9 @@ VOLTA_FIELDS(volta_context_info, VOLTA_FIELD(struct_size), VOLTA_FIELD(isa), VOL
              VOLTA_FIELD(plan_cache_misses), VOLTA_FIELD(allocation_count), VOLTA_FIELD(tensor_bytes),
              VOLTA_FIELD(tensor_bytes_peak), VOLTA_FIELD(code_bytes), VOLTA_FIELD(cpu), VOLTA_FIELD(level),
              VOLTA_FIELD(precision));
+VOLTA_FIELDS(volta_comparison, VOLTA_FIELD(struct_size), VOLTA_FIELD(differing), VOLTA_FIELD(first),
+             VOLTA_FIELD(largest_absolute), VOLTA_FIELD(largest_relative), VOLTA_FIELD(largest_ulps),
+             VOLTA_FIELD(is_equal));
 VOLTA_FIELDS(volta_device_info, VOLTA_FIELD(struct_size), VOLTA_FIELD(name), VOLTA_FIELD(description),
              VOLTA_FIELD(memory_bytes), VOLTA_FIELD(free_bytes), VOLTA_FIELD(multiprocessors),
              VOLTA_FIELD(capability_major), VOLTA_FIELD(capability_minor), VOLTA_FIELD(reserved),

@@ -1,4 +1,4 @@
-// The header of a safetensors file that is being written: texts, then f32 tensors one behind the other.
+// The header of a safetensors file that is being written: texts, then tensors one behind the other.
 #pragma once
 
 #include <memory_resource>
@@ -23,11 +23,11 @@ class SafetensorsHeader final {
         add_json_text(json_, value);
     }
 
-    void add_tensor(std::string_view name, const Shape& shape) {
+    void add_tensor(std::string_view name, const Shape& shape, DType dtype = DType::f32) {
         close_texts();
         json_ += ',';
         add_json_text(json_, name);
-        json_ += R"(:{"dtype":"F32","shape":[)";
+        json_ += dtype == DType::f32 ? R"(:{"dtype":"F32","shape":[)" : R"(:{"dtype":"I32","shape":[)";
         for (int axis = 0; axis < shape.rank; ++axis) {
             if (axis > 0) json_ += ',';
             add_json_number(json_, shape[axis]);
@@ -35,7 +35,7 @@ class SafetensorsHeader final {
         json_ += R"(],"data_offsets":[)";
         add_json_number(json_, offset_);
         json_ += ',';
-        offset_ += static_cast<std::uint64_t>(shape.elements()) * sizeof(float);
+        offset_ += static_cast<std::uint64_t>(shape.elements()) * element_size(dtype);
         add_json_number(json_, offset_);
         json_ += "]}";
     }

@@ -2,6 +2,8 @@
 # loops over more than steps.
 set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/session.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/fill_tensor.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/compare_tensors.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_stream.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_loss.cpp
     ${CMAKE_CURRENT_LIST_DIR}/sampler.cpp
@@ -9,6 +11,7 @@ set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/decode_cache.cpp
     ${CMAKE_CURRENT_LIST_DIR}/text_stream.cpp)
 set(VOLTA_RUNTIME_SMALL
+    ${CMAKE_CURRENT_LIST_DIR}/print_tensor.cpp
     ${CMAKE_CURRENT_LIST_DIR}/program_memory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/model_memory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/profile.cpp

@@ -194,7 +194,42 @@ void walk_context(Walk& walk, Made& made, const std::string& folder) {
     walk.say_text("version", CALL(volta_version) != nullptr ? "" : "none");
 }
 
-void walk_graph(Walk& walk, Made& made) {
+// Numbers as text, of which rounding shows; sums and quotients in double; files with floats of 64 bits.
+void walk_tensors(Walk& walk, Made& made, const std::string& folder) {
+    const int64_t shape[] = {2, 3};
+    const volta_init uniform = {VOLTA_INIT_UNIFORM, -0.1, 0.7};
+    volta_tensor *a = nullptr, *b = nullptr;
+    volta_tensors* opened = nullptr;
+    CALL(volta_tensor_create, made.context, VOLTA_F32, shape, 2, &a);
+    CALL(volta_tensor_create, made.context, VOLTA_F32, shape, 2, &b);
+    const char* text = nullptr;
+    CALL(volta_tensor_fill, a, 0.1);
+    walk.say("filled", volta_tensor_data(a), 6 * sizeof(float));
+    CALL(volta_tensor_arange, a, 1e-40, 1e-7);
+    walk.say("range", volta_tensor_data(a), 6 * sizeof(float));
+    CALL(volta_tensor_print, a, &text);
+    walk.say_text("text", text);
+    CALL(volta_tensor_random, b, &uniform, 5, 1);
+    CALL(volta_tensor_print, b, &text);
+    walk.say_text("text", text);
+    volta_comparison report = VOLTA_COMPARISON_INIT;
+    CALL(volta_tensor_compare, a, b, 1e-7, 1e-41, &report);
+    walk.say("comparison", &report, sizeof report);
+    const char* const names[] = {"a", "b"};
+    const volta_tensor* const tensors[] = {a, b};
+    const std::string path = folder + "/tensors.npz";
+    CALL(volta_tensors_save, made.context, path.c_str(), names, tensors, 2);
+    walk.say_file(path);
+    CALL(volta_tensors_open, made.context, path.c_str(), &opened);
+    CALL(volta_tensors_count, opened);
+    walk.say_text("name", CALL(volta_tensors_name, opened, 1));
+    walk.say("values", volta_tensor_data(CALL(volta_tensors_tensor, opened, 1)), 6 * sizeof(float));
+    CALL_VOID(volta_tensors_release, opened);
+    CALL_VOID(volta_tensor_release, a);
+    CALL_VOID(volta_tensor_release, b);
+}
+
+void walk_graph(Walk& walk, Made& made, const std::string& folder) {
     float data[6] = {0.1f, -1e-40f, 3.3f, 1e30f, 0.7f, 1.1f};
     const int64_t shape[] = {2, 3};
     volta_tensor *own = nullptr, *wrapped = nullptr;
@@ -205,6 +240,7 @@ void walk_graph(Walk& walk, Made& made) {
     CALL(volta_tensor_extent, own, 1);
     CALL(volta_tensor_elements, own);
     walk.in_void("volta_tensor_data", [&] { static_cast<float*>(volta_tensor_data(own))[0] = 0.25f; });
+    walk_tensors(walk, made, folder);
     volta_graph* graph = nullptr;
     volta_value x = {-1}, scale = {-1}, constant = {-1}, y = {-1};
     const volta_init init = {VOLTA_INIT_NORMAL, 0.3, 0};
@@ -594,7 +630,7 @@ Walk walk_all(Control control, const std::string& folder) {
     walk.say_text("status", CALL(volta_status_name, VOLTA_OK) != nullptr ? "" : "none");
     CALL(volta_last_error);
     walk_context(walk, made, folder);
-    walk_graph(walk, made);
+    walk_graph(walk, made, folder);
     walk_tokenizers(walk, made, folder);
     walk_models(walk, made, folder);
     walk_training(walk, made, folder);

@@ -83,12 +83,15 @@ class World {
             [&] { return volta_model_save(model, path("saved.volta").c_str()); },
             [&] { return volta_model_export_safetensors(model, path("weights.safetensors").c_str()); },
             [&] { return volta_model_export_onnx(model, nullptr, path("graph.onnx").c_str()); },
+            [&] { return volta_tensor_wrap(context, VOLTA_I32, shape, 2, tokens_.data(), &tensor); },
+            [&] { return save_tensors(path("tensors.npz").c_str()); },
         };
         for (const auto& call : calls)
             if (status == VOLTA_OK) status = call();
         if (status != VOLTA_OK) print_error("%s\n", volta_last_error());
     }
     ~World() {
+        volta_tensor_release(tensor);
         volta_generator_release(generator);
         volta_trainer_release(trainer);
         volta_model_release(model);
@@ -99,6 +102,11 @@ class World {
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
+    Status save_tensors(const char* path) const {
+        const char* const names[] = {"a", "b", "c"};
+        const volta_tensor* const tensors[] = {tensor, tensor, tensor};
+        return volta_tensors_save(context, path, names, tensors, 3);
+    }
     std::string path(const char* name) const { return folder_ + "/" + name; }
     const std::vector<int32_t>& tokens() const { return tokens_; }
     std::string trainer_hash() const {
@@ -111,6 +119,7 @@ class World {
     volta_model* model = nullptr;
     volta_trainer* trainer = nullptr;
     volta_generator* generator = nullptr;
+    volta_tensor* tensor = nullptr;
     Status status = VOLTA_OK;
 
   private:
@@ -230,6 +239,21 @@ const Case kCases[] = {
      },
      [](const World& w) { return contents(w.path("weights.safetensors")); }, 2,
      "stopped before the rest of the file: should_stop said so"},
+    {"save tensors",
+     [](World& w, std::string& result) {
+         return write_to(w, "tensors.npz", result, [&](const char* path) { return w.save_tensors(path); });
+     },
+     [](const World& w) { return contents(w.path("tensors.npz")); }, 2,
+     "stopped before the rest of the file: should_stop said so"},
+    {"open tensors",
+     [](World& w, std::string& result) {
+         volta_tensors* made = nullptr;
+         const Status status = volta_tensors_open(w.context, w.path("tensors.npz").c_str(), &made);
+         result = std::to_string(volta_tensors_count(made));
+         volta_tensors_release(made);
+         return status;
+     },
+     nothing, 3, "cannot read the tensors: stopped before tensor 1 of 3: should_stop said so"},
     {"export for Hugging Face",
      [](World& w, std::string& result) {
          volta_export_options options = VOLTA_EXPORT_OPTIONS_INIT;

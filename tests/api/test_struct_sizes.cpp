@@ -15,6 +15,7 @@ using namespace volta::test;
 // What the structs are given to.
 struct World {
     volta_context* context = nullptr;
+    volta_tensor* tensor = nullptr;
     volta_graph* graph = nullptr;
     volta_model *model = nullptr, *bert = nullptr;
     volta_tokenizer* tokenizer = nullptr;
@@ -64,6 +65,10 @@ std::vector<Case> cases() {
         {"volta_device_info", true, nothing,
          [](void* data) { return volta_context_get_device(world.context, out<volta_device_info>(data)); }},
         {"volta_machine_speed", true, nothing, nullptr},  // a second each: see test_machine_speed_refuses
+        {"volta_comparison", true, nothing,
+         [](void* data) {
+             return volta_tensor_compare(world.tensor, world.tensor, 0, 0, out<volta_comparison>(data));
+         }},
         {"volta_encode_options", false, nothing,
          [](void* data) {
              size_t count = 0;
@@ -322,6 +327,7 @@ int make_world(void**) {
     generator.struct_size = sizeof generator;
     generator.sequences = 4;
     const bool made = volta_context_create(&options, &world.context) == VOLTA_OK &&
+                      volta_tensor_create(world.context, VOLTA_F32, kShape, 2, &world.tensor) == VOLTA_OK &&
                       volta_model_create_gpt(world.context, &gpt, 1, &world.model) == VOLTA_OK &&
                       volta_tokenizer_create_byte(world.context, &world.tokenizer) == VOLTA_OK &&
                       volta_session_create(world.model, &session, &world.session) == VOLTA_OK &&
@@ -339,13 +345,14 @@ int end_world(void**) {
     volta_session_release(world.session);
     volta_tokenizer_release(world.tokenizer);
     volta_model_release(world.model);
+    volta_tensor_release(world.tensor);
     volta_context_release(world.context);
     return system(("rm -rf " + world.folder).c_str());
 }
 
 void test_every_struct_has_a_case(void**) {
     assert_every_struct_has_a_case(cases(), growing_structs());
-    assert_true(cases().size() >= 27);
+    assert_true(cases().size() >= 28);
 }
 
 void test_every_size(void**) {

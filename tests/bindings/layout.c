@@ -141,6 +141,28 @@ int main(void) {
            sizeof(((volta_machine_speed *)0)->stream_spread));
     printf("volta_machine_speed.buffer_bytes %zu %zu\n", offsetof(volta_machine_speed, buffer_bytes),
            sizeof(((volta_machine_speed *)0)->buffer_bytes));
+    printf("volta_init %zu\n", sizeof(volta_init));
+    printf("volta_init.kind %zu %zu\n", offsetof(volta_init, kind),
+           sizeof(((volta_init *)0)->kind));
+    printf("volta_init.a %zu %zu\n", offsetof(volta_init, a),
+           sizeof(((volta_init *)0)->a));
+    printf("volta_init.b %zu %zu\n", offsetof(volta_init, b),
+           sizeof(((volta_init *)0)->b));
+    printf("volta_comparison %zu\n", sizeof(volta_comparison));
+    printf("volta_comparison.struct_size %zu %zu\n", offsetof(volta_comparison, struct_size),
+           sizeof(((volta_comparison *)0)->struct_size));
+    printf("volta_comparison.differing %zu %zu\n", offsetof(volta_comparison, differing),
+           sizeof(((volta_comparison *)0)->differing));
+    printf("volta_comparison.first %zu %zu\n", offsetof(volta_comparison, first),
+           sizeof(((volta_comparison *)0)->first));
+    printf("volta_comparison.largest_absolute %zu %zu\n", offsetof(volta_comparison, largest_absolute),
+           sizeof(((volta_comparison *)0)->largest_absolute));
+    printf("volta_comparison.largest_relative %zu %zu\n", offsetof(volta_comparison, largest_relative),
+           sizeof(((volta_comparison *)0)->largest_relative));
+    printf("volta_comparison.largest_ulps %zu %zu\n", offsetof(volta_comparison, largest_ulps),
+           sizeof(((volta_comparison *)0)->largest_ulps));
+    printf("volta_comparison.is_equal %zu %zu\n", offsetof(volta_comparison, is_equal),
+           sizeof(((volta_comparison *)0)->is_equal));
     printf("volta_value %zu\n", sizeof(volta_value));
     printf("volta_value.id %zu %zu\n", offsetof(volta_value, id),
            sizeof(((volta_value *)0)->id));
@@ -153,13 +175,6 @@ int main(void) {
            sizeof(((volta_attribute *)0)->integers));
     printf("volta_attribute.integer_count %zu %zu\n", offsetof(volta_attribute, integer_count),
            sizeof(((volta_attribute *)0)->integer_count));
-    printf("volta_init %zu\n", sizeof(volta_init));
-    printf("volta_init.kind %zu %zu\n", offsetof(volta_init, kind),
-           sizeof(((volta_init *)0)->kind));
-    printf("volta_init.a %zu %zu\n", offsetof(volta_init, a),
-           sizeof(((volta_init *)0)->a));
-    printf("volta_init.b %zu %zu\n", offsetof(volta_init, b),
-           sizeof(((volta_init *)0)->b));
     printf("volta_encode_options %zu\n", sizeof(volta_encode_options));
     printf("volta_encode_options.struct_size %zu %zu\n", offsetof(volta_encode_options, struct_size),
            sizeof(((volta_encode_options *)0)->struct_size));

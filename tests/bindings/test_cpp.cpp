@@ -1,4 +1,6 @@
 // volta.hpp: what its handles own and end, what its calls give, and that failures carry status and sentence.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -104,6 +106,30 @@ void test_everything_is_ended(void**) {
         assert_true(counted.live > 0);
     }
     assert_int_equal(counted.live, 0);
+}
+
+void test_host_tensors(void**) {
+    const volta::context context;
+    volta::tensor x(context, kX), y(context, kX);
+    x.arange(1, 0.5);
+    y.fill(2);
+    assert_string_equal(x.text().c_str(), "[[1.  1.5 2. ]\n [2.5 3.  3.5]]");
+    const volta_comparison found = x.compare(y);
+    assert_true(found.is_equal == 0 && found.differing == 5 && found.largest_absolute == 1.5);
+    assert_true(x.compare(y, 0, 1.5).is_equal == 1);
+    y.random({VOLTA_INIT_UNIFORM, 0, 1}, 7);
+    assert_true(y.elements()[0] >= 0 && y.elements()[0] < 1 && y.elements()[0] != y.elements()[1]);
+    const std::string path = "/tmp/volta-test-cpp-" + std::to_string(getpid()) + ".npz";
+    volta::save_tensors(context, path.c_str(), {"y", "x"}, {y.get(), x.get()});
+    const volta::tensors read(context, path.c_str());
+    remove(path.c_str());
+    assert_true(read.size() == 2 && read.name(2) == nullptr && read[2] == nullptr);
+    assert_string_equal(read.name(0), "x");
+    volta_comparison same = VOLTA_COMPARISON_INIT;
+    assert_int_equal(volta_tensor_compare(read[0], x, 0, 0, &same), VOLTA_OK);
+    assert_int_equal(same.is_equal, 1);
+    assert_int_equal(volta_tensor_compare(read[1], y, 0, 0, &same), VOLTA_OK);
+    assert_int_equal(same.is_equal, 1);
 }
 
 void test_running_and_training(void**) {
@@ -212,6 +238,7 @@ int main() {
         cmocka_unit_test(test_attempts),
         cmocka_unit_test(test_stopping),
         cmocka_unit_test(test_tuning_and_profile),
+        cmocka_unit_test(test_host_tensors),
         cmocka_unit_test(test_running_and_training),
         cmocka_unit_test(test_writing),
         cmocka_unit_test(test_failures_carry_status_and_sentence),

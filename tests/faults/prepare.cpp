@@ -74,10 +74,14 @@ bool prepare(World& world) {
                                          {"read_tokenizer/vocab_txt", "vocab.txt"}};
     good = good && write(world.file("tokenizer_wordpiece.json"), kWordPiece);
     for (const auto& pair : tokenizers) good = good && copy(world.corpus(pair[0]), world.file(pair[1]), 1);
-    for (const char* name : {"save", "save_checkpoint", "export_safetensors", "export_onnx", "tune"})
+    for (const char* name : {"save", "save_checkpoint", "save_npz", "save_npy", "save_named",
+                             "export_safetensors", "export_onnx", "tune"})
         good = good && run(world, name);
     const char* const kept[][2] = {{"save.volta", "model.volta"},
                                    {"saved_checkpoint.volta", "checkpoint.volta"},
+                                   {"saved.npz", "tensors.npz"},
+                                   {"saved.npy", "tensors.npy"},
+                                   {"saved.safetensors", "tensors.safetensors"},
                                    {"exported.safetensors", "model.safetensors"},
                                    {"exported_bert.safetensors", "bert.safetensors"},
                                    {"exported.json", "bert.json"},

@@ -361,6 +361,41 @@ volta_status export_files(World& world) {
     return VOLTA_OK;
 }
 
+volta_status save_tensors(World& world, const char* name, std::size_t count) {
+    Context context;
+    Tensor weight, ids;
+    TRY(world.context(context.out()));
+    static const std::int64_t shape[] = {3, 5};
+    static const volta_init normal = {VOLTA_INIT_NORMAL, 1, 0};
+    static const char* const names[] = {"weight", "ids"};
+    TRY(volta_tensor_create(context, VOLTA_F32, shape, 2, weight.out()));
+    TRY(volta_tensor_create(context, VOLTA_I32, shape, 1, ids.out()));
+    TRY(volta_tensor_random(weight, &normal, 5, 0));
+    TRY(volta_tensor_arange(ids, 7, -2));
+    const volta_tensor* const tensors[] = {weight, ids};
+    TRY(volta_tensors_save(context, world.file(name), names, tensors, count));
+    world.mix_file(world.file(name));
+    return VOLTA_OK;
+}
+volta_status save_npz(World& world) { return save_tensors(world, "saved.npz", 2); }
+volta_status save_npy(World& world) { return save_tensors(world, "saved.npy", 1); }
+volta_status save_named(World& world) { return save_tensors(world, "saved.safetensors", 2); }
+
+volta_status open_tensors(World& world) {
+    Context context;
+    TRY(world.context(context.out()));
+    for (const char* name : {"tensors.npz", "tensors.npy", "tensors.safetensors"}) {
+        Tensors tensors;
+        TRY(volta_tensors_open(context, world.file(name), tensors.out()));
+        for (std::size_t i = 0; i < volta_tensors_count(tensors); ++i) {
+            const char* text;
+            TRY(volta_tensor_print(volta_tensors_tensor(tensors, i), &text));
+            world.mix_text(text);
+        }
+    }
+    return VOLTA_OK;
+}
+
 volta_status export_onnx(World& world) {
     Context context;
     Model model;
@@ -566,6 +601,10 @@ const Scenario kScenarios[] = {
     {"save_checkpoint", save_checkpoint, "saved_checkpoint.volta", false, false},
     {"load", load, nullptr, false, false},
     {"resume", resume, nullptr, false, false},
+    {"save_npz", save_npz, "saved.npz", false, false},
+    {"save_npy", save_npy, "saved.npy", false, false},
+    {"save_named", save_named, "saved.safetensors", false, false},
+    {"open_tensors", open_tensors, nullptr, false, false},
     {"export_safetensors", export_files, "exported.safetensors", false, false},
     {"export_onnx", export_onnx, "exported.onnx", false, false},
     {"import_safetensors", import_safetensors, nullptr, false, false},

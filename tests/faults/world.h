@@ -59,6 +59,7 @@ class Owned final {
 };
 using Context = Owned<volta_context, volta_context_release>;
 using Tensor = Owned<volta_tensor, volta_tensor_release>;
+using Tensors = Owned<volta_tensors, volta_tensors_release>;
 using Graph = Owned<volta_graph, volta_graph_release>;
 using Tokenizer = Owned<volta_tokenizer, volta_tokenizer_release>;
 using Model = Owned<volta_model, volta_model_release>;

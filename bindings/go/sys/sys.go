@@ -137,7 +137,7 @@ const (
 
 // InitKind is volta_init_kind.
 //
-// How a parameter starts when a model is made from the graph; drawn from the model's seed (Philox).
+// How a tensor or a parameter starts: drawn by position from a seed and a stream (Philox).
 type InitKind int32
 
 const (
@@ -454,6 +454,11 @@ type Context struct{ _ [0]byte }
 // Tensor is volta_tensor, which C alone makes and ends.
 type Tensor struct{ _ [0]byte }
 
+// Tensors is volta_tensors, which C alone makes and ends.
+//
+// Named tensors that were read from a file, ascending by name.
+type Tensors struct{ _ [0]byte }
+
 // Graph is volta_graph, which C alone makes and ends.
 type Graph struct{ _ [0]byte }
 
@@ -655,6 +660,35 @@ type MachineSpeed struct {
 	BufferBytes uint64
 }
 
+// Init is volta_init.
+type Init struct {
+	Kind InitKind
+	// constant: the value | normal: standard deviation, mean 0 | uniform: low
+	A float64
+	// constant, normal: unused | uniform: high
+	B float64
+}
+
+// Comparison is volta_comparison.
+//
+// How far two tensors are apart, over all of their elements.
+type Comparison struct {
+	// in: sizeof(volta_comparison)
+	StructSize uint
+	// elements that differ
+	Differing int64
+	// the first of these, counted in row-major order; -1: none
+	First int64
+	// of |a - b|; infinite where one is NaN or infinite and the other is another
+	LargestAbsolute float64
+	// of |a - b| / |b|; infinite there too, and where b alone is 0
+	LargestRelative float64
+	// f32: steps from one to the next number between a and b, 0 from -0 to +0; i32: |a - b|; where NaN is beside a number UINT64_MAX
+	LargestUlps uint64
+	// 1: no element differs
+	IsEqual int32
+}
+
 // Value is volta_value.
 //
 // A value of a graph: a handle that is valid in that graph only.
@@ -674,15 +708,6 @@ type Attribute struct {
 	// for list attributes ("permutation", ...)
 	Integers     *int64
 	IntegerCount uint
-}
-
-// Init is volta_init.
-type Init struct {
-	Kind InitKind
-	// constant: the value | normal: standard deviation, mean 0 | uniform: low
-	A float64
-	// constant, normal: unused | uniform: high
-	B float64
 }
 
 // EncodeOptions is volta_encode_options.
@@ -1592,8 +1617,9 @@ func CancelRequest(cancel *Cancel) {
 // volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
 // volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
 // volta_model_open, volta_model_open_memory           before each checksum that is verified
-// volta_model_save, volta_trainer_save, volta_model_export_*   before each checksum and each megabyte, and before the
-// new file takes the old one's place: the old one stays
+// volta_model_save, volta_trainer_save, volta_model_export_*, volta_tensors_save   before each checksum and each
+// megabyte, and before the new file takes the old one's place: the old one stays;   volta_tensors_open   before
+// each tensor
 // volta_tokenizer_train_bpe   before each piece;      volta_tune   after each race: what was tuned by then is kept
 // volta_generator_next, volta_generator_step          between pieces (prefill_chunk) of a prompt
 // volta_generator_write   before each token and piece; it ends VOLTA_OK, VOLTA_STOP_CANCELLED or VOLTA_STOP_DEADLINE
@@ -1696,6 +1722,114 @@ func TensorElements(tensor *Tensor) int64 {
 // Lends: the elements, for reading and writing, until release.
 func TensorData(tensor *Tensor) unsafe.Pointer {
 	return C.volta_tensor_data((*C.volta_tensor)(unsafe.Pointer(tensor)))
+}
+
+// TensorFill is volta_tensor_fill.
+//
+// Sets every element to `value`, rounded once to f32: zeros, ones and any other number.
+//
+// Errors: INVALID_ARGUMENT  an i32 tensor, and a value that is no whole number of 32 bits
+func TensorFill(tensor *Tensor, value float64) Status {
+	return Status(C.volta_tensor_fill((*C.volta_tensor)(unsafe.Pointer(tensor)), C.double(value)))
+}
+
+// TensorArange is volta_tensor_arange.
+//
+// Sets element i, in row-major order, to start + i * step, computed in double and rounded once to f32.
+//
+// Errors: INVALID_ARGUMENT  start or step is not finite; an i32 tensor, and a start or step that is no whole number or
+// a last element that 32 bits do not hold. Nothing was set
+func TensorArange(tensor *Tensor, start float64, step float64) Status {
+	return Status(C.volta_tensor_arange((*C.volta_tensor)(unsafe.Pointer(tensor)), C.double(start), C.double(step)))
+}
+
+// TensorRandom is volta_tensor_random.
+//
+// Sets an f32 tensor to the very bits that a parameter of its shape and init has in a model made from this seed, where
+// `stream` is the parameter's number in its graph, from 0 on in the order in which they were declared. init NULL:
+// zeros. The same on every number of threads and instruction set.
+//
+// Errors: INVALID_ARGUMENT  an i32 tensor, an unknown kind, numbers that are not finite, a stream of 2^24 or more
+func TensorRandom(tensor *Tensor, init *Init, seed uint64, stream uint32) Status {
+	return Status(C.volta_tensor_random((*C.volta_tensor)(unsafe.Pointer(tensor)), (*C.volta_init)(unsafe.Pointer(init)), C.uint64_t(seed), C.uint32_t(stream)))
+}
+
+// TensorPrint is volta_tensor_print.
+//
+// The text that NumPy (2.3 and newer) gives for str() of this array with its default options: rows in brackets, at most
+// 75 columns and 8 digits, three elements at both ends of each axis of a tensor of more than 1000. Lends: until the
+// tensor's next print or its release.
+func TensorPrint(tensor *Tensor, outText **byte) Status {
+	return Status(C.volta_tensor_print((*C.volta_tensor)(unsafe.Pointer(tensor)), (**C.char)(unsafe.Pointer(outText))))
+}
+
+// TensorCompare is volta_tensor_compare.
+//
+// Compares a with what is expected, b. Elements are the same where |a - b| <= atol + rtol * |b|, in double; an infinity
+// is the same as itself alone, NaN as any NaN. rtol and atol both 0: only where their bits are the same, so -0 and +0
+// differ; and NaN as any NaN. Fills what fits in report->struct_size; that they differ is no error.
+//
+// Errors: INVALID_ARGUMENT  other dtypes; a tolerance that is negative or not finite
+// SHAPE_MISMATCH    other shapes, of which the text gives both
+func TensorCompare(a *Tensor, b *Tensor, rtol float64, atol float64, report *Comparison) Status {
+	return Status(C.volta_tensor_compare((*C.volta_tensor)(unsafe.Pointer(a)), (*C.volta_tensor)(unsafe.Pointer(b)), C.double(rtol), C.double(atol), (*C.volta_comparison)(unsafe.Pointer(report))))
+}
+
+// TensorsSave is volta_tensors_save.
+//
+// Writes named tensors to one file, whose format its name ends with:
+// .safetensors  at most 16384 tensors;   .npz  the same, NumPy's archive of .npy files, stored as they are;
+// .npy          NumPy's file of one tensor; names may be NULL
+// A name is UTF-8 of 1 to 255 bytes without control characters, and there once. The same tensors give the same bytes.
+// The file is either the old one or the whole new one at every instant.
+//
+// Errors: INVALID_ARGUMENT  another ending, a bad or repeated name, a .npy of more or fewer than one tensor
+// IO_ERROR          not writable, disk full; the old file is as it was
+func TensorsSave(context *Context, path *byte, names **byte, tensors **Tensor, count uint) Status {
+	return Status(C.volta_tensors_save((*C.volta_context)(unsafe.Pointer(context)), (*C.char)(unsafe.Pointer(path)), (**C.char)(unsafe.Pointer(names)), (**C.volta_tensor)(unsafe.Pointer(tensors)), C.size_t(count)))
+}
+
+// TensorsOpen is volta_tensors_open.
+//
+// Reads all tensors of a file that ends with .safetensors, .npy or .npz, of this library or another program
+// (docs/formats.md). f32 and i32 come as they are; floats of 16, 8 and 64 bits become f32, integers and truth values i32,
+// where every element is exactly that. Fortran's order and big-endian numbers are turned. The tensor of a .npy is named
+// "arr_0", as NumPy names arrays without one. The file is treated as hostile.
+//
+// Owns: *out_tensors, ended by volta_tensors_release.
+//
+// Cost: the bytes of all tensors.
+//
+// Errors: INVALID_ARGUMENT  another ending
+// IO_ERROR          missing, not readable
+// CORRUPT_MODEL     damaged; the reason is in the text
+// UNSUPPORTED       a compressed archive, other types; an element that f32 or i32 does not hold
+func TensorsOpen(context *Context, path *byte, outTensors **Tensors) Status {
+	return Status(C.volta_tensors_open((*C.volta_context)(unsafe.Pointer(context)), (*C.char)(unsafe.Pointer(path)), (**C.volta_tensors)(unsafe.Pointer(outTensors))))
+}
+
+// TensorsRelease is volta_tensors_release.
+func TensorsRelease(tensors *Tensors) {
+	C.volta_tensors_release((*C.volta_tensors)(unsafe.Pointer(tensors)))
+}
+
+// TensorsCount is volta_tensors_count.
+func TensorsCount(tensors *Tensors) uint {
+	return uint(C.volta_tensors_count((*C.volta_tensors)(unsafe.Pointer(tensors))))
+}
+
+// TensorsName is volta_tensors_name.
+//
+// Lends: until release. NULL: no tensor of this index.
+func TensorsName(tensors *Tensors, index uint) *byte {
+	return (*byte)(unsafe.Pointer(C.volta_tensors_name((*C.volta_tensors)(unsafe.Pointer(tensors)), C.size_t(index))))
+}
+
+// TensorsTensor is volta_tensors_tensor.
+//
+// Lends: until release; volta_tensor_release is not for it. NULL: no tensor of this index.
+func TensorsTensor(tensors *Tensors, index uint) *Tensor {
+	return (*Tensor)(unsafe.Pointer(C.volta_tensors_tensor((*C.volta_tensors)(unsafe.Pointer(tensors)), C.size_t(index))))
 }
 
 // GraphCreate is volta_graph_create.

@@ -195,6 +195,26 @@ class ArraysTest(unittest.TestCase):
         y = session.run(memoryview(array.array("f", [1, 2, 3, 4, 5, 6])).cast("B").cast("f", (2, 3)))
         self.assertEqual(tuple(y.shape), (2, 4))
 
+    def test_host_tensors(self):
+        x, y = volta.Tensor((2, 3)).arange(1, 0.5), volta.Tensor((2, 3)).fill(2)
+        self.assertEqual(str(x), "[[1.  1.5 2. ]\n [2.5 3.  3.5]]")
+        report = x.compare(y)
+        self.assertEqual((report["is_equal"], report["differing"], report["largest_absolute"]), (0, 5, 1.5))
+        y.random("uniform", 0, 1, seed=7)
+        with tempfile.TemporaryDirectory() as folder:
+            for ending in ("npz", "safetensors"):
+                path = os.path.join(folder, "t." + ending)
+                volta.save_tensors(path, {"y": y, "x": x})
+                read = volta.open_tensors(path)
+                self.assertEqual(list(read), ["x", "y"])
+                self.assertEqual(x.compare(read["x"])["is_equal"] + y.compare(read["y"])["is_equal"], 2)
+            with self.assertRaises(volta.IoError):
+                volta.open_tensors(os.path.join(folder, "none.npy"))
+        kept = read["x"].array()
+        del read
+        gc.collect()
+        self.assertEqual(kept[1][2] if numpy is not None else kept[1, 2], 3.5)
+
     def test_tensors_outlive_what_made_them(self):
         view = volta.Tensor((3,)).array()
         gc.collect()

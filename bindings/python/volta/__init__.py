@@ -19,7 +19,7 @@ from .graph import Graph, Value
 from .interrupt import Cancel
 from .model import Model, chat_format_names, network_names, survey
 from .session import Session
-from .tensor import Tensor, from_dlpack
+from .tensor import Tensor, from_dlpack, open_tensors, save_tensors
 from .tokenizer import Tokenizer
 from .trainer import Trainer
 
@@ -39,5 +39,5 @@ def status_name(status: int) -> str:
 __all__ = ["Batch", "Cancel", "Cancelled", "Context", "CorruptModel", "Dataset", "DeviceError", "Error", "Generator", "Graph",
            "InternalError", "InvalidArgument", "InvalidState", "IoError", "Loader", "Model", "NotFinite", "OutOfMemory", "Picture",
            "Sequence", "Session", "ShapeMismatch", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value", "chat_format_names", "data_version",
-           "default_context", "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "pack_documents", "parse_documents",
-           "read_texts", "status_name", "survey", "text_parts"]
+           "default_context", "describe_device", "device_count", "from_dlpack", "lib", "native", "network_names", "open_tensors", "pack_documents",
+           "parse_documents", "read_texts", "save_tensors", "status_name", "survey", "text_parts"]

@@ -304,6 +304,29 @@ class volta_machine_speed(c.Structure):
     ]
 
 
+class volta_init(c.Structure):
+    _fields_ = [
+        ("kind", c.c_int32),
+        ("a", c.c_double),
+        ("b", c.c_double),
+    ]
+
+
+class volta_comparison(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_comparison), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("differing", c.c_int64),
+        ("first", c.c_int64),
+        ("largest_absolute", c.c_double),
+        ("largest_relative", c.c_double),
+        ("largest_ulps", c.c_uint64),
+        ("is_equal", c.c_int32),
+    ]
+
+
 class volta_value(c.Structure):
     _fields_ = [
         ("id", c.c_int32),
@@ -316,14 +339,6 @@ class volta_attribute(c.Structure):
         ("number", c.c_double),
         ("integers", c.c_void_p),
         ("integer_count", c.c_size_t),
-    ]
-
-
-class volta_init(c.Structure):
-    _fields_ = [
-        ("kind", c.c_int32),
-        ("a", c.c_double),
-        ("b", c.c_double),
     ]
 
 
@@ -991,6 +1006,17 @@ VOLTA_FUNCTIONS = {
     "volta_tensor_extent": (c.c_int64, (c.c_void_p, c.c_int32,)),
     "volta_tensor_elements": (c.c_int64, (c.c_void_p,)),
     "volta_tensor_data": (c.c_void_p, (c.c_void_p,)),
+    "volta_tensor_fill": (c.c_int32, (c.c_void_p, c.c_double,)),
+    "volta_tensor_arange": (c.c_int32, (c.c_void_p, c.c_double, c.c_double,)),
+    "volta_tensor_random": (c.c_int32, (c.c_void_p, c.POINTER(volta_init), c.c_uint64, c.c_uint32,)),
+    "volta_tensor_print": (c.c_int32, (c.c_void_p, c.POINTER(c.c_char_p),)),
+    "volta_tensor_compare": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_double, c.c_double, c.POINTER(volta_comparison),)),
+    "volta_tensors_save": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(c.c_char_p), c.POINTER(c.c_void_p), c.c_size_t,)),
+    "volta_tensors_open": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p),)),
+    "volta_tensors_release": (None, (c.c_void_p,)),
+    "volta_tensors_count": (c.c_size_t, (c.c_void_p,)),
+    "volta_tensors_name": (c.c_char_p, (c.c_void_p, c.c_size_t,)),
+    "volta_tensors_tensor": (c.c_void_p, (c.c_void_p, c.c_size_t,)),
     "volta_graph_create": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p),)),
     "volta_graph_release": (None, (c.c_void_p,)),
     "volta_graph_input": (c.c_int32, (c.c_void_p, c.c_char_p, c.c_int32, c.c_void_p, c.c_int32, c.POINTER(volta_value),)),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple, Union
 
 from . import dlpack, native
-from ._library import Handle, constant, extents, lib, made
-from .aliases import Info, Shape
+from ._library import Handle, check, constant, extents, fields_of, lent_text, lib, made, path_of
+from .aliases import Info, Path, Shape
 from .context import default_context
 
 if TYPE_CHECKING:
@@ -124,6 +124,35 @@ class Tensor(Handle):
         """Its elements, for reading and writing: a NumPy array, or a memoryview where NumPy is not installed."""
         return array_of(lib.volta_tensor_dtype(self), self.shape, lib.volta_tensor_data(self), self)
 
+    def fill(self, value: float) -> Tensor:
+        """Sets every element, and gives the tensor."""
+        check(lib.volta_tensor_fill(self, value))
+        return self
+
+    def arange(self, start: float = 0, step: float = 1) -> Tensor:
+        """Sets element i to start + i * step, and gives the tensor."""
+        check(lib.volta_tensor_arange(self, start, step))
+        return self
+
+    def random(self, init: str, a: float = 0.0, b: float = 0.0, *, seed: int, stream: int = 0) -> Tensor:
+        """Draws what a parameter of this shape starts with in a model made from the seed; stream: its number in the graph. init:
+        "constant" (a), "normal" (deviation a) or "uniform" (a to b). Gives the tensor."""
+        start = native.volta_init(constant("INIT", init), a, b)
+        check(lib.volta_tensor_random(self, ctypes.byref(start), seed, stream))
+        return self
+
+    def __str__(self) -> str:
+        """As NumPy prints an array."""
+        return lent_text(lib.volta_tensor_print, self)
+
+    def compare(self, expected: Any, rtol: float = 0, atol: float = 0) -> Info:
+        """How far it is from a tensor or array: is_equal, differing, first, largest_absolute, largest_relative and largest_ulps.
+        Tolerances of 0: by bits."""
+        other = expected if isinstance(expected, Tensor) else Tensor.wrap(expected, self._kept[0])
+        report = native.volta_comparison()
+        check(lib.volta_tensor_compare(self, other, rtol, atol, ctypes.byref(report)))
+        return fields_of(report)
+
     @property
     def __array_interface__(self) -> Info:
         return {"version": 3, "shape": self.shape, "typestr": _TYPES[lib.volta_tensor_dtype(self)][0],
@@ -149,3 +178,35 @@ class Tensor(Handle):
 def from_dlpack(array: Any, ctx: Optional[Context] = None) -> Tensor:
     """A tensor over the memory of an array of PyTorch or another library that has __dlpack__."""
     return Tensor.wrap(array, ctx)
+
+
+class _Opened(Handle):
+    """What a file gave; its tensors are its own."""
+
+    _release: Any = lib.volta_tensors_release
+
+
+class _Lent(Tensor):
+    """A tensor of such a file, which it keeps."""
+
+    _release: Any = None
+
+    def __init__(self, pointer: int, context: Context, opened: _Opened) -> None:
+        Handle.__init__(self, ctypes.c_void_p(pointer), context, opened)
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Any], ctx: Optional[Context] = None) -> None:
+    """Writes tensors or arrays by name to a file that ends with .safetensors, .npz or, a single one, .npy."""
+    context = ctx or default_context()
+    given = [tensor if isinstance(tensor, Tensor) else Tensor.wrap(tensor, context) for tensor in tensors.values()]
+    names = (ctypes.c_char_p * len(given))(*(name.encode() for name in tensors))
+    handles = (ctypes.c_void_p * len(given))(*(tensor._as_parameter_ for tensor in given))
+    check(lib.volta_tensors_save(context, path_of(path), names, handles, len(given)))
+
+
+def open_tensors(path: Path, ctx: Optional[Context] = None) -> Dict[str, Tensor]:
+    """All tensors of such a file, of this library or another program, by name."""
+    context = ctx or default_context()
+    opened = _Opened(made(lib.volta_tensors_open, context, path_of(path)), context)
+    return {lib.volta_tensors_name(opened, i).decode(): _Lent(lib.volta_tensors_tensor(opened, i), context, opened)
+            for i in range(lib.volta_tensors_count(opened))}

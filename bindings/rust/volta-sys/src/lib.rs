@@ -96,7 +96,7 @@ pub const VOLTA_INT4: volta_dtype = 6;
 /// f32, to the bit, in the order in which writing a token reads them
 pub const VOLTA_F32_PANELS: volta_dtype = 7;
 
-/// How a parameter starts when a model is made from the graph; drawn from the model's seed (Philox).
+/// How a tensor or a parameter starts: drawn by position from a seed and a stream (Philox).
 pub type volta_init_kind = i32;
 pub const VOLTA_INIT_CONSTANT: volta_init_kind = 0;
 pub const VOLTA_INIT_NORMAL: volta_init_kind = 1;
@@ -312,6 +312,12 @@ pub struct volta_context {
 
 #[repr(C)]
 pub struct volta_tensor {
+    _private: [u8; 0],
+}
+
+/// Named tensors that were read from a file, ascending by name.
+#[repr(C)]
+pub struct volta_tensors {
     _private: [u8; 0],
 }
 
@@ -586,6 +592,48 @@ impl Default for volta_machine_speed {
     }
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_init {
+    pub kind: volta_init_kind,
+    /// constant: the value | normal: standard deviation, mean 0 | uniform: low
+    pub a: f64,
+    /// constant, normal: unused | uniform: high
+    pub b: f64,
+}
+impl Default for volta_init {
+    /// Zeros, which are the defaults.
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// How far two tensors are apart, over all of their elements.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_comparison {
+    /// in: sizeof(volta_comparison)
+    pub struct_size: usize,
+    /// elements that differ
+    pub differing: i64,
+    /// the first of these, counted in row-major order; -1: none
+    pub first: i64,
+    /// of |a - b|; infinite where one is NaN or infinite and the other is another
+    pub largest_absolute: f64,
+    /// of |a - b| / |b|; infinite there too, and where b alone is 0
+    pub largest_relative: f64,
+    /// f32: steps from one to the next number between a and b, 0 from -0 to +0; i32: |a - b|; where NaN is beside a number UINT64_MAX
+    pub largest_ulps: u64,
+    /// 1: no element differs
+    pub is_equal: i32,
+}
+impl Default for volta_comparison {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
 /// A value of a graph: a handle that is valid in that graph only.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -613,22 +661,6 @@ pub struct volta_attribute {
     pub integer_count: usize,
 }
 impl Default for volta_attribute {
-    /// Zeros, which are the defaults.
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct volta_init {
-    pub kind: volta_init_kind,
-    /// constant: the value | normal: standard deviation, mean 0 | uniform: low
-    pub a: f64,
-    /// constant, normal: unused | uniform: high
-    pub b: f64,
-}
-impl Default for volta_init {
     /// Zeros, which are the defaults.
     fn default() -> Self {
         unsafe { core::mem::zeroed() }
@@ -1765,8 +1797,9 @@ extern "C" {
     ///   volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
     ///   volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
     ///   volta_model_open, volta_model_open_memory           before each checksum that is verified
-    ///   volta_model_save, volta_trainer_save, volta_model_export_*   before each checksum and each megabyte, and before the
-    ///       new file takes the old one's place: the old one stays
+    ///   volta_model_save, volta_trainer_save, volta_model_export_*, volta_tensors_save   before each checksum and each
+    ///       megabyte, and before the new file takes the old one's place: the old one stays;   volta_tensors_open   before
+    ///       each tensor
     ///   volta_tokenizer_train_bpe   before each piece;      volta_tune   after each race: what was tuned by then is kept
     ///   volta_generator_next, volta_generator_step          between pieces (prefill_chunk) of a prompt
     ///   volta_generator_write   before each token and piece; it ends VOLTA_OK, VOLTA_STOP_CANCELLED or VOLTA_STOP_DEADLINE
@@ -1812,6 +1845,63 @@ extern "C" {
     ///
     /// Lends: the elements, for reading and writing, until release.
     pub fn volta_tensor_data(tensor: *mut volta_tensor) -> *mut c_void;
+    /// Sets every element to `value`, rounded once to f32: zeros, ones and any other number.
+    ///
+    /// Errors: INVALID_ARGUMENT  an i32 tensor, and a value that is no whole number of 32 bits
+    pub fn volta_tensor_fill(tensor: *mut volta_tensor, value: f64) -> volta_status;
+    /// Sets element i, in row-major order, to start + i * step, computed in double and rounded once to f32.
+    ///
+    /// Errors: INVALID_ARGUMENT  start or step is not finite; an i32 tensor, and a start or step that is no whole number or
+    /// a last element that 32 bits do not hold. Nothing was set
+    pub fn volta_tensor_arange(tensor: *mut volta_tensor, start: f64, step: f64) -> volta_status;
+    /// Sets an f32 tensor to the very bits that a parameter of its shape and init has in a model made from this seed, where
+    /// `stream` is the parameter's number in its graph, from 0 on in the order in which they were declared. init NULL:
+    /// zeros. The same on every number of threads and instruction set.
+    ///
+    /// Errors: INVALID_ARGUMENT  an i32 tensor, an unknown kind, numbers that are not finite, a stream of 2^24 or more
+    pub fn volta_tensor_random(tensor: *mut volta_tensor, init: *const volta_init, seed: u64, stream: u32) -> volta_status;
+    /// The text that NumPy (2.3 and newer) gives for str() of this array with its default options: rows in brackets, at most
+    /// 75 columns and 8 digits, three elements at both ends of each axis of a tensor of more than 1000. Lends: until the
+    /// tensor's next print or its release.
+    pub fn volta_tensor_print(tensor: *mut volta_tensor, out_text: *mut *const c_char) -> volta_status;
+    /// Compares a with what is expected, b. Elements are the same where |a - b| <= atol + rtol * |b|, in double; an infinity
+    /// is the same as itself alone, NaN as any NaN. rtol and atol both 0: only where their bits are the same, so -0 and +0
+    /// differ; and NaN as any NaN. Fills what fits in report->struct_size; that they differ is no error.
+    ///
+    /// Errors: INVALID_ARGUMENT  other dtypes; a tolerance that is negative or not finite
+    /// SHAPE_MISMATCH    other shapes, of which the text gives both
+    pub fn volta_tensor_compare(a: *const volta_tensor, b: *const volta_tensor, rtol: f64, atol: f64, report: *mut volta_comparison) -> volta_status;
+    /// Writes named tensors to one file, whose format its name ends with:
+    ///   .safetensors  at most 16384 tensors;   .npz  the same, NumPy's archive of .npy files, stored as they are;
+    ///   .npy          NumPy's file of one tensor; names may be NULL
+    /// A name is UTF-8 of 1 to 255 bytes without control characters, and there once. The same tensors give the same bytes.
+    /// The file is either the old one or the whole new one at every instant.
+    ///
+    /// Errors: INVALID_ARGUMENT  another ending, a bad or repeated name, a .npy of more or fewer than one tensor
+    /// IO_ERROR          not writable, disk full; the old file is as it was
+    pub fn volta_tensors_save(context: *mut volta_context, path: *const c_char, names: *const *const c_char, tensors: *const *const volta_tensor, count: usize) -> volta_status;
+    /// Reads all tensors of a file that ends with .safetensors, .npy or .npz, of this library or another program
+    /// (docs/formats.md). f32 and i32 come as they are; floats of 16, 8 and 64 bits become f32, integers and truth values i32,
+    /// where every element is exactly that. Fortran's order and big-endian numbers are turned. The tensor of a .npy is named
+    /// "arr_0", as NumPy names arrays without one. The file is treated as hostile.
+    ///
+    /// Owns: *out_tensors, ended by volta_tensors_release.
+    ///
+    /// Cost: the bytes of all tensors.
+    ///
+    /// Errors: INVALID_ARGUMENT  another ending
+    /// IO_ERROR          missing, not readable
+    /// CORRUPT_MODEL     damaged; the reason is in the text
+    /// UNSUPPORTED       a compressed archive, other types; an element that f32 or i32 does not hold
+    pub fn volta_tensors_open(context: *mut volta_context, path: *const c_char, out_tensors: *mut *mut volta_tensors) -> volta_status;
+    pub fn volta_tensors_release(tensors: *mut volta_tensors);
+    pub fn volta_tensors_count(tensors: *const volta_tensors) -> usize;
+    ///
+    /// Lends: until release. NULL: no tensor of this index.
+    pub fn volta_tensors_name(tensors: *const volta_tensors, index: usize) -> *const c_char;
+    ///
+    /// Lends: until release; volta_tensor_release is not for it. NULL: no tensor of this index.
+    pub fn volta_tensors_tensor(tensors: *mut volta_tensors, index: usize) -> *mut volta_tensor;
     pub fn volta_graph_create(context: *mut volta_context, out_graph: *mut *mut volta_graph) -> volta_status;
     pub fn volta_graph_release(graph: *mut volta_graph);
     /// An input that every run is given. Names are unique within the graph's inputs and parameters.

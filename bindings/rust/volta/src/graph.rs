@@ -37,6 +37,16 @@ pub enum Attribute<'a> {
     Integers(&'a str, &'a [i64]),
 }
 
+impl Init {
+    pub(crate) fn raw(self) -> sys::volta_init {
+        match self {
+            Init::Constant(a) => sys::volta_init { kind: sys::VOLTA_INIT_CONSTANT, a, b: 0.0 },
+            Init::Normal(a) => sys::volta_init { kind: sys::VOLTA_INIT_NORMAL, a, b: 0.0 },
+            Init::Uniform(a, b) => sys::volta_init { kind: sys::VOLTA_INIT_UNIFORM, a, b },
+        }
+    }
+}
+
 impl Graph {
     pub fn new(context: &Context) -> Result<Self> {
         let mut raw = ptr::null_mut();
@@ -61,11 +71,7 @@ impl Graph {
     /// A trainable tensor of f32; zeros at first where `init` is none.
     pub fn parameter(&mut self, name: &str, shape: &[i64], init: Option<Init>) -> Result<Value> {
         let name = text(name)?;
-        let init = init.map(|init| match init {
-            Init::Constant(a) => sys::volta_init { kind: sys::VOLTA_INIT_CONSTANT, a, b: 0.0 },
-            Init::Normal(a) => sys::volta_init { kind: sys::VOLTA_INIT_NORMAL, a, b: 0.0 },
-            Init::Uniform(a, b) => sys::volta_init { kind: sys::VOLTA_INIT_UNIFORM, a, b },
-        });
+        let init = init.map(Init::raw);
         let init = init.as_ref().map_or(ptr::null(), |init| init as *const _);
         self.value(|graph, out| unsafe {
             sys::volta_graph_parameter(graph, name.as_ptr(), shape.as_ptr(), shape.len() as i32, init, out)

@@ -92,7 +92,7 @@ pub use generation::{Cancel, Flow, Generator, Sequence, Tokens, WriteOptions};
 pub use graph::{Attribute, Graph, Init, Value};
 pub use model::{Model, TensorInfo};
 pub use session::Session;
-pub use tensor::{Element, Input, Tensor, View};
+pub use tensor::{save_tensors, Element, Input, Lent, Tensor, Tensors, View};
 pub use tokenizer::Tokenizer;
 pub use trainer::{Trainer, TrainerOptions};
 pub use volta_sys as sys;
@@ -106,6 +106,7 @@ use std::ptr;
 /// Sizes and choices of models and plans, as `volta.h` has them.
 pub type BertOptions = sys::volta_bert_options;
 pub type Bill = sys::volta_bill;
+pub type Comparison = sys::volta_comparison;
 pub type ContextInfo = sys::volta_context_info;
 pub type DeviceInfo = sys::volta_device_info;
 pub type MachineSpeed = sys::volta_machine_speed;

@@ -1,6 +1,10 @@
 use crate::error::check;
-use crate::{sys, Context, Error, Result};
+use crate::graph::Init;
+use crate::{owned, path_text, sys, text, Comparison, Context, Error, Result};
 use std::marker::PhantomData;
+use std::mem::{size_of, ManuallyDrop};
+use std::ops::Deref;
+use std::path::Path;
 use std::ptr;
 
 mod sealed {
@@ -96,6 +100,104 @@ impl<'a> Tensor<'a> {
 
     pub fn as_ptr(&self) -> *mut sys::volta_tensor {
         self.raw
+    }
+
+    /// Sets every element.
+    pub fn fill(&mut self, value: f64) -> Result<()> {
+        check(unsafe { sys::volta_tensor_fill(self.raw, value) })
+    }
+
+    /// Sets element i to start + i * step.
+    pub fn arange(&mut self, start: f64, step: f64) -> Result<()> {
+        check(unsafe { sys::volta_tensor_arange(self.raw, start, step) })
+    }
+
+    /// Draws what a parameter of this shape starts with in a model made from the seed; `stream` is its number in the graph.
+    pub fn random(&mut self, init: Init, seed: u64, stream: u32) -> Result<()> {
+        let init = init.raw();
+        check(unsafe { sys::volta_tensor_random(self.raw, &init, seed, stream) })
+    }
+
+    /// As NumPy prints an array.
+    pub fn text(&self) -> Result<String> {
+        let mut lent = ptr::null();
+        check(unsafe { sys::volta_tensor_print(self.raw, &mut lent) })?;
+        Ok(unsafe { owned(lent) })
+    }
+
+    /// How far it is from what is expected. Tolerances of 0: by bits.
+    pub fn compare(&self, expected: &dyn Input, rtol: f64, atol: f64) -> Result<Comparison> {
+        let mut report = Comparison { struct_size: size_of::<Comparison>(), ..Default::default() };
+        check(unsafe { sys::volta_tensor_compare(self.raw, expected.raw(), rtol, atol, &mut report) })?;
+        Ok(report)
+    }
+}
+
+/// Writes named tensors to a file that ends with .safetensors, .npz or, a single one, .npy.
+pub fn save_tensors(context: &Context, path: impl AsRef<Path>, tensors: &[(&str, &dyn Input)]) -> Result<()> {
+    let path = path_text(path)?;
+    let names = tensors.iter().map(|(name, _)| text(name)).collect::<Result<Vec<_>>>()?;
+    let names: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
+    let raw: Vec<_> = tensors.iter().map(|(_, tensor)| tensor.raw()).collect();
+    check(unsafe {
+        sys::volta_tensors_save(context.raw, path.as_ptr(), names.as_ptr(), raw.as_ptr(), raw.len())
+    })
+}
+
+/// Named tensors that were read from such a file, of this library or another program, ascending by name.
+pub struct Tensors {
+    raw: *mut sys::volta_tensors,
+}
+
+/// A tensor of [`Tensors`], which it borrows.
+pub struct Lent<'a> {
+    tensor: ManuallyDrop<Tensor<'a>>,
+}
+
+impl<'a> Deref for Lent<'a> {
+    type Target = Tensor<'a>;
+    fn deref(&self) -> &Tensor<'a> {
+        &self.tensor
+    }
+}
+impl Input for Lent<'_> {
+    fn raw(&self) -> *const sys::volta_tensor {
+        self.tensor.raw
+    }
+}
+
+impl Tensors {
+    pub fn open(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
+        let path = path_text(path)?;
+        let mut raw = ptr::null_mut();
+        check(unsafe { sys::volta_tensors_open(context.raw, path.as_ptr(), &mut raw) })?;
+        Ok(Self { raw })
+    }
+
+    pub fn len(&self) -> usize {
+        unsafe { sys::volta_tensors_count(self.raw) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The name of a tensor; none where there is no such index.
+    pub fn name(&self, index: usize) -> Option<String> {
+        let name = unsafe { sys::volta_tensors_name(self.raw, index) };
+        (!name.is_null()).then(|| unsafe { owned(name) })
+    }
+
+    /// A tensor, for reading; none where there is no such index.
+    pub fn get(&self, index: usize) -> Option<Lent<'_>> {
+        let raw = unsafe { sys::volta_tensors_tensor(self.raw, index) };
+        (!raw.is_null()).then(|| Lent { tensor: ManuallyDrop::new(Tensor { raw, memory: PhantomData }) })
+    }
+}
+
+impl Drop for Tensors {
+    fn drop(&mut self) {
+        unsafe { sys::volta_tensors_release(self.raw) }
     }
 }
 

@@ -196,3 +196,29 @@ fn failures_carry_status_and_sentence() {
     assert_eq!(error.to_string(), "5 elements are not a tensor of [2, 3]");
     assert_eq!(volta::version(), "0.1.0");
 }
+
+#[test]
+fn host_tensors() {
+    let context = Context::new().unwrap();
+    let mut x = Tensor::zeros::<f32>(&context, &[2, 3]).unwrap();
+    let mut y = Tensor::zeros::<f32>(&context, &[2, 3]).unwrap();
+    x.arange(1.0, 0.5).unwrap();
+    y.fill(2.0).unwrap();
+    assert_eq!(x.text().unwrap(), "[[1.  1.5 2. ]\n [2.5 3.  3.5]]");
+    let report = x.compare(&y, 0.0, 0.0).unwrap();
+    assert_eq!((report.is_equal, report.differing, report.largest_absolute), (0, 5, 1.5));
+    y.random(volta::Init::Uniform(0.0, 1.0), 7, 0).unwrap();
+    let path = std::env::temp_dir().join(format!("volta-rust-{}.npz", std::process::id()));
+    volta::save_tensors(&context, &path, &[("y", &y), ("x", &x)]).unwrap();
+    let read = volta::Tensors::open(&context, &path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!((read.len(), read.is_empty(), read.name(2)), (2, false, None));
+    for (index, (name, expected)) in [("x", &x), ("y", &y)].iter().enumerate() {
+        let tensor = read.get(index).unwrap();
+        assert_eq!(read.name(index).as_deref(), Some(*name));
+        assert_eq!(tensor.as_slice::<f32>(), expected.as_slice::<f32>());
+        assert_eq!(expected.compare(&tensor, 0.0, 0.0).unwrap().is_equal, 1);
+    }
+    assert!(read.get(2).is_none());
+    assert_eq!(volta::Tensors::open(&context, &path).err().unwrap().status(), Status::IoError);
+}
