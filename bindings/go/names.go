@@ -25,6 +25,7 @@ type (
 	Optimizer       = sys.Optimizer
 	Schedule        = sys.Schedule
 	NonfinitePolicy = sys.NonfinitePolicy
+	TapeMode        = sys.TapeMode
 	StopReason      = sys.StopReason
 	ProfileKind     = sys.ProfileKind
 	DataFormat      = sys.DataFormat
@@ -51,6 +52,9 @@ type (
 	GgufExportOptions = sys.GgufExportOptions
 	Bill              = sys.Bill
 	StepReport        = sys.StepReport
+	TapeOptions       = sys.TapeOptions
+	OptimizerOptions  = sys.OptimizerOptions
+	TapeInfo          = sys.TapeInfo
 	GeneratorOptions  = sys.GeneratorOptions
 	TokenCost         = sys.TokenCost
 	SamplingOptions   = sys.SamplingOptions
@@ -150,6 +154,9 @@ const (
 	ScheduleCosine         = sys.ScheduleCosine
 	NonfiniteStop          = sys.NonfiniteStop
 	NonfiniteLog           = sys.NonfiniteLog
+	TapeEager              = sys.TapeEager
+	TapeLazy               = sys.TapeLazy
+	TapeOneSegment         = sys.TapeOneSegment
 	GeneratorNoCache       = sys.GeneratorNoCache
 	StopNone               = sys.StopNone
 	StopToken              = sys.StopToken
