@@ -4,24 +4,45 @@
 
 namespace volta {
 
-Buffer BufferPool::take(std::size_t bytes) {
-    // The smallest that fits and wastes less than half of itself.
-    std::size_t best = free_.size();
-    for (std::size_t i = 0; i < free_.size(); ++i) {
-        const std::size_t size = free_[i].bytes();
+BufferPool::BufferPool(std::pmr::memory_resource* structures, std::pmr::memory_resource* tensors)
+    : tensors_(tensors), free_(kSmallSizes + 1, structures) {}
+
+std::size_t BufferPool::list_of(std::size_t bytes) {
+    std::size_t list = 0;
+    while (list < kSmallSizes && (kSmallest << list) < bytes) ++list;
+    return list;
+}
+
+// The smallest that fits and wastes less than half of itself.
+Buffer BufferPool::take_large(std::size_t bytes) {
+    auto& large = free_[kSmallSizes];
+    std::size_t best = large.size();
+    for (std::size_t i = 0; i < large.size(); ++i) {
+        const std::size_t size = large[i].bytes();
         if (size < bytes || size / 2 > bytes) continue;
-        if (best == free_.size() || size < free_[best].bytes()) best = i;
+        if (best == large.size() || size < large[best].bytes()) best = i;
     }
+    if (best == large.size()) return Buffer();
+    Buffer taken = std::move(large[best]);
+    large[best] = std::move(large.back());
+    large.pop_back();
+    return taken;
+}
+
+Buffer BufferPool::take(std::size_t bytes) {
+    const std::size_t list = list_of(bytes);
     Buffer taken;
-    if (best < free_.size()) {
-        taken = std::move(free_[best]);
-        free_[best] = std::move(free_.back());
-        free_.pop_back();
+    if (list == kSmallSizes) {
+        taken = take_large(bytes);
+    } else if (!free_[list].empty()) {
+        taken = std::move(free_[list].back());
+        free_[list].pop_back();
+    }
+    if (taken.bytes() > 0) {
         free_bytes_ -= taken.bytes();
     } else {
-        // What other shapes left behind must not pile up.
-        shrink_to(most_used_bytes_);
-        taken = Buffer(tensors_, bytes);
+        shrink_to(most_used_bytes_);  // what other shapes left behind must not pile up
+        taken = Buffer(tensors_, list == kSmallSizes ? bytes : kSmallest << list);
     }
     used_bytes_ += taken.bytes();
     most_used_bytes_ = std::max(most_used_bytes_, used_bytes_);
@@ -29,22 +50,23 @@ Buffer BufferPool::take(std::size_t bytes) {
 }
 
 void BufferPool::give(Buffer&& buffer) noexcept {
-    if (buffer.bytes() == 0) return;
-    used_bytes_ -= std::min(used_bytes_, buffer.bytes());
-    free_bytes_ += buffer.bytes();
+    const std::size_t bytes = buffer.bytes();
+    if (bytes == 0) return;
+    leave(bytes);
     try {
-        free_.push_back(std::move(buffer));
+        free_[list_of(bytes)].push_back(std::move(buffer));
+        free_bytes_ += bytes;
     } catch (...) {  // no room in the list: the memory goes back to the host
-        free_bytes_ -= buffer.bytes();
         buffer = Buffer();
     }
 }
 
 void BufferPool::shrink_to(std::size_t bytes) noexcept {
-    while (!free_.empty() && free_bytes_ > bytes) {
-        free_bytes_ -= free_.back().bytes();
-        free_.pop_back();
-    }
+    for (std::size_t list = free_.size(); list-- > 0;)
+        while (!free_[list].empty() && free_bytes_ > bytes) {
+            free_bytes_ -= free_[list].back().bytes();
+            free_[list].pop_back();
+        }
 }
 
 }  // namespace volta
