@@ -392,11 +392,78 @@ static void a_known_record_allocates_nothing(void** state) {
     close_world(&world);
 }
 
+/* One recorded step; 0: some call said that memory was refused. */
+static int step_says_what_it_lacks(volta_context* context) {
+    const int64_t shape[] = {4, 4};
+    volta_tensor *x = NULL, *w = NULL, *y;
+    volta_tape* tape = NULL;
+    volta_tape_optimizer* optimizer = NULL;
+    volta_tape_options options = VOLTA_TAPE_OPTIONS_INIT;
+    const char* text;
+    int complete = 0;
+    options.mode = VOLTA_TAPE_LAZY;
+    volta_status status = volta_tensor_create(context, VOLTA_F32, shape, 2, &x);
+    if (status == VOLTA_OK) status = volta_tensor_create(context, VOLTA_F32, shape, 2, &w);
+    if (status == VOLTA_OK) status = volta_tensor_set_requires_grad(w, 1);
+    if (status == VOLTA_OK) status = volta_tape_create(context, &options, &tape);
+    if (status == VOLTA_OK) status = volta_tape_optimizer_create(tape, NULL, &w, 1, &optimizer);
+    for (int round = 0; round < 2 && status == VOLTA_OK; ++round) {
+        y = volta_op(tape, "tanh", volta_op(tape, "matmul", x, w));
+        volta_tensor* loss = volta_op(tape, "mean", volta_op(tape, "mul", y, y));
+        status = volta_tape_status(tape);
+        if (status == VOLTA_OK && volta_tensor_data(y) == NULL) status = VOLTA_OUT_OF_MEMORY;
+        if (status == VOLTA_OK) status = volta_tensor_keep(y);
+        if (status == VOLTA_OK) status = volta_tape_backward(tape, loss);
+        if (status == VOLTA_OK) status = volta_tape_step(tape, optimizer, NULL);
+        if (status == VOLTA_OK) status = volta_tape_report(tape, 1, &text);
+        const volta_status ended = volta_tape_reset(tape);
+        if (status == VOLTA_OK) status = ended;
+        volta_tensor_release(y);  /* no effect if it is not kept */
+        if (status == VOLTA_OK) status = volta_tape_optimizer_zero_grad(optimizer);
+        complete = round == 1 && status == VOLTA_OK;
+    }
+    if (!complete) assert_int_equal(status, VOLTA_OUT_OF_MEMORY);
+    volta_tape_optimizer_release(optimizer);
+    volta_tape_release(tape);
+    volta_tensor_release(x);
+    volta_tensor_release(w);
+    return complete;
+}
+
+/* Memory refused at any point of a recorded step: a sentence, nothing lost, and the next try is whole. */
+static void memory_may_be_refused_anywhere(void** state) {
+    (void)state;
+    uint64_t fail_at = 0, failures = 0;
+    for (;;) {
+        struct counting_heap heap = {0};
+        const volta_allocator allocator = {counting_allocate, counting_release, &heap};
+        volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
+        volta_context* context;
+        options.allocator = &allocator;
+        options.thread_count = 1;
+        assert_ok(volta_context_create(&options, &context));
+        const uint64_t before = heap.count;
+        heap.fail_at = fail_at == 0 ? 0 : before + fail_at;
+        const int complete = step_says_what_it_lacks(context);
+        const uint64_t asked = heap.count - before;
+        heap.fail_at = 0;
+        assert_true(step_says_what_it_lacks(context));
+        volta_context_release(context);
+        assert_int_equal(heap.live_bytes, 0);
+        failures += !complete;
+        if (fail_at != 0 && complete && fail_at > asked) break;
+        /* The first hundred, then every seventh: most are of one plan being made. */
+        fail_at += fail_at < 100 ? 1 : 7;
+    }
+    assert_true(failures > 100);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trains_to_the_trainers_bits), cmocka_unit_test(results_live_as_long_as_they_say),
         cmocka_unit_test(failures_are_kept),           cmocka_unit_test(an_update_needs_finite_gradients),
-        cmocka_unit_test(the_report_says_why),         cmocka_unit_test(a_known_record_allocates_nothing),
+        cmocka_unit_test(the_report_says_why),         cmocka_unit_test(memory_may_be_refused_anywhere),
+        cmocka_unit_test(a_known_record_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
