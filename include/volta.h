@@ -21,7 +21,7 @@
  *   Labels: Shape, Units, Owns, Keeps, Lends, Thread, Cost, Errors. One with nothing to say is left out.
  *   Thread: unless a label says otherwise an object is used by one thread at a time, and a context with
  *   everything made from it counts as one object: give each host thread its own context to run in parallel.
- *   Functions of the host (allocate, release, log, on_text, progress, parallel_for, should_stop) may throw C++
+ *   Functions of the host (allocate, release, log, on_text, progress, parallel_for, should_stop, function) may throw C++
  *   exceptions; none passes through the library. One of allocate refuses the memory; one of the others ends its call, VOLTA_CANCELLED,
  *   and is in its text; but one of log or release has no effect.
  *   Floating point: rounding mode, FTZ, DAZ and traps of the host change no result and no file. Every call sets its
@@ -1350,6 +1350,52 @@ VOLTA_API volta_status volta_tape_optimizer_zero_grad(volta_tape_optimizer *opti
  * Errors: INVALID_STATE  no tensor has a gradient
  *         NOT_FINITE     the loss, or the gradient the text names: nothing was updated */
 VOLTA_API volta_status volta_tape_step(volta_tape *tape, volta_tape_optimizer *optimizer, volta_step_report *report);
+
+/* How a captured model names its tensors, and which extents it leaves open. */
+typedef struct volta_capture_options {
+    size_t struct_size;
+    const volta_tensor *const *tensors; /* that the record reads, and their names; others are called "p0", "p1", ... if
+                                           they require a gradient, else "x0", "x1", ...                     */
+    const char *const *names;
+    size_t name_count;
+    const char *const *output_names;    /* one per output; NULL: "y0", "y1", ...                             */
+    int32_t open_batch;                 /* 1: the first extent of every input is the host's to choose        */
+} volta_capture_options;
+#define VOLTA_CAPTURE_OPTIONS_INIT {sizeof(volta_capture_options), NULL, NULL, 0, NULL, 0}
+
+/* What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
+ * require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
+ * the trainer's seed. options may be NULL. Owns: *out_model.
+ * Errors: INVALID_STATE     an output is no result of the record
+ *         INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read
+ *         SHAPE_MISMATCH    open_batch, and an operator that was given the first extent as a number */
+VOLTA_API volta_status volta_tape_capture(volta_tape *tape, volta_tensor *const *outputs, size_t output_count,
+                                          const volta_capture_options *options, volta_model **out_model);
+
+/* A function of tensors, written once: calls on `tape`, from inputs to outputs[0 .. output_count-1], which it sets. What
+ * it returns other than VOLTA_OK ends the call. It may branch and loop as it likes: another path is another plan. */
+typedef volta_status (*volta_function)(void *user, volta_tape *tape, volta_tensor *const *inputs, size_t input_count,
+                                       volta_tensor **outputs, size_t output_count);
+typedef struct volta_compiled volta_compiled;
+
+typedef struct volta_compile_options {
+    size_t struct_size;
+    uint32_t flags; /* VOLTA_TAPE_ONE_SEGMENT: a result that is read within the function is an error        */
+    uint64_t seed;  /* of dropout                                                                           */
+} volta_compile_options;
+#define VOLTA_COMPILE_OPTIONS_INIT {sizeof(volta_compile_options), 0, 0}
+
+/* A function with a LAZY tape of its own. It runs whenever it is called, since it is the host's code; what it records is
+ * computed as one plan, that of the last call with the same shapes and path. options may be NULL. */
+VOLTA_API volta_status volta_compile(volta_context *context, volta_function function, void *user,
+                                     const volta_compile_options *options, volta_compiled **out_compiled);
+VOLTA_API void volta_compiled_release(volta_compiled *compiled);
+/* Runs the function and computes its outputs. Lends: outputs, until the next call or release.
+ * Errors: those of the function, its calls and its plan; CANCELLED  it threw an exception */
+VOLTA_API volta_status volta_compiled_call(volta_compiled *compiled, volta_tensor *const *inputs, size_t input_count,
+                                           volta_tensor **outputs, size_t output_count);
+/* The function's tape: for backward, steps, reports and capture after a call. Lends: until release. */
+VOLTA_API volta_tape *volta_compiled_tape(volta_compiled *compiled);
 
 typedef struct volta_tape_info {
     size_t struct_size;

@@ -54,6 +54,7 @@ type (
 	StepReport        = sys.StepReport
 	TapeOptions       = sys.TapeOptions
 	OptimizerOptions  = sys.OptimizerOptions
+	CompileOptions    = sys.CompileOptions
 	TapeInfo          = sys.TapeInfo
 	GeneratorOptions  = sys.GeneratorOptions
 	TokenCost         = sys.TokenCost

@@ -85,30 +85,13 @@ void volta_graph_release(volta_graph* graph) {
     unfailing([&] { end_handle(graph); });
 }
 
-namespace {
-
-// Names are kept in files and shown to people; "step/" and "gradient/" are the trainer's own.
-void check_name(const char* name) {
-    require(name != nullptr && *name != '\0', "a name is NULL or empty");
-    require(std::strlen(name) <= 255, "the name %.40s... is longer than 255 bytes", name);
-    for (const char* c = name; *c != '\0'; ++c)
-        require(static_cast<unsigned char>(*c) >= 0x20 && *c != 0x7f, "the name %s holds a control character",
-                name);
-    for (const char* prefix : {"step/", "gradient/", "volta/"})
-        require(std::strncmp(name, prefix, std::strlen(prefix)) != 0,
-                "the name %s starts with %s, which is reserved", name, prefix);
-    require(std::strcmp(name, "targets") != 0, "the name targets is reserved for the trainer");
-}
-
-}  // namespace
-
 volta_status volta_graph_input(volta_graph* graph, const char* name, volta_dtype dtype, const int64_t* shape,
                                int32_t rank, volta_value* out_value) {
     clear(out_value, 1);
     return guarded([&] {
         require(graph != nullptr && out_value != nullptr, "%s is NULL",
                 graph == nullptr ? "graph" : "out_value");
-        check_name(name);
+        check_source_name(name);
         require(dtype == VOLTA_F32 || dtype == VOLTA_I32,
                 "input %s: dtype is %d, it must be VOLTA_F32 or VOLTA_I32", name, dtype);
         out_value->id = graph->graph.input(name, static_cast<DType>(dtype), read_declared(shape, rank, true));
@@ -121,7 +104,7 @@ volta_status volta_graph_parameter(volta_graph* graph, const char* name, const i
     return guarded([&] {
         require(graph != nullptr && out_value != nullptr, "%s is NULL",
                 graph == nullptr ? "graph" : "out_value");
-        check_name(name);
+        check_source_name(name);
         Init start;
         if (init != nullptr) start = Init{init->kind, init->a, init->b};
         require(start.kind >= VOLTA_INIT_CONSTANT && start.kind <= VOLTA_INIT_UNIFORM,
@@ -175,7 +158,7 @@ volta_status volta_graph_linear(volta_graph* graph, const char* name, volta_valu
     return guarded([&] {
         require(graph != nullptr && out_value != nullptr, "%s is NULL",
                 graph == nullptr ? "graph" : "out_value");
-        check_name(name);
+        check_source_name(name);
         const ValueId input = read_value(graph, x, "x");
         const Shape shape = graph->graph.shape(input);
         if (shape.rank < 1) fail(VOLTA_SHAPE_MISMATCH, "linear %s: x has rank 0", name);
@@ -200,7 +183,7 @@ volta_status volta_graph_linear(volta_graph* graph, const char* name, volta_valu
 volta_status volta_graph_output(volta_graph* graph, const char* name, volta_value value) {
     return guarded([&] {
         require(graph != nullptr, "graph is NULL");
-        check_name(name);
+        check_source_name(name);
         graph->graph.output(name, read_value(graph, value, "value"));
     });
 }

@@ -1,10 +1,13 @@
 // volta.h: tape.
-#include <cmath>
+#include <cstring>
 
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
+#include "engine/api/new_models.h"
 #include "engine/api/operators.h"
 #include "engine/api/options.h"
+#include "engine/base/host_call.h"
+#include "engine/tape/capture.h"
 #include "engine/tape/tape_report.h"
 
 using namespace volta;
@@ -15,6 +18,26 @@ namespace {
 Tape& inner(const volta_tape* tape) {
     require(tape != nullptr, "tape is NULL");
     return *tape->tape;
+}
+
+volta_tape* make_tape(const ContextRef& context, const volta_tape_options& given) {
+    require(given.mode == VOLTA_TAPE_EAGER || given.mode == VOLTA_TAPE_LAZY, "mode is %d, it must be 0 or 1",
+            given.mode);
+    require((given.flags & ~static_cast<uint32_t>(VOLTA_TAPE_ONE_SEGMENT)) == 0,
+            "flags is %u, which has unknown bits", given.flags);
+    TapeOptions read;
+    read.is_eager = given.mode == VOLTA_TAPE_EAGER;
+    read.one_segment = (given.flags & VOLTA_TAPE_ONE_SEGMENT) != 0;
+    require(!read.is_eager || !read.one_segment, "an EAGER tape computes each call: it is not ONE_SEGMENT");
+    read.seed = given.seed;
+    const std::pmr::polymorphic_allocator<Tape> heap(context->structures());
+    return make_handle<volta_tape>(context, std::allocate_shared<Tape>(heap, context, read),
+                                   std::pmr::string(context->structures()));
+}
+
+void end_tape(volta_tape* tape) noexcept {
+    if (tape != nullptr) tape->tape->end();
+    end_handle(tape);
 }
 
 // Records one call. A failure stays with the record.
@@ -63,28 +86,12 @@ volta_status volta_tape_create(volta_context* context, const volta_tape_options*
         require(out_tape != nullptr, "out_tape is NULL");
         require(context != nullptr, "context is NULL");
         const auto given = read_options(options);
-        require(given.mode == VOLTA_TAPE_EAGER || given.mode == VOLTA_TAPE_LAZY,
-                "mode is %d, it must be 0 or 1", given.mode);
-        require((given.flags & ~static_cast<uint32_t>(VOLTA_TAPE_ONE_SEGMENT)) == 0,
-                "flags is %u, which has unknown bits", given.flags);
-        const ContextRef owner(unwrap(context));
-        TapeOptions read;
-        read.is_eager = given.mode == VOLTA_TAPE_EAGER;
-        read.one_segment = (given.flags & VOLTA_TAPE_ONE_SEGMENT) != 0;
-        require(!read.is_eager || !read.one_segment,
-                "an EAGER tape computes each call: it is not ONE_SEGMENT");
-        read.seed = given.seed;
-        const std::pmr::polymorphic_allocator<Tape> heap(owner->structures());
-        *out_tape = make_handle<volta_tape>(owner, std::allocate_shared<Tape>(heap, owner, read),
-                                            std::pmr::string(owner->structures()));
+        *out_tape = make_tape(ContextRef(unwrap(context)), given);
     });
 }
 
 void volta_tape_release(volta_tape* tape) {
-    unfailing([&] {
-        if (tape != nullptr) tape->tape->end();
-        end_handle(tape);
-    });
+    unfailing([&] { end_tape(tape); });
 }
 
 volta_status volta_tape_apply(volta_tape* tape, const char* op, volta_tensor* const* inputs,
@@ -271,4 +278,102 @@ volta_status volta_tape_report(volta_tape* tape, int32_t json, const char** out_
         tape->text = json != 0 ? report_as_json(self, heap) : report_as_text(self, heap);
         *out_text = tape->text.c_str();
     });
+}
+
+volta_status volta_tape_capture(volta_tape* tape, volta_tensor* const* outputs, size_t output_count,
+                                const volta_capture_options* options, volta_model** out_model) {
+    if (out_model != nullptr) *out_model = nullptr;
+    return guarded([&] {
+        require(out_model != nullptr, "out_model is NULL");
+        const Tape& self = inner(tape);
+        self.require_whole();
+        const auto given = read_options(options);
+        require(outputs != nullptr && output_count > 0, "a model has at least one output, 0 are given");
+        require(output_count <= 4096, "%zu outputs are given", output_count);
+        require(given.name_count == 0 || (given.tensors != nullptr && given.names != nullptr), "%s is NULL",
+                given.tensors == nullptr ? "tensors" : "names");
+        require(given.open_batch == 0 || given.open_batch == 1, "open_batch is %d, it must be 0 or 1",
+                given.open_batch);
+        const ContextRef& context = tape->context;
+        std::pmr::memory_resource* const heap = context->structures();
+        std::pmr::vector<const Tensor*> named(heap), read(heap);
+        for (size_t i = 0; i < given.name_count; ++i) {
+            check_source_name(given.names[i]);
+            named.push_back(given.tensors[i]);
+        }
+        for (size_t i = 0; i < output_count; ++i) {
+            if (given.output_names != nullptr) check_source_name(given.output_names[i]);
+            read.push_back(outputs[i]);
+        }
+        CaptureNames names;
+        names.tensors = named.data();
+        names.names = given.names;
+        names.count = named.size();
+        names.outputs = given.output_names;
+        names.open_batch = given.open_batch == 1;
+        const Capture captured = capture(self, read.data(), output_count, names, heap);
+        HeapPtr<Model> model =
+            Model::create(captured.graph, 0, heap, context->tensors(), init_machine(*context));
+        for (std::size_t p = 0; p < captured.parameters.size(); ++p) {
+            const TensorView& view = captured.parameters[p]->view;
+            std::memcpy(model->mutable_parameter(p), view.data,
+                        static_cast<std::size_t>(view.shape.elements()) * sizeof(float));
+        }
+        model->arithmetic = context->arithmetic();
+        give_model(context, std::move(model), out_model);
+    });
+}
+
+volta_status volta_compile(volta_context* context, volta_function function, void* user,
+                           const volta_compile_options* options, volta_compiled** out_compiled) {
+    if (out_compiled != nullptr) *out_compiled = nullptr;
+    return guarded([&] {
+        require(out_compiled != nullptr, "out_compiled is NULL");
+        require(context != nullptr && function != nullptr, "%s is NULL",
+                context == nullptr ? "context" : "function");
+        const auto given = read_options(options);
+        const ContextRef owner(unwrap(context));
+        volta_tape_options tape_options = VOLTA_TAPE_OPTIONS_INIT;
+        tape_options.mode = VOLTA_TAPE_LAZY;
+        tape_options.flags = given.flags;
+        tape_options.seed = given.seed;
+        volta_tape* tape = make_tape(owner, tape_options);
+        try {
+            *out_compiled = make_handle<volta_compiled>(owner, tape, function, user);
+        } catch (...) {
+            end_tape(tape);
+            throw;
+        }
+    });
+}
+
+void volta_compiled_release(volta_compiled* compiled) {
+    unfailing([&] { end_handle(compiled); });
+}
+
+volta_status volta_compiled_call(volta_compiled* compiled, volta_tensor* const* inputs, size_t input_count,
+                                 volta_tensor** outputs, size_t output_count) {
+    for (size_t i = 0; outputs != nullptr && i < output_count; ++i) outputs[i] = nullptr;
+    return guarded([&] {
+        require(compiled != nullptr, "compiled is NULL");
+        require(inputs != nullptr || input_count == 0, "inputs is NULL");
+        require(outputs != nullptr && output_count > 0, "a function has at least one output, 0 are given");
+        Tape& self = *compiled->tape->tape;
+        self.reset();
+        volta_status status = VOLTA_OK;
+        const HostException thrown = call_host([&] {
+            status = compiled->function(compiled->user, compiled->tape, inputs, input_count, outputs,
+                                        output_count);
+        });
+        if (thrown) fail_thrown(HostFunction::function, thrown);
+        self.require_whole();
+        if (status != VOLTA_OK) fail(status, "the compiled function returned %s", volta_status_name(status));
+        for (size_t i = 0; i < output_count; ++i)
+            require(outputs[i] != nullptr, "the compiled function has not set output %zu", i);
+        self.flush(CallPlace{});
+    });
+}
+
+volta_tape* volta_compiled_tape(volta_compiled* compiled) {
+    return compiled != nullptr ? compiled->tape : nullptr;
 }

@@ -69,6 +69,14 @@ struct volta_tape_optimizer {
     }
 };
 
+struct volta_compiled {
+    volta::ContextRef context;
+    volta_tape* tape;  // owned
+    volta_function function;
+    void* user;
+    ~volta_compiled() { volta_tape_release(tape); }
+};
+
 namespace volta::api {
 
 inline Context* unwrap(volta_context* context) { return reinterpret_cast<Context*>(context); }

@@ -57,4 +57,17 @@ void read_attributes(const OpRow& row, const volta_attribute* attributes, std::s
     }
 }
 
+// Names are kept in files and shown to people; "step/" and "gradient/" are the trainer's own.
+void check_source_name(const char* name) {
+    require(name != nullptr && *name != '\0', "a name is NULL or empty");
+    require(std::strlen(name) <= 255, "the name %.40s... is longer than 255 bytes", name);
+    for (const char* c = name; *c != '\0'; ++c)
+        require(static_cast<unsigned char>(*c) >= 0x20 && *c != 0x7f, "the name %s holds a control character",
+                name);
+    for (const char* prefix : {"step/", "gradient/", "volta/"})
+        require(std::strncmp(name, prefix, std::strlen(prefix)) != 0,
+                "the name %s starts with %s, which is reserved", name, prefix);
+    require(std::strcmp(name, "targets") != 0, "the name targets is reserved for the trainer");
+}
+
 }  // namespace volta::api

@@ -16,4 +16,7 @@ const OpRow* find_public_op(const char* name);
 void read_attributes(const OpRow& row, const volta_attribute* attributes, std::size_t count,
                      std::pmr::vector<Attribute>& read);
 
+// Throws INVALID_ARGUMENT: no name for an input, parameter or output.
+void check_source_name(const char* name);
+
 }  // namespace volta::api

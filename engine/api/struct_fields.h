@@ -82,6 +82,9 @@ VOLTA_FIELDS(volta_optimizer_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(opti
              VOLTA_FIELD(final_learning_rate), VOLTA_FIELD(beta1), VOLTA_FIELD(beta2), VOLTA_FIELD(epsilon),
              VOLTA_FIELD(weight_decay), VOLTA_FIELD(decay_all_parameters), VOLTA_FIELD(momentum),
              VOLTA_FIELD(nesterov), VOLTA_FIELD(clip_norm));
+VOLTA_FIELDS(volta_capture_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(tensors), VOLTA_FIELD(names),
+             VOLTA_FIELD(name_count), VOLTA_FIELD(output_names), VOLTA_FIELD(open_batch));
+VOLTA_FIELDS(volta_compile_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(flags), VOLTA_FIELD(seed));
 VOLTA_FIELDS(volta_tape_info, VOLTA_FIELD(struct_size), VOLTA_FIELD(records), VOLTA_FIELD(calls),
              VOLTA_FIELD(segments), VOLTA_FIELD(plans_known), VOLTA_FIELD(plans_made),
              VOLTA_FIELD(repeated_nodes), VOLTA_FIELD(traces), VOLTA_FIELD(held_bytes));

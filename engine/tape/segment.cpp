@@ -40,7 +40,7 @@ const char* prefix(Op op) { return op == Op::parameter ? "w" : (op == Op::state 
 }  // namespace
 
 const Program& Segment::prepare(Context& context, const Trace& trace, const SegmentRequest& request,
-                                const Needed& needed) {
+                                const NeededNodes& needed) {
     std::pmr::memory_resource* const heap = context.structures();
     Graph graph(heap);
     std::pmr::vector<ValueId> renamed(trace.graph.values.size(), -1, heap);
@@ -73,7 +73,7 @@ const Program& Segment::prepare(Context& context, const Trace& trace, const Segm
 }
 
 Segment::Segment(Context& context, const Trace& trace, const SegmentRequest& request, std::size_t call_count,
-                 Needed&& needed)
+                 NeededNodes&& needed)
     : call_count_(call_count),
       wanted_(request.wanted, context.structures()),
       effects_(request.effects, context.structures()),

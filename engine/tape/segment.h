@@ -21,6 +21,15 @@ struct SegmentRequest {
     ValueId loss = -1;                 // likewise; -1: none
 };
 
+// The walk from the wanted values back: what is to be copied, and what is there.
+struct NeededNodes {
+    std::pmr::vector<char> nodes;      // one per node of the trace
+    std::pmr::vector<ValueId> inputs;  // ascending
+};
+// available(value): it lies in memory, and is an input. In segment_walk.h.
+template <class Available>
+NeededNodes needed_nodes(const Trace& trace, const SegmentRequest& request, const Available& available);
+
 class Segment final {
   public:
     // available(value): it lies in memory, and is an input of the segment. Throws what PlanCache::prepare
@@ -28,7 +37,7 @@ class Segment final {
     template <class Available>
     Segment(Context& context, const Trace& trace, const SegmentRequest& request, std::size_t call_count,
             const Available& available)
-        : Segment(context, trace, request, call_count, find_nodes(trace, request, available)) {}
+        : Segment(context, trace, request, call_count, needed_nodes(trace, request, available)) {}
 
     bool is_of(const SegmentRequest& request, std::size_t call_count) const {
         return call_count_ == call_count && wanted_ == request.wanted && effects_ == request.effects;
@@ -50,17 +59,10 @@ class Segment final {
     int loss_region() const { return loss_region_; }
 
   private:
-    // Marks of one walk from the wanted values back.
-    struct Needed {
-        std::pmr::vector<char> nodes;      // copied
-        std::pmr::vector<ValueId> inputs;  // ascending
-    };
-    template <class Available>
-    static Needed find_nodes(const Trace& trace, const SegmentRequest& request, const Available& available);
     Segment(Context& context, const Trace& trace, const SegmentRequest& request, std::size_t call_count,
-            Needed&& needed);
+            NeededNodes&& needed);
     const Program& prepare(Context& context, const Trace& trace, const SegmentRequest& request,
-                           const Needed& needed);
+                           const NeededNodes& needed);
 
     std::size_t call_count_;
     std::pmr::vector<ValueId> wanted_;

@@ -9,10 +9,10 @@
 namespace volta {
 
 template <class Available>
-Segment::Needed Segment::find_nodes(const Trace& trace, const SegmentRequest& request,
-                                    const Available& available) {
+NeededNodes needed_nodes(const Trace& trace, const SegmentRequest& request, const Available& available) {
     std::pmr::memory_resource* const heap = trace.graph.heap();
-    Needed needed{std::pmr::vector<char>(trace.graph.nodes.size(), 0, heap), std::pmr::vector<ValueId>(heap)};
+    NeededNodes needed{std::pmr::vector<char>(trace.graph.nodes.size(), 0, heap),
+                       std::pmr::vector<ValueId>(heap)};
     std::pmr::vector<ValueId> open(request.wanted, heap);
     for (const NodeId effect : request.effects) {
         needed.nodes[static_cast<std::size_t>(effect)] = 1;

@@ -93,6 +93,11 @@ class Tape final {
     void add(TapeOptimizer& optimizer);
     void remove(const TapeOptimizer& optimizer) noexcept;
 
+    const Trace& trace() const { return *trace_; }
+    // What fills source i of the trace in this record; NULL: the tape's own, or nothing yet.
+    const std::pmr::vector<Tensor*>& leaves() const { return bound_; }
+    bool is_of_record(const Tensor* tensor) const { return is_bound(tensor); }
+
     Tensor* poison() const { return poison_; }
     // Throws the failure that the record has, if it has one.
     void require_whole() const;

@@ -550,6 +550,20 @@ void walk_tape(Walk& walk, Made& made) {
     walk.say("info", &info, sizeof info);
     CALL_VOID(volta_tape_optimizer_release, optimizer);
     CALL_VOID(volta_tape_release, tape);
+    const auto halved = [](void*, volta_tape* on, volta_tensor* const* inputs, size_t count,
+                           volta_tensor** outputs, size_t) {
+        return volta_tape_apply(on, "sigmoid", inputs, count, nullptr, 0, outputs, 1, nullptr, 0);
+    };
+    volta_compiled* compiled = nullptr;
+    volta_tensor* result = nullptr;
+    volta_model* captured = nullptr;
+    CALL(volta_compile, made.context, halved, nullptr, nullptr, &compiled);
+    CALL(volta_compiled_call, compiled, &w, 1, &result, 1);
+    walk.say("sigmoid", volta_tensor_data(result), 9 * sizeof(float));
+    CALL(volta_tape_capture, volta_compiled_tape(compiled), &result, 1, nullptr, &captured);
+    CALL(volta_compiled_tape, compiled);
+    CALL_VOID(volta_model_release, captured);
+    CALL_VOID(volta_compiled_release, compiled);
     for (volta_tensor* const tensor : {x, w, apart}) CALL_VOID(volta_tensor_release, tensor);
 }
 

@@ -392,6 +392,96 @@ static void a_known_record_allocates_nothing(void** state) {
     close_world(&world);
 }
 
+/* A function of the host: two paths, by a number that it reads. */
+struct path {
+    struct world* world;
+    int is_long, reads;
+};
+static volta_status path_of(void* user, volta_tape* tape, volta_tensor* const* inputs, size_t input_count,
+                            volta_tensor** outputs, size_t output_count) {
+    const struct path* path = user;
+    assert_int_equal(input_count, 1);
+    assert_int_equal(output_count, 1);
+    volta_tensor* y = volta_op(tape, "matmul", inputs[0], path->world->parameters[0]);
+    if (path->reads && volta_tensor_data(y) == NULL) return VOLTA_INVALID_STATE;
+    outputs[0] = volta_op(tape, "tanh", y);
+    if (path->is_long) outputs[0] = volta_op(tape, "neg", outputs[0]);
+    return VOLTA_OK;
+}
+
+/* A compiled function runs each path as one plan, gives EAGER's bits, and becomes a model. */
+static void functions_compile(void** state) {
+    (void)state;
+    struct world world;
+    struct path path = {&world, 0, 0};
+    volta_compiled* compiled;
+    volta_tensor *y, *eager;
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    float kept[kBatch * kHidden];
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    fill(&world, 3);
+    assert_ok(volta_compile(world.context, path_of, &path, NULL, &compiled));
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_EAGER, 0);
+    for (int call = 0; call < 6; ++call) {
+        path.is_long = call % 2;
+        assert_ok(volta_compiled_call(compiled, &world.x, 1, &y, 1));
+        assert_int_equal(path_of(&path, tape, &world.x, 1, &eager, 1), VOLTA_OK);
+        assert_memory_equal(volta_tensor_data(y), volta_tensor_data(eager), sizeof kept);
+        assert_ok(volta_tape_reset(tape));
+    }
+    assert_ok(volta_tape_get_info(volta_compiled_tape(compiled), &info));
+    assert_int_equal(info.segments, 6);
+    assert_int_equal(info.plans_made, 2);
+    assert_int_equal(info.traces, 2);
+
+    /* As a model, of any number of rows. */
+    volta_capture_options options = VOLTA_CAPTURE_OPTIONS_INIT;
+    const volta_tensor* const named[] = {world.x, world.parameters[0]};
+    const char *const names[] = {"pixels", "weight"}, *const output = "signs";
+    volta_model* model;
+    volta_session* session;
+    volta_tensor_info about;
+    const int64_t shape[] = {kBatch, kIn};
+    volta_session_options session_options = VOLTA_SESSION_OPTIONS_INIT;
+    options.tensors = named;
+    options.names = names;
+    options.name_count = 2;
+    options.output_names = &output;
+    options.open_batch = 1;
+    assert_ok(volta_tape_capture(volta_compiled_tape(compiled), &y, 1, &options, &model));
+    assert_ok(volta_model_input_info(model, 0, &about));
+    assert_string_equal(about.name, "pixels");
+    assert_int_equal(about.shape[0], -1);
+    assert_ok(volta_model_parameter_info(model, 0, &about));
+    assert_string_equal(about.name, "weight");
+    session_options.input_shapes = shape;
+    session_options.input_extent_count = 2;
+    assert_ok(volta_session_create(model, &session_options, &session));
+    const volta_tensor* given = world.x;
+    const int64_t result_shape[] = {kBatch, kHidden};
+    volta_tensor* result;
+    assert_ok(volta_tensor_wrap(world.context, VOLTA_F32, result_shape, 2, kept, &result));
+    assert_ok(volta_session_run(session, &given, 1, &result, 1));
+    assert_memory_equal(kept, volta_tensor_data(y), sizeof kept);
+    volta_tensor_release(result);
+    volta_session_release(session);
+    volta_model_release(model);
+    assert_fails(volta_tape_capture(volta_compiled_tape(compiled), &world.x, 1, NULL, &model),
+                 VOLTA_INVALID_STATE, "output 0 is no result of the record");
+
+    /* One segment and no more, where that is asked for. */
+    volta_compiled_release(compiled);
+    volta_compile_options one = VOLTA_COMPILE_OPTIONS_INIT;
+    one.flags = VOLTA_TAPE_ONE_SEGMENT;
+    path.reads = 1;
+    assert_ok(volta_compile(world.context, path_of, &path, &one, &compiled));
+    assert_fails(volta_compiled_call(compiled, &world.x, 1, &y, 1), VOLTA_INVALID_STATE,
+                 "the record is to be one segment, and flush would be a second flush (VG005)");
+    volta_compiled_release(compiled);
+    volta_tape_release(tape);
+    close_world(&world);
+}
+
 /* One recorded step; 0: some call said that memory was refused. */
 static int step_says_what_it_lacks(volta_context* context) {
     const int64_t shape[] = {4, 4};
@@ -418,7 +508,7 @@ static int step_says_what_it_lacks(volta_context* context) {
         if (status == VOLTA_OK) status = volta_tape_report(tape, 1, &text);
         const volta_status ended = volta_tape_reset(tape);
         if (status == VOLTA_OK) status = ended;
-        volta_tensor_release(y);  /* no effect if it is not kept */
+        volta_tensor_release(y); /* no effect if it is not kept */
         if (status == VOLTA_OK) status = volta_tape_optimizer_zero_grad(optimizer);
         complete = round == 1 && status == VOLTA_OK;
     }
@@ -460,9 +550,13 @@ static void memory_may_be_refused_anywhere(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trains_to_the_trainers_bits), cmocka_unit_test(results_live_as_long_as_they_say),
-        cmocka_unit_test(failures_are_kept),           cmocka_unit_test(an_update_needs_finite_gradients),
-        cmocka_unit_test(the_report_says_why),         cmocka_unit_test(memory_may_be_refused_anywhere),
+        cmocka_unit_test(trains_to_the_trainers_bits),
+        cmocka_unit_test(results_live_as_long_as_they_say),
+        cmocka_unit_test(failures_are_kept),
+        cmocka_unit_test(an_update_needs_finite_gradients),
+        cmocka_unit_test(the_report_says_why),
+        cmocka_unit_test(functions_compile),
+        cmocka_unit_test(memory_may_be_refused_anywhere),
         cmocka_unit_test(a_known_record_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

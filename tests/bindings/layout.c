@@ -506,6 +506,26 @@ int main(void) {
            sizeof(((volta_optimizer_options *)0)->nesterov));
     printf("volta_optimizer_options.clip_norm %zu %zu\n", offsetof(volta_optimizer_options, clip_norm),
            sizeof(((volta_optimizer_options *)0)->clip_norm));
+    printf("volta_capture_options %zu\n", sizeof(volta_capture_options));
+    printf("volta_capture_options.struct_size %zu %zu\n", offsetof(volta_capture_options, struct_size),
+           sizeof(((volta_capture_options *)0)->struct_size));
+    printf("volta_capture_options.tensors %zu %zu\n", offsetof(volta_capture_options, tensors),
+           sizeof(((volta_capture_options *)0)->tensors));
+    printf("volta_capture_options.names %zu %zu\n", offsetof(volta_capture_options, names),
+           sizeof(((volta_capture_options *)0)->names));
+    printf("volta_capture_options.name_count %zu %zu\n", offsetof(volta_capture_options, name_count),
+           sizeof(((volta_capture_options *)0)->name_count));
+    printf("volta_capture_options.output_names %zu %zu\n", offsetof(volta_capture_options, output_names),
+           sizeof(((volta_capture_options *)0)->output_names));
+    printf("volta_capture_options.open_batch %zu %zu\n", offsetof(volta_capture_options, open_batch),
+           sizeof(((volta_capture_options *)0)->open_batch));
+    printf("volta_compile_options %zu\n", sizeof(volta_compile_options));
+    printf("volta_compile_options.struct_size %zu %zu\n", offsetof(volta_compile_options, struct_size),
+           sizeof(((volta_compile_options *)0)->struct_size));
+    printf("volta_compile_options.flags %zu %zu\n", offsetof(volta_compile_options, flags),
+           sizeof(((volta_compile_options *)0)->flags));
+    printf("volta_compile_options.seed %zu %zu\n", offsetof(volta_compile_options, seed),
+           sizeof(((volta_compile_options *)0)->seed));
     printf("volta_tape_info %zu\n", sizeof(volta_tape_info));
     printf("volta_tape_info.struct_size %zu %zu\n", offsetof(volta_tape_info, struct_size),
            sizeof(((volta_tape_info *)0)->struct_size));

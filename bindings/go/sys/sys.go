@@ -503,6 +503,9 @@ type Tape struct{ _ [0]byte }
 // TapeOptimizer is volta_tape_optimizer, which C alone makes and ends.
 type TapeOptimizer struct{ _ [0]byte }
 
+// Compiled is volta_compiled, which C alone makes and ends.
+type Compiled struct{ _ [0]byte }
+
 // Generator is volta_generator, which C alone makes and ends.
 type Generator struct{ _ [0]byte }
 
@@ -1129,6 +1132,30 @@ type OptimizerOptions struct {
 	Nesterov           int32
 	// over the tensors of one step
 	ClipNorm float64
+}
+
+// CaptureOptions is volta_capture_options.
+//
+// How a captured model names its tensors, and which extents it leaves open.
+type CaptureOptions struct {
+	StructSize uint
+	// that the record reads, and their names; others are called "p0", "p1", ... if they require a gradient, else "x0", "x1", ...
+	Tensors   **Tensor
+	Names     **byte
+	NameCount uint
+	// one per output; NULL: "y0", "y1", ...
+	OutputNames **byte
+	// 1: the first extent of every input is the host's to choose
+	OpenBatch int32
+}
+
+// CompileOptions is volta_compile_options.
+type CompileOptions struct {
+	StructSize uint
+	// VOLTA_TAPE_ONE_SEGMENT: a result that is read within the function is an error
+	Flags uint32
+	// of dropout
+	Seed uint64
 }
 
 // TapeInfo is volta_tape_info.
@@ -2796,6 +2823,48 @@ func TapeOptimizerZeroGrad(optimizer *TapeOptimizer) Status {
 // NOT_FINITE     the loss, or the gradient the text names: nothing was updated
 func TapeStep(tape *Tape, optimizer *TapeOptimizer, report *StepReport) Status {
 	return Status(C.volta_tape_step((*C.volta_tape)(unsafe.Pointer(tape)), (*C.volta_tape_optimizer)(unsafe.Pointer(optimizer)), (*C.volta_step_report)(unsafe.Pointer(report))))
+}
+
+// TapeCapture is volta_tape_capture.
+//
+// What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
+// require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
+// the trainer's seed. options may be NULL. Owns: *out_model.
+//
+// Errors: INVALID_STATE     an output is no result of the record
+// INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read
+// SHAPE_MISMATCH    open_batch, and an operator that was given the first extent as a number
+func TapeCapture(tape *Tape, outputs **Tensor, outputCount uint, options *CaptureOptions, outModel **Model) Status {
+	return Status(C.volta_tape_capture((*C.volta_tape)(unsafe.Pointer(tape)), (**C.volta_tensor)(unsafe.Pointer(outputs)), C.size_t(outputCount), (*C.volta_capture_options)(unsafe.Pointer(options)), (**C.volta_model)(unsafe.Pointer(outModel))))
+}
+
+// Compile is volta_compile.
+//
+// A function with a LAZY tape of its own. It runs whenever it is called, since it is the host's code; what it records is
+// computed as one plan, that of the last call with the same shapes and path. options may be NULL.
+func Compile(context *Context, function Function, user unsafe.Pointer, options *CompileOptions, outCompiled **Compiled) Status {
+	return Status(C.volta_compile((*C.volta_context)(unsafe.Pointer(context)), C.volta_function(function), user, (*C.volta_compile_options)(unsafe.Pointer(options)), (**C.volta_compiled)(unsafe.Pointer(outCompiled))))
+}
+
+// CompiledRelease is volta_compiled_release.
+func CompiledRelease(compiled *Compiled) {
+	C.volta_compiled_release((*C.volta_compiled)(unsafe.Pointer(compiled)))
+}
+
+// CompiledCall is volta_compiled_call.
+//
+// Runs the function and computes its outputs. Lends: outputs, until the next call or release.
+//
+// Errors: those of the function, its calls and its plan; CANCELLED  it threw an exception
+func CompiledCall(compiled *Compiled, inputs **Tensor, inputCount uint, outputs **Tensor, outputCount uint) Status {
+	return Status(C.volta_compiled_call((*C.volta_compiled)(unsafe.Pointer(compiled)), (**C.volta_tensor)(unsafe.Pointer(inputs)), C.size_t(inputCount), (**C.volta_tensor)(unsafe.Pointer(outputs)), C.size_t(outputCount)))
+}
+
+// CompiledTape is volta_compiled_tape.
+//
+// The function's tape: for backward, steps, reports and capture after a call. Lends: until release.
+func CompiledTape(compiled *Compiled) *Tape {
+	return (*Tape)(unsafe.Pointer(C.volta_compiled_tape((*C.volta_compiled)(unsafe.Pointer(compiled)))))
 }
 
 // TapeGetInfo is volta_tape_get_info.

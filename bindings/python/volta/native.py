@@ -662,6 +662,31 @@ class volta_optimizer_options(c.Structure):
     ]
 
 
+class volta_capture_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_capture_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("tensors", c.POINTER(c.c_void_p)),
+        ("names", c.POINTER(c.c_char_p)),
+        ("name_count", c.c_size_t),
+        ("output_names", c.POINTER(c.c_char_p)),
+        ("open_batch", c.c_int32),
+    ]
+
+
+class volta_compile_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_compile_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("flags", c.c_uint32),
+        ("seed", c.c_uint64),
+    ]
+
+
 class volta_tape_info(c.Structure):
     def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_tape_info), **fields)
@@ -1159,6 +1184,11 @@ VOLTA_FUNCTIONS = {
     "volta_tape_optimizer_release": (None, (c.c_void_p,)),
     "volta_tape_optimizer_zero_grad": (c.c_int32, (c.c_void_p,)),
     "volta_tape_step": (c.c_int32, (c.c_void_p, c.c_void_p, c.POINTER(volta_step_report),)),
+    "volta_tape_capture": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(volta_capture_options), c.POINTER(c.c_void_p),)),
+    "volta_compile": (c.c_int32, (c.c_void_p, c.CFUNCTYPE(c.c_int32, c.c_void_p, c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(c.c_void_p), c.c_size_t), c.c_void_p, c.POINTER(volta_compile_options), c.POINTER(c.c_void_p),)),
+    "volta_compiled_release": (None, (c.c_void_p,)),
+    "volta_compiled_call": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(c.c_void_p), c.c_size_t,)),
+    "volta_compiled_tape": (c.c_void_p, (c.c_void_p,)),
     "volta_tape_get_info": (c.c_int32, (c.c_void_p, c.POINTER(volta_tape_info),)),
     "volta_tape_report": (c.c_int32, (c.c_void_p, c.c_int32, c.POINTER(c.c_char_p),)),
     "volta_generator_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_generator_options), c.POINTER(c.c_void_p),)),

@@ -372,6 +372,11 @@ pub struct volta_tape_optimizer {
 }
 
 #[repr(C)]
+pub struct volta_compiled {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct volta_generator {
     _private: [u8; 0],
 }
@@ -409,6 +414,10 @@ pub struct volta_loader {
 
 /// One part of some work; index is below the work's count. Of the library.
 pub type volta_part = Option<unsafe extern "C" fn(*mut c_void, u32)>;
+
+/// A function of tensors, written once: calls on `tape`, from inputs to outputs\[0 .. output_count-1\], which it sets. What
+/// it returns other than VOLTA_OK ends the call. It may branch and loop as it likes: another path is another plan.
+pub type volta_function = Option<unsafe extern "C" fn(*mut c_void, *mut volta_tape, *const *mut volta_tensor, usize, *mut *mut volta_tensor, usize) -> volta_status>;
 
 /// The host's memory. `alignment` is a power of two of at most 64. allocate returns NULL to refuse: the call
 /// that needed the memory then reports VOLTA_OUT_OF_MEMORY, names the bytes and leaks nothing. release gets the
@@ -1211,6 +1220,43 @@ pub struct volta_optimizer_options {
     pub clip_norm: f64,
 }
 impl Default for volta_optimizer_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+/// How a captured model names its tensors, and which extents it leaves open.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_capture_options {
+    pub struct_size: usize,
+    /// that the record reads, and their names; others are called "p0", "p1", ... if they require a gradient, else "x0", "x1", ...
+    pub tensors: *const *const volta_tensor,
+    pub names: *const *const c_char,
+    pub name_count: usize,
+    /// one per output; NULL: "y0", "y1", ...
+    pub output_names: *const *const c_char,
+    /// 1: the first extent of every input is the host's to choose
+    pub open_batch: i32,
+}
+impl Default for volta_capture_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_compile_options {
+    pub struct_size: usize,
+    /// VOLTA_TAPE_ONE_SEGMENT: a result that is read within the function is an error
+    pub flags: u32,
+    /// of dropout
+    pub seed: u64,
+}
+impl Default for volta_compile_options {
     /// Zeros, which are the defaults, with the size.
     fn default() -> Self {
         Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
@@ -2403,6 +2449,24 @@ extern "C" {
     /// Errors: INVALID_STATE  no tensor has a gradient
     /// NOT_FINITE     the loss, or the gradient the text names: nothing was updated
     pub fn volta_tape_step(tape: *mut volta_tape, optimizer: *mut volta_tape_optimizer, report: *mut volta_step_report) -> volta_status;
+    /// What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
+    /// require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
+    /// the trainer's seed. options may be NULL. Owns: *out_model.
+    ///
+    /// Errors: INVALID_STATE     an output is no result of the record
+    /// INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read
+    /// SHAPE_MISMATCH    open_batch, and an operator that was given the first extent as a number
+    pub fn volta_tape_capture(tape: *mut volta_tape, outputs: *const *mut volta_tensor, output_count: usize, options: *const volta_capture_options, out_model: *mut *mut volta_model) -> volta_status;
+    /// A function with a LAZY tape of its own. It runs whenever it is called, since it is the host's code; what it records is
+    /// computed as one plan, that of the last call with the same shapes and path. options may be NULL.
+    pub fn volta_compile(context: *mut volta_context, function: volta_function, user: *mut c_void, options: *const volta_compile_options, out_compiled: *mut *mut volta_compiled) -> volta_status;
+    pub fn volta_compiled_release(compiled: *mut volta_compiled);
+    /// Runs the function and computes its outputs. Lends: outputs, until the next call or release.
+    ///
+    /// Errors: those of the function, its calls and its plan; CANCELLED  it threw an exception
+    pub fn volta_compiled_call(compiled: *mut volta_compiled, inputs: *const *mut volta_tensor, input_count: usize, outputs: *mut *mut volta_tensor, output_count: usize) -> volta_status;
+    /// The function's tape: for backward, steps, reports and capture after a call. Lends: until release.
+    pub fn volta_compiled_tape(compiled: *mut volta_compiled) -> *mut volta_tape;
     pub fn volta_tape_get_info(tape: *const volta_tape, info: *mut volta_tape_info) -> volta_status;
     /// When the tape computed, why, and what would make it one piece: the latest 256 times (of an EAGER tape, the first
     /// of each call). json 0: lines for people; 1: one
