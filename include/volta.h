@@ -21,7 +21,7 @@
  *   Labels: Shape, Units, Owns, Keeps, Lends, Thread, Cost, Errors. One with nothing to say is left out.
  *   Thread: unless a label says otherwise an object is used by one thread at a time, and a context with
  *   everything made from it counts as one object: give each host thread its own context to run in parallel.
- *   Functions of the host (allocate, release, log, on_text, progress, parallel_for, should_stop) may throw C++
+ *   Functions of the host (allocate, release, log, on_text, progress, parallel_for, should_stop, function) may throw C++
  *   exceptions; none passes through the library. One of allocate refuses the memory; one of the others ends its call, VOLTA_CANCELLED,
  *   and is in its text; but one of log or release has no effect.
  *   Floating point: rounding mode, FTZ, DAZ and traps of the host change no result and no file. Every call sets its
@@ -341,7 +341,8 @@ VOLTA_API volta_dtype volta_tensor_dtype(const volta_tensor *tensor); /* 0 for N
 VOLTA_API int32_t volta_tensor_rank(const volta_tensor *tensor);      /* -1 for NULL           */
 VOLTA_API int64_t volta_tensor_extent(const volta_tensor *tensor, int32_t axis); /* -1: none   */
 VOLTA_API int64_t volta_tensor_elements(const volta_tensor *tensor);  /* product of the extents */
-/* Lends: the elements, for reading and writing, until release. */
+/* Lends: the elements, for reading and writing, until release; of a tape's result or gradient, which this computes if
+ * need be, for reading, until the record ends. NULL: they could not be computed, volta_last_error says why. */
 VOLTA_API void *volta_tensor_data(volta_tensor *tensor);
 
 /* Sets every element to `value`, rounded once to f32: zeros, ones and any other number.
@@ -1296,6 +1297,205 @@ VOLTA_API volta_status volta_trainer_print_plan(volta_trainer *trainer, const ch
  * one i32 input [batch, time] and logits as first output. */
 VOLTA_API volta_status volta_model_evaluate_tokens(volta_model *model, const int32_t *tokens, size_t count,
                                                    double *out_loss);
+
+/* ---- Tape: operators on tensors, one after the other ------------------------------------------------------ */
+
+/* What a program does with tensors, call by call, with gradients and updates. A tape records the calls as a graph and
+ * computes it by the same plans as sessions and trainers: EAGER at once, LAZY when the host asks for a result. One
+ * result: the bits are those of the other mode, and of a session or trainer of the same graph.
+ *   volta_tensor *y = volta_op(tape, "relu", volta_op(tape, "matmul", x, w));
+ *   volta_tensor *loss = volta_op(tape, "mean", volta_op(tape, "cross_entropy", y, targets));
+ *   volta_tape_backward(tape, loss);
+ *   status = volta_tape_step(tape, optimizer, &report);
+ *   volta_tape_reset(tape);
+ * A record is what is called between two resets. Its results belong to the tape and end with the record, unless
+ * volta_tensor_keep makes them the host's. A record that makes the same calls as an earlier one, with tensors of the
+ * same shapes, finds its plans there and allocates nothing. Tensors that a record reads stay as they are until it has
+ * been computed or reset: the host does not write them in between. */
+typedef struct volta_tape volta_tape;
+typedef struct volta_tape_optimizer volta_tape_optimizer;
+
+typedef int32_t volta_tape_mode;
+enum {
+    VOLTA_TAPE_EAGER = 0, /* each call is computed before it returns                                   */
+    VOLTA_TAPE_LAZY = 1   /* calls are recorded, and computed together when a result is read: for training */
+};
+
+enum {
+    VOLTA_TAPE_ONE_SEGMENT = 1 /* a record that would be computed in more than one piece is INVALID_STATE */
+};
+
+typedef struct volta_tape_options {
+    size_t struct_size;
+    volta_tape_mode mode;
+    uint32_t flags; /* VOLTA_TAPE_* bits                                                                     */
+    uint64_t seed;  /* of dropout, which needs no input of its own on a tape: it draws anew after each step   */
+} volta_tape_options;
+#define VOLTA_TAPE_OPTIONS_INIT {sizeof(volta_tape_options), 0, 0, 0}
+
+/* Errors: UNSUPPORTED  the context computes on a device of its own memory */
+VOLTA_API volta_status volta_tape_create(volta_context *context, const volta_tape_options *options,
+                                         volta_tape **out_tape);
+/* Ends the tape and its record, with all results that are not kept. */
+VOLTA_API void volta_tape_release(volta_tape *tape);
+
+/* The first output of an operator on tensors, as in volta_graph_apply. Never NULL: after a failure it is a tensor that
+ * stands for none, and so is every later result of the record; volta_tape_status says what the first failure was, with
+ * this call's place in the host's code. Arguments are evaluated once. C99 alone: in C++ use volta.hpp. */
+#define volta_op(tape, op, ...)                                                            \
+    volta_tape_call((tape), (op), (volta_tensor *const[]){__VA_ARGS__},                    \
+                    sizeof((volta_tensor *const[]){__VA_ARGS__}) / sizeof(volta_tensor *), \
+                    NULL, 0, __FILE__, __LINE__)
+/* volta_op with attributes; inputs are an array. file may be NULL. Lends: the result, until the record ends. */
+VOLTA_API volta_tensor *volta_tape_call(volta_tape *tape, const char *op, volta_tensor *const *inputs,
+                                        size_t input_count, const volta_attribute *attributes,
+                                        size_t attribute_count, const char *file, int32_t line);
+/* The same for operators of several outputs, with a status. out_count may be smaller than their number.
+ * Errors: INVALID_ARGUMENT  an unknown operator or attribute, a wrong number of inputs, a tensor of another context
+ *         INVALID_STATE     a result of a record that has ended; a tensor that another tape's record holds
+ *         SHAPE_MISMATCH    the operator's own sentence, with the place of the call */
+VOLTA_API volta_status volta_tape_apply(volta_tape *tape, const char *op, volta_tensor *const *inputs,
+                                        size_t input_count, const volta_attribute *attributes,
+                                        size_t attribute_count, volta_tensor **out_tensors, size_t out_count,
+                                        const char *file, int32_t line);
+
+/* The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's. */
+VOLTA_API volta_status volta_tape_status(const volta_tape *tape);
+
+/* The same elements, through which no gradient goes back. */
+VOLTA_API volta_tensor *volta_tape_detach(volta_tape *tape, volta_tensor *tensor);
+/* 0: results of later calls get no gradient, until it is 1 again, as it is at first. */
+VOLTA_API volta_status volta_tape_set_gradients(volta_tape *tape, int32_t enabled);
+
+/* Computes all results of the record that the host holds, and the gradients. */
+VOLTA_API volta_status volta_tape_flush(volta_tape *tape);
+/* Ends the record. Kept results and gradients that nothing has computed are computed first.
+ * Errors: those of computing: the record has ended all the same */
+VOLTA_API volta_status volta_tape_reset(volta_tape *tape);
+
+/* The one element of a tensor, as a double; of a result it is computed if need be.
+ * Errors: SHAPE_MISMATCH  it has none or several */
+VOLTA_API volta_status volta_tensor_item(volta_tensor *tensor, double *out_value);
+/* A result outlives its record from now on, and is the host's to release. No effect on other tensors.
+ * Errors: INVALID_STATE  it was not computed before a step changed what it depends on */
+VOLTA_API volta_status volta_tensor_keep(volta_tensor *tensor);
+
+/* 1: volta_tape_backward gives the tensor a gradient; 0: it does not, as at first.
+ * Errors: INVALID_ARGUMENT  a result; elements that are not f32 or not aligned to 64 bytes (volta_tensor_wrap)
+ *         INVALID_STATE     a record holds the tensor */
+VOLTA_API volta_status volta_tensor_set_requires_grad(volta_tensor *tensor, int32_t required);
+/* The gradient that backward gave, NULL: none since it was zeroed. Lends: the tensor, until the next backward or zero;
+ * its elements are computed when they are read. */
+VOLTA_API volta_tensor *volta_tensor_grad(volta_tensor *tensor);
+/* The next backward starts from nothing. */
+VOLTA_API volta_status volta_tensor_zero_grad(volta_tensor *tensor);
+
+/* Adds the gradient of `loss`, a result of one f32 element, to those of the record's tensors that require one, by the
+ * operators' own rules (docs/operators.md); several uses of a tensor add up as in a trainer, the last one first.
+ * Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor
+ *         SHAPE_MISMATCH  the loss has several elements
+ *         UNSUPPORTED     an operator on the way without a gradient rule: second derivatives among them */
+VOLTA_API volta_status volta_tape_backward(volta_tape *tape, volta_tensor *loss);
+
+/* The trainer's options of the same names, and their defaults. */
+typedef struct volta_optimizer_options {
+    size_t struct_size;
+    volta_optimizer optimizer;
+    volta_schedule schedule;
+    uint64_t steps;
+    uint64_t warmup_steps;
+    double learning_rate;
+    double final_learning_rate;
+    double beta1, beta2;
+    double epsilon;
+    double weight_decay;
+    int32_t decay_all_parameters;
+    double momentum;
+    int32_t nesterov;
+    double clip_norm; /* over the tensors of one step                                                      */
+} volta_optimizer_options;
+#define VOLTA_OPTIMIZER_OPTIONS_INIT {sizeof(volta_optimizer_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* An optimizer of tensors that require a gradient, with the trainer's rules and factors.
+ * Keeps: the tensors and the tape alive. */
+VOLTA_API volta_status volta_tape_optimizer_create(volta_tape *tape, const volta_optimizer_options *options,
+                                                   volta_tensor *const *tensors, size_t count,
+                                                   volta_tape_optimizer **out_optimizer);
+VOLTA_API void volta_tape_optimizer_release(volta_tape_optimizer *optimizer);
+/* volta_tensor_zero_grad of all its tensors. */
+VOLTA_API volta_status volta_tape_optimizer_zero_grad(volta_tape_optimizer *optimizer);
+
+/* Computes what is recorded, with the gradients and the update of the optimizer's tensors that have one, as one plan.
+ * The loss of the last backward, results of one element and kept ones can be read afterwards; other results that depend
+ * on an updated tensor are gone if they had not been computed. report may be NULL.
+ * Errors: INVALID_STATE  no tensor has a gradient
+ *         NOT_FINITE     the loss, or the gradient the text names: nothing was updated */
+VOLTA_API volta_status volta_tape_step(volta_tape *tape, volta_tape_optimizer *optimizer, volta_step_report *report);
+
+/* How a captured model names its tensors, and which extents it leaves open. */
+typedef struct volta_capture_options {
+    size_t struct_size;
+    const volta_tensor *const *tensors; /* that the record reads, and their names; others are called "p0", "p1", ... if
+                                           they require a gradient, else "x0", "x1", ...                     */
+    const char *const *names;
+    size_t name_count;
+    const char *const *output_names;    /* one per output; NULL: "y0", "y1", ...                             */
+    int32_t open_batch;                 /* 1: the first extent of every input is the host's to choose        */
+} volta_capture_options;
+#define VOLTA_CAPTURE_OPTIONS_INIT {sizeof(volta_capture_options), NULL, NULL, 0, NULL, 0}
+
+/* What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
+ * require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
+ * the trainer's seed. options may be NULL. Owns: *out_model.
+ * Errors: INVALID_STATE     an output is no result of the record
+ *         INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read
+ *         SHAPE_MISMATCH    open_batch, and an operator that was given the first extent as a number */
+VOLTA_API volta_status volta_tape_capture(volta_tape *tape, volta_tensor *const *outputs, size_t output_count,
+                                          const volta_capture_options *options, volta_model **out_model);
+
+/* A function of tensors, written once: calls on `tape`, from inputs to outputs[0 .. output_count-1], which it sets. What
+ * it returns other than VOLTA_OK ends the call. It may branch and loop as it likes: another path is another plan. */
+typedef volta_status (*volta_function)(void *user, volta_tape *tape, volta_tensor *const *inputs, size_t input_count,
+                                       volta_tensor **outputs, size_t output_count);
+typedef struct volta_compiled volta_compiled;
+
+typedef struct volta_compile_options {
+    size_t struct_size;
+    uint32_t flags; /* VOLTA_TAPE_ONE_SEGMENT: a result that is read within the function is an error        */
+    uint64_t seed;  /* of dropout                                                                           */
+} volta_compile_options;
+#define VOLTA_COMPILE_OPTIONS_INIT {sizeof(volta_compile_options), 0, 0}
+
+/* A function with a LAZY tape of its own. It runs whenever it is called, since it is the host's code; what it records is
+ * computed as one plan, that of the last call with the same shapes and path. options may be NULL. */
+VOLTA_API volta_status volta_compile(volta_context *context, volta_function function, void *user,
+                                     const volta_compile_options *options, volta_compiled **out_compiled);
+VOLTA_API void volta_compiled_release(volta_compiled *compiled);
+/* Runs the function and computes its outputs. Lends: outputs, until the next call or release.
+ * Errors: those of the function, its calls and its plan; CANCELLED  it threw an exception */
+VOLTA_API volta_status volta_compiled_call(volta_compiled *compiled, volta_tensor *const *inputs, size_t input_count,
+                                           volta_tensor **outputs, size_t output_count);
+/* The function's tape: for backward, steps, reports and capture after a call. Lends: until release. */
+VOLTA_API volta_tape *volta_compiled_tape(volta_compiled *compiled);
+
+typedef struct volta_tape_info {
+    size_t struct_size;
+    uint64_t records;        /* that have ended                                                       */
+    uint64_t calls;          /* recorded                                                              */
+    uint64_t segments;       /* pieces of records that were computed                                  */
+    uint64_t plans_known;    /* of these, whose plan was there                                        */
+    uint64_t plans_made;
+    uint64_t repeated_nodes; /* operators computed again, because their results had not been held     */
+    uint64_t traces;         /* different records that are remembered, at most 64                     */
+    uint64_t held_bytes;     /* of results and workspace, for the next record too                     */
+} volta_tape_info;
+#define VOLTA_TAPE_INFO_INIT {sizeof(volta_tape_info), 0, 0, 0, 0, 0, 0, 0, 0}
+VOLTA_API volta_status volta_tape_get_info(const volta_tape *tape, volta_tape_info *info);
+
+/* When the tape computed, why, and what would make it one piece: the latest 256 times (of an EAGER tape, the first
+ * of each call). json 0: lines for people; 1: one
+ * JSON object. Reasons are explained in docs/compile.md. Lends: until the next report or release. */
+VOLTA_API volta_status volta_tape_report(volta_tape *tape, int32_t json, const char **out_text);
 
 /* ---- Generator: tokens from a language model -------------------------------------------------------------- */
 

@@ -25,6 +25,7 @@ type (
 	Optimizer       = sys.Optimizer
 	Schedule        = sys.Schedule
 	NonfinitePolicy = sys.NonfinitePolicy
+	TapeMode        = sys.TapeMode
 	StopReason      = sys.StopReason
 	ProfileKind     = sys.ProfileKind
 	DataFormat      = sys.DataFormat
@@ -52,6 +53,10 @@ type (
 	GgufExportOptions = sys.GgufExportOptions
 	Bill              = sys.Bill
 	StepReport        = sys.StepReport
+	TapeOptions       = sys.TapeOptions
+	OptimizerOptions  = sys.OptimizerOptions
+	CompileOptions    = sys.CompileOptions
+	TapeInfo          = sys.TapeInfo
 	GeneratorOptions  = sys.GeneratorOptions
 	TokenCost         = sys.TokenCost
 	SamplingOptions   = sys.SamplingOptions
@@ -151,6 +156,9 @@ const (
 	ScheduleCosine         = sys.ScheduleCosine
 	NonfiniteStop          = sys.NonfiniteStop
 	NonfiniteLog           = sys.NonfiniteLog
+	TapeEager              = sys.TapeEager
+	TapeLazy               = sys.TapeLazy
+	TapeOneSegment         = sys.TapeOneSegment
 	GeneratorNoCache       = sys.GeneratorNoCache
 	StopNone               = sys.StopNone
 	StopToken              = sys.StopToken

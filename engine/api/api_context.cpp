@@ -248,7 +248,7 @@ volta_status volta_tensor_create(volta_context* context, volta_dtype dtype, cons
         Buffer bytes(owner->tensors(),
                      static_cast<std::size_t>(view.shape.elements()) * element_size(view.dtype), true);
         view.data = bytes.data();
-        *out_tensor = make_handle<volta_tensor>(owner, view, std::move(bytes));
+        *out_tensor = as_handle(make_tensor(owner, view, std::move(bytes)));
     });
 }
 
@@ -262,12 +262,19 @@ volta_status volta_tensor_wrap(volta_context* context, volta_dtype dtype, const 
         const TensorView view{read_dtype(dtype), read_shape(shape, rank), data};
         require(reinterpret_cast<std::uintptr_t>(data) % element_size(view.dtype) == 0,
                 "data is not aligned to its elements of %zu bytes", element_size(view.dtype));
-        *out_tensor = make_handle<volta_tensor>(ContextRef(unwrap(context)), view, Buffer());
+        *out_tensor = as_handle(make_tensor(ContextRef(unwrap(context)), view, Buffer()));
     });
 }
 
+// Results and gradients are the tape's and the tensor's; a kept result is given up.
 void volta_tensor_release(volta_tensor* tensor) {
-    unfailing([&] { end_handle(tensor); });
+    unfailing([&] {
+        if (tensor == nullptr) return;
+        if (tensor->role == Tensor::Role::leaf)
+            release(tensor);
+        else
+            tensor->is_kept = false;
+    });
 }
 
 volta_dtype volta_tensor_dtype(const volta_tensor* tensor) {
@@ -282,4 +289,8 @@ int64_t volta_tensor_extent(const volta_tensor* tensor, int32_t axis) {
 int64_t volta_tensor_elements(const volta_tensor* tensor) {
     return tensor != nullptr ? tensor->view.shape.elements() : 0;
 }
-void* volta_tensor_data(volta_tensor* tensor) { return tensor != nullptr ? tensor->view.data : nullptr; }
+void* volta_tensor_data(volta_tensor* tensor) {
+    if (tensor == nullptr) return nullptr;
+    if (tensor->view.data != nullptr || tensor->role == Tensor::Role::leaf) return tensor->view.data;
+    return guarded([&] { compute(*tensor); }) == VOLTA_OK ? tensor->view.data : nullptr;
+}

@@ -4,6 +4,7 @@
 
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
+#include "engine/api/operators.h"
 #include "engine/graph/print.h"
 
 using namespace volta;
@@ -39,42 +40,12 @@ Shape read_declared(const int64_t* extents, int32_t rank, bool dynamic) {
     return shape;
 }
 
-// An attribute of the public header as one of the operator table: looked up by name in the operator's row.
-Attribute read_attribute(const OpRow& row, const volta_attribute& given) {
-    require(given.name != nullptr, "%s: an attribute has no name", row.name);
-    for (int i = 0; i < row.attribute_count; ++i) {
-        const AttrRow& known = row.attributes[i];
-        if (std::strcmp(attr_name(known.key), given.name) != 0) continue;
-        Attribute attribute;
-        attribute.key = known.key;
-        if (!known.is_list) {
-            require(std::isfinite(given.number), "%s: attribute %s is %g", row.name, given.name,
-                    given.number);
-            attribute.number = given.number;
-            return attribute;
-        }
-        require(given.integer_count <= kMaxRank, "%s: attribute %s has %zu entries, at most %d are possible",
-                row.name, given.name, given.integer_count, kMaxRank);
-        require(given.integers != nullptr || given.integer_count == 0,
-                "%s: attribute %s is a list and its integers are NULL", row.name, given.name);
-        attribute.integer_count = static_cast<std::int32_t>(given.integer_count);
-        if (given.integer_count > 0)
-            std::memcpy(attribute.integers, given.integers, given.integer_count * sizeof(std::int64_t));
-        return attribute;
-    }
-    fail(VOLTA_INVALID_ARGUMENT, "%s has no attribute %s", row.name, given.name);
-}
-
-// Operators that only the engine makes: their meaning depends on what the trainer and the passes guarantee.
-bool is_public(const OpRow& row) { return row.lowering != Lowering::source && !row.internal; }
-
 void apply(volta_graph* graph, const char* op, const volta_value* inputs, size_t input_count,
            const volta_attribute* attributes, size_t attribute_count, volta_value* out_values,
            size_t out_count) {
     require(graph != nullptr, "graph is NULL");
     require(op != nullptr, "op is NULL");
-    const OpRow* row = find_op(op);
-    require(row != nullptr && is_public(*row), "there is no operator %s", op);
+    const OpRow* row = find_public_op(op);
     require(inputs != nullptr || input_count == 0, "%s: inputs is NULL", op);
     require(input_count <= 4096, "%s: %zu inputs are given", op, input_count);
     require(attributes != nullptr || attribute_count == 0, "%s: attributes is NULL", op);
@@ -83,11 +54,7 @@ void apply(volta_graph* graph, const char* op, const volta_value* inputs, size_t
     std::pmr::vector<ValueId> values(heap);
     for (size_t i = 0; i < input_count; ++i) values.push_back(read_value(graph, inputs[i], op));
     std::pmr::vector<Attribute> read(heap);
-    for (size_t i = 0; i < attribute_count; ++i) read.push_back(read_attribute(*row, attributes[i]));
-    for (size_t i = 0; i < read.size(); ++i)
-        for (size_t j = 0; j < i; ++j)
-            require(read[i].key != read[j].key, "%s: attribute %s is given twice", op,
-                    attr_name(read[i].key));
+    read_attributes(*row, attributes, attribute_count, read);
     const std::size_t mark = graph->graph.values.size();
     const ValueId first = graph->graph.apply(row->op, values.data(), static_cast<int>(values.size()),
                                              read.data(), static_cast<int>(read.size()), Phase::each);
@@ -118,30 +85,13 @@ void volta_graph_release(volta_graph* graph) {
     unfailing([&] { end_handle(graph); });
 }
 
-namespace {
-
-// Names are kept in files and shown to people; "step/" and "gradient/" are the trainer's own.
-void check_name(const char* name) {
-    require(name != nullptr && *name != '\0', "a name is NULL or empty");
-    require(std::strlen(name) <= 255, "the name %.40s... is longer than 255 bytes", name);
-    for (const char* c = name; *c != '\0'; ++c)
-        require(static_cast<unsigned char>(*c) >= 0x20 && *c != 0x7f, "the name %s holds a control character",
-                name);
-    for (const char* prefix : {"step/", "gradient/", "volta/"})
-        require(std::strncmp(name, prefix, std::strlen(prefix)) != 0,
-                "the name %s starts with %s, which is reserved", name, prefix);
-    require(std::strcmp(name, "targets") != 0, "the name targets is reserved for the trainer");
-}
-
-}  // namespace
-
 volta_status volta_graph_input(volta_graph* graph, const char* name, volta_dtype dtype, const int64_t* shape,
                                int32_t rank, volta_value* out_value) {
     clear(out_value, 1);
     return guarded([&] {
         require(graph != nullptr && out_value != nullptr, "%s is NULL",
                 graph == nullptr ? "graph" : "out_value");
-        check_name(name);
+        check_source_name(name);
         require(dtype == VOLTA_F32 || dtype == VOLTA_I32,
                 "input %s: dtype is %d, it must be VOLTA_F32 or VOLTA_I32", name, dtype);
         out_value->id = graph->graph.input(name, static_cast<DType>(dtype), read_declared(shape, rank, true));
@@ -154,7 +104,7 @@ volta_status volta_graph_parameter(volta_graph* graph, const char* name, const i
     return guarded([&] {
         require(graph != nullptr && out_value != nullptr, "%s is NULL",
                 graph == nullptr ? "graph" : "out_value");
-        check_name(name);
+        check_source_name(name);
         Init start;
         if (init != nullptr) start = Init{init->kind, init->a, init->b};
         require(start.kind >= VOLTA_INIT_CONSTANT && start.kind <= VOLTA_INIT_UNIFORM,
@@ -208,7 +158,7 @@ volta_status volta_graph_linear(volta_graph* graph, const char* name, volta_valu
     return guarded([&] {
         require(graph != nullptr && out_value != nullptr, "%s is NULL",
                 graph == nullptr ? "graph" : "out_value");
-        check_name(name);
+        check_source_name(name);
         const ValueId input = read_value(graph, x, "x");
         const Shape shape = graph->graph.shape(input);
         if (shape.rank < 1) fail(VOLTA_SHAPE_MISMATCH, "linear %s: x has rank 0", name);
@@ -233,7 +183,7 @@ volta_status volta_graph_linear(volta_graph* graph, const char* name, volta_valu
 volta_status volta_graph_output(volta_graph* graph, const char* name, volta_value value) {
     return guarded([&] {
         require(graph != nullptr, "graph is NULL");
-        check_name(name);
+        check_source_name(name);
         graph->graph.output(name, read_value(graph, value, "value"));
     });
 }

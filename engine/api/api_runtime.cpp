@@ -28,6 +28,7 @@ TensorViews::TensorViews(const char* what, const volta_tensor* const* tensors, s
     require(tensors != nullptr || count == 0, "%ss is NULL", what);
     for (size_t i = 0; i < count; ++i) {
         if (tensors[i] == nullptr) fail(VOLTA_INVALID_ARGUMENT, "%s %zu is NULL", what, i);
+        compute(*const_cast<volta_tensor*>(tensors[i]));  // a tape's result
         views_[i] = &tensors[i]->view;
     }
 }
@@ -157,6 +158,7 @@ volta_status volta_trainer_step(volta_trainer* trainer, const volta_tensor* cons
     return guarded([&] {
         Trainer& self = inner(trainer);
         require(targets != nullptr, "targets is NULL");
+        compute(*const_cast<volta_tensor*>(targets));
         check_step_report(report);
         const TensorViews in("input", inputs, input_count);
         write_step_report(self.step(in.data(), input_count, targets->view), report);

@@ -19,14 +19,25 @@ using namespace volta::api;
 struct volta_tensors {
     ContextRef context;
     std::pmr::vector<std::pmr::string> names;
-    std::pmr::vector<volta_tensor> tensors;
+    std::pmr::vector<Tensor*> tensors;
+    ~volta_tensors() {
+        for (Tensor* tensor : tensors) release(tensor);
+    }
 };
 
 namespace {
 
-// What a tensor holds, for every function here that reads or writes it.
+// What a tensor holds, for every function here that reads it; a tape's result is computed if need be.
 const TensorView& view_of(const volta_tensor* tensor, const char* name) {
     require(tensor != nullptr, "%s is NULL", name);
+    compute(*const_cast<volta_tensor*>(tensor));
+    return tensor->view;
+}
+
+// For those that write it.
+const TensorView& writable_view_of(const volta_tensor* tensor) {
+    require(tensor != nullptr, "tensor is NULL");
+    require(tensor->role == Tensor::Role::leaf, "the tensor is a tape's: its elements are computed, not set");
     return tensor->view;
 }
 
@@ -64,17 +75,17 @@ std::pmr::vector<NamedArray> read_named(const char* const* names, const volta_te
 }  // namespace
 
 volta_status volta_tensor_fill(volta_tensor* tensor, double value) {
-    return guarded([&] { fill_tensor(view_of(tensor, "tensor"), value); });
+    return guarded([&] { fill_tensor(writable_view_of(tensor), value); });
 }
 
 volta_status volta_tensor_arange(volta_tensor* tensor, double start, double step) {
-    return guarded([&] { fill_arange(view_of(tensor, "tensor"), start, step); });
+    return guarded([&] { fill_arange(writable_view_of(tensor), start, step); });
 }
 
 volta_status volta_tensor_random(volta_tensor* tensor, const volta_init* init, uint64_t seed,
                                  uint32_t stream) {
     return guarded([&] {
-        const TensorView& view = view_of(tensor, "tensor");
+        const TensorView& view = writable_view_of(tensor);
         require(view.dtype == DType::f32, "the tensor is of i32: f32 alone is drawn");
         const Init start = read_init(init);
         require(stream < kStreams, "stream is %u, it must be below 2^24", stream);
@@ -129,16 +140,21 @@ volta_status volta_tensors_open(volta_context* context, const char* path, volta_
         const ContextRef owner(unwrap(context));
         std::pmr::memory_resource* const heap = owner->structures();
         std::pmr::vector<HostArray> arrays = read_tensor_file(path, heap, owner->tensors(), owner->stop());
-        std::pmr::vector<std::pmr::string> names(heap);
-        std::pmr::vector<volta_tensor> made(heap);
-        names.reserve(arrays.size());
-        made.reserve(arrays.size());
-        for (HostArray& array : arrays) {
-            const TensorView view{array.dtype, array.shape, array.data.data()};
-            names.push_back(std::move(array.name));
-            made.push_back({owner, view, std::move(array.data), {}});
+        volta_tensors* const made = make_handle<volta_tensors>(
+            owner, std::pmr::vector<std::pmr::string>(heap), std::pmr::vector<Tensor*>(heap));
+        try {
+            made->names.reserve(arrays.size());
+            made->tensors.reserve(arrays.size());
+            for (HostArray& array : arrays) {
+                const TensorView view{array.dtype, array.shape, array.data.data()};
+                made->tensors.push_back(make_tensor(owner, view, std::move(array.data)));
+                made->names.push_back(std::move(array.name));
+            }
+        } catch (...) {
+            end_handle(made);
+            throw;
         }
-        *out_tensors = make_handle<volta_tensors>(owner, std::move(names), std::move(made));
+        *out_tensors = made;
     });
 }
 
@@ -153,5 +169,5 @@ const char* volta_tensors_name(const volta_tensors* tensors, size_t index) {
     return index < volta_tensors_count(tensors) ? tensors->names[index].c_str() : nullptr;
 }
 volta_tensor* volta_tensors_tensor(volta_tensors* tensors, size_t index) {
-    return index < volta_tensors_count(tensors) ? &tensors->tensors[index] : nullptr;
+    return index < volta_tensors_count(tensors) ? as_handle(tensors->tensors[index]) : nullptr;
 }

@@ -9,12 +9,10 @@
 #include "engine/runtime/generator.h"
 #include "engine/runtime/session.h"
 #include "engine/runtime/trainer.h"
+#include "engine/tape/tape.h"
 
-struct volta_tensor {
-    volta::ContextRef context;
-    volta::TensorView view;
-    volta::Buffer owned;      // empty when the host's memory is wrapped
-    volta::Buffer text = {};  // lent by volta_tensor_print
+struct volta_tensor : volta::Tensor {
+    using volta::Tensor::Tensor;
 };
 
 struct volta_graph {
@@ -55,6 +53,30 @@ struct volta_sequence {
     std::int32_t number;
 };
 
+// Shared with its optimizers.
+struct volta_tape {
+    volta::ContextRef context;
+    std::shared_ptr<volta::Tape> tape;
+    std::pmr::string text;  // lent by volta_tape_report
+};
+
+struct volta_tape_optimizer {
+    volta::ContextRef context;
+    std::shared_ptr<volta::Tape> tape;
+    volta::HeapPtr<volta::TapeOptimizer> optimizer;
+    ~volta_tape_optimizer() {
+        if (optimizer) tape->remove(*optimizer);
+    }
+};
+
+struct volta_compiled {
+    volta::ContextRef context;
+    volta_tape* tape;  // owned
+    volta_function function;
+    void* user;
+    ~volta_compiled() { volta_tape_release(tape); }
+};
+
 namespace volta::api {
 
 inline Context* unwrap(volta_context* context) { return reinterpret_cast<Context*>(context); }
@@ -73,6 +95,25 @@ Handle* make_handle(const ContextRef& context, Args&&... args) {
         heap->deallocate(place, sizeof(Handle), alignof(Handle));
         throw;
     }
+}
+
+// A volta_tensor has nothing beyond a Tensor.
+static_assert(sizeof(volta_tensor) == sizeof(Tensor), "tensors are made and ended as Tensor");
+inline volta_tensor* as_handle(Tensor* tensor) { return static_cast<volta_tensor*>(tensor); }
+
+// A result's or gradient's elements, computed if they are not there. Throws what computing does.
+inline void compute(Tensor& tensor) {
+    if (tensor.view.data != nullptr) return;
+    if (tensor.role == Tensor::Role::poison) tensor.tape->require_whole();
+    if (tensor.tape == nullptr) fail(VOLTA_INVALID_STATE, "the tensor's elements were not computed in time");
+    tensor.tape->read(&tensor, CallPlace{});
+}
+
+// The tensor's next gradient starts from nothing.
+inline void zero_gradient(Tensor& tensor) {
+    if (tensor.grad != nullptr && tensor.grad->tape != nullptr) tensor.grad->tape->zero_gradient(&tensor);
+    tensor.has_gradient = false;
+    if (tensor.grad != nullptr) tensor.grad->view.data = nullptr;
 }
 
 template <class Handle>

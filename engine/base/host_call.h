@@ -10,7 +10,17 @@
 
 namespace volta {
 
-enum class HostFunction { allocate, release, log, on_text, progress, parallel_for, should_stop, count };
+enum class HostFunction {
+    allocate,
+    release,
+    log,
+    on_text,
+    progress,
+    parallel_for,
+    should_stop,
+    function,
+    count
+};
 
 struct HostFunctionRow {
     const char* name;  // as in volta.h
@@ -25,6 +35,7 @@ inline constexpr HostFunctionRow kHostFunctions[] = {
     {"progress", VOLTA_CANCELLED},
     {"parallel_for", VOLTA_CANCELLED},  // the caller computes what it left out
     {"should_stop", VOLTA_CANCELLED},
+    {"function", VOLTA_CANCELLED},  // of volta_compile
 };
 static_assert(sizeof kHostFunctions / sizeof kHostFunctions[0] == static_cast<int>(HostFunction::count),
               "a row for each function");

@@ -38,6 +38,10 @@ class Differentiator {
 
     static bool is_source(const Node& node) { return node.inputs.empty(); }
 
+    bool is_detached(ValueId value) const {
+        return std::binary_search(backward_.detached.begin(), backward_.detached.end(), value);
+    }
+
     // What depends on one of the parameters through real numbers.
     void find_needed() {
         for (const ParameterGradient& gradient : backward_.gradients)
@@ -46,7 +50,8 @@ class Differentiator {
             const bool any = is_source(node) ? is_needed(node.first_output) : needs_any(node);
             for (ValueId output = node.first_output; any && output < node.first_output + node.output_count;
                  ++output)
-                needed_[static_cast<std::size_t>(output)] = graph_.value(output).dtype == DType::f32;
+                needed_[static_cast<std::size_t>(output)] =
+                    graph_.value(output).dtype == DType::f32 && !is_detached(output);
         }
     }
 

@@ -25,12 +25,15 @@ struct ParameterGradient {
 };
 
 struct Backward {
-    explicit Backward(std::pmr::memory_resource* heap) : graph(heap), renamed(heap), gradients(heap) {}
+    explicit Backward(std::pmr::memory_resource* heap)
+        : graph(heap), renamed(heap), gradients(heap), detached(heap) {}
     Graph graph;                        // the forward nodes, then the backward nodes, all in Phase::each
     std::pmr::vector<ValueId> renamed;  // forward value -> value of `graph`
     // One per parameter, in declaration order. Those that the caller takes out before it differentiates are
     // constants.
     std::pmr::vector<ParameterGradient> gradients;
+    // Values of `graph` that count as constants: nothing before them gets a gradient through them. Ascending.
+    std::pmr::vector<ValueId> detached;
 };
 
 // Where differentiation starts: a value of the copied graph and its gradient, which the caller has added to

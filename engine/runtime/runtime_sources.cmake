@@ -19,6 +19,7 @@ set(VOLTA_RUNTIME_SMALL
     ${CMAKE_CURRENT_LIST_DIR}/loss.cpp
     ${CMAKE_CURRENT_LIST_DIR}/training_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/optimizer.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/optimizer_options.cpp
     ${CMAKE_CURRENT_LIST_DIR}/trainer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decode_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/logit_rows.cpp

@@ -15,6 +15,7 @@
 #include "engine/runtime/checkpoint.h"
 #include "engine/runtime/frozen.h"
 #include "engine/runtime/loss.h"
+#include "engine/runtime/optimizer_options.h"
 #include "engine/runtime/packed_graph.h"
 #include "engine/runtime/profile.h"
 #include "engine/runtime/token_loss.h"
@@ -23,25 +24,6 @@ namespace volta {
 
 namespace {
 
-void require_range(const char* name, double value, double low, double high) {
-    if (!(value >= low && value <= high))  // NaN fails too
-        fail(VOLTA_INVALID_ARGUMENT, "%s is %g, it must be in %g .. %g", name, value, low, high);
-}
-
-void require_choice(const char* name, std::int32_t value, std::int32_t last) {
-    if (value < 0 || value > last)
-        fail(VOLTA_INVALID_ARGUMENT, "%s is %d, it must be in 0 .. %d", name, value, last);
-}
-
-double beta_or_default(const char* name, double value, double fallback) {
-    if (value == 0) return fallback;
-    if (value == -1) return 0;
-    if (!(value > 0 && value < 1))  // NaN fails too
-        fail(VOLTA_INVALID_ARGUMENT, "%s is %g, it must be at least 0 and below 1, or -1 for 0", name, value);
-    return value;
-}
-
-constexpr double kLargest = 1e30;  // of any hyper-parameter: far above sense, far below overflow
 constexpr double kSmallestDelta = 1e-30;
 constexpr std::size_t kMostClassWeights = 1000000;  // checkpoints number them with six digits
 
@@ -82,56 +64,57 @@ void read_loss(const volta_trainer_options& c, const LossRow& loss, TrainingSpec
         spec.class_weights.assign(c.class_weights, c.class_weights + c.class_weight_count);
 }
 
+// Those of the trainer that an optimizer has.
+volta_optimizer_options optimizer_options(const volta_trainer_options& c) {
+    volta_optimizer_options options = VOLTA_OPTIMIZER_OPTIONS_INIT;
+    options.optimizer = c.optimizer;
+    options.schedule = c.schedule;
+    options.steps = c.steps;
+    options.warmup_steps = c.warmup_steps;
+    options.learning_rate = c.learning_rate;
+    options.final_learning_rate = c.final_learning_rate;
+    options.beta1 = c.beta1;
+    options.beta2 = c.beta2;
+    options.epsilon = c.epsilon;
+    options.weight_decay = c.weight_decay;
+    options.decay_all_parameters = c.decay_all_parameters;
+    options.momentum = c.momentum;
+    options.nesterov = c.nesterov;
+    options.clip_norm = c.clip_norm;
+    return options;
+}
+
 }  // namespace
 
 TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model& model,
                                     std::pmr::memory_resource* heap) {
     const LossRow& loss = loss_row(c.loss);
-    require_choice("schedule", c.schedule, VOLTA_SCHEDULE_COSINE);
     require_choice("nonfinite", c.nonfinite, VOLTA_NONFINITE_LOG);
-    require_choice("decay_all_parameters", c.decay_all_parameters, 1);
-    require_choice("nesterov", c.nesterov, 1);
     require_choice("packed_documents", c.packed_documents, 1);
-    const OptimizerRow& optimizer = optimizer_row(c.optimizer, c.momentum != 0);
+    const OptimizerSettings settings = read_optimizer_options(optimizer_options(c));
 
     TrainerOptions options(heap);
     const std::uint64_t micro_batches = c.micro_batches == 0 ? 1 : c.micro_batches;
     if (micro_batches > 1000000)
         fail(VOLTA_INVALID_ARGUMENT, "micro_batches is %llu, at most 1000000 are supported",
              static_cast<unsigned long long>(micro_batches));
-    if (c.steps >= (std::uint64_t{1} << 32))
-        fail(VOLTA_INVALID_ARGUMENT, "steps is %llu, it must be below 2^32",
-             static_cast<unsigned long long>(c.steps));
-    if (c.schedule == VOLTA_SCHEDULE_COSINE && c.steps == 0)
-        fail(VOLTA_INVALID_ARGUMENT, "the cosine schedule needs steps, which is 0");
-    if (c.steps != 0 && c.warmup_steps > c.steps)
-        fail(VOLTA_INVALID_ARGUMENT, "warmup_steps is %llu, more than the %llu steps",
-             static_cast<unsigned long long>(c.warmup_steps), static_cast<unsigned long long>(c.steps));
-
     read_loss(c, loss, options.spec);
-    options.spec.optimizer = c.optimizer;
+    options.spec.optimizer = settings.optimizer;
     options.spec.micro_batches = static_cast<std::uint32_t>(micro_batches);
-    options.spec.clip_norm = c.clip_norm;
-    options.spec.decay_all_parameters = c.decay_all_parameters != 0;
-    options.spec.has_momentum = c.momentum != 0;
-    options.spec.nesterov = c.nesterov != 0;
+    options.spec.clip_norm = settings.clip_norm;
+    options.spec.decay_all_parameters = settings.decay_all_parameters;
+    options.spec.has_momentum = settings.momentum != 0;
+    options.spec.nesterov = settings.nesterov;
     options.spec.output_index = c.output_index;
     options.seed = c.seed;
-    options.schedule = {c.schedule, c.learning_rate == 0 ? 1e-3 : c.learning_rate, c.final_learning_rate,
-                        c.warmup_steps, c.steps};
-    options.beta1 = beta_or_default("beta1", c.beta1, 0.9);
-    options.beta2 = beta_or_default("beta2", c.beta2, 0.999);
-    options.epsilon = c.epsilon == 0 ? optimizer.default_epsilon : c.epsilon;
-    options.weight_decay = c.weight_decay;
-    options.momentum = c.momentum;
+    options.schedule = settings.schedule;
+    options.beta1 = settings.beta1;
+    options.beta2 = settings.beta2;
+    options.epsilon = settings.epsilon;
+    options.weight_decay = settings.weight_decay;
+    options.momentum = settings.momentum;
     options.nonfinite = c.nonfinite;
     options.packed = c.packed_documents != 0;
-    require_range("learning_rate", options.schedule.learning_rate, 0, kLargest);
-    require_range("final_learning_rate", c.final_learning_rate, 0, kLargest);
-    require_range("epsilon", options.epsilon, 0, kLargest);
-    require_range("weight_decay", c.weight_decay, 0, kLargest);
-    require_range("momentum", c.momentum, 0, 1);
-    require_range("clip_norm", c.clip_norm, 0, kLargest);
     options.spec.frozen = frozen_parameters(model, c.frozen, c.frozen_count, heap);
     options.input_shapes = read_input_shapes(model.graph, c.input_shapes, c.input_extent_count, heap);
     if (options.packed)

@@ -537,6 +537,72 @@ void walk_training(Walk& walk, Made& made, const std::string& folder) {
     }
 }
 
+void walk_tape(Walk& walk, Made& made) {
+    volta_tape_options lazy = VOLTA_TAPE_OPTIONS_INIT;
+    lazy.mode = VOLTA_TAPE_LAZY, lazy.seed = 5;
+    volta_optimizer_options options = VOLTA_OPTIMIZER_OPTIONS_INIT;
+    options.learning_rate = 0.1, options.weight_decay = 0.3;
+    volta_tape* tape = nullptr;
+    volta_tape_optimizer* optimizer = nullptr;
+    volta_tensor *x = nullptr, *w = nullptr;
+    const int64_t shape[] = {3, 3};
+    CALL(volta_tensor_create, made.context, VOLTA_F32, shape, 2, &x);
+    CALL(volta_tensor_create, made.context, VOLTA_F32, shape, 2, &w);
+    for (int i = 0; i < 9; ++i)
+        static_cast<float*>(volta_tensor_data(x))[i] = 1.0f / static_cast<float>(i + 3);
+    for (int i = 0; i < 9; ++i)
+        static_cast<float*>(volta_tensor_data(w))[i] = 0.1f / static_cast<float>(i + 1);
+    CALL(volta_tensor_set_requires_grad, w, 1);
+    CALL(volta_tape_create, made.context, &lazy, &tape);
+    CALL(volta_tape_optimizer_create, tape, &options, &w, 1, &optimizer);
+    CALL(volta_tape_optimizer_zero_grad, optimizer);
+    CALL(volta_tensor_zero_grad, w);
+    CALL(volta_tape_set_gradients, tape, 1);
+    volta_tensor* const both[] = {x, w};
+    volta_tensor *product = nullptr, *loss = nullptr;
+    CALL(volta_tape_apply, tape, "matmul", both, 2, nullptr, 0, &product, 1, nullptr, 0);
+    const volta_attribute half = {"probability", 0.5, nullptr, 0};
+    loss = CALL(volta_tape_call, tape, "dropout", &product, 1, &half, 1, nullptr, 0);
+    loss = CALL(volta_tape_call, tape, "mean", &loss, 1, nullptr, 0, nullptr, 0);
+    CALL(volta_tape_status, tape);
+    volta_tensor* const apart = CALL(volta_tape_detach, tape, product);
+    CALL(volta_tensor_keep, apart);
+    CALL(volta_tape_backward, tape, loss);
+    CALL(volta_tape_flush, tape);
+    CALL(volta_tape_step, tape, optimizer, nullptr);
+    double value = 0;
+    CALL(volta_tensor_item, loss, &value);
+    walk.say("loss", &value, sizeof value);
+    const char* text = nullptr;
+    CALL(volta_tape_report, tape, 1, &text);
+    walk.say_text("report", text);
+    volta_tensor* const gradient = CALL(volta_tensor_grad, w);
+    walk.say("gradient", volta_tensor_data(gradient), 9 * sizeof(float));
+    CALL(volta_tape_reset, tape);
+    walk.say("kept", volta_tensor_data(apart), 9 * sizeof(float));
+    walk.say("updated", volta_tensor_data(w), 9 * sizeof(float));
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    CALL(volta_tape_get_info, tape, &info);
+    walk.say("info", &info, sizeof info);
+    CALL_VOID(volta_tape_optimizer_release, optimizer);
+    CALL_VOID(volta_tape_release, tape);
+    const auto halved = [](void*, volta_tape* on, volta_tensor* const* inputs, size_t count,
+                           volta_tensor** outputs, size_t) {
+        return volta_tape_apply(on, "sigmoid", inputs, count, nullptr, 0, outputs, 1, nullptr, 0);
+    };
+    volta_compiled* compiled = nullptr;
+    volta_tensor* result = nullptr;
+    volta_model* captured = nullptr;
+    CALL(volta_compile, made.context, halved, nullptr, nullptr, &compiled);
+    CALL(volta_compiled_call, compiled, &w, 1, &result, 1);
+    walk.say("sigmoid", volta_tensor_data(result), 9 * sizeof(float));
+    CALL(volta_tape_capture, volta_compiled_tape(compiled), &result, 1, nullptr, &captured);
+    CALL(volta_compiled_tape, compiled);
+    CALL_VOID(volta_model_release, captured);
+    CALL_VOID(volta_compiled_release, compiled);
+    for (volta_tensor* const tensor : {x, w, apart}) CALL_VOID(volta_tensor_release, tensor);
+}
+
 void walk_generating(Walk& walk, Made& made) {
     volta_generator_options options = {};
     options.struct_size = sizeof options;
@@ -634,6 +700,7 @@ Walk walk_all(Control control, const std::string& folder) {
     walk_tokenizers(walk, made, folder);
     walk_models(walk, made, folder);
     walk_training(walk, made, folder);
+    walk_tape(walk, made);
     walk_generating(walk, made);
     walk_measuring(walk, made, folder);
     for (volta_model* const model : {made.graph_model, made.gpt, made.llama})

@@ -221,6 +221,60 @@ std::vector<Case> cases() {
          }},
         {"volta_step_report", true, nothing,
          [](void* data) { return volta_trainer_step_tokens(world.trainer, out<volta_step_report>(data)); }},
+        {"volta_tape_options", false,
+         [](void* data) { out<volta_tape_options>(data)->mode = VOLTA_TAPE_LAZY; },
+         [](void* data) {
+             volta_tape* made = nullptr;
+             const volta_status status =
+                 volta_tape_create(world.context, as<volta_tape_options>(data), &made);
+             return ended(status, made, volta_tape_release);
+         }},
+        {"volta_optimizer_options", false, nothing,
+         [](void* data) {
+             volta_tape* tape = nullptr;
+             volta_tensor* tensor = nullptr;
+             volta_tape_optimizer* made = nullptr;
+             volta_tape_create(world.context, nullptr, &tape);
+             volta_tensor_create(world.context, VOLTA_F32, kShape, 2, &tensor);
+             volta_tensor_set_requires_grad(tensor, 1);
+             const volta_status status =
+                 volta_tape_optimizer_create(tape, as<volta_optimizer_options>(data), &tensor, 1, &made);
+             volta_tape_release(tape);
+             volta_tensor_release(tensor);
+             return ended(status, made, volta_tape_optimizer_release);
+         }},
+        {"volta_capture_options", false, nothing,
+         [](void* data) {
+             volta_tape* tape = nullptr;
+             volta_tensor* tensor = nullptr;
+             volta_model* made = nullptr;
+             volta_tape_create(world.context, nullptr, &tape);
+             volta_tensor_create(world.context, VOLTA_F32, kShape, 2, &tensor);
+             volta_tensor* result = volta_tape_call(tape, "exp", &tensor, 1, nullptr, 0, nullptr, 0);
+             const volta_status status =
+                 volta_tape_capture(tape, &result, 1, as<volta_capture_options>(data), &made);
+             volta_tape_release(tape);
+             volta_tensor_release(tensor);
+             return ended(status, made, volta_model_release);
+         }},
+        {"volta_compile_options", false, nothing,
+         [](void* data) {
+             volta_compiled* made = nullptr;
+             const volta_status status = volta_compile(
+                 world.context,
+                 [](void*, volta_tape*, volta_tensor* const*, size_t, volta_tensor**, size_t) {
+                     return volta_status{VOLTA_OK};
+                 },
+                 nullptr, as<volta_compile_options>(data), &made);
+             return ended(status, made, volta_compiled_release);
+         }},
+        {"volta_tape_info", true, nothing,
+         [](void* data) {
+             volta_tape* tape = nullptr;
+             volta_tape_create(world.context, nullptr, &tape);
+             const volta_status status = volta_tape_get_info(tape, out<volta_tape_info>(data));
+             return ended(status, tape, volta_tape_release);
+         }},
         {"volta_generator_options", false, nothing,
          [](void* data) {
              volta_generator* made = nullptr;

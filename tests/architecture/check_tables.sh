@@ -47,5 +47,6 @@ capabilities docs/capabilities.md part
 onnx docs/onnx.md part
 written docs/onnx.md part
 patterns docs/onnx.md part
+reasons docs/compile.md part
 TABLES
 [ "$failed" -eq 0 ]

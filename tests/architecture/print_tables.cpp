@@ -1,5 +1,5 @@
 // Prints the tables of the documentation from the code that they describe: print_tables
-// special|elementwise|polynomials|operators|passes|families|imports|capabilities|onnx|written|patterns.
+// special|elementwise|polynomials|operators|passes|families|imports|capabilities|onnx|written|patterns|reasons.
 // check_tables.sh compares them with the pages; `make docs-tables` writes them there.
 #include <cmath>
 #include <cstdio>
@@ -24,6 +24,7 @@
 #include "engine/numerics/functions.h"
 #include "engine/numerics/polynomials.h"
 #include "engine/passes/pass.h"
+#include "engine/tape/flush_reason.h"
 #include "tests/support/elementwise_rows.h"
 #include "tests/support/ulps.h"
 
@@ -325,6 +326,15 @@ void print_patterns() {
         std::printf("| `%s` | `%s` | %s | %s |\n", op_row(rows[i].op).name, rows[i].text, rows[i].written_by,
                     rows[i].same_bits ? "yes" : "");
 }
+
+void print_reasons() {
+    std::printf("| code | reason | what happened | what to do |\n|---|---|---|---|\n");
+    for (int i = 0; i < kFlushReasonCount; ++i) {
+        const FlushReasonRow& row = flush_reason_row(static_cast<FlushReason>(i));
+        std::printf("| `%s` | %s | %s | %s |\n", row.code, row.name, row.explanation, row.hint);
+    }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -351,11 +361,13 @@ int main(int count, char** arguments) {
         print_written();
     } else if (std::strcmp(what, "patterns") == 0) {
         print_patterns();
+    } else if (std::strcmp(what, "reasons") == 0) {
+        print_reasons();
     } else {
-        std::fprintf(
-            stderr,
-            "usage: print_tables "
-            "special|polynomials|operators|passes|families|imports|capabilities|onnx|written|patterns\n");
+        std::fprintf(stderr,
+                     "usage: print_tables "
+                     "special|polynomials|operators|passes|families|imports|capabilities|onnx|written|"
+                     "patterns|reasons\n");
         return 2;
     }
     return 0;

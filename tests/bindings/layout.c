@@ -483,6 +483,85 @@ int main(void) {
            sizeof(((volta_step_report *)0)->gradient_norm));
     printf("volta_step_report.learning_rate %zu %zu\n", offsetof(volta_step_report, learning_rate),
            sizeof(((volta_step_report *)0)->learning_rate));
+    printf("volta_tape_options %zu\n", sizeof(volta_tape_options));
+    printf("volta_tape_options.struct_size %zu %zu\n", offsetof(volta_tape_options, struct_size),
+           sizeof(((volta_tape_options *)0)->struct_size));
+    printf("volta_tape_options.mode %zu %zu\n", offsetof(volta_tape_options, mode),
+           sizeof(((volta_tape_options *)0)->mode));
+    printf("volta_tape_options.flags %zu %zu\n", offsetof(volta_tape_options, flags),
+           sizeof(((volta_tape_options *)0)->flags));
+    printf("volta_tape_options.seed %zu %zu\n", offsetof(volta_tape_options, seed),
+           sizeof(((volta_tape_options *)0)->seed));
+    printf("volta_optimizer_options %zu\n", sizeof(volta_optimizer_options));
+    printf("volta_optimizer_options.struct_size %zu %zu\n", offsetof(volta_optimizer_options, struct_size),
+           sizeof(((volta_optimizer_options *)0)->struct_size));
+    printf("volta_optimizer_options.optimizer %zu %zu\n", offsetof(volta_optimizer_options, optimizer),
+           sizeof(((volta_optimizer_options *)0)->optimizer));
+    printf("volta_optimizer_options.schedule %zu %zu\n", offsetof(volta_optimizer_options, schedule),
+           sizeof(((volta_optimizer_options *)0)->schedule));
+    printf("volta_optimizer_options.steps %zu %zu\n", offsetof(volta_optimizer_options, steps),
+           sizeof(((volta_optimizer_options *)0)->steps));
+    printf("volta_optimizer_options.warmup_steps %zu %zu\n", offsetof(volta_optimizer_options, warmup_steps),
+           sizeof(((volta_optimizer_options *)0)->warmup_steps));
+    printf("volta_optimizer_options.learning_rate %zu %zu\n", offsetof(volta_optimizer_options, learning_rate),
+           sizeof(((volta_optimizer_options *)0)->learning_rate));
+    printf("volta_optimizer_options.final_learning_rate %zu %zu\n", offsetof(volta_optimizer_options, final_learning_rate),
+           sizeof(((volta_optimizer_options *)0)->final_learning_rate));
+    printf("volta_optimizer_options.beta1 %zu %zu\n", offsetof(volta_optimizer_options, beta1),
+           sizeof(((volta_optimizer_options *)0)->beta1));
+    printf("volta_optimizer_options.beta2 %zu %zu\n", offsetof(volta_optimizer_options, beta2),
+           sizeof(((volta_optimizer_options *)0)->beta2));
+    printf("volta_optimizer_options.epsilon %zu %zu\n", offsetof(volta_optimizer_options, epsilon),
+           sizeof(((volta_optimizer_options *)0)->epsilon));
+    printf("volta_optimizer_options.weight_decay %zu %zu\n", offsetof(volta_optimizer_options, weight_decay),
+           sizeof(((volta_optimizer_options *)0)->weight_decay));
+    printf("volta_optimizer_options.decay_all_parameters %zu %zu\n", offsetof(volta_optimizer_options, decay_all_parameters),
+           sizeof(((volta_optimizer_options *)0)->decay_all_parameters));
+    printf("volta_optimizer_options.momentum %zu %zu\n", offsetof(volta_optimizer_options, momentum),
+           sizeof(((volta_optimizer_options *)0)->momentum));
+    printf("volta_optimizer_options.nesterov %zu %zu\n", offsetof(volta_optimizer_options, nesterov),
+           sizeof(((volta_optimizer_options *)0)->nesterov));
+    printf("volta_optimizer_options.clip_norm %zu %zu\n", offsetof(volta_optimizer_options, clip_norm),
+           sizeof(((volta_optimizer_options *)0)->clip_norm));
+    printf("volta_capture_options %zu\n", sizeof(volta_capture_options));
+    printf("volta_capture_options.struct_size %zu %zu\n", offsetof(volta_capture_options, struct_size),
+           sizeof(((volta_capture_options *)0)->struct_size));
+    printf("volta_capture_options.tensors %zu %zu\n", offsetof(volta_capture_options, tensors),
+           sizeof(((volta_capture_options *)0)->tensors));
+    printf("volta_capture_options.names %zu %zu\n", offsetof(volta_capture_options, names),
+           sizeof(((volta_capture_options *)0)->names));
+    printf("volta_capture_options.name_count %zu %zu\n", offsetof(volta_capture_options, name_count),
+           sizeof(((volta_capture_options *)0)->name_count));
+    printf("volta_capture_options.output_names %zu %zu\n", offsetof(volta_capture_options, output_names),
+           sizeof(((volta_capture_options *)0)->output_names));
+    printf("volta_capture_options.open_batch %zu %zu\n", offsetof(volta_capture_options, open_batch),
+           sizeof(((volta_capture_options *)0)->open_batch));
+    printf("volta_compile_options %zu\n", sizeof(volta_compile_options));
+    printf("volta_compile_options.struct_size %zu %zu\n", offsetof(volta_compile_options, struct_size),
+           sizeof(((volta_compile_options *)0)->struct_size));
+    printf("volta_compile_options.flags %zu %zu\n", offsetof(volta_compile_options, flags),
+           sizeof(((volta_compile_options *)0)->flags));
+    printf("volta_compile_options.seed %zu %zu\n", offsetof(volta_compile_options, seed),
+           sizeof(((volta_compile_options *)0)->seed));
+    printf("volta_tape_info %zu\n", sizeof(volta_tape_info));
+    printf("volta_tape_info.struct_size %zu %zu\n", offsetof(volta_tape_info, struct_size),
+           sizeof(((volta_tape_info *)0)->struct_size));
+    printf("volta_tape_info.records %zu %zu\n", offsetof(volta_tape_info, records),
+           sizeof(((volta_tape_info *)0)->records));
+    printf("volta_tape_info.calls %zu %zu\n", offsetof(volta_tape_info, calls),
+           sizeof(((volta_tape_info *)0)->calls));
+    printf("volta_tape_info.segments %zu %zu\n", offsetof(volta_tape_info, segments),
+           sizeof(((volta_tape_info *)0)->segments));
+    printf("volta_tape_info.plans_known %zu %zu\n", offsetof(volta_tape_info, plans_known),
+           sizeof(((volta_tape_info *)0)->plans_known));
+    printf("volta_tape_info.plans_made %zu %zu\n", offsetof(volta_tape_info, plans_made),
+           sizeof(((volta_tape_info *)0)->plans_made));
+    printf("volta_tape_info.repeated_nodes %zu %zu\n", offsetof(volta_tape_info, repeated_nodes),
+           sizeof(((volta_tape_info *)0)->repeated_nodes));
+    printf("volta_tape_info.traces %zu %zu\n", offsetof(volta_tape_info, traces),
+           sizeof(((volta_tape_info *)0)->traces));
+    printf("volta_tape_info.held_bytes %zu %zu\n", offsetof(volta_tape_info, held_bytes),
+           sizeof(((volta_tape_info *)0)->held_bytes));
     printf("volta_generator_options %zu\n", sizeof(volta_generator_options));
     printf("volta_generator_options.struct_size %zu %zu\n", offsetof(volta_generator_options, struct_size),
            sizeof(((volta_generator_options *)0)->struct_size));

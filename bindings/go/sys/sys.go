@@ -311,6 +311,21 @@ const (
 	NonfiniteLog NonfinitePolicy = 1
 )
 
+// TapeMode is volta_tape_mode.
+type TapeMode int32
+
+const (
+	// each call is computed before it returns
+	TapeEager TapeMode = 0
+	// calls are recorded, and computed together when a result is read: for training
+	TapeLazy TapeMode = 1
+)
+
+const (
+	// a record that would be computed in more than one piece is INVALID_STATE
+	TapeOneSegment = 1
+)
+
 const (
 	// keep no keys and values: every token runs its whole sequence again. The same tokens and logits, slowly; for measuring, and for proof
 	GeneratorNoCache = 1
@@ -473,6 +488,28 @@ type Session struct{ _ [0]byte }
 
 // Trainer is volta_trainer, which C alone makes and ends.
 type Trainer struct{ _ [0]byte }
+
+// Tape is volta_tape, which C alone makes and ends.
+//
+// What a program does with tensors, call by call, with gradients and updates. A tape records the calls as a graph and
+// computes it by the same plans as sessions and trainers: EAGER at once, LAZY when the host asks for a result. One
+// result: the bits are those of the other mode, and of a session or trainer of the same graph.
+// volta_tensor *y = volta_op(tape, "relu", volta_op(tape, "matmul", x, w));
+// volta_tensor *loss = volta_op(tape, "mean", volta_op(tape, "cross_entropy", y, targets));
+// volta_tape_backward(tape, loss);
+// status = volta_tape_step(tape, optimizer, &report);
+// volta_tape_reset(tape);
+// A record is what is called between two resets. Its results belong to the tape and end with the record, unless
+// volta_tensor_keep makes them the host's. A record that makes the same calls as an earlier one, with tensors of the
+// same shapes, finds its plans there and allocates nothing. Tensors that a record reads stay as they are until it has
+// been computed or reset: the host does not write them in between.
+type Tape struct{ _ [0]byte }
+
+// TapeOptimizer is volta_tape_optimizer, which C alone makes and ends.
+type TapeOptimizer struct{ _ [0]byte }
+
+// Compiled is volta_compiled, which C alone makes and ends.
+type Compiled struct{ _ [0]byte }
 
 // Generator is volta_generator, which C alone makes and ends.
 type Generator struct{ _ [0]byte }
@@ -1090,6 +1127,82 @@ type StepReport struct {
 	GradientNorm float32
 	// used in this step
 	LearningRate float64
+}
+
+// TapeOptions is volta_tape_options.
+type TapeOptions struct {
+	StructSize uint
+	Mode       TapeMode
+	// VOLTA_TAPE_* bits
+	Flags uint32
+	// of dropout, which needs no input of its own on a tape: it draws anew after each step
+	Seed uint64
+}
+
+// OptimizerOptions is volta_optimizer_options.
+//
+// The trainer's options of the same names, and their defaults.
+type OptimizerOptions struct {
+	StructSize         uint
+	Optimizer          Optimizer
+	Schedule           Schedule
+	Steps              uint64
+	WarmupSteps        uint64
+	LearningRate       float64
+	FinalLearningRate  float64
+	Beta1              float64
+	Beta2              float64
+	Epsilon            float64
+	WeightDecay        float64
+	DecayAllParameters int32
+	Momentum           float64
+	Nesterov           int32
+	// over the tensors of one step
+	ClipNorm float64
+}
+
+// CaptureOptions is volta_capture_options.
+//
+// How a captured model names its tensors, and which extents it leaves open.
+type CaptureOptions struct {
+	StructSize uint
+	// that the record reads, and their names; others are called "p0", "p1", ... if they require a gradient, else "x0", "x1", ...
+	Tensors   **Tensor
+	Names     **byte
+	NameCount uint
+	// one per output; NULL: "y0", "y1", ...
+	OutputNames **byte
+	// 1: the first extent of every input is the host's to choose
+	OpenBatch int32
+}
+
+// CompileOptions is volta_compile_options.
+type CompileOptions struct {
+	StructSize uint
+	// VOLTA_TAPE_ONE_SEGMENT: a result that is read within the function is an error
+	Flags uint32
+	// of dropout
+	Seed uint64
+}
+
+// TapeInfo is volta_tape_info.
+type TapeInfo struct {
+	StructSize uint
+	// that have ended
+	Records uint64
+	// recorded
+	Calls uint64
+	// pieces of records that were computed
+	Segments uint64
+	// of these, whose plan was there
+	PlansKnown uint64
+	PlansMade  uint64
+	// operators computed again, because their results had not been held
+	RepeatedNodes uint64
+	// different records that are remembered, at most 64
+	Traces uint64
+	// of results and workspace, for the next record too
+	HeldBytes uint64
 }
 
 // GeneratorOptions is volta_generator_options.
@@ -1719,7 +1832,8 @@ func TensorElements(tensor *Tensor) int64 {
 
 // TensorData is volta_tensor_data.
 //
-// Lends: the elements, for reading and writing, until release.
+// Lends: the elements, for reading and writing, until release; of a tape's result or gradient, which this computes if
+// need be, for reading, until the record ends. NULL: they could not be computed, volta_last_error says why.
 func TensorData(tensor *Tensor) unsafe.Pointer {
 	return C.volta_tensor_data((*C.volta_tensor)(unsafe.Pointer(tensor)))
 }
@@ -2689,6 +2803,219 @@ func TrainerPrintPlan(trainer *Trainer, outText **byte) Status {
 // one i32 input [batch, time] and logits as first output.
 func ModelEvaluateTokens(model *Model, tokens *int32, count uint, outLoss *float64) Status {
 	return Status(C.volta_model_evaluate_tokens((*C.volta_model)(unsafe.Pointer(model)), (*C.int32_t)(unsafe.Pointer(tokens)), C.size_t(count), (*C.double)(unsafe.Pointer(outLoss))))
+}
+
+// TapeCreate is volta_tape_create.
+//
+// Errors: UNSUPPORTED  the context computes on a device of its own memory
+func TapeCreate(context *Context, options *TapeOptions, outTape **Tape) Status {
+	return Status(C.volta_tape_create((*C.volta_context)(unsafe.Pointer(context)), (*C.volta_tape_options)(unsafe.Pointer(options)), (**C.volta_tape)(unsafe.Pointer(outTape))))
+}
+
+// TapeRelease is volta_tape_release.
+//
+// Ends the tape and its record, with all results that are not kept.
+func TapeRelease(tape *Tape) {
+	C.volta_tape_release((*C.volta_tape)(unsafe.Pointer(tape)))
+}
+
+// TapeCall is volta_tape_call.
+//
+// volta_op with attributes; inputs are an array. file may be NULL. Lends: the result, until the record ends.
+func TapeCall(tape *Tape, op *byte, inputs **Tensor, inputCount uint, attributes *Attribute, attributeCount uint, file *byte, line int32) *Tensor {
+	return (*Tensor)(unsafe.Pointer(C.volta_tape_call((*C.volta_tape)(unsafe.Pointer(tape)), (*C.char)(unsafe.Pointer(op)), (**C.volta_tensor)(unsafe.Pointer(inputs)), C.size_t(inputCount), (*C.volta_attribute)(unsafe.Pointer(attributes)), C.size_t(attributeCount), (*C.char)(unsafe.Pointer(file)), C.int32_t(line))))
+}
+
+// TapeApply is volta_tape_apply.
+//
+// The same for operators of several outputs, with a status. out_count may be smaller than their number.
+//
+// Errors: INVALID_ARGUMENT  an unknown operator or attribute, a wrong number of inputs, a tensor of another context
+// INVALID_STATE     a result of a record that has ended; a tensor that another tape's record holds
+// SHAPE_MISMATCH    the operator's own sentence, with the place of the call
+func TapeApply(tape *Tape, op *byte, inputs **Tensor, inputCount uint, attributes *Attribute, attributeCount uint, outTensors **Tensor, outCount uint, file *byte, line int32) Status {
+	return Status(C.volta_tape_apply((*C.volta_tape)(unsafe.Pointer(tape)), (*C.char)(unsafe.Pointer(op)), (**C.volta_tensor)(unsafe.Pointer(inputs)), C.size_t(inputCount), (*C.volta_attribute)(unsafe.Pointer(attributes)), C.size_t(attributeCount), (**C.volta_tensor)(unsafe.Pointer(outTensors)), C.size_t(outCount), (*C.char)(unsafe.Pointer(file)), C.int32_t(line)))
+}
+
+// TapeStatus is volta_tape_status.
+//
+// The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's.
+func TapeStatus(tape *Tape) Status {
+	return Status(C.volta_tape_status((*C.volta_tape)(unsafe.Pointer(tape))))
+}
+
+// TapeDetach is volta_tape_detach.
+//
+// The same elements, through which no gradient goes back.
+func TapeDetach(tape *Tape, tensor *Tensor) *Tensor {
+	return (*Tensor)(unsafe.Pointer(C.volta_tape_detach((*C.volta_tape)(unsafe.Pointer(tape)), (*C.volta_tensor)(unsafe.Pointer(tensor)))))
+}
+
+// TapeSetGradients is volta_tape_set_gradients.
+//
+// 0: results of later calls get no gradient, until it is 1 again, as it is at first.
+func TapeSetGradients(tape *Tape, enabled int32) Status {
+	return Status(C.volta_tape_set_gradients((*C.volta_tape)(unsafe.Pointer(tape)), C.int32_t(enabled)))
+}
+
+// TapeFlush is volta_tape_flush.
+//
+// Computes all results of the record that the host holds, and the gradients.
+func TapeFlush(tape *Tape) Status {
+	return Status(C.volta_tape_flush((*C.volta_tape)(unsafe.Pointer(tape))))
+}
+
+// TapeReset is volta_tape_reset.
+//
+// Ends the record. Kept results and gradients that nothing has computed are computed first.
+//
+// Errors: those of computing: the record has ended all the same
+func TapeReset(tape *Tape) Status {
+	return Status(C.volta_tape_reset((*C.volta_tape)(unsafe.Pointer(tape))))
+}
+
+// TensorItem is volta_tensor_item.
+//
+// The one element of a tensor, as a double; of a result it is computed if need be.
+//
+// Errors: SHAPE_MISMATCH  it has none or several
+func TensorItem(tensor *Tensor, outValue *float64) Status {
+	return Status(C.volta_tensor_item((*C.volta_tensor)(unsafe.Pointer(tensor)), (*C.double)(unsafe.Pointer(outValue))))
+}
+
+// TensorKeep is volta_tensor_keep.
+//
+// A result outlives its record from now on, and is the host's to release. No effect on other tensors.
+//
+// Errors: INVALID_STATE  it was not computed before a step changed what it depends on
+func TensorKeep(tensor *Tensor) Status {
+	return Status(C.volta_tensor_keep((*C.volta_tensor)(unsafe.Pointer(tensor))))
+}
+
+// TensorSetRequiresGrad is volta_tensor_set_requires_grad.
+//
+// 1: volta_tape_backward gives the tensor a gradient; 0: it does not, as at first.
+//
+// Errors: INVALID_ARGUMENT  a result; elements that are not f32 or not aligned to 64 bytes (volta_tensor_wrap)
+// INVALID_STATE     a record holds the tensor
+func TensorSetRequiresGrad(tensor *Tensor, required int32) Status {
+	return Status(C.volta_tensor_set_requires_grad((*C.volta_tensor)(unsafe.Pointer(tensor)), C.int32_t(required)))
+}
+
+// TensorGrad is volta_tensor_grad.
+//
+// The gradient that backward gave, NULL: none since it was zeroed. Lends: the tensor, until the next backward or zero;
+// its elements are computed when they are read.
+func TensorGrad(tensor *Tensor) *Tensor {
+	return (*Tensor)(unsafe.Pointer(C.volta_tensor_grad((*C.volta_tensor)(unsafe.Pointer(tensor)))))
+}
+
+// TensorZeroGrad is volta_tensor_zero_grad.
+//
+// The next backward starts from nothing.
+func TensorZeroGrad(tensor *Tensor) Status {
+	return Status(C.volta_tensor_zero_grad((*C.volta_tensor)(unsafe.Pointer(tensor))))
+}
+
+// TapeBackward is volta_tape_backward.
+//
+// Adds the gradient of `loss`, a result of one f32 element, to those of the record's tensors that require one, by the
+// operators' own rules (docs/operators.md); several uses of a tensor add up as in a trainer, the last one first.
+//
+// Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor
+// SHAPE_MISMATCH  the loss has several elements
+// UNSUPPORTED     an operator on the way without a gradient rule: second derivatives among them
+func TapeBackward(tape *Tape, loss *Tensor) Status {
+	return Status(C.volta_tape_backward((*C.volta_tape)(unsafe.Pointer(tape)), (*C.volta_tensor)(unsafe.Pointer(loss))))
+}
+
+// TapeOptimizerCreate is volta_tape_optimizer_create.
+//
+// An optimizer of tensors that require a gradient, with the trainer's rules and factors.
+//
+// Keeps: the tensors and the tape alive.
+func TapeOptimizerCreate(tape *Tape, options *OptimizerOptions, tensors **Tensor, count uint, outOptimizer **TapeOptimizer) Status {
+	return Status(C.volta_tape_optimizer_create((*C.volta_tape)(unsafe.Pointer(tape)), (*C.volta_optimizer_options)(unsafe.Pointer(options)), (**C.volta_tensor)(unsafe.Pointer(tensors)), C.size_t(count), (**C.volta_tape_optimizer)(unsafe.Pointer(outOptimizer))))
+}
+
+// TapeOptimizerRelease is volta_tape_optimizer_release.
+func TapeOptimizerRelease(optimizer *TapeOptimizer) {
+	C.volta_tape_optimizer_release((*C.volta_tape_optimizer)(unsafe.Pointer(optimizer)))
+}
+
+// TapeOptimizerZeroGrad is volta_tape_optimizer_zero_grad.
+//
+// volta_tensor_zero_grad of all its tensors.
+func TapeOptimizerZeroGrad(optimizer *TapeOptimizer) Status {
+	return Status(C.volta_tape_optimizer_zero_grad((*C.volta_tape_optimizer)(unsafe.Pointer(optimizer))))
+}
+
+// TapeStep is volta_tape_step.
+//
+// Computes what is recorded, with the gradients and the update of the optimizer's tensors that have one, as one plan.
+// The loss of the last backward, results of one element and kept ones can be read afterwards; other results that depend
+// on an updated tensor are gone if they had not been computed. report may be NULL.
+//
+// Errors: INVALID_STATE  no tensor has a gradient
+// NOT_FINITE     the loss, or the gradient the text names: nothing was updated
+func TapeStep(tape *Tape, optimizer *TapeOptimizer, report *StepReport) Status {
+	return Status(C.volta_tape_step((*C.volta_tape)(unsafe.Pointer(tape)), (*C.volta_tape_optimizer)(unsafe.Pointer(optimizer)), (*C.volta_step_report)(unsafe.Pointer(report))))
+}
+
+// TapeCapture is volta_tape_capture.
+//
+// What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
+// require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
+// the trainer's seed. options may be NULL. Owns: *out_model.
+//
+// Errors: INVALID_STATE     an output is no result of the record
+// INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read
+// SHAPE_MISMATCH    open_batch, and an operator that was given the first extent as a number
+func TapeCapture(tape *Tape, outputs **Tensor, outputCount uint, options *CaptureOptions, outModel **Model) Status {
+	return Status(C.volta_tape_capture((*C.volta_tape)(unsafe.Pointer(tape)), (**C.volta_tensor)(unsafe.Pointer(outputs)), C.size_t(outputCount), (*C.volta_capture_options)(unsafe.Pointer(options)), (**C.volta_model)(unsafe.Pointer(outModel))))
+}
+
+// Compile is volta_compile.
+//
+// A function with a LAZY tape of its own. It runs whenever it is called, since it is the host's code; what it records is
+// computed as one plan, that of the last call with the same shapes and path. options may be NULL.
+func Compile(context *Context, function Function, user unsafe.Pointer, options *CompileOptions, outCompiled **Compiled) Status {
+	return Status(C.volta_compile((*C.volta_context)(unsafe.Pointer(context)), C.volta_function(function), user, (*C.volta_compile_options)(unsafe.Pointer(options)), (**C.volta_compiled)(unsafe.Pointer(outCompiled))))
+}
+
+// CompiledRelease is volta_compiled_release.
+func CompiledRelease(compiled *Compiled) {
+	C.volta_compiled_release((*C.volta_compiled)(unsafe.Pointer(compiled)))
+}
+
+// CompiledCall is volta_compiled_call.
+//
+// Runs the function and computes its outputs. Lends: outputs, until the next call or release.
+//
+// Errors: those of the function, its calls and its plan; CANCELLED  it threw an exception
+func CompiledCall(compiled *Compiled, inputs **Tensor, inputCount uint, outputs **Tensor, outputCount uint) Status {
+	return Status(C.volta_compiled_call((*C.volta_compiled)(unsafe.Pointer(compiled)), (**C.volta_tensor)(unsafe.Pointer(inputs)), C.size_t(inputCount), (**C.volta_tensor)(unsafe.Pointer(outputs)), C.size_t(outputCount)))
+}
+
+// CompiledTape is volta_compiled_tape.
+//
+// The function's tape: for backward, steps, reports and capture after a call. Lends: until release.
+func CompiledTape(compiled *Compiled) *Tape {
+	return (*Tape)(unsafe.Pointer(C.volta_compiled_tape((*C.volta_compiled)(unsafe.Pointer(compiled)))))
+}
+
+// TapeGetInfo is volta_tape_get_info.
+func TapeGetInfo(tape *Tape, info *TapeInfo) Status {
+	return Status(C.volta_tape_get_info((*C.volta_tape)(unsafe.Pointer(tape)), (*C.volta_tape_info)(unsafe.Pointer(info))))
+}
+
+// TapeReport is volta_tape_report.
+//
+// When the tape computed, why, and what would make it one piece: the latest 256 times (of an EAGER tape, the first
+// of each call). json 0: lines for people; 1: one
+// JSON object. Reasons are explained in docs/compile.md. Lends: until the next report or release.
+func TapeReport(tape *Tape, json int32, outText **byte) Status {
+	return Status(C.volta_tape_report((*C.volta_tape)(unsafe.Pointer(tape)), C.int32_t(json), (**C.char)(unsafe.Pointer(outText))))
 }
 
 // GeneratorCreate is volta_generator_create.

@@ -132,6 +132,12 @@ VOLTA_SCHEDULE_COSINE = 1
 VOLTA_NONFINITE_STOP = 0
 VOLTA_NONFINITE_LOG = 1
 
+# volta_tape_mode
+VOLTA_TAPE_EAGER = 0
+VOLTA_TAPE_LAZY = 1
+
+VOLTA_TAPE_ONE_SEGMENT = 1
+
 VOLTA_GENERATOR_NO_CACHE = 1
 
 # volta_stop_reason
@@ -637,6 +643,83 @@ class volta_step_report(c.Structure):
     ]
 
 
+class volta_tape_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_tape_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("mode", c.c_int32),
+        ("flags", c.c_uint32),
+        ("seed", c.c_uint64),
+    ]
+
+
+class volta_optimizer_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_optimizer_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("optimizer", c.c_int32),
+        ("schedule", c.c_int32),
+        ("steps", c.c_uint64),
+        ("warmup_steps", c.c_uint64),
+        ("learning_rate", c.c_double),
+        ("final_learning_rate", c.c_double),
+        ("beta1", c.c_double),
+        ("beta2", c.c_double),
+        ("epsilon", c.c_double),
+        ("weight_decay", c.c_double),
+        ("decay_all_parameters", c.c_int32),
+        ("momentum", c.c_double),
+        ("nesterov", c.c_int32),
+        ("clip_norm", c.c_double),
+    ]
+
+
+class volta_capture_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_capture_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("tensors", c.POINTER(c.c_void_p)),
+        ("names", c.POINTER(c.c_char_p)),
+        ("name_count", c.c_size_t),
+        ("output_names", c.POINTER(c.c_char_p)),
+        ("open_batch", c.c_int32),
+    ]
+
+
+class volta_compile_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_compile_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("flags", c.c_uint32),
+        ("seed", c.c_uint64),
+    ]
+
+
+class volta_tape_info(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_tape_info), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("records", c.c_uint64),
+        ("calls", c.c_uint64),
+        ("segments", c.c_uint64),
+        ("plans_known", c.c_uint64),
+        ("plans_made", c.c_uint64),
+        ("repeated_nodes", c.c_uint64),
+        ("traces", c.c_uint64),
+        ("held_bytes", c.c_uint64),
+    ]
+
+
 class volta_generator_options(c.Structure):
     def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_generator_options), **fields)
@@ -1109,6 +1192,32 @@ VOLTA_FUNCTIONS = {
     "volta_trainer_get_bill": (c.c_int32, (c.c_void_p, c.POINTER(volta_bill),)),
     "volta_trainer_print_plan": (c.c_int32, (c.c_void_p, c.POINTER(c.c_char_p),)),
     "volta_model_evaluate_tokens": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p,)),
+    "volta_tape_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_tape_options), c.POINTER(c.c_void_p),)),
+    "volta_tape_release": (None, (c.c_void_p,)),
+    "volta_tape_call": (c.c_void_p, (c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(volta_attribute), c.c_size_t, c.c_char_p, c.c_int32,)),
+    "volta_tape_apply": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(volta_attribute), c.c_size_t, c.POINTER(c.c_void_p), c.c_size_t, c.c_char_p, c.c_int32,)),
+    "volta_tape_status": (c.c_int32, (c.c_void_p,)),
+    "volta_tape_detach": (c.c_void_p, (c.c_void_p, c.c_void_p,)),
+    "volta_tape_set_gradients": (c.c_int32, (c.c_void_p, c.c_int32,)),
+    "volta_tape_flush": (c.c_int32, (c.c_void_p,)),
+    "volta_tape_reset": (c.c_int32, (c.c_void_p,)),
+    "volta_tensor_item": (c.c_int32, (c.c_void_p, c.c_void_p,)),
+    "volta_tensor_keep": (c.c_int32, (c.c_void_p,)),
+    "volta_tensor_set_requires_grad": (c.c_int32, (c.c_void_p, c.c_int32,)),
+    "volta_tensor_grad": (c.c_void_p, (c.c_void_p,)),
+    "volta_tensor_zero_grad": (c.c_int32, (c.c_void_p,)),
+    "volta_tape_backward": (c.c_int32, (c.c_void_p, c.c_void_p,)),
+    "volta_tape_optimizer_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_optimizer_options), c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(c.c_void_p),)),
+    "volta_tape_optimizer_release": (None, (c.c_void_p,)),
+    "volta_tape_optimizer_zero_grad": (c.c_int32, (c.c_void_p,)),
+    "volta_tape_step": (c.c_int32, (c.c_void_p, c.c_void_p, c.POINTER(volta_step_report),)),
+    "volta_tape_capture": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(volta_capture_options), c.POINTER(c.c_void_p),)),
+    "volta_compile": (c.c_int32, (c.c_void_p, c.CFUNCTYPE(c.c_int32, c.c_void_p, c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(c.c_void_p), c.c_size_t), c.c_void_p, c.POINTER(volta_compile_options), c.POINTER(c.c_void_p),)),
+    "volta_compiled_release": (None, (c.c_void_p,)),
+    "volta_compiled_call": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(c.c_void_p), c.c_size_t,)),
+    "volta_compiled_tape": (c.c_void_p, (c.c_void_p,)),
+    "volta_tape_get_info": (c.c_int32, (c.c_void_p, c.POINTER(volta_tape_info),)),
+    "volta_tape_report": (c.c_int32, (c.c_void_p, c.c_int32, c.POINTER(c.c_char_p),)),
     "volta_generator_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_generator_options), c.POINTER(c.c_void_p),)),
     "volta_generator_release": (None, (c.c_void_p,)),
     "volta_generator_start": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_size_t,)),

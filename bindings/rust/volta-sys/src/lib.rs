@@ -212,6 +212,15 @@ pub const VOLTA_NONFINITE_STOP: volta_nonfinite_policy = 0;
 /// log, go on
 pub const VOLTA_NONFINITE_LOG: volta_nonfinite_policy = 1;
 
+pub type volta_tape_mode = i32;
+/// each call is computed before it returns
+pub const VOLTA_TAPE_EAGER: volta_tape_mode = 0;
+/// calls are recorded, and computed together when a result is read: for training
+pub const VOLTA_TAPE_LAZY: volta_tape_mode = 1;
+
+/// a record that would be computed in more than one piece is INVALID_STATE
+pub const VOLTA_TAPE_ONE_SEGMENT: u32 = 1;
+
 /// keep no keys and values: every token runs its whole sequence again. The same tokens and logits, slowly; for measuring, and for proof
 pub const VOLTA_GENERATOR_NO_CACHE: u32 = 1;
 
@@ -346,6 +355,33 @@ pub struct volta_trainer {
     _private: [u8; 0],
 }
 
+/// What a program does with tensors, call by call, with gradients and updates. A tape records the calls as a graph and
+/// computes it by the same plans as sessions and trainers: EAGER at once, LAZY when the host asks for a result. One
+/// result: the bits are those of the other mode, and of a session or trainer of the same graph.
+///   volta_tensor *y = volta_op(tape, "relu", volta_op(tape, "matmul", x, w));
+///   volta_tensor *loss = volta_op(tape, "mean", volta_op(tape, "cross_entropy", y, targets));
+///   volta_tape_backward(tape, loss);
+///   status = volta_tape_step(tape, optimizer, &report);
+///   volta_tape_reset(tape);
+/// A record is what is called between two resets. Its results belong to the tape and end with the record, unless
+/// volta_tensor_keep makes them the host's. A record that makes the same calls as an earlier one, with tensors of the
+/// same shapes, finds its plans there and allocates nothing. Tensors that a record reads stay as they are until it has
+/// been computed or reset: the host does not write them in between.
+#[repr(C)]
+pub struct volta_tape {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct volta_tape_optimizer {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct volta_compiled {
+    _private: [u8; 0],
+}
+
 #[repr(C)]
 pub struct volta_generator {
     _private: [u8; 0],
@@ -384,6 +420,10 @@ pub struct volta_loader {
 
 /// One part of some work; index is below the work's count. Of the library.
 pub type volta_part = Option<unsafe extern "C" fn(*mut c_void, u32)>;
+
+/// A function of tensors, written once: calls on `tape`, from inputs to outputs\[0 .. output_count-1\], which it sets. What
+/// it returns other than VOLTA_OK ends the call. It may branch and loop as it likes: another path is another plan.
+pub type volta_function = Option<unsafe extern "C" fn(*mut c_void, *mut volta_tape, *const *mut volta_tensor, usize, *mut *mut volta_tensor, usize) -> volta_status>;
 
 /// The host's memory. `alignment` is a power of two of at most 64. allocate returns NULL to refuse: the call
 /// that needed the memory then reports VOLTA_OUT_OF_MEMORY, names the bytes and leaks nothing. release gets the
@@ -1177,6 +1217,115 @@ impl Default for volta_step_report {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+pub struct volta_tape_options {
+    pub struct_size: usize,
+    pub mode: volta_tape_mode,
+    /// VOLTA_TAPE_* bits
+    pub flags: u32,
+    /// of dropout, which needs no input of its own on a tape: it draws anew after each step
+    pub seed: u64,
+}
+impl Default for volta_tape_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+/// The trainer's options of the same names, and their defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_optimizer_options {
+    pub struct_size: usize,
+    pub optimizer: volta_optimizer,
+    pub schedule: volta_schedule,
+    pub steps: u64,
+    pub warmup_steps: u64,
+    pub learning_rate: f64,
+    pub final_learning_rate: f64,
+    pub beta1: f64,
+    pub beta2: f64,
+    pub epsilon: f64,
+    pub weight_decay: f64,
+    pub decay_all_parameters: i32,
+    pub momentum: f64,
+    pub nesterov: i32,
+    /// over the tensors of one step
+    pub clip_norm: f64,
+}
+impl Default for volta_optimizer_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+/// How a captured model names its tensors, and which extents it leaves open.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_capture_options {
+    pub struct_size: usize,
+    /// that the record reads, and their names; others are called "p0", "p1", ... if they require a gradient, else "x0", "x1", ...
+    pub tensors: *const *const volta_tensor,
+    pub names: *const *const c_char,
+    pub name_count: usize,
+    /// one per output; NULL: "y0", "y1", ...
+    pub output_names: *const *const c_char,
+    /// 1: the first extent of every input is the host's to choose
+    pub open_batch: i32,
+}
+impl Default for volta_capture_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_compile_options {
+    pub struct_size: usize,
+    /// VOLTA_TAPE_ONE_SEGMENT: a result that is read within the function is an error
+    pub flags: u32,
+    /// of dropout
+    pub seed: u64,
+}
+impl Default for volta_compile_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_tape_info {
+    pub struct_size: usize,
+    /// that have ended
+    pub records: u64,
+    /// recorded
+    pub calls: u64,
+    /// pieces of records that were computed
+    pub segments: u64,
+    /// of these, whose plan was there
+    pub plans_known: u64,
+    pub plans_made: u64,
+    /// operators computed again, because their results had not been held
+    pub repeated_nodes: u64,
+    /// different records that are remembered, at most 64
+    pub traces: u64,
+    /// of results and workspace, for the next record too
+    pub held_bytes: u64,
+}
+impl Default for volta_tape_info {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 pub struct volta_generator_options {
     pub struct_size: usize,
     /// 0: greedy
@@ -1843,7 +1992,8 @@ extern "C" {
     /// -1: none
     pub fn volta_tensor_elements(tensor: *const volta_tensor) -> i64;
     ///
-    /// Lends: the elements, for reading and writing, until release.
+    /// Lends: the elements, for reading and writing, until release; of a tape's result or gradient, which this computes if
+    /// need be, for reading, until the record ends. NULL: they could not be computed, volta_last_error says why.
     pub fn volta_tensor_data(tensor: *mut volta_tensor) -> *mut c_void;
     /// Sets every element to `value`, rounded once to f32: zeros, ones and any other number.
     ///
@@ -2328,6 +2478,93 @@ extern "C" {
     /// Mean loss of a model over consecutive windows of `tokens`, as volta_trainer_evaluate_tokens. For models with
     /// one i32 input \[batch, time\] and logits as first output.
     pub fn volta_model_evaluate_tokens(model: *mut volta_model, tokens: *const i32, count: usize, out_loss: *mut f64) -> volta_status;
+    ///
+    /// Errors: UNSUPPORTED  the context computes on a device of its own memory
+    pub fn volta_tape_create(context: *mut volta_context, options: *const volta_tape_options, out_tape: *mut *mut volta_tape) -> volta_status;
+    /// Ends the tape and its record, with all results that are not kept.
+    pub fn volta_tape_release(tape: *mut volta_tape);
+    /// volta_op with attributes; inputs are an array. file may be NULL. Lends: the result, until the record ends.
+    pub fn volta_tape_call(tape: *mut volta_tape, op: *const c_char, inputs: *const *mut volta_tensor, input_count: usize, attributes: *const volta_attribute, attribute_count: usize, file: *const c_char, line: i32) -> *mut volta_tensor;
+    /// The same for operators of several outputs, with a status. out_count may be smaller than their number.
+    ///
+    /// Errors: INVALID_ARGUMENT  an unknown operator or attribute, a wrong number of inputs, a tensor of another context
+    /// INVALID_STATE     a result of a record that has ended; a tensor that another tape's record holds
+    /// SHAPE_MISMATCH    the operator's own sentence, with the place of the call
+    pub fn volta_tape_apply(tape: *mut volta_tape, op: *const c_char, inputs: *const *mut volta_tensor, input_count: usize, attributes: *const volta_attribute, attribute_count: usize, out_tensors: *mut *mut volta_tensor, out_count: usize, file: *const c_char, line: i32) -> volta_status;
+    /// The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's.
+    pub fn volta_tape_status(tape: *const volta_tape) -> volta_status;
+    /// The same elements, through which no gradient goes back.
+    pub fn volta_tape_detach(tape: *mut volta_tape, tensor: *mut volta_tensor) -> *mut volta_tensor;
+    /// 0: results of later calls get no gradient, until it is 1 again, as it is at first.
+    pub fn volta_tape_set_gradients(tape: *mut volta_tape, enabled: i32) -> volta_status;
+    /// Computes all results of the record that the host holds, and the gradients.
+    pub fn volta_tape_flush(tape: *mut volta_tape) -> volta_status;
+    /// Ends the record. Kept results and gradients that nothing has computed are computed first.
+    ///
+    /// Errors: those of computing: the record has ended all the same
+    pub fn volta_tape_reset(tape: *mut volta_tape) -> volta_status;
+    /// The one element of a tensor, as a double; of a result it is computed if need be.
+    ///
+    /// Errors: SHAPE_MISMATCH  it has none or several
+    pub fn volta_tensor_item(tensor: *mut volta_tensor, out_value: *mut f64) -> volta_status;
+    /// A result outlives its record from now on, and is the host's to release. No effect on other tensors.
+    ///
+    /// Errors: INVALID_STATE  it was not computed before a step changed what it depends on
+    pub fn volta_tensor_keep(tensor: *mut volta_tensor) -> volta_status;
+    /// 1: volta_tape_backward gives the tensor a gradient; 0: it does not, as at first.
+    ///
+    /// Errors: INVALID_ARGUMENT  a result; elements that are not f32 or not aligned to 64 bytes (volta_tensor_wrap)
+    /// INVALID_STATE     a record holds the tensor
+    pub fn volta_tensor_set_requires_grad(tensor: *mut volta_tensor, required: i32) -> volta_status;
+    /// The gradient that backward gave, NULL: none since it was zeroed. Lends: the tensor, until the next backward or zero;
+    /// its elements are computed when they are read.
+    pub fn volta_tensor_grad(tensor: *mut volta_tensor) -> *mut volta_tensor;
+    /// The next backward starts from nothing.
+    pub fn volta_tensor_zero_grad(tensor: *mut volta_tensor) -> volta_status;
+    /// Adds the gradient of `loss`, a result of one f32 element, to those of the record's tensors that require one, by the
+    /// operators' own rules (docs/operators.md); several uses of a tensor add up as in a trainer, the last one first.
+    ///
+    /// Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor
+    /// SHAPE_MISMATCH  the loss has several elements
+    /// UNSUPPORTED     an operator on the way without a gradient rule: second derivatives among them
+    pub fn volta_tape_backward(tape: *mut volta_tape, loss: *mut volta_tensor) -> volta_status;
+    /// An optimizer of tensors that require a gradient, with the trainer's rules and factors.
+    ///
+    /// Keeps: the tensors and the tape alive.
+    pub fn volta_tape_optimizer_create(tape: *mut volta_tape, options: *const volta_optimizer_options, tensors: *const *mut volta_tensor, count: usize, out_optimizer: *mut *mut volta_tape_optimizer) -> volta_status;
+    pub fn volta_tape_optimizer_release(optimizer: *mut volta_tape_optimizer);
+    /// volta_tensor_zero_grad of all its tensors.
+    pub fn volta_tape_optimizer_zero_grad(optimizer: *mut volta_tape_optimizer) -> volta_status;
+    /// Computes what is recorded, with the gradients and the update of the optimizer's tensors that have one, as one plan.
+    /// The loss of the last backward, results of one element and kept ones can be read afterwards; other results that depend
+    /// on an updated tensor are gone if they had not been computed. report may be NULL.
+    ///
+    /// Errors: INVALID_STATE  no tensor has a gradient
+    /// NOT_FINITE     the loss, or the gradient the text names: nothing was updated
+    pub fn volta_tape_step(tape: *mut volta_tape, optimizer: *mut volta_tape_optimizer, report: *mut volta_step_report) -> volta_status;
+    /// What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
+    /// require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
+    /// the trainer's seed. options may be NULL. Owns: *out_model.
+    ///
+    /// Errors: INVALID_STATE     an output is no result of the record
+    /// INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read
+    /// SHAPE_MISMATCH    open_batch, and an operator that was given the first extent as a number
+    pub fn volta_tape_capture(tape: *mut volta_tape, outputs: *const *mut volta_tensor, output_count: usize, options: *const volta_capture_options, out_model: *mut *mut volta_model) -> volta_status;
+    /// A function with a LAZY tape of its own. It runs whenever it is called, since it is the host's code; what it records is
+    /// computed as one plan, that of the last call with the same shapes and path. options may be NULL.
+    pub fn volta_compile(context: *mut volta_context, function: volta_function, user: *mut c_void, options: *const volta_compile_options, out_compiled: *mut *mut volta_compiled) -> volta_status;
+    pub fn volta_compiled_release(compiled: *mut volta_compiled);
+    /// Runs the function and computes its outputs. Lends: outputs, until the next call or release.
+    ///
+    /// Errors: those of the function, its calls and its plan; CANCELLED  it threw an exception
+    pub fn volta_compiled_call(compiled: *mut volta_compiled, inputs: *const *mut volta_tensor, input_count: usize, outputs: *mut *mut volta_tensor, output_count: usize) -> volta_status;
+    /// The function's tape: for backward, steps, reports and capture after a call. Lends: until release.
+    pub fn volta_compiled_tape(compiled: *mut volta_compiled) -> *mut volta_tape;
+    pub fn volta_tape_get_info(tape: *const volta_tape, info: *mut volta_tape_info) -> volta_status;
+    /// When the tape computed, why, and what would make it one piece: the latest 256 times (of an EAGER tape, the first
+    /// of each call). json 0: lines for people; 1: one
+    /// JSON object. Reasons are explained in docs/compile.md. Lends: until the next report or release.
+    pub fn volta_tape_report(tape: *mut volta_tape, json: i32, out_text: *mut *const c_char) -> volta_status;
     /// For models whose first input is i32 \[batch, time\] and first output f32 \[batch, time, vocabulary\]. Keys and values of
     /// the tokens so far are cached, so that each token is computed once; a sequence has the same tokens and logits,
     /// bit for bit, with or without cache, alone or in any batch, its prompt in one piece or in many.

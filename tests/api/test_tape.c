@@ -1,0 +1,563 @@
+/* The tape: EAGER, LAZY and the trainer of the same graph give the same bits; results, gradients and updates
+ * live as long as the header says; what cannot be done is said once, with its place. */
+#include <math.h>
+
+#include "tests/api/api_test.h"
+
+enum { kBatch = 16, kIn = 24, kHidden = 40, kOut = 10, kSteps = 100, kParameters = 4 };
+
+static const char* const kNames[kParameters] = {"first.weight", "first.bias", "second.weight", "second.bias"};
+
+struct world {
+    volta_context* context;
+    volta_tensor* parameters[kParameters];
+    volta_tensor *x, *targets;
+};
+
+static volta_model* perceptron(volta_context* context) {
+    volta_graph* graph;
+    volta_model* model;
+    volta_value x, h, y;
+    const int64_t shape[] = {-1, kIn};
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "x", VOLTA_F32, shape, 2, &x));
+    assert_ok(volta_graph_linear(graph, "first", x, kHidden, &h));
+    assert_ok(volta_graph_unary(graph, "gelu_erf", h, &h));
+    assert_ok(volta_graph_linear(graph, "second", h, kOut, &y));
+    assert_ok(volta_graph_output(graph, "y", y));
+    assert_ok(volta_model_create(graph, 7, &model));
+    volta_graph_release(graph);
+    return model;
+}
+
+/* The data of a step: every element depends on it. */
+static void fill(struct world* world, int step) {
+    float* x = volta_tensor_data(world->x);
+    int32_t* targets = volta_tensor_data(world->targets);
+    for (int i = 0; i < kBatch * kIn; ++i) x[i] = (float)((i * 37 + step * 11) % 23) / 8 - 1.25f;
+    for (int i = 0; i < kBatch; ++i) targets[i] = (i * 3 + step) % kOut;
+}
+
+static void open_world(struct world* world, uint32_t threads, volta_isa isa) {
+    volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
+    const int64_t x[] = {kBatch, kIn}, targets[] = {kBatch};
+    options.thread_count = threads;
+    options.isa = isa;
+    assert_ok(volta_context_create(&options, &world->context));
+    assert_ok(volta_tensor_create(world->context, VOLTA_F32, x, 2, &world->x));
+    assert_ok(volta_tensor_create(world->context, VOLTA_I32, targets, 1, &world->targets));
+    const int64_t shapes[kParameters][2] = {{kIn, kHidden}, {kHidden, 0}, {kHidden, kOut}, {kOut, 0}};
+    volta_model* model = perceptron(world->context);
+    for (int p = 0; p < kParameters; ++p) {
+        const float* data;
+        size_t elements;
+        assert_ok(volta_tensor_create(world->context, VOLTA_F32, shapes[p], p % 2 == 0 ? 2 : 1,
+                                      &world->parameters[p]));
+        assert_ok(volta_model_parameter(model, kNames[p], &data, &elements));
+        memcpy(volta_tensor_data(world->parameters[p]), data, elements * sizeof(float));
+        assert_ok(volta_tensor_set_requires_grad(world->parameters[p], 1));
+    }
+    volta_model_release(model);
+}
+
+static void close_world(struct world* world) {
+    for (int p = 0; p < kParameters; ++p) volta_tensor_release(world->parameters[p]);
+    volta_tensor_release(world->x);
+    volta_tensor_release(world->targets);
+    volta_context_release(world->context);
+}
+
+static volta_tape* tape_of(struct world* world, volta_tape_mode mode, uint32_t flags) {
+    volta_tape* tape;
+    volta_tape_options options = VOLTA_TAPE_OPTIONS_INIT;
+    options.mode = mode;
+    options.flags = flags;
+    assert_ok(volta_tape_create(world->context, &options, &tape));
+    return tape;
+}
+
+static volta_tensor* logits(struct world* world, volta_tape* tape) {
+    volta_tensor** p = world->parameters;
+    volta_tensor* h = volta_op(tape, "add", volta_op(tape, "matmul", world->x, p[0]), p[1]);
+    h = volta_op(tape, "gelu_erf", h);
+    return volta_op(tape, "add", volta_op(tape, "matmul", h, p[2]), p[3]);
+}
+
+static volta_tensor* loss_of(struct world* world, volta_tape* tape) {
+    return volta_op(tape, "mean", volta_op(tape, "cross_entropy", logits(world, tape), world->targets));
+}
+
+static volta_optimizer_options adam(void) {
+    volta_optimizer_options options = VOLTA_OPTIMIZER_OPTIONS_INIT;
+    options.optimizer = VOLTA_ADAMW;
+    options.learning_rate = 0.01;
+    options.weight_decay = 0.1;
+    options.clip_norm = 0.7;
+    options.schedule = VOLTA_SCHEDULE_COSINE;
+    options.steps = kSteps;
+    options.warmup_steps = 5;
+    return options;
+}
+
+static volta_tape_optimizer* optimizer_of(struct world* world, volta_tape* tape) {
+    const volta_optimizer_options options = adam();
+    volta_tape_optimizer* optimizer;
+    assert_ok(volta_tape_optimizer_create(tape, &options, world->parameters, kParameters, &optimizer));
+    return optimizer;
+}
+
+/* Trains on a tape; losses has kSteps places. */
+static void train_on_tape(struct world* world, volta_tape_mode mode, float* losses) {
+    volta_tape* tape = tape_of(world, mode, 0);
+    volta_tape_optimizer* optimizer = optimizer_of(world, tape);
+    for (int step = 0; step < kSteps; ++step) {
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
+        fill(world, step);
+        assert_ok(volta_tape_optimizer_zero_grad(optimizer));
+        assert_ok(volta_tape_backward(tape, loss_of(world, tape)));
+        assert_ok(volta_tape_step(tape, optimizer, &report));
+        assert_int_equal(report.step, step + 1);
+        losses[step] = report.loss;
+        assert_ok(volta_tape_reset(tape));
+    }
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    assert_ok(volta_tape_get_info(tape, &info));
+    assert_int_equal(info.records, kSteps);
+    assert_int_equal(info.traces, 1);
+    if (mode == VOLTA_TAPE_LAZY) assert_int_equal(info.segments, kSteps);
+    if (mode == VOLTA_TAPE_LAZY) assert_int_equal(info.plans_made, 1);
+    volta_tape_optimizer_release(optimizer);
+    volta_tape_release(tape);
+}
+
+static void train_with_trainer(struct world* world, float* losses) {
+    volta_model* model = perceptron(world->context);
+    volta_trainer* trainer;
+    const int64_t shape[] = {kBatch, kIn};
+    const volta_optimizer_options from = adam();
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
+    options.input_shapes = shape;
+    options.input_extent_count = 2;
+    options.optimizer = from.optimizer;
+    options.learning_rate = from.learning_rate;
+    options.weight_decay = from.weight_decay;
+    options.clip_norm = from.clip_norm;
+    options.schedule = from.schedule;
+    options.steps = from.steps;
+    options.warmup_steps = from.warmup_steps;
+    assert_ok(volta_trainer_create(model, &options, &trainer));
+    for (int step = 0; step < kSteps; ++step) {
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
+        const volta_tensor* x = world->x;
+        fill(world, step);
+        assert_ok(volta_trainer_step(trainer, &x, 1, world->targets, &report));
+        losses[step] = report.loss;
+    }
+    for (int p = 0; p < kParameters; ++p) {
+        const float* data;
+        size_t elements;
+        assert_ok(volta_trainer_parameter(trainer, kNames[p], &data, &elements));
+        memcpy(volta_tensor_data(world->parameters[p]), data, elements * sizeof(float));
+    }
+    volta_trainer_release(trainer);
+    volta_model_release(model);
+}
+
+/* A perceptron on a tape trains to the bits of the trainer, on any threads and instruction set. */
+static void trains_to_the_trainers_bits(void** state) {
+    (void)state;
+    static const volta_isa isas[] = {VOLTA_ISA_AUTO, VOLTA_ISA_AVX2, VOLTA_ISA_SCALAR};
+    struct world expected;
+    float expected_losses[kSteps];
+    open_world(&expected, 1, VOLTA_ISA_AUTO);
+    train_with_trainer(&expected, expected_losses);
+    assert_true(expected_losses[kSteps - 1] < expected_losses[0]);
+    for (int mode = VOLTA_TAPE_EAGER; mode <= VOLTA_TAPE_LAZY; ++mode)
+        for (int way = 0; way < 3; ++way) {
+            struct world world;
+            float losses[kSteps];
+            open_world(&world, (uint32_t)(way % 2 + 1), isas[way]);
+            train_on_tape(&world, mode, losses);
+            assert_memory_equal(losses, expected_losses, sizeof losses);
+            for (int p = 0; p < kParameters; ++p)
+                assert_memory_equal(volta_tensor_data(world.parameters[p]),
+                                    volta_tensor_data(expected.parameters[p]),
+                                    (size_t)volta_tensor_elements(world.parameters[p]) * sizeof(float));
+            close_world(&world);
+        }
+    close_world(&expected);
+}
+
+/* What is read, kept, detached and accumulated, in both modes. */
+static void results_live_as_long_as_they_say(void** state) {
+    (void)state;
+    for (int mode = VOLTA_TAPE_EAGER; mode <= VOLTA_TAPE_LAZY; ++mode) {
+        struct world world;
+        open_world(&world, 2, VOLTA_ISA_AUTO);
+        volta_tape* tape = tape_of(&world, mode, 0);
+        volta_tensor* weight = world.parameters[3];
+        float first[kOut];
+        double loss = 0, again = 0;
+        fill(&world, 0);
+
+        /* A read in the middle changes nothing of what follows. */
+        volta_tensor* result = loss_of(&world, tape);
+        assert_null(volta_tensor_grad(weight));
+        assert_ok(volta_tensor_item(result, &loss));
+        assert_ok(volta_tape_backward(tape, result));
+        assert_non_null(volta_tensor_grad(weight));
+        memcpy(first, volta_tensor_data(volta_tensor_grad(weight)), sizeof first);
+        assert_ok(volta_tape_reset(tape));
+
+        /* A second backward adds: (0 + g) + g. */
+        result = loss_of(&world, tape);
+        assert_ok(volta_tape_backward(tape, result));
+        volta_tensor* kept = volta_op(tape, "mul", result, result);
+        assert_ok(volta_tensor_keep(kept));
+        assert_ok(volta_tape_reset(tape));
+        const float* sum = volta_tensor_data(volta_tensor_grad(weight));
+        for (int i = 0; i < kOut; ++i) assert_true(sum[i] == first[i] + first[i]);
+        assert_ok(volta_tensor_item(kept, &again));
+        assert_true((float)again == (float)loss * (float)loss);
+        volta_tensor_release(kept);
+
+        /* Zeroed, it starts anew; twice in one record it adds up as well. */
+        for (int p = 0; p < kParameters; ++p) assert_ok(volta_tensor_zero_grad(world.parameters[p]));
+        assert_null(volta_tensor_grad(weight));
+        result = loss_of(&world, tape);
+        assert_ok(volta_tape_backward(tape, result));
+        assert_ok(volta_tape_backward(tape, result));
+        sum = volta_tensor_data(volta_tensor_grad(weight));
+        for (int i = 0; i < kOut; ++i) assert_true(sum[i] == first[i] + first[i]);
+        assert_ok(volta_tape_reset(tape));
+
+        /* Nothing goes back through what is detached, or made while gradients are off. */
+        result = volta_op(tape, "mean", volta_tape_detach(tape, logits(&world, tape)));
+        assert_fails(volta_tape_backward(tape, result), VOLTA_INVALID_STATE,
+                     "backward: the loss depends on no tensor that requires a gradient");
+        assert_ok(volta_tape_reset(tape));
+        assert_ok(volta_tape_set_gradients(tape, 0));
+        result = loss_of(&world, tape);
+        assert_ok(volta_tape_set_gradients(tape, 1));
+        assert_ok(volta_tensor_item(result, &again));
+        assert_true(again == loss);
+        assert_fails(volta_tape_backward(tape, result), VOLTA_INVALID_STATE,
+                     "backward: the loss depends on no tensor that requires a gradient");
+        volta_tape_release(tape);
+        close_world(&world);
+    }
+}
+
+/* One sentence for the first failure, with its place; what follows stands for nothing. */
+static void failures_are_kept(void** state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_LAZY, 0);
+    char expected[256];
+    fill(&world, 0);
+    volta_tensor* wrong = volta_op(tape, "matmul", world.x, world.parameters[2]);
+    snprintf(expected, sizeof expected, "matmul: inner extents differ: [16, 24] x [40, 10] (%s:%d)", __FILE__,
+             __LINE__ - 2);
+    volta_tensor* after = volta_op(tape, "no such operator", wrong);
+    assert_non_null(after);
+    assert_null(volta_tensor_data(after));
+    assert_fails(volta_tape_status(tape), VOLTA_SHAPE_MISMATCH, expected);
+    assert_fails(volta_tape_backward(tape, after), VOLTA_SHAPE_MISMATCH, expected);
+    assert_fails(volta_tape_flush(tape), VOLTA_SHAPE_MISMATCH, expected);
+    assert_ok(volta_tape_reset(tape));
+    assert_ok(volta_tape_status(tape));
+
+    /* The record goes on after a reset, and a result of the one before is none of it. */
+    volta_tensor* result = loss_of(&world, tape);
+    assert_ok(volta_tape_reset(tape));
+    volta_op(tape, "neg", result);
+    assert_int_equal(volta_tape_status(tape), VOLTA_INVALID_STATE);
+    assert_non_null(
+        strstr(volta_last_error(),
+               "neg: input 0 is a result of a record that has ended: keep it with volta_tensor_keep"));
+    assert_ok(volta_tape_reset(tape));
+
+    /* What an update has made impossible is refused, not computed wrongly. */
+    volta_tape_optimizer* optimizer = optimizer_of(&world, tape);
+    assert_fails(volta_tape_step(tape, optimizer, NULL), VOLTA_INVALID_STATE,
+                 "step: no tensor of the optimizer has a gradient: call volta_tape_backward");
+    volta_tensor* early = logits(&world, tape);
+    result = volta_op(tape, "mean", volta_op(tape, "cross_entropy", early, world.targets));
+    assert_ok(volta_tape_backward(tape, result));
+    assert_ok(volta_tape_step(tape, optimizer, NULL));
+    assert_non_null(volta_tensor_data(result));
+    assert_null(volta_tensor_data(early));
+    assert_string_equal(
+        volta_last_error(),
+        "a result was not computed before a step or a new gradient changed a tensor that it depends "
+        "on: read it before, or mark it with volta_tensor_keep");
+    assert_int_equal(volta_tensor_keep(early), VOLTA_INVALID_STATE);
+    /* The record goes on with the updated tensors. */
+    double before = 0, now = 0;
+    assert_ok(volta_tensor_item(result, &before));
+    assert_ok(volta_tensor_item(loss_of(&world, tape), &now));
+    assert_true(now < before);
+    volta_tape_optimizer_release(optimizer);
+    volta_tape_release(tape);
+
+    /* One segment and no more. */
+    tape = tape_of(&world, VOLTA_TAPE_LAZY, VOLTA_TAPE_ONE_SEGMENT);
+    result = loss_of(&world, tape);
+    assert_ok(volta_tensor_item(result, &before));
+    assert_int_equal(volta_tensor_item(volta_op(tape, "exp", result), &now), VOLTA_INVALID_STATE);
+    assert_string_equal(volta_last_error(),
+                        "the record is to be one segment, and result read would be a second flush (VG002)");
+    volta_tape_release(tape);
+    close_world(&world);
+}
+
+/* Numbers that are not finite change no parameter. */
+static void an_update_needs_finite_gradients(void** state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_LAZY, 0);
+    volta_tape_optimizer* optimizer = optimizer_of(&world, tape);
+    float before[kOut];
+    fill(&world, 0);
+    ((float*)volta_tensor_data(world.x))[3] = INFINITY;
+    memcpy(before, volta_tensor_data(world.parameters[3]), sizeof before);
+    assert_ok(volta_tape_backward(tape, loss_of(&world, tape)));
+    assert_int_equal(volta_tape_step(tape, optimizer, NULL), VOLTA_NOT_FINITE);
+    assert_memory_equal(before, volta_tensor_data(world.parameters[3]), sizeof before);
+    assert_ok(volta_tape_reset(tape));
+    fill(&world, 0);
+    assert_ok(volta_tape_optimizer_zero_grad(optimizer));
+    assert_ok(volta_tape_backward(tape, loss_of(&world, tape)));
+    volta_step_report report = VOLTA_STEP_REPORT_INIT;
+    assert_ok(volta_tape_step(tape, optimizer, &report));
+    assert_int_equal(report.step, 1);
+    volta_tape_optimizer_release(optimizer);
+    volta_tape_release(tape);
+    close_world(&world);
+}
+
+/* The report names each piece, its reason and the first difference to what came before. */
+static void the_report_says_why(void** state) {
+    (void)state;
+    struct world world;
+    const char* text;
+    double value;
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_LAZY, 0);
+    fill(&world, 0);
+    assert_ok(volta_tensor_item(loss_of(&world, tape), &value));
+    assert_ok(volta_tape_reset(tape));
+    const int64_t fewer[] = {3, kIn};
+    volta_tensor* x;
+    assert_ok(volta_tensor_create(world.context, VOLTA_F32, fewer, 2, &x));
+    assert_ok(
+        volta_tensor_item(volta_op(tape, "mean", volta_op(tape, "matmul", x, world.parameters[0])), &value));
+    assert_ok(volta_tape_report(tape, 0, &text));
+    assert_non_null(strstr(text, "call 1: shape of input 0 of matmul was [16, 24], now [3, 24]"));
+    assert_non_null(strstr(text, "VG002 result read, 2 times"));
+    assert_ok(volta_tape_report(tape, 1, &text));
+    assert_non_null(strstr(text, "\"segments\":2,\"plans_known\":0,\"plans_made\":2"));
+    volta_tape_release(tape);
+    volta_tensor_release(x);
+    close_world(&world);
+}
+
+/* After the first records nothing is allocated, and memory stays as it is. */
+static void a_known_record_allocates_nothing(void** state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_LAZY, 0);
+    volta_tape_optimizer* optimizer = optimizer_of(&world, tape);
+    uint64_t warm = 0;
+    for (int step = 0; step < 50; ++step) {
+        volta_context_info info = VOLTA_CONTEXT_INFO_INIT;
+        fill(&world, step);
+        assert_ok(volta_tape_optimizer_zero_grad(optimizer));
+        assert_ok(volta_tape_backward(tape, loss_of(&world, tape)));
+        assert_ok(volta_tape_step(tape, optimizer, NULL));
+        assert_ok(volta_tape_reset(tape));
+        if (step == 3) {
+            assert_ok(volta_context_get_info(world.context, &info));
+            warm = info.allocation_count;
+        }
+    }
+    volta_context_info info = VOLTA_CONTEXT_INFO_INIT;
+    assert_ok(volta_context_get_info(world.context, &info));
+    assert_int_equal(info.allocation_count - warm, 0);
+    volta_tape_optimizer_release(optimizer);
+    volta_tape_release(tape);
+    close_world(&world);
+}
+
+/* A function of the host: two paths, by a number that it reads. */
+struct path {
+    struct world* world;
+    int is_long, reads;
+};
+static volta_status path_of(void* user, volta_tape* tape, volta_tensor* const* inputs, size_t input_count,
+                            volta_tensor** outputs, size_t output_count) {
+    const struct path* path = user;
+    assert_int_equal(input_count, 1);
+    assert_int_equal(output_count, 1);
+    volta_tensor* y = volta_op(tape, "matmul", inputs[0], path->world->parameters[0]);
+    if (path->reads && volta_tensor_data(y) == NULL) return VOLTA_INVALID_STATE;
+    outputs[0] = volta_op(tape, "tanh", y);
+    if (path->is_long) outputs[0] = volta_op(tape, "neg", outputs[0]);
+    return VOLTA_OK;
+}
+
+/* A compiled function runs each path as one plan, gives EAGER's bits, and becomes a model. */
+static void functions_compile(void** state) {
+    (void)state;
+    struct world world;
+    struct path path = {&world, 0, 0};
+    volta_compiled* compiled;
+    volta_tensor *y, *eager;
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    float kept[kBatch * kHidden];
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    fill(&world, 3);
+    assert_ok(volta_compile(world.context, path_of, &path, NULL, &compiled));
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_EAGER, 0);
+    for (int call = 0; call < 6; ++call) {
+        path.is_long = call % 2;
+        assert_ok(volta_compiled_call(compiled, &world.x, 1, &y, 1));
+        assert_int_equal(path_of(&path, tape, &world.x, 1, &eager, 1), VOLTA_OK);
+        assert_memory_equal(volta_tensor_data(y), volta_tensor_data(eager), sizeof kept);
+        assert_ok(volta_tape_reset(tape));
+    }
+    assert_ok(volta_tape_get_info(volta_compiled_tape(compiled), &info));
+    assert_int_equal(info.segments, 6);
+    assert_int_equal(info.plans_made, 2);
+    assert_int_equal(info.traces, 2);
+
+    /* As a model, of any number of rows. */
+    volta_capture_options options = VOLTA_CAPTURE_OPTIONS_INIT;
+    const volta_tensor* const named[] = {world.x, world.parameters[0]};
+    const char *const names[] = {"pixels", "weight"}, *const output = "signs";
+    volta_model* model;
+    volta_session* session;
+    volta_tensor_info about;
+    const int64_t shape[] = {kBatch, kIn};
+    volta_session_options session_options = VOLTA_SESSION_OPTIONS_INIT;
+    options.tensors = named;
+    options.names = names;
+    options.name_count = 2;
+    options.output_names = &output;
+    options.open_batch = 1;
+    assert_ok(volta_tape_capture(volta_compiled_tape(compiled), &y, 1, &options, &model));
+    assert_ok(volta_model_input_info(model, 0, &about));
+    assert_string_equal(about.name, "pixels");
+    assert_int_equal(about.shape[0], -1);
+    assert_ok(volta_model_parameter_info(model, 0, &about));
+    assert_string_equal(about.name, "weight");
+    session_options.input_shapes = shape;
+    session_options.input_extent_count = 2;
+    assert_ok(volta_session_create(model, &session_options, &session));
+    const volta_tensor* given = world.x;
+    const int64_t result_shape[] = {kBatch, kHidden};
+    volta_tensor* result;
+    assert_ok(volta_tensor_wrap(world.context, VOLTA_F32, result_shape, 2, kept, &result));
+    assert_ok(volta_session_run(session, &given, 1, &result, 1));
+    assert_memory_equal(kept, volta_tensor_data(y), sizeof kept);
+    volta_tensor_release(result);
+    volta_session_release(session);
+    volta_model_release(model);
+    assert_fails(volta_tape_capture(volta_compiled_tape(compiled), &world.x, 1, NULL, &model),
+                 VOLTA_INVALID_STATE, "output 0 is no result of the record");
+
+    /* One segment and no more, where that is asked for. */
+    volta_compiled_release(compiled);
+    volta_compile_options one = VOLTA_COMPILE_OPTIONS_INIT;
+    one.flags = VOLTA_TAPE_ONE_SEGMENT;
+    path.reads = 1;
+    assert_ok(volta_compile(world.context, path_of, &path, &one, &compiled));
+    assert_fails(volta_compiled_call(compiled, &world.x, 1, &y, 1), VOLTA_INVALID_STATE,
+                 "the record is to be one segment, and flush would be a second flush (VG005)");
+    volta_compiled_release(compiled);
+    volta_tape_release(tape);
+    close_world(&world);
+}
+
+/* One recorded step; 0: some call said that memory was refused. */
+static int step_says_what_it_lacks(volta_context* context) {
+    const int64_t shape[] = {4, 4};
+    volta_tensor *x = NULL, *w = NULL, *y;
+    volta_tape* tape = NULL;
+    volta_tape_optimizer* optimizer = NULL;
+    volta_tape_options options = VOLTA_TAPE_OPTIONS_INIT;
+    const char* text;
+    int complete = 0;
+    options.mode = VOLTA_TAPE_LAZY;
+    volta_status status = volta_tensor_create(context, VOLTA_F32, shape, 2, &x);
+    if (status == VOLTA_OK) status = volta_tensor_create(context, VOLTA_F32, shape, 2, &w);
+    if (status == VOLTA_OK) status = volta_tensor_set_requires_grad(w, 1);
+    if (status == VOLTA_OK) status = volta_tape_create(context, &options, &tape);
+    if (status == VOLTA_OK) status = volta_tape_optimizer_create(tape, NULL, &w, 1, &optimizer);
+    for (int round = 0; round < 2 && status == VOLTA_OK; ++round) {
+        y = volta_op(tape, "tanh", volta_op(tape, "matmul", x, w));
+        volta_tensor* loss = volta_op(tape, "mean", volta_op(tape, "mul", y, y));
+        status = volta_tape_status(tape);
+        if (status == VOLTA_OK && volta_tensor_data(y) == NULL) status = VOLTA_OUT_OF_MEMORY;
+        if (status == VOLTA_OK) status = volta_tensor_keep(y);
+        if (status == VOLTA_OK) status = volta_tape_backward(tape, loss);
+        if (status == VOLTA_OK) status = volta_tape_step(tape, optimizer, NULL);
+        if (status == VOLTA_OK) status = volta_tape_report(tape, 1, &text);
+        const volta_status ended = volta_tape_reset(tape);
+        if (status == VOLTA_OK) status = ended;
+        volta_tensor_release(y); /* no effect if it is not kept */
+        if (status == VOLTA_OK) status = volta_tape_optimizer_zero_grad(optimizer);
+        complete = round == 1 && status == VOLTA_OK;
+    }
+    if (!complete) assert_int_equal(status, VOLTA_OUT_OF_MEMORY);
+    volta_tape_optimizer_release(optimizer);
+    volta_tape_release(tape);
+    volta_tensor_release(x);
+    volta_tensor_release(w);
+    return complete;
+}
+
+/* Memory refused at any point of a recorded step: a sentence, nothing lost, and the next try is whole. */
+static void memory_may_be_refused_anywhere(void** state) {
+    (void)state;
+    uint64_t fail_at = 0, failures = 0;
+    for (;;) {
+        struct counting_heap heap = {0};
+        const volta_allocator allocator = {counting_allocate, counting_release, &heap};
+        volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
+        volta_context* context;
+        options.allocator = &allocator;
+        options.thread_count = 1;
+        assert_ok(volta_context_create(&options, &context));
+        const uint64_t before = heap.count;
+        heap.fail_at = fail_at == 0 ? 0 : before + fail_at;
+        const int complete = step_says_what_it_lacks(context);
+        const uint64_t asked = heap.count - before;
+        heap.fail_at = 0;
+        assert_true(step_says_what_it_lacks(context));
+        volta_context_release(context);
+        assert_int_equal(heap.live_bytes, 0);
+        failures += !complete;
+        if (fail_at != 0 && complete && fail_at > asked) break;
+        /* The first hundred, then every seventh: most are of one plan being made. */
+        fail_at += fail_at < 100 ? 1 : 7;
+    }
+    assert_true(failures > 100);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trains_to_the_trainers_bits),
+        cmocka_unit_test(results_live_as_long_as_they_say),
+        cmocka_unit_test(failures_are_kept),
+        cmocka_unit_test(an_update_needs_finite_gradients),
+        cmocka_unit_test(the_report_says_why),
+        cmocka_unit_test(functions_compile),
+        cmocka_unit_test(memory_may_be_refused_anywhere),
+        cmocka_unit_test(a_known_record_allocates_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

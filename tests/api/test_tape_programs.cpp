@@ -1,0 +1,336 @@
+// Random programs: 1 to 40 calls, then a gradient and an update. Computed call by call, together, together
+// once more along the known trace, with reads in the middle, and as a session of the same graph, they give
+// the same bits. VOLTA_TEST_PROGRAMS: how many (60).
+#include <cmath>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <setjmp.h>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "volta.h"
+
+namespace {
+
+void expect(volta_status status) {
+    if (status != VOLTA_OK) print_error("%s: %s\n", volta_status_name(status), volta_last_error());
+    assert_int_equal(status, VOLTA_OK);
+}
+
+// Small, the same on every machine.
+struct Random {
+    std::uint64_t state;
+    std::uint32_t next(std::uint32_t bound) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return static_cast<std::uint32_t>(state >> 33) % bound;
+    }
+};
+
+struct Leaf {
+    std::vector<std::int64_t> shape;
+    bool requires_grad;
+    std::vector<float> start;
+};
+
+struct Step {
+    const char* op;
+    std::vector<int> inputs;  // values: leaves first, then results in order
+    std::vector<volta_attribute> attributes;
+};
+
+const std::int64_t kLast[] = {-1}, kFirst[] = {0}, kSwap[] = {1, 0};
+
+// A program whose every call is one that a graph takes.
+struct Program {
+    std::vector<Leaf> leaves;
+    std::vector<Step> steps;
+    std::vector<std::vector<std::int64_t>> shapes;  // of all values
+    int loss = -1;
+};
+
+const char* const kUnary[] = {"neg",         "abs",  "tanh", "sigmoid",  "silu",    "gelu_tanh",
+                              "gelu_erf",    "relu", "erf",  "softplus", "softmax", "square",
+                              "log_softmax", "sin",  "elu",  "mish"};
+const char* const kBinary[] = {"add", "sub", "mul", "maximum", "minimum", "add", "mul", "matmul", "matmul"};
+
+std::int64_t elements(const std::vector<std::int64_t>& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : shape) count *= extent;
+    return count;
+}
+
+struct Graph {
+    volta_context* context;
+    volta_graph* graph = nullptr;
+    std::vector<volta_value> values;
+    explicit Graph(volta_context* owner) : context(owner) { expect(volta_graph_create(owner, &graph)); }
+    ~Graph() { volta_graph_release(graph); }
+    std::vector<std::int64_t> shape(volta_value value) {
+        std::int64_t extents[VOLTA_MAX_RANK];
+        std::int32_t rank = 0;
+        expect(volta_graph_value_shape(graph, value, extents, &rank));
+        return {extents, extents + rank};
+    }
+    bool apply(const Step& step) {
+        std::vector<volta_value> inputs;
+        for (const int input : step.inputs) inputs.push_back(values[static_cast<std::size_t>(input)]);
+        volta_value made;
+        if (volta_graph_apply(graph, step.op, inputs.data(), inputs.size(), step.attributes.data(),
+                              step.attributes.size(), &made, 1) != VOLTA_OK)
+            return false;
+        values.push_back(made);
+        return true;
+    }
+};
+
+volta_attribute list_of(const char* name, const std::int64_t* integers, std::size_t count) {
+    return volta_attribute{name, 0, integers, count};
+}
+
+Program make_program(Random& random, Graph& graph) {
+    Program program;
+    const std::int64_t extents[] = {1, 3, 4, 6, 17, 33};
+    const std::int64_t rows = extents[random.next(6)], columns = extents[1 + random.next(5)];
+    const std::vector<std::vector<std::int64_t>> shapes = {{rows, columns}, {columns, columns}, {columns},
+                                                           {columns, rows}, {rows, 1},          {}};
+    const int leaf_count = 2 + static_cast<int>(random.next(4));
+    for (int i = 0; i < leaf_count; ++i) {
+        Leaf leaf{shapes[i < 2 ? static_cast<std::size_t>(i) : random.next(6)], i != 0, {}};
+        for (std::int64_t e = 0; e < elements(leaf.shape); ++e)
+            leaf.start.push_back(static_cast<float>(random.next(2001)) / 1000 - 1);
+        char name[16];
+        std::snprintf(name, sizeof name, "leaf%d", i);
+        volta_value value;
+        expect(volta_graph_input(graph.graph, name, VOLTA_F32, leaf.shape.data(),
+                                 static_cast<std::int32_t>(leaf.shape.size()), &value));
+        graph.values.push_back(value);
+        program.leaves.push_back(leaf);
+    }
+    const std::size_t calls = 1 + random.next(40);
+    for (std::size_t tries = 0; program.steps.size() < calls && tries < 400; ++tries) {
+        const auto any = [&] {  // the latest are the likeliest
+            const auto count = static_cast<std::uint32_t>(graph.values.size());
+            return static_cast<int>(random.next(2) == 0 ? count - 1 - random.next(count < 4 ? count : 4)
+                                                        : random.next(count));
+        };
+        Step step;
+        const std::uint32_t kind = random.next(10);
+        if (kind < 4) {
+            step.op = kUnary[random.next(16)];
+            step.inputs = {any()};
+            if (std::strcmp(step.op, "square") == 0) {
+                step.op = "mul";
+                step.inputs.push_back(step.inputs[0]);
+            }
+        } else if (kind < 7) {
+            step.op = kBinary[random.next(9)];
+            step.inputs = {any(), any()};
+        } else if (kind == 7) {
+            step.op = random.next(2) == 0 ? "sum" : "mean";
+            step.inputs = {any()};
+            step.attributes = {list_of("axes", random.next(2) == 0 ? kLast : kFirst, 1),
+                               {"keep_dims", 1, nullptr, 0}};
+        } else if (kind == 8) {
+            step.op = "transpose";
+            step.inputs = {any()};
+            step.attributes = {list_of("permutation", kSwap, 2)};
+        } else {
+            step.op = "layer_norm";
+            const int x = any();
+            step.inputs = {x, any(), any()};
+        }
+        if (graph.apply(step)) program.steps.push_back(step);
+    }
+    // The loss: of everything that depends on the second leaf, so that there is a gradient.
+    const int last = static_cast<int>(graph.values.size()) - 1;
+    const Step ends[] = {
+        {"mean", {last}, {}}, {"mean", {1}, {}}, {"add", {last + 1, last + 2}, {}}, {"tanh", {last + 3}, {}}};
+    for (const Step& end : ends) {
+        if (!graph.apply(end)) print_error("%s\n", volta_last_error());
+        program.steps.push_back(end);
+    }
+    program.loss = last + 4;
+    for (const volta_value value : graph.values) program.shapes.push_back(graph.shape(value));
+    return program;
+}
+
+struct Outcome {
+    std::vector<std::vector<float>> values;  // of results
+    std::vector<std::vector<float>> gradients, updated;
+};
+
+std::vector<float> copy_of(volta_tensor* tensor) {
+    const auto* data = static_cast<const float*>(volta_tensor_data(tensor));
+    if (data == nullptr) print_error("%s\n", volta_last_error());
+    assert_non_null(data);
+    return {data, data + volta_tensor_elements(tensor)};
+}
+
+enum class Way { eager, lazy, known, interrupted };
+
+Outcome run_on_tape(volta_context* context, const Program& program, Way way, Random random) {
+    Outcome outcome;
+    volta_tape_options options = VOLTA_TAPE_OPTIONS_INIT;
+    options.mode = way == Way::eager ? VOLTA_TAPE_EAGER : VOLTA_TAPE_LAZY;
+    volta_tape* tape;
+    expect(volta_tape_create(context, &options, &tape));
+    std::vector<volta_tensor*> leaves, trained;
+    for (const Leaf& leaf : program.leaves) {
+        volta_tensor* tensor;
+        expect(volta_tensor_create(context, VOLTA_F32, leaf.shape.data(),
+                                   static_cast<std::int32_t>(leaf.shape.size()), &tensor));
+        if (leaf.requires_grad) expect(volta_tensor_set_requires_grad(tensor, 1));
+        if (leaf.requires_grad) trained.push_back(tensor);
+        leaves.push_back(tensor);
+    }
+    volta_tape_optimizer* optimizer;
+    volta_optimizer_options settings = VOLTA_OPTIMIZER_OPTIONS_INIT;
+    settings.learning_rate = 0.1;
+    settings.clip_norm = 1;
+    expect(volta_tape_optimizer_create(tape, &settings, trained.data(), trained.size(), &optimizer));
+    for (int round = way == Way::known ? 0 : 1; round < 2; ++round) {
+        outcome = Outcome{};
+        for (std::size_t i = 0; i < leaves.size(); ++i)
+            std::memcpy(volta_tensor_data(leaves[i]), program.leaves[i].start.data(),
+                        program.leaves[i].start.size() * sizeof(float));
+        expect(volta_tape_optimizer_zero_grad(optimizer));
+        std::vector<volta_tensor*> values = leaves, kept;
+        for (const Step& step : program.steps) {
+            std::vector<volta_tensor*> inputs;
+            for (const int input : step.inputs) inputs.push_back(values[static_cast<std::size_t>(input)]);
+            volta_tensor* made =
+                volta_tape_call(tape, step.op, inputs.data(), inputs.size(), step.attributes.data(),
+                                step.attributes.size(), __FILE__, __LINE__);
+            expect(volta_tape_status(tape));
+            values.push_back(made);
+            if (way == Way::interrupted && random.next(4) == 0)
+                copy_of(values[random.next(static_cast<std::uint32_t>(values.size()))]);
+        }
+        for (std::size_t i = leaves.size(); i < values.size(); ++i) {
+            expect(volta_tensor_keep(values[i]));
+            kept.push_back(values[i]);
+        }
+        expect(volta_tape_backward(tape, values[static_cast<std::size_t>(program.loss)]));
+        const volta_status stepped = volta_tape_step(tape, optimizer, nullptr);
+        if (stepped != VOLTA_NOT_FINITE) expect(stepped);
+        expect(volta_tape_reset(tape));
+        for (volta_tensor* tensor : kept) {
+            outcome.values.push_back(copy_of(tensor));
+            volta_tensor_release(tensor);
+        }
+        for (volta_tensor* tensor : trained) {
+            volta_tensor* gradient = volta_tensor_grad(tensor);
+            outcome.gradients.push_back(gradient != nullptr ? copy_of(gradient) : std::vector<float>());
+            outcome.updated.push_back(copy_of(tensor));
+        }
+        if (way ==
+            Way::known) {  // the second round goes on from fresh moments: another optimizer, the same calls
+            volta_tape_optimizer_release(optimizer);
+            expect(volta_tape_optimizer_create(tape, &settings, trained.data(), trained.size(), &optimizer));
+        }
+    }
+    volta_tape_optimizer_release(optimizer);
+    volta_tape_release(tape);
+    for (volta_tensor* leaf : leaves) volta_tensor_release(leaf);
+    return outcome;
+}
+
+std::vector<std::vector<float>> run_as_session(volta_context* context, const Program& program, Graph& graph) {
+    const std::size_t first = program.leaves.size();
+    // An output that is an input's own elements, or one of 64, would ask for more than the session's limits.
+    std::vector<std::size_t> chosen;
+    for (std::size_t i = first; i < graph.values.size(); ++i) {
+        char name[32];
+        std::snprintf(name, sizeof name, "y%zu", i);
+        expect(volta_graph_output(graph.graph, name, graph.values[i]));
+        chosen.push_back(i);
+    }
+    volta_model* model;
+    volta_session* session;
+    expect(volta_model_create(graph.graph, 1, &model));
+    expect(volta_session_create(model, nullptr, &session));
+    std::vector<volta_tensor*> inputs, outputs;
+    const auto make = [&](const std::vector<std::int64_t>& shape) {
+        volta_tensor* tensor;
+        expect(volta_tensor_create(context, VOLTA_F32, shape.data(), static_cast<std::int32_t>(shape.size()),
+                                   &tensor));
+        return tensor;
+    };
+    for (const Leaf& leaf : program.leaves) {
+        inputs.push_back(make(leaf.shape));
+        std::memcpy(volta_tensor_data(inputs.back()), leaf.start.data(), leaf.start.size() * sizeof(float));
+    }
+    for (const std::size_t i : chosen) outputs.push_back(make(program.shapes[i]));
+    expect(volta_session_run(session, inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+    std::vector<std::vector<float>> values;
+    for (volta_tensor* output : outputs) {
+        values.push_back(copy_of(output));
+        volta_tensor_release(output);
+    }
+    for (volta_tensor* input : inputs) volta_tensor_release(input);
+    volta_session_release(session);
+    volta_model_release(model);
+    return values;
+}
+
+bool same_bits(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].size() != b[i].size()) return false;
+        for (std::size_t e = 0; e < a[i].size(); ++e) {
+            const bool both_nan = std::isnan(a[i][e]) && std::isnan(b[i][e]);
+            if (!both_nan && std::memcmp(&a[i][e], &b[i][e], sizeof(float)) != 0) return false;
+        }
+    }
+    return true;
+}
+
+void programs_have_one_result(void**) {
+    const char* const wish = std::getenv("VOLTA_TEST_PROGRAMS");
+    const long count = wish != nullptr ? std::atol(wish) : 60;
+    static const volta_isa isas[] = {VOLTA_ISA_AUTO, VOLTA_ISA_AVX2, VOLTA_ISA_SCALAR};
+    volta_context* context = nullptr;
+    for (long number = 0; number < count; ++number) {
+        if (number % 20 == 0) {  // plans stay as long as their context
+            volta_context_release(context);
+            volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
+            options.thread_count = static_cast<std::uint32_t>(1 + number / 20 % 3);
+            options.isa = isas[number / 20 % 3];
+            expect(volta_context_create(&options, &context));
+        }
+        Random random{static_cast<std::uint64_t>(number) * 7919 + 1};
+        Graph graph(context);
+        const Program program = make_program(random, graph);
+        const Outcome expected = run_on_tape(context, program, Way::eager, random);
+        for (const Way way : {Way::lazy, Way::known, Way::interrupted}) {
+            const Outcome outcome = run_on_tape(context, program, way, random);
+            const bool same = same_bits(outcome.values, expected.values) &&
+                              same_bits(outcome.gradients, expected.gradients) &&
+                              same_bits(outcome.updated, expected.updated);
+            if (!same) print_error("program %ld differs in way %d\n", number, static_cast<int>(way));
+            assert_true(same);
+        }
+        if (program.steps.size() > 60) continue;
+        const bool same = same_bits(run_as_session(context, program, graph), expected.values);
+        if (!same) print_error("program %ld differs as a session\n", number);
+        assert_true(same);
+    }
+    volta_context_release(context);
+    print_message("%ld programs, each in 5 ways: 0 differing bits\n", count);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {cmocka_unit_test(programs_have_one_result)};
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
