@@ -29,6 +29,7 @@ const Messages& constants() {
         int_tensor("ids", {3}, {1, -1, 5}),
         int_tensor("depth", {1}, {3}),
         int_tensor("pads", {4}, {0, -1, 0, 1}),
+        int_tensor("far pads", {4}, {std::int64_t{1} << 40, 0, 0, 0}),
         int_tensor("too many pads", {4}, {0, -2, 0, -2}),
         float_tensor("r", {4}, {0.5f, 1.5f, -2.5f, 2.25f}),
         float_tensor("s", {4}, {1, 0, -2, 9}),
@@ -46,6 +47,12 @@ OnnxGraph graph_of(const Messages& nodes, std::int64_t opset, const Names& exten
     graph.opset = opset;
     return graph;
 }
+
+// Real numbers that are no weights.
+std::string listed(const std::string& name, const std::vector<float>& values) {
+    return node("Constant", {}, {name}, {floats_attribute("value_floats", values)});
+}
+std::string halves() { return listed("q", {0.5f, 1.5f, -2.5f, 2.25f}); }
 
 struct Computed {
     Messages nodes;  // one of them gives y
@@ -83,9 +90,18 @@ const Computed kComputed[] = {
     {{node("GatherElements", {"b", "i"}, {"y"})}, {-2, 2}},
     {{node("Constant", {}, {"y"}, {float_attribute("value_float", 2.5f)})}, {2.5f}},
     {{node("Constant", {}, {"y"}, {floats_attribute("value_floats", {1, -2.5f})})}, {1, -2.5f}},
+    {{halves(), node("Floor", {"q"}, {"y"})}, {0, 1, -3, 2}},
+    {{halves(), node("Round", {"q"}, {"y"})}, {0, 2, -2, 2}},
+    {{halves(), listed("p", {1, 0, -2, 9}), node("Less", {"q", "p"}, {"y"})}, {1, 0, 1, 1}},
+    {{halves(), node("Cast", {"q"}, {"y"}, {int_attribute("to", kBool)})}, {1, 1, 1, 1}},
+    {{halves(), node("Cast", {"q"}, {"y"}, {int_attribute("to", kInt64)})}, {0, 1, -2, 2}},
+    {{halves(), node("CastLike", {"q", "b"}, {"y"})}, {0, 1, -2, 2}},
+    {{halves(), node("GatherElements", {"q", "i"}, {"y"})}, {1.5f, 0.5f}},
     // With the input.
     {{node("OneHot", {"ids", "depth", "off on"}, {"y"})}, {0, 1, 0, 0, 0, 1, 0, 0, 0}},
     {{node("Pad", {"x", "pads"}, {"y"})}, {2, 3, 0, 5, 6, 0}},
+    {{node("Trilu", {"x"}, {"y"})}, {1, 2, 3, 0, 5, 6}},
+    {{node("Trilu", {"x", "one"}, {"y"}, {int_attribute("upper", 0)})}, {1, 2, 0, 4, 5, 6}},
     {{node("LpNormalization", {"x"}, {"y"}, {int_attribute("p", 1)})}, {1 / 6.f, 2 / 6.f, 3 / 6.f, 4 / 15.f, 5 / 15.f, 6 / 15.f}},
     {{node("LpNormalization", {"x"}, {"y"}, {int_attribute("axis", 0)})}, {0.242536f, 0.371391f, 0.447214f, 0.970143f, 0.928477f, 0.894427f}},
     {{node("Swish", {"x"}, {"y"})}, {0.731059f, 1.761594f, 2.857722f, 3.928055f, 4.966536f, 5.985164f}, 24},
@@ -121,6 +137,8 @@ const Refused kRefused[] = {
     {{node("Div", {"b", "zero"}, {"y"})}, "it divides an integer by 0"},
     {{node("GatherElements", {"b", "five"}, {"y"})}, "its index 5 is none of 3"},
     {{node("GatherElements", {"a", "i"}, {"y"})}, "its indices [2] have other axes than [2, 3]"},
+    {{listed("q", {1e30f}), node("Cast", {"q"}, {"y"}, {int_attribute("to", kInt64)})}, "an element of 1e+30 becomes no integer"},
+    {{listed("q", {1, 2, 3}), node("Add", {"b", "q"}, {"y"})}, "its inputs are int64 and float"},
     // Of the input, whose elements an import does not know.
     {{node("Flatten", {"x"}, {"y"}, {int_attribute("axis", 5)})}, "its axis 5 is none of 2"},
     {{node("Squeeze", {"x", "one"}, {"y"})}, "axis 1 of [2, 3] is not 1"},
@@ -131,6 +149,14 @@ const Refused kRefused[] = {
     {{node("Split", {"x", "two"}, {"y"}, {int_attribute("axis", 1)})}, "its parts have 2 of 3 elements"},
     {{node("Slice", {"x", "i", "two"}, {"y"})}, "it has 2 starts, 1 ends, 2 axes and 2 steps"},
     {{node("Gather", {"x", "five"}, {"y"})}, "its index 5 is none of 2"},
+    {{node("Expand", {"x", "two two"}, {"y"})}, "[2, 3] does not broadcast with [2, 2]"},
+    {{node("Tile", {"x", "b"}, {"y"})}, "it has 3 repeats for 2 axes"},
+    {{node("Tile", {"x", "minus two"}, {"y"})}, "it repeats -1 times"},
+    {{node("DepthToSpace", {"x"}, {"y"}, {int_attribute("blocksize", 3)})}, "[1, 4, 2, 2] has no blocks of 3", 17, {"1", "4", "2", "2"}},
+    {{node("SpaceToDepth", {"x"}, {"y"}, {int_attribute("blocksize", 3)})}, "[1, 4, 2, 2] has no blocks of 3", 17, {"1", "4", "2", "2"}},
+    {{node("Trilu", {"x"}, {"y"})}, "its matrices are [3]", 17, {"3"}},
+    {{node("GatherND", {"x", "a"}, {"y"})}, "its indices name 3 axes of [2, 3]"},
+    {{node("Pad", {"x", "far pads"}, {"y"})}, "it pads by 1099511627776"},
     {{node("Pad", {"x", "huge"}, {"y"})}, "it has 1 pads for 2 axes"},
     {{node("Pad", {"x", "too many pads"}, {"y"})}, "it takes more than there is of axis 1"},
     {{node("Unsqueeze", {"x", "a"}, {"y"})}, "it names an axis twice"},
