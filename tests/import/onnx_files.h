@@ -90,6 +90,13 @@ inline std::string text_attribute(const std::string& name, const std::string& va
         writer.add_int32(20, 3);
     });
 }
+inline std::string texts_attribute(const std::string& name, const Names& values) {
+    return message([&](protozero::pbf_writer& writer) {
+        writer.add_string(1, name);
+        for (const std::string& value : values) writer.add_bytes(9, value);
+        writer.add_int32(20, 8);
+    });
+}
 inline std::string tensor_attribute(const std::string& name, const std::string& tensor) {
     return message([&](protozero::pbf_writer& writer) {
         writer.add_string(1, name);

@@ -36,6 +36,7 @@ const Messages& constants() {
         float_tensor("off on", {2}, {0, 1}),
         float_tensor("scale", {2}, {1, 3}),
         float_tensor("bias", {2}, {0, 10}),
+        float_tensor("w", {1, 1, 2}, {1, 2}),
         raw_tensor("t", kBool, {2}, std::vector<std::int8_t>{1, 0}),
         raw_tensor("f", kBool, {2}, std::vector<std::int8_t>{0, 0}),
     };
@@ -181,6 +182,19 @@ const Refused kRefused[] = {
     {{node("Attention", {"x", "x", "x"}, {"y"}, {int_attribute("q_num_heads", 2), int_attribute("kv_num_heads", 2)})}, "a width of 3 is not divided by 2 heads", 23, {"1", "2", "3"}},
     {{node("Attention", {"x", "x", "x"}, {"y"}, {int_attribute("q_num_heads", 3), int_attribute("kv_num_heads", 2)})}, "it has 3 query heads and 2 of keys", 23, {"1", "2", "3"}},
     {{node("Attention", {"x", "x", "x"}, {"y"}, {int_attribute("q_num_heads", 1), int_attribute("kv_num_heads", 1)})}, "its inputs are [2, 3], [2, 3] and [2, 3]", 23},
+    {{node("Softmax", {"x"}, {"y"}, {int_attribute("axis", 7)})}, "its axis 7 is none of 2 axes"},
+    {{node("Gather", {"x", "huge"}, {"y"})}, "1099511627776"},
+    {{node("NegativeLogLikelihoodLoss", {"x", "a"}, {"y"})}, "its inputs are [2, 3] and [2, 3]"},
+    {{node("ScatterND", {"x", "deep", "x"}, {"y"})}, "its index 2 is none of 2"},
+    {{node("ScatterElements", {"x", "a", "r"}, {"y"})}, "none of 2"},
+    {{node("Conv", {"x", "w"}, {"y"})}, "its weight is [1, 1, 2]", 17, {"1", "1", "4", "4"}},
+    {{node("Conv", {"x", "w"}, {"y"}, {ints_attribute("kernel_shape", {3})})}, "its kernel_shape is not that of its weight [1, 1, 2]", 17, {"1", "1", "4"}},
+    {{node("ConvTranspose", {"x", "w"}, {"y"}, {ints_attribute("output_shape", {3, 3})})}, "its output_shape has 2 entries", 17, {"1", "1", "4"}},
+    {{node("ConvTranspose", {"x", "w"}, {"y"}, {ints_attribute("output_shape", {-3})})}, "its output_shape has an entry of -3", 17, {"1", "1", "4"}},
+    {{node("ConvTranspose", {"x", "w"}, {"y"}, {ints_attribute("strides", {0})})}, "its strides, dilations or kernel have an entry of 0", 17, {"1", "1", "4"}},
+    {{node("RNN", {"x", "w", "w"}, {"y"}, {texts_attribute("activations", {"Relu"})})}, "its activations are not the usual ones", 17, {"1", "1", "2"}},
+    {{node("RNN", {"x", "w", "w"}, {"y"}, {int_attribute("hidden_size", 2)})}, "its weights are [1, 1, 2] and [1, 1, 2]", 17, {"1", "1", "2"}},
+    {{node("RotaryEmbedding", {"x", "w", "w"}, {"y"})}, "its cosines or sines are", 23, {"1", "1", "2", "2"}},
 };
 // clang-format on
 
@@ -243,10 +257,46 @@ void test_what_is_refused(void**) {
     assert_int_equal(world.heap.held, 0);
 }
 
+// What is wrong before any operator is looked at.
+struct RefusedFile {
+    void (*change)(OnnxGraph& graph);
+    const char* text;
+};
+constexpr int kString = 8;
+// clang-format off
+const RefusedFile kRefusedFiles[] = {
+    {[](OnnxGraph& g) { g.inputs = {port("x", kString, {"2"})}; }, "the input 'x' is of string, which is not imported"},
+    {[](OnnxGraph& g) { g.inputs = {port("step/x", kFloat, {"2"})}; }, "the input 'step/x' takes a name that is kept for training"},
+    {[](OnnxGraph& g) { g.outputs = {port("z", kFloat, {})}; }, "no node writes 'z', which the output 'z' is"},
+    {[](OnnxGraph& g) { g.outputs.clear(); }, "its graph has no outputs"},
+    {[](OnnxGraph& g) { g.initializers = {raw_tensor("w", kString, {1}, std::vector<float>{1})}; }, "its input 1 is string, of which a model computes nothing"},
+    {[](OnnxGraph& g) { g.initializers = {float_tensor("w", std::vector<std::int64_t>(9, 1), {1})}; }, "tensor 'w' has more than 8 axes"},
+    {[](OnnxGraph& g) { g.initializers = {raw_tensor("w", kDouble, {1}, std::vector<double>{1e300})}; }, "'w' has an element of 1e+300, which float does not hold"},
+};
+// clang-format on
+
+void test_what_is_refused_of_files(void**) {
+    OnnxWorld world;
+    int wrong = 0;
+    for (const RefusedFile& row : kRefusedFiles) {
+        OnnxGraph graph{
+            {node("Add", {"x", "w"}, {"y"})}, {}, {port("x", kFloat, {"2"})}, {port("y", kFloat, {})}};
+        graph.initializers = {float_tensor("w", {1}, {1})};
+        row.change(graph);
+        const Failure failure = failure_of([&] { world.import(graph); });
+        if (failure.status != VOLTA_OK && std::strstr(failure.text, row.text) != nullptr) continue;
+        ++wrong;
+        print_error("row %d, '%s': %s\n", static_cast<int>(&row - kRefusedFiles), row.text, failure.text);
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(world.heap.held, 0);
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(test_what_is_computed),
-                                cmocka_unit_test(test_what_is_refused)};
+                                cmocka_unit_test(test_what_is_refused),
+                                cmocka_unit_test(test_what_is_refused_of_files)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
