@@ -267,18 +267,19 @@ replay: ## every corpus of the fuzzers, by the same build
 tidy: build-asan ## clang-tidy on what changed since the commit in .ci/tidy_base; ALL=1: on the whole tree
 	@JOBS=$(JOBS) sh tools/tidy.sh build-asan $(if $(ALL),all)
 
-asan-gcc: ## the same sanitizers by gcc, with the slow tests of `make test` too
+asan-gcc: ## the same sanitizers by gcc, with the slow tests of `make test` too, and whole what is sampled there
 	$(call configure,build-asan-gcc,$(sanitized) -DVOLTA_WERROR=OFF $(with_gcc) -DVOLTA_SANITIZE=address$(comma)undefined)
 	@$(call build,build-asan-gcc)
 	@$(address_options); $(call run_tests,build-asan-gcc,-LE '^(nightly|binary|architecture|bench)$$')
+	@$(address_options); $(call run_tests,build-asan-gcc,-L '^sanitized$$' --no-tests=error)
 
 memcheck: build-tests ## tests of the interface and of files under valgrind: reads of what nobody wrote, leaks; an hour
 	@$(call run_tests,build,-L '^memcheck$$' --no-tests=error)
 
-tsan: ## the threaded tests (label tsan) under ThreadSanitizer
+tsan: ## the threaded tests (label tsan) under ThreadSanitizer; ALL=1: whole those that are sampled
 	$(call configure,build-tsan,$(sanitized) -DVOLTA_WERROR=OFF $(with_gcc) -DVOLTA_SANITIZE=thread)
 	@$(call build,build-tsan,--target tsan_tests)
-	@sh tools/without_aslr.sh sh -c "$(call run_tests,build-tsan,-L tsan --no-tests=error)"
+	@sh tools/without_aslr.sh sh -c "$(call run_tests,build-tsan,-L tsan $(if $(ALL),,-LE nightly) --no-tests=error)"
 
 .PHONY: emulate
 emulate: ## voltac doctor, or PROGRAMS below build, on an emulated processor with AVX-512; some minutes

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "tests/api/api_test.h"
+#include "tests/support/sampled.h"
 
 enum { kMask = kVocabulary, kIds, kBatch = 4, kClasses = 3, kWidth = 64 };
 
@@ -196,6 +197,8 @@ static void test_one_result(void** state) {
         char expected[33], hash[33];
         hash_after(shapes[i], 1, VOLTA_ISA_AUTO, 0, expected);
         for (size_t way = 0; way < sizeof ways / sizeof *ways; ++way) {
+            /* of a sample each shape has two ways, the next one the others */
+            if (sample_stride() > 1 && way % 2 != i % 2) continue;
             hash_after(shapes[i], ways[way].threads, ways[way].isa, ways[way].stop_at, hash);
             assert_string_equal(hash, expected);
         }

@@ -88,6 +88,13 @@ static void test_graph_calls(void** state) {
     assert_ok(volta_graph_create(context, &graph));
     assert_ok(volta_graph_input(graph, "a", VOLTA_F32, a_shape, 2, &a));
     assert_ok(volta_graph_parameter(graph, "b", b_shape, 2, NULL, &b));
+    int64_t extents[VOLTA_MAX_RANK] = {0};
+    int32_t rank = 7;
+    assert_ok(volta_graph_value_shape(graph, b, extents, &rank));
+    assert_int_equal(rank, 2);
+    assert_memory_equal(extents, b_shape, sizeof b_shape);
+    assert_fails(volta_graph_value_shape(graph, b, NULL, &rank), VOLTA_INVALID_ARGUMENT, "shape is NULL");
+    assert_int_equal(rank, 0);
     assert_fails(volta_graph_binary(graph, "matmul", a, b, &y), VOLTA_SHAPE_MISMATCH,
                  "matmul: inner extents differ: [64, 384] x [256, 384]");
     assert_int_equal(y.id, -1);
@@ -204,6 +211,13 @@ static void test_session_tensors(void** state) {
     assert_int_equal(volta_tensor_extent(y, 3), -1);
     assert_int_equal(volta_tensor_extent(y, -1), -1);
     assert_int_equal(volta_tensor_extent(NULL, 0), -1);
+    volta_tensor* huge;
+    const int64_t beyond[] = {INT64_C(1) << 40, INT64_C(1) << 30}, further[] = {INT64_MAX, 3};
+    assert_fails(volta_tensor_create(context, VOLTA_F32, beyond, 2, &huge), VOLTA_INVALID_ARGUMENT,
+                 "the tensor would have more than 2^60 elements");
+    assert_fails(volta_tensor_create(context, VOLTA_F32, further, 2, &huge), VOLTA_INVALID_ARGUMENT,
+                 "the tensor would have more than 2^60 elements");
+    assert_null(huge);
     const volta_tensor *good[] = {x}, *bad[] = {wrong};
     assert_fails(volta_session_run(session, bad, 1, &y, 1), VOLTA_SHAPE_MISMATCH,
                  "input 0: expected shape [2, 8], got [2, 9]");

@@ -1,16 +1,12 @@
 /* The host may refuse any allocation: for every n the n-th is refused once, over the whole life cycle. Each
  * call then reports OUT_OF_MEMORY, nothing crashes, and nothing is leaked. */
 #include "tests/api/api_test.h"
+#include "tests/support/sampled.h"
 
 static const char* const kPath = "test_out_of_memory.volta";
 
-/* How many allocations are refused: the first ones, and of the rest. Sanitizers multiply the time of a life
- * cycle. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { kDense = 100, kSparse = 200 };
-#else
+/* How many allocations are refused, a sample of them less: the first ones, and of the rest. */
 enum { kDense = 300, kSparse = 2000 };
-#endif
 
 /* The life cycle until the first failure; every object is released. */
 static volta_status life_cycle(struct counting_heap* heap) {
@@ -113,8 +109,8 @@ static void test_every_allocation_may_be_refused(void** state) {
     assert_ok(life_cycle(&whole));
     assert_int_equal(whole.live_bytes, 0);
     /* Every n at the start, where the first objects are made, then evenly over the rest. */
-    const uint64_t stride = whole.count / kSparse + 1;
-    for (uint64_t n = 1; n <= whole.count; n += n < kDense ? 1 : stride) {
+    const uint64_t sample = (uint64_t)sample_stride(), stride = sample * (whole.count / kSparse + 1);
+    for (uint64_t n = 1; n <= whole.count; n += n < kDense / sample ? 1 : stride) {
         struct counting_heap heap = {0};
         heap.fail_at = n;
         const volta_status status = life_cycle(&heap);

@@ -2,9 +2,12 @@
 // set, tile of the table, repeat, with machine code refused, and across a stop and a resume. The full cross
 // product on a small GPT with dropout; thin samples of it on a small Llama, on preset `tiny` and on a
 // perceptron whose layers are wide enough for threads to share columns.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -331,8 +334,12 @@ volta_status open_checkpoint(volta_context* context, const Size& size, volta_mod
     return status;
 }
 
-// Trains and returns the hash, or the error's text.
+// Trains and returns the hash, or the error's text. Quick tiers' sample takes two steps, which is as many as
+// a resume needs.
 std::string train(const Size& size, const Way& way) {
+    const bool is_sample = sample_stride() > 1;
+    const int steps = is_sample ? 2 : size.steps,
+              stop_at = is_sample ? std::min(way.stop_at, 1) : way.stop_at;
     const std::vector<int32_t> tokens = size.has_tokens() ? tokens_for(size) : std::vector<int32_t>();
     const auto read = [&](volta_trainer* trainer) {
         return size.has_tokens() ? volta_trainer_set_tokens(trainer, tokens.data(), tokens.size()) : VOLTA_OK;
@@ -343,8 +350,8 @@ std::string train(const Size& size, const Way& way) {
     volta_status status = make_context(way, &context);
     if (status == VOLTA_OK) status = start(context, size, &trainer);
     if (status == VOLTA_OK) status = read(trainer);
-    for (int step = 0; step < size.steps && status == VOLTA_OK; ++step) {
-        if (step > 0 && step == way.stop_at) {
+    for (int step = 0; step < steps && status == VOLTA_OK; ++step) {
+        if (step > 0 && step == stop_at) {
             status = volta_trainer_save(trainer, kPath);
             volta_trainer_release(trainer);
             volta_context_release(context);
@@ -374,8 +381,10 @@ std::string train(const Size& size, const Way& way) {
 struct Tally {
     std::string expected;
     int runs = 0, differing = 0;
+    std::set<std::string> tiles = {};  // that were forced
     void add(const Size& size, const Way& way) {
         const std::string hash = train(size, way);
+        if (way.tile != nullptr) tiles.insert(way.tile);
         if (expected.empty()) expected = hash;
         runs += 1;
         if (hash.size() == 32 && hash == expected) return;
@@ -388,22 +397,46 @@ struct Tally {
 };
 
 constexpr Isa kIsas[] = {Isa::scalar, Isa::avx2, Isa::avx512};
+constexpr unsigned kThreads[] = {1, 2, 3, 8};
+
+// Quick tiers run a sample (VOLTA_TEST_EVERY, tests/CMakeLists.txt): every model on every instruction set and
+// every number of threads, but what meets all of `others` in the whole test meets one of them, the next one
+// another. So each tile of the table is there every time, on some number of threads. Of `others`: the one of
+// this index.
+bool is_in_turn(std::size_t index, std::size_t other, std::size_t others) {
+    return sample_stride() == 1 || index % others == other;
+}
+bool is_in_turn(const cpu::GemmTile& tile, unsigned threads) {
+    const auto* const found = std::find(std::begin(kThreads), std::end(kThreads), threads);
+    return is_in_turn(static_cast<std::size_t>(cpu::tile_row(tile)),
+                      static_cast<std::size_t>(found - std::begin(kThreads)), std::size(kThreads));
+}
+
+// Whether all tiles that can run here have run: a sample has them too.
+bool has_every_tile(const Tally& tally) {
+    std::size_t count = 0;
+    for (const cpu::GemmTile& tile : cpu::gemm_tiles()) count += host_cpu().has(tile.isa);
+    return tally.tiles.size() == count;
+}
 
 void test_small_model_full_cross_product(void**) {
     Tally tally;
     for (Isa isa : kIsas) {
         if (!host_cpu().has(isa)) continue;
-        for (unsigned threads : {1u, 2u, 3u, 8u})
-            for (int repeat = 0; repeat < 2; ++repeat) {
-                tally.add(kSmall, {isa, threads, nullptr, false, repeat * 2});
+        for (unsigned threads : kThreads)
+            for (std::size_t repeat = 0; repeat < 2; ++repeat) {
+                if (is_in_turn(threads, repeat, 2))
+                    tally.add(kSmall, {isa, threads, nullptr, false, static_cast<int>(repeat) * 2});
                 for (const cpu::GemmTile& tile : cpu::gemm_tiles())
-                    if (tile.isa == isa) tally.add(kSmall, {isa, threads, tile.name, false, 0});
+                    if (tile.isa == isa && is_in_turn(tile, threads) && is_in_turn(0, repeat, 2))
+                        tally.add(kSmall, {isa, threads, tile.name, false, 0});
             }
     }
     for (Isa isa : {Isa::avx2, Isa::avx512})
         if (host_cpu().has(isa)) tally.add(kSmall, {isa, 2, nullptr, true, 0});
     print_message("%d runs of the small model, %d differing, hash %s\n", tally.runs, tally.differing,
                   tally.expected.c_str());
+    assert_true(has_every_tile(tally));
     assert_int_equal(tally.differing, 0);
 }
 
@@ -483,18 +516,23 @@ void test_cut_batches_of_packed_documents(void**) {
 
 // Every type of base.
 void test_adapters(void**) {
-    for (const volta_dtype base :
-         {VOLTA_F32, VOLTA_BF16, VOLTA_F16, VOLTA_INT8, VOLTA_INT4, VOLTA_F32_PANELS}) {
+    constexpr volta_dtype kBases[] = {VOLTA_F32,  VOLTA_BF16, VOLTA_F16,
+                                      VOLTA_INT8, VOLTA_INT4, VOLTA_F32_PANELS};
+    for (const volta_dtype& base : kBases) {
         Tally tally;
         Size size = kAdapted;
         size.base = base;
+        const auto row = static_cast<std::size_t>(&base - kBases);
         for (Isa isa : kIsas) {
             if (!host_cpu().has(isa)) continue;
-            for (unsigned threads : {1u, 2u, 3u, 8u})
-                tally.add(size, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
+            for (unsigned threads : kThreads)
+                if (is_in_turn(threads, row % 2, 2))
+                    tally.add(size, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
             for (const cpu::GemmTile& tile : cpu::gemm_tiles())
-                if (tile.isa == isa) tally.add(size, {isa, 2, tile.name, false, 0});
-            if (isa != Isa::scalar) tally.add(size, {isa, 2, nullptr, true, 0});
+                if (tile.isa == isa && is_in_turn(static_cast<std::size_t>(cpu::tile_row(tile)), row, 6))
+                    tally.add(size, {isa, 2, tile.name, false, 0});
+            if (isa != Isa::scalar && is_in_turn(static_cast<std::size_t>(isa), row % 2, 2))
+                tally.add(size, {isa, 2, nullptr, true, 0});
         }
         print_message("%d runs of adapters on a base of type %d, %d differing, hash %s\n", tally.runs, base,
                       tally.differing, tally.expected.c_str());
@@ -506,15 +544,17 @@ void test_perceptron(void**) {
     Tally tally;
     for (Isa isa : kIsas) {
         if (!host_cpu().has(isa)) continue;
-        for (unsigned threads : {1u, 2u, 3u, 8u}) {
+        for (unsigned threads : kThreads) {
             tally.add(kPerceptron, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
             for (const cpu::GemmTile& tile : cpu::gemm_tiles())
-                if (tile.isa == isa) tally.add(kPerceptron, {isa, threads, tile.name, false, 0});
+                if (tile.isa == isa && is_in_turn(tile, threads))
+                    tally.add(kPerceptron, {isa, threads, tile.name, false, 0});
         }
         if (isa != Isa::scalar) tally.add(kPerceptron, {isa, 2, nullptr, true, 0});
     }
     print_message("%d runs of the perceptron, %d differing, hash %s\n", tally.runs, tally.differing,
                   tally.expected.c_str());
+    assert_true(has_every_tile(tally));
     assert_int_equal(tally.differing, 0);
 }
 
@@ -522,15 +562,17 @@ void test_network_of_pictures(void**) {
     Tally tally;
     for (Isa isa : kIsas) {
         if (!host_cpu().has(isa)) continue;
-        for (unsigned threads : {1u, 2u, 3u, 8u}) {
+        for (unsigned threads : kThreads) {
             tally.add(kPictures, {isa, threads, nullptr, false, threads == 2 ? 2 : 0});
             for (const cpu::GemmTile& tile : cpu::gemm_tiles())
-                if (tile.isa == isa) tally.add(kPictures, {isa, threads, tile.name, false, 0});
+                if (tile.isa == isa && is_in_turn(tile, threads))
+                    tally.add(kPictures, {isa, threads, tile.name, false, 0});
         }
         if (isa != Isa::scalar) tally.add(kPictures, {isa, 2, nullptr, true, 0});
     }
     print_message("%d runs of the network of pictures, %d differing, hash %s\n", tally.runs, tally.differing,
                   tally.expected.c_str());
+    assert_true(has_every_tile(tally));
     assert_int_equal(tally.differing, 0);
 }
 
@@ -571,9 +613,14 @@ void test_small_model_over_the_grid(void**) {
     Tally tally;
     for (Isa isa : {Isa::avx512, Isa::avx2, Isa::scalar}) {
         if (!host_cpu().has(isa)) continue;
-        int index = 0;
+        std::size_t index = 0;
         for (const cpu::ProductChoice& choice : choices) {
-            if (isa == Isa::scalar && ++index % 8 != 0) continue;
+            ++index;
+            if (isa == Isa::scalar && index % 8 != 0) continue;
+            // Of a sample each is tried on one of AVX2 and AVX-512; of those that are drawn, the first
+            // twenty.
+            if (isa != Isa::scalar && !is_in_turn(index, isa == Isa::avx2, 2)) continue;
+            if (sample_stride() > 1 && index > choices.size() - 40) break;
             const ChoiceText text = cpu::to_text(choice);
             tally.add(kSmall, {isa, 2, nullptr, false, 0, text.text});
         }
@@ -595,7 +642,8 @@ void test_tiny(void**) {
     for (Isa isa : {Isa::avx512, Isa::avx2}) {
         if (!host_cpu().has(isa)) continue;
         for (unsigned threads : {1u, 2u})
-            tally.add(size, {isa, threads, nullptr, false, threads == 2 ? size.steps / 2 : 0});
+            if (is_in_turn(threads, isa == Isa::avx2, 2))
+                tally.add(size, {isa, threads, nullptr, false, threads == 2 ? size.steps / 2 : 0});
         if (!all) continue;
         for (unsigned threads : {1u, 2u, 3u, 8u})
             for (const cpu::GemmTile& tile : cpu::gemm_tiles())

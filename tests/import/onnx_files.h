@@ -69,6 +69,34 @@ inline std::string ints_attribute(const std::string& name, const std::vector<std
         writer.add_int32(20, 7);
     });
 }
+inline std::string floats_attribute(const std::string& name, const std::vector<float>& values) {
+    return message([&](protozero::pbf_writer& writer) {
+        writer.add_string(1, name);
+        for (const float value : values) writer.add_float(7, value);
+        writer.add_int32(20, 6);
+    });
+}
+inline std::string float_attribute(const std::string& name, float value) {
+    return message([&](protozero::pbf_writer& writer) {
+        writer.add_string(1, name);
+        writer.add_float(2, value);
+        writer.add_int32(20, 1);
+    });
+}
+inline std::string text_attribute(const std::string& name, const std::string& value) {
+    return message([&](protozero::pbf_writer& writer) {
+        writer.add_string(1, name);
+        writer.add_bytes(4, value);
+        writer.add_int32(20, 3);
+    });
+}
+inline std::string texts_attribute(const std::string& name, const Names& values) {
+    return message([&](protozero::pbf_writer& writer) {
+        writer.add_string(1, name);
+        for (const std::string& value : values) writer.add_bytes(9, value);
+        writer.add_int32(20, 8);
+    });
+}
 inline std::string tensor_attribute(const std::string& name, const std::string& tensor) {
     return message([&](protozero::pbf_writer& writer) {
         writer.add_string(1, name);

@@ -54,7 +54,8 @@ struct SentencePieceFile {
     std::vector<SentencePiece> pieces;
     int model_type = 2;  // bpe
     bool byte_fallback = false, suffix = false, dummy = true, few_spaces = true;
-    std::string map;
+    std::string map, map_back;      // of the normalizer; of the denormalizer, if it is not empty
+    std::string unknown, bos, eos;  // text of what is unknown, names of control pieces; empty: as usual
 
     std::string bytes() const {
         std::string file;
@@ -72,12 +73,20 @@ struct SentencePieceFile {
         fields.add_int32(3, model_type);
         fields.add_bool(24, suffix);
         fields.add_bool(35, byte_fallback);
+        if (!unknown.empty()) fields.add_string(44, unknown);
+        if (!bos.empty()) fields.add_string(46, bos);
+        if (!eos.empty()) fields.add_string(47, eos);
         writer.add_message(2, trainer);
         normal.add_string(1, "rules");
         if (!map.empty()) normal.add_bytes(2, map);
         if (!dummy) normal.add_bool(3, false);
         if (!few_spaces) normal.add_bool(4, false);
         writer.add_message(3, rules);
+        if (!map_back.empty()) {
+            std::string back;
+            protozero::pbf_writer(back).add_bytes(2, map_back);
+            writer.add_message(5, back);
+        }
         return file;
     }
 };

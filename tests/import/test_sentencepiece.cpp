@@ -71,6 +71,22 @@ void test_pairs(void**) {
     assert_string_equal(decode(tokenizer, {8, 0, 5}).c_str(), "a \xe2\x81\x87 b");
 }
 
+// Control pieces go by the names that the file has for them; what is unknown reads as it says.
+void test_names_of_its_own(void**) {
+    TestHeap heap;
+    SentencePieceFile file = pairs();
+    file.pieces[1].text = "[BOS]";
+    file.pieces[2].text = "[EOS]";
+    file.bos = "[BOS]";
+    file.eos = "[EOS]";
+    file.unknown = "??";
+    const Tokenizer tokenizer = read(file, heap);
+    assert_int_equal(tokenizer.vocabulary().options.bos, 1);
+    assert_int_equal(tokenizer.vocabulary().options.eos, 2);
+    assert_true(encode(tokenizer, "ab", {true, false}) == Ids({1, 3, 6}));
+    assert_string_equal(decode(tokenizer, {8, 0, 5}).c_str(), "a??b");
+}
+
 void test_llamas_own_is_spm(void**) {
     TestHeap heap;
     SentencePieceFile file = with_bytes(pairs());
@@ -178,6 +194,11 @@ const Damage kDamages[] = {
          f.map = character_map({{"a", "b"}}) + "x";
      },
      VOLTA_CORRUPT_MODEL},
+    {"its denormalizer_spec has a character map, which this library does not apply",
+     [](SentencePieceFile& f) {
+         f.map_back = character_map({{"a", "b"}});
+     },
+     VOLTA_UNSUPPORTED},
     {"has 1025 bytes, more than 1024", [](SentencePieceFile& f) { f.pieces[4].text.assign(1025, 'a'); },
      VOLTA_CORRUPT_MODEL},
 };
@@ -254,6 +275,7 @@ void test_what_lies_beside_the_file(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_names_of_its_own),
         cmocka_unit_test(test_llamas_own_is_spm),
         cmocka_unit_test(test_what_is_the_users_is_whole),
         cmocka_unit_test(test_unigrams),

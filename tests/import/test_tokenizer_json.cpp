@@ -259,6 +259,8 @@ const Refusal kRefusals[] = {
      VOLTA_UNSUPPORTED, "its decoder 'BPEDecoder' has the type 'BPEDecoder'"},
     {true, "\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": 0", VOLTA_CORRUPT_MODEL,
      "allows words of 0 characters"},
+    {false, "\"add_prefix_space\": false", "\"add_prefix_space\": 3", VOLTA_CORRUPT_MODEL,
+     "the add_prefix_space of its pre_tokenizer 'ByteLevel' is no truth value"},
     {true, "\"unk_token\": \"[UNK]\"", "\"unk_token\": \"<unk>\"", VOLTA_CORRUPT_MODEL,
      "no piece for unknown words"},
 };
@@ -417,6 +419,21 @@ const Stepped kStepped[] = {
      "a12a",
      {0, 8, 0},
      "a12a"},
+    {"cut at a sign",
+     R"JSON({"version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "CharDelimiterSplit", "delimiter": "."}, {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]}, "post_processor": null, "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "1": 2, "2": 3, "3": 4, "Ġ": 5, "ab": 6, "Ġa": 7, "12": 8, "23": 9, ".": 10}, "merges": ["a b", "Ġ a", "1 2", "2 3"]}})JSON",
+     "ab.12..a",
+     {6, 8, 0},
+     "ab12a"},
+    {"cut at a sign",
+     R"JSON({"version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "CharDelimiterSplit", "delimiter": "."}, {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]}, "post_processor": null, "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "1": 2, "2": 3, "3": 4, "Ġ": 5, "ab": 6, "Ġa": 7, "12": 8, "23": 9, ".": 10}, "merges": ["a b", "Ġ a", "1 2", "2 3"]}})JSON",
+     "a b12  .a",
+     {0, 5, 1, 8, 5, 5, 0},
+     "a b12  a"},
+    {"cut at spaces",
+     R"JSON({"version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]}, "post_processor": null, "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "1": 2, "2": 3, "3": 4, "Ġ": 5, "ab": 6, "Ġa": 7, "12": 8, "23": 9, ".": 10}, "merges": ["a b", "Ġ a", "1 2", "2 3"]}})JSON",
+     "a b12  .a",
+     {0, 1, 8, 10, 0},
+     "ab12.a"},
     {"space before",
      R"JSON({"version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": false}, "post_processor": null, "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "1": 2, "2": 3, "3": 4, "Ġ": 5, "ab": 6, "Ġa": 7, "12": 8, "23": 9, ".": 10}, "merges": ["a b", "Ġ a", "1 2", "2 3"]}})JSON",
      "ab",
@@ -597,6 +614,31 @@ void test_names_beside_the_file(void**) {
     assert_true(options().eos == 4 && options().pad == 4 && options().flags == 0);
 }
 
+// Of unigrams the vocabulary is an array of pairs, and the piece for unknown words is a number.
+void test_what_is_wrong_with_unigrams(void**) {
+    struct Unigrams {
+        const char *vocab, *unknown, *text;
+    };
+    const Unigrams rows[] = {
+        {R"([["<unk>", 0], ["a", -1]])", "2", "its unk_id is 2 of 2 pieces"},
+        {R"([["<unk>", 0], ["a", -1]])", "-1", "'model.unk_id' of the config is no whole number"},
+        {R"([["<unk>", 0], ["a"]])", "0", "piece 2 of its vocab is no pair of a text and a score"},
+        {R"([["<unk>", 0], [-1, "a"]])", "0", "piece 2 of its vocab is no pair of a text and a score"},
+        {R"([["<unk>", 0, 1]])", "0", "piece 1 of its vocab is no pair of a text and a score"},
+    };
+    TestHeap heap;
+    for (const Unigrams& row : rows) {
+        const std::string json = std::string(R"({"version": "1.0", "added_tokens": [], "model": {)") +
+                                 R"("type": "Unigram", "unk_id": )" + row.unknown + R"(, "vocab": )" +
+                                 row.vocab + "}}";
+        const Failure failure = failure_of([&] { read_json_tokenizer(json, heap.structures()); });
+        if (!failure.mentions(row.text)) print_error("%s: %s\n", row.vocab, failure.text);
+        assert_int_equal(failure.status, VOLTA_CORRUPT_MODEL);
+        assert_true(failure.mentions(row.text));
+    }
+    assert_int_equal(heap.held, 0);
+}
+
 // Files whose model has no type: those with merges are BPE.
 void test_a_model_without_a_type(void**) {
     TestHeap heap;
@@ -638,6 +680,7 @@ int main() {
         cmocka_unit_test(test_what_is_put_around_a_text),
         cmocka_unit_test(test_one_piece_around_a_text_of_wordpiece),
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_what_is_wrong_with_unigrams),
         cmocka_unit_test(test_what_is_no_utf8),
         cmocka_unit_test(test_names_beside_the_file),
         cmocka_unit_test(test_a_model_without_a_type),

@@ -65,8 +65,10 @@ std::uint32_t full_outputs(const jit::Program& program) {
     return mask;
 }
 
+// Of a sample every program has some of the numbers of columns, the next one others.
 void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcome& outcome) {
     jit::CodeArena arena(heap(), false);
+    Sample sample;
     for (const CorpusRow& row : rows) {
         const jit::Program program = build(row, heap());
         const auto kernel = jit::compile(program, lowering.isa, arena, heap());
@@ -77,10 +79,12 @@ void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcom
         const auto streaming = jit::compile(past_caches, lowering.isa, arena, heap());
         std::uint64_t seed = 1;
         for (const std::int64_t columns : column_counts()) {
+            ++seed;
+            if (!sample.takes_next()) continue;
             Layout layout{};
             layout.columns = columns;
             layout.rows = columns > 600 ? 1 : 3;
-            layout.seed = ++seed;
+            layout.seed = seed;
             layout.offset = static_cast<std::int64_t>(seed % 5);
             layout.row_gap = static_cast<std::int64_t>(seed % 3) * 3;
             layout.in_place = seed % 2 == 0;
@@ -166,7 +170,9 @@ void test_row_sum_recursion(void** state) { check(*static_cast<const Lowering*>(
 void random_programs(const Lowering& lowering, Outcome& outcome) {
     jit::CodeArena arena(heap(), false);
     const auto& counts = column_counts();
+    Sample sample;
     for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+        if (!sample.takes_next()) continue;
         const auto shape = static_cast<Shape>(seed % 3);
         const jit::Program program = random_program(seed, shape, 3 + static_cast<int>(seed % 60), heap());
         const auto kernel = jit::compile(program, lowering.isa, arena, heap());
@@ -195,7 +201,9 @@ void test_random_programs(void** state) { check(*static_cast<const Lowering*>(*s
 // Programs with far more values alive than registers.
 void long_programs(const Lowering& lowering, Outcome& outcome) {
     jit::CodeArena arena(heap(), false);
+    Sample sample;
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        if (!sample.takes_next()) continue;
         const auto program = random_program(seed + 5000, static_cast<Shape>(seed % 3),
                                             250 + static_cast<int>(seed % 200), heap());
         const auto kernel = jit::compile(program, lowering.isa, arena, heap());

@@ -142,6 +142,8 @@ void test_planted_optima_are_found(void**) {
     int missed = 0, simulated = 0;
     for (const Processor& processor : kProcessors) {
         for (const ProductShape& shape : shapes) {
+            // Of a sample each has one shape, the next one another.
+            if (sample_stride() > 1 && &shape - shapes != (&processor - kProcessors) % 3) continue;
             Simulation timer(processor, shape);
             TunerOptions options;
             options.budget_seconds = 4;
@@ -155,7 +157,7 @@ void test_planted_optima_are_found(void**) {
             ++simulated;
         }
     }
-    assert_int_equal(simulated, 15);
+    assert_int_equal(simulated, sample_stride() > 1 ? 5 : 15);
     assert_int_equal(missed, 0);
 }
 

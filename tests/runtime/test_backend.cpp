@@ -38,13 +38,16 @@ std::string why_missing() {
 
 bool needs_a_case(const OpRow& row) { return row.lowering != Lowering::source; }
 
-// Runs one case with one kind of data everywhere. Returns the number of machines that failed.
-int failures_of(const BackendCase& test, Data data, const char* data_name, std::uint64_t seed) {
+// Runs one case with one kind of data on every machine, or on every third beginning with `turn`: their rows
+// are threes of one instruction set. Returns the number of machines that failed.
+int failures_of(const BackendCase& test, Data data, const char* data_name, std::uint64_t seed, int turn) {
     CaseBuilder builder(data, seed);
     test.build(builder);
     const std::vector<Bits> expected = run_reference(builder.filled);
     int failures = 0;
+    int index = 0;
     for (const auto& machine : machines()) {
+        if (turn >= 0 && index++ % 3 != turn) continue;
         const std::string difference =
             first_difference(builder.filled.graph, expected, run_backend(builder.filled, *machine));
         if (difference.empty()) continue;
@@ -58,7 +61,8 @@ int failures_of(const BackendCase& test, Data data, const char* data_name, std::
 constexpr std::pair<Data, const char*> kKinds[] = {
     {Data::plain, "plain"}, {Data::binades, "wide"}, {Data::special, "special"}};
 
-// VOLTA_TEST_KINDS=turns: each case has one kind of data, the next one another; all of them without it.
+// VOLTA_TEST_KINDS=turns: each case has one kind of data, the next one another, and one number of threads on
+// every instruction set, three cases on another; all of them without it.
 int failures_of(const OpRow& row, int* cases) {
     const char* const kinds = std::getenv("VOLTA_TEST_KINDS");
     const bool by_turns = kinds != nullptr && std::strcmp(kinds, "turns") == 0;
@@ -71,11 +75,12 @@ int failures_of(const OpRow& row, int* cases) {
     for (const BackendCase* const each : all) {
         const BackendCase& test = *each;
         if (test.op != row.op) continue;
-        const int turn = (*cases)++ % 3;
+        const int turn = *cases % 3, of_machines = by_turns && device == nullptr ? *cases / 3 % 3 : -1;
+        ++*cases;
         for (const auto& kind : kKinds) {
             const std::uint64_t own = seed++;
             if (!by_turns || &kind == &kKinds[turn])
-                failures += failures_of(test, kind.first, kind.second, own);
+                failures += failures_of(test, kind.first, kind.second, own, of_machines);
         }
     }
     return failures;

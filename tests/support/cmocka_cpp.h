@@ -14,6 +14,7 @@
 extern "C" {
 #include <cmocka.h>
 }
+#include "tests/support/sampled.h"
 #undef fail  // a macro without arguments, which would hide volta::fail; fail_msg goes with it
 #undef fail_msg
 
@@ -25,8 +26,6 @@ namespace volta::test {
 class Sample final {
   public:
     Sample() {
-        const char* const every = getenv("VOLTA_TEST_EVERY");
-        if (every != nullptr && atoi(every) > 0) stride_ = atoi(every);
         if (const char* const also = getenv("VOLTA_TEST_ALSO")) also_ = also;
     }
     bool takes_next(const char* name = "") {
@@ -48,7 +47,7 @@ class Sample final {
             if (strcspn(at, ",") == length && strncmp(at, name, length) == 0) return true;
         return false;
     }
-    int stride_ = 1, next_ = 0, found_ = 0;
+    int stride_ = sample_stride(), next_ = 0, found_ = 0;
     const char* also_ = "";
 };
 
