@@ -23,6 +23,9 @@ constexpr std::uint32_t kIn64 = 0xffffffff;  // in a field of 32 bits: the numbe
 constexpr std::uint16_t kStored = 0, kEncrypted = 1, kUtf8 = 0x800;
 constexpr std::uint16_t kVersion = 20, kVersion64 = 45;
 constexpr std::uint16_t kFirstDay = 0x21;  // 1 January 1980, the earliest there is
+// Made by Unix: names are bytes, and what is unpacked may be read.
+constexpr std::uint16_t kUnix = 3 << 8;
+constexpr std::uint32_t kUnixMode = 0100644u << 16;
 
 template <class T>
 T load(const unsigned char* at) {
@@ -235,13 +238,13 @@ void ZipWriter::add(std::string_view name, std::string_view head, const void* da
     const bool has_64 = is_large || is_far;
     const std::size_t numbers = (is_large ? 16u : 0u) + (is_far ? 8u : 0u);
     put32(directory_, kCentral);
-    put16(directory_, has_64 ? kVersion64 : kVersion);  // made by
+    put16(directory_, kUnix | (has_64 ? kVersion64 : kVersion));  // made by
     put_common(directory_, has_64);
     put16(directory_, has_64 ? 4 + numbers : 0);
     put16(directory_, 0);  // comment
     put16(directory_, 0);  // part
     put16(directory_, 0);  // attributes of both kinds
-    put32(directory_, 0);
+    put32(directory_, kUnixMode);
     put32(directory_, is_far ? kIn64 : place);
     directory_ += name;
     if (has_64) {

@@ -78,6 +78,16 @@ void test_members_come_back(void**) {
     }
 }
 
+// What says that a number stands elsewhere: both sizes of the first member's header and of its entry, and the
+// place of the last one.
+void test_large_form(void**) {
+    const std::string bytes = archive(5), none(4, '\xff');
+    assert_true(bytes.substr(18, 8) == none + none);
+    const std::size_t first = bytes.find("PK\1\2"), last = bytes.rfind("PK\1\2");
+    assert_true(bytes.substr(first + 20, 8) == none + none && bytes.substr(last + 42, 4) == none);
+    assert_true(bytes.substr(first + 42, 4) == std::string(4, '\0'));
+}
+
 // What any reader of archives goes by, of the first member and of the end.
 void test_plain_form(void**) {
     const std::string bytes = archive(ZipWriter::kMostPlain);
@@ -87,6 +97,9 @@ void test_plain_form(void**) {
     assert_true(bytes.substr(0, local.size()) == local);
     const std::string second = bytes.substr(local.size(), 8);
     assert_true(second == std::string("PK\3\4\x14\0\0\x08", 8));  // its name is UTF-8
+    const std::size_t entry = bytes.find("PK\1\2");
+    assert_true(bytes.substr(entry + 4, 2) == std::string("\x14\3", 2));  // made by Unix, with the mode 644
+    assert_true(bytes.substr(entry + 38, 4) == std::string("\0\0\xa4\x81", 4));
     const std::string end = bytes.substr(bytes.size() - 22);
     assert_true(end.substr(0, 12) == std::string("PK\5\6\0\0\0\0\3\0\3\0", 12));
 }
@@ -97,6 +110,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_checksum),
         cmocka_unit_test(test_members_come_back),
+        cmocka_unit_test(test_large_form),
         cmocka_unit_test(test_plain_form),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
