@@ -26,11 +26,12 @@ _pointers: Dict[int, Any] = {}  # how many -> the type of an array of handles
 _files: Dict[str, bytes] = {}
 
 
-def handles(count: int) -> Any:
+def handles(count: int, *pointers: Any) -> Any:
+    """An array of so many, which begins with these."""
     kind = _pointers.get(count)
     if kind is None:
         kind = _pointers[count] = ctypes.c_void_p * max(count, 1)
-    return kind()
+    return kind(*pointers)
 
 
 def _place() -> Tuple[bytes, int]:
@@ -115,7 +116,9 @@ class Tape(Handle):
         return _tensor.Tensor(value, ctx=self.context)
 
     def _result(self, pointer: Any, requires_grad: bool) -> _tensor.Tensor:
-        result = _tensor.Tensor._of(ctypes.c_void_p(pointer), self.context, requires_grad=requires_grad, tape=self)
+        result = _tensor.Tensor.__new__(_tensor.Tensor)  # as _of makes them; this is the way of each call
+        result._as_parameter_, result._kept = ctypes.c_void_p(pointer), (self.context, None)
+        result._requires_grad, result._tape, result._is_lent = requires_grad, self, True
         self._live.append(weakref.ref(result))
         return result
 
@@ -123,19 +126,19 @@ class Tape(Handle):
         """The operator named `op` of docs/operators.md. With outputs=2 and more, a tuple."""
         if self.is_eager and self._calls >= _CALLS_OF_A_RECORD:
             self._renew()
-        operands = [self._operand(x) for x in inputs]
-        given, results = handles(len(operands)), handles(outputs)
-        requires_grad = False
-        for i, operand in enumerate(operands):
-            given[i] = operand._pointer()
+        pointers, requires_grad = [], False
+        for value in inputs:
+            operand = value if isinstance(value, _tensor.Tensor) else self._operand(value)
+            pointers.append(operand._pointer())
             if operand._tape is None:
                 self._held[id(operand)] = operand
             requires_grad = requires_grad or operand._requires_grad
         self._is_begun = True
         listed, _kept = _attributes(attributes) if attributes else (None, None)
         file, line = _place()
-        status = lib.volta_tape_apply(self, op.encode(), given, len(operands), listed, len(attributes), results, outputs, file,
-                                      line)
+        results = handles(outputs)
+        status = lib.volta_tape_apply(self._as_parameter_, op.encode(), handles(len(pointers), *pointers), len(pointers), listed,
+                                      len(attributes), results, outputs, file, line)
         if status:
             self._failed(status)
         self._calls += 1
