@@ -179,7 +179,7 @@ class ProgressTest(unittest.TestCase):
 class DlpackTest(unittest.TestCase):
     @needs_numpy
     def test_numpy_out_and_in(self):
-        tensor = volta.Tensor((2, 3))
+        tensor = volta.Tensor.zeros((2, 3))
         array = numpy.from_dlpack(tensor)
         tensor.array()[1, 2] = 7
         self.assertEqual(array[1, 2], 7)
@@ -192,13 +192,13 @@ class DlpackTest(unittest.TestCase):
 
     def test_what_nobody_took_is_given_back(self):
         context = volta.Context()
-        capsule = volta.Tensor((1000,), ctx=context).__dlpack__()
+        capsule = volta.Tensor.zeros((1000,), ctx=context).__dlpack__()
         gc.collect()
         self.assertEqual(context.info["tensor_bytes"], 4000)
         del capsule
         gc.collect()
         self.assertEqual(context.info["tensor_bytes"], 0)
-        taken = volta.from_dlpack(_Lender(volta.Tensor((1000,), ctx=context)), ctx=context)
+        taken = volta.from_dlpack(_Lender(volta.Tensor.zeros((1000,), ctx=context)), ctx=context)
         gc.collect()
         self.assertEqual(taken.shape, (1000,))
         self.assertEqual(context.info["tensor_bytes"], 4000)
@@ -207,7 +207,7 @@ class DlpackTest(unittest.TestCase):
         self.assertEqual(context.info["tensor_bytes"], 0)
 
     def test_what_is_refused(self):
-        tensor = volta.Tensor((2,))
+        tensor = volta.Tensor.zeros((2,))
         with self.assertRaises(BufferError):
             tensor.__dlpack__(dl_device=(2, 0))
         copied = volta.from_dlpack(_Lender(tensor, copy=True))
@@ -216,7 +216,7 @@ class DlpackTest(unittest.TestCase):
 
     @needs_torch
     def test_pytorch_out_and_in(self):
-        tensor = volta.Tensor((2, 3), "i32")
+        tensor = volta.Tensor.zeros((2, 3), "i32")
         there = torch.from_dlpack(tensor)
         there[1, 1] = 9
         self.assertEqual(tensor.array()[1, 1], 9)
@@ -405,7 +405,7 @@ class PackageTest(unittest.TestCase):
 
     def test_it_ends_quietly(self):
         """Whatever is left when the interpreter ends is ended in any order."""
-        program = ("import volta\nt = volta.Tensor((3,))\nc = t.__dlpack__()\n"
+        program = ("import volta\nt = volta.Tensor.zeros((3,))\nc = t.__dlpack__()\n"
                    "m = volta.Model.gpt(vocabulary=9, layers=1, dim=8, heads=1, context=4)\ng = volta.Generator(m)\n"
                    "s = g.sequence([1])\nimport sys\nsys.modules['x'] = (g, s, c)\n")
         done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=False)

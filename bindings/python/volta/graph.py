@@ -92,7 +92,7 @@ class Graph(Handle):
         """Fixed values, copied. A number becomes a tensor of no axes."""
         if isinstance(array, (int, float)):
             array = (ctypes.c_float * 1)(array)
-            with Tensor((), "f32", self.context) as tensor:
+            with Tensor.zeros((), "f32", self.context) as tensor:
                 ctypes.memmove(lib.volta_tensor_data(tensor), array, 4)
                 return self._given(lib.volta_graph_constant, tensor)
         with Tensor.wrap(array, self.context) as tensor:

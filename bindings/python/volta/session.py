@@ -55,7 +55,7 @@ class Wrapped:
         if tensor is None:
             if len(self._known) >= self._most:
                 self._known.clear()
-            tensor = self._known[key] = Tensor(memory.shape, memory.dtype, self._context, memory)
+            tensor = self._known[key] = Tensor._over(memory, self._context)
         tensor._kept = (self._context, memory)  # of the array that is there now
         return tensor
 
@@ -136,7 +136,7 @@ class Session(Handle):
         shapes = [tuple(shape) for shape in given] + self._shapes
         if any(4 * numpy.prod(shape, dtype="f8") > _SMALL for shape in shapes):
             return
-        tensors = [Tensor(shape, dtype, self.model.context) for shape, dtype in zip(shapes, dtypes)]
+        tensors = [Tensor.zeros(shape, dtype, self.model.context) for shape, dtype in zip(shapes, dtypes)]
         self._small = _small_run(tensors[: len(infos)], tensors[len(infos):])
 
     def _output_shape(self, index: int) -> Tuple[int, ...]:
@@ -151,7 +151,7 @@ class Session(Handle):
     def _new(self, index: int) -> Any:
         if numpy is not None:
             return numpy.empty(self._shapes[index], _EMPTY[self._dtypes[index]])
-        return Tensor(self._shapes[index], self._dtypes[index], self.model.context)
+        return Tensor.zeros(self._shapes[index], self._dtypes[index], self.model.context)
 
     def run(self, *inputs: Any, out: Any = None) -> Any:
         """Runs the graph once. inputs: arrays of float32 and int32 in the model's order, read without copies. out: arrays

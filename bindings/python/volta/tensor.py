@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple, Union
+from array import array as new_array
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import dlpack, native
-from ._library import Handle, check, constant, extents, fields_of, lent_text, lib, made, path_of
+from ._library import NONE, Handle, check, constant, extents, fields_of, lent_text, lib, made, path_of
 from .aliases import Info, Path, Shape
-from .context import default_context
+from .errors import InvalidState
+from .operations import Operations
 
 if TYPE_CHECKING:
     from .context import Context
+    from .recording import Tape
 
 _TYPES: Any = {native.VOLTA_F32: ("<f4", ctypes.c_float), native.VOLTA_I32: ("<i4", ctypes.c_int32)}
 _BY_TYPE = {"<f4": native.VOLTA_F32, "<i4": native.VOLTA_I32}
@@ -88,41 +91,175 @@ def bytes_at(address: int, shape: Shape, owner: Any) -> Any:
     return memoryview(elements).cast("B").cast("B", tuple(shape)).toreadonly()
 
 
-class Tensor(Handle):
-    """A dense array of the library, of zeros, or over memory of another array, which it keeps.
+class Tensor(Operations, Handle):
+    """A dense array of float32 or int32: of the library's own memory, over memory of another array, which it keeps, or the result
+    of an operator on a tape.
 
-    Tensor((2, 3)), Tensor((2, 3), "i32"), Tensor.wrap(array), from_dlpack(array). It has the buffer protocol's part by array(), and
-    __array_interface__ and __dlpack__ for NumPy, PyTorch and others; none of them copies.
+    Tensor([[1.0, 2.0]]), Tensor(array), Tensor(array, requires_grad=True), Tensor.zeros((2, 3)), Tensor.wrap(array),
+    from_dlpack(array). Arrays of other libraries are not copied where they are float32 or int32 and contiguous, so what is written to
+    them is seen here; a tensor that requires a gradient has memory of its own unless theirs is aligned to 64 bytes. Out:
+    numpy(), __array_interface__ and __dlpack__, which do not copy either; only the elements of a gradient are copied.
     """
 
     _release: Any = lib.volta_tensor_release
+    _tape: Optional[Tape] = None  # whose record it is a result of
+    _parent: Optional[Tensor] = None  # whose gradient it is
+    _is_lent = False  # ended by another than this
+    _requires_grad = False
+    _gone = "the tensor is closed"
+    _shape: Optional[Tuple[int, ...]] = None
 
-    def __init__(self, shape: Shape, dtype: Union[str, int] = "f32", ctx: Optional[Context] = None,
-                 _wrapped: Optional[Memory] = None) -> None:
-        context = ctx or default_context()
-        number = dtype if isinstance(dtype, int) else constant("", dtype)
-        if _wrapped is not None:
-            pointer = made(lib.volta_tensor_wrap, context, number, extents(shape), len(shape), _wrapped.address)
+    def __init__(self, values: Any, requires_grad: bool = False, dtype: Optional[Union[str, int]] = None,
+                 ctx: Optional[Context] = None) -> None:
+        context = ctx or recording.current_context()
+        memory = _memory_of(values, None if dtype is None else constant("", dtype))
+        is_fit = memory.address % _ALIGNMENT == 0 and not memory.read_only
+        if memory.address == 0 or (requires_grad and not is_fit):
+            pointer = made(lib.volta_tensor_create, context, memory.dtype, extents(memory.shape), len(memory.shape))
+            ctypes.memmove(lib.volta_tensor_data(pointer), memory.address, 4 * lib.volta_tensor_elements(pointer))
+            super().__init__(pointer, context)
         else:
-            pointer = made(lib.volta_tensor_create, context, number, extents(shape), len(shape))
-        super().__init__(pointer, context, _wrapped)
+            super().__init__(_wrapping(memory, context), context, memory)
+        if requires_grad:
+            self.requires_grad = True
+
+    @classmethod
+    def _of(cls, pointer: ctypes.c_void_p, context: Context, kept: Any = None, requires_grad: bool = False,
+            tape: Optional[Tape] = None) -> Tensor:
+        tensor = cls.__new__(cls)
+        Handle.__init__(tensor, pointer, context, kept)
+        tensor._requires_grad, tensor._tape, tensor._is_lent = requires_grad, tape, tape is not None
+        return tensor
+
+    @classmethod
+    def _over(cls, memory: Memory, ctx: Optional[Context] = None) -> Tensor:
+        context = ctx or recording.current_context()
+        return cls._of(_wrapping(memory, context), context, memory)
+
+    @classmethod
+    def zeros(cls, shape: Shape, dtype: Union[str, int] = "f32", ctx: Optional[Context] = None) -> Tensor:
+        context = ctx or recording.current_context()
+        return cls._of(made(lib.volta_tensor_create, context, constant("", dtype), extents(shape), len(shape)), context)
+
+    @classmethod
+    def full(cls, shape: Shape, value: float, dtype: Union[str, int] = "f32", ctx: Optional[Context] = None) -> Tensor:
+        return cls.zeros(shape, dtype, ctx).fill(value)
+
+    @classmethod
+    def ones(cls, shape: Shape, dtype: Union[str, int] = "f32", ctx: Optional[Context] = None) -> Tensor:
+        return cls.full(shape, 1, dtype, ctx)
 
     @classmethod
     def wrap(cls, array: Any, ctx: Optional[Context] = None) -> Tensor:
-        memory = Memory(array)
-        return cls(memory.shape, memory.dtype, ctx, memory)
+        """Over the array's memory, whatever its alignment; another element type is refused."""
+        return cls._over(Memory(array), ctx)
+
+    # ---- what it is ----
+
+    def _pointer(self) -> Any:
+        pointer = self._as_parameter_
+        if not pointer:
+            raise InvalidState(self._gone)
+        return pointer.value
 
     @property
     def shape(self) -> Tuple[int, ...]:
-        return tuple(lib.volta_tensor_extent(self, axis) for axis in range(lib.volta_tensor_rank(self)))
+        if self._shape is None:
+            self._pointer()
+            self._shape = tuple(lib.volta_tensor_extent(self, axis) for axis in range(lib.volta_tensor_rank(self)))
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        self._pointer()
+        return int(lib.volta_tensor_elements(self))
 
     @property
     def dtype(self) -> str:
+        self._pointer()
         return "i32" if lib.volta_tensor_dtype(self) == native.VOLTA_I32 else "f32"
 
+    # ---- its elements ----
+
+    def _data(self) -> int:
+        """Where they are; of a result or gradient they are computed if need be."""
+        pointer = self._pointer()
+        if self._parent is not None and not lib.volta_tensor_grad(self._parent):
+            raise InvalidState("the gradient has been zeroed")
+        address = lib.volta_tensor_data(pointer)
+        if not address and lib.volta_tensor_elements(pointer):
+            raise InvalidState(lib.volta_last_error().decode(errors="replace"))
+        return address or 0
+
     def array(self) -> Any:
-        """Its elements, for reading and writing: a NumPy array, or a memoryview where NumPy is not installed."""
-        return array_of(lib.volta_tensor_dtype(self), self.shape, lib.volta_tensor_data(self), self)
+        """Its elements, for reading and writing: a NumPy array, or a memoryview where NumPy is not installed. Elements of a gradient
+        are a copy: their memory is used again."""
+        address, of = self._data(), self
+        if self._tape is not None:
+            self._keep()  # the array's memory is the tensor's from now on
+        elif self._parent is not None:
+            of = self._copied()
+            address = lib.volta_tensor_data(of) or 0
+        return array_of(lib.volta_tensor_dtype(of), of.shape, address, of)
+
+    def numpy(self) -> Any:
+        """array(), and an error where NumPy is not installed."""
+        if numpy is None:
+            raise ImportError("NumPy is not installed: array() gives a memoryview")
+        return self.array()
+
+    def _assign(self, other: Tensor) -> None:
+        """The elements of another tensor of this shape."""
+        ctypes.memmove(self._data(), other._data(), 4 * lib.volta_tensor_elements(self))
+
+    def _copied(self) -> Tensor:
+        address = self._data()
+        copy = Tensor.zeros(self.shape, self.dtype, self._kept[0])
+        ctypes.memmove(lib.volta_tensor_data(copy), address, 4 * lib.volta_tensor_elements(copy))
+        return copy
+
+    def tolist(self) -> Any:
+        """Nested lists, or a number."""
+        elements = self.array()
+        if self.shape or numpy is not None:
+            return elements.tolist()
+        return elements[0]
+
+    def item(self) -> Union[float, int]:
+        """The one element."""
+        value = ctypes.c_double()
+        check(lib.volta_tensor_item(self._pointer(), ctypes.byref(value)))
+        return int(value.value) if self.dtype == "i32" else value.value
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a tensor of no axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        try:
+            text = (numpy.array2string(self.array(), separator=", ", prefix="Tensor(") if numpy is not None
+                    else repr(self.tolist()))
+        except InvalidState as error:
+            return f"<Tensor: {error}>"
+        return f"Tensor({text}{', dtype=i32' if self.dtype == 'i32' else ''}{', requires_grad=True' if self.requires_grad else ''})"
 
     def fill(self, value: float) -> Tensor:
         """Sets every element, and gives the tensor."""
@@ -155,24 +292,131 @@ class Tensor(Handle):
 
     @property
     def __array_interface__(self) -> Info:
+        array = self.array()
+        if numpy is not None:
+            return {**array.__array_interface__, "shape": self.shape}
         return {"version": 3, "shape": self.shape, "typestr": _TYPES[lib.volta_tensor_dtype(self)][0],
-                "data": (lib.volta_tensor_data(self), False)}
+                "data": (self._data(), False)}
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Optional[Tuple[int, int]] = None,
                    copy: Optional[bool] = None) -> Any:
         if stream is not None or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("the tensor is in the processor's memory")
-        of = self
-        if copy:
-            of = Tensor(self.shape, self.dtype, self._kept[0])
-            ctypes.memmove(lib.volta_tensor_data(of), lib.volta_tensor_data(self), 4 * lib.volta_tensor_elements(self))
-        return dlpack.given(lib.volta_tensor_data(of) or 0, lib.volta_tensor_dtype(of), of.shape, of)
+        of = self._copied() if copy or self._parent is not None else self
+        address = of._data()
+        if of._tape is not None:
+            of._keep()
+        return dlpack.given(address, lib.volta_tensor_dtype(of), of.shape, of)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return (1, 0)  # the processor's memory
 
-    def __len__(self) -> int:
-        return self.shape[0]
+    # ---- gradients ----
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether backward() gives it a gradient, or goes through it."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, required: bool) -> None:
+        check(lib.volta_tensor_set_requires_grad(self._pointer(), int(required)))
+        self._requires_grad = required
+
+    @property
+    def grad(self) -> Optional[Tensor]:
+        """The gradient since it was last zeroed, None if there is none. It follows what later calls of backward() add."""
+        pointer = lib.volta_tensor_grad(self._pointer())
+        if not pointer:
+            return None
+        gradient = Tensor._of(ctypes.c_void_p(pointer), self._kept[0], kept=self)
+        gradient._is_lent, gradient._parent = True, self
+        return gradient
+
+    def backward(self) -> None:
+        """Adds the gradient of this, of one element, to grad of the tensors that require one."""
+        if self._tape is None:
+            raise InvalidState(self._gone if not self._as_parameter_ else
+                               "backward: the loss is no result of a tape's record, or the record has ended")
+        self._tape.backward(self)
+
+    def zero_grad(self) -> None:
+        check(lib.volta_tensor_zero_grad(self._pointer()))
+
+    def detach(self) -> Tensor:
+        """The same elements, through which no gradient goes back."""
+        return recording.current_tape().detach(self)
+
+    # ---- records ----
+
+    def keep(self) -> Tensor:
+        """A result outlives the record, as results of an eager tape do anyway. Gives the tensor itself."""
+        self._pointer()
+        self._keep()
+        return self
+
+    def _keep(self) -> None:
+        if self._tape is not None and self._is_lent:
+            check(lib.volta_tensor_keep(self))
+            self._is_lent = False
+
+    def _record_ended(self, sentence: str) -> None:
+        self._tape, self._requires_grad = None, False
+        if self._is_lent:
+            self._as_parameter_, self._gone = NONE, sentence
+
+    def close(self) -> None:
+        if getattr(self, "_is_lent", False):
+            self._as_parameter_ = NONE
+        super().close()
+
+
+_ALIGNMENT = 64  # of elements that an optimizer changes
+
+
+def _wrapping(memory: Memory, context: Context) -> ctypes.c_void_p:
+    return made(lib.volta_tensor_wrap, context, memory.dtype, extents(memory.shape), len(memory.shape), memory.address)
+
+
+def _nested(values: Any) -> Tuple[Tuple[int, ...], List[Any]]:
+    """The shape of nested lists of numbers, and the numbers."""
+    if isinstance(values, (bool, int, float)):
+        return (), [values]
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"a tensor is made of an array, numbers or lists of them, not of {type(values).__name__}")
+    parts = [_nested(value) for value in values]
+    if any(shape != parts[0][0] for shape, _ in parts):
+        raise ValueError("the lists of a tensor have different lengths")
+    numbers = [number for _, part in parts for number in part]
+    return (len(parts),) + (parts[0][0] if parts else ()), numbers
+
+
+def _memory_of(values: Any, dtype: Optional[int]) -> Memory:
+    """Memory of an array as it is, where its elements are float32 or int32, else of a copy."""
+    if isinstance(values, (bool, int, float, list, tuple)):
+        shape, numbers = _nested(values)
+        if dtype is None:
+            dtype = native.VOLTA_F32 if not numbers or any(isinstance(x, float) for x in numbers) else native.VOLTA_I32
+        code = "f" if dtype == native.VOLTA_F32 else "i"
+        memory = Memory(new_array(code, (float(x) if code == "f" else int(x) for x in numbers)))
+        memory.dtype, memory.shape = dtype, shape
+        return memory
+    if numpy is not None and isinstance(values, (numpy.ndarray, numpy.generic)):
+        kind = values.dtype.kind
+        if kind not in "fiub":
+            raise TypeError(f"the array has elements of {values.dtype}, a tensor has float32 or int32")
+        wanted = dtype or (native.VOLTA_F32 if kind == "f" else native.VOLTA_I32)
+        if wanted == native.VOLTA_I32 and kind in "iu" and values.dtype.itemsize >= 4 and values.size and (
+                values.max() > 2**31 - 1 or values.min() < -2**31):
+            raise OverflowError("the array has integers that int32 cannot hold")
+        shape = values.shape
+        memory = Memory(numpy.ascontiguousarray(values, dtype=_TYPES[wanted][0]))
+        memory.shape = shape  # NumPy makes one axis of none
+        return memory
+    memory = Memory(values)
+    if dtype is not None and memory.dtype != dtype:
+        raise TypeError(f"the array is {_TYPES[memory.dtype][0]}, asked for is {_TYPES[dtype][0]}")
+    return memory
 
 
 def from_dlpack(array: Any, ctx: Optional[Context] = None) -> Tensor:
@@ -190,6 +434,7 @@ class _Lent(Tensor):
     """A tensor of such a file, which it keeps."""
 
     _release: Any = None
+    _is_lent = True
 
     def __init__(self, pointer: int, context: Context, opened: _Opened) -> None:
         Handle.__init__(self, ctypes.c_void_p(pointer), context, opened)
@@ -197,7 +442,7 @@ class _Lent(Tensor):
 
 def save_tensors(path: Path, tensors: Mapping[str, Any], ctx: Optional[Context] = None) -> None:
     """Writes tensors or arrays by name to a file that ends with .safetensors, .npz or, a single one, .npy."""
-    context = ctx or default_context()
+    context = ctx or recording.current_context()
     given = [tensor if isinstance(tensor, Tensor) else Tensor.wrap(tensor, context) for tensor in tensors.values()]
     names = (ctypes.c_char_p * len(given))(*(name.encode() for name in tensors))
     handles = (ctypes.c_void_p * len(given))(*(tensor._as_parameter_ for tensor in given))
@@ -206,7 +451,10 @@ def save_tensors(path: Path, tensors: Mapping[str, Any], ctx: Optional[Context] 
 
 def open_tensors(path: Path, ctx: Optional[Context] = None) -> Dict[str, Tensor]:
     """All tensors of such a file, of this library or another program, by name."""
-    context = ctx or default_context()
+    context = ctx or recording.current_context()
     opened = _Opened(made(lib.volta_tensors_open, context, path_of(path)), context)
     return {lib.volta_tensors_name(opened, i).decode(): _Lent(lib.volta_tensors_tensor(opened, i), context, opened)
             for i in range(lib.volta_tensors_count(opened))}
+
+
+from . import recording  # noqa: E402  (it makes tensors)
