@@ -68,6 +68,12 @@ first_loss() {
 }
 side=$(first_loss --pack --batch "$rows") apart=$(first_loss --batch 22)
 [ "$(echo "$side $apart" | awk '{ d = $1 - $2; print ($1 > 0 && d * d < 1e-10 * $1 * $1) }')" = 1 ] || bad "packed, the loss is $side, apart $apart"
+still_loss() { # of a validation, when nothing has been learnt
+    "$voltac" train --jsonl pairs.jsonl --from base.volta --steps 1 --lr 1e-30 --final-lr 0 --weight-decay 0 --batch 2 --out first.volta --json "$@" 2>/dev/null |
+        sed -n 's/.*"event":"end".*"validation_loss":\([0-9.]*\).*/\1/p'
+}
+still=$(still_loss)
+expect "the validation of packed rows" "${still:-a loss}" "$(still_loss --pack)"
 "$voltac" train $run --pack --lora r=4 --epochs 4 --out a.adapter.volta >/dev/null 2>err || bad "--pack --lora: $(cat err)"
 "$voltac" train $run --pack --lora r=4 --epochs 4 --stop-at 2 --out b.adapter.volta >/dev/null 2>&1 || bad "--pack --lora --stop-at"
 "$voltac" train --jsonl pairs.jsonl --from base.volta --resume b.adapter.volta --out b.adapter.volta >/dev/null 2>err || bad "--resume of packed adapters: $(cat err)"
