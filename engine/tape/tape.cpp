@@ -12,6 +12,7 @@ namespace volta {
 namespace {
 
 constexpr std::size_t kMostTraces = 64;
+constexpr std::size_t kMostAttributes = 32;               // of a call
 constexpr std::size_t kMostCalls = std::size_t{1} << 20;  // of a record
 
 }  // namespace
@@ -53,6 +54,17 @@ void Tape::end() noexcept {
     for (ValueState& value : values_) release(std::exchange(value.handle, nullptr));
 }
 
+namespace {
+
+// The last part of a path that is long.
+const char* end_of(const char* path) {
+    constexpr std::size_t kMost = 80;
+    const std::size_t length = std::strlen(path);
+    return length > kMost ? path + length - kMost : path;
+}
+
+}  // namespace
+
 // ---- Failures ---------------------------------------------------------------------------------------------
 
 void Tape::require_whole() const {
@@ -63,7 +75,7 @@ void Tape::fail_record(const Error& error, CallPlace place) {
     if (!failure_) {
         char text[512];
         if (place.file != nullptr)
-            format_text(text, sizeof text, "%.400s (%.80s:%d)", error.what(), place.file, place.line);
+            format_text(text, sizeof text, "%.400s (%s:%d)", error.what(), end_of(place.file), place.line);
         else
             std::snprintf(text, sizeof text, "%s", error.what());
         failure_.emplace(error.status(), text);
@@ -305,9 +317,27 @@ const OpRow* Tape::expected(const char* op) const {
     return std::strcmp(row.name, op) == 0 ? &row : nullptr;
 }
 
+namespace {
+
+// Whether the call is one that draws, without the input that says by what: on a tape that is the tape's.
+bool lacks_random(const OpRow& row, std::size_t input_count, const Attribute* attributes, std::size_t count) {
+    if (row.op == Op::dropout) return input_count == 1;
+    if (row.op != Op::attention) return false;
+    std::size_t expected = 3;
+    bool draws = false;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (attributes[i].key == Attr::packed && attributes[i].number != 0) expected -= 2;
+        if (attributes[i].key == Attr::documents && attributes[i].number != 0) expected += 1;
+        if (attributes[i].key == Attr::probability) draws = attributes[i].number > 0;
+    }
+    return draws && input_count == expected;
+}
+
+}  // namespace
+
 bool Tape::matches_apply(const Call& call, const OpRow& row, Tensor* const* inputs, std::size_t input_count,
                          const Attribute* attributes, std::size_t attribute_count) {
-    const std::size_t own = row.random && input_count + 1 == call.inputs.size() ? 1 : 0;
+    const std::size_t own = lacks_random(row, input_count, attributes, attribute_count) ? 1 : 0;
     if (call.kind != CallKind::apply || call.op != row.op || call.is_detached == gradients_enabled ||
         call.inputs.size() != input_count + own || call.attributes.size() != attribute_count ||
         !std::equal(attributes, attributes + attribute_count, call.attributes.begin()))
@@ -326,7 +356,7 @@ const Call& Tape::record_apply(const OpRow& row, Tensor* const* inputs, std::siz
         call.op = row.op;
         call.is_detached = !gradients_enabled;
         for (std::size_t i = 0; i < input_count; ++i) call.inputs.push_back(record_leaf(inputs[i]));
-        if (row.random && static_cast<int>(input_count) + 1 == row.min_inputs)
+        if (lacks_random(row, input_count, attributes, attribute_count))
             call.inputs.push_back(record_random());
         call.attributes.assign(attributes, attributes + attribute_count);
         const std::size_t before = trace_->graph.values.size();
@@ -350,6 +380,16 @@ void Tape::apply(const OpRow& row, Tensor* const* inputs, std::size_t input_coun
     require(cursor_ < kMostCalls, "%s: the record has %zu calls: call volta_tape_reset between steps",
             row.name, cursor_);
     for (std::size_t i = 0; i < input_count; ++i) check_operand(inputs[i], i, row.name);
+    // Calls that draw have a stream each, numbered as they come, unless the host says which.
+    const auto is_stream = [](const Attribute& each) { return each.key == Attr::stream; };
+    if (lacks_random(row, input_count, attributes, attribute_count) &&
+        std::none_of(attributes, attributes + attribute_count, is_stream)) {
+        Attribute numbered[kMostAttributes];
+        require(attribute_count < kMostAttributes, "%s: %zu attributes are given", row.name, attribute_count);
+        std::copy_n(attributes, attribute_count, numbered);
+        numbered[attribute_count] = number(Attr::stream, static_cast<double>(streams_++));
+        return apply(row, inputs, input_count, numbered, attribute_count + 1, results, result_count, place);
+    }
     const Call* call = next_call(
         [&](const Call& known) {
             return matches_apply(known, row, inputs, input_count, attributes, attribute_count);
@@ -440,6 +480,7 @@ void Tape::end_record() noexcept {
     has_recorded_ = false;
     stepped_ = 0;
     loss_ = -1;
+    streams_ = 0;
     draws_ += drew;
     random_words_[2] = static_cast<std::uint32_t>(draws_);
     difference_[0] = '\0';

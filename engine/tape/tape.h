@@ -202,7 +202,8 @@ class Tape final {
     ValueId loss_ = -1;  // of the latest backward()
     ValueId random_ = -1;
     std::uint32_t random_words_[3] = {};
-    std::uint64_t draws_ = 0;  // steps and records that have drawn
+    std::uint32_t streams_ = 0;  // of calls of the record that draw
+    std::uint64_t draws_ = 0;    // steps and records that have drawn
     std::pmr::vector<TapeOptimizer*> optimizers_;
     std::uint32_t next_optimizer_ = 1;
     std::optional<Error> failure_;

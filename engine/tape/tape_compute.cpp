@@ -172,6 +172,7 @@ void Tape::read(Tensor* tensor, CallPlace place) {
     if (tensor->role == Tensor::Role::gradient) {
         want_gradients(request);
         compute(request, FlushReason::gradient, place);
+        if (tensor->view.data == nullptr) fail(VOLTA_INVALID_STATE, "the gradient has been zeroed");
         return;
     }
     if (!is_bound(tensor)) fail(VOLTA_INVALID_STATE, "a result of a record that has ended is read");

@@ -400,6 +400,42 @@ void test_should_stop(void**) {
         }
 }
 
+// What a compiled function throws ends its call; the next one is whole.
+volta_status compiled_function(void* user, volta_tape* tape, volta_tensor* const* inputs, size_t count,
+                               volta_tensor** outputs, size_t) {
+    const volta_status status =
+        volta_tape_apply(tape, "exp", inputs, count, nullptr, 0, outputs, 1, nullptr, 0);
+    on_text(user, nullptr, 0, 0);
+    return status;
+}
+
+void test_function(void**) {
+    for (const auto& thrown : kThrown) {
+        Host host;
+        volta_context* context = nullptr;
+        volta_compiled* compiled = nullptr;
+        volta_tensor *x = nullptr, *y = nullptr;
+        bool throws = true;
+        std::function<void()> raise = [&] {
+            if (throws) thrown.raise();
+        };
+        const int64_t shape[] = {2};
+        assert_int_equal(context_on(host, 1, &context), VOLTA_OK);
+        assert_int_equal(volta_tensor_create(context, VOLTA_F32, shape, 1, &x), VOLTA_OK);
+        assert_int_equal(volta_compile(context, compiled_function, &raise, nullptr, &compiled), VOLTA_OK);
+        assert_int_equal(volta_compiled_call(compiled, &x, 1, &y, 1), VOLTA_CANCELLED);
+        const std::string expected = std::string("the host's function threw an exception: ") + thrown.text;
+        assert_string_equal(volta_last_error(), expected.c_str());
+        throws = false;
+        assert_int_equal(volta_compiled_call(compiled, &x, 1, &y, 1), VOLTA_OK);
+        assert_true(static_cast<float*>(volta_tensor_data(y))[1] == 1);
+        volta_compiled_release(compiled);
+        volta_tensor_release(x);
+        volta_context_release(context);
+        assert_int_equal(host.held, 0);
+    }
+}
+
 // A test for each: whoever adds a function of the host adds one here, and a row to engine/base/host_call.h.
 void test_every_function_is_tested(void**) {
     const std::vector<std::string> tested = {"allocate",    "release", "log",     "parallel_for",
@@ -419,6 +455,7 @@ int main() {
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_parallel_for),
         cmocka_unit_test(test_should_stop),
+        cmocka_unit_test(test_function),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -392,6 +392,37 @@ static void a_known_record_allocates_nothing(void** state) {
     close_world(&world);
 }
 
+/* Calls that draw have streams of their own, and draw anew after each record; both modes draw the same. */
+static void dropout_draws(void** state) {
+    (void)state;
+    enum { kMany = 1000 };
+    float drawn[2][2][2][kMany];
+    for (int mode = VOLTA_TAPE_EAGER; mode <= VOLTA_TAPE_LAZY; ++mode) {
+        const volta_attribute half = {"probability", 0.5, NULL, 0};
+        const int64_t shape[] = {kMany};
+        struct world world;
+        volta_tensor* ones;
+        open_world(&world, 2, VOLTA_ISA_AUTO);
+        assert_ok(volta_tensor_create(world.context, VOLTA_F32, shape, 1, &ones));
+        assert_ok(volta_tensor_fill(ones, 1));
+        volta_tape* tape = tape_of(&world, mode, 0);
+        for (int record = 0; record < 2; ++record) {
+            for (int call = 0; call < 2; ++call) {
+                volta_tensor* y = volta_tape_call(tape, "dropout", &ones, 1, &half, 1, __FILE__, __LINE__);
+                assert_non_null(volta_tensor_data(y));
+                memcpy(drawn[mode][record][call], volta_tensor_data(y), sizeof drawn[0][0][0]);
+            }
+            assert_ok(volta_tape_reset(tape));
+        }
+        volta_tape_release(tape);
+        volta_tensor_release(ones);
+        close_world(&world);
+    }
+    assert_memory_equal(drawn[0], drawn[1], sizeof drawn[0]);
+    assert_memory_not_equal(drawn[0][0][0], drawn[0][0][1], sizeof drawn[0][0][0]);
+    assert_memory_not_equal(drawn[0][0][0], drawn[0][1][0], sizeof drawn[0][0][0]);
+}
+
 /* A function of the host: two paths, by a number that it reads. */
 struct path {
     struct world* world;
@@ -555,6 +586,7 @@ int main(void) {
         cmocka_unit_test(failures_are_kept),
         cmocka_unit_test(an_update_needs_finite_gradients),
         cmocka_unit_test(the_report_says_why),
+        cmocka_unit_test(dropout_draws),
         cmocka_unit_test(functions_compile),
         cmocka_unit_test(memory_may_be_refused_anywhere),
         cmocka_unit_test(a_known_record_allocates_nothing),
