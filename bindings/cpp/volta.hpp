@@ -363,6 +363,23 @@ class tensor : public handle<volta_tensor, volta_tensor_release> {
     void random(const volta_init &init, std::uint64_t seed, std::uint32_t stream = 0) {
         check(volta_tensor_random(get(), &init, seed, stream));
     }
+    // The one element.
+    double item() const {
+        double value = 0;
+        check(volta_tensor_item(get(), &value));
+        return value;
+    }
+    // Whether backward() of a tape gives it a gradient; the gradient, lent, NULL: none; and from nothing again.
+    void set_requires_grad(bool required) { check(volta_tensor_set_requires_grad(get(), required ? 1 : 0)); }
+    volta_tensor *grad() const noexcept { return volta_tensor_grad(get()); }
+    void zero_grad() { check(volta_tensor_zero_grad(get())); }
+    // A tape's result, which outlives its record from now on.
+    static tensor keep(volta_tensor *result) {
+        tensor kept;
+        check(volta_tensor_keep(result));
+        kept.reset(result);
+        return kept;
+    }
     // As NumPy prints it.
     std::string text() const { return detail::text_of(volta_tensor_print, get()); }
     // How far it is from what is expected; tolerances of 0: by bits.
@@ -712,6 +729,100 @@ class trainer : public handle<volta_trainer, volta_trainer_release> {
 
   private:
     trainer(volta_trainer *owned, int) noexcept : handle(owned) {}
+};
+
+// ---- Tapes ------------------------------------------------------------------------------------------------------------
+
+// Operators on tensors, one after the other. Results are lent until the record ends (reset); tensor::keep() makes one the
+// host's. Where a call stands in the host's code is in its failure and in reports.
+class tape : public handle<volta_tape, volta_tape_release> {
+  public:
+    explicit tape(const context &in, const volta_tape_options &how = options<volta_tape_options>())
+        : handle(detail::made<volta_tape>(volta_tape_create, in.get(), &how)) {}
+    // The operator's first output.
+    volta_tensor *apply(const char *op, span<volta_tensor *const> inputs, std::initializer_list<attribute> attributes = {},
+                        const char *file = __builtin_FILE(), std::int32_t line = __builtin_LINE()) {
+        volta_tensor *out = nullptr;
+        check(volta_tape_apply(get(), op, inputs.data(), inputs.size(), attributes.begin(), attributes.size(), &out, 1, file,
+                               line));
+        return out;
+    }
+    // The first `count` of them.
+    std::vector<volta_tensor *> outputs(const char *op, span<volta_tensor *const> inputs, std::size_t count,
+                                        std::initializer_list<attribute> attributes = {},
+                                        const char *file = __builtin_FILE(), std::int32_t line = __builtin_LINE()) {
+        std::vector<volta_tensor *> out(count);
+        check(volta_tape_apply(get(), op, inputs.data(), inputs.size(), attributes.begin(), attributes.size(), out.data(),
+                               count, file, line));
+        return out;
+    }
+    // Throws the record's first failure, if it has one.
+    void check_record() const { check(volta_tape_status(get())); }
+    volta_tensor *detach(volta_tensor *of) {
+        volta_tensor *const apart = volta_tape_detach(get(), of);
+        check_record();
+        return apart;
+    }
+    void set_gradients(bool enabled) { check(volta_tape_set_gradients(get(), enabled ? 1 : 0)); }
+    void backward(volta_tensor *loss) { check(volta_tape_backward(get(), loss)); }
+    volta_step_report step(volta_tape_optimizer *optimizer) {
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
+        check(volta_tape_step(get(), optimizer, &report));
+        return report;
+    }
+    void flush() { check(volta_tape_flush(get())); }
+    void end_record() { check(volta_tape_reset(get())); }
+    volta_tape_info info() const {
+        volta_tape_info found = VOLTA_TAPE_INFO_INIT;
+        check(volta_tape_get_info(get(), &found));
+        return found;
+    }
+    // Lines for people, or JSON; lent until the next report.
+    std::string_view report(bool json = false) {
+        const char *text = nullptr;
+        check(volta_tape_report(get(), json ? 1 : 0, &text));
+        return text != nullptr ? text : "";
+    }
+    // What results of the record compute, as a model.
+    model capture(span<volta_tensor *const> outputs,
+                  const volta_capture_options &how = options<volta_capture_options>()) const {
+        return model(detail::made<volta_model>(volta_tape_capture, get(), outputs.data(), outputs.size(), &how));
+    }
+};
+
+// Its tensors require a gradient.
+class tape_optimizer : public handle<volta_tape_optimizer, volta_tape_optimizer_release> {
+  public:
+    tape_optimizer(const tape &on, span<volta_tensor *const> tensors,
+                   const volta_optimizer_options &how = options<volta_optimizer_options>())
+        : handle(detail::made<volta_tape_optimizer>(volta_tape_optimizer_create, on.get(), &how, tensors.data(),
+                                                    tensors.size())) {}
+    void zero_grad() { check(volta_tape_optimizer_zero_grad(get())); }
+};
+
+// A function of tensors on a lazy tape of its own: body(volta_tape *, span<volta_tensor *const> inputs, span<volta_tensor *> outputs)
+// sets the outputs. The body outlives it; what it throws ends the call, CANCELLED.
+class compiled : public handle<volta_compiled, volta_compiled_release> {
+  public:
+    template <class Body>
+    compiled(const context &in, Body &body, const volta_compile_options &how = options<volta_compile_options>())
+        : handle(detail::made<volta_compiled>(volta_compile, in.get(), &run<Body>, static_cast<void *>(&body), &how)) {}
+    // Lent until the next call.
+    std::vector<volta_tensor *> operator()(span<volta_tensor *const> inputs, std::size_t output_count = 1) {
+        std::vector<volta_tensor *> outputs(output_count);
+        check(volta_compiled_call(get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+        return outputs;
+    }
+    volta_tape *get_tape() const noexcept { return volta_compiled_tape(get()); }
+
+  private:
+    template <class Body>
+    static volta_status run(void *user, volta_tape *on, volta_tensor *const *inputs, std::size_t input_count,
+                            volta_tensor **outputs, std::size_t output_count) {
+        (*static_cast<Body *>(user))(on, span<volta_tensor *const>(inputs, input_count),
+                                     span<volta_tensor *>(outputs, output_count));
+        return VOLTA_OK;
+    }
 };
 
 // ---- Writing ------------------------------------------------------------------------------------------------------------

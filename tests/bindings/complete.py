@@ -14,8 +14,12 @@ LANGUAGES = {"C++": "bindings/cpp/*.hpp", "Python": "bindings/python/volta/[!n]*
              "Go": "bindings/go/*.go"}
 SHORTHANDS = {"volta_graph_unary": "volta_graph_apply", "volta_graph_binary": "volta_graph_apply",
               "volta_tokenizer_encode": "volta_tokenizer_encode_with", "volta_model_create_resnet": "volta_model_create_network",
-              "volta_model_export_safetensors": "volta_model_export_safetensors_with"}
-STAND_INS = {"Go": {"volta_session_run": "sys.Run"}}  # the same call by another name
+              "volta_model_export_safetensors": "volta_model_export_safetensors_with",
+              "volta_tape_call": "volta_tape_apply", "volta_tape_optimizer_zero_grad": "volta_tensor_zero_grad"}
+STAND_INS = {"Go": {"volta_session_run": "sys.Run"},  # the same call by another name
+             # volta.compile is a lazy tape that Python calls itself
+             "Python": {"volta_compile": "volta_tape_create", "volta_compiled_release": "volta_tape_release",
+                        "volta_compiled_call": "volta_tape_reset", "volta_compiled_tape": "volta_tape_create"}}
 
 
 def functions(root):

@@ -56,6 +56,69 @@ void test_attempts(void**) {
     assert_true(static_cast<bool>(volta::attempt([&] { return model.save("/dev/null/x"); })) == false);
 }
 
+// A tape trains, keeps, captures and compiles; a failure says where its call stands.
+void test_tapes(void**) {
+    Counted counted;
+    const volta_allocator allocator = {Counted::allocate, Counted::release, &counted};
+    {
+        const volta::context context = counted_context(allocator);
+        volta::tensor x(context, kX), w(context, {3, 4});
+        x.fill(0.5);
+        w.random({VOLTA_INIT_NORMAL, 0.3, 0}, 1);
+        w.set_requires_grad(true);
+        auto lazy = volta::options<volta_tape_options>();
+        lazy.mode = VOLTA_TAPE_LAZY;
+        volta::tape tape(context, lazy);
+        volta::tape_optimizer adam(tape, {w.get()});
+        double first = 0, last = 0;
+        for (int step = 0; step < 20; ++step) {
+            volta_tensor* const y = tape.apply("tanh", {tape.apply("matmul", {x, w})});
+            volta_tensor* const loss = tape.apply("mean", {tape.apply("mul", {y, y})});
+            adam.zero_grad();
+            tape.backward(loss);
+            last = static_cast<double>(tape.step(adam).loss);
+            if (step == 0) first = last;
+            tape.end_record();
+        }
+        assert_true(last < first);
+        assert_int_equal(tape.info().plans_made, 1);
+        assert_true(tape.report().find("VG003") != std::string_view::npos);
+        assert_true(tape.report(true).find("\"segments\":20") != std::string_view::npos);
+        assert_non_null(w.grad());
+        w.zero_grad();
+        assert_null(w.grad());
+
+        tape.set_gradients(false);
+        volta_tensor* const product = tape.outputs("matmul", {x, w}, 1)[0];
+        tape.set_gradients(true);
+        const volta::tensor kept = volta::tensor::keep(tape.detach(product));
+        const volta::model captured = tape.capture({product});
+        assert_int_equal(captured.parameter_count(), 1);
+        tape.flush();
+        tape.end_record();
+        assert_int_equal(kept.elements().size(), 8);
+
+        const int line = __LINE__ + 1;
+        const auto wrong = volta::attempt([&] { tape.apply("matmul", {w.get(), w.get()}); });
+        assert_true(wrong.error().text.find(std::to_string(line) + ')') != std::string::npos);
+        tape.end_record();
+
+        int calls = 0;
+        auto body = [&](volta_tape* on, volta::span<volta_tensor* const> inputs,
+                        volta::span<volta_tensor*> outputs) {
+            ++calls;
+            outputs[0] = volta_tape_call(on, "exp", inputs.data(), inputs.size(), nullptr, 0, nullptr, 0);
+        };
+        volta::compiled compiled(context, body);
+        x.fill(0);
+        for (int call = 0; call < 3; ++call)
+            assert_true(*static_cast<float*>(volta_tensor_data(compiled({x.get()})[0])) == 1);
+        assert_int_equal(calls, 3);
+        assert_non_null(compiled.get_tape());
+    }
+    assert_int_equal(counted.live, 0);
+}
+
 // A request ends what is long, until nothing asks any more.
 void test_stopping(void**) {
     const volta::context context;
@@ -236,6 +299,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_is_ended),
         cmocka_unit_test(test_attempts),
+        cmocka_unit_test(test_tapes),
         cmocka_unit_test(test_stopping),
         cmocka_unit_test(test_tuning_and_profile),
         cmocka_unit_test(test_host_tensors),

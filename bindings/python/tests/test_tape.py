@@ -430,6 +430,22 @@ class LifeTest(TapeTest):
             self.assertEqual((x * 3).tolist(), [3.0])
 
 
+class CaptureTest(TapeTest):
+    def test_capture(self):
+        weight = volta.Tensor(values(4, 3), requires_grad=True)
+        x = volta.Tensor(values(5, 4))
+        with volta.tape("lazy") as tape:
+            y = (x @ weight).tanh()
+            with tape.capture(y, names={"pixels": x, "weight": weight}, output_names=["signs"], open_batch=True) as model:
+                expected = numpy.array(y.numpy())
+                numpy.testing.assert_array_equal(numpy.asarray(model["weight"]), weight.numpy())
+                with volta.Session(model, [(2, 4)]) as session:
+                    numpy.testing.assert_array_equal(session.run(x.numpy()[:2].copy()), expected[:2])
+            with self.assertRaises(volta.InvalidState) as caught:
+                tape.capture(x)
+            self.assertEqual(str(caught.exception), "output 0 is no result of the record")
+
+
 class ErrorsTest(TapeTest):
     def place(self, offset):
         import sys

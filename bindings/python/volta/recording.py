@@ -8,7 +8,7 @@ import json as _json
 import sys
 import threading
 import weakref
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import native
 from . import tensor as _tensor
@@ -16,6 +16,9 @@ from ._library import Handle, check, constant, extents, fields_of, lent_text, li
 from .aliases import Info, Operand
 from .context import Context, default_context
 from .errors import Error, InvalidState, error_of
+
+if TYPE_CHECKING:
+    from .model import Model
 
 _CALLS_OF_A_RECORD = 1024  # of an eager tape that nobody resets
 _ENDED = ("a result of a record that has ended: mark it with keep() before the tape's reset, or read it before")
@@ -215,6 +218,27 @@ class Tape(Handle):
             if lib.volta_tensor_elements(result) == 1:
                 with contextlib.suppress(InvalidState):  # of before an earlier step
                     result._keep()
+
+    def capture(self, *outputs: _tensor.Tensor, names: Optional[Dict[str, _tensor.Tensor]] = None,
+                output_names: Optional[Sequence[str]] = None, open_batch: bool = False) -> Model:
+        """What results of the record compute, as a model: tensors that require a gradient are its parameters, with the elements of
+        now, others its inputs. names: of tensors that it reads. open_batch=True: the first extent of inputs is open."""
+        from .model import Model
+
+        given = names or {}
+        called = (ctypes.c_char_p * max(len(given), 1))(*(name.encode() for name in given))
+        results = (ctypes.c_char_p * max(len(output_names or ()), 1))(*(name.encode() for name in output_names or ()))
+        named = handles(len(given), *(tensor._pointer() for tensor in given.values()))
+        options = native.volta_capture_options(name_count=len(given), open_batch=int(open_batch))
+        if given:
+            options.tensors = ctypes.cast(named, ctypes.POINTER(ctypes.c_void_p))
+            options.names = ctypes.cast(called, ctypes.POINTER(ctypes.c_char_p))
+        if output_names is not None:
+            if len(output_names) != len(outputs):
+                raise ValueError(f"{len(output_names)} names are given for {len(outputs)} outputs")
+            options.output_names = ctypes.cast(results, ctypes.POINTER(ctypes.c_char_p))
+        pointers = handles(len(outputs), *(tensor._pointer() for tensor in outputs))
+        return Model(made(lib.volta_tape_capture, self, pointers, len(outputs), ctypes.byref(options)), self.context)
 
     # ---- what it did ----
 
