@@ -47,6 +47,38 @@ impl Init {
     }
 }
 
+/// What a call reads of attributes.
+pub(crate) fn with_attributes<R>(
+    attributes: &[Attribute<'_>],
+    call: impl FnOnce(&[sys::volta_attribute]) -> Result<R>,
+) -> Result<R> {
+    let names = attributes
+        .iter()
+        .map(|attribute| match attribute {
+            Attribute::Number(name, _) | Attribute::Integers(name, _) => text(name),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let attributes: Vec<_> = attributes
+        .iter()
+        .zip(&names)
+        .map(|(attribute, name)| match attribute {
+            Attribute::Number(_, number) => sys::volta_attribute {
+                name: name.as_ptr(),
+                number: *number,
+                integers: ptr::null(),
+                integer_count: 0,
+            },
+            Attribute::Integers(_, integers) => sys::volta_attribute {
+                name: name.as_ptr(),
+                number: 0.0,
+                integers: integers.as_ptr(),
+                integer_count: integers.len(),
+            },
+        })
+        .collect();
+    call(&attributes)
+}
+
 impl Graph {
     pub fn new(context: &Context) -> Result<Self> {
         let mut raw = ptr::null_mut();
@@ -93,41 +125,19 @@ impl Graph {
     pub fn apply(&mut self, op: &str, inputs: &[Value], attributes: &[Attribute<'_>]) -> Result<Value> {
         let op = text(op)?;
         let inputs: Vec<_> = inputs.iter().map(|value| value.raw()).collect();
-        let names = attributes
-            .iter()
-            .map(|attribute| match attribute {
-                Attribute::Number(name, _) | Attribute::Integers(name, _) => text(name),
+        with_attributes(attributes, |attributes| {
+            self.value(|graph, out| unsafe {
+                sys::volta_graph_apply(
+                    graph,
+                    op.as_ptr(),
+                    inputs.as_ptr(),
+                    inputs.len(),
+                    attributes.as_ptr(),
+                    attributes.len(),
+                    out,
+                    1,
+                )
             })
-            .collect::<Result<Vec<_>>>()?;
-        let attributes: Vec<_> = attributes
-            .iter()
-            .zip(&names)
-            .map(|(attribute, name)| match attribute {
-                Attribute::Number(_, number) => sys::volta_attribute {
-                    name: name.as_ptr(),
-                    number: *number,
-                    integers: ptr::null(),
-                    integer_count: 0,
-                },
-                Attribute::Integers(_, integers) => sys::volta_attribute {
-                    name: name.as_ptr(),
-                    number: 0.0,
-                    integers: integers.as_ptr(),
-                    integer_count: integers.len(),
-                },
-            })
-            .collect();
-        self.value(|graph, out| unsafe {
-            sys::volta_graph_apply(
-                graph,
-                op.as_ptr(),
-                inputs.as_ptr(),
-                inputs.len(),
-                attributes.as_ptr(),
-                attributes.len(),
-                out,
-                1,
-            )
         })
     }
 

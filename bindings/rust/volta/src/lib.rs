@@ -61,6 +61,26 @@
 //! }
 //! ```
 //!
+//! a result of a tape ends with its record:
+//!
+//! ```compile_fail,E0502
+//! fn wrong(tape: &mut volta::Tape, x: &volta::Tensor<'static>) -> volta::Result<f64> {
+//!     let y = tape.apply("mean", &[x], &[])?;
+//!     tape.reset()?;
+//!     y.item()
+//! }
+//! ```
+//!
+//! and memory that is only borrowed does not go into a record, which may read it later:
+//!
+//! ```compile_fail,E0597
+//! fn wrong(context: &volta::Context, tape: &volta::Tape) -> volta::Result<f64> {
+//!     let mut data = [0.0f32; 4];
+//!     let x = volta::Tensor::over(context, &mut data, &[4])?;
+//!     tape.apply("mean", &[&x], &[])?.item()
+//! }
+//! ```
+//!
 //! What may go to another thread does:
 //!
 //! ```
@@ -82,6 +102,7 @@ mod generation;
 mod graph;
 mod model;
 mod session;
+mod tape;
 mod tensor;
 mod tokenizer;
 mod trainer;
@@ -92,6 +113,7 @@ pub use generation::{Cancel, Flow, Generator, Sequence, Tokens, WriteOptions};
 pub use graph::{Attribute, Graph, Init, Value};
 pub use model::{Model, TensorInfo};
 pub use session::Session;
+pub use tape::{CaptureOptions, Compiled, Operand, Optimizer, Parameter, Tape, TapeTensor};
 pub use tensor::{save_tensors, Element, Input, Lent, Tensor, Tensors, View};
 pub use tokenizer::Tokenizer;
 pub use trainer::{Trainer, TrainerOptions};
@@ -106,6 +128,7 @@ use std::ptr;
 /// Sizes and choices of models and plans, as `volta.h` has them.
 pub type BertOptions = sys::volta_bert_options;
 pub type Bill = sys::volta_bill;
+pub type CompileOptions = sys::volta_compile_options;
 pub type Comparison = sys::volta_comparison;
 pub type ContextInfo = sys::volta_context_info;
 pub type DeviceInfo = sys::volta_device_info;
@@ -113,8 +136,11 @@ pub type MachineSpeed = sys::volta_machine_speed;
 pub type GeneratorOptions = sys::volta_generator_options;
 pub type GptOptions = sys::volta_gpt_options;
 pub type LlamaOptions = sys::volta_llama_options;
+pub type OptimizerOptions = sys::volta_optimizer_options;
 pub type SamplingOptions = sys::volta_sampling_options;
 pub type StepReport = sys::volta_step_report;
+pub type TapeInfo = sys::volta_tape_info;
+pub type TapeOptions = sys::volta_tape_options;
 pub type WriteResult = sys::volta_write_result;
 
 /// The version of the library that is loaded.

@@ -63,6 +63,11 @@ impl Tensor<'static> {
         })?;
         Ok(Self { raw, memory: PhantomData })
     }
+
+    /// Of memory that is the library's.
+    pub(crate) fn of_raw(raw: *mut sys::volta_tensor) -> Self {
+        Self { raw, memory: PhantomData }
+    }
 }
 
 impl<'a> Tensor<'a> {

@@ -1,8 +1,9 @@
 //! The life cycle in Rust: ownership, lent memory, errors, callbacks.
 
 use volta::{
-    sys, Attribute, Cancel, Context, Flow, Generator, GeneratorOptions, GptOptions, Graph, Model, Session, Status, Tensor,
-    Tokenizer, Trainer, TrainerOptions, View, WriteOptions,
+    sys, Attribute, Cancel, CaptureOptions, Compiled, Context, Flow, Generator, GeneratorOptions, GptOptions, Graph,
+    Model, Operand, Optimizer, OptimizerOptions, Parameter, Session, Status, Tape, TapeTensor, Tensor, Tokenizer,
+    Trainer, TrainerOptions, View, WriteOptions,
 };
 
 const TEXT: &str = "It was the best of times, it was the worst of times, it was the age of wisdom";
@@ -221,4 +222,168 @@ fn host_tensors() {
     }
     assert!(read.get(2).is_none());
     assert_eq!(volta::Tensors::open(&context, &path).err().unwrap().status(), Status::IoError);
+}
+
+/// Six rows of four numbers, a class for each, and a weight that is learned.
+fn rows_classes_weight(context: &Context) -> (Tensor<'static>, Tensor<'static>, Parameter) {
+    let mut x = Tensor::zeros::<f32>(context, &[6, 4]).unwrap();
+    let mut classes = Tensor::zeros::<i32>(context, &[6]).unwrap();
+    let mut weight = Tensor::zeros::<f32>(context, &[4, 3]).unwrap();
+    x.random(volta::Init::Uniform(-1.0, 1.0), 5, 0).unwrap();
+    classes.as_mut_slice().copy_from_slice(&[0, 1, 2, 0, 1, 2]);
+    weight.random(volta::Init::Normal(0.3), 5, 1).unwrap();
+    (x, classes, Parameter::new(weight).unwrap())
+}
+
+fn loss_of<'t>(
+    tape: &'t Tape,
+    x: &Tensor<'static>,
+    classes: &Tensor<'static>,
+    weight: &Parameter,
+) -> volta::Result<TapeTensor<'t>> {
+    let logits = tape.apply("matmul", &[x, weight], &[])?;
+    let losses = tape.apply("cross_entropy", &[&logits, classes], &[])?;
+    tape.apply("mean", &[&losses], &[])
+}
+
+fn trained_on(context: &Context, mut tape: Tape) -> (Vec<f32>, Vec<f32>) {
+    let (x, classes, weight) = rows_classes_weight(context);
+    let options = OptimizerOptions { learning_rate: 0.05, ..Default::default() };
+    let mut optimizer = Optimizer::new(&tape, &options, &[&weight]).unwrap();
+    let losses = (1..=8)
+        .map(|step| {
+            optimizer.zero_grad().unwrap();
+            let loss = loss_of(&tape, &x, &classes, &weight).unwrap();
+            loss.backward().unwrap();
+            let report = tape.step(&mut optimizer).unwrap();
+            assert_eq!((report.step, report.loss), (step, loss.item().unwrap() as f32));
+            assert!(tape.reset().unwrap().is_empty());
+            report.loss
+        })
+        .collect();
+    assert_eq!(tape.info().unwrap().records, 8);
+    assert!(tape.report(true).unwrap().contains("\"segments\":"));
+    drop((tape, optimizer));
+    (losses, weight.values())
+}
+
+#[test]
+fn a_tape_trains_to_the_same_bits_in_both_modes() {
+    let context = Context::with(2, sys::VOLTA_ISA_AUTO).unwrap();
+    let (losses, weight) = trained_on(&context, Tape::eager(&context).unwrap());
+    assert!(losses[7] < losses[0]);
+    let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let lazy = trained_on(&context, Tape::lazy(&context).unwrap());
+    assert_eq!((bits(&losses), bits(&weight)), (bits(&lazy.0), bits(&lazy.1)));
+}
+
+#[test]
+fn a_tape_keeps_detaches_and_adds_gradients_up() {
+    let context = Context::new().unwrap();
+    let (x, classes, mut weight) = rows_classes_weight(&context);
+    let four = Tensor::zeros::<f32>(&context, &[4]).unwrap();
+    for mut tape in [Tape::eager(&context).unwrap(), Tape::lazy(&context).unwrap()] {
+        let loss = loss_of(&tape, &x, &classes, &weight).unwrap();
+        assert!(weight.grad().unwrap().is_none());
+        loss.backward().unwrap();
+        let first = weight.grad().unwrap().unwrap();
+        loss.backward().unwrap();
+        assert_eq!(weight.grad().unwrap().unwrap(), first.iter().map(|value| value + value).collect::<Vec<_>>());
+        let norm = tape.apply_several("layer_norm", &[&x, &four, &four], &[Attribute::Number("epsilon", 1e-3)], 3);
+        let norm = norm.unwrap();
+        assert_eq!((norm[0].shape(), norm[1].shape()), (vec![6, 4], vec![6]));
+        let expected = norm[1].values::<f32>().unwrap();
+        norm[1].keep().unwrap();
+        norm[1].keep().unwrap(); // no second time
+        loss.keep().unwrap();
+        let value = loss.item().unwrap();
+        assert!(weight.require_grad(false).unwrap_err().to_string().contains("a record holds the tensor"));
+        let kept = tape.reset().unwrap();
+        assert_eq!((kept.len(), kept[0].as_slice::<f32>()), (2, &expected[..]));
+        assert_eq!(f64::from(kept[1].as_slice::<f32>()[0]), value);
+        weight.zero_grad().unwrap();
+
+        let nested = || tape.without_gradients(|| ()).and_then(|()| loss_of(&tape, &x, &classes, &weight));
+        let loss = tape.without_gradients(nested).unwrap().unwrap();
+        let same = tape.detach(&loss_of(&tape, &x, &classes, &weight).unwrap()).unwrap();
+        assert_eq!((loss.item().unwrap(), same.item().unwrap()), (value, value));
+        let same = tape.apply("tanh", &[&same], &[]).unwrap();
+        for result in [loss, same] {
+            assert!(result.backward().unwrap_err().to_string().contains("depends on no tensor that requires"));
+        }
+        loss_of(&tape, &x, &classes, &weight).unwrap().backward().unwrap();
+        assert_eq!(weight.grad().unwrap().unwrap(), first);
+        weight.zero_grad().unwrap();
+        same.keep().unwrap();
+        drop(tape); // what was kept ends with it
+    }
+    weight.require_grad(false).unwrap();
+}
+
+#[test]
+fn a_tapes_first_failure_names_its_place() {
+    let context = Context::new().unwrap();
+    let (x, classes, weight) = rows_classes_weight(&context);
+    let mut tape = Tape::lazy(&context).unwrap();
+    let error = tape.apply("matmul", &[&x, &x], &[]).err().unwrap();
+    let line = line!() - 1;
+    assert_eq!(error.status(), Status::ShapeMismatch);
+    let expected = format!("matmul: inner extents differ: [6, 4] x [6, 4] ({}:{line})", file!());
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(loss_of(&tape, &x, &classes, &weight).err().unwrap().to_string(), expected);
+    assert_eq!(tape.flush().unwrap_err().to_string(), expected);
+    tape.reset().unwrap();
+    tape.flush().unwrap();
+    let error = tape.apply_several("relu", &[&x], &[], 2).err().unwrap();
+    assert!(error.to_string().starts_with("relu has 1 outputs, 2 are asked for"), "{error}");
+}
+
+#[test]
+fn functions_compile_and_become_models() {
+    let context = Context::new().unwrap();
+    let (x, _, weight) = rows_classes_weight(&context);
+    let mut calls = 0;
+    let mut compiled = Compiled::new(&context, &Default::default(), move |tape, inputs| {
+        calls += 1;
+        let y = tape.apply("matmul", &[inputs[0], inputs[1]], &[])?;
+        if calls % 2 == 1 {
+            y.keep()?;
+        }
+        Ok(vec![tape.apply(if calls % 2 == 0 { "tanh" } else { "relu" }, &[&y], &[])?])
+    })
+    .unwrap();
+    let mut eager = Tape::eager(&context).unwrap();
+    let product = eager.apply("matmul", &[&x, &weight], &[]).unwrap();
+    let values = |op| eager.apply(op, &[&product], &[]).unwrap().values::<f32>().unwrap();
+    let (relu, tanh, product) = (values("relu"), values("tanh"), product.values::<f32>().unwrap());
+    eager.reset().unwrap();
+    for expected in [&relu, &tanh, &relu] {
+        let results = compiled.call(&[&x, &weight], 1).unwrap();
+        assert_eq!(&results[0].values::<f32>().unwrap(), expected);
+    }
+    assert_eq!(compiled.tape().info().unwrap().plans_made, 2);
+    let kept = compiled.reset().unwrap();
+    assert_eq!((kept.len(), kept[0].as_slice::<f32>()), (1, &product[..]));
+
+    let result = compiled.call(&[&x, &weight], 1).unwrap()[0];
+    let names: [(&dyn Operand, &str); 2] = [(&x, "rows"), (&weight, "weight")];
+    let options = CaptureOptions { names: &names, output_names: &["y"], open_batch: true };
+    let model = result.tape().capture(&[result], &options).unwrap();
+    assert_eq!((model.inputs().unwrap()[0].name.as_str(), model.outputs().unwrap()[0].name.as_str()), ("rows", "y"));
+    assert_eq!(model.parameter("weight").unwrap(), weight.values());
+    let options = CaptureOptions { output_names: &["y", "z"], ..options };
+    let error = result.tape().capture(&[result], &options).err().unwrap();
+    assert_eq!(error.to_string(), "2 names are given for 1 outputs");
+    let error = compiled.call(&[&x, &weight], 2).err().unwrap();
+    assert_eq!(error.to_string(), "the function gave 1 results, 2 are asked for");
+    assert_eq!(compiled.call(&[&x, &x], 1).err().unwrap().status(), Status::ShapeMismatch);
+    assert_eq!(compiled.call(&[&x, &weight], 1).unwrap().len(), 1); // the failure ended with its record
+}
+
+#[test]
+#[should_panic(expected = "mine")]
+fn a_panic_goes_past_a_compiled_function() {
+    let context = Context::new().unwrap();
+    let mut compiled = Compiled::new(&context, &Default::default(), |_, _| panic!("mine")).unwrap();
+    let _ = compiled.call(&[], 1);
 }
