@@ -25,7 +25,7 @@ def go_type(api, spelling):
     array = re.fullmatch(r"(.*)\[(\d+)\]", spelling)
     if array:
         return f"[{array.group(2)}]{go_type(api, array.group(1))}"
-    if "(*)" in spelling:
+    if "(*)" in spelling or spelling in api.callbacks:
         return "unsafe.Pointer"
     stars, name = spelling.count("*"), spelling.replace("const", " ").replace("*", " ").split()[0]
     if name == "void":
@@ -38,6 +38,8 @@ def as_c(api, spelling, name):
     stars, base = spelling.count("*"), spelling.replace("const", " ").replace("*", " ").split()[0]
     if base == "void" and stars == 1:
         return name
+    if base in api.callbacks:  # cgo has a pointer to bytes for it
+        return f"(C.{base})({name})"
     if stars:
         return f"({'*' * stars}C.{base})(unsafe.Pointer({name}))"
     if base in api.structs:

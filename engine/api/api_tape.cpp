@@ -79,6 +79,8 @@ void record(Tape& tape, const char* op, volta_tensor* const* inputs, size_t inpu
 
 }  // namespace
 
+volta_compiled::~volta_compiled() { end_tape(tape); }
+
 volta_status volta_tape_create(volta_context* context, const volta_tape_options* options,
                                volta_tape** out_tape) {
     if (out_tape != nullptr) *out_tape = nullptr;

@@ -74,7 +74,7 @@ struct volta_compiled {
     volta_tape* tape;  // owned
     volta_function function;
     void* user;
-    ~volta_compiled() { volta_tape_release(tape); }
+    ~volta_compiled();
 };
 
 namespace volta::api {
@@ -103,7 +103,7 @@ inline volta_tensor* as_handle(Tensor* tensor) { return static_cast<volta_tensor
 
 // A result's or gradient's elements, computed if they are not there. Throws what computing does.
 inline void compute(Tensor& tensor) {
-    if (tensor.view.data != nullptr) return;
+    if (tensor.view.data != nullptr || tensor.role == Tensor::Role::leaf) return;
     if (tensor.role == Tensor::Role::poison) tensor.tape->require_whole();
     if (tensor.tape == nullptr) fail(VOLTA_INVALID_STATE, "the tensor's elements were not computed in time");
     tensor.tape->read(&tensor, CallPlace{});

@@ -69,7 +69,9 @@ class Differentiator {
     void visit(const Node& node) {
         int given = -1;  // the last output that has a gradient
         for (int i = 0; i < node.output_count; ++i)
-            if (gradients_[static_cast<std::size_t>(node.first_output + i)] >= 0) given = i;
+            if (gradients_[static_cast<std::size_t>(node.first_output + i)] >= 0 &&
+                is_needed(node.first_output + i))
+                given = i;
         if (given < 0 || !needs_any(node)) return;
         expect_differentiable(node, given);
         uses_.clear();

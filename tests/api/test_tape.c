@@ -236,6 +236,9 @@ static void results_live_as_long_as_they_say(void** state) {
         assert_fails(volta_tape_backward(tape, result), VOLTA_INVALID_STATE,
                      "backward: the loss depends on no tensor that requires a gradient");
         assert_ok(volta_tape_reset(tape));
+        assert_fails(volta_tape_backward(tape, volta_tape_detach(tape, loss_of(&world, tape))),
+                     VOLTA_INVALID_STATE, "backward: the loss depends on no tensor that requires a gradient");
+        assert_ok(volta_tape_reset(tape));
         assert_ok(volta_tape_set_gradients(tape, 0));
         result = loss_of(&world, tape);
         assert_ok(volta_tape_set_gradients(tape, 1));

@@ -36,7 +36,7 @@ class NativeTest(unittest.TestCase):
             for name, (returns, takes) in functions.items():
                 if name == "volta_context_create":  # NULL options are the defaults
                     continue
-                nothing = [kind() if isinstance(kind, type) and issubclass(kind, ctypes.Structure) else
+                nothing = [kind() if isinstance(kind, type) and issubclass(kind, (ctypes.Structure, ctypes._CFuncPtr)) else
                            None if kind in (ctypes.c_void_p, ctypes.c_char_p) or hasattr(kind, "contents") else 0
                            for kind in takes]
                 result = getattr(library, name)(*nothing)
