@@ -25,7 +25,7 @@ def go_type(api, spelling):
     array = re.fullmatch(r"(.*)\[(\d+)\]", spelling)
     if array:
         return f"[{array.group(2)}]{go_type(api, array.group(1))}"
-    if "(*)" in spelling:
+    if "(*)" in spelling or spelling in api.callbacks:
         return "unsafe.Pointer"
     stars, name = spelling.count("*"), spelling.replace("const", " ").replace("*", " ").split()[0]
     if name == "void":

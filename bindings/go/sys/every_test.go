@@ -155,7 +155,7 @@ var every = []struct {
 	{"volta_tape_optimizer_zero_grad", func() Status { return TapeOptimizerZeroGrad(nil) }},
 	{"volta_tape_step", func() Status { return TapeStep(nil, nil, nil) }},
 	{"volta_tape_capture", func() Status { return TapeCapture(nil, nil, 0, nil, nil) }},
-	{"volta_compile", func() Status { return Compile(nil, 0, nil, nil, nil) }},
+	{"volta_compile", func() Status { return Compile(nil, nil, nil, nil, nil) }},
 	{"volta_compiled_release", func() Status { CompiledRelease(nil); return -1 }},
 	{"volta_compiled_call", func() Status { return CompiledCall(nil, nil, 0, nil, 0) }},
 	{"volta_compiled_tape", func() Status { CompiledTape(nil); return -1 }},

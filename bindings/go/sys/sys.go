@@ -2979,7 +2979,7 @@ func TapeCapture(tape *Tape, outputs **Tensor, outputCount uint, options *Captur
 //
 // A function with a LAZY tape of its own. It runs whenever it is called, since it is the host's code; what it records is
 // computed as one plan, that of the last call with the same shapes and path. options may be NULL.
-func Compile(context *Context, function Function, user unsafe.Pointer, options *CompileOptions, outCompiled **Compiled) Status {
+func Compile(context *Context, function unsafe.Pointer, user unsafe.Pointer, options *CompileOptions, outCompiled **Compiled) Status {
 	return Status(C.volta_compile((*C.volta_context)(unsafe.Pointer(context)), C.volta_function(function), user, (*C.volta_compile_options)(unsafe.Pointer(options)), (**C.volta_compiled)(unsafe.Pointer(outCompiled))))
 }
 
