@@ -69,19 +69,29 @@ func (g *Graph) Constant(tensor *Tensor) (Value, error) {
 // Apply is the operator of that name; outputs is how many of its results are handed out.
 func (g *Graph) Apply(op string, inputs []Value, outputs int, attributes ...Attribute) ([]Value, error) {
 	results := make([]Value, outputs)
+	_, err := g.value(func(a *arena, graph *sys.Graph, _ *Value) Status {
+		return sys.GraphApply(graph, a.name(op), first(inputs), uint(len(inputs)), a.attributes(attributes), uint(len(attributes)),
+			first(results), uint(outputs))
+	}, named(op, attributes)...)
+	return results, err
+}
+
+// named gives the texts of a call of an operator.
+func named(op string, attributes []Attribute) []string {
 	texts := []string{op}
 	for _, attribute := range attributes {
 		texts = append(texts, attribute.Name)
 	}
-	_, err := g.value(func(a *arena, graph *sys.Graph, _ *Value) Status {
-		raw := make([]sys.Attribute, len(attributes))
-		for i, attribute := range attributes {
-			raw[i] = sys.Attribute{Name: a.name(attribute.Name), Number: attribute.Number,
-				Integers: list(a, attribute.Integers), IntegerCount: uint(len(attribute.Integers))}
-		}
-		return sys.GraphApply(graph, a.name(op), first(inputs), uint(len(inputs)), list(a, raw), uint(len(raw)), first(results), uint(outputs))
-	}, texts...)
-	return results, err
+	return texts
+}
+
+func (a *arena) attributes(given []Attribute) *sys.Attribute {
+	raw := make([]sys.Attribute, len(given))
+	for i, attribute := range given {
+		raw[i] = sys.Attribute{Name: a.name(attribute.Name), Number: attribute.Number,
+			Integers: list(a, attribute.Integers), IntegerCount: uint(len(attribute.Integers))}
+	}
+	return list(a, raw)
 }
 
 // Unary is the operator of one input, no attribute and one result.

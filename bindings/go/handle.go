@@ -18,6 +18,7 @@ type owner struct {
 	context *sys.Context   // whose long calls are asked to end; it ends when no object is left
 	cancel  *sys.Cancel    // what asks them now; under mutex
 	mark    unsafe.Pointer // memory of C that stands for it in callbacks
+	within  unsafe.Pointer // the same in functions that may change its objects: those that Compile was given
 	live    int            // of its objects; under mutex
 	ends    []func()       // called when none is left; under mutex
 
@@ -27,19 +28,22 @@ type owner struct {
 }
 
 func newOwner(library func() *byte) *owner {
-	o := &owner{library: library, mark: sys.Malloc(1)}
-	mark := o.mark
+	mark := sys.Malloc(2)
+	o := &owner{library: library, mark: mark, within: unsafe.Add(mark, 1)}
 	o.ends = []func(){func() { sys.Free(mark) }}
 	return o
 }
 
 // enter begins a call. Where it is one of a function that a call of this owner is calling now, there is nothing to wait for:
-// it may look at objects, not change them.
+// it may look at objects, not change them, unless it is there to change them.
 func (o *owner) enter(looks bool) (entered bool, err error) {
 	if o.mutex.TryLock() {
 		return true, nil
 	}
-	if sys.Inside() == o.mark {
+	switch sys.Inside() {
+	case o.within:
+		return false, nil
+	case o.mark:
 		if looks {
 			return false, nil
 		}
@@ -116,18 +120,45 @@ type handle[T any] struct {
 	pointer *T // nil: closed. Under the owner's lock
 	name    string
 	end     func(*T)
+	loan    *loan // nil: the handle owns the object. Under the owner's lock
+}
+
+// A loan is of an object that another one ends: a result that a tape holds, a compiled function's tape.
+type loan struct {
+	kept bool  // a result that will be the handle's own
+	lent bool  // a result whose elements are lent
+	over error // what a call on it says; nil: it is there
 }
 
 // hold takes an object over; within a call of its owner.
 func hold[T any](o *owner, name string, pointer *T, end func(*T)) *handle[T] {
-	h := &handle[T]{o, pointer, name, end}
-	o.live++
+	h := &handle[T]{owner: o, pointer: pointer, name: name}
+	h.take(end)
+	h.watch()
+	return h
+}
+
+// take makes the handle the object's owner.
+func (h *handle[T]) take(end func(*T)) {
+	h.end, h.loan = end, nil
+	h.owner.live++
+}
+
+// watch lets the collector end the object.
+func (h *handle[T]) watch() {
 	runtime.SetFinalizer(h, func(h *handle[T]) {
 		pointer, end := h.pointer, h.end
 		h.owner.lose(func() { end(pointer) })
 	})
-	return h
 }
+
+// borrow gives a handle of an object that another one ends.
+func borrow[T any](o *owner, name string, pointer *T, end func(*T)) *handle[T] {
+	return &handle[T]{owner: o, pointer: pointer, name: name, end: end, loan: new(loan)}
+}
+
+// away says from now on that the object has ended.
+func (h *handle[T]) away(over error) { h.pointer, h.loan.over = nil, over }
 
 // Close releases the object. Closing twice is fine; calls that come later report ErrInvalidArgument.
 func (h *handle[T]) Close() error {
@@ -138,17 +169,25 @@ func (h *handle[T]) Close() error {
 	if entered {
 		defer h.owner.leave()
 	}
-	if h.pointer != nil {
+	switch {
+	case h.pointer == nil:
+	case h.loan == nil:
 		runtime.SetFinalizer(h, nil)
 		h.end(h.pointer)
 		h.pointer = nil
 		h.owner.live--
+	case h.loan.kept: // it ends with its record after all
+		h.end(h.pointer)
+		h.loan.kept = false
 	}
 	return nil
 }
 
 // closed is the error of an object that was closed; within a call.
 func (h *handle[T]) closed() error {
+	if h.loan != nil && h.loan.over != nil {
+		return h.loan.over
+	}
 	if h.pointer == nil {
 		return refused(InvalidArgument, "the %s was closed", h.name)
 	}

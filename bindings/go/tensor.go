@@ -21,6 +21,7 @@ func dtypeOf[E Element]() Dtype {
 // A Tensor is a dense array, row-major, in memory of the library.
 type Tensor struct {
 	*handle[sys.Tensor]
+	tape *Tape // whose result it is; nil: of none
 }
 
 // NewTensor makes a tensor of zeros: F32 or I32.
@@ -32,7 +33,7 @@ func NewTensor(in *Context, dtype Dtype, shape ...int64) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tensor{tensor}, nil
+	return &Tensor{handle: tensor}, nil
 }
 
 // TensorOf makes a tensor with a copy of the elements.
@@ -58,7 +59,7 @@ func WrapTensor(in *Context, dtype Dtype, memory unsafe.Pointer, shape ...int64)
 	if err != nil {
 		return nil, err
 	}
-	return &Tensor{tensor}, nil
+	return &Tensor{handle: tensor}, nil
 }
 
 // first is the address of the first element; nil of none.
@@ -72,6 +73,7 @@ func first[T any](elements []T) *T {
 // Dtype is F32 or I32; 0 of a closed tensor.
 func (t *Tensor) Dtype() (dtype Dtype) {
 	_ = t.look(func(tensor *sys.Tensor) Status { dtype = sys.TensorDtype(tensor); return OK })
+	runtime.KeepAlive(t) // with it the tape whose result it may be
 	return dtype
 }
 
@@ -83,26 +85,33 @@ func (t *Tensor) Shape() (shape []int64) {
 		}
 		return OK
 	})
+	runtime.KeepAlive(t)
 	return shape
 }
 
 // Len is the number of elements.
 func (t *Tensor) Len() (count int) {
 	_ = t.look(func(tensor *sys.Tensor) Status { count = int(sys.TensorElements(tensor)); return OK })
+	runtime.KeepAlive(t)
 	return count
 }
 
 // elements runs a function on a tensor's elements.
 func elements[E Element](t *Tensor, use func([]E) error) error {
 	var wrong error
-	err := t.look(func(tensor *sys.Tensor) Status {
+	err := t.run(t.tape == nil, func(tensor *sys.Tensor) Status { // a result may have to be computed
 		if dtype := sys.TensorDtype(tensor); dtype != dtypeOf[E]() {
 			wrong = refused(InvalidArgument, "the tensor has elements of dtype %d, not %d", dtype, dtypeOf[E]())
 			return OK
 		}
-		wrong = use(unsafe.Slice((*E)(sys.TensorData(tensor)), int(sys.TensorElements(tensor))))
+		data, count := sys.TensorData(tensor), int(sys.TensorElements(tensor))
+		if data == nil && count > 0 { // the function gives no status
+			return InvalidState
+		}
+		wrong = use(unsafe.Slice((*E)(data), count))
 		return OK
 	})
+	runtime.KeepAlive(t)
 	if err == nil {
 		err = wrong
 	}
@@ -127,10 +136,14 @@ func Get[E Element](t *Tensor) (copied []E, err error) {
 }
 
 // Lend gives the elements themselves, for reading and writing without copies, until Close: the collector does not end a tensor
-// that lent its elements.
+// that lent its elements. Those of a tape's result, which is not kept, are gone with the record.
 func Lend[E Element](t *Tensor) (lent []E, err error) {
 	err = elements(t, func(of []E) error {
-		runtime.SetFinalizer(t.handle, nil)
+		if t.loan != nil {
+			t.loan.lent = true
+		} else {
+			runtime.SetFinalizer(t.handle, nil)
+		}
 		lent = of
 		return nil
 	})
@@ -161,6 +174,7 @@ func (t *Tensor) Text() (text string, err error) {
 		text = sys.GoText(lent)
 		return status
 	})
+	runtime.KeepAlive(t)
 	return text, err
 }
 
@@ -229,7 +243,7 @@ func OpenTensors(in *Context, path string) ([]NamedTensor, error) {
 		for i := uint(0); i < sys.TensorsCount(opened) && status == OK; i++ {
 			var copied *sys.Tensor
 			if status = copyOf(context, sys.TensorsTensor(opened, i), &copied); status == OK {
-				tensor := &Tensor{hold(in.owner, "tensor", copied, sys.TensorRelease)}
+				tensor := &Tensor{handle: hold(in.owner, "tensor", copied, sys.TensorRelease)}
 				read = append(read, NamedTensor{sys.GoText(sys.TensorsName(opened, i)), tensor})
 			}
 		}

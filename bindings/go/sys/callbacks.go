@@ -9,6 +9,7 @@ package sys
 void voltaGoLog(void *user, int32_t level, char *line);
 int32_t voltaGoOnText(void *user, char *text, size_t bytes, int32_t token);
 int32_t voltaGoProgress(void *user, void *report);
+int32_t voltaGoFunction(void *user, void *tape, void *inputs, size_t input_count, void *outputs, size_t output_count);
 void voltaGoParallel(void *user, uint32_t count, void *part, void *part_user);
 */
 import "C"
@@ -23,6 +24,7 @@ var (
 	OnLog      = unsafe.Pointer(C.voltaGoLog)
 	OnText     = unsafe.Pointer(C.voltaGoOnText)
 	OnProgress = unsafe.Pointer(C.voltaGoProgress)
+	OnFunction = unsafe.Pointer(C.voltaGoFunction)
 	OnParallel = unsafe.Pointer(C.voltaGoParallel)
 )
 
@@ -32,6 +34,7 @@ type Receiver struct {
 	Log      func(level LogLevel, line string)
 	Text     func(piece []byte, token int32) (stop bool) // the piece is lent
 	Progress func(report *TuneReport) (stop bool)        // lent too
+	Function func(outputs []*Tensor) Status              // of Compile; the inputs are those of the call
 	Parallel func(count uint32, part func(index uint32))
 }
 
@@ -81,6 +84,14 @@ func voltaGoOnText(user unsafe.Pointer, text *C.char, bytes C.size_t, token C.in
 func voltaGoProgress(user, report unsafe.Pointer) (stop C.int32_t) {
 	received(user, func(receiver *Receiver) { stop = number(receiver.Progress((*TuneReport)(report))) })
 	return stop
+}
+
+//export voltaGoFunction
+func voltaGoFunction(user, tape, inputs unsafe.Pointer, inputCount C.size_t, outputs unsafe.Pointer, outputCount C.size_t) (status C.int32_t) {
+	received(user, func(receiver *Receiver) {
+		status = C.int32_t(receiver.Function(unsafe.Slice((**Tensor)(outputs), int(outputCount))))
+	})
+	return status
 }
 
 //export voltaGoParallel
