@@ -1,6 +1,6 @@
 // Random programs: 1 to 40 calls, then a gradient and an update. Computed call by call, together, together
 // once more along the known trace, with reads in the middle, and as a session of the same graph, they give
-// the same bits. VOLTA_TEST_PROGRAMS: how many (60).
+// the same bits. VOLTA_TEST_PROGRAMS: how many (200).
 #include <cmath>
 #include <cstdarg>
 #include <cstddef>
@@ -296,7 +296,7 @@ bool same_bits(const std::vector<std::vector<float>>& a, const std::vector<std::
 
 void programs_have_one_result(void**) {
     const char* const wish = std::getenv("VOLTA_TEST_PROGRAMS");
-    const long count = wish != nullptr ? std::atol(wish) : 60;
+    const long count = wish != nullptr ? std::atol(wish) : 200;
     static const volta_isa isas[] = {VOLTA_ISA_AUTO, VOLTA_ISA_AVX2, VOLTA_ISA_SCALAR};
     volta_context* context = nullptr;
     for (long number = 0; number < count; ++number) {
