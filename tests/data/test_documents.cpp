@@ -129,10 +129,9 @@ void test_packing_is_first_fit(void**) {
     assert_int_equal(few.count, 4);
     assert_int_equal(packed({}, 10).count, 0);
     // Against every row in turn.
-    std::vector<uint64_t> lengths;
+    std::vector<uint64_t> lengths(2000);
     std::uint32_t state = 7;
-    for (int i = 0; i < 2000; ++i)
-        lengths.push_back(1 + ((state = state * 1664525u + 1013904223u) >> 8) % 64);
+    for (uint64_t& length : lengths) length = 1 + ((state = state * 1664525u + 1013904223u) >> 8) % 64;
     const Packed many = packed(lengths, 64);
     std::vector<uint64_t> used;
     for (size_t i = 0; i < lengths.size(); ++i) {

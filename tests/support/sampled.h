@@ -8,7 +8,7 @@
 
 static inline int sample_stride(void) {
     const char* const every = getenv("VOLTA_TEST_EVERY");
-    const int stride = every != NULL ? atoi(every) : 1;
+    const int stride = every ? atoi(every) : 1;
     return stride > 0 ? stride : 1;
 }
 
