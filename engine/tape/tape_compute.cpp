@@ -42,8 +42,7 @@ void Tape::require_available(ValueId value) const {
     if (node.op == Op::constant || op_row(node.op).lowering != Lowering::source) return;
     fail(VOLTA_INVALID_STATE,
          "a result was not computed before a step or a new gradient changed a tensor that it depends on: "
-         "read it "
-         "before, or mark it with volta_tensor_keep");
+         "read it before, or mark it with volta_tensor_keep");
 }
 
 Segment& Tape::find_segment(const SegmentRequest& request, bool* was_known) {

@@ -367,6 +367,33 @@ static void the_report_says_why(void** state) {
     close_world(&world);
 }
 
+/* A record that is longer than one plan takes is computed in pieces, and says so; its results are right. */
+static void a_long_record_is_cut(void** state) {
+    (void)state;
+    const int64_t shape[] = {1};
+    volta_context* context;
+    volta_tape* tape;
+    volta_tensor *one, *sum;
+    volta_tape_options options = VOLTA_TAPE_OPTIONS_INIT;
+    const char* text;
+    double value = 0;
+    options.mode = VOLTA_TAPE_LAZY;
+    assert_ok(volta_context_create(NULL, &context));
+    assert_ok(volta_tensor_create(context, VOLTA_F32, shape, 1, &one));
+    assert_ok(volta_tensor_fill(one, 1));
+    assert_ok(volta_tape_create(context, &options, &tape));
+    sum = one;
+    for (int call = 0; call < 4100; ++call) sum = volta_op(tape, "add", sum, one);
+    assert_ok(volta_tape_status(tape));
+    assert_ok(volta_tape_report(tape, 0, &text));
+    assert_non_null(strstr(text, "VG007 long record, 1 times"));
+    assert_ok(volta_tensor_item(sum, &value));
+    assert_true(value == 4101);
+    volta_tape_release(tape);
+    volta_tensor_release(one);
+    volta_context_release(context);
+}
+
 /* After the first records nothing is allocated, and memory stays as it is. */
 static void a_known_record_allocates_nothing(void** state) {
     (void)state;
@@ -593,15 +620,11 @@ static void memory_may_be_refused_anywhere(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trains_to_the_trainers_bits),
-        cmocka_unit_test(results_live_as_long_as_they_say),
-        cmocka_unit_test(failures_are_kept),
-        cmocka_unit_test(an_update_needs_finite_gradients),
-        cmocka_unit_test(the_report_says_why),
-        cmocka_unit_test(dropout_draws),
-        cmocka_unit_test(functions_compile),
-        cmocka_unit_test(memory_may_be_refused_anywhere),
-        cmocka_unit_test(a_known_record_allocates_nothing),
+        cmocka_unit_test(trains_to_the_trainers_bits), cmocka_unit_test(results_live_as_long_as_they_say),
+        cmocka_unit_test(failures_are_kept),           cmocka_unit_test(an_update_needs_finite_gradients),
+        cmocka_unit_test(the_report_says_why),         cmocka_unit_test(dropout_draws),
+        cmocka_unit_test(functions_compile),           cmocka_unit_test(memory_may_be_refused_anywhere),
+        cmocka_unit_test(a_long_record_is_cut),        cmocka_unit_test(a_known_record_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

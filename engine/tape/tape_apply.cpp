@@ -1,0 +1,135 @@
+// Operators on a tape: a call is the next one of the trace, or becomes it.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/tape/next_call.h"
+
+namespace volta {
+
+const OpRow* Tape::expected(const char* op) const {
+    if (cursor_ >= trace_->calls.size()) return nullptr;
+    const Call& call = trace_->calls[cursor_];
+    if (call.kind != CallKind::apply) return nullptr;
+    const OpRow& row = op_row(call.op);
+    return std::strcmp(row.name, op) == 0 ? &row : nullptr;
+}
+
+namespace {
+
+constexpr std::size_t kMostAttributes = 32;               // of a call
+constexpr std::size_t kMostCalls = std::size_t{1} << 20;  // of a record
+constexpr std::size_t kLongRecord = 4096;                 // calls of one plan
+
+// Whether the call is one that draws, without the input that says by what: on a tape that is the tape's.
+bool lacks_random(const OpRow& row, std::size_t input_count, const Attribute* attributes, std::size_t count) {
+    if (row.op == Op::dropout) return input_count == 1;
+    if (row.op != Op::attention) return false;
+    std::size_t expected = 3;
+    bool draws = false;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (attributes[i].key == Attr::packed && attributes[i].number != 0) expected -= 2;
+        if (attributes[i].key == Attr::documents && attributes[i].number != 0) expected += 1;
+        if (attributes[i].key == Attr::probability) draws = attributes[i].number > 0;
+    }
+    return draws && input_count == expected;
+}
+
+}  // namespace
+
+bool Tape::matches_apply(const Call& call, const OpRow& row, Tensor* const* inputs, std::size_t input_count,
+                         const Attribute* attributes, std::size_t attribute_count) {
+    const std::size_t own = lacks_random(row, input_count, attributes, attribute_count) ? 1 : 0;
+    if (call.kind != CallKind::apply || call.op != row.op || call.is_detached == gradients_enabled ||
+        call.inputs.size() != input_count + own || call.attributes.size() != attribute_count ||
+        !std::equal(attributes, attributes + attribute_count, call.attributes.begin()))
+        return false;
+    for (std::size_t i = 0; i < input_count; ++i)
+        if (!follows(inputs[i], call.inputs[i])) return false;
+    return own == 0 || follows_random(call.inputs.back());
+}
+
+const Call& Tape::record_apply(const OpRow& row, Tensor* const* inputs, std::size_t input_count,
+                               const Attribute* attributes, std::size_t attribute_count) {
+    std::pmr::memory_resource* const heap = context_->structures();
+    const std::size_t source_count = bound_.size();
+    try {
+        Call call(heap);
+        call.op = row.op;
+        call.is_detached = !gradients_enabled;
+        for (std::size_t i = 0; i < input_count; ++i) call.inputs.push_back(record_leaf(inputs[i]));
+        if (lacks_random(row, input_count, attributes, attribute_count))
+            call.inputs.push_back(record_random());
+        call.attributes.assign(attributes, attributes + attribute_count);
+        const std::size_t before = trace_->graph.values.size();
+        call.first = trace_->graph.apply(row.op, call.inputs.data(), static_cast<int>(call.inputs.size()),
+                                         attributes, static_cast<int>(attribute_count), Phase::each);
+        call.count = static_cast<std::int32_t>(trace_->graph.values.size() - before);
+        for (std::int32_t i = 0; call.is_detached && i < call.count; ++i)
+            trace_->detached.push_back(call.first + i);
+        return complete(std::move(call));
+    } catch (...) {
+        unbind_from(source_count);
+        trace_->cut(cursor_);
+        throw;
+    }
+}
+
+void Tape::apply(const OpRow& row, Tensor* const* inputs, std::size_t input_count,
+                 const Attribute* attributes, std::size_t attribute_count, Tensor** results,
+                 std::size_t result_count, CallPlace place) {
+    require_whole();
+    require(cursor_ < kMostCalls, "%s: the record has %zu calls: call volta_tape_reset between steps",
+            row.name, cursor_);
+    for (std::size_t i = 0; i < input_count; ++i) check_operand(inputs[i], i, row.name);
+    // Calls that draw have a stream each, numbered as they come, unless the host says which.
+    const auto is_stream = [](const Attribute& each) { return each.key == Attr::stream; };
+    if (lacks_random(row, input_count, attributes, attribute_count) &&
+        std::none_of(attributes, attributes + attribute_count, is_stream)) {
+        Attribute numbered[kMostAttributes];
+        require(attribute_count < kMostAttributes, "%s: %zu attributes are given", row.name, attribute_count);
+        std::copy_n(attributes, attribute_count, numbered);
+        numbered[attribute_count] = number(Attr::stream, static_cast<double>(streams_++));
+        return apply(row, inputs, input_count, numbered, attribute_count + 1, results, result_count, place);
+    }
+    const Call* call = next_call(
+        [&](const Call& known) {
+            return matches_apply(known, row, inputs, input_count, attributes, attribute_count);
+        },
+        [&](const Call& known) { describe_apply(known, row, inputs, input_count); });
+    if (call == nullptr) call = &record_apply(row, inputs, input_count, attributes, attribute_count);
+    if (result_count > static_cast<std::size_t>(call->count))
+        fail(VOLTA_INVALID_ARGUMENT, "%s has %d outputs, %zu are asked for", row.name, call->count,
+             result_count);
+    const ValueId first = call->first;
+    ++cursor_;
+    ++counts_.calls;
+    for (std::size_t i = 0; i < result_count; ++i) results[i] = hand_out(first + static_cast<ValueId>(i));
+    if (!options_.is_eager) {
+        if (cursor_ - flushed_ < kLongRecord) return;
+        SegmentRequest& long_one = new_request();
+        want_results(long_one, Results::all);
+        compute(long_one, FlushReason::size, place);
+        return;
+    }
+    SegmentRequest& request = new_request();  // results that are not handed out too: gradients read them
+    for (std::int32_t i = 0; i < call->count; ++i) request.wanted.push_back(first + i);
+    compute(request, FlushReason::eager, place);
+}
+
+Tensor* Tape::detach(Tensor* tensor, CallPlace place) {
+    require(tensor != nullptr, "tensor is NULL");
+    const bool before = gradients_enabled;
+    const Attribute same = list(Attr::shape, tensor->view.shape);
+    Tensor* result = poison_;
+    gradients_enabled = false;
+    try {
+        apply(op_row(Op::reshape), &tensor, 1, &same, 1, &result, 1, place);
+    } catch (...) {
+        gradients_enabled = before;
+        throw;
+    }
+    gradients_enabled = before;
+    return result;
+}
+
+}  // namespace volta
