@@ -330,9 +330,9 @@ void tell_packing(const std::string& path, const DocumentLists& lists, const Doc
                   std::int64_t window) {
     double tokens = 0;
     for (const Document& document : lists.train) tokens += static_cast<double>(places_of(document, model));
-    warn(formatted("%s: %zu documents in %zu rows of %lld tokens, of which they fill %.0f %%",
+    warn(formatted("%s: %zu documents in %zu row%s of %lld tokens, of which they fill %.0f %%",
                    one_line(path).c_str(), lists.train.size(), lists.rows.size(),
-                   static_cast<long long>(window),
+                   lists.rows.size() == 1 ? "" : "s", static_cast<long long>(window),
                    100 * tokens / (static_cast<double>(lists.rows.size()) * static_cast<double>(window))));
 }
 
