@@ -25,6 +25,7 @@
 #include "cli/progress.h"
 #include "cli/suggest.h"
 #include "cli/texts.h"
+#include "cli/training_memory.h"
 
 namespace voltac {
 namespace {
@@ -46,6 +47,7 @@ struct Settings {
            clip = 1.0;
     bool json = false, packs = false;
     FineTuning tuning;
+    TrainingMemory memory;
     TrainingReport report;
     std::int64_t eval_every = 0, patience = 0, extend = 0;
     std::string jsonl, chat_format;
@@ -144,6 +146,7 @@ void declare(Options& options, Settings& s) {
         "pictures: what is told of at the end, as --data (default: a folder's test part, where it has one)");
     options.flag("--json", s.json, "one JSON object per line on standard output");
     s.report.declare(options);
+    s.memory.declare(options, s.machine);
     s.profile.declare(options);
     options.machine(s.machine);
     options.config();
@@ -174,6 +177,9 @@ void check_settings(const Settings& s, const Options& options) {
         usage_error(formatted("voltac train: --warmup %lld is more than --steps %lld",
                               static_cast<long long>(s.warmup), static_cast<long long>(s.steps)));
     if (s.out.empty()) usage_error("voltac train: --out is required (see voltac train --help)");
+    if (s.memory.update_in_backward && s.resume.empty() && s.clip > 0)
+        usage_error(
+            "voltac train: with --update-in-backward there is no norm of all gradients: give --clip 0");
 }
 
 volta_trainer_options trainer_options(const Settings& s, const std::int64_t* shape) {
@@ -192,6 +198,7 @@ volta_trainer_options trainer_options(const Settings& s, const std::int64_t* sha
     options.beta2 = s.beta2 == 0 ? -1 : s.beta2;
     options.weight_decay = s.weight_decay;
     options.clip_norm = s.clip;
+    s.memory.fill(options);
     return options;
 }
 
@@ -518,7 +525,8 @@ Training tuned_training(const Context& context, const Settings& s, const Options
 Training resumed_training(const Context& context, const Settings& s, const Options& options) {
     Model model = s.tuning.resumed(context, s.resume);
     volta_trainer* trainer = nullptr;
-    const volta_status status = volta_trainer_resume(model.get(), nullptr, &trainer);
+    const volta_trainer_options of_run = s.memory.of_resumed();
+    const volta_status status = volta_trainer_resume(model.get(), &of_run, &trainer);
     if (status != VOLTA_OK) failure("--resume " + s.resume + ": " + volta_last_error());
     Trainer owned(trainer);
     Tokenizer tokenizer = tokenizer_of(model);
@@ -692,7 +700,8 @@ Training new_picture_training(const Context& context, Settings& s, const Options
 Training resumed_picture_training(const Context& context, const Settings& s) {
     Model model = s.tuning.resumed(context, s.resume);
     volta_trainer* trainer = nullptr;
-    if (volta_trainer_resume(model.get(), nullptr, &trainer) != VOLTA_OK)
+    const volta_trainer_options of_run = s.memory.of_resumed();
+    if (volta_trainer_resume(model.get(), &of_run, &trainer) != VOLTA_OK)
         failure("--resume " + s.resume + ": " + volta_last_error());
     return {std::move(model), Trainer(trainer), Tokenizer()};
 }
@@ -759,7 +768,8 @@ Trainer document_trainer(const Settings& s, const Model& model, const DocumentMo
 Trainer resumed_documents(const Settings& s, const Options& options, const Model& model,
                           const Tokenizer& tokenizer, const std::string& mark) {
     volta_trainer* trainer = nullptr;
-    if (volta_trainer_resume(model.get(), nullptr, &trainer) != VOLTA_OK)
+    const volta_trainer_options of_run = s.memory.of_resumed();
+    if (volta_trainer_resume(model.get(), &of_run, &trainer) != VOLTA_OK)
         failure("--resume " + s.resume + ": " + volta_last_error());
     Trainer owned(trainer);
     volta_trainer_options checkpoint = VOLTA_TRAINER_OPTIONS_INIT;

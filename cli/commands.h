@@ -30,6 +30,7 @@ int run_convert(const std::vector<std::string>& arguments);
 int run_quantize(const std::vector<std::string>& arguments);
 int run_merge(const std::vector<std::string>& arguments);
 int run_info(const std::vector<std::string>& arguments);
+int run_plan(const std::vector<std::string>& arguments);
 int run_hash(const std::vector<std::string>& arguments);
 int run_bench(const std::vector<std::string>& arguments);
 int run_tune(const std::vector<std::string>& arguments);

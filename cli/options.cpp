@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -94,6 +95,35 @@ void Options::integers(const char* name, std::vector<std::int32_t>& values, std:
     add(name, "N", help, [=, &values, what = label(name)](const std::string& given) {
         values.push_back(static_cast<std::int32_t>(whole_number(what, given, low, high)));
     });
+}
+
+namespace {
+
+struct Unit {
+    const char* name;
+    double bytes;
+};
+constexpr Unit kUnits[] = {{"", 1},      {"B", 1},
+                           {"kB", 1e3},  {"KiB", 1024},
+                           {"MB", 1e6},  {"MiB", 1048576.0},
+                           {"GB", 1e9},  {"GiB", 1073741824.0},
+                           {"TB", 1e12}, {"TiB", 1099511627776.0}};
+
+std::uint64_t byte_count(const std::string& label, const std::string& given) {
+    char* unit = nullptr;
+    const double number = std::strtod(given.c_str(), &unit);
+    if (unit != given.c_str())
+        for (const Unit& row : kUnits)
+            if (std::strcmp(unit, row.name) == 0 && number * row.bytes >= 1 && number * row.bytes <= 1e18)
+                return static_cast<std::uint64_t>(number * row.bytes);
+    usage_error(label + " is '" + given + "', it must be bytes, as 500MB or 2GiB");
+}
+
+}  // namespace
+
+void Options::bytes(const char* name, std::uint64_t& value, const char* help) {
+    add(name, "BYTES", help,
+        [=, &value, what = label(name)](const std::string& given) { value = byte_count(what, given); });
 }
 
 std::string Range::words() const {

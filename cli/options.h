@@ -51,6 +51,8 @@ class Options {
                  const char* help);
     void number(const char* name, double& value, double low, double high, const char* help);
     void number(const char* name, double& value, const Range& range, const char* help);
+    // "500000000", "512MiB", "2GB": units of 1000 and of 1024, a fraction before them.
+    void bytes(const char* name, std::uint64_t& value, const char* help);
     void text(const char* name, std::string& value, const char* help, Empty empty = Empty::kRefused);
     // Given as often as wanted, none of them empty; a list in a configuration file.
     void texts(const char* name, std::vector<std::string>& values, const char* help);

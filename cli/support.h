@@ -48,8 +48,9 @@ struct Machine {
     std::string device = "cpu";    // as volta_context_options takes it
     std::string level = "strict";  // of kLevelNames
     std::string precision = "fp32";
-    bool tells = false;      // the log's information is printed, not its warnings alone
-    bool no_tuning = false;  // else what `voltac tune` found counts: $HOME/.volta/matmul_tuning
+    bool tells = false;        // the log's information is printed, not its warnings alone
+    std::uint64_t memory = 0;  // host_budget
+    bool no_tuning = false;    // else what `voltac tune` found counts: $HOME/.volta/matmul_tuning
 };
 std::string default_device();  // VOLTA_DEVICE, else "cpu"
 inline bool is_strict(const Machine& machine) { return machine.level == kLevelNames[VOLTA_STRICT]; }

@@ -161,7 +161,8 @@ typedef struct volta_context_options {
     const char *kernel_folder;        /* where kernels that were compiled for a device are kept. Files of another
                                          device, driver or contract are ignored. NULL: in memory alone */
     uint64_t host_budget;             /* most bytes of the host's memory for what plans read and write: a plan that
-                                         needs more is refused, OUT_OF_MEMORY. 0: what there is        */
+                                         needs more is refused, OUT_OF_MEMORY; a trainer computes activations
+                                         again before it is. 0: what there is                          */
     uint64_t device_budget;           /* the same of a device's own memory, parameters too             */
     volta_precision precision;        /* 0: VOLTA_PRECISION_FP32, the only one of VOLTA_STRICT         */
     /* Computes on threads of the host; the context then has none of its own. Work comes as up to thread_count parts:
@@ -1200,10 +1201,22 @@ typedef struct volta_trainer_options {
      * input [batch, time] and the CROSS_ENTROPY loss. A step takes one input more behind the tokens, i32 of their shape:
      * the place in its row where the document of each token begins. The model that is saved stays as it is. */
     int32_t packed_documents;
+    /* The rest says where and when, never what: results keep every bit, and a checkpoint has none of it.
+     * Most bytes of the bill's activations: the backward pass computes again what is not kept for it, the cheapest
+     * choice that fits (docs/memory.md). OUT_OF_MEMORY names the smallest budget that works. 0: the fastest plan, or, in
+     * a context with a host_budget, the fastest that fits in what is left of it. */
+    uint64_t activation_budget;
+    /* A folder on a disk: moments lie in a file there that has no name, mapped, rather than in memory, and the bill is
+     * without them. On a processor only. NULL: in memory. Copied. */
+    const char *state_folder;
+    /* 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no
+     * volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed
+     * some parameters: every later call fails so, go on from a checkpoint. */
+    int32_t update_in_backward;
 } volta_trainer_options;
 #define VOLTA_TRAINER_OPTIONS_INIT \
     {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, \
-     0}
+     0, 0, NULL, 0}
 
 /* A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
  * are parameters without a gradient, of one batch_norm each. Inference takes what they hold.
@@ -1214,10 +1227,32 @@ typedef struct volta_trainer_options {
  * Errors: UNSUPPORTED       an operator without a gradient rule; packed weights (volta_model_quantize); packed_documents
  *                           of a model whose tokens meet elsewhere than in causal attention; the text names it
  *         INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
- *                           or one alone of a batch_norm's running mean and variance; the text names it */
+ *                           or one alone of a batch_norm's running mean and variance; the text names it
+ *         OUT_OF_MEMORY     activation_budget, or what is left of the context's host_budget; the text names what is
+ *                           needed at least
+ *         IO_ERROR          state_folder: the text names it and the reason */
 VOLTA_API volta_status volta_trainer_create(volta_model *model, const volta_trainer_options *options,
                                             volta_trainer **out_trainer);
 VOLTA_API void volta_trainer_release(volta_trainer *trainer);
+
+/* What a training step costs, beside the memory of its bill. */
+typedef struct volta_training_cost {
+    size_t struct_size;            /* in: sizeof(volta_training_cost)                                        */
+    double operations;             /* of products and attention in one step; a multiply-add is two           */
+    double repeated_operations;    /* of these, what is computed again for activation_budget                 */
+    double bytes;                  /* operands and results of the plan's steps, each moved once              */
+    double seconds;                /* of a step in which all ran at the speed given: no step is faster. 0: none given */
+    uint64_t smallest_activations; /* the least activation_budget that works                                 */
+} volta_training_cost;
+#define VOLTA_TRAINING_COST_INIT {sizeof(volta_training_cost), 0, 0, 0, 0, 0}
+
+/* The bill of the trainer that volta_trainer_create would make, and what its steps cost; nothing is allocated for it but
+ * plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
+ * Cost:   some tens of plans: milliseconds each for a network of a thousand operations.
+ * Errors: as volta_trainer_create; OUT_OF_MEMORY where it would be refused for its memory */
+VOLTA_API volta_status volta_trainer_estimate(volta_model *model, const volta_trainer_options *options,
+                                              const volta_machine_speed *speed, volta_bill *bill,
+                                              volta_training_cost *cost);
 
 /* What a step reports. */
 typedef struct volta_step_report {
@@ -1281,7 +1316,8 @@ VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *pa
 VOLTA_API volta_status volta_trainer_extend(volta_trainer *trainer, uint64_t steps);
 
 /* A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
- * those of the checkpoint; given options must agree with them (`steps` included). In a context of another level or
+ * those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder and
+ * update_in_backward are this run's alone; where input_shapes is NULL these are all that is read. In a context of another level or
  * precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
  * Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
  *         INVALID_STATE     the model is no checkpoint */

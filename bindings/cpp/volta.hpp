@@ -677,8 +677,21 @@ class session : public handle<volta_session, volta_session_release> {
     std::string_view plan() const { return detail::text_of(volta_session_print_plan, get()); }
 };
 
+// What a trainer would need, and what its steps would cost.
+struct training_estimate {
+    volta_bill bill = VOLTA_BILL_INIT;
+    volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
+};
+
 class trainer : public handle<volta_trainer, volta_trainer_release> {
   public:
+    // Plans what the constructor would make. cost.seconds is 0 without a speed (context::measure_machine).
+    static training_estimate estimate(const model &of, const volta_trainer_options &how,
+                                      const volta_machine_speed *speed = nullptr) {
+        training_estimate found;
+        check(volta_trainer_estimate(of.get(), &how, speed, &found.bill, &found.cost));
+        return found;
+    }
     explicit trainer(const model &of, const volta_trainer_options &how = options<volta_trainer_options>())
         : handle(detail::made<volta_trainer>(volta_trainer_create, of.get(), &how)) {}
     // Goes on where the checkpoint was written, bit for bit.

@@ -52,6 +52,7 @@ type (
 	OnnxExportOptions = sys.OnnxExportOptions
 	GgufExportOptions = sys.GgufExportOptions
 	Bill              = sys.Bill
+	TrainingCost      = sys.TrainingCost
 	StepReport        = sys.StepReport
 	TapeOptions       = sys.TapeOptions
 	OptimizerOptions  = sys.OptimizerOptions

@@ -39,6 +39,21 @@ type TrainerOptions struct {
 	HuberDelta         float64
 	Frozen             []string // names, or patterns with * and ?
 	PackedDocuments    bool     // rows hold documents side by side
+	ActivationBudget   uint64   // bytes; 0: as many as are fastest
+	StateFolder        string   // where moments lie in a file; "": in memory
+	UpdateInBackward   bool
+}
+
+// EstimateTraining is what NewTrainer's trainer would need, and what its steps would cost. speed nil: the cost has no seconds.
+func EstimateTraining(of *Model, options TrainerOptions, speed *MachineSpeed) (Bill, TrainingCost, error) {
+	var a arena
+	defer a.free()
+	raw, bill, cost := new(sys.TrainerOptions), sized(Bill{}), sized(TrainingCost{})
+	if err := fill(&a, raw, options); err != nil {
+		return Bill{}, TrainingCost{}, err
+	}
+	err := of.look(func(model *sys.Model) Status { return sys.TrainerEstimate(model, raw, speed, bill, cost) })
+	return *bill, *cost, err
 }
 
 func newTrainer(of *Model, options *TrainerOptions, make func(*sys.Model, *sys.TrainerOptions, **sys.Trainer) Status) (*Trainer, error) {

@@ -125,6 +125,41 @@ volta_status volta_trainer_resume(volta_model* model, const volta_trainer_option
     });
 }
 
+volta_status volta_trainer_estimate(volta_model* model, const volta_trainer_options* options,
+                                    const volta_machine_speed* speed, volta_bill* bill,
+                                    volta_training_cost* cost) {
+    const auto write = [&](const volta_bill& needed, const volta_training_cost& costs) {
+        if (bill != nullptr) write_report(needed, bill);
+        if (cost != nullptr) write_report(costs, cost);
+    };
+    const volta_status cleared = guarded([&] { write(volta_bill{}, volta_training_cost{}); });
+    if (cleared != VOLTA_OK) return cleared;
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        const ContextRef& context = model->context;
+        const auto given = read_options(options);
+        volta_machine_speed measured = {};
+        if (speed != nullptr) {
+            measured = read_options(speed);
+            require(measured.fma_gflops > 0 && measured.stream_gb_s > 0,
+                    "speed has %g GFLOP/s and %g GB/s: volta_measure_machine fills it", measured.fma_gflops,
+                    measured.stream_gb_s);
+        }
+        volta_bill needed = {};
+        TrainingCost found;
+        Trainer::estimate(*context, *model->model,
+                          read_trainer_options(given, *model->model, context->structures()), needed,
+                          speed != nullptr ? &measured : nullptr, cost != nullptr ? &found : nullptr);
+        volta_training_cost costs = {};
+        costs.operations = found.operations;
+        costs.repeated_operations = found.repeated_operations;
+        costs.bytes = found.bytes;
+        costs.seconds = found.seconds;
+        costs.smallest_activations = found.smallest_activations;
+        write(needed, costs);
+    });
+}
+
 void volta_trainer_release(volta_trainer* trainer) {
     unfailing([&] { end_handle(trainer); });
 }

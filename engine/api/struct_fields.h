@@ -76,7 +76,11 @@ VOLTA_FIELDS(volta_trainer_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(input_
              VOLTA_FIELD(clip_norm), VOLTA_FIELD(nonfinite), VOLTA_FIELD(output_index),
              VOLTA_FIELD(label_smoothing), VOLTA_FIELD(class_weights), VOLTA_FIELD(class_weight_count),
              VOLTA_FIELD(huber_delta), VOLTA_FIELD(frozen), VOLTA_FIELD(frozen_count),
-             VOLTA_FIELD(packed_documents));
+             VOLTA_FIELD(packed_documents), VOLTA_FIELD(activation_budget), VOLTA_FIELD(state_folder),
+             VOLTA_FIELD(update_in_backward));
+VOLTA_FIELDS(volta_training_cost, VOLTA_FIELD(struct_size), VOLTA_FIELD(operations),
+             VOLTA_FIELD(repeated_operations), VOLTA_FIELD(bytes), VOLTA_FIELD(seconds),
+             VOLTA_FIELD(smallest_activations));
 VOLTA_FIELDS(volta_step_report, VOLTA_FIELD(struct_size), VOLTA_FIELD(step), VOLTA_FIELD(loss),
              VOLTA_FIELD(gradient_norm), VOLTA_FIELD(learning_rate));
 VOLTA_FIELDS(volta_tape_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(mode), VOLTA_FIELD(flags),

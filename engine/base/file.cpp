@@ -130,6 +130,55 @@ MappedFile::~MappedFile() {
     if (data_ != nullptr) ::munmap(const_cast<unsigned char*>(data_), bytes_);
 }
 
+namespace {
+
+Descriptor open_nameless(const char* folder, std::pmr::memory_resource* heap) {
+#ifdef O_TMPFILE
+    const int nameless =
+        uninterrupted([&] { return ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR); });
+    if (nameless >= 0) return Descriptor(nameless);
+#endif
+    std::pmr::string path(folder, heap);  // file systems without such files
+    path += "/volta-XXXXXX";
+    const int named = uninterrupted([&] { return ::mkostemp(path.data(), O_CLOEXEC); });
+    if (named < 0) fail_io("make a file in", folder, errno);
+    ::unlink(path.c_str());
+    return Descriptor(named);
+}
+
+}  // namespace
+
+ScratchFile::ScratchFile(const char* folder, std::size_t bytes, std::pmr::memory_resource* heap) {
+    require(folder != nullptr && *folder != '\0', "the folder of a file for memory is empty");
+    const Descriptor file = open_nameless(folder, heap);
+    if (bytes == 0) return;
+    std::uint64_t most = 0;  // what off_t cannot say would be cut
+    if (add_overflows(bytes, std::uint64_t{1} << 63, &most)) fail_io("reserve room in", folder, EFBIG);
+    // Without room on the disk a store to the mapping would end the process.
+    int error = EINTR;
+    while (error == EINTR) error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+    if (error != 0)
+        fail(VOLTA_IO_ERROR, "cannot reserve %zu bytes in '%s': %s", bytes, folder, reason_of(error).text);
+    void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    if (address == MAP_FAILED) fail_io("map a file in", folder, errno);
+    data_ = static_cast<unsigned char*>(address);
+    bytes_ = bytes;
+}
+
+ScratchFile::ScratchFile(ScratchFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+ScratchFile& ScratchFile::operator=(ScratchFile&& other) noexcept {
+    ScratchFile taken(std::move(other));
+    std::swap(data_, taken.data_);
+    std::swap(bytes_, taken.bytes_);
+    return *this;
+}
+
+ScratchFile::~ScratchFile() {
+    if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
 Buffer read_file(const char* path, std::pmr::memory_resource* heap, std::size_t most) {
     const OpenFile file = open_to_read(path);
     if (file.bytes > most)

@@ -28,6 +28,25 @@ class MappedFile final {
     std::size_t bytes_ = 0;
 };
 
+// Memory that lies in a file of `folder` rather than in the machine's memory: zeroed, all of it reserved on
+// the disk when the constructor returns, shared with nobody. The file has no name, so that nothing is left of
+// it whatever becomes of the process. Errors: IO_ERROR with folder and reason (no such folder, disk full,
+// ...).
+class ScratchFile final {
+  public:
+    ScratchFile() = default;
+    ScratchFile(const char* folder, std::size_t bytes, std::pmr::memory_resource* heap);
+    ScratchFile(ScratchFile&& other) noexcept;
+    ScratchFile& operator=(ScratchFile&& other) noexcept;
+    ~ScratchFile();
+    unsigned char* data() const noexcept { return data_; }
+    std::size_t bytes() const noexcept { return bytes_; }
+
+  private:
+    unsigned char* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
 // The copying read, 64-byte aligned. IO_ERROR if the file is larger than `most` bytes.
 Buffer read_file(const char* path, std::pmr::memory_resource* heap,
                  std::size_t most = static_cast<std::size_t>(-1));

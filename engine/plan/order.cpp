@@ -37,10 +37,10 @@ namespace {
 // A graph over nodes: `after[edges of n]` run after n.
 class Sorter {
   public:
-    Sorter(const Graph& graph, const Identity& identity, std::uint32_t micro_batches)
+    Sorter(const Graph& graph, const Identity& identity, const PlanOptions& options)
         : graph_(graph),
           identity_(identity),
-          micro_batches_(micro_batches),
+          options_(options),
           readers_(graph.values.size(), graph.heap()),
           after_(graph.nodes.size(), graph.heap()),
           waits_for_(graph.nodes.size(), 0, graph.heap()) {}
@@ -90,16 +90,25 @@ class Sorter {
     };
 
     // The sum of a gradient's squares reads all of it. Where one micro-batch completes the gradient that is
-    // done as soon as it is written, while it lies in a cache.
+    // done as soon as it is written, while it lies in a cache. So is an update in the backward pass: its
+    // gradient needs no memory afterwards.
     Turn turn_of(NodeId n) const {
         const Node& node = graph_.node(n);
-        if (micro_batches_ == 1 && node.op == Op::square_sum && node.phase == Phase::reduce) {
-            const NodeId producer = graph_.value(identity_.content(node.inputs[0])).producer;
-            if (is_step(graph_.node(producer)) && graph_.node(producer).phase == Phase::each)
+        if (options_.micro_batches == 1) {
+            const NodeId producer = gradient_producer(node);
+            if (producer >= 0 && is_step(graph_.node(producer)) && graph_.node(producer).phase == Phase::each)
                 return {Phase::each, producer, n};
         }
         return {node.phase, n, n};
     }
+
+    // Of the gradient that the node follows at once, where one micro-batch completes it; -1: it follows none.
+    NodeId gradient_producer(const Node& node) const {
+        if (node.op == Op::square_sum && node.phase == Phase::reduce) return producer_of(node.inputs[0]);
+        const bool is_update = op_row(node.op).lowering == Lowering::update && node.op != Op::assign;
+        return options_.update_in_backward && is_update ? producer_of(node.inputs[1]) : -1;
+    }
+    NodeId producer_of(ValueId value) const { return graph_.value(identity_.content(value)).producer; }
 
     // Of all nodes that may run, the one of the lowest phase that stands first in the graph.
     std::pmr::vector<Step> run() {
@@ -139,7 +148,7 @@ class Sorter {
 
     const Graph& graph_;
     const Identity& identity_;
-    const std::uint32_t micro_batches_;
+    const PlanOptions& options_;
     std::pmr::vector<std::pmr::vector<NodeId>> readers_;  // of a content, steps only
     std::pmr::vector<std::pmr::vector<NodeId>> after_;
     std::pmr::vector<std::int32_t> waits_for_;
@@ -147,9 +156,8 @@ class Sorter {
 
 }  // namespace
 
-std::pmr::vector<Step> order_steps(const Graph& graph, const Identity& identity,
-                                   std::uint32_t micro_batches) {
-    return Sorter(graph, identity, micro_batches).sort();
+std::pmr::vector<Step> order_steps(const Graph& graph, const Identity& identity, const PlanOptions& options) {
+    return Sorter(graph, identity, options).sort();
 }
 
 }  // namespace volta

@@ -39,7 +39,8 @@ void for_each_in_place(const Node& node, Visit visit) {
 
 // The nodes that are steps: phases ascending, inputs before users, a writer in place after all other readers
 // of what it overwrites; otherwise the graph's order. With one micro-batch a gradient's sum of squares stands
-// behind the step that writes the gradient, in its phase. Throws INTERNAL when no order exists.
-std::pmr::vector<Step> order_steps(const Graph& graph, const Identity& identity, std::uint32_t micro_batches);
+// behind the step that writes the gradient, in its phase, and with update_in_backward so does the update.
+// Throws INTERNAL when no order exists.
+std::pmr::vector<Step> order_steps(const Graph& graph, const Identity& identity, const PlanOptions& options);
 
 }  // namespace volta

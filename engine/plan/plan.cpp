@@ -61,14 +61,17 @@ class MicroBatchCheck {
 
 HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::memory_resource* heap) {
     require(options.micro_batches >= 1, "a plan needs at least one micro-batch");
+    require(!options.update_in_backward || options.micro_batches == 1,
+            "an update in the backward pass needs one micro-batch, the plan has %u", options.micro_batches);
     HeapPtr<Plan> plan = make_on<Plan>(heap, std::move(graph));
     plan->micro_batches = options.micro_batches;
     plan->arithmetic = options.arithmetic;
+    plan->update_in_backward = options.update_in_backward;
     separate_outputs(plan->graph, plan->micro_batches);
 
     const Identity identity(plan->graph);
     MicroBatchCheck(plan->graph, identity, plan->micro_batches).run();
-    plan->steps = order_steps(plan->graph, identity, plan->micro_batches);
+    plan->steps = order_steps(plan->graph, identity, options);
     place_values(*plan, identity);
     limit_inputs(*plan);
     plan->bill = bill_of(*plan);

@@ -48,6 +48,9 @@ struct PlanBill {  // bytes by class; workspace is the backend's and is added by
 struct PlanOptions {
     std::uint32_t micro_batches = 1;
     Arithmetic arithmetic;
+    // A parameter changes as soon as its gradient is complete and nobody reads it any more. Needs one
+    // micro-batch, and updates that wait for nothing else.
+    bool update_in_backward = false;
     // Results that stay readable after the run in regions of their own (kind gradient): by graph output name
     // prefix "gradient/". All other graph outputs become regions of kind output.
 };
@@ -63,6 +66,7 @@ struct Plan {
     Graph graph;  // after the passes
     std::uint32_t micro_batches = 1;
     Arithmetic arithmetic;
+    bool update_in_backward = false;
     std::pmr::vector<Step> steps;    // phase each, then reduce, then update
     std::pmr::vector<Place> places;  // one per value of the graph
     std::pmr::vector<Region> regions;

@@ -152,9 +152,10 @@ class Verifier {
             rule(!seen[at(step.node)], "step", s, "runs a node again");
             rule(!PlanView::is_source(node) && !PlanView::is_alias(node), "step", s,
                  "runs a node that computes nothing");
-            // With one micro-batch, what it leaves is complete: phase each may do the work of reduce.
-            const bool is_early =
-                plan_.micro_batches == 1 && node.phase == Phase::reduce && step.phase == Phase::each;
+            // With one micro-batch, what it leaves is complete: phase each may do the work of reduce, and
+            // where that is wanted that of update.
+            const bool may_be_early = node.phase == Phase::reduce || plan_.update_in_backward;
+            const bool is_early = plan_.micro_batches == 1 && may_be_early && step.phase == Phase::each;
             rule(step.phase == node.phase || is_early, "step", s, "is not in its node's phase");
             rule(step.phase >= phase, "step", s, "is in a phase that is over");
             phase = step.phase;

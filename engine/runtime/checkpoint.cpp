@@ -134,6 +134,9 @@ volta_trainer_options explicit_options(const TrainerOptions& options) {
     if (c.class_weight_count != 0) c.class_weights = options.spec.class_weights.data();
     c.huber_delta = options.spec.huber_delta;
     c.packed_documents = options.packed;
+    c.activation_budget = options.activation_budget;
+    if (!options.state_folder.empty()) c.state_folder = options.state_folder.c_str();
+    c.update_in_backward = options.spec.update_in_backward;
     return c;
 }
 

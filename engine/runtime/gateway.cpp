@@ -8,6 +8,7 @@
 #include "engine/graph/print.h"
 #include "engine/passes/pass.h"
 #include "engine/plan/live_bytes.h"
+#include "engine/runtime/activation_budget.h"
 #include "engine/runtime/profile.h"
 
 namespace volta {
@@ -151,6 +152,11 @@ std::pmr::string key_of(const Graph& graph, const PrepareOptions& options, const
     std::pmr::string key(head, heap);
     if (backend.forced_tile != nullptr) key += backend.forced_tile;
     if (backend.forced_choice != nullptr) (key += " choice=") += backend.forced_choice;
+    if (options.update_in_backward) key += " updates=early";
+    if (options.activation_budget != 0) {
+        std::snprintf(head, sizeof head, " activations=%" PRIu64, options.activation_budget);
+        key += head;
+    }
     key += '\n';
     key += print(graph, heap);
     return key;
@@ -226,15 +232,22 @@ std::pmr::string PlanCache::explain(const ExplainRequest& request) {
     return text;
 }
 
+PlanOptions PlanCache::plan_options(const PrepareOptions& options) const {
+    PlanOptions plan;
+    plan.micro_batches = options.micro_batches;
+    plan.arithmetic = context_.arithmetic();
+    plan.update_in_backward = options.update_in_backward;
+    return plan;
+}
+
 HeapPtr<PlanCache::Entry> PlanCache::make(std::pmr::string&& key, Hash128 hash, const Graph& graph,
                                           const PrepareOptions& options) {
     std::pmr::memory_resource* heap = context_.structures();
+    const PlanOptions planned = plan_options(options);
     // run_passes verifies its input and every pass's result, make_plan verifies what it made.
-    Graph simplified = run_passes(graph, options.passes, heap);
-    PlanOptions plan_options;
-    plan_options.micro_batches = options.micro_batches;
-    plan_options.arithmetic = context_.arithmetic();
-    HeapPtr<Plan> plan = make_plan(std::move(simplified), plan_options, heap);
+    HeapPtr<Plan> plan = options.activation_budget == 0
+                             ? make_plan(run_passes(graph, options.passes, heap), planned, heap)
+                             : plan_within(graph, options.passes, planned, options.activation_budget, heap);
     ExecutablePtr executable = device_->compile(*plan, backend_context(options));
     tell_interpreted();
     return make_on<Entry>(heap, std::move(key), hash, std::move(plan), std::move(executable), &context_);

@@ -61,8 +61,10 @@ class Program final {
 
 struct PrepareOptions {
     std::uint32_t micro_batches = 1;
-    std::uint32_t passes = 0xffffffffu;  // tests run subsets
-    bool keep_weights = false;           // parameters are prepacked for products
+    std::uint32_t passes = 0xffffffffu;   // tests run subsets
+    bool keep_weights = false;            // parameters are prepacked for products
+    std::uint64_t activation_budget = 0;  // most bytes of the plan's activations; 0: as many as are fastest
+    bool update_in_backward = false;      // PlanOptions
 };
 
 // The context's device and its plans, keyed by the full content of graph and options; a hash only narrows the
@@ -77,6 +79,7 @@ class PlanCache final {
     // The program for this graph: from the cache, or made now. Lives as long as the context.
     // Throws UNSUPPORTED, OUT_OF_MEMORY, INTERNAL.
     const Program& prepare(const Graph& graph, const PrepareOptions& options);
+    PlanOptions plan_options(const PrepareOptions& options) const;
     // Tuning results of the folder count from now on, and new ones are written there. A file that cannot be
     // used is logged, never an error.
     void open_tuning_folder(const char* folder);

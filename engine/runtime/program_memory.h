@@ -36,6 +36,10 @@ class ProgramMemory final {
 
     // Adds this memory's share to the bill's classes and its total.
     void add_to(volta_bill& bill) const;
+    // What allocate() would allocate, and how much of it the device does not have.
+    std::uint64_t needed_bytes() const { return owned_bytes(); }
+    std::uint64_t missing_bytes() const;
+    void require_room() const;  // throws as allocate() does
     // Allocates what is owned: states zeroed, constants filled, the rest uninitialised. Throws OUT_OF_MEMORY
     // before anything is allocated if the device has less than this memory needs, naming the largest parts.
     void allocate();
@@ -80,7 +84,6 @@ class ProgramMemory final {
     std::size_t pack(Way which, std::pmr::vector<std::size_t>* offsets) const;
     bool is_split(std::size_t region) const;  // the host has a side of its own
     std::uint64_t owned_bytes() const;
-    void require_room() const;
     void fill_constants();
     struct Phases {
         Phase first, last;

@@ -16,6 +16,7 @@ set(VOLTA_RUNTIME_SMALL
     ${CMAKE_CURRENT_LIST_DIR}/model_memory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/profile.cpp
     ${CMAKE_CURRENT_LIST_DIR}/machine_speed.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/activation_budget.cpp
     ${CMAKE_CURRENT_LIST_DIR}/loss.cpp
     ${CMAKE_CURRENT_LIST_DIR}/training_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/optimizer.cpp

@@ -12,6 +12,8 @@
 #include "engine/graph/step_input.h"
 #include "engine/model/gpt.h"
 #include "engine/model/model_file.h"
+#include "engine/plan/memory_planner.h"
+#include "engine/runtime/activation_budget.h"
 #include "engine/runtime/checkpoint.h"
 #include "engine/runtime/frozen.h"
 #include "engine/runtime/loss.h"
@@ -84,6 +86,23 @@ volta_optimizer_options optimizer_options(const volta_trainer_options& c) {
     return options;
 }
 
+// What no checkpoint has. An update in the backward pass knows neither the norm of all gradients nor later
+// micro-batches.
+void read_run_options(const volta_trainer_options& c, TrainerOptions& options) {
+    TrainingSpec& spec = options.spec;
+    options.activation_budget = c.activation_budget;
+    if (c.state_folder != nullptr) options.state_folder = c.state_folder;
+    require(c.state_folder == nullptr || *c.state_folder != '\0', "state_folder is empty");
+    require_choice("update_in_backward", c.update_in_backward, 1);
+    spec.update_in_backward = c.update_in_backward != 0;
+    if (!spec.update_in_backward) return;
+    require(spec.micro_batches == 1, "update_in_backward needs one micro-batch, micro_batches is %u",
+            spec.micro_batches);
+    if (spec.clip_norm > 0)
+        fail(VOLTA_INVALID_ARGUMENT,
+             "update_in_backward has no norm of all gradients to clip by, clip_norm is %g", spec.clip_norm);
+}
+
 }  // namespace
 
 TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model& model,
@@ -115,6 +134,7 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
     options.momentum = settings.momentum;
     options.nonfinite = c.nonfinite;
     options.packed = c.packed_documents != 0;
+    read_run_options(c, options);
     options.spec.frozen = frozen_parameters(model, c.frozen, c.frozen_count, heap);
     options.input_shapes = read_input_shapes(model.graph, c.input_shapes, c.input_extent_count, heap);
     if (options.packed)
@@ -139,27 +159,107 @@ std::pmr::vector<Shape> all_input_shapes(const Graph& graph, const std::pmr::vec
     return shapes;
 }
 
-const Program& prepare(Context& context, const Model& model, const TrainerOptions& options) {
-    auto frozen = options.spec.frozen.begin();
+void require_trainable(const Model& model, const TrainingSpec& spec) {
+    auto frozen = spec.frozen.begin();
     for (std::size_t i = 0; i < model.parameters.size(); ++i) {
-        const bool is_frozen = frozen != options.spec.frozen.end() && static_cast<std::size_t>(*frozen) == i;
+        const bool is_frozen = frozen != spec.frozen.end() && static_cast<std::size_t>(*frozen) == i;
         if (is_frozen) ++frozen;
         const NamedTensor& parameter = model.parameters[i];
         if (is_stored(parameter.dtype) && !is_frozen)
             fail(VOLTA_UNSUPPORTED, "parameter '%s' is stored as %s: training needs f32",
                  parameter.name.c_str(), dtype_name(parameter.dtype));
     }
-    std::pmr::memory_resource* heap = context.structures();
+}
+
+Graph training_graph(const Model& model, const TrainerOptions& options, std::pmr::memory_resource* heap) {
+    require_trainable(model, options.spec);
     const auto shapes = all_input_shapes(model.graph, options.input_shapes, heap);
     Graph forward = specialize(model.graph, shapes.data(), static_cast<int>(shapes.size()), heap);
     if (options.packed) {
         check_packable(model.graph, heap);
         forward = packed_graph(forward, heap);
     }
-    const Graph graph = build_training_graph(forward, options.spec, heap);
-    PrepareOptions prepare_options;
-    prepare_options.micro_batches = options.spec.micro_batches;
-    return context.plans().prepare(graph, prepare_options);
+    return build_training_graph(forward, options.spec, heap);
+}
+
+PrepareOptions prepare_options(const TrainerOptions& options) {
+    PrepareOptions prepare;
+    prepare.micro_batches = options.spec.micro_batches;
+    prepare.activation_budget = options.activation_budget;
+    prepare.update_in_backward = options.spec.update_in_backward;
+    return prepare;
+}
+
+// What a base lends is read where it is, which is mapped as a rule; a device has a copy.
+bool is_in_place(const NamedTensor& parameter, const Program& program) {
+    return parameter.is_lent && program.memory().is_host();
+}
+
+// What a trainer of the program takes no memory for: a base's parameters, and states in a file.
+void lend_others(const Model& model, const TrainerOptions& options, ProgramMemory& memory) {
+    for (const NamedTensor& parameter : model.parameters)
+        if (is_in_place(parameter, memory.program()))
+            memory.lend(static_cast<std::size_t>(memory.find(RegionKind::parameter, parameter.name.c_str())),
+                        const_cast<void*>(parameter.data));
+    if (options.state_folder.empty()) return;
+    const auto& regions = memory.program().plan().regions;
+    for (std::size_t i = 0; i < regions.size(); ++i)
+        if (regions[i].kind == RegionKind::state) memory.lend(i, nullptr);
+}
+
+std::uint64_t least_activations(Context& context, const Graph& graph, const PrepareOptions& options) {
+    return smallest_activations(graph, options.passes, context.plans().plan_options(options),
+                                context.structures());
+}
+
+// The fastest program that fits in activation_budget, and in what the host has left for plans.
+const Program& prepare(Context& context, const Model& model, const TrainerOptions& options) {
+    const Graph graph = training_graph(model, options, context.structures());
+    PrepareOptions wanted = prepare_options(options);
+    for (;;) {
+        const Program& program = context.plans().prepare(graph, wanted);
+        if (!program.memory().is_host()) {
+            if (!options.state_folder.empty())
+                fail(VOLTA_UNSUPPORTED, "state_folder is given, and optimizer state lies on the device");
+            return program;
+        }
+        ProgramMemory memory(program, context.structures());
+        lend_others(model, options, memory);
+        const std::uint64_t missing = memory.missing_bytes(), activations = memory.arena_bytes();
+        if (missing == 0) return program;
+        const std::uint64_t least = least_activations(context, graph, wanted);
+        if (missing > activations || activations - missing < least)
+            fail(VOLTA_OUT_OF_MEMORY,
+                 "the trainer needs %llu bytes of the host's memory, of them %llu of activations with all "
+                 "computed "
+                 "again that can be: %llu are left",
+                 static_cast<unsigned long long>(memory.needed_bytes() - activations + least),
+                 static_cast<unsigned long long>(least),
+                 static_cast<unsigned long long>(memory.needed_bytes() - missing));
+        wanted.activation_budget = activations - missing;
+    }
+}
+
+// Of products, and bytes that steps move at least.
+NodeCost cost_of(const Program& program) {
+    NodeCost sum;
+    for (const Step& step : program.plan().steps) {
+        const NodeCost cost = node_cost(program.plan().graph, program.plan().graph.node(step.node));
+        sum.operations += cost.operations;
+        sum.bytes += cost.bytes;
+    }
+    return sum;
+}
+
+// The sum of what each step takes at least.
+double seconds_of(const Program& program, const volta_machine_speed& speed) {
+    double seconds = 0;
+    for (const Step& step : program.plan().steps) {
+        const NodeCost cost = node_cost(program.plan().graph, program.plan().graph.node(step.node));
+        seconds += std::max(cost.operations / (speed.fma_gflops * 1e9),
+                            static_cast<double>(cost.bytes) / (speed.stream_gb_s * 1e9));
+    }
+    return seconds;
 }
 
 // Everything of a model but its values.
@@ -175,6 +275,13 @@ void copy_description(const Model& from, Model& to, std::pmr::memory_resource* h
     if (from.tokenizer) to.tokenizer.emplace(*from.tokenizer, heap);
     for (const Metadata& entry : from.metadata) to.set_metadata(entry.key.c_str(), entry.value.c_str());
     to.arithmetic = from.arithmetic;
+}
+
+bool is_updated(const Graph& graph, const std::pmr::string& parameter) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+        return op_row(node.op).lowering == Lowering::update && node.op != Op::assign &&
+               graph.producer(node.inputs[0]).name == parameter;
+    });
 }
 
 Shape times(const Shape& shape, std::uint32_t micro_batches) {
@@ -207,7 +314,8 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
     }
     for (const std::int32_t place : options_.spec.frozen)
         frozen_.push_back(description_.parameters[static_cast<std::size_t>(place)].name.c_str());
-    lend_base(*model);
+    lend_others(*model, options_, memory_);
+    lend_states();
     memory_.allocate();
     for (ValueId input : host_inputs(model->graph, heap))
         input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
@@ -217,24 +325,27 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
         const NamedTensor& parameter = model->parameters[i];
         const int own = region(RegionKind::parameter, parameter.name.c_str());
         parameter_regions_.push_back(own);
-        if (!is_in_place(parameter)) memory_.store(static_cast<std::size_t>(own), parameter.data);
-        std::pmr::string gradient_name("gradient/", heap);
-        gradient_name += parameter.name;
-        if (memory_.find(RegionKind::gradient, gradient_name.c_str()) >= 0)
-            trained_.emplace_back(parameter.name);
+        if (!is_in_place(parameter, memory_.program()))
+            memory_.store(static_cast<std::size_t>(own), parameter.data);
+        if (is_updated(memory_.program().plan().graph, parameter.name)) trained_.emplace_back(parameter.name);
     }
 }
 
-// What a base lends is read where it is, which is mapped as a rule; a device has a copy.
-bool Trainer::is_in_place(const NamedTensor& parameter) const {
-    return parameter.is_lent && memory_.program().memory().is_host();
-}
-
-void Trainer::lend_base(const Model& model) {
-    for (const NamedTensor& parameter : model.parameters)
-        if (is_in_place(parameter))
-            memory_.lend(static_cast<std::size_t>(region(RegionKind::parameter, parameter.name.c_str())),
-                         const_cast<void*>(parameter.data));
+void Trainer::lend_states() {
+    if (options_.state_folder.empty()) return;
+    const auto& regions = memory_.program().plan().regions;
+    std::uint64_t bytes = 0;
+    const auto for_each_state = [&](const auto& visit) {
+        for (std::size_t i = 0; i < regions.size(); ++i)
+            if (regions[i].kind == RegionKind::state) visit(i);
+    };
+    for_each_state([&](std::size_t i) { bytes += padded(regions[i].bytes); });
+    states_ = ScratchFile(options_.state_folder.c_str(), bytes, context_->structures());
+    std::uint64_t offset = 0;
+    for_each_state([&](std::size_t i) {
+        memory_.lend(i, states_.data() + offset);
+        offset += padded(regions[i].bytes);
+    });
 }
 
 int Trainer::region(RegionKind kind, const char* name) const {
@@ -326,7 +437,10 @@ void Trainer::check_finite(const StepReport& report) {
     } else {
         return;
     }
-    if (options_.nonfinite == VOLTA_NONFINITE_STOP) fail(VOLTA_NOT_FINITE, "%s", text);
+    if (options_.nonfinite == VOLTA_NONFINITE_STOP) {
+        if (options_.spec.update_in_backward) tear(VOLTA_NOT_FINITE, text);
+        fail(VOLTA_NOT_FINITE, "%s", text);
+    }
     context_->log()(VOLTA_LOG_WARNING, "%s", text);
 }
 
@@ -381,6 +495,16 @@ class StepQuestions {
 
 }  // namespace
 
+// Some parameters may have made a step that others have not.
+void Trainer::tear(volta_status status, const char* what) {
+    char text[640];
+    std::snprintf(text, sizeof text,
+                  "step %llu failed while it changed the parameters, go on from a checkpoint: %s",
+                  static_cast<unsigned long long>(step_ + 1), what);
+    torn_.emplace(status, text);
+    throw Error(*torn_);
+}
+
 // Where a step may be tried again after a failure, nothing of the trainer has changed.
 void Trainer::run_phases() {
     std::array<int, 2> finite = {-1, -1};
@@ -389,19 +513,14 @@ void Trainer::run_phases() {
     StepQuestions questions(*context_, options_.spec.micro_batches);
     questions.ask(0);
     TrainingRun training;
-    training.goes_on = StepQuestions::goes_on;
+    if (!options_.spec.update_in_backward) training.goes_on = StepQuestions::goes_on;  // else it has changed
     training.user = &questions;
     try {
         memory_.run_training(finite, training);
     } catch (const Error& error) {
         if (questions.answer()) throw Error(*questions.answer());
-        if (!training.is_updating) throw;
-        char text[640];
-        std::snprintf(text, sizeof text,
-                      "step %llu failed while it changed the parameters, go on from a checkpoint: %s",
-                      static_cast<unsigned long long>(step_ + 1), error.what());
-        torn_.emplace(error.status(), text);
-        throw Error(*torn_);
+        if (!training.is_updating && !options_.spec.update_in_backward) throw;
+        tear(error.status(), error.what());
     }
 }
 
@@ -598,6 +717,26 @@ void Trainer::restore(const TrainingState& state) {
     }
 }
 
+void Trainer::estimate(Context& context, const Model& model, const TrainerOptions& options, volta_bill& bill,
+                       const volta_machine_speed* speed, TrainingCost* cost) {
+    const Program& program = prepare(context, model, options);
+    ProgramMemory memory(program, context.structures());
+    lend_others(model, options, memory);
+    memory.require_room();
+    memory.add_to(bill);
+    if (cost == nullptr) return;
+
+    const Graph graph = training_graph(model, options, context.structures());
+    PrepareOptions fastest = prepare_options(options);
+    fastest.activation_budget = 0;
+    const NodeCost all = cost_of(program);
+    cost->operations = all.operations;
+    cost->repeated_operations = all.operations - cost_of(context.plans().prepare(graph, fastest)).operations;
+    cost->bytes = static_cast<double>(all.bytes);
+    cost->smallest_activations = least_activations(context, graph, fastest);
+    if (speed != nullptr) cost->seconds = seconds_of(program, *speed);
+}
+
 HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& model,
                                  const volta_trainer_options* given) {
     if (!model->training) fail(VOLTA_INVALID_STATE, "the model is no checkpoint: it has no training state");
@@ -606,8 +745,11 @@ HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& mode
              "the checkpoint is of adapters, which go on beside their base: volta_model_open_adapter first");
     std::pmr::memory_resource* heap = context->structures();
     TrainerOptions options = options_of_checkpoint(*model->training, *model, heap);
-    if (given != nullptr)
-        require_same_options(read_trainer_options(*given, *model, heap), options, *model, heap);
+    if (given != nullptr) {
+        if (given->input_shapes != nullptr)
+            require_same_options(read_trainer_options(*given, *model, heap), options, *model, heap);
+        read_run_options(*given, options);
+    }
     HeapPtr<Trainer> trainer = make_on<Trainer>(heap, context, model, std::move(options));
     trainer->restore(*model->training);
     return trainer;
@@ -632,6 +774,8 @@ Trainer::Lent Trainer::gradient(const char* name) const {
         if (std::strcmp(frozen, name) == 0)
             fail(VOLTA_INVALID_STATE, "parameter %s is frozen: it has no gradient", name);
     if (step_ == 0) fail(VOLTA_INVALID_STATE, "there is no gradient before the first step");
+    if (options_.spec.update_in_backward)
+        fail(VOLTA_INVALID_STATE, "with update_in_backward no gradient is kept");
     char full[512];
     std::snprintf(full, sizeof full, "gradient/%s", name);
     const int found = memory_.find(RegionKind::gradient, full);

@@ -18,7 +18,8 @@ namespace volta {
 
 // volta_trainer_options with every default decided. Numbers are checked: finite and in range.
 struct TrainerOptions {
-    explicit TrainerOptions(std::pmr::memory_resource* heap) : spec(heap), input_shapes(heap) {}
+    explicit TrainerOptions(std::pmr::memory_resource* heap)
+        : spec(heap), input_shapes(heap), state_folder(heap) {}
     TrainingSpec spec;
     std::pmr::vector<Shape> input_shapes;  // of one micro-batch
     bool packed = false;                   // rows of documents: packed_graph.h
@@ -26,6 +27,9 @@ struct TrainerOptions {
     Schedule schedule;
     double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0, momentum = 0;
     volta_nonfinite_policy nonfinite = VOLTA_NONFINITE_STOP;
+    // Of this run alone, no part of a checkpoint: they change where and when, not what is computed.
+    std::uint64_t activation_budget = 0;
+    std::pmr::string state_folder;  // "": optimizer state lies in memory
 };
 // Reads and checks the caller's struct against the model. Throws INVALID_ARGUMENT naming field and value.
 TrainerOptions read_trainer_options(const volta_trainer_options& options, const Model& model,
@@ -35,6 +39,12 @@ struct StepReport {
     std::uint64_t step = 0;
     float loss = 0, gradient_norm = 0;
     double learning_rate = 0;
+};
+
+// What a training step costs (volta_training_cost).
+struct TrainingCost {
+    double operations = 0, repeated_operations = 0, bytes = 0, seconds = 0;
+    std::uint64_t smallest_activations = 0;
 };
 
 class Trainer final {
@@ -48,6 +58,11 @@ class Trainer final {
     // both values.
     static HeapPtr<Trainer> resume(const ContextRef& context, const ModelRef& model,
                                    const volta_trainer_options* given);
+
+    // Plans what the constructor would make, and adds its bill. Allocates no tensor. speed and cost may be
+    // NULL.
+    static void estimate(Context& context, const Model& model, const TrainerOptions& options,
+                         volta_bill& bill, const volta_machine_speed* speed, TrainingCost* cost);
 
     StepReport step(const TensorView* const* inputs, std::size_t input_count, const TensorView& targets);
     void extend(std::uint64_t steps);  // plans so many in all, from which the schedule follows from now on
@@ -73,9 +88,10 @@ class Trainer final {
 
   private:
     StepReport run_step();
-    bool is_in_place(const NamedTensor& parameter) const;
     void lend_base(const Model& model);
+    void lend_states();
     void run_phases();
+    [[noreturn]] void tear(volta_status status, const char* what);
     void require_whole() const;  // throws what has left the parameters half updated
     void write_step_inputs(double learning_rate, double beta1_product, double beta2_product);
     double count_targets() const;
@@ -95,6 +111,7 @@ class Trainer final {
                                  // described() found them
     TrainerOptions options_;
     ProgramMemory memory_;
+    ScratchFile states_;                       // of optimizer state, where there is a folder for it
     mutable std::pmr::vector<Block> fetched_;  // one per region, filled where fetch() needs a copy
     std::pmr::vector<int> input_regions_;      // model inputs, in order
     std::pmr::vector<int> parameter_regions_;  // one per model parameter; -1: the loss does not depend on it

@@ -245,6 +245,7 @@ class TrainingGraphBuilder {
             const Attribute nesterov = number(Attr::nesterov, spec_.nesterov);
             graph_.apply(optimizer.op, inputs.data(), static_cast<int>(inputs.size()), &nesterov,
                          optimizer.op == Op::sgd ? 1 : 0, Phase::update);
+            if (spec_.update_in_backward) continue;  // the gradient is needed no longer
             name.insert(0, "gradient/");
             graph_.output(name.c_str(), gradients[i]);
         }

@@ -21,6 +21,7 @@ struct TrainingSpec {
     double clip_norm = 0;
     bool decay_all_parameters = false;
     bool has_momentum = false, nesterov = false;  // of SGD
+    bool update_in_backward = false;              // PlanOptions has it too
     int output_index = 0;
     std::pmr::vector<std::int32_t> frozen;  // parameters by their place among them, ascending
 };
@@ -35,7 +36,7 @@ struct TrainingSpec {
 // Frozen parameters are constants: no gradient, no state, no update; a batch norm whose statistics are frozen
 // keeps them and is computed by them.
 // Outputs: loss [], gradient_norm [], square_sums [n] (one per trained parameter, in declaration order), and
-// gradient/<parameter>. States: <parameter>/m, /v or /h.
+// gradient/<parameter>, unless the update is made in the backward pass. States: <parameter>/m, /v or /h.
 Graph build_training_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap);
 
 // Does weight decay apply to a parameter of this shape?

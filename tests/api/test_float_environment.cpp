@@ -516,6 +516,11 @@ void walk_training(Walk& walk, Made& made, const std::string& folder) {
     walk.say_file(path);
     volta_bill bill = {};
     bill.struct_size = sizeof bill;
+    volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
+    volta_machine_speed speed = VOLTA_MACHINE_SPEED_INIT;
+    speed.fma_gflops = speed.stream_gb_s = 100;
+    CALL(volta_trainer_estimate, made.gpt, &options, &speed, &bill, &cost);
+    walk.say("estimate", &cost, sizeof cost);
     CALL(volta_trainer_get_options, trainer, &options);
     CALL(volta_trainer_get_bill, trainer, &bill);
     walk.say("bill", &bill, sizeof bill);

@@ -195,6 +195,13 @@ std::vector<Case> cases() {
              return volta_model_export_gguf(world.model, as<volta_gguf_export_options>(data),
                                             (world.folder + "/e.gguf").c_str());
          }},
+        {"volta_training_cost", true, nothing,
+         [](void* data) {
+             volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
+             options.input_shapes = kShape, options.input_extent_count = 2;
+             return volta_trainer_estimate(world.model, &options, nullptr, nullptr,
+                                           out<volta_training_cost>(data));
+         }},
         {"volta_bill", true, nothing,
          [](void* data) { return volta_session_get_bill(world.session, out<volta_bill>(data)); }},
         {"volta_session_options", false,

@@ -472,6 +472,25 @@ int main(void) {
            sizeof(((volta_trainer_options *)0)->frozen_count));
     printf("volta_trainer_options.packed_documents %zu %zu\n", offsetof(volta_trainer_options, packed_documents),
            sizeof(((volta_trainer_options *)0)->packed_documents));
+    printf("volta_trainer_options.activation_budget %zu %zu\n", offsetof(volta_trainer_options, activation_budget),
+           sizeof(((volta_trainer_options *)0)->activation_budget));
+    printf("volta_trainer_options.state_folder %zu %zu\n", offsetof(volta_trainer_options, state_folder),
+           sizeof(((volta_trainer_options *)0)->state_folder));
+    printf("volta_trainer_options.update_in_backward %zu %zu\n", offsetof(volta_trainer_options, update_in_backward),
+           sizeof(((volta_trainer_options *)0)->update_in_backward));
+    printf("volta_training_cost %zu\n", sizeof(volta_training_cost));
+    printf("volta_training_cost.struct_size %zu %zu\n", offsetof(volta_training_cost, struct_size),
+           sizeof(((volta_training_cost *)0)->struct_size));
+    printf("volta_training_cost.operations %zu %zu\n", offsetof(volta_training_cost, operations),
+           sizeof(((volta_training_cost *)0)->operations));
+    printf("volta_training_cost.repeated_operations %zu %zu\n", offsetof(volta_training_cost, repeated_operations),
+           sizeof(((volta_training_cost *)0)->repeated_operations));
+    printf("volta_training_cost.bytes %zu %zu\n", offsetof(volta_training_cost, bytes),
+           sizeof(((volta_training_cost *)0)->bytes));
+    printf("volta_training_cost.seconds %zu %zu\n", offsetof(volta_training_cost, seconds),
+           sizeof(((volta_training_cost *)0)->seconds));
+    printf("volta_training_cost.smallest_activations %zu %zu\n", offsetof(volta_training_cost, smallest_activations),
+           sizeof(((volta_training_cost *)0)->smallest_activations));
     printf("volta_step_report %zu\n", sizeof(volta_step_report));
     printf("volta_step_report.struct_size %zu %zu\n", offsetof(volta_step_report, struct_size),
            sizeof(((volta_step_report *)0)->struct_size));

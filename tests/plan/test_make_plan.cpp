@@ -428,7 +428,7 @@ void test_what_has_no_order_is_named(void**) {
     const ValueId a = graph.parameter("a", {4}, {}), b = graph.parameter("b", {4}, {}), one = graph.scalar(1);
     graph.apply(Op::sgd, {a, b, v, factors, one}, {}, Phase::update);
     graph.apply(Op::sgd, {b, a, v, factors, one}, {}, Phase::update);
-    const Failure crossed = failure_of([&] { order_steps(graph, Identity(graph), 1); });
+    const Failure crossed = failure_of([&] { order_steps(graph, Identity(graph), PlanOptions{}); });
     assert_failure(
         crossed, VOLTA_INTERNAL,
         "plan: node 5 (sgd) has no place in the order: a value is overwritten in place before it is read");
@@ -436,7 +436,7 @@ void test_what_has_no_order_is_named(void**) {
     Graph back(test_heap());
     const ValueId late = back.apply(Op::exp, {back.input("x", DType::f32, {4})}, {}, Phase::reduce);
     back.apply(Op::neg, {late});
-    const Failure over = failure_of([&] { order_steps(back, Identity(back), 1); });
+    const Failure over = failure_of([&] { order_steps(back, Identity(back), PlanOptions{}); });
     assert_failure(over, VOLTA_INTERNAL, "plan: node 2 (neg) has to run in a phase that is over");
 }
 

@@ -6,3 +6,4 @@ volta_test(test_checkpoint_options SOURCES test_checkpoint_options.cpp USES api 
 volta_test(test_token_stream SOURCES test_token_stream.cpp USES api runtime numerics base LABELS runtime)
 volta_test(test_text_stream SOURCES test_text_stream.cpp USES runtime base LABELS runtime)
 volta_test(test_logit_rows SOURCES test_logit_rows.cpp USES runtime model graph base LABELS runtime)
+volta_test(test_activation_budget SOURCES test_activation_budget.cpp USES api runtime backend passes plan graph model base LABELS runtime)

@@ -571,7 +571,7 @@ type ContextOptions struct {
 	Device *byte
 	// where kernels that were compiled for a device are kept. Files of another device, driver or contract are ignored. NULL: in memory alone
 	KernelFolder *byte
-	// most bytes of the host's memory for what plans read and write: a plan that needs more is refused, OUT_OF_MEMORY. 0: what there is
+	// most bytes of the host's memory for what plans read and write: a plan that needs more is refused, OUT_OF_MEMORY; a trainer computes activations again before it is. 0: what there is
 	HostBudget uint64
 	// the same of a device's own memory, parameters too
 	DeviceBudget uint64
@@ -1112,6 +1112,30 @@ type TrainerOptions struct {
 	FrozenCount uint
 	// 1: a row holds documents side by side: none sees another, and each begins at position 0. For models with one i32 input [batch, time] and the CROSS_ENTROPY loss. A step takes one input more behind the tokens, i32 of their shape: the place in its row where the document of each token begins. The model that is saved stays as it is.
 	PackedDocuments int32
+	// The rest says where and when, never what: results keep every bit, and a checkpoint has none of it. Most bytes of the bill's activations: the backward pass computes again what is not kept for it, the cheapest choice that fits (docs/memory.md). OUT_OF_MEMORY names the smallest budget that works. 0: the fastest plan, or, in a context with a host_budget, the fastest that fits in what is left of it.
+	ActivationBudget uint64
+	// A folder on a disk: moments lie in a file there that has no name, mapped, rather than in memory, and the bill is without them. On a processor only. NULL: in memory. Copied.
+	StateFolder *byte
+	// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
+	UpdateInBackward int32
+}
+
+// TrainingCost is volta_training_cost.
+//
+// What a training step costs, beside the memory of its bill.
+type TrainingCost struct {
+	// in: sizeof(volta_training_cost)
+	StructSize uint
+	// of products and attention in one step; a multiply-add is two
+	Operations float64
+	// of these, what is computed again for activation_budget
+	RepeatedOperations float64
+	// operands and results of the plan's steps, each moved once
+	Bytes float64
+	// of a step in which all ran at the speed given: no step is faster. 0: none given
+	Seconds float64
+	// the least activation_budget that works
+	SmallestActivations uint64
 }
 
 // StepReport is volta_step_report.
@@ -2662,6 +2686,9 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 // of a model whose tokens meet elsewhere than in causal attention; the text names it
 // INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
 // or one alone of a batch_norm's running mean and variance; the text names it
+// OUT_OF_MEMORY     activation_budget, or what is left of the context's host_budget; the text names what is
+// needed at least
+// IO_ERROR          state_folder: the text names it and the reason
 func TrainerCreate(model *Model, options *TrainerOptions, outTrainer **Trainer) Status {
 	return Status(C.volta_trainer_create((*C.volta_model)(unsafe.Pointer(model)), (*C.volta_trainer_options)(unsafe.Pointer(options)), (**C.volta_trainer)(unsafe.Pointer(outTrainer))))
 }
@@ -2669,6 +2696,18 @@ func TrainerCreate(model *Model, options *TrainerOptions, outTrainer **Trainer) 
 // TrainerRelease is volta_trainer_release.
 func TrainerRelease(trainer *Trainer) {
 	C.volta_trainer_release((*C.volta_trainer)(unsafe.Pointer(trainer)))
+}
+
+// TrainerEstimate is volta_trainer_estimate.
+//
+// The bill of the trainer that volta_trainer_create would make, and what its steps cost; nothing is allocated for it but
+// plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
+//
+// Cost: some tens of plans: milliseconds each for a network of a thousand operations.
+//
+// Errors: as volta_trainer_create; OUT_OF_MEMORY where it would be refused for its memory
+func TrainerEstimate(model *Model, options *TrainerOptions, speed *MachineSpeed, bill *Bill, cost *TrainingCost) Status {
+	return Status(C.volta_trainer_estimate((*C.volta_model)(unsafe.Pointer(model)), (*C.volta_trainer_options)(unsafe.Pointer(options)), (*C.volta_machine_speed)(unsafe.Pointer(speed)), (*C.volta_bill)(unsafe.Pointer(bill)), (*C.volta_training_cost)(unsafe.Pointer(cost))))
 }
 
 // TrainerStep is volta_trainer_step.
@@ -2770,7 +2809,8 @@ func TrainerExtend(trainer *Trainer, steps uint64) Status {
 // TrainerResume is volta_trainer_resume.
 //
 // A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
-// those of the checkpoint; given options must agree with them (`steps` included). In a context of another level or
+// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder and
+// update_in_backward are this run's alone; where input_shapes is NULL these are all that is read. In a context of another level or
 // precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
 //
 // Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values

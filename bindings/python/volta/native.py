@@ -627,6 +627,23 @@ class volta_trainer_options(c.Structure):
         ("frozen", c.POINTER(c.c_char_p)),
         ("frozen_count", c.c_size_t),
         ("packed_documents", c.c_int32),
+        ("activation_budget", c.c_uint64),
+        ("state_folder", c.c_char_p),
+        ("update_in_backward", c.c_int32),
+    ]
+
+
+class volta_training_cost(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_training_cost), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("operations", c.c_double),
+        ("repeated_operations", c.c_double),
+        ("bytes", c.c_double),
+        ("seconds", c.c_double),
+        ("smallest_activations", c.c_uint64),
     ]
 
 
@@ -1176,6 +1193,7 @@ VOLTA_FUNCTIONS = {
     "volta_session_print_plan": (c.c_int32, (c.c_void_p, c.POINTER(c.c_char_p),)),
     "volta_trainer_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.POINTER(c.c_void_p),)),
     "volta_trainer_release": (None, (c.c_void_p,)),
+    "volta_trainer_estimate": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.POINTER(volta_machine_speed), c.POINTER(volta_bill), c.POINTER(volta_training_cost),)),
     "volta_trainer_step": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.c_void_p, c.POINTER(volta_step_report),)),
     "volta_trainer_set_tokens": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_size_t,)),
     "volta_trainer_step_tokens": (c.c_int32, (c.c_void_p, c.POINTER(volta_step_report),)),

@@ -77,9 +77,23 @@ class Trainer(Handle):
         self._wrapped = Wrapped(model.context)
         self._inputs = (ctypes.c_void_p * (len(model.inputs) + self.options["packed_documents"]))()
 
+    @staticmethod
+    def estimate(model: Model, input_shapes: Shapes = None, frozen: Optional[Sequence[str]] = None,
+                 class_weights: Optional[Sequence[float]] = None, measure: bool = False, **options: Any) -> Info:
+        """What Trainer(model, ...) would need, a dict: its bill, the operations and bytes of a step, what is computed again
+        for activation_budget, the smallest one that works. measure=True: how long a step takes at least on this machine."""
+        bill, cost, speed = native.volta_bill(), native.volta_training_cost(), None
+        if measure:
+            speed = native.volta_machine_speed()
+            check(lib.volta_measure_machine(model.context, ctypes.byref(speed)))
+        check(lib.volta_trainer_estimate(model, ctypes.byref(_options(input_shapes, frozen, class_weights, options)),
+                                         None if speed is None else ctypes.byref(speed), ctypes.byref(bill), ctypes.byref(cost)))
+        return {"bill": fields_of(bill), **fields_of(cost)}
+
     @classmethod
     def resume(cls, model: Model, input_shapes: Shapes = None, **options: Any) -> Trainer:
-        """Goes on where the checkpoint `model` (Model.open) was written, bit for bit. Options, where given, must agree."""
+        """Goes on where the checkpoint `model` (Model.open) was written, bit for bit. Options, where given, must agree, but
+        activation_budget, state_folder and update_in_backward: without input_shapes these alone are read."""
         return cls(model, input_shapes, _resume=True, **options)
 
     def step(self, *arrays: Any) -> Info:

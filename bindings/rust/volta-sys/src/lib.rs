@@ -469,7 +469,7 @@ pub struct volta_context_options {
     pub device: *const c_char,
     /// where kernels that were compiled for a device are kept. Files of another device, driver or contract are ignored. NULL: in memory alone
     pub kernel_folder: *const c_char,
-    /// most bytes of the host's memory for what plans read and write: a plan that needs more is refused, OUT_OF_MEMORY. 0: what there is
+    /// most bytes of the host's memory for what plans read and write: a plan that needs more is refused, OUT_OF_MEMORY; a trainer computes activations again before it is. 0: what there is
     pub host_budget: u64,
     /// the same of a device's own memory, parameters too
     pub device_budget: u64,
@@ -1186,8 +1186,38 @@ pub struct volta_trainer_options {
     pub frozen_count: usize,
     /// 1: a row holds documents side by side: none sees another, and each begins at position 0. For models with one i32 input \[batch, time\] and the CROSS_ENTROPY loss. A step takes one input more behind the tokens, i32 of their shape: the place in its row where the document of each token begins. The model that is saved stays as it is.
     pub packed_documents: i32,
+    /// The rest says where and when, never what: results keep every bit, and a checkpoint has none of it. Most bytes of the bill's activations: the backward pass computes again what is not kept for it, the cheapest choice that fits (docs/memory.md). OUT_OF_MEMORY names the smallest budget that works. 0: the fastest plan, or, in a context with a host_budget, the fastest that fits in what is left of it.
+    pub activation_budget: u64,
+    /// A folder on a disk: moments lie in a file there that has no name, mapped, rather than in memory, and the bill is without them. On a processor only. NULL: in memory. Copied.
+    pub state_folder: *const c_char,
+    /// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
+    pub update_in_backward: i32,
 }
 impl Default for volta_trainer_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+/// What a training step costs, beside the memory of its bill.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_training_cost {
+    /// in: sizeof(volta_training_cost)
+    pub struct_size: usize,
+    /// of products and attention in one step; a multiply-add is two
+    pub operations: f64,
+    /// of these, what is computed again for activation_budget
+    pub repeated_operations: f64,
+    /// operands and results of the plan's steps, each moved once
+    pub bytes: f64,
+    /// of a step in which all ran at the speed given: no step is faster. 0: none given
+    pub seconds: f64,
+    /// the least activation_budget that works
+    pub smallest_activations: u64,
+}
+impl Default for volta_training_cost {
     /// Zeros, which are the defaults, with the size.
     fn default() -> Self {
         Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
@@ -2417,8 +2447,18 @@ extern "C" {
     /// of a model whose tokens meet elsewhere than in causal attention; the text names it
     /// INVALID_ARGUMENT  an option out of its range; a pattern of frozen that matches no parameter, all of them frozen,
     /// or one alone of a batch_norm's running mean and variance; the text names it
+    /// OUT_OF_MEMORY     activation_budget, or what is left of the context's host_budget; the text names what is
+    /// needed at least
+    /// IO_ERROR          state_folder: the text names it and the reason
     pub fn volta_trainer_create(model: *mut volta_model, options: *const volta_trainer_options, out_trainer: *mut *mut volta_trainer) -> volta_status;
     pub fn volta_trainer_release(trainer: *mut volta_trainer);
+    /// The bill of the trainer that volta_trainer_create would make, and what its steps cost; nothing is allocated for it but
+    /// plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
+    ///
+    /// Cost: some tens of plans: milliseconds each for a network of a thousand operations.
+    ///
+    /// Errors: as volta_trainer_create; OUT_OF_MEMORY where it would be refused for its memory
+    pub fn volta_trainer_estimate(model: *mut volta_model, options: *const volta_trainer_options, speed: *const volta_machine_speed, bill: *mut volta_bill, cost: *mut volta_training_cost) -> volta_status;
     /// One optimizer step on the host's data. Shape: inputs hold all micro-batches one after the other: the first
     /// extent is micro_batches times that of input_shapes; so do targets. report may be NULL.
     ///
@@ -2464,7 +2504,8 @@ extern "C" {
     /// Errors: INVALID_ARGUMENT  fewer steps than are planned, or 2^32; a run without a planned end
     pub fn volta_trainer_extend(trainer: *mut volta_trainer, steps: u64) -> volta_status;
     /// A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
-    /// those of the checkpoint; given options must agree with them (`steps` included). In a context of another level or
+    /// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder and
+    /// update_in_backward are this run's alone; where input_shapes is NULL these are all that is read. In a context of another level or
     /// precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
     ///
     /// Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values

@@ -133,6 +133,7 @@ pub type Comparison = sys::volta_comparison;
 pub type ContextInfo = sys::volta_context_info;
 pub type DeviceInfo = sys::volta_device_info;
 pub type MachineSpeed = sys::volta_machine_speed;
+pub type TrainingCost = sys::volta_training_cost;
 pub type GeneratorOptions = sys::volta_generator_options;
 pub type GptOptions = sys::volta_gpt_options;
 pub type LlamaOptions = sys::volta_llama_options;

@@ -1,6 +1,6 @@
 use crate::error::check;
 use crate::tensor::pointers;
-use crate::{hash_of, lent, owned, path_text, sys, text, Bill, Error, Input, Model, Result, StepReport};
+use crate::{hash_of, lent, owned, path_text, sys, text, Bill, Error, Input, MachineSpeed, Model, Result, StepReport, TrainingCost};
 use std::path::Path;
 use std::ptr;
 
@@ -18,6 +18,8 @@ pub struct TrainerOptions {
     /// Names or patterns of parameters that keep their bits.
     pub frozen: Vec<String>,
     pub class_weights: Vec<f64>,
+    /// Where moments lie in a file rather than in memory.
+    pub state_folder: Option<String>,
     /// Everything else; pointers in it are ignored.
     pub numbers: sys::volta_trainer_options,
 }
@@ -27,6 +29,7 @@ impl TrainerOptions {
         let extents = self.input_shapes.concat();
         let frozen = self.frozen.iter().map(|pattern| text(pattern)).collect::<Result<Vec<_>>>()?;
         let patterns: Vec<_> = frozen.iter().map(|pattern| pattern.as_ptr()).collect();
+        let folder = self.state_folder.as_ref().map(|folder| text(folder)).transpose()?;
         let raw = sys::volta_trainer_options {
             input_shapes: if extents.is_empty() { ptr::null() } else { extents.as_ptr() },
             input_extent_count: extents.len(),
@@ -34,6 +37,7 @@ impl TrainerOptions {
             frozen_count: patterns.len(),
             class_weights: if self.class_weights.is_empty() { ptr::null() } else { self.class_weights.as_ptr() },
             class_weight_count: self.class_weights.len(),
+            state_folder: folder.as_ref().map_or(ptr::null(), |folder| folder.as_ptr()),
             ..self.numbers
         };
         call(&raw)
@@ -46,6 +50,15 @@ impl Trainer {
             let mut raw = ptr::null_mut();
             check(unsafe { sys::volta_trainer_create(model.raw, options, &mut raw) })?;
             Ok(Self { raw, model: model.raw })
+        })
+    }
+    /// What [`Trainer::new`] would need, and what its steps would cost. Without a speed the cost has no seconds.
+    pub fn estimate(model: &Model, options: &TrainerOptions, speed: Option<&MachineSpeed>) -> Result<(Bill, TrainingCost)> {
+        options.with_raw(|options| {
+            let (mut bill, mut cost) = (Bill::default(), TrainingCost::default());
+            let speed = speed.map_or(ptr::null(), |speed| speed as *const _);
+            check(unsafe { sys::volta_trainer_estimate(model.raw, options, speed, &mut bill, &mut cost) })?;
+            Ok((bill, cost))
         })
     }
     /// Goes on where the checkpoint was written, bit for bit.
@@ -123,7 +136,11 @@ impl Trainer {
         raw.input_shapes = ptr::null();
         raw.class_weights = ptr::null();
         raw.frozen = ptr::null();
-        Ok(TrainerOptions { input_shapes: vec![extents.to_vec()], frozen, class_weights, numbers: raw })
+        let state_folder =
+            if raw.state_folder.is_null() { None } else { Some(unsafe { owned(raw.state_folder) }) };
+        raw.state_folder = ptr::null();
+        let input_shapes = vec![extents.to_vec()];
+        Ok(TrainerOptions { input_shapes, frozen, class_weights, state_folder, numbers: raw })
     }
     /// The plan as text.
     pub fn plan(&mut self) -> Result<String> {
