@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace volta {
 namespace {
@@ -20,6 +21,8 @@ bool alive_together(const SearchBuffer& a, const SearchBuffer& b) {
     return a.first_section <= b.last_section && b.first_section <= a.last_section;
 }
 
+constexpr std::size_t kRemembered = 256;
+
 }  // namespace
 
 OffsetSearch::OffsetSearch(const std::pmr::vector<SearchBuffer>& buffers, std::int32_t section_count,
@@ -27,19 +30,30 @@ OffsetSearch::OffsetSearch(const std::pmr::vector<SearchBuffer>& buffers, std::i
     : buffers_(buffers),
       offsets_(buffers.size(), 0, buffers.get_allocator()),
       waiting_(buffers.get_allocator()),
+      blamed_(buffers.get_allocator()),
       parts_(buffers.get_allocator()),
       nodes_(buffers.get_allocator()),
       choices_(buffers.get_allocator()),
       rest_(buffers.get_allocator()),
       raised_(buffers.get_allocator()),
+      reason_(buffers.get_allocator()),
+      reason_of_(buffers.size(), -1, buffers.get_allocator()),
+      remembered_(kRemembered, buffers.get_allocator()),
+      latest_(kRemembered, 0, buffers.get_allocator()),
+      low_of_(buffers.size(), -1, buffers.get_allocator()),
       height_(at(section_count), 0, buffers.get_allocator()),
       reach_(at(section_count), 0, buffers.get_allocator()),
       part_of_(at(section_count), 0, buffers.get_allocator()),
-      failed_(memory, 0, buffers.get_allocator()) {}
+      failed_(memory, 0, buffers.get_allocator()) {
+    std::iota(latest_.begin(), latest_.end(), 0u);
+}
 
 Verdict OffsetSearch::run(std::int64_t capacity, const std::pmr::vector<std::uint64_t>& rank,
                           std::uint64_t steps) {
-    if (capacity != capacity_) std::fill(failed_.begin(), failed_.end(), 0);
+    if (capacity != capacity_) {
+        std::fill(failed_.begin(), failed_.end(), 0);
+        for (auto& reason : remembered_) reason.clear();
+    }
     capacity_ = capacity;
     rank_ = &rank;
     const std::uint64_t stop = steps_ + steps;
@@ -57,6 +71,7 @@ Verdict OffsetSearch::run(std::int64_t capacity, const std::pmr::vector<std::uin
 
 void OffsetSearch::start() {
     waiting_.clear();
+    blamed_.clear();
     parts_.clear();
     nodes_.clear();
     choices_.clear();
@@ -79,10 +94,9 @@ bool OffsetSearch::solve(std::uint64_t stop) {
             continue;
         }
         if (steps_ > stop) return false;
-        // A choice that nothing has to lie upon is in nobody's way: another one would fail as well.
-        failed = (failed && !node.covers) || !choose(node);
+        failed = (failed && !depends_on_choice(node)) || !choose(node);
         if (!failed) continue;
-        failed_[node.part.hash & (failed_.size() - 1)] = node.part.hash;
+        remember(node);
         pop();
     }
     return !failed;
@@ -91,19 +105,18 @@ bool OffsetSearch::solve(std::uint64_t stop) {
 // In a placement that cannot be pressed down further one buffer lies below where the first of them could end:
 // else that one would fit under all others.
 void OffsetSearch::push(const Part& part) {
-    Node node{part,
-              count(choices_.size()),
-              count(choices_.size()),
-              0,
-              count(waiting_.size()),
-              count(parts_.size()),
-              0,
-              false,
-              true};
-    std::int64_t end = std::numeric_limits<std::int64_t>::max();
-    for (std::uint32_t i = part.begin; i < part.end && waiting_[i].low < end; ++i)
-        end = std::min(end, waiting_[i].low + buffers_[waiting_[i].buffer].size);
-    for (std::uint32_t i = part.begin; i < part.end && waiting_[i].low < end; ++i) choices_.push_back(i);
+    Node node{};
+    node.part = part;
+    node.choices_begin = node.next_choice = count(choices_.size());
+    node.waiting_end = count(waiting_.size());
+    node.parts_begin = count(parts_.size());
+    node.first_end = std::numeric_limits<std::int64_t>::max();
+    std::uint32_t i = part.begin;
+    for (; i < part.end && waiting_[i].low < node.first_end; ++i) {
+        node.first_end = std::min(node.first_end, waiting_[i].low + buffers_[waiting_[i].buffer].size);
+        choices_.push_back(i);
+    }
+    while (waiting_[choices_.back()].low >= node.first_end) choices_.pop_back();
     node.choices_end = count(choices_.size());
     std::sort(choices_.begin() + node.choices_begin, choices_.end(), [&](std::uint32_t a, std::uint32_t b) {
         const Waiting &x = waiting_[a], &y = waiting_[b];
@@ -115,6 +128,7 @@ void OffsetSearch::push(const Part& part) {
 void OffsetSearch::pop() {
     const Node& node = nodes_.back();
     waiting_.resize(node.waiting_end);
+    blamed_.resize(node.waiting_end);
     parts_.resize(node.parts_begin);
     choices_.resize(node.choices_begin);
     nodes_.pop_back();
@@ -123,15 +137,115 @@ void OffsetSearch::pop() {
 bool OffsetSearch::choose(Node& node) {
     while (node.next_choice < node.choices_end) {
         waiting_.resize(node.waiting_end);
+        blamed_.resize(node.waiting_end);
         parts_.resize(node.parts_begin);
         const std::uint32_t choice = node.next_choice++;
-        if (has_twin(node, choice)) continue;
+        if (has_twin(node, choice)) {
+            blamed_[choices_[choice]] = 0;
+            continue;
+        }
         node.has_choice = place(node, waiting_[choices_[choice]]);
         node.next_part = node.parts_begin;
         if (node.has_choice) return true;
-        if (!node.covers) return false;
+        if (!depends_on_choice(node)) return false;
     }
+    give_choices(node);
     return false;
+}
+
+void OffsetSearch::clear_reason() {
+    for (const Waiting& waiting : reason_) reason_of_[waiting.buffer] = -1;
+    reason_.clear();
+}
+
+void OffsetSearch::add_to_reason(std::uint32_t buffer, std::int64_t low) {
+    reason_.push_back(Waiting{buffer, low});
+    reason_of_[buffer] = low;
+}
+
+// After a failure of the latest choice: whether another one could help. Not if the reason is there without it;
+// else it becomes part of the node's own reason.
+bool OffsetSearch::depends_on_choice(const Node& node) {
+    bool depends = false;
+    for (std::uint32_t i = node.part.begin; i < node.part.end && !depends; ++i)
+        depends = waiting_[i].low < reason_of_[waiting_[i].buffer];
+    steps_ += reason_.size();
+    if (!depends) return false;
+    const std::uint32_t at_choice = choices_[node.next_choice - 1];
+    const Waiting& choice = waiting_[at_choice];
+    const SearchBuffer& placed = buffers_[choice.buffer];
+    const std::int64_t top = choice.low + placed.size;
+    for (std::uint32_t i = node.part.begin; i < node.part.end; ++i) {
+        const std::int64_t low = reason_of_[waiting_[i].buffer];
+        if (low < 0) continue;
+        const bool raised = low <= (alive_together(buffers_[waiting_[i].buffer], placed) ? top : choice.low);
+        blamed_[i] = std::max(blamed_[i], raised ? 0 : low);
+    }
+    blamed_[at_choice] = 0;
+    return true;
+}
+
+// No choice is left: all of them, where they are; and the blamed others, not so low that they would be choices.
+void OffsetSearch::give_choices(const Node& node) {
+    clear_reason();
+    for (std::uint32_t i = node.part.begin; i < node.part.end; ++i) {
+        const Waiting& waiting = waiting_[i];
+        if (waiting.low < node.first_end)
+            add_to_reason(waiting.buffer, waiting.low);
+        else if (blamed_[i] >= 0)
+            add_to_reason(waiting.buffer, std::max(blamed_[i], node.first_end));
+    }
+}
+
+void OffsetSearch::give_part(const Part& part) {
+    clear_reason();
+    for (std::uint32_t i = part.begin; i < part.end; ++i) add_to_reason(waiting_[i].buffer, waiting_[i].low);
+}
+
+// Those of rest_ in the section that lie above its highest gap: from so low on they would end above the capacity.
+void OffsetSearch::give_section(std::int32_t section) {
+    clear_reason();
+    std::int64_t height = 0, sizes = 0;
+    for (const Waiting& waiting : rest_) {
+        const SearchBuffer& buffer = buffers_[waiting.buffer];
+        if (section < buffer.first_section || buffer.last_section < section) continue;
+        if (waiting.low > height) {
+            clear_reason();
+            height = waiting.low;
+            sizes = 0;
+        }
+        height += buffer.size;
+        sizes += buffer.size;
+        add_to_reason(waiting.buffer, 0);
+    }
+    const std::int64_t low = std::max(capacity_ + 1 - sizes, std::int64_t{0});
+    for (Waiting& waiting : reason_) reason_of_[waiting.buffer] = waiting.low = low;
+}
+
+void OffsetSearch::remember(const Node& node) {
+    failed_[node.part.hash & (failed_.size() - 1)] = node.part.hash;
+    std::pmr::vector<Waiting>& oldest = remembered_[latest_.back()];
+    oldest.assign(reason_.begin(), reason_.end());
+    std::rotate(latest_.begin(), latest_.end() - 1, latest_.end());
+}
+
+// Whether rest_ has the reason of an earlier failure, which is that of this one then.
+bool OffsetSearch::remembers() {
+    for (const Waiting& waiting : rest_) low_of_[waiting.buffer] = waiting.low;
+    const auto applies = [&](std::uint32_t which) {
+        const std::pmr::vector<Waiting>& reason = remembered_[which];
+        return !reason.empty() && std::all_of(reason.begin(), reason.end(), [&](const Waiting& waiting) {
+            return low_of_[waiting.buffer] >= waiting.low;
+        });
+    };
+    const auto found = std::find_if(latest_.begin(), latest_.end(), applies);
+    steps_ += kRemembered;
+    for (const Waiting& waiting : rest_) low_of_[waiting.buffer] = -1;
+    if (found == latest_.end()) return false;
+    clear_reason();
+    for (const Waiting& waiting : remembered_[*found]) add_to_reason(waiting.buffer, waiting.low);
+    std::rotate(latest_.begin(), found, found + 1);
+    return true;
 }
 
 // An equal buffer was tried already.
@@ -146,14 +260,17 @@ bool OffsetSearch::has_twin(const Node& node, std::uint32_t choice) const {
     return false;
 }
 
-bool OffsetSearch::place(Node& node, const Waiting choice) {
+bool OffsetSearch::place(const Node& node, const Waiting choice) {
     offsets_[choice.buffer] = choice.low;
     raise(node, choice);
     if (rest_.empty()) return true;
-    if (!fits()) return false;
+    if (!fits() || remembers()) return false;
     split();
-    return std::none_of(parts_.begin() + node.parts_begin, parts_.end(),
-                        [&](const Part& part) { return has_failed(part); });
+    const auto failed = std::find_if(parts_.begin() + node.parts_begin, parts_.end(),
+                                     [&](const Part& part) { return has_failed(part); });
+    if (failed == parts_.end()) return true;
+    give_part(*failed);
+    return false;
 }
 
 bool OffsetSearch::has_failed(const Part& part) const {
@@ -162,12 +279,11 @@ bool OffsetSearch::has_failed(const Part& part) const {
 
 // rest_: the others of the node, ascending by the lowest offset that the choice leaves to them: above it if
 // they are alive together with it, else not below it.
-void OffsetSearch::raise(Node& node, const Waiting& choice) {
+void OffsetSearch::raise(const Node& node, const Waiting& choice) {
     const SearchBuffer& placed = buffers_[choice.buffer];
     const std::int64_t top = choice.low + placed.size;
     rest_.clear();
     raised_.clear();
-    node.covers = false;
     first_section_ = std::numeric_limits<std::int32_t>::max();
     last_section_ = -1;
     for (std::uint32_t i = node.part.begin; i < node.part.end; ++i) {
@@ -177,7 +293,6 @@ void OffsetSearch::raise(Node& node, const Waiting& choice) {
         first_section_ = std::min(first_section_, buffer.first_section);
         last_section_ = std::max(last_section_, buffer.last_section);
         const bool above = alive_together(buffer, placed);
-        node.covers = node.covers || above;
         if (above && waiting.low < top)
             raised_.push_back(Waiting{waiting.buffer, top});
         else
@@ -200,8 +315,12 @@ bool OffsetSearch::fits() {
             height[s] = std::max(height[s], low) + size;
         steps_ += static_cast<std::uint64_t>(buffer.last_section - buffer.first_section) + 1;
     }
-    return std::all_of(height + first_section_, height + last_section_ + 1,
-                       [&](std::int64_t end) { return end <= capacity_; });
+    for (std::int32_t s = first_section_; s <= last_section_; ++s)
+        if (height[s] > capacity_) {
+            give_section(s);
+            return false;
+        }
+    return true;
 }
 
 // rest_ by parts, the smallest first: they fail soonest.
@@ -219,6 +338,7 @@ void OffsetSearch::split() {
         end += size;
     }
     waiting_.resize(end);
+    blamed_.resize(end, -1);
     for (const Waiting& waiting : rest_) {
         Part& part = part_of(waiting);
         waiting_[part.end++] = waiting;
