@@ -10,13 +10,6 @@ namespace {
 std::uint32_t count(std::size_t size) { return static_cast<std::uint32_t>(size); }
 std::size_t at(std::int32_t section) { return static_cast<std::size_t>(section); }
 
-std::uint64_t mixed(std::uint64_t x) {  // splitmix64
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 bool alive_together(const SearchBuffer& a, const SearchBuffer& b) {
     return a.first_section <= b.last_section && b.first_section <= a.last_section;
 }
@@ -25,8 +18,7 @@ constexpr std::size_t kRemembered = 256;
 
 }  // namespace
 
-OffsetSearch::OffsetSearch(const std::pmr::vector<SearchBuffer>& buffers, std::int32_t section_count,
-                           std::size_t memory)
+OffsetSearch::OffsetSearch(const std::pmr::vector<SearchBuffer>& buffers, std::int32_t section_count)
     : buffers_(buffers),
       offsets_(buffers.size(), 0, buffers.get_allocator()),
       waiting_(buffers.get_allocator()),
@@ -43,17 +35,14 @@ OffsetSearch::OffsetSearch(const std::pmr::vector<SearchBuffer>& buffers, std::i
       low_of_(buffers.size(), -1, buffers.get_allocator()),
       height_(at(section_count), 0, buffers.get_allocator()),
       reach_(at(section_count), 0, buffers.get_allocator()),
-      part_of_(at(section_count), 0, buffers.get_allocator()),
-      failed_(memory, 0, buffers.get_allocator()) {
+      part_of_(at(section_count), 0, buffers.get_allocator()) {
     std::iota(latest_.begin(), latest_.end(), 0u);
 }
 
 Verdict OffsetSearch::run(std::int64_t capacity, const std::pmr::vector<std::uint64_t>& rank,
                           std::uint64_t steps) {
-    if (capacity != capacity_) {
-        std::fill(failed_.begin(), failed_.end(), 0);
+    if (capacity != capacity_)
         for (auto& reason : remembered_) reason.clear();
-    }
     capacity_ = capacity;
     rank_ = &rank;
     const std::uint64_t stop = steps_ + steps;
@@ -96,7 +85,7 @@ bool OffsetSearch::solve(std::uint64_t stop) {
         if (steps_ > stop) return false;
         failed = (failed && !depends_on_choice(node)) || !choose(node);
         if (!failed) continue;
-        remember(node);
+        remember();
         pop();
     }
     return !failed;
@@ -163,8 +152,8 @@ void OffsetSearch::add_to_reason(std::uint32_t buffer, std::int64_t low) {
     reason_of_[buffer] = low;
 }
 
-// After a failure of the latest choice: whether another one could help. Not if the reason is there without it;
-// else it becomes part of the node's own reason.
+// After a failure of the latest choice: whether another one could help. Not if the reason is there without
+// it; else it becomes part of the node's own reason.
 bool OffsetSearch::depends_on_choice(const Node& node) {
     bool depends = false;
     for (std::uint32_t i = node.part.begin; i < node.part.end && !depends; ++i)
@@ -185,7 +174,8 @@ bool OffsetSearch::depends_on_choice(const Node& node) {
     return true;
 }
 
-// No choice is left: all of them, where they are; and the blamed others, not so low that they would be choices.
+// No choice is left: all of them, where they are; and the blamed others, not so low that they would be
+// choices.
 void OffsetSearch::give_choices(const Node& node) {
     clear_reason();
     for (std::uint32_t i = node.part.begin; i < node.part.end; ++i) {
@@ -197,12 +187,8 @@ void OffsetSearch::give_choices(const Node& node) {
     }
 }
 
-void OffsetSearch::give_part(const Part& part) {
-    clear_reason();
-    for (std::uint32_t i = part.begin; i < part.end; ++i) add_to_reason(waiting_[i].buffer, waiting_[i].low);
-}
-
-// Those of rest_ in the section that lie above its highest gap: from so low on they would end above the capacity.
+// Those of rest_ in the section that lie above its highest gap: from so low on they would end above the
+// capacity.
 void OffsetSearch::give_section(std::int32_t section) {
     clear_reason();
     std::int64_t height = 0, sizes = 0;
@@ -222,8 +208,7 @@ void OffsetSearch::give_section(std::int32_t section) {
     for (Waiting& waiting : reason_) reason_of_[waiting.buffer] = waiting.low = low;
 }
 
-void OffsetSearch::remember(const Node& node) {
-    failed_[node.part.hash & (failed_.size() - 1)] = node.part.hash;
+void OffsetSearch::remember() {
     std::pmr::vector<Waiting>& oldest = remembered_[latest_.back()];
     oldest.assign(reason_.begin(), reason_.end());
     std::rotate(latest_.begin(), latest_.end() - 1, latest_.end());
@@ -266,15 +251,7 @@ bool OffsetSearch::place(const Node& node, const Waiting choice) {
     if (rest_.empty()) return true;
     if (!fits() || remembers()) return false;
     split();
-    const auto failed = std::find_if(parts_.begin() + node.parts_begin, parts_.end(),
-                                     [&](const Part& part) { return has_failed(part); });
-    if (failed == parts_.end()) return true;
-    give_part(*failed);
-    return false;
-}
-
-bool OffsetSearch::has_failed(const Part& part) const {
-    return failed_[part.hash & (failed_.size() - 1)] == part.hash;
+    return true;
 }
 
 // rest_: the others of the node, ascending by the lowest offset that the choice leaves to them: above it if
@@ -326,7 +303,7 @@ bool OffsetSearch::fits() {
 // rest_ by parts, the smallest first: they fail soonest.
 void OffsetSearch::split() {
     const std::size_t first = parts_.size();
-    parts_.resize(first + at(number_parts()), Part{0, 0, 0});
+    parts_.resize(first + at(number_parts()), Part{0, 0});
     const auto part_of = [&](const Waiting& waiting) -> Part& {
         return parts_[first + at(part_of_[at(buffers_[waiting.buffer].first_section)])];
     };
@@ -342,7 +319,6 @@ void OffsetSearch::split() {
     for (const Waiting& waiting : rest_) {
         Part& part = part_of(waiting);
         waiting_[part.end++] = waiting;
-        part.hash += mixed(mixed(waiting.buffer) ^ static_cast<std::uint64_t>(waiting.low));
     }
     std::sort(parts_.begin() + static_cast<std::ptrdiff_t>(first), parts_.end(),
               [](const Part& a, const Part& b) {

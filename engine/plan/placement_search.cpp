@@ -29,7 +29,6 @@ constexpr Measure kOrders[][3] = {
 constexpr std::size_t kOrderCount = sizeof kOrders / sizeof kOrders[0];
 
 constexpr std::uint64_t kFirstRun = 1024;  // steps a buffer of the shortest runs
-constexpr std::uint64_t kLeastMemory = 1u << 12, kMostMemory = 1u << 20;  // entries: 32 KiB, 8 MiB
 
 // Splitmix64: the same numbers everywhere.
 class Random {
@@ -70,9 +69,7 @@ class Group {
 
     // A placement within `capacity`, in at most `steps` steps, of which it takes what it needed.
     bool search(std::int64_t capacity, std::uint64_t& steps, MemoryPlan& plan) {
-        std::uint64_t memory = kLeastMemory;
-        while (memory < kMostMemory && memory * 256 < steps) memory *= 2;
-        OffsetSearch search(buffers_, section_count_, static_cast<std::size_t>(memory));
+        OffsetSearch search(buffers_, section_count_);
         Random random;
         Verdict verdict = Verdict::gave_up;
         std::uint64_t limit = kFirstRun * buffers_.size();
