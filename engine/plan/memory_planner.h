@@ -27,7 +27,7 @@ struct MemoryPlanOptions {
     // Steps of the search for a smaller arena, a few nanoseconds each; at most `search_steps`, and at most
     // `search_steps_per_buffer` for each buffer, so that a small graph's plan stays a matter of microseconds.
     std::uint64_t search_steps = 1u << 21;
-    std::uint64_t search_steps_per_buffer = 1u << 12;
+    std::uint64_t search_steps_per_buffer = 1u << 13;
     std::uint64_t goal = 0;  // bytes that are small enough; below the bound: the bound
 };
 

@@ -28,7 +28,8 @@ constexpr Measure kOrders[][3] = {
 };
 constexpr std::size_t kOrderCount = sizeof kOrders / sizeof kOrders[0];
 
-constexpr std::uint64_t kFirstRun = 1024;  // steps a buffer of the shortest runs
+constexpr std::uint64_t kFirstRun =
+    4;  // times the steps of a search that never turns back, in the shortest runs
 
 // Splitmix64: the same numbers everywhere.
 class Random {
@@ -72,7 +73,7 @@ class Group {
         OffsetSearch search(buffers_, section_count_);
         Random random;
         Verdict verdict = Verdict::gave_up;
-        std::uint64_t limit = kFirstRun * buffers_.size();
+        std::uint64_t limit = kFirstRun * one_way_;
         for (std::size_t run = 0; verdict == Verdict::gave_up && search.steps() < steps; ++run) {
             const std::size_t cycle = run / kOrderCount;
             if (run % (kOrderCount * 2) == 0 && run > 0) limit *= 2;
@@ -114,6 +115,10 @@ class Group {
         for (const SearchBuffer& b : buffers_)
             for (std::int32_t s = b.first_section; s <= b.last_section; ++s)
                 alive[static_cast<std::size_t>(s)] += b.size;
+        std::uint64_t of_choice = 0;  // the first one, which looks at everything
+        for (const SearchBuffer& b : buffers_)
+            of_choice += static_cast<std::uint64_t>(b.last_section - b.first_section) + 4;
+        if (multiply_overflows(of_choice, buffers_.size(), &one_way_)) one_way_ = of_choice;
         bound_ = *std::max_element(alive.begin(), alive.end());
         for (std::size_t i = 0; i < of_.size(); ++i) {
             const Lifetime& life = buffers[of_[i]];
@@ -159,6 +164,7 @@ class Group {
     std::pmr::vector<std::uint32_t> order_;
     std::int32_t section_count_ = 0;
     std::int64_t height_ = 0, bound_ = 0;
+    std::uint64_t one_way_ = 0;  // steps of a search that never turns back: at most
 };
 
 std::pmr::vector<Group> groups_of(const std::pmr::vector<Lifetime>& buffers, const MemoryPlan& plan) {
