@@ -24,10 +24,12 @@ struct MemoryPlan {
 };
 
 struct MemoryPlanOptions {
-    // Steps of the search for a smaller arena, a few nanoseconds each; at most `search_steps`, and at most
-    // `search_steps_per_buffer` for each buffer, so that a small graph's plan stays a matter of microseconds.
-    std::uint64_t search_steps = 1u << 21;
-    std::uint64_t search_steps_per_buffer = 1u << 13;
+    // How long is searched for a smaller arena: at most `search_steps`, of some five nanoseconds each, and at
+    // most `search_steps_per_buffer` times the buffers. Training steps of GPTs for which the search is needed
+    // end it within a million (5 ms); these limits leave room for four, and keep small graphs at
+    // microseconds.
+    std::uint64_t search_steps = 1u << 22;
+    std::uint64_t search_steps_per_buffer = 1u << 14;
     std::uint64_t goal = 0;  // bytes that are small enough; below the bound: the bound
 };
 

@@ -208,7 +208,7 @@ void search_placement(const std::pmr::vector<Lifetime>& buffers, std::uint64_t g
     for (const Group& group : groups) low = std::max(low, group.bound());
     // First the goal itself; then, as it may be out of reach, halfway between what is out of reach and what
     // is reached, until they are within a 256th.
-    std::uint64_t of_try = goal > 0 ? steps : steps / 2, left = steps;
+    std::uint64_t of_try = steps / 2, left = steps;
     for (std::int64_t capacity = low; capacity < highest(groups) && left > 0;) {
         std::uint64_t allowed = std::min(of_try, left);
         left -= allowed;
