@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "engine/base/error.h"
+#include "engine/plan/placement_search.h"
 
 namespace volta {
 
@@ -48,11 +49,9 @@ std::uint64_t lowest_gap(const std::pmr::vector<Placed>& placed, const Lifetime&
     return top;
 }
 
-}  // namespace
-
-MemoryPlan plan_memory(const std::pmr::vector<Lifetime>& buffers) {
+MemoryPlan place_largest_first(const std::pmr::vector<Lifetime>& buffers) {
     std::pmr::memory_resource* const heap = buffers.get_allocator().resource();
-    MemoryPlan plan{std::pmr::vector<std::uint64_t>(buffers.size(), 0, heap), 0};
+    MemoryPlan plan{std::pmr::vector<std::uint64_t>(buffers.size(), 0, heap), 0, 0};
 
     std::pmr::vector<Placed> placed(heap);
     placed.reserve(buffers.size());
@@ -71,6 +70,19 @@ MemoryPlan plan_memory(const std::pmr::vector<Lifetime>& buffers) {
                              [](std::uint64_t value, const Placed& p) { return value < p.begin; });
         placed.insert(at, Placed{begin, end, life});
     }
+    return plan;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const std::pmr::vector<Lifetime>& buffers, const MemoryPlanOptions& options) {
+    MemoryPlan plan = place_largest_first(buffers);
+    const std::uint64_t goal = std::max(live_bytes_bound(buffers), options.goal);
+    if (plan.arena_bytes <= goal || (options.goal == 0 && plan.arena_bytes - goal <= goal / 100)) return plan;
+    std::uint64_t steps = 0;
+    if (multiply_overflows(options.search_steps_per_buffer, buffers.size(), &steps))
+        steps = options.search_steps;
+    search_placement(buffers, goal, std::min(steps, options.search_steps), plan);
     return plan;
 }
 

@@ -1,6 +1,8 @@
 // The memory planner: placements never overlap, waste little, and depend on nothing but the lifetimes.
 #include "engine/plan/memory_planner.h"
 
+#include <algorithm>
+
 #include "tests/support/errors.h"
 #include "tests/support/growth.h"
 #include "tests/support/tensors.h"
@@ -134,6 +136,160 @@ void test_thousands_of_buffers(void**) {
     assert_true(growth < test::kMostWithTheSquare);
 }
 
+// A rectangle of `steps` x `bytes` cut into `count` buffers that fill it: the best arena is `bytes`.
+Lifetimes cut_rectangle(int count, std::int32_t steps, std::uint64_t bytes, Random& random) {
+    Lifetimes lives{{bytes, 0, steps - 1}};
+    while (static_cast<int>(lives.size()) < count) {
+        const auto area = [](const Lifetime& of) {
+            return of.bytes * static_cast<std::uint64_t>(of.last_step - of.first_step + 1);
+        };
+        Lifetime& life =
+            *std::max_element(lives.begin(), lives.end(),
+                              [&](const Lifetime& a, const Lifetime& b) { return area(a) < area(b); });
+        Lifetime other = life;
+        const std::uint64_t lines = life.bytes / kTensorAlignment;
+        if (random.below(2) == 0 && lines > 1) {
+            life.bytes = (1 + random.below(lines - 1)) * kTensorAlignment;
+            other.bytes -= life.bytes;
+        } else if (life.last_step > life.first_step) {
+            const auto length = static_cast<std::uint64_t>(life.last_step - life.first_step);
+            life.last_step = life.first_step + static_cast<std::int32_t>(random.below(length));
+            other.first_step = life.last_step + 1;
+        } else {
+            continue;
+        }
+        lives.push_back(other);
+    }
+    return lives;
+}
+
+constexpr MemoryPlanOptions kNoSearch{0, 0, 0};
+
+// Cut rectangles, small enough for the limit of a usual plan, are put together again; largest first alone
+// leaves most of them larger.
+void test_cut_rectangles_are_put_together(void**) {
+    constexpr std::uint64_t kBytes = 4096 * kTensorAlignment;
+    Random random(5);
+    MemoryPlanOptions goal;
+    goal.goal = kBytes;  // not a hundredth above it
+    int larger = 0, reached = 0;
+    for (int round = 0; round < 100; ++round) {
+        const Lifetimes lives = cut_rectangle(5 + round % 20, 200, kBytes, random);
+        larger += plan_memory(lives, kNoSearch).arena_bytes > kBytes;
+        reached += plan_memory(lives, goal).arena_bytes == kBytes;
+    }
+    print_message("%d of 100 larger without the search\n", larger);
+    assert_int_equal(reached, 100);
+    assert_true(larger > 30);
+}
+
+// Whatever it is given, the search leaves a placement that holds, never a larger one, and the same one again.
+void test_search_makes_nothing_worse(void**) {
+    Random random(6);
+    int smaller = 0;
+    for (int round = 0; round < 60; ++round) {
+        const char* found = nullptr;
+        {
+            const int count = 2 + round * 5;
+            const Lifetimes lives = round % 2 == 0 ? lifetimes_of(Shape::any, count, random)
+                                                   : cut_rectangle(count, 4 * count, 1 << 20, random);
+            const MemoryPlan first = plan_memory(lives, kNoSearch), plan = plan_memory(lives),
+                             again = plan_memory(Lifetimes(lives));
+            found = fault(lives, plan);
+            if (plan.arena_bytes > first.arena_bytes) found = "the search has made it larger";
+            if (plan.offsets != again.offsets || plan.search_steps != again.search_steps)
+                found = "the second plan is another one";
+            smaller += plan.arena_bytes < first.arena_bytes;
+        }
+        if (found) print_error("round %d: %s\n", round, found);
+        assert_null(found);
+    }
+    print_message("%d of 60 smaller\n", smaller);
+    assert_true(smaller > 10);
+}
+
+// What is within a hundredth of the bound is left as it is, offset by offset.
+void test_a_good_placement_is_kept(void**) {
+    Random random(7);
+    int good = 0;
+    for (int round = 0; round < 40; ++round) {
+        bool same = true;
+        {
+            const Lifetimes lives = lifetimes_of(Shape::any, 40 + round, random);
+            const MemoryPlan first = plan_memory(lives, kNoSearch), plan = plan_memory(lives);
+            const std::uint64_t bound = live_bytes_bound(lives);
+            const bool is_good = first.arena_bytes - bound <= bound / 100;
+            good += is_good;
+            same = !is_good || (plan.offsets == first.offsets && plan.search_steps == 0);
+        }
+        assert_true(same);
+    }
+    assert_true(good > 5);
+}
+
+// The limit is one of steps: what is beyond it is the work of one choice.
+void test_search_ends_at_its_limit(void**) {
+    Random random(8);
+    MemoryPlanOptions options;
+    options.search_steps = 100'000;
+    bool in_time = true;
+    {
+        const Lifetimes lives = cut_rectangle(400, 3000, 1 << 24, random);
+        const MemoryPlan plan = plan_memory(lives, options);
+        print_message("%llu steps\n", static_cast<unsigned long long>(plan.search_steps));
+        in_time = plan.search_steps > 1000 && plan.search_steps <= options.search_steps;
+    }
+    assert_true(in_time);
+}
+
+// With a goal the search goes on to it from any distance, and ends there.
+void test_search_ends_at_its_goal(void**) {
+    Random random(9);
+    bool reached = true;
+    {
+        const Lifetimes lives = cut_rectangle(24, 40, 1 << 18, random);
+        MemoryPlanOptions options;
+        options.goal = plan_memory(lives, kNoSearch).arena_bytes;
+        reached = plan_memory(lives, options).search_steps == 0;
+        options.goal = 1;  // below the bound: the bound
+        reached = reached && plan_memory(lives, options).arena_bytes == 1 << 18;
+    }
+    assert_true(reached);
+}
+
+// The search takes its memory where the buffers have theirs, and gives it back.
+void test_search_keeps_to_its_heap(void**) {
+    struct Counted final : std::pmr::memory_resource {
+        std::size_t bytes = 0, calls = 0;
+        void* do_allocate(std::size_t size, std::size_t alignment) override {
+            bytes += size;
+            ++calls;
+            return std::pmr::new_delete_resource()->allocate(size, alignment);
+        }
+        void do_deallocate(void* pointer, std::size_t size, std::size_t alignment) override {
+            bytes -= size;
+            std::pmr::new_delete_resource()->deallocate(pointer, size, alignment);
+        }
+        bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+            return this == &other;
+        }
+    };
+    Random random(10);
+    Counted heap;
+    std::size_t calls = 0;
+    {
+        const Lifetimes drawn = cut_rectangle(60, 200, 1 << 18, random);
+        const std::pmr::vector<Lifetime> lives(drawn, &heap);
+        std::pmr::memory_resource* const usual =
+            std::pmr::set_default_resource(std::pmr::null_memory_resource());
+        plan_memory(lives);
+        std::pmr::set_default_resource(usual);
+        calls = heap.calls;
+    }
+    assert_int_equal(heap.bytes, 0);
+    assert_true(calls > 10);
+}
+
 void test_sizes_beyond_64_bits_are_refused(void**) {
     const std::uint64_t huge = ~std::uint64_t{0} - 100;
     const Failure one = failure_of([&] { plan_memory({{~std::uint64_t{0}, 0, 1}}); });
@@ -146,9 +302,18 @@ void test_sizes_beyond_64_bits_are_refused(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_placements_hold),      cmocka_unit_test(test_known_arenas),
-        cmocka_unit_test(test_waste_is_small),       cmocka_unit_test(test_same_plan_again),
-        cmocka_unit_test(test_thousands_of_buffers), cmocka_unit_test(test_sizes_beyond_64_bits_are_refused),
+        cmocka_unit_test(test_placements_hold),
+        cmocka_unit_test(test_known_arenas),
+        cmocka_unit_test(test_waste_is_small),
+        cmocka_unit_test(test_same_plan_again),
+        cmocka_unit_test(test_thousands_of_buffers),
+        cmocka_unit_test(test_sizes_beyond_64_bits_are_refused),
+        cmocka_unit_test(test_cut_rectangles_are_put_together),
+        cmocka_unit_test(test_search_makes_nothing_worse),
+        cmocka_unit_test(test_a_good_placement_is_kept),
+        cmocka_unit_test(test_search_ends_at_its_limit),
+        cmocka_unit_test(test_search_ends_at_its_goal),
+        cmocka_unit_test(test_search_keeps_to_its_heap),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
