@@ -202,6 +202,31 @@ static void one_plan_at_a_time_is_enough(void** state) {
     close_world(&world);
 }
 
+static void sum_of(struct world* world, int64_t rows) {
+    volta_tensor* x = tensor_of(world->context, VOLTA_F32, rows, kIn);
+    double value;
+    assert_ok(volta_tensor_item(volta_op(world->tape, "sum", x), &value));
+    assert_ok(volta_tape_reset(world->tape));
+    volta_tensor_release(x);
+}
+
+static void the_plan_used_the_longest_ago_goes(void** state) {
+    (void)state;
+    static const int64_t rows[] = {1, 2, 1, 3, 1, 3, 2};
+    static const int known[] = {0, 0, 1, 0, 1, 1, 0};
+    struct world world;
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    uint64_t before = 0;
+    open_world(&world, 2);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        sum_of(&world, rows[i]);
+        assert_ok(volta_tape_get_info(world.tape, &info));
+        assert_int_equal(info.plans_known - before, known[i]);
+        before = info.plans_known;
+    }
+    close_world(&world);
+}
+
 /* What a session has too stays for it when the tape lets go. */
 static void a_sessions_plan_stays(void** state) {
     (void)state;
@@ -234,9 +259,8 @@ static void a_sessions_plan_stays(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_leave_nothing_behind),
-        cmocka_unit_test(shapes_come_and_go),
-        cmocka_unit_test(one_plan_at_a_time_is_enough),
+        cmocka_unit_test(steps_leave_nothing_behind),   cmocka_unit_test(shapes_come_and_go),
+        cmocka_unit_test(one_plan_at_a_time_is_enough), cmocka_unit_test(the_plan_used_the_longest_ago_goes),
         cmocka_unit_test(a_sessions_plan_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
