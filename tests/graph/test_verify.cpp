@@ -76,6 +76,13 @@ const Defect kDefects[] = {
      [](Graph& g) { g.nodes[6].inputs[0] = 4; }},
     {"graph: node 5 (matmul): it accumulates outside of phase each",
      [](Graph& g) { g.nodes[5].phase = Phase::reduce; }},
+    {"graph: node 10 (running_statistics): it accumulates outside of phase each",  // reduce has a whole
+                                                                                   // batch's
+     [](Graph& g) {
+         const ValueId mean = g.input("statistics", DType::f32, Shape{3});
+         g.apply(Op::running_statistics, {mean, mean, mean, mean}, {number(Attr::elements, 2)},
+                 Phase::update);
+     }},
     {"graph: node 5 (matmul): it reads a value of a later phase",
      [](Graph& g) { g.nodes[4].phase = Phase::reduce; }},
     {"graph: node 6 (square_sum): it reads a value of a later phase",
