@@ -61,8 +61,10 @@ def name_of(name: str) -> Tuple[bytes, int]:
     return found
 
 
-def _place(frame: Any) -> Tuple[bytes, int]:
-    """The file and line of whoever called this package: of this frame or of one around it."""
+def _place(frame: Any = None) -> Tuple[bytes, int]:
+    """The file and line of whoever called this package: of this frame, else the caller's, or of one around it."""
+    if frame is None:
+        frame = sys._getframe(2)
     while True:
         name = frame.f_code.co_filename
         file = _files.get(name)
