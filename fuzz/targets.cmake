@@ -6,6 +6,7 @@
 set(VOLTA_FUZZ_TARGETS
     "read_model|fuzz_read_model.cpp||tests/golden/models"
     "run_model|fuzz_run_model.cpp||"
+    "tape|fuzz_tape.cpp||"
     "read_adapter|fuzz_adapter.cpp|FUZZ_ADAPTER=1|"
     "import_peft|fuzz_adapter.cpp|FUZZ_ADAPTER=2|"
     "import_peft_config|fuzz_adapter.cpp|FUZZ_ADAPTER=3|"

@@ -89,6 +89,9 @@ VOLTA_API const char *volta_status_name(volta_status status);
  * Thread: each thread has its own text. It is thread-local, as are the floating-point environment that a function
  *         of the host is given back and the allocator that code of others works with; nothing else is. */
 VOLTA_API const char *volta_last_error(void);
+/* The status that this text belongs to: of a call that returns none itself, as volta_tensor_data. VOLTA_OK after a call
+ * that succeeded. Thread: as volta_last_error. */
+VOLTA_API volta_status volta_last_status(void);
 
 /* ---- Context: everything Volta borrows from its host ------------------------------------------------- */
 
@@ -342,7 +345,8 @@ VOLTA_API int32_t volta_tensor_rank(const volta_tensor *tensor);      /* -1 for 
 VOLTA_API int64_t volta_tensor_extent(const volta_tensor *tensor, int32_t axis); /* -1: none   */
 VOLTA_API int64_t volta_tensor_elements(const volta_tensor *tensor);  /* product of the extents */
 /* Lends: the elements, for reading and writing, until release; of a tape's result or gradient, which this computes if
- * need be, for reading, until the record ends. NULL: they could not be computed, volta_last_error says why. */
+ * need be, for reading, until the record ends. NULL: they could not be computed, volta_last_status and volta_last_error
+ * say why. */
 VOLTA_API void *volta_tensor_data(volta_tensor *tensor);
 
 /* Sets every element to `value`, rounded once to f32: zeros, ones and any other number.
@@ -1311,7 +1315,7 @@ VOLTA_API volta_status volta_model_evaluate_tokens(volta_model *model, const int
  * A record is what is called between two resets. Its results belong to the tape and end with the record, unless
  * volta_tensor_keep makes them the host's. A record that makes the same calls as an earlier one, with tensors of the
  * same shapes, finds its plans there and allocates nothing. Tensors that a record reads stay as they are until it has
- * been computed or reset: the host does not write them in between. */
+ * been computed or reset: the host does not write them in between. Records of several tapes may read one tensor. */
 typedef struct volta_tape volta_tape;
 typedef struct volta_tape_optimizer volta_tape_optimizer;
 
@@ -1330,8 +1334,9 @@ typedef struct volta_tape_options {
     volta_tape_mode mode;
     uint32_t flags; /* VOLTA_TAPE_* bits                                                                     */
     uint64_t seed;  /* of dropout, which needs no input of its own on a tape: it draws anew after each step   */
+    uint64_t most_plans; /* that it keeps; the one that was used the longest ago goes first. 0: 4096              */
 } volta_tape_options;
-#define VOLTA_TAPE_OPTIONS_INIT {sizeof(volta_tape_options), 0, 0, 0}
+#define VOLTA_TAPE_OPTIONS_INIT {sizeof(volta_tape_options), 0, 0, 0, 0}
 
 /* Errors: UNSUPPORTED  the context computes on a device of its own memory */
 VOLTA_API volta_status volta_tape_create(volta_context *context, const volta_tape_options *options,
@@ -1346,21 +1351,30 @@ VOLTA_API void volta_tape_release(volta_tape *tape);
     volta_tape_call((tape), (op), (volta_tensor *const[]){__VA_ARGS__},                    \
                     sizeof((volta_tensor *const[]){__VA_ARGS__}) / sizeof(volta_tensor *), \
                     NULL, 0, __FILE__, __LINE__)
-/* volta_op with attributes; inputs are an array. file may be NULL. Lends: the result, until the record ends. */
+/* volta_op with attributes; inputs are an array. file may be NULL. Lends: the result, until the record ends.
+ * Beside the operators of docs/operators.md there is "batch_norm_train", with the inputs and attributes of batch_norm: it
+ * takes the batch's own mean and variance, and the running ones follow in volta_tape_step, as in a trainer. */
 VOLTA_API volta_tensor *volta_tape_call(volta_tape *tape, const char *op, volta_tensor *const *inputs,
                                         size_t input_count, const volta_attribute *attributes,
                                         size_t attribute_count, const char *file, int32_t line);
 /* The same for operators of several outputs, with a status. out_count may be smaller than their number.
  * Errors: INVALID_ARGUMENT  an unknown operator or attribute, a wrong number of inputs, a tensor of another context
- *         INVALID_STATE     a result of a record that has ended; a tensor that another tape's record holds
+ *         INVALID_STATE     a result of a record that has ended
  *         SHAPE_MISMATCH    the operator's own sentence, with the place of the call */
 VOLTA_API volta_status volta_tape_apply(volta_tape *tape, const char *op, volta_tensor *const *inputs,
                                         size_t input_count, const volta_attribute *attributes,
                                         size_t attribute_count, volta_tensor **out_tensors, size_t out_count,
                                         const char *file, int32_t line);
 
-/* The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's. */
+/* The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's. It ends with the record:
+ * after volta_tape_reset the tape records again. */
 VOLTA_API volta_status volta_tape_status(const volta_tape *tape);
+
+/* Returns the tape, and says from where the host calls it next, for the report and for sentences: with backward, step,
+ * flush or detach, or to read a result's or gradient's elements. It counts for one call. file may be NULL: unknown.
+ *   volta_tape_backward(volta_here(tape), loss); */
+VOLTA_API volta_tape *volta_tape_at(volta_tape *tape, const char *file, int32_t line);
+#define volta_here(tape) volta_tape_at((tape), __FILE__, __LINE__)
 
 /* The same elements, through which no gradient goes back. */
 VOLTA_API volta_tensor *volta_tape_detach(volta_tape *tape, volta_tensor *tensor);
@@ -1392,7 +1406,9 @@ VOLTA_API volta_status volta_tensor_zero_grad(volta_tensor *tensor);
 
 /* Adds the gradient of `loss`, a result of one f32 element, to those of the record's tensors that require one, by the
  * operators' own rules (docs/operators.md); several uses of a tensor add up as in a trainer, the last one first.
- * Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor
+ * Gradients of several tapes add up too, one record after the other.
+ * Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor; another tape's record holds
+ *                         a gradient that this one would add to: volta_tape_reset of that tape ends it
  *         SHAPE_MISMATCH  the loss has several elements
  *         UNSUPPORTED     an operator on the way without a gradient rule: second derivatives among them */
 VOLTA_API volta_status volta_tape_backward(volta_tape *tape, volta_tensor *loss);
@@ -1428,7 +1444,7 @@ VOLTA_API volta_status volta_tape_optimizer_zero_grad(volta_tape_optimizer *opti
 /* Computes what is recorded, with the gradients and the update of the optimizer's tensors that have one, as one plan.
  * The loss of the last backward, results of one element and kept ones can be read afterwards; other results that depend
  * on an updated tensor are gone if they had not been computed. report may be NULL.
- * Errors: INVALID_STATE  no tensor has a gradient
+ * Errors: INVALID_STATE  no tensor has a gradient; another tape's record reads a tensor that would change
  *         NOT_FINITE     the loss, or the gradient the text names: nothing was updated */
 VOLTA_API volta_status volta_tape_step(volta_tape *tape, volta_tape_optimizer *optimizer, volta_step_report *report);
 
@@ -1445,8 +1461,8 @@ typedef struct volta_capture_options {
 #define VOLTA_CAPTURE_OPTIONS_INIT {sizeof(volta_capture_options), NULL, NULL, 0, NULL, 0}
 
 /* What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
- * require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
- * the trainer's seed. options may be NULL. Owns: *out_model.
+ * require a gradient and running statistics of batch norms are its parameters, with the elements that they have now;
+ * others are its inputs. batch_norm_train becomes batch_norm. Dropout draws by the trainer's seed. options may be NULL. Owns: *out_model.
  * Errors: INVALID_STATE     an output is no result of the record
  *         INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read
  *         SHAPE_MISMATCH    open_batch, and an operator that was given the first extent as a number */
@@ -1488,8 +1504,10 @@ typedef struct volta_tape_info {
     uint64_t repeated_nodes; /* operators computed again, because their results had not been held     */
     uint64_t traces;         /* different records that are remembered, at most 64                     */
     uint64_t held_bytes;     /* of results and workspace, for the next record too                     */
+    uint64_t plans_held;     /* at most most_plans                                                    */
+    uint64_t plans_released; /* because others were used more recently                                */
 } volta_tape_info;
-#define VOLTA_TAPE_INFO_INIT {sizeof(volta_tape_info), 0, 0, 0, 0, 0, 0, 0, 0}
+#define VOLTA_TAPE_INFO_INIT {sizeof(volta_tape_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 VOLTA_API volta_status volta_tape_get_info(const volta_tape *tape, volta_tape_info *info);
 
 /* When the tape computed, why, and what would make it one piece: the latest 256 times (of an EAGER tape, the first

@@ -758,19 +758,37 @@ class tape : public handle<volta_tape, volta_tape_release> {
     }
     // Throws the record's first failure, if it has one.
     void check_record() const { check(volta_tape_status(get())); }
-    volta_tensor *detach(volta_tensor *of) {
-        volta_tensor *const apart = volta_tape_detach(get(), of);
+    volta_tensor *detach(volta_tensor *of, const char *file = __builtin_FILE(), std::int32_t line = __builtin_LINE()) {
+        volta_tensor *const apart = volta_tape_detach(volta_tape_at(get(), file, line), of);
         check_record();
         return apart;
     }
     void set_gradients(bool enabled) { check(volta_tape_set_gradients(get(), enabled ? 1 : 0)); }
-    void backward(volta_tensor *loss) { check(volta_tape_backward(get(), loss)); }
-    volta_step_report step(volta_tape_optimizer *optimizer) {
+    void backward(volta_tensor *loss, const char *file = __builtin_FILE(), std::int32_t line = __builtin_LINE()) {
+        check(volta_tape_backward(volta_tape_at(get(), file, line), loss));
+    }
+    volta_step_report step(volta_tape_optimizer *optimizer, const char *file = __builtin_FILE(),
+                           std::int32_t line = __builtin_LINE()) {
         volta_step_report report = VOLTA_STEP_REPORT_INIT;
-        check(volta_tape_step(get(), optimizer, &report));
+        check(volta_tape_step(volta_tape_at(get(), file, line), optimizer, &report));
         return report;
     }
-    void flush() { check(volta_tape_flush(get())); }
+    void flush(const char *file = __builtin_FILE(), std::int32_t line = __builtin_LINE()) {
+        check(volta_tape_flush(volta_tape_at(get(), file, line)));
+    }
+    // The elements of a result or gradient, computed if need be, until the record ends; of another type than it has: none.
+    template <class Element = float>
+    span<const Element> read(volta_tensor *of, const char *file = __builtin_FILE(),
+                             std::int32_t line = __builtin_LINE()) {
+        if (volta_tensor_dtype(of) != dtype_of<Element>()) return {};
+        volta_tape_at(get(), file, line);
+        const auto *const data = static_cast<const Element *>(volta_tensor_data(of));
+        if (data == nullptr) {
+            check(volta_last_status());
+            return {};
+        }
+        return {data, static_cast<std::size_t>(volta_tensor_elements(of))};
+    }
     void end_record() { check(volta_tape_reset(get())); }
     volta_tape_info info() const {
         volta_tape_info found = VOLTA_TAPE_INFO_INIT;

@@ -85,6 +85,11 @@ type place struct {
 	line int
 }
 
+// on says from where the tape's next call comes, for its report and sentences.
+func (p place) on(a *arena, tape *sys.Tape) *sys.Tape {
+	return sys.TapeAt(tape, a.name(p.file), int32(p.line))
+}
+
 // here is the place of whoever calls the caller.
 func here() (at place) {
 	_, at.file, at.line, _ = runtime.Caller(2)
@@ -173,8 +178,9 @@ func (t *Tape) Call(op string, inputs ...*Tensor) *Tensor {
 
 // Detach is the same elements, through which no gradient goes back. The tensor is never nil.
 func (t *Tape) Detach(tensor *Tensor) *Tensor {
-	results, _ := t.apply("detach", nil, []*Tensor{tensor}, 1, here(), func(_ *arena, tape *sys.Tape, given, results []*sys.Tensor) Status {
-		results[0] = sys.TapeDetach(tape, given[0])
+	at := here()
+	results, _ := t.apply("detach", nil, []*Tensor{tensor}, 1, at, func(a *arena, tape *sys.Tape, given, results []*sys.Tensor) Status {
+		results[0] = sys.TapeDetach(at.on(a, tape), given[0])
 		return sys.TapeStatus(tape)
 	})
 	return results[0]
@@ -199,7 +205,10 @@ func yes(is bool) int32 {
 
 // Flush computes all results of the record, and the gradients.
 func (t *Tape) Flush() error {
-	return t.do(func(tape *sys.Tape) (Status, error) { return sys.TapeFlush(tape), nil })
+	at := here()
+	var a arena
+	defer a.free()
+	return t.do(func(tape *sys.Tape) (Status, error) { return sys.TapeFlush(at.on(&a, tape)), nil })
 }
 
 // Reset ends the record, whatever it reports. Kept results and gradients that nothing has computed are computed first.
@@ -212,18 +221,29 @@ func (t *Tape) Reset() error {
 
 // Backward adds the gradient of loss, a result of one element, to those of the record's tensors that require one.
 func (t *Tape) Backward(loss *Tensor) error {
+	at := here()
+	var a arena
+	defer a.free()
 	return t.do(func(tape *sys.Tape) (Status, error) {
 		given, err := loss.in(t.owner)
 		if err != nil {
 			return OK, err
 		}
-		return sys.TapeBackward(tape, given), nil
+		return sys.TapeBackward(at.on(&a, tape), given), nil
 	})
 }
 
 // Item is the one element of a tensor, computed if need be.
 func (t *Tensor) Item() (value float64, err error) {
-	err = t.change(func(tensor *sys.Tensor) Status { return sys.TensorItem(tensor, &value) })
+	at := here()
+	var a arena
+	defer a.free()
+	err = t.change(func(tensor *sys.Tensor) Status {
+		if t.tape != nil {
+			at.on(&a, t.tape.pointer)
+		}
+		return sys.TensorItem(tensor, &value)
+	})
 	runtime.KeepAlive(t)
 	return value, err
 }
@@ -255,7 +275,7 @@ func (t *Tensor) Grad() (gradient []float32, err error) {
 		}
 		data, count := (*float32)(sys.TensorData(grad)), int(sys.TensorElements(grad))
 		if data == nil && count > 0 { // the function gives no status
-			return InvalidState
+			return sys.LastStatus()
 		}
 		gradient = append([]float32{}, unsafe.Slice(data, count)...)
 		return OK
@@ -297,12 +317,15 @@ func (o *TapeOptimizer) ZeroGrad() error { return o.change(sys.TapeOptimizerZero
 // Step computes what is recorded, with the gradients and the update of the optimizer's tensors that have one, as one plan.
 func (t *Tape) Step(optimizer *TapeOptimizer) (StepReport, error) {
 	report := sized(StepReport{})
+	at := here()
+	var a arena
+	defer a.free()
 	err := t.do(func(tape *sys.Tape) (Status, error) {
 		given, err := optimizer.in(t.owner)
 		if err != nil {
 			return OK, err
 		}
-		return sys.TapeStep(tape, given, report), nil
+		return sys.TapeStep(at.on(&a, tape), given, report), nil
 	})
 	runtime.KeepAlive(optimizer)
 	return *report, err

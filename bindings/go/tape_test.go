@@ -249,6 +249,9 @@ func TestManyResultsAndReports(t *testing.T) {
 	if report := must(tape.Report(false)); !strings.Contains(report, "VG002") {
 		t.Errorf("%q", report)
 	}
+	if report := must(tape.Report(false)); !strings.Contains(report, "tape_test.go:") {
+		t.Error(report)
+	}
 	if report := must(tape.Report(true)); !strings.HasPrefix(report, "{") {
 		t.Errorf("%q", report)
 	}

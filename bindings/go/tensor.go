@@ -99,14 +99,23 @@ func (t *Tensor) Len() (count int) {
 // elements runs a function on a tensor's elements.
 func elements[E Element](t *Tensor, use func([]E) error) error {
 	var wrong error
+	var at place
+	var a arena
+	defer a.free()
+	if t.tape != nil {
+		_, at.file, at.line, _ = runtime.Caller(2)
+	}
 	err := t.run(t.tape == nil, func(tensor *sys.Tensor) Status { // a result may have to be computed
 		if dtype := sys.TensorDtype(tensor); dtype != dtypeOf[E]() {
 			wrong = refused(InvalidArgument, "the tensor has elements of dtype %d, not %d", dtype, dtypeOf[E]())
 			return OK
 		}
+		if t.tape != nil {
+			at.on(&a, t.tape.pointer)
+		}
 		data, count := sys.TensorData(tensor), int(sys.TensorElements(tensor))
 		if data == nil && count > 0 { // the function gives no status
-			return InvalidState
+			return sys.LastStatus()
 		}
 		wrong = use(unsafe.Slice((*E)(data), count))
 		return OK

@@ -13,8 +13,9 @@ using namespace volta::api;
 
 namespace {
 
-// Each thread's latest text.
+// Each thread's latest text, and the status that it belongs to.
 thread_local char last_error[512] = "";
+thread_local volta_status last_status = VOLTA_OK;
 
 }  // namespace
 
@@ -24,10 +25,12 @@ volta_status volta::api::set_last_error(volta_status status, const char* text) n
     } else {
         std::snprintf(last_error, sizeof last_error, "%s", text);
     }
+    last_status = status;
     return status;
 }
 
 const char* volta_last_error(void) { return last_error; }
+volta_status volta_last_status(void) { return last_status; }
 
 const char* volta_version(void) { return VOLTA_VERSION_TEXT; }
 
@@ -290,7 +293,13 @@ int64_t volta_tensor_elements(const volta_tensor* tensor) {
     return tensor != nullptr ? tensor->view.shape.elements() : 0;
 }
 void* volta_tensor_data(volta_tensor* tensor) {
-    if (tensor == nullptr) return nullptr;
-    if (tensor->view.data != nullptr || tensor->role == Tensor::Role::leaf) return tensor->view.data;
-    return guarded([&] { compute(*tensor); }) == VOLTA_OK ? tensor->view.data : nullptr;
+    if (tensor != nullptr && tensor->role == Tensor::Role::leaf) {  // often, and never computed
+        set_last_error(VOLTA_OK, "");
+        return tensor->view.data;
+    }
+    const volta_status status = guarded([&] {
+        require(tensor != nullptr, "tensor is NULL");
+        compute(*tensor);
+    });
+    return status == VOLTA_OK ? tensor->view.data : nullptr;
 }

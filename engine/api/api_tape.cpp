@@ -30,6 +30,7 @@ volta_tape* make_tape(const ContextRef& context, const volta_tape_options& given
     read.one_segment = (given.flags & VOLTA_TAPE_ONE_SEGMENT) != 0;
     require(!read.is_eager || !read.one_segment, "an EAGER tape computes each call: it is not ONE_SEGMENT");
     read.seed = given.seed;
+    if (given.most_plans != 0) read.most_plans = given.most_plans;
     const std::pmr::polymorphic_allocator<Tape> heap(context->structures());
     return make_handle<volta_tape>(context, std::allocate_shared<Tape>(heap, context, read),
                                    std::pmr::string(context->structures()));
@@ -49,7 +50,7 @@ void record(Tape& tape, const char* op, volta_tensor* const* inputs, size_t inpu
         tape.require_whole();
         require(op != nullptr, "op is NULL");
         const OpRow* row = tape.expected(op);
-        if (row == nullptr) row = find_public_op(op);
+        if (row == nullptr) row = find_tape_op(op);
         require(inputs != nullptr || input_count == 0, "%s: inputs is NULL", op);
         require(input_count <= kMostInputs, "%s: %zu inputs are given", op, input_count);
         require(result_count <= kFew, "%s: %zu outputs are asked for", op, result_count);
@@ -58,7 +59,7 @@ void record(Tape& tape, const char* op, volta_tensor* const* inputs, size_t inpu
         std::pmr::monotonic_buffer_resource near(room, sizeof room, tape.context()->structures());
         std::pmr::vector<Attribute> read(&near);
         if (attribute_count > 0) read.reserve(attribute_count);
-        if (attribute_count > 0) read_attributes(*row, attributes, attribute_count, read);
+        if (attribute_count > 0) read_attributes(attributes_of(*row), attributes, attribute_count, read);
         Tensor* few[kFew];
         std::pmr::vector<Tensor*> many(tape.context()->structures());
         Tensor** operands = few;
@@ -128,14 +129,20 @@ volta_tensor* volta_tape_detach(volta_tape* tape, volta_tensor* tensor) {
     volta_tensor* result = as_handle(tape->tape->poison());
     guarded([&] {
         Tape& self = inner(tape);
+        const CallPlace place = self.take_place();
         try {
             self.require_whole();
-            result = as_handle(self.detach(tensor, CallPlace{}));
+            result = as_handle(self.detach(tensor, place));
         } catch (const Error& error) {
-            self.fail_record(error, CallPlace{});
+            self.fail_record(error, place);
         }
     });
     return result;
+}
+
+volta_tape* volta_tape_at(volta_tape* tape, const char* file, int32_t line) {
+    if (tape != nullptr) tape->tape->come_from({file, line});
+    return tape;
 }
 
 volta_status volta_tape_set_gradients(volta_tape* tape, int32_t enabled) {
@@ -146,7 +153,10 @@ volta_status volta_tape_set_gradients(volta_tape* tape, int32_t enabled) {
 }
 
 volta_status volta_tape_flush(volta_tape* tape) {
-    return guarded([&] { inner(tape).flush(CallPlace{}); });
+    return guarded([&] {
+        Tape& self = inner(tape);
+        at_place(self, [&](CallPlace place) { self.flush(place); });
+    });
 }
 
 volta_status volta_tape_reset(volta_tape* tape) {
@@ -182,7 +192,7 @@ volta_status volta_tensor_set_requires_grad(volta_tensor* tensor, int32_t requir
         require(required == 0 || required == 1, "required is %d, it must be 0 or 1", required);
         require(tensor->role == Tensor::Role::leaf,
                 "a result requires what its inputs do: volta_tape_detach ends that");
-        if (tensor->tape != nullptr) fail(VOLTA_INVALID_STATE, "a record holds the tensor until its reset");
+        if (tensor->holders > 0) fail(VOLTA_INVALID_STATE, "a record holds the tensor until its reset");
         require(tensor->view.dtype == DType::f32, "a tensor of %s has no gradient: it must be f32",
                 dtype_name(tensor->view.dtype));
         require(reinterpret_cast<std::uintptr_t>(tensor->view.data) % kTensorAlignment == 0,
@@ -203,7 +213,10 @@ volta_status volta_tensor_zero_grad(volta_tensor* tensor) {
 }
 
 volta_status volta_tape_backward(volta_tape* tape, volta_tensor* loss) {
-    return guarded([&] { inner(tape).backward(loss, CallPlace{}); });
+    return guarded([&] {
+        Tape& self = inner(tape);
+        at_place(self, [&](CallPlace place) { self.backward(loss, place); });
+    });
 }
 
 volta_status volta_tape_optimizer_create(volta_tape* tape, const volta_optimizer_options* options,
@@ -243,7 +256,8 @@ volta_status volta_tape_step(volta_tape* tape, volta_tape_optimizer* optimizer, 
         require(optimizer != nullptr, "optimizer is NULL");
         require(optimizer->tape == tape->tape, "the optimizer belongs to another tape");
         if (report != nullptr) checked_size(report);
-        const Tape::StepResult made = self.step(*optimizer->optimizer, CallPlace{});
+        Tape::StepResult made;
+        at_place(self, [&](CallPlace place) { made = self.step(*optimizer->optimizer, place); });
         if (report == nullptr) return;
         volta_step_report read = {};
         read.step = made.step;
@@ -267,6 +281,8 @@ volta_status volta_tape_get_info(const volta_tape* tape, volta_tape_info* info) 
         read.repeated_nodes = counts.repeated_nodes;
         read.traces = self.trace_count();
         read.held_bytes = self.held_bytes();
+        read.plans_held = self.plan_count();
+        read.plans_released = counts.plans_released;
         write_report(read, info);
     });
 }

@@ -101,12 +101,27 @@ Handle* make_handle(const ContextRef& context, Args&&... args) {
 static_assert(sizeof(volta_tensor) == sizeof(Tensor), "tensors are made and ended as Tensor");
 inline volta_tensor* as_handle(Tensor* tensor) { return static_cast<volta_tensor*>(tensor); }
 
+// A call of the tape, from where volta_tape_at has said; its sentence has the place.
+template <class Body>
+void at_place(Tape& tape, Body&& body) {
+    const CallPlace place = tape.take_place();
+    tape.require_whole();  // whose sentence has a place of its own
+    try {
+        body(place);
+    } catch (const Error& error) {
+        throw at_place(error, place);
+    }
+}
+
 // A result's or gradient's elements, computed if they are not there. Throws what computing does.
 inline void compute(Tensor& tensor) {
-    if (tensor.view.data != nullptr || tensor.role == Tensor::Role::leaf) return;
-    if (tensor.role == Tensor::Role::poison) tensor.tape->require_whole();
+    if (tensor.role == Tensor::Role::leaf) return;
+    if (tensor.view.data != nullptr) {
+        if (tensor.tape != nullptr) tensor.tape->take_place();  // it counts for this call
+        return;
+    }
     if (tensor.tape == nullptr) fail(VOLTA_INVALID_STATE, "the tensor's elements were not computed in time");
-    tensor.tape->read(&tensor, CallPlace{});
+    at_place(*tensor.tape, [&](CallPlace place) { tensor.tape->read(&tensor, place); });
 }
 
 // The tensor's next gradient starts from nothing.

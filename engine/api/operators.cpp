@@ -46,6 +46,15 @@ const OpRow* find_public_op(const char* name) {
     return row;
 }
 
+const OpRow* find_tape_op(const char* name) {
+    const OpRow& trained = op_row(Op::batch_norm_train);
+    return name != nullptr && std::strcmp(name, trained.name) == 0 ? &trained : find_public_op(name);
+}
+
+const OpRow& attributes_of(const OpRow& row) {
+    return row.op == Op::batch_norm_train ? op_row(Op::batch_norm) : row;
+}
+
 void read_attributes(const OpRow& row, const volta_attribute* attributes, std::size_t count,
                      std::pmr::vector<Attribute>& read) {
     require(attributes != nullptr || count == 0, "%s: attributes is NULL", row.name);

@@ -80,7 +80,7 @@ VOLTA_FIELDS(volta_trainer_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(input_
 VOLTA_FIELDS(volta_step_report, VOLTA_FIELD(struct_size), VOLTA_FIELD(step), VOLTA_FIELD(loss),
              VOLTA_FIELD(gradient_norm), VOLTA_FIELD(learning_rate));
 VOLTA_FIELDS(volta_tape_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(mode), VOLTA_FIELD(flags),
-             VOLTA_FIELD(seed));
+             VOLTA_FIELD(seed), VOLTA_FIELD(most_plans));
 VOLTA_FIELDS(volta_optimizer_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(optimizer), VOLTA_FIELD(schedule),
              VOLTA_FIELD(steps), VOLTA_FIELD(warmup_steps), VOLTA_FIELD(learning_rate),
              VOLTA_FIELD(final_learning_rate), VOLTA_FIELD(beta1), VOLTA_FIELD(beta2), VOLTA_FIELD(epsilon),
@@ -91,7 +91,8 @@ VOLTA_FIELDS(volta_capture_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(tensor
 VOLTA_FIELDS(volta_compile_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(flags), VOLTA_FIELD(seed));
 VOLTA_FIELDS(volta_tape_info, VOLTA_FIELD(struct_size), VOLTA_FIELD(records), VOLTA_FIELD(calls),
              VOLTA_FIELD(segments), VOLTA_FIELD(plans_known), VOLTA_FIELD(plans_made),
-             VOLTA_FIELD(repeated_nodes), VOLTA_FIELD(traces), VOLTA_FIELD(held_bytes));
+             VOLTA_FIELD(repeated_nodes), VOLTA_FIELD(traces), VOLTA_FIELD(held_bytes),
+             VOLTA_FIELD(plans_held), VOLTA_FIELD(plans_released));
 VOLTA_FIELDS(volta_generator_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(temperature), VOLTA_FIELD(top_k),
              VOLTA_FIELD(top_p), VOLTA_FIELD(min_p), VOLTA_FIELD(repetition_penalty), VOLTA_FIELD(seed),
              VOLTA_FIELD(sequences), VOLTA_FIELD(context), VOLTA_FIELD(prefill_chunk), VOLTA_FIELD(flags),

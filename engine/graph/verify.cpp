@@ -126,7 +126,11 @@ class Verifier {
     }
 
     void check_phases(const Node& node) const {
-        if (persists(node) && node.phase != Phase::each) broken(node, "it accumulates outside of phase each");
+        // What joins the micro-batches runs in each of them; running statistics may also run once, of a whole
+        // batch.
+        if (persists(node) && node.phase != Phase::each &&
+            !(node.op == Op::running_statistics && node.phase == Phase::reduce))
+            broken(node, "it accumulates outside of phase each");
         for (const ValueId input : node.inputs) {
             const Node& producer = graph_.producer(input);
             if (op_row(producer.op).lowering == Lowering::source) continue;

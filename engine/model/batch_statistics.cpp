@@ -40,13 +40,9 @@ ValueId replace(const Graph& graph, const Node& norm, Graph& to, const std::pmr:
         fail(VOLTA_SHAPE_MISMATCH,
              "batch_norm: training needs at least 2 values of each channel in a micro-batch, x is %s",
              to_text(shape).text);
-    const auto input = [&](std::size_t i) { return renamed[static_cast<std::size_t>(norm.inputs[i])]; };
-    const ValueId mean = to.apply(Op::batch_statistics, {input(0)}), variance = mean + 1;
-    const ValueId y = to.apply(Op::batch_norm_train, {input(0), input(1), input(2), mean, variance},
-                               {*norm.find(Attr::epsilon)});
-    to.apply(Op::running_statistics, {input(3), input(4), mean, variance},
-             {*norm.find(Attr::momentum), number(Attr::elements, static_cast<double>(elements))});
-    return y;
+    ValueId inputs[5];
+    for (std::size_t i = 0; i < 5; ++i) inputs[i] = renamed[static_cast<std::size_t>(norm.inputs[i])];
+    return add_trained_norm(to, inputs, norm.find(Attr::epsilon), norm.find(Attr::momentum)).y;
 }
 
 // Both are frozen: the norm stays what inference makes of it.
@@ -67,6 +63,21 @@ bool keeps_statistics(const Graph& graph, const Node& norm, const std::pmr::vect
 }
 
 }  // namespace
+
+TrainedNorm add_trained_norm(Graph& to, const ValueId* inputs, const Attribute* epsilon,
+                             const Attribute* momentum) {
+    const ValueId mean = to.apply(Op::batch_statistics, {inputs[0]}), variance = mean + 1;
+    const ValueId norm[] = {inputs[0], inputs[1], inputs[2], mean, variance};
+    TrainedNorm made{};
+    made.y = to.apply(Op::batch_norm_train, norm, 5, epsilon, epsilon != nullptr ? 1 : 0, Phase::each);
+    const std::int64_t elements = channel_planes(to.shape(inputs[0])).per_channel();
+    const Attribute how[] = {number(Attr::elements, static_cast<double>(elements)),
+                             momentum != nullptr ? *momentum : Attribute{}};
+    const ValueId statistics[] = {inputs[3], inputs[4], mean, variance};
+    made.running =
+        to.apply(Op::running_statistics, statistics, 4, how, momentum != nullptr ? 2 : 1, Phase::each);
+    return made;
+}
 
 Graph with_batch_statistics(const Graph& graph, const std::pmr::vector<char>& frozen,
                             std::pmr::memory_resource* heap) {

@@ -7,6 +7,14 @@
 
 namespace volta {
 
+// A batch norm by the statistics of x itself; inputs are x, scale, bias, running mean and running variance.
+struct TrainedNorm {
+    ValueId y;
+    ValueId running;  // the mean that follows; the variance is the next value
+};
+TrainedNorm add_trained_norm(Graph& to, const ValueId* inputs, const Attribute* epsilon,
+                             const Attribute* momentum);  // NULL: the default
+
 // The graph (of concrete shapes) with batch_statistics and batch_norm_train in the place of every batch_norm
 // whose running statistics are not frozen (one entry per value; empty: none is), and a node
 // running_statistics beside it, of which nobody reads anything yet: whoever makes steps of the graph assigns

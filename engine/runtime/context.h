@@ -61,6 +61,7 @@ class Context final {
     void start_profile(std::uint64_t capacity);  // throws INVALID_STATE, OUT_OF_MEMORY
     void stop_profile();                         // throws INVALID_STATE
     const Profile& profile() const;              // that was stopped; throws INVALID_STATE: there is none
+    bool has_profile() const noexcept { return profile_ != nullptr; }
 
     // For tests: every product of plans made from now on uses this row of the tile table, or this choice (as
     // text). NULL: choose.

@@ -137,6 +137,8 @@ struct PlanCache::Entry {
     std::pmr::string key;  // complete: equal text, equal program
     Hash128 hash;
     Program program;
+    bool is_lasting = false;      // somebody has it who does not give it back
+    std::uint32_t borrowers = 0;  // who do
 };
 
 namespace {
@@ -179,9 +181,9 @@ PlanCache::PlanCache(Context& context, const ContextOptions& options)
 
 PlanCache::~PlanCache() = default;
 
-const Program* PlanCache::find(const std::pmr::string& key, Hash128 hash) const noexcept {
+PlanCache::Entry* PlanCache::find(const std::pmr::string& key, Hash128 hash) const noexcept {
     for (const HeapPtr<Entry>& entry : entries_)
-        if (entry->hash == hash && entry->key == key) return &entry->program;
+        if (entry->hash == hash && entry->key == key) return entry.get();
     return nullptr;
 }
 
@@ -244,13 +246,13 @@ void PlanCache::describe() {
     for (const HeapPtr<Entry>& entry : entries_) entry->program.describe();
 }
 
-const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
+PlanCache::Entry& PlanCache::find_or_make(const Graph& graph, const PrepareOptions& options) {
     const ContractScope contract;  // passes fold constants
     std::pmr::string key =
         key_of(graph, options, backend_context(options), device_->tuning_version(), context_.structures());
     const Hash128 hash =
         hash_override ? hash_override(key.data(), key.size()) : hash_bytes(key.data(), key.size());
-    if (const Program* known = find(key, hash)) {
+    if (Entry* known = find(key, hash)) {
         ++hits_;
         return *known;
     }
@@ -258,7 +260,35 @@ const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& opti
     if (context_.recording() != nullptr) made->program.describe();
     entries_.push_back(std::move(made));
     ++misses_;
-    return entries_.back()->program;
+    return *entries_.back();
+}
+
+const Program& PlanCache::prepare(const Graph& graph, const PrepareOptions& options) {
+    Entry& entry = find_or_make(graph, options);
+    entry.is_lasting = true;
+    return entry.program;
+}
+
+BorrowedProgram PlanCache::borrow(const Graph& graph, const PrepareOptions& options) {
+    Entry& entry = find_or_make(graph, options);
+    ++entry.borrowers;
+    return BorrowedProgram(*this, entry.program);
+}
+
+void PlanCache::give_back(const Program& program) noexcept {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        Entry& entry = *entries_[i];
+        if (&entry.program != &program) continue;
+        if (context_.has_profile()) entry.is_lasting = true;  // its events point to programs
+        if (--entry.borrowers > 0 || entry.is_lasting) return;
+        std::swap(entries_[i], entries_.back());
+        entries_.pop_back();
+        return;
+    }
+}
+
+BorrowedProgram::~BorrowedProgram() {
+    if (program_ != nullptr) of_->give_back(*program_);
 }
 
 }  // namespace volta

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory_resource>
+#include <utility>
 
 #include "engine/backend/backend.h"
 #include "engine/graph/cost.h"
@@ -65,6 +66,23 @@ struct PrepareOptions {
     bool keep_weights = false;           // parameters are prepacked for products
 };
 
+class PlanCache;
+
+// A program that goes when nobody borrows it any more, for those that make many: tapes.
+class BorrowedProgram final {
+  public:
+    BorrowedProgram(PlanCache& of, const Program& program) noexcept : of_(&of), program_(&program) {}
+    BorrowedProgram(BorrowedProgram&& other) noexcept
+        : of_(other.of_), program_(std::exchange(other.program_, nullptr)) {}
+    BorrowedProgram& operator=(BorrowedProgram&&) = delete;
+    ~BorrowedProgram();
+    const Program& operator*() const noexcept { return *program_; }
+
+  private:
+    PlanCache* of_;
+    const Program* program_;
+};
+
 // The context's device and its plans, keyed by the full content of graph and options; a hash only narrows the
 // search.
 class PlanCache final {
@@ -77,6 +95,9 @@ class PlanCache final {
     // The program for this graph: from the cache, or made now. Lives as long as the context.
     // Throws UNSUPPORTED, OUT_OF_MEMORY, INTERNAL.
     const Program& prepare(const Graph& graph, const PrepareOptions& options);
+    // The same, as long as it is borrowed. One that prepare() has given too, or that a profile may name,
+    // stays.
+    BorrowedProgram borrow(const Graph& graph, const PrepareOptions& options);
     // Tuning results of the folder count from now on, and new ones are written there. A file that cannot be
     // used is logged, never an error.
     void open_tuning_folder(const char* folder);
@@ -95,7 +116,10 @@ class PlanCache final {
 
   private:
     struct Entry;
-    const Program* find(const std::pmr::string& key, Hash128 hash) const noexcept;
+    friend class BorrowedProgram;
+    void give_back(const Program& program) noexcept;
+    Entry& find_or_make(const Graph& graph, const PrepareOptions& options);
+    Entry* find(const std::pmr::string& key, Hash128 hash) const noexcept;
     BackendContext backend_context(const PrepareOptions& options = {}) const;
     void tell_interpreted() noexcept;
     HeapPtr<Entry> make(std::pmr::string&& key, Hash128 hash, const Graph& graph,

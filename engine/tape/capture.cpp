@@ -25,7 +25,8 @@ class Capturer {
           trace_(tape.trace()),
           names_(names),
           result_(heap),
-          renamed_(trace_.graph.values.size(), -1, heap) {}
+          renamed_(trace_.graph.values.size(), -1, heap),
+          running_(heap) {}
 
     Capture run(const Tensor* const* outputs, std::size_t count) {
         SegmentRequest request(result_.graph.heap());
@@ -38,14 +39,16 @@ class Capturer {
         for (std::size_t i = 0; i < names_.count; ++i)
             require(names_.tensors[i] != nullptr && tape_.is_of_record(names_.tensors[i]),
                     "tensor %zu, which is to be called %s, is not read by the record", i, names_.names[i]);
-        const std::pmr::vector<char> needed =
-            needed_nodes(trace_, request, [](ValueId) { return false; }).nodes;
+        std::pmr::vector<char> needed = needed_nodes(trace_, request, [](ValueId) { return false; }).nodes;
+        find_norms(needed);
         for (std::size_t node = 0; node < needed.size(); ++node) {
             if (needed[node] == 0) continue;
-            if (op_row(trace_.graph.nodes[node].op).lowering == Lowering::source &&
-                trace_.graph.nodes[node].op != Op::constant)
-                add_source(trace_.graph.nodes[node].first_output);
-            else
+            const Node& from = trace_.graph.nodes[node];
+            if (op_row(from.op).lowering == Lowering::source && from.op != Op::constant)
+                add_source(from.first_output);
+            else if (from.op == Op::batch_norm_train)
+                add_norm(from);
+            else if (from.op != Op::batch_statistics)  // which the trainer puts there again
                 copy_node(trace_.graph, static_cast<NodeId>(node), result_.graph, renamed_);
         }
         for (std::size_t i = 0; i < count; ++i)
@@ -59,6 +62,32 @@ class Capturer {
         for (std::size_t i = 0; i < names_.count; ++i)
             if (names_.tensors[i] == leaf) return names_.names[i];
         return nullptr;
+    }
+
+    // Running statistics are parameters; a trained norm does not read them, the model's does.
+    void find_norms(std::pmr::vector<char>& needed) {
+        for (const Call& call : trace_.calls) {
+            if (call.kind != CallKind::apply || call.inputs.size() != 5 ||
+                needed[static_cast<std::size_t>(trace_.graph.value(call.first).producer)] == 0)
+                continue;
+            if (call.op != Op::batch_norm_train && call.op != Op::batch_norm) continue;
+            for (int i = 3; i < 5; ++i) {
+                const ValueId running = call.inputs[static_cast<std::size_t>(i)];
+                running_.push_back(running);
+                needed[static_cast<std::size_t>(trace_.graph.value(running).producer)] = 1;
+            }
+        }
+    }
+
+    void add_norm(const Node& trained) {
+        const auto call = std::find_if(trace_.calls.begin(), trace_.calls.end(), [&](const Call& each) {
+            return each.op == Op::batch_norm_train && each.first == trained.first_output;
+        });
+        ValueId inputs[5];
+        for (std::size_t i = 0; i < 5; ++i) inputs[i] = renamed_[static_cast<std::size_t>(call->inputs[i])];
+        renamed_[static_cast<std::size_t>(trained.first_output)] =
+            result_.graph.apply(Op::batch_norm, inputs, 5, call->attributes.data(),
+                                static_cast<int>(call->attributes.size()), Phase::each);
     }
 
     void add_source(ValueId value) {
@@ -76,7 +105,7 @@ class Capturer {
         if (source.kind != SourceKind::leaf || leaf == nullptr)
             fail(VOLTA_INVALID_STATE, "the results depend on an optimizer's state, which no model has");
         const char* const name = given_name(leaf);
-        if (source.requires_grad) {
+        if (source.requires_grad || std::count(running_.begin(), running_.end(), value) != 0) {
             now = graph.parameter(name != nullptr ? name : numbered("p", result_.parameters.size()).text,
                                   known.shape, Init{});
             result_.parameters.push_back(leaf);
@@ -92,6 +121,7 @@ class Capturer {
     const CaptureNames& names_;
     Capture result_;
     std::pmr::vector<ValueId> renamed_;
+    std::pmr::vector<ValueId> running_;  // running means and variances of batch norms
     std::size_t inputs_ = 0;
 };
 

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "engine/base/error.h"
-#include "engine/runtime/gateway.h"
 #include "engine/tape/trace.h"
 
 namespace volta {
@@ -39,8 +38,8 @@ const char* prefix(Op op) { return op == Op::parameter ? "w" : (op == Op::state 
 
 }  // namespace
 
-const Program& Segment::prepare(Context& context, const Trace& trace, const SegmentRequest& request,
-                                const NeededNodes& needed) {
+BorrowedProgram Segment::prepare(Context& context, const Trace& trace, const SegmentRequest& request,
+                                 const NeededNodes& needed) {
     std::pmr::memory_resource* const heap = context.structures();
     Graph graph(heap);
     std::pmr::vector<ValueId> renamed(trace.graph.values.size(), -1, heap);
@@ -69,7 +68,7 @@ const Program& Segment::prepare(Context& context, const Trace& trace, const Segm
     }
     for (std::size_t i = 0; i < request.wanted.size(); ++i)
         graph.output(name_of("y", i).text, renamed[static_cast<std::size_t>(request.wanted[i])]);
-    return context.plans().prepare(graph, PrepareOptions{});
+    return context.plans().borrow(graph, PrepareOptions{});
 }
 
 Segment::Segment(Context& context, const Trace& trace, const SegmentRequest& request, std::size_t call_count,
@@ -80,7 +79,8 @@ Segment::Segment(Context& context, const Trace& trace, const SegmentRequest& req
       nodes_(context.structures()),
       inputs_(context.structures()),
       outputs_(context.structures()),
-      memory_(prepare(context, trace, request, needed), context.structures()) {
+      program_(prepare(context, trace, request, needed)),
+      memory_(*program_, context.structures()) {
     for (std::size_t i = 0; i < needed.inputs.size(); ++i) {
         const Op op = trace.graph.producer(needed.inputs[i]).op;
         const int region = memory_.find(region_kind(op), name_of(prefix(op), i).text);

@@ -6,6 +6,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "engine/runtime/gateway.h"
 #include "engine/runtime/program_memory.h"
 
 namespace volta {
@@ -55,20 +56,22 @@ class Segment final {
     ProgramMemory& memory() { return memory_; }
     const ProgramMemory& memory() const { return memory_; }
     bool updates() const { return !effects_.empty(); }
+    std::uint64_t last_used = 0;  // the flush of the tape
     int norm_region() const { return norm_region_; }
     int loss_region() const { return loss_region_; }
 
   private:
     Segment(Context& context, const Trace& trace, const SegmentRequest& request, std::size_t call_count,
             NeededNodes&& needed);
-    const Program& prepare(Context& context, const Trace& trace, const SegmentRequest& request,
-                           const NeededNodes& needed);
+    BorrowedProgram prepare(Context& context, const Trace& trace, const SegmentRequest& request,
+                            const NeededNodes& needed);
 
     std::size_t call_count_;
     std::pmr::vector<ValueId> wanted_;
     std::pmr::vector<NodeId> effects_;
     std::pmr::vector<NodeId> nodes_;
     std::pmr::vector<Port> inputs_, outputs_;
+    BorrowedProgram program_;  // given back after its memory
     ProgramMemory memory_;
     int norm_region_ = -1, loss_region_ = -1;
 };

@@ -22,6 +22,7 @@ Tape::Tape(const ContextRef& context, const TapeOptions& options)
       values_(context->structures()),
       ran_(context->structures()),
       pending_(context->structures()),
+      following_(context->structures()),
       optimizers_(context->structures()),
       request_(context->structures()),
       pool_(context->structures(), context->tensors()),
@@ -68,16 +69,28 @@ void Tape::require_whole() const {
     if (failure_) throw Error(*failure_);
 }
 
+Error at_place(const Error& error, CallPlace place) {
+    if (place.file == nullptr) return error;
+    char text[512];
+    format_text(text, sizeof text, "%.400s (%s:%d)", error.what(), end_of(place.file), place.line);
+    return Error(error.status(), text);
+}
+
 void Tape::fail_record(const Error& error, CallPlace place) {
-    if (!failure_) {
-        char text[512];
-        if (place.file != nullptr)
-            format_text(text, sizeof text, "%.400s (%s:%d)", error.what(), end_of(place.file), place.line);
-        else
-            std::snprintf(text, sizeof text, "%s", error.what());
-        failure_.emplace(error.status(), text);
-    }
+    if (!failure_) failure_.emplace(at_place(error, place));
     throw Error(*failure_);
+}
+
+void Tape::come_from(CallPlace place) noexcept {
+    std::snprintf(from_file_, sizeof from_file_, "%s", place.file != nullptr ? end_of(place.file) : "");
+    from_line_ = place.line;
+}
+
+// The text stays until the host says another place.
+CallPlace Tape::take_place() noexcept {
+    const CallPlace place{from_line_ >= 0 && from_file_[0] != '\0' ? from_file_ : nullptr, from_line_};
+    from_line_ = -1;
+    return place;
 }
 
 // ---- Traces -----------------------------------------------------------------------------------------------
@@ -134,6 +147,9 @@ void Tape::begin_trace() {
         std::size_t oldest = traces_[0].get() == trace_ ? 1 : 0;
         for (std::size_t i = 0; i < traces_.size(); ++i)
             if (traces_[i].get() != trace_ && traces_[i]->last_used < traces_[oldest]->last_used) oldest = i;
+        const std::size_t plans = traces_[oldest]->segments.size();
+        plan_count_ -= plans;
+        counts_.plans_released += plans;
         traces_.erase(traces_.begin() + static_cast<std::ptrdiff_t>(oldest));
     }
     traces_.push_back(make_on<Trace>(heap, *trace_, cursor_, heap));
@@ -216,6 +232,7 @@ void Tape::end_record() noexcept {
     }
     ran_.assign(ran_.size(), 0);
     pending_.clear();
+    following_.clear();
     failure_.reset();
     trace_->last_used = record_;
     cursor_ = flushed_ = segments_run_ = segment_hint_ = 0;

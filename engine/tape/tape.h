@@ -25,8 +25,9 @@ struct ParameterGradient;  // engine/graph/gradient.h
 
 struct TapeOptions {
     bool is_eager = true;
-    bool one_segment = false;  // a second flush of a record is an error
-    std::uint64_t seed = 0;    // of what operators draw
+    bool one_segment = false;         // a second flush of a record is an error
+    std::uint64_t seed = 0;           // of what operators draw
+    std::uint64_t most_plans = 4096;  // the one that was used the longest ago makes room for another
 };
 
 // Where the host called from; file NULL: unknown.
@@ -34,6 +35,9 @@ struct CallPlace {
     const char* file = nullptr;
     std::int32_t line = 0;
 };
+
+// The error with the place behind its sentence, if that is known.
+Error at_place(const Error& error, CallPlace place);
 
 // One time that a tape computed.
 struct FlushEvent {
@@ -50,6 +54,7 @@ struct FlushEvent {
 
 struct TapeCounts {
     std::uint64_t records = 0, calls = 0, flushes = 0, plans_known = 0, plans_made = 0, repeated_nodes = 0;
+    std::uint64_t plans_released = 0;
     std::uint64_t by_reason[kFlushReasonCount] = {};
 };
 
@@ -98,6 +103,10 @@ class Tape final {
     const std::pmr::vector<Tensor*>& leaves() const { return bound_; }
     bool is_of_record(const Tensor* tensor) const { return is_bound(tensor); }
 
+    // Where the host calls from next, copied, and what it said then: once.
+    void come_from(CallPlace place) noexcept;
+    CallPlace take_place() noexcept;
+
     Tensor* poison() const { return poison_; }
     // Throws the failure that the record has, if it has one.
     void require_whole() const;
@@ -112,6 +121,7 @@ class Tape final {
     const std::pmr::vector<FlushEvent>& events() const { return events_; }
     std::uint64_t event_count() const { return event_count_; }
     std::size_t trace_count() const { return traces_.size(); }
+    std::uint64_t plan_count() const { return plan_count_; }
     std::uint64_t held_bytes() const {
         return pool_.free_bytes() + pool_.used_bytes() + arena_.bytes() + workspace_.bytes();
     }
@@ -121,6 +131,12 @@ class Tape final {
         Tensor* handle = nullptr;  // of a result, made once per place
         void* data = nullptr;      // NULL: not there
         Buffer buffer;
+    };
+    // What a trained batch norm has made of a running mean or variance, which takes it over with the next
+    // step.
+    struct Following {
+        Tensor* tensor;
+        ValueId value;
     };
     struct PendingGradient {
         Tensor* leaf;
@@ -135,7 +151,18 @@ class Tape final {
     void bind(Tensor* tensor, ValueId value);
     void bind_own(const TraceSource& source);
     void unbind_from(std::size_t source_count) noexcept;
-    bool is_bound(const Tensor* tensor) const { return tensor->tape == this && tensor->value >= 0; }
+    // Which value of the record the tensor is; -1: none. A tensor names one record; where it names another
+    // tape's, this one is searched.
+    ValueId value_of(const Tensor* tensor) const {
+        if (tensor->tape == this) return tensor->value;
+        return tensor->holders == 0 ? -1 : search(tensor);
+    }
+    ValueId search(const Tensor* tensor) const;
+    bool is_bound(const Tensor* tensor) const { return value_of(tensor) >= 0; }
+    Tensor* bound_tensor(ValueId source) const;  // the leaf that it is
+    void unbind(Tensor* tensor, ValueId value) noexcept;
+    void require_own_gradient(const Tensor& leaf, const char* what) const;
+    void require_changeable(const Tensor& leaf) const;
     void check_operand(const Tensor* tensor, std::size_t index, const char* op) const;
     bool follows(Tensor* tensor, ValueId expected);
     bool follows_random(ValueId expected);
@@ -160,6 +187,10 @@ class Tape final {
                              const Attribute* attributes, std::size_t attribute_count);
     bool matches_apply(const Call& call, const OpRow& row, Tensor* const* inputs, std::size_t input_count,
                        const Attribute* attributes, std::size_t attribute_count);
+    void record_batch_norm(Call& call);
+    void follow(const Call& call);
+    ValueId follower_of(const Tensor* running) const;
+    void check_batch_norm(Tensor* const* inputs, std::size_t input_count) const;
     const Call& record_backward(Tensor* loss);
     bool matches_backward(const Call& call, Tensor* loss);
     const Call& record_step(TapeOptimizer& optimizer);
@@ -171,11 +202,13 @@ class Tape final {
 
     // ---- computing ----
     SegmentRequest& new_request();  // the tape's one, empty: a known record allocates nothing
+    void want_call(SegmentRequest& request, const Call& call) const;
     void want_gradients(SegmentRequest& request) const;
     enum class Results : std::uint8_t { kept, kept_and_scalars, all };  // that the host holds
     void want_results(SegmentRequest& request, Results which) const;
     Segment* compute(SegmentRequest& request, FlushReason reason, CallPlace place);
     Segment& find_segment(const SegmentRequest& request, bool* was_known);
+    void release_oldest_plan();
     void run(Segment& segment);
     void deliver_gradients();
     std::uint32_t count_repeated(const Segment& segment);
@@ -183,6 +216,9 @@ class Tape final {
     void require_available(ValueId value) const;
     void end_record() noexcept;
     StepResult finish_step(const Call& call, TapeOptimizer& optimizer, CallPlace place);
+    void check_step(const TapeOptimizer& optimizer) const;
+    void store_running_statistics();
+    void forget(ValueId value);
     void end_update(const Call& call);
 
     ContextRef context_;
@@ -194,11 +230,13 @@ class Tape final {
     std::size_t flushed_ = 0;          // calls of the record at the last flush
     std::size_t segments_run_ = 0;     // in this record
     std::size_t segment_hint_ = 0;     // of the trace: where the next flush is likely to be found
+    std::uint64_t plan_count_ = 0;     // segments of all traces
     std::pmr::vector<Tensor*> bound_;  // per source of the record: the leaf, kept alive; NULL: the tape's own
     std::pmr::vector<ValueState> values_;
     std::pmr::vector<char> ran_;  // per node of the record: it has been computed
     ValueId stepped_ = 0;         // values of the record at the last step
     std::pmr::vector<PendingGradient> pending_;
+    std::pmr::vector<Following> following_;
     ValueId loss_ = -1;  // of the latest backward()
     ValueId random_ = -1;
     std::uint32_t random_words_[3] = {};
@@ -207,6 +245,8 @@ class Tape final {
     std::pmr::vector<TapeOptimizer*> optimizers_;
     std::uint32_t next_optimizer_ = 1;
     std::optional<Error> failure_;
+    char from_file_[80] = "";  // that come_from() has named; empty: unknown
+    std::int32_t from_line_ = 0;
     SegmentRequest request_;
     Tensor* poison_ = nullptr;
     BufferPool pool_;

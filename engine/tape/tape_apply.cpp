@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/model/batch_statistics.h"
 #include "engine/tape/next_call.h"
 
 namespace volta {
@@ -60,6 +61,10 @@ const Call& Tape::record_apply(const OpRow& row, Tensor* const* inputs, std::siz
         if (lacks_random(row, input_count, attributes, attribute_count))
             call.inputs.push_back(record_random());
         call.attributes.assign(attributes, attributes + attribute_count);
+        if (row.op == Op::batch_norm_train) {
+            record_batch_norm(call);
+            return complete(std::move(call));
+        }
         const std::size_t before = trace_->graph.values.size();
         call.first = trace_->graph.apply(row.op, call.inputs.data(), static_cast<int>(call.inputs.size()),
                                          attributes, static_cast<int>(attribute_count), Phase::each);
@@ -74,6 +79,65 @@ const Call& Tape::record_apply(const OpRow& row, Tensor* const* inputs, std::siz
     }
 }
 
+// ---- Batch norm in training -------------------------------------------------------------------------------
+
+// A step writes the running statistics: tensors of the host, of which nobody wants a gradient.
+void Tape::check_batch_norm(Tensor* const* inputs, std::size_t input_count) const {
+    require(input_count == 5, "batch_norm_train: %zu inputs are given, it takes 5", input_count);
+    static constexpr const char* kNames[] = {"running mean", "running variance"};
+    for (int i = 0; i < 2; ++i) {
+        const Tensor& running = *inputs[3 + i];
+        if (running.role != Tensor::Role::leaf)
+            fail(VOLTA_INVALID_ARGUMENT, "batch_norm_train: its %s is a result: a step could not change it",
+                 kNames[i]);
+        require(!running.requires_grad, "batch_norm_train: its %s requires a gradient, it has none",
+                kNames[i]);
+    }
+    require(inputs[3] != inputs[4], "batch_norm_train: its running mean and variance are one tensor");
+}
+
+// Several batches of one step move the running statistics one after the other.
+ValueId Tape::follower_of(const Tensor* running) const {
+    for (const Following& known : following_)
+        if (known.tensor == running) return known.value;
+    return -1;
+}
+
+void Tape::record_batch_norm(Call& call) {
+    const auto given = [&](Attr key) -> const Attribute* {
+        for (const Attribute& attribute : call.attributes)
+            if (attribute.key == key) return &attribute;
+        return nullptr;
+    };
+    ValueId inputs[5];
+    std::copy_n(call.inputs.begin(), 5, inputs);
+    for (int i = 3; i < 5; ++i) {
+        const ValueId before = follower_of(bound_tensor(inputs[i]));
+        if (before >= 0) inputs[i] = before;
+    }
+    const TrainedNorm made =
+        add_trained_norm(trace_->graph, inputs, given(Attr::epsilon), given(Attr::momentum));
+    call.first = made.y;
+    call.count = 1;
+    call.running = made.running;
+    if (call.is_detached) trace_->detached.push_back(made.y);
+}
+
+// From now on the call's running statistics are what it has made of them.
+void Tape::follow(const Call& call) {
+    if (call.running < 0) return;
+    for (int i = 0; i < 2; ++i) {
+        Tensor* const tensor = bound_tensor(call.inputs[static_cast<std::size_t>(3 + i)]);
+        const ValueId value = call.running + i;
+        const auto known = std::find_if(following_.begin(), following_.end(),
+                                        [&](const Following& each) { return each.tensor == tensor; });
+        if (known != following_.end())
+            known->value = value;
+        else
+            following_.push_back({tensor, value});
+    }
+}
+
 void Tape::apply(const OpRow& row, Tensor* const* inputs, std::size_t input_count,
                  const Attribute* attributes, std::size_t attribute_count, Tensor** results,
                  std::size_t result_count, CallPlace place) {
@@ -81,6 +145,7 @@ void Tape::apply(const OpRow& row, Tensor* const* inputs, std::size_t input_coun
     require(cursor_ < kMostCalls, "%s: the record has %zu calls: call volta_tape_reset between steps",
             row.name, cursor_);
     for (std::size_t i = 0; i < input_count; ++i) check_operand(inputs[i], i, row.name);
+    if (row.op == Op::batch_norm_train) check_batch_norm(inputs, input_count);
     // Calls that draw have a stream each, numbered as they come, unless the host says which.
     const auto is_stream = [](const Attribute& each) { return each.key == Attr::stream; };
     if (lacks_random(row, input_count, attributes, attribute_count) &&
@@ -101,6 +166,7 @@ void Tape::apply(const OpRow& row, Tensor* const* inputs, std::size_t input_coun
         fail(VOLTA_INVALID_ARGUMENT, "%s has %d outputs, %zu are asked for", row.name, call->count,
              result_count);
     const ValueId first = call->first;
+    follow(*call);
     ++cursor_;
     ++counts_.calls;
     for (std::size_t i = 0; i < result_count; ++i) results[i] = hand_out(first + static_cast<ValueId>(i));
@@ -111,8 +177,8 @@ void Tape::apply(const OpRow& row, Tensor* const* inputs, std::size_t input_coun
         compute(long_one, FlushReason::size, place);
         return;
     }
-    SegmentRequest& request = new_request();  // results that are not handed out too: gradients read them
-    for (std::int32_t i = 0; i < call->count; ++i) request.wanted.push_back(first + i);
+    SegmentRequest& request = new_request();
+    want_call(request, *call);
     compute(request, FlushReason::eager, place);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "engine/graph/gradient.h"
@@ -50,11 +51,15 @@ ValueId Tape::total(const ParameterGradient& parameter) {
 
 bool Tape::matches_backward(const Call& call, Tensor* loss) {
     if (call.kind != CallKind::backward || !is_bound(loss) || loss->value != call.inputs[0]) return false;
+    for (const GradientEntry& entry : call.gradients) {  // before anything is bound
+        const Tensor* const leaf = bound_[static_cast<std::size_t>(entry.source)];
+        if (leaf == nullptr ||
+            value_of(leaf) != trace_->sources[static_cast<std::size_t>(entry.source)].value)
+            return false;
+        require_own_gradient(*leaf, "backward");
+    }
     for (const GradientEntry& entry : call.gradients) {
         Tensor* const leaf = bound_[static_cast<std::size_t>(entry.source)];
-        if (leaf == nullptr || leaf->tape != this ||
-            leaf->value != trace_->sources[static_cast<std::size_t>(entry.source)].value)
-            return false;
         if (!leaf->has_gradient) {
             if (entry.before >= 0) return false;
         } else if (const PendingGradient* waiting = pending(leaf)) {
@@ -73,8 +78,7 @@ const Call& Tape::record_backward(Tensor* loss) {
     try {
         for (std::size_t i = 0; i < bound_.size(); ++i) {
             const TraceSource& source = trace_->sources[i];
-            if (!source.requires_grad || bound_[i] == nullptr || bound_[i]->tape != this ||
-                bound_[i]->value != source.value)
+            if (!source.requires_grad || bound_[i] == nullptr || value_of(bound_[i]) != source.value)
                 continue;
             backward.gradients.emplace_back();
             backward.gradients.back().parameter = source.value;
@@ -106,6 +110,7 @@ const Call& Tape::record_backward(Tensor* loss) {
             GradientEntry entry;
             entry.source = static_cast<std::int32_t>(at - trace_->sources.begin());
             Tensor* const leaf = bound_[static_cast<std::size_t>(entry.source)];
+            require_own_gradient(*leaf, "backward");
             const PendingGradient* const waiting = pending(leaf);
             entry.before =
                 !leaf->has_gradient ? -1 : (waiting != nullptr ? waiting->value : record_leaf(leaf->grad));
@@ -267,19 +272,24 @@ const Call& Tape::record_step(TapeOptimizer& optimizer) {
     }
 }
 
-Tape::StepResult Tape::step(TapeOptimizer& optimizer, CallPlace place) {
-    require_whole();
+void Tape::check_step(const TapeOptimizer& optimizer) const {
     bool any = false;
     for (const Tensor* tensor : optimizer.tensors()) {
-        if (tensor->tape != nullptr && tensor->tape != this)
-            fail(VOLTA_INVALID_STATE,
-                 "step: a tensor is in use by the record of another tape until its reset");
-        any = any || tensor->has_gradient;
+        if (!tensor->has_gradient) continue;
+        require_changeable(*tensor);
+        require_own_gradient(*tensor, "step");
+        any = true;
     }
+    for (const Following& running : following_) require_changeable(*running.tensor);
     if (!any)
         fail(VOLTA_INVALID_STATE,
              "step: no tensor of the optimizer has a gradient: call volta_tape_backward");
     require(optimizer.step() < 0xffffffffu, "the optimizer has made 2^32 - 1 steps, the most there can be");
+}
+
+Tape::StepResult Tape::step(TapeOptimizer& optimizer, CallPlace place) {
+    require_whole();
+    check_step(optimizer);
     context_->stop().ask("the step");
     optimizer.write_factors();
     const Call* call = next_call([&](const Call& known) { return matches_step(known, optimizer); },
@@ -302,6 +312,7 @@ Tape::StepResult Tape::finish_step(const Call& call, TapeOptimizer& optimizer, C
     }
     want_gradients(request);
     want_results(request, Results::kept_and_scalars);
+    for (const Following& running : following_) request.wanted.push_back(running.value);
     compute(request, FlushReason::step, place);
 
     StepResult result;
@@ -328,18 +339,25 @@ Tape::StepResult Tape::finish_step(const Call& call, TapeOptimizer& optimizer, C
     return result;
 }
 
-// What was updated is another value from now on, in a place of its own.
+// As the trainer assigns them: once all is finite, with the update.
+void Tape::store_running_statistics() {
+    for (const Following& running : following_) {
+        const TensorView& view = running.tensor->view;
+        std::memcpy(view.data, state(running.value).data,
+                    static_cast<std::size_t>(view.shape.elements()) * sizeof(float));
+        forget(value_of(running.tensor));
+    }
+    following_.clear();
+}
+
+// What was changed is another value from now on, in a place of its own.
+void Tape::forget(ValueId value) {
+    for (std::size_t i = 0; i < bound_.size(); ++i)
+        if (trace_->sources[i].value == value) unbind(bound_[i], value);
+}
+
 void Tape::end_update(const Call& call) {
-    const auto forget = [&](ValueId value) {
-        for (std::size_t i = 0; i < bound_.size(); ++i) {
-            if (trace_->sources[i].value != value) continue;
-            state(value).data = nullptr;
-            Tensor* const tensor = bound_[i];
-            if (tensor == nullptr || tensor->tape != this || tensor->value != value) continue;
-            tensor->tape = nullptr;
-            tensor->value = -1;
-        }
-    };
+    store_running_statistics();
     for (std::size_t i = 0; i < call.inputs.size(); i += 2) forget(call.inputs[i]);
     for (std::size_t i = 0; i < bound_.size(); ++i)
         if (trace_->sources[i].kind != SourceKind::leaf) state(trace_->sources[i].value).data = nullptr;

@@ -19,6 +19,17 @@ SegmentRequest& Tape::new_request() {
     return request_;
 }
 
+// All results of a call's operators: also those that are not handed out, which gradients read.
+void Tape::want_call(SegmentRequest& request, const Call& call) const {
+    const std::size_t index = static_cast<std::size_t>(&call - trace_->calls.data());
+    const std::size_t first = index == 0 ? 0 : trace_->calls[index - 1].nodes_after;
+    for (std::size_t node = first; node < call.nodes_after; ++node) {
+        const Node& made = trace_->graph.nodes[node];
+        if (op_row(made.op).lowering == Lowering::source) continue;
+        for (std::int32_t i = 0; i < made.output_count; ++i) request.wanted.push_back(made.first_output + i);
+    }
+}
+
 void Tape::want_gradients(SegmentRequest& request) const {
     for (const PendingGradient& gradient : pending_) request.wanted.push_back(gradient.value);
 }
@@ -58,6 +69,7 @@ Segment& Tape::find_segment(const SegmentRequest& request, bool* was_known) {
         const std::size_t at = (segment_hint_ + i) % segments.size();
         if (!fits(*segments[at])) continue;
         segment_hint_ = at + 1 == segments.size() ? 0 : at + 1;
+        segments[at]->last_used = counts_.flushes;
         return *segments[at];
     }
     *was_known = false;
@@ -66,10 +78,28 @@ Segment& Tape::find_segment(const SegmentRequest& request, bool* was_known) {
         require_available(value);
         return false;
     };
+    while (plan_count_ >= options_.most_plans && plan_count_ > 0) release_oldest_plan();
     segments.push_back(
         make_on<Segment>(context_->structures(), *context_, *trace_, request, cursor_, available));
+    ++plan_count_;
     segment_hint_ = 0;
+    segments.back()->last_used = counts_.flushes;
     return *segments.back();
+}
+
+void Tape::release_oldest_plan() {
+    Trace* of = nullptr;
+    std::size_t oldest = 0;
+    for (const HeapPtr<Trace>& trace : traces_)
+        for (std::size_t i = 0; i < trace->segments.size(); ++i)
+            if (of == nullptr || trace->segments[i]->last_used < of->segments[oldest]->last_used) {
+                of = trace.get();
+                oldest = i;
+            }
+    of->segments.erase(of->segments.begin() + static_cast<std::ptrdiff_t>(oldest));
+    segment_hint_ = 0;
+    --plan_count_;
+    ++counts_.plans_released;
 }
 
 void Tape::run(Segment& segment) {

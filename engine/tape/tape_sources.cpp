@@ -17,10 +17,39 @@ void Tape::bind(Tensor* tensor, ValueId value) {
     bound_.push_back(tensor);
     if (tensor != nullptr) {
         ++tensor->references;
-        tensor->tape = this;
-        tensor->value = value;
+        if (tensor->role == Tensor::Role::leaf) ++tensor->holders;
+        if (tensor->tape == nullptr || tensor->role == Tensor::Role::gradient) {
+            tensor->tape = this;
+            tensor->value = value;
+        }
         state(value).data = tensor->view.data;
     }
+}
+
+// Newest first: what a step has changed has no data any more and is another value from then on.
+ValueId Tape::search(const Tensor* tensor) const {
+    for (std::size_t i = bound_.size(); i-- > 0;) {
+        const ValueId value = trace_->sources[i].value;
+        if (bound_[i] == tensor && state(value).data != nullptr) return value;
+    }
+    return -1;
+}
+
+Tensor* Tape::bound_tensor(ValueId source) const {
+    for (std::size_t i = bound_.size(); i-- > 0;)
+        if (trace_->sources[i].value == source) return bound_[i];
+    return nullptr;
+}
+
+// The record reads this source no longer. A second time it does nothing.
+void Tape::unbind(Tensor* tensor, ValueId value) noexcept {
+    if (state(value).data == nullptr) return;
+    state(value).data = nullptr;
+    if (tensor == nullptr) return;
+    if (tensor->role == Tensor::Role::leaf) --tensor->holders;
+    if (tensor->tape != this || tensor->value != value) return;
+    tensor->tape = nullptr;
+    tensor->value = -1;
 }
 
 void Tape::bind_own(const TraceSource& source) {
@@ -45,13 +74,9 @@ void Tape::unbind_from(std::size_t source_count) noexcept {
         Tensor* const tensor = bound_.back();
         const TraceSource& source = trace_->sources[bound_.size() - 1];
         bound_.pop_back();
-        state(source.value).data = nullptr;
+        unbind(tensor, source.value);
         if (random_ == source.value) random_ = -1;
         if (tensor == nullptr) continue;
-        if (tensor->tape == this && tensor->value == source.value) {
-            tensor->tape = nullptr;
-            tensor->value = -1;
-        }
         if (tensor->grad != nullptr && tensor->grad->tape == this) {
             tensor->grad->tape = nullptr;
             tensor->grad->value = -1;
@@ -73,18 +98,36 @@ void Tape::check_operand(const Tensor* tensor, std::size_t index, const char* op
              "%s: input %zu is a result of a record that has ended: keep it with volta_tensor_keep", op,
              index);
     }
-    if (tensor->tape != nullptr)
-        fail(VOLTA_INVALID_STATE, "%s: input %zu is in use by the record of another tape until its reset", op,
-             index);
+    if (tensor->tape != nullptr && tensor->role == Tensor::Role::gradient)
+        fail(VOLTA_INVALID_STATE,
+             "%s: input %zu is a gradient that the record of another tape holds until its reset", op, index);
     if (tensor->view.data == nullptr)
         fail(VOLTA_INVALID_STATE, "%s: input %zu has no elements yet", op, index);
     require(tensor->view.shape.elements() > 0, "%s: input %zu has no elements: %s", op, index,
             to_text(tensor->view.shape).text);
 }
 
+// A gradient is added to in one record at a time.
+void Tape::require_own_gradient(const Tensor& leaf, const char* what) const {
+    if (leaf.grad == nullptr || leaf.grad->tape == nullptr || leaf.grad->tape == this) return;
+    fail(VOLTA_INVALID_STATE,
+         "%s: the gradient of a tensor of shape %s is held by the record of another tape until its reset",
+         what, to_text(leaf.view.shape).text);
+}
+
+// What a step changes must not be what another record has yet to read.
+void Tape::require_changeable(const Tensor& leaf) const {
+    const std::uint32_t own = is_bound(&leaf) ? 1 : 0;
+    if (leaf.holders > own)
+        fail(VOLTA_INVALID_STATE,
+             "step: a tensor of shape %s would change that the record of another tape reads until its reset",
+             to_text(leaf.view.shape).text);
+}
+
 // Whether the tensor is, or now becomes, the value that the trace has here.
 bool Tape::follows(Tensor* tensor, ValueId expected) {
-    if (is_bound(tensor)) return tensor->value == expected;
+    const ValueId known = value_of(tensor);
+    if (known >= 0) return known == expected;
     if (bound_.size() >= trace_->sources.size()) return false;
     const TraceSource& source = trace_->sources[bound_.size()];
     const Value& value = trace_->graph.value(source.value);
@@ -106,7 +149,8 @@ bool Tape::follows_random(ValueId expected) {
 }
 
 ValueId Tape::record_leaf(Tensor* tensor) {
-    if (is_bound(tensor)) return tensor->value;
+    const ValueId known = value_of(tensor);
+    if (known >= 0) return known;
     char name[24];
     std::snprintf(name, sizeof name, "%zu", bound_.size());
     Graph& graph = trace_->graph;

@@ -26,8 +26,9 @@ struct Tensor {
     bool has_gradient = false;  // `grad` counts: backward() has been called since it was zeroed
 
     // The record it stands in, as which value; NULL: in none. Of a leaf from its first use on, of a result
-    // always.
+    // always. Records of other tapes may read a leaf too: `holders` counts all that do.
     Tape* tape = nullptr;
+    std::uint32_t holders = 0;
     ValueId value = -1;
     enum class Role : std::uint8_t { leaf, result, gradient, poison };
     Role role = Role::leaf;

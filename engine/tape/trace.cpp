@@ -25,6 +25,7 @@ Call::Call(const Call& other, Allocator heap)
       square_sums(other.square_sums),
       first(other.first),
       count(other.count),
+      running(other.running),
       nodes_after(other.nodes_after),
       values_after(other.values_after),
       sources_after(other.sources_after) {}
@@ -42,6 +43,7 @@ Call::Call(Call&& other, Allocator heap)
       square_sums(other.square_sums),
       first(other.first),
       count(other.count),
+      running(other.running),
       nodes_after(other.nodes_after),
       values_after(other.values_after),
       sources_after(other.sources_after) {}
@@ -49,7 +51,7 @@ Call::Call(Call&& other, Allocator heap)
 bool is_same(const Call& a, const Call& b) {
     return a.kind == b.kind && a.op == b.op && a.is_detached == b.is_detached && a.optimizer == b.optimizer &&
            a.inputs == b.inputs && a.attributes == b.attributes && a.first == b.first && a.count == b.count &&
-           a.gradients == b.gradients && a.sources_after == b.sources_after &&
+           a.running == b.running && a.gradients == b.gradients && a.sources_after == b.sources_after &&
            a.values_after == b.values_after;
 }
 

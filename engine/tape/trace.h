@@ -58,6 +58,7 @@ struct Call {
     ValueId norm = -1, square_sums = -1;        // step
     ValueId first = -1;                         // result
     std::int32_t count = 0;                     // results
+    ValueId running = -1;                       // of batch_norm_train: see TrainedNorm
     // How far the graph had grown when the call was complete.
     std::uint32_t nodes_after = 0, values_after = 0, sources_after = 0;
 };

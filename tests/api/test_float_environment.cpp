@@ -567,6 +567,7 @@ void walk_tape(Walk& walk, Made& made) {
     CALL(volta_tape_status, tape);
     volta_tensor* const apart = CALL(volta_tape_detach, tape, product);
     CALL(volta_tensor_keep, apart);
+    CALL(volta_tape_at, tape, "here.c", 1);
     CALL(volta_tape_backward, tape, loss);
     CALL(volta_tape_flush, tape);
     CALL(volta_tape_step, tape, optimizer, nullptr);
@@ -695,6 +696,7 @@ Walk walk_all(Control control, const std::string& folder) {
     for (int i = 0; i < 100; ++i) made.tokens.push_back(i * i % 251);
     walk.say_text("status", CALL(volta_status_name, VOLTA_OK) != nullptr ? "" : "none");
     CALL(volta_last_error);
+    CALL(volta_last_status);
     walk_context(walk, made, folder);
     walk_graph(walk, made, folder);
     walk_tokenizers(walk, made, folder);

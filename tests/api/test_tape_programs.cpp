@@ -1,6 +1,8 @@
 // Random programs: 1 to 40 calls, then a gradient and an update. Computed call by call, together, together
-// once more along the known trace, with reads in the middle, and as a session of the same graph, they give
-// the same bits. VOLTA_TEST_PROGRAMS: how many (200).
+// once more along the known trace, with reads in the middle, as a compiled function, as a session of the same
+// graph and of the captured one, and trained by a trainer of what was captured, they give the same bits.
+// VOLTA_TEST_PROGRAMS: how many (200); VOLTA_TEST_FIRST: the number of the first (0).
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstddef>
@@ -244,6 +246,260 @@ Outcome run_on_tape(volta_context* context, const Program& program, Way way, Ran
     return outcome;
 }
 
+// Tensors that a program starts from.
+struct Tensors {
+    std::vector<volta_tensor*> leaves, trained;
+    Tensors(volta_context* context, const Program& program) {
+        for (const Leaf& leaf : program.leaves) {
+            volta_tensor* tensor;
+            expect(volta_tensor_create(context, VOLTA_F32, leaf.shape.data(),
+                                       static_cast<std::int32_t>(leaf.shape.size()), &tensor));
+            std::memcpy(volta_tensor_data(tensor), leaf.start.data(), leaf.start.size() * sizeof(float));
+            if (leaf.requires_grad) expect(volta_tensor_set_requires_grad(tensor, 1));
+            if (leaf.requires_grad) trained.push_back(tensor);
+            leaves.push_back(tensor);
+        }
+    }
+    ~Tensors() {
+        for (volta_tensor* leaf : leaves) volta_tensor_release(leaf);
+    }
+};
+
+volta_tape* tape_of(volta_context* context, volta_tape_mode mode) {
+    volta_tape_options options = VOLTA_TAPE_OPTIONS_INIT;
+    volta_tape* tape;
+    options.mode = mode;
+    expect(volta_tape_create(context, &options, &tape));
+    return tape;
+}
+
+volta_tape_optimizer* optimizer_of(volta_tape* tape, const Tensors& tensors) {
+    volta_tape_optimizer* optimizer;
+    volta_optimizer_options settings = VOLTA_OPTIMIZER_OPTIONS_INIT;
+    settings.learning_rate = 0.1;
+    settings.clip_norm = 1;
+    expect(volta_tape_optimizer_create(tape, &settings, tensors.trained.data(), tensors.trained.size(),
+                                       &optimizer));
+    return optimizer;
+}
+
+// All values: the leaves, then the results of the first `count` calls.
+std::vector<volta_tensor*> record(volta_tape* tape, const Program& program, std::vector<volta_tensor*> values,
+                                  std::size_t count) {
+    for (std::size_t s = 0; s < count; ++s) {
+        const Step& step = program.steps[s];
+        std::vector<volta_tensor*> inputs;
+        for (const int input : step.inputs) inputs.push_back(values[static_cast<std::size_t>(input)]);
+        values.push_back(volta_tape_call(tape, step.op, inputs.data(), inputs.size(), step.attributes.data(),
+                                         step.attributes.size(), __FILE__, __LINE__));
+    }
+    expect(volta_tape_status(tape));
+    return values;
+}
+
+void add_training(Outcome& outcome, const Tensors& tensors) {
+    for (volta_tensor* tensor : tensors.trained) {
+        volta_tensor* gradient = volta_tensor_grad(tensor);
+        outcome.gradients.push_back(gradient != nullptr ? copy_of(gradient) : std::vector<float>());
+        outcome.updated.push_back(copy_of(tensor));
+    }
+}
+
+volta_status run_program(void* user, volta_tape* tape, volta_tensor* const* inputs, std::size_t input_count,
+                         volta_tensor** outputs, std::size_t) {
+    const Program& program = *static_cast<const Program*>(user);
+    const std::vector<volta_tensor*> values =
+        record(tape, program, {inputs, inputs + input_count}, program.steps.size());
+    std::copy(values.begin() + static_cast<std::ptrdiff_t>(input_count), values.end(), outputs);
+    return VOLTA_OK;
+}
+
+// The results are computed when the function returns; gradient and update follow.
+Outcome run_compiled(volta_context* context, Program& program) {
+    Outcome outcome;
+    volta_compiled* compiled;
+    const Tensors tensors(context, program);
+    expect(volta_compile(context, run_program, &program, nullptr, &compiled));
+    volta_tape* const tape = volta_compiled_tape(compiled);
+    volta_tape_optimizer* const optimizer = optimizer_of(tape, tensors);
+    std::vector<volta_tensor*> outputs(program.steps.size());
+    for (int round = 0; round < 2; ++round)  // the second along the known trace
+        expect(volta_compiled_call(compiled, tensors.leaves.data(), tensors.leaves.size(), outputs.data(),
+                                   outputs.size()));
+    for (volta_tensor* output : outputs) outcome.values.push_back(copy_of(output));
+    expect(
+        volta_tape_backward(tape, outputs[static_cast<std::size_t>(program.loss) - tensors.leaves.size()]));
+    const volta_status stepped = volta_tape_step(tape, optimizer, nullptr);
+    if (stepped != VOLTA_NOT_FINITE) expect(stepped);
+    add_training(outcome, tensors);
+    volta_tape_optimizer_release(optimizer);
+    volta_compiled_release(compiled);
+    return outcome;
+}
+
+// Which leaves a value depends on.
+std::vector<bool> leaves_of(const Program& program, int value) {
+    std::vector<bool> needed(program.shapes.size(), false);
+    needed[static_cast<std::size_t>(value)] = true;
+    for (std::size_t i = program.shapes.size(); i-- > program.leaves.size();)
+        for (const int input : program.steps[i - program.leaves.size()].inputs)
+            needed[static_cast<std::size_t>(input)] = needed[static_cast<std::size_t>(input)] || needed[i];
+    needed.resize(program.leaves.size());
+    return needed;
+}
+
+// What the record computes as a model: the last of `count` calls, or all of them.
+volta_model* capture(volta_context* context, const Program& program, std::size_t count, bool all) {
+    const Tensors tensors(context, program);
+    volta_tape* const tape = tape_of(context, VOLTA_TAPE_LAZY);
+    const std::vector<volta_tensor*> values = record(tape, program, tensors.leaves, count);
+    std::vector<bool> read(values.size());
+    for (std::size_t s = 0; s < count; ++s)
+        for (const int input : program.steps[s].inputs) read[static_cast<std::size_t>(input)] = true;
+    std::vector<const volta_tensor*> named;
+    std::vector<std::string> texts;
+    std::vector<const char*> names;
+    for (std::size_t i = 0; i < tensors.leaves.size(); ++i)
+        if (read[i]) named.push_back(tensors.leaves[i]), texts.push_back("leaf" + std::to_string(i));
+    for (const std::string& text : texts) names.push_back(text.c_str());
+    volta_capture_options options = VOLTA_CAPTURE_OPTIONS_INIT;
+    options.tensors = named.data();
+    options.names = names.data();
+    options.name_count = named.size();
+    volta_model* model;
+    const std::size_t first = all ? tensors.leaves.size() : values.size() - 1;
+    expect(volta_tape_capture(tape, values.data() + first, values.size() - first, &options, &model));
+    volta_tape_release(tape);
+    return model;
+}
+
+std::vector<std::vector<float>> run_captured(volta_context* context, const Program& program) {
+    const std::size_t count = program.steps.size();
+    volta_model* const model = capture(context, program, count, true);
+    const Tensors tensors(context, program);
+    std::vector<bool> needed(program.leaves.size());
+    for (const Step& step : program.steps)
+        for (const int input : step.inputs)
+            if (static_cast<std::size_t>(input) < needed.size())
+                needed[static_cast<std::size_t>(input)] = true;
+    std::vector<const volta_tensor*> inputs;
+    for (std::size_t i = 0; i < needed.size(); ++i)
+        if (needed[i] && !program.leaves[i].requires_grad) inputs.push_back(tensors.leaves[i]);
+    std::vector<volta_tensor*> outputs;
+    std::vector<std::vector<float>> values;
+    for (std::size_t i = program.leaves.size(); i < program.shapes.size(); ++i) {
+        volta_tensor* tensor;
+        expect(volta_tensor_create(context, VOLTA_F32, program.shapes[i].data(),
+                                   static_cast<std::int32_t>(program.shapes[i].size()), &tensor));
+        outputs.push_back(tensor);
+    }
+    volta_session* session;
+    expect(volta_session_create(model, nullptr, &session));
+    expect(volta_session_run(session, inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+    for (volta_tensor* output : outputs) {
+        values.push_back(copy_of(output));
+        volta_tensor_release(output);
+    }
+    volta_session_release(session);
+    volta_model_release(model);
+    return values;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t e = 0; e < a.size(); ++e) {
+        const bool both_nan = std::isnan(a[e]) && std::isnan(b[e]);
+        if (!both_nan && std::memcmp(&a[e], &b[e], sizeof(float)) != 0) return false;
+    }
+    return true;
+}
+
+// The program up to its last random call, under a mean squared error: three steps on a tape of each mode, and
+// of a trainer of the captured model. False: a trainer has no place for it (no input, no parameter, rank 0).
+bool trains_as_a_trainer(volta_context* context, const Program& program, std::uint64_t number) {
+    enum { kSteps = 3 };
+    const int last = program.loss - 4;
+    const auto& shape = program.shapes[static_cast<std::size_t>(last)];
+    const std::vector<bool> needed = leaves_of(program, last);
+    bool has_parameter = false;
+    for (std::size_t i = 0; i < needed.size(); ++i)
+        has_parameter = has_parameter || (needed[i] && program.leaves[i].requires_grad);
+    const int calls = last + 1 - static_cast<int>(program.leaves.size());
+    if (calls < 1 || shape.empty() || !has_parameter || !needed[0]) return false;
+
+    volta_model* const model = capture(context, program, static_cast<std::size_t>(calls), false);
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
+    options.loss = VOLTA_LOSS_MSE;
+    options.learning_rate = 0.1;
+    options.clip_norm = 1;
+    volta_trainer* trainer;
+    expect(volta_trainer_create(model, &options, &trainer));
+    volta_tensor* targets;
+    expect(volta_tensor_create(context, VOLTA_F32, shape.data(), static_cast<std::int32_t>(shape.size()),
+                               &targets));
+    volta_tensor* count;  // of elements, over which a trainer takes the mean
+    expect(volta_tensor_create(context, VOLTA_F32, nullptr, 0, &count));
+    expect(volta_tensor_fill(count, static_cast<double>(elements(shape))));
+    Random random{number};
+    auto* const wanted = static_cast<float*>(volta_tensor_data(targets));
+    for (std::int64_t e = 0; e < elements(shape); ++e)
+        wanted[e] = static_cast<float>(random.next(2001)) / 1000 - 1;
+
+    volta_step_report expected[kSteps];
+    volta_status statuses[kSteps];
+    {
+        const Tensors tensors(context, program);
+        const volta_tensor* const input = tensors.leaves[0];
+        for (int step = 0; step < kSteps; ++step) {
+            expected[step] = VOLTA_STEP_REPORT_INIT;
+            statuses[step] = volta_trainer_step(trainer, &input, 1, targets, &expected[step]);
+            if (statuses[step] != VOLTA_NOT_FINITE) expect(statuses[step]);
+        }
+    }
+    bool same = true;
+    for (const volta_tape_mode mode : {VOLTA_TAPE_EAGER, VOLTA_TAPE_LAZY}) {
+        const Tensors tensors(context, program);
+        volta_tape* const tape = tape_of(context, mode);
+        volta_tape_optimizer* const optimizer = optimizer_of(tape, tensors);
+        for (int step = 0; step < kSteps; ++step) {
+            volta_step_report report = VOLTA_STEP_REPORT_INIT;
+            volta_tensor* const inputs[] = {
+                record(tape, program, tensors.leaves, static_cast<std::size_t>(calls)).back(), targets};
+            volta_tensor* loss = volta_tape_call(tape, "mse", inputs, 2, nullptr, 0, __FILE__, __LINE__);
+            volta_tensor* const quotient[] = {
+                volta_tape_call(tape, "sum", &loss, 1, nullptr, 0, __FILE__, __LINE__), count};
+            loss = volta_tape_call(tape, "div", quotient, 2, nullptr, 0, __FILE__, __LINE__);
+            expect(volta_tape_optimizer_zero_grad(optimizer));
+            expect(volta_tape_backward(tape, loss));
+            const volta_status stepped = volta_tape_step(tape, optimizer, &report);
+            if (stepped != VOLTA_NOT_FINITE) expect(stepped);
+            expect(volta_tape_reset(tape));
+            same = same && stepped == statuses[step];
+            if (stepped == VOLTA_OK)
+                same = same && same_bits({report.loss, report.gradient_norm},
+                                         {expected[step].loss, expected[step].gradient_norm});
+        }
+        for (std::size_t i = 0; i < needed.size(); ++i) {
+            const std::string name = "leaf" + std::to_string(i);
+            if (!needed[i] || !program.leaves[i].requires_grad) continue;
+            const float* data;
+            std::size_t size;
+            expect(volta_trainer_parameter(trainer, name.c_str(), &data, &size));
+            same = same && same_bits(copy_of(tensors.leaves[i]), {data, data + size});
+        }
+        volta_tape_optimizer_release(optimizer);
+        volta_tape_release(tape);
+    }
+    volta_tensor_release(count);
+    volta_tensor_release(targets);
+    volta_trainer_release(trainer);
+    volta_model_release(model);
+    if (!same)
+        print_error("program %llu differs from the trainer\n", static_cast<unsigned long long>(number));
+    assert_true(same);
+    return true;
+}
+
 std::vector<std::vector<float>> run_as_session(volta_context* context, const Program& program, Graph& graph) {
     const std::size_t first = program.leaves.size();
     // An output that is an input's own elements, or one of 64, would ask for more than the session's limits.
@@ -284,23 +540,21 @@ std::vector<std::vector<float>> run_as_session(volta_context* context, const Pro
 
 bool same_bits(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
     if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (a[i].size() != b[i].size()) return false;
-        for (std::size_t e = 0; e < a[i].size(); ++e) {
-            const bool both_nan = std::isnan(a[i][e]) && std::isnan(b[i][e]);
-            if (!both_nan && std::memcmp(&a[i][e], &b[i][e], sizeof(float)) != 0) return false;
-        }
-    }
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (!same_bits(a[i], b[i])) return false;
     return true;
 }
 
 void programs_have_one_result(void**) {
     const char* const wish = std::getenv("VOLTA_TEST_PROGRAMS");
+    const char* const start = std::getenv("VOLTA_TEST_FIRST");
     const long count = wish != nullptr ? std::atol(wish) : 200;
+    const long begin = start != nullptr ? std::atol(start) : 0;
+    long trained = 0;
     static const volta_isa isas[] = {VOLTA_ISA_AUTO, VOLTA_ISA_AVX2, VOLTA_ISA_SCALAR};
     volta_context* context = nullptr;
-    for (long number = 0; number < count; ++number) {
-        if (number % 20 == 0) {  // plans stay as long as their context
+    for (long number = begin; number < begin + count; ++number) {
+        if (context == nullptr || number % 20 == 0) {  // plans stay as long as their context
             volta_context_release(context);
             volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
             options.thread_count = static_cast<std::uint32_t>(1 + number / 20 % 3);
@@ -309,7 +563,7 @@ void programs_have_one_result(void**) {
         }
         Random random{static_cast<std::uint64_t>(number) * 7919 + 1};
         Graph graph(context);
-        const Program program = make_program(random, graph);
+        Program program = make_program(random, graph);
         const Outcome expected = run_on_tape(context, program, Way::eager, random);
         for (const Way way : {Way::lazy, Way::known, Way::interrupted}) {
             const Outcome outcome = run_on_tape(context, program, way, random);
@@ -319,13 +573,23 @@ void programs_have_one_result(void**) {
             if (!same) print_error("program %ld differs in way %d\n", number, static_cast<int>(way));
             assert_true(same);
         }
+        const Outcome compiled = run_compiled(context, program);
+        const bool same_compiled = same_bits(compiled.values, expected.values) &&
+                                   same_bits(compiled.gradients, expected.gradients) &&
+                                   same_bits(compiled.updated, expected.updated);
+        if (!same_compiled) print_error("program %ld differs when it is compiled\n", number);
+        assert_true(same_compiled);
+        const bool same_captured = same_bits(run_captured(context, program), expected.values);
+        if (!same_captured) print_error("program %ld differs when it is captured\n", number);
+        assert_true(same_captured);
+        trained += trains_as_a_trainer(context, program, static_cast<std::uint64_t>(number));
         if (program.steps.size() > 60) continue;
         const bool same = same_bits(run_as_session(context, program, graph), expected.values);
         if (!same) print_error("program %ld differs as a session\n", number);
         assert_true(same);
     }
     volta_context_release(context);
-    print_message("%ld programs, each in 5 ways: 0 differing bits\n", count);
+    print_message("%ld programs, each in 7 ways, %ld trained in 3 more: 0 differing bits\n", count, trained);
 }
 
 }  // namespace

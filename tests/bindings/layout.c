@@ -492,6 +492,8 @@ int main(void) {
            sizeof(((volta_tape_options *)0)->flags));
     printf("volta_tape_options.seed %zu %zu\n", offsetof(volta_tape_options, seed),
            sizeof(((volta_tape_options *)0)->seed));
+    printf("volta_tape_options.most_plans %zu %zu\n", offsetof(volta_tape_options, most_plans),
+           sizeof(((volta_tape_options *)0)->most_plans));
     printf("volta_optimizer_options %zu\n", sizeof(volta_optimizer_options));
     printf("volta_optimizer_options.struct_size %zu %zu\n", offsetof(volta_optimizer_options, struct_size),
            sizeof(((volta_optimizer_options *)0)->struct_size));
@@ -562,6 +564,10 @@ int main(void) {
            sizeof(((volta_tape_info *)0)->traces));
     printf("volta_tape_info.held_bytes %zu %zu\n", offsetof(volta_tape_info, held_bytes),
            sizeof(((volta_tape_info *)0)->held_bytes));
+    printf("volta_tape_info.plans_held %zu %zu\n", offsetof(volta_tape_info, plans_held),
+           sizeof(((volta_tape_info *)0)->plans_held));
+    printf("volta_tape_info.plans_released %zu %zu\n", offsetof(volta_tape_info, plans_released),
+           sizeof(((volta_tape_info *)0)->plans_released));
     printf("volta_generator_options %zu\n", sizeof(volta_generator_options));
     printf("volta_generator_options.struct_size %zu %zu\n", offsetof(volta_generator_options, struct_size),
            sizeof(((volta_generator_options *)0)->struct_size));

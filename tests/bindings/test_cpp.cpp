@@ -68,6 +68,7 @@ void test_tapes(void**) {
         w.set_requires_grad(true);
         auto lazy = volta::options<volta_tape_options>();
         lazy.mode = VOLTA_TAPE_LAZY;
+        int stepped = 0;
         volta::tape tape(context, lazy);
         volta::tape_optimizer adam(tape, {w.get()});
         double first = 0, last = 0;
@@ -76,6 +77,7 @@ void test_tapes(void**) {
             volta_tensor* const loss = tape.apply("mean", {tape.apply("mul", {y, y})});
             adam.zero_grad();
             tape.backward(loss);
+            stepped = __LINE__ + 1;
             last = static_cast<double>(tape.step(adam).loss);
             if (step == 0) first = last;
             tape.end_record();
@@ -84,6 +86,7 @@ void test_tapes(void**) {
         assert_int_equal(tape.info().plans_made, 1);
         assert_true(tape.report().find("VG003") != std::string_view::npos);
         assert_true(tape.report(true).find("\"segments\":20") != std::string_view::npos);
+        assert_true(tape.report().find("test_cpp.cpp:" + std::to_string(stepped)) != std::string_view::npos);
         assert_non_null(w.grad());
         w.zero_grad();
         assert_null(w.grad());
@@ -97,6 +100,13 @@ void test_tapes(void**) {
         tape.flush();
         tape.end_record();
         assert_int_equal(kept.elements().size(), 8);
+
+        volta_tensor* const log = tape.apply("log", {w});
+        assert_int_equal(tape.read(log).size(), static_cast<std::size_t>(volta_tensor_elements(log)));
+        assert_int_equal(tape.read<std::int32_t>(log).size(), 0);
+        tape.end_record();
+        const auto over = volta::attempt([&] { (void)tape.read(log); });
+        assert_int_equal(over.error().status, VOLTA_INVALID_STATE);
 
         const int line = __LINE__ + 1;
         const auto wrong = volta::attempt([&] { tape.apply("matmul", {w.get(), w.get()}); });

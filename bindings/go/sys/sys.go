@@ -502,7 +502,7 @@ type Trainer struct{ _ [0]byte }
 // A record is what is called between two resets. Its results belong to the tape and end with the record, unless
 // volta_tensor_keep makes them the host's. A record that makes the same calls as an earlier one, with tensors of the
 // same shapes, finds its plans there and allocates nothing. Tensors that a record reads stay as they are until it has
-// been computed or reset: the host does not write them in between.
+// been computed or reset: the host does not write them in between. Records of several tapes may read one tensor.
 type Tape struct{ _ [0]byte }
 
 // TapeOptimizer is volta_tape_optimizer, which C alone makes and ends.
@@ -1137,6 +1137,8 @@ type TapeOptions struct {
 	Flags uint32
 	// of dropout, which needs no input of its own on a tape: it draws anew after each step
 	Seed uint64
+	// that it keeps; the one that was used the longest ago goes first. 0: 4096
+	MostPlans uint64
 }
 
 // OptimizerOptions is volta_optimizer_options.
@@ -1203,6 +1205,10 @@ type TapeInfo struct {
 	Traces uint64
 	// of results and workspace, for the next record too
 	HeldBytes uint64
+	// at most most_plans
+	PlansHeld uint64
+	// because others were used more recently
+	PlansReleased uint64
 }
 
 // GeneratorOptions is volta_generator_options.
@@ -1680,6 +1686,14 @@ func LastError() *byte {
 	return (*byte)(unsafe.Pointer(C.volta_last_error()))
 }
 
+// LastStatus is volta_last_status.
+//
+// The status that this text belongs to: of a call that returns none itself, as volta_tensor_data. VOLTA_OK after a call
+// that succeeded. Thread: as volta_last_error.
+func LastStatus() Status {
+	return Status(C.volta_last_status())
+}
+
 // ContextCreate is volta_context_create.
 //
 // Owns: *out_context, ended by volta_context_release.
@@ -1833,7 +1847,8 @@ func TensorElements(tensor *Tensor) int64 {
 // TensorData is volta_tensor_data.
 //
 // Lends: the elements, for reading and writing, until release; of a tape's result or gradient, which this computes if
-// need be, for reading, until the record ends. NULL: they could not be computed, volta_last_error says why.
+// need be, for reading, until the record ends. NULL: they could not be computed, volta_last_status and volta_last_error
+// say why.
 func TensorData(tensor *Tensor) unsafe.Pointer {
 	return C.volta_tensor_data((*C.volta_tensor)(unsafe.Pointer(tensor)))
 }
@@ -2822,6 +2837,8 @@ func TapeRelease(tape *Tape) {
 // TapeCall is volta_tape_call.
 //
 // volta_op with attributes; inputs are an array. file may be NULL. Lends: the result, until the record ends.
+// Beside the operators of docs/operators.md there is "batch_norm_train", with the inputs and attributes of batch_norm: it
+// takes the batch's own mean and variance, and the running ones follow in volta_tape_step, as in a trainer.
 func TapeCall(tape *Tape, op *byte, inputs **Tensor, inputCount uint, attributes *Attribute, attributeCount uint, file *byte, line int32) *Tensor {
 	return (*Tensor)(unsafe.Pointer(C.volta_tape_call((*C.volta_tape)(unsafe.Pointer(tape)), (*C.char)(unsafe.Pointer(op)), (**C.volta_tensor)(unsafe.Pointer(inputs)), C.size_t(inputCount), (*C.volta_attribute)(unsafe.Pointer(attributes)), C.size_t(attributeCount), (*C.char)(unsafe.Pointer(file)), C.int32_t(line))))
 }
@@ -2831,7 +2848,7 @@ func TapeCall(tape *Tape, op *byte, inputs **Tensor, inputCount uint, attributes
 // The same for operators of several outputs, with a status. out_count may be smaller than their number.
 //
 // Errors: INVALID_ARGUMENT  an unknown operator or attribute, a wrong number of inputs, a tensor of another context
-// INVALID_STATE     a result of a record that has ended; a tensor that another tape's record holds
+// INVALID_STATE     a result of a record that has ended
 // SHAPE_MISMATCH    the operator's own sentence, with the place of the call
 func TapeApply(tape *Tape, op *byte, inputs **Tensor, inputCount uint, attributes *Attribute, attributeCount uint, outTensors **Tensor, outCount uint, file *byte, line int32) Status {
 	return Status(C.volta_tape_apply((*C.volta_tape)(unsafe.Pointer(tape)), (*C.char)(unsafe.Pointer(op)), (**C.volta_tensor)(unsafe.Pointer(inputs)), C.size_t(inputCount), (*C.volta_attribute)(unsafe.Pointer(attributes)), C.size_t(attributeCount), (**C.volta_tensor)(unsafe.Pointer(outTensors)), C.size_t(outCount), (*C.char)(unsafe.Pointer(file)), C.int32_t(line)))
@@ -2839,9 +2856,19 @@ func TapeApply(tape *Tape, op *byte, inputs **Tensor, inputCount uint, attribute
 
 // TapeStatus is volta_tape_status.
 //
-// The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's.
+// The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's. It ends with the record:
+// after volta_tape_reset the tape records again.
 func TapeStatus(tape *Tape) Status {
 	return Status(C.volta_tape_status((*C.volta_tape)(unsafe.Pointer(tape))))
+}
+
+// TapeAt is volta_tape_at.
+//
+// Returns the tape, and says from where the host calls it next, for the report and for sentences: with backward, step,
+// flush or detach, or to read a result's or gradient's elements. It counts for one call. file may be NULL: unknown.
+// volta_tape_backward(volta_here(tape), loss);
+func TapeAt(tape *Tape, file *byte, line int32) *Tape {
+	return (*Tape)(unsafe.Pointer(C.volta_tape_at((*C.volta_tape)(unsafe.Pointer(tape)), (*C.char)(unsafe.Pointer(file)), C.int32_t(line))))
 }
 
 // TapeDetach is volta_tape_detach.
@@ -2921,8 +2948,10 @@ func TensorZeroGrad(tensor *Tensor) Status {
 //
 // Adds the gradient of `loss`, a result of one f32 element, to those of the record's tensors that require one, by the
 // operators' own rules (docs/operators.md); several uses of a tensor add up as in a trainer, the last one first.
+// Gradients of several tapes add up too, one record after the other.
 //
-// Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor
+// Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor; another tape's record holds
+// a gradient that this one would add to: volta_tape_reset of that tape ends it
 // SHAPE_MISMATCH  the loss has several elements
 // UNSUPPORTED     an operator on the way without a gradient rule: second derivatives among them
 func TapeBackward(tape *Tape, loss *Tensor) Status {
@@ -2956,7 +2985,7 @@ func TapeOptimizerZeroGrad(optimizer *TapeOptimizer) Status {
 // The loss of the last backward, results of one element and kept ones can be read afterwards; other results that depend
 // on an updated tensor are gone if they had not been computed. report may be NULL.
 //
-// Errors: INVALID_STATE  no tensor has a gradient
+// Errors: INVALID_STATE  no tensor has a gradient; another tape's record reads a tensor that would change
 // NOT_FINITE     the loss, or the gradient the text names: nothing was updated
 func TapeStep(tape *Tape, optimizer *TapeOptimizer, report *StepReport) Status {
 	return Status(C.volta_tape_step((*C.volta_tape)(unsafe.Pointer(tape)), (*C.volta_tape_optimizer)(unsafe.Pointer(optimizer)), (*C.volta_step_report)(unsafe.Pointer(report))))
@@ -2965,8 +2994,8 @@ func TapeStep(tape *Tape, optimizer *TapeOptimizer, report *StepReport) Status {
 // TapeCapture is volta_tape_capture.
 //
 // What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
-// require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
-// the trainer's seed. options may be NULL. Owns: *out_model.
+// require a gradient and running statistics of batch norms are its parameters, with the elements that they have now;
+// others are its inputs. batch_norm_train becomes batch_norm. Dropout draws by the trainer's seed. options may be NULL. Owns: *out_model.
 //
 // Errors: INVALID_STATE     an output is no result of the record
 // INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read

@@ -263,6 +263,88 @@ class TrainingTest(TapeTest):
         self.assertEqual(compiled.report(json=True)["plans_made"], 1)
         trained(self.module(), step)  # on the tape that is there anyway
 
+    def pictures(self):
+        """Convolutions with batch norms, and the step of a trainer on batches of their own."""
+        class Net(nn.Module):
+            def __init__(self):
+                self.first, self.norm = nn.Conv2d(2, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6)
+                self.second, self.other = nn.Conv2d(6, 6, 3, bias=False), nn.BatchNorm2d(6, eps=1e-3, momentum=0.25)
+                self.head = nn.Linear(6 * 6 * 6, 5)
+
+            def forward(self, x):
+                x = self.norm(self.first(x)).relu()
+                x = self.other(self.second(x)).relu()
+                return self.head(x.reshape(x.shape[0], 6 * 6 * 6))
+
+        nn.manual_seed(3)
+        return Net(), [(values(4, 2, 8, 8, seed=step), (numpy.arange(4, dtype="i4") + step) % 5) for step in range(25)]
+
+    def test_batch_norm(self):
+        """PyTorch's values with tolerances, the trainer's to the bit."""
+        _, batches = self.pictures()
+        theirs = torch.nn.Sequential(
+            torch.nn.Conv2d(2, 6, 3, padding=1, bias=False), torch.nn.BatchNorm2d(6), torch.nn.ReLU(),
+            torch.nn.Conv2d(6, 6, 3, bias=False), torch.nn.BatchNorm2d(6, eps=1e-3, momentum=0.25), torch.nn.ReLU(),
+            torch.nn.Flatten(), torch.nn.Linear(6 * 6 * 6, 5))
+        names = {"first": "0", "norm": "1", "second": "3", "other": "4", "head": "7"}
+        start = self.pictures()[0].state_dict()
+        for name, array in start.items():
+            layer, part = name.split(".")
+            theirs.state_dict()[f"{names[layer]}.{part}"].copy_(torch.from_numpy(array.T.copy() if name == "head.weight" else array))
+        sgd = torch.optim.SGD(theirs.parameters(), lr=0.01)
+        for x, targets in batches:
+            sgd.zero_grad()
+            torch.nn.functional.cross_entropy(theirs(torch.from_numpy(x)), torch.from_numpy(targets).long()).backward()
+            sgd.step()
+
+        x, _ = batches[0]
+        with volta.tape("lazy") as tape:  # captured, it is a model that trains in the same way
+            net = self.pictures()[0]
+            with tape.capture(net(volta.Tensor(x))) as model:
+                trainer = volta.Trainer(model, [x.shape], learning_rate=0.01, optimizer="sgd")
+                trained = {name: trainer.parameter(name) for name in ("p0", "p3", "p4")}
+                self.assertTrue((trained["p3"] == 0).all() and (trained["p4"] == 1).all())
+                for pictures, targets in batches:
+                    trainer.step(pictures, targets)
+                expected = [trainer.parameter(f"p{i}") for i in range(12)]
+        states = []
+        for mode in MODES:
+            with self.subTest(mode=mode), volta.tape(mode):
+                net = self.pictures()[0]
+                optimizer = optim.SGD(net.parameters(), lr=0.01)
+                for pictures, targets in batches:
+                    optimizer.zero_grad()
+                    nn.cross_entropy(net(pictures), targets).backward()
+                    optimizer.step()
+                states.append(net.state_dict())
+                order = [f"{layer}.{part}" for conv, norm in (("first", "norm"), ("second", "other"))
+                         for layer, part in ((conv, "weight"), (norm, "weight"), (norm, "bias"), (norm, "running_mean"),
+                                             (norm, "running_var"))] + ["head.weight", "head.bias"]
+                for name, bits in zip(order, expected):
+                    self.assertEqual(states[-1][name].tobytes(), bits.tobytes(), name)
+                net.eval()
+                theirs.eval()
+                with volta.no_grad():
+                    self.near(net(volta.Tensor(x)), theirs(torch.from_numpy(x)).detach(), 1e-3)
+                    before = net.norm.running_mean.numpy().copy()
+                    numpy.testing.assert_array_equal(net.norm.running_mean.numpy(), before)
+        for name, array in states[0].items():
+            layer, part = name.split(".")
+            other = theirs.state_dict()[f"{names[layer]}.{part}"].numpy()
+            numpy.testing.assert_allclose(array, other.T if name == "head.weight" else other, rtol=2e-3, atol=2e-4)
+
+    def test_batch_norm_is_refused(self):
+        norm = nn.BatchNorm2d(3)
+        with volta.tape("lazy"):
+            with self.assertRaisesRegex(volta.ShapeMismatch, "a channel needs at least 2 values"):
+                norm(values(1, 3, 1, 1))
+            norm.running_mean = norm.weight
+            with self.assertRaisesRegex(volta.InvalidArgument, "its running mean requires a gradient"):
+                norm(values(2, 3, 4, 4))
+            norm.running_mean = volta.Tensor(values(3)) + 1
+            with self.assertRaisesRegex(volta.InvalidArgument, "its running mean is a result"):
+                norm(values(2, 3, 4, 4))
+
     def test_optimizers(self):
         for kind in (optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad):
             weight = volta.Tensor([[3.0, -2.0]], requires_grad=True)
@@ -419,6 +501,23 @@ class LifeTest(TapeTest):
             thread.join()
         self.assertEqual(found, {number: 101.0 * number for number in range(4)})
 
+    def test_shared(self):
+        """Records of two tapes read one tensor; a step waits until its record alone does."""
+        weight = volta.Tensor([1.0, 2.0], requires_grad=True)
+        sgd = optim.SGD([weight], lr=0.5)
+        with volta.tape("lazy") as outer:
+            waiting = (weight * 3).sum()
+            with volta.tape("lazy"):
+                loss = (weight * weight).sum()
+                loss.backward()
+                with self.assertRaisesRegex(volta.InvalidState, "would change that the record of another tape reads"):
+                    sgd.step()
+                self.assertEqual(loss.item(), 5.0)
+            self.assertEqual(waiting.item(), 9.0)
+            outer.reset()
+            (weight * weight).sum().backward()  # the gradient of both
+            self.assertEqual(weight.grad.tolist(), [4.0, 8.0])
+
     def test_nested(self):
         x = volta.Tensor([1.0], requires_grad=True)
         outside = x * 2
@@ -480,6 +579,35 @@ class ErrorsTest(TapeTest):
         self.assertIn("shape of input 0 of matmul was [16, 4], now [3, 4]", text)
         self.assertEqual((report["records"], report["plans_known"], report["plans_made"]), (3, 1, 2))
         self.assertEqual([flush["code"] for flush in report["flushes"]], ["VG002"] * 3)
+
+    def test_places(self):
+        """Of whatever computes, not of calls alone."""
+        weight = volta.Tensor([1.0, 2.0], requires_grad=True)
+        sgd = optim.SGD([weight], lr=0.1)
+        with volta.tape("lazy") as tape:
+            places = []
+            loss = (weight * weight).sum()
+            loss.item(); places.append(self.place(0))
+            (loss * 2).numpy(); places.append(self.place(0))
+            loss.backward()
+            sgd.step(reset=False); places.append(self.place(0))
+            held = weight * 3
+            tape.flush(); places.append(self.place(0))
+            found = [flush["place"] for flush in tape.report(json=True)["flushes"]]
+            self.assertEqual([place.rpartition("/")[2] for place in found], [place[:-1] for place in places])
+            del held
+            tape.reset()
+            plain = volta.Tensor([1.0]).exp()
+            with self.assertRaises(volta.InvalidState) as caught:
+                plain.sum().backward()
+            self.assertTrue(str(caught.exception).endswith(self.place(-1)), str(caught.exception))
+
+    def test_kept_plans(self):
+        with volta.tape("lazy", most_plans=4) as tape:
+            for rows in range(1, 11):
+                self.assertEqual(volta.Tensor.ones((rows,)).sum().item(), rows)
+                tape.reset()
+            self.assertEqual([tape.info[name] for name in ("plans_made", "plans_held", "plans_released")], [10, 4, 6])
 
     def test_compile(self):
         calls = []

@@ -652,6 +652,7 @@ class volta_tape_options(c.Structure):
         ("mode", c.c_int32),
         ("flags", c.c_uint32),
         ("seed", c.c_uint64),
+        ("most_plans", c.c_uint64),
     ]
 
 
@@ -717,6 +718,8 @@ class volta_tape_info(c.Structure):
         ("repeated_nodes", c.c_uint64),
         ("traces", c.c_uint64),
         ("held_bytes", c.c_uint64),
+        ("plans_held", c.c_uint64),
+        ("plans_released", c.c_uint64),
     ]
 
 
@@ -1072,6 +1075,7 @@ VOLTA_FUNCTIONS = {
     "volta_version": (c.c_char_p, ()),
     "volta_status_name": (c.c_char_p, (c.c_int32,)),
     "volta_last_error": (c.c_char_p, ()),
+    "volta_last_status": (c.c_int32, ()),
     "volta_context_create": (c.c_int32, (c.POINTER(volta_context_options), c.POINTER(c.c_void_p),)),
     "volta_context_release": (None, (c.c_void_p,)),
     "volta_context_get_info": (c.c_int32, (c.c_void_p, c.POINTER(volta_context_info),)),
@@ -1197,6 +1201,7 @@ VOLTA_FUNCTIONS = {
     "volta_tape_call": (c.c_void_p, (c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(volta_attribute), c.c_size_t, c.c_char_p, c.c_int32,)),
     "volta_tape_apply": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(volta_attribute), c.c_size_t, c.POINTER(c.c_void_p), c.c_size_t, c.c_char_p, c.c_int32,)),
     "volta_tape_status": (c.c_int32, (c.c_void_p,)),
+    "volta_tape_at": (c.c_void_p, (c.c_void_p, c.c_char_p, c.c_int32,)),
     "volta_tape_detach": (c.c_void_p, (c.c_void_p, c.c_void_p,)),
     "volta_tape_set_gradients": (c.c_int32, (c.c_void_p, c.c_int32,)),
     "volta_tape_flush": (c.c_int32, (c.c_void_p,)),

@@ -44,7 +44,9 @@ class Optimizer:
         """Computes what is recorded, with the gradients and the update, and ends the record, unless reset=False. Gives step, loss,
         gradient_norm and learning_rate, a dict. Results of one element that Python holds can be read afterwards."""
         tape, report = recording.current_tape(), native.volta_step_report()
-        check(lib.volta_tape_step(tape, self._on(tape), ctypes.byref(report)))
+        optimizer = self._on(tape)
+        tape.at_caller()
+        check(lib.volta_tape_step(tape, optimizer, ctypes.byref(report)))
         if reset:
             tape._keep_numbers()
             tape.reset()

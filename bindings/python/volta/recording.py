@@ -90,7 +90,7 @@ def _attributes(given: Dict[str, Any]) -> Tuple[bytes, List[Any]]:
 
 
 class Tape(Handle):
-    """Tape(mode="eager" or "lazy", seed=0, one_segment=False, ctx=None); volta.tape(...) makes it the current one.
+    """Tape(mode="eager" or "lazy", seed=0, one_segment=False, ctx=None, most_plans=0); volta.tape(...) makes it the current one.
 
     What is called between two resets is a record. Results of an eager tape that Python holds outlive it; of a lazy one those that
     keep() marked, and those of one element that an optimizer's step has computed."""
@@ -98,10 +98,10 @@ class Tape(Handle):
     _release: Any = lib.volta_tape_release
 
     def __init__(self, mode: Union[str, int] = "eager", seed: int = 0, one_segment: bool = False,
-                 ctx: Optional[Context] = None) -> None:
+                 ctx: Optional[Context] = None, most_plans: int = 0) -> None:
         context = ctx or default_context()
         number = constant("TAPE", mode)
-        options = struct(native.volta_tape_options, {"mode": number, "seed": seed,
+        options = struct(native.volta_tape_options, {"mode": number, "seed": seed, "most_plans": most_plans,
                                                      "flags": native.VOLTA_TAPE_ONE_SEGMENT if one_segment else 0})
         super().__init__(made(lib.volta_tape_create, context, ctypes.byref(options)), context)
         self.context = context
@@ -208,10 +208,15 @@ class Tape(Handle):
             self.reset()
         raise error
 
+    def at_caller(self) -> None:
+        """The library's next call comes from whoever called this package: for the report and for sentences."""
+        lib.volta_tape_at(self._as_parameter_, *_place())
+
     def detach(self, tensor: _tensor.Tensor) -> _tensor.Tensor:
         if tensor._tape is None:
             self._held.add(tensor)
         self._is_begun = True
+        self.at_caller()
         pointer = lib.volta_tape_detach(self, tensor._pointer())
         status = lib.volta_tape_status(self)
         if status:
@@ -220,6 +225,7 @@ class Tape(Handle):
 
     def backward(self, loss: _tensor.Tensor) -> None:
         """Adds the gradient of `loss`, of one element, to those of the tensors that require one."""
+        self.at_caller()
         check(lib.volta_tape_backward(self, loss._pointer()))
 
     def set_gradients(self, enabled: bool) -> None:
@@ -242,6 +248,7 @@ class Tape(Handle):
 
     def flush(self) -> None:
         """Computes all results that were recorded, and the gradients."""
+        self.at_caller()
         check(lib.volta_tape_flush(self))
 
     def reset(self) -> None:
@@ -366,9 +373,11 @@ def entered(tape: Tape) -> Iterator[Tape]:
 
 
 @contextlib.contextmanager
-def tape(mode: Union[str, int] = "eager", seed: int = 0, one_segment: bool = False, ctx: Optional[Context] = None) -> Iterator[Tape]:
-    """with volta.tape("lazy") as tape: operators within are recorded there. At its end the record ends, and the tape."""
-    with Tape(mode, seed, one_segment, ctx or current_context()) as one, entered(one):
+def tape(mode: Union[str, int] = "eager", seed: int = 0, one_segment: bool = False, ctx: Optional[Context] = None,
+         most_plans: int = 0) -> Iterator[Tape]:
+    """with volta.tape("lazy") as tape: operators within are recorded there. At its end the record ends, and the tape. most_plans: that
+    it keeps, 0: 4096."""
+    with Tape(mode, seed, one_segment, ctx or current_context(), most_plans) as one, entered(one):
         yield one
 
 

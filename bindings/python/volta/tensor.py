@@ -191,9 +191,11 @@ class Tensor(Operations, Handle):
         pointer = self._pointer()
         if self._parent is not None and not lib.volta_tensor_grad(self._parent):
             raise InvalidState("the gradient has been zeroed")
+        if self._tape is not None:
+            self._tape.at_caller()
         address = lib.volta_tensor_data(pointer)
-        if not address and lib.volta_tensor_elements(pointer):
-            raise InvalidState(lib.volta_last_error().decode(errors="replace"))
+        if not address:
+            check(lib.volta_last_status())
         return address or 0
 
     def array(self) -> Any:
@@ -233,6 +235,8 @@ class Tensor(Operations, Handle):
     def item(self) -> Union[float, int]:
         """The one element."""
         value = ctypes.c_double()
+        if self._tape is not None:
+            self._tape.at_caller()
         check(lib.volta_tensor_item(self._pointer(), ctypes.byref(value)))
         return int(value.value) if self.dtype == "i32" else value.value
 

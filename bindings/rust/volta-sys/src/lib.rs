@@ -366,7 +366,7 @@ pub struct volta_trainer {
 /// A record is what is called between two resets. Its results belong to the tape and end with the record, unless
 /// volta_tensor_keep makes them the host's. A record that makes the same calls as an earlier one, with tensors of the
 /// same shapes, finds its plans there and allocates nothing. Tensors that a record reads stay as they are until it has
-/// been computed or reset: the host does not write them in between.
+/// been computed or reset: the host does not write them in between. Records of several tapes may read one tensor.
 #[repr(C)]
 pub struct volta_tape {
     _private: [u8; 0],
@@ -1224,6 +1224,8 @@ pub struct volta_tape_options {
     pub flags: u32,
     /// of dropout, which needs no input of its own on a tape: it draws anew after each step
     pub seed: u64,
+    /// that it keeps; the one that was used the longest ago goes first. 0: 4096
+    pub most_plans: u64,
 }
 impl Default for volta_tape_options {
     /// Zeros, which are the defaults, with the size.
@@ -1316,6 +1318,10 @@ pub struct volta_tape_info {
     pub traces: u64,
     /// of results and workspace, for the next record too
     pub held_bytes: u64,
+    /// at most most_plans
+    pub plans_held: u64,
+    /// because others were used more recently
+    pub plans_released: u64,
 }
 impl Default for volta_tape_info {
     /// Zeros, which are the defaults, with the size.
@@ -1916,6 +1922,9 @@ extern "C" {
     /// Thread: each thread has its own text. It is thread-local, as are the floating-point environment that a function
     /// of the host is given back and the allocator that code of others works with; nothing else is.
     pub fn volta_last_error() -> *const c_char;
+    /// The status that this text belongs to: of a call that returns none itself, as volta_tensor_data. VOLTA_OK after a call
+    /// that succeeded. Thread: as volta_last_error.
+    pub fn volta_last_status() -> volta_status;
     ///
     /// Owns: *out_context, ended by volta_context_release.
     ///
@@ -1993,7 +2002,8 @@ extern "C" {
     pub fn volta_tensor_elements(tensor: *const volta_tensor) -> i64;
     ///
     /// Lends: the elements, for reading and writing, until release; of a tape's result or gradient, which this computes if
-    /// need be, for reading, until the record ends. NULL: they could not be computed, volta_last_error says why.
+    /// need be, for reading, until the record ends. NULL: they could not be computed, volta_last_status and volta_last_error
+    /// say why.
     pub fn volta_tensor_data(tensor: *mut volta_tensor) -> *mut c_void;
     /// Sets every element to `value`, rounded once to f32: zeros, ones and any other number.
     ///
@@ -2484,15 +2494,22 @@ extern "C" {
     /// Ends the tape and its record, with all results that are not kept.
     pub fn volta_tape_release(tape: *mut volta_tape);
     /// volta_op with attributes; inputs are an array. file may be NULL. Lends: the result, until the record ends.
+    /// Beside the operators of docs/operators.md there is "batch_norm_train", with the inputs and attributes of batch_norm: it
+    /// takes the batch's own mean and variance, and the running ones follow in volta_tape_step, as in a trainer.
     pub fn volta_tape_call(tape: *mut volta_tape, op: *const c_char, inputs: *const *mut volta_tensor, input_count: usize, attributes: *const volta_attribute, attribute_count: usize, file: *const c_char, line: i32) -> *mut volta_tensor;
     /// The same for operators of several outputs, with a status. out_count may be smaller than their number.
     ///
     /// Errors: INVALID_ARGUMENT  an unknown operator or attribute, a wrong number of inputs, a tensor of another context
-    /// INVALID_STATE     a result of a record that has ended; a tensor that another tape's record holds
+    /// INVALID_STATE     a result of a record that has ended
     /// SHAPE_MISMATCH    the operator's own sentence, with the place of the call
     pub fn volta_tape_apply(tape: *mut volta_tape, op: *const c_char, inputs: *const *mut volta_tensor, input_count: usize, attributes: *const volta_attribute, attribute_count: usize, out_tensors: *mut *mut volta_tensor, out_count: usize, file: *const c_char, line: i32) -> volta_status;
-    /// The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's.
+    /// The first failure of the record, VOLTA_OK if there is none; its sentence is volta_last_error's. It ends with the record:
+    /// after volta_tape_reset the tape records again.
     pub fn volta_tape_status(tape: *const volta_tape) -> volta_status;
+    /// Returns the tape, and says from where the host calls it next, for the report and for sentences: with backward, step,
+    /// flush or detach, or to read a result's or gradient's elements. It counts for one call. file may be NULL: unknown.
+    ///   volta_tape_backward(volta_here(tape), loss);
+    pub fn volta_tape_at(tape: *mut volta_tape, file: *const c_char, line: i32) -> *mut volta_tape;
     /// The same elements, through which no gradient goes back.
     pub fn volta_tape_detach(tape: *mut volta_tape, tensor: *mut volta_tensor) -> *mut volta_tensor;
     /// 0: results of later calls get no gradient, until it is 1 again, as it is at first.
@@ -2523,8 +2540,10 @@ extern "C" {
     pub fn volta_tensor_zero_grad(tensor: *mut volta_tensor) -> volta_status;
     /// Adds the gradient of `loss`, a result of one f32 element, to those of the record's tensors that require one, by the
     /// operators' own rules (docs/operators.md); several uses of a tensor add up as in a trainer, the last one first.
+    /// Gradients of several tapes add up too, one record after the other.
     ///
-    /// Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor
+    /// Errors: INVALID_STATE   the loss is no result of this record, or depends on no such tensor; another tape's record holds
+    /// a gradient that this one would add to: volta_tape_reset of that tape ends it
     /// SHAPE_MISMATCH  the loss has several elements
     /// UNSUPPORTED     an operator on the way without a gradient rule: second derivatives among them
     pub fn volta_tape_backward(tape: *mut volta_tape, loss: *mut volta_tensor) -> volta_status;
@@ -2539,12 +2558,12 @@ extern "C" {
     /// The loss of the last backward, results of one element and kept ones can be read afterwards; other results that depend
     /// on an updated tensor are gone if they had not been computed. report may be NULL.
     ///
-    /// Errors: INVALID_STATE  no tensor has a gradient
+    /// Errors: INVALID_STATE  no tensor has a gradient; another tape's record reads a tensor that would change
     /// NOT_FINITE     the loss, or the gradient the text names: nothing was updated
     pub fn volta_tape_step(tape: *mut volta_tape, optimizer: *mut volta_tape_optimizer, report: *mut volta_step_report) -> volta_status;
     /// What `outputs`, results of the record, compute, as a model: to be saved, trained, exported, run in sessions. Tensors that
-    /// require a gradient are its parameters, with the elements that they have now; others are its inputs. Dropout draws by
-    /// the trainer's seed. options may be NULL. Owns: *out_model.
+    /// require a gradient and running statistics of batch norms are its parameters, with the elements that they have now;
+    /// others are its inputs. batch_norm_train becomes batch_norm. Dropout draws by the trainer's seed. options may be NULL. Owns: *out_model.
     ///
     /// Errors: INVALID_STATE     an output is no result of the record
     /// INVALID_ARGUMENT  a name that a graph refuses, or that is given twice; a tensor that the record does not read

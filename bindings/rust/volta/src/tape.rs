@@ -49,7 +49,7 @@ fn values<T: Element>(tensor: *mut sys::volta_tensor) -> Result<Vec<T>> {
     assert_eq!(dtype, T::DTYPE, "the tensor has elements of another type");
     let data = unsafe { sys::volta_tensor_data(tensor) as *const T };
     if data.is_null() && count > 0 {
-        check(sys::VOLTA_INVALID_STATE)?; // with the sentence of what it lacks
+        check(unsafe { sys::volta_last_status() })?; // with the sentence of what it lacks
     }
     Ok(unsafe { crate::lent(data, count) }.to_vec())
 }
@@ -141,11 +141,15 @@ impl<'t> TapeTensor<'t> {
         (0..rank).map(|axis| unsafe { sys::volta_tensor_extent(self.raw, axis) }).collect()
     }
     /// Its elements, computed if need be. Panics where they are of another type.
+    #[track_caller]
     pub fn values<T: Element>(&self) -> Result<Vec<T>> {
+        self.tape.at(Location::caller())?;
         values(self.raw)
     }
     /// Its one element.
+    #[track_caller]
     pub fn item(&self) -> Result<f64> {
+        self.tape.at(Location::caller())?;
         let mut value = 0.0;
         check(unsafe { sys::volta_tensor_item(self.raw, &mut value) })?;
         Ok(value)
@@ -160,7 +164,9 @@ impl<'t> TapeTensor<'t> {
         Ok(())
     }
     /// Adds its gradient to those of the record's parameters.
+    #[track_caller]
     pub fn backward(&self) -> Result<()> {
+        self.tape.at(Location::caller())?;
         check(unsafe { sys::volta_tape_backward(self.tape.raw, self.raw) })
     }
 }
@@ -237,8 +243,16 @@ impl Tape {
     pub fn status(&self) -> Result<()> {
         check(unsafe { sys::volta_tape_status(self.raw) })
     }
+    /// The place of the next call that does not take one itself, for the report and sentences.
+    fn at(&self, place: &Location<'_>) -> Result<()> {
+        let file = text(place.file())?;
+        unsafe { sys::volta_tape_at(self.raw, file.as_ptr(), place.line() as i32) };
+        Ok(())
+    }
     /// The same elements, through which no gradient goes back.
+    #[track_caller]
     pub fn detach(&self, operand: &dyn Operand) -> Result<TapeTensor<'_>> {
+        self.at(Location::caller())?;
         let raw = unsafe { sys::volta_tape_detach(self.raw, operand.raw()) };
         self.status()?;
         Ok(TapeTensor { raw, tape: self })
@@ -257,11 +271,15 @@ impl Tape {
         Ok(body())
     }
     /// Computes what is recorded, with its gradients.
+    #[track_caller]
     pub fn flush(&self) -> Result<()> {
+        self.at(Location::caller())?;
         check(unsafe { sys::volta_tape_flush(self.raw) })
     }
     /// Computes what is recorded and changes the optimizer's parameters by their gradients.
+    #[track_caller]
     pub fn step(&self, optimizer: &mut Optimizer) -> Result<StepReport> {
+        self.at(Location::caller())?;
         let mut report = StepReport::default();
         check(unsafe { sys::volta_tape_step(self.raw, optimizer.raw, &mut report) })?;
         Ok(report)

@@ -263,6 +263,7 @@ fn trained_on(context: &Context, mut tape: Tape) -> (Vec<f32>, Vec<f32>) {
         .collect();
     assert_eq!(tape.info().unwrap().records, 8);
     assert!(tape.report(true).unwrap().contains("\"segments\":"));
+    assert!(tape.report(false).unwrap().contains("tests/volta.rs:"));
     drop((tape, optimizer));
     (losses, weight.values())
 }

@@ -1,0 +1,243 @@
+/* Memory that stays flat: over many steps of training, and over many shapes, whose plans come and go. The
+ * context's allocator says what the library holds, the system what the process does. VOLTA_TEST_STEPS and
+ * VOLTA_TEST_SHAPES: how many (20,000 and 600). */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/api/api_test.h"
+
+enum { kIn = 12, kHidden = 16, kOut = 5, kRows = 8 };
+
+static size_t held, allocations;
+
+static void* allocate(void* user, size_t size, size_t alignment, volta_memory_kind kind) {
+    void* pointer = NULL;
+    (void)user, (void)kind;
+    if (posix_memalign(&pointer, alignment < sizeof(void*) ? sizeof(void*) : alignment, size) != 0)
+        return NULL;
+    held += size;
+    ++allocations;
+    return pointer;
+}
+static void give_back(void* user, void* pointer, size_t size, size_t alignment, volta_memory_kind kind) {
+    (void)user, (void)alignment, (void)kind;
+    if (pointer != NULL) held -= size;
+    free(pointer);
+}
+
+static size_t resident_bytes(void) {
+    unsigned long pages = 0, resident = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu %lu", &pages, &resident), 2);
+    fclose(file);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static long wish(const char* name, long otherwise) {
+    const char* text = getenv(name);
+    return text != NULL ? atol(text) : otherwise;
+}
+
+struct world {
+    volta_context* context;
+    volta_tape* tape;
+    volta_tape_optimizer* optimizer;
+    volta_tensor *first, *second;
+};
+
+static volta_tensor* tensor_of(volta_context* context, volta_dtype dtype, int64_t rows, int64_t columns) {
+    const int64_t shape[] = {rows, columns};
+    volta_tensor* tensor;
+    assert_ok(volta_tensor_create(context, dtype, shape, columns > 0 ? 2 : 1, &tensor));
+    return tensor;
+}
+
+static void fill(volta_tensor* tensor, int64_t step) {
+    float* data = volta_tensor_data(tensor);
+    for (int64_t i = 0; i < volta_tensor_elements(tensor); ++i)
+        data[i] = (float)((i * 37 + step * 11 + 5) % 23) / 32 - 0.35f;
+}
+
+static void open_world(struct world* world, uint64_t most_plans) {
+    static const volta_allocator allocator = {allocate, give_back, NULL};
+    volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
+    volta_tape_options tape_options = VOLTA_TAPE_OPTIONS_INIT;
+    volta_optimizer_options settings = VOLTA_OPTIMIZER_OPTIONS_INIT;
+    options.allocator = &allocator;
+    options.thread_count = 1;
+    assert_ok(volta_context_create(&options, &world->context));
+    tape_options.mode = VOLTA_TAPE_LAZY;
+    tape_options.most_plans = most_plans;
+    settings.learning_rate = 1e-3;
+    world->first = tensor_of(world->context, VOLTA_F32, kIn, kHidden);
+    world->second = tensor_of(world->context, VOLTA_F32, kHidden, kOut);
+    volta_tensor* const weights[] = {world->first, world->second};
+    for (int w = 0; w < 2; ++w) {
+        fill(weights[w], w);
+        assert_ok(volta_tensor_set_requires_grad(weights[w], 1));
+    }
+    assert_ok(volta_tape_create(world->context, &tape_options, &world->tape));
+    assert_ok(volta_tape_optimizer_create(world->tape, &settings, weights, 2, &world->optimizer));
+}
+
+static void close_world(struct world* world) {
+    volta_tape_optimizer_release(world->optimizer);
+    volta_tape_release(world->tape);
+    volta_tensor_release(world->first);
+    volta_tensor_release(world->second);
+    volta_context_release(world->context);
+    assert_int_equal(held, 0);
+}
+
+static volta_tensor* logits(struct world* world, volta_tensor* x) {
+    volta_tensor* h = volta_op(world->tape, "relu", volta_op(world->tape, "matmul", x, world->first));
+    return volta_op(world->tape, "matmul", h, world->second);
+}
+
+static void steps_leave_nothing_behind(void** state) {
+    (void)state;
+    const long steps = wish("VOLTA_TEST_STEPS", 20000), warm = steps / 10;
+    struct world world;
+    size_t first_held = 0, first_allocations = 0, first_resident = 0;
+    open_world(&world, 0);
+    volta_tensor *x = tensor_of(world.context, VOLTA_F32, kRows, kIn),
+                 *targets = tensor_of(world.context, VOLTA_I32, kRows, 0);
+    for (long step = 0; step < steps; ++step) {
+        if (step == warm) {
+            first_held = held;
+            first_allocations = allocations;
+            first_resident = resident_bytes();
+        }
+        float* data = volta_tensor_data(x);
+        for (int i = 0; i < kRows * kIn; ++i) data[i] = (float)((i * 7 + step) % 13) / 13;
+        for (int i = 0; i < kRows; ++i)
+            ((int32_t*)volta_tensor_data(targets))[i] = (int32_t)((i + step) % kOut);
+        volta_tensor* rows = volta_op(world.tape, "cross_entropy", logits(&world, x), targets);
+        assert_ok(volta_tape_optimizer_zero_grad(world.optimizer));
+        assert_ok(volta_tape_backward(world.tape, volta_op(world.tape, "mean", rows)));
+        assert_ok(volta_tape_step(world.tape, world.optimizer, NULL));
+        assert_ok(volta_tape_reset(world.tape));
+    }
+    print_message("%ld steps: %zu bytes held, %zu resident\n", steps, held, resident_bytes());
+    assert_int_equal(held, first_held);
+    assert_int_equal(allocations, first_allocations);
+    assert_true(resident_bytes() <= first_resident + (size_t)(1 << 20));
+    volta_tensor_release(x);
+    volta_tensor_release(targets);
+    close_world(&world);
+}
+
+static double expected_sum(const float* x, int64_t rows, const struct world* world) {
+    const float *first = volta_tensor_data(world->first), *second = volta_tensor_data(world->second);
+    double sum = 0;
+    for (int64_t r = 0; r < rows; ++r)
+        for (int h = 0; h < kHidden; ++h) {
+            double hidden = 0;
+            for (int i = 0; i < kIn; ++i) hidden += (double)x[r * kIn + i] * first[i * kHidden + h];
+            for (int o = 0; hidden > 0 && o < kOut; ++o) sum += hidden * second[h * kOut + o];
+        }
+    return sum;
+}
+
+/* Each shape is another plan. Of 32 the oldest goes; what the library holds is that of 32, not of all. */
+static void shapes_come_and_go(void** state) {
+    (void)state;
+    enum { kMostPlans = 32 };
+    const long shapes = wish("VOLTA_TEST_SHAPES", 600);
+    struct world world;
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    size_t most_held[2] = {0, 0}, first_resident = 0;
+    open_world(&world, kMostPlans);
+    for (long number = 0; number < shapes; ++number) {
+        const int64_t rows = 1 + (number * 7) % shapes; /* each once, if 7 does not divide their number */
+        volta_tensor* x = tensor_of(world.context, VOLTA_F32, rows, kIn);
+        double value;
+        fill(x, number);
+        assert_ok(volta_tensor_item(volta_op(world.tape, "sum", logits(&world, x)), &value));
+        const double expected = expected_sum(volta_tensor_data(x), rows, &world);
+        assert_true(fabs(value - expected) <= 1e-4 * (1 + fabs(expected)));
+        assert_ok(volta_tape_reset(world.tape));
+        volta_tensor_release(x);
+        const int late = number >= shapes / 2;
+        if (number == shapes / 2) first_resident = resident_bytes();
+        if (held > most_held[late]) most_held[late] = held;
+        assert_ok(volta_tape_get_info(world.tape, &info));
+        assert_true(info.plans_held <= kMostPlans);
+        assert_int_equal(info.plans_held + info.plans_released, info.plans_made);
+    }
+    print_message("%ld shapes: %llu plans made, %llu held; at most %zu, then %zu bytes held, %zu resident\n",
+                  shapes, (unsigned long long)info.plans_made, (unsigned long long)info.plans_held,
+                  most_held[0], most_held[1], resident_bytes());
+    assert_int_equal(info.plans_made, shapes);
+    assert_true(most_held[1] <= most_held[0] + most_held[0] / 4);
+    assert_true(resident_bytes() <= first_resident + first_resident / 8);
+    close_world(&world);
+}
+
+/* Fewer plans than a record has pieces: each is made again and again, and right. */
+static void one_plan_at_a_time_is_enough(void** state) {
+    (void)state;
+    struct world world;
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    double first = 0;
+    open_world(&world, 1);
+    volta_tensor* x = tensor_of(world.context, VOLTA_F32, kRows, kIn);
+    fill(x, 3);
+    for (int round = 0; round < 4; ++round) {
+        double hidden, sum;
+        volta_tensor* y = logits(&world, x);
+        assert_ok(volta_tensor_item(volta_op(world.tape, "sum", y), &sum));
+        assert_ok(volta_tensor_item(volta_op(world.tape, "mean", volta_op(world.tape, "exp", y)), &hidden));
+        if (round == 0) first = sum + hidden;
+        assert_true(sum + hidden == first);
+        assert_ok(volta_tape_reset(world.tape));
+    }
+    assert_ok(volta_tape_get_info(world.tape, &info));
+    assert_int_equal(info.plans_held, 1);
+    assert_int_equal(info.plans_made, 8);
+    assert_int_equal(info.plans_known, 0);
+    volta_tensor_release(x);
+    close_world(&world);
+}
+
+/* What a session has too stays for it when the tape lets go. */
+static void a_sessions_plan_stays(void** state) {
+    (void)state;
+    struct world world;
+    volta_model* model;
+    volta_session* session;
+    const volta_tensor* given;
+    volta_tensor* result;
+    open_world(&world, 1);
+    volta_tensor* x = tensor_of(world.context, VOLTA_F32, kRows, kIn);
+    fill(x, 3);
+    volta_tensor* y = logits(&world, x);
+    assert_ok(volta_tape_capture(world.tape, &y, 1, NULL, &model));
+    assert_ok(volta_session_create(model, NULL, &session));
+    assert_non_null(volta_tensor_data(y));
+    result = tensor_of(world.context, VOLTA_F32, kRows, kOut);
+    for (int round = 0; round < 3; ++round) {
+        volta_tensor* other = volta_op(world.tape, round == 0 ? "exp" : "neg", y);
+        assert_non_null(volta_tensor_data(other)); /* another plan: the one before goes */
+        given = x;
+        assert_ok(volta_session_run(session, &given, 1, &result, 1));
+        assert_memory_equal(volta_tensor_data(result), volta_tensor_data(y), kRows * kOut * sizeof(float));
+    }
+    volta_session_release(session);
+    volta_model_release(model);
+    volta_tensor_release(x);
+    volta_tensor_release(result);
+    close_world(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_leave_nothing_behind),
+        cmocka_unit_test(shapes_come_and_go),
+        cmocka_unit_test(one_plan_at_a_time_is_enough),
+        cmocka_unit_test(a_sessions_plan_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
