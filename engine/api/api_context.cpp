@@ -293,7 +293,8 @@ int64_t volta_tensor_elements(const volta_tensor* tensor) {
     return tensor != nullptr ? tensor->view.shape.elements() : 0;
 }
 void* volta_tensor_data(volta_tensor* tensor) {
-    if (tensor != nullptr && tensor->role == Tensor::Role::leaf) {  // often, and never computed
+    // The usual case, at no cost.
+    if (tensor != nullptr && tensor->role == Tensor::Role::leaf && tensor->view.data != nullptr) {
         set_last_error(VOLTA_OK, "");
         return tensor->view.data;
     }

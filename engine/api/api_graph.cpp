@@ -121,6 +121,7 @@ volta_status volta_graph_constant(volta_graph* graph, const volta_tensor* tensor
         require(graph != nullptr && out_value != nullptr, "%s is NULL",
                 graph == nullptr ? "graph" : "out_value");
         require(tensor != nullptr, "tensor is NULL");
+        compute(*const_cast<volta_tensor*>(tensor));  // a tape's result
         out_value->id = graph->graph.constant(tensor->view.dtype, tensor->view.shape, tensor->view.data);
     });
 }

@@ -193,6 +193,7 @@ volta_status volta_tensor_set_requires_grad(volta_tensor* tensor, int32_t requir
         require(tensor->role == Tensor::Role::leaf,
                 "a result requires what its inputs do: volta_tape_detach ends that");
         if (tensor->holders > 0) fail(VOLTA_INVALID_STATE, "a record holds the tensor until its reset");
+        require_elements(*tensor);
         require(tensor->view.dtype == DType::f32, "a tensor of %s has no gradient: it must be f32",
                 dtype_name(tensor->view.dtype));
         require(reinterpret_cast<std::uintptr_t>(tensor->view.data) % kTensorAlignment == 0,

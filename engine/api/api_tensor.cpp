@@ -38,6 +38,7 @@ const TensorView& view_of(const volta_tensor* tensor, const char* name) {
 const TensorView& writable_view_of(const volta_tensor* tensor) {
     require(tensor != nullptr, "tensor is NULL");
     require(tensor->role == Tensor::Role::leaf, "the tensor is a tape's: its elements are computed, not set");
+    require_elements(*tensor);
     return tensor->view;
 }
 

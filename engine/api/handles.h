@@ -113,9 +113,15 @@ void at_place(Tape& tape, Body&& body) {
     }
 }
 
+// A result that was kept is the host's after its record, also where that failed before it was computed.
+inline void require_elements(const Tensor& tensor) {
+    if (tensor.view.data == nullptr && tensor.view.shape.elements() > 0)
+        fail(VOLTA_INVALID_STATE, "the tensor was kept, but its record failed before it was computed");
+}
+
 // A result's or gradient's elements, computed if they are not there. Throws what computing does.
 inline void compute(Tensor& tensor) {
-    if (tensor.role == Tensor::Role::leaf) return;
+    if (tensor.role == Tensor::Role::leaf) return require_elements(tensor);
     if (tensor.view.data != nullptr) {
         if (tensor.tape != nullptr) tensor.tape->take_place();  // it counts for this call
         return;

@@ -164,9 +164,45 @@ static void data_that_fails_has_a_status(void** state) {
     volta_context_release(context);
 }
 
+/* Kept, it is the host's to release, but has no elements. */
+static void what_a_failed_record_kept_is_refused(void** state) {
+    (void)state;
+    static const char kLost[] = "the tensor was kept, but its record failed before it was computed";
+    volta_context* context;
+    volta_graph* graph;
+    volta_value constant;
+    const char* text;
+    double value;
+    assert_ok(volta_context_create(NULL, &context));
+    volta_tape* tape = tape_of(context, 0);
+    volta_tensor *w = vector_of(context), *lost = volta_op(tape, "exp", w);
+    assert_ok(volta_tensor_keep(lost));
+    volta_op(tape, "no such operator", w);
+    assert_ok(volta_tape_reset(tape));
+    assert_int_equal(volta_tensor_item(volta_op(tape, "mean", lost), &value), VOLTA_INVALID_STATE);
+    assert_non_null(strstr(volta_last_error(), "mean: input 0 has no elements yet"));
+    assert_ok(volta_tape_reset(tape));
+    assert_null(volta_tensor_data(lost));
+    assert_int_equal(volta_last_status(), VOLTA_INVALID_STATE);
+    assert_fails(volta_tensor_print(lost, &text), VOLTA_INVALID_STATE, kLost);
+    assert_fails(volta_tensor_fill(lost, 1), VOLTA_INVALID_STATE, kLost);
+    assert_fails(volta_tensor_arange(lost, 0, 1), VOLTA_INVALID_STATE, kLost);
+    assert_fails(volta_tensor_set_requires_grad(lost, 1), VOLTA_INVALID_STATE, kLost);
+    assert_ok(volta_graph_create(context, &graph));
+    assert_fails(volta_graph_constant(graph, lost, &constant), VOLTA_INVALID_STATE, kLost);
+    /* A result that is there only when it is asked for is a constant as any other. */
+    assert_ok(volta_graph_constant(graph, volta_op(tape, "exp", w), &constant));
+    volta_graph_release(graph);
+    volta_tensor_release(lost);
+    volta_tape_release(tape);
+    volta_tensor_release(w);
+    volta_context_release(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_report_has_the_place_of_every_call),
                                        cmocka_unit_test(sentences_have_the_place),
-                                       cmocka_unit_test(data_that_fails_has_a_status)};
+                                       cmocka_unit_test(data_that_fails_has_a_status),
+                                       cmocka_unit_test(what_a_failed_record_kept_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

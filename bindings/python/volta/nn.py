@@ -194,6 +194,20 @@ class GroupNorm(Module):
         return _one("group_norm", x, self.weight, self.bias, groups=self.groups, epsilon=self.eps)
 
 
+class BatchNorm2d(Module):
+    """Of pictures [N, channels, rows, columns]: in training by the mean and variance of the batch, which an optimizer's step() lets
+    running_mean and running_var follow by `momentum`; in eval() by the running ones."""
+
+    def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        self.weight, self.bias = initial((channels,), "constant", 1), initial((channels,), "constant")
+        self.running_mean, self.running_var = Tensor.zeros((channels,)), Tensor.ones((channels,))
+        self.eps, self.momentum = eps, momentum
+
+    def forward(self, x: Operand) -> Tensor:
+        return _one("batch_norm_train" if self.training else "batch_norm", x, self.weight, self.bias, self.running_mean, self.running_var,
+                    epsilon=self.eps, momentum=self.momentum)
+
+
 class Embedding(Module):
     """Rows of a table by i32 ids."""
 
@@ -256,5 +270,5 @@ def mse(x: Tensor, target: Operand) -> Tensor:
     return ((x - target) ** 2).mean()
 
 
-__all__ = ["Conv2d", "Dropout", "Embedding", "GELU", "GroupNorm", "LayerNorm", "Linear", "Module", "MultiHeadAttention", "RMSNorm",
-           "ReLU", "Sequential", "SiLU", "cross_entropy", "initial", "manual_seed", "mse"]
+__all__ = ["BatchNorm2d", "Conv2d", "Dropout", "Embedding", "GELU", "GroupNorm", "LayerNorm", "Linear", "Module", "MultiHeadAttention",
+           "RMSNorm", "ReLU", "Sequential", "SiLU", "cross_entropy", "initial", "manual_seed", "mse"]
