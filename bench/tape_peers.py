@@ -2,15 +2,15 @@
 """Tapes beside the trainer, sessions and PyTorch, on this machine and the same threads.
 
     bench/tape_peers.py [--library build/libvolta.so] [--threads 2] [--only mlp block gpt resnet20 resnet50 calls] [--quick] [--json]
-                        [--check] [--cpp]
+                        [--check] [--compile]
 
 Networks are written with volta.nn (bench/tape_networks.py), so a step has Python's cost, as PyTorch's has; that of the perceptron,
 of few milliseconds, is taken from C too. Compared are
     train     a whole step: forward, backward, update; LAZY and EAGER tapes, a trainer of the captured network, PyTorch eager
     infer     one picture: LAZY and EAGER, a session with packed weights, PyTorch eager
-    backward  a block without update: with backward less forward alone, in LAZY (one plan ahead of time) and EAGER; PyTorch eager, and
-              compiled by AOTAutograd (aot_eager) and by inductor, where they work
-    calls     of 8 elements: from C recorded and EAGER, from Python EAGER; PyTorch from Python, with --cpp from C++ too
+    backward  a block without update: with backward less forward alone, in LAZY (one plan ahead of time) and EAGER; PyTorch eager, with
+              --compile by AOTAutograd (aot_eager) and by inductor too, where they work
+    calls     of 8 elements: from C recorded and EAGER, from Python EAGER; PyTorch from Python, with --compile from C++ too
 Volta and PyTorch live in processes of their own and take turns; within a turn of a process its ways alternate step by step. Figures are
 medians, ratios those of medians and, for ways of one process, medians of neighbouring steps. PyTorch has fused optimizers,
 scaled_dot_product_attention and inference_mode. --check: status 1 where a bar is missed. It needs NumPy and the build's overhead_loop.
@@ -222,7 +222,7 @@ def torch_ways(case, threads, is_compiling):
 
         return version, {"torch": infer}
     if task == "backward":
-        return version, torch_backward(torch, network, loss_of)
+        return version, torch_backward(torch, network, loss_of, is_compiling)
     kind, options = OPTIMIZERS[name]
     optimizer = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[kind](network.parameters(), fused=True, **options)
 
@@ -236,7 +236,7 @@ def torch_ways(case, threads, is_compiling):
     return version, {"torch": train}
 
 
-def torch_backward(torch, network, loss_of):
+def torch_backward(torch, network, loss_of, is_compiling):
     def running(model, is_backward):
         def step():
             network.zero_grad(set_to_none=True)
@@ -248,7 +248,7 @@ def torch_backward(torch, network, loss_of):
         return step
 
     ways = {}
-    for kind in ("eager", "aot_eager", "inductor"):
+    for kind in ("eager", "aot_eager", "inductor") if is_compiling else ("eager",):
         model = network if kind == "eager" else torch.compile(network, backend=kind)
         try:
             running(model, True)()
@@ -289,13 +289,15 @@ def torch_calls(torch, is_compiling):
 def worker(arguments):
     """Answers {"seconds": S} with the times of its ways, in ms or, of calls, in ns, one after the other until S are over."""
     threads = arguments.threads
-    version, ways = torch_ways(arguments.case, threads, arguments.cpp) if arguments.worker == "torch" else volta_ways(arguments.case, threads, arguments)
+    version, ways = torch_ways(arguments.case, threads, arguments.compile) if arguments.worker == "torch" else volta_ways(arguments.case, threads, arguments)
     is_timed = CASES[arguments.case][1] == "calls"
 
+    clock = time.process_time if arguments.processor_time else time.perf_counter
+
     def timed(way):
-        begin = time.perf_counter()
+        begin = clock()
         given = way()
-        return given if is_timed else (time.perf_counter() - begin) * 1e3
+        return given if is_timed else (clock() - begin) * 1e3
 
     for way in ways.values():
         for _ in range(WARMUP_STEPS):
@@ -322,7 +324,7 @@ def measured(case, arguments, absent):
         if kind in absent:
             continue
         command = [os.path.abspath(__file__), "--worker", kind, "--case", case, "--threads", str(arguments.threads), "--library",
-                   arguments.library, *(["--cpp"] if arguments.cpp else [])]
+                   arguments.library, *(["--compile"] if arguments.compile else []), *(["--processor-time"] if arguments.processor_time else [])]
         side = turns.Side(command, turns.environment(arguments.threads))
         if side.hello:
             sides[kind] = side
@@ -370,7 +372,10 @@ def main(argv=None):
     parser.add_argument("--seconds", type=float, default=2.0, help="of a turn; at least one step of each way")
     parser.add_argument("--pause", type=float, default=0.05, help="seconds before a turn")
     parser.add_argument("--quick", action="store_true", help="2 turns of 0.3 s")
-    parser.add_argument("--cpp", action="store_true", help="compile PyTorch's call from C++, a minute; it needs ninja")
+    parser.add_argument("--processor-time", action="store_true", help="what all threads of a process take of the processor, instead of the "
+                        "time that passes: tells more where others compute too, with --threads 1")
+    parser.add_argument("--compile", action="store_true", help="also what PyTorch compiles: a block by aot_eager and inductor, and a call "
+                        "from C++; minutes, and it needs ninja")
     parser.add_argument("--json", action="store_true", help="one object per line")
     parser.add_argument("--check", action="store_true", help="status 1 where a bar is missed")
     parser.add_argument("--worker", choices=["torch", "volta"], help=argparse.SUPPRESS)
@@ -386,7 +391,8 @@ def main(argv=None):
         parser.error(f"no case starts with {' or '.join(arguments.only)}")
     about, absent, missed = machine.describe(), {}, []
     if not arguments.json:
-        print(f"{about['cpu']}, {arguments.threads} threads, load {about['load']}, {about['date']}")
+        clock = "processor time" if arguments.processor_time else "time"
+        print(f"{about['cpu']}, {arguments.threads} threads, {clock}, load {about['load']}, {about['date']}")
         print(f"{'case':16} {'way':28} {'median':>10} {'best':>10} {'spread':>8} {'steps':>6}")
     for case in chosen:
         times, versions = measured(case, arguments, absent)

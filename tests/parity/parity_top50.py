@@ -47,8 +47,8 @@ PICTURES = {"x": (2, 4, 6, 6)}
 CONV = dict(PICTURES, w=(8, 4, 3, 3))
 POOL = 'volta.apply("max_pool", x, kernel=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])'
 CONVOLUTION = 'volta.apply("conv", x, w, strides=[2, 2], pads=[1, 1, 1, 1])'
-NORM = dict(PICTURES, g=(4,), b=(4,))
-BATCH_NORM = "(d := x - x.mean(axis=(0, 2, 3), keepdims=True)) * ((d * d).mean(axis=(0, 2, 3), keepdims=True) + 1e-5).rsqrt() * g[:, None, None] + b[:, None, None]"
+NORM = dict(PICTURES, g=(4,), b=(4,), m=[0.0] * 4, v=[1.0] * 4)  # m and v: running ones
+BATCH_NORM = 'volta.apply("batch_norm_train", x, g, b, m, v)'
 LAYER_NORM = 'volta.apply("layer_norm", x, g, b)'
 NUMBER = "a number is an operand as it is"
 MADE = "tensors are made of zeros; the library knows none with undefined elements"
@@ -79,7 +79,7 @@ ROWS = {
     "convolution": Row(OPERATOR, CONVOLUTION, "torch.convolution(x, w, None, (2, 2), (1, 1), (1, 1), False, (0, 0), 1)", CONV, "x w", SUMS),
     "empty": Row(HOST, "volta.Tensor.zeros((3, 4)).fill(2.0)", "torch.empty(3, 4).fill_(2.0)", {}, note=MADE),
     "native_batch_norm": Row(OPERATOR, BATCH_NORM, "torch.native_batch_norm(x, g, b, None, None, True, 0.1, 1e-5)[0]", NORM, "x g b", NEAR,
-                             SUMS, note="`batch_norm` by running statistics in inference"),
+                             SUMS, note="m and v follow in the optimizer's step; in inference `batch_norm`, by them"),
     "relu": Row(OPERATOR, "x.relu()", "torch.relu(x)", {"x": X}, "x"),
     "native_layer_norm_backward": Row(
         OPERATOR, LAYER_NORM, "torch.ops.aten.native_layer_norm_backward(dy, x, [6], *torch.native_layer_norm(x, (6,), g, b, 1e-5)[1:], "
