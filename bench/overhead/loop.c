@@ -24,7 +24,7 @@ double volta_overhead_tape(volta_tape* tape, volta_tensor* a, volta_tensor* b, i
     return (volta_overhead_now() - begin) / ((double)records * calls);
 }
 
-/* A training step of a perceptron on a lazy tape: its layers' weights and biases alternate. Nanoseconds; -1: it failed. */
+/* Nanoseconds of a perceptron's training step on a lazy tape, of weights and biases in turns; -1: it failed. */
 VOLTA_API double volta_overhead_step(volta_tape* tape, volta_tape_optimizer* optimizer,
                                      volta_tensor* const* weights, int32_t layers, volta_tensor* x,
                                      volta_tensor* targets);

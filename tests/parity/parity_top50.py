@@ -56,7 +56,7 @@ FLAT = "rows are what can be gathered: numbers by several ids are rows of the fl
 
 ROWS = {
     "view": Row(OPERATOR, "x.reshape(3, -1)", "x.view(3, -1)", {"x": X}, "x"),
-    "t": Row(OPERATOR, "x.T", "x.t()", {"x": X}, "x", note="a product of a transposed operand takes it as it lies"),
+    "t": Row(OPERATOR, "x.T", "x.t()", {"x": X}, "x", note="a product reads a transposed operand in place"),
     "detach": Row(OPERATOR, "x.detach() * x", "x.detach() * x", {"x": X}, "x"),
     "transpose": Row(OPERATOR, "x.permute(0, 2, 1)", "x.transpose(1, 2)", {"x": (2, 3, 4)}, "x"),
     "addmm": Row(COMPOSED, "x @ w + b", "torch.addmm(b, x, w)", {"x": X, "w": Y, "b": (7,)}, "x w b", SUMS, note="one step of a plan"),
