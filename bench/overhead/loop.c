@@ -12,7 +12,8 @@ double volta_overhead(volta_session* session, const volta_tensor* input, volta_t
 VOLTA_API double volta_overhead_tape(volta_tape* tape, volta_tensor* a, volta_tensor* b, int32_t calls,
                                      int64_t records);
 
-double volta_overhead_tape(volta_tape* tape, volta_tensor* a, volta_tensor* b, int32_t calls, int64_t records) {
+double volta_overhead_tape(volta_tape* tape, volta_tensor* a, volta_tensor* b, int32_t calls,
+                           int64_t records) {
     const double begin = volta_overhead_now();
     int64_t i;
     int32_t j;
@@ -24,7 +25,7 @@ double volta_overhead_tape(volta_tape* tape, volta_tensor* a, volta_tensor* b, i
     return (volta_overhead_now() - begin) / ((double)records * calls);
 }
 
-/* Nanoseconds of a perceptron's training step on a lazy tape, of weights and biases in turns; -1: it failed. */
+/* Nanoseconds of a perceptron's step on a lazy tape, of weights and biases in turns; -1: it failed. */
 VOLTA_API double volta_overhead_step(volta_tape* tape, volta_tape_optimizer* optimizer,
                                      volta_tensor* const* weights, int32_t layers, volta_tensor* x,
                                      volta_tensor* targets);
