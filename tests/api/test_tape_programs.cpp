@@ -348,6 +348,20 @@ std::vector<bool> leaves_of(const Program& program, int value) {
     return needed;
 }
 
+// The tensors that a trainer of the captured value trains, in its order: that of their first use. The norm of
+// all gradients is added up in the order of the optimizer's list.
+void order_as_captured(const Program& program, int calls, const std::vector<bool>& needed, Tensors& tensors) {
+    tensors.trained.clear();
+    for (int s = 0; s < calls; ++s)
+        for (const int input : program.steps[static_cast<std::size_t>(s)].inputs) {
+            const auto i = static_cast<std::size_t>(input);
+            if (i >= needed.size() || !needed[i] || !program.leaves[i].requires_grad) continue;
+            volta_tensor* const leaf = tensors.leaves[i];
+            if (std::find(tensors.trained.begin(), tensors.trained.end(), leaf) == tensors.trained.end())
+                tensors.trained.push_back(leaf);
+        }
+}
+
 // What the record computes as a model: the last of `count` calls, or all of them.
 volta_model* capture(volta_context* context, const Program& program, std::size_t count, bool all) {
     const Tensors tensors(context, program);
@@ -458,7 +472,8 @@ bool trains_as_a_trainer(volta_context* context, const Program& program, std::ui
     }
     bool same = true;
     for (const volta_tape_mode mode : {VOLTA_TAPE_EAGER, VOLTA_TAPE_LAZY}) {
-        const Tensors tensors(context, program);
+        Tensors tensors(context, program);
+        order_as_captured(program, calls, needed, tensors);
         volta_tape* const tape = tape_of(context, mode);
         volta_tape_optimizer* const optimizer = optimizer_of(tape, tensors);
         for (int step = 0; step < kSteps; ++step) {

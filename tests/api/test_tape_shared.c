@@ -205,9 +205,14 @@ static void a_step_changes_what_its_own_record_alone_reads(void** state) {
     assert_ok(volta_tape_reset(world.tapes[1]));
     assert_ok(volta_tape_step(world.tapes[0], world.optimizers[0], NULL));
     assert_true(memcmp(volta_tensor_data(world.w), before, sizeof before) != 0);
-    /* Changed, it is a new value in this record, and free for the other. */
+    /* Changed, it is a new value in this record, also where the other has it first. */
+    double again;
+    volta_tensor* other = loss_of(&world, 1);
     assert_ok(volta_tensor_item(loss_of(&world, 0), &value));
-    assert_ok(volta_tensor_item(loss_of(&world, 1), &value));
+    assert_ok(volta_tape_reset(world.tapes[0]));
+    assert_ok(volta_tensor_item(loss_of(&world, 0), &again));
+    assert_true(value == again);
+    assert_ok(volta_tensor_item(other, &value));
     close_world(&world);
 }
 
