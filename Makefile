@@ -162,6 +162,7 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_documents.py || [ $$? -eq 77 ]
 	@python3 tests/parity/parity_packing.py || [ $$? -eq 77 ]
 	@python3 tests/parity/parity_chat.py --library build/libvolta.so || [ $$? -eq 77 ]
+	@VOLTA_LIBRARIES=build python3 -B tests/parity/parity_top50.py || [ $$? -eq 77 ]
 	@for kind in decoders encoders lora; do \
 	    python3 tests/parity/parity_$$kind.py; code=$$?; [ $$code -eq 0 ] || [ $$code -eq 77 ] || exit 1; done
 	@python3 tests/parity/parity_tokenizers.py --library build/libvolta.so || [ $$? = 2 ]

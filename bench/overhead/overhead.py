@@ -18,7 +18,7 @@ def main():
     graph = volta.Graph(context)
     graph.output("y", graph.linear("fc", graph.input("x", (1, 4)), 4))
     session = volta.Session(volta.Model.of(graph, seed=1))
-    x, y = volta.Tensor((1, 4), ctx=context), volta.Tensor((1, 4), ctx=context)
+    x, y = volta.Tensor.zeros((1, 4), ctx=context), volta.Tensor.zeros((1, 4), ctx=context)
     array, out = numpy.ones((1, 4), numpy.float32), numpy.zeros((1, 4), numpy.float32)
 
     def new():

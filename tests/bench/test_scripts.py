@@ -48,7 +48,7 @@ class ScriptsTest(unittest.TestCase):
 
     def test_counts_below_one_are_refused(self):
         for script in ("train_peers.py", "infer_peers.py", "ops_peers.py", "conv_peers.py", "onnx_peers.py", "network_peers.py",
-                       "peers/run.py"):
+                       "tape_peers.py", "peers/run.py"):
             for wrong in ("0", "-1", "1.5", "two"):
                 self.refused(f"--threads: '{wrong}' is no whole number of 1 or more", script, f"--threads={wrong}")
             self.refused("--rounds: '0' is no whole number of 1 or more", script, "--rounds", "0")
@@ -65,7 +65,7 @@ class ScriptsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "numpy.py"), "w", encoding="utf-8") as file:
                 file.write("raise ModuleNotFoundError(\"No module named 'numpy'\")\n")
-            for script in ("train_peers.py", "infer_peers.py", "onnx_peers.py"):
+            for script in ("train_peers.py", "infer_peers.py", "onnx_peers.py", "tape_peers.py"):
                 self.assertEqual(run(script, PYTHONPATH=folder), (1, [
                     f"{script}: NumPy is missing: install python3-numpy, as make deps-bench does "
                     "(No module named 'numpy')"]))

@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 import volta
-from volta import _library, native
+from volta import _library, native, recording
 
 LAYOUT = os.environ.get("VOLTA_LAYOUT")  # the program of tests/bindings/layout.c
 
@@ -42,6 +42,15 @@ class NativeTest(unittest.TestCase):
                 result = getattr(library, name)(*nothing)
                 if returns is ctypes.c_int32 and takes and result in range(1, 12) and name != "volta_tensor_rank":
                     self.assertTrue(getattr(library, last_error)(), name)
+
+    def test_packed_attributes(self):
+        """Tape.apply packs them without the struct."""
+        listed, _kept = recording._attributes({"number": 2.5, "axes": [3, -1], "none": ()})
+        attributes = (native.volta_attribute * 3).from_buffer_copy(listed)
+        self.assertEqual(len(listed), ctypes.sizeof(attributes))
+        self.assertEqual([(one.name, one.number, one.integer_count) for one in attributes],
+                         [(b"number", 2.5, 0), (b"axes", 0.0, 2), (b"none", 0.0, 0)])
+        self.assertEqual((ctypes.c_int64 * 2).from_address(attributes[1].integers)[:], [3, -1])
 
     def test_constants_are_there(self):
         self.assertEqual(native.VOLTA_MAX_RANK, 8)

@@ -2,24 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Tuple, Union
 
 from .aliases import Operand
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+OF_INTEGERS = {"less", "less_equal", "equal", "argmax", "position_ids"}  # whose results are
+
 Axes = Optional[Union[int, Sequence[int]]]
 
 
 def _one(op: str, *inputs: Any, **attributes: Any) -> Tensor:
-    result: Tensor = recording.current_tape().apply(op, *inputs, **attributes)
+    result: Tensor = recording.calling().applied(op, inputs, attributes, 1, sys._getframe(1))
     return result
 
 
 def _listed(given: Tuple[Any, ...]) -> Tuple[int, ...]:
     """f(2, 3) and f((2, 3)) are the same."""
     return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
+
+
+# The way of most calls, to which Python would add much: Tape.apply in short, for tensors and no attributes.
+
+
+def _unary(op: str) -> Callable[[Any], Tensor]:
+    """A method that is an operator of one input."""
+    text, differentiable = op.encode(), op not in OF_INTEGERS
+
+    def method(self: Tensor) -> Tensor:
+        tape, pointer = recording.calling(), self._as_parameter_.value or self._pointer()
+        if self._tape is None:
+            tape._held.add(self)
+        return tape.computed(text, recording.PACKED[1](pointer), 1, None, 0, differentiable and self._requires_grad,
+                             sys._getframe(1))
+
+    method.__name__ = op
+    return method
+
+
+def _binary(op: str, is_swapped: bool = False) -> Callable[[Any, Operand], Tensor]:
+    """A method that is an operator of two inputs, of which either may be no tensor."""
+    text, differentiable = op.encode(), op not in OF_INTEGERS
+
+    def method(self: Tensor, other: Operand) -> Tensor:
+        tape = recording.calling()
+        if type(other) is not type(self):
+            other = tape._operand(other)
+        a, b = (other, self) if is_swapped else (self, other)
+        pointers = recording.PACKED[2](a._as_parameter_.value or a._pointer(), b._as_parameter_.value or b._pointer())
+        if a._tape is None:
+            tape._held.add(a)
+        if b._tape is None:
+            tape._held.add(b)
+        return tape.computed(text, pointers, 2, None, 0, differentiable and (a._requires_grad or b._requires_grad),
+                             sys._getframe(1))
+
+    method.__name__ = op
+    return method
+
+
+_equal = _binary("equal")
 
 
 class Operations:
@@ -33,111 +78,57 @@ class Operations:
     def shape(self) -> Tuple[int, ...]:
         raise NotImplementedError
 
-    def __add__(self, other: Operand) -> Tensor:
-        return _one("add", self, other)
-
-    def __radd__(self, other: Operand) -> Tensor:
-        return _one("add", other, self)
-
-    def __sub__(self, other: Operand) -> Tensor:
-        return _one("sub", self, other)
-
-    def __rsub__(self, other: Operand) -> Tensor:
-        return _one("sub", other, self)
-
-    def __mul__(self, other: Operand) -> Tensor:
-        return _one("mul", self, other)
-
-    def __rmul__(self, other: Operand) -> Tensor:
-        return _one("mul", other, self)
-
-    def __truediv__(self, other: Operand) -> Tensor:
-        return _one("div", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Tensor:
-        return _one("div", other, self)
-
-    def __matmul__(self, other: Operand) -> Tensor:
-        return _one("matmul", self, other)
-
-    def __rmatmul__(self, other: Operand) -> Tensor:
-        return _one("matmul", other, self)
+    __add__ = _binary("add")
+    __radd__ = _binary("add", is_swapped=True)
+    __sub__ = _binary("sub")
+    __rsub__ = _binary("sub", is_swapped=True)
+    __mul__ = _binary("mul")
+    __rmul__ = _binary("mul", is_swapped=True)
+    __truediv__ = _binary("div")
+    __rtruediv__ = _binary("div", is_swapped=True)
+    __matmul__ = _binary("matmul")
+    __rmatmul__ = _binary("matmul", is_swapped=True)
 
     def __pow__(self, exponent: float) -> Tensor:
         if not isinstance(exponent, (int, float)):
             return NotImplemented
         return _one("pow", self, exponent=exponent)
 
-    def __neg__(self) -> Tensor:
-        return _one("neg", self)
-
-    def __abs__(self) -> Tensor:
-        return _one("abs", self)
+    __neg__ = _unary("neg")
+    __abs__ = _unary("abs")
 
     # Comparisons: 1 and 0 in an i32 tensor, a mask for volta.where.
 
-    def __lt__(self, other: Operand) -> Tensor:
-        return _one("less", self, other)
-
-    def __le__(self, other: Operand) -> Tensor:
-        return _one("less_equal", self, other)
-
-    def __gt__(self, other: Operand) -> Tensor:
-        return _one("less", other, self)
-
-    def __ge__(self, other: Operand) -> Tensor:
-        return _one("less_equal", other, self)
+    __lt__ = _binary("less")
+    __le__ = _binary("less_equal")
+    __gt__ = _binary("less", is_swapped=True)
+    __ge__ = _binary("less_equal", is_swapped=True)
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
         if other is None or isinstance(other, str):
             return NotImplemented
-        return _one("equal", self, other)
+        return _equal(self, other)
 
     def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
         if other is None or isinstance(other, str):
             return NotImplemented
-        return _one("equal", _one("where", _one("equal", self, other), 1, 0), 0)
+        return _equal(_one("where", _equal(self, other), 1, 0), 0)
 
     # ---- one input ----
 
-    def abs(self) -> Tensor:
-        return _one("abs", self)
-
-    def exp(self) -> Tensor:
-        return _one("exp", self)
-
-    def log(self) -> Tensor:
-        return _one("log", self)
-
-    def sqrt(self) -> Tensor:
-        return _one("sqrt", self)
-
-    def rsqrt(self) -> Tensor:
-        return _one("rsqrt", self)
-
-    def sin(self) -> Tensor:
-        return _one("sin", self)
-
-    def cos(self) -> Tensor:
-        return _one("cos", self)
-
-    def tanh(self) -> Tensor:
-        return _one("tanh", self)
-
-    def erf(self) -> Tensor:
-        return _one("erf", self)
-
-    def sigmoid(self) -> Tensor:
-        return _one("sigmoid", self)
-
-    def relu(self) -> Tensor:
-        return _one("relu", self)
-
-    def silu(self) -> Tensor:
-        return _one("silu", self)
-
-    def softplus(self) -> Tensor:
-        return _one("softplus", self)
+    abs = _unary("abs")
+    exp = _unary("exp")
+    log = _unary("log")
+    sqrt = _unary("sqrt")
+    rsqrt = _unary("rsqrt")
+    sin = _unary("sin")
+    cos = _unary("cos")
+    tanh = _unary("tanh")
+    erf = _unary("erf")
+    sigmoid = _unary("sigmoid")
+    relu = _unary("relu")
+    silu = _unary("silu")
+    softplus = _unary("softplus")
 
     def gelu(self, approximate: str = "none") -> Tensor:
         """approximate="tanh" is the one of GPT-2."""
@@ -145,14 +136,9 @@ class Operations:
             raise ValueError(f"approximate is {approximate!r}, it must be 'none' or 'tanh'")
         return _one("gelu_tanh" if approximate == "tanh" else "gelu_erf", self)
 
-    def floor(self) -> Tensor:
-        return _one("floor", self)
-
-    def ceil(self) -> Tensor:
-        return _one("ceil", self)
-
-    def round(self) -> Tensor:
-        return _one("round", self)
+    floor = _unary("floor")
+    ceil = _unary("ceil")
+    round = _unary("round")
 
     def pow(self, exponent: float) -> Tensor:
         return _one("pow", self, exponent=exponent)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json as _json
+import struct as _struct
 import sys
 import threading
-import weakref
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from array import array as _array
+from ctypes import byref, c_size_t, c_void_p
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
+from weakref import ref
 
 from . import native
 from . import tensor as _tensor
@@ -16,6 +19,7 @@ from ._library import Handle, check, constant, extents, fields_of, lent_text, li
 from .aliases import Info, Operand
 from .context import Context, default_context
 from .errors import Error, InvalidState, error_of
+from .operations import OF_INTEGERS
 
 if TYPE_CHECKING:
     from .model import Model
@@ -23,43 +27,65 @@ if TYPE_CHECKING:
 _CALLS_OF_A_RECORD = 1024  # of an eager tape that nobody resets
 _ENDED = ("a result of a record that has ended: mark it with keep() before the tape's reset, or read it before")
 
-_OF_INTEGERS = {"less", "less_equal", "equal", "argmax", "position_ids"}  # whose results are
-
+_new = object.__new__
 _pointers: Dict[int, Any] = {}  # how many -> the type of an array of handles
-_files: Dict[str, bytes] = {}
+_files: Dict[str, bytes] = {}  # of code; b"" where it is this package's
+
+# Each call of an operator goes through here. Its arguments are made so that ctypes has nothing to convert (without argtypes a bytes
+# object is the address of its bytes, which nobody changes), and as few objects as there can be.
+_apply: Any = lib["volta_tape_apply"]
+_apply.restype = ctypes.c_int32
+_size: Any = getattr(c_size_t, "from_param")  # a size_t as an argument; an int would be one of 32 bits
+_MANY = 16  # inputs or attributes, for which nothing is prepared
+_SIZES = tuple(_size(count) for count in range(_MANY))
+_ONE = _SIZES[1]
+PACKED: Tuple[Callable[..., bytes], ...] = tuple(_struct.Struct(f"{count}P").pack for count in range(_MANY))
+_ATTRIBUTE = _struct.Struct("PdPN")  # a volta_attribute
+_names: Dict[str, Tuple[bytes, int]] = {}  # texts and their addresses, by name
 
 
 def handles(count: int, *pointers: Any) -> Any:
     """An array of so many, which begins with these."""
     kind = _pointers.get(count)
     if kind is None:
-        kind = _pointers[count] = ctypes.c_void_p * max(count, 1)
+        kind = _pointers[count] = c_void_p * max(count, 1)
     return kind(*pointers)
 
 
-def _place() -> Tuple[bytes, int]:
-    """The file and line of whoever called this package."""
-    frame = sys._getframe(2)
-    while frame.f_globals.get("__package__") == __package__ and frame.f_back is not None:
+def name_of(name: str) -> Tuple[bytes, int]:
+    """The text for the library, and where it lies as long as this module does."""
+    found = _names.get(name)
+    if found is None:
+        text = name.encode()
+        found = _names[name] = text, ctypes.cast(ctypes.c_char_p(text), c_void_p).value or 0
+    return found
+
+
+def _place(frame: Any = None) -> Tuple[bytes, int]:
+    """The file and line of whoever called this package: of this frame, else the caller's, or of one around it."""
+    if frame is None:
+        frame = sys._getframe(2)
+    while True:
+        name = frame.f_code.co_filename
+        file = _files.get(name)
+        if file is None:
+            is_ours = frame.f_globals.get("__package__") == __package__
+            file = _files[name] = b"" if is_ours else name.encode(errors="replace")
+        if file or frame.f_back is None:
+            return file, frame.f_lineno
         frame = frame.f_back
-    name = frame.f_code.co_filename
-    file = _files.get(name)
-    if file is None:
-        file = _files[name] = name.encode(errors="replace")
-    return file, frame.f_lineno
 
 
-def _attributes(given: Dict[str, Any]) -> Tuple[Any, List[Any]]:
-    kept: List[Any] = []
-    listed = (native.volta_attribute * len(given))()
-    for attribute, (name, value) in zip(listed, given.items()):
-        attribute.name = name.encode()
+def _attributes(given: Dict[str, Any]) -> Tuple[bytes, List[Any]]:
+    """An array of volta_attribute, and what it points to."""
+    listed, kept = b"", []
+    for name, value in given.items():
         if isinstance(value, (list, tuple)):
-            integers = extents(value)
+            integers = _array("q", value)
             kept.append(integers)
-            attribute.integers, attribute.integer_count = ctypes.addressof(integers), len(value)
+            listed += _ATTRIBUTE.pack(name_of(name)[1], 0.0, integers.buffer_info()[0], len(value))
         else:
-            attribute.number = float(value)
+            listed += _ATTRIBUTE.pack(name_of(name)[1], value, 0, 0)
     return listed, kept
 
 
@@ -80,18 +106,21 @@ class Tape(Handle):
         super().__init__(made(lib.volta_tape_create, context, ctypes.byref(options)), context)
         self.context = context
         self.is_eager = number == native.VOLTA_TAPE_EAGER
-        self._live: List[weakref.ref[_tensor.Tensor]] = []  # results of the record
+        self._live: List[ref[_tensor.Tensor]] = []  # results of the record
+        self._of_results = (context, None)  # what they keep
         self._gradients = True
-        self._held: Dict[int, _tensor.Tensor] = {}  # operands of the record that are no results: the memory that they are over
+        self._held: Set[_tensor.Tensor] = set()  # operands of the record that are no results: the memory that they are over
         self._numbers: List[Tuple[_tensor.Tensor, Any]] = []  # tensors of one element, which records use one after the other
         self._numbers_used = self._streams = 0
-        self._calls = 0
+        self._most = _CALLS_OF_A_RECORD if self.is_eager else sys.maxsize
+        self._room = self._most  # for further calls; 0 when the tape is closed
         self._is_begun = False  # the record has a call
 
     def close(self) -> None:
         if self._as_parameter_:
             with contextlib.suppress(Error):  # what is lost now, its own use will say
                 self.reset()
+        self._room = 0
         super().close()
 
     # ---- calls ----
@@ -112,43 +141,65 @@ class Tape(Handle):
         return self._streams - 1
 
     def _operand(self, value: Operand) -> _tensor.Tensor:
+        if isinstance(value, (float, int)):
+            return self._number(value)
         if isinstance(value, _tensor.Tensor):
             return value
-        if isinstance(value, (bool, int, float)):
-            return self._number(value)
         return _tensor.Tensor(value, ctx=self.context)
 
-    def _result(self, pointer: Any, requires_grad: bool) -> _tensor.Tensor:
-        result = _tensor.Tensor.__new__(_tensor.Tensor)  # as _of makes them; this is the way of each call
-        result._as_parameter_, result._kept = ctypes.c_void_p(pointer), (self.context, None)
-        result._requires_grad, result._tape, result._is_lent = requires_grad, self, True
-        self._live.append(weakref.ref(result))
+    def _result(self, pointer: c_void_p, requires_grad: bool) -> _tensor.Tensor:
+        result = _new(_tensor.Tensor)  # as _of makes them; this is the way of each call
+        result._as_parameter_, result._kept, result._tape, result._is_lent = pointer, self._of_results, self, True
+        if requires_grad:
+            result._requires_grad = True
+        self._live.append(ref(result))
         return result
+
+    def computed(self, op: bytes, pointers: bytes, count: int, attributes: Optional[bytes], attribute_count: int,
+                 requires_grad: bool, frame: Any) -> _tensor.Tensor:
+        """The result of an operator of one output. Its operands are known to the record."""
+        self._is_begun = True
+        file, line = _files.get(frame.f_code.co_filename), frame.f_lineno
+        if not file:
+            file, line = _place(frame)
+        out = c_void_p()
+        status = _apply(self._as_parameter_, op, pointers, _SIZES[count], attributes, _SIZES[attribute_count], byref(out), _ONE, file,
+                        line)
+        if status:
+            self._failed(status)
+        self._room -= 1
+        return self._result(out, requires_grad and self._gradients)
 
     def apply(self, op: str, *inputs: Operand, outputs: int = 1, **attributes: Any) -> Any:
         """The operator named `op` of docs/operators.md. With outputs=2 and more, a tuple."""
-        if self.is_eager and self._calls >= _CALLS_OF_A_RECORD:
+        if self._room <= 0:
             self._renew()
+        return self.applied(op, inputs, attributes, outputs, sys._getframe(1))
+
+    def applied(self, op: str, inputs: Sequence[Operand], attributes: Dict[str, Any], outputs: int, frame: Any) -> Any:
+        """apply(), called by `frame`; the record has room."""
         pointers, requires_grad = [], False
         for value in inputs:
             operand = value if isinstance(value, _tensor.Tensor) else self._operand(value)
-            pointers.append(operand._pointer())
+            pointers.append(operand._as_parameter_.value or operand._pointer())
             if operand._tape is None:
-                self._held[id(operand)] = operand
-            requires_grad = requires_grad or operand._requires_grad
-        self._is_begun = True
+                self._held.add(operand)
+            if operand._requires_grad:
+                requires_grad = True
+        requires_grad = requires_grad and op not in OF_INTEGERS
+        count = len(pointers)
         listed, _kept = _attributes(attributes) if attributes else (None, None)
-        file, line = _place()
+        if outputs == 1 and count < _MANY and len(attributes) < _MANY:
+            return self.computed(name_of(op)[0], PACKED[count](*pointers), count, listed, len(attributes), requires_grad, frame)
+        self._is_begun = True
         results = handles(outputs)
-        status = lib.volta_tape_apply(self._as_parameter_, op.encode(), handles(len(pointers), *pointers), len(pointers), listed,
-                                      len(attributes), results, outputs, file, line)
+        status = _apply(self._as_parameter_, name_of(op)[0], handles(count, *pointers), _size(count), listed, _size(len(attributes)),
+                        results, _size(outputs), *_place(frame))
         if status:
             self._failed(status)
-        self._calls += 1
-        requires_grad = requires_grad and self._gradients and op not in _OF_INTEGERS
-        if outputs == 1:
-            return self._result(results[0], requires_grad)
-        return tuple(self._result(results[i], requires_grad) for i in range(outputs))
+        self._room -= 1
+        made = tuple(self._result(c_void_p(results[i]), requires_grad and self._gradients) for i in range(outputs))
+        return made if outputs > 1 else made[0]
 
     def _failed(self, status: int) -> None:
         """The record cannot go on; the exception says what was wrong, and the next record begins."""
@@ -163,14 +214,14 @@ class Tape(Handle):
 
     def detach(self, tensor: _tensor.Tensor) -> _tensor.Tensor:
         if tensor._tape is None:
-            self._held[id(tensor)] = tensor
+            self._held.add(tensor)
         self._is_begun = True
         self.at_caller()
         pointer = lib.volta_tape_detach(self, tensor._pointer())
         status = lib.volta_tape_status(self)
         if status:
             self._failed(status)
-        return self._result(pointer, False)
+        return self._result(c_void_p(pointer), False)
 
     def backward(self, loss: _tensor.Tensor) -> None:
         """Adds the gradient of `loss`, of one element, to those of the tensors that require one."""
@@ -183,16 +234,14 @@ class Tape(Handle):
 
     # ---- records ----
 
-    def _living(self) -> Iterator[_tensor.Tensor]:
-        for reference in self._live:
-            result = reference()
-            if result is not None and result._as_parameter_:
-                yield result
+    def _living(self) -> List[_tensor.Tensor]:
+        results = [reference() for reference in self._live]
+        return [result for result in results if result is not None and result._as_parameter_]
 
     def _renew(self) -> bool:
         """Ends the record of an eager tape if no gradient can still be asked of it."""
         if any(result._requires_grad for result in self._living()):
-            self._calls = 0
+            self._room = self._most
             return False
         self.reset()
         return True
@@ -216,7 +265,8 @@ class Tape(Handle):
                 result._record_ended(_ENDED)
             self._live.clear()
             self._held.clear()
-            self._calls = self._numbers_used = self._streams = 0
+            self._numbers_used = self._streams = 0
+            self._room = self._most
             self._is_begun = False
 
     def _keep_numbers(self) -> None:
@@ -268,6 +318,7 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.tapes: List[Tape] = []
         self.default: Optional[Tape] = None
+        self.tape: Optional[Tape] = None  # the innermost, else the default
         self.gradients = True
 
 
@@ -281,9 +332,20 @@ def current_tape() -> Tape:
         return _thread.tapes[-1]
     if _thread.default is None or _thread.default.closed or _thread.default.context.closed:
         is_main = threading.current_thread() is threading.main_thread()
-        _thread.default = Tape(ctx=default_context() if is_main else Context())
+        _thread.default = _thread.tape = Tape(ctx=default_context() if is_main else Context())
         _thread.default.set_gradients(_thread.gradients)
     return _thread.default
+
+
+def calling() -> Tape:
+    """The current tape, for a call."""
+    tape = _thread.tape
+    if tape is not None and tape._room > 0 and tape.context._as_parameter_:
+        return tape
+    tape = current_tape()
+    if tape._room <= 0:
+        tape._renew()
+    return tape
 
 
 def current_context() -> Context:
@@ -302,10 +364,12 @@ def entered(tape: Tape) -> Iterator[Tape]:
         around._renew()
     tape.set_gradients(_thread.gradients)
     _thread.tapes.append(tape)
+    _thread.tape = tape
     try:
         yield tape
     finally:
         _thread.tapes.pop()
+        _thread.tape = _thread.tapes[-1] if _thread.tapes else _thread.default
 
 
 @contextlib.contextmanager

@@ -370,9 +370,13 @@ class Tensor(Operations, Handle):
             self._as_parameter_, self._gone = NONE, sentence
 
     def close(self) -> None:
-        if getattr(self, "_is_lent", False):
+        if self._is_lent:
             self._as_parameter_ = NONE
         super().close()
+
+    def __del__(self) -> None:
+        if not self._is_lent:  # most are results, and there is nothing to do
+            super().__del__()
 
 
 _ALIGNMENT = 64  # of elements that an optimizer changes
