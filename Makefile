@@ -161,6 +161,9 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_onnx.py --library build/libvolta.so
 	@python3 tests/parity/parity_documents.py || [ $$? -eq 77 ]
 	@python3 tests/parity/parity_packing.py || [ $$? -eq 77 ]
+	@python3 tests/parity/parity_pairs.py || [ $$? -eq 77 ]
+	@python3 tests/parity/parity_minilm.py || [ $$? -eq 77 ]
+	@python3 tests/parity/parity_gguf_models.py || [ $$? -eq 77 ]
 	@python3 tests/parity/parity_chat.py --library build/libvolta.so || [ $$? -eq 77 ]
 	@for kind in decoders encoders lora; do \
 	    python3 tests/parity/parity_$$kind.py; code=$$?; [ $$code -eq 0 ] || [ $$code -eq 77 ] || exit 1; done

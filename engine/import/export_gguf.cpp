@@ -5,6 +5,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/file.h"
+#include "engine/import/chat_template.h"
 #include "engine/import/export_gguf_tokenizer.h"
 #include "engine/import/export_pieces.h"
 #include "engine/import/gguf_encode.h"
@@ -82,13 +83,18 @@ void write_keys(const GptConfig& gpt, GgufHeader& header, std::pmr::memory_resou
     keys.real("attention.layer_norm_epsilon", 1e-5);
 }
 
-void write_keys(const LlamaConfig& llama, GgufHeader& header, std::pmr::memory_resource* heap) {
-    ModelKeys keys("llama", header, heap);
+void write_llama(const char* type, const LlamaConfig& llama, GgufHeader& header,
+                 std::pmr::memory_resource* heap) {
+    ModelKeys keys(type, header, heap);
     keys.sizes(llama.vocabulary, llama.layers, llama.dim, llama.hidden, llama.heads, llama.context);
     keys.number("attention.head_count_kv", llama.kv_heads);
     keys.real("attention.layer_norm_rms_epsilon", llama.epsilon);
     keys.number("rope.dimension_count", llama.dim / llama.heads);
     keys.real("rope.freq_base", llama.rope_base);
+}
+
+void write_keys(const LlamaConfig& llama, GgufHeader& header, std::pmr::memory_resource* heap) {
+    write_llama("llama", llama, header, heap);
 }
 
 constexpr std::uint32_t kRankPooling = 4;  // the head of classes is computed
@@ -112,13 +118,22 @@ void write_keys(const NetworkConfig& network, GgufHeader&, std::pmr::memory_reso
     fail(VOLTA_UNSUPPORTED, "a %s has no form in a GGUF file", network.network->name);
 }
 
-void write_keys(const DecoderConfig&, GgufHeader&, std::pmr::memory_resource*) {
-    fail(VOLTA_UNSUPPORTED, "of decoders, GPT-2 and Llama are written as GGUF files; this one is neither");
+// A Qwen 2 is a Llama of halves with biases of q, k and v, and nothing else; dropout has no meaning there.
+void write_keys(const DecoderConfig& decoder, GgufHeader& header, std::pmr::memory_resource* heap) {
+    DecoderConfig without = decoder;
+    without.qkv_bias = false;
+    without.dropout = 0;
+    const std::optional<LlamaConfig> llama = as_llama(without);
+    if (!llama || !decoder.qkv_bias || decoder.interleaved)
+        fail(VOLTA_UNSUPPORTED,
+             "of decoders, GPT-2, Llama and Qwen 2 are written as GGUF files; this one is none of them");
+    write_llama("qwen2", *llama, header, heap);
 }
 
 std::int64_t vocabulary_of(const Architecture& architecture) {
     if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return gpt->vocabulary;
     if (const auto* llama = std::get_if<LlamaConfig>(&architecture)) return llama->vocabulary;
+    if (const auto* decoder = std::get_if<DecoderConfig>(&architecture)) return decoder->vocabulary;
     if (const auto* bert = std::get_if<BertConfig>(&architecture)) return bert->vocabulary;
     return 0;
 }
@@ -231,6 +246,15 @@ std::uint32_t file_type_of(const std::pmr::vector<OutputTensor>& tensors) {
     return most->file_type;
 }
 
+void write_template(const Model& model, GgufHeader& header, std::pmr::memory_resource* heap) {
+    const std::pmr::string* name = model.find_metadata(kChatFormatKey);
+    const ChatFormat* format = name != nullptr ? find_chat_format(*name) : nullptr;
+    if (!model.tokenizer || format == nullptr) return;
+    const std::pmr::string* system = model.find_metadata(kChatSystemKey);
+    header.text("tokenizer.chat_template",
+                write_chat_template(*format, system != nullptr ? system->c_str() : nullptr, heap));
+}
+
 }  // namespace
 
 void export_gguf(const Model& model, const char* path, const GgufExport& wanted,
@@ -242,8 +266,11 @@ void export_gguf(const Model& model, const char* path, const GgufExport& wanted,
     const Architecture architecture = architecture_from_texts(model.metadata);
     GgufHeader header(heap);
     std::visit([&](const auto& config) { write_keys(config, header, heap); }, architecture);
-    check_settings(model, *kind);
-    std::pmr::vector<Piece> pieces = pieces_of(model, find_naming("gguf", *kind), architecture, heap);
+    const bool is_qwen =
+        std::holds_alternative<DecoderConfig>(architecture);  // which has told what it is not
+    if (!is_qwen) check_settings(model, *kind);
+    const Naming& naming = find_naming("gguf", is_qwen ? std::string_view("qwen2") : std::string_view(*kind));
+    std::pmr::vector<Piece> pieces = pieces_of(model, naming, architecture, heap);
     pair_rows(architecture, pieces);
     const auto tensors = tensors_of(model, std::move(pieces), wanted.weights, heap);
     header.u32("general.file_type", file_type_of(tensors));
@@ -252,6 +279,7 @@ void export_gguf(const Model& model, const char* path, const GgufExport& wanted,
         write_gguf_tokenizer(model.tokenizer->vocabulary(), vocabulary_of(architecture), header);
     else
         write_no_gguf_tokenizer(header);
+    if (!wanted.no_tokenizer) write_template(model, header, heap);
     for (const OutputTensor& tensor : tensors)
         header.add_tensor(tensor.piece.name, tensor.piece.shape(), tensor.type->id, tensor.bytes());
     AtomicFile file(path, heap, *wanted.stop);

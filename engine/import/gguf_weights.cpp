@@ -125,6 +125,14 @@ LlamaConfig llama_from_keys(const Keys& keys, const WeightShapes& shapes) {
     return completed(llama);
 }
 
+// A Llama whose rotary pairs are halves of a head, with biases of q, k and v.
+Architecture qwen2_from_keys(const Keys& keys, const WeightShapes& shapes) {
+    DecoderConfig qwen = decoder_of(llama_from_keys(keys, shapes));
+    qwen.interleaved = false;
+    qwen.qkv_bias = shapes.find("block.0.qkv.bias", Part::q) != nullptr;
+    return completed(qwen);
+}
+
 BertConfig bert_from_keys(const Keys& keys, const WeightShapes& shapes, const BertChoice& choice) {
     BertConfig bert;
     bert.vocabulary = shapes.extent("token_embedding", 0);
@@ -244,6 +252,7 @@ Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& so
     const std::string_view type = file.string("general.architecture");
     const WeightShapes shapes(source, keys, heap);
     if (type == "gpt2") return gpt_from_keys(Keys(file, type, heap), shapes);
+    if (type == "qwen2") return qwen2_from_keys(Keys(file, type, heap), shapes);
     if (type == "bert") return bert_from_keys(Keys(file, type, heap), shapes, choice);
     return llama_from_keys(Keys(file, type, heap), shapes);
 }

@@ -151,6 +151,13 @@ constexpr KeyRule kLlamaGguf[] = {
     {"output.weight", "head.weight"},
 };
 
+// A Llama with biases.
+constexpr KeyRule kQwen2Gguf[] = {
+    {"blk.%d.attn_q.bias", "block.%d.qkv.bias", Part::q},
+    {"blk.%d.attn_k.bias", "block.%d.qkv.bias", Part::k},
+    {"blk.%d.attn_v.bias", "block.%d.qkv.bias", Part::v},
+};
+
 // The names of Meta's own files; llama2c.cpp gives its tensors these.
 constexpr KeyRule kLlamaMeta[] = {
     {"tok_embeddings.weight", "token_embedding"},
@@ -329,6 +336,7 @@ constexpr Naming kNamings[] = {
     naming("huggingface", "gpt_neox", "gpt_neox.", kNeoxHuggingFace),
     naming("huggingface", "nanogpt", "transformer.", kNanoGpt, kGptHuggingFace),
     naming("gguf", "llama", "", kLlamaGguf),
+    naming("gguf", "qwen2", "", kQwen2Gguf, kLlamaGguf),
     naming("llama2.c", "llama", "", kLlamaMeta),
     {"volta", "gpt", "", nullptr, 0},
     naming("huggingface", "bert", "bert.", kBertHuggingFace),

@@ -333,7 +333,7 @@ void test_gguf_files_without_a_model_are_refused(void**) {
     GgufBytes other;
     other.string("general.architecture", "t5");
     assert_failure(failure_of([&] { fixture.import_bytes(other.finish()); }), VOLTA_UNSUPPORTED,
-                   "its architecture is 't5'; Volta imports gpt2, llama and bert");
+                   "its architecture is 't5'; Volta imports gpt2, llama, qwen2 and bert");
     assert_failure(failure_of([&] { fixture.import_bytes(GgufBytes().finish()); }), VOLTA_CORRUPT_MODEL,
                    "no key 'general.architecture'");
     const struct {
