@@ -78,10 +78,17 @@ func (t *Tokenizer) Encode(text string) ([]int32, error) {
 	})
 }
 
-// EncodeWith is the same with bos and eos (Ends), or control pieces that become their ids (Special).
+// EncodeOptions says how a text is taken: with bos and eos (Ends 1), with control pieces that become their ids (Special 1),
+// and with at most so many ids, the ends included (MaxTokens, where that is not 0).
+type EncodeOptions struct {
+	Ends, Special int32
+	MaxTokens     uint
+}
+
+// EncodeWith is the same as the options say.
 func (t *Tokenizer) EncodeWith(text string, options EncodeOptions) ([]int32, error) {
 	bytes, length := bytesOf(text)
-	how := sized(options)
+	how := sized(sys.EncodeOptions{Ends: options.Ends, Special: options.Special, MaxTokens: options.MaxTokens})
 	return t.ids(func(tokenizer *sys.Tokenizer, ids *int32, capacity uint, count *uint) Status {
 		return sys.TokenizerEncodeWith(tokenizer, how, bytes, length, ids, capacity, count)
 	})
@@ -93,7 +100,7 @@ func (t *Tokenizer) EncodePair(text, pair string, maxTokens uint) (ids, segments
 	bytes, length := bytesOf(text)
 	var a arena
 	defer a.free()
-	how := sized(EncodeOptions{Ends: 1, Pair: a.name(pair), PairBytes: uint(len(pair)), MaxTokens: maxTokens})
+	how := sized(sys.EncodeOptions{Ends: 1, Pair: a.name(pair), PairBytes: uint(len(pair)), MaxTokens: maxTokens})
 	ids, err = t.ids(func(tokenizer *sys.Tokenizer, ids *int32, capacity uint, count *uint) Status {
 		if capacity > 0 {
 			how.Segments = (*int32)(a.memory(uintptr(capacity) * unsafe.Sizeof(*how.Segments)))
