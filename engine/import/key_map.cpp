@@ -149,6 +149,7 @@ constexpr KeyRule kLlamaGguf[] = {
     {"blk.%d.ffn_down.weight", "block.%d.down.weight", Part::whole, kTransposed},
     {"output_norm.weight", "norm_final.weight"},
     {"output.weight", "head.weight"},
+    unneeded("rope_freqs.weight", Unneeded::factors),
 };
 
 // A Llama with biases.
@@ -359,7 +360,8 @@ constexpr const char* kUnneededNames[] = {"",
                                           "not needed: rotary frequencies",
                                           "not needed: positions",
                                           "not needed: another head",
-                                          "not needed: a count of batches"};
+                                          "not needed: a count of batches",
+                                          "factors of rotary positions, part of the architecture"};
 constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up", "by head", "the last rows"};
 constexpr std::string_view kLayer = "%d";
 constexpr char kAny = '*';  // at the beginning of a pattern
