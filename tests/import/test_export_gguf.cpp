@@ -119,6 +119,27 @@ void test_rotary_halves_become_pairs(void**) {
         }
 }
 
+// A Llama 3.1 has frequencies of its own, which go as factors.
+void test_rotary_frequencies_come_back(void**) {
+    Fixture fixture;
+    for (const bool interleaved : {true, false}) {
+        DecoderConfig config = decoder_of(small_llama(true, interleaved));
+        config.frequencies.count = 8;
+        for (int i = 0; i < 8; ++i)
+            config.frequencies.values[i] = static_cast<float>(std::pow(10000.0, i / -8.0) / (i < 3   ? 1
+                                                                                             : i < 5 ? 2.5
+                                                                                                     : 8));
+        const auto model = fixture.decoder(config);
+        const auto imported = fixture.import(fixture.write(*model));
+        assert_string_equal(imported->find_metadata("volta.decoder.interleaved")->c_str(), "1");
+        const auto run = run_model(*model, fixture.heap.structures());
+        assert_true(largest_difference(run, run_model(*imported, fixture.heap.structures())) < 1e-6);
+        if (interleaved)
+            assert_true(hash_parameters(*model, fixture.heap.structures()) ==
+                        hash_parameters(*imported, fixture.heap.structures()));
+    }
+}
+
 void test_the_same_model_gives_the_same_bytes(void**) {
     Fixture fixture;
     const std::string first = fixture.bytes(fixture.write(*fixture.gpt(), DType::int8));
@@ -653,6 +674,12 @@ void test_what_has_no_form_is_refused(void**) {
         other([](DecoderConfig& config) { config.head_norm = HeadNorm::head; });
         other([](DecoderConfig& config) { config.interleaved = true; });
         other([](DecoderConfig& config) { config.qkv_bias = false, config.rope_scale = 2; });
+        const auto scaled = [](DecoderConfig& config) {
+            config.frequencies.count = 8;
+            for (float& frequency : config.frequencies.values) frequency = 0.5f;
+        };
+        other(scaled);
+        other([&](DecoderConfig& config) { scaled(config), config.qkv_bias = false, config.rope_scale = 2; });
         const auto model = fixture.gpt();
         model->set_metadata("volta.gpt.window", "8");
         assert_failure(fixture.refusal(*model), VOLTA_UNSUPPORTED,
@@ -709,6 +736,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_models_come_back),
         cmocka_unit_test(test_rotary_halves_become_pairs),
+        cmocka_unit_test(test_rotary_frequencies_come_back),
         cmocka_unit_test(test_the_same_model_gives_the_same_bytes),
         cmocka_unit_test(test_stored_weights_come_back),
         cmocka_unit_test(test_which_tensors_have_the_type),
