@@ -161,6 +161,9 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_onnx.py --library build/libvolta.so
 	@python3 tests/parity/parity_documents.py || [ $$? -eq 77 ]
 	@python3 tests/parity/parity_packing.py || [ $$? -eq 77 ]
+	@python3 tests/parity/parity_pairs.py || [ $$? -eq 77 ]
+	@python3 tests/parity/parity_minilm.py || [ $$? -eq 77 ]
+	@python3 tests/parity/parity_gguf_models.py || [ $$? -eq 77 ]
 	@python3 tests/parity/parity_chat.py --library build/libvolta.so || [ $$? -eq 77 ]
 	@VOLTA_LIBRARIES=build python3 -B tests/parity/parity_top50.py || [ $$? -eq 77 ]
 	@for kind in decoders encoders lora; do \

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/adapters.h"
 #include "cli/architectures.h"
 #include "cli/chat_format.h"
 #include "cli/commands.h"
@@ -23,6 +24,7 @@ struct Chat {
     std::string model, format, system, load = "map";
     std::int64_t tokens = 0, seed = 1, context = 0;  // 0: as many as the context has; the model's
     Draws draws;
+    AdapterFile adapter;
     Machine machine;
 };
 
@@ -155,12 +157,13 @@ int run_chat(const std::vector<std::string>& arguments) {
     options.draws(chat.draws);
     options.integer("--seed", chat.seed, 0, INT64_MAX, "of the draws (default: 1)");
     options.load(chat.load);
+    chat.adapter.declare(options);
     options.machine(chat.machine);
     options.config();
     options.parse(arguments);
 
     const Context context = make_context(chat.machine);
-    const Model model = open_model(context, chat.model, chat.load);
+    const Model model = chat.adapter.on(open_model(context, chat.model, chat.load));
     if (!chat.format.empty()) check(volta_model_set_chat_format(model.get(), chat.format.c_str(), nullptr));
     Conversation conversation(model, chat);
     watch_interrupts(&cancelled);

@@ -7,6 +7,7 @@
 #include "cli/adapters.h"
 #include "cli/architectures.h"
 #include "cli/commands.h"
+#include "cli/document_lesson.h"
 #include "cli/interrupts.h"
 #include "cli/options.h"
 #include "cli/pictures.h"
@@ -22,6 +23,7 @@ struct Sampling {
     std::string model, prompt, load = "map";
     std::int64_t tokens = -1, seed = 1;  // tokens -1: kTokens, or what the context leaves
     std::int64_t cache_tokens = 0;       // 0: for all tokens
+    bool special = false;                // pieces of the prompt
     Draws draws;
     double max_seconds = 0;
     std::vector<std::string> stop_texts;
@@ -38,12 +40,15 @@ volta_special_ids special_ids(const Tokenizer& tokenizer) {
 }
 
 // An empty prompt starts from the id that begins a text; from a newline where the vocabulary has none.
-std::vector<std::int32_t> prompt_ids(const Tokenizer& tokenizer, const std::string& prompt) {
+// `names`: special pieces that the prompt names are their ids; where it begins with what begins a text,
+// nothing stands before it.
+std::vector<std::int32_t> prompt_ids(const Tokenizer& tokenizer, const std::string& prompt, bool names) {
     const volta_special_ids special = special_ids(tokenizer);
     if (prompt.empty() && special.bos >= 0) return {special.bos};
     if (!prompt.empty()) {
-        std::vector<std::int32_t> ids = encode(tokenizer, prompt, true);
+        std::vector<std::int32_t> ids = encode(tokenizer, prompt, true, names);
         if (special.adds_eos) ids.pop_back();  // the text goes on
+        if (names && special.adds_bos && ids.size() > 1 && ids[1] == special.bos) ids.erase(ids.begin());
         return ids;
     }
     std::int32_t id = 0;
@@ -152,6 +157,8 @@ int run_generate(const std::vector<std::string>& arguments) {
     options.text("--prompt", s.prompt, "the text to go on from; empty: the start of a text, or a newline",
                  Empty::kMeaningful);
     options.input("--prompt-file", prompt_file, kText, "the prompt is in this file; - is standard input");
+    options.flag("--special", s.special,
+                 "special pieces that the prompt names (<|im_start|>) become their ids; else they are text");
     options.integer("--tokens", s.tokens, 0, INT32_MAX,
                     "how many tokens to add (default: 200, or what the context leaves)");
     s.draws.temperature = 1;
@@ -179,7 +186,7 @@ int run_generate(const std::vector<std::string>& arguments) {
     const Context context = make_context(s.machine);
     const Model model = s.adapter.on(open_model(context, s.model, s.load));
     const Tokenizer tokenizer = tokenizer_of(model);
-    const std::vector<std::int32_t> prompt = prompt_ids(tokenizer, s.prompt);
+    const std::vector<std::int32_t> prompt = prompt_ids(tokenizer, s.prompt, s.special);
     fit_tokens(model, static_cast<std::int64_t>(prompt.size()), s);
 
     volta_generator_options generator_options = VOLTA_GENERATOR_OPTIONS_INIT;
@@ -201,19 +208,61 @@ int run_generate(const std::vector<std::string>& arguments) {
     return status;
 }
 
+namespace {
+
+// Documents as long as the model takes them: of lines of JSON what `voltac train --jsonl` learns of them.
+int evaluate_documents(const Context& context, const Model& model, const std::string& path, bool json) {
+    const std::string name = shown_name(path);
+    const Tokenizer tokenizer = tokenizer_of(model);
+    const std::int64_t most = std::strtoll(model_size(model, "context").c_str(), nullptr, 10);
+    const std::int64_t window = most > 0 ? most : INT32_MAX;
+    std::vector<Document> documents = parse_documents(name, read_text(path), model, tokenizer,
+                                                      classes_of(model), static_cast<std::size_t>(window));
+    const DocumentModel kind = document_model(model, documents, name);
+    const std::size_t given = documents.size();
+    documents = fit_documents(std::move(documents), kind, window, name);
+    const DocumentScore score =
+        score_documents(context, model, kind, documents, document_window(documents, kind, window));
+    tell_not_finite(score.loss);
+    const double share = static_cast<double>(score.correct) / static_cast<double>(score.asked);
+    if (json) {
+        nlohmann::ordered_json line = {
+            {"loss", score.loss},       {"accuracy", share},
+            {"correct", score.correct}, {"asked", score.asked},
+            {"documents", given},       {"asks_for", kind.classifies ? "labels" : "tokens"}};
+        print(json_text(line) + "\n");
+        return 0;
+    }
+    print(
+        formatted("loss               %.6f\n", unsigned_nan(score.loss)) +
+        (kind.classifies ? "" : formatted("perplexity         %.4f\n", unsigned_nan(std::exp(score.loss)))) +
+        formatted("accuracy           %.4f (%llu of %llu %s)\ndocuments          %zu\n", share,
+                  static_cast<unsigned long long>(score.correct),
+                  static_cast<unsigned long long>(score.asked), kind.classifies ? "labels" : "tokens",
+                  given));
+    return 0;
+}
+
+}  // namespace
+
 int run_eval(const std::vector<std::string>& arguments) {
-    std::string path, text_path, load = "map";
+    std::string path, text_path, jsonl, load = "map";
     bool json = false;
     AdapterFile adapter;
     Machine machine;
     DatasetChoice pictures;
-    Options options(
-        "eval",
-        "Loss, perplexity and bits per byte of a model on a whole text; or of a model of pictures how "
-        "many it has right, its loss, and which classes it takes for which.");
+    Options options("eval",
+                    "Loss, perplexity and bits per byte of a model on a whole text; of documents the loss of "
+                    "what they ask "
+                    "for, and how much is right; or of a model of pictures how "
+                    "many it has right, its loss, and which classes it takes for which.");
     options.positional("model", path, "a model file");
     options.input("--text", text_path, kText,
                   "the text; - is standard input; of a folder of texts, as WikiText's, its test part");
+    options.input(
+        "--jsonl", jsonl, kText,
+        "documents, a line of JSON each: what a completion, an answer, a text or a label asks for, as train "
+        "--jsonl learns it; - is standard input");
     pictures.declare(options);
     options.load(load);
     adapter.declare(options);
@@ -223,14 +272,17 @@ int run_eval(const std::vector<std::string>& arguments) {
     options.parse(arguments);
 
     pictures.check("voltac eval", options);
-    if (options.given("--text") == options.given("--dataset"))
-        usage_error("voltac eval: it needs --text, or --dataset with --data (see voltac eval --help)");
+    if (int{options.given("--text")} + int{options.given("--dataset")} + int{options.given("--jsonl")} != 1)
+        usage_error(
+            "voltac eval: it needs --text, --jsonl, or --dataset with --data (see voltac eval --help)");
     const TextSource source(text_path, pictures);
     std::string said;
-    const std::string text = pictures.is_given() ? "" : read_evaluated_text(source, pictures.split, said);
+    const bool of_text = !pictures.is_given() && jsonl.empty();
+    const std::string text = of_text ? read_evaluated_text(source, pictures.split, said) : "";
     const Context context = make_context(machine);
     const Model model = adapter.on(open_model(context, path, load));
     if (pictures.is_given()) return evaluate_pictures(context, model, pictures, json);
+    if (!jsonl.empty()) return evaluate_documents(context, model, jsonl, json);
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::vector<std::int32_t> ids = encode(tokenizer, text);
     double loss = 0;

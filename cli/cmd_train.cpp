@@ -765,22 +765,28 @@ Trainer document_trainer(const Settings& s, const Model& model, const DocumentMo
     return s.tuning.train(model.get(), training);
 }
 
-Trainer resumed_documents(const Settings& s, const Options& options, const Model& model,
-                          const Tokenizer& tokenizer, const std::string& mark) {
+volta_trainer_options options_of(const Trainer& trainer) {
+    volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
+    check(volta_trainer_get_options(trainer.get(), &used));
+    return used;
+}
+
+Trainer resumed_trainer(const Settings& s, const Model& model) {
     volta_trainer* trainer = nullptr;
     const volta_trainer_options of_run = s.memory.of_resumed();
     if (volta_trainer_resume(model.get(), &of_run, &trainer) != VOLTA_OK)
         failure("--resume " + s.resume + ": " + volta_last_error());
-    Trainer owned(trainer);
-    volta_trainer_options checkpoint = VOLTA_TRAINER_OPTIONS_INIT;
-    check(volta_trainer_get_options(trainer, &checkpoint));
+    return Trainer(trainer);
+}
+
+void check_resumed_documents(const Settings& s, const Options& options, const Model& model,
+                             const Trainer& trainer, const Tokenizer& tokenizer, const std::string& mark) {
+    const volta_trainer_options checkpoint = options_of(trainer);
     refuse_contradictions(options, s, model, checkpoint, tokenizer);
     if (metadata(model, kDocumentsKey) != mark)
         failure(shown_name(s.jsonl) + ": the documents are not those that the checkpoint was trained on");
     if (s.packs && checkpoint.packed_documents == 0)
         usage_error("voltac train: --pack is given, the checkpoint's documents have a row each");
-    extend(s, trainer);
-    return owned;
 }
 
 int train_documents(Settings& s, const Options& options) {
@@ -794,23 +800,24 @@ int train_documents(Settings& s, const Options& options) {
         check(volta_model_set_chat_format(model.get(), s.chat_format.c_str(), nullptr));
     const Tokenizer tokenizer = tokenizer_of(model);
     const std::string name = shown_name(s.jsonl);
-    std::vector<Document> documents =
-        parse_documents(name, read_text(s.jsonl), model, tokenizer, classes_of(model));
+    Trainer trainer;
+    if (resumes) trainer = resumed_trainer(s, model);
+    const std::int64_t most = resumes ? options_of(trainer).input_shapes[1]
+                                      : window_of(model, options.given("--context") ? s.sizes.context : 0);
+    std::vector<Document> documents = parse_documents(name, read_text(s.jsonl), model, tokenizer,
+                                                      classes_of(model), static_cast<std::size_t>(most));
     const std::string mark = documents_mark(documents);
     const DocumentModel kind = document_model(model, documents, name);
-    Trainer trainer;
     DocumentLists lists;
     if (resumes) {
-        trainer = resumed_documents(s, options, model, tokenizer, mark);
-        volta_trainer_options checkpoint = VOLTA_TRAINER_OPTIONS_INIT;
-        check(volta_trainer_get_options(trainer.get(), &checkpoint));
-        lists = cut_documents(std::move(documents), kind, checkpoint.input_shapes[1], name);
-        lay_out_rows(lists, kind, checkpoint.input_shapes[1], checkpoint.packed_documents != 0);
+        check_resumed_documents(s, options, model, trainer, tokenizer, mark);
+        extend(s, trainer.get());
+        lists = cut_documents(std::move(documents), kind, most, name);
+        lay_out_rows(lists, kind, most, options_of(trainer).packed_documents != 0);
     } else {
         if (s.packs && kind.classifies)
             failure(name + ": the documents have labels, and each of them needs a row: --pack is of others");
-        const std::int64_t most = window_of(model, options.given("--context") ? s.sizes.context : 0),
-                           window = s.packs ? most : document_window(documents, kind, most);
+        const std::int64_t window = s.packs ? most : document_window(documents, kind, most);
         lists = cut_documents(std::move(documents), kind, window, name);
         lay_out_rows(lists, kind, window, s.packs);
         if (s.packs) tell_packing(name, lists, kind, window);
@@ -818,8 +825,7 @@ int train_documents(Settings& s, const Options& options) {
         check(volta_model_set_metadata(model.get(), kDocumentsKey, mark.c_str()));
         trainer = document_trainer(s, model, kind, window);
     }
-    volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
-    check(volta_trainer_get_options(trainer.get(), &used));
+    const volta_trainer_options used = options_of(trainer);
     const std::unique_ptr<Lesson> lesson =
         document_lesson(context, std::move(model), trainer.get(), kind, std::move(lists));
     const auto tokens_per_step =

@@ -120,6 +120,17 @@ class Rows {
     Tensor target_tensor_;
 };
 
+Session session_of(const Model& model, const DocumentModel& kind, std::int64_t time) {
+    std::vector<std::int64_t> shapes;
+    for (std::size_t i = 0; i < kind.inputs(); ++i) shapes.insert(shapes.end(), {1, time});
+    volta_session_options options = VOLTA_SESSION_OPTIONS_INIT;
+    options.input_shapes = shapes.data();
+    options.input_extent_count = shapes.size();
+    volta_session* session = nullptr;
+    check(volta_session_create(model.get(), &options, &session));
+    return Session(session);
+}
+
 class DocumentLesson final : public Lesson {
   public:
     DocumentLesson(const Context& context, Model model, const volta_trainer_options& options,
@@ -148,32 +159,10 @@ class DocumentLesson final : public Lesson {
     // The mean over all that the documents ask for.
     double validation_loss(volta_trainer* trainer) override {
         check(volta_trainer_update_model(trainer));
-        Rows row(context_, kind_, 1, validation_time_, false);
-        std::vector<float> logits(row.target_count() * static_cast<std::size_t>(kind_.outputs));
-        const std::int64_t of_tokens[] = {1, validation_time_, kind_.outputs},
-                           of_labels[] = {1, kind_.outputs};
-        volta_tensor* made = nullptr;
-        check(volta_tensor_wrap(context_.get(), VOLTA_F32, kind_.classifies ? of_labels : of_tokens,
-                                kind_.classifies ? 2 : 3, logits.data(), &made));
-        const Tensor output(made);
-        volta_tensor* const outputs[] = {made};
-        const Session session = session_of();
-        double sum = 0;
-        std::uint64_t asked = 0;
-        correct_ = 0;
-        for (const Document& document : documents_.validation) {
-            row.fill(0, document);
-            check(volta_session_run(session.get(), row.inputs(), kind_.inputs(), outputs, 1));
-            for (std::size_t i = 0; i < row.target_count(); ++i) {
-                if (row.target(i) < 0) continue;
-                const float* const values = logits.data() + i * static_cast<std::size_t>(kind_.outputs);
-                sum += cross_entropy(values, kind_.outputs, row.target(i));
-                correct_ +=
-                    std::max_element(values, values + kind_.outputs) - values == row.target(i) ? 1u : 0u;
-                ++asked;
-            }
-        }
-        return sum / static_cast<double>(asked);
+        const DocumentScore score =
+            score_documents(context_, model_, kind_, documents_.validation, validation_time_);
+        correct_ = score.correct;
+        return score.loss;
     }
     std::uint64_t validation_correct() const override { return kind_.classifies ? correct_ : 0; }
     std::uint64_t validation_count() const override {
@@ -196,17 +185,6 @@ class DocumentLesson final : public Lesson {
         epoch_ = epoch;
     }
 
-    Session session_of() const {
-        std::vector<std::int64_t> shapes;
-        for (std::size_t i = 0; i < kind_.inputs(); ++i) shapes.insert(shapes.end(), {1, validation_time_});
-        volta_session_options options = VOLTA_SESSION_OPTIONS_INIT;
-        options.input_shapes = shapes.data();
-        options.input_extent_count = shapes.size();
-        volta_session* session = nullptr;
-        check(volta_session_create(model_.get(), &options, &session));
-        return Session(session);
-    }
-
     const Context& context_;
     Model model_;
     DocumentModel kind_;
@@ -219,6 +197,35 @@ class DocumentLesson final : public Lesson {
 };
 
 }  // namespace
+
+DocumentScore score_documents(const Context& context, const Model& model, const DocumentModel& kind,
+                              const std::vector<Document>& documents, std::int64_t window) {
+    Rows row(context, kind, 1, window, false);
+    std::vector<float> logits(row.target_count() * static_cast<std::size_t>(kind.outputs));
+    const std::int64_t of_tokens[] = {1, window, kind.outputs}, of_labels[] = {1, kind.outputs};
+    volta_tensor* made = nullptr;
+    check(volta_tensor_wrap(context.get(), VOLTA_F32, kind.classifies ? of_labels : of_tokens,
+                            kind.classifies ? 2 : 3, logits.data(), &made));
+    const Tensor output(made);
+    volta_tensor* const outputs[] = {made};
+    const Session session = session_of(model, kind, window);
+    DocumentScore score;
+    double sum = 0;
+    for (const Document& document : documents) {
+        row.fill(0, document);
+        check(volta_session_run(session.get(), row.inputs(), kind.inputs(), outputs, 1));
+        for (std::size_t i = 0; i < row.target_count(); ++i) {
+            if (row.target(i) < 0) continue;
+            const float* const values = logits.data() + i * static_cast<std::size_t>(kind.outputs);
+            sum += cross_entropy(values, kind.outputs, row.target(i));
+            score.correct +=
+                std::max_element(values, values + kind.outputs) - values == row.target(i) ? 1u : 0u;
+            ++score.asked;
+        }
+    }
+    score.loss = sum / static_cast<double>(score.asked);
+    return score;
+}
 
 DocumentModel document_model(const Model& model, const std::vector<Document>& documents,
                              const std::string& path) {
@@ -252,12 +259,15 @@ DocumentModel document_model(const Model& model, const std::vector<Document>& do
             "the model has no input that says which tokens are there: voltac convert --head classes --mask "
             "gives "
             "it one");
+    // A RoBERTa and a DistilBERT tell both texts apart by what stands between them.
+    const bool lacks_segments =
+        !kind.takes_segments && std::strtoll(model_size(model, "segments").c_str(), nullptr, 10) > 1;
     for (const Document& document : documents) {
         if (document.label >= kind.outputs)
             failure(formatted("%s:%zu: the label %d is none of the model's %lld classes",
                               one_line(path).c_str(), document.line, document.label,
                               static_cast<long long>(kind.outputs)));
-        if (!kind.takes_segments && std::count(document.segments.begin(), document.segments.end(), 1) > 0)
+        if (lacks_segments && std::count(document.segments.begin(), document.segments.end(), 1) > 0)
             failure(formatted(
                 "%s:%zu: there is a \"text_pair\", but the model has no input of segments: voltac convert "
                 "--head classes --mask --segments gives it one",
@@ -274,14 +284,14 @@ std::int64_t document_window(const std::vector<Document>& documents, const Docum
     return std::min(most, (longest + kWindowStep - 1) / kWindowStep * kWindowStep);
 }
 
-DocumentLists cut_documents(std::vector<Document> documents, const DocumentModel& model, std::int64_t window,
-                            const std::string& path) {
+std::vector<Document> fit_documents(std::vector<Document> documents, const DocumentModel& model,
+                                    std::int64_t window, const std::string& path) {
     const std::size_t before = documents.size();
     std::size_t cut = 0;
     const auto most = static_cast<std::size_t>(window) + (model.classifies ? 0 : 1);
     for (Document& document : documents) {
+        cut += document.is_cut || document.tokens.size() > most ? 1u : 0u;
         if (document.tokens.size() <= most) continue;
-        ++cut;
         document.tokens.resize(most);
         document.asked.resize(std::min(document.asked.size(), most));
         document.segments.resize(std::min(document.segments.size(), most));
@@ -299,6 +309,12 @@ DocumentLists cut_documents(std::vector<Document> documents, const DocumentModel
         warn(formatted("%s: %zu of %zu documents ask for nothing, and are left out", one_line(path).c_str(),
                        before - documents.size(), before));
     if (documents.empty()) failure(one_line(path) + ": no document asks for anything");
+    return documents;
+}
+
+DocumentLists cut_documents(std::vector<Document> documents, const DocumentModel& model, std::int64_t window,
+                            const std::string& path) {
+    documents = fit_documents(std::move(documents), model, window, path);
     const std::size_t kept = documents.size();
     const std::size_t validates = kept >= 10 ? kept / 10 : kept > 1 ? 1 : 0;
     DocumentLists lists;

@@ -26,6 +26,15 @@ struct DocumentModel {
 DocumentModel document_model(const Model& model, const std::vector<Document>& documents,
                              const std::string& path);
 
+// What a model makes of documents: the mean loss of all that they ask for, and how much of it was the
+// likeliest.
+struct DocumentScore {
+    double loss = 0;
+    std::uint64_t asked = 0, correct = 0;
+};
+DocumentScore score_documents(const Context& context, const Model& model, const DocumentModel& kind,
+                              const std::vector<Document>& documents, std::int64_t window);
+
 // A document of a list, and where it begins in its row.
 struct Placed {
     std::size_t document, place;
@@ -36,9 +45,12 @@ struct DocumentLists {
     std::vector<Document> train, validation;
     std::vector<RowOfDocuments> rows;  // of those that train
 };
-// The first nine of ten train and the others validate; of fewer than ten, the last; of a single one, none.
 // What does not fit into `window` tokens is cut, and documents of which nothing is left to ask for are left
-// out: a line on standard error says how many.
+// out: a line on standard error says how many. Failure where none is left.
+std::vector<Document> fit_documents(std::vector<Document> documents, const DocumentModel& model,
+                                    std::int64_t window, const std::string& path);
+// Of these the first nine of ten train and the others validate; of fewer than ten, the last; of a single one,
+// none.
 DocumentLists cut_documents(std::vector<Document> documents, const DocumentModel& model, std::int64_t window,
                             const std::string& path);
 

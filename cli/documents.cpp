@@ -20,8 +20,8 @@ Lines parsed(const std::string& name, const std::string& text) {
 class Reader {
   public:
     Reader(const std::string& name, const Model& model, const Tokenizer& tokenizer,
-           const std::vector<std::string>& classes)
-        : name_(one_line(name)), model_(model), tokenizer_(tokenizer), classes_(classes) {
+           const std::vector<std::string>& classes, std::size_t most)
+        : name_(one_line(name)), model_(model), tokenizer_(tokenizer), classes_(classes), most_(most) {
         special_ = VOLTA_SPECIAL_IDS_INIT;
         check(volta_tokenizer_special(tokenizer.get(), &special_));
     }
@@ -75,14 +75,11 @@ class Reader {
 
     Document of_label(const volta_document& line) const {
         Document document;
-        document.tokens = encode(tokenizer_, line.text, true);
-        document.segments.assign(document.tokens.size(), 0);
-        if (line.text_pair != nullptr) {  // behind the first text's end, without another beginning
-            std::vector<std::int32_t> second = encode(tokenizer_, line.text_pair, true);
-            if (special_.adds_bos && !second.empty()) second.erase(second.begin());
-            document.tokens.insert(document.tokens.end(), second.begin(), second.end());
-            document.segments.resize(document.tokens.size(), 1);
-        }
+        PairTokens tokens = encode_pair(tokenizer_, line.text, line.text_pair, 0);
+        document.is_cut = tokens.ids.size() > most_;
+        if (document.is_cut) tokens = encode_pair(tokenizer_, line.text, line.text_pair, most_);
+        document.tokens = std::move(tokens.ids);
+        document.segments = std::move(tokens.segments);
         document.label = line.label;
         if (line.label_name == nullptr) return document;
         const auto found = std::find(classes_.begin(), classes_.end(), line.label_name);
@@ -109,15 +106,17 @@ class Reader {
     const Model& model_;
     const Tokenizer& tokenizer_;
     const std::vector<std::string>& classes_;
+    std::size_t most_;
     volta_special_ids special_;
 };
 
 }  // namespace
 
 std::vector<Document> parse_documents(const std::string& name, const std::string& text, const Model& model,
-                                      const Tokenizer& tokenizer, const std::vector<std::string>& classes) {
+                                      const Tokenizer& tokenizer, const std::vector<std::string>& classes,
+                                      std::size_t most) {
     const Lines lines = parsed(name, text);
-    const Reader reader(name, model, tokenizer, classes);
+    const Reader reader(name, model, tokenizer, classes, most);
     std::vector<Document> documents;
     for (std::uint64_t i = 0; i < volta_documents_count(lines.get()); ++i) {
         volta_document line = VOLTA_DOCUMENT_INIT;

@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string text(reinterpret_cast<const char*>(data), size);
     try {
         const std::vector<Document> documents =
-            parse_documents("a.jsonl", text, world.model, world.tokenizer, classes);
+            parse_documents("a.jsonl", text, world.model, world.tokenizer, classes, 24);
         expect(!documents.empty(), "no document and no refusal");
         for (const Document& document : documents) {
             expect(document.line > 0, "a document of no line");
@@ -58,6 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                    "tokens without a mark");
             expect(document.label < 0 || document.segments.size() == document.tokens.size(),
                    "tokens of no segment");
+            expect(document.label < 0 || document.tokens.size() <= 24, "a label's row is too long");
             for (const std::int32_t token : document.tokens)
                 expect(token >= 0 && token < 256, "another token");
         }

@@ -161,6 +161,24 @@ std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& 
     }
 }
 
+PairTokens encode_pair(const Tokenizer& tokenizer, const char* text, const char* pair, std::size_t most) {
+    volta_encode_options options = VOLTA_ENCODE_OPTIONS_INIT;
+    options.ends = 1;
+    options.pair = pair;
+    options.pair_bytes = pair != nullptr ? std::strlen(pair) : 0;
+    options.max_tokens = most;
+    const std::size_t bytes = std::strlen(text);
+    std::size_t count = 0;
+    check(volta_tokenizer_encode_with(tokenizer.get(), &options, text, bytes, nullptr, 0, &count));
+    PairTokens tokens;
+    tokens.ids.resize(count);
+    tokens.segments.resize(count);
+    options.segments = tokens.segments.data();
+    check(volta_tokenizer_encode_with(tokenizer.get(), &options, text, bytes, tokens.ids.data(), count,
+                                      &count));
+    return tokens;
+}
+
 Tokenizer tokenizer_of(const Model& model) {
     volta_tokenizer* tokenizer = nullptr;
     check(volta_model_get_tokenizer(model.get(), &tokenizer));

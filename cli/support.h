@@ -68,7 +68,13 @@ volta_dtype stored_dtype(const std::string& name);  // of a quantized model's we
 
 // With `ends`: those that the tokenizer adds, as a prompt needs them.
 std::vector<std::int32_t> encode(const Tokenizer& tokenizer, const std::string& text, bool ends = false,
-                                 bool special = false);     // special pieces in the text are their ids
+                                 bool special = false);  // special pieces in the text are their ids
+// A text and, not NULL, one behind it, with ends, and the segment of each id. At most `most` ids (0: all), as
+// volta_encode_options says.
+struct PairTokens {
+    std::vector<std::int32_t> ids, segments;
+};
+PairTokens encode_pair(const Tokenizer& tokenizer, const char* text, const char* pair, std::size_t most);
 Tokenizer tokenizer_of(const Model& model);                 // failure when the model has none
 std::string metadata(const Model& model, const char* key);  // "" when there is none
 

@@ -31,6 +31,30 @@ inline std::vector<int32_t> encode(const volta_tokenizer* tokenizer, const volta
     return ids;
 }
 
+// Of the bytes as two texts, at most a few ids with a segment each, or a reason.
+inline void encode_pair(const volta_tokenizer* tokenizer, const char* text, size_t size, size_t most) {
+    const size_t first = size / 3;
+    int32_t ids[24] = {}, segments[24] = {};
+    volta_encode_options options = {};
+    options.struct_size = sizeof options;
+    options.ends = 1;
+    options.pair = text + first;
+    options.pair_bytes = size - first;
+    options.max_tokens = most;
+    options.segments = segments;
+    size_t count = 0;
+    const volta_status status =
+        volta_tokenizer_encode_with(tokenizer, &options, text, first, ids, 24, &count);
+    expect(status == VOLTA_OK || status == VOLTA_INVALID_ARGUMENT || status == VOLTA_UNSUPPORTED,
+           "encode a pair");
+    if (status != VOLTA_OK) return expect_sentence();
+    expect(most == 0 || count <= most, "a pair is longer than it may be");
+    for (size_t i = 0; i < count && i < 24; ++i)
+        expect(ids[i] >= 0 && ids[i] < volta_tokenizer_size(tokenizer) &&
+                   segments[i] >= (i > 0 ? segments[i - 1] : 0) && segments[i] <= 1,
+               "another id of a pair, or another segment");
+}
+
 inline void use(const volta_tokenizer* tokenizer, const uint8_t* data, size_t size) {
     volta_special_ids special = {};
     special.struct_size = sizeof special;
@@ -40,13 +64,18 @@ inline void use(const volta_tokenizer* tokenizer, const uint8_t* data, size_t si
     for (int32_t id = 0; id < volta_tokenizer_size(tokenizer); ++id)
         expect(volta_tokenizer_decode(tokenizer, id, &text, &bytes) == VOLTA_OK, "decode");
     for (int32_t flags = 0; flags < 4; ++flags) {
-        const volta_encode_options options = {sizeof options, flags & 1, flags >> 1};
+        volta_encode_options options = {};
+        options.struct_size = sizeof options;
+        options.ends = flags & 1;
+        options.special = flags >> 1;
         int32_t previous = -1;
         for (const int32_t id : encode(tokenizer, options, reinterpret_cast<const char*>(data), size)) {
             expect(volta_tokenizer_decode_after(tokenizer, previous, id, &text, &bytes) == VOLTA_OK, "id");
             previous = id;
         }
     }
+    for (const size_t most : {0, 2, 7, 24})
+        encode_pair(tokenizer, reinterpret_cast<const char*>(data), size, most);
 }
 
 inline void open_and_use(const std::string& path, volta_tokenizer_format format, const uint8_t* data,

@@ -544,8 +544,16 @@ typedef struct volta_encode_options {
     size_t struct_size;
     int32_t ends;    /* 1: bos first and eos last, where the tokenizer adds them (volta_special_ids)             */
     int32_t special; /* 1: control pieces in the text ("</s>") become their ids; 0: they are text like any other */
+    const char *pair;   /* a second text that stands behind it, as models that compare two take them: with `ends` eos is
+                           between both (twice where the file says so: RoBERTa's) and behind. NULL: none        */
+    size_t pair_bytes;
+    size_t max_tokens;  /* most ids, ends included: what is too long loses ids at its end, of two texts the longer one
+                           until both are of one length, as transformers' truncation=True. 0: no limit          */
+    int32_t *segments;  /* out: room for `capacity`: 0 for ids of the text and what ends it, 1 behind. NULL: not asked for */
 } volta_encode_options;
-#define VOLTA_ENCODE_OPTIONS_INIT {sizeof(volta_encode_options), 0, 0}
+#define VOLTA_ENCODE_OPTIONS_INIT {sizeof(volta_encode_options), 0, 0, NULL, 0, 0, NULL}
+/* Errors: INVALID_ARGUMENT  as volta_tokenizer_encode; max_tokens has no room for the ends
+ *         UNSUPPORTED       a pair, of a tokenizer.json that puts two texts together in another way */
 VOLTA_API volta_status volta_tokenizer_encode_with(const volta_tokenizer *tokenizer,
                                                    const volta_encode_options *options, const char *text,
                                                    size_t text_bytes, int32_t *ids, size_t capacity,

@@ -482,6 +482,21 @@ class tokenizer : public handle<volta_tokenizer, volta_tokenizer_release> {
         check(volta_tokenizer_encode_with(get(), &how, text.data(), text.size(), ids.data(), ids.size(), &count));
         return ids;
     }
+    struct ids_of_pair {
+        std::vector<std::int32_t> ids, segments;  // segments: 0 for ids of the text and what ends it, 1 behind
+    };
+    // Two texts beside each other, at most `max_tokens` ids where that is not 0.
+    ids_of_pair encode_pair(std::string_view text, std::string_view pair, std::size_t max_tokens = 0,
+                            volta_encode_options how = VOLTA_ENCODE_OPTIONS_INIT) const {
+        how.ends = 1, how.pair = pair.data() != nullptr ? pair.data() : "", how.pair_bytes = pair.size();
+        how.max_tokens = max_tokens, how.segments = nullptr;
+        std::size_t count = 0;
+        check(volta_tokenizer_encode_with(get(), &how, text.data(), text.size(), nullptr, 0, &count));
+        ids_of_pair made{std::vector<std::int32_t>(count), std::vector<std::int32_t>(count)};
+        how.segments = made.segments.data();
+        check(volta_tokenizer_encode_with(get(), &how, text.data(), text.size(), made.ids.data(), count, &count));
+        return made;
+    }
     // The bytes of one id by itself, lent.
     std::string_view piece(std::int32_t id) const {
         const char *text = nullptr;

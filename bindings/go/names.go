@@ -42,7 +42,6 @@ type (
 	Init              = sys.Init
 	Comparison        = sys.Comparison
 	Value             = sys.Value
-	EncodeOptions     = sys.EncodeOptions
 	SpecialIds        = sys.SpecialIds
 	GptOptions        = sys.GptOptions
 	LlamaOptions      = sys.LlamaOptions

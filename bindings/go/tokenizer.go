@@ -78,13 +78,39 @@ func (t *Tokenizer) Encode(text string) ([]int32, error) {
 	})
 }
 
-// EncodeWith is the same with bos and eos (Ends), or control pieces that become their ids (Special).
+// EncodeOptions says how a text is taken: with bos and eos (Ends 1), with control pieces that become their ids (Special 1),
+// and with at most so many ids, the ends included (MaxTokens, where that is not 0).
+type EncodeOptions struct {
+	Ends, Special int32
+	MaxTokens     uint
+}
+
+// EncodeWith is the same as the options say.
 func (t *Tokenizer) EncodeWith(text string, options EncodeOptions) ([]int32, error) {
 	bytes, length := bytesOf(text)
-	how := sized(options)
+	how := sized(sys.EncodeOptions{Ends: options.Ends, Special: options.Special, MaxTokens: options.MaxTokens})
 	return t.ids(func(tokenizer *sys.Tokenizer, ids *int32, capacity uint, count *uint) Status {
 		return sys.TokenizerEncodeWith(tokenizer, how, bytes, length, ids, capacity, count)
 	})
+}
+
+// EncodePair gives the ids of two texts beside each other, with ends, and of each id its segment: 0 for those of the
+// first text and what ends it, 1 behind. At most maxTokens ids, where that is not 0.
+func (t *Tokenizer) EncodePair(text, pair string, maxTokens uint) (ids, segments []int32, err error) {
+	bytes, length := bytesOf(text)
+	var a arena
+	defer a.free()
+	how := sized(sys.EncodeOptions{Ends: 1, Pair: a.name(pair), PairBytes: uint(len(pair)), MaxTokens: maxTokens})
+	ids, err = t.ids(func(tokenizer *sys.Tokenizer, ids *int32, capacity uint, count *uint) Status {
+		if capacity > 0 {
+			how.Segments = (*int32)(a.memory(uintptr(capacity) * unsafe.Sizeof(*how.Segments)))
+		}
+		return sys.TokenizerEncodeWith(tokenizer, how, bytes, length, ids, capacity, count)
+	})
+	if err == nil && len(ids) > 0 {
+		segments = append(segments, unsafe.Slice(how.Segments, len(ids))...)
+	}
+	return ids, segments, err
 }
 
 func (t *Tokenizer) ids(encode func(*sys.Tokenizer, *int32, uint, *uint) Status) (ids []int32, err error) {

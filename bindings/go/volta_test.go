@@ -119,6 +119,13 @@ func TestErrorsMatchTheirStatus(t *testing.T) {
 	}
 }
 
+func TestPairsOfTexts(t *testing.T) {
+	ids, segments, err := must(NewByteTokenizer(newContext(t, nil))).EncodePair("ab", "cde", 4)
+	if got := fmt.Sprint(ids, segments, err); got != "[97 98 99 100] [0 0 1 1] <nil>" {
+		t.Error(got)
+	}
+}
+
 func TestClosedObjectsSaySo(t *testing.T) {
 	c := newContext(t, nil)
 	model, tokenizer := smallGpt(c)

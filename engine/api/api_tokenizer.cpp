@@ -101,8 +101,13 @@ volta_status volta_tokenizer_encode_with(const volta_tokenizer* tokenizer,
         require(text != nullptr || text_bytes == 0, "text is NULL");
         require(ids != nullptr || capacity == 0, "ids is NULL and capacity is %zu", capacity);
         const volta_encode_options given = read_options(options);
-        *out_count = tokenizer->tokenizer.encode(std::string_view(text, text_bytes), ids, capacity,
-                                                 {given.ends != 0, given.special != 0});
+        require(given.pair != nullptr || given.pair_bytes == 0, "pair is NULL and pair_bytes is %zu",
+                given.pair_bytes);
+        const std::string_view pair(given.pair, given.pair_bytes);
+        *out_count = tokenizer->tokenizer.encode(
+            std::string_view(text, text_bytes), ids, capacity,
+            {given.ends != 0, given.special != 0, given.pair != nullptr ? &pair : nullptr, given.max_tokens,
+             given.segments});
     });
 }
 

@@ -32,7 +32,8 @@ VOLTA_FIELDS(volta_machine_speed, VOLTA_FIELD(struct_size), VOLTA_FIELD(isa), VO
              VOLTA_FIELD(fma_gflops), VOLTA_FIELD(fma_spread), VOLTA_FIELD(read_gb_s),
              VOLTA_FIELD(read_spread), VOLTA_FIELD(stream_gb_s), VOLTA_FIELD(stream_spread),
              VOLTA_FIELD(buffer_bytes));
-VOLTA_FIELDS(volta_encode_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(ends), VOLTA_FIELD(special));
+VOLTA_FIELDS(volta_encode_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(ends), VOLTA_FIELD(special),
+             VOLTA_FIELD(pair), VOLTA_FIELD(pair_bytes), VOLTA_FIELD(max_tokens), VOLTA_FIELD(segments));
 VOLTA_FIELDS(volta_special_ids, VOLTA_FIELD(struct_size), VOLTA_FIELD(bos), VOLTA_FIELD(eos),
              VOLTA_FIELD(unk), VOLTA_FIELD(pad), VOLTA_FIELD(adds_bos), VOLTA_FIELD(adds_eos));
 VOLTA_FIELDS(volta_gpt_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(vocabulary), VOLTA_FIELD(layers),

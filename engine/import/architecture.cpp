@@ -41,10 +41,11 @@ const Naming& naming_of(const GgufFile& file) {
     const std::string_view type = file.string("general.architecture");
     if (type == "gpt2") return find_naming("gguf", "gpt");
     if (type == "llama") return find_naming("gguf", "llama");
+    if (type == "qwen2") return find_naming("gguf", "qwen2");
     if (type == "bert") return find_naming("gguf", "bert");
     const ShownName part = shown(type);
-    fail(VOLTA_UNSUPPORTED, "its architecture is '%.*s'; Volta imports gpt2, llama and bert", part.bytes,
-         part.text);
+    fail(VOLTA_UNSUPPORTED, "its architecture is '%.*s'; Volta imports gpt2, llama, qwen2 and bert",
+         part.bytes, part.text);
 }
 
 namespace {

@@ -27,6 +27,10 @@ ChatTemplate read_chat_template(std::string_view jinja, std::pmr::memory_resourc
 // "" where there is none, or several. Throws IO_ERROR, CORRUPT_MODEL.
 std::pmr::string find_chat_template(std::string_view path, std::pmr::memory_resource* heap);
 
+// A template that writes the format, and is recognised as it. `system`: as Chat takes it.
+std::pmr::string write_chat_template(const ChatFormat& format, const char* system,
+                                     std::pmr::memory_resource* heap);
+
 // Its format, or why there is none, in the model's metadata.
 void describe_chat(std::string_view jinja, Model& model);
 

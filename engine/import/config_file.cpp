@@ -210,12 +210,6 @@ void ConfigFile::expect(std::string_view name, bool value) const {
         fail(VOLTA_UNSUPPORTED, "the config has '%.*s' %s, Volta's model is one where it is %s",
              static_cast<int>(name.size()), name.data(), value ? "false" : "true", value ? "true" : "false");
 }
-void ConfigFile::expect(std::string_view name, double value) const {
-    const double given = number(name, value);
-    if (given != value)
-        fail(VOLTA_UNSUPPORTED, "the config has '%.*s' %g, Volta's model is one where it is %g",
-             static_cast<int>(name.size()), name.data(), given, value);
-}
 void ConfigFile::expect(std::string_view name, std::string_view value) const {
     const std::string_view given = text(name, value);
     if (given == value) return;

@@ -40,7 +40,6 @@ class ConfigFile final {
     std::string_view text(std::string_view name, std::string_view fallback) const;
     // Throw UNSUPPORTED when the member is there and is something else.
     void expect(std::string_view name, bool value) const;
-    void expect(std::string_view name, double value) const;
     void expect(std::string_view name, std::string_view value) const;
     void expect_absent(std::string_view name) const;
     // An object may be there, but of its members only `name`.

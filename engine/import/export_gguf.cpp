@@ -5,11 +5,13 @@
 
 #include "engine/base/error.h"
 #include "engine/base/file.h"
+#include "engine/import/chat_template.h"
 #include "engine/import/export_gguf_tokenizer.h"
 #include "engine/import/export_pieces.h"
 #include "engine/import/gguf_encode.h"
 #include "engine/model/quantize.h"
 #include "engine/model/text.h"
+#include "engine/numerics/double_functions.h"
 
 namespace volta {
 namespace {
@@ -82,13 +84,18 @@ void write_keys(const GptConfig& gpt, GgufHeader& header, std::pmr::memory_resou
     keys.real("attention.layer_norm_epsilon", 1e-5);
 }
 
-void write_keys(const LlamaConfig& llama, GgufHeader& header, std::pmr::memory_resource* heap) {
-    ModelKeys keys("llama", header, heap);
+void write_llama(const char* type, const LlamaConfig& llama, GgufHeader& header,
+                 std::pmr::memory_resource* heap) {
+    ModelKeys keys(type, header, heap);
     keys.sizes(llama.vocabulary, llama.layers, llama.dim, llama.hidden, llama.heads, llama.context);
     keys.number("attention.head_count_kv", llama.kv_heads);
     keys.real("attention.layer_norm_rms_epsilon", llama.epsilon);
     keys.number("rope.dimension_count", llama.dim / llama.heads);
     keys.real("rope.freq_base", llama.rope_base);
+}
+
+void write_keys(const LlamaConfig& llama, GgufHeader& header, std::pmr::memory_resource* heap) {
+    write_llama("llama", llama, header, heap);
 }
 
 constexpr std::uint32_t kRankPooling = 4;  // the head of classes is computed
@@ -112,13 +119,38 @@ void write_keys(const NetworkConfig& network, GgufHeader&, std::pmr::memory_reso
     fail(VOLTA_UNSUPPORTED, "a %s has no form in a GGUF file", network.network->name);
 }
 
-void write_keys(const DecoderConfig&, GgufHeader&, std::pmr::memory_resource*) {
-    fail(VOLTA_UNSUPPORTED, "of decoders, GPT-2 and Llama are written as GGUF files; this one is neither");
+// A Qwen 2 is a Llama of halves with biases of q, k and v, and a Llama 3.1 one with other frequencies,
+// neither with anything else; dropout has no meaning there.
+void write_keys(const DecoderConfig& decoder, GgufHeader& header, std::pmr::memory_resource* heap) {
+    DecoderConfig without = decoder;
+    without.qkv_bias = false;
+    without.frequencies.count = 0;
+    without.dropout = 0;
+    const std::optional<LlamaConfig> llama = as_llama(without);
+    const bool has_frequencies = decoder.frequencies.count > 0;
+    const bool is_qwen2 = decoder.qkv_bias && !decoder.interleaved && !has_frequencies;
+    if (!llama || (!is_qwen2 && (decoder.qkv_bias || !has_frequencies)))
+        fail(VOLTA_UNSUPPORTED,
+             "of decoders, GPT-2, Llama and Qwen 2 are written as GGUF files; this one is none of them");
+    write_llama(is_qwen2 ? "qwen2" : "llama", *llama, header, heap);
+}
+
+// By which the base's frequency of each pair is divided; empty: by nothing.
+std::pmr::vector<float> rope_factors(const Architecture& architecture, std::pmr::memory_resource* heap) {
+    std::pmr::vector<float> factors(heap);
+    const auto* decoder = std::get_if<DecoderConfig>(&architecture);
+    if (decoder == nullptr) return factors;
+    const std::int64_t pairs = decoder->frequencies.count;
+    for (std::int64_t i = 0; i < pairs; ++i)
+        factors.push_back(static_cast<float>(rotary_frequency(i, 2 * pairs, decoder->rope_base) /
+                                             static_cast<double>(decoder->frequencies.values[i])));
+    return factors;
 }
 
 std::int64_t vocabulary_of(const Architecture& architecture) {
     if (const auto* gpt = std::get_if<GptConfig>(&architecture)) return gpt->vocabulary;
     if (const auto* llama = std::get_if<LlamaConfig>(&architecture)) return llama->vocabulary;
+    if (const auto* decoder = std::get_if<DecoderConfig>(&architecture)) return decoder->vocabulary;
     if (const auto* bert = std::get_if<BertConfig>(&architecture)) return bert->vocabulary;
     return 0;
 }
@@ -159,14 +191,22 @@ std::pmr::vector<OutputTensor> tensors_of(const Model& model, std::pmr::vector<P
     return tensors;
 }
 
-// Rotary pairs of Llama are neighbours in these files: rows of q and k that are two halves change places.
+// Rotary pairs of Llama are neighbours in these files: rows of q and k that are two halves change places. The
+// width of a head whose rows do; 0: none.
+std::int64_t paired_width(const Architecture& architecture) {
+    if (const auto* llama = std::get_if<LlamaConfig>(&architecture))
+        return llama->interleaved ? 0 : llama->dim / llama->heads;
+    const auto* decoder = std::get_if<DecoderConfig>(&architecture);
+    const bool is_llama = decoder != nullptr && !decoder->qkv_bias;
+    return is_llama && !decoder->interleaved ? decoder->dim / decoder->heads : 0;
+}
+
 void pair_rows(const Architecture& architecture, std::pmr::vector<Piece>& pieces) {
-    const auto* llama = std::get_if<LlamaConfig>(&architecture);
-    if (llama == nullptr || llama->interleaved) return;
+    const std::int64_t width = paired_width(architecture);
+    if (width == 0) return;
     for (Piece& piece : pieces)
         for (const std::string_view part : {".attn_q.", ".attn_k."})
-            if (std::string_view(piece.name).find(part) != std::string_view::npos)
-                piece.pairs = llama->dim / llama->heads;
+            if (std::string_view(piece.name).find(part) != std::string_view::npos) piece.pairs = width;
 }
 
 class TensorWriter {
@@ -178,11 +218,19 @@ class TensorWriter {
         const Shape shape = tensor.piece.shape();
         for (std::int64_t first = 0; first < shape.rows(); first += kPieceRows)
             write_rows(tensor, first, std::min(kPieceRows, shape.rows() - first), shape.last());
-        constexpr char kPadding[kGgufAlignment] = {};
-        file_.write(kPadding, static_cast<std::size_t>(GgufHeader::padding(tensor.bytes())));
+        pad(tensor.bytes());
+    }
+    void write_whole(const void* data, std::uint64_t bytes) {
+        file_.write(data, static_cast<std::size_t>(bytes));
+        pad(bytes);
     }
 
   private:
+    void pad(std::uint64_t bytes) {
+        constexpr char kPadding[kGgufAlignment] = {};
+        file_.write(kPadding, static_cast<std::size_t>(GgufHeader::padding(bytes)));
+    }
+
     void write_rows(const OutputTensor& tensor, std::int64_t first, std::int64_t count, std::int64_t width) {
         const GgufOutputType& type = *tensor.type;
         const std::int64_t row_bytes = width / type.block_values * type.block_bytes;
@@ -231,6 +279,15 @@ std::uint32_t file_type_of(const std::pmr::vector<OutputTensor>& tensors) {
     return most->file_type;
 }
 
+void write_template(const Model& model, GgufHeader& header, std::pmr::memory_resource* heap) {
+    const std::pmr::string* name = model.find_metadata(kChatFormatKey);
+    const ChatFormat* format = name != nullptr ? find_chat_format(*name) : nullptr;
+    if (!model.tokenizer || format == nullptr) return;
+    const std::pmr::string* system = model.find_metadata(kChatSystemKey);
+    header.text("tokenizer.chat_template",
+                write_chat_template(*format, system != nullptr ? system->c_str() : nullptr, heap));
+}
+
 }  // namespace
 
 void export_gguf(const Model& model, const char* path, const GgufExport& wanted,
@@ -242,8 +299,12 @@ void export_gguf(const Model& model, const char* path, const GgufExport& wanted,
     const Architecture architecture = architecture_from_texts(model.metadata);
     GgufHeader header(heap);
     std::visit([&](const auto& config) { write_keys(config, header, heap); }, architecture);
-    check_settings(model, *kind);
-    std::pmr::vector<Piece> pieces = pieces_of(model, find_naming("gguf", *kind), architecture, heap);
+    const auto* decoder = std::get_if<DecoderConfig>(&architecture);  // which has told what it is not
+    if (decoder == nullptr) check_settings(model, *kind);
+    const Naming& naming = find_naming("gguf", decoder == nullptr  ? std::string_view(*kind)
+                                               : decoder->qkv_bias ? "qwen2"
+                                                                   : "llama");
+    std::pmr::vector<Piece> pieces = pieces_of(model, naming, architecture, heap);
     pair_rows(architecture, pieces);
     const auto tensors = tensors_of(model, std::move(pieces), wanted.weights, heap);
     header.u32("general.file_type", file_type_of(tensors));
@@ -252,13 +313,20 @@ void export_gguf(const Model& model, const char* path, const GgufExport& wanted,
         write_gguf_tokenizer(model.tokenizer->vocabulary(), vocabulary_of(architecture), header);
     else
         write_no_gguf_tokenizer(header);
+    if (!wanted.no_tokenizer) write_template(model, header, heap);
     for (const OutputTensor& tensor : tensors)
         header.add_tensor(tensor.piece.name, tensor.piece.shape(), tensor.type->id, tensor.bytes());
+    const std::pmr::vector<float> factors = rope_factors(architecture, heap);
+    const std::uint64_t factor_bytes = factors.size() * sizeof(float);
+    if (!factors.empty())
+        header.add_tensor("rope_freqs.weight", Shape{static_cast<std::int64_t>(factors.size())},
+                          find_gguf_output(DType::f32)->id, factor_bytes);
     AtomicFile file(path, heap, *wanted.stop);
     const std::pmr::string head = header.finish();
     file.write(head.data(), head.size());
     TensorWriter writer(file, heap);
     for (const OutputTensor& tensor : tensors) writer.write(tensor);
+    if (!factors.empty()) writer.write_whole(factors.data(), factor_bytes);
     file.commit();
 }
 

@@ -7,8 +7,10 @@
 
 #include "engine/base/error.h"
 #include "engine/import/architecture.h"
+#include "engine/import/other_tensors.h"
 #include "engine/import/weight_shapes.h"
 #include "engine/model/text.h"
+#include "engine/numerics/double_functions.h"
 
 namespace volta {
 namespace {
@@ -85,6 +87,8 @@ class Keys {
     std::pmr::memory_resource* heap_;
 };
 
+constexpr float kMostRopeFactor = 1e9f;
+
 GptConfig gpt_from_keys(const Keys& keys, const WeightShapes& shapes) {
     GptConfig gpt;
     gpt.vocabulary = shapes.extent("token_embedding", 0);
@@ -123,6 +127,43 @@ LlamaConfig llama_from_keys(const Keys& keys, const WeightShapes& shapes) {
         for (const char* name : {"rope.dimension_count", "attention.key_length", "attention.value_length"})
             keys.expect(name, llama.dim / llama.heads);
     return completed(llama);
+}
+
+// Llama 3.1 and those after it divide the frequency of each pair by a factor of its own.
+void read_rope_factors(const WeightSource& source, DecoderConfig& decoder) {
+    const WeightTensor* const factors = source.find("rope_freqs.weight");
+    if (factors == nullptr || is_neutral(*factors, OtherTensor::Neutral::ones)) return;
+    const std::int64_t turned = decoder.dim / decoder.heads, pairs = turned / 2;
+    const StoredType& type = *factors->type;
+    if (factors->shape.elements() != pairs || pairs > kMostFrequencies || type.widen == nullptr ||
+        type.block_values != 1)
+        fail(VOLTA_UNSUPPORTED, "tensor 'rope_freqs.weight' is %s of shape %s; a head has %lld pairs to turn",
+             type.name, to_text(factors->shape).text, static_cast<long long>(pairs));
+    decoder.frequencies.count = pairs;
+    for (std::int64_t i = 0; i < pairs; ++i) {
+        float factor = 0;
+        type.widen(factors->data + i * type.block_bytes, 1, &factor);
+        if (!(factor > 0) || factor > kMostRopeFactor)
+            fail(VOLTA_CORRUPT_MODEL, "element %lld of tensor 'rope_freqs.weight' is %g; a factor is above 0",
+                 static_cast<long long>(i), static_cast<double>(factor));
+        decoder.frequencies.values[i] =
+            static_cast<float>(rotary_frequency(i, turned, decoder.rope_base) / static_cast<double>(factor));
+    }
+}
+
+Architecture llama_from_gguf(const Keys& keys, const WeightShapes& shapes, const WeightSource& source) {
+    DecoderConfig llama = decoder_of(llama_from_keys(keys, shapes));
+    read_rope_factors(source, llama);
+    return completed(llama);
+}
+
+// A Llama whose rotary pairs are halves of a head, with biases of q, k and v.
+Architecture qwen2_from_gguf(const Keys& keys, const WeightShapes& shapes, const WeightSource& source) {
+    DecoderConfig qwen = decoder_of(llama_from_keys(keys, shapes));
+    read_rope_factors(source, qwen);
+    qwen.interleaved = false;
+    qwen.qkv_bias = shapes.find("block.0.qkv.bias", Part::q) != nullptr;
+    return completed(qwen);
 }
 
 BertConfig bert_from_keys(const Keys& keys, const WeightShapes& shapes, const BertChoice& choice) {
@@ -244,8 +285,9 @@ Architecture architecture_from_gguf(const GgufFile& file, const WeightSource& so
     const std::string_view type = file.string("general.architecture");
     const WeightShapes shapes(source, keys, heap);
     if (type == "gpt2") return gpt_from_keys(Keys(file, type, heap), shapes);
+    if (type == "qwen2") return qwen2_from_gguf(Keys(file, type, heap), shapes, source);
     if (type == "bert") return bert_from_keys(Keys(file, type, heap), shapes, choice);
-    return llama_from_keys(Keys(file, type, heap), shapes);
+    return llama_from_gguf(Keys(file, type, heap), shapes, source);
 }
 
 }  // namespace volta

@@ -149,6 +149,14 @@ constexpr KeyRule kLlamaGguf[] = {
     {"blk.%d.ffn_down.weight", "block.%d.down.weight", Part::whole, kTransposed},
     {"output_norm.weight", "norm_final.weight"},
     {"output.weight", "head.weight"},
+    unneeded("rope_freqs.weight", Unneeded::factors),
+};
+
+// A Llama with biases.
+constexpr KeyRule kQwen2Gguf[] = {
+    {"blk.%d.attn_q.bias", "block.%d.qkv.bias", Part::q},
+    {"blk.%d.attn_k.bias", "block.%d.qkv.bias", Part::k},
+    {"blk.%d.attn_v.bias", "block.%d.qkv.bias", Part::v},
 };
 
 // The names of Meta's own files; llama2c.cpp gives its tensors these.
@@ -329,6 +337,7 @@ constexpr Naming kNamings[] = {
     naming("huggingface", "gpt_neox", "gpt_neox.", kNeoxHuggingFace),
     naming("huggingface", "nanogpt", "transformer.", kNanoGpt, kGptHuggingFace),
     naming("gguf", "llama", "", kLlamaGguf),
+    naming("gguf", "qwen2", "", kQwen2Gguf, kLlamaGguf),
     naming("llama2.c", "llama", "", kLlamaMeta),
     {"volta", "gpt", "", nullptr, 0},
     naming("huggingface", "bert", "bert.", kBertHuggingFace),
@@ -351,7 +360,8 @@ constexpr const char* kUnneededNames[] = {"",
                                           "not needed: rotary frequencies",
                                           "not needed: positions",
                                           "not needed: another head",
-                                          "not needed: a count of batches"};
+                                          "not needed: a count of batches",
+                                          "factors of rotary positions, part of the architecture"};
 constexpr const char* kPartNames[] = {"", "q", "k", "v", "gate", "up", "by head", "the last rows"};
 constexpr std::string_view kLayer = "%d";
 constexpr char kAny = '*';  // at the beginning of a pattern

@@ -26,7 +26,8 @@ enum class Unneeded : std::uint8_t {
     frequencies,  // of rotary positions: those that the config's base gives
     positions,    // 0, 1, 2, ...
     head,         // of a task that is no head of Volta's
-    count         // of batches that a norm has seen: one whole number
+    count,        // of batches that a norm has seen: one whole number
+    factors       // of rotary positions, which the architecture has been read with
 };
 const char* unneeded_name(Unneeded unneeded);  // "not needed: a mask"; "" for `no`
 

@@ -1,6 +1,7 @@
 #include "engine/import/peft.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -318,6 +319,11 @@ class PeftReader {
         options.rank = 0;
         for (const Found& module : found_) options.rank = std::max(options.rank, module.rank);
         options.alpha = common_scale() * static_cast<double>(options.rank);
+        if (options.rank > kMostAdapterRank || !(options.alpha > 0 && options.alpha <= kMostAdapterAlpha))
+            fail(VOLTA_UNSUPPORTED,
+                 "its adapters have the rank %" PRId64 " and the alpha %g: Volta's have a rank up to %" PRId64
+                 ", and an alpha above 0 and at most %g",
+                 options.rank, options.alpha, kMostAdapterRank, kMostAdapterAlpha);
         config_.expect_all_read(has_no_effect);
         const std::pmr::string targets = all_targets();
         options.targets = targets;

@@ -167,6 +167,8 @@ constexpr ModelRow kModels[] = {{"BPE", TokenizerKind::stepped_bpe},
                                 {"WordPiece", TokenizerKind::stepped_wordpiece},
                                 {"WordLevel", TokenizerKind::wordlevel}};
 
+using Ids = std::pmr::vector<std::int32_t>;
+
 class Reader {
   public:
     Reader(std::string_view json, const ConfigFile* beside, std::pmr::memory_resource* heap)
@@ -175,6 +177,7 @@ class Reader {
           lists_(heap),
           before_(heap),
           after_(heap),
+          between_(heap),
           vocabulary_(heap),
           json_(json) {}
 
@@ -415,14 +418,29 @@ class Reader {
                  before_.size(), after_.size());
         if (!before_.empty()) options.bos = before_[0], options.flags |= kAddBos;
         if (!after_.empty()) options.eos = after_[0], options.flags |= kAddEos;
+        options.flags |= flags_of_pairs();
+    }
+
+    // What a pair has between its texts, as far as a vocabulary can say it: one eos, or none without one, or
+    // two.
+    std::uint32_t flags_of_pairs() const {
+        if (!pairs_are_known_) return kNoPairs;
+        if (between_ == after_) return 0;
+        const bool two = after_.size() == 1 && between_.size() == 2 && between_[0] == after_[0] &&
+                         between_[1] == after_[0];
+        return two ? kTwoEosBetween : kNoPairs;
     }
 
     // Of several, a later one puts its pieces around those of an earlier one.
     void put_around(const JsonStep& step) {
         if (step.type() == "ByteLevel") return;  // is about offsets alone
+        const bool is_first = before_.empty() && after_.empty();
         if (step.type() == "BertProcessing" || step.type() == "RobertaProcessing") {
             before_.insert(before_.begin(), id_of_pair(step, "cls"));
-            return after_.push_back(id_of_pair(step, "sep"));
+            after_.push_back(id_of_pair(step, "sep"));
+            between_.assign(step.type() == "BertProcessing" ? 1 : 2, after_.back());
+            pairs_are_known_ = is_first;
+            return;
         }
         if (step.type() != "TemplateProcessing") refuse("post_processor.type", step.type());
         step.only({"single", "pair", "special_tokens"});
@@ -447,14 +465,47 @@ class Reader {
                 before_.insert(before_.begin() + static_cast<std::ptrdiff_t>(before++), piece);
         }
         if (sequences == 0) fail(VOLTA_UNSUPPORTED, "its post_processor leaves the text itself out");
+        pairs_are_known_ = is_first && read_pair(step);
+    }
+
+    // [CLS] A [SEP] B [SEP]: what stands between the texts, if around both stands what is around one of them.
+    bool read_pair(const JsonStep& step) {
+        const JsonValue* pair = step.value().find("pair");
+        if (pair == nullptr) return false;
+        Ids parts[3] = {Ids(vocabulary_.heap()), Ids(vocabulary_.heap()), Ids(vocabulary_.heap())};
+        std::size_t sequences = 0;
+        for (const JsonValue& item : pair->members) {
+            const JsonValue* sequence = item.find("Sequence");
+            const JsonValue* special = item.find("SpecialToken");
+            const JsonValue* id = sequence != nullptr  ? sequence->find("id")
+                                  : special != nullptr ? special->find("id")
+                                                       : nullptr;
+            if (id == nullptr || !id->is_text()) return false;
+            if (sequence != nullptr) {
+                if (sequences == 2 || id->text != (sequences == 0 ? "A" : "B")) return false;
+                ++sequences;
+                continue;
+            }
+            const JsonValue* ids = ids_in_template(step, id->text);
+            if (ids == nullptr || ids->members.size() != 1 || ids->members[0].kind != JsonKind::integer ||
+                ids->members[0].integer >= static_cast<std::uint64_t>(vocabulary_.size()))
+                return false;
+            parts[sequences].push_back(static_cast<std::int32_t>(ids->members[0].integer));
+        }
+        between_ = parts[1];
+        return sequences == 2 && parts[0] == before_ && parts[2] == after_;
+    }
+
+    static const JsonValue* ids_in_template(const JsonStep& step, std::string_view name) {
+        const JsonValue* specials = step.value().find("special_tokens");
+        const JsonValue* special = specials != nullptr ? specials->find(name) : nullptr;
+        return special != nullptr ? special->find("ids") : nullptr;
     }
 
     // {"special_tokens": {"[CLS]": {"ids": [101]}}}. The ids of the file count, not the name, which is for
     // printing.
     std::int32_t id_in_template(const JsonStep& step, std::string_view name) const {
-        const JsonValue* specials = step.value().find("special_tokens");
-        const JsonValue* special = specials != nullptr ? specials->find(name) : nullptr;
-        const JsonValue* ids = special != nullptr ? special->find("ids") : nullptr;
+        const JsonValue* ids = ids_in_template(step, name);
         if (ids == nullptr) return no_id(name);
         const ShownName part = shown(name);
         if (ids->members.size() != 1)
@@ -511,7 +562,9 @@ class Reader {
     ConfigFile settings_;
     const ConfigFile* beside_;
     ListSink lists_;
-    std::pmr::vector<std::int32_t> before_, after_;  // what is put around a text
+    Ids before_, after_;  // what is put around a text
+    Ids between_;         // what stands between two
+    bool pairs_are_known_ = true;
     Vocabulary vocabulary_;
     std::string_view json_;
 };

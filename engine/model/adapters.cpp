@@ -19,7 +19,6 @@ namespace {
 constexpr const char *kRankKey = "volta.adapter.rank", *kAlphaKey = "volta.adapter.alpha",
                      *kTargetsKey = "volta.adapter.targets", *kBaseKey = "volta.adapter.base",
                      *kArchitectureKey = "volta.adapter.architecture";
-constexpr double kMostAlpha = 1e6;
 constexpr std::size_t kMostAdapters = 1024;  // outputs that a file's graph has
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
@@ -309,8 +308,8 @@ class AdaptedGraph {
 void check_options(const AdapterOptions& options) {
     require(options.rank >= 1 && options.rank <= kMostAdapterRank,
             "rank is %" PRId64 "; it must be from 1 to %" PRId64, options.rank, kMostAdapterRank);
-    require(options.alpha > 0 && options.alpha <= kMostAlpha,
-            "alpha is %g; it must be above 0 and at most %g", options.alpha, kMostAlpha);
+    require(options.alpha > 0 && options.alpha <= kMostAdapterAlpha,
+            "alpha is %g; it must be above 0 and at most %g", options.alpha, kMostAdapterAlpha);
 }
 
 void describe(const AdapterOptions& options, const Model& base, const char* base_hash, Model& model) {

@@ -16,6 +16,7 @@
 namespace volta {
 
 inline constexpr std::int64_t kMostAdapterRank = 4096;
+inline constexpr double kMostAdapterAlpha = 1e6;
 
 struct AdapterOptions {
     std::int64_t rank = 8;

@@ -44,6 +44,7 @@ struct KindRow {
     unsigned parts;       // that it may have
     std::uint32_t flags;  // of TokenizerFlag, those that mean something
 };
+constexpr std::uint32_t kEnds = kAddBos | kAddEos | kTwoEosBetween | kNoPairs;
 constexpr KindRow kKinds[] = {
     {TokenizerKind::byte, "byte", make_byte_model, 0, 0},
     {TokenizerKind::character, "char", make_character_model, 0, 0},
@@ -52,12 +53,12 @@ constexpr KindRow kKinds[] = {
     {TokenizerKind::wordpiece, "wordpiece", make_wordpiece_model, kTypes | kIds | kWordLength,
      kAddBos | kAddEos | kLowerCase | kWordPrefix},
     {TokenizerKind::stepped_bpe, "bpe", make_stepped_model, kTypes | kMerges | kIds | kSteps,
-     kAddBos | kAddEos | kByteFallback | kWholeWords | kFuseUnknown | kBytePieces},
+     kEnds | kByteFallback | kWholeWords | kFuseUnknown | kBytePieces},
     {TokenizerKind::unigram, "unigram", make_stepped_model, kTypes | kWideScores | kIds | kSteps,
-     kAddBos | kAddEos | kByteFallback | kFuseUnknown},
+     kEnds | kByteFallback | kFuseUnknown},
     {TokenizerKind::stepped_wordpiece, "wordpiece", make_stepped_model,
-     kTypes | kIds | kWordLength | kContinuation | kSteps, kAddBos | kAddEos},
-    {TokenizerKind::wordlevel, "wordlevel", make_stepped_model, kTypes | kIds | kSteps, kAddBos | kAddEos},
+     kTypes | kIds | kWordLength | kContinuation | kSteps, kEnds},
+    {TokenizerKind::wordlevel, "wordlevel", make_stepped_model, kTypes | kIds | kSteps, kEnds},
     {TokenizerKind::sentencepiece_pairs, "spm", make_sentencepiece_model, kTypes | kScores | kIds | kSteps,
      kAddBos | kAddEos | kByteFallback},
     {TokenizerKind::sentencepiece_unigram, "unigram", make_sentencepiece_model,
@@ -240,11 +241,69 @@ std::string_view Tokenizer::piece_after(std::int32_t previous, std::int32_t id) 
 
 std::size_t Tokenizer::encode(std::string_view text, std::int32_t* ids, std::size_t capacity,
                               const EncodeOptions& options) const {
+    if (options.pair != nullptr || options.most != 0 || options.segments != nullptr)
+        return encode_fitted(text, ids, capacity, options);
     IdSink sink(ids, capacity);
     const TokenizerOptions& ends = vocabulary().options;
     if (options.ends && ends.has(kAddBos)) sink.push(ends.bos);
     model_->encode_all(text, options.special, sink);
     if (options.ends && ends.has(kAddEos)) sink.push(ends.eos);
+    return sink.count();
+}
+
+namespace {
+
+struct Lengths {
+    std::size_t first, second;
+};
+
+// What transformers' "longest_first" keeps of two texts: the longer one loses until both are of one length,
+// then both do, and of an odd number the longer one keeps one more.
+Lengths longest_first(Lengths whole, std::size_t most) {
+    if (whole.first <= most && whole.second <= most - whole.first) return whole;
+    const bool first_is_longer = whole.first > whole.second;
+    const std::size_t shorter = first_is_longer ? whole.second : whole.first, half = most / 2;
+    const std::size_t least = shorter < half ? shorter : half;
+    return first_is_longer ? Lengths{most - least, least} : Lengths{least, most - least};
+}
+
+}  // namespace
+
+// A pair, a limit, segments. Texts are encoded twice, first to count, so that nothing is allocated.
+std::size_t Tokenizer::encode_fitted(std::string_view text, std::int32_t* ids, std::size_t capacity,
+                                     const EncodeOptions& options) const {
+    const TokenizerOptions& ends = vocabulary().options;
+    const bool bos = options.ends && ends.has(kAddBos), eos = options.ends && ends.has(kAddEos);
+    const std::size_t between = eos ? (ends.has(kTwoEosBetween) ? 2 : 1) : 0;
+    if (options.pair != nullptr && options.ends && ends.has(kNoPairs))
+        fail(VOLTA_UNSUPPORTED, "the tokenizer's file puts two texts together in a way that is not known");
+    const auto count = [&](std::string_view part) {
+        IdSink none(nullptr, 0);
+        model_->encode_all(part, options.special, none);
+        return none.count();
+    };
+    Lengths kept = {count(text), options.pair != nullptr ? count(*options.pair) : 0};
+    if (options.most != 0) {
+        const std::size_t around =
+            (bos ? 1u : 0u) + (eos ? 1u : 0u) + (options.pair != nullptr ? between : 0u);
+        require(options.most >= around, "max_tokens is %zu, and %zu ids stand around the text", options.most,
+                around);
+        kept = longest_first(kept, options.most - around);
+    }
+    IdSink sink(ids, capacity);
+    const auto put = [&](std::string_view part, std::size_t most) {
+        IdSink begun = sink.next(most);
+        model_->encode_all(part, options.special, begun);
+        sink.skip(most);
+    };
+    if (bos) sink.push(ends.bos);
+    put(text, kept.first);
+    for (std::size_t i = 0; options.pair != nullptr && i < between; ++i) sink.push(ends.eos);
+    const std::size_t first = options.pair != nullptr ? sink.count() : SIZE_MAX;
+    if (options.pair != nullptr) put(*options.pair, kept.second);
+    if (eos) sink.push(ends.eos);
+    for (std::size_t i = 0; options.segments != nullptr && i < capacity && i < sink.count(); ++i)
+        options.segments[i] = i < first ? 0 : 1;
     return sink.count();
 }
 

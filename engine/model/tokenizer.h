@@ -14,6 +14,10 @@ const char* tokenizer_kind_name(TokenizerKind kind);  // "byte", "char", "bpe", 
 struct EncodeOptions {
     bool ends = false;     // bos and eos where the vocabulary's flags ask for them
     bool special = false;  // control pieces that stand in the text become their ids; else they are plain text
+    const std::string_view* pair = nullptr;  // a second text, which stands behind
+    std::size_t most = 0;                    // ids, with the ends; 0: all. See volta_encode_options
+    std::int32_t* segments =
+        nullptr;  // not NULL: `capacity` of them, of each id 0, or 1 behind the first text
 };
 
 class TokenizerModel;  // a vocabulary with its algorithm: engine/model/tokenizer_model.h
@@ -46,12 +50,15 @@ class Tokenizer final {
     std::string_view piece_after(std::int32_t previous, std::int32_t id) const;
 
     // Writes at most `capacity` ids and returns how many there are in all. Throws INVALID_ARGUMENT naming the
-    // character ('é' U+00E9) and its byte offset when the vocabulary lacks it.
+    // character ('é' U+00E9) and its byte offset when the vocabulary lacks it, or where `most` has no room
+    // for the ends; UNSUPPORTED for a pair, of a vocabulary that joins two texts in a way that is not known.
     std::size_t encode(std::string_view text, std::int32_t* ids, std::size_t capacity,
                        const EncodeOptions& options = {}) const;
 
   private:
     explicit Tokenizer(std::shared_ptr<const TokenizerModel> model);
+    std::size_t encode_fitted(std::string_view text, std::int32_t* ids, std::size_t capacity,
+                              const EncodeOptions& options) const;
     std::shared_ptr<const TokenizerModel> model_;  // never NULL but in what was moved from
 };
 

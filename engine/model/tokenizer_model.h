@@ -20,6 +20,13 @@ class IdSink final {
         if (count_ < capacity_) ids_[count_] = id;
         ++count_;
     }
+    // For the next ids, of which at most `most` are kept.
+    IdSink next(std::size_t most) const {
+        const std::size_t at = count_ < capacity_ ? count_ : capacity_;
+        const std::size_t room = capacity_ - at;
+        return IdSink(room == 0 ? nullptr : ids_ + at, most < room ? most : room);
+    }
+    void skip(std::size_t count) { count_ += count; }
     std::size_t count() const { return count_; }
 
   private:

@@ -54,7 +54,10 @@ enum TokenizerFlag : std::uint32_t {
     kWholeWords = 64,  // stepped_bpe: a word that is a piece is not merged
     kFuseUnknown = 128,  // stepped_bpe, unigram: unknown characters beside each other are one unknown piece
     kBytePieces = 256,   // stepped_bpe: pieces are raw bytes
-    kKnownFlags = 511
+    // Kinds with steps, of two texts beside each other; without these one eos is between them, as behind.
+    kTwoEosBetween = 512,
+    kNoPairs = 1024,  // stand in a way that is not known
+    kKnownFlags = 2047
 };
 
 struct TokenizerOptions {

@@ -104,14 +104,19 @@ inline std::string write_case(TemporaryFolder& folder, const Case& one, const st
     return folder.write("model.safetensors", safetensors_of(one.tensors));
 }
 
-// Adapters go to PEFT by the names of the model's modules, which some families have otherwise than the
-// architecture that computes them: these are refused by their name.
-inline void check_peft(TemporaryFolder& folder, const Case& one, volta_model* model) {
+// "model_type" of its config.
+inline std::string type_of(const Case& one) {
     constexpr char kKey[] = "\"model_type\": \"";
     const std::size_t at = one.config.find(kKey);
     assert_true(at != std::string::npos);
     const std::size_t begin = at + sizeof kKey - 1;
-    const std::string type = one.config.substr(begin, one.config.find('"', begin) - begin);
+    return one.config.substr(begin, one.config.find('"', begin) - begin);
+}
+
+// Adapters go to PEFT by the names of the model's modules, which some families have otherwise than the
+// architecture that computes them: these are refused by their name.
+inline void check_peft(TemporaryFolder& folder, const Case& one, volta_model* model) {
+    const std::string type = type_of(one);
     bool others = false;
     for (const char* name : {"phi3", "gpt_neox", "roberta", "xlm-roberta", "distilbert"})
         others = others || type == name;

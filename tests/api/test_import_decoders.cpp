@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,101 @@ std::vector<float> decoded(volta_model* model, const std::vector<std::int32_t>& 
 
 bool same_bits(const std::vector<float>& a, const float* b) {
     return std::memcmp(a.data(), b, a.size() * sizeof(float)) == 0;
+}
+
+// ---- What of a family goes on to other programs: the table "handed" of docs/import.md
+
+struct HandedOn {
+    std::string type;
+    int tried = 0, hugging_face = 0, gguf = 0, peft = 0;  // configurations
+};
+
+bool is_written(volta_status status, const Case& one, const char* what) {
+    if (status != VOLTA_OK && status != VOLTA_UNSUPPORTED)
+        failed("%s: %s: %s", one.name.c_str(), what, volta_last_error());
+    return status == VOLTA_OK;
+}
+
+// Of what is written the logits are the model's, but that GGUF files may have another order of sums.
+void check_written(Host& host, const Golden& golden, const Case& one, const std::vector<float>& logits,
+                   const std::string& path) {
+    volta_model* read = nullptr;
+    check(volta_model_import(host.context, path.c_str(), nullptr, &read));
+    const std::vector<float> again = logits_of(host, read, golden.tokens);
+    float largest = 0, difference = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+        largest = std::fmax(largest, std::fabs(logits[i]));
+        difference = std::fmax(difference, std::fabs(logits[i] - again[i]));
+    }
+    if (!(difference <= kMostDifference * largest))
+        failed("%s: what is written as %s is another model", one.name.c_str(), path.c_str());
+    volta_model_release(read);
+}
+
+void hand_on(Host& host, const Golden& golden, const Case& one, HandedOn& family) {
+    TemporaryFolder folder;
+    volta_model *model = nullptr, *adapters = nullptr;
+    check(volta_model_import(host.context, write_case(folder, one, one.config).c_str(), nullptr, &model));
+    const std::vector<float> logits = logits_of(host, model, golden.tokens);
+    ++family.tried;
+    const std::string weights = folder.file("theirs.safetensors"), config = folder.file("theirs.json"),
+                      gguf = folder.file("theirs.gguf");
+    const volta_export_options names = {sizeof names, VOLTA_NAMES_HUGGING_FACE, config.c_str()};
+    if (is_written(volta_model_export_safetensors_with(model, &names, weights.c_str()), one, "names")) {
+        ++family.hugging_face;
+        volta_import_options options = {};
+        options.struct_size = sizeof options;
+        options.config_path = config.c_str();
+        volta_model* read = nullptr;
+        check(volta_model_import(host.context, weights.c_str(), &options, &read));
+        if (!same_bits(logits_of(host, read, golden.tokens), logits.data()))
+            failed("%s: under Hugging Face's names it is another model", one.name.c_str());
+        volta_model_release(read);
+    }
+    if (is_written(volta_model_export_gguf(model, nullptr, gguf.c_str()), one, "GGUF")) {
+        ++family.gguf;
+        check_written(host, golden, one, logits, gguf);
+    }
+    check(volta_model_add_lora(model, nullptr, &adapters));
+    family.peft += is_written(volta_model_export_peft(adapters, folder.file("").c_str()), one, "PEFT");
+    volta_model_release(adapters);
+    volta_model_release(model);
+}
+
+std::string share(int count, int tried) {
+    return count == tried ? "yes"
+           : count == 0   ? "no"
+                          : std::to_string(count) + " of " + std::to_string(tried);
+}
+
+std::string table_of(const std::vector<HandedOn>& families) {
+    std::string table =
+        "| `model_type` | configurations tried | Hugging Face's names | GGUF | adapters for PEFT "
+        "|\n|---|---|---|---|---|\n";
+    for (const HandedOn& family : families)
+        table += "| `" + family.type + "` | " + std::to_string(family.tried) + " | " +
+                 share(family.hugging_face, family.tried) + " | " + share(family.gguf, family.tried) + " | " +
+                 share(family.peft, family.tried) + " |\n";
+    return table;
+}
+
+void test_the_page_says_what_is_handed_on(void**) {
+    const Golden golden = read_golden(kGoldenFile);
+    Host host;
+    std::vector<HandedOn> families;
+    for (const Case& one : golden.cases) {
+        const std::string type = type_of(one);
+        if (families.empty() || families.back().type != type) families.push_back({type});
+        hand_on(host, golden, one, families.back());
+    }
+    const std::string table = table_of(families);
+    std::ifstream file("../docs/import.md");
+    std::stringstream page;
+    page << file.rdbuf();
+    const bool is_said =
+        page.str().find("<!-- handed:begin -->\n" + table + "<!-- handed:end -->") != std::string::npos;
+    if (!is_said) print_error("docs/import.md has another table than this one:\n%s", table.c_str());
+    assert_true(is_said);
 }
 
 void check_case(Host& host, const Golden& golden, const Case& one) {
@@ -134,6 +231,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_decoders_give_the_logits_of_transformers),
         cmocka_unit_test(test_every_setting_counts),
+        cmocka_unit_test(test_the_page_says_what_is_handed_on),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

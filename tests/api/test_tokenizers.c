@@ -94,7 +94,9 @@ static void test_a_file_of_llama2c_is_opened(void** state) {
     volta_context* context = NULL;
     volta_tokenizer* tokenizer;
     volta_special_ids special = {sizeof special, 0, 0, 0, 0, 0, 0};
-    const volta_encode_options ends = {sizeof ends, 1, 0}, with_special = {sizeof ends, 0, 1};
+    volta_encode_options ends = VOLTA_ENCODE_OPTIONS_INIT, with_special = VOLTA_ENCODE_OPTIONS_INIT;
+    ends.ends = 1;
+    with_special.special = 1;
     int32_t ids[16];
     const char* text;
     size_t bytes;
@@ -120,6 +122,55 @@ static void test_a_file_of_llama2c_is_opened(void** state) {
     assert_ok(volta_tokenizer_decode(tokenizer, 1, &text, &bytes));
     assert_int_equal(bytes, 0);
     assert_comes_back(tokenizer, "a a\na");
+    volta_tokenizer_release(tokenizer);
+    volta_context_release(context);
+    remove(kFile);
+}
+
+/* Two texts beside each other, at most so many ids, and the segment of each. */
+static void test_a_pair_of_texts(void** state) {
+    (void)state;
+    static const char kPieces[] = "[UNK]\n[CLS]\n[SEP]\na\nb\n";
+    static const int32_t kWhole[] = {1, 3, 3, 2, 4, 4, 4, 2}, kSegments[] = {0, 0, 0, 0, 1, 1, 1, 1},
+                         kCut[] = {1, 3, 2, 4, 4, 2}, kOfCut[] = {0, 0, 0, 1, 1, 1}, kAlone[] = {1, 3, 2};
+    volta_context* context = NULL;
+    volta_tokenizer* tokenizer;
+    volta_encode_options options = VOLTA_ENCODE_OPTIONS_INIT;
+    int32_t ids[16], segments[16];
+    size_t count = 9;
+    FILE* file = fopen(kFile, "wb");
+    assert_true(file != NULL && fwrite(kPieces, 1, sizeof kPieces - 1, file) == sizeof kPieces - 1 &&
+                fclose(file) == 0);
+    assert_ok(volta_context_create(NULL, &context));
+    assert_ok(volta_tokenizer_open(context, kFile, VOLTA_TOKENIZER_BERT, &tokenizer));
+    options.ends = 1;
+    options.pair = "b b b!";
+    options.pair_bytes = 5;
+    options.segments = segments;
+    assert_int_equal(encode(tokenizer, &options, "a a", ids, 16), 8);
+    assert_memory_equal(ids, kWhole, sizeof kWhole);
+    assert_memory_equal(segments, kSegments, sizeof kSegments);
+    options.max_tokens = 6;
+    assert_int_equal(encode(tokenizer, &options, "a a", ids, 16), 6);
+    assert_memory_equal(ids, kCut, sizeof kCut);
+    assert_memory_equal(segments, kOfCut, sizeof kOfCut);
+    segments[1] = 7;
+    assert_ok(volta_tokenizer_encode_with(tokenizer, &options, "a a", 3, ids, 1, &count));
+    assert_int_equal(count, 6); /* no more than there is room for */
+    assert_int_equal(segments[1], 7);
+    options.pair = NULL;
+    assert_int_equal(volta_tokenizer_encode_with(tokenizer, &options, "a a", 3, ids, 16, &count),
+                     VOLTA_INVALID_ARGUMENT);
+    assert_non_null(strstr(volta_last_error(), "pair is NULL and pair_bytes is 5"));
+    assert_int_equal(count, 0);
+    options.pair_bytes = 0;
+    options.max_tokens = 3;
+    assert_int_equal(encode(tokenizer, &options, "a a", ids, 16), 3);
+    assert_memory_equal(ids, kAlone, sizeof kAlone);
+    options.max_tokens = 1;
+    assert_int_equal(volta_tokenizer_encode_with(tokenizer, &options, "a a", 3, ids, 16, &count),
+                     VOLTA_INVALID_ARGUMENT);
+    assert_non_null(strstr(volta_last_error(), "max_tokens is 1, and 2 ids stand around the text"));
     volta_tokenizer_release(tokenizer);
     volta_context_release(context);
     remove(kFile);
@@ -205,6 +256,7 @@ static void test_every_allocation_may_be_refused(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_learnt_vocabulary_lives_in_a_model),
+        cmocka_unit_test(test_a_pair_of_texts),
         cmocka_unit_test(test_a_file_of_llama2c_is_opened),
         cmocka_unit_test(test_wrong_calls_are_told),
         cmocka_unit_test(test_every_allocation_may_be_refused),

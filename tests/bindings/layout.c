@@ -182,6 +182,14 @@ int main(void) {
            sizeof(((volta_encode_options *)0)->ends));
     printf("volta_encode_options.special %zu %zu\n", offsetof(volta_encode_options, special),
            sizeof(((volta_encode_options *)0)->special));
+    printf("volta_encode_options.pair %zu %zu\n", offsetof(volta_encode_options, pair),
+           sizeof(((volta_encode_options *)0)->pair));
+    printf("volta_encode_options.pair_bytes %zu %zu\n", offsetof(volta_encode_options, pair_bytes),
+           sizeof(((volta_encode_options *)0)->pair_bytes));
+    printf("volta_encode_options.max_tokens %zu %zu\n", offsetof(volta_encode_options, max_tokens),
+           sizeof(((volta_encode_options *)0)->max_tokens));
+    printf("volta_encode_options.segments %zu %zu\n", offsetof(volta_encode_options, segments),
+           sizeof(((volta_encode_options *)0)->segments));
     printf("volta_special_ids %zu\n", sizeof(volta_special_ids));
     printf("volta_special_ids.struct_size %zu %zu\n", offsetof(volta_special_ids, struct_size),
            sizeof(((volta_special_ids *)0)->struct_size));

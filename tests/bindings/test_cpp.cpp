@@ -244,6 +244,9 @@ void test_writing(void**) {
     const std::string text = "to be or not to be";
     const auto tokenizer = volta::tokenizer::characters(context, text);
     assert_true(tokenizer.decode(tokenizer.encode(text)) == text);
+    const auto pair = volta::tokenizer::bytes(context).encode_pair("ab", "cde", 4);
+    assert_true((pair.ids == std::vector<std::int32_t>{97, 98, 99, 100}));
+    assert_true((pair.segments == std::vector<std::int32_t>{0, 0, 1, 1}));
     auto gpt = volta::options<volta_gpt_options>();
     gpt.vocabulary = tokenizer.size();
     gpt.layers = 1;

@@ -63,6 +63,9 @@ json.dump(dict(config, use_dora=True), open("folder/adapter_config.json", "w"))
 E
 refused 1 "the config has 'use_dora' true, Volta's model is one where it is false" convert folder --base llama.volta --out x.volta
 sed 's/"use_dora": true/"use_dora": false/' folder/adapter_config.json >config && cp config folder/adapter_config.json
+sed 's/"lora_alpha": 8/"lora_alpha": 0/' config >folder/adapter_config.json
+refused 1 "its adapters have the rank 4 and the alpha 0: Volta's have a rank up to 4096, and an alpha above 0" convert folder --base llama.volta --out x.volta
+cp config folder/adapter_config.json
 refused 1 "the base has no weight for the module 'model.layers.0.self_attn.o_proj'" convert folder --base gpt.volta --out x.volta
 
 # --- refusals

@@ -73,6 +73,15 @@ expect "--prompt-file -" "$("$voltac" generate m.volta --prompt 'line 1: the' --
     "$("$voltac" generate m.volta --prompt-file - --tokens 8 <prompt.txt)"
 refused 2 "--prompt and --prompt-file both say what to go on from" generate m.volta --prompt a --prompt-file prompt.txt
 
+# --- special pieces of a prompt are their ids where that is asked for, and then a prompt is what chat makes of a message
+turn=$(printf '<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n.')
+"$voltac" generate m.volta --special --prompt "${turn%.}" --stop-token 257 --tokens 6 --temperature 0 >written || bad "--special"
+echo hi | "$voltac" chat m.volta --tokens 6 --temperature 0 >answer || bad "chat of one message"
+{ printf '%s' "${turn%.}" && cat answer; } | cmp -s - written || bad "--special is not what chat says: $(cat written answer)"
+many=$(printf '<|im_start|>%.0s' 1 2 3 4 5 6 7 8 9 10 11 12)
+"$voltac" generate m.volta --special --prompt "$many" --tokens 1 >/dev/null || bad "--special takes more than a token for a piece"
+refused 1 "a prompt of 144 tokens and 1 more are 145, larger than the model's context of 128" generate m.volta --prompt "$many" --tokens 1
+
 # --- chat
 printf 'hello\r\n\nagain' >said.txt
 "$voltac" chat m.volta --tokens 4 --temperature 0 <said.txt >told 2>err || bad "chat: $(cat err)"

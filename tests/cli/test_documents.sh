@@ -87,6 +87,17 @@ sed 's/"say/"tell me/' pairs.jsonl >told.jsonl
 printf '%s\n' '{"text": "fox 1 fox"}' '{"text": "fox 2 fox"}' >texts.jsonl
 "$voltac" train --jsonl texts.jsonl --from base.volta --batch 2 --steps 2 --out t.volta >/dev/null 2>&1 || bad "texts"
 
+# --- and are what eval measures
+"$voltac" eval said.volta --jsonl pairs.jsonl >told 2>err || bad "eval --jsonl: $(cat err)"
+expect "what is right" "accuracy           1.0000 (192 of 192 tokens) documents          24" "$(sed -n '3,4p' told | tr '\n' ' ' | sed 's/ $//')"
+"$voltac" eval base.volta --jsonl - --json <pairs.jsonl >told || bad "eval --jsonl -"
+grep -q '^{"loss":[0-9.]*,"accuracy":[0-9.]*,"correct":[0-9]*,"asked":[0-9]*,"documents":24,"asks_for":"tokens"}$' told || bad "eval --jsonl --json: $(cat told)"
+expect "the loss of a validation" "$(tail -n 2 pairs.jsonl | "$voltac" eval base.volta --jsonl - --json | sed 's/.*"loss":\([0-9]*\.[0-9]\{6\}\).*/\1/')" \
+    "$(still_loss | sed 's/\(\.[0-9]\{6\}\).*/\1/')"
+refused 2 "it needs --text, --jsonl, or --dataset with --data" eval base.volta --jsonl pairs.jsonl --text text.txt
+echo "[]" >bad.jsonl
+refused 1 "bad.jsonl:1: it is no object of JSON" eval base.volta --jsonl bad.jsonl
+
 # --- early: a rate that makes it worse ends the run, and the best is kept
 "$voltac" train $run --steps 60 --lr 3e-3 --eval-every 2 --patience 3 --out p.volta --json >told 2>err || bad "--patience: $(cat err)"
 [ -e p.best.volta ] || bad "the best is not kept"
@@ -187,6 +198,16 @@ PYTHON
     done
     cmp -s told1 told3 || bad "threads change what a classifier learns"
     expect "what it has right" "4 of 4" "$(sed -n 's/^correct *//p' told1)"
+    expect "eval of labels" "accuracy           1.0000 (40 of 40 labels)" "$("$voltac" eval l.volta --jsonl labels.jsonl | sed -n 2p)"
+    # Of a text and its pair the longer one is cut, and both keep their ends: the loss is that of the texts that are left.
+    echo '{"text": "the good", "text_pair": "lazy dog the fox lazy dog the fox", "label": 1}' >long.jsonl
+    echo '{"text": "the good", "text_pair": "lazy dog the", "label": 1}' >fits.jsonl
+    for name in long fits; do
+        "$voltac" train --jsonl $name.jsonl --from c.volta --context 8 --batch 1 --steps 1 --out $name.volta --json 2>$name.err |
+            sed -n 's/.*"event":"step".*"loss":\([0-9.]*\).*/\1/p' >$name.loss
+    done
+    grep -q "long.jsonl: 1 of 1 documents are longer than the 8 tokens of a row, and cut" long.err || bad "a cut pair is not told: $(cat long.err)"
+    [ -s fits.loss ] && cmp -s long.loss fits.loss || bad "a cut pair is another: $(cat long.loss fits.loss)"
     "$voltac" $import --mask --out m1.volta >/dev/null && "$voltac" $import --out m0.volta >/dev/null || bad "fewer inputs"
     refused 1 "labels.jsonl: the documents have labels, and each of them needs a row: --pack is of others" train --jsonl labels.jsonl --from c.volta --pack --out x.volta
     refused 1 'labels.jsonl:1: there is a "text_pair", but the model has no input of segments' train --jsonl labels.jsonl --from m1.volta --out x.volta

@@ -67,7 +67,7 @@ refused 2 "it needs --text, --jsonl, or --dataset with --data" train --out x.vol
 refused 1 "fewer than a batch of 128" train --dataset cifar10 --data "$data/cifar-10/test_jpeg_2000.bin" --limit 100 --out x.volta
 refused 2 "--dataset and --data go together" eval r.volta --data x
 refused 2 "--limit needs --dataset" eval r.volta --text r.volta --limit 3
-refused 2 "it needs --text, or --dataset with --data" eval r.volta
+refused 2 "it needs --text, --jsonl, or --dataset with --data" eval r.volta
 refused 2 "must be one of cifar10|cifar100|idx|folder" eval r.volta --dataset cifar --data x
 refused 1 "missing.bin" eval r.volta --dataset cifar10 --data missing.bin
 refused 2 "'1/0' is neither imagenet nor none nor mean/deviation" convert "$weights" --model resnet20 --preprocess 1/0 --out x.volta

@@ -91,7 +91,7 @@ printf '{"resume": "", "steps": 3}' >empty.json
 refused 2 "voltac train: --resume is empty" train --text text.txt --out m.volta --config empty.json
 printf '{"config": "empty.json"}' >nested.json
 refused 2 "names another configuration file" train --text text.txt --out m.volta --config nested.json
-refused 2 "it needs --text, or --dataset with --data" eval m.volta
+refused 2 "it needs --text, --jsonl, or --dataset with --data" eval m.volta
 
 echo "== failures"
 refused 1 "empty.txt: the file is empty" train --text empty.txt --out m.volta

@@ -296,7 +296,7 @@ NEEDED = {"rust": ("cargo", "rustc"), "go": ("go",), "c": ("cc", "pkg-config"), 
 
 def missing(block):
     """A program that the block needs and this machine lacks, or None."""
-    named = re.findall(r"^(go|cargo|cmake|cc|c\+\+|pip) |\$\((pkg-config) ", block.text(), re.M) if block.language == "sh" else []
+    named = re.findall(r"^(go|cargo|cmake|cc|c\+\+|pip|gguf-dump) |\$\((pkg-config) ", block.text(), re.M) if block.language == "sh" else []
     named = [one for pair in named for one in pair if one]
     return next((tool for tool in (*NEEDED.get(block.language, ()), *named) if not shutil.which(tool)), None)
 

@@ -98,6 +98,26 @@ void test_conversations_are_those_of_transformers(void**) {
     }
 }
 
+// What is written of a format is recognised as it, with what the system says; that jinja makes the same texts
+// of it tests/parity/parity_chat.py shows.
+void test_templates_that_are_written(void**) {
+    TestHeap heap;
+    for (std::size_t i = 0; chat_format(i) != nullptr; ++i) {
+        const ChatFormat& format = *chat_format(i);
+        const std::pmr::string jinja = write_chat_template(format, nullptr, heap.structures());
+        const ChatTemplate found = read_chat_template(jinja, heap.structures());
+        if (found.format != &format) print_error("%s: %s\n", format.name, jinja.c_str());
+        assert_ptr_equal(found.format, &format);
+        assert_false(found.has_system);
+    }
+    const char* const said = "It's a \\test\n\"of\" <|im_star>";
+    const ChatTemplate found = read_chat_template(
+        write_chat_template(*find_chat_format("chatml"), said, heap.structures()), heap.structures());
+    assert_ptr_equal(found.format, find_chat_format("chatml"));
+    assert_true(found.has_system);
+    assert_string_equal(found.said.c_str(), said);
+}
+
 // Of the answers, and of nothing else, everything up to the piece that ends them.
 void test_answers_are_marked(void**) {
     TestHeap heap;
@@ -222,6 +242,7 @@ void test_the_template_beside_a_tokenizer_is_found(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_conversations_are_those_of_transformers),
+        cmocka_unit_test(test_templates_that_are_written),
         cmocka_unit_test(test_answers_are_marked),
         cmocka_unit_test(test_a_content_forges_nothing),
         cmocka_unit_test(test_what_a_format_has_no_place_for_is_refused),

@@ -8,6 +8,7 @@
 #include "engine/import/import_model.h"
 #include "engine/import/tokenizer_files.h"
 #include "engine/import/word_splits.h"
+#include "engine/model/decoder.h"
 #include "engine/model/network.h"
 #include "engine/model/quantize.h"
 #include "tests/import/bert_files.h"
@@ -41,6 +42,18 @@ struct Fixture {
         auto model = create_llama(small_llama(tied, interleaved), 3, heap.structures(), heap.tensors());
         scatter(*model);
         return model;
+    }
+    HeapPtr<Model> decoder(const DecoderConfig& config) {
+        auto model = Model::create(build_decoder(config, "decoder", heap.structures()), 5, heap.structures(),
+                                   heap.tensors());
+        describe_decoder(config, *model);
+        scatter(*model);
+        return model;
+    }
+    HeapPtr<Model> qwen2(bool tied) {
+        DecoderConfig config = decoder_of(small_llama(tied, false));
+        config.qkv_bias = true;
+        return decoder(config);
     }
     HeapPtr<Model> bert(BertHead head) {
         auto model = create_bert(small_bert(head), 7, heap.structures(), heap.tensors());
@@ -78,6 +91,7 @@ void test_models_come_back(void**) {
     Fixture fixture;
     assert_true(fixture.comes_back(*fixture.gpt()));
     for (const bool tied : {true, false}) assert_true(fixture.comes_back(*fixture.llama(tied, true)));
+    for (const bool tied : {true, false}) assert_true(fixture.comes_back(*fixture.qwen2(tied)));
     for (const BertHead head : {BertHead::hidden, BertHead::pooled, BertHead::classes})
         assert_true(fixture.comes_back(*fixture.bert(head)));
 }
@@ -105,6 +119,27 @@ void test_rotary_halves_become_pairs(void**) {
         }
 }
 
+// A Llama 3.1 has frequencies of its own, which go as factors.
+void test_rotary_frequencies_come_back(void**) {
+    Fixture fixture;
+    for (const bool interleaved : {true, false}) {
+        DecoderConfig config = decoder_of(small_llama(true, interleaved));
+        config.frequencies.count = 8;
+        for (int i = 0; i < 8; ++i)
+            config.frequencies.values[i] = static_cast<float>(std::pow(10000.0, i / -8.0) / (i < 3   ? 1
+                                                                                             : i < 5 ? 2.5
+                                                                                                     : 8));
+        const auto model = fixture.decoder(config);
+        const auto imported = fixture.import(fixture.write(*model));
+        assert_string_equal(imported->find_metadata("volta.decoder.interleaved")->c_str(), "1");
+        const auto run = run_model(*model, fixture.heap.structures());
+        assert_true(largest_difference(run, run_model(*imported, fixture.heap.structures())) < 1e-6);
+        if (interleaved)
+            assert_true(hash_parameters(*model, fixture.heap.structures()) ==
+                        hash_parameters(*imported, fixture.heap.structures()));
+    }
+}
+
 void test_the_same_model_gives_the_same_bytes(void**) {
     Fixture fixture;
     const std::string first = fixture.bytes(fixture.write(*fixture.gpt(), DType::int8));
@@ -116,8 +151,8 @@ void test_the_same_model_gives_the_same_bytes(void**) {
 void test_stored_weights_come_back(void**) {
     for (const DType dtype : {DType::bf16, DType::f16, DType::int8, DType::int4}) {
         Fixture fixture;
-        for (const auto& model :
-             {fixture.gpt(), fixture.llama(false, true), fixture.bert(BertHead::classes)}) {
+        for (const auto& model : {fixture.gpt(), fixture.llama(false, true), fixture.qwen2(true),
+                                  fixture.bert(BertHead::classes)}) {
             const auto stored = quantize(*model, dtype, fixture.heap.structures(), fixture.heap.tensors());
             const auto imported = fixture.import(fixture.write(*stored), std::nullopt);
             for (const NamedTensor& parameter : stored->parameters) {
@@ -282,6 +317,22 @@ void test_tokenizers_come_back(void**) {
     spm.options.unk = 0, spm.options.bos = 1, spm.options.eos = 2;
     spm.options.flags = kAddBos | kSpacePrefix;
     check_comes_back(fixture, Tokenizer::from_vocabulary(std::move(spm)), "t h th");
+}
+
+// Whoever has the file has the format of its conversations.
+void test_the_chat_format_comes_back(void**) {
+    Fixture fixture;
+    const auto model = fixture.gpt_of(260);
+    model->tokenizer.emplace(Tokenizer::from_vocabulary(bpe(fixture.heap.structures())));
+    const std::string without = fixture.bytes(fixture.write(*model));
+    assert_true(without.find("tokenizer.chat_template") == without.npos);
+    model->set_metadata("volta.chat.format", "chatml");
+    model->set_metadata("volta.chat.system", "It's\nso");
+    const auto imported = fixture.import(fixture.write(*model));
+    assert_string_equal(imported->find_metadata("volta.chat.format")->c_str(), "chatml");
+    assert_string_equal(imported->find_metadata("volta.chat.system")->c_str(), "It's\nso");
+    const std::string bare = fixture.bytes(fixture.write(*model, kKeep, true));
+    assert_true(bare.find("tokenizer.chat_template") == bare.npos);
 }
 
 void test_wordpieces_are_marked(void**) {
@@ -610,6 +661,25 @@ void test_what_has_no_form_is_refused(void**) {
         network.network = &find_network("cnn");
         assert_failure(fixture.refusal(*create_network(network, 1, heap, fixture.heap.tensors())),
                        VOLTA_UNSUPPORTED, "a cnn has no form in a GGUF file");
+        // A Qwen 2 is a Llama with biases and nothing else.
+        const auto other = [&](auto change) {
+            DecoderConfig config = decoder_of(small_llama(true, false));
+            config.qkv_bias = true;
+            change(config);
+            assert_failure(fixture.refusal(*fixture.decoder(config)), VOLTA_UNSUPPORTED,
+                           "GPT-2, Llama and Qwen 2 are written as GGUF files; this one is none of them");
+        };
+        other([](DecoderConfig& config) { config.window = 8; });
+        other([](DecoderConfig& config) { config.proj_bias = true; });
+        other([](DecoderConfig& config) { config.head_norm = HeadNorm::head; });
+        other([](DecoderConfig& config) { config.interleaved = true; });
+        other([](DecoderConfig& config) { config.qkv_bias = false, config.rope_scale = 2; });
+        const auto scaled = [](DecoderConfig& config) {
+            config.frequencies.count = 8;
+            for (float& frequency : config.frequencies.values) frequency = 0.5f;
+        };
+        other(scaled);
+        other([&](DecoderConfig& config) { scaled(config), config.qkv_bias = false, config.rope_scale = 2; });
         const auto model = fixture.gpt();
         model->set_metadata("volta.gpt.window", "8");
         assert_failure(fixture.refusal(*model), VOLTA_UNSUPPORTED,
@@ -666,11 +736,13 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_models_come_back),
         cmocka_unit_test(test_rotary_halves_become_pairs),
+        cmocka_unit_test(test_rotary_frequencies_come_back),
         cmocka_unit_test(test_the_same_model_gives_the_same_bytes),
         cmocka_unit_test(test_stored_weights_come_back),
         cmocka_unit_test(test_which_tensors_have_the_type),
         cmocka_unit_test(test_values_are_rounded_as_the_package_does),
         cmocka_unit_test(test_tokenizers_come_back),
+        cmocka_unit_test(test_the_chat_format_comes_back),
         cmocka_unit_test(test_wordpieces_are_marked),
         cmocka_unit_test(test_the_steps_of_bert_are_written_as_bert),
         cmocka_unit_test(test_steps_without_a_form_are_refused),

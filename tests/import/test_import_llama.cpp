@@ -73,6 +73,39 @@ void test_gguf_files_are_the_model(void**) {
     }
 }
 
+// Factors of rotary positions, as Llama 3.1 has them, are the frequencies of the model; ones change nothing.
+void test_rotary_factors_are_read(void**) {
+    Fixture fixture(true, true);
+    auto tensors = llama_tensors(*fixture.model, fixture.config, kGgufNames);
+    tensors.push_back({"rope_freqs.weight", {8}, std::vector<float>(8, 1.0f)});
+    std::vector<float>& factors = tensors.back().values;
+    const auto import = [&] { return fixture.import_bytes(gguf_bytes(tensors, gguf_keys(fixture.config))); };
+    assert_true(fixture.same(*import()));
+    for (std::size_t i = 4; i < 8; ++i) factors[i] = 8;
+    const auto model = import();
+    DecoderConfig expected = decoder_of(fixture.config);
+    expected.frequencies.count = 8;
+    for (int i = 0; i < 8; ++i)
+        expected.frequencies.values[i] =
+            static_cast<float>(std::pow(10000.0, i / -8.0) / (i < 4 ? 1.0 : 8.0));
+    auto described = Model::create(build_decoder(expected, "decoder", fixture.heap.structures()), 1,
+                                   fixture.heap.structures(), fixture.heap.tensors());
+    describe_decoder(expected, *described);
+    assert_string_equal(model->find_metadata("volta.decoder.frequencies")->c_str(),
+                        described->find_metadata("volta.decoder.frequencies")->c_str());
+    assert_string_equal(model->find_metadata("volta.decoder.interleaved")->c_str(), "1");
+    assert_true(hash_parameters(*model, fixture.heap.structures()) ==
+                hash_parameters(*fixture.model, fixture.heap.structures()));
+    for (const float wrong : {0.0f, -1.0f, NAN, INFINITY}) {
+        factors[3] = wrong;
+        assert_failure(failure_of([&] { import(); }), VOLTA_CORRUPT_MODEL,
+                       "element 3 of tensor 'rope_freqs.weight' is ");
+    }
+    tensors.back() = {"rope_freqs.weight", {4}, std::vector<float>(4, 2.0f)};
+    assert_failure(failure_of([&] { import(); }), VOLTA_UNSUPPORTED,
+                   "tensor 'rope_freqs.weight' is F32 of shape [4]; a head has 8 pairs to turn");
+}
+
 void test_quantised_weights_are_widened(void**) {
     for (const bool four_bits : {false, true}) {
         Fixture fixture(true, true);
@@ -333,7 +366,7 @@ void test_gguf_files_without_a_model_are_refused(void**) {
     GgufBytes other;
     other.string("general.architecture", "t5");
     assert_failure(failure_of([&] { fixture.import_bytes(other.finish()); }), VOLTA_UNSUPPORTED,
-                   "its architecture is 't5'; Volta imports gpt2, llama and bert");
+                   "its architecture is 't5'; Volta imports gpt2, llama, qwen2 and bert");
     assert_failure(failure_of([&] { fixture.import_bytes(GgufBytes().finish()); }), VOLTA_CORRUPT_MODEL,
                    "no key 'general.architecture'");
     const struct {
@@ -369,6 +402,7 @@ int main() {
         cmocka_unit_test(test_llama2c_files_are_the_model),
         cmocka_unit_test(test_safetensors_files_are_the_model),
         cmocka_unit_test(test_gguf_files_are_the_model),
+        cmocka_unit_test(test_rotary_factors_are_read),
         cmocka_unit_test(test_quantised_weights_are_widened),
         cmocka_unit_test(test_an_export_is_the_same_model),
         cmocka_unit_test(test_a_llama2c_file_of_another_length_is_refused),

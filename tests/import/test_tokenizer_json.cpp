@@ -356,6 +356,108 @@ const Ends kEnds[] = {
     {"[3]", {}, "its post_processor is no object with a type"},
 };
 
+std::string with_processor(const std::string& processor) {
+    std::string json = bpe_json(kVocab, "\"a b\"", R"({"id": 3, "content": "<s>", "special": true},
+                                                      {"id": 4, "content": "</s>", "special": true})");
+    replace(json, R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false})", processor);
+    return json;
+}
+
+std::string pair_template(const std::string& single, const std::string& pair) {
+    return R"({"type": "TemplateProcessing", "single": [)" + single + R"(], "pair": [)" + pair +
+           R"(], "special_tokens": {)" + special("<s>", "3") + "," + special("</s>", "4") + "," +
+           special("<two>", "3, 4") + "}}";
+}
+const std::string kSecond = R"({"Sequence": {"id": "B", "type_id": 1}})";
+const std::string kBos = item("<s>"), kEos = item("</s>"), kOne = kBos + "," + kText + "," + kEos;
+
+void assert_refused(const Failure& failure, volta_status status, const char* part) {
+    if (failure.status != status || !failure.mentions(part)) print_error("got: '%s'\n", failure.text);
+    assert_true(failure.status == status && failure.mentions(part));
+}
+
+// What the package tokenizers makes of "aa" and "bbb", and of how many of each letter with truncation
+// "longest_first".
+void test_pairs(void**) {
+    TestHeap heap;
+    const struct {
+        std::string processor;
+        Ids ids;  // empty: refused
+    } rows[] = {
+        {"null", {0, 0, 1, 1, 1}},
+        {kByteLevel, {0, 0, 1, 1, 1}},
+        {pair_template(kOne, kBos + "," + kText + "," + kEos + "," + kSecond + "," + kEos),
+         {3, 0, 0, 4, 1, 1, 1, 4}},
+        {pair_template(kOne, kBos + "," + kText + "," + kEos + "," + kEos + "," + kSecond + "," + kEos),
+         {3, 0, 0, 4, 4, 1, 1, 1, 4}},
+        {pair_template(kText, kText + "," + kSecond), {0, 0, 1, 1, 1}},
+        {kRoberta, {3, 0, 0, 4, 4, 1, 1, 1, 4}},
+        {R"({"type": "BertProcessing", "cls": ["<s>", 3], "sep": ["</s>", 4]})", {3, 0, 0, 4, 1, 1, 1, 4}},
+        {sequence(kByteLevel + "," + kRoberta), {3, 0, 0, 4, 4, 1, 1, 1, 4}},
+        // As Llama's, and others that a vocabulary cannot say.
+        {pair_template(kBos + "," + kText, kBos + "," + kText + "," + kBos + "," + kSecond), {}},
+        {pair_template(kOne, kOne + "," + kSecond), {}},
+        {pair_template(kOne, kText + "," + kEos + "," + kSecond + "," + kEos), {}},
+        {pair_template(kOne, kBos + "," + kSecond + "," + kEos + "," + kText + "," + kEos), {}},
+        {pair_template(kOne, kBos + "," + kText + "," + item("<two>") + "," + kSecond + "," + kEos), {}},
+        {pair_template(kOne, kBos + "," + kText + "," + item("<no>") + "," + kSecond + "," + kEos), {}},
+        {pair_template(kOne, kOne + "," + kSecond + "," + kEos + "," + kText), {}},
+        {pair_template(kOne, "3"), {}},
+        {template_of(kOne), {}},
+        {sequence(template_of(kText + "," + kEos) + "," + template_of(kBos + "," + kText)), {}},
+    };
+    const std::string_view second = "bbb";
+    Ids ids(16), segments(16);
+    const EncodeOptions pair{true, false, &second, 0, segments.data()};
+    for (const auto& row : rows) {
+        const Tokenizer tokenizer = read_json_tokenizer(with_processor(row.processor), heap.structures());
+        if (row.ids.empty()) {
+            assert_refused(failure_of([&] { tokenizer.encode("aa", ids.data(), 16, pair); }),
+                           VOLTA_UNSUPPORTED, "puts two texts together in a way that is not known");
+            continue;
+        }
+        ids.resize(16);
+        ids.resize(tokenizer.encode("aa", ids.data(), 16, pair));
+        assert_true(ids == row.ids);
+        const std::size_t first = row.ids.size() - 3 - (row.ids.back() == 4 ? 1 : 0);
+        for (std::size_t i = 0; i < ids.size(); ++i) assert_int_equal(segments[i], i < first ? 0 : 1);
+    }
+    const Tokenizer bert = read_json_tokenizer(with_processor(rows[2].processor), heap.structures());
+    const struct {
+        std::size_t first, second, most, kept_first, kept_second, kept_alone;
+    } cuts[] = {{2, 3, 20, 2, 3, 2}, {5, 5, 9, 3, 3, 5}, {5, 5, 10, 3, 4, 5}, {1, 6, 7, 1, 3, 1},
+                {6, 1, 7, 3, 1, 5},  {2, 6, 7, 2, 2, 2}, {6, 2, 7, 2, 2, 5},  {4, 6, 8, 2, 3, 4},
+                {6, 4, 8, 3, 2, 6},  {0, 6, 6, 0, 3, 0}, {6, 0, 6, 3, 0, 4},  {3, 3, 3, 0, 0, 1},
+                {3, 4, 4, 0, 1, 2},  {4, 3, 4, 1, 0, 2}, {3, 3, 5, 1, 1, 3}};
+    for (const auto& cut : cuts) {
+        const std::string a(cut.first, 'a'), b(cut.second, 'b');
+        const std::string_view behind = b;
+        const auto encoded = [&](const EncodeOptions& options) {
+            Ids out(32);
+            out.resize(bert.encode(a, out.data(), out.size(), options));
+            // As many as there is room for, and the count of all.
+            Ids some(2);
+            assert_int_equal(bert.encode(a, some.data(), 2, options), out.size());
+            assert_true(std::equal(some.begin(), some.end(), out.begin()));
+            return out;
+        };
+        Ids expected{3};
+        expected.insert(expected.end(), cut.kept_first, 0);
+        expected.push_back(4);
+        expected.insert(expected.end(), cut.kept_second, 1);
+        expected.push_back(4);
+        assert_true(encoded({true, false, &behind, cut.most, nullptr}) == expected);
+        expected.assign(1, 3);
+        expected.insert(expected.end(), cut.kept_alone, 0);
+        expected.push_back(4);
+        assert_true(encoded({true, false, nullptr, cut.most, nullptr}) == expected);
+    }
+    assert_refused(failure_of([&] {
+                       bert.encode("aa", ids.data(), 16, {true, false, &second, 2, nullptr});
+                   }),
+                   VOLTA_INVALID_ARGUMENT, "max_tokens is 2, and 3 ids stand around the text");
+}
+
 void test_what_is_put_around_a_text(void**) {
     TestHeap heap;
     const std::string added = R"({"id": 3, "content": "<s>", "special": true},
@@ -678,6 +780,7 @@ int main() {
         cmocka_unit_test(test_a_vocabulary_of_lines),
         cmocka_unit_test(test_what_is_not_read_is_named),
         cmocka_unit_test(test_what_is_put_around_a_text),
+        cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_one_piece_around_a_text_of_wordpiece),
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_what_is_wrong_with_unigrams),

@@ -5,7 +5,7 @@
 
 For each format a template, as models of that kind carry it, and a byte-level tokenizer with the pieces that it needs lie in a
 folder that transformers has written. Volta imports the folder, and must recognise the format and give the tokens of
-apply_chat_template, with the beginning of an answer and without.
+apply_chat_template, with the beginning of an answer and without. So must the template that it writes to a GGUF file, as jinja runs it.
 
 --update writes tests/golden/chat.json, the texts that jinja makes, which tests/import/test_chat.cpp checks in every `make test`.
 
@@ -17,6 +17,7 @@ import ctypes as c
 import json
 import os
 import random
+import struct
 import sys
 import tempfile
 
@@ -165,6 +166,16 @@ class Model:
         self.library.call("volta_model_get_metadata", self.model, b"volta.chat.format", c.byref(value))
         return value.value.decode() if value.value else None
 
+    def written_template(self, path):
+        """tokenizer.chat_template of the GGUF file that the model becomes: a key, the type of texts, a length and the text."""
+        self.library.call("volta_model_export_gguf", self.model, None, path.encode())
+        with open(path, "rb") as file:
+            data = file.read()
+        at = data.index(b"tokenizer.chat_template") + len(b"tokenizer.chat_template")
+        kind, length = struct.unpack_from("<IQ", data, at)
+        assert kind == 8
+        return data[at + 12:at + 12 + length].decode()
+
     def encode(self, messages, prompt):
         array = (native.volta_chat_message * len(messages))()
         for place, message in zip(array, messages):
@@ -200,6 +211,14 @@ def compare(library, name, row, golden):
             if ours != expected or any(content not in learnt for content in contents):
                 different += 1
                 print(f"{name}: {messages}\n  expected {theirs!r}\n  got      {tokenizer.decode(ours)!r}\n  learnt   {learnt!r}")
+        # What a GGUF file carries says the same by jinja.
+        tokenizer.chat_template = model.written_template(os.path.join(folder, "model.gguf"))
+        for number, theirs in enumerate(texts):
+            messages = given[number // 2]
+            written = tokenizer.apply_chat_template(messages, add_generation_prompt=number % 2 == 0, tokenize=False)
+            if written != theirs:
+                different += 1
+                print(f"{name}, the template that is written: {messages}\n  expected {theirs!r}\n  got      {written!r}")
     print(f"{name}: {len(texts)} texts, {different} different")
     return different
 

@@ -756,6 +756,13 @@ type EncodeOptions struct {
 	Ends int32
 	// 1: control pieces in the text ("</s>") become their ids; 0: they are text like any other
 	Special int32
+	// a second text that stands behind it, as models that compare two take them: with `ends` eos is between both (twice where the file says so: RoBERTa's) and behind. NULL: none
+	Pair      *byte
+	PairBytes uint
+	// most ids, ends included: what is too long loses ids at its end, of two texts the longer one until both are of one length, as transformers' truncation=True. 0: no limit
+	MaxTokens uint
+	// out: room for `capacity`: 0 for ids of the text and what ends it, 1 behind. NULL: not asked for
+	Segments *int32
 }
 
 // SpecialIds is volta_special_ids.
@@ -2134,6 +2141,9 @@ func TokenizerEncode(tokenizer *Tokenizer, text *byte, textBytes uint, ids *int3
 }
 
 // TokenizerEncodeWith is volta_tokenizer_encode_with.
+//
+// Errors: INVALID_ARGUMENT  as volta_tokenizer_encode; max_tokens has no room for the ends
+// UNSUPPORTED       a pair, of a tokenizer.json that puts two texts together in another way
 func TokenizerEncodeWith(tokenizer *Tokenizer, options *EncodeOptions, text *byte, textBytes uint, ids *int32, capacity uint, outCount *uint) Status {
 	return Status(C.volta_tokenizer_encode_with((*C.volta_tokenizer)(unsafe.Pointer(tokenizer)), (*C.volta_encode_options)(unsafe.Pointer(options)), (*C.char)(unsafe.Pointer(text)), C.size_t(textBytes), (*C.int32_t)(unsafe.Pointer(ids)), C.size_t(capacity), (*C.size_t)(unsafe.Pointer(outCount))))
 }

@@ -136,6 +136,24 @@ class LifeTest(unittest.TestCase):
         self.assertEqual(tokenizer.decode(ids), "the worst of times")
         self.assertEqual(tokenizer.kind, "bpe")
         self.assertEqual(list(volta.Tokenizer.bytes().encode("ab")), [97, 98])
+        self.assertEqual(list(volta.Tokenizer.bytes().encode("abc", max_tokens=2)), [97, 98])
+        ids, segments = volta.Tokenizer.bytes().encode_pair("ab", "cde", max_tokens=4)
+        self.assertEqual((list(ids), list(segments)), ([97, 98, 99, 100], [0, 0, 1, 1]))
+        self.assertEqual([list(row) for row in volta.Tokenizer.bytes().encode_pair("a", "")], [[97], [0]])
+
+    def test_a_folder_comes_with_its_tokenizer(self):
+        folder = self.path("folder")
+        os.mkdir(folder)
+        model = volta.Model.gpt(vocabulary=256, layers=1, dim=16, heads=2, context=16)
+        model.export_safetensors(os.path.join(folder, "model.safetensors"), names="hugging_face",
+                                 config_path=os.path.join(folder, "config.json"))
+        with open(os.path.join(folder, "vocab.txt"), "w") as file:
+            file.write("[UNK]\n[CLS]\n[SEP]\nthe\n")
+        loaded = volta.Model.from_pretrained(folder)
+        self.assertEqual(loaded.hash, model.hash)
+        self.assertEqual(list(loaded.tokenizer.encode("the", ends=True)), [1, 3, 2])
+        with self.assertRaises(NotADirectoryError):
+            volta.Model.from_pretrained(os.path.join(folder, "config.json"))
 
 
 class ArraysTest(unittest.TestCase):

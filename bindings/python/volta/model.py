@@ -128,12 +128,10 @@ class Model(Handle):
 
     @classmethod
     def from_pretrained(cls, folder: Path, ctx: Optional[Context] = None, **options: Any) -> Model:
-        """A folder as Hugging Face lays it out: config.json, model.safetensors or its index, a tokenizer."""
-        for name in ("model.safetensors.index.json", "model.safetensors"):
-            path = os.path.join(folder, name)
-            if os.path.exists(path):
-                return cls.load(path, ctx, **options)
-        raise FileNotFoundError(f"{folder} has neither model.safetensors nor model.safetensors.index.json")
+        """A folder as Hugging Face lays it out: config.json, weights or their shards, a tokenizer with its chat template."""
+        if not os.path.isdir(folder):
+            raise NotADirectoryError(f"{folder} is no folder")
+        return cls.load(folder, ctx, **options)
 
     # ---- What it is
 

@@ -356,6 +356,10 @@ class volta_encode_options(c.Structure):
         ("struct_size", c.c_size_t),
         ("ends", c.c_int32),
         ("special", c.c_int32),
+        ("pair", c.c_char_p),
+        ("pair_bytes", c.c_size_t),
+        ("max_tokens", c.c_size_t),
+        ("segments", c.c_void_p),
     ]
 
 

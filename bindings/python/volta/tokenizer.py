@@ -61,10 +61,26 @@ class Tokenizer(Handle):
         check(lib.volta_tokenizer_special(self, ctypes.byref(ids)))
         return fields_of(ids)
 
-    def encode(self, text: Text, ends: bool = False, special: bool = False) -> Any:
-        """Ids of a text, an array of c_int32: memory that NumPy takes without a copy."""
-        text, options = bytes_of(text), native.volta_encode_options(ends=int(ends), special=int(special))
-        count = ctypes.c_size_t()
+    def encode(self, text: Text, ends: bool = False, special: bool = False, max_tokens: int = 0) -> Any:
+        """Ids of a text, an array of c_int32: memory that NumPy takes without a copy. max_tokens: at most so many."""
+        return self._encoded(text, native.volta_encode_options(ends=int(ends), special=int(special), max_tokens=max_tokens))
+
+    def encode_pair(self, text: Text, pair: Text, ends: bool = True, special: bool = False, max_tokens: int = 0) -> Any:
+        """(ids, segments) of a text and one behind it: 0 for ids of the first and what ends it, 1 behind."""
+        pair = bytes_of(pair)
+        options = native.volta_encode_options(ends=int(ends), special=int(special), max_tokens=max_tokens, pair_bytes=len(pair))
+        options.pair = pair
+        segments: Any = None
+
+        def room(count: int) -> None:
+            nonlocal segments
+            segments = (ctypes.c_int32 * count)()
+            options.segments = ctypes.addressof(segments)
+
+        return self._encoded(text, options, room), segments
+
+    def _encoded(self, text: Text, options: Any, room: Any = None) -> Any:
+        text, count = bytes_of(text), ctypes.c_size_t()
 
         def encode(ids: Any, capacity: int) -> Any:
             check(lib.volta_tokenizer_encode_with(self, ctypes.byref(options), text, len(text), ids, capacity,
@@ -72,6 +88,8 @@ class Tokenizer(Handle):
 
         encode(None, 0)
         ids = (ctypes.c_int32 * count.value)()
+        if room is not None:
+            room(count.value)
         encode(ids, count.value)
         return ids
 

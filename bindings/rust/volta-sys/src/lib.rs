@@ -716,6 +716,13 @@ pub struct volta_encode_options {
     pub ends: i32,
     /// 1: control pieces in the text ("</s>") become their ids; 0: they are text like any other
     pub special: i32,
+    /// a second text that stands behind it, as models that compare two take them: with `ends` eos is between both (twice where the file says so: RoBERTa's) and behind. NULL: none
+    pub pair: *const c_char,
+    pub pair_bytes: usize,
+    /// most ids, ends included: what is too long loses ids at its end, of two texts the longer one until both are of one length, as transformers' truncation=True. 0: no limit
+    pub max_tokens: usize,
+    /// out: room for `capacity`: 0 for ids of the text and what ends it, 1 behind. NULL: not asked for
+    pub segments: *mut i32,
 }
 impl Default for volta_encode_options {
     /// Zeros, which are the defaults, with the size.
@@ -2145,6 +2152,9 @@ extern "C" {
     ///
     /// Errors: INVALID_ARGUMENT  a character outside the vocabulary; the text names it and its offset
     pub fn volta_tokenizer_encode(tokenizer: *const volta_tokenizer, text: *const c_char, text_bytes: usize, ids: *mut i32, capacity: usize, out_count: *mut usize) -> volta_status;
+    ///
+    /// Errors: INVALID_ARGUMENT  as volta_tokenizer_encode; max_tokens has no room for the ends
+    /// UNSUPPORTED       a pair, of a tokenizer.json that puts two texts together in another way
     pub fn volta_tokenizer_encode_with(tokenizer: *const volta_tokenizer, options: *const volta_encode_options, text: *const c_char, text_bytes: usize, ids: *mut i32, capacity: usize, out_count: *mut usize) -> volta_status;
     /// The bytes of one id, not zero-terminated: a piece that begins a word has its space before it ("spm",
     /// "wordpiece"), a control piece has none. Lends: until release.

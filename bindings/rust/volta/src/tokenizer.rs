@@ -75,6 +75,35 @@ impl Tokenizer {
         encode(ids.as_mut_ptr(), ids.len())?;
         Ok(ids)
     }
+    /// Two texts beside each other, with ends, and of each id its segment: 0 for those of the first text and what ends it,
+    /// 1 behind. At most `max_tokens` ids, where that is not 0.
+    pub fn encode_pair(
+        &self,
+        text: impl AsRef<[u8]>,
+        pair: impl AsRef<[u8]>,
+        max_tokens: usize,
+    ) -> Result<(Vec<i32>, Vec<i32>)> {
+        let (text, pair, mut count) = (text.as_ref(), pair.as_ref(), 0);
+        let mut options = sys::volta_encode_options {
+            ends: 1,
+            pair: pair.as_ptr() as *const _,
+            pair_bytes: pair.len(),
+            max_tokens,
+            ..Default::default()
+        };
+        let mut encode = |options: &sys::volta_encode_options, ids: *mut i32, capacity: usize| {
+            let (bytes, length) = (text.as_ptr() as *const _, text.len());
+            check(unsafe {
+                sys::volta_tokenizer_encode_with(self.raw, options, bytes, length, ids, capacity, &mut count)
+            })
+            .map(|()| count)
+        };
+        let whole = encode(&options, ptr::null_mut(), 0)?;
+        let (mut ids, mut segments) = (vec![0; whole], vec![0; whole]);
+        options.segments = segments.as_mut_ptr();
+        encode(&options, ids.as_mut_ptr(), ids.len())?;
+        Ok((ids, segments))
+    }
     /// The bytes of one id by itself.
     pub fn piece(&self, id: i32) -> Result<&[u8]> {
         let (mut piece, mut bytes) = (ptr::null(), 0);

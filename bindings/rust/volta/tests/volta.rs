@@ -61,6 +61,8 @@ fn long_calls_end_when_they_are_asked_to() {
     let context = Context::new().unwrap();
     let (mut model, tokenizer) = small_gpt(&context);
     let tokens = tokenizer.encode(TEXT.repeat(300)).unwrap();
+    let pair = Tokenizer::bytes(&context).unwrap().encode_pair("ab", "cde", 4).unwrap();
+    assert_eq!(pair, (vec![97, 98, 99, 100], vec![0, 0, 1, 1]));
     let cancel = Cancel::new();
     cancel.request();
     let ended = context.until(&cancel, 0.0, || model.evaluate_tokens(&tokens)).unwrap();
