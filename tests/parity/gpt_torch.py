@@ -84,17 +84,21 @@ class Gpt(torch.nn.Module):
         scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(q.shape[-1]))
         return scores.masked_fill(future, -math.inf).softmax(-1) @ v
 
+    def _block(self, i, x):
+        batch, time = x.shape[:2]
+        block = f"block.{i}."
+        qkv = self._linear(block + "qkv", self._norm(block + "norm1", x))
+        q, k, v = (part.view(batch, time, self.heads, -1).transpose(1, 2) for part in qkv.split(self.dim, 2))
+        mixed = self._attention(q, k, v).transpose(1, 2).reshape(batch, time, self.dim)
+        x = x + self._linear(block + "proj", mixed)
+        hidden = F.gelu(self._linear(block + "fc", self._norm(block + "norm2", x)), approximate="tanh")
+        return x + self._linear(block + "fc_proj", hidden)
+
     def forward(self, tokens, targets=None):
-        batch, time = tokens.shape
+        time = tokens.shape[1]
         x = F.embedding(tokens, self.get("token_embedding")) + self.get("position_embedding")[:time]
         for i in range(self.layers):
-            block = f"block.{i}."
-            qkv = self._linear(block + "qkv", self._norm(block + "norm1", x))
-            q, k, v = (part.view(batch, time, self.heads, -1).transpose(1, 2) for part in qkv.split(self.dim, 2))
-            mixed = self._attention(q, k, v).transpose(1, 2).reshape(batch, time, self.dim)
-            x = x + self._linear(block + "proj", mixed)
-            hidden = F.gelu(self._linear(block + "fc", self._norm(block + "norm2", x)), approximate="tanh")
-            x = x + self._linear(block + "fc_proj", hidden)
+            x = self._block(i, x)
         logits = self._norm("norm_final", x) @ self.get("token_embedding").t()
         if targets is None:
             return logits
