@@ -209,6 +209,8 @@ class Tape(Handle):
         if self.is_eager:
             for result in self._living():
                 result._keep()
+        else:
+            self.at_caller()
         try:
             check(lib.volta_tape_reset(self))
         finally:
