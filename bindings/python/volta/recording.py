@@ -298,7 +298,7 @@ def current_context() -> Context:
 @contextlib.contextmanager
 def entered(tape: Tape) -> Iterator[Tape]:
     """with entered(tape): makes it the current one. The record of an eager tape around it ends where no gradient can still be asked
-    of it: its tensors can then be used here."""
+    of it: a step here can then change its tensors."""
     around = _thread.tapes[-1] if _thread.tapes else _thread.default
     if around is not None and around is not tape and around.is_eager and not around.closed:
         around._renew()
