@@ -817,7 +817,9 @@ class tape : public handle<volta_tape, volta_tape_release> {
         }
         return {data, static_cast<std::size_t>(volta_tensor_elements(of))};
     }
-    void end_record() { check(volta_tape_reset(get())); }
+    void end_record(const char *file = __builtin_FILE(), std::int32_t line = __builtin_LINE()) {
+        check(volta_tape_reset(volta_tape_at(get(), file, line)));
+    }
     volta_tape_info info() const {
         volta_tape_info found = VOLTA_TAPE_INFO_INIT;
         check(volta_tape_get_info(get(), &found));

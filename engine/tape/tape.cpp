@@ -194,13 +194,14 @@ void Tape::keep(Tensor* tensor) {
 }
 
 void Tape::reset() {
+    const CallPlace place = take_place();
     try {
         SegmentRequest& request = new_request();
         if (!failure_) {
             want_results(request, Results::kept);
             want_gradients(request);
         }
-        if (!request.wanted.empty()) compute(request, FlushReason::kept, CallPlace{});
+        if (!request.wanted.empty()) compute(request, FlushReason::kept, place);
     } catch (...) {
         end_record();
         throw;

@@ -82,6 +82,13 @@ static void the_report_has_the_place_of_every_call(void** state) {
     assert_null(strstr(text, "stale.c"));
     assert_null(volta_tape_at(NULL, "nowhere.c", 1));
 
+    /* A record's end computes what is kept. */
+    volta_tensor* kept = volta_op(tape, "log", w);
+    assert_ok(volta_tensor_keep(kept));
+    assert_ok(volta_tape_reset(volta_tape_at(tape, "end.c", 19)));
+    volta_tensor_release(kept);
+    expect_line(tape, "VG004", "at end.c:19");
+
     /* In C, volta_here says it. */
     volta_here(tape);
     assert_ok(volta_tensor_item(volta_op(tape, "mean", volta_op(tape, "tanh", w)), &value));

@@ -373,6 +373,7 @@ volta_model* capture(volta_context* context, const Program& program, std::size_t
     std::vector<const volta_tensor*> named;
     std::vector<std::string> texts;
     std::vector<const char*> names;
+    names.reserve(tensors.leaves.size());
     for (std::size_t i = 0; i < tensors.leaves.size(); ++i)
         if (read[i]) named.push_back(tensors.leaves[i]), texts.push_back("leaf" + std::to_string(i));
     for (const std::string& text : texts) names.push_back(text.c_str());

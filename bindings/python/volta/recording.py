@@ -258,6 +258,8 @@ class Tape(Handle):
         if self.is_eager:
             for result in self._living():
                 result._keep()
+        else:
+            self.at_caller()
         try:
             check(lib.volta_tape_reset(self))
         finally:
@@ -358,7 +360,7 @@ def current_context() -> Context:
 @contextlib.contextmanager
 def entered(tape: Tape) -> Iterator[Tape]:
     """with entered(tape): makes it the current one. The record of an eager tape around it ends where no gradient can still be asked
-    of it: its tensors can then be used here."""
+    of it: a step here can then change its tensors."""
     around = _thread.tapes[-1] if _thread.tapes else _thread.default
     if around is not None and around is not tape and around.is_eager and not around.closed:
         around._renew()
