@@ -215,7 +215,7 @@ def page():
     ])
 
 
-def check_page(is_writing):
+def check_page(path, is_writing):
     _, names = ranked()
     missing = [name for name in names if name not in ROWS]
     if missing:
@@ -223,13 +223,13 @@ def check_page(is_writing):
         return 1
     text = page()
     if is_writing:
-        with open(PAGE, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return 0
-    with open(PAGE, encoding="utf-8") as file:
+    with open(path, encoding="utf-8") as file:
         if file.read() == text:
             return 0
-    print("docs/top50.md is not what its list and rows say: run tests/parity/parity_top50.py --write")
+    print(f"{os.path.relpath(path, ROOT)} is not what its list and rows say: run tests/parity/parity_top50.py --write")
     return 1
 
 
@@ -321,10 +321,10 @@ def compare():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", action="store_true", help="check docs/top50.md, compare nothing")
+    parser.add_argument("--page", nargs="?", const=PAGE, metavar="FILE", help="check docs/top50.md, or this in its place; compare nothing")
     parser.add_argument("--write", action="store_true", help="write docs/top50.md")
     arguments = parser.parse_args()
-    return check_page(arguments.write) if arguments.page or arguments.write else compare()
+    return check_page(arguments.page or PAGE, arguments.write) if arguments.page or arguments.write else compare()
 
 
 if __name__ == "__main__":

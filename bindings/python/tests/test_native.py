@@ -45,7 +45,7 @@ class NativeTest(unittest.TestCase):
 
     def test_packed_attributes(self):
         """Tape.apply packs them without the struct."""
-        listed, _kept = recording._attributes({"number": 2.5, "axes": [3, -1], "none": ()})
+        listed, _kept = recording.packed_attributes({"number": 2.5, "axes": [3, -1], "none": ()})
         attributes = (native.volta_attribute * 3).from_buffer_copy(listed)
         self.assertEqual(len(listed), ctypes.sizeof(attributes))
         self.assertEqual([(one.name, one.number, one.integer_count) for one in attributes],

@@ -279,6 +279,7 @@ class TrainingTest(TapeTest):
         nn.manual_seed(3)
         return Net(), [(values(4, 2, 8, 8, seed=step), (numpy.arange(4, dtype="i4") + step) % 5) for step in range(25)]
 
+    @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_batch_norm(self):
         """PyTorch's values with tolerances, the trainer's to the bit."""
         _, batches = self.pictures()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple, Union, cast
 
 from .aliases import Operand
 
@@ -65,6 +65,8 @@ def _binary(op: str, is_swapped: bool = False) -> Callable[[Any, Operand], Tenso
 
 
 _equal = _binary("equal")
+_MOST_REDUCTIONS = 256
+_reductions: Dict[Any, Any] = {}  # axes and whether they stay -> the attributes, packed
 
 
 class Operations:
@@ -167,10 +169,21 @@ class Operations:
     # ---- reductions ----
 
     def _reduced(self, op: str, axis: Axes, keepdims: bool) -> Tensor:
-        attributes: Any = {"keep_dims": int(keepdims)}
-        if axis is not None:
-            attributes["axes"] = [axis] if isinstance(axis, int) else list(axis)
-        return _one(op, self, **attributes)
+        axes = axis if axis is None or isinstance(axis, int) else tuple(axis)
+        known = _reductions.get((axes, keepdims))
+        if known is None:
+            attributes: Any = {"keep_dims": int(keepdims)}
+            if axes is not None:
+                attributes["axes"] = axes if isinstance(axes, tuple) else (axes,)
+            known = recording.packed_attributes(attributes), len(attributes)
+            if len(_reductions) < _MOST_REDUCTIONS:
+                _reductions[axes, keepdims] = known
+        (listed, _), count = known
+        tape, tensor = recording.calling(), cast("Tensor", self)
+        pointer = tensor._as_parameter_.value or tensor._pointer()
+        if tensor._tape is None:
+            tape._held.add(tensor)
+        return tape.computed(op.encode(), recording.PACKED[1](pointer), 1, listed, count, tensor._requires_grad, sys._getframe(2))
 
     def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         return self._reduced("sum", axis, keepdims)

@@ -76,7 +76,7 @@ def _place(frame: Any = None) -> Tuple[bytes, int]:
         frame = frame.f_back
 
 
-def _attributes(given: Dict[str, Any]) -> Tuple[bytes, List[Any]]:
+def packed_attributes(given: Dict[str, Any]) -> Tuple[bytes, List[Any]]:
     """An array of volta_attribute, and what it points to."""
     listed, kept = b"", []
     for name, value in given.items():
@@ -188,7 +188,7 @@ class Tape(Handle):
                 requires_grad = True
         requires_grad = requires_grad and op not in OF_INTEGERS
         count = len(pointers)
-        listed, _kept = _attributes(attributes) if attributes else (None, None)
+        listed, _kept = packed_attributes(attributes) if attributes else (None, None)
         if outputs == 1 and count < _MANY and len(attributes) < _MANY:
             return self.computed(name_of(op)[0], PACKED[count](*pointers), count, listed, len(attributes), requires_grad, frame)
         self._is_begun = True
