@@ -36,6 +36,8 @@ def torch_calls(torch, op, shape):
     rows, columns = shape
     if op == "adamw":
         return torch_adamw(torch, rows, columns)
+    if op == "layer_norm_gelu_grad":
+        return torch_both_directions(torch, rows, columns)
     a, b, y = torch.rand(rows, columns), torch.rand(rows, columns), torch.empty(rows, columns)
     scale, bias = torch.rand(columns), torch.rand(columns)
     mean, rstd = torch.empty(rows, 1), torch.empty(rows, 1)
@@ -78,6 +80,24 @@ def torch_adamw(torch, rows, columns):
     return step
 
 
+def torch_both_directions(torch, rows, columns):
+    """gelu(layer_norm(x)) and its gradients by autograd, of the loss sum(y * w)."""
+    functional = torch.nn.functional
+    x, scale, bias = (torch.rand(*shape, requires_grad=True) for shape in [(rows, columns), (columns,), (columns,)])
+    w = torch.rand(rows, columns)
+
+    def step():
+        y = functional.gelu(functional.layer_norm(x, [columns], scale, bias, 1e-5), approximate="tanh")
+        (y * w).sum().backward()
+        for tensor in (x, scale, bias):
+            tensor.grad = None
+
+    return step
+
+
+WITH_AUTOGRAD = ["adamw", "layer_norm_gelu_grad"]
+
+
 def torch_worker(arguments):
     import torch
 
@@ -95,7 +115,7 @@ def torch_worker(arguments):
                 call()
             return time.perf_counter() - start
 
-        with torch.inference_mode(op != "adamw"):
+        with torch.inference_mode(op not in WITH_AUTOGRAD):
             run(2)
             calls, seconds = 1, min(run(1) for _ in range(3))
             while op != "adamw" and seconds < RUN_SECONDS / 4:
@@ -118,7 +138,7 @@ def voltac(arguments, threads, op):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-OPERATORS = ["matmul", "add", "mul", "gelu", "sum", "sum_rows", "sum_columns", "layer_norm", "layer_norm_gelu", "softmax",
+OPERATORS = ["matmul", "add", "mul", "gelu", "sum", "sum_rows", "sum_columns", "layer_norm", "layer_norm_gelu", "layer_norm_gelu_grad", "softmax",
              "adamw", "launch"]
 
 

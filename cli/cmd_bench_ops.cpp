@@ -55,12 +55,17 @@ void build_layer_norm_gelu(GraphBuilder& graph, const Extents& shape) {
 }
 
 // One operator at one size. `bytes` are those that must move: inputs read and outputs written, per element.
+struct Row;
+using Time = Timing (*)(const Context& context, const Row& row, const Repeats& repeats);
 struct Row {
     const char* name;
-    Build build;  // NULL: the optimizer, see time_optimizer
+    Build build;  // NULL: `time` measures something else than a session
     std::int64_t rows, columns, depth;
     double bytes;
+    Time time = nullptr;
 };
+Timing time_optimizer(const Context& context, const Row& row, const Repeats& repeats);
+Timing time_both_directions(const Context& context, const Row& row, const Repeats& repeats);
 constexpr Row kRows[] = {
     {"matmul", build_matmul, 1024, 1536, 384, 0},
     {"matmul", build_matmul, 1024, 1024, 1024, 0},
@@ -78,12 +83,16 @@ constexpr Row kRows[] = {
     {"sum_columns", build_sum_columns, 4096, 4096, 0, 4},
     {"layer_norm", build_layer_norm, 1024, 768, 0, 8},
     {"layer_norm", build_layer_norm, 16384, 768, 0, 8},
+    {"layer_norm_gelu", build_layer_norm_gelu, 256, 768, 0, 8},
     {"layer_norm_gelu", build_layer_norm_gelu, 1024, 768, 0, 8},
+    {"layer_norm_gelu", build_layer_norm_gelu, 4096, 768, 0, 8},
     {"layer_norm_gelu", build_layer_norm_gelu, 16384, 768, 0, 8},
+    {"layer_norm_gelu_grad", nullptr, 256, 768, 0, 20, time_both_directions},
+    {"layer_norm_gelu_grad", nullptr, 4096, 768, 0, 20, time_both_directions},
     {"softmax", build_unary<kSoftmax>, 1024, 1024, 0, 8},
     {"softmax", build_unary<kSoftmax>, 16384, 1024, 0, 8},
-    {"adamw", nullptr, 10516, 1024, 0, 28},
-    {"adamw", nullptr, 121520, 1024, 0, 28},
+    {"adamw", nullptr, 10516, 1024, 0, 28, time_optimizer},
+    {"adamw", nullptr, 121520, 1024, 0, 28, time_optimizer},
     {"launch", build_binary<kAdd>, 1, 1, 0, 12},
 };
 
@@ -111,8 +120,35 @@ Timing time_optimizer(const Context& context, const Row& row, const Repeats& rep
     return time_calls(repeats, [&] { check(volta_trainer_step(made, inputs, 1, target.get(), nullptr)); });
 }
 
+// gelu(layer_norm(x)) forward and backward, as a lazy tape records it: dy is w of the loss sum(y * w), whose
+// own operations are part of the time.
+Timing time_both_directions(const Context& context, const Row& row, const Repeats& repeats) {
+    volta_tape_options options = VOLTA_TAPE_OPTIONS_INIT;
+    options.mode = VOLTA_TAPE_LAZY;
+    volta_tape* made = nullptr;
+    check(volta_tape_create(context.get(), &options, &made));
+    const std::unique_ptr<volta_tape, Release<volta_tape, volta_tape_release>> tape(made);
+    Random random(1);
+    const Tensor x = random_tensor(context, {row.rows, row.columns}, random);
+    const Tensor scale = random_tensor(context, {row.columns}, random);
+    const Tensor bias = random_tensor(context, {row.columns}, random);
+    const Tensor w = random_tensor(context, {row.rows, row.columns}, random);
+    volta_tensor* const learnt[] = {x.get(), scale.get(), bias.get()};
+    for (volta_tensor* const tensor : learnt) check(volta_tensor_set_requires_grad(tensor, 1));
+    const auto apply = [&](const char* op, std::initializer_list<volta_tensor*> inputs) {
+        return volta_tape_call(made, op, inputs.begin(), inputs.size(), nullptr, 0, __FILE__, __LINE__);
+    };
+    return time_short_calls(repeats, [&] {
+        volta_tensor* const y = apply("gelu_tanh", {apply("layer_norm", {x.get(), scale.get(), bias.get()})});
+        check(volta_tape_backward(made, apply("sum", {apply("mul", {y, w.get()})})));
+        check(volta_tape_flush(made));
+        check(volta_tape_reset(made));
+        for (volta_tensor* const tensor : learnt) check(volta_tensor_zero_grad(tensor));
+    });
+}
+
 Timing time_row(const Context& context, const Row& row, const Repeats& repeats) {
-    if (row.build == nullptr) return time_optimizer(context, row, repeats);
+    if (row.time != nullptr) return row.time(context, row, repeats);
     GraphBuilder graph(context);
     const Extents shape =
         row.depth > 0 ? Extents{row.rows, row.columns, row.depth} : Extents{row.rows, row.columns};
@@ -171,7 +207,8 @@ int run_ops(const std::vector<std::string>& arguments) {
         "set against the machine's optimizer stream, which small operands in a cache may surpass; "
         "GFLOP/s is set against the multiply-add peak. adamw is a training step of one big parameter: "
         "its gradient written, its norm, and the pass over weight, gradient and moments, of which the "
-        "28 bytes of the pass are counted. launch is a plan that adds two numbers. Spread is (90th - "
+        "28 bytes of the pass are counted. layer_norm_gelu_grad is both directions on a tape, of which x and "
+        "y, x, dy and dx are counted. launch is a plan that adds two numbers. Spread is (90th - "
         "10th percentile) / median of the runs; a run repeats short operators for 2 ms.");
     options.choice("--only", only, names(), "one operator (default: all)");
     declare(options, repeats);

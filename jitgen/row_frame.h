@@ -25,8 +25,8 @@ struct Frame {
 
     static constexpr int kSavedStack = 0, kArgs = 8, kRows = 16, kTotalBytes = 24, kMainEnd = 32,
                          kChunkEnd = 40, kChunkAt = 48, kSegmentRows = 56, kStored = 64, kRowIndex = 72,
-                         kVectorEnd = 80,
-                         kFirst = 88;  // 8 bytes each; kFirst: the end of these
+                         kVectorEnd = 80, kNextRow = 88,
+                         kFirst = 96;  // 8 bytes each; kFirst: the end of these
     int partial_mask = 0;              // of the last columns mod lanes
     int group_masks = 0;               // of the last columns mod 32, one per vector of a group
     int iota = 0;                      // first_column + 0, 1, 2, ...

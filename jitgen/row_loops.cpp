@@ -25,6 +25,17 @@ RowLoops<Isa>::RowLoops(const RowPlan& plan, void* buffer, std::size_t bytes, st
             plan_row_loop(plan, budget, loops_.back());
     }
     pins_stay_ = plan.stages.size() == 1;
+    choose_prefetching(plan);
+}
+
+// Between the loads of one row and those of the next, kernels of several stages compute, and nobody asks for
+// memory: the processor's own prefetching stands still. The longest loop asks for the next row meanwhile.
+template <class Isa>
+void RowLoops<Isa>::choose_prefetching(const RowPlan& plan) {
+    if (plan.column_sums || plan.stages.size() == 1) return;
+    prefetching_stage_ = 0;
+    for (int t = 1; t < static_cast<int>(loops_.size()); ++t)
+        if (loops_[t].steps.size() > loops_[prefetching_stage_].steps.size()) prefetching_stage_ = t;
 }
 
 template <class Isa>
@@ -70,11 +81,24 @@ void RowLoops<Isa>::enter() {
     e.vpbroadcastd(e.vec(0), e.dword[e.rdi + offsetof(RowArgs, first_column)]);
     e.vpaddd(e.vec(0), e.vec(0), e.iota());
     e.vmovaps(e.frame(frame_.iota), e.vec(0));
+    set_next_row();
     set_masks();
     set_scratch_pointers();
     set_strides();
     set_operand_pointers();
     set_row_index();
+}
+
+// All bits where there is a next row that is worth asking for; none in the last row, and where rows are so
+// long that the next would drive this one out. rax: the bytes of a row, mod the vector.
+template <class Isa>
+void RowLoops<Isa>::set_next_row() {
+    constexpr int kLongestRowBytes = 32768;
+    auto& e = emit_;
+    if (prefetching_stage_ < 0) return;
+    e.sub(e.rax, kLongestRowBytes + 1);
+    e.sar(e.rax, 63);
+    e.mov(e.frame_quad(Frame::kNextRow), e.rax);
 }
 
 // The masks of the last columns, mod lanes and mod 32: the same in every row.
@@ -212,6 +236,13 @@ void RowLoops<Isa>::rows() {
     if (pins_stay_) load_call_pins(loops_[0]);
     align_code(e, 32);
     e.L(next_row);
+    if (prefetching_stage_ >= 0) {
+        Xbyak::Label is_not_last;
+        e.cmp(e.frame_quad(Frame::kRows), 1);
+        e.jne(is_not_last);
+        e.mov(e.frame_quad(Frame::kNextRow), 0);
+        e.L(is_not_last);
+    }
     for (int t = 0; t < static_cast<int>(plan_.stages.size()); ++t) stage(t);
     advance_row();
     e.dec(e.frame_quad(Frame::kRows));

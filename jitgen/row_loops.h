@@ -40,8 +40,10 @@ class RowLoops {
 
   private:
     // row_loops.cpp: entry, rows
+    void choose_prefetching(const RowPlan& plan);
     void enter();
     void leave();
+    void set_next_row();
     void set_masks();
     void set_scratch_pointers();
     void set_operand_pointers();
@@ -57,6 +59,7 @@ class RowLoops {
     void load_call_pins(const ColumnLoop& loop);
     void copy(const ColumnLoop& loop, int t, int unit, bool masked, int mask_at);
     void copies(const ColumnLoop& loop, int t, int units);
+    void prefetch_next_row(const ColumnLoop& loop, int t);
     void plain_columns(const ColumnLoop& loop, int t);
     void chunked_columns(const ColumnLoop& loop, int t);
     void main_columns(const ColumnLoop& loop, int t);
@@ -86,6 +89,7 @@ class RowLoops {
     Xbyak::Label sum_chunks_;
     std::pmr::vector<Pin> results_;  // of the loop before, while they still are in registers
     bool pins_stay_ = false;         // no reduction: what is pinned stays for all rows
+    int prefetching_stage_ = -1;     // whose loop asks for the next row; -1: none
 };
 
 }  // namespace volta::jit

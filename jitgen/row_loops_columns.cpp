@@ -31,6 +31,29 @@ void RowLoops<Isa>::copies(const ColumnLoop& loop, int t, int units) {
         select_.emit_copy(Copy{&loop.interleaved, &loop.accumulators, t, unit, true, false}, loop.registers);
 }
 
+// The lines at rcx of every full operand, a row further: of inputs to be read, of outputs to be written.
+template <class Isa>
+void RowLoops<Isa>::prefetch_next_row(const ColumnLoop& loop, int t) {
+    constexpr int kLineBytes = 64;
+    auto& e = emit_;
+    if (t != prefetching_stage_) return;
+    for (const Stream& stream : frame_.streams) {
+        if (stream.operand < 0 || stream.stride_at < 0 || stream.reg < 0) continue;
+        const Operand& operand = plan_.operands[static_cast<std::size_t>(stream.operand)];
+        const bool passes_caches = (plan_.streams >> stream.operand & 1) != 0;
+        if (operand.access != Access::full || passes_caches) continue;
+        e.mov(e.rax, e.frame_quad(stream.stride_at));
+        e.and_(e.rax, e.frame_quad(Frame::kNextRow));
+        e.add(e.rax, Xbyak::Reg64(stream.reg));
+        for (int at = 0; at < loop.unroll * kBytes; at += kLineBytes) {
+            if (operand.output)
+                e.prefetchw(e.ptr[e.rax + e.rcx + at]);
+            else
+                e.prefetcht0(e.ptr[e.rax + e.rcx + at]);
+        }
+    }
+}
+
 // Whole groups of `unroll` vectors from rcx to kMainEnd.
 template <class Isa>
 void RowLoops<Isa>::main_columns(const ColumnLoop& loop, int t) {
@@ -41,6 +64,7 @@ void RowLoops<Isa>::main_columns(const ColumnLoop& loop, int t) {
     align_code(e, 32);
     e.L(next);
     copies(loop, t, loop.unroll);
+    prefetch_next_row(loop, t);
     e.add(e.rcx, loop.unroll * kBytes);
     e.cmp(e.rcx, e.frame_quad(Frame::kMainEnd));
     e.jb(next, e.T_NEAR);

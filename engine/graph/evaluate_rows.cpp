@@ -1,4 +1,6 @@
 // Operators along the last axis, and reductions over axes.
+#include <cstdio>
+
 #include "engine/base/error.h"
 #include "engine/graph/evaluate_node.h"
 #include "engine/graph/forms.h"
@@ -221,6 +223,14 @@ void layer_norm_grad_scale(const NodeRun<T>& run) {
 }
 
 template <class T>
+void layer_norm_grad_columns(const NodeRun<T>& run) {
+    const Rows x = rows_of(run, 1);
+    auto unused_dx = run.scratch(x.count * x.n), scale = run.scratch(x.n);
+    define::layer_norm_grad(x.count, x.n, run.in(1), scale.data(), run.in(2), run.in(3), run.in(0),
+                            run.continues(), unused_dx.data(), run.out(0), run.out(1));
+}
+
+template <class T>
 void rms_norm_grad(const NodeRun<T>& run) {
     const Rows x = rows_of(run, 1);
     auto unused_scale = run.scratch(x.n);
@@ -318,6 +328,59 @@ void max_grad(const NodeRun<T>& run) {
     }
 }
 
+// The operations of a body as nodes of a graph of their own, one after the other.
+template <class T>
+class BodyRun {
+  public:
+    explicit BodyRun(const NodeRun<T>& run) : run_(run), parts_(run.heap()), tensors_(run.heap()) {
+        const int count = static_cast<int>(run.node.inputs.size());
+        for (int i = 0; i < count; ++i) {
+            char name[16];
+            std::snprintf(name, sizeof name, "in%d", i);
+            parts_.input(name, run.graph.value(run.node.inputs[static_cast<std::size_t>(i)]).dtype,
+                         run.in_shape(i));
+        }
+    }
+
+    void evaluate() {
+        std::int32_t values = 0;
+        for (const BodyOp& op : run_.node.body.ops) values += op_row(op.op).outputs;
+        tensors_.resize(static_cast<std::size_t>(values));
+        for (const BodyOp& op : run_.node.body.ops) evaluate(op);
+        const auto& results = run_.node.body.results;
+        for (std::size_t k = 0; k < results.size(); ++k)
+            run_.outputs[k]->real = tensors_[static_cast<std::size_t>(results[k])].real;
+    }
+
+  private:
+    std::int32_t operand_count() const { return static_cast<std::int32_t>(run_.node.inputs.size()); }
+
+    void evaluate(const BodyOp& op) {
+        Node node(run_.heap());
+        node.op = op.op;
+        node.attributes.assign(op.attributes.begin(), op.attributes.end());
+        std::pmr::vector<const EvalTensor<T>*> inputs(run_.heap());
+        std::pmr::vector<EvalTensor<T>*> outputs(run_.heap());
+        for (const std::int32_t input : op.inputs) {
+            node.inputs.push_back(input < 0 ? ~input : operand_count() + input);
+            inputs.push_back(input < 0 ? run_.inputs[~input] : &tensors_[static_cast<std::size_t>(input)]);
+        }
+        const ValueId first = parts_.apply(std::move(node));
+        for (std::int32_t i = 0; i < parts_.nodes.back().output_count; ++i)
+            outputs.push_back(&tensors_[static_cast<std::size_t>(first - operand_count() + i)]);
+        evaluate_node<T>(parts_, parts_.nodes.back(), inputs.data(), outputs.data(), run_.micro_index);
+    }
+
+    const NodeRun<T>& run_;
+    Graph parts_;                              // a source per operand, then the body's values
+    std::pmr::vector<EvalTensor<T>> tensors_;  // of the body's values
+};
+
+template <class T>
+void fused_rows(const NodeRun<T>& run) {
+    BodyRun<T>(run).evaluate();
+}
+
 }  // namespace
 
 namespace evaluations {
@@ -328,6 +391,7 @@ constexpr Evaluation log_softmax_grad = {volta::log_softmax_grad<float>};
 constexpr Evaluation layer_norm = {volta::layer_norm<float>};
 constexpr Evaluation layer_norm_grad = {volta::layer_norm_grad<float>};
 constexpr Evaluation layer_norm_grad_scale = {volta::layer_norm_grad_scale<float>};
+constexpr Evaluation layer_norm_grad_columns = {volta::layer_norm_grad_columns<float>};
 constexpr Evaluation rms_norm = {volta::rms_norm<float>};
 constexpr Evaluation rms_norm_grad = {volta::rms_norm_grad<float>};
 constexpr Evaluation rms_norm_grad_scale = {volta::rms_norm_grad_scale<float>};
@@ -342,6 +406,7 @@ constexpr Evaluation huber = {volta::huber<float>};
 constexpr Evaluation huber_grad = {volta::huber_grad<float>};
 constexpr Evaluation binary_cross_entropy = {volta::binary_cross_entropy<float>};
 constexpr Evaluation binary_cross_entropy_grad = {volta::binary_cross_entropy_grad<float>};
+constexpr Evaluation fused_rows = {volta::fused_rows<float>};
 constexpr Evaluation argmax = {volta::argmax<float>};
 constexpr Evaluation sum = {volta::sum<float>};
 constexpr Evaluation mean = {volta::mean<float>};
@@ -357,6 +422,7 @@ constexpr InDouble kInDouble[] = {
     {&layer_norm, volta::layer_norm<double>},
     {&layer_norm_grad, volta::layer_norm_grad<double>},
     {&layer_norm_grad_scale, volta::layer_norm_grad_scale<double>},
+    {&layer_norm_grad_columns, volta::layer_norm_grad_columns<double>},
     {&rms_norm, volta::rms_norm<double>},
     {&rms_norm_grad, volta::rms_norm_grad<double>},
     {&rms_norm_grad_scale, volta::rms_norm_grad_scale<double>},
@@ -371,6 +437,7 @@ constexpr InDouble kInDouble[] = {
     {&huber_grad, volta::huber_grad<double>},
     {&binary_cross_entropy, volta::binary_cross_entropy<double>},
     {&binary_cross_entropy_grad, volta::binary_cross_entropy_grad<double>},
+    {&fused_rows, volta::fused_rows<double>},
     {&argmax, volta::argmax<double>},
     {&sum, volta::sum<double>},
     {&mean, volta::mean<double>},

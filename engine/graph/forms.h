@@ -59,6 +59,10 @@ struct MatmulForm {
     Shape result;
 };
 MatmulForm matmul_form(const Node& node, const Shape& a, const Shape& b);
+// Whole, one per row, one per column, or a single one: how an operand lies over the rows and columns of a
+// whole, as kernels of rows address it.
+bool is_row_operand(const Shape& operand, const Shape& whole);
+
 // Products that may have a body: of matrices, and convolutions that give pictures. Inputs 0 and 1 are the
 // factors; a body's operands follow. (A convolution without a body may have a bias there.)
 bool carries_product(Op op);

@@ -29,7 +29,7 @@ using Allocator = std::pmr::polymorphic_allocator<char>;
 // The attribute, or its default from the table; 0 where the operator has none.
 double attribute_number(Op op, const std::pmr::vector<Attribute>& attributes, Attr key);
 
-// One operation inside a fused node. Inputs >= 0 are results of earlier body operations; ~i is node input i.
+// One operation inside a fused node. Inputs >= 0 are values of earlier body operations; ~i is node input i.
 struct BodyOp {
     using allocator_type = Allocator;
     explicit BodyOp(Allocator heap) : inputs(heap), attributes(heap) {}
@@ -52,7 +52,8 @@ bool operator==(const BodyOp& a, const BodyOp& b);
 // Elementwise work carried by a node: Op::fused (over its inputs), or a product (carries_product() in
 // engine/graph/forms.h), where body input ~0 is the finished product, ~i (i >= 1) node input i + 1, and the
 // results replace the product as the node's outputs. All results have one shape: the fused node's, or the
-// product's.
+// product's. Of Op::fused_rows operations may work along the last axis and give several values; values are
+// numbered through all operations in order, and a result may be a number per row.
 struct Body {
     using allocator_type = Allocator;
     explicit Body(Allocator heap) : ops(heap), results(heap) {}
@@ -63,7 +64,7 @@ struct Body {
     Body& operator=(Body&&) = default;
 
     std::pmr::vector<BodyOp> ops;            // empty: no body
-    std::pmr::vector<std::int32_t> results;  // per node output: a body op index, or ~0 for the product itself
+    std::pmr::vector<std::int32_t> results;  // per node output: a body value, or ~0 for the product itself
 };
 inline bool operator==(const Body& a, const Body& b) { return a.ops == b.ops && a.results == b.results; }
 

@@ -34,9 +34,10 @@ enum class Op : std::uint16_t {
     maximum_grad, minimum_grad, prelu_grad,  // (a, b, dy) -> what operand `operand` gets
     dropout,                                 // (x, random) -> y; its gradient is itself on dy
     fused,                                   // any elementwise ops, made by the fusion pass: Node::body
+    fused_rows,                              // the same, with operators along the last axis among them
     // rows: along the last axis
     softmax, softmax_grad, log_softmax, log_softmax_grad,
-    layer_norm, layer_norm_grad, layer_norm_grad_scale,
+    layer_norm, layer_norm_grad, layer_norm_grad_scale, layer_norm_grad_columns,
     rms_norm, rms_norm_grad, rms_norm_grad_scale,
     cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad,
     l1, l1_grad, huber, huber_grad, binary_cross_entropy, binary_cross_entropy_grad,
@@ -210,13 +211,15 @@ struct OpRow {
     Whole whole = Whole::unknown;
     Overwrites overwrites = {};
     MicroBatches micro_batches = MicroBatches::last;
-    CostRule cost = nullptr;  // NULL: no operations that count, every operand read or written once
-    bool random = false;      // never merged, folded or moved; the last input is seed and step
-    bool internal = false;    // made by the engine alone: not from hosts, not in files
-    bool commutes = false;    // f(a, b) has the bits of f(b, a)
-    bool fuses = false;       // may become part of a fused node or of an epilogue
-    bool recompute = false;   // cheap enough to be computed again rather than kept for the backward pass
-    bool has_body = false;    // may carry elementwise work: Node::body
+    CostRule cost = nullptr;          // NULL: no operations that count, every operand read or written once
+    bool random = false;              // never merged, folded or moved; the last input is seed and step
+    bool internal = false;            // made by the engine alone: not from hosts, not in files
+    bool commutes = false;            // f(a, b) has the bits of f(b, a)
+    bool fuses = false;               // may become part of a fused node or of an epilogue
+    bool fuses_rows = false;          // works along the last axis and may become part of a fused_rows node
+    std::int8_t first_per_row = 127;  // of those: inputs from this one on hold a number per row
+    bool recompute = false;  // cheap enough to be computed again rather than kept for the backward pass
+    bool has_body = false;   // may carry elementwise work: Node::body
     std::int8_t stored_input = -1;  // which input may be a packed weight
     bool always_folds = false;      // a large constant too: an element takes as long as reading a hundred
     // Of elementwise operators. Arguments for which gradients can be checked by differences, and the largest

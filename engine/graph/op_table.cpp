@@ -265,6 +265,12 @@ struct Row : OpRow {
         row.fuses = does;
         return row;
     }
+    constexpr Row fusing_rows(std::int8_t first_per_row = 127) const {
+        Row row = *this;
+        row.fuses_rows = true;
+        row.first_per_row = first_per_row;
+        return row;
+    }
     constexpr Row recomputed(bool is = true) const {
         Row row = *this;
         row.recompute = is;
@@ -467,41 +473,61 @@ constexpr OpRow kRows[] = {
         .overwriting(kAny)
         .with_body()
         .engines_own(),
+    row(Op::fused_rows, "fused_rows", {1, kAnyCount}, -1, Lowering::row, s::fused_rows, e::fused_rows, kPass,
+        "operands of the body", "results of the body, the first of the whole's shape",
+        "operators along the last axis and elementwise ones, one after the other")
+        .overwriting(kAny)
+        .with_body()
+        .engines_own(),
 
     row(Op::softmax, "softmax", 1, 1, Lowering::row, s::rows, e::softmax, {g::softmax, Op::softmax_grad},
         "x [..., n]", "p [..., n]", "e = exp(x - max x); e / rowsum(e)")
-        .overwriting(kFirst),
+        .overwriting(kFirst)
+        .fusing_rows(),
     row(Op::softmax_grad, "softmax_grad", 2, 1, Lowering::row, s::rows, e::softmax_grad, kSecond,
         "p [..., n], dp [..., n]", "dx [..., n]", "p * (dp - rowsum(p*dp))")
-        .overwriting(kFirstTwo),
+        .overwriting(kFirstTwo)
+        .fusing_rows(),
     row(Op::log_softmax, "log_softmax", 1, 1, Lowering::row, s::rows, e::log_softmax,
         {g::softmax, Op::log_softmax_grad}, "x [..., n]", "y [..., n]",
         "(x - m) - log(rowsum(exp(x - m))), m = max x")
-        .overwriting(kFirst),
+        .overwriting(kFirst)
+        .fusing_rows(),
     row(Op::log_softmax_grad, "log_softmax_grad", 2, 1, Lowering::row, s::rows, e::log_softmax_grad, kSecond,
         "y [..., n], dy [..., n]", "dx [..., n]", "dy - exp(y) * rowsum(dy)")
-        .overwriting(kFirstTwo),
+        .overwriting(kFirstTwo)
+        .fusing_rows(),
     row(Op::layer_norm, "layer_norm", 3, 3, Lowering::row, s::layer_norm, e::layer_norm, g::layer_norm,
         "x [..., n], scale [n], bias [n]", "y [..., n], mean [...], rs [...]",
         "d = x - mean; rs = rsqrt(rowsum(d*d)/n + epsilon); ((d*rs) * scale) + bias")
         .with(kEpsilon)
-        .recomputed(),
+        .recomputed()
+        .fusing_rows(),
     row(Op::layer_norm_grad, "layer_norm_grad", 5, 1, Lowering::row, s::layer_norm_grad, e::layer_norm_grad,
         kSecond, "dy [..., n], x [..., n], scale [n], mean [...], rs [...]", "dx [..., n]",
         "dh = dy*scale; xh = (x-mean)*rs; ((dh - rowsum(dh)/n) - xh*(rowsum(dh*xh)/n)) * rs")
-        .overwriting(kFirstTwo),
+        .overwriting(kFirstTwo)
+        .fusing_rows(3),
     row(Op::layer_norm_grad_scale, "layer_norm_grad_scale", 4, 1, Lowering::reduction,
         s::layer_norm_grad_scale, e::layer_norm_grad_scale, kSecond,
         "dy [..., n], x [..., n], mean [...], rs [...]", "dscale [n]", "colsum(dy * ((x-mean)*rs))")
         .with(kAccumulate),
+    row(Op::layer_norm_grad_columns, "layer_norm_grad_columns", 4, 2, Lowering::reduction,
+        s::layer_norm_grad_columns, e::layer_norm_grad_columns, kPass,
+        "dy [..., n], x [..., n], mean [...], rs [...]", "dscale [n], dbias [n]",
+        "layer_norm_grad_scale, and colsum(dy), in one pass over dy")
+        .with(kAccumulate)
+        .engines_own(),
     row(Op::rms_norm, "rms_norm", 2, 2, Lowering::row, s::rms_norm, e::rms_norm, g::rms_norm,
         "x [..., n], scale [n]", "y [..., n], r [...]", "r = rsqrt(rowsum(x*x)/n + epsilon); (x*r) * scale")
         .with(kEpsilon)
-        .recomputed(),
+        .recomputed()
+        .fusing_rows(),
     row(Op::rms_norm_grad, "rms_norm_grad", 4, 1, Lowering::row, s::rms_norm_grad, e::rms_norm_grad, kSecond,
         "dy [..., n], x [..., n], scale [n], r [...]", "dx [..., n]",
         "dh = dy*scale; xh = x*r; (dh - xh*(rowsum(dh*xh)/n)) * r")
-        .overwriting(kFirstTwo),
+        .overwriting(kFirstTwo)
+        .fusing_rows(3),
     row(Op::rms_norm_grad_scale, "rms_norm_grad_scale", 3, 1, Lowering::reduction, s::rms_norm_grad_scale,
         e::rms_norm_grad_scale, kSecond, "dy [..., n], x [..., n], r [...]", "dscale [n]",
         "colsum(dy * (x*r))")
@@ -828,6 +854,7 @@ constexpr bool rows_are_complete() {
         if ((row.gradient == nullptr) == (row.no_gradient == nullptr)) return false;
         if (row.fuses && row.lowering != Lowering::elementwise) return false;
         if (row.fuses && row.overwrites.inputs != kAny) return false;
+        if (row.fuses_rows && (row.lowering != Lowering::row || row.ids[0].input >= 0)) return false;
         if (row.recompute && row.random) return false;
         if (row.commutes && row.min_inputs != 2) return false;
         for (const IdInput& ids : row.ids)

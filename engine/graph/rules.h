@@ -18,9 +18,10 @@ Rule same;          // one or more f32 of one shape -> that shape
 Rule broadcasting;  // f32 x f32 -> f32
 Rule comparison;    // f32 x f32 -> i32
 Rule choice_grad;   // (a, b, dy)
-Rule clamp, where, dropout, fused;
+Rule clamp, where, dropout, fused, fused_rows;
 Rule rows;  // as `same`, with a last axis that is not empty
-Rule layer_norm, layer_norm_grad, layer_norm_grad_scale, rms_norm, rms_norm_grad, rms_norm_grad_scale;
+Rule layer_norm, layer_norm_grad, layer_norm_grad_scale, layer_norm_grad_columns;
+Rule rms_norm, rms_norm_grad, rms_norm_grad_scale;
 Rule cross_entropy, cross_entropy_grad, cross_entropy_with_grad;
 Rule element_loss, element_loss_grad;  // mse, l1, huber, binary_cross_entropy
 Rule batch_norm, batch_statistics, batch_norm_grad, group_norm, instance_norm, group_norm_grad;
@@ -60,9 +61,10 @@ Rule conv, conv_transpose, max_pool, average_pool, pad, resize;
 // Constants, defined beside their functions: a row holds the address.
 namespace evaluations {
 extern const Evaluation elementwise;  // by elementwise.h
+extern const Evaluation fused_rows;
 extern const Evaluation constant;
 extern const Evaluation softmax, softmax_grad, log_softmax, log_softmax_grad;
-extern const Evaluation layer_norm, layer_norm_grad, layer_norm_grad_scale;
+extern const Evaluation layer_norm, layer_norm_grad, layer_norm_grad_scale, layer_norm_grad_columns;
 extern const Evaluation rms_norm, rms_norm_grad, rms_norm_grad_scale;
 extern const Evaluation cross_entropy, cross_entropy_grad, cross_entropy_with_grad, mse, mse_grad, argmax;
 extern const Evaluation l1, l1_grad, huber, huber_grad, binary_cross_entropy, binary_cross_entropy_grad;

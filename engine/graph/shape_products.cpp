@@ -93,7 +93,7 @@ MatmulForm transposed_form(const Node& node, const Shape& a, const Shape& b, Mat
 
 }  // namespace
 
-bool carries_product(Op op) { return op_row(op).has_body && op != Op::fused; }
+bool carries_product(Op op) { return op_row(op).has_body && op != Op::fused && op != Op::fused_rows; }
 
 int product_output(const Node& node) {
     for (std::size_t k = 0; k < node.body.results.size(); ++k)
@@ -277,9 +277,29 @@ void cached_attention(const Node& node, const TypedShape* inputs, int input_coun
 
 // ---- Bodies ------------------------------------------------------------------------------------
 
+bool is_row_operand(const Shape& operand, const Shape& whole) {
+    if (operand == whole || operand.elements() == 1) return true;
+    if (operand.rank > whole.rank || whole.rank == 0) return false;
+    const int missing = whole.rank - operand.rank;
+    const auto extent = [&](int axis) { return axis < missing ? 1 : operand[axis - missing]; };
+    bool leading_all = true, leading_none = true;
+    for (int axis = 0; axis < whole.rank - 1; ++axis) {
+        leading_all = leading_all && extent(axis) == whole[axis];
+        leading_none = leading_none && extent(axis) == 1;
+    }
+    const std::int64_t last = extent(whole.rank - 1);
+    return (leading_all && (last == 1 || last == whole.last())) || (leading_none && last == whole.last());
+}
+
 namespace {
 
-// The type of every body operation, by the rules of its row. `operands[i]` is what ~i names.
+bool may_be_part(const Node& node, const OpRow& row) {
+    if (node.op == Op::fused_rows && row.fuses_rows) return true;
+    return row.lowering == Lowering::elementwise && row.micro_batches == MicroBatches::last &&
+           row.op != Op::fused;
+}
+
+// The types of all values of the body, by the rules of its operations' rows. `operands[i]` is what ~i names.
 void infer_ops(const Node& node, const TypedShape* operands, int operand_count,
                std::pmr::vector<TypedShape>& types) {
     std::pmr::memory_resource* const heap = types.get_allocator().resource();
@@ -288,9 +308,8 @@ void infer_ops(const Node& node, const TypedShape* operands, int operand_count,
     for (const BodyOp& op : node.body.ops) {
         const OpRow& row = op_row(op.op);
         const int count = static_cast<int>(op.inputs.size());
-        require(row.lowering == Lowering::elementwise && row.micro_batches == MicroBatches::last &&
-                    op.op != Op::fused,
-                "%s: %s is not elementwise", name_of(node), row.name);
+        require(may_be_part(node, row), "%s: %s %s", name_of(node), row.name,
+                node.op == Op::fused_rows ? "cannot be part of it" : "is not elementwise");
         require(count >= row.min_inputs && count <= row.max_inputs, "%s: %s in the body has %d inputs",
                 name_of(node), row.name, count);
         require(!row.random || op.inputs.back() < 0, "%s: the state of a dropout is no operand",
@@ -340,6 +359,62 @@ void infer_body(const Node& node, const TypedShape* operands, int operand_count,
     expect_one_shape(node, types, outputs[first].shape);
 }
 
+// What a body of rows may hold: the first result is the whole, every operation along the last axis works on
+// all of it, and what lies otherwise goes no further inside: a number per row is a result, or read where one
+// is expected; one per column is for elementwise operations.
+class RowBody {
+  public:
+    RowBody(const Node& node, const TypedShape* operands, const std::pmr::vector<TypedShape>& types)
+        : node_(node),
+          operands_(operands),
+          types_(types),
+          whole_(types[static_cast<std::size_t>(node.body.results[0])].shape),
+          of_rows_(types.get_allocator()) {}
+
+    void check() {
+        for (const BodyOp& op : node_.body.ops) {
+            for (std::size_t i = 0; i < op.inputs.size(); ++i) check_input(op, i);
+            op_row(op.op).fuses_rows ? check_rows(op) : check_elements(op);
+        }
+        for (const std::int32_t result : node_.body.results)
+            if (!of_rows_[static_cast<std::size_t>(result)])
+                expect_shape(node_, "a result", types_[static_cast<std::size_t>(result)].shape, whole_);
+    }
+
+  private:
+    void check_input(const BodyOp& op, std::size_t i) const {
+        const std::int32_t input = op.inputs[i];
+        const bool is_state = op_row(op.op).random && i + 1 == op.inputs.size();
+        const Shape& shape = (input < 0 ? operands_[~input] : types_[static_cast<std::size_t>(input)]).shape;
+        const bool along_rows =
+            op_row(op.op).fuses_rows || (input >= 0 && of_rows_[static_cast<std::size_t>(input)]);
+        const bool is_per_row = static_cast<int>(i) >= op_row(op.op).first_per_row;
+        if (input >= 0
+                ? along_rows && (is_per_row ? !of_rows_[static_cast<std::size_t>(input)] : shape != whole_)
+                : !along_rows && !is_state && !is_row_operand(shape, whole_))
+            misfit(op, shape);
+    }
+    void check_rows(const BodyOp& op) {
+        if (types_[of_rows_.size()].shape != whole_) misfit(op, types_[of_rows_.size()].shape);
+        of_rows_.insert(of_rows_.end(), static_cast<std::size_t>(op_row(op.op).outputs), true);
+    }
+    void check_elements(const BodyOp& op) {
+        const Shape& shape = types_[of_rows_.size()].shape;
+        if (!is_row_operand(shape, whole_) || (op_row(op.op).random && shape != whole_)) misfit(op, shape);
+        of_rows_.push_back(false);
+    }
+    [[noreturn]] void misfit(const BodyOp& op, const Shape& shape) const {
+        fail(VOLTA_SHAPE_MISMATCH, "%s: %s in the body has shape %s in a node of shape %s", name_of(node_),
+             op_row(op.op).name, to_text(shape).text, to_text(whole_).text);
+    }
+
+    const Node& node_;
+    const TypedShape* operands_;
+    const std::pmr::vector<TypedShape>& types_;
+    const Shape whole_;
+    std::pmr::vector<bool> of_rows_;  // per value: of an operation along the last axis
+};
+
 }  // namespace
 
 // ~0 is the product, ~i is input i + 1.
@@ -355,6 +430,19 @@ namespace shape_rules {
 void fused(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
     require(!node.body.ops.empty(), "fused: there is no body");
     infer_body(node, inputs, input_count, nullptr, outputs);
+}
+
+void fused_rows(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {
+    require(!node.body.ops.empty(), "fused_rows: there is no body");
+    std::pmr::vector<TypedShape> types(outputs.get_allocator().resource());
+    infer_ops(node, inputs, input_count, types);
+    require(!node.body.results.empty(), "fused_rows: the body has no result");
+    for (const std::int32_t result : node.body.results)
+        require(result >= 0 && result < static_cast<std::int32_t>(types.size()),
+                "fused_rows: the body has no result %d", result);
+    RowBody(node, inputs, types).check();
+    for (const std::int32_t result : node.body.results)
+        outputs.push_back(types[static_cast<std::size_t>(result)]);
 }
 
 void matmul(const Node& node, const TypedShape* inputs, int input_count, TypedShapes& outputs) {

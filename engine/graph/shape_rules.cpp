@@ -182,6 +182,12 @@ void layer_norm_grad_scale(const Node& node, const TypedShape* inputs, int, Type
     add_output(outputs, DType::f32, {x.last()});
 }
 
+void layer_norm_grad_columns(const Node& node, const TypedShape* inputs, int count, TypedShapes& outputs) {
+    layer_norm_grad_scale(node, inputs, count, outputs);
+    const TypedShape of_bias = outputs.back();
+    outputs.push_back(of_bias);
+}
+
 void rms_norm(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
     const Shape& x = row_shape(node, inputs[0], "x");
     expect_real(node, "scale", inputs[1], {x.last()});

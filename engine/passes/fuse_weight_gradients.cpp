@@ -1,5 +1,6 @@
 // dW = X' dY and db = the column sums of dY, which read the same dY, become one node: db is what a row of
 // ones in X' would give (fma(1, y, acc) is acc + y), computed from the columns that the product has in cache.
+// So do the gradients of a layer norm's scale and bias, which are two sums over the same rows.
 #include <algorithm>
 #include <utility>
 
@@ -10,9 +11,12 @@
 namespace volta {
 namespace {
 
-bool is_weight_product(const Node& node) {
-    return node.op == Op::matmul && node.flag(Attr::transpose_a) && !node.flag(Attr::transpose_b) &&
-           node.body.ops.empty();
+// The input of a weight's gradient whose columns the bias's sums; -1: it has no such partner.
+int gradient_input(const Node& node) {
+    if (node.op == Op::layer_norm_grad_scale) return 0;
+    const bool is_product = node.op == Op::matmul && node.flag(Attr::transpose_a) &&
+                            !node.flag(Attr::transpose_b) && node.body.ops.empty();
+    return is_product ? 1 : -1;
 }
 
 // Of all rows of a matrix [..., n], into [n].
@@ -41,7 +45,7 @@ class Pairs {
             next_sum_[index_of(id)] = std::exchange(sum_of_[index_of(node.inputs[0])], id);
         }
         for (NodeId id = 0; id < node_count(graph); ++id)
-            if (needed_[index_of(id)] && is_weight_product(graph.node(id))) find_sum(id);
+            if (needed_[index_of(id)] && gradient_input(graph.node(id)) >= 0) find_sum(id);
     }
 
     Graph build() {
@@ -60,7 +64,7 @@ class Pairs {
     // The first sum of the same dY for which nobody reads the earlier of the two before the later.
     void find_sum(NodeId product) {
         const Node& node = graph_.node(product);
-        for (NodeId* link = &sum_of_[index_of(node.inputs[1])]; *link >= 0;
+        for (NodeId* link = &sum_of_[index_of(node.inputs[index_of(gradient_input(node))])]; *link >= 0;
              link = &next_sum_[index_of(*link)]) {
             const NodeId id = *link, earlier = std::min(id, product), later = std::max(id, product);
             const Node& sum = graph_.node(id);
@@ -80,7 +84,7 @@ class Pairs {
         const NodeId product = is_sum ? earlier : later, sum = is_sum ? later : earlier;
         const Node& from = graph_.node(product);
         Node node(heap_);
-        node.op = Op::weight_gradient;
+        node.op = from.op == Op::matmul ? Op::weight_gradient : Op::layer_norm_grad_columns;
         node.phase = from.phase;
         node.name = from.name;
         for (const ValueId input : from.inputs) node.inputs.push_back(rewrite.now(input));

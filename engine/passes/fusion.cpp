@@ -7,21 +7,6 @@
 namespace volta {
 namespace {
 
-// Whole, one per row, one per column, or a single one: how an epilogue addresses an operand of its product.
-bool is_row_operand(const Shape& operand, const Shape& whole) {
-    if (operand == whole || operand.elements() == 1) return true;
-    if (operand.rank > whole.rank || whole.rank == 0) return false;
-    const int missing = whole.rank - operand.rank;
-    const auto extent = [&](int axis) { return axis < missing ? 1 : operand[axis - missing]; };
-    bool leading_all = true, leading_none = true;
-    for (int axis = 0; axis < whole.rank - 1; ++axis) {
-        leading_all = leading_all && extent(axis) == whole[axis];
-        leading_none = leading_none && extent(axis) == 1;
-    }
-    const std::int64_t last = extent(whole.rank - 1);
-    return (leading_all && (last == 1 || last == whole.last())) || (leading_none && last == whole.last());
-}
-
 // Along the axes of a plane, which stand behind two others, whole or a single number.
 bool is_plane_operand(const Shape& operand, const Shape& whole) {
     if (operand.rank > whole.rank || whole.rank < 3) return false;
@@ -38,6 +23,8 @@ bool is_plane_operand(const Shape& operand, const Shape& whole) {
 }  // namespace
 
 bool is_fusable(const Node& node) { return op_row(node.op).fuses && node.phase != Phase::update; }
+
+bool works_on_rows(const Node& node) { return node.op == Op::fused_rows || op_row(node.op).fuses_rows; }
 
 bool has_plane_operands(const Graph& graph, const Node& node) {
     if (op_row(node.op).random) return false;  // draws are numbered by rows along the last axis
@@ -68,6 +55,8 @@ struct Fusion::Combined {
 
 namespace {
 
+std::size_t outputs_of(Op op) { return static_cast<std::size_t>(op_row(op).outputs); }
+
 // Collects members' operations into one body, in the order in which they are added.
 class BodyCollector {
   public:
@@ -76,9 +65,10 @@ class BodyCollector {
     }
 
     void add(const Node& member) {
+        if (works_on_rows(member)) node_.op = Op::fused_rows;
         if (carries_product(member.op))
             add_product(member);
-        else if (member.op == Op::fused)
+        else if (member.op == Op::fused || member.op == Op::fused_rows)
             add_body(member, 0);
         else
             add_single(member);
@@ -92,17 +82,29 @@ class BodyCollector {
     // Drops operations that no result depends on.
     void prune() {
         Body& body = node_.body;
-        std::pmr::vector<bool> needed(body.ops.size(), false, heap_);
+        std::pmr::vector<std::size_t> first(heap_);  // value of each operation
+        std::size_t values = 0;
+        for (const BodyOp& op : body.ops) {
+            first.push_back(values);
+            values += outputs_of(op.op);
+        }
+        std::pmr::vector<bool> needed(values, false, heap_);
         for (const std::int32_t result : body.results)
             if (result >= 0) needed[index_of(result)] = true;
-        for (std::size_t i = body.ops.size(); i-- > 0;)
+        for (std::size_t i = body.ops.size(); i-- > 0;) {
+            const std::size_t end = first[i] + outputs_of(body.ops[i].op);
+            bool any = false;
+            for (std::size_t value = first[i]; value < end; ++value) any = any || needed[value];
+            for (std::size_t value = first[i]; value < end; ++value) needed[value] = any;
             for (const std::int32_t input : body.ops[i].inputs)
-                if (needed[i] && input >= 0) needed[index_of(input)] = true;
-        std::pmr::vector<std::int32_t> moved(body.ops.size(), -1, heap_);
+                if (any && input >= 0) needed[index_of(input)] = true;
+        }
+        std::pmr::vector<std::int32_t> moved(values, -1, heap_);
         std::size_t kept = 0;
+        std::int32_t next = 0;
         for (std::size_t i = 0; i < body.ops.size(); ++i) {
-            if (!needed[i]) continue;
-            moved[i] = static_cast<std::int32_t>(kept);
+            if (!needed[first[i]]) continue;
+            for (std::size_t k = 0; k < outputs_of(body.ops[i].op); ++k) moved[first[i] + k] = next++;
             for (std::int32_t& input : body.ops[i].inputs)
                 if (input >= 0) input = moved[index_of(input)];
             if (kept != i) body.ops[kept] = std::move(body.ops[i]);
@@ -128,8 +130,9 @@ class BodyCollector {
 
     // `first`: 1 when ~0 of the member's body is its product, which is then this node's product too.
     void add_body(const Node& member, std::int32_t first) {
-        const auto base = static_cast<std::int32_t>(node_.body.ops.size());
+        const std::int32_t base = values_;
         for (const BodyOp& op : member.body.ops) {
+            values_ += static_cast<std::int32_t>(outputs_of(op.op));
             BodyOp& added = node_.body.ops.emplace_back(op);
             for (std::int32_t& input : added.inputs) {
                 if (input >= 0)
@@ -149,7 +152,8 @@ class BodyCollector {
         op.op = member.op;
         op.attributes.assign(member.attributes.begin(), member.attributes.end());
         for (const ValueId input : member.inputs) op.inputs.push_back(operand(input));
-        known_.emplace_back(member.first_output, static_cast<std::int32_t>(node_.body.ops.size()) - 1);
+        for (std::int32_t i = 0; i < member.output_count; ++i)
+            known_.emplace_back(member.first_output + i, values_++);
     }
 
     // A member's result, or an input of the new node: each value once.
@@ -167,6 +171,7 @@ class BodyCollector {
     std::pmr::memory_resource* heap_;
     std::pmr::vector<std::pair<ValueId, std::int32_t>> known_;
     std::int32_t first_operand_ = 0;  // 2 behind the factors of a product
+    std::int32_t values_ = 0;         // of the body so far
 };
 
 }  // namespace
@@ -203,23 +208,47 @@ bool Fusion::is_read_outside(ValueId value, const std::pmr::vector<NodeId>& memb
 Fusion::Combined Fusion::combine(const std::pmr::vector<NodeId>& members) const {
     Combined combined(heap_);
     BodyCollector collector(combined.node, heap_);
-    for (const NodeId id : members) collector.add(graph_.node(id));
-    for (const auto& [value, name] : collector.known()) {
-        NodeId first_reader;
-        if (!is_read_outside(value, members, &first_reader)) continue;
-        combined.node.body.results.push_back(name);
-        combined.outputs.push_back(value);
-        // Masks stay inside: whoever follows ids through a graph has to see where integers come from.
-        if (first_reader < members.back() || graph_.value(value).dtype != DType::f32)
-            combined.is_small = false;
+    for (const NodeId id : members) {
+        collector.add(graph_.node(id));
+        if (!reads_whole_values(id, members)) combined.is_small = false;
     }
+    const Shape& whole = graph_.shape(graph_.node(members.front()).first_output);
+    std::size_t whole_results = 0;
+    for (const bool is_whole : {true, false})  // a number per row is no first result
+        for (const auto& [value, name] : collector.known()) {
+            NodeId first_reader;
+            if ((graph_.shape(value) == whole) != is_whole) continue;
+            if (!is_read_outside(value, members, &first_reader)) continue;
+            combined.node.body.results.push_back(name);
+            combined.outputs.push_back(value);
+            whole_results += is_whole;
+            // Masks stay inside: whoever follows ids through a graph has to see where integers come from.
+            if (first_reader < members.back() || graph_.value(value).dtype != DType::f32)
+                combined.is_small = false;
+        }
     collector.prune();
     combined.node.phase = graph_.node(members.back()).phase;
     combined.node.name = graph_.node(members.front()).name;
     combined.is_small = combined.is_small && combined.node.body.ops.size() <= kMostFusedOps &&
-                        combined.outputs.size() <= kMostFusedResults &&
+                        whole_results > 0 && whole_results <= kMostFusedResults &&
                         collector.operand_count() <= kMostFusedInputs;
     return combined;
+}
+
+// What an operator along the last axis gives or takes inside a body is the whole: a mean per row would lie
+// over the columns of whoever reads it there.
+bool Fusion::reads_whole_values(NodeId id, const std::pmr::vector<NodeId>& members) const {
+    const Node& node = graph_.node(id);
+    const Shape& whole = graph_.shape(node.first_output);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        const Shape& shape = graph_.shape(node.inputs[i]);
+        const NodeId producer = graph_.value(node.inputs[i]).producer;
+        if (!std::binary_search(members.begin(), members.end(), producer)) continue;
+        const bool of_rows = works_on_rows(graph_.node(producer));
+        const bool is_per_row = of_rows && static_cast<int>(i) >= op_row(node.op).first_per_row;
+        if ((of_rows || works_on_rows(node)) && !is_per_row && shape != whole) return false;
+    }
+    return true;
 }
 
 bool Fusion::join(NodeId a, NodeId b) {

@@ -11,6 +11,8 @@ inline constexpr std::size_t kMostFusedInputs = 16, kMostFusedResults = 4, kMost
 // Elementwise work that a body may hold. Phase update is left alone: there it matters what comes before a
 // write.
 bool is_fusable(const Node& node);
+// An operator along the last axis that a body may hold, or a node with such a body.
+bool works_on_rows(const Node& node);
 // Can the node run on blocks of rows and columns of its result, as an epilogue does?
 bool has_row_operands(const Graph& graph, const Node& node);
 // Can it run on blocks of channels and pixels of its result [batch, channels, spatial]?
@@ -33,6 +35,7 @@ class Fusion {
   private:
     struct Combined;
     Combined combine(const std::pmr::vector<NodeId>& members) const;
+    bool reads_whole_values(NodeId id, const std::pmr::vector<NodeId>& members) const;
     bool is_read_outside(ValueId value, const std::pmr::vector<NodeId>& members, NodeId* first) const;
 
     const Graph& graph_;

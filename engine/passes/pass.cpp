@@ -13,20 +13,22 @@ namespace volta {
 // Folding comes first, so that simplify sees constants; merging before fusion, which hides nodes in bodies,
 // and before recomputing, which it would undo; a weight's and a bias's gradient meet while they still read
 // the same dy; a batch norm is one node while it may be computed again, and its parts fuse with others;
-// epilogues take what elementwise fusion has made.
+// epilogues take what elementwise fusion has made, and rows what epilogues have left.
 const PassRow kPasses[] = {
     {"fold_constants", fold_constants,
      "computes nodes whose inputs are constants, by the reference evaluator"},
     {"simplify", simplify, "drops and joins operations where no bit changes"},
     {"merge_duplicates", merge_duplicates, "computes equal nodes once"},
     {"fuse_weight_gradients", fuse_weight_gradients,
-     "computes the gradients of a layer's weight and bias in one pass over dy"},
+     "computes the gradients of a layer's, or a norm's, weight and bias in one pass over dy"},
     {"recompute", recompute, "computes activations again for the backward pass rather than keeping them"},
     {"split_batch_norm", split_batch_norm,
      "writes a batch norm of given statistics as the elementwise operations that it is"},
     {"fuse_elementwise", fuse_elementwise, "joins elementwise nodes of one shape into one kernel"},
     {"fuse_epilogues", fuse_epilogues,
      "lets a product, or a convolution, finish its elementwise successors while its result is in cache"},
+    {"fuse_rows", fuse_rows,
+     "lets norms, softmax and their gradients take the elementwise nodes around them into their kernel"},
     {"remove_dead", remove_dead, "drops nodes that nothing needs"},
 };
 const int kPassCount = sizeof kPasses / sizeof *kPasses;

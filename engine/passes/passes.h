@@ -16,6 +16,7 @@ Graph recompute(const Graph& graph, std::pmr::memory_resource* heap);
 Graph split_batch_norm(const Graph& graph, std::pmr::memory_resource* heap);
 Graph fuse_elementwise(const Graph& graph, std::pmr::memory_resource* heap);
 Graph fuse_epilogues(const Graph& graph, std::pmr::memory_resource* heap);
+Graph fuse_rows(const Graph& graph, std::pmr::memory_resource* heap);
 Graph remove_dead(const Graph& graph, std::pmr::memory_resource* heap);
 
 }  // namespace volta

@@ -2,6 +2,8 @@
 // computed from is kept as well, are computed again where they are needed: the activation y = gelu(z) for the
 // weight gradient y' dY, beside gelu'(z) which reads z anyway, swiglu, and the normalised rows. Same inputs,
 // same definition, same bits; more than half of a transformer's activations need no memory between the two.
+// Normalised rows whose mean and factor are kept for the norm's gradient are elementwise operations on these:
+// they become one kernel with what reads them, the activation's gradient above all.
 #include <algorithm>
 
 #include "engine/passes/fusion.h"
@@ -13,11 +15,36 @@ namespace {
 constexpr NodeId kFarApart = 4;              // nodes between two readers, for memory to be worth an operation
 constexpr std::int64_t kLeastElements = 16;  // of a result worth the trouble: a cache line
 
+constexpr std::size_t kNoStatistics = 0;
+
+// How many numbers per row a norm gives behind its result: what its result can be computed from again.
+std::size_t statistics_of(Op op) { return op == Op::layer_norm ? 2 : op == Op::rms_norm ? 1 : kNoStatistics; }
+
+// The norm's result from x, scale, bias and the statistics that it gave: the last roundings of its
+// definition, in their order.
+ValueId normalised_again(Rewrite& rewrite, const Node& norm) {
+    const auto apply = [&](Op op, ValueId a, ValueId b) {
+        return rewrite.to.apply(op, {a, b}, {}, norm.phase);
+    };
+    const auto per_row = [&](std::int32_t output) {
+        Shape beside = rewrite.from.shape(norm.first_output);
+        beside[beside.rank - 1] = 1;
+        return rewrite.to.apply(Op::reshape, {rewrite.now(norm.first_output + output)},
+                                {list(Attr::shape, beside)}, norm.phase);
+    };
+    ValueId value = rewrite.now(norm.inputs[0]);
+    if (norm.op == Op::layer_norm) value = apply(Op::sub, value, per_row(1));
+    value = apply(Op::mul, value, per_row(norm.op == Op::layer_norm ? 2 : 1));
+    value = apply(Op::mul, value, rewrite.now(norm.inputs[1]));
+    return norm.op == Op::layer_norm ? apply(Op::add, value, rewrite.now(norm.inputs[2])) : value;
+}
+
 // A node that is computed again, for the readers that come late.
 struct Again {
     NodeId node;                    // what is computed again
     NodeId anchor;                  // the copy stands right before this node
     std::pmr::vector<NodeId> late;  // these readers get the copy; those before the anchor move behind it
+    bool by_statistics = false;     // a norm, from its mean and factor
 };
 
 class Recompute {
@@ -82,6 +109,11 @@ class Recompute {
         again.anchor = anchor_of(again);
         for (const ValueId input : node.inputs)
             if (!is_alive(input, again.anchor)) return;
+        const std::size_t statistics = statistics_of(node.op);
+        again.by_statistics = statistics != kNoStatistics;
+        for (std::size_t i = 1; i <= statistics; ++i)
+            if (!is_alive(node.first_output + static_cast<ValueId>(i), again.anchor))
+                again.by_statistics = false;
         all.push_back(std::move(again));
     }
 
@@ -158,7 +190,8 @@ class Recompute {
         };
         for (NodeId id = 0; id < node_count(graph_); ++id) {
             for (const std::size_t i : plan.copies[index_of(id)])
-                copies[i] = rewrite.to.apply(rewrite.renamed_copy(all[i].node));
+                copies[i] = all[i].by_statistics ? normalised_again(rewrite, graph_.node(all[i].node))
+                                                 : rewrite.to.apply(rewrite.renamed_copy(all[i].node));
             if (plan.waits_for[index_of(id)] < 0) copy(id);
             for (const NodeId waiting : plan.waiting[index_of(id)]) copy(waiting);
         }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory_resource>
+#include <string>
 
 #include "engine/backend/lower/row_programs.h"
 #include "engine/graph/op.h"
@@ -201,6 +202,51 @@ void dropout_residual(jit::Builder& b) {
     b.store(b.output(Access::full), (x + dropped) * (scale * factor));
 }
 
+// What stands around a norm in its kernel, in both directions.
+class FusedRows {
+  public:
+    explicit FusedRows(std::initializer_list<volta::Shape> operands) : graph_(heap()), node_(heap()) {
+        node_.op = Op::fused_rows;
+        for (const volta::Shape& shape : operands) {
+            const std::string name = "in" + std::to_string(node_.inputs.size());
+            node_.inputs.push_back(graph_.input(name.c_str(), DType::f32, shape));
+        }
+    }
+    void add(Op op, std::initializer_list<std::int32_t> inputs) {
+        BodyOp& part = node_.body.ops.emplace_back();
+        part.op = op;
+        part.inputs.assign(inputs);
+        if (op == Op::layer_norm) part.attributes.push_back(number(Attr::epsilon, 1e-5));
+    }
+    jit::Program program(std::initializer_list<std::int32_t> results) {
+        node_.body.results.assign(results);
+        graph_.apply(std::move(node_));
+        const Node& node = graph_.nodes.back();
+        return make_fused_rows_program(graph_, node, operands_of_rows(graph_, node, heap()), heap());
+    }
+
+  private:
+    Graph graph_;
+    Node node_;
+};
+
+void add_fused_rows(std::vector<NamedProgram>& programs) {
+    const volta::Shape whole = {70, 90}, rows = {70}, columns = {90}, beside = {70, 1};
+    FusedRows forward({whole, whole, columns, columns});
+    forward.add(Op::add, {~0, ~1});
+    forward.add(Op::layer_norm, {0, ~2, ~3});
+    forward.add(Op::gelu_tanh, {1});
+    programs.push_back({"fused_rows_forward", forward.program({4, 0, 2, 3})});
+    FusedRows backward({whole, whole, columns, columns, rows, rows, beside, beside});
+    backward.add(Op::sub, {~1, ~6});
+    backward.add(Op::mul, {0, ~7});
+    backward.add(Op::mul, {1, ~2});
+    backward.add(Op::add, {2, ~3});
+    backward.add(Op::gelu_tanh_grad, {3, ~0});
+    backward.add(Op::layer_norm_grad, {4, ~1, ~2, ~4, ~5});
+    programs.push_back({"fused_rows_backward", backward.program({5, 4})});
+}
+
 }  // namespace
 
 std::vector<NamedProduct> products() {
@@ -252,6 +298,7 @@ std::vector<NamedProgram> backend_programs() {
     for (int op = 0; op < kOpCount; ++op)
         if (const RowDefinition* definition = find_row_definition(static_cast<Op>(op)); definition != nullptr)
             add_operator(*definition, programs);
+    add_fused_rows(programs);
     programs.push_back({"reduce_sum", make_row_reduction(Reduction::sum, heap())});
     programs.push_back({"reduce_square_sum", make_row_reduction(Reduction::square_sum, heap())});
     programs.push_back({"reduce_max", make_row_reduction(Reduction::max, heap())});

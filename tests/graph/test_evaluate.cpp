@@ -539,6 +539,13 @@ void test_accumulation_continues_the_chains(void**) {
                  {weights(g, {rows, 4}), weights(g, {rows, 4}), weights(g, {rows}), weights(g, {rows})},
                  {accumulate});
          }},
+        {"layer_norm_grad_columns",
+         [](Graph& g, std::int64_t rows, const Attribute& accumulate) {
+             return g.apply(
+                 Op::layer_norm_grad_columns,
+                 {weights(g, {rows, 4}), weights(g, {rows, 4}), weights(g, {rows}), weights(g, {rows})},
+                 {accumulate});
+         }},
         {"rms_norm_grad_scale",
          [](Graph& g, std::int64_t rows, const Attribute& accumulate) {
              return g.apply(Op::rms_norm_grad_scale,

@@ -1182,6 +1182,85 @@ void test_wrong_bodies_say_what_is_wrong(void**) {
     }
 }
 
+// Of fused_rows, over inputs f32 [4, 3], f32 [3], f32 [4], f32 [2, 4, 3].
+const WrongBody kWrongRows[] = {
+    {"fused_rows: there is no body", [](Body&) {}, VOLTA_INVALID_ARGUMENT},
+    {"fused_rows: the body has no result", [](Body& b) { add_op(b, Op::softmax, {~0}); },
+     VOLTA_INVALID_ARGUMENT},
+    {"fused_rows: the body has no result 1",
+     [](Body& b) {
+         add_op(b, Op::softmax, {~0});
+         b.results.push_back(1);
+     },
+     VOLTA_INVALID_ARGUMENT},
+    {"fused_rows: the body has no result -1",
+     [](Body& b) {
+         add_op(b, Op::softmax, {~0});
+         b.results.push_back(~0);
+     },
+     VOLTA_INVALID_ARGUMENT},
+    {"fused_rows: argmax cannot be part of it", [](Body& b) { add_op(b, Op::argmax, {~0}); },
+     VOLTA_INVALID_ARGUMENT},
+    {"fused_rows: fused_rows cannot be part of it", [](Body& b) { add_op(b, Op::fused_rows, {~0}); },
+     VOLTA_INVALID_ARGUMENT},
+    {"fused_rows: softmax in the body has shape [3] in a node of shape [4, 3]",
+     [](Body& b) {
+         add_op(b, Op::softmax, {~1});
+         add_op(b, Op::neg, {~0});
+         b.results.push_back(1);
+     },
+     VOLTA_SHAPE_MISMATCH},
+    {"fused_rows: add in the body has shape [4] in a node of shape [4, 3]",  // the mean, which lies over rows
+     [](Body& b) {
+         add_op(b, Op::layer_norm, {~0, ~1, ~1}, {number(Attr::epsilon, 1e-5)});
+         add_op(b, Op::add, {1, 1});
+         b.results.push_back(0);
+     },
+     VOLTA_SHAPE_MISMATCH},
+    {"fused_rows: rms_norm in the body has shape [3] in a node of shape [4, 3]",  // a scale made in the body
+     [](Body& b) {
+         add_op(b, Op::neg, {~1});
+         add_op(b, Op::rms_norm, {~0, 0}, {number(Attr::epsilon, 1e-5)});
+         b.results.push_back(1);
+     },
+     VOLTA_SHAPE_MISMATCH},
+    {"fused_rows: neg in the body has shape [4] in a node of shape [4, 3]",  // a number per row made in it
+     [](Body& b) {
+         add_op(b, Op::neg, {~2});
+         add_op(b, Op::layer_norm_grad, {~0, ~0, ~1, 0, ~2});
+         b.results.push_back(1);
+     },
+     VOLTA_SHAPE_MISMATCH},
+    {"fused_rows: a result is [3], not [4, 3]",
+     [](Body& b) {
+         add_op(b, Op::softmax, {~0});
+         add_op(b, Op::neg, {~1});
+         b.results.assign({0, 1});
+     },
+     VOLTA_SHAPE_MISMATCH},
+    {"fused_rows: mul in the body has shape [4, 3] in a node of shape [2, 4, 3]",  // along an inner axis
+     [](Body& b) {
+         add_op(b, Op::softmax, {~3});
+         add_op(b, Op::mul, {0, ~0});
+         b.results.push_back(1);
+     },
+     VOLTA_SHAPE_MISMATCH},
+};
+
+void test_wrong_bodies_of_rows_say_what_is_wrong(void**) {
+    for (const WrongBody& wrong : kWrongRows) {
+        Graph graph(heap());
+        Body body{Allocator(heap())};
+        const ValueId inputs[] = {reals(graph, {4, 3}), reals(graph, {3}), reals(graph, {4}),
+                                  reals(graph, {2, 4, 3})};
+        wrong.build(body);
+        const Failure failure =
+            failure_of([&] { graph.apply(Op::fused_rows, inputs, 4, nullptr, 0, Phase::each, &body); });
+        assert_failure(wrong.sentence, failure, wrong.status, wrong.sentence);
+        assert_int_equal(graph.nodes.size(), 4);
+    }
+}
+
 void test_epilogues_replace_the_product(void**) {
     Graph graph(heap());
     Body body{Allocator(heap())};
@@ -1213,6 +1292,7 @@ int main() {
         cmocka_unit_test(test_right_calls_give_these_types),
         cmocka_unit_test(test_wrong_calls_say_what_is_wrong),
         cmocka_unit_test(test_wrong_bodies_say_what_is_wrong),
+        cmocka_unit_test(test_wrong_bodies_of_rows_say_what_is_wrong),
         cmocka_unit_test(test_epilogues_replace_the_product),
     };
     return cmocka_run_group_tests_name("shapes", tests, nullptr, nullptr);

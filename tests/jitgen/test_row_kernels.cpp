@@ -98,25 +98,49 @@ void corpus(const std::vector<CorpusRow>& rows, const Lowering& lowering, Outcom
     }
 }
 
+std::string code_of(const jit::Program& program, Isa isa) {
+    jit::CodeArena arena(heap(), false);
+    const auto kernel = jit::compile(program, isa, arena, heap());
+    std::string code;
+    arena.visit(
+        [](void* data, const void* bytes, std::size_t count, const char*) {
+            static_cast<std::string*>(data)->assign(static_cast<const char*>(bytes), count);
+        },
+        &code);
+    return code;
+}
+
 // Stores past the caches are weakly ordered: a fence comes before whatever tells other threads of them.
 void fences(const Lowering& lowering, Outcome& outcome) {
     if (lowering.isa == Isa::scalar) return;
     for (const bool streams : {false, true}) {
-        jit::CodeArena arena(heap(), false);
         jit::Program program = build(find_program("add"), heap());
         if (streams) program.streams = full_outputs(program);
-        const auto kernel = jit::compile(program, lowering.isa, arena, heap());
-        std::string code;
-        arena.visit(
-            [](void* data, const void* bytes, std::size_t count, const char*) {
-                static_cast<std::string*>(data)->assign(static_cast<const char*>(bytes), count);
-            },
-            &code);
+        const std::string code = code_of(program, lowering.isa);
         if ((code.find("\x0f\xae\xf8") != code.npos) != streams)
             outcome = {true, streams ? "streams without SFENCE" : "fenced for nothing"};
     }
 }
 void test_streamed_stores_are_fenced(void** state) { check(*static_cast<const Lowering*>(*state), fences); }
+
+// Kernels of several stages ask for the next row: to read it by PREFETCHT0, to write it by PREFETCHW, unless
+// its stores pass the caches. One stage is what the processor's own prefetching follows.
+void asks_for_rows(const Lowering& lowering, Outcome& outcome) {
+    if (lowering.isa == Isa::scalar) return;
+    const auto asks = [&](const jit::Program& program, const char* bytes) {
+        return code_of(program, lowering.isa).find(bytes) != std::string::npos;
+    };
+    const jit::Program one = build(find_program("add"), heap());
+    jit::Program several = build(find_program("softmax"), heap());
+    if (asks(one, "\x0f\x18") || asks(one, "\x0f\x0d")) outcome = {true, "one stage prefetches"};
+    if (!asks(several, "\x0f\x18")) outcome = {true, "the next row is not read ahead"};
+    if (!asks(several, "\x0f\x0d")) outcome = {true, "the next row is not prepared for its stores"};
+    several.streams = full_outputs(several);
+    if (asks(several, "\x0f\x0d")) outcome = {true, "what passes the caches is brought into them"};
+}
+void test_the_next_row_is_asked_for(void** state) {
+    check(*static_cast<const Lowering*>(*state), asks_for_rows);
+}
 
 void test_functions(void** state) {
     check(*static_cast<const Lowering*>(*state),
@@ -286,6 +310,7 @@ constexpr struct {
     {"many operands", test_many_operands},
     {"blocks compute the whole", test_blocks_compute_the_whole},
     {"streamed stores are fenced", test_streamed_stores_are_fenced},
+    {"the next row is asked for", test_the_next_row_is_asked_for},
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ class RandomGraph {
     // A node that does not fit (shapes that do not broadcast) is not added.
     void add_node() {
         try {
-            switch (random_.below(14)) {
+            switch (random_.below(15)) {
                 case 0:
                 case 1:
                 case 2:
@@ -95,6 +95,8 @@ class RandomGraph {
                 case 11:
                 case 12:
                     return add_product();
+                case 13:
+                    return add_rows_between();
                 default:
                     return add_repeated();
             }
@@ -196,6 +198,32 @@ class RandomGraph {
                 return keep(y + 1);
             }
         }
+    }
+
+    // Elementwise, along the rows, elementwise: forward, or the gradient of such.
+    void add_rows_between() {
+        const Op ops[] = {Op::gelu_tanh, Op::silu, Op::relu, Op::neg},
+                 gradients[] = {Op::gelu_tanh_grad, Op::silu_grad};
+        const ValueId x = any_matrix(), scale = values_[2];
+        const Op op = ops[random_.below(4)];
+        if (random_.below(3) == 0) return keep(apply(op, {apply(Op::softmax, {apply(Op::mul, {x, any()})})}));
+        const bool centred = random_.below(2) != 0;
+        const ValueId before = apply(Op::add, {x, any()});
+        const ValueId y = centred ? apply(Op::layer_norm, {before, scale, values_[4]})
+                                  : apply(Op::rms_norm, {before, scale});
+        keep(apply(op, {y}));
+        if (random_.below(2)) early_.emplace_back(y, before);  // both are read again at the end
+        if (random_.below(2)) return;
+        const ValueId dy = apply(gradients[random_.below(2)], {y, before});
+        keep(centred ? apply(Op::layer_norm_grad, {dy, before, scale, y + 1, y + 2})
+                     : apply(Op::rms_norm_grad, {dy, before, scale, y + 1}));
+        if (random_.below(2)) keep(apply(Op::add, {dy, values_.back()}));
+        if (!centred || random_.below(2)) return;
+        Attribute axes = list(Attr::axes, shape(dy));
+        axes.integer_count = shape(dy).rank - 1;
+        for (int i = 0; i < axes.integer_count; ++i) axes.integers[i] = i;
+        keep(apply(Op::layer_norm_grad_scale, {dy, before, y + 1, y + 2}));
+        keep(apply(Op::sum, {dy}, {axes}));
     }
 
     // Of the columns as channels, without planes and with planes of two, and what follows a norm.

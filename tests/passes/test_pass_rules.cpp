@@ -681,6 +681,164 @@ void test_weight_gradients_that_pair(void**) {
     }
 }
 
+// What becomes one kernel of rows: a forward part and its gradient, and how many steps both take.
+int steps_of(const Graph& graph) {
+    int steps = 0;
+    for (const Node& node : graph.nodes) {
+        const Lowering lowering = op_row(node.op).lowering;
+        steps += lowering != Lowering::source && lowering != Lowering::alias;
+    }
+    return steps;
+}
+
+struct RowCase {
+    const char* name;
+    int steps;  // behind all passes
+    Shape shape;
+    void (*build)(Graph& graph, const Shape& shape);
+};
+
+ValueId named(Graph& graph, const char* name, const Shape& shape) {
+    return graph.input(name, DType::f32, shape);
+}
+ValueId norm_of(Graph& graph, ValueId x, const char* scale = "scale", const char* bias = "bias") {
+    const Shape columns = {graph.shape(x).last()};
+    const ValueId first = graph.parameter(scale, columns, {}), second = graph.parameter(bias, columns, {});
+    return graph.apply(Op::layer_norm, {x, first, second});
+}
+
+const RowCase kRowCases[] = {
+    {"layer norm and gelu",
+     1,
+     {256, 768},
+     [](Graph& g, const Shape& s) { g.output("y", g.apply(Op::gelu_tanh, {norm_of(g, named(g, "x", s))})); }},
+    {"rms norm and silu",
+     1,
+     {256, 768},
+     [](Graph& g, const Shape& s) {
+         const ValueId x = named(g, "x", s), scale = g.parameter("scale", {s.last()}, {});
+         g.output("y", g.apply(Op::silu, {g.apply(Op::rms_norm, {x, scale})}));
+     }},
+    {"residual, which stays, and layer norm",
+     1,
+     {256, 768},
+     [](Graph& g, const Shape& s) {
+         const ValueId a = named(g, "a", s), x = g.apply(Op::add, {a, named(g, "b", s)});
+         g.output("x", x);
+         g.output("y", norm_of(g, x));
+     }},
+    {"bias, gelu and dropout",
+     1,
+     {256, 768},
+     [](Graph& g, const Shape& s) {
+         const ValueId x = named(g, "x", s), bias = g.parameter("bias", {s.last()}, {});
+         const ValueId random = g.input("step/random", DType::i32, {3});
+         const ValueId y = g.apply(Op::gelu_tanh, {g.apply(Op::add, {x, bias})});
+         g.output("y", g.apply(Op::dropout, {y, random}, {number(Attr::probability, 0.5)}));
+     }},
+    {"layer norm, relu and dropout",
+     1,
+     {256, 768},
+     [](Graph& g, const Shape& s) {
+         const ValueId x = named(g, "x", s), random = g.input("step/random", DType::i32, {3});
+         const ValueId y = g.apply(Op::relu, {norm_of(g, x)});
+         g.output("y", g.apply(Op::dropout, {y, random}, {number(Attr::probability, 0.5)}));
+     }},
+    {"scaled and masked softmax",
+     1,
+     {4, 64, 64},
+     [](Graph& g, const Shape& s) {
+         const ValueId x = named(g, "x", s), scaled = g.apply(Op::mul, {x, g.scalar(0.125f)});
+         g.output("y", g.apply(Op::softmax, {g.apply(Op::add, {scaled, named(g, "mask", s)})}));
+     }},
+    {"the gradient of gelu behind a norm, and its sums over rows",
+     2,
+     {256, 768},
+     [](Graph& g, const Shape& s) {
+         const ValueId dy = named(g, "dy", s), x = named(g, "x", s), z = named(g, "z", s);
+         const ValueId scale = g.parameter("scale", {s.last()}, {});
+         const ValueId mean = named(g, "mean", {s[0]}), rs = named(g, "rs", {s[0]});
+         const ValueId d = g.apply(Op::gelu_tanh_grad, {z, dy});
+         g.output("dx", g.apply(Op::layer_norm_grad, {d, x, scale, mean, rs}));
+         g.output("dscale", g.apply(Op::layer_norm_grad_scale, {d, x, mean, rs}));
+         g.output("dbias", g.apply(Op::sum, {d}, {list(Attr::axes, {0})}));
+     }},
+    {"the gradient of a norm, and the residual's",
+     1,
+     {256, 768},
+     [](Graph& g, const Shape& s) {
+         const ValueId dy = named(g, "dy", s), x = named(g, "x", s), other = named(g, "other", s);
+         const ValueId scale = g.parameter("scale", {s.last()}, {}), r = named(g, "r", {s[0]});
+         g.output("dx", g.apply(Op::add, {g.apply(Op::rms_norm_grad, {dy, x, scale, r}), other}));
+     }},
+    {"softmax's gradient and its scale",
+     1,
+     {4, 64, 64},
+     [](Graph& g, const Shape& s) {
+         const ValueId p = named(g, "p", s), dp = named(g, "dp", s);
+         g.output("dx", g.apply(Op::mul, {g.apply(Op::softmax_grad, {p, dp}), g.scalar(0.125f)}));
+     }},
+    {"two norms with a residual between them",
+     1,
+     {256, 768},
+     [](Graph& g, const Shape& s) {
+         const ValueId x = named(g, "x", s), y = norm_of(g, x);
+         g.output("y", norm_of(g, g.apply(Op::add, {x, y}), "scale2", "bias2"));
+     }},
+    {"a product keeps what is before the norm",
+     2,
+     {256, 768},
+     [](Graph& g, const Shape& s) {
+         const ValueId x = named(g, "x", s), w = g.parameter("w", {s.last(), s.last()}, {});
+         g.output("y", norm_of(g, g.apply(Op::relu, {g.apply(Op::matmul, {x, w})})));
+     }},
+    {"a few long rows, which threads would not share",
+     2,
+     {2, 100000},
+     [](Graph& g, const Shape& s) { g.output("y", g.apply(Op::gelu_tanh, {norm_of(g, named(g, "x", s))})); }},
+    {"a mean per row, which is read by columns",
+     2,
+     {64, 64},
+     [](Graph& g, const Shape& s) {
+         const ValueId y = norm_of(g, named(g, "x", s));
+         g.output("y", g.apply(Op::add, {y, y + 1}));
+     }},
+};
+
+void test_rows_that_become_one_kernel(void**) {
+    for (const RowCase& test : kRowCases) {
+        int steps = 0;
+        {
+            Graph graph(test_heap());
+            test.build(graph, test.shape);
+            steps = steps_of(run_passes(graph, kAllPasses, test_heap()));
+        }
+        if (steps != test.steps) print_error("%s: %d steps, not %d\n", test.name, steps, test.steps);
+        assert_int_equal(steps, test.steps);
+    }
+}
+
+// The backward pass reads x, the mean and the factor: the normalised rows are not kept for it.
+void test_normalised_rows_are_not_kept(void**) {
+    bool is_kept = false;
+    {
+        Graph g(test_heap());
+        const Shape s = {64, 96};
+        const ValueId x = named(g, "x", s), y = norm_of(g, x), w = g.parameter("w", {96, 96}, {});
+        const ValueId product = g.apply(Op::matmul, {g.apply(Op::gelu_tanh, {y}), w});
+        const ValueId soft = g.apply(Op::softmax, {g.apply(Op::softmax, {product})});
+        const ValueId dz = g.apply(Op::matmul, {soft, w}, {number(Attr::transpose_b, 1)});
+        const ValueId dy = g.apply(Op::gelu_tanh_grad, {y, dz});
+        g.output("dx", g.apply(Op::layer_norm_grad, {dy, x, g.nodes[1].first_output, y + 1, y + 2}));
+        const Graph result = run_passes(g, kAllPasses, test_heap());
+        for (const Node& node : result.nodes)
+            if (node.op == Op::fused_rows && node.inputs[0] == result.nodes[0].first_output)
+                is_kept = is_kept || node.output_count > 3;
+        is_kept = is_kept || count(result, Op::layer_norm) != 1 || count(result, Op::sub) != 1;
+    }
+    assert_false(is_kept);
+}
+
 // A body is never larger than a kernel can be, however long the chain and however many the operands.
 void test_bodies_stay_small(void**) {
     std::size_t most_ops = 0, most_inputs = 0, most_results = 0;
@@ -773,6 +931,8 @@ int main() {
         cmocka_unit_test(test_operands_of_epilogues),
         cmocka_unit_test(test_epilogues_of_convolutions),
         cmocka_unit_test(test_weight_gradients_that_pair),
+        cmocka_unit_test(test_rows_that_become_one_kernel),
+        cmocka_unit_test(test_normalised_rows_are_not_kept),
         cmocka_unit_test(test_bodies_stay_small),
         cmocka_unit_test(test_a_broken_pass_is_named),
         cmocka_unit_test(test_divergence_names_pass_and_node),

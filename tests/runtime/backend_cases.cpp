@@ -345,11 +345,12 @@ void add_rows(Cases& cases) {
                              const ValueId mean = b.real(rows), rs = b.real(rows);
                              b.apply(Op::layer_norm_grad, {dy, in, scale, mean, rs});
                          }});
-        cases.push_back({Op::layer_norm_grad_scale, name, [=](CaseBuilder& b) {
-                             const ValueId dy = b.real(x), in = b.real(x), mean = b.real(rows),
-                                           rs = b.real(rows);
-                             b.apply(Op::layer_norm_grad_scale, {dy, in, mean, rs});
-                         }});
+        for (const Op op : {Op::layer_norm_grad_scale, Op::layer_norm_grad_columns})
+            cases.push_back({op, name, [=](CaseBuilder& b) {
+                                 const ValueId dy = b.real(x), in = b.real(x), mean = b.real(rows),
+                                               rs = b.real(rows);
+                                 b.apply(op, {dy, in, mean, rs});
+                             }});
         cases.push_back({Op::rms_norm, name, [=](CaseBuilder& b) {
                              const ValueId in = b.real(x), scale = b.real(columns);
                              b.apply(Op::rms_norm, {in, scale}, {number(Attr::epsilon, 1e-6)});
@@ -878,6 +879,98 @@ void add_random_body(Cases& cases, std::uint64_t seed) {
          }});
 }
 
+// A node of fused_rows while it is made: operations name its inputs ~0, ~1, ... and earlier values.
+struct RowsNode {
+    Node node{Allocator(std::pmr::get_default_resource())};
+    explicit RowsNode(std::initializer_list<ValueId> inputs) {
+        node.op = Op::fused_rows;
+        node.inputs.assign(inputs);
+    }
+    void add(Op op, std::initializer_list<std::int32_t> inputs,
+             std::initializer_list<Attribute> attributes = {}) {
+        node.body.ops.push_back(body_op(op, inputs, attributes));
+    }
+    void give(CaseBuilder& b, std::initializer_list<std::int32_t> results) {
+        node.body.results.assign(results);
+        b.apply(std::move(node));
+    }
+};
+
+// Norms and softmax with what stands before and behind them, in both directions. `x` in memory that the first
+// result may take.
+void add_rows_with_bodies(Cases& cases, const Shape& x) {
+    const std::string name = shapes_text({x});
+    const Shape rows = rows_of(x), columns = {x.last()};
+    Shape beside = x;
+    beside[beside.rank - 1] = 1;
+    const auto add = [&](const char* what, const std::function<void(CaseBuilder&)>& build) {
+        cases.push_back({Op::fused_rows, what + (" " + name), build});
+    };
+    add("residual, layer norm and gelu", [=](CaseBuilder& b) {
+        const ValueId first = b.hidden(Op::neg, {b.real(x)}), second = b.hidden(Op::neg, {b.real(x)});
+        const ValueId scale = b.real(columns), bias = b.real(columns);
+        RowsNode rows_node({first, second, scale, bias});
+        rows_node.add(Op::add, {~0, ~1});
+        rows_node.add(Op::layer_norm, {0, ~2, ~3}, {number(Attr::epsilon, 1e-5)});
+        rows_node.add(Op::gelu_tanh, {1});
+        rows_node.give(b, {4, 0, 2, 3});
+    });
+    add("gelu's gradient, and layer norm's", [=](CaseBuilder& b) {
+        const ValueId dy = b.hidden(Op::neg, {b.real(x)}), in = b.hidden(Op::neg, {b.real(x)}),
+                      scale = b.real(columns), bias = b.real(columns),
+                      mean = b.hidden(Op::neg, {b.real(rows)}), rs = b.hidden(Op::neg, {b.real(rows)});
+        const ValueId means = b.hidden(Op::reshape, {mean}, {list(Attr::shape, beside)});
+        const ValueId factors = b.hidden(Op::reshape, {rs}, {list(Attr::shape, beside)});
+        RowsNode rows_node({dy, in, scale, bias, mean, rs, means, factors});
+        rows_node.add(Op::sub, {~1, ~6});
+        rows_node.add(Op::mul, {0, ~7});
+        rows_node.add(Op::mul, {1, ~2});
+        rows_node.add(Op::add, {2, ~3});
+        rows_node.add(Op::gelu_tanh_grad, {3, ~0});
+        rows_node.add(Op::layer_norm_grad, {4, ~1, ~2, ~4, ~5});
+        rows_node.add(Op::add, {5, ~1});
+        rows_node.give(b, {6, 4});
+    });
+    add("a norm and its gradient", [=](CaseBuilder& b) {
+        const ValueId in = b.real(x), dy = b.real(x), scale = b.real(columns);
+        RowsNode rows_node({in, dy, scale});
+        rows_node.add(Op::rms_norm, {~0, ~2}, {number(Attr::epsilon, 1e-6)});
+        rows_node.add(Op::silu_grad, {0, ~1});
+        rows_node.add(Op::rms_norm_grad, {2, ~0, ~2, 1});
+        rows_node.give(b, {3, 0, 1});
+    });
+    add("softmax between two, and dropout", [=](CaseBuilder& b) {
+        const ValueId in = b.real(x), one = b.real({}), random = b.random_state();
+        RowsNode rows_node({in, one, random});
+        rows_node.add(Op::mul, {~0, ~1});
+        rows_node.add(Op::softmax, {0});
+        rows_node.add(Op::dropout, {1, ~2}, {number(Attr::probability, 0.25), number(Attr::stream, 3)});
+        rows_node.add(Op::softmax_grad, {1, 2});
+        rows_node.give(b, {3, 2});
+    });
+}
+
+// An input that is a number per row for one operation and one per column for another, and two softmaxes.
+void add_rows_seen_twice(Cases& cases) {
+    cases.push_back({Op::fused_rows, "seen twice", [](CaseBuilder& b) {
+                         const ValueId dy = b.real({70, 70}), x = b.real({70, 70}), twice = b.real({70}),
+                                       rs = b.real({70});
+                         RowsNode node({dy, x, twice, rs});
+                         node.add(Op::layer_norm_grad, {~0, ~1, ~2, ~2, ~3});
+                         node.add(Op::add, {0, ~2});
+                         node.give(b, {1});
+                     }});
+    cases.push_back({Op::fused_rows, "two sums one after the other", [](CaseBuilder& b) {
+                         const ValueId x = b.real({33, 1100});
+                         RowsNode node({x});
+                         node.add(Op::log_softmax, {~0});
+                         node.add(Op::exp, {0});
+                         node.add(Op::softmax, {1});
+                         node.add(Op::log_softmax_grad, {0, 2});
+                         node.give(b, {3, 2});
+                     }});
+}
+
 struct AttentionRow {
     std::int64_t batch, time, heads, kv_heads, head_dim;
     bool packed, causal;
@@ -1125,11 +1218,12 @@ void add_micro_batches(Cases& cases) {
     add(Op::sum, "continued columns from memory", [=](CaseBuilder& b) {
         b.apply(Op::sum, {b.real(columns_from_memory(1111))}, {axes_of({0}), keeps});
     });
-    add(Op::layer_norm_grad_scale, "continued", [=](CaseBuilder& b) {
-        const ValueId dy = b.real({2, 300, 9}), x = b.real({2, 300, 9}), mean = b.real({2, 300}),
-                      rs = b.real({2, 300});
-        b.apply(Op::layer_norm_grad_scale, {dy, x, mean, rs}, {keeps});
-    });
+    for (const Op op : {Op::layer_norm_grad_scale, Op::layer_norm_grad_columns})
+        add(op, "continued", [=](CaseBuilder& b) {
+            const ValueId dy = b.real({2, 300, 9}), x = b.real({2, 300, 9}), mean = b.real({2, 300}),
+                          rs = b.real({2, 300});
+            b.apply(op, {dy, x, mean, rs}, {keeps});
+        });
     add(Op::rms_norm_grad_scale, "continued", [=](CaseBuilder& b) {
         const ValueId dy = b.real({2, 300, 9}), x = b.real({2, 300, 9}), r = b.real({2, 300});
         b.apply(Op::rms_norm_grad_scale, {dy, x, r}, {keeps});
@@ -1564,6 +1658,8 @@ Cases make_cases() {
     add_stored(cases);
     add_epilogues(cases);
     for (std::uint64_t seed = 0; seed < 40; ++seed) add_random_body(cases, seed);
+    for (const Shape& x : row_shapes()) add_rows_with_bodies(cases, x);
+    add_rows_seen_twice(cases);
     add_attention(cases);
     add_cached_attention(cases);
     add_updates(cases);

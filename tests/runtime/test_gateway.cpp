@@ -87,6 +87,28 @@ Graph make_layer(std::int64_t rows, bool with_gradients) {
     return std::move(backward.graph);
 }
 
+// A layer between a residual, a norm with its activation and a softmax, and the gradients of all: rows and
+// what is around them, in both directions.
+Graph make_norms() {
+    Graph graph(heap());
+    const Shape rows = {530, 40};
+    const ValueId x = graph.parameter("x", rows, {}), other = graph.input("other", DType::f32, rows);
+    const ValueId scale = graph.parameter("scale", {40}, {}), bias = graph.parameter("bias", {40}, {});
+    const ValueId w = graph.parameter("w", {40, 40}, {}), r = graph.parameter("r", {40}, {});
+    const ValueId sum = graph.apply(Op::add, {x, other});
+    const ValueId hidden = graph.apply(Op::gelu_tanh, {graph.apply(Op::layer_norm, {sum, scale, bias})});
+    const ValueId product = graph.apply(Op::matmul, {hidden, w});
+    const ValueId normed = graph.apply(Op::silu, {graph.apply(Op::rms_norm, {product, r})});
+    const ValueId y = graph.apply(Op::softmax, {graph.apply(Op::add, {normed, sum})});
+    graph.output("y", y);
+    Backward backward = differentiated(graph, y);
+    for (std::size_t i = 0; i < backward.gradients.size(); ++i)
+        for (std::size_t u = 0; u < backward.gradients[i].contributions.size(); ++u)
+            backward.graph.output(("d" + std::to_string(i) + "/" + std::to_string(u)).c_str(),
+                                  backward.gradients[i].contributions[u]);
+    return std::move(backward.graph);
+}
+
 // Convolutions with what stands behind them: bias and clamp, norms of given and of the batch's statistics,
 // residual, stride and depth; and the gradients of the weights.
 Graph make_block() {
@@ -298,7 +320,7 @@ void test_refused_allocation_leaks_nothing(void**) {
 
 // Subsets of the passes, from none to all of them.
 void expect_one_result(Graph (*make)()) {
-    constexpr std::uint32_t kAll = (1u << 9) - 1, kStep = 7, kLongStep = 73;  // kStep * kLongStep == kAll
+    constexpr std::uint32_t kAll = (1u << 10) - 1, kStep = 11, kLongStep = 93;  // kStep * kLongStep == kAll
     assert_int_equal(kAll, (1u << kPassCount) - 1);
     std::size_t differing = 0, runs = 0;
     std::vector<float> expected;
@@ -325,6 +347,7 @@ void expect_one_result(Graph (*make)()) {
 void test_no_pass_thread_or_isa_shows_in_a_result(void**) {
     expect_one_result([] { return make_layer(530, true); });
     expect_one_result(make_block);
+    expect_one_result(make_norms);
 }
 
 void test_print_names_the_kernel_of_each_step(void**) {

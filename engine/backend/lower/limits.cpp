@@ -4,7 +4,7 @@ namespace volta {
 namespace {
 
 constexpr LimitRow kRows[] = {
-    {Limit::row_operands, Op::fused, Op::fused, nullptr, "it has more operands than a kernel can take"},
+    {Limit::row_operands, Op::fused, Op::fused_rows, nullptr, "it has more operands than a kernel can take"},
     {Limit::epilogue_operands, Op::matmul, Op::matmul, nullptr,
      "its epilogue has more operands than a kernel can take"},
     {Limit::rotary_frequencies, Op::rotary_table, Op::rotary_table, "CUDA",

@@ -224,7 +224,8 @@ void add_column_sum(StepLowering& step, Ref x, Ref y, std::int64_t rows, std::in
 }
 
 void lower_reduction(StepLowering& step) {
-    if (step.node.op == Op::layer_norm_grad_scale || step.node.op == Op::rms_norm_grad_scale)
+    const Op op = step.node.op;
+    if (op == Op::layer_norm_grad_scale || op == Op::layer_norm_grad_columns || op == Op::rms_norm_grad_scale)
         return lower_row(step);
     const Shape& x = step.input_shape(0);
     if (step.node.op == Op::square_sum)

@@ -90,6 +90,12 @@ void define_layer_norm_grad_scale(RowScope& s) {
     s.column_sum(0, dy * ((x - mean) * rs));
 }
 
+void define_layer_norm_grad_columns(RowScope& s) {
+    const Real dy = s.in(0), x = s.in(1), mean = s.in(2), rs = s.in(3);
+    s.column_sum(0, dy * ((x - mean) * rs));
+    s.column_sum(1, dy);
+}
+
 void define_rms_norm(RowScope& s) {
     const Real x = s.in(0), scale = s.in(1);
     const Real n = s.b.row_length(), epsilon = s.b.real(s.number(Attr::epsilon));
@@ -322,6 +328,7 @@ constexpr RowDefinition kDefinitions[] = {  // of operators that are not element
     {Op::layer_norm,             "fc",    "frr", define_layer_norm},
     {Op::layer_norm_grad,        "ffcrr", "f",   define_layer_norm_grad},
     {Op::layer_norm_grad_scale,  "ffrr",  "c",   define_layer_norm_grad_scale},
+    {Op::layer_norm_grad_columns, "ffrr", "c",  define_layer_norm_grad_columns},
     {Op::rms_norm,               "fc",    "fr",  define_rms_norm},
     {Op::rms_norm_grad,          "ffcr",  "f",   define_rms_norm_grad},
     {Op::rms_norm_grad_scale,    "ffr",   "c",   define_rms_norm_grad_scale},
@@ -396,28 +403,51 @@ class NodeScope final : public RowScope {
     int first_output_;
 };
 
-// One operation of a body: an input is an operand (~i in the body) or an earlier result, the output is kept.
+// Which operand of the program input `input` of a body's operation is, where it is one of the node's: ~i in
+// the body.
+class BodyOperands {
+  public:
+    virtual ~BodyOperands() = default;
+    virtual int operand_of(const BodyOp& op, int input) const {
+        return ~op.inputs[static_cast<std::size_t>(input)];
+    }
+};
+
+// One operation of a body: an input is an operand or an earlier value, the outputs are further values.
 class BodyScope final : public RowScope {
   public:
-    BodyScope(jit::Builder& builder, const BodyOp& op, const std::pmr::vector<AnyValue>& results)
-        : RowScope(builder, op.op, op.attributes, op.inputs.size()), op_(op), results_(results) {}
+    BodyScope(jit::Builder& builder, const BodyOp& op, const BodyOperands& operands,
+              std::pmr::vector<AnyValue>& values)
+        : RowScope(builder, op.op, op.attributes, op.inputs.size()),
+          op_(op),
+          operands_(operands),
+          values_(values),
+          first_(values.size()) {
+        values.resize(first_ + static_cast<std::size_t>(op_row(op.op).outputs));
+    }
     Real in(int input, std::uint32_t index) override {
         const std::int32_t source = op_.inputs[static_cast<std::size_t>(input)];
-        return source < 0 ? b.load(~source, index) : results_[static_cast<std::size_t>(source)].real.value();
+        return source < 0 ? b.load(operands_.operand_of(op_, input), index)
+                          : values_[static_cast<std::size_t>(source)].real.value();
     }
     Int in_int(int input, std::uint32_t index) override {
         const std::int32_t source = op_.inputs[static_cast<std::size_t>(input)];
-        return source < 0 ? b.load_int(~source, index)
-                          : results_[static_cast<std::size_t>(source)].integer.value();
+        return source < 0 ? b.load_int(operands_.operand_of(op_, input), index)
+                          : values_[static_cast<std::size_t>(source)].integer.value();
     }
-    void out(int, Real value) override { result.real = value; }
-    void out(int, Int value) override { result.integer = value; }
-    void column_sum(int, Real) override { fail(VOLTA_INTERNAL, "a body holds elementwise operators only"); }
-    AnyValue result;
+    void out(int output, Real value) override {
+        values_[first_ + static_cast<std::size_t>(output)].real = value;
+    }
+    void out(int output, Int value) override {
+        values_[first_ + static_cast<std::size_t>(output)].integer = value;
+    }
+    void column_sum(int, Real) override { fail(VOLTA_INTERNAL, "a body holds no column sums"); }
 
   private:
     const BodyOp& op_;
-    const std::pmr::vector<AnyValue>& results_;
+    const BodyOperands& operands_;
+    std::pmr::vector<AnyValue>& values_;
+    const std::size_t first_;
 };
 
 const RowDefinition& definition_of(Op op) {
@@ -427,18 +457,17 @@ const RowDefinition& definition_of(Op op) {
     return *definition;
 }
 
-// Appends the body's operations. Body input ~i is operand i; the program's outputs start at `first_output`.
-void define_body(jit::Builder& builder, const Body& body, int first_output, std::pmr::memory_resource* heap) {
-    std::pmr::vector<AnyValue> results(heap);
-    results.reserve(body.ops.size());
+// Appends the body's operations. The program's outputs start at `first_output`.
+void define_body(jit::Builder& builder, const Body& body, const BodyOperands& operands, int first_output,
+                 std::pmr::memory_resource* heap) {
+    std::pmr::vector<AnyValue> values(heap);
     for (const BodyOp& op : body.ops) {
-        BodyScope scope(builder, op, results);
+        BodyScope scope(builder, op, operands, values);
         definition_of(op.op).define(scope);
-        results.push_back(scope.result);
     }
     for (std::size_t k = 0; k < body.results.size(); ++k) {
         if (body.results[k] < 0) continue;  // the product itself stays where it is
-        const AnyValue& value = results[static_cast<std::size_t>(body.results[k])];
+        const AnyValue& value = values[static_cast<std::size_t>(body.results[k])];
         const int operand = first_output + static_cast<int>(k);
         value.real ? builder.store(operand, *value.real) : builder.store(operand, *value.integer);
     }
@@ -490,7 +519,7 @@ jit::Program make_row_program(const Graph& graph, const Node& node,
     add_outputs(builder, graph, node, accesses.data() + inputs);
     const int first_output = static_cast<int>(inputs);
     if (node.op == Op::fused) {
-        define_body(builder, node.body, first_output, heap);
+        define_body(builder, node.body, BodyOperands(), first_output, heap);
     } else {
         NodeScope scope(builder, node, first_output);
         definition_of(node.op).define(scope);
@@ -506,7 +535,91 @@ jit::Program make_epilogue_program(const Graph& graph, const Node& node,
     builder.input(accesses[0]);
     for (std::size_t i = 1; i < inputs; ++i) builder.input(accesses[i], type_of(graph, node.inputs[i + 1]));
     add_outputs(builder, graph, node, accesses.data() + inputs);
-    define_body(builder, node.body, static_cast<int>(inputs), heap);
+    define_body(builder, node.body, BodyOperands(), static_cast<int>(inputs), heap);
+    return builder.finish();
+}
+
+// ---- Bodies of rows ---------------------------------------------------------------------------------------
+
+namespace {
+
+// The node's inputs as its operations see them.
+class RowBodyOperands final : public BodyOperands {
+  public:
+    RowBodyOperands(const Graph& graph, const Node& node, const std::pmr::vector<RowOperand>& operands)
+        : graph_(graph), node_(node), operands_(operands) {}
+
+    RowOperand seen_by(const BodyOp& op, int input) const {
+        const std::int32_t operand = ~op.inputs[static_cast<std::size_t>(input)];
+        const Shape& shape = graph_.shape(node_.inputs[static_cast<std::size_t>(operand)]);
+        const char lies = input_letter(definition_of(op.op), input);
+        return {operand, access_of(lies, shape, graph_.shape(node_.first_output))};
+    }
+    // -1: not among them.
+    int find(const RowOperand& wanted) const {
+        for (std::size_t k = 0; k < operands_.size(); ++k)
+            if (operands_[k].input == wanted.input && operands_[k].access == wanted.access)
+                return static_cast<int>(k);
+        return -1;
+    }
+    int operand_of(const BodyOp& op, int input) const override { return find(seen_by(op, input)); }
+
+  private:
+    const Graph& graph_;
+    const Node& node_;
+    const std::pmr::vector<RowOperand>& operands_;
+};
+
+}  // namespace
+
+jit::Access access_of(char letter, const Shape& operand, const Shape& whole) {
+    switch (letter) {
+        case 's':
+            return jit::Access::single;
+        case 'g':
+            return operand.rank == 0 ? jit::Access::single : jit::Access::per_row;
+        case 'c':
+            return jit::Access::per_column;
+        case 'f':
+            return jit::Access::full;
+        case 'r':
+            return jit::Access::per_row;
+        default:
+            break;
+    }
+    if (operand.elements() == whole.elements()) return jit::Access::full;
+    if (operand.elements() == 1) return jit::Access::single;
+    return operand.last() == 1 ? jit::Access::per_row : jit::Access::per_column;
+}
+
+std::pmr::vector<RowOperand> operands_of_rows(const Graph& graph, const Node& node,
+                                              std::pmr::memory_resource* heap) {
+    std::pmr::vector<RowOperand> operands(heap);
+    const RowBodyOperands known(graph, node, operands);
+    for (const BodyOp& op : node.body.ops)
+        for (int i = 0; i < static_cast<int>(op.inputs.size()); ++i) {
+            if (op.inputs[static_cast<std::size_t>(i)] >= 0) continue;
+            const RowOperand seen = known.seen_by(op, i);
+            if (known.find(seen) < 0) operands.push_back(seen);
+        }
+    return operands;
+}
+
+jit::Access access_of_result(const Graph& graph, const Node& node, int output) {
+    const bool is_whole = graph.shape(node.first_output + output) == graph.shape(node.first_output);
+    return is_whole ? jit::Access::full : jit::Access::per_row;
+}
+
+jit::Program make_fused_rows_program(const Graph& graph, const Node& node,
+                                     const std::pmr::vector<RowOperand>& operands,
+                                     std::pmr::memory_resource* heap) {
+    jit::Builder builder(heap);
+    for (const RowOperand& operand : operands)
+        builder.input(operand.access, type_of(graph, node.inputs[static_cast<std::size_t>(operand.input)]));
+    for (int k = 0; k < node.output_count; ++k)
+        builder.output(access_of_result(graph, node, k), type_of(graph, node.first_output + k));
+    define_body(builder, node.body, RowBodyOperands(graph, node, operands), static_cast<int>(operands.size()),
+                heap);
     return builder.finish();
 }
 

@@ -62,6 +62,23 @@ bool knows_position(const Node& node);
 jit::Program make_row_program(const Graph& graph, const Node& node,
                               const std::pmr::vector<jit::Access>& accesses, std::pmr::memory_resource* heap);
 
+// How an operand of this letter and shape lies over the rows and columns of the whole.
+jit::Access access_of(char letter, const Shape& operand, const Shape& whole);
+
+// The operands of a fused_rows node's program: an input once for every way in which its operations see it.
+struct RowOperand {
+    std::int32_t input;
+    jit::Access access;
+};
+std::pmr::vector<RowOperand> operands_of_rows(const Graph& graph, const Node& node,
+                                              std::pmr::memory_resource* heap);
+// How output `output` of such a node lies.
+jit::Access access_of_result(const Graph& graph, const Node& node, int output);
+// Its program: these operands, then the outputs.
+jit::Program make_fused_rows_program(const Graph& graph, const Node& node,
+                                     const std::pmr::vector<RowOperand>& operands,
+                                     std::pmr::memory_resource* heap);
+
 // The program of the body of a product node (Node::body): operand 0 is the finished product, operand i >= 1
 // is node input i + 1, then come the node's outputs. An output that is the product itself (~0) is not stored.
 jit::Program make_epilogue_program(const Graph& graph, const Node& node,

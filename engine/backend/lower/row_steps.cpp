@@ -24,21 +24,35 @@ void add_rows(StepLowering& step, const LoopSpace& loops, const RowUse& use) {
               use);
 }
 
-// Rows and columns of an operator along the last axis; an operand's letter says how it lies (row_programs.h).
-LoopOperand operand_by_letter(char letter, const Shape& shape, std::int64_t columns) {
+LoopOperand row_operand(Access access, std::int64_t columns) {
     LoopOperand operand;
-    const bool one_for_all = letter == 's' || (letter == 'g' && shape.rank == 0);
-    if (one_for_all) {
-        operand.access = Access::single;
-    } else if (letter == 'c') {
-        operand.access = Access::per_column;
-    } else if (letter == 'f') {
-        operand.row_stride = columns;
-    } else {
-        operand.access = Access::per_row;
-        operand.row_stride = 1;
-    }
+    operand.access = access;
+    operand.row_stride = access == Access::full ? columns : access == Access::per_row ? 1 : 0;
     return operand;
+}
+
+// The body's operations are the program; an input that they see in two ways is two operands.
+void lower_fused_rows(StepLowering& step) {
+    const Graph& graph = step.plan.graph;
+    const std::pmr::vector<RowOperand> operands = operands_of_rows(graph, step.node, step.heap());
+    if (operands.size() + static_cast<std::size_t>(step.node.output_count) > jit::kMaxOperands)
+        step.unsupported(Limit::row_operands);
+    const Shape& space = step.output_shape();
+    LoopSpace loops(step.heap());
+    loops.rows = space.rows();
+    loops.columns = space.last();
+    std::pmr::vector<Ref> refs(step.heap());
+    for (const RowOperand& operand : operands) {
+        loops.operands.push_back(row_operand(operand.access, loops.columns));
+        refs.push_back(step.input(operand.input));
+    }
+    for (int k = 0; k < step.node.output_count; ++k) {
+        loops.operands.push_back(row_operand(access_of_result(graph, step.node, k), loops.columns));
+        refs.push_back(step.output(k));
+    }
+    RowUse use;
+    use.counts_rows_over_step = knows_position(step.node);
+    step.rows(make_fused_rows_program(graph, step.node, operands, step.heap()), refs, loops, use);
 }
 
 }  // namespace
@@ -64,6 +78,7 @@ void lower_elementwise(StepLowering& step) {
 }
 
 void lower_row(StepLowering& step) {
+    if (step.node.op == Op::fused_rows) return lower_fused_rows(step);
     const RowDefinition* definition = find_row_definition(step.node.op);
     if (definition == nullptr) step.no_kernel();
     const int inputs = step.input_count();
@@ -75,10 +90,10 @@ void lower_row(StepLowering& step) {
     loops.columns = space.last();
     for (int i = 0; i < inputs; ++i)
         loops.operands.push_back(
-            operand_by_letter(input_letter(*definition, i), step.input_shape(i), loops.columns));
+            row_operand(access_of(input_letter(*definition, i), step.input_shape(i), space), loops.columns));
     for (int k = 0; k < step.node.output_count; ++k)
-        loops.operands.push_back(
-            operand_by_letter(output_letter(*definition, k), step.output_shape(k), loops.columns));
+        loops.operands.push_back(row_operand(
+            access_of(output_letter(*definition, k), step.output_shape(k), space), loops.columns));
     RowUse use;
     use.continues_columns = step.accumulates();
     add_rows(step, loops, use);
@@ -91,9 +106,9 @@ void lower_update(StepLowering& step) {
     LoopSpace loops(step.heap());
     loops.columns = step.output_shape().elements();
     for (int i = 0; i < step.input_count(); ++i)
-        loops.operands.push_back(operand_by_letter(input_letter(*definition, i), step.input_shape(i), 0));
-    for (int k = 0; k < step.node.output_count; ++k)
-        loops.operands.push_back(operand_by_letter('f', step.output_shape(k), 0));
+        loops.operands.push_back(row_operand(
+            access_of(input_letter(*definition, i), step.input_shape(i), step.output_shape()), 0));
+    for (int k = 0; k < step.node.output_count; ++k) loops.operands.push_back(row_operand(Access::full, 0));
     add_rows(step, loops, RowUse());
 }
 
