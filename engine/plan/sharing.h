@@ -8,9 +8,22 @@
 
 namespace volta {
 
+// Of fused_rows: not one of the numbers per row, which are written while later rows have not been read. Only
+// what an operation along the rows gives behind its first result is such.
+inline bool is_whole_result(const Node& node, std::int32_t output) {
+    std::int32_t value = node.body.results[static_cast<std::size_t>(output)];
+    for (const BodyOp& op : node.body.ops) {
+        const std::int32_t outputs = op_row(op.op).outputs;
+        if (value < outputs) return value == 0;
+        value -= outputs;
+    }
+    return false;
+}
+
 inline bool may_overwrite(const Node& node, std::size_t slot, std::int32_t output) {
     const Overwrites& rule = op_row(node.op).overwrites;
     if ((rule.inputs >> std::min<std::size_t>(slot, 31) & 1) == 0) return false;
+    if (node.op == Op::fused_rows) return is_whole_result(node, output);
     // The product itself lies in one of the outputs until its epilogue has run.
     if (carries_product(node.op)) return output != product_output(node);
     return rule.output < 0 || output == rule.output;

@@ -960,6 +960,14 @@ void add_rows_seen_twice(Cases& cases) {
                          node.add(Op::add, {0, ~2});
                          node.give(b, {1});
                      }});
+    // The mean has the shape of a bias that nobody reads any more, but not its place: all rows read the bias.
+    cases.push_back({Op::fused_rows, "a mean as long as a column", [](CaseBuilder& b) {
+                         const ValueId x = b.real({70, 70}), scale = b.real({70}),
+                                       bias = b.hidden(Op::neg, {b.real({70})});
+                         RowsNode node({x, scale, bias});
+                         node.add(Op::layer_norm, {~0, ~1, ~2}, {number(Attr::epsilon, 1e-5)});
+                         node.give(b, {0, 1, 2});
+                     }});
     cases.push_back({Op::fused_rows, "two sums one after the other", [](CaseBuilder& b) {
                          const ValueId x = b.real({33, 1100});
                          RowsNode node({x});
