@@ -265,10 +265,10 @@ struct Row : OpRow {
         row.fuses = does;
         return row;
     }
-    constexpr Row fusing_rows(std::int8_t first_per_row = 127) const {
+    constexpr Row fusing_rows(std::int8_t numbers_from = 127) const {
         Row row = *this;
         row.fuses_rows = true;
-        row.first_per_row = first_per_row;
+        row.first_per_row = numbers_from;
         return row;
     }
     constexpr Row recomputed(bool is = true) const {
