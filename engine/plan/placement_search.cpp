@@ -16,7 +16,15 @@ std::int64_t units(std::uint64_t bytes) {
 }
 
 // What tells buffers that are hard to place from others. Of a buffer's sections the busiest one counts.
-enum Measure { busiest, length, area, size, sections, kMeasureCount };
+enum Measure {
+    busiest,
+    length,
+    area,
+    size,
+    sections,
+    long_area,
+    kMeasureCount
+};  // long_area: length times area
 using Measures = std::array<std::uint64_t, kMeasureCount>;
 
 // In which order buffers that could lie equally low are tried: by the first measure, the largest first, then
@@ -24,12 +32,15 @@ using Measures = std::array<std::uint64_t, kMeasureCount>;
 // (docs/measurements/offsets.md).
 constexpr Measure kOrders[][3] = {
     {busiest, length, area},   {sections, size, area},  {busiest, area, length},
-    {busiest, sections, size}, {length, area, busiest},
+    {busiest, sections, size}, {length, area, busiest}, {long_area, busiest, size},
 };
 constexpr std::size_t kOrderCount = sizeof kOrders / sizeof kOrders[0];
+constexpr std::size_t kShuffled = kOrderCount - 1;  // the order that is best slightly shuffled
 
-constexpr std::uint64_t kFirstRun =
-    4;  // times the steps of a search that never turns back, in the shortest runs
+// Lengths of runs, in times of a search that never turns back; and how many shuffled ones there are in a
+// round.
+constexpr std::uint64_t kFirstRun = 4, kShuffledRun = 2;
+constexpr std::size_t kShuffles = 40;
 
 // Splitmix64: the same numbers everywhere.
 class Random {
@@ -42,7 +53,7 @@ class Random {
     }
 
   private:
-    std::uint64_t state_ = 0;
+    std::uint64_t state_ = 1;
 };
 
 // Buffers that time connects with one another and with no others: they can be placed by themselves.
@@ -70,15 +81,21 @@ class Group {
 
     // A placement within `capacity`, in at most `steps` steps, of which it takes what it needed.
     bool search(std::int64_t capacity, std::uint64_t& steps, MemoryPlan& plan) {
+        if (one_way_ / 4 > steps) return false;  // not enough for one placement
         OffsetSearch search(buffers_, section_count_);
         Random random;
         Verdict verdict = Verdict::gave_up;
-        std::uint64_t limit = kFirstRun * one_way_;
+        // All orders, then one of them shuffled again and again; all orders for twice as long; and so on.
+        constexpr std::size_t kRound = kOrderCount + kShuffles;
+        std::uint64_t length_of_run = kFirstRun * one_way_;
         for (std::size_t run = 0; verdict == Verdict::gave_up && search.steps() < steps; ++run) {
-            const std::size_t cycle = run / kOrderCount;
-            if (run % (kOrderCount * 2) == 0 && run > 0) limit *= 2;
-            rank_by(kOrders[run % kOrderCount], cycle % 2 == 1 ? &random : nullptr);
-            verdict = search.run(capacity, rank_, std::min(limit, steps - search.steps()));
+            const std::size_t in_round = run % kRound;
+            const bool shuffled = in_round >= kOrderCount;
+            if (in_round == 0 && run > 0) length_of_run *= 2;
+            rank_by(kOrders[shuffled ? kShuffled : in_round], shuffled ? &random : nullptr);
+            verdict = search.run(
+                capacity, rank_,
+                std::min(shuffled ? kShuffledRun * one_way_ : length_of_run, steps - search.steps()));
         }
         steps -= std::min(steps, search.steps());
         if (verdict != Verdict::placed) return false;
@@ -131,10 +148,12 @@ class Group {
             of[sections] = static_cast<std::uint64_t>(b.last_section - b.first_section + 1);
             if (multiply_overflows(of[length], of[size], &of[area]))
                 of[area] = std::numeric_limits<std::uint64_t>::max();
+            if (multiply_overflows(of[length], of[area], &of[long_area]))
+                of[long_area] = std::numeric_limits<std::uint64_t>::max();
         }
     }
 
-    // With `random` a buffer comes up to a third of all places earlier or later.
+    // With `random` a buffer comes up to a twentieth of all places earlier.
     void rank_by(const Measure (&order)[3], Random* random) {
         std::iota(order_.begin(), order_.end(), 0u);
         std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -144,7 +163,7 @@ class Group {
         });
         const std::uint64_t count = order_.size();
         for (std::uint64_t place = 0; place < count; ++place) {
-            const std::uint64_t moved = random ? random->below(count / 3 + 1) : 0;
+            const std::uint64_t moved = random ? random->below(count / 20 + 1) : 0;
             rank_[order_[place]] = (place + moved) * count + place;
         }
     }

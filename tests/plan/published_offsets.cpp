@@ -1,8 +1,8 @@
 // The memory planner on published instances of its problem (docs/measurements/offsets.md):
 //
-//     build/bench/offsets [FOLDER [STEPS]]
+//     build/tests/plan/published_offsets [FOLDER [STEPS]]
 //
-// Exit status: 0 all instances that have been solved before are, 1 one is not, 77 there are none.
+// Exit status: 0 all instances are solved, 1 one is not, 77 there are none.
 // FOLDER has the files of benchmarks/challenging of github.com/google/minimalloc, NAME.CAPACITY.csv: lines
 // id,lower,upper,size of buffers alive from step `lower` to the one before `upper`.
 #include <algorithm>
@@ -22,7 +22,6 @@ using namespace volta;
 
 constexpr int kSkipped = 77;  // what ctest takes for a skipped test
 constexpr std::uint64_t kSteps = 2'000'000'000;
-constexpr char kUnsolved[] = "I";  // never solved so far
 
 std::pmr::vector<Lifetime> read_instance(const std::filesystem::path& path) {
     std::ifstream file(path);
@@ -51,7 +50,7 @@ bool overlaps(const std::pmr::vector<Lifetime>& buffers, const MemoryPlan& plan)
     return false;
 }
 
-// Whether the instance is solved, or is the one that never was.
+// Whether the instance is solved.
 bool measure(const std::filesystem::path& path, std::uint64_t steps) {
     const std::pmr::vector<Lifetime> buffers = read_instance(path);
     MemoryPlanOptions options;
@@ -68,7 +67,7 @@ bool measure(const std::filesystem::path& path, std::uint64_t steps) {
                 plan.arena_bytes, solved ? "yes" : "no", static_cast<double>(plan.search_steps) / 1e6,
                 seconds);
     std::fflush(stdout);
-    return solved || path.stem().stem() == kUnsolved;
+    return solved;
 }
 
 }  // namespace
