@@ -233,7 +233,7 @@ void search_placement(const std::pmr::vector<Lifetime>& buffers, std::uint64_t g
         left -= allowed;
         if (!search_all(groups, capacity, allowed, plan)) low = capacity;
         left += allowed;
-        if (highest(groups) - low <= low / 256) break;
+        if (highest(groups) - low <= low / 256 + 1) break;
         capacity = low + (highest(groups) - low) / 2;
         of_try = steps / 8;
     }

@@ -234,7 +234,7 @@ void test_search_ends_at_its_limit(void**) {
     options.search_steps = 100'000;
     bool in_time = true;
     {
-        const Lifetimes lives = cut_rectangle(400, 3000, 1 << 24, random);
+        const Lifetimes lives = cut_rectangle(60, 3000, 1 << 24, random);
         const MemoryPlan plan = plan_memory(lives, options);
         print_message("%llu steps\n", static_cast<unsigned long long>(plan.search_steps));
         in_time = plan.search_steps > 1000 && plan.search_steps <= options.search_steps;
