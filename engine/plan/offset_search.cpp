@@ -247,7 +247,7 @@ bool OffsetSearch::has_twin(const Node& node, std::uint32_t choice) const {
 
 bool OffsetSearch::place(const Node& node, const Waiting choice) {
     offsets_[choice.buffer] = choice.low;
-    raise(node, choice);
+    lift(node, choice);
     if (rest_.empty()) return true;
     if (!fits() || remembers()) return false;
     split();
@@ -256,7 +256,7 @@ bool OffsetSearch::place(const Node& node, const Waiting choice) {
 
 // rest_: the others of the node, ascending by the lowest offset that the choice leaves to them: above it if
 // they are alive together with it, else not below it.
-void OffsetSearch::raise(const Node& node, const Waiting& choice) {
+void OffsetSearch::lift(const Node& node, const Waiting& choice) {
     const SearchBuffer& placed = buffers_[choice.buffer];
     const std::int64_t top = choice.low + placed.size;
     rest_.clear();

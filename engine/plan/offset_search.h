@@ -63,7 +63,7 @@ class OffsetSearch final {
     bool choose(Node& node);
     bool has_twin(const Node& node, std::uint32_t choice) const;
     bool place(const Node& node, Waiting choice);
-    void raise(const Node& node, const Waiting& choice);
+    void lift(const Node& node, const Waiting& choice);
     bool fits();
     void split();
     std::int32_t number_parts();

@@ -274,7 +274,7 @@ const Defect kDefects[] = {
     {"characters with a split", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->split = 1; }, nullptr},
     {"spm with a length of words", "its spm tokenizer has parts of another kind", Base::gpt, [](Editor& e) { make_spm(e).most_word_characters = 9; }, nullptr},
     {"characters with flags", "its char tokenizer has parts of another kind", Base::gpt, [](Editor& e) { e.model.tokenizer->flags = 1; }, nullptr},
-    {"tokenizer flags unknown", "the set of tokenizer flags '512' is unknown", Base::gpt, [](Editor& e) { make_spm(e).flags = 512; }, nullptr},
+    {"tokenizer flags unknown", "the set of tokenizer flags '2048' is unknown", Base::gpt, [](Editor& e) { make_spm(e).flags = 2048; }, nullptr},
     {"word split unknown", "the way to split words '2' is unknown", Base::gpt, [](Editor& e) { e.model.tokenizer->split = 2; }, nullptr},
     {"piece type unknown", "the type of a piece '5' is unknown", Base::gpt, [](Editor& e) { make_spm(e).piece_types.assign(e.model.tokenizer->piece_ends.size(), 5); }, nullptr},
     {"piece types missing", "pieces and 1 types of pieces", Base::gpt, [](Editor& e) { make_spm(e).piece_types = {0}; }, nullptr},
