@@ -50,6 +50,33 @@ func trained(c *Context, steps int) *Trainer {
 	return trainer
 }
 
+func TestTrainingInLessMemory(t *testing.T) {
+	c := newContext(t, nil)
+	model, tokenizer := smallGpt(c)
+	options := TrainerOptions{InputShapes: [][]int64{{4, 16}}, LearningRate: 1e-2, Seed: 3}
+	bill, cost, err := EstimateTraining(model, options, nil)
+	done(err)
+	hashes := map[string]bool{}
+	for _, budget := range []uint64{0, cost.SmallestActivations} {
+		options.ActivationBudget = budget
+		trainer := must(NewTrainer(model, options))
+		done(trainer.SetTokens(must(tokenizer.Encode(text))))
+		must(trainer.Run(context.Background(), 3, nil))
+		hashes[must(trainer.Hash())] = true
+		if found := must(trainer.Bill()); budget == 0 && found.Activations != bill.Activations {
+			t.Errorf("the bill is %v, planned %v", found, bill)
+		}
+		options.StateFolder = t.TempDir()
+	}
+	if len(hashes) != 1 {
+		t.Errorf("not one hash: %v", hashes)
+	}
+	options.ActivationBudget = 1
+	if _, err := NewTrainer(model, options); !errors.Is(err, ErrOutOfMemory) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestOneResult(t *testing.T) {
 	hashes := map[string]bool{}
 	for _, options := range []ContextOptions{{ThreadCount: 1, Isa: IsaScalar}, {ThreadCount: 2}, {ThreadCount: 3}} {

@@ -227,7 +227,10 @@ void test_running_and_training(void**) {
     auto options = volta::options<volta_trainer_options>();
     options.loss = VOLTA_LOSS_MSE;
     options.learning_rate = 1e-2;
+    const volta::training_estimate estimate = volta::trainer::estimate(model, options);
+    options.activation_budget = estimate.cost.smallest_activations;
     volta::trainer trainer(model, options);
+    assert_true(trainer.bill().activations <= estimate.bill.activations);
     const auto targets = volta::tensor::wrap(context, wanted, kY);
     const float first = trainer.step(x, targets).loss;
     for (int i = 0; i < 20; ++i) trainer.step(x, targets);

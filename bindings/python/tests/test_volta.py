@@ -187,6 +187,23 @@ class ArraysTest(unittest.TestCase):
         self.assertEqual(trainer.parameter("fc.weight").shape, (3, 4))
         self.assertFalse(trainer.gradient("fc.bias").flags.writeable)
 
+    def test_training_in_less_memory(self):
+        model = volta.Model.gpt(vocabulary=16, layers=2, dim=32, heads=2, context=8, seed=3)
+        shapes, options = [(2, 8)], dict(learning_rate=0.01, seed=5)
+        found = volta.Trainer.estimate(model, shapes, **options)
+        self.assertEqual(found["repeated_operations"], 0)
+        self.assertEqual(found["bill"], volta.Trainer(model, shapes, **options).bill)
+        hashes = set()
+        with tempfile.TemporaryDirectory() as folder:
+            for more in ({}, {"activation_budget": found["smallest_activations"]}, {"update_in_backward": 1, "state_folder": folder}):
+                trainer = volta.Trainer(model, shapes, **options, **more)
+                trainer.set_tokens(array.array("i", [i % 16 for i in range(200)]))
+                trainer.run(3)
+                hashes.add(trainer.hash)
+        self.assertEqual(len(hashes), 1)
+        with self.assertRaisesRegex(volta.OutOfMemory, "activations need"):
+            volta.Trainer(model, shapes, activation_budget=1)
+
     @needs_numpy
     def test_packed_documents_on_numpy(self):
         model = volta.Model.gpt(vocabulary=16, layers=1, dim=8, heads=2, context=6, seed=3)

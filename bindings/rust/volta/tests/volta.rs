@@ -127,7 +127,16 @@ fn runs_and_trains_on_slices() {
         numbers: sys::volta_trainer_options { loss: sys::VOLTA_LOSS_MSE, ..Default::default() },
         ..Default::default()
     };
-    let mut trainer = Trainer::new(&model, &options).unwrap();
+    let (bill, cost) = Trainer::estimate(&model, &options, None).unwrap();
+    let folder = std::env::temp_dir().to_str().unwrap().to_string();
+    let in_file = TrainerOptions {
+        state_folder: Some(folder.clone()),
+        numbers: sys::volta_trainer_options { activation_budget: cost.smallest_activations, ..options.numbers },
+        ..options.clone()
+    };
+    let mut trainer = Trainer::new(&model, &in_file).unwrap();
+    assert_eq!(trainer.options().unwrap().state_folder, Some(folder));
+    assert_eq!(trainer.bill().unwrap().optimizer_state, 0);
     let x = View::of(&context, &input, &[2, 3]).unwrap();
     let mut targets = Tensor::zeros::<f32>(&context, &[2, 4]).unwrap();
     targets.as_mut_slice::<f32>().fill(1.0);
@@ -135,6 +144,7 @@ fn runs_and_trains_on_slices() {
     let last = (0..20).map(|_| trainer.step(&[&x], &targets).unwrap().loss).last().unwrap();
     assert!(last < first);
     assert_eq!(trainer.gradient("fc.bias").unwrap().len(), 4);
+    assert!(bill.optimizer_state > 0);
     trainer.update_model(&mut model).unwrap();
     assert_eq!(trainer.hash().unwrap(), model.hash().unwrap());
     let mut other = perceptron(&context);
