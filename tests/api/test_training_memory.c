@@ -101,44 +101,47 @@ static void estimate(volta_context* context, const subject* of, const volta_trai
 
 /* ---- Activations ---- */
 
+static void check_budgets(volta_context* context, const subject* of, uint64_t micro_batches) {
+    char whole[kHash], cut[kHash];
+    volta_bill fastest = VOLTA_BILL_INIT, bill = VOLTA_BILL_INIT, planned = VOLTA_BILL_INIT;
+    volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
+    volta_trainer_options options = options_of(of);
+    options.micro_batches = micro_batches;
+    estimate(context, of, &options, NULL, &cost);
+    train(context, of, &options, whole, &fastest);
+    assert_true(cost.smallest_activations < fastest.activations / 4 * 3);
+    assert_true(cost.repeated_operations == 0);
+    const uint64_t most = fastest.activations, least = cost.smallest_activations,
+                   budgets[] = {most, most / 4 * 3 + least / 4, (most + least) / 2, least};
+    for (int b = 0; b < 4; ++b) {
+        options.activation_budget = budgets[b];
+        train(context, of, &options, cut, &bill);
+        if (strcmp(whole, cut) != 0)
+            print_error("%s, %d micro-batches: %s, and %s in %llu bytes\n", of->name, (int)micro_batches,
+                        whole, cut, (unsigned long long)budgets[b]);
+        assert_string_equal(whole, cut);
+        assert_true(bill.activations <= budgets[b]);
+        estimate(context, of, &options, &planned, NULL);
+        assert_memory_equal(&bill, &planned, sizeof bill);
+    }
+    estimate(context, of, &options, NULL, &cost);
+    assert_true(cost.repeated_operations > 0 && cost.smallest_activations == least);
+}
+
 static void test_every_budget_has_the_same_bits(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; ++s)
-        for (uint64_t micro_batches = 1; micro_batches <= 2; ++micro_batches)
-            for (uint32_t threads = 1; threads <= 2; ++threads) {
-                char whole[kHash], cut[kHash];
-                volta_bill fastest = VOLTA_BILL_INIT, bill = VOLTA_BILL_INIT, planned = VOLTA_BILL_INIT;
-                volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
-                volta_trainer_options options = options_of(&kSubjects[s]);
-                volta_context* context;
-                options.micro_batches = micro_batches;
-                assert_ok(context_on(NULL, threads, 0, 0, &context));
-                estimate(context, &kSubjects[s], &options, NULL, &cost);
-                train(context, &kSubjects[s], &options, whole, &fastest);
-                assert_true(cost.smallest_activations < fastest.activations / 4 * 3);
-                assert_true(cost.repeated_operations == 0);
-                const uint64_t least = cost.smallest_activations,
-                               budgets[] = {fastest.activations, fastest.activations / 4 * 3 + least / 4,
-                                            (fastest.activations + least) / 2, least};
-                for (int b = 0; b < 4; ++b) {
-                    options.activation_budget = budgets[b];
-                    train(context, &kSubjects[s], &options, cut, &bill);
-                    estimate(context, &kSubjects[s], &options, &planned, &cost);
-                    if (strcmp(whole, cut) != 0)
-                        print_error("%s, %d micro-batches: %s, and %s in %llu bytes\n", kSubjects[s].name,
-                                    (int)micro_batches, whole, cut, (unsigned long long)budgets[b]);
-                    assert_string_equal(whole, cut);
-                    assert_true(bill.activations <= budgets[b]);
-                    assert_memory_equal(&bill, &planned, sizeof bill);
-                    assert_true((cost.repeated_operations > 0) == (bill.activations < fastest.activations));
-                }
-                volta_context_release(context);
-            }
+        for (uint32_t parts = 1; parts <= 2; ++parts) { /* threads, and micro-batches of a step */
+            volta_context* context;
+            assert_ok(context_on(NULL, parts, 0, 0, &context));
+            check_budgets(context, &kSubjects[s], parts);
+            volta_context_release(context);
+        }
 }
 
 static void test_a_smaller_budget_is_no_larger_plan(void** state) {
     (void)state;
-    enum { kBudgets = 24 };
+    enum { kBudgets = 8 };
     volta_context* context;
     assert_ok(context_on(NULL, 1, 0, 0, &context));
     for (int s = 0; s < kSubjectCount; ++s) {
@@ -328,7 +331,7 @@ static void test_moments_in_a_file(void** state) {
 static void test_updates_in_the_backward_pass(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; ++s)
-        for (int optimizer = VOLTA_SGD; optimizer <= VOLTA_ADAGRAD; ++optimizer) {
+        for (int optimizer = VOLTA_ADAMW; optimizer <= (s == 0 ? VOLTA_ADAGRAD : VOLTA_ADAMW); ++optimizer) {
             char apart[kHash], within[kHash];
             volta_trainer_options options = options_of(&kSubjects[s]);
             volta_bill bill = VOLTA_BILL_INIT, early = VOLTA_BILL_INIT;
