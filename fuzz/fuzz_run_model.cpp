@@ -12,10 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/choices.h"
 #include "fuzz/limits.h"
 
 namespace {
+using fuzz::Choices;
 using fuzz::expect;
+using fuzz::worked;
 
 constexpr char kMagic[] = "VOLTA";          // how a model file begins
 constexpr uint64_t kBudget = 2 << 20;       // bytes of one plan: what needs more is refused before it runs
@@ -46,35 +49,6 @@ volta_context* make_context(bool generated) {
     expect(volta_context_create(&options, &one) == VOLTA_OK, "no context");
     return one;
 }
-
-// A call whose failure is an answer, but for the one that says that Volta is wrong.
-bool worked(volta_status status) {
-    expect(status != VOLTA_INTERNAL, "an internal error");
-    if (status != VOLTA_OK) fuzz::expect_sentence();
-    return status == VOLTA_OK;
-}
-
-// ---- Bytes as choices
-// --------------------------------------------------------------------------------------
-
-class Choices {
-  public:
-    Choices(const uint8_t* data, size_t size) : data_(data), left_(size) {}
-    bool empty() const { return left_ == 0; }
-    unsigned next() {
-        if (left_ == 0) return 0;
-        --left_;
-        return *data_++;
-    }
-    template <class T, size_t N>
-    const T& of(const T (&items)[N]) {
-        return items[next() % N];
-    }
-
-  private:
-    const uint8_t* data_;
-    size_t left_;
-};
 
 const int64_t kExtents[] = {1,
                             2,

@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "fuzz/choices.h"
 #include "fuzz/limits.h"
 
 namespace {
+using fuzz::Choices;
 using fuzz::expect;
+using fuzz::worked;
 
 constexpr size_t kHeap = size_t{48} << 20;
 constexpr size_t kMostCalls = 400;       // of an input
@@ -28,31 +31,6 @@ void* allocate(void*, size_t size, size_t alignment, volta_memory_kind) {
     fuzz::held += size;
     return pointer;
 }
-
-bool worked(volta_status status) {
-    expect(status != VOLTA_INTERNAL, "an internal error");
-    if (status != VOLTA_OK) fuzz::expect_sentence();
-    return status == VOLTA_OK;
-}
-
-class Choices {
-  public:
-    Choices(const uint8_t* data, size_t size) : data_(data), left_(size) {}
-    bool empty() const { return left_ == 0; }
-    unsigned next() {
-        if (left_ == 0) return 0;
-        --left_;
-        return *data_++;
-    }
-    template <class T, size_t N>
-    const T& of(const T (&items)[N]) {
-        return items[next() % N];
-    }
-
-  private:
-    const uint8_t* data_;
-    size_t left_;
-};
 
 struct Form {
     int32_t rank;

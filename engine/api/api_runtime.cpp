@@ -4,6 +4,7 @@
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
 #include "engine/api/options.h"
+#include "engine/runtime/training_plan.h"
 
 using namespace volta;
 using namespace volta::api;
@@ -147,7 +148,7 @@ volta_status volta_trainer_estimate(volta_model* model, const volta_trainer_opti
         }
         volta_bill needed = {};
         TrainingCost found;
-        Trainer::estimate(*context, *model->model,
+        estimate_training(*context, *model->model,
                           read_trainer_options(given, *model->model, context->structures()), needed,
                           speed != nullptr ? &measured : nullptr, cost != nullptr ? &found : nullptr);
         volta_training_cost costs = {};

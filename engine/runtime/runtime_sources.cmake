@@ -22,6 +22,8 @@ set(VOLTA_RUNTIME_SMALL
     ${CMAKE_CURRENT_LIST_DIR}/optimizer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/optimizer_options.cpp
     ${CMAKE_CURRENT_LIST_DIR}/trainer.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/trainer_options.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/training_plan.cpp
     ${CMAKE_CURRENT_LIST_DIR}/decode_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/logit_rows.cpp
     ${CMAKE_CURRENT_LIST_DIR}/packed_graph.cpp

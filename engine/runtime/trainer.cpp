@@ -13,254 +13,16 @@
 #include "engine/model/gpt.h"
 #include "engine/model/model_file.h"
 #include "engine/plan/memory_planner.h"
-#include "engine/runtime/activation_budget.h"
 #include "engine/runtime/checkpoint.h"
-#include "engine/runtime/frozen.h"
 #include "engine/runtime/loss.h"
-#include "engine/runtime/optimizer_options.h"
 #include "engine/runtime/packed_graph.h"
 #include "engine/runtime/profile.h"
 #include "engine/runtime/token_loss.h"
+#include "engine/runtime/training_plan.h"
 
 namespace volta {
 
 namespace {
-
-constexpr double kSmallestDelta = 1e-30;
-constexpr std::size_t kMostClassWeights = 1000000;  // checkpoints number them with six digits
-
-// What belongs to one loss is refused beside another: it would do nothing.
-void read_loss(const volta_trainer_options& c, const LossRow& loss, TrainingSpec& spec) {
-    spec.loss = c.loss;
-    if (c.label_smoothing != 0 && c.loss != VOLTA_LOSS_CROSS_ENTROPY)
-        fail(VOLTA_INVALID_ARGUMENT, "label_smoothing is %g, which the %s loss does not have",
-             c.label_smoothing, loss.name);
-    if (!(c.label_smoothing >= 0 && c.label_smoothing < 1))  // NaN fails too
-        fail(VOLTA_INVALID_ARGUMENT, "label_smoothing is %g, it must be at least 0 and below 1",
-             c.label_smoothing);
-    spec.label_smoothing = c.label_smoothing;
-
-    if (c.huber_delta != 0 && c.loss != VOLTA_LOSS_HUBER)
-        fail(VOLTA_INVALID_ARGUMENT, "huber_delta is %g, which the %s loss does not have", c.huber_delta,
-             loss.name);
-    if (c.loss == VOLTA_LOSS_HUBER) spec.huber_delta = c.huber_delta == 0 ? 1 : c.huber_delta;
-    if (c.loss == VOLTA_LOSS_HUBER) require_range("huber_delta", spec.huber_delta, kSmallestDelta, kLargest);
-
-    require((c.class_weights == nullptr) == (c.class_weight_count == 0),
-            "class_weights is %s and class_weight_count is %zu",
-            c.class_weights == nullptr ? "NULL" : "given", c.class_weight_count);
-    if (c.class_weight_count != 0 && !loss.has_weights)
-        fail(VOLTA_INVALID_ARGUMENT, "class_weights are given, which the %s loss does not have", loss.name);
-    if (c.class_weight_count > kMostClassWeights)
-        fail(VOLTA_INVALID_ARGUMENT, "class_weight_count is %zu, at most %zu are supported",
-             c.class_weight_count, kMostClassWeights);
-    bool any = c.class_weight_count == 0;
-    for (std::size_t i = 0; i < c.class_weight_count; ++i) {
-        char name[48];
-        std::snprintf(name, sizeof name, "class_weights[%zu]", i);
-        require_range(name, c.class_weights[i], 0, kLargest);
-        any = any || static_cast<float>(c.class_weights[i]) > 0;
-    }
-    require(any, "class_weights are all 0: nothing would be learned");
-    if (c.class_weight_count != 0)
-        spec.class_weights.assign(c.class_weights, c.class_weights + c.class_weight_count);
-}
-
-// Those of the trainer that an optimizer has.
-volta_optimizer_options optimizer_options(const volta_trainer_options& c) {
-    volta_optimizer_options options = VOLTA_OPTIMIZER_OPTIONS_INIT;
-    options.optimizer = c.optimizer;
-    options.schedule = c.schedule;
-    options.steps = c.steps;
-    options.warmup_steps = c.warmup_steps;
-    options.learning_rate = c.learning_rate;
-    options.final_learning_rate = c.final_learning_rate;
-    options.beta1 = c.beta1;
-    options.beta2 = c.beta2;
-    options.epsilon = c.epsilon;
-    options.weight_decay = c.weight_decay;
-    options.decay_all_parameters = c.decay_all_parameters;
-    options.momentum = c.momentum;
-    options.nesterov = c.nesterov;
-    options.clip_norm = c.clip_norm;
-    return options;
-}
-
-// What no checkpoint has. An update in the backward pass knows neither the norm of all gradients nor later
-// micro-batches.
-void read_run_options(const volta_trainer_options& c, TrainerOptions& options) {
-    TrainingSpec& spec = options.spec;
-    options.activation_budget = c.activation_budget;
-    if (c.state_folder != nullptr) options.state_folder = c.state_folder;
-    require(c.state_folder == nullptr || *c.state_folder != '\0', "state_folder is empty");
-    require_choice("update_in_backward", c.update_in_backward, 1);
-    spec.update_in_backward = c.update_in_backward != 0;
-    if (!spec.update_in_backward) return;
-    require(spec.micro_batches == 1, "update_in_backward needs one micro-batch, micro_batches is %u",
-            spec.micro_batches);
-    if (spec.clip_norm > 0)
-        fail(VOLTA_INVALID_ARGUMENT,
-             "update_in_backward has no norm of all gradients to clip by, clip_norm is %g", spec.clip_norm);
-}
-
-}  // namespace
-
-TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model& model,
-                                    std::pmr::memory_resource* heap) {
-    const LossRow& loss = loss_row(c.loss);
-    require_choice("nonfinite", c.nonfinite, VOLTA_NONFINITE_LOG);
-    require_choice("packed_documents", c.packed_documents, 1);
-    const OptimizerSettings settings = read_optimizer_options(optimizer_options(c));
-
-    TrainerOptions options(heap);
-    const std::uint64_t micro_batches = c.micro_batches == 0 ? 1 : c.micro_batches;
-    if (micro_batches > 1000000)
-        fail(VOLTA_INVALID_ARGUMENT, "micro_batches is %llu, at most 1000000 are supported",
-             static_cast<unsigned long long>(micro_batches));
-    read_loss(c, loss, options.spec);
-    options.spec.optimizer = settings.optimizer;
-    options.spec.micro_batches = static_cast<std::uint32_t>(micro_batches);
-    options.spec.clip_norm = settings.clip_norm;
-    options.spec.decay_all_parameters = settings.decay_all_parameters;
-    options.spec.has_momentum = settings.momentum != 0;
-    options.spec.nesterov = settings.nesterov;
-    options.spec.output_index = c.output_index;
-    options.seed = c.seed;
-    options.schedule = settings.schedule;
-    options.beta1 = settings.beta1;
-    options.beta2 = settings.beta2;
-    options.epsilon = settings.epsilon;
-    options.weight_decay = settings.weight_decay;
-    options.momentum = settings.momentum;
-    options.nonfinite = c.nonfinite;
-    options.packed = c.packed_documents != 0;
-    read_run_options(c, options);
-    options.spec.frozen = frozen_parameters(model, c.frozen, c.frozen_count, heap);
-    options.input_shapes = read_input_shapes(model.graph, c.input_shapes, c.input_extent_count, heap);
-    if (options.packed)
-        require(c.loss == VOLTA_LOSS_CROSS_ENTROPY && c.output_index == 0,
-                "packed_documents needs the cross-entropy loss of output 0, it is the %s loss of output %d",
-                loss.name, c.output_index);
-    return options;
-}
-
-namespace {
-
-// The host's shapes, and those of the model's own step inputs, which are fixed.
-std::pmr::vector<Shape> all_input_shapes(const Graph& graph, const std::pmr::vector<Shape>& given,
-                                         std::pmr::memory_resource* heap) {
-    std::pmr::vector<Shape> shapes(heap);
-    std::size_t next = 0;
-    for (const SourceInfo& source : graph.sources) {
-        const Node& node = graph.nodes[static_cast<std::size_t>(source.node)];
-        if (node.op != Op::input) continue;
-        shapes.push_back(is_step_input(node.name.c_str()) ? source.declared : given[next++]);
-    }
-    return shapes;
-}
-
-void require_trainable(const Model& model, const TrainingSpec& spec) {
-    auto frozen = spec.frozen.begin();
-    for (std::size_t i = 0; i < model.parameters.size(); ++i) {
-        const bool is_frozen = frozen != spec.frozen.end() && static_cast<std::size_t>(*frozen) == i;
-        if (is_frozen) ++frozen;
-        const NamedTensor& parameter = model.parameters[i];
-        if (is_stored(parameter.dtype) && !is_frozen)
-            fail(VOLTA_UNSUPPORTED, "parameter '%s' is stored as %s: training needs f32",
-                 parameter.name.c_str(), dtype_name(parameter.dtype));
-    }
-}
-
-Graph training_graph(const Model& model, const TrainerOptions& options, std::pmr::memory_resource* heap) {
-    require_trainable(model, options.spec);
-    const auto shapes = all_input_shapes(model.graph, options.input_shapes, heap);
-    Graph forward = specialize(model.graph, shapes.data(), static_cast<int>(shapes.size()), heap);
-    if (options.packed) {
-        check_packable(model.graph, heap);
-        forward = packed_graph(forward, heap);
-    }
-    return build_training_graph(forward, options.spec, heap);
-}
-
-PrepareOptions prepare_options(const TrainerOptions& options) {
-    PrepareOptions prepare;
-    prepare.micro_batches = options.spec.micro_batches;
-    prepare.activation_budget = options.activation_budget;
-    prepare.update_in_backward = options.spec.update_in_backward;
-    return prepare;
-}
-
-// What a base lends is read where it is, which is mapped as a rule; a device has a copy.
-bool is_in_place(const NamedTensor& parameter, const Program& program) {
-    return parameter.is_lent && program.memory().is_host();
-}
-
-// What a trainer of the program takes no memory for: a base's parameters, and states in a file.
-void lend_others(const Model& model, const TrainerOptions& options, ProgramMemory& memory) {
-    for (const NamedTensor& parameter : model.parameters)
-        if (is_in_place(parameter, memory.program()))
-            memory.lend(static_cast<std::size_t>(memory.find(RegionKind::parameter, parameter.name.c_str())),
-                        const_cast<void*>(parameter.data));
-    if (options.state_folder.empty()) return;
-    const auto& regions = memory.program().plan().regions;
-    for (std::size_t i = 0; i < regions.size(); ++i)
-        if (regions[i].kind == RegionKind::state) memory.lend(i, nullptr);
-}
-
-std::uint64_t least_activations(Context& context, const Graph& graph, const PrepareOptions& options) {
-    return smallest_activations(graph, options.passes, context.plans().plan_options(options),
-                                context.structures());
-}
-
-// The fastest program that fits in activation_budget, and in what the host has left for plans.
-const Program& prepare(Context& context, const Model& model, const TrainerOptions& options) {
-    const Graph graph = training_graph(model, options, context.structures());
-    PrepareOptions wanted = prepare_options(options);
-    for (;;) {
-        const Program& program = context.plans().prepare(graph, wanted);
-        if (!program.memory().is_host()) {
-            if (!options.state_folder.empty())
-                fail(VOLTA_UNSUPPORTED, "state_folder is given, and optimizer state lies on the device");
-            return program;
-        }
-        ProgramMemory memory(program, context.structures());
-        lend_others(model, options, memory);
-        const std::uint64_t missing = memory.missing_bytes(), activations = memory.arena_bytes();
-        if (missing == 0) return program;
-        const std::uint64_t least = least_activations(context, graph, wanted);
-        if (missing > activations || activations - missing < least)
-            fail(VOLTA_OUT_OF_MEMORY,
-                 "the trainer needs %llu bytes of the host's memory, of them %llu of activations with all "
-                 "computed "
-                 "again that can be: %llu are left",
-                 static_cast<unsigned long long>(memory.needed_bytes() - activations + least),
-                 static_cast<unsigned long long>(least),
-                 static_cast<unsigned long long>(memory.needed_bytes() - missing));
-        wanted.activation_budget = activations - missing;
-    }
-}
-
-// Of products, and bytes that steps move at least.
-NodeCost cost_of(const Program& program) {
-    NodeCost sum;
-    for (const Step& step : program.plan().steps) {
-        const NodeCost cost = node_cost(program.plan().graph, program.plan().graph.node(step.node));
-        sum.operations += cost.operations;
-        sum.bytes += cost.bytes;
-    }
-    return sum;
-}
-
-// The sum of what each step takes at least.
-double seconds_of(const Program& program, const volta_machine_speed& speed) {
-    double seconds = 0;
-    for (const Step& step : program.plan().steps) {
-        const NodeCost cost = node_cost(program.plan().graph, program.plan().graph.node(step.node));
-        seconds += std::max(cost.operations / (speed.fma_gflops * 1e9),
-                            static_cast<double>(cost.bytes) / (speed.stream_gb_s * 1e9));
-    }
-    return seconds;
-}
 
 // Everything of a model but its values.
 void copy_description(const Model& from, Model& to, std::pmr::memory_resource* heap) {
@@ -297,7 +59,7 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
       model_(model),
       description_(context->structures(), context->tensors()),
       options_(std::move(options)),
-      memory_(prepare(*context, *model, options_), context->structures()),
+      memory_(prepare_training(*context, *model, options_), context->structures()),
       fetched_(memory_.program().plan().regions.size(), context->structures()),
       input_regions_(context->structures()),
       parameter_regions_(context->structures()),
@@ -715,26 +477,6 @@ void Trainer::restore(const TrainingState& state) {
                  plan.regions[i].name.c_str(), static_cast<unsigned long long>(plan.regions[i].bytes));
         memory_.store(i, found->data);
     }
-}
-
-void Trainer::estimate(Context& context, const Model& model, const TrainerOptions& options, volta_bill& bill,
-                       const volta_machine_speed* speed, TrainingCost* cost) {
-    const Program& program = prepare(context, model, options);
-    ProgramMemory memory(program, context.structures());
-    lend_others(model, options, memory);
-    memory.require_room();
-    memory.add_to(bill);
-    if (cost == nullptr) return;
-
-    const Graph graph = training_graph(model, options, context.structures());
-    PrepareOptions fastest = prepare_options(options);
-    fastest.activation_budget = 0;
-    const NodeCost all = cost_of(program);
-    cost->operations = all.operations;
-    cost->repeated_operations = all.operations - cost_of(context.plans().prepare(graph, fastest)).operations;
-    cost->bytes = static_cast<double>(all.bytes);
-    cost->smallest_activations = least_activations(context, graph, fastest);
-    if (speed != nullptr) cost->seconds = seconds_of(program, *speed);
 }
 
 HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& model,

@@ -8,43 +8,17 @@
 
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
-#include "engine/runtime/optimizer.h"
 #include "engine/runtime/program_memory.h"
 #include "engine/runtime/session.h"
 #include "engine/runtime/token_stream.h"
-#include "engine/runtime/training_graph.h"
+#include "engine/runtime/trainer_options.h"
 
 namespace volta {
-
-// volta_trainer_options with every default decided. Numbers are checked: finite and in range.
-struct TrainerOptions {
-    explicit TrainerOptions(std::pmr::memory_resource* heap)
-        : spec(heap), input_shapes(heap), state_folder(heap) {}
-    TrainingSpec spec;
-    std::pmr::vector<Shape> input_shapes;  // of one micro-batch
-    bool packed = false;                   // rows of documents: packed_graph.h
-    std::uint64_t seed = 0;
-    Schedule schedule;
-    double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0, momentum = 0;
-    volta_nonfinite_policy nonfinite = VOLTA_NONFINITE_STOP;
-    // Of this run alone, no part of a checkpoint: they change where and when, not what is computed.
-    std::uint64_t activation_budget = 0;
-    std::pmr::string state_folder;  // "": optimizer state lies in memory
-};
-// Reads and checks the caller's struct against the model. Throws INVALID_ARGUMENT naming field and value.
-TrainerOptions read_trainer_options(const volta_trainer_options& options, const Model& model,
-                                    std::pmr::memory_resource* heap);
 
 struct StepReport {
     std::uint64_t step = 0;
     float loss = 0, gradient_norm = 0;
     double learning_rate = 0;
-};
-
-// What a training step costs (volta_training_cost).
-struct TrainingCost {
-    double operations = 0, repeated_operations = 0, bytes = 0, seconds = 0;
-    std::uint64_t smallest_activations = 0;
 };
 
 class Trainer final {
@@ -58,11 +32,6 @@ class Trainer final {
     // both values.
     static HeapPtr<Trainer> resume(const ContextRef& context, const ModelRef& model,
                                    const volta_trainer_options* given);
-
-    // Plans what the constructor would make, and adds its bill. Allocates no tensor. speed and cost may be
-    // NULL.
-    static void estimate(Context& context, const Model& model, const TrainerOptions& options,
-                         volta_bill& bill, const volta_machine_speed* speed, TrainingCost* cost);
 
     StepReport step(const TensorView* const* inputs, std::size_t input_count, const TensorView& targets);
     void extend(std::uint64_t steps);  // plans so many in all, from which the schedule follows from now on
