@@ -1156,6 +1156,41 @@ VOLTA_API volta_status volta_session_get_bill(const volta_session *session, volt
 /* The plan as stable text: steps, kernels, offsets, bill, hash. Lends: until release. */
 VOLTA_API volta_status volta_session_print_plan(volta_session *session, const char **out_text);
 
+/* ---- Group: processes that train one model together -------------------------------------------------------- */
+
+typedef struct volta_group volta_group;
+
+/* A transport of the host's own: sends to `peer` and receives from it, both ways at once; either may be 0 bytes. The peer
+ * makes the matching call, with the same two numbers exchanged; calls of two ranks match in their order. Returns when what
+ * was sent may be written again and what was to come is there. Any status but VOLTA_OK ends the group; `text` takes a
+ * sentence that names the peer. Runs on the thread that called the trainer, and calls nothing of this library. */
+typedef volta_status (*volta_exchange)(void *user, uint32_t peer, const void *send, size_t send_bytes, void *receive,
+                                       size_t receive_bytes, char *text, size_t text_bytes);
+
+typedef struct volta_group_options {
+    size_t struct_size;
+    const char *transport;   /* "local": processes of one machine; "tcp": of several; "host": exchange. NULL: "local"   */
+    const char *address;     /* local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens         */
+    uint32_t rank;           /* of this process: 0 .. size - 1                                                          */
+    uint32_t size;           /* processes, each with a rank of its own; a power of two. 0: 1                            */
+    double timeout;          /* seconds after which a rank that does not answer is given up; 0: 30                      */
+    volta_exchange exchange; /* host: the transport                                                                     */
+    void *user;              /* handed to exchange                                                                      */
+} volta_group_options;
+#define VOLTA_GROUP_OPTIONS_INIT {sizeof(volta_group_options), NULL, NULL, 0, 0, 0, NULL, NULL}
+
+/* Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
+ * steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
+ * Thread: one trainer of a group at a time.
+ * Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+ *         INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist */
+VOLTA_API volta_status volta_group_create(volta_context *context, const volta_group_options *options,
+                                          volta_group **out_group);
+/* Trainers of the group keep what they need of it. Where they are gone too, the other ranks see this one end. */
+VOLTA_API void volta_group_release(volta_group *group);
+VOLTA_API uint32_t volta_group_rank(const volta_group *group);
+VOLTA_API uint32_t volta_group_size(const volta_group *group);
+
 /* ---- Trainer: forward, backward, clipping and update as one plan ------------------------------------------ */
 
 typedef struct volta_trainer volta_trainer;
@@ -1184,7 +1219,7 @@ typedef struct volta_trainer_options {
     volta_optimizer optimizer;
     uint64_t seed;            /* of batch order and dropout                                               */
     uint64_t steps;           /* the whole run, which the schedule spans; required for COSINE             */
-    uint64_t micro_batches;   /* accumulated per step; 0: 1                                               */
+    uint64_t micro_batches;   /* accumulated per step; 0: one per shard                                   */
     volta_schedule schedule;
     uint64_t warmup_steps;    /* linear from lr/warmup to lr                                              */
     double learning_rate;     /* 0: 1e-3                                                                  */
@@ -1225,10 +1260,17 @@ typedef struct volta_trainer_options {
      * volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed
      * some parameters: every later call fails so, go on from a checkpoint. */
     int32_t update_in_backward;
+    /* A power of two that divides micro_batches: a step's batch is so many equal parts, whose gradients and losses are each
+     * computed complete and added as a tree. Unlike the fields above part of what is computed, and of a checkpoint. Who
+     * computes a shard is not: one process or a group of up to so many ranks, with the same bits. 0: 1. */
+    uint64_t shards;
+    /* Of this run alone: the ranks that compute the shards, each rank the same number. All of them make the same calls, on
+     * the same model, options and data; the optimizer's state is divided among them. NULL: this process computes all. */
+    volta_group *group;
 } volta_trainer_options;
 #define VOLTA_TRAINER_OPTIONS_INIT \
     {sizeof(volta_trainer_options), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, \
-     0, 0, NULL, 0}
+     0, 0, NULL, 0, 0, NULL}
 
 /* A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
  * are parameters without a gradient, of one batch_norm each. Inference takes what they hold.
@@ -1285,6 +1327,11 @@ typedef struct volta_step_report {
 VOLTA_API volta_status volta_trainer_step(volta_trainer *trainer, const volta_tensor *const *inputs,
                                           size_t input_count, const volta_tensor *targets,
                                           volta_step_report *report);
+
+/* The rows of a step's batch that this process reads, counted along the first extent of the inputs: the others may hold
+ * anything. All of them, where there is no group.
+ * Errors: INVALID_ARGUMENT  an input of rank 0, which has no rows */
+VOLTA_API volta_status volta_trainer_rows(const volta_trainer *trainer, uint64_t *out_first, uint64_t *out_count);
 
 /* Token stream as data: for models with one i32 input [batch, time] and the cross-entropy loss. Samples are
  * windows of time + 1 tokens; each epoch shifts and shuffles them by the seed (docs/training.md).

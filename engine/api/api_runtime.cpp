@@ -99,6 +99,14 @@ volta_status volta_session_print_plan(volta_session* session, const char** out_t
 
 // ---- Trainer ----
 
+namespace {
+
+GroupRef group_of(const volta_trainer_options& options) {
+    return options.group != nullptr ? options.group->group : nullptr;
+}
+
+}  // namespace
+
 volta_status volta_trainer_create(volta_model* model, const volta_trainer_options* options,
                                   volta_trainer** out_trainer) {
     if (out_trainer != nullptr) *out_trainer = nullptr;
@@ -107,8 +115,9 @@ volta_status volta_trainer_create(volta_model* model, const volta_trainer_option
         require(model != nullptr, "model is NULL");
         const ContextRef& context = model->context;
         const auto given = read_options(options);
-        auto trainer = make_on<Trainer>(context->structures(), context, model->model,
-                                        read_trainer_options(given, *model->model, context->structures()));
+        TrainerOptions read = read_trainer_options(given, *model->model, context->structures());
+        read.group = group_of(given);
+        auto trainer = make_on<Trainer>(context->structures(), context, model->model, std::move(read));
         *out_trainer = make_handle<volta_trainer>(context, std::move(trainer));
     });
 }
@@ -121,8 +130,8 @@ volta_status volta_trainer_resume(volta_model* model, const volta_trainer_option
         require(model != nullptr, "model is NULL");
         const auto given = read_options(options);
         *out_trainer = make_handle<volta_trainer>(
-            model->context,
-            Trainer::resume(model->context, model->model, options != nullptr ? &given : nullptr));
+            model->context, Trainer::resume(model->context, model->model,
+                                            options != nullptr ? &given : nullptr, group_of(given)));
     });
 }
 
@@ -218,6 +227,17 @@ volta_status volta_trainer_evaluate_tokens(volta_trainer* trainer, const int32_t
     return guarded([&] {
         require(out_loss != nullptr, "out_loss is NULL");
         *out_loss = inner(trainer).evaluate_tokens(tokens, count);
+    });
+}
+
+volta_status volta_trainer_rows(const volta_trainer* trainer, uint64_t* out_first, uint64_t* out_count) {
+    if (out_first != nullptr) *out_first = 0;
+    if (out_count != nullptr) *out_count = 0;
+    return guarded([&] {
+        require(out_first != nullptr && out_count != nullptr, "out_first or out_count is NULL");
+        const Trainer::Rows rows = inner(trainer).rows();
+        *out_first = rows.first;
+        *out_count = rows.count;
     });
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/base/error.h"
+#include "engine/group/group.h"
 #include "engine/runtime/generator.h"
 #include "engine/runtime/session.h"
 #include "engine/runtime/trainer.h"
@@ -34,6 +35,11 @@ struct volta_model {
 struct volta_session {
     volta::ContextRef context;
     volta::Session session;
+};
+
+struct volta_group {
+    volta::ContextRef context;
+    volta::GroupRef group;
 };
 
 struct volta_trainer {

@@ -78,7 +78,10 @@ VOLTA_FIELDS(volta_trainer_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(input_
              VOLTA_FIELD(label_smoothing), VOLTA_FIELD(class_weights), VOLTA_FIELD(class_weight_count),
              VOLTA_FIELD(huber_delta), VOLTA_FIELD(frozen), VOLTA_FIELD(frozen_count),
              VOLTA_FIELD(packed_documents), VOLTA_FIELD(activation_budget), VOLTA_FIELD(state_folder),
-             VOLTA_FIELD(update_in_backward));
+             VOLTA_FIELD(update_in_backward), VOLTA_FIELD(shards), VOLTA_FIELD(group));
+VOLTA_FIELDS(volta_group_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(transport), VOLTA_FIELD(address),
+             VOLTA_FIELD(rank), VOLTA_FIELD(size), VOLTA_FIELD(timeout), VOLTA_FIELD(exchange),
+             VOLTA_FIELD(user));
 VOLTA_FIELDS(volta_training_cost, VOLTA_FIELD(struct_size), VOLTA_FIELD(operations),
              VOLTA_FIELD(repeated_operations), VOLTA_FIELD(bytes), VOLTA_FIELD(seconds),
              VOLTA_FIELD(smallest_activations));

@@ -19,6 +19,7 @@ enum class HostFunction {
     parallel_for,
     should_stop,
     function,
+    exchange,
     count
 };
 
@@ -36,6 +37,7 @@ inline constexpr HostFunctionRow kHostFunctions[] = {
     {"parallel_for", VOLTA_CANCELLED},  // the caller computes what it left out
     {"should_stop", VOLTA_CANCELLED},
     {"function", VOLTA_CANCELLED},  // of volta_compile
+    {"exchange", VOLTA_IO_ERROR},   // of a group: what it had to bring is not there
 };
 static_assert(sizeof kHostFunctions / sizeof kHostFunctions[0] == static_cast<int>(HostFunction::count),
               "a row for each function");

@@ -33,11 +33,11 @@ constexpr NumberField kNumbers[] = {
 struct CountField {
     const char* name;
     std::uint64_t volta_trainer_options::*field;
+    bool is_newer = false;
 };
 constexpr CountField kCounts[] = {
-    {"micro_batches", &volta_trainer_options::micro_batches},
-    {"seed", &volta_trainer_options::seed},
-    {"steps", &volta_trainer_options::steps},
+    {"micro_batches", &volta_trainer_options::micro_batches}, {"seed", &volta_trainer_options::seed},
+    {"shards", &volta_trainer_options::shards, true},         {"steps", &volta_trainer_options::steps},
     {"warmup_steps", &volta_trainer_options::warmup_steps},
 };
 struct ChoiceField {
@@ -114,7 +114,8 @@ volta_trainer_options explicit_options(const TrainerOptions& options) {
     c.optimizer = options.spec.optimizer;
     c.seed = options.seed;
     c.steps = options.schedule.steps;
-    c.micro_batches = options.spec.micro_batches;
+    c.micro_batches = std::uint64_t{options.spec.micro_batches} * options.shards;
+    c.shards = options.shards == 1 ? 0 : options.shards;
     c.schedule = options.schedule.kind;
     c.warmup_steps = options.schedule.warmup_steps;
     c.learning_rate = options.schedule.learning_rate;
@@ -155,7 +156,8 @@ void describe_options(const TrainerOptions& options, TrainingState& state) {
     const volta_trainer_options c = explicit_options(options);
     for (const NumberField& row : kNumbers)
         if (!row.is_newer || c.*row.field != 0) add_number(state, row.name, c.*row.field);
-    for (const CountField& row : kCounts) add_integer(state, row.name, c.*row.field);
+    for (const CountField& row : kCounts)
+        if (!row.is_newer || c.*row.field != 0) add_integer(state, row.name, c.*row.field);
     for (const ChoiceField& row : kChoices)
         if (!row.is_newer || c.*row.field != 0)
             add_integer(state, row.name,
@@ -229,7 +231,9 @@ TrainerOptions options_of_checkpoint(const TrainingState& state, const Model& mo
     for (const NumberField& row : kNumbers)
         if (!row.is_newer || find_named(state.numbers, row.name) != nullptr)
             c.*row.field = number_of(state, row.name);
-    for (const CountField& row : kCounts) c.*row.field = integer_of(state, row.name);
+    for (const CountField& row : kCounts)
+        if (!row.is_newer || find_named(state.integers, row.name) != nullptr)
+            c.*row.field = integer_of(state, row.name);
     for (const ChoiceField& row : kChoices)
         if (!row.is_newer || find_named(state.integers, row.name) != nullptr)
             c.*row.field = static_cast<std::int32_t>(static_cast<std::uint32_t>(integer_of(state, row.name)));

@@ -323,6 +323,14 @@ StepReport Trainer::run_step() {
     return report;
 }
 
+Trainer::Rows Trainer::rows() const {
+    const auto& shapes = options_.input_shapes;
+    require(!shapes.empty() && shapes[0].rank > 0, "the model has no input with rows");
+    const std::uint64_t of_shard = static_cast<std::uint64_t>(shapes[0][0]) * options_.spec.micro_batches;
+    const std::uint32_t shards = options_.local_shards();
+    return {of_shard * shards * (options_.group ? options_.group->rank() : 0), of_shard * shards};
+}
+
 StepReport Trainer::step(const TensorView* const* inputs, std::size_t input_count,
                          const TensorView& targets) {
     require(input_count == input_regions_.size(), "%zu inputs are given, %s %zu", input_count,
@@ -480,7 +488,7 @@ void Trainer::restore(const TrainingState& state) {
 }
 
 HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& model,
-                                 const volta_trainer_options* given) {
+                                 const volta_trainer_options* given, const GroupRef& group) {
     if (!model->training) fail(VOLTA_INVALID_STATE, "the model is no checkpoint: it has no training state");
     if (model->base == nullptr && model->find_metadata("volta.adapter.base") != nullptr)
         fail(VOLTA_INVALID_STATE,
@@ -492,6 +500,7 @@ HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& mode
             require_same_options(read_trainer_options(*given, *model, heap), options, *model, heap);
         read_run_options(*given, options);
     }
+    options.group = group;
     HeapPtr<Trainer> trainer = make_on<Trainer>(heap, context, model, std::move(options));
     trainer->restore(*model->training);
     return trainer;

@@ -31,8 +31,13 @@ class Trainer final {
     // checkpoint. Throws INVALID_STATE: the model is no checkpoint; INVALID_ARGUMENT naming the option and
     // both values.
     static HeapPtr<Trainer> resume(const ContextRef& context, const ModelRef& model,
-                                   const volta_trainer_options* given);
+                                   const volta_trainer_options* given, const GroupRef& group);
 
+    // Of a step's batch, those that this process reads. Throws INVALID_ARGUMENT where inputs have none.
+    struct Rows {
+        std::uint64_t first, count;
+    };
+    Rows rows() const;
     StepReport step(const TensorView* const* inputs, std::size_t input_count, const TensorView& targets);
     void extend(std::uint64_t steps);  // plans so many in all, from which the schedule follows from now on
     void set_tokens(const std::int32_t* tokens, std::size_t count);

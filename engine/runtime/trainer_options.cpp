@@ -83,11 +83,43 @@ void read_run_options(const volta_trainer_options& c, TrainerOptions& options) {
     require_choice("update_in_backward", c.update_in_backward, 1);
     spec.update_in_backward = c.update_in_backward != 0;
     if (!spec.update_in_backward) return;
+    require(options.shards == 1, "update_in_backward needs one shard, shards is %u", options.shards);
     require(spec.micro_batches == 1, "update_in_backward needs one micro-batch, micro_batches is %u",
             spec.micro_batches);
     if (spec.clip_norm > 0)
         fail(VOLTA_INVALID_ARGUMENT,
              "update_in_backward has no norm of all gradients to clip by, clip_norm is %g", spec.clip_norm);
+}
+
+namespace {
+
+constexpr std::uint64_t kMostMicroBatches = 1000000, kMostShards = 1024;
+
+// The parts of a step's batch: shards, and micro-batches of each.
+void read_parts(const volta_trainer_options& c, TrainerOptions& options) {
+    const std::uint64_t shards = c.shards == 0 ? 1 : c.shards;
+    if (shards > kMostShards || (shards & (shards - 1)) != 0)
+        fail(VOLTA_INVALID_ARGUMENT, "shards is %llu, it must be a power of two up to %llu",
+             static_cast<unsigned long long>(shards), static_cast<unsigned long long>(kMostShards));
+    const std::uint64_t micro_batches = c.micro_batches == 0 ? shards : c.micro_batches;
+    if (micro_batches > kMostMicroBatches)
+        fail(VOLTA_INVALID_ARGUMENT, "micro_batches is %llu, at most %llu are supported",
+             static_cast<unsigned long long>(micro_batches),
+             static_cast<unsigned long long>(kMostMicroBatches));
+    if (micro_batches % shards != 0)
+        fail(VOLTA_INVALID_ARGUMENT, "micro_batches is %llu, it must be a multiple of shards, which is %llu",
+             static_cast<unsigned long long>(micro_batches), static_cast<unsigned long long>(shards));
+    options.shards = static_cast<std::uint32_t>(shards);
+    options.spec.micro_batches = static_cast<std::uint32_t>(micro_batches / shards);
+}
+
+}  // namespace
+
+void require_group_fits(const TrainerOptions& options) {
+    if (!options.group) return;
+    const std::uint32_t ranks = options.group->size();
+    require(ranks <= options.shards, "shards is %u, the group has %u ranks: each computes one shard at least",
+            options.shards, ranks);
 }
 
 TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model& model,
@@ -98,13 +130,9 @@ TrainerOptions read_trainer_options(const volta_trainer_options& c, const Model&
     const OptimizerSettings settings = read_optimizer_options(optimizer_options(c));
 
     TrainerOptions options(heap);
-    const std::uint64_t micro_batches = c.micro_batches == 0 ? 1 : c.micro_batches;
-    if (micro_batches > 1000000)
-        fail(VOLTA_INVALID_ARGUMENT, "micro_batches is %llu, at most 1000000 are supported",
-             static_cast<unsigned long long>(micro_batches));
+    read_parts(c, options);
     read_loss(c, loss, options.spec);
     options.spec.optimizer = settings.optimizer;
-    options.spec.micro_batches = static_cast<std::uint32_t>(micro_batches);
     options.spec.clip_norm = settings.clip_norm;
     options.spec.decay_all_parameters = settings.decay_all_parameters;
     options.spec.has_momentum = settings.momentum != 0;

@@ -1,0 +1,40 @@
+// Processes that compute one thing together, each of a rank. What a transport is to them is exchange(): bytes
+// to one rank and from it, both ways at once. No sum is a transport's: the same bits come of every one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+
+#include "include/volta.h"
+
+namespace volta {
+
+class Group {
+  public:
+    Group(std::uint32_t rank, std::uint32_t size) : rank_(rank), size_(size) {}
+    virtual ~Group() = default;
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+
+    std::uint32_t rank() const noexcept { return rank_; }
+    std::uint32_t size() const noexcept { return size_; }
+
+    // Either may be 0 bytes; the peer makes the matching call, and calls of two ranks match in their order.
+    // Throws IO_ERROR naming the rank that is at fault, which need not be the peer; the group has ended then,
+    // and every later call throws the same.
+    virtual void exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
+                          std::size_t receive_bytes) = 0;
+    // This rank goes on no more: the others, where they wait for it or later, are told who and why.
+    virtual void leave(const char* why) noexcept = 0;
+
+  private:
+    const std::uint32_t rank_, size_;
+};
+using GroupRef = std::shared_ptr<Group>;
+
+// Joins, by the transport's row. Returns when all ranks have. Throws as volta_group_create.
+GroupRef open_group(const volta_group_options& options, std::pmr::memory_resource* heap);
+
+}  // namespace volta

@@ -1,0 +1,26 @@
+// The transports there are: a row each.
+#pragma once
+
+#include "engine/group/group.h"
+
+namespace volta {
+
+struct GroupOptions {  // volta_group_options, checked, with every default decided
+    std::uint32_t rank, size;
+    const char* address;
+    double timeout;  // seconds
+    volta_exchange exchange;
+    void* user;
+};
+
+struct TransportRow {
+    const char* name;
+    bool has_address;  // needs one
+    GroupRef (*open)(const GroupOptions& options, std::pmr::memory_resource* heap);
+};
+
+GroupRef open_host_group(const GroupOptions& options, std::pmr::memory_resource* heap);
+GroupRef open_local_group(const GroupOptions& options, std::pmr::memory_resource* heap);  // Unix sockets
+GroupRef open_tcp_group(const GroupOptions& options, std::pmr::memory_resource* heap);
+
+}  // namespace volta
