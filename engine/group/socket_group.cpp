@@ -39,6 +39,7 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = sizeof(FrameHeader);
 constexpr std::uint64_t kSecond = 1000000000, kMillisecond = 1000000;
+constexpr int kNoteTime = 20;  // ms
 
 }  // namespace
 
@@ -253,9 +254,15 @@ void SocketGroup::take_note(std::uint32_t from) {
     }
 }
 
-// The pieces of `rank` have ended: its notes may say why.
+// The pieces of `rank` have ended. Its notes say why, or end as well: each connection takes a time of its
+// own.
 void SocketGroup::lose(std::uint32_t rank) {
-    read_notes();
+    polled_[size()].fd = -1;
+    const std::uint64_t last = monotonic_ns() + std::min(timeout_, kSecond);
+    while (!peers_[rank].has_finished && monotonic_ns() < last) {
+        read_notes();
+        ::poll(polled_.data(), polled_.size(), kNoteTime);
+    }
     end(rank, "rank %u has ended: its connection is closed", rank);
 }
 

@@ -46,13 +46,14 @@ constexpr std::uint64_t kMillisecond = 1000000;            // ns
 constexpr std::uint64_t kHelloTime = 3000 * kMillisecond;  // for one who connects to say who it is
 constexpr int kRetryTime = 20;                             // ms
 
+std::uint64_t timeout_ns(const GroupOptions& options) {
+    return static_cast<std::uint64_t>(options.timeout * 1e9);
+}
+
 class Joining {
   public:
     Joining(const GroupOptions& options, Meeting& meeting, Mesh& mesh)
-        : options_(options),
-          meeting_(meeting),
-          mesh_(mesh),
-          end_(monotonic_ns() + static_cast<std::uint64_t>(options.timeout * 1e9)) {}
+        : options_(options), meeting_(meeting), mesh_(mesh), end_(monotonic_ns() + timeout_ns(options)) {}
 
     void join() {
         mesh_.resize(options_.size);
@@ -287,7 +288,9 @@ class Joining {
     }
     void receive_welcome() {
         Note note;
-        switch (receive(mesh_[0].notes, &note, sizeof note, end_)) {
+        // Rank 0 waits its own timeout for the others, and then says who has not come.
+        const std::uint64_t until = monotonic_ns() + timeout_ns(options_) + kHelloTime;
+        switch (receive(mesh_[0].notes, &note, sizeof note, until)) {
             case Come::ended:
                 fail_refused();
             case Come::no:
@@ -301,6 +304,7 @@ class Joining {
         if (note.header.kind != FrameKind::welcome)
             fail(VOLTA_IO_ERROR, "what rank 0 sent is no answer to who comes");
         std::memcpy(run_, note.run, sizeof run_);
+        end_ = monotonic_ns() + timeout_ns(options_);
         if (std::pmr::vector<SocketAddress>* const learnt = meeting_.learnt()) {
             learnt->resize(options_.size);
             if (receive(mesh_[0].notes, learnt->data(), learnt->size() * sizeof learnt->front(), end_) !=
@@ -319,7 +323,7 @@ class Joining {
     const GroupOptions& options_;
     Meeting& meeting_;
     Mesh& mesh_;
-    const std::uint64_t end_;  // ns
+    std::uint64_t end_;  // ns: when this rank gives up
     Socket listener_;
     std::uint64_t run_[2] = {};
     int refusal_ = 0;  // errno of the latest connection that failed; 0: none did
