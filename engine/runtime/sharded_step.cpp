@@ -59,6 +59,7 @@ ShardedStep::ShardedStep(Context& context, const Model& model, const TrainerOpti
       levels_(context.structures()),
       inputs_(context.structures()),
       staged_(context.structures()),
+      counts_(local_shards_, 0, context.structures()),
       sums_(context.structures()),
       parameters_(context.structures()),
       norms_(context.structures()) {
@@ -223,7 +224,8 @@ void ShardedStep::add_levels(std::uint32_t end) {
     }
 }
 
-double ShardedStep::add_counts(double* counts, bool stops) {
+double ShardedStep::add_counts(bool stops) {
+    double* const counts = counts_.data();
     for (std::uint32_t h = 1; h < local_shards_; h *= 2)
         for (std::uint32_t s = 0; s < local_shards_; s += 2 * h) counts[s] = counts[s] + counts[s + h];
     if (!collective_) return counts[0];

@@ -64,6 +64,7 @@ struct Run {
     double clip_norm = 1;
     int first_step = 0, steps = kSteps;
     std::string from, to;  // checkpoints
+    const volta_allocator* allocator = nullptr;
 };
 
 struct Result {
@@ -79,6 +80,7 @@ class Rank {
         : subject_(subject), run_(run) {
         volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
         options.thread_count = run.threads;
+        options.allocator = run.allocator;
         check(volta_context_create(&options, &context_));
         if (group != nullptr) check(volta_group_create(context_, group, &group_));
     }
@@ -388,6 +390,51 @@ void test_rows_of_a_rank(void**) {
     assert_int_equal(count[1], 4);
 }
 
+void* counting_allocate(void* user, size_t size, size_t alignment, volta_memory_kind) {
+    ++*static_cast<uint64_t*>(user);
+    void* memory = nullptr;
+    return posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, size) == 0
+               ? memory
+               : nullptr;
+}
+void plain_release(void*, void* pointer, size_t, size_t, volta_memory_kind) { free(pointer); }
+
+// Neither alone nor with others does a step allocate, and the bill is what is allocated.
+void test_steps_allocate_nothing(void**) {
+    FakeTransport transport(2);
+    std::vector<uint64_t> before(2), after(2);
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < 2; ++r)
+        threads.emplace_back([&, r] {
+            uint64_t count = 0;
+            volta_allocator allocator = {};
+            allocator.user = &count;
+            allocator.allocate = counting_allocate;
+            allocator.release = plain_release;
+            Run run;
+            run.allocator = &allocator;
+            const volta_group_options options = group_options(transport, r, 2);
+            Rank rank(kSubjects[0], run, &options);
+            rank.make_trainer();
+            std::vector<int64_t> shape = {kRows * static_cast<int64_t>(kShards), kTime};
+            std::vector<int32_t> tokens(static_cast<size_t>(shape[0] * kTime), 5);
+            volta_tensor* tensor = nullptr;
+            rank.check(volta_tensor_wrap(rank.context(), VOLTA_I32, shape.data(), 2, tokens.data(), &tensor));
+            const volta_tensor* const inputs[] = {tensor};
+            for (int step = 0; step < 3; ++step) {
+                before[r] = count;
+                rank.check(volta_trainer_step(rank.trainer(), inputs, 1, tensor, nullptr));
+            }
+            after[r] = count;
+            if (!rank.is_ok()) transport.end(r);
+            volta_tensor_release(tensor);
+        });
+    for (std::thread& thread : threads) thread.join();
+    assert_string_equal(transport.ended().c_str(), "");
+    assert_int_equal(before[0], after[0]);
+    assert_int_equal(before[1], after[1]);
+}
+
 void test_ranks_that_differ(void**) {
     const auto results = train_together(kSubjects[0], 2, [](uint32_t rank) {
         Run run;
@@ -452,6 +499,7 @@ int main() {
         cmocka_unit_test(test_the_tree),
         cmocka_unit_test(test_dropout_is_of_the_row),
         cmocka_unit_test(test_rows_of_a_rank),
+        cmocka_unit_test(test_steps_allocate_nothing),
         cmocka_unit_test(test_ranks_that_differ),
         cmocka_unit_test(test_more_ranks_than_shards),
         cmocka_unit_test(test_options),
