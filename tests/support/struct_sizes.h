@@ -32,7 +32,8 @@ struct Field {
 inline std::vector<Field> layout_of(const HeaderStruct& one) {
     const std::map<std::string, size_t> sizes = {{"*", 8},        {"size_t", 8},   {"int64_t", 8},
                                                  {"uint64_t", 8}, {"double", 8},   {"float", 4},
-                                                 {"int32_t", 4},  {"uint32_t", 4}, {"char", 1}};
+                                                 {"int32_t", 4},  {"uint32_t", 4}, {"char", 1},
+                                                 {"volta_exchange", 8}};
     std::vector<Field> fields;
     size_t end = 0;
     for (const HeaderField& field : one.fields) {
