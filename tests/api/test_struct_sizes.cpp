@@ -36,7 +36,9 @@ void in_turn(void*, uint32_t count, volta_part part, void* part_user) {
 int32_t see(void*, const volta_tune_report*) { return 1; }
 void line(void*, volta_log_level, const char*) {}
 // Of a group of one rank, which has no peer.
-volta_status alone(void*, uint32_t, const void*, size_t, void*, size_t, char*, size_t) { return VOLTA_IO_ERROR; }
+volta_status alone(void*, uint32_t, const void*, size_t, void*, size_t, char*, size_t) {
+    return VOLTA_IO_ERROR;
+}
 
 std::vector<Case> cases() {
     const auto nothing = [](void*) {};
