@@ -1,5 +1,4 @@
 // A transport of the host's own.
-#include <cstdio>
 #include <optional>
 
 #include "engine/base/error.h"
@@ -18,18 +17,11 @@ class HostGroup final : public Group {
     void exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes) override {
         if (ended_) throw Error(*ended_);
-        char text[256] = "";
-        volta_status status = VOLTA_OK;
-        const HostException thrown = call_host([&] {
-            status = function_(user_, peer, send, send_bytes, receive, receive_bytes, text, sizeof text);
-        });
-        text[sizeof text - 1] = '\0';
-        if (thrown) {
-            end(thrown_status(HostFunction::exchange), thrown.what());
-        } else if (status != VOLTA_OK) {
-            char unnamed[64];
-            std::snprintf(unnamed, sizeof unnamed, "exchange with rank %u failed", peer);
-            end(VOLTA_IO_ERROR, text[0] != '\0' ? text : unnamed);
+        try {
+            call(peer, send, send_bytes, receive, receive_bytes);
+        } catch (const Error& error) {
+            ended_.emplace(error);
+            throw;
         }
     }
     // The host sees the call fail, and knows how to tell the others.
@@ -38,9 +30,18 @@ class HostGroup final : public Group {
     }
 
   private:
-    [[noreturn]] void end(volta_status status, const char* why) {
-        ended_.emplace(status, why);
-        throw Error(*ended_);
+    void call(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
+              std::size_t receive_bytes) {
+        char text[256] = "";
+        volta_status status = VOLTA_OK;
+        const HostException thrown = call_host([&] {
+            status = function_(user_, peer, send, send_bytes, receive, receive_bytes, text, sizeof text);
+        });
+        if (thrown) fail_thrown(HostFunction::exchange, thrown);
+        if (status == VOLTA_OK) return;
+        text[sizeof text - 1] = '\0';
+        if (text[0] == '\0') fail(VOLTA_IO_ERROR, "exchange with rank %u failed", peer);
+        fail(VOLTA_IO_ERROR, "%s", text);
     }
 
     const volta_exchange function_;

@@ -4,6 +4,7 @@ import array
 import ctypes
 import gc
 import os
+import pickle
 import tempfile
 import threading
 import unittest
@@ -129,7 +130,7 @@ class LifeTest(unittest.TestCase):
         with self.assertRaisesRegex(volta.IoError, "ConnectionError: rank 0 is gone"):  # it has ended
             trained(1, shards=2, group=group)
         kept = []
-        group = volta.Group(exchange=lambda peer, send, receive: kept.append((ctypes.c_char * len(receive)).from_buffer(receive)), size=2)
+        group = volta.Group(exchange=lambda peer, send, receive: kept.append(pickle.PickleBuffer(receive)), size=2)
         with self.assertRaises(BufferError):  # what is lent is not kept
             trained(1, shards=2, group=group)
         group.close()
