@@ -12,8 +12,9 @@ std::pmr::vector<std::uint32_t> share_out(const std::pmr::vector<std::uint64_t>&
                                           std::uint32_t ranks, std::pmr::memory_resource* heap) {
     std::pmr::vector<std::size_t> order(elements.size(), heap);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return elements[a] > elements[b]; });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return elements[a] != elements[b] ? elements[a] > elements[b] : a < b;
+    });
     std::pmr::vector<std::uint64_t> loads(ranks, 0, heap);
     std::pmr::vector<std::uint32_t> owners(elements.size(), 0, heap);
     for (const std::size_t portion : order) {

@@ -95,7 +95,9 @@ void ShardedStep::find_results() {
         level_bytes_ += padded(region.bytes);
         shard_.lend(i, nullptr);
     }
-    std::stable_partition(summed_.begin(), summed_.end(), [](const Summed& one) { return one.name.empty(); });
+    const auto loss =
+        std::find_if(summed_.begin(), summed_.end(), [](const Summed& one) { return one.name.empty(); });
+    std::rotate(summed_.begin(), loss, loss + 1);  // stable_partition has memory that is not the host's
     for (const Summed& one : summed_) elements.push_back(one.name.empty() ? 0 : one.elements);
     if (!collective_) return;
     const auto owners = share_out(elements, collective_->group().size(), heap);
