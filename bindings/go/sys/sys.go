@@ -373,7 +373,7 @@ const (
 type ProfileKind int32
 
 const (
-	// a call of the host, or a part of one: "train_step", "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
+	// a call of the host, or a part of one: "train_step", and in it "exchange" with the ranks of a group; "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
 	ProfileCall ProfileKind = 0
 	// one run of a plan's phase: "each", "reduce", "update"
 	ProfilePhase ProfileKind = 1
@@ -1071,13 +1071,13 @@ type SessionOptions struct {
 // GroupOptions is volta_group_options.
 type GroupOptions struct {
 	StructSize uint
-	// "local": processes of one machine; "tcp": of several; "host": exchange. NULL: "local"
+	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
 	Transport *byte
-	// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens
+	// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host: NULL
 	Address *byte
 	// of this process: 0 .. size - 1
 	Rank uint32
-	// processes, each with a rank of its own; a power of two. 0: 1
+	// processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and rank is what it says
 	Size uint32
 	// seconds after which a rank that does not answer is given up; 0: 30
 	Timeout float64
@@ -2731,6 +2731,7 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 // Thread: one trainer of a group at a time.
 //
 // Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+// UNSUPPORTED       mpi, and no library of MPI can be opened
 // INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist
 func GroupCreate(context *Context, options *GroupOptions, outGroup **Group) Status {
 	return Status(C.volta_group_create((*C.volta_context)(unsafe.Pointer(context)), (*C.volta_group_options)(unsafe.Pointer(options)), (**C.volta_group)(unsafe.Pointer(outGroup))))

@@ -254,7 +254,7 @@ pub const VOLTA_EXPLAIN_PACKED_ONCE: u32 = 1;
 pub const VOLTA_EXPLAIN_FROM_MEMORY: u32 = 2;
 
 pub type volta_profile_kind = i32;
-/// a call of the host, or a part of one: "train_step", "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
+/// a call of the host, or a part of one: "train_step", and in it "exchange" with the ranks of a group; "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
 pub const VOLTA_PROFILE_CALL: volta_profile_kind = 0;
 /// one run of a plan's phase: "each", "reduce", "update"
 pub const VOLTA_PROFILE_PHASE: volta_profile_kind = 1;
@@ -1154,13 +1154,13 @@ impl Default for volta_session_options {
 #[derive(Clone, Copy)]
 pub struct volta_group_options {
     pub struct_size: usize,
-    /// "local": processes of one machine; "tcp": of several; "host": exchange. NULL: "local"
+    /// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
     pub transport: *const c_char,
-    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens
+    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host: NULL
     pub address: *const c_char,
     /// of this process: 0 .. size - 1
     pub rank: u32,
-    /// processes, each with a rank of its own; a power of two. 0: 1
+    /// processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and rank is what it says
     pub size: u32,
     /// seconds after which a rank that does not answer is given up; 0: 30
     pub timeout: f64,
@@ -2502,6 +2502,7 @@ extern "C" {
     /// Thread: one trainer of a group at a time.
     ///
     /// Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+    /// UNSUPPORTED       mpi, and no library of MPI can be opened
     /// INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist
     pub fn volta_group_create(context: *mut volta_context, options: *const volta_group_options, out_group: *mut *mut volta_group) -> volta_status;
     /// Trainers of the group keep what they need of it. Where they are gone too, the other ranks see this one end.
