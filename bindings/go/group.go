@@ -16,10 +16,12 @@ type Group struct {
 
 // GroupOptions are volta_group_options; zeros are the defaults.
 type GroupOptions struct {
-	Transport string // "local": processes of one machine; "tcp": of several; "": "local", or Exchange where it is given
-	Address   string // local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens
+	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "": "local", or Exchange
+	// where it is given.
+	Transport string
+	Address   string // local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: ""
 	Rank      uint32
-	Size      uint32  // processes, a power of two; 0: 1
+	Size      uint32  // processes, a power of two; 0: 1; mpi: as many as it says, and Rank is what it says
 	Timeout   float64 // seconds; 0: 30
 	// A transport of the program's own: sends to a rank, and fills the other slice with what that rank sends, both ways at once; either
 	// may be empty, and both are lent. It runs within the call of a trainer. Its error ends the group and is the call's.

@@ -36,8 +36,8 @@ void add_before(float* sum, const float* earlier, std::size_t elements) {
 
 }  // namespace
 
-// The portions whose owners end in some bits, cut into buckets: a slice of a large portion where it lies, or
-// small ones put together. Where the cuts are depends on the portions alone, so that sender and receiver
+// The portions whose owners end in some bits, cut into buckets: a slice of a large portion in place, or small
+// ones put together. Where the cuts are depends on the portions alone, so that sender and receiver
 // agree.
 class Collective::Buckets {
   public:

@@ -34,8 +34,8 @@ class ShardedStep final {
     void* staged(int region) const;
     const float* square_sums() const;  // of all gradients, in the order of the parameters
 
-    // The step's count of targets, from counts(), one for each shard of this process, which are added as the gradients
-    // are. Where `stops`, or where another rank does, all ranks throw CANCELLED.
+    // The step's count of targets, from counts(), one for each shard of this process, which are added as the
+    // gradients are. Where `stops`, or where another rank does, all ranks throw CANCELLED.
     double add_counts(bool stops);
     double* counts() { return counts_.data(); }
     void check_inputs();  // throws INVALID_ARGUMENT: ids out of range, of any shard

@@ -14,12 +14,12 @@ pub type Exchange = dyn FnMut(u32, &[u8], &mut [u8]) -> std::result::Result<(), 
 /// `volta_group_options`.
 #[derive(Clone, Default)]
 pub struct GroupOptions {
-    /// "local" or "tcp"; "": "local".
+    /// "local", "tcp" or "mpi"; "": "local".
     pub transport: String,
-    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens.
+    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: none.
     pub address: String,
     pub rank: u32,
-    /// Processes, a power of two. 0: 1.
+    /// Processes, a power of two. 0: 1; mpi: as many as it says, and rank is what it says.
     pub size: u32,
     /// Seconds; 0: 30.
     pub timeout: f64,
