@@ -249,7 +249,12 @@ void ShardedStep::compute() {
         place_inputs(shard);
         place_results(level);
         shard_.begin_at((rank() * local_shards_ + shard) * micro_batches_);
-        for (std::uint32_t i = 0; i < micro_batches_; ++i) shard_.run(Phase::each, i);
+        for (std::uint32_t i = 0; i < micro_batches_; ++i) {
+            if (!collective_)  // where others wait, they were asked in the beginning
+                context_.stop().ask("micro-batch", shard * micro_batches_ + i,
+                                    std::size_t{local_shards_} * micro_batches_);
+            shard_.run(Phase::each, i);
+        }
         shard_.run(Phase::reduce, 0);
         add_levels(level);
     }
@@ -261,6 +266,7 @@ void ShardedStep::compute() {
     exchange_norms();
     update_->run(Phase::each, 0);
     update_->run(Phase::reduce, 0);
+    if (!collective_) context_.stop().ask("the update");
 }
 
 void ShardedStep::exchange_norms() {
