@@ -232,8 +232,9 @@ double ShardedStep::add_counts(bool stops) {
     double who = stops ? rank() + 1.0 : 0;
     collective_->add_for_all(counts, 1);
     collective_->largest(&who, 1);
-    if (who != 0 && !stops) fail(VOLTA_CANCELLED, "rank %.0f was asked to stop", who - 1);
-    return counts[0];
+    if (who == 0) return counts[0];
+    if (stops) context_.stop().ask("the step");  // whatever it answers now, the others do not go on
+    fail(VOLTA_CANCELLED, "stopped before the step: rank %.0f was asked to", who - 1);
 }
 
 void ShardedStep::check_inputs() {

@@ -465,6 +465,42 @@ void test_ranks_that_differ(void**) {
     }
 }
 
+// One rank is asked to end: all do, before the same step, and go on where they are.
+void test_stop(void**) {
+    const Result expected = train_alone(kSubjects[0], {});
+    FakeTransport transport(2);
+    std::vector<Result> results(2);
+    std::vector<std::string> texts(2);
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < 2; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = group_options(transport, r, 2);
+            Rank rank(kSubjects[0], {}, &options);
+            rank.make_trainer();
+            rank.make_step(0);
+            volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
+            int32_t asked = 0;
+            stop.user = &asked;
+            stop.should_stop = [](void* times) -> int32_t { return ++*static_cast<int32_t*>(times) == 1; };
+            if (r == 1) rank.check(volta_context_set_stop(rank.context(), &stop));
+            rank.make_step(1);
+            texts[r] = rank.result().text;
+            results[r].status = rank.result().status;
+            if (results[r].status == VOLTA_CANCELLED) rank.result() = {};
+            for (int step = 1; step < kSteps; ++step) rank.make_step(step);
+            char hash[33] = "";
+            rank.check(volta_trainer_hash(rank.trainer(), hash));
+            results[r].hash = hash;
+            if (!rank.is_ok()) transport.end(r);
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (const Result& result : results) {
+        assert_int_equal(result.status, VOLTA_CANCELLED);
+        assert_string_equal(result.hash.c_str(), expected.hash.c_str());
+    }
+    assert_string_equal(texts[0].c_str(), "stopped before the step: rank 1 was asked to");
+}
+
 void test_more_ranks_than_shards(void**) {
     Run run;
     run.shards = 2;
@@ -519,6 +555,7 @@ int main() {
         cmocka_unit_test(test_rows_of_a_rank),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_ranks_that_differ),
+        cmocka_unit_test(test_stop),
         cmocka_unit_test(test_more_ranks_than_shards),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_a_rank_ends),
