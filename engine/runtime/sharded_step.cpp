@@ -234,8 +234,9 @@ double ShardedStep::add_counts(bool stops) {
     double who = stops ? rank() + 1.0 : 0;
     collective_->add_for_all(counts, 1);
     collective_->largest(&who, 1);
-    if (who != 0 && !stops) fail(VOLTA_CANCELLED, "rank %.0f was asked to stop", who - 1);
-    return counts[0];
+    if (who == 0) return counts[0];
+    if (stops) context_.stop().ask("the step");  // whatever it answers now, the others do not go on
+    fail(VOLTA_CANCELLED, "stopped before the step: rank %.0f was asked to", who - 1);
 }
 
 void ShardedStep::check_inputs() {
@@ -251,7 +252,12 @@ void ShardedStep::compute() {
         place_inputs(shard);
         place_results(level);
         shard_.begin_at((rank() * local_shards_ + shard) * micro_batches_);
-        for (std::uint32_t i = 0; i < micro_batches_; ++i) shard_.run(Phase::each, i);
+        for (std::uint32_t i = 0; i < micro_batches_; ++i) {
+            if (!collective_)  // where others wait, they were asked in the beginning
+                context_.stop().ask("micro-batch", shard * micro_batches_ + i,
+                                    std::size_t{local_shards_} * micro_batches_);
+            shard_.run(Phase::each, i);
+        }
         shard_.run(Phase::reduce, 0);
         add_levels(level);
     }
@@ -263,6 +269,7 @@ void ShardedStep::compute() {
     exchange_norms();
     update_->run(Phase::each, 0);
     update_->run(Phase::reduce, 0);
+    if (!collective_) context_.stop().ask("the update");
 }
 
 void ShardedStep::exchange_norms() {

@@ -319,7 +319,6 @@ void Trainer::read_results(StepReport& report) const {
 
 // A rank that fails alone tells the others, who wait for it.
 void Trainer::run_shards(StepReport& report) {
-    context_->stop().ask("the step");
     bool is_updating = false;
     try {
         sharded_->compute();

@@ -119,15 +119,16 @@ class Rank {
         options.seed = 3;
         options.activation_budget = run_.activation_budget;
         options.group = group_;
-        if (run_.from.empty()) {
-            check(subject_.make(context_, &model_));
-            if (is_ok()) check(volta_trainer_create(model_, &options, &trainer_));
-            return;
-        }
+        if (model_ == nullptr) make_model();
+        if (!is_ok()) return;
+        if (run_.from.empty()) return check(volta_trainer_create(model_, &options, &trainer_));
         options.input_shapes = nullptr;
         options.input_extent_count = 0;
-        check(volta_model_open(context_, run_.from.c_str(), nullptr, &model_));
-        if (is_ok()) check(volta_trainer_resume(model_, &options, &trainer_));
+        check(volta_trainer_resume(model_, &options, &trainer_));
+    }
+    void make_model() {
+        check(run_.from.empty() ? subject_.make(context_, &model_)
+                                : volta_model_open(context_, run_.from.c_str(), nullptr, &model_));
     }
 
     void make_step(int step) {
@@ -390,49 +391,66 @@ void test_rows_of_a_rank(void**) {
     assert_int_equal(count[1], 4);
 }
 
-void* counting_allocate(void* user, size_t size, size_t alignment, volta_memory_kind) {
-    ++*static_cast<uint64_t*>(user);
+struct CountingHeap {
+    uint64_t count = 0;
+    size_t tensor_bytes = 0;
+};
+void* counting_allocate(void* user, size_t size, size_t alignment, volta_memory_kind kind) {
+    CountingHeap& heap = *static_cast<CountingHeap*>(user);
+    ++heap.count;
+    if (kind == VOLTA_MEMORY_TENSOR) heap.tensor_bytes += size;
     void* memory = nullptr;
     return posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, size) == 0
                ? memory
                : nullptr;
 }
-void plain_release(void*, void* pointer, size_t, size_t, volta_memory_kind) { free(pointer); }
+void counting_release(void* user, void* pointer, size_t size, size_t, volta_memory_kind kind) {
+    if (kind == VOLTA_MEMORY_TENSOR) static_cast<CountingHeap*>(user)->tensor_bytes -= size;
+    free(pointer);
+}
 
 // Neither alone nor with others does a step allocate, and the bill is what is allocated.
-void test_steps_allocate_nothing(void**) {
-    FakeTransport transport(2);
-    std::vector<uint64_t> before(2), after(2);
-    std::vector<std::thread> threads;
-    for (uint32_t r = 0; r < 2; ++r)
-        threads.emplace_back([&, r] {
-            uint64_t count = 0;
-            volta_allocator allocator = {};
-            allocator.user = &count;
-            allocator.allocate = counting_allocate;
-            allocator.release = plain_release;
-            Run run;
-            run.allocator = &allocator;
-            const volta_group_options options = group_options(transport, r, 2);
-            Rank rank(kSubjects[0], run, &options);
-            rank.make_trainer();
-            std::vector<int64_t> shape = {kRows * static_cast<int64_t>(kShards), kTime};
-            std::vector<int32_t> tokens(static_cast<size_t>(shape[0] * kTime), 5);
-            volta_tensor* tensor = nullptr;
-            rank.check(volta_tensor_wrap(rank.context(), VOLTA_I32, shape.data(), 2, tokens.data(), &tensor));
-            const volta_tensor* const inputs[] = {tensor};
-            for (int step = 0; step < 3; ++step) {
-                before[r] = count;
-                rank.check(volta_trainer_step(rank.trainer(), inputs, 1, tensor, nullptr));
-            }
-            after[r] = count;
-            if (!rank.is_ok()) transport.end(r);
-            volta_tensor_release(tensor);
-        });
-    for (std::thread& thread : threads) thread.join();
-    assert_string_equal(transport.ended().c_str(), "");
-    assert_int_equal(before[0], after[0]);
-    assert_int_equal(before[1], after[1]);
+void test_memory(void**) {
+    for (const uint32_t size : {1u, 2u, 4u}) {
+        FakeTransport transport(size);
+        std::vector<uint64_t> allocated(size), billed(size), held(size);
+        std::vector<std::thread> threads;
+        for (uint32_t r = 0; r < size; ++r)
+            threads.emplace_back([&, r] {
+                CountingHeap heap;
+                const volta_allocator allocator = {counting_allocate, counting_release, &heap};
+                Run run;
+                run.allocator = &allocator;
+                const volta_group_options options = group_options(transport, r, size);
+                Rank rank(kSubjects[0], run, &options);
+                rank.make_model();
+                const size_t before = heap.tensor_bytes;
+                rank.make_trainer();
+                volta_bill bill = VOLTA_BILL_INIT;
+                rank.check(volta_trainer_get_bill(rank.trainer(), &bill));
+                billed[r] = bill.total;
+                const int64_t shape[] = {kRows * static_cast<int64_t>(kShards), kTime};
+                std::vector<int32_t> tokens(static_cast<size_t>(shape[0] * kTime), 5);
+                volta_tensor* tensor = nullptr;
+                rank.check(volta_tensor_wrap(rank.context(), VOLTA_I32, shape, 2, tokens.data(), &tensor));
+                const volta_tensor* const inputs[] = {tensor};
+                uint64_t count = 0;
+                for (int step = 0; step < 3; ++step) {
+                    count = heap.count;
+                    rank.check(volta_trainer_step(rank.trainer(), inputs, 1, tensor, nullptr));
+                }
+                allocated[r] = heap.count - count;
+                held[r] = heap.tensor_bytes - before;
+                if (!rank.is_ok()) transport.end(r);
+                volta_tensor_release(tensor);
+            });
+        for (std::thread& thread : threads) thread.join();
+        assert_string_equal(transport.ended().c_str(), "");
+        for (uint32_t r = 0; r < size; ++r) {
+            assert_int_equal(allocated[r], 0);
+            assert_int_equal(held[r], billed[r]);
+        }
+    }
 }
 
 void test_ranks_that_differ(void**) {
@@ -445,6 +463,42 @@ void test_ranks_that_differ(void**) {
         assert_int_equal(result.status, VOLTA_INVALID_ARGUMENT);
         assert_memory_equal(result.text.c_str(), "rank 1 has other options of the trainer than rank 0", 51);
     }
+}
+
+// One rank is asked to end: all do, before the same step, and go on where they are.
+void test_stop(void**) {
+    const Result expected = train_alone(kSubjects[0], {});
+    FakeTransport transport(2);
+    std::vector<Result> results(2);
+    std::vector<std::string> texts(2);
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < 2; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = group_options(transport, r, 2);
+            Rank rank(kSubjects[0], {}, &options);
+            rank.make_trainer();
+            rank.make_step(0);
+            volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
+            int32_t asked = 0;
+            stop.user = &asked;
+            stop.should_stop = [](void* times) -> int32_t { return ++*static_cast<int32_t*>(times) == 1; };
+            if (r == 1) rank.check(volta_context_set_stop(rank.context(), &stop));
+            rank.make_step(1);
+            texts[r] = rank.result().text;
+            results[r].status = rank.result().status;
+            if (results[r].status == VOLTA_CANCELLED) rank.result() = {};
+            for (int step = 1; step < kSteps; ++step) rank.make_step(step);
+            char hash[33] = "";
+            rank.check(volta_trainer_hash(rank.trainer(), hash));
+            results[r].hash = hash;
+            if (!rank.is_ok()) transport.end(r);
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (const Result& result : results) {
+        assert_int_equal(result.status, VOLTA_CANCELLED);
+        assert_string_equal(result.hash.c_str(), expected.hash.c_str());
+    }
+    assert_string_equal(texts[0].c_str(), "stopped before the step: rank 1 was asked to");
 }
 
 void test_more_ranks_than_shards(void**) {
@@ -499,8 +553,9 @@ int main() {
         cmocka_unit_test(test_the_tree),
         cmocka_unit_test(test_dropout_is_of_the_row),
         cmocka_unit_test(test_rows_of_a_rank),
-        cmocka_unit_test(test_steps_allocate_nothing),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_ranks_that_differ),
+        cmocka_unit_test(test_stop),
         cmocka_unit_test(test_more_ranks_than_shards),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_a_rank_ends),

@@ -1797,7 +1797,8 @@ func CancelRequest(cancel *Cancel) {
 // From now on, what the long calls of this context and of all that is made from it ask between pieces of their work,
 // whether they shall end. One that ends so reports CANCELLED, its text says before which piece, and nothing is lost:
 // volta_trainer_step, volta_trainer_step_tokens       before each micro-batch and before the update: parameters,
-// moments, step and place in the tokens are as before. On a device of its own memory before the step alone
+// moments, step and place in the tokens are as before. On a device of its own memory, and in a group, before the step
+// alone; of a group all ranks end so, where one is asked to
 // volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
 // volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
 // volta_model_open, volta_model_open_memory           before each checksum that is verified
@@ -2855,7 +2856,8 @@ func TrainerCurrentStep(trainer *Trainer) uint64 {
 // TrainerParameter is volta_trainer_parameter.
 //
 // Lends: a parameter's current values, and its gradient of the latest step (summed over micro-batches, before
-// clipping), read-only, until the next call on this trainer.
+// clipping), read-only, until the next call on this trainer. In a group a gradient is on the rank that updates its
+// parameter, on the others INVALID_STATE.
 func TrainerParameter(trainer *Trainer, name *byte, outData **float32, outElements *uint) Status {
 	return Status(C.volta_trainer_parameter((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.char)(unsafe.Pointer(name)), (**C.float)(unsafe.Pointer(outData)), (*C.size_t)(unsafe.Pointer(outElements))))
 }
@@ -2882,7 +2884,10 @@ func TrainerUpdateModel(trainer *Trainer) Status {
 // TrainerSave is volta_trainer_save.
 //
 // Writes a checkpoint: a model file with the current parameters that also holds moments, seed, step, running
-// beta products, data cursor and every option. Crash-safe, see volta_model_save.
+// beta products, data cursor and every option. Crash-safe, see volta_model_save. Of a group all ranks make the call, and
+// rank 0 writes the file: that of one process, byte for byte.
+//
+// Errors: IO_ERROR  as volta_model_save; of a group, on the other ranks too where rank 0 could not save
 func TrainerSave(trainer *Trainer, path *byte) Status {
 	return Status(C.volta_trainer_save((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.char)(unsafe.Pointer(path))))
 }
@@ -2901,9 +2906,9 @@ func TrainerExtend(trainer *Trainer, steps uint64) Status {
 // TrainerResume is volta_trainer_resume.
 //
 // A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
-// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder and
-// update_in_backward are this run's alone; where input_shapes is NULL these are all that is read. In a context of another level or
-// precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
+// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder,
+// update_in_backward and group are this run's alone; where input_shapes is NULL these are all that is read. In a context
+// of another level or precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
 //
 // Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
 // INVALID_STATE     the model is no checkpoint

@@ -2029,7 +2029,8 @@ extern "C" {
     /// From now on, what the long calls of this context and of all that is made from it ask between pieces of their work,
     /// whether they shall end. One that ends so reports CANCELLED, its text says before which piece, and nothing is lost:
     ///   volta_trainer_step, volta_trainer_step_tokens       before each micro-batch and before the update: parameters,
-    ///       moments, step and place in the tokens are as before. On a device of its own memory before the step alone
+    ///       moments, step and place in the tokens are as before. On a device of its own memory, and in a group, before the step
+    ///       alone; of a group all ranks end so, where one is asked to
     ///   volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
     ///   volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
     ///   volta_model_open, volta_model_open_memory           before each checksum that is verified
@@ -2566,7 +2567,8 @@ extern "C" {
     pub fn volta_trainer_current_step(trainer: *const volta_trainer) -> u64;
     ///
     /// Lends: a parameter's current values, and its gradient of the latest step (summed over micro-batches, before
-    /// clipping), read-only, until the next call on this trainer.
+    /// clipping), read-only, until the next call on this trainer. In a group a gradient is on the rank that updates its
+    /// parameter, on the others INVALID_STATE.
     pub fn volta_trainer_parameter(trainer: *const volta_trainer, name: *const c_char, out_data: *mut *const f32, out_elements: *mut usize) -> volta_status;
     pub fn volta_trainer_gradient(trainer: *const volta_trainer, name: *const c_char, out_data: *mut *const f32, out_elements: *mut usize) -> volta_status;
     /// 128-bit hash of the current parameters: what volta_model_hash gives for the saved file. Shape: room for 33 bytes.
@@ -2574,7 +2576,10 @@ extern "C" {
     /// Copies the trained parameters into the model, for sessions and generators made afterwards.
     pub fn volta_trainer_update_model(trainer: *mut volta_trainer) -> volta_status;
     /// Writes a checkpoint: a model file with the current parameters that also holds moments, seed, step, running
-    /// beta products, data cursor and every option. Crash-safe, see volta_model_save.
+    /// beta products, data cursor and every option. Crash-safe, see volta_model_save. Of a group all ranks make the call, and
+    /// rank 0 writes the file: that of one process, byte for byte.
+    ///
+    /// Errors: IO_ERROR  as volta_model_save; of a group, on the other ranks too where rank 0 could not save
     pub fn volta_trainer_save(trainer: *mut volta_trainer, path: *const c_char) -> volta_status;
     /// Plans a longer run: `steps` in all, from which a schedule's learning rates follow from now on. The steps that were made
     /// stay as they are, so that the result is not that of a run planned so from the beginning; it is the same for every run
@@ -2583,9 +2588,9 @@ extern "C" {
     /// Errors: INVALID_ARGUMENT  fewer steps than are planned, or 2^32; a run without a planned end
     pub fn volta_trainer_extend(trainer: *mut volta_trainer, steps: u64) -> volta_status;
     /// A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
-    /// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder and
-    /// update_in_backward are this run's alone; where input_shapes is NULL these are all that is read. In a context of another level or
-    /// precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
+    /// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder,
+    /// update_in_backward and group are this run's alone; where input_shapes is NULL these are all that is read. In a context
+    /// of another level or precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
     ///
     /// Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
     /// INVALID_STATE     the model is no checkpoint
