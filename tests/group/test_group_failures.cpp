@@ -63,6 +63,25 @@ void test_all_name_a_rank_that_is_killed(void**) {
         kill_one_of_four(kTransports[seed / 4 % 2], seed);
 }
 
+// Rank 0 waits for 1, which computes; nobody has anything to do with 3.
+void test_who_waits_for_another_sees_it_end(void**) {
+    for (const char* const transport : kTransports) {
+        const Place place(transport);
+        Processes processes(4, [&](std::uint32_t rank, Outcome& outcome) {
+            const GroupRef group = join(place, rank, 4);
+            ++outcome.steps;
+            if (rank != 0) sleep_for(100);
+            group->exchange(1, nullptr, 0, nullptr, 0);
+        });
+        for (std::uint32_t rank = 0; rank < 4; ++rank) wait_for_steps(processes, rank, 1);
+        processes.send(3, SIGKILL);
+        const double before = seconds_now();
+        processes.wait(0);
+        assert_failure(processes[0].failure, VOLTA_IO_ERROR, "rank 3 has ended");
+        assert_true(seconds_now() - before < 5);
+    }
+}
+
 void test_a_rank_that_is_killed_while_others_come(void**) {
     for (const char* const transport : kTransports) {
         const Place place(transport);
@@ -454,6 +473,7 @@ void test_refused_allocations(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_all_name_a_rank_that_is_killed),
+        cmocka_unit_test(test_who_waits_for_another_sees_it_end),
         cmocka_unit_test(test_a_rank_that_is_killed_while_others_come),
         cmocka_unit_test(test_all_name_a_rank_that_hangs),
         cmocka_unit_test(test_the_end_of_a_chain_of_waits_is_named),
