@@ -1169,10 +1169,13 @@ typedef volta_status (*volta_exchange)(void *user, uint32_t peer, const void *se
 
 typedef struct volta_group_options {
     size_t struct_size;
-    const char *transport;   /* "local": processes of one machine; "tcp": of several; "host": exchange. NULL: "local"   */
-    const char *address;     /* local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens         */
+    const char *transport;   /* "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library
+                                has started; "host": exchange. NULL: "local"                                            */
+    const char *address;     /* local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host:
+                                NULL                                                                                    */
     uint32_t rank;           /* of this process: 0 .. size - 1                                                          */
-    uint32_t size;           /* processes, each with a rank of its own; a power of two. 0: 1                            */
+    uint32_t size;           /* processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and
+                                rank is what it says                                                                    */
     double timeout;          /* seconds after which a rank that does not answer is given up; 0: 30                      */
     volta_exchange exchange; /* host: the transport                                                                     */
     void *user;              /* handed to exchange                                                                      */
@@ -1183,6 +1186,7 @@ typedef struct volta_group_options {
  * steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
  * Thread: one trainer of a group at a time.
  * Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+ *         UNSUPPORTED       mpi, and no library of MPI can be opened
  *         INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist */
 VOLTA_API volta_status volta_group_create(volta_context *context, const volta_group_options *options,
                                           volta_group **out_group);
@@ -1954,8 +1958,8 @@ VOLTA_API volta_status volta_profile_get_operator(const volta_context *context, 
 
 typedef int32_t volta_profile_kind;
 enum {
-    VOLTA_PROFILE_CALL = 0,  /* a call of the host, or a part of one: "train_step", "evaluate", "session_run",
-                                "token_step", and in it "prefill", "decode", "sample"                     */
+    VOLTA_PROFILE_CALL = 0,  /* a call of the host, or a part of one: "train_step", and in it "exchange" with the ranks of
+                                a group; "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample" */
     VOLTA_PROFILE_PHASE = 1, /* one run of a plan's phase: "each", "reduce", "update"                     */
     VOLTA_PROFILE_STEP = 2,  /* a step of the plan: an operator                                           */
     VOLTA_PROFILE_WORKER = 3 /* what a thread of the pool had of a step; thread 0's share is not told apart */

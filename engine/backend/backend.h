@@ -55,6 +55,8 @@ struct RunState {
     // Regions that begin with a float that earlier phases have written; -1: none. Phase::update changes
     // nothing unless all that are named are finite.
     std::array<int, 2> update_needs_finite = {-1, -1};
+    // Of the plan's first one in its step: random numbers are those of the step's rows.
+    std::uint32_t first_micro_batch = 0;
 };
 
 // A training step as its host asks for it.

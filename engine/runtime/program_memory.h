@@ -63,6 +63,8 @@ class ProgramMemory final {
     std::uint64_t workspace_bytes() const { return program_->workspace_bytes(); }
     void* workspace() const { return workspace_address_; }
 
+    // The first micro-batch of the runs that follow, counted in the step of which they compute a part.
+    void begin_at(std::uint32_t micro_batch) { first_micro_batch_ = micro_batch; }
     // Throws what the device reports.
     void run(Phase phase, std::uint32_t micro_index) const;
     // All phases of a training step. The update changes nothing unless the first float of each region of
@@ -93,7 +95,9 @@ class ProgramMemory final {
     void send() const;
     void fetch(Phases phases) const;
     RunState state(std::uint32_t micro_index) const {
-        return RunState{addresses_.data(), workspace_address_, micro_index, kept_.data()};
+        RunState state = {addresses_.data(), workspace_address_, micro_index, kept_.data()};
+        state.first_micro_batch = first_micro_batch_;
+        return state;
     }
     template <class Run>  // volta_status()
     void run_split(bool sends, Phases fetched, const Run& run) const;
@@ -110,6 +114,7 @@ class ProgramMemory final {
     Block kept_, workspace_;
     void* workspace_address_ = nullptr;
     bool workspace_lent_ = false;
+    std::uint32_t first_micro_batch_ = 0;
     bool fetches_ = false;  // some phase ends with a copy to the host
 };
 

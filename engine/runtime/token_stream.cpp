@@ -78,4 +78,11 @@ void TokenStream::next(std::int64_t rows, std::int32_t* inputs, std::int32_t* ta
     }
 }
 
+void TokenStream::skip(std::int64_t rows) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+        if (cursor_ == samples_) start_epoch(epoch_ + 1);
+        ++cursor_;
+    }
+}
+
 }  // namespace volta

@@ -29,6 +29,8 @@ class TokenStream final {
 
     // Writes the next `rows` samples: inputs and targets, [rows, time] each.
     void next(std::int64_t rows, std::int32_t* inputs, std::int32_t* targets);
+    // Passes over so many.
+    void skip(std::int64_t rows);
 
   private:
     void start_epoch(std::uint64_t epoch);

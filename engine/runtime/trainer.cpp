@@ -18,6 +18,7 @@
 #include "engine/runtime/packed_graph.h"
 #include "engine/runtime/profile.h"
 #include "engine/runtime/token_loss.h"
+#include "engine/runtime/training_graph.h"
 #include "engine/runtime/training_plan.h"
 
 namespace volta {
@@ -43,6 +44,13 @@ bool is_updated(const Graph& graph, const std::pmr::string& parameter) {
     return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
         return op_row(node.op).lowering == Lowering::update && node.op != Op::assign &&
                graph.producer(node.inputs[0]).name == parameter;
+    });
+}
+
+bool has_gradient(const Plan& plan, const std::pmr::string& parameter) {
+    return std::any_of(plan.regions.begin(), plan.regions.end(), [&](const Region& region) {
+        return region.kind == RegionKind::gradient &&
+               region.name.compare(std::strlen(kGradient), region.name.npos, parameter) == 0;
     });
 }
 
@@ -77,8 +85,10 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
     for (const std::int32_t place : options_.spec.frozen)
         frozen_.push_back(description_.parameters[static_cast<std::size_t>(place)].name.c_str());
     lend_others(*model, options_, memory_);
+    if (options_.shards > 1) sharded_.emplace(*context, *model, options_, memory_);
     lend_states();
     memory_.allocate();
+    if (sharded_) sharded_->allocate();
     for (ValueId input : host_inputs(model->graph, heap))
         input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
     if (options_.packed) input_regions_.push_back(region(RegionKind::input, kStartsInput));
@@ -89,13 +99,16 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
         parameter_regions_.push_back(own);
         if (!is_in_place(parameter, memory_.program()))
             memory_.store(static_cast<std::size_t>(own), parameter.data);
-        if (is_updated(memory_.program().plan().graph, parameter.name)) trained_.emplace_back(parameter.name);
+        if (has_gradient(memory_.program().plan(), parameter.name) ||
+            is_updated(memory_.program().plan().graph, parameter.name))
+            trained_.emplace_back(parameter.name);
     }
 }
 
 void Trainer::lend_states() {
     if (options_.state_folder.empty()) return;
-    const auto& regions = memory_.program().plan().regions;
+    ProgramMemory& memory = update_memory();
+    const auto& regions = memory.program().plan().regions;
     std::uint64_t bytes = 0;
     const auto for_each_state = [&](const auto& visit) {
         for (std::size_t i = 0; i < regions.size(); ++i)
@@ -105,7 +118,7 @@ void Trainer::lend_states() {
     states_ = ScratchFile(options_.state_folder.c_str(), bytes, context_->structures());
     std::uint64_t offset = 0;
     for_each_state([&](std::size_t i) {
-        memory_.lend(i, states_.data() + offset);
+        memory.lend(i, states_.data() + offset);
         offset += padded(regions[i].bytes);
     });
 }
@@ -135,11 +148,11 @@ Trainer::Lent Trainer::lend(int region) const {
 
 // What loss and gradient of the whole step are divided by: elements, or targets that count, each with its
 // class's weight.
-double Trainer::count_targets() const {
+double Trainer::count_targets(const void* first) const {
     const Region& region = memory_.program().plan().regions[static_cast<std::size_t>(targets_region_)];
     const std::uint64_t elements = region.bytes / sizeof(float);
     if (!loss_row(options_.spec.loss).has_classes) return static_cast<double>(elements);
-    const auto* targets = memory_.at<std::int32_t>(targets_region_);
+    const auto* targets = static_cast<const std::int32_t*>(first);
     const auto& weights = options_.spec.class_weights;
     if (weights.empty()) {
         std::uint64_t count = 0;
@@ -153,23 +166,34 @@ double Trainer::count_targets() const {
     return sum;
 }
 
-void Trainer::write_step_inputs(double learning_rate, double beta1_product, double beta2_product) {
-    const double count = count_targets();
+double Trainer::agree_on_count() {
+    if (!sharded_) return count_targets(given(targets_region_));
+    const auto* targets = static_cast<const unsigned char*>(given(targets_region_));
+    const std::uint64_t bytes = given_bytes(targets_region_) / options_.local_shards();
+    for (std::uint32_t shard = 0; shard < options_.local_shards(); ++shard)
+        sharded_->counts()[shard] = count_targets(targets + shard * bytes);
+    return sharded_->add_counts(context_->stop().reason() != Stop::Reason::none);
+}
+
+void Trainer::write_step_inputs(double count, double learning_rate, double beta1_product,
+                                double beta2_product) {
     require(count > 0, "step %llu has no target that counts: all are -1%s",
             static_cast<unsigned long long>(step_ + 1),
             options_.spec.class_weights.empty() ? "" : " or of classes without weight");
     const double factor = loss_row(options_.spec.loss).slope;
     *memory_.at<float>(region(RegionKind::input, name_of(StepInput::gradient_scale))) =
         static_cast<float>(factor / count);
-    *memory_.at<float>(region(RegionKind::input, name_of(StepInput::count))) = static_cast<float>(count);
+    ProgramMemory& update = update_memory();
+    const auto of_update = [&](StepInput input) {
+        return update.at<float>(update.find(RegionKind::input, name_of(input)));
+    };
+    *of_update(StepInput::count) = static_cast<float>(count);
 
     const Hyper hyper{learning_rate,         options_.beta1,    options_.beta2, options_.epsilon,
                       options_.weight_decay, options_.momentum, beta1_product,  beta2_product};
     const OptimizerRow& optimizer = optimizer_row(options_.spec.optimizer, options_.spec.has_momentum);
-    optimizer.factors(hyper, options_.weight_decay,
-                      memory_.at<float>(region(RegionKind::input, name_of(StepInput::factors))));
-    optimizer.factors(hyper, 0,
-                      memory_.at<float>(region(RegionKind::input, name_of(StepInput::factors_plain))));
+    optimizer.factors(hyper, options_.weight_decay, of_update(StepInput::factors));
+    optimizer.factors(hyper, 0, of_update(StepInput::factors_plain));
 
     const int random = memory_.find(RegionKind::input, name_of(StepInput::random));
     if (random < 0) return;
@@ -190,7 +214,8 @@ void Trainer::check_finite(const StepReport& report) {
         else
             format_text(text, sizeof text, "step %llu: the loss is %g", step, loss);
     } else if (!std::isfinite(report.gradient_norm)) {
-        const float* sums = memory_.at<float>(region(RegionKind::output, "square_sums"));
+        const float* sums =
+            sharded_ ? sharded_->square_sums() : memory_.at<float>(region(RegionKind::output, "square_sums"));
         std::size_t tensor = 0;
         while (tensor < trained_.size() && std::isfinite(sums[tensor])) ++tensor;
         const char* name = tensor < trained_.size() ? trained_[tensor].c_str() : "all parameters together";
@@ -286,6 +311,30 @@ void Trainer::run_phases() {
     }
 }
 
+void Trainer::read_results(StepReport& report) const {
+    const ProgramMemory& update = update_memory();
+    report.loss = *update.at<float>(update.find(RegionKind::output, "loss"));
+    report.gradient_norm = *update.at<float>(update.find(RegionKind::output, "gradient_norm"));
+}
+
+// A rank that fails alone tells the others, who wait for it.
+void Trainer::run_shards(StepReport& report) {
+    context_->stop().ask("the step");
+    bool is_updating = false;
+    try {
+        sharded_->compute();
+        read_results(report);
+        check_finite(report);
+        is_updating = true;
+        sharded_->apply();
+    } catch (const Error& error) {
+        if (!is_updating && error.status() == VOLTA_NOT_FINITE) throw;  // as on all ranks
+        sharded_->leave(error.what());
+        if (!is_updating) throw;
+        tear(error.status(), error.what());
+    }
+}
+
 void Trainer::extend(std::uint64_t steps) {
     std::uint64_t& planned = options_.schedule.steps;
     require(planned != 0, "the run has no planned end to be extended");
@@ -301,19 +350,25 @@ StepReport Trainer::run_step() {
     require(step_ < 0xffffffffu, "the trainer has made 2^32 - 1 steps, the most there can be");
     const ProfileCall call(*context_, "train_step", static_cast<std::int64_t>(step_ + 1));
     const ContractScope contract;
-    check_limits(memory_);
+    if (sharded_)
+        sharded_->check_inputs();
+    else
+        check_limits(memory_);
     for (Block& copy : fetched_) copy = Block();  // a device's: the host had them until now
     StepReport report;
     report.step = step_ + 1;
     report.learning_rate = learning_rate_at(options_.schedule, step_);
     const double beta1_product = beta1_product_ * options_.beta1,
                  beta2_product = beta2_product_ * options_.beta2;
-    write_step_inputs(report.learning_rate, beta1_product, beta2_product);
+    write_step_inputs(agree_on_count(), report.learning_rate, beta1_product, beta2_product);
 
-    run_phases();
-    report.loss = *memory_.at<float>(region(RegionKind::output, "loss"));
-    report.gradient_norm = *memory_.at<float>(region(RegionKind::output, "gradient_norm"));
-    check_finite(report);  // where it throws the update has changed nothing
+    if (sharded_) {
+        run_shards(report);
+    } else {
+        run_phases();
+        read_results(report);
+        check_finite(report);  // where it throws the update has changed nothing
+    }
 
     note_arithmetic();
     step_ += 1;
@@ -321,6 +376,11 @@ StepReport Trainer::run_step() {
     beta2_product_ = beta2_product;
     context_->pool().check_host();  // the step is made, whatever happened in its update
     return report;
+}
+
+std::uint64_t Trainer::given_bytes(int region) const {
+    const std::uint64_t of_plan = memory_.program().plan().regions[static_cast<std::size_t>(region)].bytes;
+    return of_plan * (sharded_ ? options_.local_shards() : 1);
 }
 
 Trainer::Rows Trainer::rows() const {
@@ -340,14 +400,18 @@ StepReport Trainer::step(const TensorView* const* inputs, std::size_t input_coun
     const auto take = [&](const char* what, std::size_t index, int to, const TensorView& tensor) {
         const Region& place = plan.regions[static_cast<std::size_t>(to)];
         const Value& value = plan.graph.value(place.source);
-        check_tensor(what, index, value.dtype, times(value.shape, options_.spec.micro_batches), tensor);
-        if (place.bytes != 0) std::memcpy(memory_.at<void>(to), tensor.data, place.bytes);
+        check_tensor(what, index, value.dtype,
+                     times(value.shape, options_.spec.micro_batches * options_.shards), tensor);
+        const std::uint64_t bytes = given_bytes(to), rank = options_.group ? options_.group->rank() : 0;
+        const auto* const own = static_cast<const unsigned char*>(tensor.data) + rank * bytes;
+        if (place.bytes != 0) std::memcpy(given(to), own, bytes);
     };
     for (std::size_t i = 0; i < input_count; ++i) take("input", i, input_regions_[i], *inputs[i]);
     take("targets", 0, targets_region_, targets);
     if (options_.packed) {
         const Shape& rows = inputs[1]->shape;
-        check_starts(memory_.at<std::int32_t>(input_regions_[1]), rows[0], rows[1]);
+        check_starts(static_cast<const std::int32_t*>(given(input_regions_[1])),
+                     rows[0] * options_.local_shards() / options_.shards, rows[1]);
     }
     return run_step();
 }
@@ -383,10 +447,14 @@ void Trainer::set_tokens(const std::int32_t* tokens, std::size_t count) {
 StepReport Trainer::step_tokens() {
     if (!stream_) fail(VOLTA_INVALID_STATE, "the trainer has no tokens: call volta_trainer_set_tokens first");
     const std::uint64_t epoch = stream_->epoch(), cursor = stream_->cursor(), made = step_;
-    const std::int64_t rows = options_.input_shapes[0][0] * options_.spec.micro_batches;
+    const std::int64_t of_shard = options_.input_shapes[0][0] * options_.spec.micro_batches;
+    const Rows own = rows();
+    const auto first = static_cast<std::int64_t>(own.first), count = static_cast<std::int64_t>(own.count);
     try {
-        stream_->next(rows, memory_.at<std::int32_t>(input_regions_[0]),
-                      memory_.at<std::int32_t>(targets_region_));
+        stream_->skip(first);
+        stream_->next(count, static_cast<std::int32_t*>(given(input_regions_[0])),
+                      static_cast<std::int32_t*>(given(targets_region_)));
+        stream_->skip(of_shard * options_.shards - first - count);
         return run_step();
     } catch (...) {
         if (step_ == made) stream_->set(epoch, cursor);  // a step that failed has read nothing
@@ -442,6 +510,7 @@ void Trainer::capture(TrainingState& state) {
     add_integer(state, "data_cursor", pending ? resumed_->cursor : stream_ ? stream_->cursor() : 0);
     add_integer(state, "data_hash_high", hash.high);
     add_integer(state, "data_hash_low", hash.low);
+    if (sharded_) return sort_by_name(state);  // fetch_states() has them
     const Plan& plan = memory_.program().plan();
     for (std::size_t i = 0; i < plan.regions.size(); ++i) {
         if (plan.regions[i].kind != RegionKind::state) continue;
@@ -452,15 +521,52 @@ void Trainer::capture(TrainingState& state) {
     sort_by_name(state);
 }
 
+// Of all ranks, on rank 0; on the others there are their own.
+void Trainer::fetch_states(TrainingState& state, std::pmr::vector<Buffer>& copies) {
+    std::pmr::memory_resource* heap = context_->structures();
+    const ProgramMemory& update = sharded_->update();
+    const OptimizerRow& optimizer = optimizer_row(options_.spec.optimizer, options_.spec.has_momentum);
+    for (const std::pmr::string& parameter : trained_)
+        for (int s = 0; s < optimizer.state_count; ++s) {
+            std::pmr::string name(parameter, heap);
+            name += optimizer.state_suffix[s];
+            const int values = region(RegionKind::parameter, parameter.c_str());
+            const Region& place = memory_.program().plan().regions[static_cast<std::size_t>(values)];
+            const int own = update.find(RegionKind::state, name.c_str());
+            const void* data = own >= 0 ? update.address(static_cast<std::size_t>(own)) : nullptr;
+            void* copy = nullptr;
+            if (own < 0 && sharded_->rank() == 0) {
+                copies.emplace_back(context_->tensors(), place.bytes);
+                data = copy = copies.back().data();
+            }
+            sharded_->fetch(parameter.c_str(), data, copy, place.bytes);
+            if (data == nullptr) continue;
+            state.tensors.push_back(NamedTensor{std::move(name), DType::f32,
+                                                memory_.program().plan().graph.shape(place.source), data,
+                                                Buffer()});
+        }
+    sort_by_name(state);
+}
+
 void Trainer::save(const char* path) {
     std::pmr::memory_resource* heap = context_->structures();
+    require_whole();
     TrainingState state(heap);
+    std::pmr::vector<Buffer> copies(heap);
     capture(state);
+    if (sharded_) fetch_states(state, copies);
+    if (sharded_ && sharded_->rank() != 0) return sharded_->agree_on_save(true);
     SaveSource source;
     source.model = &described();
     source.training = &state;
     source.stop = &context_->stop();
-    write_model(source, path, heap);
+    try {
+        write_model(source, path, heap);
+    } catch (...) {
+        if (sharded_) sharded_->agree_on_save(false);
+        throw;
+    }
+    if (sharded_) sharded_->agree_on_save(true);
 }
 
 Hash128 Trainer::hash() const { return hash_parameters(described(), context_->structures()); }
@@ -474,7 +580,8 @@ void Trainer::restore(const TrainingState& state) {
     resumed.cursor = integer_of(state, "data_cursor");
     resumed.hash = Hash128{integer_of(state, "data_hash_high"), integer_of(state, "data_hash_low")};
     if (resumed.hash != Hash128{}) resumed_ = resumed;
-    const Plan& plan = memory_.program().plan();
+    ProgramMemory& update = update_memory();
+    const Plan& plan = update.program().plan();
     for (std::size_t i = 0; i < plan.regions.size(); ++i) {
         if (plan.regions[i].kind != RegionKind::state) continue;
         const NamedTensor* found = nullptr;
@@ -483,7 +590,7 @@ void Trainer::restore(const TrainingState& state) {
         if (found == nullptr || found->dtype != DType::f32 || found->bytes() != plan.regions[i].bytes)
             fail(VOLTA_CORRUPT_MODEL, "the checkpoint has no optimizer state %s of %llu bytes",
                  plan.regions[i].name.c_str(), static_cast<unsigned long long>(plan.regions[i].bytes));
-        memory_.store(i, found->data);
+        update.store(i, found->data);
     }
 }
 
@@ -501,6 +608,7 @@ HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& mode
         read_run_options(*given, options);
     }
     options.group = group;
+    require_group_fits(options);
     HeapPtr<Trainer> trainer = make_on<Trainer>(heap, context, model, std::move(options));
     trainer->restore(*model->training);
     return trainer;
@@ -525,6 +633,9 @@ Trainer::Lent Trainer::gradient(const char* name) const {
         if (std::strcmp(frozen, name) == 0)
             fail(VOLTA_INVALID_STATE, "parameter %s is frozen: it has no gradient", name);
     if (step_ == 0) fail(VOLTA_INVALID_STATE, "there is no gradient before the first step");
+    if (sharded_ && !sharded_->is_owner(name))
+        fail(VOLTA_INVALID_STATE, "the gradient of %s is on rank %u, which updates it", name,
+             sharded_->owner(name));
     if (options_.spec.update_in_backward)
         fail(VOLTA_INVALID_STATE, "with update_in_backward no gradient is kept");
     char full[512];
@@ -537,6 +648,7 @@ Trainer::Lent Trainer::gradient(const char* name) const {
 volta_bill Trainer::bill() const {
     volta_bill bill = {};
     memory_.add_to(bill);
+    if (sharded_) sharded_->add_to(bill);
     bill.staging += stream_bytes_;
     bill.total += stream_bytes_;
     return bill;

@@ -10,6 +10,7 @@
 #include "engine/base/hash.h"
 #include "engine/runtime/program_memory.h"
 #include "engine/runtime/session.h"
+#include "engine/runtime/sharded_step.h"
 #include "engine/runtime/token_stream.h"
 #include "engine/runtime/trainer_options.h"
 
@@ -65,12 +66,23 @@ class Trainer final {
     void lend_base(const Model& model);
     void lend_states();
     void run_phases();
+    void run_shards(StepReport& report);
+    double agree_on_count();
+    // What the update reads and writes: states, factors, loss and norm.
+    ProgramMemory& update_memory() { return sharded_ ? sharded_->update() : memory_; }
+    const ProgramMemory& update_memory() const { return sharded_ ? sharded_->update() : memory_; }
+    // An input or the targets, as the host gives them, of all shards that this process computes.
+    void* given(int region) const { return sharded_ ? sharded_->staged(region) : memory_.at<void>(region); }
+    std::uint64_t given_bytes(int region) const;
+    // The sum of weights of targets, which begin at `targets`.
+    double count_targets(const void* targets) const;
     [[noreturn]] void tear(volta_status status, const char* what);
     void require_whole() const;  // throws what has left the parameters half updated
-    void write_step_inputs(double learning_rate, double beta1_product, double beta2_product);
-    double count_targets() const;
+    void write_step_inputs(double count, double learning_rate, double beta1_product, double beta2_product);
+    void read_results(StepReport& report) const;
     void check_finite(const StepReport& report);
     void note_arithmetic();
+    void fetch_states(TrainingState& state, std::pmr::vector<Buffer>& copies);
     void restore(const TrainingState& state);
     void capture(TrainingState& state);
     int region(RegionKind kind, const char* name) const;
@@ -85,6 +97,7 @@ class Trainer final {
                                  // described() found them
     TrainerOptions options_;
     ProgramMemory memory_;
+    std::optional<ShardedStep> sharded_;       // of several shards; memory_ is then that of one
     ScratchFile states_;                       // of optimizer state, where there is a folder for it
     mutable std::pmr::vector<Block> fetched_;  // one per region, filled where fetch() needs a copy
     std::pmr::vector<int> input_regions_;      // model inputs, in order

@@ -36,6 +36,57 @@ std::pmr::vector<char> frozen_values(const Graph& model, const std::pmr::vector<
     return values;
 }
 
+// A parameter with its gradient, complete over the whole step.
+struct Trained {
+    ValueId parameter, gradient;
+};
+
+ValueId square_sum_of(Graph& graph, ValueId gradient, Phase phase) {
+    const ValueId square = graph.apply(Op::square_sum, {gradient}, {}, phase);
+    return graph.apply(Op::reshape, {square}, {list(Attr::shape, Shape{1})}, phase);
+}
+
+// The sums of squares of all, in the order of the parameters.
+ValueId square_sums_of(Graph& graph, const std::pmr::vector<ValueId>& gradients, Phase phase) {
+    std::pmr::vector<ValueId> squares(graph.heap());
+    for (const ValueId gradient : gradients) squares.push_back(square_sum_of(graph, gradient, phase));
+    const Attribute axis = number(Attr::axis, 0);
+    return graph.apply(Op::concat, squares.data(), static_cast<int>(squares.size()), &axis, 1, phase);
+}
+
+ValueId add_norm(Graph& graph, ValueId square_sums) {
+    const ValueId norm =
+        graph.apply(Op::sqrt, {graph.apply(Op::sum, {square_sums}, {}, Phase::reduce)}, {}, Phase::reduce);
+    graph.output("gradient_norm", norm);
+    return norm;
+}
+
+void add_updates(Graph& graph, const TrainingSpec& spec, ValueId norm, const std::pmr::vector<Trained>& all) {
+    const OptimizerRow& optimizer = optimizer_row(spec.optimizer, spec.has_momentum);
+    const Shape factor_shape{optimizer.factor_count};
+    const ValueId decayed = graph.input(name_of(StepInput::factors), DType::f32, factor_shape);
+    const ValueId plain = graph.input(name_of(StepInput::factors_plain), DType::f32, factor_shape);
+    const ValueId clip = spec.clip_norm > 0
+                             ? graph.apply(Op::clip_factor, {norm},
+                                           {number(Attr::maximum_norm, spec.clip_norm)}, Phase::update)
+                             : graph.scalar(1.0f);
+    for (const Trained& trained : all) {
+        const Shape shape = graph.shape(trained.parameter);
+        std::pmr::string name(graph.producer(trained.parameter).name, graph.heap());
+        std::pmr::vector<ValueId> inputs({trained.parameter, trained.gradient}, graph.heap());
+        for (int s = 0; s < optimizer.state_count; ++s) {
+            std::pmr::string state_name(name, graph.heap());
+            state_name += optimizer.state_suffix[s];
+            inputs.push_back(graph.state(state_name.c_str(), DType::f32, shape));
+        }
+        inputs.push_back(decays(spec, shape) ? decayed : plain);
+        inputs.push_back(clip);
+        const Attribute nesterov = number(Attr::nesterov, spec.nesterov);
+        graph.apply(optimizer.op, inputs.data(), static_cast<int>(inputs.size()), &nesterov,
+                    optimizer.op == Op::sgd ? 1 : 0, Phase::update);
+    }
+}
+
 class TrainingGraphBuilder {
   public:
     TrainingGraphBuilder(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap)
@@ -55,12 +106,28 @@ class TrainingGraphBuilder {
     }
 
     Graph build() {
-        add_loss();
+        const ValueId sum = add_loss();
+        graph_.output("loss", apply(Op::div, {sum, count_}, {}, Phase::reduce));
+        const std::pmr::vector<Trained> trained = add_gradients();
         std::pmr::vector<ValueId> gradients(heap_);
-        for (const ParameterGradient& parameter : backward_.gradients) gradients.push_back(total(parameter));
-        add_norm(gradients);
-        add_updates(gradients);
-        keep_running_statistics();
+        for (const Trained& one : trained) gradients.push_back(one.gradient);
+        const ValueId square_sums = square_sums_of(graph_, gradients, Phase::reduce);
+        graph_.output("square_sums", square_sums);
+        const ValueId norm = add_norm(graph_, square_sums);
+        add_updates(graph_, spec_, norm, trained);
+        // With an update in the backward pass a gradient is soon needed no longer.
+        if (!spec_.update_in_backward) keep_gradients(trained);
+        for_each_statistic([&](ValueId running, ValueId followed) {
+            apply(Op::assign, {running, followed}, {}, Phase::update);
+        });
+        return std::move(graph_);
+    }
+
+    Graph build_shard() {
+        graph_.output(kLossSum, add_loss());
+        keep_gradients(add_gradients());
+        for_each_statistic(
+            [&](ValueId running, ValueId followed) { name_output(kStatistic, running, followed); });
         return std::move(graph_);
     }
 
@@ -103,7 +170,8 @@ class TrainingGraphBuilder {
                             static_cast<int>(attributes.size()), Phase::each);
     }
 
-    void add_loss() {
+    // The losses' sum.
+    ValueId add_loss() {
         const Shape shape = graph_.shape(prediction_);
         const LossRow& loss = loss_row(spec_.loss);
         require(shape.rank >= 1, "the loss needs an output of rank 1 or more, it has rank 0");
@@ -112,7 +180,7 @@ class TrainingGraphBuilder {
         const ValueId targets =
             graph_.input("targets", loss.has_classes ? DType::i32 : DType::f32, target_shape);
         const ValueId scale = graph_.input(name_of(StepInput::gradient_scale), DType::f32, Shape{});
-        const ValueId count = graph_.input(name_of(StepInput::count), DType::f32, Shape{});
+        count_ = graph_.input(name_of(StepInput::count), DType::f32, Shape{});
         const ValueId weights = add_class_weights(shape.last());
 
         ValueId rows, gradient;
@@ -126,11 +194,31 @@ class TrainingGraphBuilder {
         const Shape flat{graph_.shape(rows).elements()};
         const ValueId column = apply(Op::reshape, {rows}, {list(Attr::shape, flat)}, Phase::each);
         const ValueId sum = apply(Op::sum, {stacked(column)}, {}, Phase::reduce);
-        graph_.output("loss", apply(Op::div, {sum, count}, {}, Phase::reduce));
-
         std::pmr::vector<Seed> seeds(heap_);
         seeds.push_back(Seed{prediction_, gradient});
         differentiate(backward_, seeds);
+        return sum;
+    }
+
+    std::pmr::vector<Trained> add_gradients() {
+        std::pmr::vector<Trained> trained(heap_);
+        for (const ParameterGradient& parameter : backward_.gradients) {
+            const ValueId gradient = total(parameter);
+            if (gradient >= 0) trained.push_back({parameter.parameter, gradient});
+        }
+        require(!trained.empty(), "the loss depends on no parameter%s: there is nothing to train",
+                spec_.frozen.empty() ? "" : " that is not frozen");
+        return trained;
+    }
+
+    void name_output(const char* prefix, ValueId parameter, ValueId value) {
+        std::pmr::string name(prefix, heap_);
+        name += graph_.producer(parameter).name;
+        graph_.output(name.c_str(), value);
+    }
+
+    void keep_gradients(const std::pmr::vector<Trained>& trained) {
+        for (const Trained& one : trained) name_output(kGradient, one.parameter, one.gradient);
     }
 
     int uses(ValueId value) const {
@@ -203,61 +291,14 @@ class TrainingGraphBuilder {
         return sum;
     }
 
-    void add_norm(const std::pmr::vector<ValueId>& gradients) {
-        std::pmr::vector<ValueId> squares(heap_);
-        for (ValueId gradient : gradients) {
-            if (gradient < 0) continue;
-            const ValueId square = apply(Op::square_sum, {gradient}, {}, Phase::reduce);
-            squares.push_back(apply(Op::reshape, {square}, {list(Attr::shape, Shape{1})}, Phase::reduce));
-        }
-        require(!squares.empty(), "the loss depends on no parameter%s: there is nothing to train",
-                spec_.frozen.empty() ? "" : " that is not frozen");
-        const Attribute axis = number(Attr::axis, 0);
-        const ValueId all = graph_.apply(Op::concat, squares.data(), static_cast<int>(squares.size()), &axis,
-                                         1, Phase::reduce);
-        norm_ = apply(Op::sqrt, {apply(Op::sum, {all}, {}, Phase::reduce)}, {}, Phase::reduce);
-        graph_.output("square_sums", all);
-        graph_.output("gradient_norm", norm_);
-    }
-
-    void add_updates(const std::pmr::vector<ValueId>& gradients) {
-        const OptimizerRow& optimizer = optimizer_row(spec_.optimizer, spec_.has_momentum);
-        const Shape factor_shape{optimizer.factor_count};
-        const ValueId decayed = graph_.input(name_of(StepInput::factors), DType::f32, factor_shape);
-        const ValueId plain = graph_.input(name_of(StepInput::factors_plain), DType::f32, factor_shape);
-        const ValueId clip = spec_.clip_norm > 0
-                                 ? apply(Op::clip_factor, {norm_},
-                                         {number(Attr::maximum_norm, spec_.clip_norm)}, Phase::update)
-                                 : graph_.scalar(1.0f);
-        for (std::size_t i = 0; i < gradients.size(); ++i) {
-            if (gradients[i] < 0) continue;
-            const ValueId parameter = backward_.gradients[i].parameter;
-            const Shape shape = graph_.shape(parameter);
-            std::pmr::string name(graph_.producer(parameter).name, heap_);
-            std::pmr::vector<ValueId> inputs({parameter, gradients[i]}, heap_);
-            for (int s = 0; s < optimizer.state_count; ++s) {
-                std::pmr::string state_name(name, heap_);
-                state_name += optimizer.state_suffix[s];
-                inputs.push_back(graph_.state(state_name.c_str(), DType::f32, shape));
-            }
-            inputs.push_back(decays(spec_, shape) ? decayed : plain);
-            inputs.push_back(clip);
-            const Attribute nesterov = number(Attr::nesterov, spec_.nesterov);
-            graph_.apply(optimizer.op, inputs.data(), static_cast<int>(inputs.size()), &nesterov,
-                         optimizer.op == Op::sgd ? 1 : 0, Phase::update);
-            if (spec_.update_in_backward) continue;  // the gradient is needed no longer
-            name.insert(0, "gradient/");
-            graph_.output(name.c_str(), gradients[i]);
-        }
-    }
-
-    // What the micro-batches have made of them, once all is finite.
-    void keep_running_statistics() {
+    // The running statistics of batch norms, and what the micro-batches have made of them.
+    template <class Visit>
+    void for_each_statistic(const Visit& visit) {
         for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
             if (graph_.nodes[n].op != Op::running_statistics) continue;
             const ValueId first = graph_.nodes[n].first_output;
             const ValueId running[] = {graph_.nodes[n].inputs[0], graph_.nodes[n].inputs[1]};
-            for (int i = 0; i < 2; ++i) apply(Op::assign, {running[i], first + i}, {}, Phase::update);
+            for (int i = 0; i < 2; ++i) visit(running[i], first + i);
         }
     }
 
@@ -265,7 +306,7 @@ class TrainingGraphBuilder {
     std::pmr::memory_resource* heap_;
     Backward backward_;
     Graph& graph_;
-    ValueId prediction_ = -1, norm_ = -1;
+    ValueId prediction_ = -1, count_ = -1;
     std::pmr::vector<std::pair<ValueId, ValueId>> stacks_;
 };
 
@@ -273,6 +314,53 @@ class TrainingGraphBuilder {
 
 Graph build_training_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap) {
     return TrainingGraphBuilder(model, spec, heap).build();
+}
+
+Graph build_shard_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap) {
+    return TrainingGraphBuilder(model, spec, heap).build_shard();
+}
+
+namespace {
+
+ValueId input_of(Graph& graph, const char* prefix, const SummedTensor& tensor) {
+    std::pmr::string name(prefix, graph.heap());
+    name += tensor.name;
+    return graph.input(name.c_str(), DType::f32, tensor.shape);
+}
+
+}  // namespace
+
+Graph build_square_sums_graph(const std::pmr::vector<SummedTensor>& owned, std::pmr::memory_resource* heap) {
+    Graph graph(heap);
+    std::pmr::vector<ValueId> gradients(heap);
+    for (const SummedTensor& tensor : owned)
+        if (!tensor.is_statistic) gradients.push_back(input_of(graph, kGradient, tensor));
+    graph.output("square_sums", square_sums_of(graph, gradients, Phase::reduce));
+    return graph;
+}
+
+Graph build_update_graph(const std::pmr::vector<SummedTensor>& owned, std::int64_t gradients,
+                         std::uint32_t shards, const TrainingSpec& spec, std::pmr::memory_resource* heap) {
+    Graph graph(heap);
+    const ValueId sum = graph.input(kLossSum, DType::f32, Shape{});
+    const ValueId count = graph.input(name_of(StepInput::count), DType::f32, Shape{});
+    graph.output("loss", graph.apply(Op::div, {sum, count}, {}, Phase::reduce));
+    const ValueId norm = add_norm(graph, graph.input("square_sums", DType::f32, Shape{gradients}));
+    std::pmr::vector<Trained> trained(heap);
+    for (const SummedTensor& tensor : owned) {
+        const ValueId parameter = graph.parameter(tensor.name.c_str(), tensor.shape, Init{});
+        if (!tensor.is_statistic) {
+            trained.push_back({parameter, input_of(graph, kGradient, tensor)});
+            continue;
+        }
+        // A power of two: the mean is exact but for its sum.
+        const ValueId mean = graph.apply(
+            Op::mul, {input_of(graph, kStatistic, tensor), graph.scalar(1.0f / static_cast<float>(shards))},
+            {}, Phase::update);
+        graph.apply(Op::assign, {parameter, mean}, {}, Phase::update);
+    }
+    add_updates(graph, spec, norm, trained);
+    return graph;
 }
 
 }  // namespace volta

@@ -39,6 +39,27 @@ struct TrainingSpec {
 // gradient/<parameter>, unless the update is made in the backward pass. States: <parameter>/m, /v or /h.
 Graph build_training_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap);
 
+// A step of several shards is three graphs: each shard's, whose results are added, and behind the sum what
+// makes a step of it. The shard's has the sources above but factors; outputs: loss_sum [],
+// gradient/<parameter> and, for running statistics of batch norms, statistic/<parameter>.
+inline constexpr char kLossSum[] = "loss_sum", kGradient[] = "gradient/", kStatistic[] = "statistic/";
+Graph build_shard_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap);
+
+// What the shards' results are the sum of.
+struct SummedTensor {
+    std::pmr::string name;  // of the parameter
+    Shape shape;
+    bool is_statistic;  // else a gradient
+};
+// Of the gradients that one rank owns, inputs gradient/<parameter>: output square_sums [n]. There is one at
+// least.
+Graph build_square_sums_graph(const std::pmr::vector<SummedTensor>& owned, std::pmr::memory_resource* heap);
+// The update of the parameters that one rank owns. Inputs: gradient/<parameter>, statistic/<parameter>,
+// loss_sum, square_sums [gradients] of all parameters, step/count, step/factors, step/factors_plain; outputs:
+// loss, gradient_norm.
+Graph build_update_graph(const std::pmr::vector<SummedTensor>& owned, std::int64_t gradients,
+                         std::uint32_t shards, const TrainingSpec& spec, std::pmr::memory_resource* heap);
+
 // Does weight decay apply to a parameter of this shape?
 bool decays(const TrainingSpec& spec, const Shape& shape);
 

@@ -1,12 +1,14 @@
 #include "engine/runtime/training_plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/base/error.h"
 #include "engine/graph/cost.h"
 #include "engine/graph/step_input.h"
 #include "engine/runtime/activation_budget.h"
 #include "engine/runtime/packed_graph.h"
+#include "engine/runtime/sharded_step.h"
 
 namespace volta {
 
@@ -45,7 +47,8 @@ Graph training_graph(const Model& model, const TrainerOptions& options, std::pmr
         check_packable(model.graph, heap);
         forward = packed_graph(forward, heap);
     }
-    return build_training_graph(forward, options.spec, heap);
+    return options.shards > 1 ? build_shard_graph(forward, options.spec, heap)
+                              : build_training_graph(forward, options.spec, heap);
 }
 
 PrepareOptions prepare_options(const TrainerOptions& options) {
@@ -73,14 +76,22 @@ std::size_t region_of(const ProgramMemory& memory, const NamedTensor& parameter)
 
 }  // namespace
 
-void lend_others(const Model& model, const TrainerOptions& options, ProgramMemory& memory) {
-    for (const NamedTensor& parameter : model.parameters)
-        if (is_in_place(parameter, memory.program()))
-            memory.lend(region_of(memory, parameter), const_cast<void*>(parameter.data));
+namespace {
+
+void lend_states(const TrainerOptions& options, ProgramMemory& memory) {
     if (options.state_folder.empty()) return;
     const auto& regions = memory.program().plan().regions;
     for (std::size_t i = 0; i < regions.size(); ++i)
         if (regions[i].kind == RegionKind::state) memory.lend(i, nullptr);
+}
+
+}  // namespace
+
+void lend_others(const Model& model, const TrainerOptions& options, ProgramMemory& memory) {
+    for (const NamedTensor& parameter : model.parameters)
+        if (is_in_place(parameter, memory.program()))
+            memory.lend(region_of(memory, parameter), const_cast<void*>(parameter.data));
+    lend_states(options, memory);
 }
 
 namespace {
@@ -149,8 +160,12 @@ void estimate_training(Context& context, const Model& model, const TrainerOption
     const Program& program = prepare_training(context, model, options);
     ProgramMemory memory(program, context.structures());
     lend_others(model, options, memory);
+    std::optional<ShardedStep> sharded;
+    if (options.shards > 1) sharded.emplace(context, model, options, memory);
+    if (sharded) lend_states(options, sharded->update());
     memory.require_room();
     memory.add_to(bill);
+    if (sharded) sharded->add_to(bill);
     if (cost == nullptr) return;
 
     const Graph graph = training_graph(model, options, context.structures());

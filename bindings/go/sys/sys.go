@@ -373,7 +373,7 @@ const (
 type ProfileKind int32
 
 const (
-	// a call of the host, or a part of one: "train_step", "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
+	// a call of the host, or a part of one: "train_step", and in it "exchange" with the ranks of a group; "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
 	ProfileCall ProfileKind = 0
 	// one run of a plan's phase: "each", "reduce", "update"
 	ProfilePhase ProfileKind = 1
@@ -485,6 +485,9 @@ type Model struct{ _ [0]byte }
 
 // Session is volta_session, which C alone makes and ends.
 type Session struct{ _ [0]byte }
+
+// Group is volta_group, which C alone makes and ends.
+type Group struct{ _ [0]byte }
 
 // Trainer is volta_trainer, which C alone makes and ends.
 type Trainer struct{ _ [0]byte }
@@ -1065,6 +1068,25 @@ type SessionOptions struct {
 	Flags uint32
 }
 
+// GroupOptions is volta_group_options.
+type GroupOptions struct {
+	StructSize uint
+	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
+	Transport *byte
+	// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host: NULL
+	Address *byte
+	// of this process: 0 .. size - 1
+	Rank uint32
+	// processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and rank is what it says
+	Size uint32
+	// seconds after which a rank that does not answer is given up; 0: 30
+	Timeout float64
+	// host: the transport
+	Exchange unsafe.Pointer
+	// handed to exchange
+	User unsafe.Pointer
+}
+
 // TrainerOptions is volta_trainer_options.
 //
 // Numbers are doubles here, in the file and in the configuration; step factors are rounded to f32 once.
@@ -1079,7 +1101,7 @@ type TrainerOptions struct {
 	Seed uint64
 	// the whole run, which the schedule spans; required for COSINE
 	Steps uint64
-	// accumulated per step; 0: 1
+	// accumulated per step; 0: one per shard
 	MicroBatches uint64
 	Schedule     Schedule
 	// linear from lr/warmup to lr
@@ -1125,6 +1147,10 @@ type TrainerOptions struct {
 	StateFolder *byte
 	// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
 	UpdateInBackward int32
+	// A power of two that divides micro_batches: a step's batch is so many equal parts, whose gradients and losses are each computed complete and added as a tree. Unlike the fields above part of what is computed, and of a checkpoint. Who computes a shard is not: one process or a group of up to so many ranks, with the same bits. 0: 1.
+	Shards uint64
+	// Of this run alone: the ranks that compute the shards, each rank the same number. All of them make the same calls, on the same model, options and data; the optimizer's state is divided among them. NULL: this process computes all.
+	Group *Group
 }
 
 // TrainingCost is volta_training_cost.
@@ -2697,6 +2723,37 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 	return Status(C.volta_session_print_plan((*C.volta_session)(unsafe.Pointer(session)), (**C.char)(unsafe.Pointer(outText))))
 }
 
+// GroupCreate is volta_group_create.
+//
+// Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
+// steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
+//
+// Thread: one trainer of a group at a time.
+//
+// Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+// UNSUPPORTED       mpi, and no library of MPI can be opened
+// INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist
+func GroupCreate(context *Context, options *GroupOptions, outGroup **Group) Status {
+	return Status(C.volta_group_create((*C.volta_context)(unsafe.Pointer(context)), (*C.volta_group_options)(unsafe.Pointer(options)), (**C.volta_group)(unsafe.Pointer(outGroup))))
+}
+
+// GroupRelease is volta_group_release.
+//
+// Trainers of the group keep what they need of it. Where they are gone too, the other ranks see this one end.
+func GroupRelease(group *Group) {
+	C.volta_group_release((*C.volta_group)(unsafe.Pointer(group)))
+}
+
+// GroupRank is volta_group_rank.
+func GroupRank(group *Group) uint32 {
+	return uint32(C.volta_group_rank((*C.volta_group)(unsafe.Pointer(group))))
+}
+
+// GroupSize is volta_group_size.
+func GroupSize(group *Group) uint32 {
+	return uint32(C.volta_group_size((*C.volta_group)(unsafe.Pointer(group))))
+}
+
 // TrainerCreate is volta_trainer_create.
 //
 // A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
@@ -2747,6 +2804,16 @@ func TrainerEstimate(model *Model, options *TrainerOptions, speed *MachineSpeed,
 // then, every later call of the trainer fails so: go on from a checkpoint
 func TrainerStep(trainer *Trainer, inputs **Tensor, inputCount uint, targets *Tensor, report *StepReport) Status {
 	return Status(C.volta_trainer_step((*C.volta_trainer)(unsafe.Pointer(trainer)), (**C.volta_tensor)(unsafe.Pointer(inputs)), C.size_t(inputCount), (*C.volta_tensor)(unsafe.Pointer(targets)), (*C.volta_step_report)(unsafe.Pointer(report))))
+}
+
+// TrainerRows is volta_trainer_rows.
+//
+// The rows of a step's batch that this process reads, counted along the first extent of the inputs: the others may hold
+// anything. All of them, where there is no group.
+//
+// Errors: INVALID_ARGUMENT  an input of rank 0, which has no rows
+func TrainerRows(trainer *Trainer, outFirst *uint64, outCount *uint64) Status {
+	return Status(C.volta_trainer_rows((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.uint64_t)(unsafe.Pointer(outFirst)), (*C.uint64_t)(unsafe.Pointer(outCount))))
 }
 
 // TrainerSetTokens is volta_trainer_set_tokens.

@@ -78,8 +78,12 @@ class CpuExecutable final : public Executable {
     }
 
     StepCall call_of(const RunState& state) const noexcept {
-        return {state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index, pool_,
-                static_cast<unsigned char*>(state.kept)};
+        return {state.regions,
+                static_cast<unsigned char*>(state.workspace),
+                state.micro_index,
+                pool_,
+                static_cast<unsigned char*>(state.kept),
+                state.first_micro_batch + state.micro_index};
     }
 
     struct CompiledStep {

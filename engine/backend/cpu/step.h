@@ -23,6 +23,7 @@ struct StepCall {
     ThreadPool& pool;
 
     unsigned char* kept;
+    std::uint32_t step_micro_index;  // counted in the whole step, of which a plan may compute a part
 
     void* at(const Ref& ref) const noexcept {
         unsigned char* base = ref.region == kWorkspace ? workspace

@@ -254,7 +254,7 @@ pub const VOLTA_EXPLAIN_PACKED_ONCE: u32 = 1;
 pub const VOLTA_EXPLAIN_FROM_MEMORY: u32 = 2;
 
 pub type volta_profile_kind = i32;
-/// a call of the host, or a part of one: "train_step", "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
+/// a call of the host, or a part of one: "train_step", and in it "exchange" with the ranks of a group; "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
 pub const VOLTA_PROFILE_CALL: volta_profile_kind = 0;
 /// one run of a plan's phase: "each", "reduce", "update"
 pub const VOLTA_PROFILE_PHASE: volta_profile_kind = 1;
@@ -351,6 +351,11 @@ pub struct volta_session {
 }
 
 #[repr(C)]
+pub struct volta_group {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct volta_trainer {
     _private: [u8; 0],
 }
@@ -420,6 +425,12 @@ pub struct volta_loader {
 
 /// One part of some work; index is below the work's count. Of the library.
 pub type volta_part = Option<unsafe extern "C" fn(*mut c_void, u32)>;
+
+/// A transport of the host's own: sends to `peer` and receives from it, both ways at once; either may be 0 bytes. The peer
+/// makes the matching call, with the same two numbers exchanged; calls of two ranks match in their order. Returns when what
+/// was sent may be written again and what was to come is there. Any status but VOLTA_OK ends the group; `text` takes a
+/// sentence that names the peer. Runs on the thread that called the trainer, and calls nothing of this library.
+pub type volta_exchange = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_void, usize, *mut c_void, usize, *mut c_char, usize) -> volta_status>;
 
 /// A function of tensors, written once: calls on `tape`, from inputs to outputs\[0 .. output_count-1\], which it sets. What
 /// it returns other than VOLTA_OK ends the call. It may branch and loop as it likes: another path is another plan.
@@ -1139,6 +1150,32 @@ impl Default for volta_session_options {
     }
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_group_options {
+    pub struct_size: usize,
+    /// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
+    pub transport: *const c_char,
+    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host: NULL
+    pub address: *const c_char,
+    /// of this process: 0 .. size - 1
+    pub rank: u32,
+    /// processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and rank is what it says
+    pub size: u32,
+    /// seconds after which a rank that does not answer is given up; 0: 30
+    pub timeout: f64,
+    /// host: the transport
+    pub exchange: volta_exchange,
+    /// handed to exchange
+    pub user: *mut c_void,
+}
+impl Default for volta_group_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
 /// Numbers are doubles here, in the file and in the configuration; step factors are rounded to f32 once.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -1153,7 +1190,7 @@ pub struct volta_trainer_options {
     pub seed: u64,
     /// the whole run, which the schedule spans; required for COSINE
     pub steps: u64,
-    /// accumulated per step; 0: 1
+    /// accumulated per step; 0: one per shard
     pub micro_batches: u64,
     pub schedule: volta_schedule,
     /// linear from lr/warmup to lr
@@ -1199,6 +1236,10 @@ pub struct volta_trainer_options {
     pub state_folder: *const c_char,
     /// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
     pub update_in_backward: i32,
+    /// A power of two that divides micro_batches: a step's batch is so many equal parts, whose gradients and losses are each computed complete and added as a tree. Unlike the fields above part of what is computed, and of a checkpoint. Who computes a shard is not: one process or a group of up to so many ranks, with the same bits. 0: 1.
+    pub shards: u64,
+    /// Of this run alone: the ranks that compute the shards, each rank the same number. All of them make the same calls, on the same model, options and data; the optimizer's state is divided among them. NULL: this process computes all.
+    pub group: *mut volta_group,
 }
 impl Default for volta_trainer_options {
     /// Zeros, which are the defaults, with the size.
@@ -2455,6 +2496,19 @@ extern "C" {
     pub fn volta_session_get_bill(session: *const volta_session, bill: *mut volta_bill) -> volta_status;
     /// The plan as stable text: steps, kernels, offsets, bill, hash. Lends: until release.
     pub fn volta_session_print_plan(session: *mut volta_session, out_text: *mut *const c_char) -> volta_status;
+    /// Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
+    /// steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
+    ///
+    /// Thread: one trainer of a group at a time.
+    ///
+    /// Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+    /// UNSUPPORTED       mpi, and no library of MPI can be opened
+    /// INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist
+    pub fn volta_group_create(context: *mut volta_context, options: *const volta_group_options, out_group: *mut *mut volta_group) -> volta_status;
+    /// Trainers of the group keep what they need of it. Where they are gone too, the other ranks see this one end.
+    pub fn volta_group_release(group: *mut volta_group);
+    pub fn volta_group_rank(group: *const volta_group) -> u32;
+    pub fn volta_group_size(group: *const volta_group) -> u32;
     /// A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
     /// are parameters without a gradient, of one batch_norm each. Inference takes what they hold.
     /// Any model may be trained, whatever made it: one from a file or from another program begins with its weights, at step
@@ -2488,6 +2542,11 @@ extern "C" {
     /// DEVICE_ERROR  the step has not been made; where the text says that parameters were changing by
     /// then, every later call of the trainer fails so: go on from a checkpoint
     pub fn volta_trainer_step(trainer: *mut volta_trainer, inputs: *const *const volta_tensor, input_count: usize, targets: *const volta_tensor, report: *mut volta_step_report) -> volta_status;
+    /// The rows of a step's batch that this process reads, counted along the first extent of the inputs: the others may hold
+    /// anything. All of them, where there is no group.
+    ///
+    /// Errors: INVALID_ARGUMENT  an input of rank 0, which has no rows
+    pub fn volta_trainer_rows(trainer: *const volta_trainer, out_first: *mut u64, out_count: *mut u64) -> volta_status;
     /// Token stream as data: for models with one i32 input \[batch, time\] and the cross-entropy loss. Samples are
     /// windows of time + 1 tokens; each epoch shifts and shuffles them by the seed (docs/training.md).
     ///

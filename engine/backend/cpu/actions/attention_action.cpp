@@ -30,7 +30,7 @@ void AttentionAction::run(const StepCall& call) const noexcept {
                   static_cast<std::uint32_t>(words[2])};
         attention.random = &random;
     }
-    attention.first_sequence = static_cast<std::uint32_t>(work_.shape.batch * call.micro_index);
+    attention.first_sequence = static_cast<std::uint32_t>(work_.shape.batch * call.step_micro_index);
     attention.workspace = call.at(workspace_);
     attention_->run(call.pool, attention);
 }

@@ -41,7 +41,7 @@ void ProductAction::run(const StepCall& call) const noexcept {
         epilogue.args.row_strides = strides_.data();
         epilogue.args.rows = rows_;
         epilogue.args.columns = columns_;
-        epilogue.args.first_row = static_cast<std::uint32_t>(rows_per_micro_batch_ * call.micro_index);
+        epilogue.args.first_row = static_cast<std::uint32_t>(rows_per_micro_batch_ * call.step_micro_index);
     }
     ProductCall product = {};
     product.a = call.floats(a_);

@@ -186,8 +186,8 @@ void RowAction::run_block(const Running& running, std::int64_t outer, Range rows
     whole.row_strides = row_strides_.data();
     whole.rows = loops_.rows;
     whole.columns = loops_.columns;
-    whole.first_row =
-        static_cast<std::uint32_t>(rows_per_micro_batch_ * running.call.micro_index + outer * loops_.rows);
+    whole.first_row = static_cast<std::uint32_t>(rows_per_micro_batch_ * running.call.step_micro_index +
+                                                 outer * loops_.rows);
     whole.continue_columns = continues_ && running.call.micro_index > 0 ? 1 : 0;
     jit::run_block(running.kernel, whole, rows.begin, rows.end, columns.begin, columns.end, scratch);
 }

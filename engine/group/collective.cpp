@@ -1,0 +1,202 @@
+#include "engine/group/collective.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "engine/base/error.h"
+
+namespace volta {
+
+std::pmr::vector<std::uint32_t> share_out(const std::pmr::vector<std::uint64_t>& elements,
+                                          std::uint32_t ranks, std::pmr::memory_resource* heap) {
+    std::pmr::vector<std::size_t> order(elements.size(), heap);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return elements[a] > elements[b]; });
+    std::pmr::vector<std::uint64_t> loads(ranks, 0, heap);
+    std::pmr::vector<std::uint32_t> owners(elements.size(), 0, heap);
+    for (const std::size_t portion : order) {
+        const auto least = std::min_element(loads.begin(), loads.end());
+        *least += elements[portion];
+        owners[portion] = static_cast<std::uint32_t>(least - loads.begin());
+    }
+    return owners;
+}
+
+namespace {
+
+void add_behind(float* sum, const float* later, std::size_t elements) {
+    for (std::size_t i = 0; i < elements; ++i) sum[i] = sum[i] + later[i];
+}
+void add_before(float* sum, const float* earlier, std::size_t elements) {
+    for (std::size_t i = 0; i < elements; ++i) sum[i] = earlier[i] + sum[i];
+}
+
+}  // namespace
+
+// The portions whose owners end in some bits, cut into buckets: a slice of a large portion where it lies, or
+// small ones put together. Where the cuts are depends on the portions alone, so that sender and receiver
+// agree.
+class Collective::Buckets {
+  public:
+    Buckets(const Portion* portions, std::size_t count, std::uint32_t mask, std::uint32_t bits)
+        : portions_(portions), count_(count), mask_(mask), bits_(bits & mask) {
+        begin_.portion = end_.portion = next_portion(0);
+    }
+
+    // The next one's bytes; 0: there is none.
+    std::size_t next() {
+        begin_ = end_;
+        std::size_t elements = 0;
+        if (is_through(end_)) return 0;
+        if (left_in(end_) >= kLargeElements) {
+            elements = std::min(left_in(end_), kBucketElements);
+            advance(end_, elements);
+            return elements * sizeof(float);
+        }
+        while (!is_through(end_) && left_in(end_) < kLargeElements &&
+               elements + left_in(end_) <= kBucketElements) {
+            elements += left_in(end_);
+            advance(end_, left_in(end_));
+        }
+        return elements * sizeof(float);
+    }
+    // Where its bytes lie if that is one place, else NULL.
+    float* in_place() const {
+        Cursor behind = begin_;
+        if (behind.portion != end_.portion) advance(behind, left_in(behind));
+        const bool is_one =
+            behind.portion == end_.portion && (begin_.portion == end_.portion || end_.element == 0);
+        return is_one ? portions_[begin_.portion].data + begin_.element : nullptr;
+    }
+    // Its slices, each with its place in the packed bytes.
+    template <class Visit>
+    void for_each_slice(float* packed, const Visit& visit) const {
+        for (Cursor at = begin_; at.portion != end_.portion || at.element != end_.element;) {
+            const std::size_t elements = at.portion == end_.portion ? end_.element - at.element : left_in(at);
+            visit(portions_[at.portion].data + at.element, packed, elements);
+            packed += elements;
+            advance(at, elements);
+        }
+    }
+
+  private:
+    static constexpr std::size_t kLargeElements = 16384, kBucketElements = kBucketBytes / sizeof(float);
+    struct Cursor {
+        std::size_t portion = 0, element = 0;
+    };
+    std::size_t next_portion(std::size_t portion) const {
+        while (portion < count_ &&
+               (portions_[portion].elements == 0 || (portions_[portion].owner & mask_) != bits_))
+            ++portion;
+        return portion;
+    }
+    bool is_through(const Cursor& at) const { return at.portion == count_; }
+    std::size_t left_in(const Cursor& at) const { return portions_[at.portion].elements - at.element; }
+    void advance(Cursor& at, std::size_t elements) const {
+        at.element += elements;
+        if (at.element == portions_[at.portion].elements) at = {next_portion(at.portion + 1), 0};
+    }
+
+    const Portion* portions_;
+    std::size_t count_;
+    std::uint32_t mask_, bits_;
+    Cursor begin_, end_;
+};
+
+Collective::Collective(GroupRef group, std::pmr::memory_resource* tensors)
+    : group_(std::move(group)),
+      sent_(tensors, kBucketBytes, false),
+      received_(tensors, kBucketBytes, false) {}
+
+// Both ways until neither has a bucket left. What is received is added by the order of the ranks, or put in
+// its place.
+void Collective::pass(std::uint32_t peer, Buckets& sent, Buckets& received, bool adds) {
+    auto* const out = static_cast<float*>(sent_.data());
+    auto* const in = static_cast<float*>(received_.data());
+    const bool is_earlier = group_->rank() < peer;
+    for (;;) {
+        const std::size_t send_bytes = sent.next(), receive_bytes = received.next();
+        if (send_bytes == 0 && receive_bytes == 0) return;
+        const float* from = out;
+        if (send_bytes != 0) {
+            if (const float* const place = sent.in_place())
+                from = place;
+            else
+                sent.for_each_slice(out, [](const float* portion, float* packed, std::size_t elements) {
+                    std::memcpy(packed, portion, elements * sizeof(float));
+                });
+        }
+        float* to = in;
+        if (receive_bytes != 0 && !adds && received.in_place() != nullptr) to = received.in_place();
+        group_->exchange(peer, from, send_bytes, to, receive_bytes);
+        if (receive_bytes == 0 || to != in) continue;
+        received.for_each_slice(in, [&](float* portion, const float* packed, std::size_t elements) {
+            if (!adds)
+                std::memcpy(portion, packed, elements * sizeof(float));
+            else if (is_earlier)
+                add_behind(portion, packed, elements);
+            else
+                add_before(portion, packed, elements);
+        });
+    }
+}
+
+// Recursive halving: behind level d a rank has sums over 2d ranks of the portions whose owners end as its
+// number does.
+void Collective::add(const Portion* portions, std::size_t count) {
+    for (std::uint32_t d = 1; d < group_->size(); d *= 2) {
+        const std::uint32_t mask = 2 * d - 1, peer = group_->rank() ^ d;
+        Buckets sent(portions, count, mask, peer), kept(portions, count, mask, group_->rank());
+        pass(peer, sent, kept, true);
+    }
+}
+
+// The way back.
+void Collective::gather(const Portion* portions, std::size_t count) {
+    for (std::uint32_t d = group_->size() / 2; d > 0; d /= 2) {
+        const std::uint32_t mask = 2 * d - 1, peer = group_->rank() ^ d;
+        Buckets sent(portions, count, mask, group_->rank()), others(portions, count, mask, peer);
+        pass(peer, sent, others, false);
+    }
+}
+
+template <class Number, class Join>
+void Collective::for_all(Number* numbers, std::size_t count, const Join& join) {
+    auto* const theirs = static_cast<Number*>(received_.data());
+    if (count * sizeof(Number) > kBucketBytes)
+        fail(VOLTA_INTERNAL, "%zu numbers for all ranks are more than a bucket holds", count);
+    const std::uint32_t rank = group_->rank();
+    for (std::uint32_t d = 1; d < group_->size(); d *= 2) {
+        const std::uint32_t peer = rank ^ d;
+        group_->exchange(peer, numbers, count * sizeof(Number), theirs, count * sizeof(Number));
+        for (std::size_t i = 0; i < count; ++i)
+            numbers[i] = rank < peer ? join(numbers[i], theirs[i]) : join(theirs[i], numbers[i]);
+    }
+}
+
+void Collective::add_for_all(double* numbers, std::size_t count) {
+    for_all(numbers, count, [](double earlier, double later) { return earlier + later; });
+}
+
+void Collective::add_for_all(float* numbers, std::size_t count) {
+    for_all(numbers, count, [](float earlier, float later) { return earlier + later; });
+}
+
+void Collective::largest(double* numbers, std::size_t count) {
+    for_all(numbers, count, [](double a, double b) { return std::max(a, b); });
+}
+
+void Collective::fetch(std::uint32_t from, const void* own, void* to, std::size_t bytes) {
+    if (from == 0) return;
+    for (std::size_t at = 0; at < bytes; at += kBucketBytes) {
+        const std::size_t part = std::min(kBucketBytes, bytes - at);
+        if (group_->rank() == from)
+            group_->exchange(0, static_cast<const char*>(own) + at, part, nullptr, 0);
+        else if (group_->rank() == 0)
+            group_->exchange(from, nullptr, 0, static_cast<char*>(to) + at, part);
+    }
+}
+
+}  // namespace volta

@@ -1,0 +1,361 @@
+#include "engine/runtime/sharded_step.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/graph/print.h"
+#include "engine/graph/step_input.h"
+#include "engine/model/model.h"
+#include "engine/plan/memory_planner.h"
+#include "engine/runtime/checkpoint.h"
+#include "engine/runtime/gateway.h"
+#include "engine/runtime/profile.h"
+#include "engine/runtime/session.h"
+#include "engine/runtime/training_graph.h"
+
+namespace volta {
+
+namespace {
+
+bool begins_with(const std::pmr::string& text, const char* prefix) {
+    return text.compare(0, std::strlen(prefix), prefix) == 0;
+}
+
+std::uint32_t log2_of(std::uint32_t power) {
+    std::uint32_t exponent = 0;
+    while ((std::uint32_t{1} << exponent) < power) ++exponent;
+    return exponent;
+}
+
+// Of a shard behind `index` others of its process: how many sums it completes.
+std::uint32_t completed_sums(std::uint32_t index) {
+    std::uint32_t count = 0;
+    for (; (index & 1) != 0; index >>= 1) ++count;
+    return count;
+}
+
+int find(const ProgramMemory& memory, RegionKind kind, const char* prefix, const std::pmr::string& name) {
+    std::pmr::string whole(prefix, name.get_allocator());
+    whole += name;
+    const int found = memory.find(kind, whole.c_str());
+    if (found < 0) fail(VOLTA_INTERNAL, "the update's plan has no region %s", whole.c_str());
+    return found;
+}
+
+const char* prefix_of(bool is_statistic) { return is_statistic ? kStatistic : kGradient; }
+
+}  // namespace
+
+ShardedStep::ShardedStep(Context& context, const Model& model, const TrainerOptions& options,
+                         ProgramMemory& shard)
+    : context_(context),
+      shard_(shard),
+      shards_(options.shards),
+      local_shards_(options.local_shards()),
+      micro_batches_(options.spec.micro_batches),
+      summed_(context.structures()),
+      levels_(context.structures()),
+      inputs_(context.structures()),
+      staged_(context.structures()),
+      counts_(local_shards_, 0, context.structures()),
+      sums_(context.structures()),
+      parameters_(context.structures()),
+      norms_(context.structures()) {
+    if (!shard.program().memory().is_host())
+        fail(VOLTA_UNSUPPORTED, "shards is %u: several are computed on a processor only", shards_);
+    if (options.group && options.group->size() > 1) collective_.emplace(options.group, context.tensors());
+    find_inputs();
+    find_results();
+    plan_update(options.spec);
+    if (collective_) require_agreement(model, options);
+}
+
+void ShardedStep::find_inputs() {
+    const auto& regions = shard_.program().plan().regions;
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+        if (regions[i].kind != RegionKind::input || is_step_input(regions[i].name.c_str())) continue;
+        inputs_.push_back(static_cast<int>(i));
+        shard_.lend(i, nullptr);
+    }
+}
+
+void ShardedStep::find_results() {
+    const Plan& plan = shard_.program().plan();
+    std::pmr::memory_resource* const heap = context_.structures();
+    std::pmr::vector<std::uint64_t> elements(heap);
+    for (std::size_t i = 0; i < plan.regions.size(); ++i) {
+        const Region& region = plan.regions[i];
+        if (region.kind != RegionKind::output && region.kind != RegionKind::gradient) continue;
+        const bool is_loss = region.name == kLossSum, is_statistic = begins_with(region.name, kStatistic);
+        const char* const name = is_loss ? "" : region.name.c_str() + std::strlen(prefix_of(is_statistic));
+        summed_.push_back({std::pmr::string(name, heap), plan.graph.shape(region.source), is_statistic,
+                           static_cast<int>(i), level_bytes_, region.bytes / sizeof(float), 0});
+        level_bytes_ += padded(region.bytes);
+        shard_.lend(i, nullptr);
+    }
+    std::stable_partition(summed_.begin(), summed_.end(), [](const Summed& one) { return one.name.empty(); });
+    for (const Summed& one : summed_) elements.push_back(one.name.empty() ? 0 : one.elements);
+    if (!collective_) return;
+    const auto owners = share_out(elements, collective_->group().size(), heap);
+    for (std::size_t i = 0; i < summed_.size(); ++i) summed_[i].owner = owners[i];
+}
+
+void ShardedStep::plan_update(const TrainingSpec& spec) {
+    std::pmr::memory_resource* const heap = context_.structures();
+    std::pmr::vector<SummedTensor> owned(heap);
+    std::int64_t gradients = 0;
+    bool owns_gradients = false;
+    for (const Summed& one : summed_) {
+        if (one.name.empty()) continue;
+        gradients += one.is_statistic ? 0 : 1;
+        if (one.owner != rank()) continue;
+        owns_gradients = owns_gradients || !one.is_statistic;
+        owned.push_back({std::pmr::string(one.name, heap), one.shape, one.is_statistic});
+    }
+    if (owns_gradients) {
+        squares_.emplace(context_.plans().prepare(build_square_sums_graph(owned, heap), {}), heap);
+        for (const SummedTensor& tensor : owned)
+            if (!tensor.is_statistic)
+                squares_->lend(
+                    static_cast<std::size_t>(find(*squares_, RegionKind::input, kGradient, tensor.name)),
+                    nullptr);
+    }
+    update_.emplace(context_.plans().prepare(build_update_graph(owned, gradients, shards_, spec, heap), {}),
+                    heap);
+    const auto& regions = update_->program().plan().regions;
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+        const bool is_sum = regions[i].kind == RegionKind::input &&
+                            (regions[i].name == kLossSum || begins_with(regions[i].name, kGradient) ||
+                             begins_with(regions[i].name, kStatistic));
+        if (is_sum || regions[i].kind == RegionKind::parameter) update_->lend(i, nullptr);
+    }
+}
+
+void ShardedStep::add_to(volta_bill& bill) const {
+    const std::uint64_t levels = level_bytes_ * (log2_of(local_shards_) + 1);
+    std::uint64_t staging = collective_ ? Collective::bytes() : 0;
+    for (const int input : inputs_)
+        staging += local_shards_ * shard_.program().plan().regions[static_cast<std::size_t>(input)].bytes;
+    bill.gradients += levels;
+    bill.staging += staging;
+    bill.total += levels + staging;
+    if (squares_) squares_->add_to(bill);
+    update_->add_to(bill);
+}
+
+float* ShardedStep::sum_of(const Summed& tensor) const {
+    auto* const whole = static_cast<unsigned char*>(const_cast<void*>(levels_.back().data()));
+    return reinterpret_cast<float*>(whole + tensor.offset);
+}
+
+void ShardedStep::allocate() {
+    std::pmr::memory_resource* const tensors = context_.tensors();
+    // Zeros: what lies between tensors is added with them.
+    for (std::uint32_t level = 0; level <= log2_of(local_shards_); ++level)
+        levels_.emplace_back(tensors, static_cast<std::size_t>(level_bytes_), true);
+    for (const int input : inputs_)
+        staged_.emplace_back(
+            tensors,
+            static_cast<std::size_t>(local_shards_ *
+                                     shard_.program().plan().regions[static_cast<std::size_t>(input)].bytes),
+            true);
+    place_results(log2_of(local_shards_));
+
+    const auto lend = [](ProgramMemory& memory, int region, void* address) {
+        memory.lend(static_cast<std::size_t>(region), address);
+    };
+    lend(*update_, update_->find(RegionKind::input, kLossSum), sum_of(summed_[0]));
+    for (const Summed& one : summed_) {
+        if (one.name.empty()) continue;
+        const char* const prefix = prefix_of(one.is_statistic);
+        const int parameter = find(shard_, RegionKind::parameter, "", one.name);
+        auto* const values = static_cast<float*>(shard_.address(static_cast<std::size_t>(parameter)));
+        sums_.push_back({sum_of(one), one.elements, one.owner});
+        parameters_.push_back({values, one.elements, one.owner});
+        if (one.owner != rank()) continue;
+        lend(*update_, find(*update_, RegionKind::input, prefix, one.name), sum_of(one));
+        lend(*update_, find(*update_, RegionKind::parameter, "", one.name), values);
+        if (!one.is_statistic)
+            lend(*squares_, find(*squares_, RegionKind::input, kGradient, one.name), sum_of(one));
+    }
+    if (squares_) squares_->allocate();
+    update_->allocate();
+    auto* norms = update_->at<float>(update_->find(RegionKind::input, "square_sums"));
+    for (const Summed& one : summed_)
+        if (!one.name.empty() && !one.is_statistic) norms_.push_back({norms++, 1, one.owner});
+}
+
+void* ShardedStep::staged(int region) const {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+        if (inputs_[i] == region) return const_cast<void*>(staged_[i].data());
+    fail(VOLTA_INTERNAL, "region %d of the shard's plan is no input of the host's", region);
+}
+
+const float* ShardedStep::square_sums() const {
+    return update_->at<const float>(update_->find(RegionKind::input, "square_sums"));
+}
+
+void ShardedStep::place_inputs(std::uint32_t shard) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        const auto region = static_cast<std::size_t>(inputs_[i]);
+        auto* const all = static_cast<unsigned char*>(staged_[i].data());
+        shard_.lend(region, all + shard * shard_.program().plan().regions[region].bytes);
+    }
+}
+
+void ShardedStep::place_results(std::uint32_t level) {
+    auto* const all = static_cast<unsigned char*>(levels_[level].data());
+    for (const Summed& one : summed_) shard_.lend(static_cast<std::size_t>(one.region), all + one.offset);
+}
+
+// levels_[end] = the sum of all that is complete below it and its own, the earlier shards in front.
+void ShardedStep::add_levels(std::uint32_t end) {
+    auto* const sum = static_cast<float*>(levels_[end].data());
+    const auto count = static_cast<long long>(level_bytes_ / sizeof(float));
+    ThreadPool& pool = context_.pool();
+    for (std::uint32_t level = 0; level < end; ++level) {
+        const auto* const earlier = static_cast<const float*>(levels_[level].data());
+        pool.run(pool.thread_count(), [&](int worker, int workers) noexcept {
+            const Range range = part_of(count, 1024, worker, workers);
+            for (long long i = range.begin; i < range.end; ++i) sum[i] = earlier[i] + sum[i];
+        });
+    }
+}
+
+double ShardedStep::add_counts(bool stops) {
+    double* const counts = counts_.data();
+    for (std::uint32_t h = 1; h < local_shards_; h *= 2)
+        for (std::uint32_t s = 0; s < local_shards_; s += 2 * h) counts[s] = counts[s] + counts[s + h];
+    if (!collective_) return counts[0];
+    double who = stops ? rank() + 1.0 : 0;
+    collective_->add_for_all(counts, 1);
+    collective_->largest(&who, 1);
+    if (who != 0 && !stops) fail(VOLTA_CANCELLED, "rank %.0f was asked to stop", who - 1);
+    return counts[0];
+}
+
+void ShardedStep::check_inputs() {
+    for (std::uint32_t shard = 0; shard < local_shards_; ++shard) {
+        place_inputs(shard);
+        check_limits(shard_);
+    }
+}
+
+void ShardedStep::compute() {
+    for (std::uint32_t shard = 0; shard < local_shards_; ++shard) {
+        const std::uint32_t level = completed_sums(shard);
+        place_inputs(shard);
+        place_results(level);
+        shard_.begin_at((rank() * local_shards_ + shard) * micro_batches_);
+        for (std::uint32_t i = 0; i < micro_batches_; ++i) shard_.run(Phase::each, i);
+        shard_.run(Phase::reduce, 0);
+        add_levels(level);
+    }
+    if (collective_) {
+        const ProfileCall call(context_, "exchange");
+        collective_->add(sums_.data(), sums_.size());
+        collective_->add_for_all(sum_of(summed_[0]), 1);
+    }
+    exchange_norms();
+    update_->run(Phase::each, 0);
+    update_->run(Phase::reduce, 0);
+}
+
+void ShardedStep::exchange_norms() {
+    if (squares_) {
+        squares_->run(Phase::each, 0);
+        squares_->run(Phase::reduce, 0);
+        const auto* own = squares_->at<const float>(squares_->find(RegionKind::output, "square_sums"));
+        for (const Portion& norm : norms_)
+            if (norm.owner == rank()) *norm.data = *own++;
+    }
+    if (!collective_) return;
+    const ProfileCall call(context_, "exchange");
+    collective_->gather(norms_.data(), norms_.size());
+}
+
+void ShardedStep::apply() {
+    update_->run(Phase::update, 0);
+    if (!collective_) return;
+    const ProfileCall call(context_, "exchange");
+    collective_->gather(parameters_.data(), parameters_.size());
+}
+
+std::uint32_t ShardedStep::owner(const char* parameter) const {
+    for (const Summed& one : summed_)
+        if (one.name == parameter) return one.owner;
+    return 0;
+}
+
+void ShardedStep::fetch(const char* parameter, const void* own, void* to, std::size_t bytes) {
+    if (collective_) collective_->fetch(owner(parameter), own, to, bytes);
+}
+
+void ShardedStep::agree_on_save(bool is_saved) {
+    if (!collective_) return;
+    double failed = is_saved ? 0 : 1;
+    collective_->largest(&failed, 1);
+    if (failed != 0 && is_saved) fail(VOLTA_IO_ERROR, "rank 0 could not save: see what it says");
+}
+
+void ShardedStep::leave(const char* why) noexcept {
+    if (collective_) collective_->group().leave(why);
+}
+
+namespace {
+
+// What all ranks must have in common, a row each: its name, and how it is told apart.
+struct Common {
+    const char* what;
+    Hash128 hash;
+};
+
+Hash128 hash_options(const TrainerOptions& options, std::pmr::memory_resource* heap) {
+    TrainingState state(heap);
+    describe_options(options, state);
+    std::pmr::string text(heap);
+    const auto add = [&](const std::pmr::string& name, const void* value) {
+        text += name;
+        text.push_back('\0');
+        text.append(static_cast<const char*>(value), 8);
+    };
+    for (const NamedNumber& number : state.numbers) add(number.name, &number.value);
+    for (const NamedInteger& integer : state.integers) add(integer.name, &integer.value);
+    return hash_bytes(text.data(), text.size());
+}
+
+}  // namespace
+
+void ShardedStep::require_agreement(const Model& model, const TrainerOptions& options) {
+    std::pmr::memory_resource* const heap = context_.structures();
+    const Arithmetic arithmetic = context_.arithmetic();
+    const int level[] = {static_cast<int>(arithmetic.level), static_cast<int>(arithmetic.precision)};
+    const std::pmr::string graph = print(model.graph, heap);
+    const Common own[] = {
+        {"another version of the library", hash_bytes(VOLTA_VERSION_TEXT, std::strlen(VOLTA_VERSION_TEXT))},
+        {"another level of determinism", hash_bytes(level, sizeof level)},
+        {"other options of the trainer", hash_options(options, heap)},
+        {"another model", hash_bytes(graph.data(), graph.size())},
+        {"a model of other parameters", hash_parameters(model, heap)},
+    };
+    constexpr std::size_t kRows = sizeof own / sizeof own[0];
+    const std::uint32_t ranks = collective_->group().size();
+    std::pmr::vector<Hash128> all(ranks * kRows, Hash128{}, heap);
+    std::pmr::vector<Portion> portions(heap);
+    for (std::uint32_t r = 0; r < ranks; ++r)
+        portions.push_back(
+            {reinterpret_cast<float*>(&all[r * kRows]), kRows * sizeof(Hash128) / sizeof(float), r});
+    for (std::size_t i = 0; i < kRows; ++i) all[rank() * kRows + i] = own[i].hash;
+    collective_->gather(portions.data(), portions.size());
+    double all_have_it = 0;  // before the first of them ends
+    collective_->largest(&all_have_it, 1);
+    for (std::uint32_t r = 1; r < ranks; ++r)
+        for (std::size_t i = 0; i < kRows; ++i)
+            if (all[r * kRows + i] != all[i])
+                fail(VOLTA_INVALID_ARGUMENT, "rank %u has %s than rank 0 (%s, %s)", r, own[i].what,
+                     to_text(all[r * kRows + i]).text, to_text(all[i]).text);
+}
+
+}  // namespace volta

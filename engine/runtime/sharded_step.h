@@ -1,0 +1,90 @@
+// A step whose batch is several shards (docs/numerics.md, 7): each shard's forward and backward pass by one
+// program, the sum of what they give by a tree, within this process and then over the ranks of a group, and
+// behind it the programs of norm and update, of the parameters that this rank owns. Without a group it owns
+// all.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+#include <vector>
+
+#include "engine/group/collective.h"
+#include "engine/runtime/context.h"
+#include "engine/runtime/program_memory.h"
+#include "engine/runtime/trainer_options.h"
+
+namespace volta {
+
+class ShardedStep final {
+  public:
+    // Plans, and lends `shard`, the memory of the shard's program, what is not its own: the host's inputs, of
+    // which this has those of all shards that the process computes, and where the results lie. Allocates no
+    // tensor. Throws UNSUPPORTED: the program runs on a device; IO_ERROR, INVALID_ARGUMENT: the ranks do not
+    // agree on what they train, naming the one that differs from rank 0.
+    ShardedStep(Context& context, const Model& model, const TrainerOptions& options, ProgramMemory& shard);
+    // States that lie somewhere else: before allocate(); NULL for those of bills.
+    ProgramMemory& update() { return *update_; }
+    const ProgramMemory& update() const { return *update_; }
+    void add_to(volta_bill& bill) const;
+    // Behind that of `shard`.
+    void allocate();
+
+    // An input of the shard's program, for all shards of this process one after the other.
+    void* staged(int region) const;
+    const float* square_sums() const;  // of all gradients, in the order of the parameters
+
+    // The step's count of targets, from counts(), one for each shard of this process, which are added as the gradients
+    // are. Where `stops`, or where another rank does, all ranks throw CANCELLED.
+    double add_counts(bool stops);
+    double* counts() { return counts_.data(); }
+    void check_inputs();  // throws INVALID_ARGUMENT: ids out of range, of any shard
+    // From the inputs to loss and norm, which are in update(); nothing that the host can see has changed.
+    void compute();
+    // Changes the parameters; behind it all ranks have those of all.
+    void apply();
+
+    // The rank that owns a parameter's gradient and states.
+    std::uint32_t owner(const char* parameter) const;
+    bool is_owner(const char* parameter) const { return owner(parameter) == rank(); }
+    std::uint32_t rank() const { return collective_ ? collective_->group().rank() : 0; }
+    // Copies of a parameter's own state to rank 0, for a save: `to` there and where it is not the owner's.
+    void fetch(const char* parameter, const void* own, void* to, std::size_t bytes);
+    // Whether rank 0 has saved: throws IO_ERROR on the others where it has not.
+    void agree_on_save(bool is_saved);
+    void leave(const char* why) noexcept;
+
+  private:
+    struct Summed {
+        std::pmr::string name;  // of the parameter; "" for the loss
+        Shape shape;
+        bool is_statistic;
+        int region;  // of the shard's program
+        std::uint64_t offset, elements;
+        std::uint32_t owner;
+    };
+    void find_inputs();
+    void find_results();
+    void plan_update(const TrainingSpec& spec);
+    void require_agreement(const Model& model, const TrainerOptions& options);
+    void place_inputs(std::uint32_t shard);
+    void place_results(std::uint32_t level);
+    void add_levels(std::uint32_t end);
+    float* sum_of(const Summed& tensor) const;
+    void exchange_norms();
+
+    Context& context_;
+    ProgramMemory& shard_;
+    const std::uint32_t shards_, local_shards_, micro_batches_;
+    std::pmr::vector<Summed> summed_;  // the loss is the first
+    std::uint64_t level_bytes_ = 0;
+    std::pmr::vector<Buffer> levels_;  // the sums of 1, 2, 4, ... shards; the last has the whole
+    std::pmr::vector<int> inputs_;     // the host's
+    std::pmr::vector<Buffer> staged_;  // one for each
+    std::pmr::vector<double> counts_;  // of targets, one for each shard of this process
+    std::optional<Collective> collective_;
+    std::optional<ProgramMemory> squares_, update_;
+    std::pmr::vector<Portion> sums_, parameters_, norms_;  // what ranks add, and then send each other
+};
+
+}  // namespace volta
