@@ -14,13 +14,13 @@ namespace {
 // clang-format off
 constexpr MpiAbi kAbis[] = {
     // Open MPI 4 and 5.
-    {"Open MPI", {"libmpi.so.40", nullptr}, "ompi_mpi_comm_world", false, {"ompi_mpi_comm_world", 0},
+    {"Open MPI", "openmpi", {"libmpi.so.40", nullptr}, "ompi_mpi_comm_world", false, {"ompi_mpi_comm_world", 0},
      {"ompi_mpi_byte", 0}, {"ompi_mpi_errors_return", 0}, -1, 2, 24, 0},
     // What MPICH 3 and 4, and their relatives, have in common. Debian names the file as the project.
-    {"MPICH", {"libmpi.so.12", "libmpich.so.12"}, "MPIR_Dup_fn", true, {nullptr, 0x44000000},
+    {"MPICH", "mpich", {"libmpi.so.12", "libmpich.so.12"}, "MPIR_Dup_fn", true, {nullptr, 0x44000000},
      {nullptr, 0x4c00010d}, {nullptr, 0x54000001}, -2, 2, 20, 2},
     // The standard's own since MPI 5.
-    {"the standard ABI of MPI 5", {"libmpi_abi.so.1", "libmpi_abi.so.0"}, "MPI_Abi_get_version", false,
+    {"the standard ABI of MPI 5", "mpich", {"libmpi_abi.so.1", "libmpi_abi.so.0"}, "MPI_Abi_get_version", false,
      {nullptr, 0x101}, {nullptr, 0x247}, {nullptr, 0x143}, -1, 2048, 32, 0},
 };
 // clang-format on
@@ -47,10 +47,14 @@ bool open_as(const char* name, int how, MpiLibrary* out) {
     return true;
 }
 
-bool open_any(int how, MpiLibrary* out) {
+bool is_of(const MpiAbi& abi, const char* starter) {
+    return starter == nullptr || std::strcmp(abi.starter, starter) == 0;
+}
+
+bool open_any(const char* starter, int how, MpiLibrary* out) {
     for (const MpiAbi& abi : kAbis)
         for (const char* const name : abi.libraries)
-            if (name != nullptr && open_as(name, how, out)) return true;
+            if (name != nullptr && is_of(abi, starter) && open_as(name, how, out)) return true;
     return false;
 }
 
@@ -58,18 +62,21 @@ bool open_any(int how, MpiLibrary* out) {
 
 MpiLibrary open_mpi_library(const char* named) {
     MpiLibrary library = {};
-    if (named != nullptr && *named != '\0') {
+    const char* starter = nullptr;
+    for (const MpiAbi& abi : kAbis)
+        if (named != nullptr && std::strcmp(abi.starter, named) == 0) starter = abi.starter;
+    if (starter == nullptr && named != nullptr && *named != '\0') {
         if (open_as(named, kHow, &library)) return library;
         const char* const why = dlerror();
         fail(VOLTA_UNSUPPORTED, "MPI: %s cannot be opened (%s)", named,
              why == nullptr ? "no reason given" : why);
     }
-    if (open_any(kHow | RTLD_NOLOAD, &library) || open_any(kHow, &library)) return library;
+    if (open_any(starter, kHow | RTLD_NOLOAD, &library) || open_any(starter, kHow, &library)) return library;
     char tried[256];
     std::size_t length = 0;
     for (const MpiAbi& abi : kAbis)
         for (const char* const name : abi.libraries)
-            if (name != nullptr)
+            if (name != nullptr && is_of(abi, starter))
                 length += static_cast<std::size_t>(std::snprintf(tried + length, sizeof tried - length,
                                                                  "%s%s", length == 0 ? "" : ", ", name));
     fail(VOLTA_UNSUPPORTED, "no MPI was found: none of %s can be opened; address may name another library",

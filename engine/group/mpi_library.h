@@ -14,6 +14,7 @@ struct MpiHandle {  // a predefined one: the address of an exported object or, w
 
 struct MpiAbi {
     const char* name;
+    const char* starter;  // whose mpirun starts ranks of it; address may say so instead of a file
     const char* libraries[2];
     const char* mark;      // exported by every library of this interface, and by none of the rows below
     bool integer_handles;  // int, otherwise pointers
@@ -31,8 +32,9 @@ struct MpiLibrary {
     char name[256];  // that it was opened by
 };
 
-// The library `named` or, where that is NULL or empty, one that the process has loaded already, otherwise the
-// first of the table that can be opened. It stays loaded. Throws UNSUPPORTED with the names that were tried.
+// The library `named`, a file's name or a starter's, or, where that is NULL or empty, one that the process
+// has loaded already, otherwise the first of the table that can be opened. It stays loaded. Throws
+// UNSUPPORTED with the names that were tried.
 MpiLibrary open_mpi_library(const char* named);
 
 // Throws UNSUPPORTED where there is none.

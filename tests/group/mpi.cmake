@@ -8,6 +8,6 @@ foreach(which none openmpi mpich mpi5)
     if(which STREQUAL "none" OR NOT VOLTA_SANITIZE)
         add_test(NAME test_mpi_${which} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_mpi.sh $<TARGET_FILE:test_mpi> ${which})
         # Timeouts of ranks are tested: not several of them at once on few cores.
-        set_tests_properties(test_mpi_${which} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 RESOURCE_LOCK test_mpi)
+        set_tests_properties(test_mpi_${which} PROPERTIES LABELS slow SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK test_mpi)
     endif()
 endforeach()

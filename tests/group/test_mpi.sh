@@ -69,6 +69,13 @@ for count in 2 4; do
     ranks $count exchange || bad "exchange of $count"
     expect $count "^rank [0-9] of $count: well\$"
 done
+if [ "$which" != mpi5 ]; then # by the starter's name, where both projects' libraries are installed
+    file=$VOLTA_TEST_MPI_LIBRARY
+    VOLTA_TEST_MPI_LIBRARY=$which
+    ranks 2 exchange || bad "the library of $which, not named by its file"
+    expect 2 '^rank [01] of 2: well$'
+    VOLTA_TEST_MPI_LIBRARY=$file
+fi
 ranks 2 two_groups || bad "two groups"
 expect 2 '^rank [01] of 2: well$'
 ranks 2 host || bad "MPI that the host has started"
