@@ -220,6 +220,23 @@ void one_dies() {
     if (group->rank() == 3) std::_Exit(0);
     print_end(*group);
 }
+// The last one hangs, the second waits for it, and two for the second, which they began a second before: it
+// is not the one.
+void one_hangs() {
+    const GroupRef group = open(0, 4, 2);
+    if (group->rank() == 3) {
+        ::sleep(7);
+        std::_Exit(0);
+    }
+    if (group->rank() == 1) ::sleep(1);
+    unsigned char byte = 0;
+    try {
+        group->exchange(group->rank() == 1 ? 3 : 1, &byte, 1, &byte, 1);
+        expect(false, "an exchange that should have failed");
+    } catch (const Error& e) {
+        say("rank %u: %s", group->rank(), e.what());
+    }
+}
 // Two ranks that expect of each other what neither sends: nobody is silent, so nobody is called so.
 void mismatch() {
     const GroupRef group = open(0, 2, 2);
@@ -258,6 +275,7 @@ constexpr Mode kModes[] = {
     {"host", host_started},         {"other_size", other_size}, {"other_rank", other_rank},
     {"refused", refused},           {"leaves", one_leaves},     {"dies", one_dies},
     {"ends_early", one_ends_early}, {"unequal", unequal},       {"mismatch", mismatch},
+    {"hangs", one_hangs},
 };
 
 }  // namespace
