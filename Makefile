@@ -61,7 +61,7 @@ with_clang = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
 
 # ---- Building ------------------------------------------------------------------------------------------
 
-.PHONY: all deps deps-ci
+.PHONY: all deps deps-ci deps-mpi
 all: ## build/voltac, libvolta and libvolta_data in both forms, optimised
 	$(call configure,build,-DCMAKE_BUILD_TYPE=Release -DVOLTA_TESTS=OFF $(with_gcc))
 	@$(call build,build)
@@ -74,6 +74,11 @@ endif
 deps-ci: ## the same and clang, for .ci/run and `make fuzz`
 ifneq ($(DEPS),no)
 	@sh tools/install_deps.sh build test demo ci
+endif
+
+deps-mpi: ## what the tests of the transport mpi start ranks with
+ifneq ($(DEPS),no)
+	@sh tools/install_deps.sh mpi
 endif
 
 # ---- The two commands of the README ----------------------------------------------------------------------

@@ -5,22 +5,26 @@
 
 namespace volta {
 
-struct GroupOptions {  // volta_group_options, checked, with every default decided
-    std::uint32_t rank, size;
+struct GroupOptions {          // volta_group_options, checked, with every default decided
+    std::uint32_t rank, size;  // 0: not said, of a transport that knows them
     const char* address;
     double timeout;  // seconds
     volta_exchange exchange;
     void* user;
 };
 
+enum class Address { none, optional, needed };
+
 struct TransportRow {
     const char* name;
-    bool has_address;  // needs one
+    Address address;
+    bool knows_size;  // and rank: it was started with them
     GroupRef (*open)(const GroupOptions& options, std::pmr::memory_resource* heap);
 };
 
 GroupRef open_host_group(const GroupOptions& options, std::pmr::memory_resource* heap);
 GroupRef open_local_group(const GroupOptions& options, std::pmr::memory_resource* heap);  // Unix sockets
 GroupRef open_tcp_group(const GroupOptions& options, std::pmr::memory_resource* heap);
+GroupRef open_mpi_group(const GroupOptions& options, std::pmr::memory_resource* heap);
 
 }  // namespace volta
