@@ -11,6 +11,7 @@
 #include "engine/plan/memory_planner.h"
 #include "engine/runtime/checkpoint.h"
 #include "engine/runtime/gateway.h"
+#include "engine/runtime/profile.h"
 #include "engine/runtime/session.h"
 #include "engine/runtime/training_graph.h"
 
@@ -251,6 +252,7 @@ void ShardedStep::compute() {
         add_levels(level);
     }
     if (collective_) {
+        const ProfileCall call(context_, "exchange");
         collective_->add(sums_.data(), sums_.size());
         collective_->add_for_all(sum_of(summed_[0]), 1);
     }
@@ -267,12 +269,16 @@ void ShardedStep::exchange_norms() {
         for (const Piece& norm : norms_)
             if (norm.owner == rank()) *norm.data = *own++;
     }
-    if (collective_) collective_->gather(norms_.data(), norms_.size());
+    if (!collective_) return;
+    const ProfileCall call(context_, "exchange");
+    collective_->gather(norms_.data(), norms_.size());
 }
 
 void ShardedStep::apply() {
     update_->run(Phase::update, 0);
-    if (collective_) collective_->gather(parameters_.data(), parameters_.size());
+    if (!collective_) return;
+    const ProfileCall call(context_, "exchange");
+    collective_->gather(parameters_.data(), parameters_.size());
 }
 
 std::uint32_t ShardedStep::owner(const char* parameter) const {

@@ -1,0 +1,461 @@
+// Training in shards: the bits depend on the shards and on nothing else, neither on who computes them nor on
+// threads, budgets, the way that messages take, or the rank that a run goes on with. Ranks are threads here,
+// each with a context.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/cmocka_cpp.h"
+#include "tests/support/fake_transport.h"
+#include "volta.h"
+
+namespace {
+
+using volta::test::FakeFaults;
+using volta::test::FakeTransport;
+
+constexpr int64_t kRows = 2, kTime = 16, kSide = 16;
+constexpr int32_t kVocabulary = 61;
+constexpr uint64_t kShards = 4;
+constexpr int kSteps = 3;
+
+// ---- Subjects: models, and the data of a whole step ----
+
+struct Subject {
+    const char* name;
+    volta_status (*make)(volta_context* context, volta_model** model);
+    std::vector<int64_t> shape;  // of one micro-batch
+    int32_t classes;             // 0: tokens
+};
+
+volta_status make_gpt(volta_context* context, volta_model** model) {
+    volta_gpt_options options = VOLTA_GPT_OPTIONS_INIT;
+    options.vocabulary = kVocabulary;
+    options.layers = 2;
+    options.dim = 32;
+    options.heads = 2;
+    options.context = kTime;
+    options.dropout = 0.2;
+    return volta_model_create_gpt(context, &options, 7, model);
+}
+
+volta_status make_network(volta_context* context, volta_model** model) {
+    volta_network_options options = VOLTA_NETWORK_OPTIONS_INIT;
+    options.name = "resnet20";
+    options.classes = 10;
+    options.stem = VOLTA_STEM_SMALL;
+    return volta_model_create_network(context, &options, 7, model);
+}
+
+const Subject kSubjects[] = {
+    {"a GPT with dropout", make_gpt, {kRows, kTime}, 0},
+    {"a ResNet with batch norm", make_network, {kRows, 3, kSide, kSide}, 10},
+};
+
+struct Run {
+    uint64_t shards = kShards, micro_batches = kShards;
+    uint32_t threads = 1;
+    uint64_t activation_budget = 0;
+    double clip_norm = 1;
+    int first_step = 0, steps = kSteps;
+    std::string from, to;  // checkpoints
+};
+
+struct Result {
+    volta_status status = VOLTA_OK;
+    std::string text, hash;
+    float loss = 0, norm = 0;
+};
+
+// What one rank does; group options NULL: alone.
+class Rank {
+  public:
+    Rank(const Subject& subject, const Run& run, const volta_group_options* group)
+        : subject_(subject), run_(run) {
+        volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
+        options.thread_count = run.threads;
+        check(volta_context_create(&options, &context_));
+        if (group != nullptr) check(volta_group_create(context_, group, &group_));
+    }
+    ~Rank() {
+        volta_trainer_release(trainer_);
+        volta_group_release(group_);
+        volta_model_release(model_);
+        volta_context_release(context_);
+    }
+    Rank(const Rank&) = delete;
+    Rank& operator=(const Rank&) = delete;
+
+    Result train() {
+        make_trainer();
+        for (int step = run_.first_step; step < run_.first_step + run_.steps && is_ok(); ++step)
+            make_step(step);
+        char hash[33] = "";
+        check(volta_trainer_hash(trainer_, hash));
+        result_.hash = hash;
+        if (!run_.to.empty()) check(volta_trainer_save(trainer_, run_.to.c_str()));
+        return result_;
+    }
+    bool is_ok() const { return result_.status == VOLTA_OK; }
+    volta_trainer* trainer() { return trainer_; }
+    volta_context* context() { return context_; }
+    Result& result() { return result_; }
+
+    void make_trainer() {
+        volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
+        options.input_shapes = subject_.shape.data();
+        options.input_extent_count = subject_.shape.size();
+        options.shards = run_.shards;
+        options.micro_batches = run_.micro_batches;
+        options.learning_rate = 1e-2;
+        options.clip_norm = run_.clip_norm;
+        options.seed = 3;
+        options.activation_budget = run_.activation_budget;
+        options.group = group_;
+        if (run_.from.empty()) {
+            check(subject_.make(context_, &model_));
+            if (is_ok()) check(volta_trainer_create(model_, &options, &trainer_));
+            return;
+        }
+        options.input_shapes = nullptr;
+        options.input_extent_count = 0;
+        check(volta_model_open(context_, run_.from.c_str(), nullptr, &model_));
+        if (is_ok()) check(volta_trainer_resume(model_, &options, &trainer_));
+    }
+
+    void make_step(int step) {
+        std::vector<int64_t> shape = subject_.shape;
+        shape[0] *= static_cast<int64_t>(run_.micro_batches);
+        int64_t elements = 1;
+        for (const int64_t extent : shape) elements *= extent;
+        volta_tensor *input = nullptr, *targets = nullptr;
+        std::vector<float> pixels;
+        std::vector<int32_t> tokens, labels;
+        if (subject_.classes == 0) {
+            for (int64_t i = 0; i < elements; ++i) {
+                tokens.push_back(static_cast<int32_t>((i * 7 + i / 5 + step * 11) % kVocabulary));
+                // Targets that do not count, more of them in one shard than in another.
+                labels.push_back(i % (3 + i / 20) == 0 ? -1
+                                                       : static_cast<int32_t>((i * 5 + step) % kVocabulary));
+            }
+            check(volta_tensor_wrap(context_, VOLTA_I32, shape.data(), 2, tokens.data(), &input));
+            check(volta_tensor_wrap(context_, VOLTA_I32, shape.data(), 2, labels.data(), &targets));
+        } else {
+            for (int64_t i = 0; i < elements; ++i)
+                pixels.push_back(static_cast<float>((i * 37 + i / 91 + step * 13) % 251) / 125.0f - 1);
+            for (int64_t i = 0; i < shape[0]; ++i)
+                labels.push_back(static_cast<int32_t>((i * 3 + step) % subject_.classes));
+            check(volta_tensor_wrap(context_, VOLTA_F32, shape.data(), 4, pixels.data(), &input));
+            check(volta_tensor_wrap(context_, VOLTA_I32, shape.data(), 1, labels.data(), &targets));
+        }
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
+        if (is_ok()) {
+            const volta_tensor* const inputs[] = {input};
+            check(volta_trainer_step(trainer_, inputs, 1, targets, &report));
+        }
+        result_.loss = report.loss;
+        result_.norm = report.gradient_norm;
+        volta_tensor_release(input);
+        volta_tensor_release(targets);
+    }
+
+    void check(volta_status status) {
+        if (status == VOLTA_OK || !is_ok()) return;
+        result_.status = status;
+        result_.text = volta_last_error();
+    }
+
+  private:
+    const Subject& subject_;
+    const Run run_;
+    volta_context* context_ = nullptr;
+    volta_group* group_ = nullptr;
+    volta_model* model_ = nullptr;
+    volta_trainer* trainer_ = nullptr;
+    Result result_;
+};
+
+Result train_alone(const Subject& subject, const Run& run) { return Rank(subject, run, nullptr).train(); }
+
+volta_group_options group_options(FakeTransport& transport, uint32_t rank, uint32_t size) {
+    volta_group_options options = VOLTA_GROUP_OPTIONS_INIT;
+    options.transport = "host";
+    options.rank = rank;
+    options.size = size;
+    options.exchange = FakeTransport::exchange;
+    options.user = transport.user(rank);
+    return options;
+}
+
+std::vector<Result> train_together(const Subject& subject, uint32_t size,
+                                   const std::function<Run(uint32_t)>& run, const FakeFaults& faults = {}) {
+    FakeTransport transport(size, faults);
+    std::vector<Result> results(size);
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < size; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = group_options(transport, r, size);
+            Rank rank(subject, run(r), &options);
+            results[r] = rank.train();
+            if (!rank.is_ok()) transport.end(r);
+        });
+    for (std::thread& thread : threads) thread.join();
+    return results;
+}
+
+void expect_same(const Result& got, const Result& expected, const std::string& what) {
+    if (got.status != VOLTA_OK) print_error("%s: %s\n", what.c_str(), got.text.c_str());
+    assert_int_equal(got.status, VOLTA_OK);
+    if (got.hash != expected.hash) print_error("%s differs\n", what.c_str());
+    assert_string_equal(got.hash.c_str(), expected.hash.c_str());
+    assert_true(std::memcmp(&got.loss, &expected.loss, sizeof got.loss) == 0);
+    assert_true(std::memcmp(&got.norm, &expected.norm, sizeof got.norm) == 0);
+}
+
+std::string scratch(const char* name) { return "/tmp/volta_shards_" + std::to_string(getpid()) + "_" + name; }
+
+// ---- Tests ----
+
+void test_one_result(void**) {
+    for (const Subject& subject : kSubjects) {
+        const Result expected = train_alone(subject, {});
+        assert_int_equal(expected.status, VOLTA_OK);
+        Run two_threads;
+        two_threads.threads = 2;
+        expect_same(train_alone(subject, two_threads), expected, std::string(subject.name) + ", two threads");
+        for (const uint32_t size : {1u, 2u, 4u})
+            for (const uint32_t threads : {1u, 2u}) {
+                FakeFaults faults;
+                faults.seed = size * 10 + threads;
+                faults.longest_delay = std::chrono::microseconds(threads == 1 ? 0 : 300);
+                Run run;
+                run.threads = threads;
+                const auto results = train_together(
+                    subject, size, [&](uint32_t) { return run; }, faults);
+                for (const Result& result : results)
+                    expect_same(result, expected,
+                                std::string(subject.name) + ", " + std::to_string(size) + " ranks");
+            }
+    }
+}
+
+void test_micro_batches_within_a_shard(void**) {
+    Run run;
+    run.micro_batches = 2 * kShards;
+    const Result expected = train_alone(kSubjects[0], run);
+    for (const Result& result : train_together(kSubjects[0], 2, [&](uint32_t) { return run; }))
+        expect_same(result, expected, "two micro-batches a shard");
+}
+
+void test_budgets_of_activations(void**) {
+    const Result expected = train_alone(kSubjects[0], {});
+    Rank rank(kSubjects[0], {}, nullptr);
+    rank.make_trainer();
+    volta_bill bill = VOLTA_BILL_INIT;
+    assert_int_equal(volta_trainer_get_bill(rank.trainer(), &bill), VOLTA_OK);
+    Run run;
+    run.activation_budget = bill.activations * 3 / 4;
+    for (const Result& result :
+         train_together(kSubjects[0], 2, [&](uint32_t r) { return r == 0 ? run : Run(); }))
+        expect_same(result, expected, "less memory on one rank");
+}
+
+void test_resume_with_other_ranks(void**) {
+    for (const Subject& subject : kSubjects) {
+        const std::string path = scratch("checkpoint.volta");
+        Run whole, first, second;
+        whole.steps = 4;
+        first.steps = 2;
+        first.to = path;
+        second.first_step = 2;
+        second.steps = 2;
+        second.from = path;
+        const Result expected = train_alone(subject, whole);
+        for (const uint32_t before : {1u, 2u, 4u}) {
+            for (const Result& result : train_together(subject, before, [&](uint32_t) { return first; }))
+                assert_int_equal(result.status, VOLTA_OK);
+            for (const uint32_t after : {4u, 2u, 1u})
+                for (const Result& result : train_together(subject, after, [&](uint32_t) { return second; }))
+                    expect_same(result, expected, std::string(subject.name) + ", resumed");
+            expect_same(train_alone(subject, second), expected, "resumed alone");
+        }
+        unlink(path.c_str());
+    }
+}
+
+std::string bytes_of(const std::string& path) {
+    std::string bytes;
+    FILE* file = std::fopen(path.c_str(), "rb");
+    assert_non_null(file);
+    char part[4096];
+    for (size_t got; (got = std::fread(part, 1, sizeof part, file)) > 0;) bytes.append(part, got);
+    std::fclose(file);
+    return bytes;
+}
+
+void test_checkpoint_is_that_of_one_process(void**) {
+    Run alone, together;
+    alone.to = scratch("alone.volta");
+    together.to = scratch("together.volta");
+    assert_int_equal(train_alone(kSubjects[0], alone).status, VOLTA_OK);
+    for (const Result& result : train_together(kSubjects[0], 4, [&](uint32_t) { return together; }))
+        assert_int_equal(result.status, VOLTA_OK);
+    assert_true(bytes_of(alone.to) == bytes_of(together.to));
+    unlink(alone.to.c_str());
+    unlink(together.to.c_str());
+}
+
+// A shard's gradient is that of a step of its rows alone, but for the count that it is divided by: with as
+// many targets in each, a power of two.
+void test_the_tree(void**) {
+    const Subject& subject = kSubjects[1];
+    const char* const name = "head.weight";
+    const auto gradient_of = [&](const Run& run, const std::function<void(Rank&)>& step) {
+        Rank rank(subject, run, nullptr);
+        rank.make_trainer();
+        step(rank);
+        assert_int_equal(rank.result().status, VOLTA_OK);
+        const float* data = nullptr;
+        size_t elements = 0;
+        if (volta_trainer_gradient(rank.trainer(), name, &data, &elements) != VOLTA_OK) {
+            print_error("%s\n", volta_last_error());
+            fail();
+        }
+        return std::vector<float>(data, data + elements);
+    };
+    const int64_t row = 3 * kSide * kSide, shard_rows = subject.shape[0];
+    std::vector<float> pixels(static_cast<size_t>(kShards) * static_cast<size_t>(shard_rows * row));
+    std::vector<int32_t> labels(static_cast<size_t>(kShards) * static_cast<size_t>(shard_rows));
+    for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i * 37 % 251) / 125.0f - 1;
+    for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int32_t>(i * 3 % 10);
+    const auto step_on = [&](Rank& rank, size_t first, int64_t rows) {
+        const int64_t shape[] = {rows, 3, kSide, kSide};
+        volta_tensor *input = nullptr, *targets = nullptr;
+        rank.check(volta_tensor_wrap(rank.context(), VOLTA_F32, shape, 4,
+                                     &pixels[first * static_cast<size_t>(row)], &input));
+        rank.check(volta_tensor_wrap(rank.context(), VOLTA_I32, shape, 1, &labels[first], &targets));
+        const volta_tensor* const inputs[] = {input};
+        rank.check(volta_trainer_step(rank.trainer(), inputs, 1, targets, nullptr));
+        volta_tensor_release(input);
+        volta_tensor_release(targets);
+    };
+    Run one;
+    one.shards = one.micro_batches = 1;
+    std::vector<std::vector<float>> parts;
+    for (size_t s = 0; s < kShards; ++s)
+        parts.push_back(gradient_of(
+            one, [&](Rank& rank) { step_on(rank, s * static_cast<size_t>(shard_rows), shard_rows); }));
+    const auto sum =
+        gradient_of({}, [&](Rank& rank) { step_on(rank, 0, shard_rows * static_cast<int64_t>(kShards)); });
+    for (size_t i = 0; i < sum.size(); ++i) {
+        const float expected = ((parts[0][i] + parts[1][i]) + (parts[2][i] + parts[3][i])) / 4;
+        assert_true(std::memcmp(&sum[i], &expected, sizeof expected) == 0);
+    }
+}
+
+// The same rows meet the same random numbers, in shards or not.
+void test_dropout_is_of_the_row(void**) {
+    Run whole;
+    whole.shards = 1;
+    whole.steps = 1;
+    Run in_shards;
+    in_shards.steps = 1;
+    const Result a = train_alone(kSubjects[0], whole), b = train_alone(kSubjects[0], in_shards);
+    assert_true(std::fabs(a.loss - b.loss) <= 1e-6f * std::fabs(a.loss));
+    assert_true(std::fabs(a.norm - b.norm) <= 1e-5f * std::fabs(a.norm));
+}
+
+void test_rows_of_a_rank(void**) {
+    FakeTransport transport(2);
+    std::vector<std::thread> threads;
+    std::vector<uint64_t> first(2), count(2);
+    for (uint32_t r = 0; r < 2; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = group_options(transport, r, 2);
+            Rank rank(kSubjects[0], {}, &options);
+            rank.make_trainer();
+            volta_trainer_rows(rank.trainer(), &first[r], &count[r]);
+        });
+    for (std::thread& thread : threads) thread.join();
+    assert_int_equal(first[0], 0);
+    assert_int_equal(first[1], 4);
+    assert_int_equal(count[0], 4);
+    assert_int_equal(count[1], 4);
+}
+
+void test_ranks_that_differ(void**) {
+    const auto results = train_together(kSubjects[0], 2, [](uint32_t rank) {
+        Run run;
+        run.clip_norm = rank == 1 ? 2 : 1;
+        return run;
+    });
+    for (const Result& result : results) {
+        assert_int_equal(result.status, VOLTA_INVALID_ARGUMENT);
+        assert_memory_equal(result.text.c_str(), "rank 1 has other options of the trainer than rank 0", 51);
+    }
+}
+
+void test_more_ranks_than_shards(void**) {
+    Run run;
+    run.shards = 2;
+    for (const Result& result : train_together(kSubjects[0], 4, [&](uint32_t) { return run; })) {
+        assert_int_equal(result.status, VOLTA_INVALID_ARGUMENT);
+        assert_string_equal(result.text.c_str(),
+                            "shards is 2, the group has 4 ranks: each computes one shard at least");
+    }
+}
+
+void test_options(void**) {
+    const auto sentence = [](uint64_t shards, uint64_t micro_batches) {
+        Run run;
+        run.shards = shards;
+        run.micro_batches = micro_batches;
+        Rank rank(kSubjects[0], run, nullptr);
+        rank.make_trainer();
+        return rank.result().text;
+    };
+    assert_string_equal(sentence(3, 3).c_str(), "shards is 3, it must be a power of two up to 1024");
+    assert_string_equal(sentence(2048, 2048).c_str(), "shards is 2048, it must be a power of two up to 1024");
+    assert_string_equal(sentence(4, 6).c_str(),
+                        "micro_batches is 6, it must be a multiple of shards, which is 4");
+}
+
+// A rank that ends, wherever it is in a step, ends all, and each says who it was.
+void test_a_rank_ends(void**) {
+    for (uint64_t call = 0; call < 60; call += 7) {
+        FakeFaults faults;
+        faults.kill = {2, call};
+        const auto results = train_together(
+            kSubjects[0], 4, [](uint32_t) { return Run(); }, faults);
+        for (const Result& result : results) {
+            if (result.status == VOLTA_OK) continue;  // the run was shorter than that
+            assert_int_equal(result.status, VOLTA_IO_ERROR);
+            assert_non_null(std::strstr(result.text.c_str(), "rank 2 has ended"));
+        }
+    }
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_result),
+        cmocka_unit_test(test_micro_batches_within_a_shard),
+        cmocka_unit_test(test_budgets_of_activations),
+        cmocka_unit_test(test_resume_with_other_ranks),
+        cmocka_unit_test(test_checkpoint_is_that_of_one_process),
+        cmocka_unit_test(test_the_tree),
+        cmocka_unit_test(test_dropout_is_of_the_row),
+        cmocka_unit_test(test_rows_of_a_rank),
+        cmocka_unit_test(test_ranks_that_differ),
+        cmocka_unit_test(test_more_ranks_than_shards),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_a_rank_ends),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
