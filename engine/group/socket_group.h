@@ -1,0 +1,72 @@
+// A group over stream sockets, once all of its ranks are connected (socket_join.h).
+//
+// Fail-stop. A rank that ends is seen by all at once, since all are connected with it; whoever fails tells
+// all who was at fault before it throws, so that all name the same rank. A rank that computes answers
+// nothing: the timeout must be longer than what any rank computes between two exchanges, or a slow one is
+// taken for one that hangs. It counts while this rank waits, not while the process is suspended. A rank that
+// has waited for a quarter of it says for whom, so that who waits for a rank that waits too blames the one at
+// the end of that chain.
+#pragma once
+
+#include <optional>
+
+#include "engine/base/error.h"
+#include "engine/group/group.h"
+#include "engine/group/socket_link.h"
+
+struct pollfd;
+
+namespace volta {
+
+class SocketGroup final : public Group {
+  public:
+    SocketGroup(std::uint32_t rank, double timeout, Mesh mesh);
+    ~SocketGroup() override;  // tells the others that this rank needs them no more, unless it has failed
+
+    void exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
+                  std::size_t receive_bytes) override;
+    void leave(const char* why) noexcept override;
+    // Returns when all ranks have come here.
+    void meet();
+
+  private:
+    struct Peer {
+        std::uint64_t sent = 0, received = 0;  // pieces
+        Note note;                             // of which so many bytes are there:
+        std::size_t note_bytes = 0;
+        bool has_finished = false;
+        std::uint32_t waits_for = kNobody;
+        std::uint64_t waits_since = 0;  // on waited_'s clock
+    };
+    struct Outgoing;
+    struct Incoming;
+    struct Blame {
+        std::uint32_t rank;
+        std::uint64_t since;
+    };
+
+    bool advance(Outgoing& out, std::uint32_t peer);
+    bool advance(Incoming& in, std::uint32_t peer);
+    void check_header(const Incoming& in, std::uint32_t peer);
+    void wait(std::uint32_t peer, short events);
+    void read_notes();
+    bool read_note(std::uint32_t rank);
+    void take_note(std::uint32_t rank);
+    Blame blame(std::uint32_t peer) const;
+    void say_waiting(std::uint32_t peer);
+    [[noreturn]] void lose(std::uint32_t rank);
+    [[noreturn]] void end(std::uint32_t culprit, const char* format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+    const double timeout_s_;
+    const std::uint64_t timeout_;  // ns
+    Mesh mesh_;
+    std::pmr::vector<Peer> peers_;
+    std::pmr::vector<pollfd> polled_;  // the notes of every rank, then the pieces of the peer
+    std::uint64_t waited_ = 0;         // ns, in all exchanges: the clock of the timeout
+    std::uint64_t moved_at_ = 0;       // on it: when something last came or went
+    bool said_waiting_ = false;
+    std::optional<Error> ended_;
+};
+
+}  // namespace volta

@@ -1,0 +1,96 @@
+#include "engine/group/socket_link.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "engine/base/format.h"
+#include "engine/base/hash.h"
+
+namespace volta {
+
+void Socket::close() noexcept {
+    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+namespace {
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+
+Transfer send_message(const Socket& socket, iovec* parts, std::size_t count) noexcept {
+    msghdr message = {};
+    message.msg_iov = parts;
+    message.msg_iovlen = count;
+    for (;;) {
+        const ssize_t sent = ::sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent >= 0) return {static_cast<std::size_t>(sent), false};
+        if (errno != EINTR) return {0, !would_block(errno)};
+    }
+}
+
+iovec part_of(const void* data, std::size_t bytes) { return {const_cast<void*>(data), bytes}; }
+
+}  // namespace
+
+Transfer send_some(const Socket& socket, const void* data, std::size_t bytes) noexcept {
+    iovec parts[] = {part_of(data, bytes)};
+    return send_message(socket, parts, 1);
+}
+
+Transfer send_some(const Socket& socket, const void* header, std::size_t header_bytes, const void* data,
+                   std::size_t bytes) noexcept {
+    iovec parts[] = {part_of(header, header_bytes), part_of(data, bytes)};
+    return send_message(socket, parts, bytes == 0 ? 1 : 2);
+}
+
+Transfer receive_some(const Socket& socket, void* data, std::size_t bytes) noexcept {
+    for (;;) {
+        const ssize_t came = ::recv(socket.get(), data, bytes, MSG_DONTWAIT);
+        if (came > 0) return {static_cast<std::size_t>(came), false};
+        if (came == 0) return {0, true};
+        if (errno != EINTR) return {0, !would_block(errno)};
+    }
+}
+
+std::uint64_t check_of(const void* payload, std::size_t bytes) noexcept {
+    return hash_bytes(payload, bytes).low;
+}
+std::uint64_t check_of(const FrameHeader& header) noexcept {
+    return check_of(&header, offsetof(FrameHeader, header_check));
+}
+
+FrameHeader make_header(FrameKind kind, std::uint64_t sequence, std::uint64_t total, const void* payload,
+                        std::size_t bytes) noexcept {
+    FrameHeader header = {kFrameMagic, kProtocol, kind, sequence, total, bytes, check_of(payload, bytes), 0};
+    header.header_check = check_of(header);
+    return header;
+}
+
+Note make_note(FrameKind kind, std::uint32_t rank, const char* text) noexcept {
+    Note note = {};
+    note.header.kind = kind;
+    note.rank = rank;
+    format_text(note.text, sizeof note.text, "%s", text);
+    return note;
+}
+
+void seal(Note& note) noexcept {
+    note.header = make_header(note.header.kind, 0, kNoteBytes, &note.rank, kNoteBytes);
+}
+
+bool is_whole(const Note& note) noexcept {
+    return note.header.magic == kFrameMagic && note.header.header_check == check_of(note.header) &&
+           note.header.bytes == kNoteBytes && note.header.payload_check == check_of(&note.rank, kNoteBytes) &&
+           note.text[sizeof note.text - 1] == '\0';
+}
+
+void tell_all(const Mesh& mesh, FrameKind kind, std::uint32_t rank, const char* text) noexcept {
+    Note note = make_note(kind, rank, text);
+    seal(note);
+    for (const Link& link : mesh)
+        if (link.notes) send_some(link.notes, &note, sizeof note);
+}
+
+}  // namespace volta
