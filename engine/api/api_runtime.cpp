@@ -101,8 +101,11 @@ volta_status volta_session_print_plan(volta_session* session, const char** out_t
 
 namespace {
 
-GroupRef group_of(const volta_trainer_options& options) {
-    return options.group != nullptr ? options.group->group : nullptr;
+// A group lives on its context's heap.
+GroupRef group_of(const volta_trainer_options& options, const ContextRef& context) {
+    if (options.group == nullptr) return nullptr;
+    require(options.group->context.get() == context.get(), "the group is of another context than the model");
+    return options.group->group;
 }
 
 }  // namespace
@@ -116,7 +119,8 @@ volta_status volta_trainer_create(volta_model* model, const volta_trainer_option
         const ContextRef& context = model->context;
         const auto given = read_options(options);
         TrainerOptions read = read_trainer_options(given, *model->model, context->structures());
-        read.group = group_of(given);
+        read.group = group_of(given, context);
+        require_group_fits(read);
         auto trainer = make_on<Trainer>(context->structures(), context, model->model, std::move(read));
         *out_trainer = make_handle<volta_trainer>(context, std::move(trainer));
     });
@@ -129,9 +133,10 @@ volta_status volta_trainer_resume(volta_model* model, const volta_trainer_option
         require(out_trainer != nullptr, "out_trainer is NULL");
         require(model != nullptr, "model is NULL");
         const auto given = read_options(options);
-        *out_trainer = make_handle<volta_trainer>(
-            model->context, Trainer::resume(model->context, model->model,
-                                            options != nullptr ? &given : nullptr, group_of(given)));
+        *out_trainer =
+            make_handle<volta_trainer>(model->context, Trainer::resume(model->context, model->model,
+                                                                       options != nullptr ? &given : nullptr,
+                                                                       group_of(given, model->context)));
     });
 }
 

@@ -16,10 +16,10 @@ std::pmr::vector<std::uint32_t> share_out(const std::pmr::vector<std::uint64_t>&
                      [&](std::size_t a, std::size_t b) { return elements[a] > elements[b]; });
     std::pmr::vector<std::uint64_t> loads(ranks, 0, heap);
     std::pmr::vector<std::uint32_t> owners(elements.size(), 0, heap);
-    for (const std::size_t piece : order) {
+    for (const std::size_t portion : order) {
         const auto least = std::min_element(loads.begin(), loads.end());
-        *least += elements[piece];
-        owners[piece] = static_cast<std::uint32_t>(least - loads.begin());
+        *least += elements[portion];
+        owners[portion] = static_cast<std::uint32_t>(least - loads.begin());
     }
     return owners;
 }
@@ -35,13 +35,14 @@ void add_before(float* sum, const float* earlier, std::size_t elements) {
 
 }  // namespace
 
-// The pieces whose owners end in some bits, cut into buckets: a slice of a large piece where it lies, or
-// small ones put together. Where the cuts are depends on the pieces alone, so that sender and receiver agree.
+// The portions whose owners end in some bits, cut into buckets: a slice of a large portion where it lies, or
+// small ones put together. Where the cuts are depends on the portions alone, so that sender and receiver
+// agree.
 class Collective::Buckets {
   public:
-    Buckets(const Piece* pieces, std::size_t count, std::uint32_t mask, std::uint32_t bits)
-        : pieces_(pieces), count_(count), mask_(mask), bits_(bits & mask) {
-        begin_.piece = end_.piece = next_piece(0);
+    Buckets(const Portion* portions, std::size_t count, std::uint32_t mask, std::uint32_t bits)
+        : portions_(portions), count_(count), mask_(mask), bits_(bits & mask) {
+        begin_.portion = end_.portion = next_portion(0);
     }
 
     // The next one's bytes; 0: there is none.
@@ -64,16 +65,17 @@ class Collective::Buckets {
     // Where its bytes lie if that is one place, else NULL.
     float* in_place() const {
         Cursor behind = begin_;
-        if (behind.piece != end_.piece) advance(behind, left_in(behind));
-        const bool is_one = behind.piece == end_.piece && (begin_.piece == end_.piece || end_.element == 0);
-        return is_one ? pieces_[begin_.piece].data + begin_.element : nullptr;
+        if (behind.portion != end_.portion) advance(behind, left_in(behind));
+        const bool is_one =
+            behind.portion == end_.portion && (begin_.portion == end_.portion || end_.element == 0);
+        return is_one ? portions_[begin_.portion].data + begin_.element : nullptr;
     }
     // Its slices, each with its place in the packed bytes.
     template <class Visit>
     void for_each_slice(float* packed, const Visit& visit) const {
-        for (Cursor at = begin_; at.piece != end_.piece || at.element != end_.element;) {
-            const std::size_t elements = at.piece == end_.piece ? end_.element - at.element : left_in(at);
-            visit(pieces_[at.piece].data + at.element, packed, elements);
+        for (Cursor at = begin_; at.portion != end_.portion || at.element != end_.element;) {
+            const std::size_t elements = at.portion == end_.portion ? end_.element - at.element : left_in(at);
+            visit(portions_[at.portion].data + at.element, packed, elements);
             packed += elements;
             advance(at, elements);
         }
@@ -82,21 +84,22 @@ class Collective::Buckets {
   private:
     static constexpr std::size_t kLargeElements = 16384, kBucketElements = kBucketBytes / sizeof(float);
     struct Cursor {
-        std::size_t piece = 0, element = 0;
+        std::size_t portion = 0, element = 0;
     };
-    std::size_t next_piece(std::size_t piece) const {
-        while (piece < count_ && (pieces_[piece].elements == 0 || (pieces_[piece].owner & mask_) != bits_))
-            ++piece;
-        return piece;
+    std::size_t next_portion(std::size_t portion) const {
+        while (portion < count_ &&
+               (portions_[portion].elements == 0 || (portions_[portion].owner & mask_) != bits_))
+            ++portion;
+        return portion;
     }
-    bool is_through(const Cursor& at) const { return at.piece == count_; }
-    std::size_t left_in(const Cursor& at) const { return pieces_[at.piece].elements - at.element; }
+    bool is_through(const Cursor& at) const { return at.portion == count_; }
+    std::size_t left_in(const Cursor& at) const { return portions_[at.portion].elements - at.element; }
     void advance(Cursor& at, std::size_t elements) const {
         at.element += elements;
-        if (at.element == pieces_[at.piece].elements) at = {next_piece(at.piece + 1), 0};
+        if (at.element == portions_[at.portion].elements) at = {next_portion(at.portion + 1), 0};
     }
 
-    const Piece* pieces_;
+    const Portion* portions_;
     std::size_t count_;
     std::uint32_t mask_, bits_;
     Cursor begin_, end_;
@@ -121,40 +124,40 @@ void Collective::pass(std::uint32_t peer, Buckets& sent, Buckets& received, bool
             if (const float* const place = sent.in_place())
                 from = place;
             else
-                sent.for_each_slice(out, [](const float* piece, float* packed, std::size_t elements) {
-                    std::memcpy(packed, piece, elements * sizeof(float));
+                sent.for_each_slice(out, [](const float* portion, float* packed, std::size_t elements) {
+                    std::memcpy(packed, portion, elements * sizeof(float));
                 });
         }
         float* to = in;
         if (receive_bytes != 0 && !adds && received.in_place() != nullptr) to = received.in_place();
         group_->exchange(peer, from, send_bytes, to, receive_bytes);
         if (receive_bytes == 0 || to != in) continue;
-        received.for_each_slice(in, [&](float* piece, const float* packed, std::size_t elements) {
+        received.for_each_slice(in, [&](float* portion, const float* packed, std::size_t elements) {
             if (!adds)
-                std::memcpy(piece, packed, elements * sizeof(float));
+                std::memcpy(portion, packed, elements * sizeof(float));
             else if (is_earlier)
-                add_behind(piece, packed, elements);
+                add_behind(portion, packed, elements);
             else
-                add_before(piece, packed, elements);
+                add_before(portion, packed, elements);
         });
     }
 }
 
-// Recursive halving: behind level d a rank has sums over 2d ranks of the pieces whose owners end as its
+// Recursive halving: behind level d a rank has sums over 2d ranks of the portions whose owners end as its
 // number does.
-void Collective::add(const Piece* pieces, std::size_t count) {
+void Collective::add(const Portion* portions, std::size_t count) {
     for (std::uint32_t d = 1; d < group_->size(); d *= 2) {
         const std::uint32_t mask = 2 * d - 1, peer = group_->rank() ^ d;
-        Buckets sent(pieces, count, mask, peer), kept(pieces, count, mask, group_->rank());
+        Buckets sent(portions, count, mask, peer), kept(portions, count, mask, group_->rank());
         pass(peer, sent, kept, true);
     }
 }
 
 // The way back.
-void Collective::gather(const Piece* pieces, std::size_t count) {
+void Collective::gather(const Portion* portions, std::size_t count) {
     for (std::uint32_t d = group_->size() / 2; d > 0; d /= 2) {
         const std::uint32_t mask = 2 * d - 1, peer = group_->rank() ^ d;
-        Buckets sent(pieces, count, mask, group_->rank()), others(pieces, count, mask, peer);
+        Buckets sent(portions, count, mask, group_->rank()), others(portions, count, mask, peer);
         pass(peer, sent, others, false);
     }
 }

@@ -12,27 +12,27 @@
 namespace volta {
 
 // Numbers of which every rank has a copy of its own; one rank is given the sum, or has what all are given.
-struct Piece {
+struct Portion {
     float* data;
     std::size_t elements;
     std::uint32_t owner;  // a rank
 };
 
-// Owners of pieces of so many elements, so that each rank has about the same: the largest first, to the rank
-// that has least. Depends on nothing else, so that all ranks agree.
+// Owners of portions of so many elements, so that each rank has about the same: the largest first, to the
+// rank that has least. Depends on nothing else, so that all ranks agree.
 std::pmr::vector<std::uint32_t> share_out(const std::pmr::vector<std::uint64_t>& elements,
                                           std::uint32_t ranks, std::pmr::memory_resource* heap);
 
-// Thread: one caller. Every rank makes the same calls with the same pieces. Throws as Group::exchange.
+// Thread: one caller. Every rank makes the same calls with the same portions. Throws as Group::exchange.
 class Collective final {
   public:
     Collective(GroupRef group, std::pmr::memory_resource* tensors);
     static std::uint64_t bytes() { return 2 * kBucketBytes; }  // what it allocates
 
     // data of the owner = the sum over the ranks by the tree; of others, a part of it.
-    void add(const Piece* pieces, std::size_t count);
+    void add(const Portion* portions, std::size_t count);
     // data of all = the owner's.
-    void gather(const Piece* pieces, std::size_t count);
+    void gather(const Portion* portions, std::size_t count);
     // For a few numbers: all have the sum, by the same tree. The largest.
     void add_for_all(double* numbers, std::size_t count);
     void add_for_all(float* numbers, std::size_t count);

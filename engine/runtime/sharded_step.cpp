@@ -266,7 +266,7 @@ void ShardedStep::exchange_norms() {
         squares_->run(Phase::each, 0);
         squares_->run(Phase::reduce, 0);
         const auto* own = squares_->at<const float>(squares_->find(RegionKind::output, "square_sums"));
-        for (const Piece& norm : norms_)
+        for (const Portion& norm : norms_)
             if (norm.owner == rank()) *norm.data = *own++;
     }
     if (!collective_) return;
@@ -341,12 +341,14 @@ void ShardedStep::require_agreement(const Model& model, const TrainerOptions& op
     constexpr std::size_t kRows = sizeof own / sizeof own[0];
     const std::uint32_t ranks = collective_->group().size();
     std::pmr::vector<Hash128> all(ranks * kRows, Hash128{}, heap);
-    std::pmr::vector<Piece> pieces(heap);
+    std::pmr::vector<Portion> portions(heap);
     for (std::uint32_t r = 0; r < ranks; ++r)
-        pieces.push_back(
+        portions.push_back(
             {reinterpret_cast<float*>(&all[r * kRows]), kRows * sizeof(Hash128) / sizeof(float), r});
     for (std::size_t i = 0; i < kRows; ++i) all[rank() * kRows + i] = own[i].hash;
-    collective_->gather(pieces.data(), pieces.size());
+    collective_->gather(portions.data(), portions.size());
+    double all_have_it = 0;  // before the first of them ends
+    collective_->largest(&all_have_it, 1);
     for (std::uint32_t r = 1; r < ranks; ++r)
         for (std::size_t i = 0; i < kRows; ++i)
             if (all[r * kRows + i] != all[i])

@@ -82,7 +82,7 @@ class ShardedStep final {
     std::pmr::vector<Buffer> staged_;  // one for each
     std::optional<Collective> collective_;
     std::optional<ProgramMemory> squares_, update_;
-    std::pmr::vector<Piece> sums_, parameters_, norms_;  // what ranks add, and then send each other
+    std::pmr::vector<Portion> sums_, parameters_, norms_;  // what ranks add, and then send each other
 };
 
 }  // namespace volta

@@ -609,6 +609,7 @@ HeapPtr<Trainer> Trainer::resume(const ContextRef& context, const ModelRef& mode
         read_run_options(*given, options);
     }
     options.group = group;
+    require_group_fits(options);
     HeapPtr<Trainer> trainer = make_on<Trainer>(heap, context, model, std::move(options));
     trainer->restore(*model->training);
     return trainer;

@@ -143,9 +143,9 @@ class FakeTransport final {
         std::deque<Message>& from_peer = mailbox(peer, rank).messages;
         const Clock::time_point last = Clock::now() + faults_.timeout;
         for (;;) {
-            if (!ended_.empty()) return ended_;
             const Clock::time_point now = Clock::now();
-            if (!from_peer.empty() && from_peer.front().arrives <= now) break;
+            if (!from_peer.empty() && from_peer.front().arrives <= now) break;  // sent before the end
+            if (!ended_.empty()) return ended_;
             if (now >= last) {
                 end_locked("rank " + std::to_string(culprit_of(peer)) + " has not answered for " +
                            std::to_string(faults_.timeout.count()) + " ms");
