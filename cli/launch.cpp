@@ -41,7 +41,7 @@ class HeldSignals {
         for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) {
             struct sigaction now = {};
             sigaction(signal, nullptr, &now);
-            if (now.sa_handler != SIG_IGN) sigaddset(&held_, signal);  // as nohup has it
+            if (signal != SIGHUP || now.sa_handler != SIG_IGN) sigaddset(&held_, signal);  // nohup
         }
         sigprocmask(SIG_BLOCK, &held_, &before_);
     }

@@ -6,7 +6,8 @@ set -u
 voltac=$1
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+launcher=
+trap '[ -z "$launcher" ] || kill -9 "$launcher" 2>/dev/null; rm -rf "$work"' EXIT
 export HOME="$work" TMPDIR="$work"
 unset VOLTA_NUM_THREADS VOLTA_RANK VOLTA_RANKS VOLTA_TRANSPORT VOLTA_ADDRESS VOLTA_TIMEOUT
 cd "$work" || exit 1
@@ -51,7 +52,7 @@ for ranks in 1 2 4; do
     done
 done
 [ -f n4.volta.logs/rank-3.log ] || bad "rank 3 has no log"
-[ ! -s n4.volta.logs/rank-3.log ] || bad "rank 3 speaks: $(cat n4.volta.logs/rank-3.log)"
+[ ! -s n4.volta.logs/rank-3.log ] || bad "rank 3 says: $(cat n4.volta.logs/rank-3.log)"
 [ ! -e n4.volta.logs/rank-0.log ] || bad "rank 0 has a log"
 [ -z "$(find . -name 'voltac-*')" ] || bad "folders are left: $(find . -name 'voltac-*')"
 "$voltac" launch -n 2 --transport tcp --logs here -- train $model --steps 20 --out tcp.volta >told 2>err || bad "tcp: $(cat err)"
@@ -85,7 +86,7 @@ same "hidden tokens" b1.volta b2.volta
 mkdir idx
 { printf '\000\000\010\003\000\000\000\020\000\000\000\034\000\000\000\034' && head -c 12544 text; } >idx/train-images-idx3-ubyte
 { printf '\000\000\010\001\000\000\000\020' && printf '\000\001\002\003\004\005\006\007\000\001\002\003\004\005\006\007'; } >idx/train-labels-idx1-ubyte
-pictures="--dataset mnist --data idx --model lenet5 --batch 8 --shards 2 --steps 4"
+pictures="--dataset idx --data idx --model resnet20 --batch 8 --shards 2 --steps 4"
 # shellcheck disable=SC2086
 learns p1.volta 0 $pictures
 # shellcheck disable=SC2086
@@ -153,10 +154,10 @@ process_of() {
         tr '\0' '\n' <"/proc/$child/environ" | grep -qx "VOLTA_RANK=$2" && echo "$child"
     done
 }
-# comes FILE: within 20 s.
+# comes FILE: within 20 s, and before $launcher ends.
 comes() {
     tries=0
-    while [ ! -s "$1" ] && [ $tries -lt 400 ]; do
+    while [ ! -s "$1" ] && [ $tries -lt 400 ] && kill -0 $launcher 2>/dev/null; do
         sleep 0.05
         tries=$((tries + 1))
     done
@@ -176,6 +177,7 @@ begins() {
 ends() {
     wait "$launcher"
     expect "exit status of $2" "$1" $?
+    launcher=
 }
 
 # A rank that dies.
