@@ -70,6 +70,11 @@ same "batch 2 x 4 in 4 shards" one.volta parts.volta
 learns parts.volta 2 $small --batch 4 --accumulate 2 --shards 4 --steps 20
 same "batch 4 x 2 in 4 shards" one.volta parts.volta
 # shellcheck disable=SC2086
+learns parts.volta 0 $small --batch 1 --accumulate 8 --shards 4 --steps 20
+# shellcheck disable=SC2086
+learns other.volta 4 $small --batch 1 --accumulate 8 --shards 4 --steps 20
+same "batch 1 x 8 in 4 shards" parts.volta other.volta
+# shellcheck disable=SC2086
 {
     refused 2 "--batch 6 x --accumulate 1 is 6 rows a step, which 4 shards do not divide" train $small --batch 6 --shards 4 --out x.volta
     refused 2 "--accumulate is 3, with 4 shards it must be a multiple or a divisor of them: --batch 3 --accumulate 4 has" train $small --batch 4 --accumulate 3 --shards 4 --out x.volta
@@ -210,5 +215,32 @@ kill -9 "$(process_of $launcher 3)"
 ends 0 "a run that began again"
 grep -q 'rank 3 of 4 was ended by signal 9 .*; start 2 of 3 goes on from again.volta' err || bad "no word of the second start: $(cat err)"
 same "a run that began again" whole.volta again.volta
+model="--text text --from one.volta --batch 8 --shards 4"
+# shellcheck disable=SC2086
+learns whole.volta 0 $model --steps $steps
+begins again.volta --restarts 1
+kill -9 "$(process_of $launcher 1)"
+ends 0 "a run of fine-tuning that began again"
+same "fine-tuning that began again" whole.volta again.volta
+
+# begun N: the run in the background has begun N times, within 20 s.
+begun() {
+    tries=0
+    while [ "$(grep -c '^step 1/' err)" -lt "$1" ] && [ $tries -lt 400 ] && kill -0 $launcher 2>/dev/null; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+}
+cp one.volta stale.volta
+: >err
+"$voltac" launch -n 2 --restarts 1 -- train --text text --from one.volta --batch 8 --shards 4 --steps 10000000 --out stale.volta >told 2>err &
+launcher=$!
+begun 1
+kill -9 "$(process_of $launcher 1)"
+begun 2
+kill -TERM $launcher
+ends 143 "a run that began anew and was asked to end"
+grep -q 'rank 1 of 2 was ended by signal 9 .*; start 2 of 2 begins anew' err || bad "an older file is no checkpoint of this run: $(cat err)"
+
 [ $failed -eq 0 ] && echo "ranks give one result, and end together"
 exit $failed
