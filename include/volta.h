@@ -242,7 +242,8 @@ typedef struct volta_stop_options {
 /* From now on, what the long calls of this context and of all that is made from it ask between pieces of their work,
  * whether they shall end. One that ends so reports CANCELLED, its text says before which piece, and nothing is lost:
  *   volta_trainer_step, volta_trainer_step_tokens       before each micro-batch and before the update: parameters,
- *       moments, step and place in the tokens are as before. On a device of its own memory before the step alone
+ *       moments, step and place in the tokens are as before. On a device of its own memory, and in a group, before the step
+ *       alone; of a group all ranks end so, where one is asked to
  *   volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
  *   volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
  *   volta_model_open, volta_model_open_memory           before each checksum that is verified
@@ -1169,10 +1170,13 @@ typedef volta_status (*volta_exchange)(void *user, uint32_t peer, const void *se
 
 typedef struct volta_group_options {
     size_t struct_size;
-    const char *transport;   /* "local": processes of one machine; "tcp": of several; "host": exchange. NULL: "local"   */
-    const char *address;     /* local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens         */
+    const char *transport;   /* "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library
+                                has started; "host": exchange. NULL: "local"                                            */
+    const char *address;     /* local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host:
+                                NULL                                                                                    */
     uint32_t rank;           /* of this process: 0 .. size - 1                                                          */
-    uint32_t size;           /* processes, each with a rank of its own; a power of two. 0: 1                            */
+    uint32_t size;           /* processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and
+                                rank is what it says                                                                    */
     double timeout;          /* seconds after which a rank that does not answer is given up; 0: 30                      */
     volta_exchange exchange; /* host: the transport                                                                     */
     void *user;              /* handed to exchange                                                                      */
@@ -1183,6 +1187,7 @@ typedef struct volta_group_options {
  * steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
  * Thread: one trainer of a group at a time.
  * Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+ *         UNSUPPORTED       mpi, and no library of MPI can be opened
  *         INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist */
 VOLTA_API volta_status volta_group_create(volta_context *context, const volta_group_options *options,
                                           volta_group **out_group);
@@ -1352,7 +1357,8 @@ VOLTA_API volta_status volta_trainer_evaluate_tokens(volta_trainer *trainer, con
 VOLTA_API uint64_t volta_trainer_current_step(const volta_trainer *trainer);
 
 /* Lends: a parameter's current values, and its gradient of the latest step (summed over micro-batches, before
- * clipping), read-only, until the next call on this trainer. */
+ * clipping), read-only, until the next call on this trainer. In a group a gradient is on the rank that updates its
+ * parameter, on the others INVALID_STATE. */
 VOLTA_API volta_status volta_trainer_parameter(const volta_trainer *trainer, const char *name,
                                                const float **out_data, size_t *out_elements);
 VOLTA_API volta_status volta_trainer_gradient(const volta_trainer *trainer, const char *name,
@@ -1365,7 +1371,9 @@ VOLTA_API volta_status volta_trainer_hash(const volta_trainer *trainer, char *te
 VOLTA_API volta_status volta_trainer_update_model(volta_trainer *trainer);
 
 /* Writes a checkpoint: a model file with the current parameters that also holds moments, seed, step, running
- * beta products, data cursor and every option. Crash-safe, see volta_model_save. */
+ * beta products, data cursor and every option. Crash-safe, see volta_model_save. Of a group all ranks make the call, and
+ * rank 0 writes the file: that of one process, byte for byte.
+ * Errors: IO_ERROR  as volta_model_save; of a group, on the other ranks too where rank 0 could not save */
 VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *path);
 
 /* Plans a longer run: `steps` in all, from which a schedule's learning rates follow from now on. The steps that were made
@@ -1375,9 +1383,9 @@ VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *pa
 VOLTA_API volta_status volta_trainer_extend(volta_trainer *trainer, uint64_t steps);
 
 /* A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
- * those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder and
- * update_in_backward are this run's alone; where input_shapes is NULL these are all that is read. In a context of another level or
- * precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
+ * those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder,
+ * update_in_backward and group are this run's alone; where input_shapes is NULL these are all that is read. In a context
+ * of another level or precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
  * Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
  *         INVALID_STATE     the model is no checkpoint */
 VOLTA_API volta_status volta_trainer_resume(volta_model *model, const volta_trainer_options *options,
@@ -1954,8 +1962,8 @@ VOLTA_API volta_status volta_profile_get_operator(const volta_context *context, 
 
 typedef int32_t volta_profile_kind;
 enum {
-    VOLTA_PROFILE_CALL = 0,  /* a call of the host, or a part of one: "train_step", "evaluate", "session_run",
-                                "token_step", and in it "prefill", "decode", "sample"                     */
+    VOLTA_PROFILE_CALL = 0,  /* a call of the host, or a part of one: "train_step", and in it "exchange" with the ranks of
+                                a group; "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample" */
     VOLTA_PROFILE_PHASE = 1, /* one run of a plan's phase: "each", "reduce", "update"                     */
     VOLTA_PROFILE_STEP = 2,  /* a step of the plan: an operator                                           */
     VOLTA_PROFILE_WORKER = 3 /* what a thread of the pool had of a step; thread 0's share is not told apart */

@@ -13,7 +13,9 @@
 
 #include <volta.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
@@ -692,6 +694,55 @@ class session : public handle<volta_session, volta_session_release> {
     std::string_view plan() const { return detail::text_of(volta_session_print_plan, get()); }
 };
 
+// Processes that train one model together, by a transport of the library's or of the program's: given to trainers as the
+// option `group`.
+class group : public handle<volta_group, volta_group_release> {
+  public:
+    // Returns when all ranks have joined.
+    explicit group(const context &in, const volta_group_options &how = options<volta_group_options>())
+        : handle(detail::made<volta_group>(volta_group_create, in.get(), &how)) {}
+    // exchange(std::uint32_t peer, span<const std::byte> send, span<std::byte> receive) is volta_exchange. It gives nothing,
+    // or a volta::failure; what it throws is a failure too. It outlives the group and its trainers.
+    template <class Exchange, class = std::enable_if_t<std::is_invocable_v<Exchange &, std::uint32_t, span<const std::byte>,
+                                                                            span<std::byte>>>>
+    group(const context &in, std::uint32_t rank, std::uint32_t size, Exchange &exchange)
+        : group(in, of_host(rank, size, exchange)) {}
+    std::uint32_t rank() const noexcept { return volta_group_rank(get()); }
+    std::uint32_t size() const noexcept { return volta_group_size(get()); }
+
+  private:
+    template <class Exchange>
+    static volta_group_options of_host(std::uint32_t rank, std::uint32_t size, Exchange &exchange) {
+        auto how = options<volta_group_options>();
+        how.transport = "host";
+        how.rank = rank;
+        how.size = size;
+        how.exchange = &run<Exchange>;
+        how.user = const_cast<void *>(static_cast<const void *>(&exchange));
+        return how;
+    }
+    template <class Exchange>
+    static volta_status run(void *user, std::uint32_t peer, const void *send, std::size_t send_bytes, void *receive,
+                            std::size_t receive_bytes, char *text, std::size_t text_bytes) {
+        auto &exchange = *static_cast<Exchange *>(user);
+        const span<const std::byte> out(static_cast<const std::byte *>(send), send_bytes);
+        const span<std::byte> in(static_cast<std::byte *>(receive), receive_bytes);
+        if constexpr (std::is_void_v<decltype(exchange(peer, out, in))>) {
+            exchange(peer, out, in);
+            return VOLTA_OK;
+        } else {
+            const failure why = exchange(peer, out, in);
+            std::snprintf(text, text_bytes, "%s", why.text.c_str());
+            return why.status;
+        }
+    }
+};
+
+// Rows of a batch, counted along the first extent of the inputs.
+struct row_range {
+    std::uint64_t first = 0, count = 0;
+};
+
 // What a trainer would need, and what its steps would cost.
 struct training_estimate {
     volta_bill bill = VOLTA_BILL_INIT;
@@ -721,6 +772,12 @@ class trainer : public handle<volta_trainer, volta_trainer_release> {
     volta_step_report step(const tensor &input, const tensor &targets) {
         const volta_tensor *const in = input.get();
         return step(span<const volta_tensor *const>(&in, 1), targets);
+    }
+    // Those of a step's batch that this process reads: all of them without a group.
+    row_range rows() const {
+        row_range found;
+        check(volta_trainer_rows(get(), &found.first, &found.count));
+        return found;
     }
     void set_tokens(token_view tokens) { check(volta_trainer_set_tokens(get(), tokens.data(), tokens.size())); }
     volta_step_report step_tokens() {

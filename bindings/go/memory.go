@@ -149,6 +149,9 @@ func read(of, raw any, ranks ...int) {
 	to, from := reflect.ValueOf(of).Elem(), reflect.ValueOf(raw)
 	for i := 0; i < to.NumField(); i++ {
 		name, target := to.Type().Field(i).Name, to.Field(i)
+		if to.Type().Field(i).Tag.Get("volta") == "-" {
+			continue // what the caller fills in by hand
+		}
 		value := from.FieldByName(name)
 		length := func() int { return int(from.FieldByName(count(name)).Uint()) }
 		switch target.Interface().(type) {

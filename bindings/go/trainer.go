@@ -11,6 +11,7 @@ import (
 type Trainer struct {
 	*handle[sys.Trainer]
 	ranks []int // of the model's inputs
+	group *Group
 }
 
 // TrainerOptions are volta_trainer_options; zeros are the defaults.
@@ -42,6 +43,8 @@ type TrainerOptions struct {
 	ActivationBudget   uint64   // bytes; 0: as many as are fastest
 	StateFolder        string   // where moments lie in a file; "": in memory
 	UpdateInBackward   bool
+	Shards             uint64 // of a batch; a power of two. 0: 1
+	Group              *Group `volta:"-"` // of the same context: the ranks that compute the shards; nil: this process
 }
 
 // EstimateTraining is what NewTrainer's trainer would need, and what its steps would cost. speed nil: the cost has no seconds.
@@ -52,7 +55,16 @@ func EstimateTraining(of *Model, options TrainerOptions, speed *MachineSpeed) (B
 	if err := fill(&a, raw, options); err != nil {
 		return Bill{}, TrainingCost{}, err
 	}
-	err := of.look(func(model *sys.Model) Status { return sys.TrainerEstimate(model, raw, speed, bill, cost) })
+	var wrong error
+	err := of.look(func(model *sys.Model) Status {
+		if raw.Group, wrong = options.Group.pointerIn(of.owner); wrong != nil {
+			return OK
+		}
+		return sys.TrainerEstimate(model, raw, speed, bill, cost)
+	})
+	if wrong != nil {
+		err = wrong
+	}
 	return *bill, *cost, err
 }
 
@@ -70,13 +82,36 @@ func newTrainer(of *Model, options *TrainerOptions, make func(*sys.Model, *sys.T
 	if err != nil {
 		return nil, err
 	}
-	trainer, err := made(of.handle, "trainer", sys.TrainerRelease, func(model *sys.Model, out **sys.Trainer) Status {
-		return make(model, raw, out)
+	t := &Trainer{}
+	if options != nil {
+		t.group = options.Group
+	}
+	var wrong error
+	var failed failure
+	transport := t.group.shared()
+	end := func(trainer *sys.Trainer) {
+		sys.TrainerRelease(trainer)
+		transport.leave()
+	}
+	t.handle, err = made(of.handle, "trainer", end, func(model *sys.Model, out **sys.Trainer) Status {
+		if t.group != nil {
+			if raw.Group, wrong = t.group.pointerIn(of.owner); wrong != nil {
+				return OK
+			}
+		}
+		status := make(model, raw, out)
+		if status == OK {
+			transport.join()
+		}
+		failed = transport.taken()
+		return status
 	})
-	if err != nil {
+	if wrong != nil {
+		return nil, wrong
+	}
+	if err = failed.of(err); err != nil {
 		return nil, err
 	}
-	t := &Trainer{handle: trainer}
 	for _, input := range inputs {
 		t.ranks = append(t.ranks, len(input.Shape))
 	}
@@ -92,6 +127,24 @@ func NewTrainer(of *Model, options TrainerOptions) (*Trainer, error) {
 // ones must agree.
 func Resume(checkpoint *Model, options *TrainerOptions) (*Trainer, error) {
 	return newTrainer(checkpoint, options, sys.TrainerResume)
+}
+
+// change is the handle's, with the error of an exchange that it asked for.
+func (t *Trainer) change(function func(*sys.Trainer) Status) error {
+	var failed failure
+	err := t.handle.change(func(trainer *sys.Trainer) Status {
+		status := function(trainer)
+		failed = t.group.shared().taken()
+		return status
+	})
+	return failed.of(err)
+}
+
+// Rows says which rows of a step's batch this process reads, counted along the first extent of the inputs: the others may hold
+// anything.
+func (t *Trainer) Rows() (first, count uint64, err error) {
+	err = t.look(func(trainer *sys.Trainer) Status { return sys.TrainerRows(trainer, &first, &count) })
+	return first, count, err
 }
 
 // Step is one step: inputs and targets hold all micro-batches one after the other.
@@ -175,7 +228,11 @@ func (t *Trainer) Gradient(name string) ([]float32, error) {
 }
 
 // Hash is what Model.Hash gives for the saved file.
-func (t *Trainer) Hash() (string, error) { return hash(t.handle, sys.TrainerHash) }
+func (t *Trainer) Hash() (string, error) {
+	var text [33]byte
+	err := t.change(func(trainer *sys.Trainer) Status { return sys.TrainerHash(trainer, &text[0]) })
+	return sys.GoText(&text[0]), err
+}
 
 // Extend plans so many steps in all, from which the schedule follows from now on.
 func (t *Trainer) Extend(steps uint64) error {
@@ -202,6 +259,7 @@ func (t *Trainer) Options() (options TrainerOptions, err error) {
 		status := sys.TrainerGetOptions(trainer, raw)
 		if status == OK { // what it lends is copied within the call
 			read(&options, *raw, t.ranks...)
+			options.Group = t.group
 		}
 		return status
 	})

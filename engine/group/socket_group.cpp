@@ -98,8 +98,7 @@ void SocketGroup::exchange(std::uint32_t peer, const void* send, std::size_t sen
     }
 }
 
-// ---- Pieces
-// -------------------------------------------------------------------------------------------------------
+// ---- Pieces -----------------------------------------------------------------------------------------
 
 // Whether anything went.
 bool SocketGroup::advance(Outgoing& out, std::uint32_t peer) {
@@ -163,8 +162,7 @@ void SocketGroup::check_header(const Incoming& in, std::uint32_t peer) {
             static_cast<unsigned long long>(header.total), rank(), in.bytes);
 }
 
-// ---- Waiting
-// ------------------------------------------------------------------------------------------------------
+// ---- Waiting ----------------------------------------------------------------------------------------
 
 void SocketGroup::wait(std::uint32_t peer, short events) {
     polled_[size()].fd = mesh_[peer].pieces.get();
@@ -204,8 +202,7 @@ void SocketGroup::say_waiting(std::uint32_t peer) {
     said_waiting_ = peer != kNobody;
 }
 
-// ---- Notes
-// --------------------------------------------------------------------------------------------------------
+// ---- Notes ------------------------------------------------------------------------------------------
 
 // Of all ranks, before one of them is blamed: who ended need not be who is at fault.
 void SocketGroup::read_notes() {

@@ -39,8 +39,7 @@ Transfer send_some(const Socket& socket, const void* header, std::size_t header_
                    std::size_t bytes) noexcept;
 Transfer receive_some(const Socket& socket, void* data, std::size_t bytes) noexcept;
 
-// ---- Frames
-// -------------------------------------------------------------------------------------------------------
+// ---- Frames -----------------------------------------------------------------------------------------
 
 enum class FrameKind : std::uint16_t { piece = 1, hello, welcome, refused, waiting, finished, ended };
 
@@ -83,8 +82,7 @@ Note make_note(FrameKind kind, std::uint32_t rank, const char* text) noexcept;
 void seal(Note& note) noexcept;  // its checks, once it is complete
 bool is_whole(const Note& note) noexcept;
 
-// ---- Links
-// --------------------------------------------------------------------------------------------------------
+// ---- Links ------------------------------------------------------------------------------------------
 
 struct Link {  // of this rank with another
     Socket pieces, notes;

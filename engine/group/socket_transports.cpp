@@ -25,8 +25,7 @@ void listen_at(const Socket& socket, const SocketAddress& address, const char* n
         fail_system(errno, "cannot listen at '%s'", name);
 }
 
-// ---- local: a Unix socket for each rank, in one folder
-// -------------------------------------------------------------
+// ---- local: a Unix socket for each rank, in one folder ----------------------------------------------
 
 class LocalMeeting final : public Meeting {
   public:
@@ -79,8 +78,7 @@ class LocalMeeting final : public Meeting {
     ino_t inode_ = 0;
 };
 
-// ---- tcp: rank 0 has an address, and tells the others where the rest is
-// --------------------------------------------
+// ---- tcp: rank 0 has an address, and tells the others where the rest is -----------------------------
 
 class TcpMeeting final : public Meeting {
   public:

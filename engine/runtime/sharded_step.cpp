@@ -59,6 +59,7 @@ ShardedStep::ShardedStep(Context& context, const Model& model, const TrainerOpti
       levels_(context.structures()),
       inputs_(context.structures()),
       staged_(context.structures()),
+      counts_(local_shards_, 0, context.structures()),
       sums_(context.structures()),
       parameters_(context.structures()),
       norms_(context.structures()) {
@@ -223,7 +224,8 @@ void ShardedStep::add_levels(std::uint32_t end) {
     }
 }
 
-double ShardedStep::add_counts(double* counts, bool stops) {
+double ShardedStep::add_counts(bool stops) {
+    double* const counts = counts_.data();
     for (std::uint32_t h = 1; h < local_shards_; h *= 2)
         for (std::uint32_t s = 0; s < local_shards_; s += 2 * h) counts[s] = counts[s] + counts[s + h];
     if (!collective_) return counts[0];
@@ -247,7 +249,12 @@ void ShardedStep::compute() {
         place_inputs(shard);
         place_results(level);
         shard_.begin_at((rank() * local_shards_ + shard) * micro_batches_);
-        for (std::uint32_t i = 0; i < micro_batches_; ++i) shard_.run(Phase::each, i);
+        for (std::uint32_t i = 0; i < micro_batches_; ++i) {
+            if (!collective_)  // where others wait, they were asked in the beginning
+                context_.stop().ask("micro-batch", shard * micro_batches_ + i,
+                                    std::size_t{local_shards_} * micro_batches_);
+            shard_.run(Phase::each, i);
+        }
         shard_.run(Phase::reduce, 0);
         add_levels(level);
     }
@@ -259,6 +266,7 @@ void ShardedStep::compute() {
     exchange_norms();
     update_->run(Phase::each, 0);
     update_->run(Phase::reduce, 0);
+    if (!collective_) context_.stop().ask("the update");
 }
 
 void ShardedStep::exchange_norms() {

@@ -34,9 +34,10 @@ class ShardedStep final {
     void* staged(int region) const;
     const float* square_sums() const;  // of all gradients, in the order of the parameters
 
-    // The step's count of targets, from one for each shard of this process, which are added as the gradients
+    // The step's count of targets, from counts(), one for each shard of this process, which are added as the gradients
     // are. Where `stops`, or where another rank does, all ranks throw CANCELLED.
-    double add_counts(double* counts, bool stops);
+    double add_counts(bool stops);
+    double* counts() { return counts_.data(); }
     void check_inputs();  // throws INVALID_ARGUMENT: ids out of range, of any shard
     // From the inputs to loss and norm, which are in update(); nothing that the host can see has changed.
     void compute();
@@ -80,6 +81,7 @@ class ShardedStep final {
     std::pmr::vector<Buffer> levels_;  // the sums of 1, 2, 4, ... shards; the last has the whole
     std::pmr::vector<int> inputs_;     // the host's
     std::pmr::vector<Buffer> staged_;  // one for each
+    std::pmr::vector<double> counts_;  // of targets, one for each shard of this process
     std::optional<Collective> collective_;
     std::optional<ProgramMemory> squares_, update_;
     std::pmr::vector<Portion> sums_, parameters_, norms_;  // what ranks add, and then send each other

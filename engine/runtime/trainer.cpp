@@ -169,11 +169,10 @@ double Trainer::count_targets(const void* first) const {
 double Trainer::agree_on_count() {
     if (!sharded_) return count_targets(given(targets_region_));
     const auto* targets = static_cast<const unsigned char*>(given(targets_region_));
-    std::pmr::vector<double> counts(context_->structures());
     const std::uint64_t bytes = given_bytes(targets_region_) / options_.local_shards();
     for (std::uint32_t shard = 0; shard < options_.local_shards(); ++shard)
-        counts.push_back(count_targets(targets + shard * bytes));
-    return sharded_->add_counts(counts.data(), context_->stop().reason() != Stop::Reason::none);
+        sharded_->counts()[shard] = count_targets(targets + shard * bytes);
+    return sharded_->add_counts(context_->stop().reason() != Stop::Reason::none);
 }
 
 void Trainer::write_step_inputs(double count, double learning_rate, double beta1_product,
@@ -320,7 +319,7 @@ void Trainer::read_results(StepReport& report) const {
 
 // A rank that fails alone tells the others, who wait for it.
 void Trainer::run_shards(StepReport& report) {
-    context_->stop().ask("the step");
+    if (options_.group) context_->stop().ask("the step");
     bool is_updating = false;
     try {
         sharded_->compute();

@@ -83,6 +83,15 @@ void line(void*, volta_log_level, const char*) { host.look(); }
 int32_t on_text(void*, const char*, size_t, int32_t) { return host.look(), 0; }
 int32_t on_progress(void*, const volta_tune_report*) { return host.look(), 0; }
 int32_t never(void*) { return host.look(), 0; }
+// The other rank of two sends what this one does, as far as it has it.
+volta_status mirror(void*, uint32_t, const void* send, size_t send_bytes, void* receive, size_t receive_bytes,
+                    char*, size_t) {
+    host.look();
+    if (receive_bytes > 0) memset(receive, 0, receive_bytes);
+    const size_t bytes = send_bytes < receive_bytes ? send_bytes : receive_bytes;
+    if (bytes > 0) memcpy(receive, send, bytes);
+    return VOLTA_OK;
+}
 
 // One walk through the header in one environment, and all that it said.
 class Walk {
@@ -470,6 +479,30 @@ void walk_models(Walk& walk, Made& made, const std::string& folder) {
         CALL_VOID(volta_model_release, model);
 }
 
+// A trainer among others. What it makes of a mirror's answers is not asked, only that it is one thing.
+void walk_groups(Walk& walk, Made& made, volta_trainer_options options) {
+    volta_group_options joining = VOLTA_GROUP_OPTIONS_INIT;
+    joining.transport = "host", joining.exchange = mirror, joining.timeout = 1.5;
+    for (const uint32_t size : {1u, 2u}) {
+        joining.size = size, joining.rank = size - 1;
+        CALL(volta_group_create, made.context, &joining, &options.group);
+        CALL(volta_group_rank, options.group);
+        CALL(volta_group_size, options.group);
+        options.shards = 2;
+        volta_trainer* trainer = nullptr;
+        CALL(volta_trainer_create, made.gpt, &options, &trainer);
+        uint64_t first = 0, count = 0;
+        CALL(volta_trainer_rows, trainer, &first, &count);
+        walk.say("first row", &first, sizeof first);
+        walk.say("rows", &count, sizeof count);
+        volta_step_report report = VOLTA_STEP_REPORT_INIT;
+        CALL(volta_trainer_set_tokens, trainer, made.tokens.data(), made.tokens.size());
+        CALL(volta_trainer_step_tokens, trainer, &report);
+        CALL_VOID(volta_trainer_release, trainer);
+        CALL_VOID(volta_group_release, options.group);
+    }
+}
+
 void walk_training(Walk& walk, Made& made, const std::string& folder) {
     const int64_t shape[] = {2, 16};
     volta_trainer_options options = {};
@@ -477,6 +510,7 @@ void walk_training(Walk& walk, Made& made, const std::string& folder) {
     options.input_shapes = shape, options.input_extent_count = 2;
     options.learning_rate = 1e-2, options.weight_decay = 0.1, options.clip_norm = 0.7;
     options.schedule = VOLTA_SCHEDULE_COSINE, options.steps = 10, options.warmup_steps = 3;
+    walk_groups(walk, made, options);
     volta_trainer *trainer = nullptr, *resumed = nullptr;
     volta_step_report report = {};
     report.struct_size = sizeof report;

@@ -436,6 +436,50 @@ void test_function(void**) {
     }
 }
 
+volta_status exchange(void* user, uint32_t, const void*, size_t, void*, size_t, char*, size_t) {
+    on_text(user, nullptr, 0, 0);
+    return VOLTA_IO_ERROR;
+}
+
+// What an exchange throws ends its group: no later call asks it again.
+void test_exchange(void**) {
+    for (const auto& thrown : kThrown) {
+        Host host;
+        volta_context* context = nullptr;
+        volta_model* model = nullptr;
+        volta_trainer* trainer = nullptr;
+        int calls = 0;
+        const std::function<void()> raise = [&] {
+            ++calls;
+            thrown.raise();
+        };
+        volta_group_options joining = VOLTA_GROUP_OPTIONS_INIT;
+        joining.transport = "host";
+        joining.size = 2;
+        joining.exchange = exchange;
+        joining.user = const_cast<std::function<void()>*>(&raise);
+        const int64_t shape[] = {2, 16};
+        volta_trainer_options training = VOLTA_TRAINER_OPTIONS_INIT;
+        training.input_shapes = shape;
+        training.input_extent_count = 2;
+        training.shards = 2;
+        assert_int_equal(context_on(host, 1, &context), VOLTA_OK);
+        assert_int_equal(small_gpt(context, &model), VOLTA_OK);
+        assert_int_equal(volta_group_create(context, &joining, &training.group), VOLTA_OK);
+        const std::string expected = std::string("the host's exchange threw an exception: ") + thrown.text;
+        for (int time = 0; time < 2; ++time) {
+            assert_int_equal(volta_trainer_create(model, &training, &trainer), VOLTA_IO_ERROR);
+            assert_non_null(strstr(volta_last_error(), expected.c_str()));
+            assert_null(trainer);
+            assert_int_equal(calls, 1);
+        }
+        volta_group_release(training.group);
+        volta_model_release(model);
+        volta_context_release(context);
+        assert_int_equal(host.held, 0);
+    }
+}
+
 // A test for each: whoever adds a function of the host adds one here, and a row to engine/base/host_call.h.
 void test_every_function_is_tested(void**) {
     const std::vector<std::string> tested = {"allocate",    "release", "log",     "parallel_for",
@@ -456,6 +500,7 @@ int main() {
         cmocka_unit_test(test_parallel_for),
         cmocka_unit_test(test_should_stop),
         cmocka_unit_test(test_function),
+        cmocka_unit_test(test_exchange),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -64,6 +64,7 @@ struct Run {
     double clip_norm = 1;
     int first_step = 0, steps = kSteps;
     std::string from, to;  // checkpoints
+    const volta_allocator* allocator = nullptr;
 };
 
 struct Result {
@@ -79,6 +80,7 @@ class Rank {
         : subject_(subject), run_(run) {
         volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
         options.thread_count = run.threads;
+        options.allocator = run.allocator;
         check(volta_context_create(&options, &context_));
         if (group != nullptr) check(volta_group_create(context_, group, &group_));
     }
@@ -117,15 +119,16 @@ class Rank {
         options.seed = 3;
         options.activation_budget = run_.activation_budget;
         options.group = group_;
-        if (run_.from.empty()) {
-            check(subject_.make(context_, &model_));
-            if (is_ok()) check(volta_trainer_create(model_, &options, &trainer_));
-            return;
-        }
+        if (model_ == nullptr) make_model();
+        if (!is_ok()) return;
+        if (run_.from.empty()) return check(volta_trainer_create(model_, &options, &trainer_));
         options.input_shapes = nullptr;
         options.input_extent_count = 0;
-        check(volta_model_open(context_, run_.from.c_str(), nullptr, &model_));
-        if (is_ok()) check(volta_trainer_resume(model_, &options, &trainer_));
+        check(volta_trainer_resume(model_, &options, &trainer_));
+    }
+    void make_model() {
+        check(run_.from.empty() ? subject_.make(context_, &model_)
+                                : volta_model_open(context_, run_.from.c_str(), nullptr, &model_));
     }
 
     void make_step(int step) {
@@ -388,6 +391,68 @@ void test_rows_of_a_rank(void**) {
     assert_int_equal(count[1], 4);
 }
 
+struct CountingHeap {
+    uint64_t count = 0;
+    size_t tensor_bytes = 0;
+};
+void* counting_allocate(void* user, size_t size, size_t alignment, volta_memory_kind kind) {
+    CountingHeap& heap = *static_cast<CountingHeap*>(user);
+    ++heap.count;
+    if (kind == VOLTA_MEMORY_TENSOR) heap.tensor_bytes += size;
+    void* memory = nullptr;
+    return posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, size) == 0
+               ? memory
+               : nullptr;
+}
+void counting_release(void* user, void* pointer, size_t size, size_t, volta_memory_kind kind) {
+    if (kind == VOLTA_MEMORY_TENSOR) static_cast<CountingHeap*>(user)->tensor_bytes -= size;
+    free(pointer);
+}
+
+// Neither alone nor with others does a step allocate, and the bill is what is allocated.
+void test_memory(void**) {
+    for (const uint32_t size : {1u, 2u, 4u}) {
+        FakeTransport transport(size);
+        std::vector<uint64_t> allocated(size), billed(size), held(size);
+        std::vector<std::thread> threads;
+        for (uint32_t r = 0; r < size; ++r)
+            threads.emplace_back([&, r] {
+                CountingHeap heap;
+                const volta_allocator allocator = {counting_allocate, counting_release, &heap};
+                Run run;
+                run.allocator = &allocator;
+                const volta_group_options options = group_options(transport, r, size);
+                Rank rank(kSubjects[0], run, &options);
+                rank.make_model();
+                const size_t before = heap.tensor_bytes;
+                rank.make_trainer();
+                volta_bill bill = VOLTA_BILL_INIT;
+                rank.check(volta_trainer_get_bill(rank.trainer(), &bill));
+                billed[r] = bill.total;
+                const int64_t shape[] = {kRows * static_cast<int64_t>(kShards), kTime};
+                std::vector<int32_t> tokens(static_cast<size_t>(shape[0] * kTime), 5);
+                volta_tensor* tensor = nullptr;
+                rank.check(volta_tensor_wrap(rank.context(), VOLTA_I32, shape, 2, tokens.data(), &tensor));
+                const volta_tensor* const inputs[] = {tensor};
+                uint64_t count = 0;
+                for (int step = 0; step < 3; ++step) {
+                    count = heap.count;
+                    rank.check(volta_trainer_step(rank.trainer(), inputs, 1, tensor, nullptr));
+                }
+                allocated[r] = heap.count - count;
+                held[r] = heap.tensor_bytes - before;
+                if (!rank.is_ok()) transport.end(r);
+                volta_tensor_release(tensor);
+            });
+        for (std::thread& thread : threads) thread.join();
+        assert_string_equal(transport.ended().c_str(), "");
+        for (uint32_t r = 0; r < size; ++r) {
+            assert_int_equal(allocated[r], 0);
+            assert_int_equal(held[r], billed[r]);
+        }
+    }
+}
+
 void test_ranks_that_differ(void**) {
     const auto results = train_together(kSubjects[0], 2, [](uint32_t rank) {
         Run run;
@@ -452,6 +517,7 @@ int main() {
         cmocka_unit_test(test_the_tree),
         cmocka_unit_test(test_dropout_is_of_the_row),
         cmocka_unit_test(test_rows_of_a_rank),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_ranks_that_differ),
         cmocka_unit_test(test_more_ranks_than_shards),
         cmocka_unit_test(test_options),

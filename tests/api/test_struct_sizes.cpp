@@ -35,6 +35,10 @@ void in_turn(void*, uint32_t count, volta_part part, void* part_user) {
 }
 int32_t see(void*, const volta_tune_report*) { return 1; }
 void line(void*, volta_log_level, const char*) {}
+// Of a group of one rank, which has no peer.
+volta_status alone(void*, uint32_t, const void*, size_t, void*, size_t, char*, size_t) {
+    return VOLTA_IO_ERROR;
+}
 
 std::vector<Case> cases() {
     const auto nothing = [](void*) {};
@@ -214,6 +218,19 @@ std::vector<Case> cases() {
              const volta_status status =
                  volta_session_create(world.model, as<volta_session_options>(data), &made);
              return ended(status, made, volta_session_release);
+         }},
+        {"volta_group_options", false,
+         [](void* data) {
+             auto& options = *out<volta_group_options>(data);
+             options.transport = "host";
+             options.timeout = 1;
+             options.exchange = alone;
+         },
+         [](void* data) {
+             volta_group* made = nullptr;
+             const volta_status status =
+                 volta_group_create(world.context, as<volta_group_options>(data), &made);
+             return ended(status, made, volta_group_release);
          }},
         {"volta_trainer_options", false,
          [](void* data) {

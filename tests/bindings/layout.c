@@ -421,6 +421,23 @@ int main(void) {
            sizeof(((volta_session_options *)0)->input_extent_count));
     printf("volta_session_options.flags %zu %zu\n", offsetof(volta_session_options, flags),
            sizeof(((volta_session_options *)0)->flags));
+    printf("volta_group_options %zu\n", sizeof(volta_group_options));
+    printf("volta_group_options.struct_size %zu %zu\n", offsetof(volta_group_options, struct_size),
+           sizeof(((volta_group_options *)0)->struct_size));
+    printf("volta_group_options.transport %zu %zu\n", offsetof(volta_group_options, transport),
+           sizeof(((volta_group_options *)0)->transport));
+    printf("volta_group_options.address %zu %zu\n", offsetof(volta_group_options, address),
+           sizeof(((volta_group_options *)0)->address));
+    printf("volta_group_options.rank %zu %zu\n", offsetof(volta_group_options, rank),
+           sizeof(((volta_group_options *)0)->rank));
+    printf("volta_group_options.size %zu %zu\n", offsetof(volta_group_options, size),
+           sizeof(((volta_group_options *)0)->size));
+    printf("volta_group_options.timeout %zu %zu\n", offsetof(volta_group_options, timeout),
+           sizeof(((volta_group_options *)0)->timeout));
+    printf("volta_group_options.exchange %zu %zu\n", offsetof(volta_group_options, exchange),
+           sizeof(((volta_group_options *)0)->exchange));
+    printf("volta_group_options.user %zu %zu\n", offsetof(volta_group_options, user),
+           sizeof(((volta_group_options *)0)->user));
     printf("volta_trainer_options %zu\n", sizeof(volta_trainer_options));
     printf("volta_trainer_options.struct_size %zu %zu\n", offsetof(volta_trainer_options, struct_size),
            sizeof(((volta_trainer_options *)0)->struct_size));
@@ -486,6 +503,10 @@ int main(void) {
            sizeof(((volta_trainer_options *)0)->state_folder));
     printf("volta_trainer_options.update_in_backward %zu %zu\n", offsetof(volta_trainer_options, update_in_backward),
            sizeof(((volta_trainer_options *)0)->update_in_backward));
+    printf("volta_trainer_options.shards %zu %zu\n", offsetof(volta_trainer_options, shards),
+           sizeof(((volta_trainer_options *)0)->shards));
+    printf("volta_trainer_options.group %zu %zu\n", offsetof(volta_trainer_options, group),
+           sizeof(((volta_trainer_options *)0)->group));
     printf("volta_training_cost %zu\n", sizeof(volta_training_cost));
     printf("volta_training_cost.struct_size %zu %zu\n", offsetof(volta_training_cost, struct_size),
            sizeof(((volta_training_cost *)0)->struct_size));

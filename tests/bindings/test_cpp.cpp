@@ -2,9 +2,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
 #include <volta.hpp>
 
 #include "tests/support/cmocka_cpp.h"
@@ -242,6 +248,121 @@ void test_running_and_training(void**) {
     assert_int_equal(trainer.gradient("fc.bias").size(), 4);
 }
 
+// Two ranks of one program that meet in its memory.
+class Meeting {
+  public:
+    void exchange(std::uint32_t rank, volta::span<const std::byte> send, volta::span<std::byte> receive) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        sent_[rank] = send;
+        meet(lock, rank);
+        const auto from = sent_[1 - rank];
+        if (from.size() != receive.size())
+            throw std::runtime_error("rank " + std::to_string(1 - rank) + " sends another size");
+        std::copy(from.begin(), from.end(), receive.begin());
+        meet(lock, rank);  // until then the other one reads what this one sends
+    }
+    int calls() const { return calls_; }
+
+  private:
+    void meet(std::unique_lock<std::mutex>& lock, std::uint32_t rank) {
+        const int round = ++calls_ / 2 + calls_ % 2;
+        came_.notify_all();
+        if (!came_.wait_for(lock, std::chrono::seconds(20), [&] { return calls_ >= 2 * round; }))
+            throw std::runtime_error("rank " + std::to_string(1 - rank) + " did not come");
+    }
+
+    std::mutex mutex_;
+    std::condition_variable came_;
+    volta::span<const std::byte> sent_[2];
+    int calls_ = 0;
+};
+
+// Three steps of two shards; the rows that are another rank's hold nothing. Losses and hash.
+std::pair<std::vector<float>, std::string> trained_in_shards(const volta::context& context,
+                                                             volta_group* group) {
+    const volta::model model = perceptron(context);
+    auto options = volta::options<volta_trainer_options>();
+    options.loss = VOLTA_LOSS_MSE;
+    options.learning_rate = 1e-2;
+    options.clip_norm = 0.5;
+    options.shards = 2;
+    options.group = group;
+    volta::trainer trainer(model, options);
+    const volta::row_range rows = trainer.rows();
+    assert_int_equal(rows.first, volta_group_rank(group) * 2);
+    assert_int_equal(rows.count, group == nullptr ? 4 : 4 / volta_group_size(group));
+    std::vector<float> in(12, std::numeric_limits<float>::quiet_NaN()), wanted(16, in[0]);
+    for (std::uint64_t i = 3 * rows.first; i < 3 * (rows.first + rows.count); ++i)
+        in[i] = static_cast<float>(i) / 7;
+    for (std::uint64_t i = 4 * rows.first; i < 4 * (rows.first + rows.count); ++i)
+        wanted[i] = static_cast<float>(i) / 5;
+    const auto x = volta::tensor::wrap(context, in.data(), {4, 3}),
+               y = volta::tensor::wrap(context, wanted.data(), {4, 4});
+    std::vector<float> losses;
+    for (int step = 0; step < 3; ++step) losses.push_back(trainer.step(x, y).loss);
+    return {losses, trainer.hash()};
+}
+
+void test_two_ranks_train_as_one(void**) {
+    const volta::context context;
+    const auto alone = trained_in_shards(context, nullptr);
+    auto refuse = [](std::uint32_t, volta::span<const std::byte>, volta::span<std::byte>) {
+        return volta::failure{VOLTA_IO_ERROR, "nobody is there"};
+    };
+    const volta::group one(context, 0, 1, refuse);  // has nobody to exchange with
+    assert_true(trained_in_shards(context, one) == alone);
+
+    Meeting meeting;
+    std::pair<std::vector<float>, std::string> found[2];
+    std::string failures[2];
+    const auto train = [&](std::uint32_t rank) {
+        const auto trained = volta::attempt([&] {
+            auto exchange = [&](std::uint32_t peer, volta::span<const std::byte> send,
+                                volta::span<std::byte> receive) {
+                meeting.exchange(1 - peer, send, receive);
+            };
+            const volta::context own;
+            const volta::group group(own, rank, 2, exchange);
+            found[rank] = trained_in_shards(own, group);
+        });
+        if (!trained) failures[rank] = trained.error().text;
+    };
+    std::thread other(train, 1);
+    train(0);
+    other.join();
+    assert_string_equal(failures[0].c_str(), "");
+    assert_string_equal(failures[1].c_str(), "");
+    assert_true(meeting.calls() > 0);
+    assert_true(found[0] == alone && found[1] == alone);
+}
+
+void test_groups_say_what_is_wrong(void**) {
+    const volta::context context;
+    const auto failed_by = [&](auto exchange) {
+        return volta::attempt([&] {
+                   const volta::group group(context, 1, 2, exchange);
+                   assert_true(group.rank() == 1 && group.size() == 2);
+                   trained_in_shards(context, group);
+               })
+            .error();
+    };
+    using In = volta::span<const std::byte>;
+    using Out = volta::span<std::byte>;
+    const auto given = failed_by([](std::uint32_t, In, Out) {
+        return volta::failure{VOLTA_DEVICE_ERROR, "rank 0 has no link"};
+    });
+    const auto thrown = failed_by([](std::uint32_t, In, Out) { throw std::runtime_error("rank 0 is gone"); });
+    assert_int_equal(given.status, VOLTA_IO_ERROR);
+    assert_non_null(std::strstr(given.text.c_str(), "rank 0 has no link"));
+    assert_int_equal(thrown.status, VOLTA_IO_ERROR);
+    assert_non_null(std::strstr(thrown.text.c_str(), "rank 0 is gone"));
+    auto options = volta::options<volta_group_options>();
+    options.transport = "pigeons";
+    const auto unknown = volta::attempt([&] { volta::group(context, options); });
+    assert_int_equal(unknown.error().status, VOLTA_INVALID_ARGUMENT);
+    assert_non_null(std::strstr(unknown.error().text.c_str(), "pigeons"));
+}
+
 void test_writing(void**) {
     const volta::context context;
     const std::string text = "to be or not to be";
@@ -320,6 +441,8 @@ int main() {
         cmocka_unit_test(test_tuning_and_profile),
         cmocka_unit_test(test_host_tensors),
         cmocka_unit_test(test_running_and_training),
+        cmocka_unit_test(test_two_ranks_train_as_one),
+        cmocka_unit_test(test_groups_say_what_is_wrong),
         cmocka_unit_test(test_writing),
         cmocka_unit_test(test_failures_carry_status_and_sentence),
     };

@@ -1,5 +1,7 @@
 // The uses of the libraries that the faults meet: a row each. Models are as small as they can be: what is
 // counted is calls, not bytes.
+#include <algorithm>
+#include <cstring>
 #include <initializer_list>
 
 #include "tests/faults/interpose.h"
@@ -65,7 +67,7 @@ volta_status make_network(volta_context* context, const char* name, volta_model*
     return volta_model_create_network(context, &options, 5, out);
 }
 
-volta_status make_trainer(volta_model* model, volta_trainer** out) {
+volta_status make_trainer(volta_model* model, volta_trainer** out, volta_group* group = nullptr) {
     static const std::int64_t shape[] = {2, 8};
     volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.input_shapes = shape;
@@ -75,6 +77,8 @@ volta_status make_trainer(volta_model* model, volta_trainer** out) {
     options.schedule = VOLTA_SCHEDULE_COSINE;
     options.clip_norm = 1;
     options.micro_batches = 2;
+    options.group = group;
+    options.shards = group != nullptr ? 2 : 0;
     return volta_trainer_create(model, &options, out);
 }
 
@@ -161,6 +165,34 @@ volta_status train(World& world) {
     world.mix(&loss, sizeof loss);
     const char* text;
     TRY(volta_trainer_print_plan(trainer, &text));
+    return mix_trainer(world, trainer);
+}
+
+// The other of two ranks, which computes the same rows and so has the same to say.
+volta_status mirror(void*, std::uint32_t, const void* send, std::size_t send_bytes, void* receive,
+                    std::size_t receive_bytes, char*, std::size_t) {
+    if (receive_bytes != 0) std::memset(receive, 0, receive_bytes);
+    const std::size_t bytes = std::min(send_bytes, receive_bytes);
+    if (bytes != 0) std::memcpy(receive, send, bytes);
+    return VOLTA_OK;
+}
+
+volta_status train_sharded(World& world) {
+    Context context;
+    Group group;
+    Model model;
+    Trainer trainer;
+    TRY(world.context(context.out()));
+    volta_group_options joining = VOLTA_GROUP_OPTIONS_INIT;
+    joining.transport = "host";
+    joining.size = 2;
+    joining.exchange = mirror;
+    TRY(volta_group_create(context, &joining, group.out()));
+    TRY(make_gpt(context, model.out()));
+    TRY(make_trainer(model, trainer.out(), group));
+    TRY(volta_trainer_set_tokens(trainer, tokens(), 64));
+    TRY(volta_trainer_step_tokens(trainer, nullptr));
+    TRY(volta_trainer_step_tokens(trainer, nullptr));
     return mix_trainer(world, trainer);
 }
 
@@ -592,6 +624,7 @@ const Scenario kScenarios[] = {
     {"define", define, nullptr, false, false},
     {"run", run_gpt, nullptr, false, false},
     {"train", train, nullptr, false, false},
+    {"train_sharded", train_sharded, nullptr, false, false},
     {"train_network", train_network, nullptr, false, false},
     {"evaluate", evaluate_llama, nullptr, false, false},
     {"derive", derive, nullptr, false, false},

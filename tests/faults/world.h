@@ -64,6 +64,7 @@ using Graph = Owned<volta_graph, volta_graph_release>;
 using Tokenizer = Owned<volta_tokenizer, volta_tokenizer_release>;
 using Model = Owned<volta_model, volta_model_release>;
 using Session = Owned<volta_session, volta_session_release>;
+using Group = Owned<volta_group, volta_group_release>;
 using Trainer = Owned<volta_trainer, volta_trainer_release>;
 using Generator = Owned<volta_generator, volta_generator_release>;
 using Sequence = Owned<volta_sequence, volta_sequence_release>;

@@ -30,9 +30,9 @@ struct Field {
 
 // Where the compiler puts the fields: each at the next multiple of its size, which is its alignment too.
 inline std::vector<Field> layout_of(const HeaderStruct& one) {
-    const std::map<std::string, size_t> sizes = {{"*", 8},        {"size_t", 8},   {"int64_t", 8},
-                                                 {"uint64_t", 8}, {"double", 8},   {"float", 4},
-                                                 {"int32_t", 4},  {"uint32_t", 4}, {"char", 1}};
+    const std::map<std::string, size_t> sizes = {
+        {"*", 8},     {"size_t", 8},  {"int64_t", 8},  {"uint64_t", 8}, {"double", 8},
+        {"float", 4}, {"int32_t", 4}, {"uint32_t", 4}, {"char", 1},     {"volta_exchange", 8}};
     std::vector<Field> fields;
     size_t end = 0;
     for (const HeaderField& field : one.fields) {

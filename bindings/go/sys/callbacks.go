@@ -11,6 +11,8 @@ int32_t voltaGoOnText(void *user, char *text, size_t bytes, int32_t token);
 int32_t voltaGoProgress(void *user, void *report);
 int32_t voltaGoFunction(void *user, void *tape, void *inputs, size_t input_count, void *outputs, size_t output_count);
 void voltaGoParallel(void *user, uint32_t count, void *part, void *part_user);
+int32_t voltaGoExchange(void *user, uint32_t peer, void *send, size_t send_bytes, void *receive, size_t receive_bytes,
+                        char *text, size_t text_bytes);
 */
 import "C"
 
@@ -26,6 +28,7 @@ var (
 	OnProgress = unsafe.Pointer(C.voltaGoProgress)
 	OnFunction = unsafe.Pointer(C.voltaGoFunction)
 	OnParallel = unsafe.Pointer(C.voltaGoParallel)
+	OnExchange = unsafe.Pointer(C.voltaGoExchange)
 )
 
 // Receiver is what Hand takes: the functions that C may call of it, and whose objects it is a call of.
@@ -36,6 +39,7 @@ type Receiver struct {
 	Progress func(report *TuneReport) (stop bool)        // lent too
 	Function func(outputs []*Tensor) Status              // of Compile; the inputs are those of the call
 	Parallel func(count uint32, part func(index uint32))
+	Exchange func(peer uint32, send, receive []byte) error // both are lent
 }
 
 // Hand makes the user pointer of a Receiver, ended by Unhand.
@@ -100,4 +104,18 @@ func voltaGoParallel(user unsafe.Pointer, count C.uint32_t, part, partUser unsaf
 		defer func() { _ = recover() }() // the call then reports the part that was left out
 		receiver.Parallel(uint32(count), func(index uint32) { runPart(part, partUser, index) })
 	})
+}
+
+//export voltaGoExchange
+func voltaGoExchange(user unsafe.Pointer, peer C.uint32_t, send unsafe.Pointer, sendBytes C.size_t, receive unsafe.Pointer, receiveBytes C.size_t, text *C.char, textBytes C.size_t) (status C.int32_t) {
+	received(user, func(receiver *Receiver) {
+		err := receiver.Exchange(uint32(peer), unsafe.Slice((*byte)(send), int(sendBytes)), unsafe.Slice((*byte)(receive), int(receiveBytes)))
+		if err == nil {
+			return
+		}
+		sentence := unsafe.Slice((*byte)(unsafe.Pointer(text)), int(textBytes))
+		sentence[copy(sentence[:len(sentence)-1], err.Error())] = 0
+		status = C.int32_t(IoError)
+	})
+	return status
 }

@@ -373,7 +373,7 @@ const (
 type ProfileKind int32
 
 const (
-	// a call of the host, or a part of one: "train_step", "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
+	// a call of the host, or a part of one: "train_step", and in it "exchange" with the ranks of a group; "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
 	ProfileCall ProfileKind = 0
 	// one run of a plan's phase: "each", "reduce", "update"
 	ProfilePhase ProfileKind = 1
@@ -485,6 +485,9 @@ type Model struct{ _ [0]byte }
 
 // Session is volta_session, which C alone makes and ends.
 type Session struct{ _ [0]byte }
+
+// Group is volta_group, which C alone makes and ends.
+type Group struct{ _ [0]byte }
 
 // Trainer is volta_trainer, which C alone makes and ends.
 type Trainer struct{ _ [0]byte }
@@ -1065,6 +1068,25 @@ type SessionOptions struct {
 	Flags uint32
 }
 
+// GroupOptions is volta_group_options.
+type GroupOptions struct {
+	StructSize uint
+	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
+	Transport *byte
+	// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host: NULL
+	Address *byte
+	// of this process: 0 .. size - 1
+	Rank uint32
+	// processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and rank is what it says
+	Size uint32
+	// seconds after which a rank that does not answer is given up; 0: 30
+	Timeout float64
+	// host: the transport
+	Exchange unsafe.Pointer
+	// handed to exchange
+	User unsafe.Pointer
+}
+
 // TrainerOptions is volta_trainer_options.
 //
 // Numbers are doubles here, in the file and in the configuration; step factors are rounded to f32 once.
@@ -1079,7 +1101,7 @@ type TrainerOptions struct {
 	Seed uint64
 	// the whole run, which the schedule spans; required for COSINE
 	Steps uint64
-	// accumulated per step; 0: 1
+	// accumulated per step; 0: one per shard
 	MicroBatches uint64
 	Schedule     Schedule
 	// linear from lr/warmup to lr
@@ -1125,6 +1147,10 @@ type TrainerOptions struct {
 	StateFolder *byte
 	// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
 	UpdateInBackward int32
+	// A power of two that divides micro_batches: a step's batch is so many equal parts, whose gradients and losses are each computed complete and added as a tree. Unlike the fields above part of what is computed, and of a checkpoint. Who computes a shard is not: one process or a group of up to so many ranks, with the same bits. 0: 1.
+	Shards uint64
+	// Of this run alone: the ranks that compute the shards, each rank the same number. All of them make the same calls, on the same model, options and data; the optimizer's state is divided among them. NULL: this process computes all.
+	Group *Group
 }
 
 // TrainingCost is volta_training_cost.
@@ -1771,7 +1797,8 @@ func CancelRequest(cancel *Cancel) {
 // From now on, what the long calls of this context and of all that is made from it ask between pieces of their work,
 // whether they shall end. One that ends so reports CANCELLED, its text says before which piece, and nothing is lost:
 // volta_trainer_step, volta_trainer_step_tokens       before each micro-batch and before the update: parameters,
-// moments, step and place in the tokens are as before. On a device of its own memory before the step alone
+// moments, step and place in the tokens are as before. On a device of its own memory, and in a group, before the step
+// alone; of a group all ranks end so, where one is asked to
 // volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
 // volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
 // volta_model_open, volta_model_open_memory           before each checksum that is verified
@@ -2697,6 +2724,37 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 	return Status(C.volta_session_print_plan((*C.volta_session)(unsafe.Pointer(session)), (**C.char)(unsafe.Pointer(outText))))
 }
 
+// GroupCreate is volta_group_create.
+//
+// Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
+// steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
+//
+// Thread: one trainer of a group at a time.
+//
+// Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+// UNSUPPORTED       mpi, and no library of MPI can be opened
+// INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist
+func GroupCreate(context *Context, options *GroupOptions, outGroup **Group) Status {
+	return Status(C.volta_group_create((*C.volta_context)(unsafe.Pointer(context)), (*C.volta_group_options)(unsafe.Pointer(options)), (**C.volta_group)(unsafe.Pointer(outGroup))))
+}
+
+// GroupRelease is volta_group_release.
+//
+// Trainers of the group keep what they need of it. Where they are gone too, the other ranks see this one end.
+func GroupRelease(group *Group) {
+	C.volta_group_release((*C.volta_group)(unsafe.Pointer(group)))
+}
+
+// GroupRank is volta_group_rank.
+func GroupRank(group *Group) uint32 {
+	return uint32(C.volta_group_rank((*C.volta_group)(unsafe.Pointer(group))))
+}
+
+// GroupSize is volta_group_size.
+func GroupSize(group *Group) uint32 {
+	return uint32(C.volta_group_size((*C.volta_group)(unsafe.Pointer(group))))
+}
+
 // TrainerCreate is volta_trainer_create.
 //
 // A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
@@ -2749,6 +2807,16 @@ func TrainerStep(trainer *Trainer, inputs **Tensor, inputCount uint, targets *Te
 	return Status(C.volta_trainer_step((*C.volta_trainer)(unsafe.Pointer(trainer)), (**C.volta_tensor)(unsafe.Pointer(inputs)), C.size_t(inputCount), (*C.volta_tensor)(unsafe.Pointer(targets)), (*C.volta_step_report)(unsafe.Pointer(report))))
 }
 
+// TrainerRows is volta_trainer_rows.
+//
+// The rows of a step's batch that this process reads, counted along the first extent of the inputs: the others may hold
+// anything. All of them, where there is no group.
+//
+// Errors: INVALID_ARGUMENT  an input of rank 0, which has no rows
+func TrainerRows(trainer *Trainer, outFirst *uint64, outCount *uint64) Status {
+	return Status(C.volta_trainer_rows((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.uint64_t)(unsafe.Pointer(outFirst)), (*C.uint64_t)(unsafe.Pointer(outCount))))
+}
+
 // TrainerSetTokens is volta_trainer_set_tokens.
 //
 // Token stream as data: for models with one i32 input [batch, time] and the cross-entropy loss. Samples are
@@ -2788,7 +2856,8 @@ func TrainerCurrentStep(trainer *Trainer) uint64 {
 // TrainerParameter is volta_trainer_parameter.
 //
 // Lends: a parameter's current values, and its gradient of the latest step (summed over micro-batches, before
-// clipping), read-only, until the next call on this trainer.
+// clipping), read-only, until the next call on this trainer. In a group a gradient is on the rank that updates its
+// parameter, on the others INVALID_STATE.
 func TrainerParameter(trainer *Trainer, name *byte, outData **float32, outElements *uint) Status {
 	return Status(C.volta_trainer_parameter((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.char)(unsafe.Pointer(name)), (**C.float)(unsafe.Pointer(outData)), (*C.size_t)(unsafe.Pointer(outElements))))
 }
@@ -2815,7 +2884,10 @@ func TrainerUpdateModel(trainer *Trainer) Status {
 // TrainerSave is volta_trainer_save.
 //
 // Writes a checkpoint: a model file with the current parameters that also holds moments, seed, step, running
-// beta products, data cursor and every option. Crash-safe, see volta_model_save.
+// beta products, data cursor and every option. Crash-safe, see volta_model_save. Of a group all ranks make the call, and
+// rank 0 writes the file: that of one process, byte for byte.
+//
+// Errors: IO_ERROR  as volta_model_save; of a group, on the other ranks too where rank 0 could not save
 func TrainerSave(trainer *Trainer, path *byte) Status {
 	return Status(C.volta_trainer_save((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.char)(unsafe.Pointer(path))))
 }
@@ -2834,9 +2906,9 @@ func TrainerExtend(trainer *Trainer, steps uint64) Status {
 // TrainerResume is volta_trainer_resume.
 //
 // A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
-// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder and
-// update_in_backward are this run's alone; where input_shapes is NULL these are all that is read. In a context of another level or
-// precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
+// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder,
+// update_in_backward and group are this run's alone; where input_shapes is NULL these are all that is read. In a context
+// of another level or precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
 //
 // Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
 // INVALID_STATE     the model is no checkpoint

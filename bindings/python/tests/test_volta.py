@@ -26,12 +26,50 @@ def small_gpt(ctx=None, text=TEXT):
     return model, tokenizer
 
 
-def trained(steps=5, ctx=None):
+def trained(steps=5, ctx=None, **options):
     model, tokenizer = small_gpt(ctx)
-    trainer = volta.Trainer(model, [(4, 16)], steps=20, learning_rate=1e-2, seed=3)
+    trainer = volta.Trainer(model, [(4, 16)], steps=20, learning_rate=1e-2, seed=3, **options)
     trainer.set_tokens(tokenizer.encode(TEXT))
     trainer.run(steps)
     return trainer
+
+
+class Meeting:
+    """Two ranks of one program that meet in its memory."""
+
+    def __init__(self):
+        self.sent, self.barrier, self.calls = [b"", b""], threading.Barrier(2), 0
+
+    def exchange(self, peer, send, receive):
+        self.sent[1 - peer] = bytes(send)
+        self.barrier.wait(20)
+        receive[:] = self.sent[peer]
+        self.calls += 1
+        self.barrier.wait(20)
+
+
+def on_two_ranks(work):
+    """What work(group) gives on each; what it raises is raised."""
+    meeting, found = Meeting(), [None, None]
+
+    def of_rank(rank):
+        try:
+            with volta.Group(volta.Context(threads=1), exchange=meeting.exchange, rank=rank, size=2) as group:
+                found[rank] = work(group)
+        except BaseException as error:
+            found[rank] = error
+            meeting.barrier.abort()
+
+    threads = [threading.Thread(target=of_rank, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for error in found:
+        if isinstance(error, BaseException):
+            raise error
+    assert meeting.calls > 0
+    return found
 
 
 class LifeTest(unittest.TestCase):
@@ -57,6 +95,46 @@ class LifeTest(unittest.TestCase):
         resumed.set_tokens(tokens)
         resumed.run(7)
         self.assertEqual(resumed.hash, whole.hash)
+
+    def test_two_ranks_train_as_one(self):
+        whole = trained(3, shards=2)
+        self.assertEqual(whole.options["shards"], 2)
+        alone = volta.Group(exchange=lambda *_: self.fail("there is nobody"))
+        self.assertEqual((alone.rank, alone.size), (0, 1))
+        self.assertEqual(trained(3, shards=2, group=alone).hash, whole.hash)
+
+        def train(group):
+            self.assertEqual(group.size, 2)
+            trainer = trained(3, ctx=group.context, shards=2, group=group)
+            group.close()  # the trainer has what it needs of it
+            return trainer.run(2)["loss"], trainer.hash
+
+        expected = (whole.run(2)["loss"], whole.hash)
+        self.assertEqual(on_two_ranks(train), [expected, expected])
+
+    def test_groups_say_what_is_wrong(self):
+        with self.assertRaisesRegex(volta.InvalidArgument, 'transport is "pigeons"'):
+            volta.Group(transport="pigeons")
+        with self.assertRaisesRegex(volta.InvalidArgument, "size is 3, it must be a power of two"):
+            volta.Group(exchange=print, size=3)
+        with self.assertRaisesRegex(TypeError, "volta_group_options has no ranks"):
+            volta.Group(exchange=print, ranks=3)
+
+        def gone(peer, send, receive):
+            raise ConnectionError(f"rank {peer} is gone")
+
+        group = volta.Group(exchange=gone, rank=1, size=2)
+        with self.assertRaisesRegex(ConnectionError, "^rank 0 is gone$"):
+            trained(1, shards=2, group=group)
+        with self.assertRaisesRegex(volta.IoError, "ConnectionError: rank 0 is gone"):  # it has ended
+            trained(1, shards=2, group=group)
+        kept = []
+        group = volta.Group(exchange=lambda peer, send, receive: kept.append((ctypes.c_char * len(receive)).from_buffer(receive)), size=2)
+        with self.assertRaises(BufferError):  # what is lent is not kept
+            trained(1, shards=2, group=group)
+        group.close()
+        with self.assertRaisesRegex(ValueError, "the group was closed"):
+            trained(1, shards=2, group=group)
 
     def test_saved_and_opened(self):
         trainer = trained()
@@ -157,8 +235,8 @@ class LifeTest(unittest.TestCase):
 
 
 class ArraysTest(unittest.TestCase):
-    def perceptron(self):
-        graph = volta.Graph()
+    def perceptron(self, ctx=None):
+        graph = volta.Graph(ctx)
         x = graph.input("x", (2, 3))
         graph.output("y", graph.relu(graph.linear("fc", x, 4)) * 2 + 1)
         return volta.Model.of(graph, seed=7)
@@ -203,6 +281,24 @@ class ArraysTest(unittest.TestCase):
         self.assertEqual(len(hashes), 1)
         with self.assertRaisesRegex(volta.OutOfMemory, "activations need"):
             volta.Trainer(model, shapes, activation_budget=1)
+
+    def test_rows_that_others_compute_may_hold_anything(self):
+        nothing = float("nan")
+        whole, half = array.array("f", range(12)), array.array("f", [nothing] * 6 + list(range(6, 12)))
+        targets, half_targets = array.array("f", range(16)), array.array("f", [nothing] * 8 + list(range(8, 16)))
+
+        def shaped(values, columns):
+            return memoryview(values).cast("B").cast("f", (4, columns))
+
+        def step(group, x, y):
+            trainer = volta.Trainer(self.perceptron(group and group.context), loss="mse", learning_rate=0.01, shards=2, group=group)
+            return trainer.rows(), trainer.step(shaped(x, 3), shaped(y, 4))["loss"], trainer.hash
+
+        alone = step(None, whole, targets)
+        self.assertEqual(alone[0], (0, 4))
+        found = on_two_ranks(lambda group: step(group, half, half_targets) if group.rank else step(group, whole, targets))
+        self.assertEqual([rows for rows, _, _ in found], [(0, 2), (2, 2)])
+        self.assertEqual([rest for _, *rest in found], [list(alone[1:])] * 2)
 
     @needs_numpy
     def test_packed_documents_on_numpy(self):

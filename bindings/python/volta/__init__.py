@@ -17,6 +17,7 @@ from .errors import (Cancelled, CorruptModel, DeviceError, Error, InternalError,
 from .compiling import Compiled, compile
 from .generator import Generator, Sequence
 from .graph import Graph, Value
+from .group import Group
 from .interrupt import Cancel
 from .model import Model, chat_format_names, network_names, survey
 from .recording import Tape, apply, concat, current_tape, maximum, minimum, no_grad, tape, where

@@ -7,7 +7,7 @@ from .aliases import Path, Info, Shape
 import ctypes
 import ctypes.util
 import os
-from typing import Any, Dict, Iterator, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
 
 from . import native
 from .errors import error_of
@@ -110,9 +110,9 @@ def lent_text(function: Any, handle: Any) -> str:
     return (out.value or b"").decode()
 
 
-def hash_of(function: Any, handle: Any) -> str:
+def hash_of(function: Any, handle: Any, checked: Callable[[int], None] = check) -> str:
     text = ctypes.create_string_buffer(33)
-    check(function(handle, text))
+    checked(function(handle, text))
     return text.value.decode()
 
 

@@ -597,6 +597,22 @@ class volta_session_options(c.Structure):
     ]
 
 
+class volta_group_options(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_group_options), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("transport", c.c_char_p),
+        ("address", c.c_char_p),
+        ("rank", c.c_uint32),
+        ("size", c.c_uint32),
+        ("timeout", c.c_double),
+        ("exchange", c.CFUNCTYPE(c.c_int32, c.c_void_p, c.c_uint32, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t)),
+        ("user", c.c_void_p),
+    ]
+
+
 class volta_trainer_options(c.Structure):
     def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=c.sizeof(volta_trainer_options), **fields)
@@ -634,6 +650,8 @@ class volta_trainer_options(c.Structure):
         ("activation_budget", c.c_uint64),
         ("state_folder", c.c_char_p),
         ("update_in_backward", c.c_int32),
+        ("shards", c.c_uint64),
+        ("group", c.c_void_p),
     ]
 
 
@@ -1199,10 +1217,15 @@ VOLTA_FUNCTIONS = {
     "volta_session_output_shape": (c.c_int32, (c.c_void_p, c.c_size_t, c.c_void_p, c.c_void_p,)),
     "volta_session_get_bill": (c.c_int32, (c.c_void_p, c.POINTER(volta_bill),)),
     "volta_session_print_plan": (c.c_int32, (c.c_void_p, c.POINTER(c.c_char_p),)),
+    "volta_group_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_group_options), c.POINTER(c.c_void_p),)),
+    "volta_group_release": (None, (c.c_void_p,)),
+    "volta_group_rank": (c.c_uint32, (c.c_void_p,)),
+    "volta_group_size": (c.c_uint32, (c.c_void_p,)),
     "volta_trainer_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.POINTER(c.c_void_p),)),
     "volta_trainer_release": (None, (c.c_void_p,)),
     "volta_trainer_estimate": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.POINTER(volta_machine_speed), c.POINTER(volta_bill), c.POINTER(volta_training_cost),)),
     "volta_trainer_step": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.c_void_p, c.POINTER(volta_step_report),)),
+    "volta_trainer_rows": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_void_p,)),
     "volta_trainer_set_tokens": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_size_t,)),
     "volta_trainer_step_tokens": (c.c_int32, (c.c_void_p, c.POINTER(volta_step_report),)),
     "volta_trainer_evaluate_tokens": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p,)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Tuple
 
 from . import native
-from ._library import Handle, check, fields_of, hash_of, lent_text, lib, made, path_of, struct, texts
+from ._library import Handle, check, fields_of, hash_of, lent_text, lib, path_of, struct, texts
 from .aliases import Path, Info, Shapes
+from .group import Group
 from .model import read_only
 from .session import Wrapped, bill_of, shapes_of
 from .tensor import Memory
@@ -19,9 +20,13 @@ _CONSTANTS = {"loss": "LOSS", "optimizer": "", "schedule": "SCHEDULE", "nonfinit
 
 
 def _options(input_shapes: Shapes, frozen: Optional[Sequence[str]], class_weights: Optional[Sequence[float]],
-             options: Any) -> Any:
+             options: Any, group: Optional[Group] = None) -> Any:
     shapes, count = shapes_of(input_shapes)
     kept = [shapes]
+    if group is not None:
+        if group.closed:
+            raise ValueError("the group was closed")
+        options.update(group=group._as_parameter_.value)
     if shapes is not None:
         options.update(input_shapes=ctypes.addressof(shapes), input_extent_count=count)
     if frozen:
@@ -60,40 +65,46 @@ def _told(progress: Any, report: Info) -> Any:
 
 class Trainer(Handle):
     """Trainer(model, [(8, 32)], steps=200, learning_rate=3e-3, schedule="cosine", optimizer="adamw", loss="cross_entropy",
-    clip_norm=1.0, weight_decay=0.1, seed=1, frozen=["embed*"], ...): the fields of volta_trainer_options.
+    clip_norm=1.0, weight_decay=0.1, seed=1, frozen=["embed*"], shards=4, ...): the fields of volta_trainer_options.
+    group: the ranks that compute the shards.
 
     Its parameters are its own: model changes when update_model() is called."""
 
     _release: Any = lib.volta_trainer_release
 
     def __init__(self, model: Model, input_shapes: Shapes = None, frozen: Optional[Sequence[str]] = None,
-                 class_weights: Optional[Sequence[float]] = None, _resume: bool = False, **options: Any) -> None:
+                 class_weights: Optional[Sequence[float]] = None, group: Optional[Group] = None, _resume: bool = False,
+                 **options: Any) -> None:
         given = None
-        if options or input_shapes is not None or frozen or class_weights is not None or not _resume:
-            given = ctypes.byref(_options(input_shapes, frozen, class_weights, options))
-        function = lib.volta_trainer_resume if _resume else lib.volta_trainer_create
-        super().__init__(made(function, model, given), model)
+        if options or input_shapes is not None or frozen or class_weights is not None or group is not None or not _resume:
+            given = ctypes.byref(_options(input_shapes, frozen, class_weights, options, group))
+        self._check = check if group is None else group._check
+        function, out = lib.volta_trainer_resume if _resume else lib.volta_trainer_create, ctypes.c_void_p()
+        self._check(function(model, given, ctypes.byref(out)))
+        super().__init__(out, model, group)
         self.model = model
         self._wrapped = Wrapped(model.context)
         self._inputs = (ctypes.c_void_p * (len(model.inputs) + self.options["packed_documents"]))()
 
     @staticmethod
     def estimate(model: Model, input_shapes: Shapes = None, frozen: Optional[Sequence[str]] = None,
-                 class_weights: Optional[Sequence[float]] = None, measure: bool = False, **options: Any) -> Info:
+                 class_weights: Optional[Sequence[float]] = None, group: Optional[Group] = None, measure: bool = False,
+                 **options: Any) -> Info:
         """What Trainer(model, ...) would need, a dict: its bill, the operations and bytes of a step, what is computed again
         for activation_budget, the smallest one that works. measure=True: how long a step takes at least on this machine."""
         bill, cost, speed = native.volta_bill(), native.volta_training_cost(), None
         if measure:
             speed = native.volta_machine_speed()
             check(lib.volta_measure_machine(model.context, ctypes.byref(speed)))
-        check(lib.volta_trainer_estimate(model, ctypes.byref(_options(input_shapes, frozen, class_weights, options)),
+        given = _options(input_shapes, frozen, class_weights, options, group)
+        check(lib.volta_trainer_estimate(model, ctypes.byref(given),
                                          None if speed is None else ctypes.byref(speed), ctypes.byref(bill), ctypes.byref(cost)))
         return {"bill": fields_of(bill), **fields_of(cost)}
 
     @classmethod
     def resume(cls, model: Model, input_shapes: Shapes = None, **options: Any) -> Trainer:
         """Goes on where the checkpoint `model` (Model.open) was written, bit for bit. Options, where given, must agree, but
-        activation_budget, state_folder and update_in_backward: without input_shapes these alone are read."""
+        activation_budget, state_folder, update_in_backward and group: without input_shapes these alone are read."""
         return cls(model, input_shapes, _resume=True, **options)
 
     def step(self, *arrays: Any) -> Info:
@@ -105,20 +116,26 @@ class Trainer(Handle):
         for i, tensor in enumerate(tensors[:-1]):
             self._inputs[i] = tensor._as_parameter_.value
         report = native.volta_step_report()
-        check(lib.volta_trainer_step(self, self._inputs, len(self._inputs), tensors[-1], ctypes.byref(report)))
+        self._check(lib.volta_trainer_step(self, self._inputs, len(self._inputs), tensors[-1], ctypes.byref(report)))
         return fields_of(report)
+
+    def rows(self) -> Tuple[int, int]:
+        """Which rows of a step's batch this process reads: the first one, and how many. The others may hold anything."""
+        first, count = ctypes.c_uint64(), ctypes.c_uint64()
+        check(lib.volta_trainer_rows(self, ctypes.byref(first), ctypes.byref(count)))
+        return first.value, count.value
 
     def set_tokens(self, tokens: Any) -> None:
         """A token stream as data, copied: for models of tokens and the cross-entropy loss."""
         memory = Memory(tokens, "tokens")
         if memory.dtype != native.VOLTA_I32:
             raise TypeError("tokens are int32")
-        check(lib.volta_trainer_set_tokens(self, memory.address, memory.shape[0]))
+        self._check(lib.volta_trainer_set_tokens(self, memory.address, memory.shape[0]))
 
     def step_tokens(self) -> Info:
         """One step on the next batch of the token stream."""
         report = native.volta_step_report()
-        check(lib.volta_trainer_step_tokens(self, ctypes.byref(report)))
+        self._check(lib.volta_trainer_step_tokens(self, ctypes.byref(report)))
         return fields_of(report)
 
     def run(self, steps: int, progress: Optional[Callable[[Info], Any]] = None) -> Optional[Info]:
@@ -138,7 +155,7 @@ class Trainer(Handle):
     def evaluate_tokens(self, tokens: Any) -> float:
         """Mean loss per token of the current parameters."""
         memory, loss = Memory(tokens, "tokens"), ctypes.c_double()
-        check(lib.volta_trainer_evaluate_tokens(self, memory.address, memory.shape[0], ctypes.byref(loss)))
+        self._check(lib.volta_trainer_evaluate_tokens(self, memory.address, memory.shape[0], ctypes.byref(loss)))
         return loss.value
 
     @property
@@ -155,19 +172,19 @@ class Trainer(Handle):
 
     @property
     def hash(self) -> str:
-        return hash_of(lib.volta_trainer_hash, self)
+        return hash_of(lib.volta_trainer_hash, self, self._check)
 
     def update_model(self) -> None:
         """Copies the trained parameters into the model."""
-        check(lib.volta_trainer_update_model(self))
+        self._check(lib.volta_trainer_update_model(self))
 
     def extend(self, steps: int) -> None:
         """Plans so many steps in all, from which the schedule follows from now on."""
-        check(lib.volta_trainer_extend(self, steps))
+        self._check(lib.volta_trainer_extend(self, steps))
 
     def save(self, path: Path) -> None:
         """A checkpoint: a model file from which Trainer.resume goes on."""
-        check(lib.volta_trainer_save(self, path_of(path)))
+        self._check(lib.volta_trainer_save(self, path_of(path)))
 
     @property
     def options(self) -> Info:

@@ -254,7 +254,7 @@ pub const VOLTA_EXPLAIN_PACKED_ONCE: u32 = 1;
 pub const VOLTA_EXPLAIN_FROM_MEMORY: u32 = 2;
 
 pub type volta_profile_kind = i32;
-/// a call of the host, or a part of one: "train_step", "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
+/// a call of the host, or a part of one: "train_step", and in it "exchange" with the ranks of a group; "evaluate", "session_run", "token_step", and in it "prefill", "decode", "sample"
 pub const VOLTA_PROFILE_CALL: volta_profile_kind = 0;
 /// one run of a plan's phase: "each", "reduce", "update"
 pub const VOLTA_PROFILE_PHASE: volta_profile_kind = 1;
@@ -351,6 +351,11 @@ pub struct volta_session {
 }
 
 #[repr(C)]
+pub struct volta_group {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct volta_trainer {
     _private: [u8; 0],
 }
@@ -420,6 +425,12 @@ pub struct volta_loader {
 
 /// One part of some work; index is below the work's count. Of the library.
 pub type volta_part = Option<unsafe extern "C" fn(*mut c_void, u32)>;
+
+/// A transport of the host's own: sends to `peer` and receives from it, both ways at once; either may be 0 bytes. The peer
+/// makes the matching call, with the same two numbers exchanged; calls of two ranks match in their order. Returns when what
+/// was sent may be written again and what was to come is there. Any status but VOLTA_OK ends the group; `text` takes a
+/// sentence that names the peer. Runs on the thread that called the trainer, and calls nothing of this library.
+pub type volta_exchange = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_void, usize, *mut c_void, usize, *mut c_char, usize) -> volta_status>;
 
 /// A function of tensors, written once: calls on `tape`, from inputs to outputs\[0 .. output_count-1\], which it sets. What
 /// it returns other than VOLTA_OK ends the call. It may branch and loop as it likes: another path is another plan.
@@ -1139,6 +1150,32 @@ impl Default for volta_session_options {
     }
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_group_options {
+    pub struct_size: usize,
+    /// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
+    pub transport: *const c_char,
+    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host: NULL
+    pub address: *const c_char,
+    /// of this process: 0 .. size - 1
+    pub rank: u32,
+    /// processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and rank is what it says
+    pub size: u32,
+    /// seconds after which a rank that does not answer is given up; 0: 30
+    pub timeout: f64,
+    /// host: the transport
+    pub exchange: volta_exchange,
+    /// handed to exchange
+    pub user: *mut c_void,
+}
+impl Default for volta_group_options {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
 /// Numbers are doubles here, in the file and in the configuration; step factors are rounded to f32 once.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -1153,7 +1190,7 @@ pub struct volta_trainer_options {
     pub seed: u64,
     /// the whole run, which the schedule spans; required for COSINE
     pub steps: u64,
-    /// accumulated per step; 0: 1
+    /// accumulated per step; 0: one per shard
     pub micro_batches: u64,
     pub schedule: volta_schedule,
     /// linear from lr/warmup to lr
@@ -1199,6 +1236,10 @@ pub struct volta_trainer_options {
     pub state_folder: *const c_char,
     /// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
     pub update_in_backward: i32,
+    /// A power of two that divides micro_batches: a step's batch is so many equal parts, whose gradients and losses are each computed complete and added as a tree. Unlike the fields above part of what is computed, and of a checkpoint. Who computes a shard is not: one process or a group of up to so many ranks, with the same bits. 0: 1.
+    pub shards: u64,
+    /// Of this run alone: the ranks that compute the shards, each rank the same number. All of them make the same calls, on the same model, options and data; the optimizer's state is divided among them. NULL: this process computes all.
+    pub group: *mut volta_group,
 }
 impl Default for volta_trainer_options {
     /// Zeros, which are the defaults, with the size.
@@ -1988,7 +2029,8 @@ extern "C" {
     /// From now on, what the long calls of this context and of all that is made from it ask between pieces of their work,
     /// whether they shall end. One that ends so reports CANCELLED, its text says before which piece, and nothing is lost:
     ///   volta_trainer_step, volta_trainer_step_tokens       before each micro-batch and before the update: parameters,
-    ///       moments, step and place in the tokens are as before. On a device of its own memory before the step alone
+    ///       moments, step and place in the tokens are as before. On a device of its own memory, and in a group, before the step
+    ///       alone; of a group all ranks end so, where one is asked to
     ///   volta_trainer_evaluate_tokens, volta_model_evaluate_tokens   before each batch of windows
     ///   volta_model_import    before each node and parameter;   volta_model_quantize   before each parameter
     ///   volta_model_open, volta_model_open_memory           before each checksum that is verified
@@ -2455,6 +2497,19 @@ extern "C" {
     pub fn volta_session_get_bill(session: *const volta_session, bill: *mut volta_bill) -> volta_status;
     /// The plan as stable text: steps, kernels, offsets, bill, hash. Lends: until release.
     pub fn volta_session_print_plan(session: *mut volta_session, out_text: *mut *const c_char) -> volta_status;
+    /// Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
+    /// steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
+    ///
+    /// Thread: one trainer of a group at a time.
+    ///
+    /// Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
+    /// UNSUPPORTED       mpi, and no library of MPI can be opened
+    /// INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist
+    pub fn volta_group_create(context: *mut volta_context, options: *const volta_group_options, out_group: *mut *mut volta_group) -> volta_status;
+    /// Trainers of the group keep what they need of it. Where they are gone too, the other ranks see this one end.
+    pub fn volta_group_release(group: *mut volta_group);
+    pub fn volta_group_rank(group: *const volta_group) -> u32;
+    pub fn volta_group_size(group: *const volta_group) -> u32;
     /// A batch_norm is trained by the statistics of each micro-batch, which its running mean and variance follow: these
     /// are parameters without a gradient, of one batch_norm each. Inference takes what they hold.
     /// Any model may be trained, whatever made it: one from a file or from another program begins with its weights, at step
@@ -2488,6 +2543,11 @@ extern "C" {
     /// DEVICE_ERROR  the step has not been made; where the text says that parameters were changing by
     /// then, every later call of the trainer fails so: go on from a checkpoint
     pub fn volta_trainer_step(trainer: *mut volta_trainer, inputs: *const *const volta_tensor, input_count: usize, targets: *const volta_tensor, report: *mut volta_step_report) -> volta_status;
+    /// The rows of a step's batch that this process reads, counted along the first extent of the inputs: the others may hold
+    /// anything. All of them, where there is no group.
+    ///
+    /// Errors: INVALID_ARGUMENT  an input of rank 0, which has no rows
+    pub fn volta_trainer_rows(trainer: *const volta_trainer, out_first: *mut u64, out_count: *mut u64) -> volta_status;
     /// Token stream as data: for models with one i32 input \[batch, time\] and the cross-entropy loss. Samples are
     /// windows of time + 1 tokens; each epoch shifts and shuffles them by the seed (docs/training.md).
     ///
@@ -2507,7 +2567,8 @@ extern "C" {
     pub fn volta_trainer_current_step(trainer: *const volta_trainer) -> u64;
     ///
     /// Lends: a parameter's current values, and its gradient of the latest step (summed over micro-batches, before
-    /// clipping), read-only, until the next call on this trainer.
+    /// clipping), read-only, until the next call on this trainer. In a group a gradient is on the rank that updates its
+    /// parameter, on the others INVALID_STATE.
     pub fn volta_trainer_parameter(trainer: *const volta_trainer, name: *const c_char, out_data: *mut *const f32, out_elements: *mut usize) -> volta_status;
     pub fn volta_trainer_gradient(trainer: *const volta_trainer, name: *const c_char, out_data: *mut *const f32, out_elements: *mut usize) -> volta_status;
     /// 128-bit hash of the current parameters: what volta_model_hash gives for the saved file. Shape: room for 33 bytes.
@@ -2515,7 +2576,10 @@ extern "C" {
     /// Copies the trained parameters into the model, for sessions and generators made afterwards.
     pub fn volta_trainer_update_model(trainer: *mut volta_trainer) -> volta_status;
     /// Writes a checkpoint: a model file with the current parameters that also holds moments, seed, step, running
-    /// beta products, data cursor and every option. Crash-safe, see volta_model_save.
+    /// beta products, data cursor and every option. Crash-safe, see volta_model_save. Of a group all ranks make the call, and
+    /// rank 0 writes the file: that of one process, byte for byte.
+    ///
+    /// Errors: IO_ERROR  as volta_model_save; of a group, on the other ranks too where rank 0 could not save
     pub fn volta_trainer_save(trainer: *mut volta_trainer, path: *const c_char) -> volta_status;
     /// Plans a longer run: `steps` in all, from which a schedule's learning rates follow from now on. The steps that were made
     /// stay as they are, so that the result is not that of a run planned so from the beginning; it is the same for every run
@@ -2524,9 +2588,9 @@ extern "C" {
     /// Errors: INVALID_ARGUMENT  fewer steps than are planned, or 2^32; a run without a planned end
     pub fn volta_trainer_extend(trainer: *mut volta_trainer, steps: u64) -> volta_status;
     /// A trainer that goes on where the checkpoint `model` (volta_model_open) was written, bit for bit. options NULL:
-    /// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder and
-    /// update_in_backward are this run's alone; where input_shapes is NULL these are all that is read. In a context of another level or
-    /// precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
+    /// those of the checkpoint; given options must agree with them (`steps` included), but activation_budget, state_folder,
+    /// update_in_backward and group are this run's alone; where input_shapes is NULL these are all that is read. In a context
+    /// of another level or precision than the checkpoint's it goes on in the context's: at the first step a warning of the log names both.
     ///
     /// Errors: INVALID_ARGUMENT  options that contradict the checkpoint; the text names both values
     /// INVALID_STATE     the model is no checkpoint

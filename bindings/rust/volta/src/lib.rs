@@ -26,6 +26,14 @@
 //! std::thread::spawn(move || context.info());
 //! ```
 //!
+//! nor does what was made from it, a group for one:
+//!
+//! ```compile_fail,E0277
+//! fn wrong(group: volta::Group) {
+//!     std::thread::spawn(move || group.rank());
+//! }
+//! ```
+//!
 //! what a trainer lends ends with its next call:
 //!
 //! ```compile_fail,E0499
@@ -100,6 +108,7 @@ pub mod data;
 mod error;
 mod generation;
 mod graph;
+mod group;
 mod model;
 mod session;
 mod tape;
@@ -111,6 +120,7 @@ pub mod tuning;
 pub use error::{Error, Result, Status};
 pub use generation::{Cancel, Flow, Generator, Sequence, Tokens, WriteOptions};
 pub use graph::{Attribute, Graph, Init, Value};
+pub use group::{Exchange, Group, GroupOptions};
 pub use model::{Model, TensorInfo};
 pub use session::Session;
 pub use tape::{CaptureOptions, Compiled, Operand, Optimizer, Parameter, Tape, TapeTensor};

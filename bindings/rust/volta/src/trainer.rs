@@ -1,6 +1,7 @@
 use crate::error::check;
 use crate::tensor::pointers;
-use crate::{hash_of, lent, owned, path_text, sys, text, Bill, Error, Input, MachineSpeed, Model, Result, StepReport, TrainingCost};
+use crate::{hash_of, lent, owned, path_text, sys, text, Bill, Error, Group, Input, MachineSpeed, Model, Result, StepReport, TrainingCost};
+use std::ops::Range;
 use std::path::Path;
 use std::ptr;
 
@@ -8,6 +9,7 @@ use std::ptr;
 pub struct Trainer {
     raw: *mut sys::volta_trainer,
     model: *mut sys::volta_model, // which it trains, to be compared
+    group: Option<Group>,         // ends behind raw
 }
 
 /// `volta_trainer_options` without its pointers: these are the fields beside `numbers`.
@@ -20,6 +22,8 @@ pub struct TrainerOptions {
     pub class_weights: Vec<f64>,
     /// Where moments lie in a file rather than in memory.
     pub state_folder: Option<String>,
+    /// The ranks that compute the `shards` of `numbers`; none: this process.
+    pub group: Option<Group>,
     /// Everything else; pointers in it are ignored.
     pub numbers: sys::volta_trainer_options,
 }
@@ -38,6 +42,7 @@ impl TrainerOptions {
             class_weights: if self.class_weights.is_empty() { ptr::null() } else { self.class_weights.as_ptr() },
             class_weight_count: self.class_weights.len(),
             state_folder: folder.as_ref().map_or(ptr::null(), |folder| folder.as_ptr()),
+            group: self.group.as_ref().map_or(ptr::null_mut(), Group::as_ptr),
             ..self.numbers
         };
         call(&raw)
@@ -46,11 +51,19 @@ impl TrainerOptions {
 
 impl Trainer {
     pub fn new(model: &Model, options: &TrainerOptions) -> Result<Self> {
+        let mut trainer = Self { raw: ptr::null_mut(), model: model.raw, group: options.group.clone() };
         options.with_raw(|options| {
-            let mut raw = ptr::null_mut();
-            check(unsafe { sys::volta_trainer_create(model.raw, options, &mut raw) })?;
-            Ok(Self { raw, model: model.raw })
-        })
+            let made = unsafe { sys::volta_trainer_create(model.raw, options, &mut trainer.raw) };
+            trainer.check(made)
+        })?;
+        Ok(trainer)
+    }
+    /// The error of a call that may have exchanged something; a panic of the exchange goes on here.
+    fn check(&self, status: sys::volta_status) -> Result<()> {
+        if status != sys::VOLTA_OK {
+            self.group.iter().for_each(Group::resume_panic);
+        }
+        check(status)
     }
     /// What [`Trainer::new`] would need, and what its steps would cost. Without a speed the cost has no seconds.
     pub fn estimate(model: &Model, options: &TrainerOptions, speed: Option<&MachineSpeed>) -> Result<(Bill, TrainingCost)> {
@@ -63,31 +76,47 @@ impl Trainer {
     }
     /// Goes on where the checkpoint was written, bit for bit.
     pub fn resume(checkpoint: &Model) -> Result<Self> {
-        let mut raw = ptr::null_mut();
-        check(unsafe { sys::volta_trainer_resume(checkpoint.raw, ptr::null(), &mut raw) })?;
-        Ok(Self { raw, model: checkpoint.raw })
+        Self::resumed(checkpoint, None)
+    }
+    /// The same, with the ranks that compute its shards from now on.
+    pub fn resume_in(checkpoint: &Model, group: &Group) -> Result<Self> {
+        Self::resumed(checkpoint, Some(group))
+    }
+    fn resumed(checkpoint: &Model, group: Option<&Group>) -> Result<Self> {
+        let mut trainer = Self { raw: ptr::null_mut(), model: checkpoint.raw, group: group.cloned() };
+        let of_run = group.map(|group| sys::volta_trainer_options { group: group.as_ptr(), ..Default::default() });
+        let of_run = of_run.as_ref().map_or(ptr::null(), |options| options as *const _);
+        let made = unsafe { sys::volta_trainer_resume(checkpoint.raw, of_run, &mut trainer.raw) };
+        trainer.check(made)?;
+        Ok(trainer)
+    }
+    /// Which rows of a step's batch this process reads, counted along the first extent of the inputs: the others may hold anything.
+    pub fn rows(&self) -> Result<Range<u64>> {
+        let (mut first, mut count) = (0, 0);
+        check(unsafe { sys::volta_trainer_rows(self.raw, &mut first, &mut count) })?;
+        Ok(first..first + count)
     }
     /// One step: inputs and targets hold all micro-batches one after the other.
     pub fn step(&mut self, inputs: &[&dyn Input], targets: &dyn Input) -> Result<StepReport> {
         let (inputs, mut report) = (pointers(inputs), StepReport::default());
-        check(unsafe {
+        self.check(unsafe {
             sys::volta_trainer_step(self.raw, inputs.as_ptr(), inputs.len(), targets.raw(), &mut report)
         })?;
         Ok(report)
     }
     /// A token stream as data, copied.
     pub fn set_tokens(&mut self, tokens: &[i32]) -> Result<()> {
-        check(unsafe { sys::volta_trainer_set_tokens(self.raw, tokens.as_ptr(), tokens.len()) })
+        self.check(unsafe { sys::volta_trainer_set_tokens(self.raw, tokens.as_ptr(), tokens.len()) })
     }
     /// One step on the next batch of the token stream.
     pub fn step_tokens(&mut self) -> Result<StepReport> {
         let mut report = StepReport::default();
-        check(unsafe { sys::volta_trainer_step_tokens(self.raw, &mut report) })?;
+        self.check(unsafe { sys::volta_trainer_step_tokens(self.raw, &mut report) })?;
         Ok(report)
     }
     pub fn evaluate_tokens(&mut self, tokens: &[i32]) -> Result<f64> {
         let mut loss = 0.0;
-        check(unsafe { sys::volta_trainer_evaluate_tokens(self.raw, tokens.as_ptr(), tokens.len(), &mut loss) })?;
+        self.check(unsafe { sys::volta_trainer_evaluate_tokens(self.raw, tokens.as_ptr(), tokens.len(), &mut loss) })?;
         Ok(loss)
     }
     pub fn current_step(&self) -> u64 {
@@ -106,23 +135,27 @@ impl Trainer {
         Ok(unsafe { lent(data, count) })
     }
     pub fn hash(&self) -> Result<String> {
-        hash_of(|out| unsafe { sys::volta_trainer_hash(self.raw, out) })
+        let hash = hash_of(|out| unsafe { sys::volta_trainer_hash(self.raw, out) });
+        if hash.is_err() {
+            self.group.iter().for_each(Group::resume_panic);
+        }
+        hash
     }
     /// Copies the trained parameters into the model, which must be the one that it trains: nothing is lent of it then.
     pub fn update_model(&mut self, model: &mut Model) -> Result<()> {
         if model.raw != self.model {
             return Err(Error::of_argument("the trainer trains another model".to_string()));
         }
-        check(unsafe { sys::volta_trainer_update_model(self.raw) })
+        self.check(unsafe { sys::volta_trainer_update_model(self.raw) })
     }
     /// Plans so many steps in all, from which the schedule follows from now on.
     pub fn extend(&mut self, steps: u64) -> Result<()> {
-        check(unsafe { sys::volta_trainer_extend(self.raw, steps) })
+        self.check(unsafe { sys::volta_trainer_extend(self.raw, steps) })
     }
     /// A checkpoint: a model file from which [`Trainer::resume`] goes on.
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = path_text(path)?;
-        check(unsafe { sys::volta_trainer_save(self.raw, path.as_ptr()) })
+        self.check(unsafe { sys::volta_trainer_save(self.raw, path.as_ptr()) })
     }
     /// Options in force, without their pointers.
     pub fn options(&self) -> Result<TrainerOptions> {
@@ -139,8 +172,9 @@ impl Trainer {
         let state_folder =
             if raw.state_folder.is_null() { None } else { Some(unsafe { owned(raw.state_folder) }) };
         raw.state_folder = ptr::null();
-        let input_shapes = vec![extents.to_vec()];
-        Ok(TrainerOptions { input_shapes, frozen, class_weights, state_folder, numbers: raw })
+        raw.group = ptr::null_mut();
+        let (input_shapes, group) = (vec![extents.to_vec()], self.group.clone());
+        Ok(TrainerOptions { input_shapes, frozen, class_weights, state_folder, group, numbers: raw })
     }
     /// The plan as text.
     pub fn plan(&mut self) -> Result<String> {

@@ -1,8 +1,9 @@
 //! The life cycle in Rust: ownership, lent memory, errors, callbacks.
 
+use std::sync::mpsc::{channel, Receiver, Sender};
 use volta::{
     sys, Attribute, Cancel, CaptureOptions, Compiled, Context, Flow, Generator, GeneratorOptions, GptOptions, Graph,
-    Model, Operand, Optimizer, OptimizerOptions, Parameter, Session, Status, Tape, TapeTensor, Tensor, Tokenizer,
+    Group, GroupOptions, Model, Operand, Optimizer, OptimizerOptions, Parameter, Session, Status, Tape, TapeTensor, Tensor, Tokenizer,
     Trainer, TrainerOptions, View, WriteOptions,
 };
 
@@ -101,6 +102,77 @@ fn resumes_exactly_and_drops_in_any_order() {
     let gguf = folder.join("half.gguf");
     assert!(checkpoint.export_gguf(&gguf, sys::VOLTA_I32).unwrap_err().to_string().contains("weights is"));
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A trainer of two shards, of `group`.
+fn sharded(context: &Context, group: Option<&Group>) -> volta::Result<Trainer> {
+    let (model, tokenizer) = small_gpt(context);
+    let options = TrainerOptions {
+        input_shapes: vec![vec![4, 16]],
+        group: group.cloned(),
+        numbers: sys::volta_trainer_options { learning_rate: 1e-2, seed: 3, shards: 2, ..Default::default() },
+        ..Default::default()
+    };
+    let mut trainer = Trainer::new(&model, &options)?;
+    trainer.set_tokens(&tokenizer.encode(TEXT)?)?;
+    Ok(trainer)
+}
+
+fn steps(mut trainer: Trainer) -> (u32, String) {
+    let losses: Vec<_> = (0..3).map(|_| trainer.step_tokens().unwrap().loss).collect();
+    (losses[2].to_bits(), trainer.hash().unwrap())
+}
+
+#[test]
+fn two_ranks_train_as_one() {
+    let context = Context::new().unwrap();
+    let trainer = sharded(&context, None).unwrap();
+    assert_eq!(trainer.rows().unwrap(), 0..8);
+    let whole = steps(trainer);
+    let alone = Group::over(&context, 0, 1, |_, _, _| unreachable!()).unwrap();
+    assert_eq!((alone.rank(), alone.size()), (0, 1));
+    assert_eq!(steps(sharded(&context, Some(&alone)).unwrap()), whole);
+
+    let ((to_second, of_first), (to_first, of_second)) = (channel(), channel());
+    let ends = [(to_second, of_second), (to_first, of_first)];
+    let start = |(rank, (out, into)): (u32, (Sender<Vec<u8>>, Receiver<Vec<u8>>))| {
+        std::thread::spawn(move || {
+            let context = Context::with(1, sys::VOLTA_ISA_AUTO).unwrap();
+            let exchange = move |peer: u32, send: &[u8], receive: &mut [u8]| {
+                out.send(send.to_vec()).map_err(|_| format!("rank {peer} is gone"))?;
+                let came = into.recv().map_err(|_| format!("rank {peer} is gone"))?;
+                receive.copy_from_slice(&came);
+                Ok(())
+            };
+            let group = Group::over(&context, rank, 2, exchange).unwrap();
+            let trainer = sharded(&context, Some(&group)).unwrap();
+            drop(group); // the trainer has it
+            let first = u64::from(rank) * 4;
+            assert_eq!(trainer.rows().unwrap(), first..first + 4);
+            assert_eq!(trainer.options().unwrap().group.unwrap().size(), 2);
+            steps(trainer)
+        })
+    };
+    let ranks: Vec<_> = (0..).zip(ends).map(start).collect();
+    for rank in ranks {
+        assert_eq!(rank.join().unwrap(), whole);
+    }
+}
+
+#[test]
+fn groups_say_what_is_wrong() {
+    let context = Context::new().unwrap();
+    let unknown = GroupOptions { transport: "pigeons".to_string(), ..Default::default() };
+    assert!(Group::join(&context, &unknown).err().unwrap().to_string().contains("pigeons"));
+    let gone = Group::over(&context, 1, 2, |peer, _, _| Err(format!("rank {peer} is gone"))).unwrap();
+    for _ in 0..2 {
+        let error = sharded(&context, Some(&gone)).err().unwrap();
+        assert_eq!(error.status(), Status::IoError);
+        assert!(error.to_string().contains("rank 0 is gone"), "{error}");
+    }
+    let broken = Group::over(&context, 1, 2, |_, _, _| panic!("of the exchange")).unwrap();
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sharded(&context, Some(&broken)).map(drop)));
+    assert_eq!(panic.unwrap_err().downcast_ref::<&str>(), Some(&"of the exchange"));
 }
 
 #[test]
