@@ -5,33 +5,35 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
+#include <cstring>
 
 #include "engine/base/clock.h"
 #include "engine/base/format.h"
 
 namespace volta {
 
-// A row of pieces, each a header and what follows it; one that is empty where there is nothing, so that the
-// two ranks find out at once if they expect different things.
+// A row of pieces, each a header and what follows it or is in a slot; one that is empty where there is
+// nothing, so that the two ranks find out at once if they expect different things.
 struct SocketGroup::Outgoing {
     Outgoing(const void* from, std::size_t count)
         : data(static_cast<const unsigned char*>(from)), bytes(count) {}
 
     const unsigned char* data;
     std::size_t bytes, begun = 0;  // begun: bytes of the pieces before
-    FrameHeader header = {};
-    std::size_t piece_bytes = 0, done = 0;  // of the piece; done: its header counts
-    bool has_header = false, is_done = false;
+    bool is_done = false;
+    FrameHeader header = {};                  // of the frame that is on its way, if one is
+    std::size_t payload_bytes = 0, done = 0;  // that go through the socket; done: its header counts
+    bool has_frame = false;
 };
 
 struct SocketGroup::Incoming {
-    Incoming(void* to, std::size_t count) : data(static_cast<unsigned char*>(to)), bytes(count) {}
-    std::size_t piece_bytes() const { return std::min(bytes - begun, kPieceBytes); }
+    Incoming(void* to, std::size_t count, std::size_t most)
+        : data(static_cast<unsigned char*>(to)), bytes(count), limit(most) {}
+    std::size_t piece_bytes() const { return std::min(bytes - begun, limit); }
 
     unsigned char* data;
-    std::size_t bytes, begun = 0;
-    FrameHeader header = {};
-    std::size_t done = 0;
+    std::size_t bytes, limit, begun = 0;
+    std::size_t done = 0;  // of the piece
     bool is_done = false;
 };
 
@@ -85,79 +87,138 @@ void SocketGroup::exchange(std::uint32_t peer, const void* send, std::size_t sen
     if (ended_) throw Error(*ended_);
     require(peer < size() && peer != rank(), "rank %u of %u exchanges with rank %u", rank(), size(), peer);
     Outgoing out(send, send_bytes);
-    Incoming in(receive, receive_bytes);
+    Incoming in(receive, receive_bytes, piece_limit(peer));
     moved_at_ = waited_;
-    while (!out.is_done || !in.is_done) {
-        const bool sent = advance(out, peer), received = advance(in, peer);
+    for (;;) {
+        const bool sent = advance(out, peer);
+        const bool reads = !in.is_done || waits_for_slot(out, peer);
+        const bool received = reads && advance(in, peer);
+        if (out.is_done && in.is_done && !out.has_frame && peers_[peer].slots_said == peers_[peer].slots_read)
+            return;
         if (sent || received) {
             moved_at_ = waited_;
             if (said_waiting_) say_waiting(kNobody);
-        } else if (!out.is_done || !in.is_done) {
-            wait(peer, static_cast<short>((out.is_done ? 0 : POLLOUT) | (in.is_done ? 0 : POLLIN)));
+        } else {
+            wait(peer, static_cast<short>((out.has_frame ? POLLOUT : 0) | (reads ? POLLIN : 0)));
         }
     }
 }
 
 // ---- Pieces -----------------------------------------------------------------------------------------
 
+std::size_t SocketGroup::piece_limit(std::uint32_t peer) const noexcept {
+    return mesh_[peer].shared ? SharedSlots::kSlotBytes : kPieceBytes;
+}
+
+bool SocketGroup::waits_for_slot(const Outgoing& out, std::uint32_t peer) const noexcept {
+    const Peer& one = peers_[peer];
+    return !out.is_done && !out.has_frame && one.slots_filled - one.slots_freed == SharedSlots::kSlots;
+}
+
+// Whether there is something to send. That a slot is free goes first: the peer may wait for it.
+bool SocketGroup::begin_frame(Outgoing& out, std::uint32_t peer) {
+    Peer& one = peers_[peer];
+    if (one.slots_said < one.slots_read) {
+        out.header = make_header(FrameKind::taken, one.slots_said++, 0, nullptr, 0);
+        out.payload_bytes = 0;
+        return out.has_frame = true;
+    }
+    if (out.is_done) return false;
+    const std::size_t bytes = std::min(out.bytes - out.begun, piece_limit(peer));
+    const bool in_slot = mesh_[peer].shared && bytes >= kSlotFrom;
+    if (in_slot && waits_for_slot(out, peer)) return false;
+    const unsigned char* const from = out.data + out.begun;
+    out.header =
+        make_header(in_slot ? FrameKind::slot : FrameKind::piece, one.sent++, out.bytes, from, bytes);
+    if (in_slot) std::memcpy(mesh_[peer].shared.slot(rank() > peer, one.slots_filled++), from, bytes);
+    out.payload_bytes = in_slot ? 0 : bytes;
+    return out.has_frame = true;
+}
+
 // Whether anything went.
 bool SocketGroup::advance(Outgoing& out, std::uint32_t peer) {
-    if (out.is_done) return false;
-    if (!out.has_header) {
-        out.piece_bytes = std::min(out.bytes - out.begun, kPieceBytes);
-        out.header = make_header(FrameKind::piece, peers_[peer].sent, out.bytes, out.data + out.begun,
-                                 out.piece_bytes);
-        out.has_header = true;
-    }
+    if (!out.has_frame && !begin_frame(out, peer)) return false;
     const std::size_t header_done = std::min(out.done, kHeaderBytes), done = out.done - header_done;
     const Transfer transfer =
         send_some(mesh_[peer].pieces, reinterpret_cast<const unsigned char*>(&out.header) + header_done,
-                  kHeaderBytes - header_done, out.data + out.begun + done, out.piece_bytes - done);
-    if (transfer.has_ended) lose(peer);
+                  kHeaderBytes - header_done, out.data + out.begun + done, out.payload_bytes - done);
+    // Who has all it wanted, and has gone, fills no slot any more.
+    const bool is_unwanted = transfer.has_ended && out.header.kind == FrameKind::taken;
+    if (transfer.has_ended && !is_unwanted) lose(peer);
     out.done += transfer.bytes;
-    if (out.done == kHeaderBytes + out.piece_bytes) {
-        ++peers_[peer].sent;
-        out.begun += out.piece_bytes;
+    if (is_unwanted || out.done == kHeaderBytes + out.payload_bytes) {
         out.done = 0;
-        out.has_header = false;
-        out.is_done = out.begun == out.bytes;
+        out.has_frame = false;
+        if (out.header.kind != FrameKind::taken) {
+            out.begun += out.header.bytes;
+            out.is_done = out.begun == out.bytes;
+        }
+    }
+    return is_unwanted || transfer.bytes > 0;
+}
+
+// Whether anything came.
+bool SocketGroup::advance(Incoming& in, std::uint32_t peer) {
+    Peer& one = peers_[peer];
+    const bool is_header = one.header_bytes < kHeaderBytes;
+    const Transfer transfer =
+        is_header
+            ? receive_some(mesh_[peer].pieces,
+                           reinterpret_cast<unsigned char*>(&one.header) + one.header_bytes,
+                           kHeaderBytes - one.header_bytes)
+            : receive_some(mesh_[peer].pieces, in.data + in.begun + in.done, in.piece_bytes() - in.done);
+    if (transfer.has_ended) lose(peer);
+    if (is_header) {
+        one.header_bytes += transfer.bytes;
+        if (one.header_bytes == kHeaderBytes) take_header(in, peer);
+    } else {
+        in.done += transfer.bytes;
+        if (in.done == in.piece_bytes()) end_piece(in, peer);
     }
     return transfer.bytes > 0;
 }
 
-bool SocketGroup::advance(Incoming& in, std::uint32_t peer) {
-    if (in.is_done) return false;
-    const bool is_header = in.done < kHeaderBytes;
-    unsigned char* const to = is_header ? reinterpret_cast<unsigned char*>(&in.header) + in.done
-                                        : in.data + in.begun + (in.done - kHeaderBytes);
-    const std::size_t whole = kHeaderBytes + in.piece_bytes();
-    const Transfer transfer =
-        receive_some(mesh_[peer].pieces, to, (is_header ? kHeaderBytes : whole) - in.done);
-    if (transfer.has_ended) lose(peer);
-    in.done += transfer.bytes;
-    if (is_header && in.done == kHeaderBytes) check_header(in, peer);
-    if (in.done == whole) {
-        if (check_of(in.data + in.begun, in.piece_bytes()) != in.header.payload_check)
-            end(peer, "what rank %u sent was damaged on its way: piece %llu of %zu bytes", peer,
-                static_cast<unsigned long long>(in.header.sequence), in.piece_bytes());
-        ++peers_[peer].received;
-        in.begun += in.piece_bytes();
-        in.done = 0;
-        in.is_done = in.begun == in.bytes;
+void SocketGroup::take_header(Incoming& in, std::uint32_t peer) {
+    Peer& one = peers_[peer];
+    check_header(in, peer);
+    if (one.header.kind == FrameKind::taken) {
+        ++one.slots_freed;
+        one.header_bytes = 0;
+    } else if (one.header.kind == FrameKind::slot) {
+        std::memcpy(in.data + in.begun, mesh_[peer].shared.slot(peer > rank(), one.slots_read++),
+                    in.piece_bytes());
+        end_piece(in, peer);
+    } else if (in.piece_bytes() == 0) {
+        end_piece(in, peer);
     }
-    return transfer.bytes > 0;
+}
+
+void SocketGroup::end_piece(Incoming& in, std::uint32_t peer) {
+    Peer& one = peers_[peer];
+    if (check_of(in.data + in.begun, in.piece_bytes()) != one.header.payload_check)
+        end(peer, "what rank %u sent was damaged on its way: piece %llu of %zu bytes", peer,
+            static_cast<unsigned long long>(one.header.sequence), in.piece_bytes());
+    ++one.received;
+    one.header_bytes = 0;
+    in.begun += in.piece_bytes();
+    in.done = 0;
+    in.is_done = in.begun == in.bytes;
 }
 
 void SocketGroup::check_header(const Incoming& in, std::uint32_t peer) {
-    const FrameHeader& header = in.header;
-    const auto number = static_cast<unsigned long long>(peers_[peer].received);
+    const Peer& one = peers_[peer];
+    const FrameHeader& header = one.header;
+    const bool is_taken = header.kind == FrameKind::taken, is_slot = header.kind == FrameKind::slot;
+    const auto number = static_cast<unsigned long long>(is_taken ? one.slots_freed : one.received);
     if (header.header_check != check_of(header) || header.magic != kFrameMagic ||
-        header.kind != FrameKind::piece)
+        !(is_taken || is_slot || header.kind == FrameKind::piece))
         end(peer, "what rank %u sent was damaged on its way: the header of piece %llu", peer, number);
     if (header.sequence != number)
         end(peer, "rank %u sent piece %llu where piece %llu was expected", peer,
             static_cast<unsigned long long>(header.sequence), number);
-    if (header.total != in.bytes || header.bytes != in.piece_bytes())
+    if (is_taken) return;
+    const bool is_other = header.total != in.bytes || header.bytes != in.piece_bytes();
+    if (in.is_done || is_other || (is_slot && !mesh_[peer].shared))
         end(peer, "rank %u sent %llu bytes where rank %u expected %zu", peer,
             static_cast<unsigned long long>(header.total), rank(), in.bytes);
 }

@@ -32,7 +32,11 @@ class SocketGroup final : public Group {
   private:
     struct Peer {
         std::uint64_t sent = 0, received = 0;  // pieces
-        Note note;                             // of which so many bytes are there:
+        FrameHeader header;                    // of what comes, of which so many bytes are there:
+        std::size_t header_bytes = 0;
+        std::uint64_t slots_filled = 0, slots_freed = 0;  // of what goes
+        std::uint64_t slots_read = 0, slots_said = 0;     // of what comes; said: that they are free again
+        Note note;                                        // of which so many bytes are there:
         std::size_t note_bytes = 0;
         bool has_finished = false;
         std::uint32_t waits_for = kNobody;
@@ -45,9 +49,14 @@ class SocketGroup final : public Group {
         std::uint64_t since;
     };
 
+    std::size_t piece_limit(std::uint32_t peer) const noexcept;
+    bool waits_for_slot(const Outgoing& out, std::uint32_t peer) const noexcept;
+    bool begin_frame(Outgoing& out, std::uint32_t peer);
     bool advance(Outgoing& out, std::uint32_t peer);
     bool advance(Incoming& in, std::uint32_t peer);
+    void take_header(Incoming& in, std::uint32_t peer);
     void check_header(const Incoming& in, std::uint32_t peer);
+    void end_piece(Incoming& in, std::uint32_t peer);
     void wait(std::uint32_t peer, short events);
     void read_notes();
     bool read_note(std::uint32_t rank);

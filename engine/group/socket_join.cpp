@@ -41,8 +41,10 @@ Socket make_socket(int family) {
 
 namespace {
 
-constexpr std::uint32_t kChannels = 2;                     // pieces, notes
-constexpr std::uint64_t kMillisecond = 1000000;            // ns
+constexpr std::uint32_t kPieces = 0, kNotes = 1,
+                        kSharing = 2;            // of a hello; sharing: pieces, and memory comes too
+constexpr std::uint32_t kChannels = 2;           // pieces, notes
+constexpr std::uint64_t kMillisecond = 1000000;  // ns
 constexpr std::uint64_t kHelloTime = 3000 * kMillisecond;  // for one who connects to say who it is
 constexpr int kRetryTime = 20;                             // ms
 
@@ -114,10 +116,12 @@ class Joining {
         }
         return Come::yes;
     }
-    Come send(const Socket& socket, const void* data, std::size_t bytes, std::uint64_t until) {
+    // The descriptor goes with the first byte; -1: none does.
+    Come send(const Socket& socket, const void* data, std::size_t bytes, std::uint64_t until,
+              int descriptor = -1) {
         for (std::size_t done = 0; done < bytes;) {
-            const Transfer transfer =
-                send_some(socket, static_cast<const unsigned char*>(data) + done, bytes - done);
+            const Transfer transfer = send_some(socket, static_cast<const unsigned char*>(data) + done,
+                                                bytes - done, done == 0 ? descriptor : -1);
             if (transfer.has_ended) return Come::ended;
             done += transfer.bytes;
             if (transfer.bytes == 0 && !wait_until(socket, POLLOUT, until)) return Come::no;
@@ -171,14 +175,19 @@ class Joining {
     // 1: the connection is one of those that are waited for.
     std::uint32_t admit(Socket socket, const SocketAddress& from) {
         Note hello;
+        Socket memory;
         const std::uint64_t until = std::min(end_, monotonic_ns() + kHelloTime);
-        if (receive(socket, &hello.header, sizeof hello.header, until) != Come::yes) return 0;
+        if (!wait_until(socket, POLLIN, until)) return 0;
+        const Transfer first = receive_some(socket, &hello.header, sizeof hello.header, memory);
+        auto* const rest = reinterpret_cast<unsigned char*>(&hello.header) + first.bytes;
+        if (first.bytes == 0 || receive(socket, rest, sizeof hello.header - first.bytes, until) != Come::yes)
+            return 0;
         if (hello.header.magic != kFrameMagic) return 0;  // no rank of any group
         if (hello.header.version != kProtocol)
             refuse(socket, "a rank with version %u of the protocol has come, rank %u has version %u",
                    hello.header.version, options_.rank, kProtocol);
         if (receive(socket, &hello.rank, kNoteBytes, until) != Come::yes || !is_whole(hello)) return 0;
-        if (hello.header.kind != FrameKind::hello || hello.channel >= kChannels) return 0;
+        if (hello.header.kind != FrameKind::hello || hello.channel > kSharing) return 0;
         if (hello.size != options_.size)
             refuse(socket, "rank %u is of a group of %u, rank %u of one of %u", hello.rank, hello.size,
                    options_.rank, options_.size);
@@ -186,10 +195,16 @@ class Joining {
             refuse(socket, "a process says it is rank %u, rank %u has waited for ranks %u to %u", hello.rank,
                    options_.rank, options_.rank + 1, options_.size - 1);
         if (options_.rank != 0 && std::memcmp(hello.run, run_, sizeof run_) != 0) return 0;  // of another run
-        Socket& place = hello.channel == 0 ? mesh_[hello.rank].pieces : mesh_[hello.rank].notes;
+        Socket& place = hello.channel == kNotes ? mesh_[hello.rank].notes : mesh_[hello.rank].pieces;
         if (place) refuse(socket, "there are two of rank %u", hello.rank);
         prepare(socket);
         place = std::move(socket);
+        if (hello.channel == kSharing) {
+            mesh_[hello.rank].shared = SharedSlots::map(memory);
+            if (!mesh_[hello.rank].shared)
+                fail(VOLTA_IO_ERROR, "cannot map the memory that rank %u shares with rank %u", hello.rank,
+                     options_.rank);
+        }
         if (std::pmr::vector<SocketAddress>* const learnt = meeting_.learnt()) {
             learnt->resize(options_.size);
             (*learnt)[hello.rank] = with_port(from, hello.port);
@@ -221,8 +236,8 @@ class Joining {
     // ---- Who is there: the lower ranks
 
     void connect_to(std::uint32_t rank) {
-        mesh_[rank].notes = introduce(rank, 1);
-        mesh_[rank].pieces = introduce(rank, 0);
+        mesh_[rank].notes = introduce(rank, kNotes);
+        mesh_[rank].pieces = introduce(rank, kPieces);
     }
     // Others start later, and what listened there may be of a run that was killed.
     Socket introduce(std::uint32_t rank, std::uint32_t channel) {
@@ -230,18 +245,30 @@ class Joining {
             Socket socket = try_connect(meeting_.address_of(rank, attempt));
             if (socket) {
                 prepare(socket);
+                const Socket memory =
+                    channel == kPieces && shares_with(rank) ? SharedSlots::make() : Socket();
+                SharedSlots shared = SharedSlots::map(memory);
                 Note hello = make_note(FrameKind::hello, options_.rank, "");
                 hello.size = options_.size;
-                hello.channel = channel;
+                hello.channel = shared ? kSharing : channel;
                 hello.port = meeting_.port();
                 std::memcpy(hello.run, run_, sizeof run_);
                 seal(hello);
-                if (send(socket, &hello, sizeof hello, end_) == Come::yes) return socket;
+                if (send(socket, &hello, sizeof hello, end_, shared ? memory.get() : -1) == Come::yes) {
+                    if (shared) mesh_[rank].shared = std::move(shared);
+                    return socket;
+                }
             }
             wait_until(Socket(), 0, std::min(end_, monotonic_ns() + kRetryTime * kMillisecond));
         }
         if (refusal_ != 0) fail_system(refusal_, "rank %u has not come within %g s", rank, options_.timeout);
         fail(VOLTA_IO_ERROR, "rank %u has not come within %g s", rank, options_.timeout);
+    }
+    // With those with whom trees of exchanges go: every one would be a map per rank. Without memory it goes
+    // as well.
+    bool shares_with(std::uint32_t rank) const {
+        const std::uint32_t between = rank ^ options_.rank;
+        return meeting_.can_share() && (between & (between - 1)) == 0;
     }
     Socket try_connect(const SocketAddress& address) {
         if (address.bytes == 0) return Socket();

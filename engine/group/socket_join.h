@@ -22,6 +22,7 @@ class Meeting {
     virtual std::uint32_t port() const noexcept = 0;  // where it listens, if its address is to be learnt
     // Of a lower rank, at the n-th try.
     virtual SocketAddress address_of(std::uint32_t rank, std::uint32_t attempt) = 0;
+    virtual bool can_share() const noexcept = 0;                     // memory: all ranks are on one machine
     virtual std::pmr::vector<SocketAddress>* learnt() noexcept = 0;  // of all ranks; NULL: none are
 };
 

@@ -1,10 +1,14 @@
 #include "engine/group/socket_link.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "engine/base/format.h"
 #include "engine/base/hash.h"
@@ -19,16 +23,24 @@ namespace {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-Transfer send_message(const Socket& socket, iovec* parts, std::size_t count) noexcept {
-    msghdr message = {};
-    message.msg_iov = parts;
-    message.msg_iovlen = count;
+Transfer send_message(const Socket& socket, const msghdr& message) noexcept {
     for (;;) {
         const ssize_t sent = ::sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent >= 0) return {static_cast<std::size_t>(sent), false};
         if (errno != EINTR) return {0, !would_block(errno)};
     }
 }
+
+Transfer send_message(const Socket& socket, iovec* parts, std::size_t count) noexcept {
+    msghdr message = {};
+    message.msg_iov = parts;
+    message.msg_iovlen = count;
+    return send_message(socket, message);
+}
+
+struct DescriptorMessage {  // room for one descriptor, as the system lays it out
+    alignas(cmsghdr) unsigned char bytes[CMSG_SPACE(sizeof(int))] = {};
+};
 
 iovec part_of(const void* data, std::size_t bytes) { return {const_cast<void*>(data), bytes}; }
 
@@ -52,6 +64,69 @@ Transfer receive_some(const Socket& socket, void* data, std::size_t bytes) noexc
         if (came == 0) return {0, true};
         if (errno != EINTR) return {0, !would_block(errno)};
     }
+}
+
+Transfer send_some(const Socket& socket, const void* data, std::size_t bytes, int descriptor) noexcept {
+    if (descriptor < 0) return send_some(socket, data, bytes);
+    iovec part = part_of(data, bytes);
+    DescriptorMessage room;
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = room.bytes;
+    message.msg_controllen = sizeof room.bytes;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    return send_message(socket, message);
+}
+
+Transfer receive_some(const Socket& socket, void* data, std::size_t bytes, Socket& descriptor) noexcept {
+    iovec part = part_of(data, bytes);
+    DescriptorMessage room;
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = room.bytes;
+    message.msg_controllen = sizeof room.bytes;
+    ssize_t came = -1;
+    do {
+        came = ::recvmsg(socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (came < 0 && errno == EINTR);
+    if (came < 0) return {0, !would_block(errno)};
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        int value = -1;
+        std::memcpy(&value, CMSG_DATA(header), sizeof value);
+        descriptor = Socket(value);
+    }
+    return {static_cast<std::size_t>(came), came == 0};
+}
+
+SharedSlots::~SharedSlots() {
+    if (data_ != nullptr) ::munmap(data_, kBytes);
+}
+
+// Sealed, so that nobody makes it shorter and a read of it a fault.
+Socket SharedSlots::make() noexcept {
+    Socket made(::memfd_create("volta group", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (made &&
+        (::ftruncate(made.get(), kBytes) != 0 || ::fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0))
+        made.close();
+    return made;
+}
+
+SharedSlots SharedSlots::map(const Socket& descriptor) noexcept {
+    SharedSlots slots;
+    struct stat status;
+    if (!descriptor || ::fstat(descriptor.get(), &status) != 0 || status.st_size != kBytes ||
+        (::fcntl(descriptor.get(), F_GET_SEALS) & F_SEAL_SHRINK) == 0)
+        return slots;
+    void* const address = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
+    if (address != MAP_FAILED) slots.data_ = static_cast<unsigned char*>(address);
+    return slots;
 }
 
 std::uint64_t check_of(const void* payload, std::size_t bytes) noexcept {

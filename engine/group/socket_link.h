@@ -38,14 +38,59 @@ Transfer send_some(const Socket& socket, const void* data, std::size_t bytes) no
 Transfer send_some(const Socket& socket, const void* header, std::size_t header_bytes, const void* data,
                    std::size_t bytes) noexcept;
 Transfer receive_some(const Socket& socket, void* data, std::size_t bytes) noexcept;
+// With a descriptor besides, over a Unix socket; without one where it is -1. `descriptor` is set where one
+// comes.
+Transfer send_some(const Socket& socket, const void* data, std::size_t bytes, int descriptor) noexcept;
+Transfer receive_some(const Socket& socket, void* data, std::size_t bytes, Socket& descriptor) noexcept;
+
+// Memory that two ranks of one machine share: its slots carry pieces, so many either way, instead of the
+// kernel. It has no name in any file system; who makes it sends its descriptor.
+class SharedSlots final {
+  public:
+    static constexpr std::size_t kSlotBytes = std::size_t{256} << 10;
+    static constexpr std::uint32_t kSlots = 4;
+
+    SharedSlots() = default;
+    SharedSlots(SharedSlots&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+    SharedSlots& operator=(SharedSlots&& other) noexcept {
+        std::swap(data_, other.data_);
+        return *this;
+    }
+    ~SharedSlots();
+    static Socket make() noexcept;  // its descriptor; none where the system has no such memory
+    static SharedSlots map(
+        const Socket& descriptor) noexcept;  // none where it is no such memory, or cannot be mapped
+
+    explicit operator bool() const noexcept { return data_ != nullptr; }
+    // The n-th that is used on that way; the lower rank's way is 0.
+    unsigned char* slot(std::uint32_t way, std::uint64_t n) const noexcept {
+        return data_ + (way * kSlots + n % kSlots) * kSlotBytes;
+    }
+
+  private:
+    static constexpr std::size_t kBytes = 2 * kSlots * kSlotBytes;
+    unsigned char* data_ = nullptr;
+};
 
 // ---- Frames -----------------------------------------------------------------------------------------
 
-enum class FrameKind : std::uint16_t { piece = 1, hello, welcome, refused, waiting, finished, ended };
+enum class FrameKind : std::uint16_t {
+    piece = 1,
+    slot,   // a piece that is in the next slot of the shared memory
+    taken,  // one such has been read
+    hello,
+    welcome,
+    refused,
+    waiting,
+    finished,
+    ended
+};
 
 inline constexpr std::uint32_t kFrameMagic = 0x50524756;  // VGRP
 inline constexpr std::uint16_t kProtocol = 1;
 inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;  // at most, of a piece
+inline constexpr std::size_t kSlotFrom =
+    16384;  // bytes: a shorter piece goes through the socket all the same
 
 struct FrameHeader {  // magic and version stay where they are in every version
     std::uint32_t magic;
@@ -86,6 +131,7 @@ bool is_whole(const Note& note) noexcept;
 
 struct Link {  // of this rank with another
     Socket pieces, notes;
+    SharedSlots shared;  // where there is such
 };
 using Mesh = std::pmr::vector<Link>;  // one per rank; this rank's own is empty
 

@@ -64,6 +64,7 @@ class LocalMeeting final : public Meeting {
         address.bytes = sizeof name;
         return address;
     }
+    bool can_share() const noexcept override { return true; }
     std::pmr::vector<SocketAddress>* learnt() noexcept override { return nullptr; }
 
   private:
@@ -95,6 +96,7 @@ class TcpMeeting final : public Meeting {
     SocketAddress address_of(std::uint32_t rank, std::uint32_t attempt) override {
         return rank == 0 ? address_of_root(attempt) : learnt_[rank];
     }
+    bool can_share() const noexcept override { return false; }
     std::pmr::vector<SocketAddress>* learnt() noexcept override { return &learnt_; }
 
   private:

@@ -126,6 +126,51 @@ void test_who_has_finished_may_go(void**) {
     }
 }
 
+// The same with more than slots of shared memory hold: who is left reads it, and has nobody to say so to.
+void test_what_is_left_behind_is_read(void**) {
+    for (const char* const transport : kTransports)
+        for (const std::size_t bytes : {std::size_t{40000}, std::size_t{800000}}) {
+            const Place place(transport);
+            Processes processes(2, [&](std::uint32_t rank, Outcome& outcome) {
+                const GroupRef group = join(place, rank, 2);
+                std::vector<unsigned char> sent(bytes, 7), came(bytes);
+                if (rank == 0) {
+                    group->exchange(1, sent.data(), bytes, nullptr, 0);
+                } else {
+                    sleep_for(bytes < 100000 ? 0.1 : 0);
+                    group->exchange(0, nullptr, 0, came.data(), bytes);
+                    outcome.is_right = came == sent;
+                }
+                ++outcome.steps;
+            });
+            assert_all_right(processes, 2, 1);
+        }
+}
+
+int memory_maps() {  // of this process, that groups share
+    FILE* const maps = fopen("/proc/self/maps", "r");
+    int count = 0;
+    for (char line[512]; maps != nullptr && fgets(line, sizeof line, maps) != nullptr;)
+        count += strstr(line, "memfd:volta group") != nullptr;
+    if (maps != nullptr) fclose(maps);
+    return count;
+}
+
+// With those to whom trees of exchanges go, 0 ^ 1, 0 ^ 2, 0 ^ 4, and over one machine's sockets only.
+void test_memory_is_shared_and_given_back(void**) {
+    for (const char* const transport : kTransports) {
+        const Place place(transport);
+        Processes processes(8, [&](std::uint32_t rank, Outcome& outcome) {
+            {
+                const GroupRef group = join(place, rank, 8);
+                outcome.steps = memory_maps();
+            }
+            outcome.is_right = memory_maps() == 0;
+        });
+        assert_all_right(processes, 8, strcmp(transport, "local") == 0 ? 3 : 0);
+    }
+}
+
 bool exists(const std::string& path) {
     struct stat status;
     return lstat(path.c_str(), &status) == 0;
@@ -212,6 +257,8 @@ int main() {
         cmocka_unit_test(test_both_ways_at_once),
         cmocka_unit_test(test_ranks_come_in_any_order),
         cmocka_unit_test(test_who_has_finished_may_go),
+        cmocka_unit_test(test_what_is_left_behind_is_read),
+        cmocka_unit_test(test_memory_is_shared_and_given_back),
         cmocka_unit_test(test_what_a_killed_run_left_is_no_matter),
         cmocka_unit_test(test_a_file_of_somebody_stays),
         cmocka_unit_test(test_strangers_are_let_go),

@@ -63,6 +63,25 @@ void test_all_name_a_rank_that_is_killed(void**) {
         kill_one_of_four(kTransports[seed / 4 % 2], seed);
 }
 
+// Rank 0 waits for 1, which computes; nobody has anything to do with 3.
+void test_who_waits_for_another_sees_it_end(void**) {
+    for (const char* const transport : kTransports) {
+        const Place place(transport);
+        Processes processes(4, [&](std::uint32_t rank, Outcome& outcome) {
+            const GroupRef group = join(place, rank, 4);
+            ++outcome.steps;
+            if (rank != 0) sleep_for(100);
+            group->exchange(1, nullptr, 0, nullptr, 0);
+        });
+        for (std::uint32_t rank = 0; rank < 4; ++rank) wait_for_steps(processes, rank, 1);
+        processes.send(3, SIGKILL);
+        const double before = seconds_now();
+        processes.wait(0);
+        assert_failure(processes[0].failure, VOLTA_IO_ERROR, "rank 3 has ended");
+        assert_true(seconds_now() - before < 5);
+    }
+}
+
 void test_a_rank_that_is_killed_while_others_come(void**) {
     for (const char* const transport : kTransports) {
         const Place place(transport);
@@ -268,7 +287,10 @@ void test_addresses_are_checked(void**) {
 struct Damaged {
     Failure failures[2];
 };
-Damaged exchange_damaged(std::size_t bytes, std::size_t place, bool is_note) {
+enum class Where { pieces, notes, memory };
+Damaged exchange_damaged(std::size_t bytes, std::size_t place, Where where) {
+    const Socket memory = SharedSlots::make();
+    SharedSlots seen = SharedSlots::map(memory);
     int ends[2][2][2];  // channel, rank, rank's end and the other
     for (auto& channel : ends)
         for (auto& pair : channel) socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
@@ -281,9 +303,12 @@ Damaged exchange_damaged(std::size_t bytes, std::size_t place, bool is_note) {
                 std::size_t done = 0;
                 for (ssize_t count; (count = read(in, buffer, sizeof buffer)) > 0;) {
                     const auto got = static_cast<std::size_t>(count);
-                    const bool is_there =
-                        from == 1 && (channel == 1) == is_note && done <= place && place < done + got;
-                    if (is_there) buffer[place - done] ^= 1;
+                    const bool is_there = from == 1 && (channel == 1) == (where == Where::notes) &&
+                                          done <= place && place < done + got;
+                    if (is_there && where == Where::memory)
+                        *seen.slot(1, 0) ^= 1;
+                    else if (is_there)
+                        buffer[place - done] ^= 1;
                     done += got;
                     for (std::size_t sent = 0; sent < got;) {
                         const ssize_t n = ::send(out, buffer + sent, got - sent, MSG_NOSIGNAL);
@@ -300,10 +325,11 @@ Damaged exchange_damaged(std::size_t bytes, std::size_t place, bool is_note) {
             Mesh mesh(2, std::pmr::new_delete_resource());
             mesh[1 - rank].pieces = Socket(ends[0][rank][0]);
             mesh[1 - rank].notes = Socket(ends[1][rank][0]);
+            if (where == Where::memory) mesh[1 - rank].shared = SharedSlots::map(memory);
             SocketGroup group(rank, 2, std::move(mesh));
             damaged.failures[rank] = failure_of([&] {
                 std::vector<unsigned char> sent(bytes, 1), came(bytes);
-                if (is_note && rank == 1) group.leave("so");
+                if (where == Where::notes && rank == 1) group.leave("so");
                 group.exchange(1 - rank, sent.data(), bytes, came.data(), bytes);
                 for (int i = 0; i < 2; ++i) group.meet();
             });
@@ -319,23 +345,25 @@ void test_a_flipped_bit_is_found_and_named(void**) {
     constexpr std::size_t kMiB = std::size_t{1} << 20, kHeader = sizeof(FrameHeader);
     const struct {
         std::size_t place;
-        bool is_note;
+        Where where;
         const char* sentence;
     } rows[] = {
-        {kHeader + 5, false, "what rank 1 sent was damaged on its way: piece 0 of 1048576 bytes"},
-        {2 * (kHeader + kMiB) + kHeader + 99, false,
+        {kHeader + 5, Where::pieces, "what rank 1 sent was damaged on its way: piece 0 of 1048576 bytes"},
+        {2 * (kHeader + kMiB) + kHeader + 99, Where::pieces,
          "what rank 1 sent was damaged on its way: piece 2 of 100 bytes"},
-        {kHeader + kMiB + 0, false, "what rank 1 sent was damaged on its way: the header of piece 1"},
-        {kHeader + kMiB + 8, false, "what rank 1 sent was damaged on its way: the header of piece 1"},
-        {kHeader + kMiB + 47, false, "what rank 1 sent was damaged on its way: the header of piece 1"},
-        {2 * (kHeader + kMiB) + kHeader + 100, false,
+        {kHeader + kMiB + 0, Where::pieces, "what rank 1 sent was damaged on its way: the header of piece 1"},
+        {kHeader + kMiB + 8, Where::pieces, "what rank 1 sent was damaged on its way: the header of piece 1"},
+        {kHeader + kMiB + 47, Where::pieces,
+         "what rank 1 sent was damaged on its way: the header of piece 1"},
+        {2 * (kHeader + kMiB) + kHeader + 100, Where::pieces,
          "what rank 1 sent was damaged on its way: the header of piece 3"},
-        {sizeof(FrameHeader) + 40, true, "what rank 1 sent was damaged on its way: a note"},
+        {sizeof(FrameHeader) + 40, Where::notes, "what rank 1 sent was damaged on its way: a note"},
+        {10, Where::memory, "what rank 1 sent was damaged on its way: piece 0 of 262144 bytes"},
     };
     for (const auto& row : rows) {
-        const Damaged damaged = exchange_damaged(2 * kMiB + 100, row.place, row.is_note);
+        const Damaged damaged = exchange_damaged(2 * kMiB + 100, row.place, row.where);
         assert_failure(damaged.failures[0], VOLTA_IO_ERROR, row.sentence);
-        if (!row.is_note) assert_failure(damaged.failures[1], VOLTA_IO_ERROR, row.sentence);
+        if (row.where != Where::notes) assert_failure(damaged.failures[1], VOLTA_IO_ERROR, row.sentence);
     }
 }
 
@@ -445,6 +473,7 @@ void test_refused_allocations(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_all_name_a_rank_that_is_killed),
+        cmocka_unit_test(test_who_waits_for_another_sees_it_end),
         cmocka_unit_test(test_a_rank_that_is_killed_while_others_come),
         cmocka_unit_test(test_all_name_a_rank_that_hangs),
         cmocka_unit_test(test_the_end_of_a_chain_of_waits_is_named),
