@@ -1,5 +1,6 @@
 // voltac train: a text becomes a model. The --out file is weights, optimizer state, seed, step and data
-// cursor.
+// cursor. One of several processes that train together, by its environment (cli/group.h), does the same and
+// is silent unless it is rank 0.
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "cli/document_lesson.h"
 #include "cli/early_stop.h"
 #include "cli/fine_tuning.h"
+#include "cli/group.h"
 #include "cli/interrupts.h"
 #include "cli/lesson.h"
 #include "cli/options.h"
@@ -25,6 +27,7 @@
 #include "cli/progress.h"
 #include "cli/suggest.h"
 #include "cli/texts.h"
+#include "cli/train_call.h"
 #include "cli/training_memory.h"
 
 namespace voltac {
@@ -42,7 +45,8 @@ struct Settings {
     double momentum = 0.9, label_smoothing = 0;
     ModelSizes sizes;
     std::int64_t batch = 0;
-    std::int64_t steps = 1000, warmup = 100, seed = 1, accumulate = 1, save_every = 0, stop_at = 0;
+    std::int64_t steps = 1000, warmup = 100, seed = 1, accumulate = 1, shards = 1, save_every = 0,
+                 stop_at = 0;
     double learning_rate = 1e-3, final_learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1,
            clip = 1.0;
     bool json = false, packs = false;
@@ -53,9 +57,11 @@ struct Settings {
     std::string jsonl, chat_format;
     Machine machine;
     ProfileFile profile{"voltac train"};
+    Place place;
+    volta_group* group = nullptr;  // NULL: this process is alone
 };
 
-constexpr std::int64_t kMost = 1 << 20;
+constexpr std::int64_t kMost = 1 << 20, kMostShards = 1024;
 
 void declare(Options& options, Settings& s) {
     options.input(
@@ -95,6 +101,9 @@ void declare(Options& options, Settings& s) {
                     "most 256)");
     options.integer("--batch", s.batch, 1, kMost, "sequences per micro-batch");
     options.integer("--accumulate", s.accumulate, 1, 1000000, "micro-batches per step (default: 1)");
+    options.integer("--shards", s.shards, 1, kMostShards,
+                    "equal parts of a step's batch, --batch x --accumulate: a power of two, and the most "
+                    "processes of voltac launch; part of the result (default: 1)");
     options.integer("--steps", s.steps, 1, 4294967295,
                     "the whole run, which the schedule spans (default: 1000)");
     options.number("--lr", s.learning_rate, Range{0, 1e6, true, false},
@@ -182,6 +191,44 @@ void check_settings(const Settings& s, const Options& options) {
             "voltac train: with --update-in-backward there is no norm of all gradients: give --clip 0");
 }
 
+// The micro-batches of a step: so many, of so many rows.
+struct MicroBatches {
+    std::int64_t rows, count;
+};
+
+// Each shard is some of them: a step's batch is what the call says, whatever the shards are.
+MicroBatches micro_batches_of(std::int64_t batch, std::int64_t accumulate, std::int64_t shards) {
+    if (accumulate % shards == 0) return {batch, accumulate};
+    const std::int64_t total = batch * accumulate;
+    if (total % shards != 0)
+        usage_error(
+            formatted("voltac train: --batch %lld x --accumulate %lld is %lld rows a step, which %lld shards "
+                      "do not divide",
+                      static_cast<long long>(batch), static_cast<long long>(accumulate),
+                      static_cast<long long>(total), static_cast<long long>(shards)));
+    if (shards % accumulate == 0) return {total / shards, shards};
+    usage_error(
+        formatted("voltac train: --accumulate is %lld, with %lld shards it must be a multiple or a "
+                  "divisor of them: --batch %lld --accumulate %lld has the same rows a step",
+                  static_cast<long long>(accumulate), static_cast<long long>(shards),
+                  static_cast<long long>(total / shards), static_cast<long long>(shards)));
+}
+
+void check_shards(const Settings& s) {
+    if ((s.shards & (s.shards - 1)) != 0)
+        usage_error(formatted("voltac train: --shards is %lld, it must be a power of two",
+                              static_cast<long long>(s.shards)));
+}
+
+// Behind the defaults of --batch: from here on both are those of a micro-batch. Their product stays.
+void lay_out_shards(Settings& s) {
+    if (s.place.ranks > static_cast<std::uint64_t>(s.shards))
+        usage_error(shards_sentence("voltac train", s.shards, s.place.ranks));
+    const MicroBatches micro_batches = micro_batches_of(s.batch, s.accumulate, s.shards);
+    s.batch = micro_batches.rows;
+    s.accumulate = micro_batches.count;
+}
+
 volta_trainer_options trainer_options(const Settings& s, const std::int64_t* shape) {
     volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
     options.input_shapes = shape;
@@ -190,6 +237,8 @@ volta_trainer_options trainer_options(const Settings& s, const std::int64_t* sha
     options.seed = static_cast<std::uint64_t>(s.seed);
     options.steps = static_cast<std::uint64_t>(s.steps);
     options.micro_batches = static_cast<std::uint64_t>(s.accumulate);
+    options.shards = static_cast<std::uint64_t>(s.shards);
+    options.group = s.group;
     options.schedule = VOLTA_SCHEDULE_COSINE;
     options.warmup_steps = static_cast<std::uint64_t>(std::min(s.warmup, s.steps));
     options.learning_rate = s.learning_rate;
@@ -199,6 +248,13 @@ volta_trainer_options trainer_options(const Settings& s, const std::int64_t* sha
     options.weight_decay = s.weight_decay;
     options.clip_norm = s.clip;
     s.memory.fill(options);
+    return options;
+}
+
+// What a resumed run takes of the call beside its checkpoint.
+volta_trainer_options resumed_options(const Settings& s) {
+    volta_trainer_options options = s.memory.of_resumed();
+    options.group = s.group;
     return options;
 }
 
@@ -227,6 +283,32 @@ Tokenizer new_tokenizer(const Context& context, const Settings& s, const std::st
                                           ? did_you_mean(s.tokenizer, {"char", "byte"})
                                           : std::string()));
     return Tokenizer(tokenizer);
+}
+
+void refuse_other_shards(const Options& options, const Settings& s, const volta_trainer_options& c) {
+    if (options.given("--shards") && static_cast<std::uint64_t>(s.shards) != c.shards)
+        usage_error(formatted("voltac train: --shards is %lld, the checkpoint has %llu",
+                              static_cast<long long>(s.shards), static_cast<unsigned long long>(c.shards)));
+}
+
+// Of several shards, --batch and --accumulate must make the checkpoint's micro-batches; what is not given is
+// what makes the same rows a step.
+void refuse_other_batch(const Options& options, const Settings& s, const volta_trainer_options& c) {
+    const bool has_batch = options.given("--batch"), has_count = options.given("--accumulate");
+    if (!has_batch && !has_count) return;
+    const std::int64_t rows = c.input_shapes[0], count = static_cast<std::int64_t>(c.micro_batches),
+                       total = rows * count, batch = has_batch ? s.batch : total / s.accumulate,
+                       accumulate = has_count ? s.accumulate : total / s.batch;
+    const bool divides = batch > 0 && accumulate > 0 && batch * accumulate == total;
+    const auto shards = static_cast<std::int64_t>(c.shards);
+    const MicroBatches made = divides ? micro_batches_of(batch, accumulate, shards) : MicroBatches{0, 0};
+    if (made.rows == rows && made.count == count) return;
+    usage_error(formatted(
+        "voltac train: %s is %lld, the checkpoint has %lld rows a step, in %lld "
+        "micro-batches of %lld and %lld shards",
+        has_batch ? "--batch" : "--accumulate", static_cast<long long>(has_batch ? s.batch : s.accumulate),
+        static_cast<long long>(total), static_cast<long long>(count), static_cast<long long>(rows),
+        static_cast<long long>(shards)));
 }
 
 // Options that are given beside --resume must be the checkpoint's.
@@ -264,8 +346,13 @@ void refuse_contradictions(const Options& options, const Settings& s, const Mode
     compare("--hidden", as_double(s.sizes.hidden), field("hidden"));
     compare("--context", as_double(s.sizes.context), as_double(c.input_shapes[1]));
     compare("--dropout", s.sizes.dropout, field("dropout"));
-    compare("--batch", as_double(s.batch), as_double(c.input_shapes[0]));
-    compare("--accumulate", as_double(s.accumulate), as_double(c.micro_batches));
+    refuse_other_shards(options, s, c);
+    if (c.shards > 1) {
+        refuse_other_batch(options, s, c);
+    } else {
+        compare("--batch", as_double(s.batch), as_double(c.input_shapes[0]));
+        compare("--accumulate", as_double(s.accumulate), as_double(c.micro_batches));
+    }
     compare("--steps", as_double(s.steps), as_double(c.steps));
     compare("--seed", as_double(s.seed), as_double(c.seed));
     compare("--warmup", as_double(s.warmup), as_double(c.warmup_steps));
@@ -290,9 +377,10 @@ void refuse_contradictions(const Options& options, const Settings& s, const Mode
 
 class Run {
   public:
-    Run(Settings& settings, Trainer trainer, Lesson& lesson, std::uint64_t steps,
+    Run(const Context& context, Settings& settings, Trainer trainer, Lesson& lesson, std::uint64_t steps,
         std::uint64_t tokens_per_step)
-        : s_(settings),
+        : context_(context),
+          s_(settings),
           trainer_(std::move(trainer)),
           lesson_(lesson),
           steps_(steps),
@@ -306,12 +394,17 @@ class Run {
         if (start > end)
             failure(formatted("the checkpoint is at step %llu, beyond the last step %llu",
                               static_cast<unsigned long long>(start), static_cast<unsigned long long>(end)));
-        Progress progress(start, end, tokens_per_step_, s_.json, lesson_.unit());
+        Progress progress(start, end, tokens_per_step_, s_.json || !s_.place.speaks(), lesson_.unit());
         watch_interrupts();  // the first Ctrl-C asks for a checkpoint and an orderly end
-        for (std::uint64_t step = start; step < end && !is_stopped() && !early_.is_over(); ++step) {
+        end_with_group();
+        for (std::uint64_t step = start; step < end && !leaves() && !early_.is_over(); ++step) {
             const auto begin = std::chrono::steady_clock::now();
-            const volta_status status = lesson_.step(trainer_.get(), &last_);
+            const volta_status status = make_step();
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+            if (status == VOLTA_CANCELLED && s_.group != nullptr) {
+                is_cancelled_ = true;
+                break;
+            }
             if (status != VOLTA_OK) {
                 progress.finish();
                 fail_step(status, volta_last_error());
@@ -331,10 +424,12 @@ class Run {
         save();
         end_at_interrupts();
         status_ = interrupt_status();
+        if (is_cancelled_ && status_ == 0) status_ = kExitInterrupted;
     }
 
     // The exit status: 128 and a signal's number where one ended the run.
     int finish() {
+        if (!s_.place.speaks()) return status();
         const bool interrupted = is_stopped(), validates = !interrupted && lesson_.validates();
         const double validation_loss = validates ? lesson_.validation_loss(trainer_.get()) : 0;
         char hash[33];
@@ -390,7 +485,26 @@ class Run {
     }
 
   private:
-    bool is_stopped() const { return is_unread_ || status_ != 0 || interrupted_by() != 0; }
+    bool is_stopped() const { return is_unread_ || is_cancelled_ || status_ != 0 || interrupted_by() != 0; }
+    // A rank that left the loop alone would leave the others waiting: of a group, the step itself ends the
+    // run, on all ranks before the same step.
+    bool leaves() const { return s_.group == nullptr && is_stopped(); }
+
+    volta_status make_step() {
+        stops_ = is_stopped();  // one answer for the whole step
+        const volta_status status = lesson_.step(trainer_.get(), &last_);
+        stops_ = false;  // evaluation and saving are not ended
+        return status;
+    }
+
+    void end_with_group() {
+        if (s_.group == nullptr) return;
+        volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
+        stop.should_stop = [](void* run) -> std::int32_t { return static_cast<const Run*>(run)->stops_; };
+        stop.user = this;
+        check(volta_context_set_stop(context_.get(), &stop));
+    }
+
     int status() const { return is_unread_ ? kExitPipe : status_; }
 
     // A step that is not finite has changed nothing: what was learnt before it is kept.
@@ -403,7 +517,7 @@ class Run {
 
     // A reader that has gone asks for the end as Ctrl-C does: what was learnt is kept.
     void tell(const Json& line) {
-        if (is_unread_) return;
+        if (is_unread_ || !s_.place.speaks()) return;
         try {
             print(json_text(line) + "\n");
         } catch (const Stop& stop) {
@@ -471,6 +585,7 @@ class Run {
             tell({{"event", "saved"}, {"step", volta_trainer_current_step(trainer_.get())}, {"out", s_.out}});
     }
 
+    const Context& context_;
     Settings& s_;
     Trainer trainer_;
     Lesson& lesson_;
@@ -478,9 +593,21 @@ class Run {
     EarlyStop early_;
     volta_step_report last_ = VOLTA_STEP_REPORT_INIT;
     int status_ = 0;
-    bool is_unread_ = false;
+    bool is_unread_ = false, stops_ = false;
+    bool is_cancelled_ = false;  // some rank of the group was asked to end
     double seconds_ = 0, tokens_per_second_ = 0;
 };
+
+// Runs it, with the profile where one is asked for. The exit status.
+int run_lesson(const Context& context, Settings& s, Trainer trainer, Lesson& lesson,
+               const volta_trainer_options& used, std::uint64_t tokens_per_step) {
+    Run run(context, s, std::move(trainer), lesson, used.steps, tokens_per_step);
+    if (s.place.speaks()) s.profile.start(context);
+    run.loop();
+    const int status = run.finish();
+    if (s.place.speaks()) s.profile.finish(context);
+    return status;
+}
 
 // A trainer with what it was made of.
 struct Training {
@@ -525,7 +652,7 @@ Training tuned_training(const Context& context, const Settings& s, const Options
 Training resumed_training(const Context& context, const Settings& s, const Options& options) {
     Model model = s.tuning.resumed(context, s.resume);
     volta_trainer* trainer = nullptr;
-    const volta_trainer_options of_run = s.memory.of_resumed();
+    const volta_trainer_options of_run = resumed_options(s);
     const volta_status status = volta_trainer_resume(model.get(), &of_run, &trainer);
     if (status != VOLTA_OK) failure("--resume " + s.resume + ": " + volta_last_error());
     Trainer owned(trainer);
@@ -700,7 +827,7 @@ Training new_picture_training(const Context& context, Settings& s, const Options
 Training resumed_picture_training(const Context& context, const Settings& s) {
     Model model = s.tuning.resumed(context, s.resume);
     volta_trainer* trainer = nullptr;
-    const volta_trainer_options of_run = s.memory.of_resumed();
+    const volta_trainer_options of_run = resumed_options(s);
     if (volta_trainer_resume(model.get(), &of_run, &trainer) != VOLTA_OK)
         failure("--resume " + s.resume + ": " + volta_last_error());
     return {std::move(model), Trainer(trainer), Tokenizer()};
@@ -723,23 +850,22 @@ void extend(const Settings& s, volta_trainer* trainer) {
 int train_pictures(Settings& s, const Options& options) {
     apply_picture_defaults(s, options);
     apply_tuning_defaults(s, options);
+    if (s.resume.empty()) lay_out_shards(s);
     const Context context = make_context(s.machine);
+    const Group group = join(context, s.place);
+    s.group = group.get();
     Dataset dataset = s.pictures.open();
     Training training = s.resume.empty() ? new_picture_training(context, s, options, dataset)
                                          : resumed_picture_training(context, s);
     extend(s, training.trainer.get());
     volta_trainer_options used = VOLTA_TRAINER_OPTIONS_INIT;
     check(volta_trainer_get_options(training.trainer.get(), &used));
+    if (!s.resume.empty()) refuse_other_shards(options, s, used);
     const std::unique_ptr<Lesson> lesson =
         picture_lesson(context, std::move(training.model), training.trainer.get(), std::move(dataset),
                        s.pictures, validation_set(s));
     const auto pictures_per_step = static_cast<std::uint64_t>(used.input_shapes[0]) * used.micro_batches;
-    Run run(s, std::move(training.trainer), *lesson, used.steps, pictures_per_step);
-    s.profile.start(context);
-    run.loop();
-    const int status = run.finish();
-    s.profile.finish(context);
-    return status;
+    return run_lesson(context, s, std::move(training.trainer), *lesson, used, pictures_per_step);
 }
 
 // ---- Lines of JSON ---------------------------------------------------------------------------------------
@@ -773,7 +899,7 @@ volta_trainer_options options_of(const Trainer& trainer) {
 
 Trainer resumed_trainer(const Settings& s, const Model& model) {
     volta_trainer* trainer = nullptr;
-    const volta_trainer_options of_run = s.memory.of_resumed();
+    const volta_trainer_options of_run = resumed_options(s);
     if (volta_trainer_resume(model.get(), &of_run, &trainer) != VOLTA_OK)
         failure("--resume " + s.resume + ": " + volta_last_error());
     return Trainer(trainer);
@@ -793,7 +919,10 @@ int train_documents(Settings& s, const Options& options) {
     apply_preset(s);  // the batch
     apply_tuning_defaults(s, options);
     const bool resumes = !s.resume.empty();
+    if (!resumes) lay_out_shards(s);
     const Context context = make_context(s.machine);
+    const Group group = join(context, s.place);
+    s.group = group.get();
     Model model = resumes ? s.tuning.resumed(context, s.resume)
                           : s.tuning.open(context, static_cast<std::uint64_t>(s.seed));
     if (!s.chat_format.empty())
@@ -820,7 +949,7 @@ int train_documents(Settings& s, const Options& options) {
         const std::int64_t window = s.packs ? most : document_window(documents, kind, most);
         lists = cut_documents(std::move(documents), kind, window, name);
         lay_out_rows(lists, kind, window, s.packs);
-        if (s.packs) tell_packing(name, lists, kind, window);
+        if (s.packs && s.place.speaks()) tell_packing(name, lists, kind, window);
         plan_epochs(s, options, lists.rows.size());
         check(volta_model_set_metadata(model.get(), kDocumentsKey, mark.c_str()));
         trainer = document_trainer(s, model, kind, window);
@@ -830,22 +959,14 @@ int train_documents(Settings& s, const Options& options) {
         document_lesson(context, std::move(model), trainer.get(), kind, std::move(lists));
     const auto tokens_per_step =
         static_cast<std::uint64_t>(used.input_shapes[0] * used.input_shapes[1]) * used.micro_batches;
-    Run run(s, std::move(trainer), *lesson, used.steps, tokens_per_step);
-    s.profile.start(context);
-    run.loop();
-    const int status = run.finish();
-    s.profile.finish(context);
-    return status;
+    return run_lesson(context, s, std::move(trainer), *lesson, used, tokens_per_step);
 }
 
-}  // namespace
+constexpr char kDescription[] =
+    "Trains a GPT, a Llama or a BERT on a text, or a network on pictures. Deterministic: at level strict the "
+    "same call gives the same bits on any machine.";
 
-int run_train(const std::vector<std::string>& arguments) {
-    Settings s;
-    Options options("train",
-                    "Trains a GPT, a Llama or a BERT on a text, or a network on pictures. Deterministic: at "
-                    "level strict the "
-                    "same call gives the same bits on any machine.");
+void parse(const std::vector<std::string>& arguments, Options& options, Settings& s) {
     declare(options, s);
     options.parse(arguments);
     if (s.out.empty()) s.out = s.resume;
@@ -854,12 +975,37 @@ int run_train(const std::vector<std::string>& arguments) {
     if (s.tuning.is_given() && same_file(s.out, s.tuning.from) &&
         (s.tuning.lora.is_given() || !s.resume.empty()))
         usage_error("voltac train: --out and --from are the same file, and adapters need their base");
+    check_shards(s);
+}
+
+}  // namespace
+
+TrainCall read_train_call(const std::vector<std::string>& arguments) {
+    Settings s;
+    Options options("train", kDescription);
+    parse(arguments, options, s);
+    TrainCall call;
+    call.out = s.out;
+    call.shards = !s.resume.empty() && !options.given("--shards") ? 0 : s.shards;
+    call.reads_input = s.text == kStandardStream || s.jsonl == kStandardStream;
+    call.has_adapters = s.tuning.lora.is_given() || !s.resume.empty();
+    call.extends = s.extend > 0;
+    call.has_threads = options.given("--threads");
+    return call;
+}
+
+int run_train(const std::vector<std::string>& arguments) {
+    Settings s;
+    Options options("train", kDescription);
+    parse(arguments, options, s);
+    s.place = place_of_environment("voltac train");
     if (s.pictures.is_given()) return train_pictures(s, options);
     if (!s.jsonl.empty()) return train_documents(s, options);
     if (s.resume.empty()) {
         apply_preset(s);
         apply_tuning_defaults(s, options);
         check_settings(s, options);
+        lay_out_shards(s);
     } else if (s.out.empty()) {
         usage_error("voltac train: --out is required (see voltac train --help)");
     }
@@ -867,6 +1013,8 @@ int run_train(const std::vector<std::string>& arguments) {
     LearntText text = read_learnt_text("voltac train", source);
 
     const Context context = make_context(s.machine);
+    const Group group = join(context, s.place);
+    s.group = group.get();
     Training training = !s.resume.empty()     ? resumed_training(context, s, options)
                         : s.tuning.is_given() ? tuned_training(context, s, options, text.train)
                                               : new_training(context, s, text.train);
@@ -880,12 +1028,7 @@ int run_train(const std::vector<std::string>& arguments) {
     check(volta_trainer_get_options(training.trainer.get(), &used));
     const auto tokens_per_step =
         static_cast<std::uint64_t>(used.input_shapes[0] * used.input_shapes[1]) * used.micro_batches;
-    Run run(s, std::move(training.trainer), *lesson, used.steps, tokens_per_step);
-    s.profile.start(context);
-    run.loop();
-    const int status = run.finish();
-    s.profile.finish(context);
-    return status;
+    return run_lesson(context, s, std::move(training.trainer), *lesson, used, tokens_per_step);
 }
 
 }  // namespace voltac

@@ -12,6 +12,8 @@ const std::vector<Command>& commands() {
          "the "
          "checkpoint",
          run_train},
+        {"launch", "launch -n N [options] -- train ...",
+         "train with several processes of this machine, to the bits of one", run_launch},
         {"generate", "generate MODEL --prompt TEXT | --prompt-file FILE [options]",
          "write text with a trained model", run_generate},
         {"chat", "chat MODEL [options]", "a conversation with a model: a line in, an answer out", run_chat},

@@ -19,6 +19,7 @@ const std::vector<Command>& commands();
 const std::vector<Command>& tunings();  // of `voltac tune`
 
 int run_train(const std::vector<std::string>& arguments);
+int run_launch(const std::vector<std::string>& arguments);
 int run_generate(const std::vector<std::string>& arguments);
 int run_chat(const std::vector<std::string>& arguments);
 int run_tokenize(const std::vector<std::string>& arguments);

@@ -46,7 +46,8 @@ class Options {
   public:
     Options(const char* command, const char* description);
     ~Options();
-    // The value's place keeps its default. Ranges are inclusive.
+    // The value's place keeps its default. Ranges are inclusive. A name may have a short form behind a comma,
+    // "--ranks,-n".
     void integer(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high,
                  const char* help);
     void number(const char* name, double& value, double low, double high, const char* help);
@@ -94,7 +95,10 @@ class Options {
              std::function<void(const std::string&)> take);  // a flag has no type
     void take_text(const char* name, std::function<void(const std::string&)> take, const std::string& type,
                    const char* help, Empty empty = Empty::kRefused);
-    std::string label(const char* name) const { return command_ + ": " + name; }
+    std::string label(const char* name) const {
+        const std::string names = name;
+        return command_ + ": " + names.substr(0, names.find(','));
+    }
     std::vector<std::string> names() const;
     std::vector<std::string> arguments_of_config(const std::string& path) const;
     std::vector<std::string> with_values(const std::vector<std::string>& words) const;

@@ -12,9 +12,10 @@
 
 namespace voltac {
 
-inline constexpr int kExitFailure = 1;  // it was tried and did not work
-inline constexpr int kExitUsage = 2;    // the call was wrong
-inline constexpr int kExitPipe = 141;   // nobody reads standard output any more: 128 + SIGPIPE, in silence
+inline constexpr int kExitFailure = 1;        // it was tried and did not work
+inline constexpr int kExitUsage = 2;          // the call was wrong
+inline constexpr int kExitInterrupted = 130;  // 128 + SIGINT
+inline constexpr int kExitPipe = 141;  // nobody reads standard output any more: 128 + SIGPIPE, in silence
 
 // One line for standard error, and the exit status.
 struct Stop : std::runtime_error {

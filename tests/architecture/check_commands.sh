@@ -1,6 +1,6 @@
 #!/bin/sh
 # The calls of voltac that pages show exist: in lines of code blocks and in backquotes, every command is one and every
-# option is in its help.
+# option is in its help. What stands behind the -- of launch is a call of its own.
 #     check_commands.sh VOLTAC ROOT
 set -eu
 voltac=$1
@@ -18,7 +18,7 @@ for page in $pages; do
         /^ *$/ { text = text "`\n" ; next }
         { text = text " " $0 }
         END { count = split(text, piece, "`"); for (i = 1; i <= count; ++i) if (piece[i] ~ /^voltac [a-z]/) print page, piece[i] }' "$page"
-done | tr -d "'" >"$work/calls"
+done | tr -d "'" | sed 's/^\([^ ]*\) voltac launch \(.*\) -- \(.*\)$/\1 voltac launch \2\n\1 voltac \3/' >"$work/calls"
 [ -s "$work/calls" ] || { echo "no calls found: wrong folder?"; exit 1; }
 
 help_of() { # COMMAND [NAME]: its help, kept

@@ -117,7 +117,10 @@ MOST = {("train", "--steps"): 20, ("train", "--epochs"): 1, ("generate", "--toke
 
 SHIM = """#!{python}
 import os, sys
-arguments = sys.argv[1:]
+before, arguments = [], sys.argv[1:]
+if arguments[:1] == ["launch"] and "--" in arguments:
+    at = arguments.index("--") + 1
+    before, arguments = arguments[:at], arguments[at:]
 for i, word in enumerate(arguments[:-1]):
     most = {most}.get((arguments[0], word))
     if most is not None and arguments[i + 1].isdigit():
@@ -125,7 +128,7 @@ for i, word in enumerate(arguments[:-1]):
 for command, needed, excluded, added in {small}:
     if arguments[:1] == [command] and all(w in arguments for w in needed) and not any(w in arguments for w in excluded):
         arguments += added
-os.execv({voltac!r}, [{voltac!r}] + arguments)
+os.execv({voltac!r}, [{voltac!r}] + before + arguments)
 """
 
 

@@ -1,0 +1,246 @@
+#!/bin/sh
+# Training by several processes: 1, 2 and 4 ranks give the bits of one process, a run goes on with another number of
+# them, and a rank that dies ends the others, with a sentence, and costs no bit where the run begins again.
+#     test_launch.sh PATH_OF_VOLTAC
+set -u
+voltac=$1
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+launcher=
+trap '[ -z "$launcher" ] || kill -9 "$launcher" 2>/dev/null; rm -rf "$work"' EXIT
+export HOME="$work" TMPDIR="$work"
+unset VOLTA_NUM_THREADS VOLTA_RANK VOLTA_RANKS VOLTA_TRANSPORT VOLTA_ADDRESS VOLTA_TIMEOUT
+cd "$work" || exit 1
+. "$here/checks.sh"
+
+i=0
+while [ $i -lt 600 ]; do
+    echo "line $i of a text in which line $((i * 7 % 600)) is named"
+    i=$((i + 1))
+done >text
+small="--text text --layers 1 --dim 16 --heads 2 --context 16 --warmup 2"
+model="$small --batch 8 --shards 4"
+
+# learns OUT RANKS OPTIONS...: RANKS 0 is a plain call.
+learns() {
+    out=$1
+    ranks=$2
+    shift 2
+    if [ "$ranks" -eq 0 ]; then
+        # shellcheck disable=SC2086
+        "$voltac" train "$@" --out "$out" >told 2>err || bad "train $*: $(cat err)"
+    else
+        # shellcheck disable=SC2086
+        "$voltac" launch -n "$ranks" -- train "$@" --out "$out" >told 2>err || bad "launch -n $ranks train $*: $(cat err)"
+    fi
+    [ "$(grep -c '^hash ' told)" -eq 1 ] || bad "$ranks ranks, $*: one report is expected: $(cat told)"
+}
+# same WHAT A B: one hash, and one file.
+same() {
+    expect "$1" "$("$voltac" hash "$2")" "$("$voltac" hash "$3")"
+    cmp -s "$2" "$3" || bad "$1: $2 and $3 differ"
+}
+
+# One result.
+# shellcheck disable=SC2086
+learns one.volta 0 $model --steps 20 --threads 1
+for ranks in 1 2 4; do
+    for threads in 1 2; do
+        # shellcheck disable=SC2086
+        learns "n$ranks.volta" $ranks $model --steps 20 --threads $threads
+        same "$ranks ranks, $threads threads" one.volta "n$ranks.volta"
+    done
+done
+[ -f n4.volta.logs/rank-3.log ] || bad "rank 3 has no log"
+[ ! -s n4.volta.logs/rank-3.log ] || bad "rank 3 says: $(cat n4.volta.logs/rank-3.log)"
+[ ! -e n4.volta.logs/rank-0.log ] || bad "rank 0 has a log"
+[ -z "$(find . -name 'voltac-*')" ] || bad "folders are left: $(find . -name 'voltac-*')"
+"$voltac" launch -n 2 --transport tcp --logs here -- train $model --steps 20 --out tcp.volta >told 2>err || bad "tcp: $(cat err)"
+same "tcp" one.volta tcp.volta
+[ -f here/rank-1.log ] || bad "--logs is not where the logs are"
+# shellcheck disable=SC2086
+learns plain.volta 0 $small --batch 8 --steps 20
+[ "$("$voltac" hash plain.volta)" != "$("$voltac" hash one.volta)" ] || bad "shards change no bit: is one of them computed?"
+
+# A step's rows are --batch x --accumulate, whatever the shards; the micro-batches are what the shards need.
+# shellcheck disable=SC2086
+learns parts.volta 0 $small --batch 2 --accumulate 4 --shards 4 --steps 20
+same "batch 2 x 4 in 4 shards" one.volta parts.volta
+# shellcheck disable=SC2086
+learns parts.volta 2 $small --batch 4 --accumulate 2 --shards 4 --steps 20
+same "batch 4 x 2 in 4 shards" one.volta parts.volta
+# shellcheck disable=SC2086
+learns parts.volta 0 $small --batch 1 --accumulate 8 --shards 4 --steps 20
+# shellcheck disable=SC2086
+learns other.volta 4 $small --batch 1 --accumulate 8 --shards 4 --steps 20
+same "batch 1 x 8 in 4 shards" parts.volta other.volta
+# shellcheck disable=SC2086
+{
+    refused 2 "--batch 6 x --accumulate 1 is 6 rows a step, which 4 shards do not divide" train $small --batch 6 --shards 4 --out x.volta
+    refused 2 "--accumulate is 3, with 4 shards it must be a multiple or a divisor of them: --batch 3 --accumulate 4 has" train $small --batch 4 --accumulate 3 --shards 4 --out x.volta
+    refused 2 "--shards is 3, it must be a power of two" train $small --batch 6 --shards 3 --out x.volta
+}
+
+# Other lessons: tokens that are hidden, and pictures, whose batch norms see a shard each.
+bert="--text text --architecture bert --layers 1 --dim 16 --heads 2 --context 16 --warmup 2 --batch 4 --shards 2 --steps 5"
+# shellcheck disable=SC2086
+learns b1.volta 0 $bert
+# shellcheck disable=SC2086
+learns b2.volta 2 $bert
+same "hidden tokens" b1.volta b2.volta
+mkdir idx
+{ printf '\000\000\010\003\000\000\000\020\000\000\000\034\000\000\000\034' && head -c 12544 text; } >idx/train-images-idx3-ubyte
+{ printf '\000\000\010\001\000\000\000\020' && printf '\000\001\002\003\004\005\006\007\000\001\002\003\004\005\006\007'; } >idx/train-labels-idx1-ubyte
+pictures="--dataset idx --data idx --model resnet20 --batch 8 --shards 2 --steps 4"
+# shellcheck disable=SC2086
+learns p1.volta 0 $pictures
+# shellcheck disable=SC2086
+learns p2.volta 2 $pictures
+same "pictures" p1.volta p2.volta
+
+# Another number of ranks goes on.
+# shellcheck disable=SC2086
+learns half.volta 4 $model --steps 20 --stop-at 9
+for ranks in 0 2; do
+    cp half.volta whole.volta
+    learns whole.volta $ranks --text text --resume half.volta
+    same "4 ranks and then $ranks" one.volta whole.volta
+done
+cp half.volta whole.volta
+# shellcheck disable=SC2086
+learns whole.volta 0 $model --steps 20 --resume half.volta
+same "the call's own options beside --resume" one.volta whole.volta
+refused 2 "--shards is 2, the checkpoint has 4" train --text text --resume half.volta --shards 2 --out x.volta
+refused 2 "--batch is 16, the checkpoint has 8 rows a step" train --text text --resume half.volta --batch 16 --out x.volta
+
+# A file says it all.
+cat >run.json <<'J'
+{"ranks": 2, "transport": "local", "command": ["train", "--text", "text", "--layers", "1", "--dim", "16", "--heads", "2",
+ "--context", "16", "--warmup", "2", "--batch", "8", "--shards", "4", "--steps", "20", "--out", "file.volta"]}
+J
+"$voltac" launch --config run.json >told 2>err || bad "--config: $(cat err)"
+same "--config" one.volta file.volta
+echo '{"rank": 2}' >wrong.json
+refused 2 "there is no option 'rank'" launch --config wrong.json
+
+# Calls that cannot be.
+# shellcheck disable=SC2086
+{
+    refused 2 "--ranks is 3, it must be a power of two" launch -n 3 -- train $model --out x.volta
+    refused 2 "shards is 4, 8 ranks need one each: give --shards, 8 at least" launch -n 8 -- train $model --out x.volta
+    refused 2 "shards is 1, 2 ranks need one each: give --shards" launch -n 2 -- train $small --out x.volta
+    refused 2 "--ranks is required" launch -- train $model --out x.volta
+    refused 2 "the command is 'hash', it must be train" launch -n 2 -- hash one.volta
+    refused 2 "it needs a command behind --" launch -n 2
+    refused 2 "standard input can be read once" launch -n 2 -- train --text - --shards 2 --out x.volta
+    refused 2 "did you mean --shards" launch -n 2 -- train --text text --shard 2 --out x.volta
+    refused 1 "--logs /dev/null/logs: " launch -n 2 --logs /dev/null/logs -- train $model --out x.volta
+}
+export VOLTA_RANKS=2
+# shellcheck disable=SC2086
+{
+    refused 2 "VOLTA_RANK is not set, it must be in 0 .. 1" train $model --out x.volta
+    VOLTA_RANK=2
+    export VOLTA_RANK
+    refused 2 "VOLTA_RANK is '2', it must be in 0 .. 1" train $model --out x.volta
+    VOLTA_RANK=0 VOLTA_RANKS=many
+    refused 2 "VOLTA_RANKS is 'many'" train $model --out x.volta
+    VOLTA_RANKS=8
+    refused 2 "shards is 4, 8 ranks need one each" train $model --out x.volta
+    VOLTA_RANKS=2 VOLTA_TRANSPORT=pigeons
+    export VOLTA_TRANSPORT
+    refused 1 'transport is "pigeons"' train $model --out x.volta
+}
+unset VOLTA_RANK VOLTA_RANKS VOLTA_TRANSPORT
+
+# process_of LAUNCHER RANK
+process_of() {
+    for child in $(cat "/proc/$1/task/$1/children"); do
+        tr '\0' '\n' <"/proc/$child/environ" | grep -qx "VOLTA_RANK=$2" && echo "$child"
+    done
+}
+# comes FILE: within 20 s, and before $launcher ends.
+comes() {
+    tries=0
+    while [ ! -s "$1" ] && [ $tries -lt 400 ] && kill -0 $launcher 2>/dev/null; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    [ -s "$1" ] || bad "$1 does not come: $(cat err)"
+}
+# begins OUT OPTIONS...: 4 ranks in the background, as $launcher, until a checkpoint is there.
+begins() {
+    out=$1
+    shift
+    rm -f "$out"
+    # shellcheck disable=SC2086
+    "$voltac" launch -n 4 "$@" -- train $model --save-every 50 --steps $steps --out "$out" >told 2>err &
+    launcher=$!
+    comes "$out"
+}
+# ends STATUS: of $launcher.
+ends() {
+    wait "$launcher"
+    expect "exit status of $2" "$1" $?
+    launcher=
+}
+
+# A rank that dies.
+steps=10000000
+begins dead.volta
+victim=$(process_of $launcher 2)
+kill -9 "$victim"
+ends 137 "a run whose rank 2 was killed"
+expect "sentences of it" 1 "$(grep -c 'rank 2 of 4 was ended by signal 9 (Killed); dead.volta.logs/rank-2.log is empty' err)"
+"$voltac" info --verify dead.volta >/dev/null 2>err || bad "the checkpoint of a run that died: $(cat err)"
+
+# One that is asked to end asks all of them, and what was learnt is there.
+begins asked.volta
+kill -TERM "$(process_of $launcher 1)"
+ends 130 "a run whose rank 1 was asked to end"
+grep -q 'interrupted at step' err || bad "no word of an interruption: $(cat err)"
+begins asked.volta
+kill -INT $launcher
+ends 130 "a run that was asked to end"
+grep -q 'interrupted at step' err || bad "no word of an interruption: $(cat err)"
+step=$("$voltac" info asked.volta --json | sed -n 's/.*"step": *\([0-9]*\).*/\1/p')
+[ "${step:-0}" -ge 50 ] || bad "the checkpoint is at step ${step:-none}"
+
+# It begins again, from what this run has written and from nothing else.
+steps=3000
+# shellcheck disable=SC2086
+learns whole.volta 0 $model --steps $steps
+begins again.volta --restarts 2
+kill -9 "$(process_of $launcher 3)"
+ends 0 "a run that began again"
+grep -q 'rank 3 of 4 was ended by signal 9 .*; start 2 of 3 goes on from again.volta' err || bad "no word of the second start: $(cat err)"
+same "a run that began again" whole.volta again.volta
+model="--text text --from one.volta --batch 8 --shards 4"
+# shellcheck disable=SC2086
+learns whole.volta 0 $model --steps $steps
+begins again.volta --restarts 1
+kill -9 "$(process_of $launcher 1)"
+ends 0 "a run of fine-tuning that began again"
+same "fine-tuning that began again" whole.volta again.volta
+
+# begun N: the run in the background has begun N times, within 20 s.
+begun() {
+    tries=0
+    while [ "$(grep -c '^step 1/' err)" -lt "$1" ] && [ $tries -lt 400 ] && kill -0 $launcher 2>/dev/null; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+}
+cp one.volta stale.volta
+: >err
+"$voltac" launch -n 2 --restarts 1 -- train --text text --from one.volta --batch 8 --shards 4 --steps 10000000 --out stale.volta >told 2>err &
+launcher=$!
+begun 1
+kill -9 "$(process_of $launcher 1)"
+begun 2
+kill -TERM $launcher
+ends 143 "a run that began anew and was asked to end"
+grep -q 'rank 1 of 2 was ended by signal 9 .*; start 2 of 2 begins anew' err || bad "an older file is no checkpoint of this run: $(cat err)"
+
+[ $failed -eq 0 ] && echo "ranks give one result, and end together"
+exit $failed
