@@ -39,10 +39,12 @@ double seconds_of(const std::string& command) {
 // What starters of MPI's processes write. SLURM_NTASKS is there in a batch script too, which is one process.
 struct Starter {
     const char *rank, *ranks;
+    const char*
+        library;  // whose mpirun it is: where two are installed, the other knows nothing of these processes
 };
-constexpr Starter kStarters[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                 {"PMI_RANK", "PMI_SIZE"},
-                                 {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+constexpr Starter kStarters[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "openmpi"},
+                                 {"PMI_RANK", "PMI_SIZE", "mpich"},
+                                 {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", ""}};
 
 Place read_numbers(const std::string& command, const char* rank, const char* ranks) {
     Place place;
@@ -67,6 +69,7 @@ Place place_of_environment(const std::string& command) {
         if (variable(starter.rank) == nullptr || variable(starter.ranks) == nullptr) continue;
         Place place = read_numbers(command, starter.rank, starter.ranks);
         place.transport = "mpi";
+        place.address = variable(kAddress) != nullptr ? variable(kAddress) : starter.library;
         place.timeout = seconds_of(command);
         return place;
     }

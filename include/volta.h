@@ -1172,8 +1172,8 @@ typedef struct volta_group_options {
     size_t struct_size;
     const char *transport;   /* "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library
                                 has started; "host": exchange. NULL: "local"                                            */
-    const char *address;     /* local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host:
-                                NULL                                                                                    */
+    const char *address;     /* local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: the
+                                library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL                */
     uint32_t rank;           /* of this process: 0 .. size - 1                                                          */
     uint32_t size;           /* processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and
                                 rank is what it says                                                                    */

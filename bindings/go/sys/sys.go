@@ -1073,7 +1073,7 @@ type GroupOptions struct {
 	StructSize uint
 	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
 	Transport *byte
-	// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host: NULL
+	// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: the library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL
 	Address *byte
 	// of this process: 0 .. size - 1
 	Rank uint32

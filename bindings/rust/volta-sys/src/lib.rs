@@ -1156,7 +1156,7 @@ pub struct volta_group_options {
     pub struct_size: usize,
     /// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
     pub transport: *const c_char,
-    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi, host: NULL
+    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: the library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL
     pub address: *const c_char,
     /// of this process: 0 .. size - 1
     pub rank: u32,
