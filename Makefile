@@ -176,8 +176,8 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_tokenizers.py --library build/libvolta.so || [ $$? = 2 ]
 	@python3 tests/parity/parity_sentencepiece.py --library build/libvolta.so || [ $$? = 2 ]
 
-xl-verify: build-tests ## training in less memory: budgets, updates in the backward pass, GPT-2 XL in 16 GiB; about 10 minutes
-	@$(call run_tests,build,-R '^test_(activation_budget|training_memory|training_xl)$$')
+xl-verify: build-tests ## training in less memory and by several processes: budgets, updates in the backward pass, shards, groups, GPT-2 XL in 16 GiB; about 10 minutes
+	@$(call run_tests,build,-R '^(test_(activation_budget|training_memory|training_xl|shards|exchange|group_failures.*|mpi_.*)|voltac_launch)$$')
 
 bindings: ## what is printed of the public headers for bindings and the manual, written anew
 	@python3 -B tools/describe_api.py --write && python3 -B tools/print_bindings.py --write && python3 -B tools/print_reference.py --write
