@@ -265,7 +265,8 @@ class Meeting {
 
   private:
     void meet(std::unique_lock<std::mutex>& lock, std::uint32_t rank) {
-        const int round = ++calls_ / 2 + calls_ % 2;
+        ++calls_;
+        const int round = (calls_ + 1) / 2;
         came_.notify_all();
         if (!came_.wait_for(lock, std::chrono::seconds(20), [&] { return calls_ >= 2 * round; }))
             throw std::runtime_error("rank " + std::to_string(1 - rank) + " did not come");
