@@ -299,8 +299,8 @@ std::pair<std::vector<float>, std::string> trained_in_shards(const volta::contex
         wanted[i] = static_cast<float>(i) / 5;
     const auto x = volta::tensor::wrap(context, in.data(), {4, 3}),
                y = volta::tensor::wrap(context, wanted.data(), {4, 4});
-    std::vector<float> losses;
-    for (int step = 0; step < 3; ++step) losses.push_back(trainer.step(x, y).loss);
+    std::vector<float> losses(3);
+    for (float& loss : losses) loss = trainer.step(x, y).loss;
     return {losses, trainer.hash()};
 }
 

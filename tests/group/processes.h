@@ -111,9 +111,10 @@ class Place final {
         address.sin_family = AF_INET;
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t bytes = sizeof address;
-        bind(descriptor, reinterpret_cast<sockaddr*>(&address), bytes);
-        getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &bytes);
+        const bool is_bound = bind(descriptor, reinterpret_cast<sockaddr*>(&address), bytes) == 0 &&
+                              getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &bytes) == 0;
         close(descriptor);
+        assert_true(is_bound);
         return ntohs(address.sin_port);
     }
 

@@ -107,7 +107,7 @@ class FakeTransport final {
         post(rank, peer, send, send_bytes);
         ++rank.calls;
         rank.waits_for = peer;
-        const std::string why = take(lock, rank.rank, peer, receive, receive_bytes);
+        std::string why = take(lock, rank.rank, peer, receive, receive_bytes);
         rank.waits_for = kNobody;
         return why;
     }
