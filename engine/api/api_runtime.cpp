@@ -188,6 +188,8 @@ void write_step_report(const StepReport& step, volta_step_report* out) {
     report.loss = step.loss;
     report.gradient_norm = step.gradient_norm;
     report.learning_rate = step.learning_rate;
+    report.wait_seconds = step.wait_seconds;
+    report.exchange_seconds = step.exchange_seconds;
     write_report(report, out);
 }
 

@@ -20,6 +20,7 @@ struct StepReport {
     std::uint64_t step = 0;
     float loss = 0, gradient_norm = 0;
     double learning_rate = 0;
+    double wait_seconds = 0, exchange_seconds = 0;  // of a group
 };
 
 class Trainer final {
