@@ -307,6 +307,13 @@ volta_status volta_trainer_save(volta_trainer* trainer, const char* path) {
     });
 }
 
+volta_status volta_trainer_save_sharded(volta_trainer* trainer, const char* folder) {
+    return guarded([&] {
+        require(folder != nullptr && *folder != '\0', "folder is NULL or empty");
+        inner(trainer).save_sharded(folder);
+    });
+}
+
 volta_status volta_trainer_get_options(const volta_trainer* trainer, volta_trainer_options* options) {
     return guarded([&] { write_report(inner(trainer).c_options(), options); });
 }

@@ -62,6 +62,7 @@ class Descriptor final {
         if (value_ >= 0) ::close(value_);
     }
     int get() const { return value_; }
+    int release() { return std::exchange(value_, -1); }
 
   private:
     int value_;
@@ -191,6 +192,20 @@ Buffer read_file(const char* path, std::pmr::memory_resource* heap, std::size_t 
         read_fully(file.descriptor.get(), &beyond, 1, path) != 0)
         fail(VOLTA_IO_ERROR, "cannot read '%s': its size changed while it was being read", path);
     return buffer;
+}
+
+FileReader::FileReader(const char* path, std::pmr::memory_resource* heap) : path_(path, heap) {
+    OpenFile file = open_to_read(path);
+    descriptor_ = file.descriptor.release();
+    bytes_ = file.bytes;
+}
+
+FileReader::~FileReader() { ::close(descriptor_); }
+
+void FileReader::read(void* data, std::size_t bytes) {
+    if (read_fully(descriptor_, static_cast<unsigned char*>(data), bytes, path_.c_str()) != bytes)
+        fail(VOLTA_IO_ERROR, "cannot read '%s': it has become shorter while it was being read",
+             path_.c_str());
 }
 
 namespace {
@@ -413,6 +428,23 @@ FileLock::FileLock(const char* path, void (*waits)(void* user), void* user)
 }
 
 FileLock::~FileLock() { ::close(descriptor_); }
+
+FolderLock::FolderLock(const char* path)
+    : descriptor_(uninterrupted([&] { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); })) {
+    if (descriptor_ < 0) fail_io("open the folder", path, errno);
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    ::close(descriptor_);
+    fail(VOLTA_IO_ERROR, "cannot write to '%s': another process or thread is saving there", path);
+}
+
+FolderLock::~FolderLock() { ::close(descriptor_); }
+
+void remove_files(const char* folder, bool (*is_removed)(const void* user, const char* name),
+                  const void* user) noexcept {
+    FolderReader reader(folder);
+    while (const char* const name = reader.next().name)
+        if (is_removed(user, name)) remove_if_left(reader.descriptor(), name);
+}
 
 AtomicFile::AtomicFile(const char* path, std::pmr::memory_resource* heap, const Stop& stop)
     : path_(heap), temporary_(heap), stop_(stop) {
