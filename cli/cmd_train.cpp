@@ -84,8 +84,8 @@ void declare(Options& options, Settings& s) {
     options.output("--out", s.out, kCheckpointOutput,
                    "the model file to write, or with --sharded a folder; with --resume it may be left out");
     options.flag("--sharded", s.is_sharded,
-                 "checkpoints are folders, in which every process writes a part: what it has (default: of a "
-                 "checkpoint that --resume names and that --out does not replace, as it is)");
+                 "checkpoints are folders, --out too, in which every process writes a part (default: with "
+                 "--resume and without --out as the checkpoint is)");
     options.choice("--preset", s.preset, preset_names(),
                    "architecture and sizes that the options below override (default: tiny)");
     options.choice(

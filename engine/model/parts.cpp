@@ -206,7 +206,8 @@ namespace {
 Buffer read_manifest(const char* folder, std::pmr::memory_resource* heap) {
     const std::pmr::string path = path_in(folder, kManifestName, heap);
     if (!file_exists(path.c_str()))
-        fail(VOLTA_IO_ERROR, "it is a folder without '%s', so none of a checkpoint in parts", kManifestName);
+        fail(VOLTA_IO_ERROR, "it is a directory without '%s', which a checkpoint in parts has",
+             kManifestName);
     return read_file(path.c_str(), heap, kMostManifestBytes);
 }
 

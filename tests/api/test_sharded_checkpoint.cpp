@@ -273,7 +273,7 @@ void test_parts_of_a_model(void**) {
     const std::string whole = bytes_of(path);
     Rank rank;
     rank.open(path);
-    for (const uint32_t count : {1u, 2u, 3u, 7u, 100u, 4096u}) {
+    for (const uint32_t count : {1u, 2u, 3u, 7u, 300u}) {
         rank.check(volta_model_save_sharded(rank.model(), count, parts.c_str()));
         expect_ok({rank.result});
         const std::vector<std::string> names = parts_in(parts);
@@ -471,7 +471,7 @@ void test_damage(void**) {
     put_bytes(manifest, bytes_of(other + "/" + kManifest));  // its parts are in the other folder
     expect_failure(opened(parts), VOLTA_IO_ERROR, {parts_in(other)[0], "No such file"});
     unlink(manifest.c_str());
-    expect_failure(opened(parts), VOLTA_IO_ERROR, {"it is a folder without 'volta.manifest'", parts});
+    expect_failure(opened(parts), VOLTA_IO_ERROR, {"it is a directory without 'volta.manifest'", parts});
 }
 
 // One rank cannot write: all say which and why, what was there stays, and the group goes on.
