@@ -250,6 +250,13 @@ Descriptor open_folder_of(std::string_view path, std::pmr::memory_resource* heap
     return folder;
 }
 
+// What has been made or renamed in it is there after a power cut. EINVAL: nothing to sync there.
+int sync(const Descriptor& folder) {
+    if (folder.get() < 0) return 0;
+    const int result = uninterrupted([&] { return ::fsync(folder.get()); });
+    return result == 0 || errno == EINVAL ? 0 : errno;
+}
+
 // ---- Temporary files of a save: "<path>.tmp-<pid>-<n>" ----
 //
 // Whoever writes one holds its lock, so one whose lock is free, and whose process is gone, was left behind.
@@ -389,9 +396,12 @@ void make_folders(const char* path, std::pmr::memory_resource* heap) {
     require(path != nullptr && *path != '\0', "the path of the folder is empty");
     std::pmr::string part(heap);
     for (const char* at = path;; ++at) {
-        if ((*at == '/' || *at == '\0') && !part.empty() && part.back() != '/' &&
-            ::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
-            fail_io("make the folder", part, errno);
+        if ((*at == '/' || *at == '\0') && !part.empty() && part.back() != '/') {
+            const bool is_made = ::mkdir(part.c_str(), 0777) == 0;
+            if (!is_made && errno != EEXIST) fail_io("make the folder", part, errno);
+            if (const int error = is_made ? sync(open_folder_of(part, heap)) : 0; error != 0)
+                fail_io("make the folder", part, error);
+        }
         if (*at == '\0') break;
         part += *at;
     }
@@ -524,13 +534,11 @@ void AtomicFile::commit() {
     if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail_io("write", path_, errno);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io("replace", path_, errno);
     temporary_.clear();
-    if (folder.get() < 0) return;
-    const int result = uninterrupted([&] { return ::fsync(folder.get()); });
-    if (result != 0 && errno != EINVAL)  // EINVAL: nothing to sync there
+    if (const int error = sync(folder); error != 0)
         fail(VOLTA_IO_ERROR,
              "'%s' is written and in its place, but it may not survive a power cut: cannot sync its folder: "
              "%s",
-             path_.c_str(), reason_of(errno).text);
+             path_.c_str(), reason_of(error).text);
 }
 
 }  // namespace volta

@@ -30,7 +30,9 @@ class GroupSave final {
           owners_(heap),
           manifest_(heap),
           outcomes_(group_.group().size(), Outcome{}, heap),
-          portions_(heap) {}
+          portions_(heap) {
+        portions_.reserve(ranks());
+    }
 
     // What ranks tell each other is checksums; each writes its values itself.
     void run() {
@@ -94,6 +96,7 @@ class GroupSave final {
 
     void list_tensors() {
         image_.emplace(source_, heap_);
+        portions_.reserve(image_->tensor_count());  // share() is not to fail on one rank alone
         for (std::size_t i = 0; i < image_->tensor_count(); ++i) {
             owners_.push_back(step_.owner(std::pmr::string(image_->parameter_of(i), heap_).c_str()));
             if (owners_[i] == rank()) image_->compute_checksum(i);
@@ -115,6 +118,8 @@ class GroupSave final {
                 manifest_.bytes = image_->bytes();
                 manifest_.parts = parts_by_owner(*image_, owners_, ranks(), heap_);
                 name_parts(manifest_.parts, start_.save);
+                // It is there, but what this machine remembers of a shared file system may be older.
+                if (rank() != 0) make_folders(folder_, heap_);
                 write_part(*image_, manifest_.parts[rank()], folder_, heap_);
             });
         } catch (...) {

@@ -574,10 +574,15 @@ void Trainer::save_sharded(const char* folder) {
     std::pmr::memory_resource* heap = context_->structures();
     require_whole();
     TrainingState state(heap);
-    capture(state);
-    if (sharded_) list_states(state, nullptr);
     SaveSource source;
-    source.model = &described();
+    try {
+        capture(state);
+        if (sharded_) list_states(state, nullptr);
+        source.model = &described();
+    } catch (const std::exception& error) {  // before the others could be told in the save itself
+        if (sharded_) sharded_->leave(error.what());
+        throw;
+    }
     source.training = &state;
     source.stop = &context_->stop();
     save_parts(source, sharded_ ? &*sharded_ : nullptr, folder, heap);

@@ -562,6 +562,16 @@ void test_a_full_disk(void**) {
         assert_string_equal(opened(parts).hash.c_str(), before.c_str());
         assert_true(Folder::names(parts) == names);
     }
+    // And of one process.
+    Rank rank;
+    rank.make_model();
+    const rlimit small = {static_cast<rlim_t>(most / 4), unlimited.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    rank.check(volta_model_save_sharded(rank.model(), 2, parts.c_str()));
+    setrlimit(RLIMIT_FSIZE, &unlimited);
+    expect_failure(rank.result, VOLTA_IO_ERROR, {"cannot write '", "File too large"});
+    assert_string_equal(opened(parts).hash.c_str(), before.c_str());
+    assert_true(Folder::names(parts) == names);
     save_steps(2, 2, parts);
     assert_true(opened(parts).hash != before);
 }
