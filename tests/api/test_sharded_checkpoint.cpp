@@ -562,7 +562,7 @@ void test_a_full_disk(void**) {
         assert_string_equal(opened(parts).hash.c_str(), before.c_str());
         assert_true(Folder::names(parts) == names);
     }
-    // And of one process.
+    // And of one process, in its first part and in its second.
     Rank rank;
     rank.make_model();
     const rlimit small = {static_cast<rlim_t>(most / 4), unlimited.rlim_max};
@@ -570,6 +570,13 @@ void test_a_full_disk(void**) {
     rank.check(volta_model_save_sharded(rank.model(), 2, parts.c_str()));
     setrlimit(RLIMIT_FSIZE, &unlimited);
     expect_failure(rank.result, VOLTA_IO_ERROR, {"cannot write '", "File too large"});
+    assert_int_equal(volta_model_save_sharded(rank.model(), 2, (folder / "elsewhere").c_str()), VOLTA_OK);
+    const std::string in_the_way = parts + "/" + parts_in(folder / "elsewhere")[1];
+    mkdir(in_the_way.c_str(), 0777);
+    rank.result.status = volta_model_save_sharded(rank.model(), 2, parts.c_str());
+    rank.result.text = volta_last_error();
+    rmdir(in_the_way.c_str());
+    expect_failure(rank.result, VOLTA_IO_ERROR, {"cannot write '" + in_the_way + "'", "it is a directory"});
     assert_string_equal(opened(parts).hash.c_str(), before.c_str());
     assert_true(Folder::names(parts) == names);
     save_steps(2, 2, parts);
@@ -594,6 +601,38 @@ void test_two_savers(void**) {
     }
     close(lock);
     save_steps(2, 2, parts);
+}
+
+// Between the manifest and the first part another save takes both away: what it has written is read.
+struct Saver {
+    Rank rank;
+    std::string folder;
+    int calls = 0;
+    static int32_t save(void* user) {
+        Saver& saver = *static_cast<Saver*>(user);
+        if (saver.calls++ == 0) saver.rank.save_sharded(saver.folder);
+        return 0;
+    }
+};
+
+void test_a_save_while_it_is_read(void**) {
+    const Folder folder;
+    const std::string parts = folder / "parts";
+    save_steps(2, 1, parts);
+    Saver saver;
+    saver.folder = parts;
+    saver.rank.make_model();
+    saver.rank.make_trainer();
+    saver.rank.train(2);
+    Rank reader;
+    volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
+    stop.should_stop = Saver::save;
+    stop.user = &saver;
+    reader.check(volta_context_set_stop(reader.context(), &stop));
+    reader.open(parts, 0);
+    expect_ok({reader.result, saver.rank.result});
+    assert_true(saver.calls > 1);
+    assert_string_equal(reader.hash().c_str(), saver.rank.hash().c_str());
 }
 
 // Whoever opens it while it is written over and over has one save or the other.
@@ -733,6 +772,7 @@ int main() {
         cmocka_unit_test(test_a_rank_in_another_folder),
         cmocka_unit_test(test_a_full_disk),
         cmocka_unit_test(test_two_savers),
+        cmocka_unit_test(test_a_save_while_it_is_read),
         cmocka_unit_test(test_readers_during_saves),
         cmocka_unit_test(test_arguments),
     };
