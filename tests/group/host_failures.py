@@ -60,16 +60,17 @@ class Cluster:
     def __init__(self, workshop, network):
         self.workshop, self.network, self.port = workshop, network, FIRST_PORT
 
-    def start(self, count, out, programs=(), options=(), addresses=()):
+    def start(self, count, out, programs=(), options=(), addresses=(), save_every=SAVE_EVERY):
         """Ranks that go on from `out`, where it is there. By rank, where they differ: the program, further options, where rank 0 is."""
         self.port += 1
         own = f"{self.network.address(0)}:{self.port}"
-        return [self._start_one(rank, count, out, dict(programs).get(rank, self.workshop.voltac), dict(options).get(rank, []),
+        saves = ["--save-every", str(save_every)]
+        return [self._start_one(rank, count, out, dict(programs).get(rank, self.workshop.voltac), saves + dict(options).get(rank, []),
                                 dict(addresses).get(rank, own)) for rank in range(count)]
 
     def _start_one(self, rank, count, out, program, options, address):
         resumed = ["--resume", out] if os.path.exists(self.workshop.path(out)) else []
-        command = [program, *GPT.train(out, STEPS), "--save-every", str(SAVE_EVERY), "--threads", "1", *resumed, *options]
+        command = [program, *GPT.train(out, STEPS), "--threads", "1", *resumed, *options]
         process = self.workshop.start([*self.network.on(rank), *command], f"said-{rank}", VOLTA_RANK=str(rank), VOLTA_RANKS=str(count),
                                       VOLTA_TRANSPORT="tcp", VOLTA_ADDRESS=address, VOLTA_TIMEOUT=str(TIMEOUT))
         return Rank(rank, process, lambda: self.workshop.said(f"said-{rank}"))
@@ -193,25 +194,26 @@ def lasts_less_than_the_timeout(trial, count):
 
 
 def full_disk_of_checkpoints(trial, count):
-    """Rank 0 cannot write: all end, the old file stays, whole and alone."""
+    """Rank 0 cannot write: all end, the old file stays, whole and alone. So do they where the only file is that of the end."""
     disk = SmallDisk(trial.workshop.path(f"disk-{trial.rng.random()}"), 2 << 20)
     out = os.path.join(os.path.basename(disk.folder), "run.volta")
-    ranks = trial.cluster.start(count, out)
-    while not os.path.exists(trial.workshop.path(out)) and ranks[0].status() is None:
-        time.sleep(0.002)
-    disk.fill()
-    collect(ranks, 60)
-    try:
-        trial.check_others(ranks, ranks[0], out)
-        if ranks[0].status() != 1 or "No space left" not in ranks[0].last_line():
-            raise Failed(f"rank 0 does not say that the disk is full: {ranks[0].status()}, {ranks[0].said()}")
-    finally:
-        end(ranks)
-    if sorted(os.listdir(disk.folder)) != ["ballast", "run.volta"]:
-        raise Failed(f"left on the full disk: {os.listdir(disk.folder)}")
-    trial.workshop.hash_of(out)
-    disk.empty()
-    trial.goes_on(count, out)
+    for saves in (True, False):
+        ranks = trial.cluster.start(count, out, save_every=SAVE_EVERY if saves else STEPS)
+        while saves and not os.path.exists(trial.workshop.path(out)) and ranks[0].status() is None:
+            time.sleep(0.002)
+        disk.fill()
+        collect(ranks, 60)
+        try:
+            trial.check_others(ranks, ranks[0], out)
+            if ranks[0].status() != 1 or "No space left" not in ranks[0].last_line():
+                raise Failed(f"rank 0 does not say that the disk is full: {ranks[0].status()}, {ranks[0].said()}")
+        finally:
+            end(ranks)
+        if sorted(os.listdir(disk.folder)) != ["ballast"] + ["run.volta"] * saves:
+            raise Failed(f"left on the full disk: {os.listdir(disk.folder)}")
+        disk.empty()
+        trial.goes_on(count, out)
+        os.remove(trial.workshop.path(out))
     return f"{count} ranks"
 
 

@@ -5,7 +5,8 @@ which nobody was killed.
     kills.py VOLTAC [--kills N] [--seed N] [--seconds N]
 
 Runs have 2, 4 or 8 ranks, by local and by tcp, a checkpoint every few steps, and one to four kills each. --seconds ends the campaign before
-its kills are done, and the last line names the seed that goes on with the rest: run i of seed s is run 0 of seed s + i.
+its kills are done; the seed that the last line names goes on with the rest, since each run has a seed of its own, one above that of the run
+before.
 """
 
 import argparse
@@ -106,7 +107,9 @@ def main():
                 failed += 1
                 print(f"FAILED: seed {seed}: {failure}", flush=True)
             runs, seed = runs + 1, seed + 1
-    print(f"{kills} kills in {runs} runs of seeds {given.seed} to {seed - 1}, {failed} wrong; {expected} in {time.monotonic() - begin:.0f} s")
+            if runs % 50 == 0:
+                print(f"{kills} kills, the next seed is {seed}", flush=True)
+    print(f"{kills} kills in {runs} runs from seed {given.seed}, {failed} wrong, {expected}, {time.monotonic() - begin:.0f} s; the next seed is {seed}")
     return failed != 0
 
 

@@ -137,8 +137,12 @@ def is_same(workshop, subject, budgets, way, expected):
     out = workshop.path("way.volta")
     if os.path.exists(out):
         os.remove(out)
-    train(workshop, subject, budgets, way, "way.volta")
-    found = workshop.hash_of("way.volta")
+    try:
+        train(workshop, subject, budgets, way, "way.volta")
+        found = workshop.hash_of("way.volta")
+    except Failed as failure:
+        print(f"FAILED: {told(way)}: {failure}")
+        return False
     if found == expected[0] and content(out) == expected[1]:
         return True
     print(f"FAILED: {told(way)}: {found}, " + ("in another file" if found == expected[0] else f"expected {expected[0]}"))
