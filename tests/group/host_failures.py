@@ -177,6 +177,12 @@ class Trial:
 # ---- Cases of their own
 
 
+def await_file(path, process):
+    """As long as the process lives."""
+    while not os.path.exists(path) and process.poll() is None:
+        time.sleep(0.002)
+
+
 def lasts_less_than_the_timeout(trial, count):
     """A link that is cut for a while costs nothing but that while."""
     out, victim, how = "run.volta", trial.rng.randrange(count), trial.rng.choice(list(Network.CUTS))
@@ -195,40 +201,40 @@ def lasts_less_than_the_timeout(trial, count):
 
 def full_disk_of_checkpoints(trial, count):
     """Rank 0 cannot write: all end, the old file stays, whole and alone. So do they where the only file is that of the end."""
-    disk = SmallDisk(trial.workshop.path(f"disk-{trial.rng.random()}"), 2 << 20)
-    out = os.path.join(os.path.basename(disk.folder), "run.volta")
-    for saves in (True, False):
-        ranks = trial.cluster.start(count, out, save_every=SAVE_EVERY if saves else STEPS)
-        while saves and not os.path.exists(trial.workshop.path(out)) and ranks[0].status() is None:
-            time.sleep(0.002)
-        disk.fill()
-        collect(ranks, 60)
-        try:
-            trial.check_others(ranks, ranks[0], out)
-            if ranks[0].status() != 1 or "No space left" not in ranks[0].last_line():
-                raise Failed(f"rank 0 does not say that the disk is full: {ranks[0].status()}, {ranks[0].said()}")
-        finally:
-            end(ranks)
-        if sorted(os.listdir(disk.folder)) != ["ballast"] + ["run.volta"] * saves:
-            raise Failed(f"left on the full disk: {os.listdir(disk.folder)}")
-        disk.empty()
-        trial.goes_on(count, out)
-        os.remove(trial.workshop.path(out))
+    with SmallDisk(trial.workshop.path(f"disk-{trial.rng.random()}"), 2 << 20) as disk:
+        out = os.path.join(os.path.basename(disk.folder), "run.volta")
+        for save_every in SAVE_EVERY, STEPS:
+            ranks = trial.cluster.start(count, out, save_every=save_every)
+            if save_every == SAVE_EVERY:
+                await_file(trial.workshop.path(out), ranks[0].process)
+            had_file = os.path.exists(trial.workshop.path(out))
+            disk.fill()
+            collect(ranks, 60)
+            try:
+                trial.check_others(ranks, ranks[0], out)
+                if ranks[0].status() != 1 or "No space left" not in ranks[0].last_line():
+                    raise Failed(f"rank 0 does not say that the disk is full: {ranks[0].status()}, {ranks[0].said()}")
+            finally:
+                end(ranks)
+            if sorted(os.listdir(disk.folder)) != ["ballast"] + ["run.volta"] * had_file:
+                raise Failed(f"left on the full disk: {os.listdir(disk.folder)}")
+            disk.empty()
+            trial.goes_on(count, out)
+            os.remove(trial.workshop.path(out))
     return f"{count} ranks"
 
 
 def full_disk_of_logs(trial, count):
     """What a rank has to say is lost, and no more than that: voltac launch itself tells who was killed, and begins again."""
-    disk = SmallDisk(trial.workshop.path(f"logs-{trial.rng.random()}"), 1 << 16)
     workshop, out = trial.workshop, "run.volta"
-    disk.fill()
-    launch = workshop.start([workshop.voltac, "launch", "-n", str(count), "--transport", "tcp", "--restarts", "1", "--logs", disk.folder, "--",
-                             *GPT.train(out, STEPS), "--save-every", str(SAVE_EVERY)], "launched")
-    while not os.path.exists(workshop.path(out)) and launch.poll() is None:
-        time.sleep(0.002)
-    with open(f"/proc/{launch.pid}/task/{launch.pid}/children", encoding="ascii") as file:
-        os.kill(int(file.read().split()[0]), signal.SIGKILL)  # rank 0: the others have something to say
-    status = launch.wait(60)
+    with SmallDisk(workshop.path(f"logs-{trial.rng.random()}"), 1 << 16) as disk:
+        disk.fill()
+        launch = workshop.start([workshop.voltac, "launch", "-n", str(count), "--transport", "tcp", "--restarts", "1", "--logs", disk.folder,
+                                 "--", *GPT.train(out, STEPS), "--save-every", str(SAVE_EVERY)], "launched")
+        await_file(workshop.path(out), launch)
+        with open(f"/proc/{launch.pid}/task/{launch.pid}/children", encoding="ascii") as file:
+            os.kill(int(file.read().split()[0]), signal.SIGKILL)  # rank 0: the others have something to say
+        status = launch.wait(60)
     if status != 0 or not trial.is_complete(out):
         raise Failed(f"exit status {status}: {workshop.said('launched')}")
     if "rank 0 of" not in workshop.said("launched"):

@@ -89,12 +89,18 @@ class Network:
 
 
 class SmallDisk:
-    """A file system of so many bytes at a folder, which can be full."""
+    """A file system of so many bytes at a folder, which can be full; while `with` lasts."""
 
     def __init__(self, folder, size):
         self.folder, self.ballast = folder, os.path.join(folder, "ballast")
         os.mkdir(folder)
         call("mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        call("umount", "--lazy", self.folder)
 
     def fill(self):
         with open(self.ballast, "wb", buffering=0) as file:
