@@ -1,11 +1,15 @@
 // Training in shards: the bits depend on the shards and on nothing else, neither on who computes them nor on
 // threads, budgets, the way that messages take, or the rank that a run goes on with. Ranks are threads here,
 // each with a context.
+//     test_shards [kills COUNT SEED]: the ranks that are killed at random calls alone, so many of them
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,6 +82,7 @@ struct Run {
     double clip_norm = 1;
     int first_step = 0, steps = kSteps;
     std::string from, to;  // checkpoints
+    bool saves_each_step = false;
     const volta_allocator* allocator = nullptr;
 };
 
@@ -109,8 +114,10 @@ class Rank {
 
     Result train() {
         make_trainer();
-        for (int step = run_.first_step; step < run_.first_step + run_.steps && is_ok(); ++step)
+        for (int step = run_.first_step; step < run_.first_step + run_.steps && is_ok(); ++step) {
             make_step(step);
+            if (run_.saves_each_step) check(volta_trainer_save(trainer_, run_.to.c_str()));
+        }
         char hash[33] = "";
         check(volta_trainer_hash(trainer_, hash));
         result_.hash = hash;
@@ -215,7 +222,8 @@ volta_group_options group_options(FakeTransport& transport, uint32_t rank, uint3
 }
 
 std::vector<Result> train_together(const Subject& subject, uint32_t size,
-                                   const std::function<Run(uint32_t)>& run, const FakeFaults& faults = {}) {
+                                   const std::function<Run(uint32_t)>& run, const FakeFaults& faults = {},
+                                   uint64_t* calls_of_rank_0 = nullptr) {
     FakeTransport transport(size, faults);
     std::vector<Result> results(size);
     std::vector<std::thread> threads;
@@ -227,6 +235,7 @@ std::vector<Result> train_together(const Subject& subject, uint32_t size,
             if (!rank.is_ok()) transport.end(r);
         });
     for (std::thread& thread : threads) thread.join();
+    if (calls_of_rank_0 != nullptr) *calls_of_rank_0 = transport.calls(0);
     return results;
 }
 
@@ -655,9 +664,80 @@ void test_a_rank_ends(void**) {
     }
 }
 
+// ---- Ranks that are killed at random calls
+
+uint64_t kills_wanted = 20, kill_seed = 1;
+
+uint64_t steps_saved(const std::string& path) {  // 0: there is no checkpoint
+    if (access(path.c_str(), F_OK) != 0) return 0;
+    Run run;
+    run.from = path;
+    Rank rank(kSubjects[0], run, nullptr);
+    rank.make_trainer();
+    if (!rank.is_ok()) print_error("the checkpoint: %s\n", rank.result().text.c_str());
+    assert_true(rank.is_ok());
+    return volta_trainer_current_step(rank.trainer());
+}
+
+// Goes on from the checkpoint, with `size` ranks of which `kill` ends one. Whether the run is over, with the
+// bits that are expected; else all have named the rank.
+bool goes_on(const Run& whole, uint32_t size, const FakeFaults& faults, const Result& expected) {
+    Run run = whole;
+    run.first_step = static_cast<int>(steps_saved(run.to));
+    run.steps -= run.first_step;
+    if (run.first_step > 0) run.from = run.to;
+    const auto results = train_together(
+        kSubjects[0], size, [&](uint32_t) { return run; }, faults);
+    const std::string sentence = "rank " + std::to_string(faults.kill.rank) + " has ended";
+    bool is_over = true;
+    for (const Result& result : results) is_over &= result.status == VOLTA_OK;
+    for (const Result& result : results) {
+        if (is_over) {
+            assert_string_equal(result.hash.c_str(), expected.hash.c_str());
+        } else if (result.status != VOLTA_OK) {  // one that has all it wanted ends well
+            assert_int_equal(result.status, VOLTA_IO_ERROR);
+            assert_non_null(std::strstr(result.text.c_str(), sentence.c_str()));
+        }
+    }
+    return is_over;
+}
+
+void test_killed_ranks_cost_no_bit(void**) {
+    Run whole;
+    whole.steps = 4;
+    whole.to = scratch("killed.volta");
+    whole.saves_each_step = true;
+    const Result expected = train_alone(kSubjects[0], whole);
+    uint64_t calls = 0;
+    train_together(
+        kSubjects[0], 2, [&](uint32_t) { return whole; }, {}, &calls);
+    std::mt19937_64 random(kill_seed);
+    uint64_t kills = 0, runs = 0;
+    for (bool is_over = true; kills < kills_wanted || !is_over; kills += !is_over) {
+        if (is_over) unlink(whole.to.c_str());
+        runs += is_over;
+        const uint32_t size = 2u << random() % 2;
+        FakeFaults faults;
+        faults.seed = static_cast<uint32_t>(random());
+        faults.longest_delay = std::chrono::microseconds(random() % 3 == 0 ? 200 : 0);
+        faults.kill = {static_cast<uint32_t>(random() % size), random() % calls};
+        is_over = goes_on(whole, size, faults, expected);
+    }
+    unlink(whole.to.c_str());
+    std::printf("%llu ranks killed in %llu runs, seed %llu, %s\n", static_cast<unsigned long long>(kills),
+                static_cast<unsigned long long>(runs), static_cast<unsigned long long>(kill_seed),
+                expected.hash.c_str());
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+    if (count > 1 && std::strcmp(arguments[1], "kills") == 0) {
+        if (count > 2) kills_wanted = std::strtoull(arguments[2], nullptr, 10);
+        if (count > 3) kill_seed = std::strtoull(arguments[3], nullptr, 10);
+        const CMUnitTest kills[] = {cmocka_unit_test(test_killed_ranks_cost_no_bit)};
+        return cmocka_run_group_tests(kills, nullptr, nullptr);
+    }
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_one_result),
         cmocka_unit_test(test_sockets),
@@ -675,6 +755,7 @@ int main() {
         cmocka_unit_test(test_more_ranks_than_shards),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_a_rank_ends),
+        cmocka_unit_test(test_killed_ranks_cost_no_bit),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
