@@ -19,6 +19,7 @@ step of one machine alone over that of N. Frames are Ethernet's of 1500 bytes. N
 
 import argparse
 import contextlib
+import ctypes
 import dataclasses
 import itertools
 import json
@@ -42,6 +43,8 @@ import turns  # noqa: E402
 from arguments import at_least, require_numpy  # noqa: E402
 
 LIMIT = 0.15
+NO_LIMIT = model.Link(0.0, 1e15)
+PORT = 29600
 GBIT = 1e9
 # name: bits per second, seconds one way
 LINKS = {"10 Gbit/s, 50 µs": (10 * GBIT, 50e-6), "1 Gbit/s, 1 ms": (1 * GBIT, 1e-3)}
@@ -76,16 +79,27 @@ VALIDATED = "gpt2-short"
 
 class NoTransport:
     """Sends nothing: what it is asked for is written down, with the time between two calls. Numbers that all ranks have are this one's;
-    gradients and parameters stay as they are."""
+    gradients and parameters stay as they are, but for zeros where nobody has written yet, since sums have to be finite."""
+
+    FEW = 4096
 
     def __init__(self):
-        self.calls = []
+        self.calls, self.scratch, self.written = [], None, 0
 
     def __call__(self, peer, send, receive):
         begin = time.perf_counter()
-        if len(send) == len(receive) <= 4096:
+        if len(send) == len(receive) <= self.FEW:
             receive[:] = send
+            if len(send) == model.NUMBER:
+                self.scratch = address_of(receive)
+        elif len(receive) > self.written and address_of(receive) == self.scratch:
+            receive[:] = bytes(len(receive))
+            self.written = len(receive)
         self.calls.append((begin, time.perf_counter(), peer, len(send), len(receive)))
+
+
+def address_of(view):
+    return ctypes.addressof(ctypes.c_char.from_buffer(view))
 
 
 class DelayedSockets:
@@ -95,8 +109,8 @@ class DelayedSockets:
     STAMP = struct.Struct("@ll")
     TIMESTAMPNS = 35  # SO_TIMESTAMPNS of Linux
 
-    def __init__(self, rank, ranks, addresses, delay):
-        self.delay, self.sockets = delay, {}
+    def __init__(self, rank, ranks, addresses):
+        self.delay, self.sockets = 0.0, {}
         listener = socket.create_server(addresses[rank], backlog=ranks)
         for peer in range(rank):
             connection = connect(addresses[peer])
@@ -203,35 +217,39 @@ def batch_of(case, rows):
 
 
 def group_of(volta, context, job):
-    """The group, and what wrote its calls down, if anything did."""
+    """The group, and its transport where that is this script's."""
     place = dict(rank=job["rank"], size=job["ranks"], timeout=600)
     if job["transport"] == "none":
         silent = NoTransport()
         return volta.Group(context, exchange=silent, **place), silent
     if job["transport"] == "delayed":
-        sockets = DelayedSockets(job["rank"], job["ranks"], [tuple(address) for address in job["addresses"]], job["delay"])
-        return volta.Group(context, exchange=sockets, **place), None
+        sockets = DelayedSockets(job["rank"], job["ranks"], [tuple(address) for address in job["addresses"]])
+        return volta.Group(context, exchange=sockets, **place), sockets
     host, port = job["addresses"][0]
     return volta.Group(context, transport="tcp", address=f"{host}:{port}", **place), None
 
 
 def worker(job):
-    """Answers {"rounds": N} with N steps: seconds, and the calls of the transport where that sends nothing."""
+    """Answers {"rounds": N, "delay": S} with N steps: seconds, and the calls of the transport where that sends nothing."""
     volta = load_volta(job["library"])
     case, rows, ranks = CASES[job["case"]], job["rows"], job["ranks"]
     context = volta.Context(threads=job["threads"])
     network = network_of(volta, case, context)
-    elements = {one["name"]: math.prod(one["shape"]) for one in network.parameters}
+    statistics = {name for name in (one["name"] for one in network.parameters) if name.endswith(("running_mean", "running_var"))}
+    sizes = {one["name"]: math.prod(one["shape"]) for one in network.parameters}
     options = dict(learning_rate=1e-4, weight_decay=0.1, optimizer="adamw")
     if case.make["kind"] == "network":
         options = dict(learning_rate=1e-4, momentum=0.9, optimizer="sgd")
-    group, silent = group_of(volta, context, job) if ranks > 1 else (None, None)
+    group, transport = group_of(volta, context, job)
+    silent = transport if isinstance(transport, NoTransport) else None
     trainer = volta.Trainer(network, [(rows, *case.shape)], shards=ranks, group=group, **options)
     batch = batch_of(case, rows * ranks)
     trainer.step(*batch)
 
     def reply(question):
         steps = []
+        if isinstance(transport, DelayedSockets):
+            transport.delay = question["delay"]
         for _ in range(question["rounds"]):
             if silent:
                 silent.calls.clear()
@@ -242,7 +260,8 @@ def worker(job):
             steps.append({"seconds": end - begin, "calls": calls})
         return steps
 
-    turns.answer({"version": volta.__version__, "elements": elements}, reply)
+    turns.answer({"version": volta.__version__, "gradients": [sizes[name] for name in sizes if name not in statistics],
+                  "statistics": [sizes[name] for name in sizes if name in statistics]}, reply)
 
 
 class Ranks:
@@ -276,21 +295,20 @@ class Ranks:
             sys.exit("scaling.py: a rank has ended; what it said is above")
         return json.loads(line)
 
-    def ask(self, rounds):
+    def ask(self, rounds, delay=0.0):
         """The steps of each rank."""
         for process in self.processes:
-            process.stdin.write(json.dumps({"rounds": rounds}) + "\n")
+            process.stdin.write(json.dumps({"rounds": rounds, "delay": delay}) + "\n")
             process.stdin.flush()
         return [self.read(process) for process in self.processes]
 
 
 # ---- What a rank's step costs ---------------------------------------------------------------------------
 
-def parts_of(step, elements, ranks, rank):
+def parts_of(step, tensors, ranks, rank):
     """(compute, add, norms, update) in seconds, of one step whose transport sends nothing."""
-    portions = model.Portions(elements, ranks)
+    portions, norms = tensors.portions(ranks)
     few = model.levels(ranks)
-    norms = model.Portions([1] * len(elements), ranks, portions.owners)
     count_added = sum(len(portions.added(rank, rank ^ d, d)) for d in few)
     count_norms = sum(len(norms.gathered(rank, rank ^ d, d)) for d in few)
     calls = step["calls"]
@@ -302,22 +320,22 @@ def parts_of(step, elements, ranks, rank):
     return gaps[0] + gaps[added], sum(gaps[added + 1:loss + 1]), gaps[gathered], sum(gaps[parameters:])
 
 
-def check_messages(calls, elements, ranks, rank):
+def check_messages(calls, tensors, ranks, rank):
     """Ends the script where the library asks its transport for other messages than the model has."""
     told = [tuple(call[2:]) for call in calls]
-    ours = model.messages(elements, ranks, rank)
+    ours = model.messages(tensors, ranks, rank)
     for at, (theirs, own) in enumerate(itertools.zip_longest(told, ours)):
         if theirs != own:
             sys.exit(f"scaling.py: exchange {at} of rank {rank} of {ranks} is {theirs} in the library, {own} in the model (peer, bytes sent, "
                      f"bytes received); of {len(told)} and {len(ours)}")
 
 
-def costs_of(steps, elements, ranks, rank):
+def costs_of(steps, tensors, ranks, rank):
     """The median of each part over the steps, per byte where the model has it so."""
-    portions = model.Portions(elements, ranks)
+    portions, _ = tensors.portions(ranks)
     received = sum(pair[1] for d in model.levels(ranks) for pair in portions.added(rank, rank ^ d, d))
     owned = portions.owned(rank)
-    rows = [parts_of(one, elements, ranks, rank) for one in steps]
+    rows = [parts_of(one, tensors, ranks, rank) for one in steps]
     compute, add, norms, update = (statistics.median(column) for column in zip(*rows))
     return model.Costs(compute, add / received, norms / owned, update / owned, 0.0, 0.0)
 
@@ -333,15 +351,19 @@ def job_of(arguments, name, ranks, rank, threads, transport, **more):
     return dict(library=arguments.library, case=name, rows=rows, ranks=ranks, rank=rank, threads=threads, transport=transport, **more)
 
 
+def tensors_of(hello):
+    return model.Tensors(hello["gradients"], hello["statistics"])
+
+
 def measured_parts(arguments, name, ranks, which, threads):
-    """(elements in the order of the sums, costs without a transport) of the ranks in `which`, side by side."""
+    """(tensors, costs without a transport) of the ranks in `which`, side by side."""
     jobs = [job_of(arguments, name, ranks, rank, threads, "none") for rank in which]
     with Ranks(jobs, [None] * len(jobs)) as workers:
-        elements = list(workers.hello[0]["elements"].values())
+        tensors = tensors_of(workers.hello[0])
         answers = workers.ask(arguments.rounds)
     for rank, steps in zip(which, answers):
-        check_messages(steps[0]["calls"], elements, ranks, rank)
-    return elements, mean_costs([costs_of(steps, elements, ranks, rank) for rank, steps in zip(which, answers)])
+        check_messages(steps[0]["calls"], tensors, ranks, rank)
+    return tensors, mean_costs([costs_of(steps, tensors, ranks, rank) for rank, steps in zip(which, answers)])
 
 
 # ---- Links that this machine makes ----------------------------------------------------------------------
@@ -398,36 +420,54 @@ class Network:
                             str(burst_of(bits_per_second)), "limit", str(8 << 20))
 
 
-def timed_steps(arguments, network, name, transport, delay):
-    """The step of the ranks of the network, in seconds: the median."""
-    ranks = len(network.names)
-    jobs = [job_of(arguments, name, ranks, rank, 1, transport, addresses=network.addresses(29600), delay=delay) for rank in range(ranks)]
-    with Ranks(jobs, network.names) as workers:
-        answers = workers.ask(arguments.rounds)
-    return statistics.median(step["seconds"] for step in answers[0]), turns.spread([step["seconds"] for step in answers[0]])
+class Turns:
+    """Ranks that exchange beside ranks that do not, taking turns, so that a neighbour's load meets all alike: parts of a step, the step
+    without a limit, and the step over each link."""
+
+    WARM = 1  # step over a link before the one that counts
+
+    def __init__(self, arguments, network, transport, links):
+        self.ranks, self.name = len(network.names), arguments.case
+        self.steps, self.times = [[] for _ in network.names], {title: [] for title in [None, *links]}
+        jobs = [job_of(arguments, self.name, self.ranks, rank, 1, "none") for rank in range(self.ranks)]
+        places = [dict(job, transport=transport, addresses=network.addresses(PORT)) for job in jobs]
+        with Ranks(jobs, [None] * self.ranks) as silent, Ranks(places, network.names) as group:
+            self.tensors = tensors_of(silent.hello[0])
+            for _ in range(arguments.rounds):
+                for own, steps in zip(self.steps, silent.ask(1)):
+                    own += steps
+                for title, (bits, delay) in [(None, (None, 0.0)), *links.items()]:
+                    network.shape(bits)
+                    self.times[title].append(group.ask(self.WARM + 1, delay)[0][-1]["seconds"])
+        for rank, steps in enumerate(self.steps):
+            check_messages(steps[0]["calls"], self.tensors, self.ranks, rank)
+
+    def costs(self):
+        """With those of the transport, found from the step without a limit."""
+        own = mean_costs([costs_of(steps, self.tensors, self.ranks, rank) for rank, steps in enumerate(self.steps)])
+        return model.transport_cost(self.tensors, self.ranks, own, NO_LIMIT, statistics.median(self.times[None]))
 
 
 def validate(arguments):
-    """Rows: link, transport, measured and predicted step."""
-    ranks, name, rows = arguments.ranks, arguments.case, []
-    elements, costs = measured_parts(arguments, name, ranks, range(ranks), 1)
-    free = model.Link(0.0, 1e15)
-    with Network(ranks) as network:
+    """Rows: link, transport, measured and predicted step. Costs of the transport tcp."""
+    rows, found = [], {}
+    with Network(arguments.ranks) as network:
         for transport in ("tcp", "delayed"):
-            network.shape(None)
-            unlimited, _ = timed_steps(arguments, network, name, transport, 0.0)
-            own = model.transport_cost(elements, ranks, costs, free, unlimited)
-            for title, (rate, delay) in LINKS.items():
-                network.shape(rate)
-                delay = delay if transport == "delayed" else 0.0
-                measured, spread = timed_steps(arguments, network, name, transport, delay)
-                link = model.Link(delay, model.payload_rate(rate, SHAPED_FRAME), burst_of(rate))
-                predicted = model.step(elements, ranks, own, link)
-                rows.append(dict(kind="validation", case=name, ranks=ranks, link=title if delay else title.partition(",")[0], transport=transport,
-                                 measured_s=measured, spread=spread, predicted_s=predicted.seconds, error=predicted.seconds / measured - 1,
-                                 send_ns=1e9 * own.send, unlimited_s=unlimited))
+            links = {title if transport == "delayed" else title.partition(",")[0]: (bits, delay if transport == "delayed" else 0.0)
+                     for title, (bits, delay) in LINKS.items()}
+            turns_of = Turns(arguments, network, transport, links)
+            costs = found[transport] = turns_of.costs()
+            for title, (bits, delay) in links.items():
+                link = model.Link(delay, model.payload_rate(bits, SHAPED_FRAME), burst_of(bits))
+                times, predicted = turns_of.times[title], model.step(turns_of.tensors, arguments.ranks, costs, link)
+                measured = statistics.median(times)
+                rows.append(dict(kind="validation", case=arguments.case, ranks=arguments.ranks, link=title, transport=transport,
+                                 measured_s=measured, spread=turns.spread(times), predicted_s=predicted.seconds,
+                                 error=predicted.seconds / measured - 1))
                 tell_validation(arguments, rows[-1])
-    return rows
+            tell(arguments, dict(kind="costs", case=arguments.case, transport=transport, **dataclasses.asdict(costs)),
+                 f"         {transport:8} without a limit {statistics.median(turns_of.times[None]):.3f} s; {parts_text(costs)}")
+    return rows, found["tcp"]
 
 
 # ---- What is told ---------------------------------------------------------------------------------------
@@ -441,13 +481,13 @@ def tell_validation(arguments, row):
          f"{100 * row['spread']:4.1f} %)  predicted {row['predicted_s']:7.3f} s  {100 * row['error']:+5.1f} %")
 
 
-def prediction_rows(name, title, elements, costs, many=(8, 64)):
-    alone = model.step(elements, 1, costs, model.Link(0.0, 1e15))
+def prediction_rows(name, title, tensors, costs, many=(8, 64)):
+    alone = model.step(tensors, 1, costs, model.Link(0.0, 1e15))
     rows = [dict(kind="prediction", case=name, title=title, ranks=1, link="-", step_s=alone.seconds, compute=1.0, exchange=0.0, wait=0.0,
                  efficiency=1.0)]
     for link, (bits, delay) in LINKS.items():
         for ranks in many:
-            step = model.step(elements, ranks, costs, model.Link(delay, model.payload_rate(bits)))
+            step = model.step(tensors, ranks, costs, model.Link(delay, model.payload_rate(bits)))
             rows.append(dict(kind="prediction", case=name, title=title, ranks=ranks, link=link, step_s=step.seconds,
                              compute=step.compute / step.seconds, exchange=step.exchange / step.seconds, wait=step.wait / step.seconds,
                              efficiency=alone.seconds / step.seconds))
@@ -463,22 +503,21 @@ def tell_predictions(arguments, rows):
              f"{100 * row['wait']:4.0f} % {row['efficiency']:11.2f}")
 
 
-def predict(arguments):
-    """Parts of rank 0 of 8, with all cores; the transport's cost as two ranks of this machine have it."""
-    cores = len(os.sched_getaffinity(0))
-    with Network(2) as network:
-        elements, costs = measured_parts(arguments, VALIDATED, 2, range(2), 1)
-        unlimited, _ = timed_steps(arguments, network, VALIDATED, "tcp", 0.0)
-    transport = model.transport_cost(elements, 2, costs, model.Link(0.0, 1e15), unlimited)
-    rows = []
+def parts_text(costs):
+    return (f"forward and backward {costs.compute:.3f} s; per MiB: sum {costs.add * 2**30:.3f} ms, norms {costs.norms * 2**30:.3f} ms, update "
+            f"{costs.update * 2**30:.3f} ms, sent or received {costs.send * 2**30:.3f} ms")
+
+
+def predict(arguments, transport):
+    """Parts of rank 0 of 8, with all cores; the transport's costs as ranks of one core each had them."""
+    cores, rows = len(os.sched_getaffinity(0)), []
     for name in arguments.only:
-        elements, parts = measured_parts(arguments, name, 8, [0], cores)
+        tensors, parts = measured_parts(arguments, name, 8, [0], cores)
         costs = dataclasses.replace(parts, send=transport.send, receive=transport.receive)
         title = CASES[name].title.format(rows=arguments.rows or CASES[name].rows)
-        tell(arguments, dict(kind="costs", case=name, elements=sum(elements), **dataclasses.asdict(costs)),
-             f"\n{title}: {sum(elements)} parameters; compute {costs.compute:.3f} s; per MiB: sum {costs.add * 2**30:.3f} ms, norms "
-             f"{costs.norms * 2**30:.3f} ms, update {costs.update * 2**30:.3f} ms, sent or received {costs.send * 2**30:.3f} ms")
-        made = prediction_rows(name, title, elements, costs)
+        tell(arguments, dict(kind="costs", case=name, transport="tcp", parameters=sum(tensors.gradients), **dataclasses.asdict(costs)),
+             f"\n{title}: {sum(tensors.gradients) / 1e6:.1f} M parameters; {parts_text(costs)}")
+        made = prediction_rows(name, title, tensors, costs)
         tell_predictions(arguments, made)
         rows += made
     return rows
@@ -489,7 +528,7 @@ def check(arguments):
     costs = model.Costs(compute=1.0, add=0.25e-9, norms=0.1e-9, update=1e-9, send=0.25e-9, receive=0.25e-9)
     for name, title, elements in (("even", "64 tensors of 1 Mi elements", [1 << 20] * 64),
                                   ("uneven", "one tensor of 32 Mi elements, 32 of 1 Mi", [32 << 20] + [1 << 20] * 32)):
-        tell_predictions(arguments, prediction_rows(name, title, elements, costs, (2, 8, 64)))
+        tell_predictions(arguments, prediction_rows(name, title, model.Tensors(elements), costs, (2, 8, 64)))
 
 
 def main(argv=None):
@@ -515,10 +554,14 @@ def main(argv=None):
         sys.exit("scaling.py: it makes network namespaces, which needs root")
     tell(arguments, dict(kind="machine", **machine.describe()), f"load {os.getloadavg()[0]:.1f}")
     wrong = []
-    if not arguments.predict:
-        wrong = [row for row in validate(arguments) if abs(row["error"]) > LIMIT]
+    if arguments.predict:
+        with Network(arguments.ranks) as network:
+            transport = Turns(arguments, network, "tcp", {}).costs()
+    else:
+        rows, transport = validate(arguments)
+        wrong = [row for row in rows if abs(row["error"]) > LIMIT]
     if not arguments.validate:
-        predict(arguments)
+        predict(arguments, transport)
     for row in wrong:
         print(f"scaling.py: {row['transport']}, {row['link']}: the prediction is {100 * row['error']:+.1f} % off, {100 * LIMIT:.0f} % are "
               "allowed", file=sys.stderr)

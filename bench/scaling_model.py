@@ -13,6 +13,20 @@ NUMBER = 8  # bytes of a count or a flag for all ranks
 
 
 @dataclasses.dataclass(frozen=True)
+class Tensors:
+    """Elements of each gradient, in the order of the parameters, and of the running statistics of batch norms, which are summed behind
+    them and have no norm."""
+
+    gradients: list
+    statistics: list = dataclasses.field(default_factory=list)
+
+    def portions(self, ranks):
+        """What is added, and its norms."""
+        added = Portions(self.gradients + self.statistics, ranks)
+        return added, Portions([1] * len(self.gradients) + [0] * len(self.statistics), ranks, added.owners)
+
+
+@dataclasses.dataclass(frozen=True)
 class Link:
     """seconds: one way, from the last byte that leaves to the same byte that is there. rate: bytes of the payload per second, each way.
     burst: bytes that a link which has rested passes at once, as those do whose rate is shaped; a real one has none."""
@@ -167,10 +181,9 @@ class _Clocks:
                     self.exchange(rank, peer, sent, received)
 
 
-def step(elements, ranks, costs, link):
-    """The step of `ranks` ranks that train tensors of so many elements, each with `costs`."""
-    portions = Portions(elements, ranks)
-    norms = Portions([1] * len(elements), ranks, portions.owners)
+def step(tensors, ranks, costs, link):
+    """The step of `ranks` ranks that train these tensors, each with `costs`."""
+    portions, norms = tensors.portions(ranks)
     clocks = _Clocks(ranks, costs, link)
     clocks.for_all(NUMBER)  # the count of targets, and whether one of them was asked to stop
     clocks.for_all(NUMBER)
@@ -190,10 +203,9 @@ def step(elements, ranks, costs, link):
     return Step(seconds, compute, seconds - compute - wait, wait)
 
 
-def messages(elements, ranks, rank):
+def messages(tensors, ranks, rank):
     """[(peer, bytes sent, bytes received)]: what a rank's transport is asked for in a step."""
-    portions = Portions(elements, ranks)
-    norms = Portions([1] * len(elements), ranks, portions.owners)
+    portions, norms = tensors.portions(ranks)
 
     def few(size):
         return [(rank ^ d, size, size) for d in levels(ranks)]
@@ -205,14 +217,14 @@ def messages(elements, ranks, rank):
     return few(NUMBER) + few(NUMBER) + added + few(ELEMENT) + back(norms) + back(portions)
 
 
-def transport_cost(elements, ranks, costs, link, measured):
+def transport_cost(tensors, ranks, costs, link, measured):
     """Costs whose step over `link` takes as long as was measured: the transport's work per byte, the same for one that is sent and one that
     is received. No less than nothing."""
     low, high = 0.0, 1e-6  # seconds per byte
     for _ in range(60):
         middle = (low + high) / 2
         tried = dataclasses.replace(costs, send=middle, receive=middle)
-        low, high = (middle, high) if step(elements, ranks, tried, link).seconds < measured else (low, middle)
+        low, high = (middle, high) if step(tensors, ranks, tried, link).seconds < measured else (low, middle)
     return dataclasses.replace(costs, send=low, receive=low)
 
 

@@ -42,12 +42,17 @@ class PortionsTest(unittest.TestCase):
     def test_ranks_expect_what_their_peers_send(self):
         elements = [3 * MIB, 100, MIB // 2, 20000, 17, 5 * MIB + 3]
         for ranks in (2, 4, 8, 64):
-            queues = {rank: model.messages(elements, ranks, rank) for rank in range(ranks)}
+            queues = {rank: model.messages(model.Tensors(elements), ranks, rank) for rank in range(ranks)}
             for rank in range(ranks):
                 for peer in {message[0] for message in queues[rank]}:
                     mine = [pair[1:] for pair in queues[rank] if pair[0] == peer]
                     theirs = [pair[1:] for pair in queues[peer] if pair[0] == rank]
                     self.assertEqual(mine, [(sent, received) for received, sent in theirs])
+
+    def test_statistics_are_summed_behind_gradients_and_have_no_norm(self):
+        with_them, without = (model.messages(tensors, 2, 0) for tensors in (model.Tensors([5, 3], [4, 2]), model.Tensors([5, 3, 4, 2])))
+        self.assertEqual(with_them, [(1, 8, 8), (1, 8, 8), (1, 28, 28), (1, 4, 4), (1, 4, 4), (1, 28, 28)])
+        self.assertEqual(without[-2:], [(1, 8, 8), (1, 28, 28)])
 
     def test_every_rank_is_given_what_it_does_not_own(self):
         elements = [3 * MIB, 2 * MIB, 5 * MIB]
@@ -60,14 +65,14 @@ class PortionsTest(unittest.TestCase):
 
 class StepTest(unittest.TestCase):
     def test_one_rank_only_computes(self):
-        step = model.step([MIB], 1, costs(compute=2.0, norms=1 / MIB, update=1 / MIB, send=1.0, receive=1.0, call=1.0), model.Link(9.0, 1.0))
+        step = model.step(model.Tensors([MIB]), 1, costs(compute=2.0, norms=1 / MIB, update=1 / MIB, send=1.0, receive=1.0, call=1.0), model.Link(9.0, 1.0))
         self.assertEqual(step, model.Step(10.0, 10.0, 0.0, 0.0))
 
     def test_two_ranks_and_one_tensor(self):
         """4 MiB to the rank that owns it and back, over 4 MiB/s and an eighth of a second."""
         rate, seconds = 4.0 * MIB, 0.125
         eight, four = 8 / rate, 4 / rate
-        step = model.step([MIB], 2, costs(compute=3.0), model.Link(seconds, rate))
+        step = model.step(model.Tensors([MIB]), 2, costs(compute=3.0), model.Link(seconds, rate))
         counts, loss, norm = 2 * (eight + seconds), four + 2 * seconds, seconds
         self.assertAlmostEqual(step.seconds, counts + 3.0 + 1.0 + loss + norm + 1.0 + seconds, places=12)
         self.assertAlmostEqual(step.compute, 3.0, places=12)
@@ -76,52 +81,52 @@ class StepTest(unittest.TestCase):
     def test_what_is_received_is_added_between_two_buckets(self):
         """8 MiB are two buckets; the second leaves when the first is added."""
         link = model.Link(0.0, 4.0 * MIB)
-        step = model.step([2 * MIB, 2 * MIB], 2, costs(add=1 / (4 * MIB)), link)
+        step = model.step(model.Tensors([2 * MIB, 2 * MIB]), 2, costs(add=1 / (4 * MIB)), link)
         self.assertAlmostEqual(step.seconds, 2 * 2 + 2 * 1, places=4)
 
     def test_latency_is_paid_for_every_bucket(self):
         elements, rate = [2 * MIB, 2 * MIB], 4.0 * MIB
-        near, far = (model.step(elements, 2, FREE, model.Link(seconds, rate)).seconds for seconds in (0.0, 0.25))
+        near, far = (model.step(model.Tensors(elements), 2, FREE, model.Link(seconds, rate)).seconds for seconds in (0.0, 0.25))
         self.assertAlmostEqual(far - near, 0.25 * (2 + 2 + 1 + 1 + 2), places=12)  # counts, sums, loss, norms, parameters
 
     def test_even_owners_send_each_byte_once(self):
         """63/64 of all bytes there and back, whatever the number of levels."""
         for ranks in (2, 8, 64):
-            step = model.step([MIB] * 64, ranks, FREE, model.Link(0.0, 256.0 * MIB))
+            step = model.step(model.Tensors([MIB] * 64), ranks, FREE, model.Link(0.0, 256.0 * MIB))
             self.assertAlmostEqual(step.seconds, 2 * (ranks - 1) / ranks, places=5)
 
     def test_one_tensor_crosses_a_link_at_every_level(self):
         for ranks, count in ((2, 1), (8, 3), (64, 6)):
-            step = model.step([64 * MIB], ranks, FREE, model.Link(0.0, 256.0 * MIB))
+            step = model.step(model.Tensors([64 * MIB]), ranks, FREE, model.Link(0.0, 256.0 * MIB))
             self.assertAlmostEqual(step.seconds, 2 * count, places=5)
 
     def test_uneven_owners_wait(self):
-        even = model.step([MIB] * 64, 8, FREE, model.Link(0.0, 256.0 * MIB))
-        uneven = model.step([32 * MIB] + [MIB] * 32, 8, FREE, model.Link(0.0, 256.0 * MIB))
+        even = model.step(model.Tensors([MIB] * 64), 8, FREE, model.Link(0.0, 256.0 * MIB))
+        uneven = model.step(model.Tensors([32 * MIB] + [MIB] * 32), 8, FREE, model.Link(0.0, 256.0 * MIB))
         self.assertAlmostEqual(even.wait, 0.0, places=5)
         self.assertGreater(uneven.seconds, 1.5 * even.seconds)
         self.assertGreater(uneven.wait, 0.1)
 
     def test_the_slower_of_wire_and_processor_counts(self):
-        wire = model.step([MIB] * 2, 2, FREE, model.Link(0.0, 4.0 * MIB)).seconds
-        under = model.step([MIB] * 2, 2, costs(send=0.4 / (4 * MIB), receive=0.4 / (4 * MIB)), model.Link(0.0, 4.0 * MIB)).seconds
-        over = model.step([MIB] * 2, 2, costs(send=0.75 / (4 * MIB), receive=0.75 / (4 * MIB)), model.Link(0.0, 4.0 * MIB)).seconds
+        wire = model.step(model.Tensors([MIB] * 2), 2, FREE, model.Link(0.0, 4.0 * MIB)).seconds
+        under = model.step(model.Tensors([MIB] * 2), 2, costs(send=0.4 / (4 * MIB), receive=0.4 / (4 * MIB)), model.Link(0.0, 4.0 * MIB)).seconds
+        over = model.step(model.Tensors([MIB] * 2), 2, costs(send=0.75 / (4 * MIB), receive=0.75 / (4 * MIB)), model.Link(0.0, 4.0 * MIB)).seconds
         self.assertAlmostEqual(under, wire, places=5)
         self.assertAlmostEqual(over, 1.5 * wire, places=4)
 
     def test_a_link_that_has_rested_passes_a_burst_at_once(self):
         link = model.Link(0.0, 4.0 * MIB, burst=1.0 * MIB)
-        step = model.step([MIB] * 2, 2, costs(compute=1.0, update=1 / (4 * MIB)), link)
+        step = model.step(model.Tensors([MIB] * 2), 2, costs(compute=1.0, update=1 / (4 * MIB)), link)
         self.assertAlmostEqual(step.seconds, 1.0 + 0.75 + 1.0 + 0.75, places=4)
 
     def test_what_a_transport_costs_is_found_from_a_step(self):
         link, elements = model.Link(1e-4, 1e9), [MIB] * 5
         own = costs(compute=0.1, add=1e-10, send=3e-9, receive=3e-9)
-        measured = model.step(elements, 2, own, link).seconds
-        found = model.transport_cost(elements, 2, costs(compute=0.1, add=1e-10), link, measured)
+        measured = model.step(model.Tensors(elements), 2, own, link).seconds
+        found = model.transport_cost(model.Tensors(elements), 2, costs(compute=0.1, add=1e-10), link, measured)
         self.assertAlmostEqual(found.send / 3e-9, 1.0, places=6)
         self.assertEqual(found.send, found.receive)
-        self.assertAlmostEqual(model.transport_cost(elements, 2, costs(compute=0.1), link, 0.0).send, 0.0, places=15)
+        self.assertAlmostEqual(model.transport_cost(model.Tensors(elements), 2, costs(compute=0.1), link, 0.0).send, 0.0, places=15)
 
     def test_frames_have_headers(self):
         self.assertAlmostEqual(model.payload_rate(1e9), 125e6 * 1448 / 1538)
@@ -137,7 +142,7 @@ class MeasuredTest(unittest.TestCase):
         calls, now = [], 0.0
         few, portions = len(model.levels(ranks)), model.Portions(self.elements, ranks)
         added = sum(len(portions.added(rank, rank ^ d, d)) for d in model.levels(ranks))
-        for at, (peer, sent, received) in enumerate(model.messages(self.elements, ranks, rank)):
+        for at, (peer, sent, received) in enumerate(model.messages(model.Tensors(self.elements), ranks, rank)):
             if at == 2 * few:
                 now += 5.0
             if at == 3 * few + added:
@@ -157,7 +162,7 @@ class MeasuredTest(unittest.TestCase):
 
     def test_parts_are_told_apart(self):
         owned = model.Portions(self.elements, 4).owned(0)
-        found = scaling.costs_of(self.steps(0), self.elements, 4, 0)
+        found = scaling.costs_of(self.steps(0), model.Tensors(self.elements), 4, 0)
         self.assertAlmostEqual(found.compute, 5.0, places=9)
         self.assertAlmostEqual(found.add, 2e-9, places=15)
         self.assertAlmostEqual(found.norms * owned, 1.0, places=9)
@@ -165,13 +170,13 @@ class MeasuredTest(unittest.TestCase):
 
     def test_another_order_of_messages_is_told(self):
         calls = self.steps(0)[0]["calls"]
-        scaling.check_messages(calls, self.elements, 4, 0)
+        scaling.check_messages(calls, model.Tensors(self.elements), 4, 0)
         calls[6][3] += 4
         with self.assertRaises(SystemExit) as ended:
-            scaling.check_messages(calls, self.elements, 4, 0)
+            scaling.check_messages(calls, model.Tensors(self.elements), 4, 0)
         self.assertIn("exchange 6 of rank 0 of 4 is", str(ended.exception))
         with self.assertRaises(SystemExit):
-            scaling.check_messages(self.steps(0)[0]["calls"][:-1], self.elements, 4, 0)
+            scaling.check_messages(self.steps(0)[0]["calls"][:-1], model.Tensors(self.elements), 4, 0)
 
     def test_the_slowest_rank_is_waited_for(self):
         mean = scaling.mean_costs([costs(compute=1.0, add=1.0), costs(compute=3.0, add=3.0)])
